@@ -1,0 +1,194 @@
+package accel
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+)
+
+// threads is the number of cores this process may use; see SetThreads.
+var threads atomic.Int32
+
+func init() { threads.Store(int32(runtime.GOMAXPROCS(0))) }
+
+// Threads returns the number of cores that ForEach and the BLAS may use.
+func Threads() int { return int(threads.Load()) }
+
+// SetThreads sets the number of cores that ForEach and the BLAS may use.
+// It is the one place where a thread count is chosen: outside ForEach the BLAS
+// runs on n threads, inside it on one, so that Go workers and BLAS threads
+// never oversubscribe the cores. SetThreads panics if n < 1. It must not be
+// called while a ForEach is running.
+func SetThreads(n int) {
+	if n < 1 {
+		panic(fmt.Sprintf("accel: SetThreads(%d): want at least 1", n))
+	}
+	threads.Store(int32(n))
+	blasThreads.rest()
+}
+
+// job is one call of ForEach.
+type job struct {
+	ctx  context.Context
+	n    int64
+	body func(worker, i int)
+	next atomic.Int64 // next index to hand out
+	wg   sync.WaitGroup
+	once sync.Once
+	pan  *WorkerPanic
+}
+
+// WorkerPanic is the value ForEach panics with in its caller's goroutine when a
+// body has panicked in a worker.
+type WorkerPanic struct {
+	Value any    // what the body panicked with
+	Stack []byte // the worker's stack
+}
+
+func (p *WorkerPanic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+
+// Unwrap returns the panic's value if it was an error.
+func (p *WorkerPanic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+func (j *job) run(worker int) {
+	defer func() {
+		if v := recover(); v != nil {
+			j.next.Store(j.n) // hand out no more
+			j.once.Do(func() { j.pan = &WorkerPanic{v, debug.Stack()} })
+		}
+	}()
+	for j.ctx.Err() == nil {
+		i := j.next.Add(1) - 1
+		if i >= j.n {
+			return
+		}
+		j.body(worker, int(i))
+	}
+}
+
+type ticket struct {
+	j      *job
+	worker int
+}
+
+var (
+	jobs = sync.Pool{New: func() any { return new(job) }}
+	// idle hands tickets to parked workers, whose number is parked. Workers are
+	// started on demand and live on; there are never more of them than were once
+	// in use together.
+	idle   = make(chan ticket)
+	parked atomic.Int32
+)
+
+// unpark claims one parked worker and reports whether there was one.
+func unpark() bool {
+	for {
+		p := parked.Load()
+		if p == 0 {
+			return false
+		}
+		if parked.CompareAndSwap(p, p-1) {
+			return true
+		}
+	}
+}
+
+func workerLoop(t ticket) {
+	for {
+		t.j.run(t.worker)
+		parked.Add(1)
+		t.j.wg.Done()
+		t = <-idle
+	}
+}
+
+// ForEach calls body(worker, i) for i = 0 … n-1 on up to Threads() goroutines,
+// handing out i in ascending order, and waits for all of them. worker, in
+// [0, Threads()), names the goroutine, so that a body can own scratch memory.
+// While ForEach runs, BLAS calls use one thread each. Bodies must not
+// call ForEach.
+//
+// If ctx is done no further index is handed out and ForEach returns ctx's error;
+// bodies already running finish. A panic in a body is raised again in the
+// caller's goroutine as a *WorkerPanic. ForEach allocates nothing once its
+// workers exist.
+func ForEach(ctx context.Context, n int, body func(worker, i int)) error {
+	if n <= 0 {
+		return ctx.Err()
+	}
+	blasThreads.enter()
+	defer blasThreads.leave()
+
+	j := jobs.Get().(*job)
+	j.ctx, j.n, j.body, j.pan, j.once = ctx, int64(n), body, nil, sync.Once{}
+	j.next.Store(0)
+	for w := 1; w < min(Threads(), n); w++ {
+		j.wg.Add(1)
+		t := ticket{j, w}
+		if unpark() {
+			idle <- t
+		} else {
+			go workerLoop(t)
+		}
+	}
+	j.run(0)
+	j.wg.Wait()
+	pan := j.pan
+	j.ctx, j.body, j.pan = nil, nil, nil
+	jobs.Put(j)
+	if pan != nil {
+		panic(pan)
+	}
+	return ctx.Err()
+}
+
+// blasThreads switches the BLAS between Threads() threads and one.
+var blasThreads = &blasOwner{set: func(int) {}}
+
+type blasOwner struct {
+	mu      sync.Mutex
+	regions int
+	set     func(n int) // sets the number of BLAS threads
+}
+
+// use installs the BLAS's own switch.
+func (o *blasOwner) use(set func(n int)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.set = set
+	if o.regions == 0 {
+		o.set(Threads())
+	} else {
+		o.set(1)
+	}
+}
+
+func (o *blasOwner) rest() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.regions == 0 {
+		o.set(Threads())
+	}
+}
+
+func (o *blasOwner) enter() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.regions++; o.regions == 1 && Threads() > 1 {
+		o.set(1)
+	}
+}
+
+func (o *blasOwner) leave() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.regions--; o.regions == 0 && Threads() > 1 {
+		o.set(Threads())
+	}
+}

@@ -1,0 +1,244 @@
+package points
+
+import (
+	"fmt"
+	"math"
+)
+
+// Points is a set of n points in R^d. The points are the rows of X, n×d.
+// Values are immutable by convention: nothing in this project writes to points
+// it was given.
+type Points interface {
+	// Dims returns the number n of points and their dimension d.
+	Dims() (n, d int)
+	// Slice returns points i, …, j-1. The result shares memory with the receiver.
+	Slice(i, j int) Points
+	// RowTo writes point i to dst, which must have length d.
+	RowTo(dst []float64, i int)
+	// Panel64To writes all points to dst as dense rows with stride ld ≥ d.
+	Panel64To(dst []float64, ld int)
+	// Panel32To writes all points to dst as dense rows with stride ld ≥ d,
+	// rounded to float32.
+	Panel32To(dst []float32, ld int)
+}
+
+// Dense is a row-major n×d matrix of points in float64: point i is
+// Data[i*Stride : i*Stride+D].
+type Dense struct {
+	N, D, Stride int
+	Data         []float64
+}
+
+// Dense32 is a row-major n×d matrix of points in float32.
+type Dense32 struct {
+	N, D, Stride int
+	Data         []float32
+}
+
+// CSR holds sparse points in compressed rows: the nonzeros of point i are
+// Val[Ptr[i]:Ptr[i+1]] in the columns Col[Ptr[i]:Ptr[i+1]], which strictly increase.
+type CSR struct {
+	N, D int
+	Ptr  []int // N+1 offsets into Col and Val; Ptr[0] need not be zero
+	Col  []int32
+	Val  []float64
+}
+
+var (
+	_ Points = (*Dense)(nil)
+	_ Points = (*Dense32)(nil)
+	_ Points = (*CSR)(nil)
+)
+
+// NewDense returns n points of dimension d backed by data, or by new zeros if
+// data is nil. It panics if n or d is negative or len(data) != n*d.
+func NewDense(n, d int, data []float64) *Dense {
+	checkDims(n, d)
+	if data == nil {
+		data = make([]float64, n*d)
+	}
+	if len(data) != n*d {
+		panic(fmt.Sprintf("points: NewDense(%d, %d) with %d values", n, d, len(data)))
+	}
+	return &Dense{n, d, d, data}
+}
+
+// NewDense32 is NewDense for float32.
+func NewDense32(n, d int, data []float32) *Dense32 {
+	checkDims(n, d)
+	if data == nil {
+		data = make([]float32, n*d)
+	}
+	if len(data) != n*d {
+		panic(fmt.Sprintf("points: NewDense32(%d, %d) with %d values", n, d, len(data)))
+	}
+	return &Dense32{n, d, d, data}
+}
+
+func checkDims(n, d int) {
+	if n < 0 || d < 0 {
+		panic(fmt.Sprintf("points: negative dimension %d×%d", n, d))
+	}
+}
+
+// Dims implements Points.
+func (x *Dense) Dims() (n, d int) { return x.N, x.D }
+
+// Dims implements Points.
+func (x *Dense32) Dims() (n, d int) { return x.N, x.D }
+
+// Dims implements Points.
+func (x *CSR) Dims() (n, d int) { return x.N, x.D }
+
+// Row returns point i without copying it.
+func (x *Dense) Row(i int) []float64 { return x.Data[i*x.Stride : i*x.Stride+x.D] }
+
+// Row returns point i without copying it.
+func (x *Dense32) Row(i int) []float32 { return x.Data[i*x.Stride : i*x.Stride+x.D] }
+
+// Row returns the columns and values of the nonzeros of point i without copying them.
+func (x *CSR) Row(i int) (col []int32, val []float64) {
+	p, q := x.Ptr[i], x.Ptr[i+1]
+	return x.Col[p:q], x.Val[p:q]
+}
+
+// NNZ returns the number of stored nonzeros.
+func (x *CSR) NNZ() int { return x.Ptr[x.N] - x.Ptr[0] }
+
+// Slice implements Points.
+func (x *Dense) Slice(i, j int) Points {
+	checkSlice(i, j, x.N)
+	return &Dense{j - i, x.D, x.Stride, x.Data[min(i*x.Stride, len(x.Data)):]}
+}
+
+// Slice implements Points.
+func (x *Dense32) Slice(i, j int) Points {
+	checkSlice(i, j, x.N)
+	return &Dense32{j - i, x.D, x.Stride, x.Data[min(i*x.Stride, len(x.Data)):]}
+}
+
+// Slice implements Points.
+func (x *CSR) Slice(i, j int) Points {
+	checkSlice(i, j, x.N)
+	return &CSR{j - i, x.D, x.Ptr[i : j+1], x.Col, x.Val}
+}
+
+func checkSlice(i, j, n int) {
+	if i < 0 || j < i || j > n {
+		panic(fmt.Sprintf("points: slice [%d, %d) of %d points", i, j, n))
+	}
+}
+
+// RowTo implements Points.
+func (x *Dense) RowTo(dst []float64, i int) { copy(dst[:x.D], x.Row(i)) }
+
+// RowTo implements Points.
+func (x *Dense32) RowTo(dst []float64, i int) {
+	dst = dst[:x.D]
+	for j, v := range x.Row(i) {
+		dst[j] = float64(v)
+	}
+}
+
+// RowTo implements Points.
+func (x *CSR) RowTo(dst []float64, i int) {
+	dst = dst[:x.D]
+	clear(dst)
+	col, val := x.Row(i)
+	for k, j := range col {
+		dst[j] = val[k]
+	}
+}
+
+// Panel64To implements Points.
+func (x *Dense) Panel64To(dst []float64, ld int) {
+	for i := range x.N {
+		copy(dst[i*ld:i*ld+x.D], x.Row(i))
+	}
+}
+
+// Panel32To implements Points.
+func (x *Dense) Panel32To(dst []float32, ld int) {
+	for i := range x.N {
+		out := dst[i*ld : i*ld+x.D]
+		for j, v := range x.Row(i) {
+			out[j] = float32(v)
+		}
+	}
+}
+
+// Panel64To implements Points.
+func (x *Dense32) Panel64To(dst []float64, ld int) {
+	for i := range x.N {
+		x.RowTo(dst[i*ld:i*ld+x.D], i)
+	}
+}
+
+// Panel32To implements Points.
+func (x *Dense32) Panel32To(dst []float32, ld int) {
+	for i := range x.N {
+		copy(dst[i*ld:i*ld+x.D], x.Row(i))
+	}
+}
+
+// Panel64To implements Points.
+func (x *CSR) Panel64To(dst []float64, ld int) {
+	for i := range x.N {
+		x.RowTo(dst[i*ld:i*ld+x.D], i)
+	}
+}
+
+// Panel32To implements Points.
+func (x *CSR) Panel32To(dst []float32, ld int) {
+	for i := range x.N {
+		out := dst[i*ld : i*ld+x.D]
+		clear(out)
+		col, val := x.Row(i)
+		for k, j := range col {
+			out[j] = float32(val[k])
+		}
+	}
+}
+
+// SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
+func SqNorms(x Points) []float64 {
+	n, d := x.Dims()
+	norms := make([]float64, n)
+	if s, ok := x.(*CSR); ok {
+		for i := range norms {
+			_, val := s.Row(i)
+			norms[i] = sumSq(val)
+		}
+		return norms
+	}
+	row := make([]float64, d)
+	for i := range norms {
+		x.RowTo(row, i)
+		norms[i] = sumSq(row)
+	}
+	return norms
+}
+
+func sumSq(v []float64) float64 {
+	var s float64
+	for _, a := range v {
+		s += a * a
+	}
+	return s
+}
+
+// CheckFinite returns an error that names the first entry that is NaN or
+// infinite (row and column counted from 0), or nil.
+func CheckFinite(x Points) error {
+	n, d := x.Dims()
+	row := make([]float64, d)
+	for i := range n {
+		x.RowTo(row, i)
+		for j, v := range row {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("points: entry (%d, %d) is %v", i, j, v)
+			}
+		}
+	}
+	return nil
+}
