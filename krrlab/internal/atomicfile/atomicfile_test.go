@@ -1,0 +1,50 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWrite(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	put := func(s string, err error) error {
+		return Write(name, func(w io.Writer) error {
+			io.WriteString(w, s)
+			return err
+		})
+	}
+	if err := put("one", nil); err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("broken")
+	if err := put("two", broken); !errors.Is(err, broken) || !strings.Contains(err.Error(), name) {
+		t.Errorf("error %v", err)
+	}
+	if b, _ := os.ReadFile(name); string(b) != "one" {
+		t.Errorf("content %q after a failed write", b)
+	}
+	if m, _ := filepath.Glob(filepath.Join(filepath.Dir(name), ".*")); len(m) > 0 {
+		t.Errorf("left behind: %v", m)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	if err := Check(filepath.Join(dir, "a")); err != nil {
+		t.Error(err)
+	}
+	if err := Check(dir); err == nil {
+		t.Error("a folder passed")
+	}
+	err := Check(filepath.Join(dir, "no", "a"))
+	if err == nil || !strings.Contains(err.Error(), "no/a") || strings.Contains(err.Error(), ".part") {
+		t.Errorf("error %v", err)
+	}
+	if es, _ := os.ReadDir(dir); len(es) > 0 {
+		t.Errorf("left behind: %v", es)
+	}
+}
