@@ -1,0 +1,102 @@
+package points
+
+import "sort"
+
+// float is the type of an entry.
+type float interface{ float32 | float64 }
+
+// columns64To writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
+func columns64To(dst []float64, ld int, x Points, c0, c1 int) {
+	if columnsTo(dst, ld, x, c0, c1) {
+		return
+	}
+	if _, d := x.Dims(); c0 == 0 && c1 == d {
+		x.Panel64To(dst, ld)
+		return
+	}
+	rowsTo(dst, ld, x, c0, c1)
+}
+
+// columns32To is columns64To rounded to float32.
+func columns32To(dst []float32, ld int, x Points, c0, c1 int) {
+	if columnsTo(dst, ld, x, c0, c1) {
+		return
+	}
+	if _, d := x.Dims(); c0 == 0 && c1 == d {
+		x.Panel32To(dst, ld)
+		return
+	}
+	rowsTo(dst, ld, x, c0, c1)
+}
+
+// columnsTo does the types this package knows and reports whether x is one.
+func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) bool {
+	switch x := x.(type) {
+	case *Dense:
+		for i := range x.N {
+			convert(dst[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1])
+		}
+	case *Dense32:
+		for i := range x.N {
+			convert(dst[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1])
+		}
+	case *CSR:
+		for i := range x.N {
+			out := dst[i*ld : i*ld+c1-c0]
+			clear(out)
+			col, val := x.Row(i)
+			k := 0
+			if c0 > 0 {
+				k = sort.Search(len(col), func(k int) bool { return int(col[k]) >= c0 })
+			}
+			for ; k < len(col) && int(col[k]) < c1; k++ {
+				out[int(col[k])-c0] = T(val[k])
+			}
+		}
+	case *Shifted:
+		return shiftedTo(dst, ld, x, c0, c1)
+	default:
+		return false
+	}
+	return true
+}
+
+// shiftedTo writes x_i − c for dense points; sparse and unknown ones go by row.
+func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) bool {
+	c := x.C[c0:c1]
+	switch y := x.X.(type) {
+	case *Dense:
+		for i := range y.N {
+			subtract(dst[i*ld:i*ld+c1-c0], y.Row(i)[c0:c1], c)
+		}
+	case *Dense32:
+		for i := range y.N {
+			subtract(dst[i*ld:i*ld+c1-c0], y.Row(i)[c0:c1], c)
+		}
+	default:
+		rowsTo(dst, ld, x, c0, c1)
+	}
+	return true
+}
+
+func convert[T, S float](dst []T, src []S) {
+	for j, v := range src {
+		dst[j] = T(v)
+	}
+}
+
+func subtract[T, S float](dst []T, src []S, c []float64) {
+	for j, v := range src {
+		dst[j] = T(float64(v) - c[j])
+	}
+}
+
+// rowsTo is the way of last resort: it reads whole rows through RowTo.
+func rowsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
+	n, d := x.Dims()
+	row := make([]float64, d)
+	for i := range n {
+		x.RowTo(row, i)
+		convert(dst[i*ld:i*ld+c1-c0], row[c0:c1])
+	}
+}

@@ -1,0 +1,143 @@
+package points
+
+import "math"
+
+// L1Dist64 sets dst[i*ld+j] = ‖a_i − b_j‖₁ for all pairs, in float64.
+//
+// Dense points are subtracted coordinate by coordinate. Two sparse panels that
+// share few columns walk their nonzeros, in float64:
+//
+//	‖x−z‖₁ = ‖x‖₁ + ‖z‖₁ + Σ_{c: x_c, z_c ≠ 0} (|x_c−z_c| − |x_c| − |z_c|).
+func L1Dist64(dst []float64, ld int, a, b Points, w *Workspace) {
+	na, nb, d := pairDims(a, b, ld)
+	if na == 0 || nb == 0 {
+		return
+	}
+	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, false) {
+		w.sparseL1(sa, sb, func(i int, acc []float64) { copy(dst[i*ld:i*ld+nb], acc) })
+		return
+	}
+	zeroTile(dst, ld, na, nb)
+	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
+		c1 := min(c0+step, d)
+		x, z := w.operand64(0, a, c0, c1), w.operand64(1, b, c0, c1)
+		l1Add(dst, ld, matrix[float64](x.Rows, x.Cols, x.Stride, x.Data), matrix[float64](z.Rows, z.Cols, z.Stride, z.Data), l1Four64)
+	}
+}
+
+// L1Dist32 is L1Dist64 with dense points rounded to float32 and differences
+// formed and added in float32.
+func L1Dist32(dst []float32, ld int, a, b Points, w *Workspace) {
+	na, nb, d := pairDims(a, b, ld)
+	if na == 0 || nb == 0 {
+		return
+	}
+	if sa, sb, ok := bothSparse(a, b); ok && w.transpose(sa, sb, false) {
+		w.sparseL1(sa, sb, func(i int, acc []float64) { convert(dst[i*ld:i*ld+nb], acc) })
+		return
+	}
+	zeroTile(dst, ld, na, nb)
+	for c0, step := 0, chunkColumns(max(na, nb), d); c0 < d; c0 += step {
+		c1 := min(c0+step, d)
+		x, z := w.operand32(0, a, c0, c1), w.operand32(1, b, c0, c1)
+		l1Add(dst, ld, matrix[float32](x.Rows, x.Cols, x.Stride, x.Data), matrix[float32](z.Rows, z.Cols, z.Stride, z.Data), l1Four32)
+	}
+}
+
+type rows[T float] struct {
+	n, d, ld int
+	data     []T
+}
+
+func matrix[T float](n, d, ld int, data []T) rows[T] { return rows[T]{n, d, ld, data} }
+
+func (r rows[T]) row(i int) []T { return r.data[i*r.ld : i*r.ld+r.d] }
+
+// l1Block is the number of columns of a block of l1Add: eight rows of them stay
+// in the first cache.
+const l1Block = 512
+
+// l1Add adds the distances of all pairs of rows of x and z to dst, four rows of
+// z at a time.
+func l1Add[T float](dst []T, ld int, x, z rows[T], four func(x, z0, z1, z2, z3 []T) (s0, s1, s2, s3 T)) {
+	for c0 := 0; c0 < x.d; c0 += l1Block {
+		c1 := min(c0+l1Block, x.d)
+		for j := 0; j < z.n; j += 4 {
+			var q [4][]T // the last rows repeat at the edge; their sums are dropped
+			for k := range q {
+				q[k] = z.row(min(j+k, z.n-1))[c0:c1]
+			}
+			m := min(4, z.n-j)
+			for i := range x.n {
+				s0, s1, s2, s3 := four(x.row(i)[c0:c1], q[0], q[1], q[2], q[3])
+				s := [4]T{s0, s1, s2, s3}
+				out := dst[i*ld+j : i*ld+j+m]
+				for k := range out {
+					out[k] += s[k]
+				}
+			}
+		}
+	}
+}
+
+func l1Four64(x, z0, z1, z2, z3 []float64) (s0, s1, s2, s3 float64) {
+	z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)]
+	for c, v := range x {
+		s0 += math.Abs(v - z0[c])
+		s1 += math.Abs(v - z1[c])
+		s2 += math.Abs(v - z2[c])
+		s3 += math.Abs(v - z3[c])
+	}
+	return
+}
+
+func l1Four32(x, z0, z1, z2, z3 []float32) (s0, s1, s2, s3 float32) {
+	z0, z1, z2, z3 = z0[:len(x)], z1[:len(x)], z2[:len(x)], z3[:len(x)]
+	for c, v := range x {
+		s0 += abs32(v - z0[c])
+		s1 += abs32(v - z1[c])
+		s2 += abs32(v - z2[c])
+		s3 += abs32(v - z3[c])
+	}
+	return
+}
+
+func abs32(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
+
+// sparseL1 gives emit, for each row i of a, the distances to all rows of b,
+// whose transposed panel is in w.
+func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
+	one := grow(&w.one[1], b.N)
+	for j := range one {
+		_, val := b.Row(j)
+		one[j] = sumAbs(val)
+	}
+	acc := grow(&w.acc, b.N)
+	for i := range a.N {
+		col, val := a.Row(i)
+		xi := sumAbs(val)
+		for j, zj := range one {
+			acc[j] = xi + zj
+		}
+		for k, c := range col {
+			v := val[k]
+			p, q := w.ptr[c], w.ptr[c+1]
+			bv := w.val[p:q]
+			for m, j := range w.row[p:q] {
+				acc[j] += math.Abs(v-bv[m]) - math.Abs(v) - math.Abs(bv[m])
+			}
+		}
+		for j, v := range acc {
+			acc[j] = max(v, 0)
+		}
+		emit(i, acc)
+	}
+}
+
+func sumAbs(v []float64) float64 {
+	var s float64
+	for _, a := range v {
+		s += math.Abs(a)
+	}
+	return s
+}

@@ -1,0 +1,113 @@
+package points
+
+import "fmt"
+
+// Panel is a block of points with their squared norms: what a tile of a kernel
+// of (xᵀz, ‖x‖², ‖z‖²) needs of each side. Norms[i] = ‖x_i‖², in float64.
+type Panel struct {
+	X     Points
+	Norms []float64
+}
+
+// NewPanel returns x with the squared norms of its points, in float64.
+func NewPanel(x Points) Panel { return Panel{x, SqNorms(x)} }
+
+// NewPanel32 returns x with the squared norms of its points *rounded to float32*,
+// accumulated in float64. Beside inner products of the rounded points (Inner32)
+// these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
+// rounded points, which is off by ε‖x−z‖·‖x‖, and not by ε‖x‖².
+func NewPanel32(x Points) Panel {
+	n, d := x.Dims()
+	norms := make([]float64, n)
+	if s, ok := x.(*CSR); ok {
+		for i := range norms {
+			_, val := s.Row(i)
+			for _, v := range val {
+				r := float64(float32(v))
+				norms[i] += r * r
+			}
+		}
+		return Panel{x, norms}
+	}
+	row := make([]float64, d)
+	for i := range norms {
+		x.RowTo(row, i)
+		for _, v := range row {
+			r := float64(float32(v))
+			norms[i] += r * r
+		}
+	}
+	return Panel{x, norms}
+}
+
+// Len returns the number of points.
+func (p Panel) Len() int { return len(p.Norms) }
+
+// Slice returns points i, …, j-1 of the panel, sharing memory with it.
+func (p Panel) Slice(i, j int) Panel { return Panel{p.X.Slice(i, j), p.Norms[i:j]} }
+
+// Mean returns the mean of the points, a vector of length d; zeros if there is
+// no point. Sums are taken in float64.
+func Mean(x Points) []float64 {
+	n, d := x.Dims()
+	mean := make([]float64, d)
+	if n == 0 {
+		return mean
+	}
+	if s, ok := x.(*CSR); ok {
+		for i := range n {
+			col, val := s.Row(i)
+			for k, j := range col {
+				mean[j] += val[k]
+			}
+		}
+	} else {
+		row := make([]float64, d)
+		for i := range n {
+			x.RowTo(row, i)
+			for j, v := range row {
+				mean[j] += v
+			}
+		}
+	}
+	for j := range mean {
+		mean[j] /= float64(n)
+	}
+	return mean
+}
+
+// Gather returns a copy of the points idx[0], idx[1], …, of x's own type (a
+// *Dense for a type this package does not know). It panics if an index is out
+// of range.
+func Gather(x Points, idx []int) Points {
+	n, d := x.Dims()
+	for _, i := range idx {
+		if i < 0 || i >= n {
+			panic(fmt.Sprintf("points: Gather of point %d of %d", i, n))
+		}
+	}
+	switch x := x.(type) {
+	case *Dense32:
+		out := NewDense32(len(idx), d, nil)
+		for k, i := range idx {
+			copy(out.Row(k), x.Row(i))
+		}
+		return out
+	case *CSR:
+		out := &CSR{N: len(idx), D: d, Ptr: make([]int, 1, len(idx)+1)}
+		for _, i := range idx {
+			col, val := x.Row(i)
+			out.Col = append(out.Col, col...)
+			out.Val = append(out.Val, val...)
+			out.Ptr = append(out.Ptr, len(out.Val))
+		}
+		return out
+	case *Shifted:
+		return &Shifted{Gather(x.X, idx), x.C}
+	}
+	out := NewDense(len(idx), d, nil)
+	for k, i := range idx {
+		x.RowTo(out.Row(k), i)
+	}
+	return out
+}

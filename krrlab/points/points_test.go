@@ -1,0 +1,328 @@
+package points
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// random returns n points of dimension d of which a share density of the entries
+// is not zero, as all types; every entry is a float32.
+func random(seed uint64, n, d int, density float64) (*Dense, *Dense32, *CSR) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	a, b := NewDense(n, d, nil), NewDense32(n, d, nil)
+	s := &CSR{N: n, D: d, Ptr: []int{0}}
+	for i := range n {
+		for j := range d {
+			if rnd.Float64() < density {
+				v := float32(rnd.NormFloat64())
+				a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
+				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, len(s.Val))
+	}
+	return a, b, s
+}
+
+// opaque hides the type of points from this package.
+type opaque struct{ Points }
+
+func naive(x, z Points, f func(x, z []float64) float64) []float64 {
+	n, d := x.Dims()
+	m, _ := z.Dims()
+	out := make([]float64, n*m)
+	a, b := make([]float64, d), make([]float64, d)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range m {
+			z.RowTo(b, j)
+			out[i*m+j] = f(a, b)
+		}
+	}
+	return out
+}
+
+func dot(x, z []float64) (s float64) {
+	for j := range x {
+		s += x[j] * z[j]
+	}
+	return s
+}
+
+func dist1(x, z []float64) (s float64) {
+	for j := range x {
+		s += math.Abs(x[j] - z[j])
+	}
+	return s
+}
+
+// TestPairs holds inner products and 1-distances, in both precisions, of all
+// pairs of types of points against two loops.
+func TestPairs(t *testing.T) {
+	var w Workspace // one for all: contents of earlier calls must not show
+	shapes := []struct {
+		na, nb, d int
+		density   float64
+	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01}, {5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
+	for _, c := range shapes {
+		a64, a32, as := random(1, c.na, c.d, c.density)
+		b64, b32, bs := random(2, c.nb, c.d, c.density)
+		shift := make([]float64, c.d)
+		for j := range shift {
+			shift[j] = float64(j%3) - 1
+		}
+		wantIn, wantL1 := naive(a64, b64, dot), naive(a64, b64, dist1)
+		as1, bs1 := []Points{a64, a32, as, opaque{a64}}, []Points{b64, b32, bs, opaque{b64}}
+		for ia, a := range as1 {
+			for ib, b := range bs1 {
+				checkPair(t, a, b, wantIn, wantL1, &w)
+				if ia == ib && c.d > 0 {
+					sa, sb := Shift(a, shift), Shift(b, shift)
+					checkPair(t, sa, sb, naive(sa, sb, dot), wantL1, &w)
+				}
+			}
+		}
+	}
+}
+
+func checkPair(t *testing.T, a, b Points, wantIn, wantL1 []float64, w *Workspace) {
+	t.Helper()
+	na, d := a.Dims()
+	nb, _ := b.Dims()
+	ld := nb + 3
+	for _, c := range []struct {
+		name string
+		run  func(dst []float64)
+		want []float64
+		eps  float64
+	}{
+		{"Inner64", func(dst []float64) { Inner64(dst, ld, a, b, w) }, wantIn, 1e-15},
+		{"Inner32", func(dst []float64) { run32(dst, func(v []float32) { Inner32(v, ld, a, b, w) }) }, wantIn, 2e-7},
+		{"L1Dist64", func(dst []float64) { L1Dist64(dst, ld, a, b, w) }, wantL1, 1e-15},
+		{"L1Dist32", func(dst []float64) { run32(dst, func(v []float32) { L1Dist32(v, ld, a, b, w) }) }, wantL1, 2e-7},
+	} {
+		dst := make([]float64, na*ld)
+		for i := range dst {
+			dst[i] = 77
+		}
+		c.run(dst)
+		scale := 3 * math.Sqrt(float64(d)+1) * (1 + maxAbs(c.want))
+		for i := range na {
+			for j := range nb {
+				if got, want := dst[i*ld+j], c.want[i*nb+j]; !(math.Abs(got-want) <= c.eps*scale) {
+					t.Fatalf("%s of %T %d×%d and %T %d×%d: (%d, %d) is %v, want %v", c.name, a, na, d, b, nb, d, i, j, got, want)
+				}
+			}
+			for j := nb; j < ld; j++ {
+				if dst[i*ld+j] != 77 {
+					t.Fatalf("%s wrote beyond its columns", c.name)
+				}
+			}
+		}
+	}
+}
+
+func run32(dst []float64, f func([]float32)) {
+	v := make([]float32, len(dst))
+	for i := range v {
+		v[i] = float32(dst[i])
+	}
+	f(v)
+	for i := range v {
+		dst[i] = float64(v[i])
+	}
+}
+
+func maxAbs(v []float64) (m float64) {
+	for _, a := range v {
+		m = max(m, math.Abs(a))
+	}
+	return m
+}
+
+// TestChunks splits the columns of converted panels by making them large.
+func TestChunks(t *testing.T) {
+	const d = chunk/4 + 1000 // four points: two chunks
+	a64, a32, as := random(3, 4, d, 0.5)
+	want := naive(a64, a64, dot)
+	one := naive(a64, a64, dist1)
+	var w Workspace
+	for _, x := range []Points{a64, a32, as, Shift(a32, make([]float64, d)), opaque{a32}} {
+		checkPair(t, x, x, want, one, &w)
+	}
+	if limit := int64(40 * chunk); w.Bytes() > limit {
+		t.Errorf("scratch of %d bytes, want at most %d", w.Bytes(), limit)
+	}
+}
+
+// TestSparseWalks pins when two sparse panels are walked.
+func TestSparseWalks(t *testing.T) {
+	var w Workspace
+	for _, c := range []struct {
+		density float64
+		want    bool
+	}{{0.002, true}, {0.1, true}, {0.4, false}, {1, false}} {
+		_, _, s := random(4, 64, 1000, c.density)
+		if got := w.transpose(s, s, false); got != c.want {
+			t.Errorf("density %v: walks nonzeros %v, want %v", c.density, got, c.want)
+		}
+	}
+	_, _, s := random(4, 512, 47000, 0.002)
+	dst := make([]float32, 512*512)
+	Inner32(dst, 512, s, s, &w)
+	if w.Bytes() > 4<<20 {
+		t.Errorf("a product of sparse panels 512×47000 left %d bytes of scratch: it was made dense", w.Bytes())
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	a64, a32, s := random(5, 30, 200, 0.02)
+	dst := make([]float32, 900)
+	var w Workspace
+	f := func() {
+		Inner32(dst, 30, a64, a32, &w)
+		Inner32(dst, 30, s, a32, &w)
+		Inner32(dst, 30, s, s, &w)
+		L1Dist32(dst, 30, s, s, &w)
+		L1Dist32(dst, 30, a64, a32, &w)
+	}
+	f()
+	if n := testing.AllocsPerRun(10, f); n != 0 {
+		t.Errorf("%v allocations per round once warm", n)
+	}
+}
+
+func TestPanel(t *testing.T) {
+	a, a32, s := random(6, 9, 5, 0.6)
+	for _, x := range []Points{a, a32, s, opaque{a}} {
+		for _, p := range []Panel{NewPanel(x), NewPanel32(x)} { // entries are float32: the same
+			q := p.Slice(2, 7)
+			if q.Len() != 5 {
+				t.Fatalf("length %d", q.Len())
+			}
+			for i := range 5 {
+				row := make([]float64, 5)
+				q.X.RowTo(row, i)
+				if want := dot(a.Row(i+2), a.Row(i+2)); !slices.Equal(row, a.Row(i+2)) || math.Abs(q.Norms[i]-want) > 1e-14 {
+					t.Errorf("%T: point %d has norm %v, want %v", x, i, q.Norms[i], want)
+				}
+			}
+		}
+	}
+	third := NewDense(1, 1, []float64{1.0 / 3})
+	r := float64(float32(1.0 / 3))
+	if got := NewPanel32(third).Norms[0]; got != r*r {
+		t.Errorf("norm of 1/3 rounded to float32 is %v, want %v", got, r*r)
+	}
+	if got := NewPanel32(&CSR{1, 1, []int{0, 1}, []int32{0}, []float64{1.0 / 3}}).Norms[0]; got != r*r {
+		t.Errorf("sparse norm of 1/3 rounded to float32 is %v, want %v", got, r*r)
+	}
+}
+
+func TestMeanGatherShift(t *testing.T) {
+	a, a32, s := random(7, 11, 6, 0.5)
+	mean := make([]float64, 6)
+	for i := range 11 {
+		for j, v := range a.Row(i) {
+			mean[j] += v / 11
+		}
+	}
+	idx := []int{10, 0, 0, 4}
+	for _, x := range []Points{a, a32, s, opaque{a}} {
+		got := Mean(x)
+		for j := range mean {
+			if math.Abs(got[j]-mean[j]) > 1e-14 {
+				t.Errorf("%T: mean %v, want %v", x, got, mean)
+			}
+		}
+		g := Gather(x, idx)
+		h := Gather(Shift(x, mean), idx)
+		row := make([]float64, 6)
+		for k, i := range idx {
+			if g.RowTo(row, k); !slices.Equal(row, a.Row(i)) {
+				t.Errorf("%T: gathered %v, want %v", x, row, a.Row(i))
+			}
+			h.RowTo(row, k)
+			for j := range row {
+				if row[j] != a.Row(i)[j]-mean[j] {
+					t.Errorf("%T: shifted %v", x, row)
+				}
+			}
+		}
+		buf := make([]float64, 11*8)
+		Shift(x, mean).Panel64To(buf, 8)
+		buf32 := make([]float32, 11*8)
+		Shift(x, mean).Panel32To(buf32, 8)
+		if want := a.Row(3)[2] - mean[2]; buf[3*8+2] != want || buf32[3*8+2] != float32(want) {
+			t.Errorf("%T: panel of shifted points has %v and %v, want %v", x, buf[3*8+2], buf32[3*8+2], want)
+		}
+	}
+	if m := Mean(NewDense(0, 2, nil)); m[0] != 0 || m[1] != 0 {
+		t.Errorf("mean of nothing: %v", m)
+	}
+}
+
+func TestMisusePanics(t *testing.T) {
+	x := NewDense(2, 3, nil)
+	for name, f := range map[string]func(){
+		"dimensions 3 and 2 differ": func() { Inner64(make([]float64, 4), 2, x, NewDense(2, 2, nil), new(Workspace)) },
+		"stride 1 is less":          func() { Inner32(make([]float32, 4), 1, x, x, new(Workspace)) },
+		"Shift of points":           func() { Shift(x, []float64{1}) },
+		"Gather of point 2 of 2":    func() { Gather(x, []int{2}) },
+		"slice [1, 3) of 2":         func() { x.Slice(1, 3) },
+		"with 3 values":             func() { NewDense32(2, 2, make([]float32, 3)) },
+	} {
+		func() {
+			defer func() {
+				if v, _ := recover().(string); !strings.Contains(v, name) {
+					t.Errorf("panic %q, want it to contain %q", v, name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func TestCheckFinite(t *testing.T) {
+	x := NewDense32(2, 2, []float32{0, 1, 2, float32(math.NaN())})
+	if err := CheckFinite(x); err == nil || !strings.Contains(err.Error(), "(1, 1)") {
+		t.Errorf("error %v", err)
+	}
+	if err := CheckFinite(x.Slice(0, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func BenchmarkInner32(b *testing.B) {
+	for _, c := range []struct {
+		name    string
+		d       int
+		density float64
+	}{{"mnist", 784, 0.19}, {"adult", 123, 0.11}, {"text", 47000, 0.002}} {
+		_, x, s := random(8, 512, c.d, c.density)
+		dst := make([]float32, 512*512)
+		var w Workspace
+		b.Run(c.name+"/dense", func(b *testing.B) {
+			for b.Loop() {
+				Inner32(dst, 512, x, x, &w)
+			}
+		})
+		b.Run(c.name+"/csr", func(b *testing.B) {
+			for b.Loop() {
+				Inner32(dst, 512, s, s, &w)
+			}
+		})
+	}
+}
+
+func BenchmarkL1Dist32(b *testing.B) {
+	_, x, _ := random(9, 512, 784, 1)
+	dst := make([]float32, 512*512)
+	var w Workspace
+	for b.Loop() {
+		L1Dist32(dst, 512, x, x, &w)
+	}
+}

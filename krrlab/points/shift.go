@@ -1,0 +1,49 @@
+package points
+
+import "fmt"
+
+// Shifted is a view of points moved by −c: row i is x_i − c, subtracted in
+// float64 and rounded, where asked, afterwards. A kernel of x−z does not change
+// when all its points move together, but distances formed from inner products
+// lose ε·max‖x‖²: moving the mean to the origin is the cheap cure when points
+// lie far from it. A view of sparse points is dense.
+type Shifted struct {
+	X Points
+	C []float64
+}
+
+var _ Points = (*Shifted)(nil)
+
+// Shift returns the view x_i − c. It panics if len(c) is not the dimension.
+func Shift(x Points, c []float64) *Shifted {
+	if _, d := x.Dims(); d != len(c) {
+		panic(fmt.Sprintf("points: Shift of points of dimension %d by a vector of %d", d, len(c)))
+	}
+	return &Shifted{x, c}
+}
+
+// Dims implements Points.
+func (x *Shifted) Dims() (n, d int) { return x.X.Dims() }
+
+// Slice implements Points.
+func (x *Shifted) Slice(i, j int) Points { return &Shifted{x.X.Slice(i, j), x.C} }
+
+// RowTo implements Points.
+func (x *Shifted) RowTo(dst []float64, i int) {
+	x.X.RowTo(dst, i)
+	for j, c := range x.C {
+		dst[j] -= c
+	}
+}
+
+// Panel64To implements Points.
+func (x *Shifted) Panel64To(dst []float64, ld int) {
+	_, d := x.Dims()
+	columns64To(dst, ld, x, 0, d)
+}
+
+// Panel32To implements Points.
+func (x *Shifted) Panel32To(dst []float32, ld int) {
+	_, d := x.Dims()
+	columns32To(dst, ld, x, 0, d)
+}
