@@ -1,0 +1,57 @@
+# krrlab: two commands do everything.
+#
+#   make demo    install what is useful, build, solve the built-in problems (and MNIST if it is found)
+#   make test    install what the tests can use, vet, build, test
+#
+# Nothing that is installed is needed: without it everything works, slower, or a
+# test says why it was skipped.
+
+GO  ?= go
+BIN := bin/krrlab
+OUT ?= out
+
+.PHONY: all build demo test test-long fuzz bench clean help
+
+all: build
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
+	@echo "  make build      bin/krrlab"
+	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
+	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
+	@echo "  make bench      the benchmarks"
+
+build:
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./krrlab/cmd/krrlab
+
+demo:
+	@.ci/install libopenblas0
+	@$(MAKE) --no-print-directory build
+	@$(BIN) demo --dir $(OUT)
+
+test:
+	@.ci/install libopenblas0 python3-numpy python3-sklearn
+	$(GO) vet ./...
+	CGO_ENABLED=0 $(GO) vet ./...
+	CGO_ENABLED=0 $(GO) build ./...
+	$(GO) test ./...
+
+test-long:
+	@.ci/install libopenblas0 python3-numpy python3-sklearn
+	CGO_ENABLED=0 $(GO) test -timeout 120m ./... -args -long
+
+FUZZTIME ?= 10s
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
+	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; \
+	done
+
+bench:
+	@.ci/install libopenblas0
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf bin $(OUT)
