@@ -1,3 +1,67 @@
 // Package accel owns the machine: its threads, the BLAS and LAPACK found at run
-// time, and the vectorised loops of the project's own.
+// time, the elementwise functions that a kernel matrix spends its time in, and
+// the facts (cores, memory, bandwidth) a plan is made from. It is the only
+// package that knows of assembly, shared libraries or the operating system, and
+// every one of its parts has a portable Go form: a machine without OpenBLAS runs
+// the same program, slower.
+//
+// # Threads
+//
+// ForEach is the project's one parallel loop and SetThreads the one place where
+// a number of threads is chosen. The BLAS has threads of its own; so that Go
+// workers and BLAS threads never oversubscribe the cores, a BLAS call runs on
+// all Threads() outside ForEach and on one inside it. Hence two ways to write a
+// dense computation:
+//
+//   - one large product: call blas64.Gemm outside ForEach;
+//   - many tiles, each with Go work on it (a kernel function, say): call
+//     blas32.Gemm on each tile inside ForEach.
+//
+// The threads of OpenBLAS spin for a while after a product on several threads
+// (up to 2²⁶ clock ticks, about 30 ms, by its default), on cores which Go
+// workers want. OpenBLAS therefore asks the library for its shortest wait (2⁴
+// ticks, its OPENBLAS_THREAD_TIMEOUT=4) unless the user has set one.
+//
+// # BLAS and LAPACK
+//
+// All dense linear algebra of the project is written against gonum's blas64,
+// blas32 and lapack64. A main program calls
+//
+//	lib, err := accel.OpenBLAS()
+//	if err == nil {
+//		accel.Use(lib)
+//	}
+//
+// once, and those packages run on OpenBLAS from then on; if err is not nil it
+// says which Debian package to install, and gonum's own Go code runs. OpenBLAS
+// is loaded by dlopen through purego, so the program builds with or without cgo
+// and starts with or without the library. Semantics stay gonum's: row-major
+// storage, panics for bad shapes with gonum's words (they are raised by gonum's
+// own checks: only operands known to be good reach C), beta = 0 overwrites even
+// NaN, alpha = 0 reads nothing. Problems too small to pay for the call into C
+// (about 0.2 µs) and those with a dimension of 2³¹ or more stay in Go.
+//
+// Row-major operands are handed over as they lie: a row-major m×n matrix is a
+// column-major n×m one, its transpose, so C = A·B becomes Cᵀ = Bᵀ·Aᵀ, a lower
+// triangle becomes an upper one and a left side a right side. Nothing is copied.
+//
+// Spotrf is the float32 Cholesky factorization, which gonum has not.
+//
+// # Elementwise functions
+//
+// Exp32 and Cos32 work on slices of float32: exp to less than 1 ulp, cos to
+// 2e-7 absolute. They give the same bits whatever the length or alignment of
+// the slices, so results do not depend on how work is tiled.
+//
+// # Machine facts
+//
+// CPU, MemoryLimit, MemoryAvailable and PeakRSS are read from the operating
+// system (cgroup limits included, since batch systems and containers use them);
+// ReadBandwidth, GemmRate64 and GemmRate32 are measured.
+//
+// # References
+//
+// J. Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM
+// TOMS 16 (1990), doi:10.1145/77626.79170. J.-M. Muller, Elementary Functions,
+// 3rd ed. (2016), ch. 11, for the reductions in Exp32 and Cos32.
 package accel

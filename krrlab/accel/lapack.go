@@ -1,0 +1,146 @@
+package accel
+
+import (
+	"math"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
+)
+
+// openlapack64 is a lapack.Float64: gonum's, with the factorizations overridden
+// that the project calls. As in openblas64, what is small, empty or misuse goes
+// to gonum. gonum's other routines call blas64 and so run on the library where
+// their time goes into level 3 (Dpotrs and Dtrtrs are calls of Dtrsm).
+type openlapack64 struct {
+	gonum.Implementation
+	lib *Library
+}
+
+var _ lapack.Float64 = openlapack64{}
+
+// lapackOrder is the least order for which the library is called.
+const lapackOrder = 32
+
+// Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
+// triangle ul of a, and reports whether A was positive definite.
+func (o openlapack64) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
+	if n < lapackOrder || !isUplo(ul) || !matrix(n, n, lda, len(a)) {
+		return o.Implementation.Dpotrf(ul, n, a, lda)
+	}
+	return potrf(o.lib, o.lib.dpotrf, ul, n, a, lda)
+}
+
+// potrf calls xPOTRF at fn.
+func potrf[T real](l *Library, fn uintptr, ul blas.Uplo, n int, a []T, lda int) bool {
+	f := frames.Get().(*frame)
+	f.c = [4]byte{flipUplo(ul)}
+	f.i = [8]int32{int32(n), int32(lda)}
+	f.info = 0
+	f.p = [4]unsafe.Pointer{base(a)}
+	l.call(f, fn, f.char(0), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1)
+	ok := f.info == 0
+	f.free()
+	// A NaN in A ends up in the diagonal, where the library's pivot test,
+	// a_jj ≤ 0, lets it pass.
+	for i := 0; ok && i < n; i++ {
+		ok = a[i*lda+i] == a[i*lda+i]
+	}
+	return ok
+}
+
+func (f *frame) infoAddr() uintptr { return uintptr(unsafe.Pointer(&f.info)) }
+
+// Dtrtri computes the inverse of the triangular matrix a in place and reports
+// whether a was nonsingular.
+func (o openlapack64) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
+	if n < lapackOrder || !isUplo(ul) || !isDiag(d) || !matrix(n, n, lda, len(a)) {
+		return o.Implementation.Dtrtri(ul, d, n, a, lda)
+	}
+	if d == blas.NonUnit {
+		for i := range n {
+			if a[i*lda+i] == 0 {
+				return false // as gonum: a is left as it is
+			}
+		}
+	}
+	f := frames.Get().(*frame)
+	f.c = [4]byte{flipUplo(ul), byte(d)}
+	f.i = [8]int32{int32(n), int32(lda)}
+	f.info = 0
+	f.p = [4]unsafe.Pointer{base(a)}
+	o.lib.call(f, o.lib.dtrtri, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1, 1)
+	ok = f.info == 0
+	f.free()
+	return ok
+}
+
+// Dsyev computes the eigenvalues w, ascending, and with jobz = EVCompute the
+// eigenvectors, in the columns of a, of the symmetric a with triangle ul stored.
+// It runs LAPACK's divide and conquer, dsyevd, with workspace of its own, 2n²
+// numbers (work is only checked); where that is more than 32 bits count, above
+// n = 32,000, the QR iteration dsyev.
+func (o openlapack64) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
+	if n < lapackOrder || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
+		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
+		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
+	}
+	f := frames.Get().(*frame)
+	f.c = [4]byte{byte(jobz), flipUplo(ul)}
+	f.info = 0
+	if n <= 32000 {
+		lw, liw := 1+2*n, 1
+		if jobz == lapack.EVCompute {
+			lw, liw = 1+6*n+2*n*n, 3+5*n
+		}
+		wk, iwk := make([]float64, lw), make([]int32, liw)
+		f.i = [8]int32{int32(n), int32(lda), int32(lw), int32(liw)}
+		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk), unsafe.Pointer(&iwk[0])}
+		o.lib.call(f, o.lib.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
+			f.ptr(2), f.num(2), f.ptr(3), f.num(3), f.infoAddr(), 1, 1)
+	} else {
+		wk := make([]float64, 34*n)
+		f.i = [8]int32{int32(n), int32(lda), int32(len(wk))}
+		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk)}
+		o.lib.call(f, o.lib.dsyev, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
+			f.ptr(2), f.num(2), f.infoAddr(), 1, 1)
+	}
+	ok = f.info == 0
+	f.free()
+	if ok && jobz == lapack.EVCompute {
+		transpose(n, a, lda) // eigenvector i lies in row i
+	}
+	return ok
+}
+
+// hasNaN reports whether the triangle ul of a has a NaN, with which LAPACK's
+// iterations may not end.
+func hasNaN(ul blas.Uplo, n int, a []float64, lda int) bool {
+	for i := range n {
+		row := a[i*lda : i*lda+i+1]
+		if ul == blas.Upper {
+			row = a[i*lda+i : i*lda+n]
+		}
+		for _, v := range row {
+			if math.IsNaN(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// transpose transposes the n×n matrix a in place, by blocks that fit a cache.
+func transpose(n int, a []float64, lda int) {
+	const nb = 32
+	for i0 := 0; i0 < n; i0 += nb {
+		for j0 := 0; j0 <= i0; j0 += nb {
+			for i := i0; i < min(i0+nb, n); i++ {
+				for j := j0; j < min(j0+nb, i); j++ {
+					a[i*lda+j], a[j*lda+i] = a[j*lda+i], a[i*lda+j]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package accel
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// BLAS says which BLAS and LAPACK are in use.
+type BLAS struct {
+	Name    string // "gonum" or "openblas"
+	Version string // "0.3.21"; empty if unknown
+	Config  string // how the library was built and for which core, as it says itself
+	Path    string // file of the shared library; empty for gonum
+}
+
+// String returns one line such as "openblas 0.3.21 (/usr/lib/…/libopenblas.so.0)".
+func (b BLAS) String() string {
+	s := b.Name
+	if b.Version != "" {
+		s += " " + b.Version
+	}
+	if b.Path != "" {
+		s += " (" + b.Path + ")"
+	}
+	return s
+}
+
+// Library is a BLAS and LAPACK loaded at run time; see OpenBLAS and Use.
+type Library struct {
+	info BLAS
+	par  parallel
+	want atomic.Int32 // threads asked for, see Library.threads
+
+	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
+
+	dgemm, sgemm, dsyrk, ssyrk, dtrsm, strsm, dtrmm, strmm, dsymm, ssymm, dgemv, sgemv uintptr
+	dpotrf, spotrf, dtrtri, dsyev, dsyevd                                              uintptr
+}
+
+// Info describes the library.
+func (l *Library) Info() BLAS { return l.info }
+
+// parallel is what openblas_get_parallel returns.
+type parallel int
+
+const (
+	serial   parallel = iota // no threads of its own
+	pthreads                 // one pool of threads, one number of threads per process
+	openmp                   // OpenMP: a number of threads per calling thread
+)
+
+// symbols lists the routines a library must have and where their addresses go.
+func (l *Library) symbols() []struct {
+	name string
+	addr *uintptr
+} {
+	return []struct {
+		name string
+		addr *uintptr
+	}{
+		{"dgemm_", &l.dgemm}, {"sgemm_", &l.sgemm},
+		{"dsyrk_", &l.dsyrk}, {"ssyrk_", &l.ssyrk},
+		{"dtrsm_", &l.dtrsm}, {"strsm_", &l.strsm},
+		{"dtrmm_", &l.dtrmm}, {"strmm_", &l.strmm},
+		{"dsymm_", &l.dsymm}, {"ssymm_", &l.ssymm},
+		{"dgemv_", &l.dgemv}, {"sgemv_", &l.sgemv},
+		{"dpotrf_", &l.dpotrf}, {"spotrf_", &l.spotrf},
+		{"dtrtri_", &l.dtrtri}, {"dsyev_", &l.dsyev}, {"dsyevd_", &l.dsyevd},
+	}
+}
+
+// libraryNames returns the names under which OpenBLAS is looked for, the
+// dynamic linker's own search first, then where Debian, Fedora, Homebrew and
+// MacPorts put it.
+func libraryNames() []string {
+	if runtime.GOOS == "darwin" {
+		return []string{
+			"libopenblas.0.dylib", "libopenblas.dylib",
+			"/opt/homebrew/opt/openblas/lib/libopenblas.dylib",
+			"/usr/local/opt/openblas/lib/libopenblas.dylib",
+			"/opt/local/lib/libopenblas.dylib",
+		}
+	}
+	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[runtime.GOARCH]
+	return []string{
+		"libopenblas.so.0", "libopenblas.so",
+		"/usr/lib/" + triple + "/openblas-pthread/libopenblas.so.0",
+		"/usr/lib/" + triple + "/openblas-openmp/libopenblas.so.0",
+		"/usr/lib/" + triple + "/openblas-serial/libopenblas.so.0",
+		"libopenblasp.so.0", "/usr/lib64/libopenblas.so.0", "/usr/local/lib/libopenblas.so.0",
+	}
+}
+
+var openBLAS struct {
+	once sync.Once
+	lib  *Library
+	err  error
+}
+
+// OpenBLAS finds OpenBLAS on this machine and loads it; the first call does the
+// work. Of several builds one with POSIX threads is preferred to OpenMP, and
+// that to one without threads. A library with 64-bit integers (ILP64), without
+// one of the routines wanted, or that fails a small known-answer test, is
+// passed over. The error says what was tried and which package to install.
+func OpenBLAS() (*Library, error) {
+	openBLAS.once.Do(func() { openBLAS.lib, openBLAS.err = find(libraryNames()) })
+	return openBLAS.lib, openBLAS.err
+}
+
+// find loads the best of the libraries of those names.
+func find(names []string) (*Library, error) {
+	setenvDefault("OPENBLAS_THREAD_TIMEOUT", "4") // see the package doc
+	var best *Library
+	var tried []string
+	for _, name := range names {
+		l, err := load(name)
+		if err != nil {
+			tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
+			continue
+		}
+		if l.par == pthreads {
+			return l, nil
+		}
+		if best == nil || l.par > best.par {
+			best = l
+		}
+	}
+	if best != nil {
+		return best, nil
+	}
+	return nil, &LibraryError{Tried: tried}
+}
+
+// LibraryError is OpenBLAS's error: no usable library was found.
+type LibraryError struct {
+	Tried []string // each library tried and, in brackets, what was wrong with it
+}
+
+func (e *LibraryError) Error() string {
+	install := "install the package libopenblas0 (Debian, Ubuntu: apt-get install libopenblas0)"
+	if runtime.GOOS == "darwin" {
+		install = "install OpenBLAS (brew install openblas)"
+	}
+	return fmt.Sprintf("accel: OpenBLAS not found, %s; tried %s", install, strings.Join(e.Tried, ", "))
+}
+
+// load loads one library and checks it.
+func load(name string) (*Library, error) {
+	handle, err := dlopen(name)
+	if err != nil {
+		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
+	}
+	l := &Library{info: BLAS{Name: "openblas", Path: loadedFrom(name)}}
+	config := dlsym(handle, "openblas_get_config")
+	if config == 0 {
+		return nil, fmt.Errorf("no symbol openblas_get_config: not OpenBLAS")
+	}
+	l.info.Config = strings.TrimSpace(cString(config))
+	if f := strings.Fields(l.info.Config); len(f) > 1 && f[0] == "OpenBLAS" {
+		l.info.Version = f[1]
+	}
+	if core := dlsym(handle, "openblas_get_corename"); core != 0 {
+		if s := cString(core); !strings.Contains(l.info.Config, s) {
+			l.info.Config += " " + s
+		}
+	}
+	if strings.Contains(l.info.Config, "USE64BITINT") {
+		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
+	}
+	for _, s := range l.symbols() {
+		if *s.addr = dlsym(handle, s.name); *s.addr == 0 {
+			return nil, fmt.Errorf("no symbol %s", s.name)
+		}
+	}
+	l.getThreads = dlsym(handle, "openblas_get_num_threads")
+	l.setThreads = dlsym(handle, "openblas_set_num_threads")
+	if p := dlsym(handle, "openblas_get_parallel"); p != 0 {
+		l.par = parallel(int32(call(p)))
+	}
+	if l.setThreads == 0 {
+		l.par = serial
+	}
+	if err := l.selfTest(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// selfTest multiplies two small matrices, one the transpose of the other in
+// storage, over a result full of NaN.
+func (l *Library) selfTest() error {
+	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
+	c := []float64{nan, nan, nan, nan}
+	gemm(l, l.dgemm, 'N', 'T', 2, 2, 3, 1, a, 3, a, 3, 0, c, 2)
+	if want := [4]float64{14, 32, 32, 77}; [4]float64(c) != want {
+		return fmt.Errorf("dgemm gives %v for %v", c, want)
+	}
+	return nil
+}
+
+// threads sets the number of threads that calls use. With pthreads that is a
+// property of the library, with OpenMP of each operating system thread that
+// calls it, set anew before each call (Library.call).
+func (l *Library) threads(n int) {
+	l.want.Store(int32(n))
+	if l.setThreads != 0 {
+		call(l.setThreads, uintptr(n))
+	}
+}
+
+// numThreads returns the number of threads that a call from here would use.
+func (l *Library) numThreads() int {
+	if l.getThreads == 0 {
+		return 1
+	}
+	return int(int32(call(l.getThreads)))
+}
+
+// frame holds the operands of one call where C can take their addresses. Frames
+// are on the Go heap, which does not move, and so is all that they point to;
+// the frame's pointers keep the operands alive during the call.
+type frame struct {
+	c           [4]byte // side, uplo, trans, …: Fortran characters
+	i           [8]int32
+	alpha, beta uint64 // a float64 or a float32
+	p           [4]unsafe.Pointer
+	info        int32
+}
+
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
+func (f *frame) free() {
+	f.p = [4]unsafe.Pointer{}
+	frames.Put(f)
+}
+
+// char, num, ptr, addr give what stands for an operand in a Fortran call.
+func (f *frame) char(k int) uintptr { return uintptr(unsafe.Pointer(&f.c[k])) }
+func (f *frame) num(k int) uintptr  { return uintptr(unsafe.Pointer(&f.i[k])) }
+func (f *frame) ptr(k int) uintptr  { return uintptr(f.p[k]) }
+
+// call calls a Fortran routine. args are addresses within f or those held by f.p.
+func (l *Library) call(f *frame, fn uintptr, args ...uintptr) {
+	if l.par == openmp {
+		runtime.LockOSThread()
+		call(l.setThreads, uintptr(l.want.Load()))
+		call(fn, args...)
+		runtime.UnlockOSThread()
+	} else {
+		call(fn, args...)
+	}
+	runtime.KeepAlive(f)
+}
+
+// loadedFrom returns the file that a library was loaded from, or its name where
+// the system does not say.
+func loadedFrom(name string) string {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return name
+	}
+	return mappedFile(string(maps), name)
+}
+
+// mappedFile finds in the text of /proc/self/maps the file that is name, or what
+// name leads to: libopenblas.so.0 is a link to libopenblasp-r0.3.21.so, say.
+func mappedFile(maps, name string) string {
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	stem, _, _ := strings.Cut(base, ".")
+	dir := strings.TrimSuffix(name, base)
+	for line := range strings.Lines(maps) {
+		i := strings.IndexByte(line, '/')
+		if i < 0 {
+			continue
+		}
+		file := strings.TrimSuffix(line[i:], "\n")
+		if strings.HasPrefix(file, dir) && strings.HasPrefix(file[strings.LastIndexByte(file, '/')+1:], stem) {
+			return file
+		}
+	}
+	return name
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	return s
+}
