@@ -1,0 +1,135 @@
+package kernel_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestEval pins the formulas on numbers worked out by hand: x−z = (3, 4), so
+// that r = 5, ‖x−z‖₁ = 7 and xᵀz = −4.
+func TestEval(t *testing.T) {
+	x, z := []float64{1, 3}, []float64{-2, -1}
+	// xᵀz = −2 − 3 = −5; r² = 9 + 16.
+	for _, c := range []struct {
+		k    kernel.Kernel
+		want float64
+	}{
+		{kernel.Gaussian{Sigma: 5}, math.Exp(-0.5)},
+		{kernel.Laplacian{Sigma: 7}, math.Exp(-1)},
+		{kernel.Matern32{Sigma: 5 * math.Sqrt(3)}, 2 * math.Exp(-1)},
+		{kernel.Matern52{Sigma: 5 * math.Sqrt(5)}, (1 + 1 + 1.0/3) * math.Exp(-1)},
+		{kernel.Polynomial{Gamma: 0.4, Coef0: 4, Degree: 5}, 32},
+		{kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 1}, -5},
+		{kernel.Func{F: func(x, z []float64) float64 { return x[0] - z[1] }}, 2},
+	} {
+		if got := c.k.Eval(x, z); math.Abs(got-c.want) > 1e-14*math.Abs(c.want) {
+			t.Errorf("%v: k(x, z) = %v, want %v", c.k, got, c.want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		k    kernel.Kernel
+		want string // "" if valid
+	}{
+		{nil, "no kernel"},
+		{kernel.Gaussian{Sigma: 8.5}, ""},
+		{kernel.Gaussian{}, "sigma = 0"},
+		{kernel.Gaussian{Sigma: 1e-200}, "sigma = 1e-200"},
+		{kernel.Gaussian{Sigma: 1e200}, "sigma = 1e+200"},
+		{kernel.Laplacian{Sigma: -1}, "sigma = -1"},
+		{kernel.Matern32{Sigma: math.NaN()}, "sigma = NaN"},
+		{kernel.Matern52{Sigma: math.Inf(1)}, "sigma = +Inf"},
+		{kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}, ""},
+		{kernel.Polynomial{Gamma: 0, Coef0: 1, Degree: 3}, "gamma = 0"},
+		{kernel.Polynomial{Gamma: 1, Coef0: -1, Degree: 3}, "coef0 = -1"},
+		{kernel.Polynomial{Gamma: 1, Coef0: math.Inf(1), Degree: 3}, "coef0 = +Inf"},
+		{kernel.Polynomial{Gamma: 1, Degree: 0}, "degree = 0"},
+		{kernel.Func{Name: "mine"}, "mine has no function"},
+		{&strange{}, "strange"},
+	} {
+		err := kernel.Validate(c.k)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("Validate(%v) = %v, want %q", c.k, err, c.want)
+		}
+	}
+}
+
+type strange struct{}
+
+func (*strange) Eval(x, z []float64) float64 { return 0 }
+func (*strange) String() string              { return "strange" }
+func (*strange) Validate() error             { return errStrange{} }
+
+type errStrange struct{}
+
+func (errStrange) Error() string { return "strange" }
+
+func TestSpecRoundTrip(t *testing.T) {
+	for _, k := range []kernel.Kernel{
+		kernel.Gaussian{Sigma: 8.5}, kernel.Laplacian{Sigma: 1.0 / 3}, kernel.Matern32{Sigma: 1e-3}, kernel.Matern52{Sigma: 1e5},
+		kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 2, Degree: 1},
+	} {
+		s, err := kernel.ToSpec(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _ := json.Marshal(s)
+		var back kernel.Spec
+		if err := json.Unmarshal(b, &back); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := kernel.FromSpec(back); err != nil || got != k {
+			t.Errorf("FromSpec(%s) = %v, %v, want %v", b, got, err, k)
+		}
+		if got, err := kernel.Parse(k.String()); err != nil || got != k {
+			t.Errorf("Parse(%q) = %v, %v", k.String(), got, err)
+		}
+	}
+	if _, err := kernel.ToSpec(kernel.Func{Name: "mine"}); err == nil || !strings.Contains(err.Error(), "mine is a Go function") {
+		t.Errorf("ToSpec of an own kernel: %v", err)
+	}
+	if _, err := kernel.ToSpec(nil); err == nil {
+		t.Error("ToSpec of nil: no error")
+	}
+}
+
+func TestBadSpecs(t *testing.T) {
+	for _, c := range []struct {
+		s    kernel.Spec
+		want string
+	}{
+		{kernel.Spec{Name: "rbf", Sigma: 1}, `unknown kernel "rbf"`},
+		{kernel.Spec{Name: "gaussian"}, "sigma = 0"},
+		{kernel.Spec{Name: "gaussian", Sigma: 1, Degree: 2}, "no such parameter"},
+		{kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 2, Sigma: 1}, "no such parameter"},
+	} {
+		if _, err := kernel.FromSpec(c.s); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("FromSpec(%+v): %v, want %q", c.s, err, c.want)
+		}
+	}
+	for _, s := range []string{"", "gaussian", "gaussian()", "gaussian(sigma=1", "gaussian(sigma=x)", "gaussian(tau=1)", "gaussian(sigma=1, sigma=2)", "gaussian(sigma=1)x", "polynomial(gamma=1, coef0=1, degree=1.5)"} {
+		if k, err := kernel.Parse(s); err == nil {
+			t.Errorf("Parse(%q) = %v, want an error", s, k)
+		}
+	}
+}
+
+func TestDiag(t *testing.T) {
+	x := points.NewDense(3, 2, []float64{0, 0, 1, 2, 1e3, -1e3})
+	for _, k := range kernels {
+		row := make([]float64, 2)
+		for i, got := range kernel.Diag(k, x) {
+			x.RowTo(row, i)
+			if want := k.Eval(row, row); math.Abs(got-want) > 1e-15*want {
+				t.Errorf("%v: diagonal %d is %v, want %v", k, i, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package kernel
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Spec is a kernel as data: what a model file or a report stores. Name is
+// "gaussian", "laplacian", "matern32", "matern52" or "polynomial"; fields that
+// the kernel does not have are zero.
+type Spec struct {
+	Name   string  `json:"name"`
+	Sigma  float64 `json:"sigma,omitempty"`
+	Gamma  float64 `json:"gamma,omitempty"`
+	Coef0  float64 `json:"coef0,omitempty"`
+	Degree int     `json:"degree,omitempty"`
+}
+
+// Names lists the kernels a Spec can name.
+func Names() []string {
+	return []string{"gaussian", "laplacian", "matern32", "matern52", "polynomial"}
+}
+
+// FromSpec returns the kernel that s describes. An unknown name, a parameter out
+// of range, and a parameter that the kernel does not have are errors.
+func FromSpec(s Spec) (Kernel, error) {
+	var k Kernel
+	switch s.Name {
+	case "gaussian":
+		k = Gaussian{s.Sigma}
+	case "laplacian":
+		k = Laplacian{s.Sigma}
+	case "matern32":
+		k = Matern32{s.Sigma}
+	case "matern52":
+		k = Matern52{s.Sigma}
+	case "polynomial":
+		k = Polynomial{s.Gamma, s.Coef0, s.Degree}
+	default:
+		return nil, fmt.Errorf("kernel: unknown kernel %q, want one of %s", s.Name, strings.Join(Names(), ", "))
+	}
+	if err := Validate(k); err != nil {
+		return nil, err
+	}
+	if back, _ := ToSpec(k); back != s {
+		return nil, fmt.Errorf("kernel: %s has no such parameter: %+v", s.Name, s)
+	}
+	return k, nil
+}
+
+// ToSpec returns k as data. A kernel of a researcher's own cannot be written as
+// data and is an error.
+func ToSpec(k Kernel) (Spec, error) {
+	switch k := k.(type) {
+	case Gaussian:
+		return Spec{Name: "gaussian", Sigma: k.Sigma}, nil
+	case Laplacian:
+		return Spec{Name: "laplacian", Sigma: k.Sigma}, nil
+	case Matern32:
+		return Spec{Name: "matern32", Sigma: k.Sigma}, nil
+	case Matern52:
+		return Spec{Name: "matern52", Sigma: k.Sigma}, nil
+	case Polynomial:
+		return Spec{Name: "polynomial", Gamma: k.Gamma, Coef0: k.Coef0, Degree: k.Degree}, nil
+	case nil:
+		return Spec{}, Validate(k)
+	}
+	return Spec{}, fmt.Errorf("kernel: %v is a Go function and cannot be stored; only %s can", k, strings.Join(Names(), ", "))
+}
+
+// Parse is the inverse of String for this package's kernels: it reads
+// "gaussian(sigma=8.5)" and "polynomial(gamma=0.01, coef0=1, degree=3)".
+func Parse(s string) (Kernel, error) {
+	name, rest, ok := strings.Cut(strings.TrimSpace(s), "(")
+	args, tail, closed := strings.Cut(rest, ")")
+	if !ok || !closed || tail != "" {
+		return nil, fmt.Errorf("kernel: %q is not of the form name(parameter=value, …)", s)
+	}
+	spec := Spec{Name: strings.TrimSpace(name)}
+	seen := map[string]bool{}
+	for arg := range strings.SplitSeq(args, ",") {
+		key, val, _ := strings.Cut(arg, "=")
+		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
+		var err error
+		switch key {
+		case "sigma":
+			spec.Sigma, err = strconv.ParseFloat(val, 64)
+		case "gamma":
+			spec.Gamma, err = strconv.ParseFloat(val, 64)
+		case "coef0":
+			spec.Coef0, err = strconv.ParseFloat(val, 64)
+		case "degree":
+			spec.Degree, err = strconv.Atoi(val)
+		default:
+			return nil, fmt.Errorf("kernel: unknown parameter %q in %q", key, s)
+		}
+		if err != nil || seen[key] {
+			return nil, fmt.Errorf("kernel: bad or repeated value %q of %s in %q", val, key, s)
+		}
+		seen[key] = true
+	}
+	return FromSpec(spec)
+}

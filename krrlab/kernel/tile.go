@@ -1,0 +1,131 @@
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Arithmetic is the precision in which the inner products or distances of a
+// float32 tile are formed.
+type Arithmetic int
+
+const (
+	Float32 Arithmetic = iota // points rounded to float32, products by sgemm
+	Float64                   // products by dgemm, kernel values rounded to float32
+)
+
+func (a Arithmetic) String() string {
+	switch a {
+	case Float32:
+		return "float32"
+	case Float64:
+		return "float64"
+	}
+	return fmt.Sprintf("Arithmetic(%d)", int(a))
+}
+
+// Workspace is the scratch memory of one worker. The zero value is ready; it
+// grows on demand and allocates no more once warm. It must not be shared by
+// goroutines that run at the same time.
+type Workspace struct {
+	pairs points.Workspace
+	inner []float64 // inner products of a float32 tile formed in float64
+	row   []float32 // one row of a tile
+	x, z  []float64 // dense rows for kernels of a researcher's own
+}
+
+// Bytes returns the size of the scratch.
+func (w *Workspace) Bytes() int64 {
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.row))
+}
+
+// Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64.
+// It panics if the dimensions of x and z differ or ld is less than the number of
+// columns.
+func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, w *Workspace) {
+	nx, nz := x.Len(), z.Len()
+	switch k.(type) {
+	case Gaussian, Matern32, Matern52, Polynomial:
+		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
+	case Laplacian:
+		points.L1Dist64(dst, ld, x.X, z.X, &w.pairs)
+	default:
+		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
+		return
+	}
+	for a := range nx {
+		apply64(k, dst[a*ld:a*ld+nz], x.Norms[a], z.Norms)
+	}
+}
+
+// Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner
+// products or distances formed in the precision arith. Values beyond float32
+// become ±Inf. A kernel of a researcher's own is evaluated in float64 whatever
+// arith says. Tile32 panics as Tile64 does.
+func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
+	nx, nz := x.Len(), z.Len()
+	_, isL1 := k.(Laplacian)
+	switch k.(type) {
+	case Gaussian, Matern32, Matern52, Polynomial, Laplacian:
+	default:
+		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = float32(v) })
+		return
+	}
+	u := grow(&w.row, nz)
+	if arith == Float32 {
+		if isL1 {
+			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
+		} else {
+			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
+		}
+		for a := range nx {
+			row := dst[a*ld : a*ld+nz]
+			apply32(k, row, row, x.Norms[a], z.Norms, u)
+		}
+		return
+	}
+	inner := grow(&w.inner, nx*nz)
+	if isL1 {
+		points.L1Dist64(inner, nz, x.X, z.X, &w.pairs)
+	} else {
+		points.Inner64(inner, nz, x.X, z.X, &w.pairs)
+	}
+	for a := range nx {
+		apply32(k, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], x.Norms[a], z.Norms, u)
+	}
+}
+
+// eachEntries bounds the dense rows that each holds at once.
+const eachEntries = 1 << 18
+
+// each calls set with k(x_a, z_b) for all pairs, evaluated on dense rows.
+func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v float64)) {
+	nx, d := x.Dims()
+	nz, dz := z.Dims()
+	if d != dz {
+		panic(fmt.Sprintf("kernel: dimensions %d and %d differ", d, dz))
+	}
+	step := max(1, eachEntries/max(d, 1))
+	xa := grow(&w.x, d)
+	for b0 := 0; b0 < nz; b0 += step {
+		b1 := min(b0+step, nz)
+		zb := grow(&w.z, (b1-b0)*d)
+		z.Slice(b0, b1).Panel64To(zb, d)
+		for a := range nx {
+			x.RowTo(xa, a)
+			for b := b0; b < b1; b++ {
+				p := (b - b0) * d
+				set(a, b, k.Eval(xa, zb[p:p+d:p+d]))
+			}
+		}
+	}
+}
+
+func grow[T any](buf *[]T, n int) []T {
+	if cap(*buf) < n {
+		*buf = make([]T, n)
+	}
+	*buf = (*buf)[:n]
+	return *buf
+}

@@ -1,0 +1,262 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// own is a kernel of a researcher's own type.
+type own struct{}
+
+func (own) Eval(x, z []float64) float64 {
+	s := 1.0
+	for j, v := range x {
+		s += min(math.Abs(v), math.Abs(z[j]))
+	}
+	return s
+}
+func (own) String() string { return "own" }
+
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
+	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, own{},
+	kernel.Func{Name: "linear", F: func(x, z []float64) float64 {
+		var s float64
+		for j, v := range x {
+			s += v * z[j]
+		}
+		return s
+	}},
+}
+
+// draw returns n points of dimension d in all three types.
+func draw(seed uint64, n, d int, density float64) []points.Points {
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	a, b := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
+	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	for i := range n {
+		for j := range d {
+			if rnd.Float64() < density {
+				v := float32(rnd.NormFloat64())
+				a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
+				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, len(s.Val))
+	}
+	return []points.Points{a, b, s}
+}
+
+// TestTiles holds tiles of every kernel, type of points and precision against
+// Eval.
+func TestTiles(t *testing.T) {
+	var w kernel.Workspace
+	for _, shape := range []struct {
+		nx, nz, d int
+		density   float64
+	}{{1, 1, 1, 1}, {9, 6, 5, 1}, {13, 17, 20, 0.7}, {11, 12, 300, 0.03}, {2, 3, 0, 1}} {
+		xs, zs := draw(1, shape.nx, shape.d, shape.density), draw(2, shape.nz, shape.d, shape.density)
+		for _, k := range kernels {
+			want := evalAll(k, xs[0], zs[0])
+			for p := range xs {
+				name := fmt.Sprintf("%v of %T %+v", k, xs[p], shape)
+				checkTiles(t, name, k, xs[p], zs[p], want, &w)
+			}
+		}
+	}
+}
+
+func evalAll(k kernel.Kernel, x, z points.Points) []float64 {
+	n, d := x.Dims()
+	m, _ := z.Dims()
+	out := make([]float64, n*m)
+	a, b := make([]float64, d), make([]float64, d)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range m {
+			z.RowTo(b, j)
+			out[i*m+j] = k.Eval(a, b)
+		}
+	}
+	return out
+}
+
+func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, want []float64, w *kernel.Workspace) {
+	t.Helper()
+	nx, _ := x.Dims()
+	nz, _ := z.Dims()
+	ld := nz + 2
+	scale := 1.0 // of the absolute error
+	for _, v := range want {
+		scale = max(scale, math.Abs(v))
+	}
+	check := func(what string, got func(i int) float64, tol float64) {
+		for a := range nx {
+			for b := range nz {
+				if v := got(a*ld + b); !(math.Abs(v-want[a*nz+b]) <= tol*scale) {
+					t.Fatalf("%s, %s: (%d, %d) is %v, want %v", name, what, a, b, v, want[a*nz+b])
+				}
+			}
+			for b := nz; b < ld; b++ {
+				if got(a*ld+b) != 7 {
+					t.Fatalf("%s, %s: wrote beyond its columns", name, what)
+				}
+			}
+		}
+	}
+	t64, t32 := make([]float64, nx*ld), make([]float32, nx*ld)
+	fill := func() {
+		for i := range t64 {
+			t64[i], t32[i] = 7, 7
+		}
+	}
+	fill()
+	kernel.Tile64(t64, ld, k, points.NewPanel(x), points.NewPanel(z), w)
+	check("Tile64", func(i int) float64 { return t64[i] }, 1e-14)
+	kernel.Tile32(t32, ld, k, points.NewPanel(x), points.NewPanel(z), kernel.Float64, w)
+	check("Tile32 Float64", func(i int) float64 { return float64(t32[i]) }, 3e-7)
+	fill()
+	kernel.Tile32(t32, ld, k, points.NewPanel32(x), points.NewPanel32(z), kernel.Float32, w)
+	check("Tile32 Float32", func(i int) float64 { return float64(t32[i]) }, 3e-6)
+}
+
+// TestFarPoints has points far from the origin, where float32 products lose
+// everything, float64 products little, and moved points nothing.
+func TestFarPoints(t *testing.T) {
+	const n, d = 40, 10
+	x := draw(3, n, d, 1)[0].(*points.Dense)
+	for i := range x.Data {
+		x.Data[i] += 1e4
+	}
+	k := kernel.Gaussian{Sigma: 1}
+	want := evalAll(k, x, x)
+	got := make([]float32, n*n)
+	var w kernel.Workspace
+	worst := func(p points.Panel, a kernel.Arithmetic) (e float64) {
+		kernel.Tile32(got, n, k, p, p, a, &w)
+		for i, v := range got {
+			e = max(e, math.Abs(float64(v)-want[i]))
+		}
+		return e
+	}
+	shifted := points.Shift(x, points.Mean(x))
+	e32, e64, es := worst(points.NewPanel32(x), kernel.Float32), worst(points.NewPanel(x), kernel.Float64), worst(points.NewPanel32(shifted), kernel.Float32)
+	if e32 < 0.1 || e64 > 1e-5 || es > 1e-5 {
+		t.Errorf("worst errors: float32 %.1g (want > 0.1), float64 %.1g, moved to the mean %.1g (want < 1e-5)", e32, e64, es)
+	}
+}
+
+// TestFlush has pairs at all distances: no value may be subnormal or negative.
+func TestFlush(t *testing.T) {
+	const n = 400
+	x := points.NewDense(n, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float64(i) / 4
+	}
+	var w kernel.Workspace
+	t32, t64 := make([]float32, n*n), make([]float64, n*n)
+	p := points.NewPanel(x)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Laplacian{Sigma: 0.4}, kernel.Matern32{Sigma: 0.5}, kernel.Matern52{Sigma: 0.5}} {
+		for _, a := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
+			kernel.Tile32(t32, n, k, p, p, a, &w)
+			zeros := 0
+			for _, v := range t32 {
+				if v == 0 {
+					zeros++
+				} else if v < 0x1p-101 {
+					t.Fatalf("%v, %v: stored %g", k, a, v)
+				}
+			}
+			if zeros == 0 {
+				t.Errorf("%v: nothing flushed", k)
+			}
+		}
+		kernel.Tile64(t64, n, k, p, p, &w)
+		for i, v := range t64 {
+			if v != 0 && v < 0x1p-201 || v == 0 && t32[i] != 0 {
+				t.Fatalf("%v: stored %g", k, v)
+			}
+		}
+	}
+	tiny := kernel.Polynomial{Gamma: 1e-30, Degree: 2}
+	kernel.Tile32(t32, n, tiny, p, p, kernel.Float64, &w)
+	for _, v := range t32 {
+		if v != 0 {
+			t.Fatalf("%v: stored the subnormal %g", tiny, v)
+		}
+	}
+}
+
+// TestDuplicates has identical points: k = 1 to rounding, never above.
+func TestDuplicates(t *testing.T) {
+	x := points.NewDense(3, 4, []float64{1, 2, 3, 1e3, 1, 2, 3, 1e3, 1, 2, 3, 1e3})
+	var w kernel.Workspace
+	got := make([]float64, 9)
+	for _, k := range kernels[:4] {
+		kernel.Tile64(got, 3, k, points.NewPanel(x), points.NewPanel(x), &w)
+		for _, v := range got {
+			if v > 1 || v < 1-1e-9 {
+				t.Errorf("%v of a point with itself is %v", k, v)
+			}
+		}
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	var w kernel.Workspace
+	dst, dst64 := make([]float32, 900), make([]float64, 900)
+	for _, x := range draw(4, 30, 40, 0.3) {
+		p := points.NewPanel(x)
+		f := func() {
+			for _, k := range kernels[:6] {
+				kernel.Tile32(dst, 30, k, p, p, kernel.Float32, &w)
+				kernel.Tile32(dst, 30, k, p, p, kernel.Float64, &w)
+				kernel.Tile64(dst64, 30, k, p, p, &w)
+			}
+		}
+		f()
+		if n := testing.AllocsPerRun(5, f); n != 0 {
+			t.Errorf("%T: %v allocations once warm", x, n)
+		}
+	}
+}
+
+func Example() {
+	x := points.NewPanel(points.NewDense(2, 2, []float64{0, 0, 3, 4}))
+	k, err := kernel.Parse("gaussian(sigma=5)")
+	if err != nil {
+		panic(err)
+	}
+	tile := make([]float64, 4)
+	var w kernel.Workspace
+	kernel.Tile64(tile, 2, k, x, x, &w)
+	fmt.Println(k)
+	fmt.Printf("%.4f\n", tile)
+	// Output:
+	// gaussian(sigma=5)
+	// [1.0000 0.6065 0.6065 1.0000]
+}
+
+func BenchmarkTile32(b *testing.B) {
+	for _, c := range []struct {
+		k kernel.Kernel
+		d int
+	}{{kernels[0], 784}, {kernels[0], 8}, {kernels[2], 8}, {kernels[4], 8}, {kernels[1], 8}} {
+		p := points.NewPanel32(draw(5, 512, c.d, 1)[1])
+		dst := make([]float32, 512*512)
+		var w kernel.Workspace
+		for _, a := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
+			b.Run(fmt.Sprintf("%v/d=%d/%v", c.k, c.d, a), func(b *testing.B) {
+				for b.Loop() {
+					kernel.Tile32(dst, 512, c.k, p, p, a, &w)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512/512, "ns/entry")
+			})
+		}
+	}
+}
