@@ -17,4 +17,4 @@ func cString(uintptr) string { return "" }
 
 func setenvDefault(name, value string) {}
 
-func call(uintptr, ...uintptr) uintptr { panic("accel: no shared libraries on this system") }
+func call(uintptr, []uintptr) uintptr { panic("accel: no shared libraries on this system") }

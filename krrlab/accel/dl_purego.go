@@ -39,10 +39,9 @@ func setenvDefault(name, value string) {
 
 // call calls the C function at fn. Its arguments are addresses or integers,
 // never floating-point values: every BLAS and LAPACK routine is called through
-// its Fortran interface, where all operands are addresses.
-//
-//go:uintptrescapes
-func call(fn uintptr, args ...uintptr) uintptr {
+// its Fortran interface, where all operands are addresses. The caller keeps what
+// lies at the addresses alive and in place.
+func call(fn uintptr, args []uintptr) uintptr {
 	r, _, _ := purego.SyscallN(fn, args...)
 	return r
 }

@@ -180,7 +180,7 @@ func load(name string) (*Library, error) {
 	l.getThreads = dlsym(handle, "openblas_get_num_threads")
 	l.setThreads = dlsym(handle, "openblas_set_num_threads")
 	if p := dlsym(handle, "openblas_get_parallel"); p != 0 {
-		l.par = parallel(int32(call(p)))
+		l.par = parallel(int32(call(p, nil)))
 	}
 	if l.setThreads == 0 {
 		l.par = serial
@@ -209,8 +209,16 @@ func (l *Library) selfTest() error {
 func (l *Library) threads(n int) {
 	l.want.Store(int32(n))
 	if l.setThreads != 0 {
-		call(l.setThreads, uintptr(n))
+		f := frames.Get().(*frame)
+		l.setNow(f)
+		f.free()
 	}
+}
+
+// setNow passes the number of threads on to the library.
+func (l *Library) setNow(f *frame) {
+	f.one[0] = uintptr(l.want.Load())
+	call(l.setThreads, f.one[:])
 }
 
 // numThreads returns the number of threads that a call from here would use.
@@ -218,7 +226,7 @@ func (l *Library) numThreads() int {
 	if l.getThreads == 0 {
 		return 1
 	}
-	return int(int32(call(l.getThreads)))
+	return int(int32(call(l.getThreads, nil)))
 }
 
 // frame holds the operands of one call where C can take their addresses. Frames
@@ -230,6 +238,8 @@ type frame struct {
 	alpha, beta uint64 // a float64 or a float32
 	p           [4]unsafe.Pointer
 	info        int32
+	args        [20]uintptr
+	one         [1]uintptr
 }
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
@@ -246,13 +256,14 @@ func (f *frame) ptr(k int) uintptr  { return uintptr(f.p[k]) }
 
 // call calls a Fortran routine. args are addresses within f or those held by f.p.
 func (l *Library) call(f *frame, fn uintptr, args ...uintptr) {
+	n := copy(f.args[:], args) // on the heap once, not at every call
 	if l.par == openmp {
 		runtime.LockOSThread()
-		call(l.setThreads, uintptr(l.want.Load()))
-		call(fn, args...)
+		l.setNow(f)
+		call(fn, f.args[:n])
 		runtime.UnlockOSThread()
 	} else {
-		call(fn, args...)
+		call(fn, f.args[:n])
 	}
 	runtime.KeepAlive(f)
 }

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -56,21 +57,32 @@ func (p *WorkerPanic) Unwrap() error {
 	return err
 }
 
+// run takes indices until there are none left, the context is done or a body
+// has panicked.
 func (j *job) run(worker int) {
+	done := false
 	defer func() {
-		if v := recover(); v != nil {
-			j.next.Store(j.n) // hand out no more
-			j.once.Do(func() { j.pan = &WorkerPanic{v, debug.Stack()} })
+		if done {
+			return
 		}
+		v := recover()
+		if v == nil {
+			v = errGoexit // runtime.Goexit runs deferred calls too
+		}
+		j.next.Store(j.n) // hand out no more
+		j.once.Do(func() { j.pan = &WorkerPanic{v, debug.Stack()} })
 	}()
 	for j.ctx.Err() == nil {
 		i := j.next.Add(1) - 1
 		if i >= j.n {
-			return
+			break
 		}
 		j.body(worker, int(i))
 	}
+	done = true
 }
+
+var errGoexit = errors.New("accel: the body of a ForEach called runtime.Goexit")
 
 type ticket struct {
 	j      *job
@@ -100,9 +112,10 @@ func unpark() bool {
 }
 
 func workerLoop(t ticket) {
+	defer func() { t.j.wg.Done() }() // only by way of runtime.Goexit
 	for {
 		t.j.run(t.worker)
-		parked.Add(1)
+		parked.Add(1) // before Done: the next ForEach finds this worker
 		t.j.wg.Done()
 		t = <-idle
 	}

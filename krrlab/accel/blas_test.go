@@ -1,0 +1,384 @@
+package accel
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// level3 is what openblas64 and openblas32 override.
+type level3[T real] struct {
+	gemm       func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+	syrk       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
+	trsm, trmm func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
+	symm       func(s blas.Side, ul blas.Uplo, m, n int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+	gemv       func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
+}
+
+func of64(i blas.Float64) level3[float64] {
+	return level3[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dsymm, i.Dgemv}
+}
+
+func of32(i blas.Float32) level3[float32] {
+	return level3[float32]{i.Sgemm, i.Ssyrk, i.Strsm, i.Strmm, i.Ssymm, i.Sgemv}
+}
+
+func TestOverridesFloat64(t *testing.T) {
+	testOverrides(t, 0x1p-53, of64(openblas64{lib: library(t)}), of64(gonum.Implementation{}))
+}
+
+func TestOverridesFloat32(t *testing.T) {
+	testOverrides(t, 0x1p-24, of32(openblas32{lib: library(t)}), of32(gonum.Implementation{}))
+}
+
+// draw is a source of random operands.
+type draw[T real] struct {
+	*rand.Rand
+}
+
+// dim draws a dimension: small ones, those around the block sizes of both
+// libraries, and now and then a long one.
+func (g draw[T]) dim() int {
+	d := []int{1, 2, 3, 5, 8, 17, 31, 40, 64, 65, 97, 130}
+	if g.IntN(12) == 0 {
+		return 9001
+	}
+	return d[g.IntN(len(d))]
+}
+
+// dims draws three dimensions of which at most one is long.
+func (g draw[T]) dims() (m, n, k int) {
+	for {
+		m, n, k = g.dim(), g.dim(), g.dim()
+		if float64(m)*float64(n)*float64(k) < 3e6 && m*n+n*k+m*k < 1e6 {
+			return m, n, k
+		}
+	}
+}
+
+func (g draw[T]) value() T { return T(2*g.Float64() - 1) }
+
+func (g draw[T]) slice(n int) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = g.value()
+	}
+	return s
+}
+
+// matrix draws an r×c matrix with a stride that may be more than c, and a slice
+// that ends with the last element or goes on beyond it.
+func (g draw[T]) matrix(r, c int) (a []T, ld int) {
+	ld = c + g.IntN(2)*g.IntN(9)
+	return g.slice((r-1)*ld + c + g.IntN(2)*g.IntN(20)), ld
+}
+
+// triangle draws a well-conditioned triangular matrix with NaN in the other half,
+// and on the diagonal if that is not to be read.
+func (g draw[T]) triangle(ul blas.Uplo, d blas.Diag, n int) (a []T, ld int) {
+	a, ld = g.matrix(n, n)
+	for i := range n {
+		for j := range n {
+			switch {
+			case i == j && d == blas.NonUnit:
+				a[i*ld+j] = 1 + T(g.Float64())
+			case i == j, (ul == blas.Upper) != (j > i):
+				a[i*ld+j] = T(nan)
+			default:
+				a[i*ld+j] /= T(n)
+			}
+		}
+	}
+	return a, ld
+}
+
+// scalars draws α and β, often 0 and 1.
+func (g draw[T]) scalars() (alpha, beta T) {
+	special := []T{0, 1, -1}
+	if alpha = g.value(); g.IntN(2) == 0 {
+		alpha = special[g.IntN(3)]
+	}
+	if beta = g.value(); g.IntN(2) == 0 {
+		beta = special[g.IntN(3)]
+	}
+	return alpha, beta
+}
+
+func (g draw[T]) trans() blas.Transpose {
+	return []blas.Transpose{blas.NoTrans, blas.Trans, blas.ConjTrans}[g.IntN(3)]
+}
+func (g draw[T]) uplo() blas.Uplo { return []blas.Uplo{blas.Upper, blas.Lower}[g.IntN(2)] }
+func (g draw[T]) side() blas.Side { return []blas.Side{blas.Left, blas.Right}[g.IntN(2)] }
+func (g draw[T]) diag() blas.Diag { return []blas.Diag{blas.NonUnit, blas.Unit}[g.IntN(2)] }
+
+// output draws an output operand: full of NaN if β = 0 says that it is only
+// written.
+func (g draw[T]) output(r, c int, beta T) (a []T, ld int) {
+	a, ld = g.matrix(r, c)
+	if beta == 0 {
+		for i := range r {
+			for j := range c {
+				a[i*ld+j] = T(nan)
+			}
+		}
+	}
+	return a, ld
+}
+
+func clone[T any](s []T) []T { return append([]T(nil), s...) }
+
+// near reports the first difference between got and want of more than tol,
+// relative to 1 or want; NaN equals NaN.
+func near[T real](got, want []T, tol float64) error {
+	for i, w := range want {
+		d := math.Abs(float64(got[i]) - float64(w))
+		if d > tol*max(1, math.Abs(float64(w))) || (got[i] != got[i]) != (w != w) {
+			return fmt.Errorf("element %d is %v, want %v (error %.3g, allowed %.3g)", i, got[i], w, d, tol)
+		}
+	}
+	return nil
+}
+
+// testOverrides compares ours with the reference over random shapes, strides,
+// transposes and scalars.
+func testOverrides[T real](t *testing.T, u float64, ours, ref level3[T]) {
+	g := draw[T]{rand.New(rand.NewPCG(7, 8))}
+	check := func(got, want []T, k int, format string, args ...any) {
+		t.Helper()
+		if err := near(got, want, 4*u*float64(k+8)); err != nil {
+			t.Fatalf(format+": %v", append(args, err)...)
+		}
+	}
+	trials := 300
+	if testing.Short() {
+		trials = 60
+	}
+	for range trials {
+		m, n, k := g.dims()
+		alpha, beta := g.scalars()
+		tA, tB, ul, s, d := g.trans(), g.trans(), g.uplo(), g.side(), g.diag()
+
+		a, lda := g.matrix(opDims(tA, m, k))
+		b, ldb := g.matrix(opDims(tB, k, n))
+		c, ldc := g.output(m, n, beta)
+		want := clone(c)
+		ours.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		ref.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, want, ldc)
+		check(c, want, k, "gemm %c%c %d %d %d α=%v β=%v", tA, tB, m, n, k, alpha, beta)
+
+		x, incX := g.vector(lenOp(tA, n, m))
+		y, incY := g.vector(lenOp(tA, m, n))
+		a, lda = g.matrix(m, n)
+		if beta == 0 {
+			for i := range lenOp(tA, m, n) {
+				y[i*max(incY, -incY)] = T(nan)
+			}
+		}
+		want = clone(y)
+		ours.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
+		ref.gemv(tA, m, n, alpha, a, lda, x, incX, beta, want, incY)
+		check(y, want, max(m, n), "gemv %c %d %d inc %d %d α=%v β=%v", tA, m, n, incX, incY, alpha, beta)
+
+		if n > 1000 {
+			continue // no square matrices of that order
+		}
+		a, lda = g.matrix(opDims(tA, n, k))
+		c, ldc = g.output(n, n, beta)
+		want = clone(c)
+		if beta == 0 { // gonum's Aᵀ·A into a lower triangle reads C even so
+			clear(want)
+			for i := range c {
+				if c[i] == c[i] || !large(n, n, k, syrkWork) || alpha == 0 || (ul == blas.Upper) != (i%ldc >= i/ldc) {
+					c[i] = 0
+				}
+			}
+		}
+		ours.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+		ref.syrk(ul, tA, n, k, alpha, a, lda, beta, want, ldc)
+		check(c, want, k, "syrk %c%c %d %d α=%v β=%v", ul, tA, n, k, alpha, beta)
+
+		if order(s, m, n) > 1000 {
+			continue
+		}
+		a, lda = g.triangle(ul, d, order(s, m, n))
+		for name, f := range map[string]func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)){
+			"trsm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)) {
+				return ours.trsm, ref.trsm
+			},
+			"trmm": func() (o, r func(blas.Side, blas.Uplo, blas.Transpose, blas.Diag, int, int, T, []T, int, []T, int)) {
+				return ours.trmm, ref.trmm
+			},
+		} {
+			o, r := f()
+			b, ldb = g.matrix(m, n)
+			want = clone(b)
+			o(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+			r(s, ul, tA, d, m, n, alpha, a, lda, want, ldb)
+			check(b, want, order(s, m, n), "%s %c%c%c%c %d %d α=%v", name, s, ul, tA, d, m, n, alpha)
+		}
+
+		a, lda = g.triangle(ul, blas.NonUnit, order(s, m, n))
+		b, ldb = g.matrix(m, n)
+		c, ldc = g.output(m, n, beta)
+		want = clone(c)
+		ours.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
+		ref.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, want, ldc)
+		check(c, want, order(s, m, n), "symm %c%c %d %d α=%v β=%v", s, ul, m, n, alpha, beta)
+	}
+}
+
+// lenOp returns the length of a vector along the rows, r, of op(A).
+func lenOp(t blas.Transpose, r, c int) int {
+	n, _ := opDims(t, r, c)
+	return n
+}
+
+// vector draws a vector of n elements with some increment.
+func (g draw[T]) vector(n int) (x []T, inc int) {
+	inc = []int{1, 1, 2, 3, -1, -2}[g.IntN(6)]
+	return g.slice((n-1)*max(inc, -inc) + 1 + g.IntN(2)*g.IntN(9)), inc
+}
+
+// TestMisuse checks that what gonum panics at, ours panics at with the same
+// words, and that nothing else panics: arguments are drawn around what is right.
+func TestMisuse(t *testing.T) {
+	t.Run("float64", func(t *testing.T) {
+		testMisuse(t, of64(openblas64{lib: library(t)}), of64(gonum.Implementation{}))
+	})
+	t.Run("float32", func(t *testing.T) {
+		testMisuse(t, of32(openblas32{lib: library(t)}), of32(gonum.Implementation{}))
+	})
+}
+
+func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
+	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
+	trials := 6000
+	if testing.Short() {
+		trials = 1000
+	}
+	// off draws a number that is now and then too small.
+	off := func(n int) int {
+		if g.IntN(8) == 0 {
+			return n - 1 - g.IntN(3)
+		}
+		return n
+	}
+	dim := func() int {
+		if g.IntN(10) == 0 {
+			return g.IntN(3) - 1
+		}
+		return 24 + g.IntN(16)
+	}
+	flag := func(b byte) byte {
+		if g.IntN(30) == 0 {
+			return "XnLURT\x00"[g.IntN(7)]
+		}
+		return b
+	}
+	length := func(r, c, ld int) int { return max(0, off(max(0, (r-1)*ld+c))) }
+	panics := 0
+	compare := func(name string, f func(l level3[T], out []T), out []T) {
+		t.Helper()
+		want, got := clone(out), clone(out)
+		pw := panicOf(func() { f(ref, want) })
+		pg := panicOf(func() { f(ours, got) })
+		if pw != nil {
+			panics++
+		}
+		if fmt.Sprint(pw) != fmt.Sprint(pg) {
+			t.Fatalf("%s panics with %v, gonum's with %v", name, pg, pw)
+		}
+		if pw == nil {
+			if err := near(got, want, 1e-3); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	for range trials {
+		m, n, k := dim(), dim(), dim()
+		alpha, beta := g.scalars()
+		tA, tB := blas.Transpose(flag(byte(g.trans()))), blas.Transpose(flag(byte(g.trans())))
+		ul, s, d := blas.Uplo(flag(byte(g.uplo()))), blas.Side(flag(byte(g.side()))), blas.Diag(flag(byte(g.diag())))
+
+		ra, ca := opDims(tA, m, k)
+		rb, cb := opDims(tB, k, n)
+		lda, ldb, ldc := off(ca), off(cb), off(n)
+		a, b := g.slice(length(ra, ca, lda)), g.slice(length(rb, cb, ldb))
+		compare("gemm", func(l level3[T], c []T) {
+			l.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+		}, g.slice(length(m, n, ldc)))
+
+		ra, ca = opDims(tA, n, k)
+		lda, ldc = off(ca), off(n)
+		a = g.slice(length(ra, ca, lda))
+		compare("syrk", func(l level3[T], c []T) {
+			l.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+		}, g.slice(length(n, n, ldc)))
+
+		q := order(s, m, n)
+		lda, ldb, ldc = off(q), off(n), off(n)
+		a, b = g.slice(length(q, q, lda)), g.slice(length(m, n, ldb))
+		for i := range a { // tame, so that solutions stay small
+			if a[i] /= 40; lda > 0 && i%(lda+1) == 0 {
+				a[i]++
+			}
+		}
+		compare("trsm", func(l level3[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("trmm", func(l level3[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("symm", func(l level3[T], c []T) {
+			l.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
+		}, g.slice(length(m, n, ldc)))
+
+		m, n = 3*m, 3*n
+		incX, incY := g.IntN(5)-2, g.IntN(5)-2
+		lda = off(n)
+		a = g.slice(length(m, n, lda))
+		x := g.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
+		compare("gemv", func(l level3[T], y []T) {
+			l.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
+		}, g.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
+	}
+	if panics < trials {
+		t.Errorf("only %d panics in %d trials: the draw is too tame", panics, trials)
+	}
+}
+
+// Dimensions that 32 bits do not hold must not reach C.
+func TestChecks32Bits(t *testing.T) {
+	const big = 1 << 31
+	for _, c := range []struct{ r, c, ld, n int }{
+		{big, 1, 1, big}, {1, big, big, big}, {2, 1, big, big + 1}, {0, 1, 1, 5}, {1, 0, 1, 5},
+		{2, 3, 2, 50}, {2, 3, 3, 5}, {-1, 3, 3, 5}, {1, -1, 3, 5},
+	} {
+		if matrix(c.r, c.c, c.ld, c.n) {
+			t.Errorf("matrix(%+v) passes", c)
+		}
+	}
+	if !matrix(big-1, 2, 3, (big-2)*3+2) || vector(big, 1, big) || vector(2, big, 2*big) || vector(3, 0, 5) ||
+		vector(3, 2, 4) || vector(3, -2, 4) || !vector(3, -2, 5) {
+		t.Error("matrix or vector is wrong at its bound")
+	}
+	if large(1, -5, -5000, 10) {
+		t.Error("negative dimensions are large")
+	}
+	if !large(1<<40, 1<<40, 1<<40, 10) {
+		t.Error("large overflows")
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	o := openblas64{lib: library(t)}
+	const n = 64
+	a, b, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
+	if avg := testing.AllocsPerRun(100, func() {
+		o.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		o.Dgemv(blas.NoTrans, n, n, 1, a, n, b, 1, 0, c, 1)
+		o.Dsyrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
+	}); avg >= 1 && !raceEnabled {
+		t.Errorf("%.1f allocations per run", avg)
+	}
+}

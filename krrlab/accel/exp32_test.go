@@ -1,0 +1,190 @@
+package accel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// ulp32 returns the error of got in units of the last place of float32 at want.
+func ulp32(got float32, want float64) float64 {
+	_, e := math.Frexp(want)
+	return math.Abs(float64(got)-want) / math.Ldexp(1, max(e-24, -149))
+}
+
+// floats calls f on slices of consecutive float32 numbers in [from, to], every
+// step-th one in the order of their bits, of lengths that vary.
+func floats(from, to float32, step uint32, f func(x []float32)) {
+	lo, hi := math.Float32bits(from), math.Float32bits(to)
+	if lo > hi {
+		lo, hi = hi, lo // negative numbers
+	}
+	buf := make([]float32, 0, 1021)
+	for b := uint64(lo); b <= uint64(hi); b += uint64(step) {
+		buf = append(buf, math.Float32frombits(uint32(b)))
+		if len(buf) == cap(buf) {
+			f(buf)
+			buf = buf[:0]
+		}
+	}
+	f(append(buf, to))
+}
+
+func TestExp32Error(t *testing.T) {
+	var worst float64
+	check := func(x []float32) {
+		got := make([]float32, len(x))
+		Exp32(got, x)
+		for i, v := range x {
+			if e := ulp32(got[i], math.Exp(float64(v))); e > worst {
+				worst = e
+				if e > 0.55 {
+					t.Fatalf("Exp32(%g) = %g, want %g: %.3f ulp", v, got[i], math.Exp(float64(v)), e)
+				}
+			}
+		}
+	}
+	floats(0, 88.72283, 1999, check)
+	floats(float32(math.Copysign(0, -1)), -87.33654, 1999, check)
+	floats(88.7227, 88.72283, 1, check) // all of them near the ends
+	floats(-87.3365, -87.33654, 1, check)
+	floats(0.34, 0.35, 13, check) // and where n changes
+	floats(-0.35, -0.34, 13, check)
+	t.Logf("worst error %.4f ulp", worst)
+}
+
+func TestExp32Special(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, c := range []struct{ x, want float32 }{
+		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {1e-40, 1}, {-1e-40, 1},
+		{inf, inf}, {-inf, 0}, {88.7229, inf}, {1e30, inf}, {math.MaxFloat32, inf},
+		{-87.34, 0}, {-100, 0}, {-1e30, 0}, {-math.MaxFloat32, 0},
+	} {
+		got := []float32{-7}
+		Exp32(got, []float32{c.x})
+		if got[0] != c.want {
+			t.Errorf("Exp32(%g) = %g, want %g", c.x, got[0], c.want)
+		}
+	}
+	got := []float32{float32(nan)}
+	if Exp32(got, got); got[0] == got[0] {
+		t.Errorf("Exp32(NaN) = %g", got[0])
+	}
+	// Nothing that Exp32 returns is subnormal.
+	floats(-87.3, -87.4, 1, func(x []float32) {
+		y := make([]float32, len(x))
+		Exp32(y, x)
+		for i, v := range y {
+			if v != 0 && v < 0x1p-126 {
+				t.Fatalf("Exp32(%g) = %g is subnormal", x[i], v)
+			}
+		}
+	})
+}
+
+func TestCos32Error(t *testing.T) {
+	const bound = 3.1e-8
+	worst := 0.0
+	check := func(x []float32) {
+		got := make([]float32, len(x))
+		Cos32(got, x)
+		for i, v := range x {
+			if math.Abs(float64(got[i])) > 1 {
+				t.Fatalf("Cos32(%g) = %g", v, got[i])
+			}
+			if e := math.Abs(float64(got[i]) - math.Cos(float64(v))); e > worst {
+				worst = e
+				if e > bound {
+					t.Fatalf("Cos32(%g) = %g, want %g: error %.3g", v, got[i], math.Cos(float64(v)), e)
+				}
+			}
+		}
+	}
+	floats(0, cosMax, 1999, check)
+	floats(float32(math.Copysign(0, -1)), -cosMax, 1999, check)
+	floats(1.57, 1.58, 1, check)
+	floats(9990, 10010, 1, check)
+	floats(cosMax-10, 2*cosMax, 101, check)
+	floats(1e6, 1e9, 997, check)
+	t.Logf("worst error %.3g", worst)
+	x := []float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(nan)}
+	Cos32(x, x)
+	for _, v := range x {
+		if v == v {
+			t.Errorf("Cos32 of ±Inf or NaN is %g", v)
+		}
+	}
+}
+
+// The result must not depend on the length of the slices, nor on dst being x.
+func TestElementwiseSlices(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 2))
+	for name, f := range map[string]func(dst, x []float32){"Exp32": Exp32, "Cos32": Cos32} {
+		x := make([]float32, 133)
+		for i := range x {
+			x[i] = float32(40 * g.NormFloat64())
+		}
+		want := make([]float32, len(x))
+		for i := range x {
+			f(want[i:], x[i:i+1])
+		}
+		for n := range x {
+			got := make([]float32, n+1)
+			got[n] = 42
+			f(got, x[:n])
+			same := append([]float32(nil), x[:n]...)
+			f(same, same)
+			for i := range n {
+				if got[i] != want[i] || same[i] != want[i] {
+					t.Fatalf("%s, n = %d, i = %d: %g, in place %g, want %g", name, n, i, got[i], same[i], want[i])
+				}
+			}
+			if got[n] != 42 {
+				t.Fatalf("%s, n = %d: wrote beyond len(x)", name, n)
+			}
+		}
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic for a short dst", name)
+				}
+			}()
+			f(make([]float32, 2), make([]float32, 3))
+		}()
+	}
+}
+
+func benchElementwise(b *testing.B, lo, hi float32, f func(dst, x []float32)) {
+	x, y := make([]float32, 4096), make([]float32, 4096)
+	g := rand.New(rand.NewPCG(3, 4))
+	for i := range x {
+		x[i] = lo + (hi-lo)*g.Float32()
+	}
+	for b.Loop() {
+		f(y, x)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(x)), "ns/element")
+}
+
+func BenchmarkExp32(b *testing.B) { benchElementwise(b, -20, 0, Exp32) }
+
+// Half of the arguments underflow, in random order.
+func BenchmarkExp32Underflow(b *testing.B) { benchElementwise(b, -174, 0, Exp32) }
+
+func BenchmarkMathExp(b *testing.B) {
+	benchElementwise(b, -20, 0, func(dst, x []float32) {
+		for i, v := range x {
+			dst[i] = float32(math.Exp(float64(v)))
+		}
+	})
+}
+
+func BenchmarkCos32(b *testing.B) { benchElementwise(b, -50, 50, Cos32) }
+
+func BenchmarkMathCos(b *testing.B) {
+	benchElementwise(b, -50, 50, func(dst, x []float32) {
+		for i, v := range x {
+			dst[i] = float32(math.Cos(float64(v)))
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package accel
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// measureFor is about how long a measurement takes.
+const measureFor = 400 * time.Millisecond
+
+// best calls f, which does work units of something, once to warm up and then for
+// about measureFor, and returns the best rate seen, in units per second: other
+// processes can only make it slower. It is 0 if ctx is done before a call ended.
+func best(ctx context.Context, work float64, f func()) float64 {
+	rate := 0.0
+	start := time.Now()
+	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < measureFor); i++ {
+		t := time.Now()
+		f()
+		if i == 0 && time.Since(t) < measureFor {
+			start = time.Now()
+			continue
+		}
+		rate = max(rate, work/time.Since(t).Seconds())
+	}
+	return rate
+}
+
+// ReadBandwidth measures the bytes per second at which memory is read by that
+// many threads, up to Threads(), each summing its part of a buffer of 512 MiB (or
+// an eighth of the memory available if that is less), well above what caches
+// hold. It takes about half a second and is 0 if ctx is done first. It panics if
+// threads < 1.
+func ReadBandwidth(ctx context.Context, threads int) float64 {
+	if threads < 1 {
+		panic(fmt.Sprintf("accel: ReadBandwidth: threads = %d < 1", threads))
+	}
+	const word = 8
+	words := (512 << 20) / word
+	if a := MemoryAvailable(); a > 0 {
+		words = min(words, max(1<<20, int(a/8/word)))
+	}
+	buf := make([]uint64, words)
+	part := (words + threads - 1) / threads
+	sweep := func(f func(s []uint64)) {
+		// A done ctx ends the measurement between sweeps.
+		_ = ForEach(context.Background(), threads, func(_, i int) {
+			f(buf[min(i*part, words):min((i+1)*part, words)])
+		})
+	}
+	sweep(func(s []uint64) { // each part touched first by a thread that reads it
+		for i := range s {
+			s[i] = uint64(i)
+		}
+	})
+	return best(ctx, float64(words*word), func() {
+		sweep(func(s []uint64) { sink.Add(sum(s)) })
+	})
+}
+
+// sink keeps sums from being optimised away.
+var sink atomic.Uint64
+
+// sum adds up s; four chains of additions keep the loads, not the adders, busy.
+func sum(s []uint64) uint64 {
+	var a, b, c, d uint64
+	for len(s) >= 16 {
+		a += s[0] + s[4] + s[8] + s[12]
+		b += s[1] + s[5] + s[9] + s[13]
+		c += s[2] + s[6] + s[10] + s[14]
+		d += s[3] + s[7] + s[11] + s[15]
+		s = s[16:]
+	}
+	for _, v := range s {
+		a += v
+	}
+	return a + b + c + d
+}
+
+// GemmRate64 measures the floating-point operations per second of
+// blas64.Gemm on n×n matrices, 2n³ operations each, on all Threads(). It takes
+// about half a second, or two products if those are longer, and is 0 if ctx is
+// done first. It panics if n < 1.
+func GemmRate64(ctx context.Context, n int) float64 {
+	checkOrder("GemmRate64", n)
+	mk := func(v float64) blas64.General {
+		g := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
+		for i := range g.Data {
+			g.Data[i] = v * float64(i%7)
+		}
+		return g
+	}
+	a, b, c := mk(1), mk(0.5), mk(0)
+	return best(ctx, 2*float64(n)*float64(n)*float64(n), func() {
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
+	})
+}
+
+// GemmRate32 is GemmRate64 for blas32.Gemm.
+func GemmRate32(ctx context.Context, n int) float64 {
+	checkOrder("GemmRate32", n)
+	mk := func(v float32) blas32.General {
+		g := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+		for i := range g.Data {
+			g.Data[i] = v * float32(i%7)
+		}
+		return g
+	}
+	a, b, c := mk(1), mk(0.5), mk(0)
+	return best(ctx, 2*float64(n)*float64(n)*float64(n), func() {
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
+	})
+}
+
+func checkOrder(name string, n int) {
+	if n < 1 {
+		panic(fmt.Sprintf("accel: %s: n = %d < 1", name, n))
+	}
+}

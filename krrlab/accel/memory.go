@@ -1,0 +1,203 @@
+package accel
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// limit is a bound on memory and who sets it.
+type limit struct {
+	bytes  int64
+	used   int64 // of it, by everything that it counts; 0 if unknown
+	source string
+}
+
+// MemoryLimit returns the bytes of memory that the process may use and which
+// bound that is: the least of the machine's memory, the limits of its control
+// group and of every group above it (cgroup version 1 and 2: containers, batch
+// systems and systemd use them), RLIMIT_AS and Go's own GOMEMLIMIT. Where the
+// system tells nothing it is 0 and "unknown".
+func MemoryLimit() (bytes int64, source string) { return here.memoryLimit() }
+
+// MemoryAvailable returns the bytes that the process may still take: of the
+// machine's memory what can be had without swapping, and of each limit in
+// MemoryLimit what is left, caches that can be dropped not counted as used. It
+// is 0 where the system tells nothing.
+func MemoryAvailable() int64 { return here.memoryAvailable() }
+
+// PeakRSS returns the most bytes of physical memory that the process has held
+// so far, 0 if the system does not say.
+func PeakRSS() int64 { return here.peakRSS() }
+
+func (m machine) memoryLimit() (int64, string) {
+	best := limit{source: "unknown"}
+	for _, l := range m.allLimits() {
+		if best.bytes == 0 || l.bytes < best.bytes {
+			best = l
+		}
+	}
+	return best.bytes, best.source
+}
+
+func (m machine) memoryAvailable() int64 {
+	avail := int64(0)
+	if kb, ok := field(m.read("/proc/meminfo"), "MemAvailable:"); ok {
+		avail = kb << 10
+	}
+	rss, _ := field(m.read("/proc/self/status"), "VmRSS:")
+	for i, l := range m.allLimits() {
+		if i == 0 && l.source == physicalSource && avail > 0 {
+			continue
+		}
+		left := max(0, l.bytes-max(l.used, rss<<10))
+		if avail == 0 || left < avail {
+			avail = left
+		}
+	}
+	return avail
+}
+
+func (m machine) peakRSS() int64 {
+	if kb, ok := field(m.read("/proc/self/status"), "VmHWM:"); ok {
+		return kb << 10
+	}
+	b, _ := m.maxRSS()
+	return b
+}
+
+const physicalSource = "physical memory"
+
+// allLimits lists the bounds on the memory of the process, the machine's memory
+// first if it is known.
+func (m machine) allLimits() []limit {
+	var all []limit
+	if kb, ok := field(m.read("/proc/meminfo"), "MemTotal:"); ok {
+		all = append(all, limit{bytes: kb << 10, source: physicalSource})
+	} else if b := m.physical(); b > 0 {
+		all = append(all, limit{bytes: int64(b), source: physicalSource})
+	}
+	all = append(all, m.cgroupLimits()...)
+	return append(all, m.limits()...)
+}
+
+// goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
+func goLimit() []limit {
+	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 {
+		return []limit{{bytes: b, source: "GOMEMLIMIT"}}
+	}
+	return nil
+}
+
+// field returns the number after the name at the start of a line of text.
+func field(text, name string) (int64, bool) {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			if f := strings.Fields(rest); len(f) > 0 {
+				n, err := strconv.ParseInt(f[0], 10, 64)
+				return n, err == nil
+			}
+		}
+	}
+	return 0, false
+}
+
+// mount is one line of /proc/self/mountinfo: the directory root of a file system
+// is seen at point.
+type mount struct{ root, point string }
+
+// cgroupLimits lists the memory limits of the process's control group and of all
+// its ancestors that can be seen.
+func (m machine) cgroupLimits() []limit {
+	v1, v2 := m.cgroupMounts()
+	var all []limit
+	for line := range strings.Lines(m.read("/proc/self/cgroup")) {
+		// hierarchy:controllers:path, with 0:: for version 2
+		f := strings.SplitN(strings.TrimRight(line, "\n"), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		switch {
+		case f[0] == "0" && f[1] == "" && v2 != nil:
+			all = append(all, m.ancestors(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
+		case contains(f[1], "memory") && v1 != nil:
+			all = append(all, m.ancestors(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")...)
+		}
+	}
+	return all
+}
+
+// cgroupMounts finds where the memory controller of version 1 and the unified
+// hierarchy of version 2 are mounted; nil where they are not.
+func (m machine) cgroupMounts() (v1, v2 *mount) {
+	for line := range strings.Lines(m.read("/proc/self/mountinfo")) {
+		// id parent dev root point options [tags] - type source superoptions
+		before, after, ok := strings.Cut(strings.TrimRight(line, "\n"), " - ")
+		f, g := strings.Fields(before), strings.Fields(after)
+		if !ok || len(f) < 5 || len(g) < 3 {
+			continue
+		}
+		mt := &mount{unescape(f[3]), unescape(f[4])}
+		switch {
+		case g[0] == "cgroup2" && v2 == nil:
+			v2 = mt
+		case g[0] == "cgroup" && v1 == nil && contains(g[2], "memory"):
+			v1 = mt
+		}
+	}
+	return v1, v2
+}
+
+// ancestors reads the limits of the group at dir, a path within the hierarchy,
+// and of every group above it up to the mount point.
+func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit {
+	rel, ok := strings.CutPrefix(path.Clean(dir), strings.TrimSuffix(mt.root, "/"))
+	if !ok || strings.HasPrefix(rel, "/..") || rel != "" && rel[0] != '/' {
+		rel = "" // the group lies outside what is mounted here: a container
+	}
+	var all []limit
+	for {
+		at := path.Join(mt.point, rel)
+		if b, err := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, max))), 10, 64); err == nil && b < 1<<60 {
+			used, _ := strconv.ParseInt(strings.TrimSpace(m.read(path.Join(at, current))), 10, 64)
+			cache, _ := field(m.read(path.Join(at, "memory.stat")), inactive)
+			all = append(all, limit{b, used - cache, fmt.Sprintf("cgroup limit %s", path.Join(at, max))})
+		}
+		if rel == "" || rel == "/" {
+			return all
+		}
+		rel = path.Dir(rel)
+	}
+}
+
+// contains reports whether name is one of the comma-separated names in list.
+func contains(list, name string) bool {
+	for s := range strings.SplitSeq(list, ",") {
+		if s == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unescape undoes the octal escapes of mountinfo (\040 is a space).
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
