@@ -120,6 +120,14 @@ func dist2(x, z []float64) float64 {
 
 // power returns v^q, q ≥ 1, by multiplication.
 func power(v float64, q int) float64 {
+	switch q {
+	case 1:
+		return v
+	case 2:
+		return v * v
+	case 3:
+		return v * v * v
+	}
 	p := 1.0
 	for ; q > 1; q >>= 1 {
 		if q&1 == 1 {

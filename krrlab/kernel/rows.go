@@ -1,6 +1,10 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
 
 // Arguments of the exponential below these give 0: e^flush32 = 2^-100 and
 // e^flush64 = 2^-200.
@@ -66,21 +70,21 @@ func apply32[T float](k Kernel, dst []float32, row []T, xx float64, zz []float64
 	switch k := k.(type) {
 	case Gaussian:
 		gaussianArgs(dst, row, xx, zz, -1/(2*k.Sigma*k.Sigma)) // −r²/(2σ²)
-		exp32(dst, dst)
+		accel.Exp32(dst, dst)
 	case Laplacian:
 		for b, r := range row {
 			dst[b] = arg32(-float64(r) / k.Sigma) // −‖x−z‖₁/σ
 		}
-		exp32(dst, dst)
+		accel.Exp32(dst, dst)
 	case Matern32:
 		maternArgs(u, row, xx, zz, -math.Sqrt(3)/k.Sigma) // −√3r/σ
-		exp32(dst, u)
+		accel.Exp32(dst, u)
 		for b, v := range u {
 			dst[b] *= 1 - v
 		}
 	case Matern52:
 		maternArgs(u, row, xx, zz, -math.Sqrt(5)/k.Sigma) // −√5r/σ
-		exp32(dst, u)
+		accel.Exp32(dst, u)
 		for b, v := range u {
 			dst[b] *= 1 - v + v*v/3
 		}

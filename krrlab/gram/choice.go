@@ -1,0 +1,223 @@
+package gram
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Choice says how a matrix is kept and why. Errors are of the matrix: with E the
+// error of K as used, Error predicts ‖E‖₂.
+type Choice struct {
+	N, Tile    int
+	Storage    Storage
+	Arithmetic kernel.Arithmetic // of the inner products or distances
+	Centred    bool              // the points were moved to their mean first
+	Bytes      int64             // see Matrix.Bytes
+	Accuracy   float64           // asked of ‖E‖₂
+	Error      float64           // predicted ‖E‖₂
+	Reason     string            // why this storage
+	Tried      []Estimate        // what was measured, in order; the last or best was taken
+
+	floor float64 // the error of float64 itself
+}
+
+// String returns two lines: how K is kept, and how exact it is.
+func (c Choice) String() string {
+	centred := ""
+	if c.Centred {
+		centred = ", points moved to their mean"
+	}
+	verdict := "within"
+	if !(c.Error <= c.Accuracy) {
+		verdict = "above"
+	}
+	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≈ %.2g predicted, %s the %.2g asked",
+		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centred, c.Reason, c.Error, verdict, c.Accuracy)
+}
+
+// frame is where the points lie.
+type frame struct {
+	x      points.Points
+	mean   []float64 // nil unless the kernel depends on x−z only
+	far    bool      // max‖x_i−mean‖² is below max‖x_i‖²/16
+	sparse bool
+	maxSq  float64 // max‖x_i‖²
+}
+
+func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
+	f := frame{x: x}
+	_, f.sparse = x.(*points.CSR)
+	for i, v := range points.SqNorms(x) {
+		if !(v <= math.MaxFloat64) && !isOwn(k) {
+			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
+		}
+		f.maxSq = max(f.maxSq, v)
+	}
+	if !kernel.ShiftInvariant(k) {
+		return f, nil
+	}
+	f.mean = points.Mean(x)
+	var mm, maxDist float64
+	for _, v := range f.mean {
+		mm += v * v
+	}
+	if 4*mm < f.maxSq/16 { // ‖x−m‖ ≥ ‖x‖−‖m‖ > ‖x‖/4: no need to look at each point
+		return f, nil
+	}
+	for _, v := range points.SqNorms(points.Shift(x, f.mean)) {
+		maxDist = max(maxDist, v)
+	}
+	f.far = 16*maxDist < f.maxSq
+	return f, nil
+}
+
+// view returns the points, moved to their mean if asked.
+func (f *frame) view(centred bool) points.Points {
+	if centred {
+		return points.Shift(f.x, f.mean)
+	}
+	return f.x
+}
+
+// isOwn reports whether k is a kernel of a researcher's own.
+func isOwn(k kernel.Kernel) bool {
+	_, err := kernel.ToSpec(k)
+	return err != nil
+}
+
+// method is a way to compute the entries of K.
+type method struct {
+	wide    bool // entries are float64
+	arith   kernel.Arithmetic
+	centred bool
+}
+
+// largest32 bounds what float32 tiles may hold, and ‖x‖² for float32 products, so
+// that sums of products do not overflow.
+const largest32 = 0x1p100
+
+// methods lists the ways to compute entries of the given width, the cheap ones
+// first. Moving the points makes sparse ones dense and is then left to those
+// that lie far from the origin.
+func (m *Matrix) methods(wide bool) []method {
+	f := &m.frame
+	invariant := f.mean != nil
+	var list []method
+	if !wide && !isOwn(m.k) && f.maxSq < largest32 {
+		list = append(list, method{arith: kernel.Float32})
+		if invariant && (!f.sparse || f.far) {
+			list = append(list, method{arith: kernel.Float32, centred: true})
+		}
+	}
+	list = append(list, method{wide: wide, arith: kernel.Float64})
+	if f.far {
+		list = append(list, method{wide: wide, arith: kernel.Float64, centred: true})
+	}
+	return list
+}
+
+// choose decides storage and arithmetic.
+func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
+	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for"}
+	if o.Storage != Auto && !m.fits(o.Storage, o.Memory, d) {
+		return c, m.memoryError(o.Storage, o.Memory, d)
+	}
+	var largest float64 // |k(x, z)| ≤ max k(x, x)
+	for _, v := range m.diag {
+		largest = max(largest, math.Abs(v))
+	}
+	if o.Storage == Float32 && largest >= largest32 {
+		return c, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
+	}
+	s, err := m.newSample(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.floor = s.floor()
+	narrow, wide := m.methods(false), m.methods(true)
+	if largest >= largest32 {
+		narrow = nil
+	}
+	var best Estimate
+	switch o.Storage {
+	case Float32:
+		best, err = s.best(ctx, &c, narrow)
+	case Float64:
+		best, err = s.best(ctx, &c, wide)
+	case Recompute:
+		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...))
+	case Auto:
+		best, err = m.auto(ctx, s, &c, narrow, wide, o.Memory, d)
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound
+	return c, nil
+}
+
+// auto takes float32 if it is exact enough, else float64; and recomputes, in the
+// cheapest arithmetic that is exact enough, what does not fit.
+func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, memory int64, d int) (best Estimate, err error) {
+	if len(narrow) > 0 && m.fits(Float32, memory, d) {
+		best, err = s.best(ctx, c, narrow)
+		if err != nil || best.Bound <= c.Accuracy {
+			c.Storage, c.Reason = Float32, "exact enough"
+			return best, err
+		}
+	}
+	if m.fits(Float64, memory, d) {
+		best, err = s.best(ctx, c, wide)
+		c.Storage, c.Reason = Float64, "float32 is not exact enough"
+		return best, err
+	}
+	if !m.fits(Recompute, memory, d) {
+		return best, m.memoryError(Auto, memory, d)
+	}
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing exact enough fits %s", size(memory))
+	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...))
+}
+
+// only returns the methods of the given arithmetic.
+func only(list []method, a kernel.Arithmetic) (out []method) {
+	for _, v := range list {
+		if v.arith == a {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// need returns the bytes of a storage: tiles, tables and the scratch of the workers.
+func (m *Matrix) need(s Storage, d int) int64 {
+	t := int64(m.tiling.size)
+	panel := 2 * 8 * min(t*int64(d), 1<<20) // two converted blocks
+	scratch := int64(accel.Threads()) * (8*t*t + panel)
+	bytes := tableBytes(m.tiling) + scratch
+	switch s {
+	case Float64:
+		bytes += 8 * m.tiling.entries()
+	case Float32:
+		bytes += 4 * m.tiling.entries()
+	}
+	return bytes
+}
+
+func (m *Matrix) fits(s Storage, memory int64, d int) bool {
+	return memory == 0 || m.need(s, d) <= memory
+}
+
+func (m *Matrix) memoryError(s Storage, memory int64, d int) error {
+	e := &MemoryError{N: m.tiling.n, Storage: s, Have: memory, Need: m.need(s, d)}
+	for _, other := range []Storage{Float64, Float32, Recompute} {
+		if m.fits(other, memory, d) {
+			e.Fits, e.Bytes = append(e.Fits, other), append(e.Bytes, m.need(other, d))
+		}
+	}
+	return e
+}

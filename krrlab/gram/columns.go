@@ -1,0 +1,119 @@
+package gram
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Columns sets dst, n×len(idx), to the columns idx of K (without λ), as stored;
+// a matrix that is recomputed forms just these columns. It panics if dst has
+// another shape or an index is out of range, and returns ctx's error when ctx is
+// done.
+func (m *Matrix) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
+	n := m.tiling.n
+	if dn, dt := dst.Dims(); dn != n || dt != len(idx) {
+		panic(fmt.Sprintf("gram: %d columns of a %d×%d matrix into %d×%d", len(idx), n, n, dn, dt))
+	}
+	for _, i := range idx {
+		if i < 0 || i >= n {
+			panic(fmt.Sprintf("gram: column %d of %d", i, n))
+		}
+	}
+	return m.ops.columns(ctx, dst, idx)
+}
+
+// DenseTo sets dst, n×n, to K (without λ). It panics if dst has another shape,
+// and returns ctx's error when ctx is done.
+func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
+	n := m.tiling.n
+	if dn, dt := dst.Dims(); dn != n || dt != n {
+		panic(fmt.Sprintf("gram: a %d×%d matrix into %d×%d", n, n, dn, dt))
+	}
+	return m.ops.dense(ctx, dst)
+}
+
+func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
+	workers := make([]worker[T], accel.Threads())
+	raw := dst.RawMatrix()
+	return accel.ForEach(ctx, len(e.order), func(who, p int) {
+		r := e.order[p]
+		i0, i1 := e.block(int(r.i))
+		j0, j1 := e.block(int(r.j))
+		tile := e.src.tile(&workers[who], p)
+		for i := i0; i < i1; i++ {
+			for j := j0; j < j1; j++ {
+				v := float64(tile[(i-i0)*(j1-j0)+j-j0])
+				raw.Data[i*raw.Stride+j] = v
+				raw.Data[j*raw.Stride+i] = v
+			}
+		}
+	})
+}
+
+func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
+	if s, ok := e.src.(*recomputed[T]); ok {
+		return s.columns(ctx, dst, idx)
+	}
+	workers := make([]worker[T], accel.Threads())
+	raw := dst.RawMatrix()
+	return accel.ForEach(ctx, e.blocks, func(who, b int) {
+		lo, hi := e.block(b)
+		for k, c := range idx {
+			bc := c / e.size
+			c0, c1 := e.block(bc)
+			if b >= bc { // column c−c0 of tile (b, bc)
+				tile := e.src.tile(&workers[who], e.at(b, bc))
+				for r := lo; r < hi; r++ {
+					raw.Data[r*raw.Stride+k] = float64(tile[(r-lo)*(c1-c0)+c-c0])
+				}
+				continue
+			}
+			tile := e.src.tile(&workers[who], e.at(bc, b)) // row c−c0 of tile (bc, b)
+			for r := lo; r < hi; r++ {
+				raw.Data[r*raw.Stride+k] = float64(tile[(c-c0)*(hi-lo)+r-lo])
+			}
+		}
+	})
+}
+
+// columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time.
+func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
+	workers := make([]worker[T], accel.Threads())
+	raw := dst.RawMatrix()
+	for k0 := 0; k0 < len(idx); k0 += s.size {
+		part := idx[k0:min(k0+s.size, len(idx))]
+		z := s.gather(part)
+		err := accel.ForEach(ctx, len(s.panels), func(who, b int) {
+			lo, hi := s.block(b)
+			w := &workers[who]
+			tile := grow(&w.tile, (hi-lo)*len(part))
+			s.fill(tile, len(part), s.k, s.panels[b], z, &w.kernel)
+			for k, c := range part {
+				for r := lo; r < hi; r++ {
+					raw.Data[r*raw.Stride+k0+k] = float64(tile[(r-lo)*len(part)+k])
+				}
+				if c >= lo && c < hi {
+					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]))
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gather returns the points idx with their norms.
+func (s *recomputed[T]) gather(idx []int) points.Panel {
+	norms := make([]float64, len(idx))
+	for k, c := range idx {
+		norms[k] = s.panels[c/s.size].Norms[c%s.size]
+	}
+	return points.Panel{X: points.Gather(s.x, idx), Norms: norms}
+}

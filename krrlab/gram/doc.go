@@ -1,0 +1,53 @@
+// Package gram holds the kernel matrix K, K_ij = k(x_i, x_j), in symmetric tiles,
+// and multiplies by K+λI.
+//
+// # Tiles
+//
+// The n points are cut into B blocks of Options.TileSize (the last may be
+// shorter). Only the tiles T_ij of block rows i ≥ j exist, each contiguous and
+// row-major, each formed straight into its place by one worker: K is never held
+// twice and there is no n×n temporary. Diagonal tiles are stored whole, exactly
+// symmetric, with the diagonal k(x, x) exact.
+//
+// # Storages
+//
+//	Float64    4n² bytes; exact to rounding
+//	Float32    2n² bytes; ‖E‖₂ as predicted in Choice
+//	Recompute  no K: tiles are formed anew for each product, n²d flops each time
+//	Auto       the smallest of these that is exact enough and fits
+//
+// Auto, the default, measures the error E = K_stored − K on a subset of the rows
+// and extrapolates (see Estimate): float32 with distances formed in float32, then
+// with the points moved to their mean, then with distances in float64, then
+// float64 storage, until the predicted ‖E‖₂ is at most Options.Accuracy, λ/10
+// unless told otherwise. What does not fit Options.Memory is recomputed. The
+// other storages choose the arithmetic by the same rule. Choice says what was
+// decided, on which numbers.
+//
+// # Products
+//
+// MulTo reads K once for all t right-hand sides: each tile serves twice while it
+// is in cache,
+//
+//	y_i += T_ij·x_j   and   y_j += T_ijᵀ·x_i.
+//
+// Contributions reach each block of y in an order fixed by the tiling, so that
+// the result has the same bits for any number of threads. A product allocates
+// nothing once warm.
+//
+// Float32 tiles are multiplied in float32: x is scaled column by column to 1 and
+// rounded once, each tile's sums (at most TileSize terms) are float32, and sums
+// across tiles are float64. With u = 2^-24 the error of a column is about
+//
+//	‖ŷ − Kx‖₂ ≲ 2u·( rms(K)·√n·‖x‖₂ + ‖Kx‖₂ ),
+//
+// as large as the effect of the rounding of K's entries, and no larger in order
+// (measured in TestProductError).
+//
+// # References
+//
+// H. Avron, K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using
+// sketching and preconditioning, SIAM J. Matrix Anal. Appl. 38(4), 2017, for the
+// method. N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+// SIAM 2002, chapter 3, for the error of inner products.
+package gram

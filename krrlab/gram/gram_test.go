@@ -1,0 +1,484 @@
+package gram_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+var ctx = context.Background()
+
+// own is a kernel of a researcher's own: 1 + Σ_j min(|x_j|, |z_j|).
+type own struct{}
+
+func (own) Eval(x, z []float64) float64 {
+	s := 1.0
+	for j, v := range x {
+		s += min(math.Abs(v), math.Abs(z[j]))
+	}
+	return s
+}
+func (own) String() string { return "own" }
+
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
+	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{},
+}
+
+// draw returns n points of dimension d, as all three types; column 1 is
+// constant, and every fifth point repeats the one before.
+func draw(seed uint64, n, d int, density float64) []points.Points {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	a, b := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
+	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	for i := range n {
+		for j := range d {
+			var v float32
+			if rnd.Float64() < density {
+				v = float32(rnd.NormFloat64())
+			}
+			if j == 1 {
+				v = 3
+			}
+			if i%5 == 4 {
+				v = b.Data[(i-1)*d+j]
+			}
+			a.Data[i*d+j], b.Data[i*d+j] = float64(v), v
+			if v != 0 {
+				s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, float64(v))
+			}
+		}
+		s.Ptr = append(s.Ptr, len(s.Val))
+	}
+	return []points.Points{a, b, s}
+}
+
+// full returns K by Eval.
+func full(k kernel.Kernel, x points.Points) *mat.Dense {
+	n, d := x.Dims()
+	out := mat.NewDense(n, n, nil)
+	a, b := make([]float64, d), make([]float64, d)
+	for i := range n {
+		x.RowTo(a, i)
+		for j := range n {
+			x.RowTo(b, j)
+			out.Set(i, j, k.Eval(a, b))
+		}
+	}
+	return out
+}
+
+func normal(seed uint64, n, t int) *mat.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 4))
+	v := make([]float64, n*t)
+	for i := range v {
+		v[i] = rnd.NormFloat64()
+	}
+	return mat.NewDense(n, t, v)
+}
+
+func mustNew(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, o *gram.Options) *gram.Matrix {
+	t.Helper()
+	m, err := gram.New(ctx, k, x, lambda, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
+
+// tolerances of entries and products, relative to the largest entry of K.
+func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
+	if s == gram.Float64 || s == gram.Recompute && a == kernel.Float64 {
+		return 1e-14
+	}
+	return 3e-6
+}
+
+// TestProducts holds products with every kernel, storage, type of points, number
+// of right-hand sides and awkward sizes of tiles against K by Eval.
+func TestProducts(t *testing.T) {
+	const lambda = 0.3
+	for _, c := range []struct {
+		n, tile int
+		density float64
+	}{{53, 8, 1}, {53, 8, 0.06}, {41, 41, 1}, {30, 1, 1}, {17, 100, 1}, {130, 0, 1}} {
+		xs := draw(1, c.n, 12, c.density)
+		for _, k := range kernels {
+			want := full(k, xs[0])
+			for _, x := range xs {
+				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+					for _, accuracy := range []float64{1, 1e-12} { // both arithmetics
+						name := fmt.Sprintf("n=%d tile=%d %v %T %v accuracy %g", c.n, c.tile, k, x, s, accuracy)
+						m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: c.tile, Accuracy: accuracy})
+						if s == gram.Float32 && m.Storage() != s || s == gram.Float64 && m.Storage() != s {
+							t.Fatalf("%s: storage is %v", name, m.Storage())
+						}
+						checkMatrix(t, name, m, want, lambda)
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkMatrix(t *testing.T, name string, m *gram.Matrix, want *mat.Dense, lambda float64) {
+	t.Helper()
+	n := m.Dim()
+	tol := tolerance(m.Storage(), m.Choice().Arithmetic) * maxAbs(want)
+	got := mat.NewDense(n, n, nil)
+	if err := m.DenseTo(ctx, got); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		for j := range n {
+			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+				t.Fatalf("%s: K(%d, %d) = %v, want %v", name, i, j, got.At(i, j), want.At(i, j))
+			}
+			if got.At(i, j) != got.At(j, i) {
+				t.Fatalf("%s: K(%d, %d) is not symmetric", name, i, j)
+			}
+		}
+		if kernel.Bounded01(m.Kernel()) && got.At(i, i) != 1 {
+			t.Fatalf("%s: K(%d, %d) = %v, want 1", name, i, i, got.At(i, i))
+		}
+	}
+	for _, cols := range []int{1, 2, 3, 10, 17} {
+		x := normal(2, n, cols)
+		dst, wantY := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
+		wantY.Mul(want, x)
+		limit := tol * 4 * math.Sqrt(float64(n)) * (1 + maxAbs(x))
+		if err := m.KMulTo(ctx, dst, x); err != nil {
+			t.Fatal(err)
+		}
+		checkClose(t, name+" KMulTo", dst, wantY, limit)
+		for i := range n {
+			for c := range cols {
+				wantY.Set(i, c, wantY.At(i, c)+lambda*x.At(i, c))
+			}
+		}
+		if err := m.MulTo(ctx, x, x); err != nil { // in place
+			t.Fatal(err)
+		}
+		checkClose(t, name+" MulTo", x, wantY, limit)
+	}
+}
+
+func checkClose(t *testing.T, name string, got, want *mat.Dense, tol float64) {
+	t.Helper()
+	n, c := want.Dims()
+	for i := range n {
+		for j := range c {
+			if e := math.Abs(got.At(i, j) - want.At(i, j)); !(e <= tol) {
+				t.Fatalf("%s: (%d, %d) is %v, want %v ± %.1g", name, i, j, got.At(i, j), want.At(i, j), tol)
+			}
+		}
+	}
+}
+
+// TestSmall has one and two points, no dimension, and strided right-hand sides.
+func TestSmall(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		for _, d := range []int{0, 1, 4} {
+			x := points.NewDense(n, d, nil)
+			for i := range x.Data {
+				x.Data[i] = float64(i) / 3
+			}
+			for _, k := range kernels {
+				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+					m := mustNew(t, k, x, 0.5, &gram.Options{Storage: s})
+					checkMatrix(t, fmt.Sprintf("n=%d d=%d %v %v", n, d, k, s), m, full(k, x), 0.5)
+				}
+			}
+		}
+	}
+	x := draw(1, 20, 3, 1)[0]
+	m := mustNew(t, kernels[0], x, 0, &gram.Options{TileSize: 6, Accuracy: 1e-3})
+	big := normal(1, 20, 7)
+	src := big.Slice(0, 20, 2, 5).(*mat.Dense)
+	want := mat.NewDense(20, 3, nil)
+	want.Mul(full(kernels[0], x), src)
+	outer := mat.NewDense(20, 9, nil)
+	if err := m.MulTo(ctx, outer.Slice(0, 20, 1, 4).(*mat.Dense), src); err != nil {
+		t.Fatal(err)
+	}
+	checkClose(t, "strided", outer.Slice(0, 20, 1, 4).(*mat.Dense), want, 1e-5)
+	if outer.At(3, 0) != 0 || outer.At(3, 4) != 0 {
+		t.Error("wrote beyond the columns of dst")
+	}
+}
+
+// TestThreads wants the same bits for any number of threads, and for a second
+// product and for products at the same time.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	x := draw(5, 203, 6, 1)[1]
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		for _, cols := range []int{1, 10} {
+			src := normal(3, 203, cols)
+			var want []float64
+			for _, threads := range []int{1, 2, 3, 7} {
+				accel.SetThreads(threads)
+				m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 16})
+				for range 3 {
+					dst := mat.NewDense(203, cols, nil)
+					if err := m.MulTo(ctx, dst, src); err != nil {
+						t.Fatal(err)
+					}
+					if want == nil {
+						want = dst.RawMatrix().Data
+					}
+					if !slices.Equal(dst.RawMatrix().Data, want) {
+						t.Fatalf("%v, t=%d: another result on %d threads", s, cols, threads)
+					}
+				}
+				results := make(chan []float64, 4)
+				for range 4 {
+					go func() {
+						dst := mat.NewDense(203, cols, nil)
+						if err := m.MulTo(ctx, dst, src); err != nil {
+							t.Error(err)
+						}
+						results <- dst.RawMatrix().Data
+					}()
+				}
+				for range 4 {
+					if !slices.Equal(<-results, want) {
+						t.Fatalf("%v, t=%d: another result beside other products", s, cols)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestNoAllocation: a product allocates nothing once warm.
+func TestNoAllocation(t *testing.T) {
+	x := draw(6, 150, 6, 1)[1]
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 32, Accuracy: 1})
+		src, dst := normal(1, 150, 10), mat.NewDense(150, 10, nil)
+		f := func() {
+			if err := m.MulTo(ctx, dst, src); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f()
+		if n := testing.AllocsPerRun(20, f); n != 0 {
+			t.Errorf("%v: %v allocations a product", s, n)
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	const n = 61
+	idx := []int{60, 0, 8, 7, 7, 31, 16, 59}
+	for _, x := range draw(7, n, 5, 0.8) {
+		for _, k := range kernels {
+			want := full(k, x)
+			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+				m := mustNew(t, k, x, 0.1, &gram.Options{Storage: s, TileSize: 8})
+				got := mat.NewDense(n, len(idx), nil)
+				if err := m.Columns(ctx, idx, got); err != nil {
+					t.Fatal(err)
+				}
+				tol := tolerance(s, m.Choice().Arithmetic) * maxAbs(want)
+				for c, j := range idx {
+					for i := range n {
+						if math.Abs(got.At(i, c)-want.At(i, j)) > tol {
+							t.Fatalf("%v %T %v: K(%d, %d) = %v, want %v", k, x, s, i, j, got.At(i, c), want.At(i, j))
+						}
+					}
+				}
+				if tr := mat.Trace(want); math.Abs(m.Trace()-tr) > 1e-13*tr || math.Abs(m.Diag()[9]-want.At(9, 9)) > 1e-13*want.At(9, 9) {
+					t.Errorf("%v: trace %v, want %v", k, m.Trace(), tr)
+				}
+			}
+		}
+	}
+}
+
+// TestPositive: the stored matrix is positive semidefinite up to its error.
+func TestPositive(t *testing.T) {
+	x := draw(8, 120, 4, 1)[0]
+	for _, k := range kernels {
+		m := mustNew(t, k, x, 0.1, &gram.Options{TileSize: 50})
+		dense := mat.NewDense(120, 120, nil)
+		if err := m.DenseTo(ctx, dense); err != nil {
+			t.Fatal(err)
+		}
+		var eig mat.EigenSym
+		if !eig.Factorize(mat.NewSymDense(120, dense.RawMatrix().Data), false) {
+			t.Fatal("no eigenvalues")
+		}
+		if low := slices.Min(eig.Values(nil)); low < -2*m.Choice().Error-1e-12*maxAbs(dense)*120 {
+			t.Errorf("%v: least eigenvalue %v, ‖E‖₂ predicted %v", k, low, m.Choice().Error)
+		}
+	}
+}
+
+func TestProgressAndCancel(t *testing.T) {
+	x := draw(9, 100, 4, 1)[0]
+	var seen []int
+	mustNew(t, kernels[0], x, 0.1, &gram.Options{TileSize: 10, Progress: func(done, total int) {
+		if total != 55 {
+			t.Errorf("total %d, want 55", total)
+		}
+		seen = append(seen, done)
+	}})
+	if len(seen) != 55 || !slices.IsSorted(seen) || seen[54] != 55 {
+		t.Errorf("progress %v", seen)
+	}
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		c, cancel := context.WithCancel(ctx)
+		o := gram.Options{Storage: s, TileSize: 10, Progress: func(done, _ int) {
+			if done == 20 {
+				cancel()
+			}
+		}}
+		m, err := gram.New(c, kernels[0], x, 0.1, &o)
+		if s != gram.Recompute && (!errors.Is(err, context.Canceled) || m != nil) {
+			t.Errorf("%v: New after cancel: %v, %v", s, m, err)
+		}
+		m = mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: 10})
+		src, dst, want := normal(1, 100, 2), mat.NewDense(100, 2, nil), mat.NewDense(100, 2, nil)
+		if err := m.MulTo(ctx, want, src); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := m.MulTo(c, dst, src); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: MulTo after cancel: %v", s, err)
+		}
+		if err := m.MulTo(ctx, dst, src); err != nil || !mat.Equal(dst, want) {
+			t.Errorf("%v: MulTo after a canceled one differs: %v", s, err)
+		}
+	}
+}
+
+// TestCancelMidway cancels products while tiles are in work.
+func TestCancelMidway(t *testing.T) {
+	x := draw(10, 300, 4, 1)[0]
+	var calls int
+	c, cancel := context.WithCancel(ctx)
+	k := kernel.Func{Name: "counting", F: func(x, z []float64) float64 {
+		return own{}.Eval(x, z)
+	}}
+	m := mustNew(t, k, x, 0.1, &gram.Options{Storage: gram.Recompute, TileSize: 10})
+	src, dst := normal(1, 300, 2), mat.NewDense(300, 2, nil)
+	for range 20 {
+		go cancel()
+		if err := m.MulTo(c, dst, src); err != nil && !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		calls++
+		c, cancel = context.WithCancel(ctx)
+	}
+	cancel()
+	if calls != 20 {
+		t.Error("a product hung")
+	}
+}
+
+// TestPanicInKernel: a panic in a kernel comes back to the caller; nobody waits
+// for the tile that is lost.
+func TestPanicInKernel(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(3)
+	x := draw(11, 60, 2, 1)[0].(*points.Dense)
+	armed := false
+	k := kernel.Func{Name: "bomb", F: func(a, b []float64) float64 {
+		if armed && &a[0] != &b[0] && a[0] == x.Row(59)[0] {
+			panic("boom")
+		}
+		return 1
+	}}
+	m := mustNew(t, k, x, 0.1, &gram.Options{Storage: gram.Recompute, TileSize: 4})
+	armed = true
+	defer func() {
+		if p, ok := recover().(*accel.WorkerPanic); !ok || p.Value != "boom" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_ = m.MulTo(ctx, mat.NewDense(60, 1, nil), normal(1, 60, 1))
+	t.Error("no panic")
+}
+
+func TestErrors(t *testing.T) {
+	x := draw(12, 20, 3, 1)[0]
+	huge := points.NewDense(2, 1, []float64{1e200, 1})
+	large := points.NewDense(2, 1, []float64{1e20, 1})
+	nan := kernel.Func{Name: "odd", F: func(x, z []float64) float64 {
+		if x[0] != z[0] {
+			return math.NaN()
+		}
+		return 1
+	}}
+	cube := kernel.Polynomial{Gamma: 1, Coef0: 0, Degree: 3}
+	for _, c := range []struct {
+		k      kernel.Kernel
+		x      points.Points
+		lambda float64
+		o      gram.Options
+		want   string
+	}{
+		{kernel.Gaussian{}, x, 1, gram.Options{}, "sigma = 0"},
+		{nil, x, 1, gram.Options{}, "no kernel"},
+		{kernels[0], points.NewDense(0, 3, nil), 1, gram.Options{}, "no points"},
+		{kernels[0], x, -1, gram.Options{}, "λ = -1"},
+		{kernels[0], x, math.NaN(), gram.Options{}, "λ = NaN"},
+		{kernels[0], huge, 1, gram.Options{}, "point 0 has ‖x‖² = +Inf"},
+		{kernel.Polynomial{Gamma: 1, Degree: 9}, large, 1, gram.Options{}, "point 0 with itself is +Inf"},
+		{cube, large, 1, gram.Options{Storage: gram.Float32}, "too large for float32"},
+		{nan, x, 1, gram.Options{Storage: gram.Float64}, "kernel odd of points"},
+	} {
+		m, err := gram.New(ctx, c.k, c.x, c.lambda, &c.o)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v: New = %v, %v, want an error with %q", c.k, m, err, c.want)
+		}
+	}
+	if m := mustNew(t, cube, large, 1, nil); m.Storage() != gram.Float64 {
+		t.Errorf("entries of 1e120 are stored as %v", m.Storage())
+	}
+	m := mustNew(t, kernels[0], x, 1, nil)
+	for name, f := range map[string]func(){
+		"product of a 20×20": func() { _ = m.MulTo(ctx, mat.NewDense(20, 1, nil), mat.NewDense(20, 2, nil)) },
+		"columns of a 20×20": func() { _ = m.Columns(ctx, []int{1}, mat.NewDense(20, 2, nil)) },
+		"column 20 of 20":    func() { _ = m.Columns(ctx, []int{20}, mat.NewDense(20, 1, nil)) },
+		"into 19×20":         func() { _ = m.DenseTo(ctx, mat.NewDense(19, 20, nil)) },
+		"unknown storage":    func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Storage: 9}) },
+		"negative option":    func() { _, _ = gram.New(ctx, kernels[0], x, 1, &gram.Options{Memory: -1}) },
+	} {
+		func() {
+			defer func() {
+				if v, _ := recover().(string); !strings.Contains(v, name) {
+					t.Errorf("panic %q, want %q", v, name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+func TestStorageNames(t *testing.T) {
+	for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+		if got, err := gram.ParseStorage(s.String()); err != nil || got != s {
+			t.Errorf("ParseStorage(%q) = %v, %v", s, got, err)
+		}
+	}
+	if _, err := gram.ParseStorage("float16"); err == nil {
+		t.Error("no error")
+	}
+}

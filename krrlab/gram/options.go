@@ -1,0 +1,120 @@
+package gram
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Storage says how the tiles of K are kept.
+type Storage int
+
+const (
+	Auto      Storage = iota // the smallest that is exact enough and fits
+	Float64                  // 8 bytes an entry of the lower half: 4n² bytes
+	Float32                  // 4 bytes an entry of the lower half: 2n² bytes
+	Recompute                // tiles are formed anew for every product
+)
+
+// String returns "auto", "float64", "float32" or "recompute".
+func (s Storage) String() string {
+	switch s {
+	case Auto:
+		return "auto"
+	case Float64:
+		return "float64"
+	case Float32:
+		return "float32"
+	case Recompute:
+		return "recompute"
+	}
+	return fmt.Sprintf("Storage(%d)", int(s))
+}
+
+// ParseStorage is the inverse of String.
+func ParseStorage(s string) (Storage, error) {
+	for st := Auto; st <= Recompute; st++ {
+		if st.String() == s {
+			return st, nil
+		}
+	}
+	return 0, fmt.Errorf("gram: unknown storage %q, want auto, float64, float32 or recompute", s)
+}
+
+// Options of New. The zero value, and nil, ask for the defaults.
+type Options struct {
+	// Storage of the tiles. Default Auto.
+	Storage Storage
+	// Memory is the number of bytes that the matrix may take, 0 for no limit.
+	Memory int64
+	// TileSize is the number of points of a block. Default: 512; less for
+	// n < 4,096, so that there are at least eight blocks of at least 64.
+	TileSize int
+	// Progress, if not nil, is called after each tile formed, with calls never at
+	// the same time and done rising from 1 to total.
+	Progress func(done, total int)
+	// Accuracy is the bound asked of ‖E‖₂, E the error of the matrix used.
+	// Default λ/10.
+	Accuracy float64
+}
+
+// settled returns a copy of o with the defaults filled in.
+func (o *Options) settled(n int, lambda float64) Options {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	if s.Storage < Auto || s.Storage > Recompute {
+		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
+	}
+	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 {
+		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v", s.TileSize, s.Memory, s.Accuracy))
+	}
+	if s.TileSize == 0 {
+		eighth := (n + 7) / 8
+		s.TileSize = min(512, (eighth+63)/64*64)
+	}
+	s.TileSize = min(s.TileSize, n)
+	if s.Accuracy == 0 {
+		s.Accuracy = lambda / 10
+	}
+	return s
+}
+
+// MemoryError says that the storage asked for does not fit the memory allowed.
+type MemoryError struct {
+	N       int       // points
+	Storage Storage   // asked for
+	Need    int64     // bytes it needs
+	Have    int64     // bytes allowed
+	Fits    []Storage // storages that would fit
+	Bytes   []int64   // what each of Fits needs
+}
+
+func (e *MemoryError) Error() string {
+	var fits []string
+	for i, s := range e.Fits {
+		fits = append(fits, fmt.Sprintf("%v (%s)", s, size(e.Bytes[i])))
+	}
+	which := "no storage fits"
+	switch len(fits) {
+	case 0:
+	case 1:
+		which = fits[0] + " fits"
+	default:
+		which = strings.Join(fits, " and ") + " fit"
+	}
+	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, size(e.Need), e.Storage, size(e.Have), which)
+}
+
+// size writes a number of bytes with three digits and a decimal unit.
+func size(b int64) string {
+	switch {
+	case b >= 1e9:
+		return fmt.Sprintf("%.3g GB", float64(b)/1e9)
+	case b >= 1e6:
+		return fmt.Sprintf("%.3g MB", float64(b)/1e6)
+	case b >= 1e3:
+		return fmt.Sprintf("%.3g kB", float64(b)/1e3)
+	}
+	return fmt.Sprintf("%d B", b)
+}

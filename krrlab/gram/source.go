@@ -1,0 +1,125 @@
+package gram
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// float is the type of an entry as it is multiplied.
+type float interface{ float32 | float64 }
+
+// source gives the tiles of K as numbers of type T. A storage is an
+// implementation of source: one that packs its tiles unpacks them into the
+// worker's scratch.
+type source[T float] interface {
+	// form computes tile p into its place. It is called once for each tile, by
+	// several workers at once for different tiles.
+	form(w *worker[T], p int) error
+	// tile returns tile p, row-major without gaps. It stays valid until w's next call.
+	tile(w *worker[T], p int) []T
+	// bytes is the memory that the tiles take.
+	bytes() int64
+}
+
+// worker is the scratch memory of one worker.
+type worker[T float] struct {
+	kernel kernel.Workspace
+	tile   []T // a tile that is not kept
+	yi, yj []T // products with one tile
+}
+
+// grid is what a tile is formed of: the kernel and the blocks of points.
+type grid[T float] struct {
+	*tiling
+	k      kernel.Kernel
+	x      points.Points
+	panels []points.Panel // the blocks of x
+	diag   []float64      // k(x_i, x_i)
+	fill   func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace)
+}
+
+// formTo forms tile p in dst.
+func (g *grid[T]) formTo(dst []T, p int, w *kernel.Workspace) {
+	r := g.order[p]
+	x, z := g.panels[r.i], g.panels[r.j]
+	cols := z.Len()
+	g.fill(dst, cols, g.k, x, z, w)
+	if r.i != r.j {
+		return
+	}
+	lo, _ := g.block(int(r.i))
+	for a := range cols { // exactly symmetric, with the exact diagonal
+		for b := range a {
+			dst[b*cols+a] = dst[a*cols+b]
+		}
+		dst[a*cols+a] = T(g.diag[lo+a])
+	}
+}
+
+// kept holds every tile.
+type kept[T float] struct {
+	grid[T]
+	tiles [][]T
+	check bool // look for NaN and Inf: the kernel is a researcher's own
+}
+
+func (s *kept[T]) form(w *worker[T], p int) error {
+	r := s.order[p]
+	rows, cols := s.rows(int(r.i)), s.rows(int(r.j))
+	t := make([]T, rows*cols)
+	s.formTo(t, p, &w.kernel)
+	s.tiles[p] = t
+	if !s.check {
+		return nil
+	}
+	for q, v := range t {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			i0, _ := s.block(int(r.i))
+			j0, _ := s.block(int(r.j))
+			return fmt.Errorf("gram: kernel %v of points %d and %d is %v", s.k, i0+q/cols, j0+q%cols, f)
+		}
+	}
+	return nil
+}
+
+func (s *kept[T]) tile(_ *worker[T], p int) []T { return s.tiles[p] }
+
+func (s *kept[T]) bytes() (sum int64) {
+	for _, t := range s.tiles {
+		sum += int64(len(t))
+	}
+	return sum * sizeOf[T]()
+}
+
+// recomputed holds no tile.
+type recomputed[T float] struct{ grid[T] }
+
+func (s *recomputed[T]) form(*worker[T], int) error { return nil }
+
+func (s *recomputed[T]) tile(w *worker[T], p int) []T {
+	r := s.order[p]
+	t := grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
+	s.formTo(t, p, &w.kernel)
+	return t
+}
+
+func (s *recomputed[T]) bytes() int64 { return 0 }
+
+// sizeOf returns the number of bytes of a T.
+func sizeOf[T float]() int64 {
+	if _, ok := any(T(0)).(float32); ok {
+		return 4
+	}
+	return 8
+}
+
+func grow[T any](buf *[]T, n int) []T {
+	if cap(*buf) < n {
+		*buf = make([]T, n)
+	}
+	*buf = (*buf)[:n]
+	return *buf
+}
