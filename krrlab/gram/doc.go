@@ -39,10 +39,10 @@
 // rounded once, each tile's sums (at most TileSize terms) are float32, and sums
 // across tiles are float64. With u = 2^-24 the error of a column is about
 //
-//	‖ŷ − Kx‖₂ ≲ 2u·( rms(K)·√n·‖x‖₂ + ‖Kx‖₂ ),
+//	‖ŷ − Kx‖₂ ≲ 4u·( rms(K)·√n·‖x‖₂ + ‖Kx‖₂ ),
 //
-// as large as the effect of the rounding of K's entries, and no larger in order
-// (measured in TestProductError).
+// the order of what the rounding of K's entries does, 2·rms(E)·√n·‖x‖₂ with
+// rms(E) ≈ u·rms(K)/√3 (measured: TestProductError).
 //
 // # References
 //

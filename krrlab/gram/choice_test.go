@@ -1,0 +1,257 @@
+package gram_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// moved returns points with the given number added to every coordinate.
+func moved(seed uint64, n, d int, by float64) *points.Dense {
+	x := draw(seed, n, d, 1)[0].(*points.Dense)
+	for i := range x.Data {
+		x.Data[i] += by
+	}
+	return x
+}
+
+// errorNorm returns ‖K as stored − K by Eval‖₂.
+func errorNorm(t *testing.T, m *gram.Matrix) float64 {
+	t.Helper()
+	n := m.Dim()
+	e := mat.NewDense(n, n, nil)
+	if err := m.DenseTo(ctx, e); err != nil {
+		t.Fatal(err)
+	}
+	e.Sub(e, full(m.Kernel(), m.Points()))
+	var eig mat.EigenSym
+	if !eig.Factorize(mat.NewSymDense(n, e.RawMatrix().Data), false) {
+		t.Fatal("no eigenvalues")
+	}
+	v := eig.Values(nil)
+	return max(-v[0], v[n-1])
+}
+
+// TestPrediction: ‖E‖₂ as predicted bounds what is there, without exaggeration,
+// for points near the origin and far from it.
+func TestPrediction(t *testing.T) {
+	for _, by := range []float64{0, 3, 30, 1e3} {
+		x := moved(1, 160, 10, by)
+		for _, k := range kernels[:4] {
+			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
+				for _, accuracy := range []float64{1e-20, 1e3} {
+					m := mustNew(t, k, x, 1, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
+					c, e := m.Choice(), errorNorm(t, m)
+					t.Logf("%v moved by %g, %v/%v centred=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage, c.Arithmetic, c.Centred, e, c.Error)
+					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
+						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c, e, c.Error)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestExtrapolation predicts for n rows from a sample of fewer. The float32
+// distances of points far off have errors that grow with n.
+func TestExtrapolation(t *testing.T) {
+	x := moved(2, 1500, 6, 20)
+	k := kernel.Gaussian{Sigma: 2}
+	m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float32, Accuracy: 1e3})
+	c := m.Choice()
+	if c.Arithmetic != kernel.Float32 || c.Tried[0].Rows >= 1500 {
+		t.Fatalf("choice %+v", c)
+	}
+	// ‖E‖₂ by power iteration on products with E = K₃₂ − K.
+	exact := m.Exact()
+	v, w, u := normal(1, 1500, 1), mat.NewDense(1500, 1, nil), mat.NewDense(1500, 1, nil)
+	var e float64
+	for range 15 {
+		v.Scale(1/mat.Norm(v, 2), v)
+		if err := errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)); err != nil {
+			t.Fatal(err)
+		}
+		v.Sub(w, u)
+		e = mat.Norm(v, 2)
+	}
+	if e > 2*c.Error || c.Error > 10*e {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g from %d rows", e, c.Error, c.Tried[0].Rows)
+	}
+}
+
+// TestAuto: the storage and arithmetic taken for points near and far, loose and
+// tight bounds, ample and scarce memory; the bound asked for is kept.
+func TestAuto(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2) // each worker's scratch counts
+	const n = 200
+	g := kernel.Gaussian{Sigma: 2}
+	for _, c := range []struct {
+		by, lambda float64
+		memory     int64
+		storage    gram.Storage
+		arith      kernel.Arithmetic
+		centred    bool
+	}{
+		{0, 1e-2, 0, gram.Float32, kernel.Float32, false},
+		{100, 1e-2, 0, gram.Float32, kernel.Float32, true},
+		{0, 1e-7, 0, gram.Float64, kernel.Float64, false},
+		{1e5, 1e-7, 0, gram.Float64, kernel.Float64, true},
+		{0, 1e-2, 100e3, gram.Recompute, kernel.Float32, false},
+		{100, 1e-2, 100e3, gram.Recompute, kernel.Float32, true},
+		{0, 1e-7, 150e3, gram.Recompute, kernel.Float64, false},
+		{0, 1e-2, 150e3, gram.Float32, kernel.Float32, false},
+	} {
+		m := mustNew(t, g, moved(3, n, 5, c.by), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
+		got := m.Choice()
+		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centred {
+			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.by, c.lambda, c.memory, got)
+		}
+		if e := errorNorm(t, m); e > c.lambda/5 || got.Accuracy != c.lambda/10 {
+			t.Errorf("moved by %g, λ = %g: ‖E‖₂ = %.2g, asked %.2g", c.by, c.lambda, e, got.Accuracy)
+		}
+		if c.memory > 0 && got.Bytes > c.memory {
+			t.Errorf("holds %d bytes of %d allowed", got.Bytes, c.memory)
+		}
+	}
+}
+
+// TestBytes: tiles of the lower half only, and little else.
+func TestBytes(t *testing.T) {
+	const n, tile = 500, 50
+	x := draw(4, n, 3, 1)[1]
+	entries := int64(55 * tile * tile)
+	for s, bytes := range map[gram.Storage]int64{gram.Float32: 4 * entries, gram.Float64: 8 * entries, gram.Recompute: 0} {
+		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: tile, Accuracy: 1})
+		if got := m.Bytes(); got < bytes || got > bytes+30*n {
+			t.Errorf("%v: %d bytes, want a little over %d", s, got, bytes)
+		}
+	}
+}
+
+func TestMemoryError(t *testing.T) {
+	x := draw(4, 1000, 3, 1)[1]
+	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
+	var e *gram.MemoryError
+	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 2 {
+		t.Fatalf("error %v", err)
+	}
+	for _, part := range []string{"1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.", "recompute (", " fit"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: 1000})
+	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") || !strings.Contains(err.Error(), "no storage fits") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestExact: the recomputed float64 view, far from the origin too.
+func TestExact(t *testing.T) {
+	for _, by := range []float64{0, 1e4} {
+		x := moved(5, 90, 6, by)
+		for _, k := range kernels[:4] {
+			m := mustNew(t, k, x, 0.2, &gram.Options{Storage: gram.Float32, TileSize: 16})
+			e := m.Exact()
+			if e.Storage() != gram.Recompute || e.Choice().Arithmetic != kernel.Float64 || e.Lambda() != 0.2 || e.Bytes() > 20e3 {
+				t.Errorf("exact matrix: %v", e.Choice())
+			}
+			if norm := errorNorm(t, e); norm > 1e-9 {
+				t.Errorf("%v moved by %g: ‖E‖₂ = %.2g", k, by, norm)
+			}
+		}
+	}
+}
+
+// TestProductError holds products with float32 tiles against products with the
+// same tiles in float64: the bound of the package doc, for random vectors and for
+// the leading eigenvector, and at scales where float32 would overflow or vanish.
+func TestProductError(t *testing.T) {
+	const n, u = 1200, 0x1p-24
+	x := draw(6, n, 8, 1)[1]
+	m := mustNew(t, kernel.Gaussian{Sigma: 4}, x, 1, &gram.Options{Storage: gram.Float32})
+	k := mat.NewDense(n, n, nil)
+	if err := m.DenseTo(ctx, k); err != nil {
+		t.Fatal(err)
+	}
+	rms := mat.Norm(k, 2) / n // mat's norm 2 is Frobenius'
+	lead := mat.NewDense(n, 1, nil)
+	for i := range n {
+		lead.Set(i, 0, 1)
+	}
+	for range 10 {
+		var w mat.Dense
+		w.Mul(k, lead)
+		lead.Scale(1/mat.Norm(&w, 2), &w)
+	}
+	for name, v := range map[string]*mat.Dense{"random": normal(1, n, 3), "leading": lead} {
+		for _, scale := range []float64{1, 1e-60, 1e60, 1e-290, 1e300} {
+			var src, want mat.Dense
+			src.Scale(scale, v)
+			want.Mul(k, &src)
+			_, cols := src.Dims()
+			got := mat.NewDense(n, cols, nil)
+			if err := m.KMulTo(ctx, got, &src); err != nil {
+				t.Fatal(err)
+			}
+			got.Scale(1/scale, got)
+			want.Scale(1/scale, &want)
+			for c := range cols {
+				var diff mat.VecDense
+				diff.SubVec(got.ColView(c), want.ColView(c))
+				bound := 4 * u * (rms*math.Sqrt(n)*mat.Norm(v.ColView(c), 2) + mat.Norm(want.ColView(c), 2))
+				e := mat.Norm(&diff, 2)
+				t.Logf("%s × %g: error %.2g, bound %.2g", name, scale, e, bound)
+				if !(e <= bound) {
+					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, e, bound)
+				}
+			}
+		}
+	}
+}
+
+// TestZeroAndNaN: a zero column gives exact zeros, a NaN shows.
+func TestZeroAndNaN(t *testing.T) {
+	x := draw(7, 70, 4, 1)[1]
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
+		m := mustNew(t, kernels[0], x, 1, &gram.Options{Storage: s, TileSize: 32})
+		src := normal(1, 70, 3)
+		for i := range 70 {
+			src.Set(i, 1, 0)
+		}
+		src.Set(3, 2, math.NaN())
+		if err := m.MulTo(ctx, src, src); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 70 {
+			if src.At(i, 1) != 0 || !math.IsNaN(src.At(i, 2)) || math.IsNaN(src.At(i, 0)) {
+				t.Fatalf("%v: row %d is %v", s, i, src.RawRowView(i))
+			}
+		}
+	}
+}
+
+func ExampleNew() {
+	x := points.NewDense(4, 1, []float64{0, 1, 2, 3})
+	m, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 0.5, nil)
+	if err != nil {
+		panic(err)
+	}
+	y := mat.NewDense(4, 1, nil)
+	if err := m.MulTo(ctx, y, mat.NewDense(4, 1, []float64{1, 0, 0, 0})); err != nil {
+		panic(err)
+	}
+	fmt.Printf("%v, λ = %v: first column %.4f\n", m.Storage(), m.Lambda(), y.RawMatrix().Data)
+	// Output:
+	// float32, λ = 0.5: first column [1.5000 0.6065 0.1353 0.0111]
+}
