@@ -15,6 +15,4 @@ func dlsym(uintptr, string) uintptr { return 0 }
 
 func cString(uintptr) string { return "" }
 
-func setenvDefault(name, value string) {}
-
 func call(uintptr, []uintptr) uintptr { panic("accel: no shared libraries on this system") }

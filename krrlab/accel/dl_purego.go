@@ -25,18 +25,6 @@ func cString(fn uintptr) string {
 	return f()
 }
 
-// setenvDefault sets a variable of the C library's environment, where shared
-// libraries look, unless it is set there. The Go environment is not touched.
-func setenvDefault(name, value string) {
-	fn := dlsym(purego.RTLD_DEFAULT, "setenv")
-	if fn == 0 {
-		return
-	}
-	var setenv func(name, value string, overwrite int32) int32
-	purego.RegisterFunc(&setenv, fn)
-	setenv(name, value, 0)
-}
-
 // call calls the C function at fn. Its arguments are addresses or integers,
 // never floating-point values: every BLAS and LAPACK routine is called through
 // its Fortran interface, where all operands are addresses. The caller keeps what

@@ -17,10 +17,10 @@
 //   - many tiles, each with Go work on it (a kernel function, say): call
 //     blas32.Gemm on each tile inside ForEach.
 //
-// The threads of OpenBLAS spin for a while after a product on several threads
-// (up to 2²⁶ clock ticks, about 30 ms, by its default), on cores which Go
-// workers want. OpenBLAS therefore asks the library for its shortest wait (2⁴
-// ticks, its OPENBLAS_THREAD_TIMEOUT=4) unless the user has set one.
+// The threads of OpenBLAS wait for more work in a loop, for about 30 ms after a
+// product on several threads, but give way to whoever wants the core: a ForEach
+// right after such a product takes no longer than one on an idle machine
+// (BenchmarkGoAfterGemm).
 //
 // # BLAS and LAPACK
 //

@@ -114,7 +114,6 @@ func OpenBLAS() (*Library, error) {
 
 // find loads the best of the libraries of those names.
 func find(names []string) (*Library, error) {
-	setenvDefault("OPENBLAS_THREAD_TIMEOUT", "4") // see the package doc
 	var best *Library
 	var tried []string
 	for _, name := range names {

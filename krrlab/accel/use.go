@@ -16,10 +16,10 @@ var nan = math.NaN()
 // The least work, m·n·k multiplications, for which a call into the library is
 // worth its while; measured with BenchmarkCrossover.
 const (
-	gemmWork = 8 << 10
-	syrkWork = 8 << 10
-	trxmWork = 8 << 10
-	gemvWork = 8 << 10
+	gemmWork = 1 << 10
+	syrkWork = 4 << 10
+	trxmWork = 1 << 10
+	gemvWork = 64 << 10 // matrices that leave the cache: else threads cost more than they bring
 )
 
 // large reports whether m·n·k is at least work. Negative dimensions are not large.

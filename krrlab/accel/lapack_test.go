@@ -1,0 +1,317 @@
+package accel
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/gonum"
+)
+
+// definite draws a symmetric positive definite matrix G·Gᵀ/n + I/10, both
+// triangles stored, row stride ld.
+func definite(g *rand.Rand, n, ld int) []float64 {
+	f := make([]float64, n*n)
+	for i := range f {
+		f[i] = g.NormFloat64()
+	}
+	a := make([]float64, max(0, (n-1)*ld+n))
+	for i := range n {
+		for j := range n {
+			s := 0.0
+			for k := range n {
+				s += f[i*n+k] * f[j*n+k]
+			}
+			if a[i*ld+j] = s / float64(n); i == j {
+				a[i*ld+j] += 0.1
+			}
+		}
+	}
+	return a
+}
+
+var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
+
+func TestDpotrf(t *testing.T) {
+	g := rand.New(rand.NewPCG(11, 12))
+	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	for _, n := range orders {
+		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
+			ld := n + 1 + g.IntN(4)
+			a := definite(g, n, ld)
+			want := clone(a)
+			if ok, wok := o.Dpotrf(ul, n, a, ld), ref.Dpotrf(ul, n, want, ld); !ok || !wok {
+				t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
+			}
+			if err := near(a, want, 1e-12); err != nil {
+				t.Fatalf("n = %d, %c: %v", n, ul, err)
+			}
+			if n == 0 {
+				continue
+			}
+			for _, bad := range []float64{-1, nan, math.Inf(-1)} { // not definite
+				a = definite(g, n, ld)
+				a[(n-1)*ld+n-1] = bad
+				if o.Dpotrf(ul, n, a, ld) {
+					t.Errorf("n = %d: ok with a_nn = %v", n, bad)
+				}
+			}
+			a = definite(g, n, ld)
+			if n > 1 {
+				a[ld], a[1] = nan, nan
+				if o.Dpotrf(ul, n, a, ld) {
+					t.Errorf("n = %d: ok with a_21 = NaN", n)
+				}
+			}
+		}
+	}
+}
+
+func TestDtrtri(t *testing.T) {
+	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
+	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	for _, n := range orders[1:] {
+		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
+			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
+				a, ld := g.triangle(ul, d, n)
+				want := clone(a)
+				if ok, wok := o.Dtrtri(ul, d, n, a, ld), ref.Dtrtri(ul, d, n, want, ld); !ok || !wok {
+					t.Fatalf("n = %d: ok %v, gonum's %v", n, ok, wok)
+				}
+				if err := near(a, want, 1e-12); err != nil {
+					t.Fatalf("n = %d, %c%c: %v", n, ul, d, err)
+				}
+			}
+			a, ld := g.triangle(ul, blas.NonUnit, n)
+			a[(n/2)*ld+n/2] = 0
+			want := clone(a)
+			if o.Dtrtri(ul, blas.NonUnit, n, a, ld) {
+				t.Errorf("n = %d: a singular matrix passes", n)
+			}
+			if err := near(a, want, 0); err != nil {
+				t.Errorf("n = %d: a singular matrix is changed: %v", n, err)
+			}
+		}
+	}
+}
+
+func TestDsyev(t *testing.T) {
+	g := rand.New(rand.NewPCG(15, 16))
+	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	for _, n := range orders[1:] {
+		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
+			ld := n + g.IntN(4)
+			a0 := definite(g, n, ld)
+			stored := clone(a0)
+			for i := range n { // the other triangle is not to be read
+				for j := range n {
+					if i != j && (ul == blas.Upper) != (j > i) {
+						stored[i*ld+j] = 1e9
+					}
+				}
+			}
+			q := []float64{0}
+			o.Dsyev(lapack.EVCompute, ul, n, nil, ld, nil, q, -1)
+			work := make([]float64, int(q[0]))
+			w, want := make([]float64, n), make([]float64, n)
+			v := clone(stored)
+			if !o.Dsyev(lapack.EVCompute, ul, n, v, ld, w, work, len(work)) {
+				t.Fatal("not ok")
+			}
+			if !ref.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, want, work, len(work)) {
+				t.Fatal("gonum's is not ok")
+			}
+			if err := near(w, want, 1e-12); err != nil {
+				t.Fatalf("n = %d, %c: eigenvalues: %v", n, ul, err)
+			}
+			only := make([]float64, n)
+			if !o.Dsyev(lapack.EVNone, ul, n, clone(stored), ld, only, work, len(work)) {
+				t.Fatal("not ok")
+			}
+			if err := near(only, want, 1e-12); err != nil {
+				t.Fatalf("n = %d, %c: eigenvalues alone: %v", n, ul, err)
+			}
+			for e := range n { // A·v_e = w_e·v_e, vᵀ·v = 1, v_e in column e
+				norm := 0.0
+				for i := range n {
+					s := 0.0
+					for j := range n {
+						s += a0[i*ld+j] * v[j*ld+e]
+					}
+					if d := math.Abs(s - w[e]*v[i*ld+e]); d > 1e-11 {
+						t.Fatalf("n = %d, %c: eigenvector %d: residual %.3g", n, ul, e, d)
+					}
+					norm += v[i*ld+e] * v[i*ld+e]
+				}
+				if math.Abs(norm-1) > 1e-11 {
+					t.Fatalf("n = %d: eigenvector %d has squared norm %v", n, e, norm)
+				}
+			}
+		}
+	}
+}
+
+// Misuse panics as gonum's does.
+func TestLapackMisuse(t *testing.T) {
+	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	const n = 40
+	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
+		for _, m := range []int{-1, n} {
+			for _, ld := range []int{n - 1, n} {
+				for _, short := range []int{0, 1} {
+					for _, lwork := range []int{3*n - 2, 3 * n} {
+						a := make([]float64, n*n-short)
+						for i := 0; i < len(a); i += n + 1 {
+							a[i] = 1
+						}
+						w, work := make([]float64, n-short), make([]float64, 3*n-short)
+						for i, f := range []func(l lapack.Float64){
+							func(l lapack.Float64) { l.Dpotrf(ul, m, clone(a), ld) },
+							func(l lapack.Float64) { l.Dtrtri(ul, blas.NonUnit, m, clone(a), ld) },
+							func(l lapack.Float64) { l.Dtrtri(blas.Lower, 'Y', m, clone(a), ld) },
+							func(l lapack.Float64) { l.Dsyev(lapack.EVCompute, ul, m, clone(a), ld, w, work, lwork) },
+							func(l lapack.Float64) { l.Dsyev('Q', ul, m, clone(a), ld, w, work, lwork) },
+						} {
+							got, want := panicOf(func() { f(o) }), panicOf(func() { f(ref) })
+							if got != want {
+								t.Errorf("case %d %c m=%d ld=%d short=%d lwork=%d: panics with %v, gonum's with %v", i, ul, m, ld, short, lwork, got, want)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSpotrf(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(17, 18))
+		for _, n := range append(orders, 63, 128, 129, 257) {
+			ld := n + 1 + g.IntN(3)
+			a := definite(g, n, ld)
+			f := make([]float32, len(a))
+			for i, v := range a {
+				f[i] = float32(v)
+				a[i] = float64(f[i]) // the float64 reference factors the same matrix
+			}
+			for i := range n {
+				for j := i + 1; j < ld && i*ld+j < len(f); j++ {
+					f[i*ld+j] = float32(nan) // not to be read, nor written
+				}
+			}
+			if !Spotrf(n, f, ld) {
+				t.Fatalf("n = %d: not ok", n)
+			}
+			cholesky(n, a, ld)
+			for i := range n {
+				for j := range ld {
+					if i*ld+j >= len(f) {
+						break
+					}
+					got, want := float64(f[i*ld+j]), a[i*ld+j]
+					if j > i {
+						if got == got {
+							t.Fatalf("n = %d: wrote above the diagonal at (%d, %d)", n, i, j)
+						}
+					} else if math.Abs(got-want) > 1e-4 || got != got {
+						t.Fatalf("n = %d: l(%d, %d) = %v, want %v", n, i, j, got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// cholesky is the textbook factorization, lower, in place.
+func cholesky(n int, a []float64, ld int) {
+	for j := range n {
+		for i := j; i < n; i++ {
+			s := a[i*ld+j]
+			for k := range j {
+				s -= a[i*ld+k] * a[j*ld+k]
+			}
+			if i == j {
+				a[j*ld+j] = math.Sqrt(s)
+			} else {
+				a[i*ld+j] = s / a[j*ld+j]
+			}
+		}
+	}
+}
+
+// L·Lᵀ = A + E with |E| ≤ 2·n·u·|L|·|L|ᵀ, element by element.
+func TestSpotrfBackwardError(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(19, 20))
+		const n = 150
+		a := definite(g, n, n)
+		f := make([]float32, n*n)
+		for i, v := range a {
+			f[i] = float32(v)
+		}
+		a32 := clone(f)
+		if !Spotrf(n, f, n) {
+			t.Fatal("not ok")
+		}
+		for i := range n {
+			for j := range i + 1 {
+				s, abs := 0.0, 0.0
+				for k := range j + 1 {
+					p := float64(f[i*n+k]) * float64(f[j*n+k])
+					s, abs = s+p, abs+math.Abs(p)
+				}
+				if e := math.Abs(s - float64(a32[i*n+j])); e > 2*n*0x1p-24*abs {
+					t.Fatalf("(%d, %d): error %.3g, bound %.3g", i, j, e, 2*n*0x1p-24*abs)
+				}
+			}
+		}
+	})
+}
+
+func TestSpotrfFails(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(21, 22))
+		for _, n := range []int{1, 5, 40, 100, 200} {
+			for _, bad := range []float32{0, -1, float32(nan), float32(math.Inf(-1))} {
+				for _, at := range []int{0, n / 2, n - 1} {
+					f := make([]float32, n*n)
+					for i, v := range definite(g, n, n) {
+						f[i] = float32(v)
+					}
+					if bad == 0 && n > 1 { // row and column of zeros
+						for i := range n {
+							f[i*n+at], f[at*n+i] = 0, 0
+						}
+					}
+					f[at*n+at] = bad
+					if Spotrf(n, f, n) {
+						t.Errorf("n = %d: ok with a(%d, %d) = %v", n, at, at, bad)
+					}
+				}
+			}
+			if n > 1 {
+				f := make([]float32, n*n)
+				for i := range n {
+					f[i*n+i] = 1
+				}
+				f[(n-1)*n] = float32(nan)
+				if Spotrf(n, f, n) {
+					t.Errorf("n = %d: ok with NaN below the diagonal", n)
+				}
+			}
+		}
+		for _, f := range []func(){
+			func() { Spotrf(-1, nil, 1) },
+			func() { Spotrf(3, make([]float32, 9), 2) },
+			func() { Spotrf(3, make([]float32, 8), 3) },
+			func() { Spotrf(0, nil, 0) },
+		} {
+			if panicOf(f) == nil {
+				t.Error("misuse does not panic")
+			}
+		}
+	})
+}

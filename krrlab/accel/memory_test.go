@@ -1,0 +1,162 @@
+package accel
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// fake returns a machine with those files and process limits.
+func fake(files map[string]string, own ...limit) machine {
+	m := fstest.MapFS{}
+	for name, text := range files {
+		m[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return machine{
+		fs:       m,
+		physical: func() uint64 { return 0 },
+		model:    func() string { return "fallback" },
+		limits:   func() []limit { return own },
+		maxRSS:   func() (int64, bool) { return 77, true },
+	}
+}
+
+const (
+	meminfo   = "MemTotal:       16777216 kB\nMemFree:         1000 kB\nMemAvailable:    8388608 kB\n"
+	unified   = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+	version1  = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n35 31 0:32 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
+	container = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"
+)
+
+func TestMemoryLimit(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		files  map[string]string
+		own    []limit
+		bytes  int64
+		source string
+		avail  int64
+	}{
+		{"nothing known", nil, nil, 0, "unknown", 0},
+		{"no control group", map[string]string{"/proc/meminfo": meminfo}, nil, 16 << 30, "physical memory", 8 << 30},
+		{"v2, own limit", map[string]string{
+			"/proc/meminfo":        meminfo,
+			"/proc/self/mountinfo": unified,
+			"/proc/self/cgroup":    "0::/user.slice/job.scope\n",
+			"/sys/fs/cgroup/user.slice/job.scope/memory.max":     "4294967296\n",
+			"/sys/fs/cgroup/user.slice/job.scope/memory.current": "2147483648\n",
+			"/sys/fs/cgroup/user.slice/job.scope/memory.stat":    "anon 5\ninactive_file 1073741824\n",
+			"/sys/fs/cgroup/user.slice/memory.max":               "max\n",
+		}, nil, 4 << 30, "/sys/fs/cgroup/user.slice/job.scope/memory.max", 3 << 30},
+		{"v2, limit of an ancestor", map[string]string{
+			"/proc/meminfo":                   meminfo,
+			"/proc/self/mountinfo":            unified,
+			"/proc/self/cgroup":               "0::/a/b/c\n",
+			"/sys/fs/cgroup/a/b/c/memory.max": "max\n",
+			"/sys/fs/cgroup/a/memory.max":     "3221225472\n",
+			"/sys/fs/cgroup/a/memory.current": "1073741824\n",
+		}, nil, 3 << 30, "/sys/fs/cgroup/a/memory.max", 2 << 30},
+		{"v2, limit at the root of a container", map[string]string{
+			"/proc/meminfo":             meminfo,
+			"/proc/self/mountinfo":      unified,
+			"/proc/self/cgroup":         "0::/\n",
+			"/sys/fs/cgroup/memory.max": "1073741824\n",
+		}, nil, 1 << 30, "/sys/fs/cgroup/memory.max", 1 << 30},
+		{"v2, group outside the name space", map[string]string{
+			"/proc/meminfo":             meminfo,
+			"/proc/self/mountinfo":      unified,
+			"/proc/self/cgroup":         "0::/../other\n",
+			"/sys/fs/cgroup/memory.max": "1073741824\n",
+		}, nil, 1 << 30, "/sys/fs/cgroup/memory.max", 1 << 30},
+		{"v1", map[string]string{
+			"/proc/meminfo":        meminfo,
+			"/proc/self/mountinfo": version1,
+			"/proc/self/cgroup":    "9:cpu,cpuacct:/x\n4:memory:/batch/job_7\n0::/\n",
+			"/sys/fs/cgroup/memory/batch/job_7/memory.limit_in_bytes": "2147483648\n",
+			"/sys/fs/cgroup/memory/batch/job_7/memory.usage_in_bytes": "1073741824\n",
+			"/sys/fs/cgroup/memory/batch/job_7/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes":             "9223372036854771712\n",
+		}, nil, 2 << 30, "job_7/memory.limit_in_bytes", 3 << 29},
+		{"v1, container", map[string]string{
+			"/proc/meminfo":                               meminfo,
+			"/proc/self/mountinfo":                        container,
+			"/proc/self/cgroup":                           "4:memory:/docker/abc\n",
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes": "2147483648\n",
+		}, nil, 2 << 30, "/sys/fs/cgroup/memory/memory.limit_in_bytes", 2 << 30},
+		{"v1, a name that begins alike", map[string]string{
+			"/proc/meminfo":                                   meminfo,
+			"/proc/self/mountinfo":                            container,
+			"/proc/self/cgroup":                               "4:memory:/docker/abcdef\n",
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes":     "2147483648\n",
+			"/sys/fs/cgroup/memory/def/memory.limit_in_bytes": "1\n",
+		}, nil, 2 << 30, "/sys/fs/cgroup/memory/memory.limit_in_bytes", 2 << 30},
+		{"mount point with a space", map[string]string{
+			"/proc/meminfo":         meminfo,
+			"/proc/self/mountinfo":  strings.Replace(unified, "/sys/fs/cgroup", `/my\040groups`, 1),
+			"/proc/self/cgroup":     "0::/\n",
+			"/my groups/memory.max": "1073741824\n",
+		}, nil, 1 << 30, "/my groups/memory.max", 1 << 30},
+		{"of the process", map[string]string{
+			"/proc/meminfo":     meminfo,
+			"/proc/self/status": "VmHWM:\t 2048 kB\nVmRSS:\t 1048576 kB\n",
+		}, []limit{{5 << 30, 0, "GOMEMLIMIT"}, {6 << 30, 2 << 30, "RLIMIT_AS"}}, 5 << 30, "GOMEMLIMIT", 4 << 30},
+		{"used beyond the limit", map[string]string{
+			"/proc/meminfo": meminfo,
+		}, []limit{{1 << 30, 2 << 30, "RLIMIT_AS"}}, 1 << 30, "RLIMIT_AS", 0},
+		{"damaged files", map[string]string{
+			"/proc/meminfo":             "MemTotal:\nMemTotal: x kB\n",
+			"/proc/self/mountinfo":      "\n - \n1 2 3 - cgroup2\n" + unified,
+			"/proc/self/cgroup":         "nonsense\n0:\n0::/\n",
+			"/sys/fs/cgroup/memory.max": "many\n",
+		}, nil, 0, "unknown", 0},
+	} {
+		m := fake(c.files, c.own...)
+		bytes, source := m.memoryLimit()
+		if bytes != c.bytes || !strings.Contains(source, c.source) {
+			t.Errorf("%s: limit %d of %q, want %d of %q", c.name, bytes, source, c.bytes, c.source)
+		}
+		if avail := m.memoryAvailable(); avail != c.avail {
+			t.Errorf("%s: available %d, want %d", c.name, avail, c.avail)
+		}
+	}
+}
+
+func TestPeakRSSAndModel(t *testing.T) {
+	m := fake(map[string]string{
+		"/proc/self/status": "Name:\tx\nVmHWM:\t    2048 kB\n",
+		"/proc/cpuinfo":     "processor\t: 0\nmodel\t\t: 1\nmodel name\t: Some CPU @ 2 GHz\n\nprocessor\t: 1\nmodel name\t: Other\n",
+	})
+	if got := m.peakRSS(); got != 2<<20 {
+		t.Errorf("peak %d", got)
+	}
+	if got := m.cpu().Model; got != "Some CPU @ 2 GHz" {
+		t.Errorf("model %q", got)
+	}
+	m = fake(nil)
+	if m.peakRSS() != 77 || m.cpu().Model != "fallback" {
+		t.Errorf("fallbacks: %d, %q", m.peakRSS(), m.cpu().Model)
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	c := CPU()
+	limit, source := MemoryLimit()
+	avail, peak := MemoryAvailable(), PeakRSS()
+	t.Logf("%+v; limit %d (%s), available %d, peak %d", c, limit, source, avail, peak)
+	if c.Arch == "" || c.Cores < 1 {
+		t.Errorf("CPU() = %+v", c)
+	}
+	if limit < 0 || limit == math.MaxInt64 || source == "" || avail < 0 || avail > limit || peak < 0 {
+		t.Error("memory makes no sense")
+	}
+	// The peak covers memory that was touched.
+	buf := make([]byte, 64<<20)
+	for i := range buf {
+		buf[i] = byte(i)
+	}
+	if p := PeakRSS(); peak > 0 && p < int64(len(buf)) {
+		t.Errorf("peak %d after touching %d bytes", p, len(buf))
+	}
+	sink.Add(uint64(buf[len(buf)/2]))
+}

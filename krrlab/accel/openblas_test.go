@@ -1,0 +1,262 @@
+package accel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/blas/gonum"
+	"gonum.org/v1/gonum/lapack/lapack64"
+)
+
+func TestOpenBLASInfo(t *testing.T) {
+	l := library(t)
+	t.Logf("%v; %s; %d", l.Info(), l.Info().Config, l.par)
+	if i := l.Info(); i.Name != "openblas" || i.Version == "" || i.Path == "" || !strings.Contains(i.Config, "OpenBLAS") {
+		t.Errorf("%+v", i)
+	}
+	if again, err := OpenBLAS(); again != l || err != nil {
+		t.Errorf("a second call gives %p, %v", again, err)
+	}
+}
+
+func TestFindFails(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "libopenblas.so.0")
+	if err := os.WriteFile(bad, []byte("not a library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"libnosuchblas.so.9", bad, "libm.so.6"}
+	l, err := find(names)
+	var e *LibraryError
+	if l != nil || !errors.As(err, &e) || len(e.Tried) != len(names) {
+		t.Fatalf("find gives %v, %v", l, err)
+	}
+	for i, want := range append(names, "install", "openblas") {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: the error does not say %q: %v", i, want, err)
+		}
+	}
+	t.Log(err)
+}
+
+func TestMappedFile(t *testing.T) {
+	maps := "00400000-00452000 r-xp 00000000 08:02 173521      /usr/bin/x\n" +
+		"7f0-7f1 rw-p 00000000 00:00 0 \n" +
+		"7f2-7f3 r--p 00000000 08:02 9 /usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so\n"
+	for name, want := range map[string]string{
+		"libopenblas.so.0": "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so",
+		"libother.so":      "libother.so",
+		"/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblas.so.0": "/usr/lib/x86_64-linux-gnu/openblas-pthread/libopenblasp-r0.3.21.so",
+		"/opt/libopenblas.so.0": "/opt/libopenblas.so.0",
+	} {
+		if got := mappedFile(maps, name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestUse(t *testing.T) {
+	t.Cleanup(func() { Use(nil) })
+	Use(nil)
+	if b := InUse(); b != (BLAS{Name: "gonum"}) || b.String() != "gonum" {
+		t.Errorf("InUse() = %+v", b)
+	}
+	if _, ok := blas64.Implementation().(gonum.Implementation); !ok {
+		t.Errorf("blas64 is %T", blas64.Implementation())
+	}
+	l := library(t)
+	Use(l)
+	if b := InUse(); b != l.Info() {
+		t.Errorf("InUse() = %+v", b)
+	}
+	if _, ok := blas64.Implementation().(openblas64); !ok {
+		t.Errorf("blas64 is %T", blas64.Implementation())
+	}
+	if _, ok := blas32.Implementation().(openblas32); !ok {
+		t.Errorf("blas32 is %T", blas32.Implementation())
+	}
+	Use(nil)
+	if InUse().Name != "gonum" {
+		t.Errorf("InUse() = %+v after Use(nil)", InUse())
+	}
+}
+
+// A solve through lapack64, as the rest of the project writes it.
+func TestCholeskySolve(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const n, rhs = 150, 3
+		g := rand.New(rand.NewPCG(23, 24))
+		a := definite(g, n, n)
+		x := make([]float64, n*rhs)
+		for i := range x {
+			x[i] = g.NormFloat64()
+		}
+		b := blas64.General{Rows: n, Cols: rhs, Stride: rhs, Data: make([]float64, n*rhs)}
+		for i := range n {
+			for j := range rhs {
+				for k := range n {
+					b.Data[i*rhs+j] += a[i*n+k] * x[k*rhs+j]
+				}
+			}
+		}
+		c, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a})
+		if !ok {
+			t.Fatal("not positive definite")
+		}
+		lapack64.Potrs(c, b)
+		if err := near(b.Data, x, 1e-10); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes two seconds")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	bw, g64, g32 := ReadBandwidth(ctx, Threads()), GemmRate64(ctx, 96), GemmRate32(ctx, 96)
+	t.Logf("%.1f GB/s, %.1f and %.1f GFLOP/s", bw/1e9, g64/1e9, g32/1e9)
+	for _, v := range []float64{bw, g64, g32} {
+		if !(v > 1e6 && v < 1e15) {
+			t.Errorf("a rate of %g per second", v)
+		}
+	}
+	cancel()
+	if v := GemmRate64(ctx, 8); v != 0 {
+		t.Errorf("a rate of %g with ctx done", v)
+	}
+	for _, f := range []func(){
+		func() { ReadBandwidth(ctx, 0) }, func() { GemmRate64(ctx, 0) }, func() { GemmRate32(ctx, -1) },
+	} {
+		if panicOf(f) == nil {
+			t.Error("misuse does not panic")
+		}
+	}
+}
+
+func TestSum(t *testing.T) {
+	for n := range 70 {
+		s, want := make([]uint64, n), uint64(0)
+		for i := range s {
+			s[i] = uint64(i * i)
+			want += s[i]
+		}
+		if got := sum(s); got != want {
+			t.Errorf("n = %d: %d, want %d", n, got, want)
+		}
+	}
+}
+
+func benchGemm(b *testing.B, use func(), n int) {
+	b.Cleanup(func() { Use(nil) })
+	use()
+	a := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
+	c := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
+	a32 := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+	c32 := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+	for i := range a.Data {
+		a.Data[i], a32.Data[i] = float64(i%7), float32(i%7)
+	}
+	flop := 2 * math.Pow(float64(n), 3)
+	b.Run("float64", func(b *testing.B) {
+		for b.Loop() {
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, a, 0, c)
+		}
+		b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+	})
+	b.Run("float32", func(b *testing.B) {
+		for b.Loop() {
+			blas32.Gemm(blas.NoTrans, blas.Trans, 1, a32, a32, 0, c32)
+		}
+		b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+	})
+}
+
+func BenchmarkGemm(b *testing.B) {
+	for _, n := range []int{256, 1024} {
+		b.Run(fmt.Sprintf("gonum/%d", n), func(b *testing.B) { benchGemm(b, func() { Use(nil) }, n) })
+		b.Run(fmt.Sprintf("openblas/%d", n), func(b *testing.B) { l := library(b); benchGemm(b, func() { Use(l) }, n) })
+	}
+}
+
+// BenchmarkCrossover shows from which size on the library is faster than Go.
+func BenchmarkCrossover(b *testing.B) {
+	l := library(b)
+	goBLAS := gonum.Implementation{}
+	for _, n := range []int{4, 8, 12, 16, 20, 24, 32} {
+		x := make([]float64, n*n)
+		y, z := make([]float64, n*n), make([]float64, n*n)
+		for i := range x {
+			x[i], y[i] = 0.01, 1 // no zeros: gonum skips them
+		}
+		for i := range n {
+			x[i*n+i] = 1
+		}
+		pair := func(name string, ours, theirs func()) {
+			b.Run(fmt.Sprintf("%s/%d/openblas", name, n), func(b *testing.B) {
+				for b.Loop() {
+					ours()
+				}
+			})
+			b.Run(fmt.Sprintf("%s/%d/gonum", name, n), func(b *testing.B) {
+				for b.Loop() {
+					theirs()
+				}
+			})
+		}
+		pair("gemm",
+			func() { gemm(l, l.dgemm, blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) },
+			func() { goBLAS.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) })
+		pair("syrk",
+			func() { syrk(l, l.dsyrk, blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) },
+			func() { goBLAS.Dsyrk(blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) })
+		pair("trsm",
+			func() { trxm(l, l.dtrsm, blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) },
+			func() { goBLAS.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) })
+		m := 8 * n
+		v := make([]float64, m*m+2*m)
+		pair("gemv8",
+			func() { gemv(l, l.dgemv, blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) },
+			func() { goBLAS.Dgemv(blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) })
+	}
+}
+
+// BenchmarkGoAfterGemm measures a ForEach of pure Go work right after a product
+// on all threads, whose threads may still spin, and the same alone.
+func BenchmarkGoAfterGemm(b *testing.B) {
+	l := library(b)
+	b.Cleanup(func() { Use(nil) })
+	Use(l)
+	const n = 400
+	x := make([]float64, n*n)
+	y := make([]float32, 1<<16)
+	work := func() {
+		_ = ForEach(context.Background(), 8, func(_, i int) {
+			part := y[i*len(y)/8 : (i+1)*len(y)/8]
+			Cos32(part, part)
+		})
+	}
+	z := make([]float64, n*n)
+	for _, first := range []string{"nothing", "gemm"} {
+		b.Run(first, func(b *testing.B) {
+			for b.Loop() {
+				if first == "gemm" {
+					b.StopTimer()
+					blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, x, n, x, n, 0, z, n)
+					b.StartTimer()
+				}
+				work()
+			}
+		})
+	}
+}

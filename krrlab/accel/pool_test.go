@@ -1,0 +1,255 @@
+package accel
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+func TestForEachEveryIndexOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		withThreads(t, threads)
+		for _, n := range []int{0, 1, 2, 3, 7, 1000} {
+			seen := make([]atomic.Int32, n)
+			busy := make([]atomic.Int32, threads)
+			if err := ForEach(context.Background(), n, func(w, i int) {
+				if busy[w].Add(1) != 1 {
+					t.Errorf("worker %d runs two bodies at once", w)
+				}
+				seen[i].Add(1)
+				runtime.Gosched()
+				busy[w].Add(-1)
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range seen {
+				if c := seen[i].Load(); c != 1 {
+					t.Fatalf("threads %d, n %d: index %d was run %d times", threads, n, i, c)
+				}
+			}
+		}
+	}
+}
+
+// One worker runs the indices in ascending order, and none is handed out before
+// those below it.
+func TestForEachOrder(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		withThreads(t, threads)
+		var mu sync.Mutex
+		last := make([]int, threads)
+		for i := range last {
+			last[i] = -1
+		}
+		_ = ForEach(context.Background(), 500, func(w, i int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if i <= last[w] {
+				t.Errorf("worker %d: %d after %d", w, i, last[w])
+			}
+			last[w] = i
+		})
+	}
+}
+
+func TestForEachConcurrentCalls(t *testing.T) {
+	withThreads(t, 3)
+	var wg sync.WaitGroup
+	var total atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				_ = ForEach(context.Background(), 20, func(_, i int) { total.Add(int64(i)) })
+			}
+		})
+	}
+	wg.Wait()
+	if got := total.Load(); got != 8*50*190 {
+		t.Errorf("sum %d, want %d", got, 8*50*190)
+	}
+}
+
+func TestForEachPanic(t *testing.T) {
+	boom := errors.New("boom")
+	for _, threads := range []int{1, 4} {
+		withThreads(t, threads)
+		for _, at := range []int{0, 5, 99} {
+			v := panicOf(func() {
+				_ = ForEach(context.Background(), 100, func(_, i int) {
+					if i == at {
+						panic(boom)
+					}
+				})
+			})
+			p, ok := v.(*WorkerPanic)
+			if !ok || !errors.Is(p, boom) || !strings.Contains(p.Error(), "boom") || !strings.Contains(string(p.Stack), "TestForEachPanic") {
+				t.Fatalf("panic with %#v", v)
+			}
+		}
+		var after atomic.Int32 // the pool still works
+		_ = ForEach(context.Background(), 100, func(_, i int) { after.Add(1) })
+		if after.Load() != 100 {
+			t.Errorf("%d bodies ran after a panic", after.Load())
+		}
+	}
+	p := panicOf(func() { _ = ForEach(context.Background(), 3, func(_, i int) { panic("a string") }) }).(*WorkerPanic)
+	if p.Unwrap() != nil || p.Value != "a string" {
+		t.Errorf("Unwrap of a string: %v, value %v", p.Unwrap(), p.Value)
+	}
+}
+
+// A body that ends its goroutine (t.FailNow does) must not leave the caller
+// waiting for ever.
+func TestForEachGoexit(t *testing.T) {
+	withThreads(t, 2)
+	got := make(chan any)
+	go func() {
+		defer close(got)
+		var once atomic.Bool
+		got <- panicOf(func() {
+			release := make(chan struct{})
+			_ = ForEach(context.Background(), 2, func(w, i int) {
+				if w == 1 && once.CompareAndSwap(false, true) {
+					close(release)
+					runtime.Goexit()
+				}
+				<-release
+			})
+		})
+	}()
+	if p, ok := (<-got).(*WorkerPanic); !ok || !errors.Is(p, errGoexit) {
+		t.Errorf("ForEach panics with %v", p)
+	}
+}
+
+func TestForEachCancel(t *testing.T) {
+	withThreads(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	var ran atomic.Int32
+	err := ForEach(ctx, 1_000_000, func(_, i int) {
+		if ran.Add(1) == 10 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || ran.Load() > 1000 {
+		t.Errorf("err %v after %d bodies", err, ran.Load())
+	}
+	ran.Store(0)
+	for _, n := range []int{0, 5} {
+		if err := ForEach(ctx, n, func(_, i int) { ran.Add(1) }); !errors.Is(err, context.Canceled) || ran.Load() != 0 {
+			t.Errorf("n = %d, ctx done: err %v, %d bodies", n, err, ran.Load())
+		}
+	}
+}
+
+func TestForEachNoAllocation(t *testing.T) {
+	withThreads(t, 4)
+	sums := make([]float64, 4)
+	body := func(w, i int) { sums[w] += float64(i) }
+	ctx := context.Background()
+	if avg := testing.AllocsPerRun(200, func() { _ = ForEach(ctx, 64, body) }); avg >= 1 && !raceEnabled {
+		t.Errorf("%.1f allocations per call", avg)
+	}
+}
+
+func TestSetThreads(t *testing.T) {
+	withThreads(t, 5)
+	if Threads() != 5 {
+		t.Errorf("Threads() = %d, want 5", Threads())
+	}
+	if v := panicOf(func() { SetThreads(0) }); v == nil {
+		t.Error("SetThreads(0) does not panic")
+	}
+}
+
+// The owner of threads gives the BLAS all of them outside ForEach and one inside.
+func TestBLASThreadsFollowForEach(t *testing.T) {
+	l := library(t)
+	withThreads(t, 2)
+	Use(l)
+	t.Cleanup(func() { Use(nil) })
+	if l.par == serial {
+		t.Skip("this build of OpenBLAS has no threads")
+	}
+	outside := func(want int) {
+		t.Helper()
+		if got := l.numThreads(); got != want {
+			t.Errorf("outside ForEach the BLAS has %d threads, want %d", got, want)
+		}
+	}
+	outside(2)
+	inside := func() {
+		_ = ForEach(context.Background(), 8, func(_, i int) {
+			if got := int(l.want.Load()); got != 1 {
+				t.Errorf("inside ForEach the BLAS is asked for %d threads", got)
+			}
+			if got := l.numThreads(); l.par == pthreads && got != 1 {
+				t.Errorf("inside ForEach the BLAS has %d threads", got)
+			}
+		})
+	}
+	inside()
+	outside(2)
+	SetThreads(3)
+	outside(3)
+	inside()
+	outside(3)
+	SetThreads(1)
+	outside(1)
+	inside()
+	outside(1)
+	SetThreads(2)
+	if v := panicOf(func() { _ = ForEach(context.Background(), 4, func(_, i int) { panic(1) }) }); v == nil {
+		t.Error("no panic")
+	}
+	outside(2)
+}
+
+// Products on several workers at once are right, on either BLAS.
+func TestForEachGemm(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		withThreads(t, 4)
+		const n, tiles = 72, 64
+		a := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+		for i := range a.Data {
+			a.Data[i] = float32(i%13) - 6
+		}
+		want := make([]float32, n*n) // exact: small integers
+		for i := range n {
+			for j := range n {
+				for k := range n {
+					want[i*n+j] += a.Data[i*n+k] * a.Data[j*n+k]
+				}
+			}
+		}
+		err := ForEach(context.Background(), tiles, func(_, i int) {
+			c := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+			blas32.Gemm(blas.NoTrans, blas.Trans, float32(i), a, a, 0, c)
+			for j, v := range c.Data {
+				if v != float32(i)*want[j] {
+					t.Errorf("tile %d: element %d is %v, want %v", i, j, v, float32(i)*want[j])
+					return
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkForEach(b *testing.B) {
+	body := func(_, i int) {}
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = ForEach(ctx, Threads(), body)
+	}
+}
