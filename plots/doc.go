@@ -1,0 +1,69 @@
+// Package plots holds figures and tables as data and draws them in one style.
+//
+// A Figure is a list of series, reference lines and marks with two axes; a Table is
+// a list of columns and rows. Both are plain values: they compare, they are read and
+// written as JSON without loss, and nothing is drawn until asked. The package knows
+// nothing of kernels, solvers or data sets, and imports nothing of the project.
+//
+// # Figures
+//
+//	f := &plots.Figure{
+//		Title: "Statistical dimension",
+//		X: plots.Axis{Label: "λ", Log: true},
+//		Y: plots.Axis{Label: "s_λ(K)"},
+//		Series: []plots.Series{{Name: "exact", X: lambda, Y: s}},
+//	}
+//	err := f.Save("statdim.svg")    // or .png, .pdf
+//
+// Save writes the whole file or none. Encode writes to any writer, SVG and PNG
+// return the picture itself, and HTML gives the inline SVG with its caption for a
+// notebook cell. Convergence makes the figure that every iterative solve needs:
+// relative residuals on a log axis against the iteration, the tolerance marked.
+//
+// How to choose a series' Style: Line for a quantity that has a value between the
+// samples (a bound, a curve over λ), Points for separate measurements, Steps for a
+// quantity that keeps its value until the next sample (the best so far, a ladder of
+// sketch sizes). Lo and Hi give a Line or Steps a shaded band, and Points error bars.
+//
+// How to choose an axis: Log when the values span more than a factor of ten or so,
+// and always for residuals. A value that an axis cannot show (NaN, ±Inf, or ≤ 0 on a
+// log axis) leaves a gap in its line, and an infinite or non-positive end of a band
+// runs to the edge of the picture; neither is an error. A figure without one value
+// that can be shown is an error, for there is nothing to draw.
+//
+// # Style
+//
+// There is one style, to be read at the width of a notebook (6.5 × 4 inches unless
+// Width and Height say otherwise). The colours are those of Okabe and Ito, told apart
+// with every common form of colour blindness; lines also differ by dash and marker,
+// so that a print in grey can be read. The legend stands inside the plot where a
+// corner is free of data, and above it otherwise. One series without a name needs no
+// legend.
+//
+// Superscripts and subscripts are drawn as such, whether written in Unicode (10⁻³, λₚ,
+// ZZᵀ) or as s_λ, λ_p, x^{k+1}, r_{max}: a group in braces is lowered or raised, and a
+// single character is after a letter that stands alone, so that the underscore of
+// cal_housing remains.
+//
+// Labels are axis quantities with their unit in parentheses: "time (s)".
+//
+// # Formats
+//
+// SVG keeps its text as text, in a sans-serif of Helvetica's metrics, and carries
+// Title and Caption for screen readers. PNG has 160 dots per inch. In PDF the text is
+// drawn as outlines, so that Greek letters appear everywhere and no font is embedded.
+// The same figure gives the same bytes each time: nothing holds a date.
+//
+// # Tables
+//
+// A Table renders as Text for a terminal, Markdown, CSV, HTML, and LaTeX for the
+// booktabs package. Each escapes what its format treats as special. CSV carries
+// every digit of a number; the others show what Column.Format asks, by default whole
+// numbers in full with separators (60,000) and others to four significant digits.
+//
+// # References
+//
+// M. Okabe, K. Ito, "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
+// W. S. Cleveland, The Elements of Graphing Data, 1994 (grids, bands and tick marks).
+// S. Fear, "Publication quality tables in LaTeX" (booktabs).
+package plots

@@ -1,0 +1,266 @@
+package plots
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"image/png"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func sample() *Figure {
+	return &Figure{
+		Title: "σ_i² & more", Caption: "a <b> caption",
+		X: Axis{Label: "i", Log: true}, Y: Axis{Label: "λ_p", Log: true, Min: 1e-3, Max: math.NaN()},
+		Series: []Series{
+			{Name: "one", X: []float64{1, 2, 3, 4}, Y: []float64{1, math.NaN(), 0.1, 0.01}},
+			{Name: "two", X: []float64{1, 2, 3, 4}, Y: []float64{2, math.Inf(1), -1, 0.5}, Style: Steps,
+				Lo: []float64{1, 1, 0, 0.2}, Hi: []float64{3, 3, math.Inf(1), math.NaN()}},
+			{Name: "three", X: []float64{1, 10, 0, math.Inf(-1)}, Y: []float64{2, 3, 4, 5}, Style: Points,
+				Lo: []float64{1, 2, 3, 4}, Hi: []float64{3, 4, 5, 6}},
+		},
+		HLines: []RefLine{{At: 0.1, Label: "τ"}, {At: math.NaN()}},
+		VLines: []RefLine{{At: 2, Label: "here"}, {At: -1, Label: "nowhere"}},
+		Marks:  []Mark{{X: 2, Y: 0.2, Label: "mark"}, {X: 0, Y: 0}},
+		Width:  5,
+	}
+}
+
+func TestFormats(t *testing.T) {
+	f := sample()
+	svg, err := f.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dec := xml.NewDecoder(strings.NewReader(svg)); ; {
+		if _, err := dec.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("the SVG is not well-formed: %v", err)
+		}
+	}
+	for _, want := range []string{"<title>σ_i² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
+		">three<", ">here<", "Arial", `width="360pt"`, `height="288pt"`} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the SVG lacks %q", want)
+		}
+	}
+	for _, no := range []string{"nowhere", "NaN", "Inf"} {
+		if strings.Contains(svg, no) {
+			t.Errorf("the SVG holds %q", no)
+		}
+	}
+	b, err := f.PNG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := img.Bounds().Size(); s.X != 800 || s.Y != 640 {
+		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
+	}
+	h, err := f.HTML()
+	if err != nil || !strings.HasPrefix(h, "<figure>\n<svg role=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
+		t.Errorf("HTML: %v, %.80q", err, h)
+	}
+	if err := f.Encode(io.Discard, "bmp"); err == nil {
+		t.Error("Encode wrote a bmp")
+	}
+}
+
+func TestSameBytes(t *testing.T) {
+	for _, format := range []string{"svg", "png", "pdf"} {
+		var a, b bytes.Buffer
+		if err := sample().Encode(&a, format); err != nil {
+			t.Fatal(err)
+		}
+		sample().Encode(&b, format)
+		if !bytes.Equal(a.Bytes(), b.Bytes()) {
+			t.Errorf("two drawings of one figure differ as %s", format)
+		}
+		if format == "pdf" && (!bytes.HasPrefix(a.Bytes(), []byte("%PDF-")) || !bytes.Contains(a.Bytes(), []byte("D:20000101000000"))) {
+			t.Error("the PDF has a date, or is none")
+		}
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.svg", "a.PNG", "a.pdf"} {
+		path := filepath.Join(dir, name)
+		if err := sample().Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if st, err := os.Stat(path); err != nil || st.Size() < 1000 || st.Mode().Perm() != 0o644 {
+			t.Errorf("%s: %v %v", name, st, err)
+		}
+	}
+	for _, bad := range []struct{ path, want string }{
+		{filepath.Join(dir, "a.jpg"), ".svg, .png or .pdf"},
+		{filepath.Join(dir, "a"), ".svg, .png or .pdf"},
+		{filepath.Join(dir, "none", "a.svg"), "cannot write " + filepath.Join(dir, "none", "a.svg") + ": no such file"},
+	} {
+		err := sample().Save(bad.path)
+		if err == nil || !strings.Contains(err.Error(), bad.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Save(%s) = %v, want %q", bad.path, err, bad.want)
+		}
+	}
+	sub := filepath.Join(dir, "sub.svg")
+	os.Mkdir(sub, 0o755)
+	if err := sample().Save(sub); err == nil || !strings.Contains(err.Error(), "folder") {
+		t.Errorf("Save over a folder: %v", err)
+	}
+	old := filepath.Join(dir, "a.svg")
+	before, _ := os.ReadFile(old)
+	if err := (&Figure{}).Save(old); err == nil {
+		t.Error("an empty figure was saved")
+	}
+	if after, _ := os.ReadFile(old); !bytes.Equal(before, after) {
+		t.Error("a figure that cannot be drawn changed the file")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".*part")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if CheckFormat("x.svg") != nil || CheckFormat("x.gif") == nil {
+		t.Error("CheckFormat")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for name, f := range map[string]*Figure{
+		"no series":      {},
+		"no samples":     {Series: []Series{{}}},
+		"nothing finite": {Series: []Series{{Y: []float64{nan, inf}}}},
+		"all below log":  {Y: Axis{Log: true}, Series: []Series{{Y: []float64{0, -1}}}},
+		"x and y":        {Series: []Series{{X: []float64{1}, Y: []float64{1, 2}}}},
+		"bounds":         {Series: []Series{{Lo: []float64{1}, Y: []float64{1}}}},
+		"style":          {Series: []Series{{Y: []float64{1}, Style: 9}}},
+		"reversed":       {X: Axis{Min: 2, Max: 1}, Series: []Series{{Y: []float64{1}}}},
+		"log end":        {Y: Axis{Log: true, Min: 0, Max: 1}, Series: []Series{{Y: []float64{1}}}},
+		"infinite end":   {Y: Axis{Min: 0, Max: inf}, Series: []Series{{Y: []float64{1}}}},
+		"size":           {Width: 0.1, Series: []Series{{Y: []float64{1}}}},
+	} {
+		if _, err := f.SVG(); err == nil {
+			t.Errorf("%s: drawn", name)
+		}
+	}
+}
+
+// TestHardData draws what is valid but awkward, in every format.
+func TestHardData(t *testing.T) {
+	big := make([]float64, 200000)
+	for i := range big {
+		big[i] = math.Sin(float64(i))
+	}
+	many := &Figure{}
+	for range 20 {
+		many.Series = append(many.Series, Series{Name: strings.Repeat("long name ", 12), Y: []float64{1, 2}})
+	}
+	for name, f := range map[string]*Figure{
+		"one point":     {Series: []Series{{Y: []float64{3}}}},
+		"zero":          {Series: []Series{{Y: []float64{0, 0}}}},
+		"constant":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1e-300, 1e-300}}}},
+		"huge":          {Series: []Series{{Y: []float64{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{5e-324, math.MaxFloat64}}}},
+		"tiny range":    {Series: []Series{{Y: []float64{1, 1 + 1e-15, 1}}}},
+		"tiny log":      {Y: Axis{Log: true}, Series: []Series{{Y: []float64{1, 1.0001}}}},
+		"outside":       {Y: Axis{Min: 10, Max: 11}, X: Axis{Min: math.NaN(), Max: -5}, Series: []Series{{Y: []float64{1, 2}}}},
+		"outside log":   {Y: Axis{Log: true, Min: 10, Max: math.NaN()}, Series: []Series{{Y: []float64{1, 2}}}},
+		"long":          {Series: []Series{{Y: big}}},
+		"many":          many,
+		"small":         {Width: 1, Height: 1, Title: strings.Repeat("title ", 20), X: Axis{Label: "x"}, Y: Axis{Label: "y"}, Series: []Series{{Name: "n", Y: []float64{1, 2}}}},
+		"odd text":      {Title: "_a^ ^{ _{} 日本 \x00", Series: []Series{{Name: "^", Y: []float64{1, 2}}}},
+		"two marks":     {Series: []Series{{Y: []float64{1, 2}}}, Marks: []Mark{{0, 1, "a"}, {0, 1, "b"}}},
+		"band of lines": {Series: []Series{{Y: []float64{1}, Lo: []float64{0}, Hi: []float64{2}}}},
+	} {
+		for _, format := range []string{"svg", "pdf", "png"} {
+			if name == "long" && format != "svg" {
+				continue
+			}
+			if err := f.Encode(io.Discard, format); err != nil {
+				t.Errorf("%s as %s: %v", name, format, err)
+			}
+		}
+	}
+	if s, _ := (&Figure{Series: []Series{{Y: big}}}).SVG(); strings.Contains(s, "NaN") {
+		t.Error("NaN in the SVG")
+	}
+}
+
+func TestFigureJSON(t *testing.T) {
+	f := sample()
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g Figure
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	b2, err := json.Marshal(g)
+	if err != nil || !bytes.Equal(b, b2) {
+		t.Errorf("JSON changed on its way:\n%s\n%s", b, b2)
+	}
+	one, _ := f.SVG()
+	two, _ := g.SVG()
+	if one != two {
+		t.Error("the figure read from JSON draws differently")
+	}
+	if !math.IsNaN(g.Series[0].Y[1]) || !math.IsInf(g.Series[1].Y[1], 1) || !math.IsInf(g.Series[2].X[3], -1) {
+		t.Errorf("values that are not finite were lost: %v", g.Series)
+	}
+	if g.Y.Min != 1e-3 || !math.IsNaN(g.Y.Max) || g.X != f.X {
+		t.Errorf("axes: %+v %+v", g.X, g.Y)
+	}
+	plain := &Figure{Title: "t", Series: []Series{{Name: "s", Y: []float64{1, 2}, Style: Points}}, Y: Axis{Max: 3}}
+	b, _ = json.Marshal(plain)
+	var h Figure
+	if err := json.Unmarshal(b, &h); err != nil || !reflect.DeepEqual(*plain, h) {
+		t.Errorf("%v: %+v became %+v", err, plain, h)
+	}
+	if err := json.Unmarshal([]byte(`{"series":[{"style":"dots"}]}`), &h); err == nil {
+		t.Error("an unknown style was read")
+	}
+}
+
+// TestLegendClear checks that the legend covers no sample: with a free corner it stands
+// there, without one above the plot.
+func TestLegendClear(t *testing.T) {
+	f := &Figure{Series: []Series{{Name: "rise", Y: []float64{0, 1, 2, 3}}}}
+	d := &drawing{f: f, w: 468, h: 288}
+	d.layout(0)
+	d.collect()
+	k, inside := d.placeLegend()
+	if !inside || d.covers(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
+		t.Errorf("rising line: inside %v at %v covers %d samples", inside, k.box, d.covers(k.box))
+	}
+	var y []float64
+	for i := range 60 {
+		y = append(y, float64(i%2))
+	}
+	d = &drawing{f: &Figure{Series: []Series{{Name: "zigzag", Y: y}}}, w: 468, h: 288}
+	d.layout(0)
+	d.collect()
+	if _, inside := d.placeLegend(); inside {
+		t.Error("a legend inside a plot that is full")
+	}
+}
+
+func TestConvergence(t *testing.T) {
+	f := Convergence("t", 1e-3, Series{Name: "worst column", Y: []float64{1, 0.1, 0.01, 5e-4}})
+	if !f.Y.Log || f.X.Log || len(f.HLines) != 1 || f.HLines[0] != (RefLine{1e-3, "tolerance 10⁻³"}) {
+		t.Errorf("%+v", f)
+	}
+	if len(Convergence("t", 0).HLines) != 0 {
+		t.Error("a tolerance of 0 is drawn")
+	}
+}

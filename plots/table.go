@@ -1,0 +1,247 @@
+package plots
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Align is the side on which a column's cells stand.
+type Align int
+
+const (
+	AutoAlign Align = iota // right if the column holds numbers only, left otherwise
+	Left
+	Right
+	Center
+)
+
+var alignWords = []string{"auto", "left", "right", "center"}
+
+// String returns "auto", "left", "right" or "center".
+func (a Align) String() string {
+	if a < AutoAlign || a > Center {
+		return fmt.Sprintf("Align(%d)", int(a))
+	}
+	return alignWords[a]
+}
+
+// MarshalText implements encoding.TextMarshaler with the words of String.
+func (a Align) MarshalText() ([]byte, error) {
+	if a < AutoAlign || a > Center {
+		return nil, fmt.Errorf("plots: unknown alignment %d", int(a))
+	}
+	return []byte(a.String()), nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Align) UnmarshalText(b []byte) error {
+	for i, w := range alignWords {
+		if w == string(b) {
+			*a = Align(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("plots: unknown alignment %q; want auto, left, right or center", b)
+}
+
+// Column describes one column of a Table.
+type Column struct {
+	Name string `json:"name"`
+	// Unit follows the name in parentheses: "time (s)".
+	Unit  string `json:"unit,omitempty"`
+	Align Align  `json:"align,omitempty"`
+	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or
+	// "%.3g". Empty: whole numbers in full, others to four significant digits. CSV
+	// does not use it: there a number has all its digits.
+	Format string `json:"format,omitempty"`
+}
+
+// head returns the column's heading.
+func (c *Column) head() string {
+	if c.Unit == "" {
+		return c.Name
+	}
+	return c.Name + " (" + c.Unit + ")"
+}
+
+// Cell is one entry of a Table: blank (the zero value), a text or a number. Make them
+// with Blank, Text and Number. Cells compare with ==, except numbers that are NaN.
+type Cell struct {
+	kind  cellKind
+	text  string
+	value float64
+}
+
+type cellKind uint8
+
+const (
+	blank cellKind = iota
+	text
+	numeral
+)
+
+// Blank returns the cell that holds nothing.
+func Blank() Cell { return Cell{} }
+
+// Text returns a cell that holds a text.
+func Text(s string) Cell { return Cell{kind: text, text: s} }
+
+// Number returns a cell that holds a number; whole numbers are numbers too.
+func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
+
+// Float returns the cell's number, and whether it holds one.
+func (c Cell) Float() (v float64, ok bool) { return c.value, c.kind == numeral }
+
+// IsBlank reports whether the cell holds nothing.
+func (c Cell) IsBlank() bool { return c.kind == blank }
+
+// String returns the cell's text, or its number with every digit.
+func (c Cell) String() string {
+	if c.kind == numeral {
+		return strconv.FormatFloat(c.value, 'g', -1, 64)
+	}
+	return c.text
+}
+
+// MarshalJSON implements json.Marshaler: null, a string, a number, or for a number
+// that is not finite {"number": null}, "+Inf" or "-Inf" in place of the null.
+func (c Cell) MarshalJSON() ([]byte, error) {
+	switch {
+	case c.kind == blank:
+		return []byte("null"), nil
+	case c.kind == text:
+		return json.Marshal(c.text)
+	case math.IsNaN(c.value) || math.IsInf(c.value, 0):
+		return json.Marshal(map[string]number{"number": number(c.value)})
+	}
+	return json.Marshal(c.value)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *Cell) UnmarshalJSON(b []byte) error {
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case nil:
+		*c = Blank()
+	case string:
+		*c = Text(v)
+	case float64:
+		*c = Number(v)
+	case map[string]any:
+		var n number
+		x, ok := v["number"]
+		raw, _ := json.Marshal(x)
+		if !ok || n.UnmarshalJSON(raw) != nil {
+			return fmt.Errorf("plots: %s is not a cell", b)
+		}
+		*c = Number(float64(n))
+	default:
+		return fmt.Errorf("plots: %s is not a cell", b)
+	}
+	return nil
+}
+
+// Table is a table as data. Rows may be shorter than Columns: what is missing is
+// blank.
+type Table struct {
+	Title   string   `json:"title"`
+	Caption string   `json:"caption,omitempty"`
+	Columns []Column `json:"columns"`
+	Rows    [][]Cell `json:"rows"`
+}
+
+// Add appends a row. A float64 or an int becomes a number, a string a text, nil a
+// blank, and a Cell stays what it is. Add panics on any other type and on more values
+// than columns.
+func (t *Table) Add(values ...any) {
+	if len(values) > len(t.Columns) {
+		panic(fmt.Sprintf("plots: a row of %d values in a table of %d columns", len(values), len(t.Columns)))
+	}
+	row := make([]Cell, len(values))
+	for i, v := range values {
+		switch v := v.(type) {
+		case nil:
+		case Cell:
+			row[i] = v
+		case string:
+			row[i] = Text(v)
+		case float64:
+			row[i] = Number(v)
+		case int:
+			row[i] = Number(float64(v))
+		default:
+			panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a float64, an int, nil or a Cell", v))
+		}
+	}
+	t.Rows = append(t.Rows, row)
+}
+
+// cell returns the cell at row i, column j.
+func (t *Table) cell(i, j int) Cell {
+	if j < len(t.Rows[i]) {
+		return t.Rows[i][j]
+	}
+	return Cell{}
+}
+
+// align returns the side of column j.
+func (t *Table) align(j int) Align {
+	if a := t.Columns[j].Align; a != AutoAlign {
+		return a
+	}
+	some := false
+	for i := range t.Rows {
+		switch t.cell(i, j).kind {
+		case text:
+			return Left
+		case numeral:
+			some = true
+		}
+	}
+	if some {
+		return Right
+	}
+	return Left
+}
+
+// show writes a cell as its column asks.
+func (t *Table) show(i, j int) string {
+	c := t.cell(i, j)
+	if c.kind != numeral {
+		return c.text
+	}
+	v := c.value
+	switch f := t.Columns[j].Format; {
+	case math.IsNaN(v):
+		return "NaN"
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "-∞"
+	case f != "":
+		return tidyExponent(fmt.Sprintf(f, v))
+	case v == math.Trunc(v) && math.Abs(v) < 1e15:
+		return group(strconv.FormatFloat(v, 'f', 0, 64))
+	default:
+		return tidyExponent(strconv.FormatFloat(v, 'g', 4, 64))
+	}
+}
+
+// tidyExponent writes 1.2e-05 as 1.2e-5.
+func tidyExponent(s string) string {
+	m, e, ok := strings.Cut(s, "e")
+	if !ok {
+		return s
+	}
+	p, err := strconv.Atoi(strings.TrimSpace(e))
+	if err != nil {
+		return s
+	}
+	return m + "e" + strconv.Itoa(p)
+}

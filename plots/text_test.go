@@ -1,0 +1,92 @@
+package plots
+
+import (
+	"math"
+	"reflect"
+	"testing"
+)
+
+func TestRuns(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []run
+	}{
+		{"10⁻³", []run{{"10", 0}, {"−3", 1}}},
+		{"ZZᵀ+λₚI", []run{{"ZZ", 0}, {"T", 1}, {"+λ", 0}, {"p", -1}, {"I", 0}}},
+		{"s_λ(K)", []run{{"s", 0}, {"λ", -1}, {"(K)", 0}}},
+		{"cal_housing", []run{{"cal_housing", 0}}},
+		{"x_test a_bc", []run{{"x_test a_bc", 0}}},
+		{"λ_{max}^{k-1}", []run{{"λ", 0}, {"max", -1}, {"k−1", 1}}},
+		{"_a b^ c_{", []run{{"_a b^ c_{", 0}}},
+		{"", nil},
+	} {
+		if got := runs(c.in); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("runs(%q) = %v, want %v", c.in, got, c.want)
+		}
+	}
+}
+
+func TestScientific(t *testing.T) {
+	for v, want := range map[float64]string{1e-3: "10⁻³", 2.5e-4: "2.5×10⁻⁴", 0.1: "0.1", 20: "20", -1e5: "−10⁵", 0: "0", 1e10: "10¹⁰", 1: "1"} {
+		if got := scientific(v); got != want {
+			t.Errorf("scientific(%g) = %q, want %q", v, got, want)
+		}
+	}
+}
+
+func labels(ts []tick) (out []string) {
+	for _, t := range ts {
+		if t.label != "" {
+			out = append(out, t.label)
+		}
+	}
+	return out
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		lo, hi float64
+		n      int
+		log    bool
+		want   []string
+	}{
+		{0, 60, 6, false, []string{"0", "10", "20", "30", "40", "50", "60"}},
+		{-0.31, 0.31, 5, false, []string{"−0.2", "0", "0.2"}},
+		{0, 60000, 4, false, []string{"0", "20,000", "40,000", "60,000"}},
+		{0, 4.1e7, 2, false, []string{"0", "2×10⁷", "4×10⁷"}},
+		{0, 1e-5, 2, false, []string{"0", "0.5×10⁻⁵", "1.0×10⁻⁵"}},
+		{8e-4, 1.2, 7, true, []string{"10⁻³", "10⁻²", "10⁻¹", "10⁰"}},
+		{1e-9, 1, 4, true, []string{"10⁻⁸", "10⁻⁶", "10⁻⁴", "10⁻²", "10⁰"}},
+		{4, 45, 6, true, []string{"5", "10", "20"}},
+		{1.2e-6, 6e-6, 6, true, []string{"2×10⁻⁶", "3×10⁻⁶", "4×10⁻⁶", "5×10⁻⁶", "6×10⁻⁶"}},
+		{1, 1.05, 5, true, []string{"1.00", "1.01", "1.02", "1.03", "1.04", "1.05"}},
+	} {
+		ts := linearTicks(c.lo, c.hi, c.n)
+		if c.log {
+			ts = logTicks(c.lo, c.hi, c.n)
+		}
+		if got := labels(ts); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("ticks of [%g, %g]: %v, want %v", c.lo, c.hi, got, c.want)
+		}
+		for _, k := range ts {
+			if k.at < c.lo-1e-9*math.Abs(c.lo) || k.at > c.hi+1e-9*math.Abs(c.hi) {
+				t.Errorf("tick %g outside [%g, %g]", k.at, c.lo, c.hi)
+			}
+		}
+	}
+}
+
+func TestScale(t *testing.T) {
+	s := newScale(&Axis{Log: true, Min: 1e-4, Max: 1}, 3, 4, 5)
+	for v, want := range map[float64]float64{1e-4: 0, 1e-2: 0.5, 1: 1} {
+		if got := s.at(v); math.Abs(got-want) > 1e-12 {
+			t.Errorf("at(%g) = %g, want %g", v, got, want)
+		}
+	}
+	if s := newScale(&Axis{}, 0, 10, 5); s.lo != 0 || s.hi <= 10 {
+		t.Errorf("data in [0, 10] got the axis [%g, %g]", s.lo, s.hi)
+	}
+	if s := newScale(&Axis{Min: math.NaN(), Max: 20}, 5, 10, 5); s.hi != 20 || s.lo >= 5 {
+		t.Errorf("axis [%g, %g], want an upper end of 20", s.lo, s.hi)
+	}
+}
