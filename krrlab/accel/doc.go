@@ -37,9 +37,11 @@
 // is loaded by dlopen through purego, so the program builds with or without cgo
 // and starts with or without the library. Semantics stay gonum's: row-major
 // storage, panics for bad shapes with gonum's words (they are raised by gonum's
-// own checks: only operands known to be good reach C), beta = 0 overwrites even
-// NaN, alpha = 0 reads nothing. Problems too small to pay for the call into C
-// (about 0.2 µs) and those with a dimension of 2³¹ or more stay in Go.
+// own checks: only operands known to be good reach C), and beta = 0 overwrites
+// even NaN. (gonum v0.17's own Dsyrk and Ssyrk do not when they form Aᵀ·A into a
+// lower triangle: clear C first if it may hold NaN.) Problems too small to pay
+// for the call into C, about 0.2 µs, and those with alpha = 0 or a dimension of
+// 2³¹ or more stay in Go.
 //
 // Row-major operands are handed over as they lie: a row-major m×n matrix is a
 // column-major n×m one, its transpose, so C = A·B becomes Cᵀ = Bᵀ·Aᵀ, a lower

@@ -120,8 +120,8 @@ func TestCholeskySolve(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes two seconds")
+	if testing.Short() || raceEnabled {
+		t.Skip("takes two seconds, many more under the race detector")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	bw, g64, g32 := ReadBandwidth(ctx, Threads()), GemmRate64(ctx, 96), GemmRate32(ctx, 96)

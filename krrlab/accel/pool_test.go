@@ -99,6 +99,18 @@ func TestForEachPanic(t *testing.T) {
 			t.Errorf("%d bodies ran after a panic", after.Load())
 		}
 	}
+	withThreads(t, 2) // no index is handed out after a panic
+	var ran atomic.Int32
+	_ = panicOf(func() {
+		_ = ForEach(context.Background(), 1<<22, func(_, i int) {
+			if ran.Add(1) == 1 {
+				panic(boom)
+			}
+		})
+	})
+	if ran.Load() == 1<<22 {
+		t.Error("the other worker ran on to the end after a panic")
+	}
 	p := panicOf(func() { _ = ForEach(context.Background(), 3, func(_, i int) { panic("a string") }) }).(*WorkerPanic)
 	if p.Unwrap() != nil || p.Value != "a string" {
 		t.Errorf("Unwrap of a string: %v, value %v", p.Unwrap(), p.Value)
