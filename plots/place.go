@@ -222,7 +222,7 @@ func (d *drawing) drawThumb(i int, name string, pt vg.Point) {
 	mid := vg.Point{X: pt.X + thumb/2, Y: pt.Y + legendSize*0.33}
 	c := &draw.Canvas{Canvas: d.pen.Canvas}
 	if s.Lo != nil && s.Style != Points {
-		c.FillPolygon(l.tint(), []vg.Point{{X: pt.X, Y: mid.Y - 4}, {X: pt.X + thumb, Y: mid.Y - 4},
+		c.FillPolygon(d.pen.tint(l), []vg.Point{{X: pt.X, Y: mid.Y - 4}, {X: pt.X + thumb, Y: mid.Y - 4},
 			{X: pt.X + thumb, Y: mid.Y + 4}, {X: pt.X, Y: mid.Y + 4}})
 	}
 	if s.Style != Points {
@@ -241,7 +241,7 @@ func (d *drawing) drawKeyInside(k key) {
 	if len(k.entries) == 0 {
 		return
 	}
-	d.pen.SetColor(legend)
+	d.pen.SetColor(paper)
 	d.pen.Fill(k.box.Path())
 	d.pen.SetColor(grid)
 	d.pen.SetLineDash(nil, 0)

@@ -136,7 +136,7 @@ func (d *drawing) drawBand(i int) {
 				path = append(path, hi[k])
 			}
 			c := d.area()
-			c.FillPolygon(lookOf(i).tint(), c.ClipPolygonXY(path))
+			c.FillPolygon(d.pen.tint(lookOf(i)), c.ClipPolygonXY(path))
 		}
 		lo, hi = nil, nil
 	}

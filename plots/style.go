@@ -18,13 +18,12 @@ var palette = []color.NRGBA{
 }
 
 var (
-	ink    = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text
-	soft   = color.NRGBA{0x55, 0x55, 0x55, 0xFF} // reference lines and axes
-	grid   = color.NRGBA{0xE4, 0xE4, 0xE4, 0xFF}
-	faint  = color.NRGBA{0xF2, 0xF2, 0xF2, 0xFF} // minor grid
-	paper  = color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}
-	shade  = uint8(0x33)                         // opacity of a band
-	legend = color.NRGBA{0xFF, 0xFF, 0xFF, 0xE6} // ground of a legend inside the plot
+	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text
+	soft  = color.NRGBA{0x55, 0x55, 0x55, 0xFF} // reference lines and axes
+	grid  = color.NRGBA{0xE4, 0xE4, 0xE4, 0xFF}
+	faint = color.NRGBA{0xF2, 0xF2, 0xF2, 0xFF} // minor grid
+	paper = color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}
+	shade = uint8(0x33) // opacity of a band
 )
 
 // dashes tells lines apart without colour; the first is solid.
@@ -63,9 +62,21 @@ func lookOf(i int) look {
 	return look{palette[i%len(palette)], dashes[(i+i/len(palette))%len(dashes)], i % markers}
 }
 
-// tint returns the colour of a band in this look.
-func (l look) tint() color.NRGBA {
+// straight is a colour whose components are not multiplied by its opacity, against the
+// contract of color.Color: vgpdf writes them as they are, beside the opacity.
+type straight color.NRGBA
+
+// RGBA returns 16-bit components.
+func (c straight) RGBA() (r, g, b, a uint32) {
+	return uint32(c.R) * 0x101, uint32(c.G) * 0x101, uint32(c.B) * 0x101, uint32(c.A) * 0x101
+}
+
+// tint returns the colour of a band in the look l.
+func (p pen) tint(l look) color.Color {
 	c := l.color
 	c.A = shade
+	if p.outline {
+		return straight(c)
+	}
 	return c
 }

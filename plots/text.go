@@ -116,7 +116,7 @@ const (
 // pen draws text on a canvas.
 type pen struct {
 	vg.Canvas
-	outline bool // fill the outlines of the glyphs instead of writing text
+	outline bool // for PDF: fill the outlines of the glyphs instead of writing text
 }
 
 // textWidth returns the width of one line of text.
