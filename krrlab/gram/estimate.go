@@ -15,14 +15,16 @@ import (
 // Estimate is the error of one way to compute K, measured on m of its rows and
 // columns and extrapolated to n. With E_m = K_m as computed − K_m in float64:
 //
-//	‖E_n‖₂ ≲ 2·rms(E_m)·√n + c·n/m,
-//	c = max( ‖E_m‖₂ − 2·rms(E_m)·√m, |vᵀE_m v| ),
+//	‖E_n‖₂ ≲ 2·r·√n + c·n/m,   r = rms(E_m),
+//	c = (N + √(N² − 4r²m))/2 if N = ‖E_m‖₂ > 2.1·r√m, else |vᵀE_m v|,
 //
 // v the leading eigenvector of K_m. The first term is the norm of a symmetric
-// matrix of independent errors (Wigner's semicircle), which rounding alone gives;
-// c is the part of the error that is alike along rows. It grows as ‖K_n‖₂ does,
-// in proportion to n, and shows as the excess of the norm or, while that is still
-// hidden by the first term, along v.
+// matrix of independent errors (Wigner's semicircle), which rounding alone gives.
+// c is the part of the error that is alike along rows and grows as ‖K_n‖₂ does,
+// in proportion to n. Where it stands out of the semicircle, it lifts the norm to
+// N = c + r²m/c, of which the formula is the inverse (F. Benaych-Georges and R. R.
+// Nadakuditi, Adv. Math. 227, 2011, section 3.1); while it is hidden, it shows
+// along v.
 type Estimate struct {
 	Arithmetic kernel.Arithmetic
 	Centred    bool
@@ -152,7 +154,10 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	ev := make([]float64, m)
 	symv(ev, e, s.v)
 	vev := math.Abs(blas64.Dot(blas64.Vector{N: m, Inc: 1, Data: ev}, blas64.Vector{N: m, Inc: 1, Data: s.v}))
-	c := max(r.Norm-2*r.Rms*math.Sqrt(float64(m)), vev)
+	c := vev
+	if edge := r.Rms * math.Sqrt(float64(m)); r.Norm > 2.1*edge {
+		c = max(c, (r.Norm+math.Sqrt(r.Norm*r.Norm-4*edge*edge))/2)
+	}
 	r.Bound = 2*r.Rms*math.Sqrt(float64(n)) + c*float64(n)/float64(m)
 	r.Bound = max(r.Bound, s.floor())
 	return r, nil
