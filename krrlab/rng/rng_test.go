@@ -1,0 +1,274 @@
+package rng_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+var update = flag.Bool("update", false, "rewrite testdata/streams.golden: every seeded result of the project changes with it")
+
+// TestKnownAnswers holds the generator to the vectors published with Random123
+// (kat_vectors, philox4x32 10).
+func TestKnownAnswers(t *testing.T) {
+	for _, c := range []struct {
+		ctr  [4]uint32
+		key  [2]uint32
+		want [4]uint32
+	}{
+		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+		{[4]uint32{0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, [2]uint32{0xffffffff, 0xffffffff},
+			[4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+	} {
+		if got := rng.Philox4x32(c.ctr, c.key); got != c.want {
+			t.Errorf("Philox4x32(%08x, %08x) = %08x, want %08x", c.ctr, c.key, got, c.want)
+		}
+	}
+	// The root stream of a seed is the generator with the seed as key.
+	w := rng.Philox4x32([4]uint32{7, 1}, [2]uint32{0x89abcdef, 0x01234567})
+	s := rng.New(0x0123456789abcdef)
+	if got, want := s.Uint64(2<<32+14), uint64(w[1])<<32|uint64(w[0]); got != want {
+		t.Errorf("even word %016x, want %016x", got, want)
+	}
+	if got, want := s.Uint64(2<<32+15), uint64(w[3])<<32|uint64(w[2]); got != want {
+		t.Errorf("odd word %016x, want %016x", got, want)
+	}
+}
+
+// TestFrozen holds the streams to recorded values. Words are compared exactly,
+// numbers through math.Log and math.Sincos to 12 digits.
+func TestFrozen(t *testing.T) {
+	var b bytes.Buffer
+	for _, c := range []struct {
+		name string
+		s    rng.Stream
+	}{
+		{"New(0)", rng.New(0)},
+		{"New(1)", rng.New(1)},
+		{"New(1).Sub(features)", rng.New(1).Sub("features")},
+		{"New(1).Sub(features, 0)", rng.New(1).Sub("features", 0)},
+		{"New(1).Sub(features, 0, 2).Sub(phase)", rng.New(1).Sub("features", 0, 2).Sub("phase")},
+		{"New(2^64-1).Sub(a name of more than sixteen bytes, 2^64-1)", rng.New(1<<64-1).Sub("a name of more than sixteen bytes", 1<<64-1)},
+	} {
+		fmt.Fprintf(&b, "%s\n", c.name)
+		for _, i := range []uint64{0, 1, 2, 1 << 40, 1<<64 - 1} {
+			fmt.Fprintf(&b, "  %d: word %016x uniform %v int %d normal %.12g chi-square(5) %.12g gamma(0.3) %.12g\n",
+				i, c.s.Uint64(i), c.s.Float64(i), c.s.IntN(i, 1000), c.s.Normal(i), c.s.ChiSquare(i, 5), c.s.Gamma(i, 0.3))
+		}
+		fmt.Fprintf(&b, "  perm %v\n", c.s.Perm(12))
+	}
+	const file = "testdata/streams.golden"
+	if *update {
+		if err := os.MkdirAll("testdata", 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := bytes.Split(b.Bytes(), []byte("\n"))
+	for i, line := range bytes.Split(want, []byte("\n")) {
+		if i >= len(got) || !bytes.Equal(got[i], line) {
+			t.Fatalf("%s:%d: recorded\n%s\nnow\n%s", file, i+1, line, got[min(i, len(got)-1)])
+		}
+	}
+}
+
+func TestUniformGrid(t *testing.T) {
+	// Float64 must reach neither end; its formula holds for every word.
+	s := rng.New(3)
+	for i := range uint64(1000) {
+		m := s.Uint64(i) >> 12
+		if got, want := s.Float64(i), math.Ldexp(float64(2*m+1), -53); got != want {
+			t.Fatalf("Float64(%d) = %v, want (2·%d+1)·2⁻⁵³", i, got, m)
+		}
+	}
+	if hi := math.Ldexp(float64(uint64(1)<<53-1), -53); hi >= 1 {
+		t.Fatalf("the greatest value is %v", hi)
+	}
+}
+
+// TestFills holds slices to single calls for every parity of start and length.
+func TestFills(t *testing.T) {
+	s := rng.New(5).Sub("fills")
+	for _, first := range []uint64{0, 1, 6, 7, 1<<64 - 3} {
+		for n := range 7 {
+			x, u := make([]float64, n), make([]float64, n)
+			s.Normals(x, first)
+			s.Float64s(u, first)
+			for k := range n {
+				if i := first + uint64(k); x[k] != s.Normal(i) || u[k] != s.Float64(i) {
+					t.Fatalf("first %d, length %d, element %d: %v, %v, want %v, %v", first, n, k, x[k], u[k], s.Normal(i), s.Float64(i))
+				}
+			}
+		}
+	}
+}
+
+func TestSource(t *testing.T) {
+	s := rng.New(8)
+	a, b := s.Source(), s.Source()
+	for i := range uint64(9) {
+		if got := a.Uint64(); got != s.Uint64(i) {
+			t.Fatalf("word %d of the source is %016x, want %016x", i, got, s.Uint64(i))
+		}
+	}
+	if b.Uint64() != s.Uint64(0) {
+		t.Error("a second source does not start anew")
+	}
+	if x := rand.New(s.Source()).IntN(10); x < 0 || x > 9 {
+		t.Error(x)
+	}
+}
+
+// TestPaths checks that unlike paths are unlike streams, also where a careless
+// encoding would run them together.
+func TestPaths(t *testing.T) {
+	r := rng.New(1)
+	all := []rng.Stream{
+		r, rng.New(2), r.Sub(""), r.Sub("", 0), r.Sub("", 0, 0), r.Sub("").Sub(""), r.Sub("a"), r.Sub("a", 0), r.Sub("a", 1), r.Sub("b"),
+		r.Sub("a").Sub("b"), r.Sub("b").Sub("a"), r.Sub("ab"), r.Sub("a\x00"), r.Sub("a\x00\x00"), r.Sub("\x00a"), r.Sub("a", 1, 2), r.Sub("a", 2, 1),
+		r.Sub("a", 1).Sub("", 2), r.Sub("abcdefgh"), r.Sub("abcdefgh", 0), r.Sub("abcdefghi"), r.Sub("a", 'b'), r.Sub("a", 'b', 0), rng.New(2).Sub("a"),
+	}
+	for i := range uint64(20000) {
+		all = append(all, r.Sub("a", 200+i), r.Sub("a", 0, i), rng.New(3+i), rng.New(3+i).Sub("a"))
+	}
+	seen := make(map[rng.Stream]int)
+	for i, s := range all {
+		if j, ok := seen[s]; ok {
+			t.Errorf("paths %d and %d are the same stream", j, i)
+		}
+		seen[s] = i
+	}
+	if r.Sub("a", 1, 2) != rng.New(1).Sub("a", 1, 2) {
+		t.Error("the same path gives two streams")
+	}
+}
+
+func TestIntN(t *testing.T) {
+	s := rng.New(4)
+	// With n = 3·2⁶¹ a quarter of all words is redrawn and a plain multiply or
+	// remainder is far off: each third has probability 1/3. 30,000 draws, σ = 82,
+	// threshold 5σ: false alarm 2e-6.
+	const n, draws = 3 << 61, 30000
+	var c [3]int
+	for i := range uint64(draws) {
+		c[s.IntN(i, n)>>61]++
+	}
+	for k, v := range c {
+		if math.Abs(float64(v)-draws/3) > 5*math.Sqrt(draws*2/9.) {
+			t.Errorf("third %d of [0, 3·2⁶¹) is hit %d times of %d", k, v, draws)
+		}
+	}
+	for i := range uint64(100) {
+		if s.IntN(i, 1) != 0 {
+			t.Fatal("IntN(i, 1) is not 0")
+		}
+	}
+	mustPanic(t, "IntN(0)", func() { s.IntN(0, 0) })
+	mustPanic(t, "Perm(-1)", func() { s.Perm(-1) })
+	mustPanic(t, "Gamma(0)", func() { s.Gamma(0, 0) })
+	mustPanic(t, "Gamma(NaN)", func() { s.Gamma(0, math.NaN()) })
+	mustPanic(t, "Gamma(Inf)", func() { s.Gamma(0, math.Inf(1)) })
+}
+
+func mustPanic(t *testing.T, what string, f func()) {
+	t.Helper()
+	defer func() {
+		if recover() == nil {
+			t.Errorf("%s does not panic", what)
+		}
+	}()
+	f()
+}
+
+func TestPerm(t *testing.T) {
+	// All 24 orders of four, 24,000 draws: chi-square with 23 degrees of freedom
+	// is above 80 with probability 3e-8.
+	count := map[[4]int]float64{}
+	for i := range uint64(24000) {
+		count[[4]int(rng.New(6).Sub("perm", i).Perm(4))]++
+	}
+	var chi2 float64
+	for _, v := range count {
+		chi2 += (v - 1000) * (v - 1000) / 1000
+	}
+	if len(count) != 24 || chi2 > 80 {
+		t.Errorf("%d orders, chi-square %.1f", len(count), chi2)
+	}
+	p := rng.New(6).Perm(1000)
+	slices.Sort(p)
+	for i, v := range p {
+		if i != v {
+			t.Fatalf("element %d of the sorted permutation is %d", i, v)
+		}
+	}
+	if len(rng.New(6).Perm(0)) != 0 {
+		t.Error("Perm(0) is not empty")
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	s := rng.New(7)
+	buf := make([]float64, 33)
+	var sink float64
+	if n := testing.AllocsPerRun(100, func() {
+		g := s.Sub("a", 1, 2)
+		g.Normals(buf, 1)
+		g.Float64s(buf, 3)
+		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) + float64(g.IntN(3, 3<<61))
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+var sink float64
+
+func BenchmarkNormals(b *testing.B) {
+	buf := make([]float64, 1024)
+	s := rng.New(1)
+	b.SetBytes(8 * 1024)
+	for range b.N {
+		s.Normals(buf, 0)
+	}
+	sink = buf[0]
+}
+
+func BenchmarkFloat64s(b *testing.B) {
+	buf := make([]float64, 1024)
+	s := rng.New(1)
+	b.SetBytes(8 * 1024)
+	for range b.N {
+		s.Float64s(buf, 0)
+	}
+	sink = buf[0]
+}
+
+func BenchmarkChiSquare(b *testing.B) {
+	s := rng.New(1)
+	for i := range b.N {
+		sink += s.ChiSquare(uint64(i), 3)
+	}
+}
+
+func Example() {
+	g := rng.New(42).Sub("features")
+	w := make([]float64, 4)
+	g.Sub("frequencies").Normals(w, 0)
+	// Any element alone, in any order, is the same number.
+	fmt.Println(g.Sub("frequencies").Normal(3) == w[3])
+	// Output: true
+}
