@@ -50,7 +50,7 @@ type Options struct {
 	// n < 4,096, so that there are at least eight blocks of at least 64.
 	TileSize int
 	// Progress, if not nil, is called after each tile formed, with calls never at
-	// the same time and done rising from 1 to total.
+	// the same time and done rising from 1 to total. Never called by Recompute.
 	Progress func(done, total int)
 	// Accuracy is the bound asked of ‖E‖₂, E the error of the matrix used.
 	// Default λ/10.
