@@ -1,0 +1,108 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// bench is the floor of the package a researcher works with. Below it nothing prints,
+// draws, or knows of a process.
+const bench = 4
+
+// floors lists every package of the module by its path in it. Add new ones here.
+var floors = map[string]int{
+	"krrlab/accel":               0,
+	"krrlab/comm":                0,
+	"krrlab/internal/atomicfile": 0,
+	"krrlab/internal/npy":        0,
+	"krrlab/points":              0,
+	"krrlab/rng":                 0,
+	"plots":                      0,
+
+	"datasets":      1,
+	"krrlab/kernel": 1,
+	"krrlab/sketch": 1,
+
+	"krrlab/feature":     2,
+	"krrlab/gram":        2,
+	"krrlab/pcg":         2,
+	"krrlab/pcg/pcgtest": 2,
+	"krrlab/precond":     2,
+
+	"krrlab/adapt":    3,
+	"krrlab/baseline": 3,
+	"krrlab/model":    3,
+	"krrlab/plan":     3,
+	"krrlab/statdim":  3,
+	"krrlab/tune":     3,
+
+	"krrlab": bench,
+
+	"experiments": 5,
+	"theory":      5,
+
+	"krrlab/cli":      6,
+	"krrlab/notebook": 6,
+
+	"krrlab/cmd/krrlab":    7,
+	"krrlab/internal/lint": 7,
+	"notebooks":            7,
+}
+
+// allowed lists the imports within one floor, with the reason for each.
+var allowed = map[[2]string]string{
+	{"krrlab/points", "krrlab/accel"}:    "products of many points run on the pool of workers",
+	{"krrlab/comm", "krrlab/accel"}:      "a rank knows how many threads it has",
+	{"krrlab/pcg/pcgtest", "krrlab/pcg"}: "the conformance suite of pcg's interfaces",
+}
+
+// gotaUsers are the only packages that know of data frames.
+var gotaUsers = map[string]bool{"datasets": true, "krrlab": true, "experiments": true}
+
+const (
+	gota = "github.com/go-gota/gota"
+	plot = "gonum.org/v1/plot"
+)
+
+// checkFloors returns the imports of p that break the order of the floors.
+func checkFloors(t *Tree, p *Package) (out []Violation) {
+	floor, listed := floors[p.Path]
+	if !listed {
+		return []Violation{{p.Files[0].Name, 1, fmt.Sprintf("package %s has no floor; add it to floors in krrlab/internal/lint/floors.go", p.Path)}}
+	}
+	for _, f := range p.Files {
+		for _, imp := range f.imports() {
+			add := func(format string, args ...any) {
+				out = append(out, Violation{f.Name, imp.line, fmt.Sprintf(format, args...)})
+			}
+			switch {
+			case within(imp.path, gota) && !gotaUsers[p.Path]:
+				add("%s imports gota; only datasets, krrlab and experiments may", p.Path)
+			case within(imp.path, plot) && p.Path != "plots":
+				add("%s imports gonum/plot; make a plots.Figure instead", p.Path)
+			}
+			target, ours := t.local(imp.path)
+			if !ours {
+				continue
+			}
+			other, known := floors[target]
+			switch {
+			case target == "plots" && floor < bench:
+				add("%s imports plots; below floor %d return numbers and let the caller draw", p.Path, bench)
+			case p.Path == "krrlab/pcg" && (target == "krrlab/gram" || target == "krrlab/precond"):
+				add("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only", target)
+			case !known:
+				// Reported once, at the package itself.
+			case other > floor:
+				add("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", p.Path, floor, target, other)
+			case other == floor && allowed[[2]string{p.Path, target}] == "":
+				add("%s imports %s of its own floor %d; move what both need down, or add the pair with its reason to allowed in krrlab/internal/lint/floors.go",
+					p.Path, target, floor)
+			}
+		}
+	}
+	return out
+}
+
+// within reports whether an import path is pkg or below it.
+func within(path, pkg string) bool { return path == pkg || strings.HasPrefix(path, pkg+"/") }
