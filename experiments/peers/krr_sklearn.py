@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Kernel ridge regression by scikit-learn, for comparison with krrlab.
+
+Solves (K + lambda*I) C = Y in float64 with sklearn.kernel_ridge.KernelRidge and
+writes the predictions k(T, X) C. Arrays are .npy files: X is n x d, Y has n rows (one
+column or several, or one dimension), T is m x d; the predictions have m rows and Y's
+number of dimensions. As in krrlab there is no intercept and nothing is centred.
+
+Kernels (the names and formulas of krrlab):
+  gaussian    exp(-|x-z|_2^2 / (2 sigma^2))
+  laplacian   exp(-|x-z|_1 / sigma)
+  matern32    (1 + sqrt(3) r/sigma) exp(-sqrt(3) r/sigma),               r = |x-z|_2
+  matern52    (1 + sqrt(5) r/sigma + 5 r^2/(3 sigma^2)) exp(-sqrt(5) r/sigma)
+  polynomial  (gamma x.z + coef0)^degree
+
+Needs numpy and scikit-learn; on Debian: apt-get install python3-sklearn
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+
+KERNELS = ("gaussian", "laplacian", "matern32", "matern52", "polynomial")
+
+
+def distances(a, b):
+    """Euclidean distances, |a_i - b_j|, from the differences (no cancellation)."""
+    import numpy as np
+
+    out = np.empty((a.shape[0], b.shape[0]))
+    for i, row in enumerate(a):
+        out[i] = np.sqrt(((b - row) ** 2).sum(axis=1))
+    return out
+
+
+def matern(a, b, kernel, sigma):
+    """The Gram matrix of a Matern kernel."""
+    import numpy as np
+
+    r = distances(a, b)
+    if kernel == "matern32":
+        u = np.sqrt(3.0) * r / sigma
+        return (1 + u) * np.exp(-u)
+    u = np.sqrt(5.0) * r / sigma
+    return (1 + u + u * u / 3) * np.exp(-u)
+
+
+def fit_predict(x, y, t, kernel, ridge, sigma=1.0, gamma=1.0, coef0=1.0, degree=3):
+    """Predictions at the rows of t of the model fitted to (x, y)."""
+    from sklearn.kernel_ridge import KernelRidge
+
+    if kernel in ("matern32", "matern52"):
+        model = KernelRidge(alpha=ridge, kernel="precomputed")
+        model.fit(matern(x, x, kernel, sigma), y)
+        return model.predict(matern(t, x, kernel, sigma))
+    if kernel == "gaussian":
+        model = KernelRidge(alpha=ridge, kernel="rbf", gamma=1 / (2 * sigma**2))
+    elif kernel == "laplacian":
+        model = KernelRidge(alpha=ridge, kernel="laplacian", gamma=1 / sigma)
+    else:
+        model = KernelRidge(alpha=ridge, kernel="poly", gamma=gamma, coef0=coef0, degree=degree)
+    model.fit(x, y)
+    return model.predict(t)
+
+
+def value(kernel, x, z, sigma, gamma, coef0, degree):
+    """k(x, z) by the formula, in plain Python."""
+    from math import exp, sqrt
+
+    r = sqrt(sum((a - b) ** 2 for a, b in zip(x, z)))
+    if kernel == "gaussian":
+        return exp(-r * r / (2 * sigma * sigma))
+    if kernel == "laplacian":
+        return exp(-sum(abs(a - b) for a, b in zip(x, z)) / sigma)
+    if kernel == "matern32":
+        return (1 + sqrt(3) * r / sigma) * exp(-sqrt(3) * r / sigma)
+    if kernel == "matern52":
+        return (1 + sqrt(5) * r / sigma + 5 * r * r / (3 * sigma * sigma)) * exp(-sqrt(5) * r / sigma)
+    return (gamma * sum(a * b for a, b in zip(x, z)) + coef0) ** degree
+
+
+def self_test():
+    """Compares every kernel with formulas in plain Python and a dense solve."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    x, t = rng.normal(size=(40, 3)), rng.normal(size=(7, 3))
+    p = dict(sigma=1.3, gamma=0.4, coef0=0.7, degree=3)
+    for kernel in KERNELS:
+        gram = np.array([[value(kernel, a, b, **p) for b in x] for a in x])
+        cross = np.array([[value(kernel, a, b, **p) for b in x] for a in t])
+        for y in (rng.normal(size=40), rng.normal(size=(40, 3))):
+            want = cross @ np.linalg.solve(gram + 0.05 * np.eye(40), y)
+            got = fit_predict(x, y, t, kernel, 0.05, **p)
+            error = np.abs(got - want).max() / np.abs(want).max()
+            if got.shape != want.shape or not error < 1e-9:
+                sys.exit(f"self-test: {kernel}: shape {got.shape}, relative error {error:.1e}")
+    with tempfile.TemporaryDirectory() as folder:
+        name = {k: os.path.join(folder, k + ".npy") for k in ("x", "y", "t", "p")}
+        np.save(name["x"], x)
+        np.save(name["y"], y)
+        np.save(name["t"], t)
+        main(["--train", name["x"], "--target", name["y"], "--test", name["t"], "--kernel", "matern52",
+              "--sigma", "1.3", "--lambda", "0.05", "--out", name["p"]])
+        if not np.array_equal(np.load(name["p"]), fit_predict(x, y, t, "matern52", 0.05, sigma=1.3)):
+            sys.exit("self-test: the files do not hold what fit_predict returns")
+    print("self-test: ok")
+
+
+def positive(text):
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return number
+
+
+def read(name, dims):
+    import numpy as np
+
+    try:
+        a = np.load(name, allow_pickle=False)
+    except (OSError, ValueError) as e:
+        sys.exit(f"krr_sklearn.py: cannot read {name}: {e}")
+    if a.ndim not in dims or a.shape[0] == 0:
+        sys.exit(f"krr_sklearn.py: {name} has the shape {a.shape}; want {' or '.join(map(str, dims))} dimensions and at least one row")
+    a = a.astype(np.float64)
+    if not np.isfinite(a).all():
+        sys.exit(f"krr_sklearn.py: {name} has values that are not finite")
+    return a
+
+
+def main(args=None):
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--train", metavar="X.npy", help="points to fit, n x d")
+    ap.add_argument("--target", metavar="Y.npy", help="values to fit, n or n x t")
+    ap.add_argument("--test", metavar="T.npy", help="points to predict at, m x d")
+    ap.add_argument("--out", metavar="P.npy", help="where the predictions go")
+    ap.add_argument("--kernel", choices=KERNELS, default="gaussian")
+    ap.add_argument("--sigma", type=positive, default=1.0, help="width of all but the polynomial kernel (1)")
+    ap.add_argument("--gamma", type=positive, default=1.0, help="factor of the polynomial kernel (1)")
+    ap.add_argument("--coef0", type=float, default=1.0, help="constant of the polynomial kernel (1)")
+    ap.add_argument("--degree", type=int, default=3, help="degree of the polynomial kernel (3)")
+    ap.add_argument("--lambda", dest="ridge", type=positive, default=1e-2, help="ridge lambda (0.01)")
+    ap.add_argument("--self-test", action="store_true", help="check this script, print ok and stop")
+    a = ap.parse_args(args)
+    if a.self_test:
+        return self_test()
+    missing = ["--" + k for k in ("train", "target", "test", "out") if getattr(a, k) is None]
+    if missing:
+        ap.error("missing " + ", ".join(missing))
+    import numpy as np
+
+    x, y, t = read(a.train, (2,)), read(a.target, (1, 2)), read(a.test, (2,))
+    if x.shape[0] != y.shape[0] or x.shape[1] != t.shape[1]:
+        sys.exit(f"krr_sklearn.py: shapes do not fit: train {x.shape}, target {y.shape}, test {t.shape}")
+    p = fit_predict(x, y, t, a.kernel, a.ridge, a.sigma, a.gamma, a.coef0, a.degree)
+    part = a.out + ".part"
+    try:
+        with open(part, "wb") as f:
+            np.save(f, p)
+        os.replace(part, a.out)
+    except OSError as e:
+        sys.exit(f"krr_sklearn.py: cannot write {a.out}: {e.strerror}")
+
+
+if __name__ == "__main__":
+    main()
