@@ -1,0 +1,119 @@
+package pcg
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// dots sets dst_j = x_jᵀy_j for the columns of two n×k blocks with contiguous rows,
+// in blocks of rowBlock rows. part is scratch of length k.
+func dots(dst []float64, x, y *mat.Dense, part []float64) {
+	n, k := x.Dims()
+	xd, yd := x.RawMatrix().Data, y.RawMatrix().Data
+	dst, part = dst[:k], part[:k]
+	clear(dst)
+	for i0 := 0; i0 < n; i0 += rowBlock {
+		clear(part)
+		for i := i0; i < min(i0+rowBlock, n); i++ {
+			xi, yi := xd[i*k:(i+1)*k], yd[i*k:(i+1)*k]
+			for j, v := range xi {
+				part[j] += v * yi[j]
+			}
+		}
+		for j, v := range part {
+			dst[j] += v
+		}
+	}
+}
+
+// addScaled sets p_j = z_j + β_j·p_j for the columns of two n×k blocks.
+func addScaled(p, z *mat.Dense, beta []float64) {
+	n, k := p.Dims()
+	pd, zd := p.RawMatrix().Data, z.RawMatrix().Data
+	beta = beta[:k]
+	for i := range n {
+		pi, zi := pd[i*k:(i+1)*k], zd[i*k:(i+1)*k]
+		for j, b := range beta {
+			pi[j] = zi[j] + b*pi[j] // p_j ← z_j + β_jp_j
+		}
+	}
+}
+
+// copyBlock sets dst = src for two blocks of one shape.
+func copyBlock(dst, src *mat.Dense) { copy(dst.RawMatrix().Data, src.RawMatrix().Data) }
+
+// subtract sets r_j = scale_j·b_j − w_j for n×t matrices; a nil w is 0. r and w have
+// contiguous rows.
+func subtract(r, b, w *mat.Dense, scale []float64) {
+	n, t := b.Dims()
+	rd, raw := r.RawMatrix().Data, b.RawMatrix()
+	for i := range n {
+		ri, bi := rd[i*t:(i+1)*t], raw.Data[i*raw.Stride:i*raw.Stride+t]
+		for j, v := range bi {
+			ri[j] = scale[j] * v
+		}
+		if w != nil {
+			for j, v := range w.RawMatrix().Data[i*t : (i+1)*t] {
+				ri[j] -= v
+			}
+		}
+	}
+}
+
+// compact moves the columns keep, ascending, of the n×k block at the start of buf
+// to the n×len(keep) block there.
+func compact(buf []float64, n, k int, keep []int) {
+	q := len(keep)
+	for i := range n {
+		for j, c := range keep {
+			buf[i*q+j] = buf[i*k+c]
+		}
+	}
+}
+
+// columnScale returns 2^e that brings the largest entry of column c of b into
+// [½, 1), and the norm of the column times it. A column of zeros has norm 0.
+func columnScale(b *mat.Dense, c int) (scale, norm float64) {
+	raw := b.RawMatrix()
+	var top float64
+	for i := range raw.Rows {
+		top = max(top, math.Abs(raw.Data[i*raw.Stride+c]))
+	}
+	if top == 0 {
+		return 1, 0
+	}
+	_, e := math.Frexp(top)
+	scale = math.Ldexp(1, min(-e, 1022))
+	for i := range raw.Rows {
+		v := scale * raw.Data[i*raw.Stride+c]
+		norm += v * v
+	}
+	return scale, math.Sqrt(norm)
+}
+
+// slabRows is the number of rows of a table that are allocated together.
+const slabRows = 1024
+
+// table is a growing list of rows of t numbers.
+type table struct {
+	t    int
+	rows [][]float64
+	slab []float64
+}
+
+// newTable returns a table with room for the given number of rows.
+func newTable(t, rows int) table {
+	return table{t: t, rows: make([][]float64, 0, rows), slab: make([]float64, t*rows)}
+}
+
+// add appends a row of zeros and returns it.
+func (h *table) add() []float64 {
+	if len(h.slab) == 0 {
+		h.slab = make([]float64, h.t*slabRows)
+	}
+	row := h.slab[:h.t:h.t]
+	h.slab = h.slab[h.t:]
+	h.rows = append(h.rows, row)
+	return row
+}

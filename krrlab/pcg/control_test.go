@@ -1,0 +1,175 @@
+package pcg_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+func TestCancel(t *testing.T) {
+	const n = 60
+	a := spd(20, geometric(n, 1e5))
+	b := random(21, n, 3)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	res, err := pcg.Solve(ctx, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+		if it.Index == 7 {
+			cancel()
+		}
+		return nil
+	}})
+	if !errors.Is(err, context.Canceled) || res == nil {
+		t.Fatalf("%v, %v", res, err)
+	}
+	if res.Status != pcg.Canceled || res.Iterations != 7 || len(res.History.Alpha) != 7 || !math.IsNaN(res.TrueRelRes[0]) {
+		t.Errorf("%v", res)
+	}
+	part := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
+	if !mat.Equal(part.X, res.X) {
+		t.Error("the partial answer is not that after 7 iterations")
+	}
+	res, err = pcg.Solve(ctx, dense{a}, nil, b, nil)
+	if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[1].Status != pcg.Canceled {
+		t.Errorf("canceled before: %v, %v", res, err)
+	}
+	// The last product, for the true residual, is canceled: nothing may claim success.
+	ctx, cancel = context.WithCancel(context.Background())
+	exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
+	res, err = pcg.Solve(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
+	if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
+		t.Errorf("canceled at the end: %v, %v", res, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	const n = 60
+	a := spd(22, geometric(n, 1e5))
+	b := random(23, n, 2)
+	boom := errors.New("boom")
+	fail := fn{n, func(context.Context, *mat.Dense, *mat.Dense) error { return boom }}
+	res, err := pcg.Solve(context.Background(), fail, nil, b, nil)
+	if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed {
+		t.Errorf("A fails: %v, %v", res, err)
+	}
+	res, err = pcg.Solve(context.Background(), dense{a}, fail, b, nil)
+	if !errors.Is(err, boom) || res == nil || res.Status != pcg.Failed || res.Columns[0].Status != pcg.Failed {
+		t.Errorf("M fails: %v, %v", res, err)
+	}
+	res, err = pcg.Solve(context.Background(), dense{a}, nil, b, &pcg.Options{Monitor: func(it *pcg.Iteration) error {
+		if it.Index == 5 {
+			return boom
+		}
+		return nil
+	}})
+	if err != boom || res == nil || res.Status != pcg.Stopped || res.Iterations != 5 {
+		t.Errorf("monitor: %v, %v", res, err)
+	}
+	for j, r := range residuals(a, res.X, b) {
+		if math.Abs(r-res.TrueRelRes[j]) > 1e-10 {
+			t.Errorf("stopped: true residual %v, reported %v", r, res.TrueRelRes[j])
+		}
+	}
+}
+
+func TestMonitor(t *testing.T) {
+	const n = 90
+	a := spd(24, geometric(n, 1e3))
+	b := random(25, n, 4)
+	var next, active = 1, 4
+	res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, Monitor: func(it *pcg.Iteration) error {
+		if it.Index != next || it.Active > active || it.MaxRelRes != slices.Max(it.RelRes) || it.Elapsed < 0 || len(it.RelRes) != 4 {
+			t.Errorf("iteration %+v after %d", it, next-1)
+		}
+		next, active = it.Index+1, it.Active
+		return nil
+	}})
+	if next != res.Iterations+1 || active != 0 || res.Stats.MulTo.Calls != res.Iterations+1 || res.Stats.SolveTo.Calls != 0 {
+		t.Errorf("%d calls, %d active at the end, %+v", next-1, active, res.Stats)
+	}
+	if len(res.History.RelRes) != res.Iterations+1 || len(res.History.Alpha) != res.Iterations || len(res.History.Beta) != res.Iterations {
+		t.Errorf("history of %d, %d, %d rows", len(res.History.RelRes), len(res.History.Alpha), len(res.History.Beta))
+	}
+}
+
+// TestDeterministic: the same bits each time.
+func TestDeterministic(t *testing.T) {
+	const n = 1100 // more than two blocks of rows
+	d := diagonal(geometric(n, 1e4))
+	b := random(26, n, 5)
+	first := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
+	for range 3 {
+		again := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
+		if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {
+			t.Fatal("another answer")
+		}
+	}
+	// Column j alone: these operators act on columns one by one, so blocks change no bit.
+	for j := range 5 {
+		alone := solve(t, d, nil, mat.DenseCopyOf(b.Slice(0, n, j, j+1)), &pcg.Options{Tol: 1e-9})
+		if !mat.Equal(alone.X, first.X.Slice(0, n, j, j+1)) {
+			t.Errorf("column %d differs when solved alone", j)
+		}
+	}
+}
+
+// TestMemory: 4nt numbers, and nothing for an iteration.
+func TestMemory(t *testing.T) {
+	const n, k = 4000, 40
+	d := diagonal(geometric(n, 1e6))
+	m := diagonal(geometric(n, 2))
+	b := random(27, n, k)
+	measure := func(iters int) (mallocs, bytes uint64) {
+		o := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := pcg.Solve(context.Background(), d, m, b, o); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
+	}
+	measure(1)
+	few, _ := measure(10)
+	many, bytes := measure(60)
+	if many > few+2 { // the runtime may allocate now and then
+		t.Errorf("%d allocations for 10 iterations, %d for 60", few, many)
+	}
+	history := uint64(3 * 61 * k * 8)
+	if limit := 4*8*n*k + history + 50_000; bytes > uint64(limit) {
+		t.Errorf("%d bytes allocated, want at most %d: 4nt numbers and the history", bytes, limit)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	a := dense{spd(28, geometric(5, 2))}
+	b := random(1, 5, 2)
+	for name, f := range map[string]func(){
+		"B":       func() { pcg.Solve(context.Background(), a, nil, random(1, 6, 2), nil) },
+		"M":       func() { pcg.Solve(context.Background(), a, make(diagonal, 4), b, nil) },
+		"Exact":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Exact: make(diagonal, 4)}) },
+		"InitX":   func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{InitX: random(1, 5, 1)}) },
+		"Tol":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: -1}) },
+		"NaN":     func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: math.NaN()}) },
+		"MaxIter": func() { pcg.Solve(context.Background(), a, nil, b, &pcg.Options{MaxIter: -1}) },
+		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
+		"Ritz":    func() { new(pcg.Result).Ritz(0) },
+		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
+		"R":       func() { pcg.Repeat{}.Solve(context.Background(), a, b, nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}

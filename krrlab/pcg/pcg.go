@@ -1,0 +1,205 @@
+package pcg
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Operator is a symmetric positive definite n×n matrix A.
+type Operator interface {
+	// Dim returns n.
+	Dim() int
+	// MulTo sets dst = A·src. Both are n×k with contiguous rows, do not overlap, and
+	// k may differ from call to call.
+	MulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
+// Preconditioner is a symmetric positive definite n×n matrix M whose inverse can be
+// applied.
+type Preconditioner interface {
+	// Dim returns n.
+	Dim() int
+	// SolveTo sets dst = M⁻¹·r. Both are n×k with contiguous rows, do not overlap, and
+	// k may differ from call to call.
+	SolveTo(ctx context.Context, dst, r *mat.Dense) error
+}
+
+// Options of Solve. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
+	Tol float64
+	// MaxIter is the most iterations, restarts included. Default 1000.
+	MaxIter int
+	// InitX is the initial guess, n×t, which costs one product more. Default 0.
+	InitX *mat.Dense
+	// Monitor, if not nil, is called after every iteration. If it returns an error,
+	// Solve ends with Status Stopped and that error.
+	Monitor func(*Iteration) error
+	// Exact is the matrix that the true residual is taken with. Default: A itself.
+	Exact Operator
+}
+
+// Iteration is what a Monitor sees. It and its slice are valid during the call only.
+type Iteration struct {
+	Index     int           // 1, 2, …
+	MaxRelRes float64       // largest of RelRes
+	RelRes    []float64     // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
+	Active    int           // columns still iterating
+	Restart   int           // how often columns have been restarted from the true residual
+	Elapsed   time.Duration // since Solve began
+}
+
+// Status says how the solve, or a column of it, ended.
+type Status int
+
+// The statuses, in rising order of how bad they are: the status of a solve is the
+// worst of its columns'.
+const (
+	// Active columns are still iterating; no result of a finished Solve is Active.
+	Active Status = iota
+	// Converged: the true residual is at most Tol.
+	Converged
+	// MaxIterations: it is not, after Options.MaxIter iterations.
+	MaxIterations
+	// Inaccurate: the recurrence says that the residual is at most Tol, the true one
+	// is larger, and restarting from it does not help (or there were maxRestarts).
+	// Products with A are not exact enough for Tol, or A and Exact differ too much.
+	Inaccurate
+	// Stagnated: for stagnantSteps iterations in a row ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that
+	// is, x_j does not change any more in working precision, and its residual is above
+	// Tol. Slow convergence never looks so.
+	Stagnated
+	// IndefinitePreconditioner: r_jᵀM⁻¹r_j ≤ 0, so M is not positive definite.
+	IndefinitePreconditioner
+	// Indefinite: p_jᵀAp_j ≤ 0, so A is not positive definite.
+	Indefinite
+	// Breakdown: a number that is not finite came up.
+	Breakdown
+	// Canceled: the context ended.
+	Canceled
+	// Stopped: the monitor returned an error.
+	Stopped
+	// Failed: A, M or Exact returned an error.
+	Failed
+)
+
+var statusNames = [...]string{
+	"active", "converged", "max-iterations", "inaccurate", "stagnated",
+	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed",
+}
+
+// String returns the status in lower-case words with hyphens.
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusNames) {
+		return fmt.Sprintf("status(%d)", int(s))
+	}
+	return statusNames[s]
+}
+
+// Column says how one column ended.
+type Column struct {
+	Status     Status
+	Iterations int // in which the column took part
+	// Curvature is, for Indefinite and Breakdown, the p_jᵀAp_j, and for
+	// IndefinitePreconditioner and Breakdown the r_jᵀM⁻¹r_j, that ended the column.
+	Curvature float64
+}
+
+// History holds what happened in every iteration. Rows have t entries.
+type History struct {
+	// RelRes[k][j] = ‖r_j‖₂/‖y_j‖₂ by recurrence after k iterations, k = 0, 1, …; a
+	// column that has ended keeps its last value.
+	RelRes [][]float64
+	// Alpha[k][j] and Beta[k][j] are the α_j and β_j of iteration k+1; 0 where the
+	// column took no step, or ended with this one (β).
+	Alpha, Beta [][]float64
+	// Restarts are the numbers of iterations after which columns were restarted
+	// from their true residual, ascending.
+	Restarts []int
+}
+
+// Op counts the calls of one operation.
+type Op struct {
+	Calls   int
+	Columns int // columns multiplied, in all calls
+	Seconds float64
+}
+
+// Stats counts the expensive operations of a solve.
+type Stats struct {
+	MulTo   Op      // products with A
+	SolveTo Op      // solves with M
+	Exact   Op      // products with Options.Exact, for true residuals
+	Seconds float64 // of the whole solve
+}
+
+// Result is the answer of Solve.
+type Result struct {
+	X          *mat.Dense // n×t
+	Status     Status     // the worst of the columns', or Canceled, Stopped, Failed
+	Iterations int
+	Tol        float64   // the τ asked
+	RelRes     []float64 // ‖r_j‖₂/‖y_j‖₂ by recurrence
+	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if
+	// given; NaN if the solve was canceled or failed before that. 0 for y_j = 0.
+	TrueRelRes []float64
+	Columns    []Column // how each column ended
+	History    History
+	Stats      Stats
+}
+
+// MaxTrueRelRes returns the largest true residual of the columns, NaN if one is NaN.
+func (r *Result) MaxTrueRelRes() float64 { return largest(r.TrueRelRes) }
+
+// largest returns the largest of v, NaN if one is NaN, 0 if there is none.
+func largest(v []float64) float64 {
+	var m float64
+	for _, x := range v {
+		m = math.Max(m, x) // NaN wins
+	}
+	return m
+}
+
+// String says in one line how the solve ended, and in one more for every column
+// that ended badly why.
+func (r *Result) String() string {
+	s := fmt.Sprintf("%v after %d iterations: worst residual %.3g (true), %.3g (recurrence), asked %.3g; κ(M⁻¹A) ≳ %.4g",
+		r.Status, r.Iterations, r.MaxTrueRelRes(), largest(r.RelRes), r.Tol, r.Cond())
+	for j, c := range r.Columns {
+		if why := c.why(); why != "" {
+			s += fmt.Sprintf("\ncolumn %d, iteration %d: %s", j, c.Iterations, why)
+		}
+	}
+	return s
+}
+
+func (c Column) why() string {
+	switch c.Status {
+	case Indefinite:
+		return fmt.Sprintf("pᵀAp = %.3g: A is not positive definite", c.Curvature)
+	case IndefinitePreconditioner:
+		return fmt.Sprintf("rᵀM⁻¹r = %.3g: the preconditioner is not positive definite", c.Curvature)
+	case Breakdown:
+		return fmt.Sprintf("a number is not finite (pᵀAp or rᵀM⁻¹r = %v)", c.Curvature)
+	case Stagnated:
+		return "the solution does not change any more in working precision"
+	case Inaccurate:
+		return "the true residual stays above the tolerance that the recurrence has met"
+	}
+	return ""
+}
+
+// IterationBound returns ⌈(√κ/2)·ln(2/ε)⌉, the number of iterations after which
+// ‖x_k−x‖_A ≤ ε‖x_0−x‖_A for every right-hand side, in exact arithmetic, if
+// κ(M⁻¹A) ≤ κ. It is a bound in the A-norm, not on the residual. It panics unless
+// κ ≥ 1 and 0 < ε ≤ 1. Shewchuk (1994), section 9; theorem 1 of the paper with κ = 3.
+func IterationBound(kappa, eps float64) int {
+	if !(kappa >= 1) || !(eps > 0 && eps <= 1) {
+		panic(fmt.Sprintf("pcg: IterationBound(%v, %v): want κ ≥ 1 and 0 < ε ≤ 1", kappa, eps))
+	}
+	return int(math.Ceil(math.Sqrt(kappa) / 2 * math.Log(2/eps)))
+}

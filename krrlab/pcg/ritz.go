@@ -1,0 +1,69 @@
+package pcg
+
+import (
+	"math"
+
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+)
+
+// Ritz returns the Ritz values of column col, ascending: the eigenvalues of the
+// Lanczos tridiagonal T of M^(-1/2)·A·M^(-1/2) that the α_k and β_k of the column's
+// iterations 1, …, m are another form of (Saad, section 6.7.3),
+//
+//	T_11 = 1/α_1,  T_kk = 1/α_k + β_{k-1}/α_{k-1},  T_k,k+1 = √β_k/α_k.
+//
+// They lie inside the spectrum of M⁻¹A; the extreme ones approach its ends first.
+// In floating point, copies of a value that has converged appear. A restart begins
+// another Krylov space, so iterations after the first restart are left out. Ritz
+// returns nil if the column took no step, and panics if there is no such column.
+// Work: O(m²).
+func (r *Result) Ritz(col int) []float64 {
+	if col < 0 || col >= len(r.Columns) {
+		panic("pcg: Ritz: no such column")
+	}
+	end := len(r.History.Alpha)
+	if len(r.History.Restarts) > 0 {
+		end = r.History.Restarts[0]
+	}
+	m := 0
+	for m < end && r.History.Alpha[m][col] > 0 {
+		m++
+	}
+	if m == 0 {
+		return nil
+	}
+	diag, off := make([]float64, m), make([]float64, m)
+	for k := range m {
+		alpha, beta := r.History.Alpha[k][col], r.History.Beta[k][col]
+		diag[k] += 1 / alpha // T_kk = 1/α_k + β_{k-1}/α_{k-1}
+		if k+1 < m {
+			diag[k+1] = beta / alpha
+			off[k] = math.Sqrt(beta) / alpha // T_k,k+1 = √β_k/α_k
+		}
+	}
+	for k := range m {
+		if !finite(diag[k]) || !finite(off[k]) {
+			return nil
+		}
+	}
+	if !(lapack.Implementation{}).Dsterf(m, diag, off[:m-1]) {
+		return nil
+	}
+	return diag
+}
+
+// Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the largest Ritz value of all
+// columns by the smallest. In exact arithmetic it is at most κ. It is NaN if no
+// column took a step or a Ritz value is not positive.
+func (r *Result) Cond() float64 {
+	lo, hi := math.Inf(1), 0.0
+	for c := range r.Columns {
+		if v := r.Ritz(c); len(v) > 0 {
+			lo, hi = min(lo, v[0]), max(hi, v[len(v)-1])
+		}
+	}
+	if hi == 0 || lo <= 0 {
+		return math.NaN()
+	}
+	return hi / lo
+}

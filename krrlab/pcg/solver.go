@@ -1,0 +1,275 @@
+package pcg
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+const (
+	unit          = 0x1p-53 // unit roundoff of float64
+	stagnantSteps = 10      // in a row
+	maxRestarts   = 3
+	rowBlock      = 512 // rows summed at a time
+)
+
+// restartTarget is the share of Tol that restart i aims at: a little less than Tol
+// first, since a residual that misses it mostly misses by little.
+var restartTarget = [maxRestarts]float64{0.9, 0.5, 0.25}
+
+// solver is the state of one Solve. Column j is solved for 2^e·y_j, with
+// 2^e·max_i|y_ij| in [½, 1), which changes no bit of the answer and keeps squares
+// from under- and overflowing.
+type solver struct {
+	a, exact Operator
+	m        Preconditioner
+	opt      Options
+	b        *mat.Dense
+	n, t     int
+
+	x       *mat.Dense // n×t
+	r, p, w *mat.Dense // n×len(cols), on the first part of their buffers
+	z       *mat.Dense // M⁻¹R: w, or r without M
+	buf     [3][]float64
+
+	cols []int // active columns, ascending
+	keep []int // scratch of drop
+
+	scale  []float64 // 2^e, by column
+	ynorm  []float64 // ‖2^e·y_j‖₂
+	target []float64 // of ‖r_j‖₂/‖y_j‖₂, by recurrence
+	still  []int     // steps in a row that left x_j as it was
+	before []float64 // true residual when the column was last restarted
+
+	// By position in cols.
+	rho, rhoNew, pAp, alpha, beta, rr, xx, dx []float64
+	part                                      [3][]float64
+
+	relres, alphas, betas table
+	alphaRow, betaRow     []float64 // of this iteration, by column
+	restarts              int
+	began                 time.Time
+	it                    Iteration
+	stopped               error // what the monitor returned
+	res                   *Result
+}
+
+// newSolver checks the arguments and allocates everything.
+func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver, error) {
+	n, t := b.Dims()
+	s := &solver{a: a, m: m, b: b, n: n, t: t}
+	if o != nil {
+		s.opt = *o
+	}
+	s.checkShapes()
+	if s.opt.Tol == 0 {
+		s.opt.Tol = 1e-3
+	}
+	if s.opt.MaxIter == 0 {
+		s.opt.MaxIter = 1000
+	}
+	s.exact = a
+	if s.opt.Exact != nil {
+		s.exact = s.opt.Exact
+	}
+	if err := checkFinite("the right-hand side", b); err != nil {
+		return nil, err
+	}
+	s.x = mat.NewDense(n, t, nil)
+	if s.opt.InitX != nil {
+		if err := checkFinite("the initial guess", s.opt.InitX); err != nil {
+			return nil, err
+		}
+		s.x.Copy(s.opt.InitX)
+	}
+	s.r, s.p, s.w = new(mat.Dense), new(mat.Dense), new(mat.Dense)
+	for i := range s.buf {
+		s.buf[i] = make([]float64, n*t)
+	}
+	for _, v := range []*[]float64{&s.scale, &s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
+		&s.beta, &s.rr, &s.xx, &s.dx, &s.part[0], &s.part[1], &s.part[2]} {
+		*v = make([]float64, t)
+	}
+	s.still, s.cols, s.keep = make([]int, t), make([]int, 0, t), make([]int, 0, t)
+	rows := min(s.opt.MaxIter, slabRows) + 1
+	s.relres, s.alphas, s.betas = newTable(t, rows), newTable(t, rows), newTable(t, rows)
+	s.res = &Result{
+		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
+	}
+	for c := range s.res.TrueRelRes {
+		s.res.TrueRelRes[c] = math.NaN()
+	}
+	s.resize(t)
+	return s, nil
+}
+
+func (s *solver) checkShapes() {
+	if d := s.a.Dim(); d != s.n {
+		panic(fmt.Sprintf("pcg: A is %d×%d, B is %d×%d", d, d, s.n, s.t))
+	}
+	if s.m != nil && s.m.Dim() != s.n {
+		panic(fmt.Sprintf("pcg: A is %d×%d, the preconditioner %d×%d", s.n, s.n, s.m.Dim(), s.m.Dim()))
+	}
+	if e := s.opt.Exact; e != nil && e.Dim() != s.n {
+		panic(fmt.Sprintf("pcg: A is %d×%d, Options.Exact %d×%d", s.n, s.n, e.Dim(), e.Dim()))
+	}
+	if x := s.opt.InitX; x != nil {
+		if n, t := x.Dims(); n != s.n || t != s.t {
+			panic(fmt.Sprintf("pcg: B is %d×%d, Options.InitX %d×%d", s.n, s.t, n, t))
+		}
+	}
+	if !(s.opt.Tol >= 0) || s.opt.MaxIter < 0 {
+		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations: want none negative", s.opt.Tol, s.opt.MaxIter))
+	}
+}
+
+// checkFinite returns an error that names the first entry that is not finite.
+func checkFinite(what string, x *mat.Dense) error {
+	raw := x.RawMatrix()
+	for i := range raw.Rows {
+		for j, v := range raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols] {
+			if !finite(v) {
+				return fmt.Errorf("pcg: %s has %v in row %d, column %d", what, v, i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// resize makes R, P and W blocks of k columns.
+func (s *solver) resize(k int) {
+	for i, d := range []*mat.Dense{s.r, s.p, s.w} {
+		d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
+	}
+}
+
+// start scales the columns, sets R = B − AX and takes up the columns that have not
+// converged.
+func (s *solver) start(ctx context.Context) error {
+	guess := false
+	for c := range s.t {
+		s.target[c] = s.opt.Tol
+		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
+		col := &s.res.Columns[c]
+		if s.ynorm[c] == 0 { // y_j = 0: x_j = 0
+			col.Status, s.scale[c] = Converged, 1
+		} else {
+			guess = guess || s.opt.InitX != nil
+		}
+	}
+	s.scaleX(false)
+	if guess {
+		if err := s.residual(ctx, s.a, &s.res.Stats.MulTo, s.res.RelRes); err != nil {
+			return err
+		}
+	} else {
+		subtract(s.r, s.b, nil, s.scale)
+		for c, y := range s.ynorm {
+			if y > 0 {
+				s.res.RelRes[c] = 1
+			}
+		}
+	}
+	for c := range s.t {
+		col := &s.res.Columns[c]
+		switch rel := s.res.RelRes[c]; {
+		case col.Status != Active:
+		case !finite(rel):
+			s.end(c, Breakdown, rel)
+		case rel <= s.opt.Tol:
+			col.Status = Converged
+		default:
+			s.cols = append(s.cols, c)
+		}
+	}
+	copy(s.relres.add(), s.res.RelRes)
+	s.take()
+	return nil
+}
+
+// take makes R, n×t, the block of the columns s.cols.
+func (s *solver) take() {
+	compact(s.buf[0], s.n, s.t, s.cols)
+	if len(s.cols) > 0 {
+		s.resize(len(s.cols))
+	}
+}
+
+// drop takes the columns that have ended out of the blocks.
+func (s *solver) drop() {
+	s.keep = s.keep[:0]
+	for j, c := range s.cols {
+		if s.res.Columns[c].Status == Active {
+			s.keep = append(s.keep, j)
+		}
+	}
+	if len(s.keep) == len(s.cols) {
+		return
+	}
+	for _, b := range s.buf {
+		compact(b, s.n, len(s.cols), s.keep)
+	}
+	for i, j := range s.keep {
+		s.cols[i], s.rho[i], s.rhoNew[i] = s.cols[j], s.rho[j], s.rhoNew[j]
+	}
+	s.cols = s.cols[:len(s.keep)]
+	if len(s.cols) > 0 {
+		s.resize(len(s.cols))
+	}
+}
+
+// multiply sets W = AP.
+func (s *solver) multiply(ctx context.Context) error {
+	return s.timed(ctx, &s.res.Stats.MulTo, "the product with A", func() error { return s.a.MulTo(ctx, s.w, s.p) })
+}
+
+// precondition sets Z = M⁻¹R; without M, Z is R.
+func (s *solver) precondition(ctx context.Context) error {
+	if s.m == nil {
+		s.z = s.r
+		return ctx.Err()
+	}
+	s.z = s.w
+	return s.timed(ctx, &s.res.Stats.SolveTo, "the solve with the preconditioner", func() error { return s.m.SolveTo(ctx, s.w, s.r) })
+}
+
+// timed counts one call of f.
+func (s *solver) timed(ctx context.Context, op *Op, what string, f func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	start := time.Now()
+	err := f()
+	op.Calls++
+	_, k := s.w.Dims()
+	op.Columns += k
+	op.Seconds += time.Since(start).Seconds()
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("pcg: %s at iteration %d: %w", what, s.res.Iterations, err)
+	}
+	return err
+}
+
+// report records the iteration and calls the monitor.
+func (s *solver) report() error {
+	copy(s.relres.add(), s.res.RelRes)
+	if s.opt.Monitor == nil {
+		return nil
+	}
+	active := 0
+	for _, c := range s.cols {
+		if s.res.Columns[c].Status == Active {
+			active++
+		}
+	}
+	s.it = Iteration{
+		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
+		Active: active, Restart: s.restarts, Elapsed: time.Since(s.began),
+	}
+	s.stopped = s.opt.Monitor(&s.it)
+	return s.stopped
+}

@@ -1,0 +1,287 @@
+package pcg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// TestRitz compares with the generalised eigenvalues of (A, M).
+func TestRitz(t *testing.T) {
+	const n = 60
+	a := spd(30, geometric(n, 1e3))
+	m := spd(31, geometric(n, 30))
+	for _, pre := range []*mat.SymDense{nil, m} {
+		exact := generalised(t, a, pre)
+		var prec pcg.Preconditioner
+		if pre != nil {
+			prec = invert(t, pre)
+		}
+		res := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: 400})
+		kappa := exact[n-1] / exact[0]
+		if c := res.Cond(); c > kappa*(1+1e-9) || c < 0.999*kappa {
+			t.Errorf("κ = %v, estimated %v", kappa, c)
+		}
+		for _, k := range []int{1, 2, 5, 20} {
+			part := solve(t, dense{a}, prec, random(32, n, 3), &pcg.Options{Tol: 1e-13, MaxIter: k})
+			for j := range 3 {
+				ritz := part.Ritz(j)
+				if len(ritz) != k || ritz[0] < exact[0]*(1-1e-9) || ritz[k-1] > exact[n-1]*(1+1e-9) || !slices.IsSorted(ritz) {
+					t.Errorf("%d iterations, column %d: Ritz values %v outside [%v, %v]", k, j, ritz, exact[0], exact[n-1])
+				}
+			}
+			if c := part.Cond(); c > kappa*(1+1e-9) {
+				t.Errorf("%d iterations: estimate %v above κ = %v", k, c, kappa)
+			}
+		}
+	}
+	// As many distinct eigenvalues as iterations: all of them are found.
+	spectrum := make([]float64, n)
+	want := []float64{1, 2, 5, 11}
+	for i := range spectrum {
+		spectrum[i] = want[i%4]
+	}
+	res := solve(t, dense{spd(33, spectrum)}, nil, random(34, n, 1), &pcg.Options{Tol: 1e-10})
+	if got := res.Ritz(0); len(got) != 4 || !closeAll(got, want, 1e-8) {
+		t.Errorf("Ritz values %v, want %v", got, want)
+	}
+}
+
+func closeAll(a, b []float64, tol float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= tol })
+}
+
+// generalised returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
+func generalised(t *testing.T, a, m *mat.SymDense) []float64 {
+	t.Helper()
+	n := a.SymmetricDim()
+	sym := a
+	if m != nil {
+		var chol mat.Cholesky
+		if !chol.Factorize(m) {
+			t.Fatal("M is not positive definite")
+		}
+		var l mat.TriDense
+		chol.LTo(&l)
+		var x, y mat.Dense
+		if x.Solve(&l, a) != nil || y.Solve(&l, x.T()) != nil {
+			t.Fatal("triangular solve")
+		}
+		sym = mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := i; j < n; j++ {
+				sym.SetSym(i, j, (y.At(i, j)+y.At(j, i))/2)
+			}
+		}
+	}
+	var eig mat.EigenSym
+	eig.Factorize(sym, false)
+	return eig.Values(nil)
+}
+
+// TestBound: after IterationBound(κ, ε) iterations the A-norm of the error is at most
+// ε times the first (mathematics: the bound is on this norm, not on the residual).
+func TestBound(t *testing.T) {
+	const n = 100
+	for seed := range uint64(5) {
+		for _, kappa := range []float64{1, 3, 30, 1000} {
+			for _, eps := range []float64{0.5, 1e-2, 1e-5} {
+				a := spd(40+seed, geometric(n, kappa))
+				b := random(50+seed, n, 2)
+				x := solveDense(t, a, b)
+				res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-15, MaxIter: pcg.IterationBound(kappa, eps)})
+				for j := range 2 {
+					var d mat.VecDense
+					d.SubVec(x.ColView(j), res.X.ColView(j))
+					if e, e0 := aNorm(a, &d), aNorm(a, x.ColView(j)); e > eps*e0*(1+1e-9) {
+						t.Errorf("κ = %v, ε = %v: error %.3g of %.3g", kappa, eps, e, e0)
+					}
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		kappa, eps float64
+		want       int
+	}{{3, 1e-3, 7}, {3, 0.5, 2}, {100, 1e-3, 39}, {1, 1, 1}} {
+		if got := pcg.IterationBound(c.kappa, c.eps); got != c.want {
+			t.Errorf("IterationBound(%v, %v) = %d, want %d", c.kappa, c.eps, got, c.want)
+		}
+	}
+}
+
+// TestNoFalseStagnation: a slow solve is not stagnation, and a hopeless one is not
+// convergence.
+func TestNoFalseStagnation(t *testing.T) {
+	a := diagonal(geometric(300, 1e10))
+	res := solve(t, a, nil, random(60, 300, 2), &pcg.Options{Tol: 1e-3, MaxIter: 200})
+	if res.Status != pcg.MaxIterations {
+		t.Errorf("slow: %v", res)
+	}
+	res = solve(t, a, nil, random(60, 300, 2), &pcg.Options{Tol: 1e-3, MaxIter: 100_000})
+	if res.Status != pcg.Converged {
+		t.Errorf("slow, to the end: %v", res)
+	}
+	res = solve(t, dense{spd(61, geometric(50, 100))}, nil, random(62, 50, 2), &pcg.Options{Tol: 1e-30, MaxIter: 100_000})
+	if res.Status != pcg.Stagnated || res.Iterations > 2000 {
+		t.Errorf("τ = 1e-30: %v", res)
+	}
+}
+
+// rounded is A with products rounded to float32.
+func rounded(a *mat.SymDense) fn {
+	return fn{a.SymmetricDim(), func(ctx context.Context, dst, src *mat.Dense) error {
+		err := dense{a}.MulTo(ctx, dst, src)
+		dst.Apply(func(_, _ int, v float64) float64 { return float64(float32(v)) }, dst)
+		return err
+	}}
+}
+
+// TestInaccurate: the recurrence claims what the products cannot give.
+func TestInaccurate(t *testing.T) {
+	const n = 100
+	a := spd(63, geometric(n, 1e4))
+	b := random(64, n, 3)
+	res := solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-12, MaxIter: 10000})
+	if res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() > 1e-12) {
+		t.Errorf("%v", res)
+	}
+	for j, c := range res.Columns {
+		if (c.Status == pcg.Converged) != (res.TrueRelRes[j] <= 1e-12) {
+			t.Errorf("column %d: %v with residual %v", j, c.Status, res.TrueRelRes[j])
+		}
+	}
+	// An exact operator beside it: restarts from its residual are refinement, and do it.
+	res = solve(t, rounded(a), nil, b, &pcg.Options{Tol: 1e-7, MaxIter: 10000, Exact: dense{a}})
+	if res.Status != pcg.Converged || len(res.History.Restarts) == 0 || slices.Max(residuals(a, res.X, b)) > 1e-7 || res.Stats.Exact.Calls != len(res.History.Restarts)+1 {
+		t.Errorf("refined: %v, restarts %v", res, res.History.Restarts)
+	}
+	// Exact is another matrix altogether: no claim.
+	other := dense{spd(65, geometric(n, 10))}
+	res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
+	if res.Status != pcg.Inaccurate || slices.Max(residuals(other, res.X, b)) < 1e-3 {
+		t.Errorf("another matrix: %v", res)
+	}
+}
+
+// TestMedian compares with the definition.
+func TestMedian(t *testing.T) {
+	const n, k = 25, 6
+	a := spd(70, geometric(n, 1e3))
+	for r := 1; r <= 7; r++ {
+		xs := make([]*mat.Dense, r)
+		for i := range xs {
+			xs[i] = random(uint64(80+r*10+i), n, k)
+			xs[i].Scale(math.Pow(3, float64(i%3)), xs[i])
+		}
+		chosen, err := pcg.MedianIndex(context.Background(), dense{a}, xs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, _ := pcg.MedianByNorm(context.Background(), dense{a}, xs)
+		for c := range k {
+			best, least := -1, math.Inf(1)
+			for i := range xs {
+				var list []float64
+				for j := range xs {
+					var d mat.VecDense
+					d.SubVec(xs[i].ColView(c), xs[j].ColView(c))
+					list = append(list, aNorm(a, &d))
+				}
+				slices.Sort(list)
+				if m := list[r/2]; m < least*(1-1e-12) {
+					best, least = i, m
+				}
+			}
+			if chosen[c] != best || !mat.Equal(x.ColView(c), xs[best].ColView(c)) {
+				t.Errorf("R = %d, column %d: chose %d, want %d", r, c, chosen[c], best)
+			}
+		}
+	}
+}
+
+// TestMedianMajority: with a majority of good candidates within ε the choice is
+// within 3ε, wherever the bad ones are, NaN included.
+func TestMedianMajority(t *testing.T) {
+	const n = 20
+	a := spd(71, geometric(n, 1e4))
+	for seed := range uint64(50) {
+		truth := random(seed, n, 1)
+		var xs []*mat.Dense
+		eps := 0.0
+		for i := range uint64(7) {
+			x := random(1000+7*seed+i, n, 1)
+			if i%2 == seed%2 && i != 0 { // three of the seven
+				x.Scale(100, x)
+				if i == 5 {
+					x.Set(0, 0, math.NaN())
+				}
+			} else {
+				eps = max(eps, aNorm(a, x.ColView(0)))
+				x.Add(x, truth)
+			}
+			xs = append(xs, x)
+		}
+		x, err := pcg.MedianByNorm(context.Background(), dense{a}, xs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Sub(x, truth)
+		if e := aNorm(a, x.ColView(0)); !(e <= 3*eps) {
+			t.Errorf("seed %d: error %v, ε = %v", seed, e, eps)
+		}
+	}
+}
+
+func TestRepeat(t *testing.T) {
+	const n = 40
+	a := spd(72, geometric(n, 1e6))
+	b := random(73, n, 3)
+	x := solveDense(t, a, b)
+	o := &pcg.Options{Tol: 1e-12, MaxIter: 3} // too few for a bad preconditioner
+	draw := func(_ context.Context, rep int) (pcg.Preconditioner, error) {
+		if rep == 1 {
+			return nil, nil // bad: none
+		}
+		return invert(t, a), nil
+	}
+	res, err := pcg.Repeat{R: 3, New: draw}.Solve(context.Background(), dense{a}, b, o)
+	if err != nil || len(res.Runs) != 3 || slices.Contains(res.Chosen, 1) || !mat.EqualApprox(res.X, x, 1e-6) {
+		t.Errorf("%v, %v", res, err)
+	}
+	boom := errors.New("boom")
+	res, err = pcg.Repeat{R: 3, New: func(ctx context.Context, rep int) (pcg.Preconditioner, error) {
+		if rep == 2 {
+			return nil, boom
+		}
+		return draw(ctx, rep)
+	}}.Solve(context.Background(), dense{a}, b, o)
+	if err != boom || len(res.Runs) != 2 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+func ExampleSolve() {
+	a := dense{mat.NewSymDense(3, []float64{4, 1, 0, 1, 3, 1, 0, 1, 2})}
+	b := mat.NewDense(3, 2, []float64{6, 9, 10, 7, 8, 5})
+	res, err := pcg.Solve(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-12})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v in %d iterations\n%.6f\n", res.Status, res.Iterations, mat.Formatted(res.X))
+	fmt.Printf("eigenvalues of A: %.4f\n", res.Ritz(0))
+	// Output:
+	// converged in 3 iterations
+	// ⎡1.000000  2.000000⎤
+	// ⎢2.000000  1.000000⎥
+	// ⎣3.000000  2.000000⎦
+	// eigenvalues of A: [1.2679 3.0000 4.7321]
+}
