@@ -191,6 +191,10 @@ func TestHardData(t *testing.T) {
 			}
 		}
 	}
+	odd, err := (&Figure{Title: "a\x00b\nc\xff", Caption: "\x01", Series: []Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
+	if err != nil || xml.Unmarshal([]byte(odd), new(struct{})) != nil {
+		t.Errorf("control characters: %v, or the SVG is not well-formed", err)
+	}
 	if s, _ := (&Figure{Series: []Series{{Y: big}}}).SVG(); strings.Contains(s, "NaN") {
 		t.Error("NaN in the SVG")
 	}

@@ -98,32 +98,6 @@ type placed struct {
 // placeLabels finds a place for the labels of reference lines and marks.
 func (d *drawing) placeLabels() (out []placed) {
 	b := d.box
-	add := func(text string, up bool, at ...vg.Point) {
-		if text == "" {
-			return
-		}
-		w, h := textWidth(text, markSize, false), markSize
-		if up {
-			w, h = h, w
-		}
-		best, least := vg.Rectangle{}, math.MaxInt
-		for _, p := range at {
-			r := vg.Rectangle{Min: p, Max: vg.Point{X: p.X + w, Y: p.Y + h}}
-			n := d.covers(r)
-			if r.Min.X < b.Min.X || r.Max.X > b.Max.X || r.Min.Y < b.Min.Y || r.Max.Y > b.Max.Y {
-				n += 10000
-			}
-			if n < least {
-				best, least = r, n
-			}
-		}
-		d.takeBox(best)
-		base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
-		if up {
-			base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
-		}
-		out = append(out, placed{text, base, up})
-	}
 	for _, l := range d.f.HLines {
 		if y := d.py(l.At); d.f.Y.shows(l.At) && y >= b.Min.Y && y <= b.Max.Y {
 			w := textWidth(l.Label, markSize, false)
@@ -131,7 +105,7 @@ func (d *drawing) placeLabels() (out []placed) {
 			for _, x := range []vg.Length{b.Max.X - w - 4, b.Min.X + 5, (b.Min.X + b.Max.X - w) / 2} {
 				at = append(at, vg.Point{X: x, Y: y + 2}, vg.Point{X: x, Y: y - markSize - 2})
 			}
-			add(l.Label, false, at...)
+			out = d.place(out, l.Label, false, at)
 		}
 	}
 	for _, l := range d.f.VLines {
@@ -141,20 +115,51 @@ func (d *drawing) placeLabels() (out []placed) {
 			for _, y := range []vg.Length{b.Max.Y - w - 4, b.Min.Y + 5, (b.Min.Y + b.Max.Y - w) / 2} {
 				at = append(at, vg.Point{X: x - markSize - 2, Y: y}, vg.Point{X: x + 2, Y: y})
 			}
-			add(l.Label, true, at...)
+			out = d.place(out, l.Label, true, at)
 		}
 	}
 	for _, m := range d.f.Marks {
-		if d.f.X.shows(m.X) && d.f.Y.shows(m.Y) {
-			w := textWidth(m.Label, markSize, false)
-			x, y := d.px(m.X), d.py(m.Y)
-			add(m.Label, false, vg.Point{X: x + 7, Y: y + 5}, vg.Point{X: x - w - 7, Y: y + 5},
-				vg.Point{X: x + 7, Y: y - markSize - 5}, vg.Point{X: x - w - 7, Y: y - markSize - 5},
-				vg.Point{X: x - w/2, Y: y + 9}, vg.Point{X: x - w/2, Y: y - markSize - 9},
-				vg.Point{X: x + 9, Y: y - markSize/2}, vg.Point{X: x - w - 9, Y: y - markSize/2})
+		pt := vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
+		if c := d.area(); !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) || !c.Contains(pt) {
+			continue
 		}
+		w := textWidth(m.Label, markSize, false)
+		var at []vg.Point
+		for _, o := range []vg.Point{{X: 7, Y: 5}, {X: -w - 7, Y: 5}, {X: 7, Y: -markSize - 5}, {X: -w - 7, Y: -markSize - 5},
+			{X: -w / 2, Y: 9}, {X: -w / 2, Y: -markSize - 9}, {X: 9, Y: -markSize / 2}, {X: -w - 9, Y: -markSize / 2}} {
+			at = append(at, pt.Add(o))
+		}
+		out = d.place(out, m.Label, false, at)
 	}
 	return out
+}
+
+// place puts a label at the one of some lower left corners where it covers least.
+func (d *drawing) place(out []placed, text string, up bool, at []vg.Point) []placed {
+	if text == "" {
+		return out
+	}
+	b, w, h := d.box, textWidth(text, markSize, false), markSize
+	if up {
+		w, h = h, w
+	}
+	best, least := vg.Rectangle{}, math.MaxInt
+	for _, p := range at {
+		r := vg.Rectangle{Min: p, Max: vg.Point{X: p.X + w, Y: p.Y + h}}
+		n := d.covers(r)
+		if r.Min.X < b.Min.X || r.Max.X > b.Max.X || r.Min.Y < b.Min.Y || r.Max.Y > b.Max.Y {
+			n += 10000 // outside the plot
+		}
+		if n < least {
+			best, least = r, n
+		}
+	}
+	d.takeBox(best)
+	base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
+	if up {
+		base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
+	}
+	return append(out, placed{text, base, up})
 }
 
 func (d *drawing) drawLabels(ls []placed) {

@@ -140,10 +140,10 @@ func (f *Figure) describe(svg []byte) []byte {
 	b.Write(bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" `), 1))
 	b.WriteString(">\n")
 	if f.Title != "" {
-		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(f.Title))
+		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(oneLine(f.Title)))
 	}
 	if f.Caption != "" {
-		fmt.Fprintf(&b, "<desc>%s</desc>\n", html.EscapeString(f.Caption))
+		fmt.Fprintf(&b, "<desc>%s</desc>\n", html.EscapeString(oneLine(f.Caption)))
 	}
 	b.WriteString("<g")
 	b.Write(body)

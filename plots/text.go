@@ -64,7 +64,7 @@ func runs(s string) []run {
 			out = append(out, run{text, level})
 		}
 	}
-	rs := []rune(s)
+	rs := []rune(oneLine(s))
 	for i := 0; i < len(rs); i++ {
 		if group, next, ok := script(rs, i); ok {
 			level := -1
