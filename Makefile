@@ -39,7 +39,7 @@ test:
 
 test-long:
 	@.ci/install libopenblas0 python3-numpy python3-sklearn
-	CGO_ENABLED=0 $(GO) test -timeout 120m ./... -args -long
+	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
 
 FUZZTIME ?= 10s
 fuzz:
