@@ -104,6 +104,13 @@ func TestDeterministic(t *testing.T) {
 	d := diagonal(geometric(n, 1e4))
 	b := random(26, n, 5)
 	first := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
+	for i := range n {
+		for j := range 5 {
+			if e := math.Abs(d[i]*first.X.At(i, j) - b.At(i, j)); e > 1e-9*mat.Norm(b.ColView(j), 2) {
+				t.Fatalf("row %d of column %d is off by %v", i, j, e)
+			}
+		}
+	}
 	for range 3 {
 		again := solve(t, d, nil, b, &pcg.Options{Tol: 1e-9})
 		if !mat.Equal(first.X, again.X) || again.Iterations != first.Iterations {

@@ -163,6 +163,11 @@ func TestInaccurate(t *testing.T) {
 	if res.Status != pcg.Converged || len(res.History.Restarts) == 0 || slices.Max(residuals(a, res.X, b)) > 1e-7 || res.Stats.Exact.Calls != len(res.History.Restarts)+1 {
 		t.Errorf("refined: %v, restarts %v", res, res.History.Restarts)
 	}
+	for j := range 3 { // Ritz values are those of one Krylov space
+		if v := res.Ritz(j); len(v) > res.History.Restarts[0] || v[0] < 1-1e-4 || v[len(v)-1] > 1e4*(1+1e-4) {
+			t.Errorf("column %d: %d Ritz values in [%v, %v] with restarts %v", j, len(v), v[0], v[len(v)-1], res.History.Restarts)
+		}
+	}
 	// Exact is another matrix altogether: no claim.
 	other := dense{spd(65, geometric(n, 10))}
 	res = solve(t, dense{a}, nil, b, &pcg.Options{Tol: 1e-6, MaxIter: 10000, Exact: other})
