@@ -1,0 +1,255 @@
+package precond
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+const (
+	rowBlock  = 128 // rows and
+	colBlock  = 512 // columns of the blocks of Z: 512 kB in float64
+	taskCount = 64  // tasks aimed at for ZᵀR, whatever the number of threads
+)
+
+// solve is the state of one SolveTo. Blocks of t vectors of length k are held by
+// columns, as t×k row-major matrices, so that the long side of every product is the
+// long side for BLAS too.
+type solve struct {
+	w      *Woodbury
+	t      int
+	skinny bool // products column by column
+
+	groups, groupRows, colBlocks int
+
+	dst, r  blas64.General // n×t
+	part    []float64      // groups × t×s: Z_gᵀR_g by columns
+	v, u    []float64      // t×s: ZᵀR, and what becomes of it
+	workers []scratch
+
+	// Bodies of ForEach, made once.
+	gatherBody, firstBody, secondBody, scatterBody, sumBody func(worker, i int)
+}
+
+// scratch of one worker.
+type scratch struct {
+	block []float64 // of Z, converted
+	rt    []float64 // t×rowBlock
+}
+
+func (p *solve) bytes() int64 {
+	b := cap(p.part) + cap(p.v) + cap(p.u)
+	for _, w := range p.workers {
+		b += cap(w.block) + cap(w.rt)
+	}
+	return 8 * int64(b)
+}
+
+// SolveTo sets dst = M⁻¹r for n×t matrices; dst may be r, but must not overlap it
+// otherwise. It allocates nothing once it has been called with as many columns. It
+// panics if the shapes do not fit, and returns ctx's error, with dst undefined, if ctx
+// ends.
+//
+//	v = Zᵀr,  v ← (ZᵀZ+λ_pI)⁻¹v,  dst = λ_p⁻¹(r − Zv)
+func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	n, t := r.Dims()
+	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
+		panic(fmt.Sprintf("precond: solve of order %d with %d×%d into %d×%d", w.n, n, t, dn, dt))
+	}
+	p := w.acquire(t)
+	p.dst, p.r = dst.RawMatrix(), r.RawMatrix()
+	err := p.run(ctx)
+	w.release(p)
+	return err
+}
+
+func (p *solve) run(ctx context.Context) error {
+	if err := accel.ForEach(ctx, p.groups*p.colBlocks, p.gatherBody); err != nil { // v_g = Z_gᵀr_g
+		return err
+	}
+	if err := accel.ForEach(ctx, p.colBlocks, p.sumBody); err != nil { // v = Σ_g v_g
+		return err
+	}
+	if err := p.middle(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
+		return err
+	}
+	return accel.ForEach(ctx, (p.w.n+rowBlock-1)/rowBlock, p.scatterBody) // λ_p⁻¹(r − Zv)
+}
+
+// middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U in place of Z there is nothing to do.
+func (p *solve) middle(ctx context.Context) error {
+	s := p.w.s
+	switch p.w.form {
+	case FormL:
+		l, v := p.w.lower(0, s), blas64.General{Rows: p.t, Cols: s, Stride: s, Data: p.v}
+		blas64.Trsm(blas.Right, blas.Trans, 1, l, v)   // v ← L⁻¹v
+		blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
+	case FormLInv, FormEigen:
+		if err := accel.ForEach(ctx, p.colBlocks, p.firstBody); err != nil { // u = L⁻¹v, or (Σ²+λ_pI)⁻¹Vᵀv
+			return err
+		}
+		return accel.ForEach(ctx, p.colBlocks, p.secondBody) // v = L⁻ᵀu, or Vu
+	}
+	return nil
+}
+
+// acquire returns scratch for t columns.
+func (w *Woodbury) acquire(t int) *solve {
+	w.mu.Lock()
+	var p *solve
+	if k := len(w.idle); k > 0 {
+		p, w.idle = w.idle[k-1], w.idle[:k-1]
+	}
+	w.mu.Unlock()
+	if p == nil {
+		p = &solve{w: w}
+		p.gatherBody, p.sumBody, p.scatterBody = p.gather, p.sum, p.scatter
+		p.firstBody, p.secondBody = p.first, p.second
+		p.colBlocks = (w.s + colBlock - 1) / colBlock
+		// Enough tasks for many threads, but of 2,048 rows at least.
+		p.groups = max(1, min((taskCount+p.colBlocks-1)/p.colBlocks, w.n/2048))
+		panels := (w.n + rowBlock - 1) / rowBlock
+		p.groupRows = (panels + p.groups - 1) / p.groups * rowBlock
+		p.groups = (w.n + p.groupRows - 1) / p.groupRows
+	}
+	p.t, p.skinny = t, t <= gemvColumns()
+	p.part = grow(p.part, p.groups*t*w.s)
+	p.v = grow(p.v, t*w.s)
+	if w.form == FormLInv || w.form == FormEigen {
+		p.u = grow(p.u, t*w.s)
+	}
+	for len(p.workers) < accel.Threads() {
+		p.workers = append(p.workers, scratch{})
+	}
+	for i := range p.workers {
+		p.workers[i].block = grow(p.workers[i].block, w.src.scratch())
+		p.workers[i].rt = grow(p.workers[i].rt, t*rowBlock)
+	}
+	return p
+}
+
+func (w *Woodbury) release(p *solve) {
+	p.dst, p.r = blas64.General{}, blas64.General{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle = append(w.idle, p)
+}
+
+// grow returns x with length n. Its contents are undefined.
+func grow(x []float64, n int) []float64 {
+	if cap(x) < n {
+		return make([]float64, n)
+	}
+	return x[:n]
+}
+
+// gemvColumns returns up to how many columns a block is multiplied column by
+// column: OpenBLAS's gemm copies the block first, and gonum's is slower than its gemv.
+func gemvColumns() int {
+	if accel.InUse().Name == "gonum" {
+		return 1 << 30
+	}
+	return 4
+}
+
+// gather is a task of v_g = Z_gᵀr_g: columns c0, …, c1-1 of row group g.
+func (p *solve) gather(worker, task int) {
+	w, s, t := &p.workers[worker], p.w.s, p.t
+	g, c0 := task/p.colBlocks, task%p.colBlocks*colBlock
+	c1 := min(c0+colBlock, s)
+	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.part[g*t*s+c0:]}
+	for row := range t {
+		clear(out.Data[row*s : row*s+c1-c0])
+	}
+	for i0 := g * p.groupRows; i0 < min((g+1)*p.groupRows, p.w.n); i0 += rowBlock {
+		i1 := min(i0+rowBlock, p.w.n)
+		z := p.w.src.block(w.block, i0, i1, c0, c1)
+		rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
+		for i := i0; i < i1; i++ {
+			for j, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+t] {
+				rt.Data[j*rt.Stride+i-i0] = v
+			}
+		}
+		p.mul(out, rt, z, 1) // v_g ← v_g + Z_pᵀr_p
+	}
+}
+
+// sum adds the parts of a block of v in the order of the groups.
+func (p *solve) sum(_, b int) {
+	s, t := p.w.s, p.t
+	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
+	for row := range t {
+		v := p.v[row*s+c0 : row*s+c1]
+		copy(v, p.part[row*s+c0:])
+		for g := 1; g < p.groups; g++ {
+			for k, x := range p.part[(g*t+row)*s+c0 : (g*t+row)*s+c1] {
+				v[k] += x
+			}
+		}
+	}
+}
+
+// first is a block of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
+func (p *solve) first(_, b int) {
+	s, t := p.w.s, p.t
+	if p.w.form == FormLInv {
+		b = p.colBlocks - 1 - b // the longest first
+	}
+	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
+	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
+	if p.w.form == FormLInv {
+		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
+		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: s, Data: p.w.factor[c0*s:]}
+		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+		return
+	}
+	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}
+	p.mul(u, v, blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0:]}, 0) // u = Vᵀv
+	for row := range t {
+		for k := c0; k < c1; k++ {
+			p.u[row*s+k] /= p.w.sigma2[k] + p.w.lambdaP // u ← (Σ²+λ_pI)⁻¹u
+		}
+	}
+}
+
+// second is a block of v = L⁻ᵀu, or of v = Vu.
+func (p *solve) second(_, b int) {
+	s, t := p.w.s, p.t
+	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
+	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
+	if p.w.form == FormLInv {
+		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}
+		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0*s+c0:]}
+		p.mul(v, u, cols, 0) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		return
+	}
+	u := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.u}
+	p.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: p.w.factor[c0*s:]}, 0) // v = Vu
+}
+
+// scatter is a panel of rows of dst = λ_p⁻¹(r − Zv).
+func (p *solve) scatter(worker, panel int) {
+	w, s, t := &p.workers[worker], p.w.s, p.t
+	i0, i1 := panel*rowBlock, min((panel+1)*rowBlock, p.w.n)
+	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
+	for c0 := 0; c0 < s; c0 += colBlock {
+		c1 := min(c0+colBlock, s)
+		v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
+		beta := 1.0
+		if c0 == 0 {
+			beta = 0
+		}
+		p.mulTrans(zv, v, p.w.src.block(w.block, i0, i1, c0, c1), beta) // Zv
+	}
+	for i := i0; i < i1; i++ {
+		out, r := p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], p.r.Data[i*p.r.Stride:i*p.r.Stride+t]
+		for j, v := range r {
+			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / p.w.lambdaP // λ_p⁻¹(r − Zv)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package precond
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// lower returns the factor as the lower triangular matrix of order n at row and column
+// i0.
+func (w *Woodbury) lower(i0, n int) blas64.Triangular {
+	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: w.s, Data: w.factor[i0*w.s+i0:]}
+}
+
+// cholesky overwrites ZᵀZ by L, LLᵀ = C = ZᵀZ+λ_pI, and clears the upper triangle.
+func (w *Woodbury) cholesky() error {
+	s, c := w.s, w.factor
+	var trace float64
+	for j := range s {
+		trace += c[j*s+j]
+		c[j*s+j] += w.lambdaP // C = ZᵀZ + λ_pI
+	}
+	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: c}) // C = LLᵀ
+	if !ok {
+		return w.notDefinite(trace)
+	}
+	for i := range s {
+		clear(c[i*s+i+1 : (i+1)*s])
+	}
+	return nil
+}
+
+// notDefinite says at which pivot the factorisation ended: the first entry of the
+// diagonal that is not positive, where LAPACK leaves it.
+func (w *Woodbury) notDefinite(trace float64) error {
+	where := "a pivot"
+	for j := range w.s {
+		if v := w.factor[j*w.s+j]; !(v > 0) {
+			where = fmt.Sprintf("pivot %d of %d, %.3g,", j+1, w.s, v)
+			break
+		}
+	}
+	return fmt.Errorf("precond: ZᵀZ+λ_pI is not positive definite in float64: %s is not positive, at λ_p = %.3g and tr ZᵀZ = %.3g; "+
+		"take λ_p above s·2⁻⁵²·tr ZᵀZ = %.3g, fewer features, or the eigen form", where, w.lambdaP, trace, float64(w.s)*0x1p-52*trace)
+}
+
+// invert overwrites L by L⁻¹.
+func (w *Woodbury) invert() error {
+	if !lapack64.Trtri(w.lower(0, w.s)) {
+		return fmt.Errorf("precond: the Cholesky factor of ZᵀZ+λ_pI is singular at λ_p = %g", w.lambdaP)
+	}
+	w.stat = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
+	return nil
+}
+
+// statL returns s − λ_p‖L⁻¹‖_F² by solving LX = E for blocks E of the identity:
+// column j of L⁻¹ is zero above row j.
+func (w *Woodbury) statL() float64 {
+	const width = 128
+	blocks := (w.s + width - 1) / width
+	sums := make([]float64, blocks)
+	_ = accel.ForEach(context.Background(), blocks, func(_, b int) {
+		j := b * width
+		rows, cols := w.s-j, min(width, w.s-j)
+		x := make([]float64, rows*cols)
+		for i := range cols {
+			x[i*cols+i] = 1
+		}
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, w.lower(j, rows), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: x})
+		sums[b] = sumSquares(x)
+	})
+	var norm float64
+	for _, v := range sums {
+		norm += v
+	}
+	return float64(w.s) - w.lambdaP*norm
+}
+
+// project forms Uᵀ = ZL⁻ᵀ, n×s, by panels of rows, and lets go of L and Z.
+func (w *Woodbury) project(ctx context.Context, z *points.Dense32) error {
+	ut := wide64{n: w.n, s: w.s, data: make([]float64, w.n*w.s)}
+	panels := (w.n + rowBlock - 1) / rowBlock
+	sums := make([]float64, panels)
+	err := accel.ForEach(ctx, panels, func(_, p int) {
+		i0, i1 := p*rowBlock, min((p+1)*rowBlock, w.n)
+		for i := i0; i < i1; i++ {
+			widen(ut.data[i*w.s:(i+1)*w.s], z.Row(i))
+		}
+		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: ut.data[i0*w.s:]}
+		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), rows) // U = L⁻¹Zᵀ
+		sums[p] = sumSquares(ut.data[i0*w.s : i1*w.s])
+	})
+	if err != nil {
+		return err
+	}
+	for _, v := range sums {
+		w.stat += v // ‖U‖_F²
+	}
+	w.src, w.factor = ut, nil
+	return nil
+}
+
+// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ.
+func (w *Woodbury) eigen() error {
+	s := w.s
+	w.sigma2 = make([]float64, s)
+	a := blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: w.factor}
+	query := make([]float64, 1)
+	lapack64.Syev(lapack.EVCompute, a, w.sigma2, query, -1)
+	work := make([]float64, int(query[0]))
+	if !lapack64.Syev(lapack.EVCompute, a, w.sigma2, work, len(work)) {
+		return fmt.Errorf("precond: the eigenvalues of ZᵀZ, of order %d, did not converge", s)
+	}
+	for k, v := range w.sigma2 {
+		w.sigma2[k] = max(v, 0) // rounding
+	}
+	w.statEigen()
+	return nil
+}
+
+// statEigen sets the statistical dimension Σ_i σ_i²/(σ_i²+λ_p).
+func (w *Woodbury) statEigen() {
+	w.stat = 0
+	for _, v := range w.sigma2 {
+		w.stat += v / (v + w.lambdaP)
+	}
+}
+
+// Eigenvalues returns the eigenvalues σ_i² of ZᵀZ, ascending, or nil for a form other
+// than FormEigen.
+func (w *Woodbury) Eigenvalues() []float64 { return append([]float64(nil), w.sigma2...) }
+
+// WithLambda returns ZZᵀ+λ_pI for another λ_p. It shares Z and its eigenvectors with w
+// and costs O(s). Only FormEigen can: for others it returns an error, as it does if
+// λ_p is not positive and finite.
+func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
+	if w.form != FormEigen {
+		return nil, fmt.Errorf("precond: form %v is factored for λ_p = %g only; another λ_p needs the eigen form", w.form, w.lambdaP)
+	}
+	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
+		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
+	}
+	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, src: w.src, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds}
+	v.statEigen()
+	return v, nil
+}
+
+// sumSquares adds in blocks, for accuracy.
+func sumSquares(x []float64) (sum float64) {
+	for len(x) > 0 {
+		k := min(len(x), 1024)
+		var part float64
+		for _, v := range x[:k] {
+			part += v * v
+		}
+		sum += part
+		x = x[k:]
+	}
+	return sum
+}

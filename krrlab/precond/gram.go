@@ -1,0 +1,87 @@
+package precond
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+const (
+	gramRows  = 512 // rows of Z converted at a time
+	gramBlock = 512 // order of the blocks of ZᵀZ
+)
+
+// gram returns the lower triangle of ZᵀZ, s×s, of the stored Z in float64; of the upper
+// triangle the diagonal blocks are filled too. Panels of gramRows rows are converted,
+// and each block of ZᵀZ adds their products in turn:
+//
+//	(ZᵀZ)_IJ ← (ZᵀZ)_IJ + Z_pIᵀZ_pJ,  I ≥ J.
+//
+// Blocks in parallel, each on one BLAS thread, were 10 to 15 % faster than a dsyrk of
+// each panel on all threads, and their sums do not depend on the threads.
+func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
+	n, s := z.N, z.D
+	c := make([]float64, s*s)
+	panel := make([]float64, min(gramRows, n)*s)
+	type block struct{ i, j int }
+	var blocks []block
+	for i := 0; i < s; i += gramBlock {
+		for j := 0; j <= i; j += gramBlock {
+			blocks = append(blocks, block{i, j})
+		}
+	}
+	var p0, p1 int
+	convert := func(_, q int) {
+		for i := p0 + 16*q; i < min(p0+16*q+16, p1); i++ {
+			widen(panel[(i-p0)*s:(i-p0+1)*s], z.Row(i))
+		}
+	}
+	columns := func(i int) blas64.General {
+		return blas64.General{Rows: p1 - p0, Cols: min(gramBlock, s-i), Stride: s, Data: panel[i:]}
+	}
+	multiply := func(_, q int) {
+		b := blocks[q]
+		x, y := columns(b.i), columns(b.j)
+		out := blas64.General{Rows: x.Cols, Cols: y.Cols, Stride: s, Data: c[b.i*s+b.j:]}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 1, out)
+	}
+	for p0 = 0; p0 < n; p0 += gramRows {
+		p1 = min(p0+gramRows, n)
+		if err := accel.ForEach(ctx, (p1-p0+15)/16, convert); err != nil {
+			return nil, err
+		}
+		if err := accel.ForEach(ctx, len(blocks), multiply); err != nil {
+			return nil, err
+		}
+	}
+	for j := range s { // Σ_i z_ij² overflows for no float32, but keeps NaN and Inf
+		if v := c[j*s+j]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, notFinite(z, j)
+		}
+	}
+	return c, nil
+}
+
+// notFinite names the entry of column j of Z that is not finite.
+func notFinite(z *points.Dense32, j int) error {
+	for i := range z.N {
+		if v := float64(z.Row(i)[j]); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, i, j)
+		}
+	}
+	return fmt.Errorf("precond: the square of feature %d is not finite", j)
+}
+
+// widen converts src to float64.
+func widen(dst []float64, src []float32) {
+	dst = dst[:len(src)]
+	for j, v := range src {
+		dst[j] = float64(v)
+	}
+}

@@ -1,0 +1,519 @@
+package precond_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
+
+var (
+	_ pcg.Preconditioner = (*precond.Woodbury)(nil)
+	_ pcg.Preconditioner = precond.Identity{}
+)
+
+// features returns Z, n×s, whose columns decay by decay each, as random features of a
+// smooth kernel do; the same values in float64.
+func features(seed uint64, n, s int, decay float64) (*points.Dense32, *mat.Dense) {
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	z, wide := points.NewDense32(n, s, nil), mat.NewDense(n, s, nil)
+	for j := range s {
+		size := math.Pow(decay, float64(j))
+		for i := range n {
+			v := float32(size * rnd.NormFloat64())
+			z.Data[i*s+j] = v
+			wide.Set(i, j, float64(v))
+		}
+	}
+	return z, wide
+}
+
+func random(seed uint64, n, k int) *mat.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	x := mat.NewDense(n, k, nil)
+	for i := range n {
+		for j := range k {
+			x.Set(i, j, rnd.NormFloat64())
+		}
+	}
+	return x
+}
+
+// full returns ZZᵀ+λ_pI.
+func full(z *mat.Dense, lambdaP float64) *mat.SymDense {
+	n, _ := z.Dims()
+	m := mat.NewSymDense(n, nil)
+	m.SymOuterK(1, z)
+	for i := range n {
+		m.SetSym(i, i, m.At(i, i)+lambdaP)
+	}
+	return m
+}
+
+func build(t testing.TB, z *points.Dense32, lambdaP float64, form precond.Form) *precond.Woodbury {
+	t.Helper()
+	w, err := precond.New(context.Background(), z, lambdaP, &precond.Options{Form: form})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Form() != form && form != precond.AutoForm {
+		t.Fatalf("form %v, want %v", w.Form(), form)
+	}
+	return w
+}
+
+func apply(t testing.TB, m pcg.Preconditioner, r *mat.Dense) *mat.Dense {
+	t.Helper()
+	n, k := r.Dims()
+	x := mat.NewDense(n, k, nil)
+	if err := m.SolveTo(context.Background(), x, r); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// openBLAS runs f with gonum's BLAS and with OpenBLAS, where there is one.
+func eachBLAS(t *testing.T, f func(t *testing.T)) {
+	t.Run("gonum", f)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		f(t)
+	})
+}
+
+// TestInverse compares with a dense solve with ZZᵀ+λ_pI, for s below and above the
+// blocks, s > n, and shapes that divide nothing.
+func TestInverse(t *testing.T) {
+	eachBLAS(t, func(t *testing.T) {
+		for _, dim := range []struct{ n, s int }{{1, 1}, {2, 3}, {50, 7}, {131, 40}, {300, 129}, {60, 90}, {257, 600}} {
+			z, wide := features(1, dim.n, dim.s, 0.98)
+			for _, lambdaP := range []float64{0.05, 30} {
+				var chol mat.Cholesky
+				if !chol.Factorize(full(wide, lambdaP)) {
+					t.Fatal("reference")
+				}
+				for _, form := range forms {
+					w := build(t, z, lambdaP, form)
+					for _, k := range []int{1, 2, 3, 10, 17} {
+						r := random(uint64(k), dim.n, k)
+						var want mat.Dense
+						if err := chol.SolveTo(&want, r); err != nil {
+							t.Fatal(err)
+						}
+						got := apply(t, w, r)
+						got.Sub(got, &want)
+						if e := mat.Norm(got, 2) / mat.Norm(&want, 2); !(e < 1e-9) {
+							t.Errorf("n = %d, s = %d, λ_p = %g, form %v, t = %d: relative error %.3g", dim.n, dim.s, lambdaP, form, k, e)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestConformance(t *testing.T) {
+	z, _ := features(2, 400, 60, 0.9)
+	for _, form := range forms {
+		pcgtest.Preconditioner(t, build(t, z, 0.1, form), &pcgtest.Options{Tol: 1e-11})
+	}
+	pcgtest.Preconditioner(t, precond.Identity{N: 33}, nil)
+}
+
+// TestAccuracy: the error in the worst direction, the leading singular vector of Z, is
+// a few ε·(1+σ₁²/λ_p), for M as ill-conditioned as 1e8. The reference comes from the
+// singular value decomposition of Z.
+func TestAccuracy(t *testing.T) {
+	eachBLAS(t, func(t *testing.T) {
+		const n, s = 300, 40
+		z, wide := features(3, n, s, 0.7)
+		var svd mat.SVD
+		if !svd.Factorize(wide, mat.SVDThin) {
+			t.Fatal("reference")
+		}
+		var left mat.Dense
+		svd.UTo(&left)
+		sigma := svd.Values(nil)
+		for _, ratio := range []float64{1, 1e3, 1e6, 1e8} { // σ₁²/λ_p
+			lambdaP := sigma[0] * sigma[0] / ratio
+			for _, form := range forms {
+				w := build(t, z, lambdaP, form)
+				worst := 0.0
+				for k := range 10 {
+					u := mat.DenseCopyOf(left.Slice(0, n, k, k+1))
+					got := apply(t, w, u)
+					got.Scale(sigma[k]*sigma[k]+lambdaP, got) // M⁻¹u_k = u_k/(σ_k²+λ_p)
+					got.Sub(got, u)
+					worst = max(worst, mat.Norm(got, 2))
+				}
+				bound := 24 * 0x1p-53 * (1 + ratio)
+				if form == precond.FormEigen {
+					bound *= 30
+				}
+				if worst > bound+1e-14 {
+					t.Errorf("σ₁²/λ_p = %.0e, form %v: relative error %.2g, bound %.2g", ratio, form, worst, bound)
+				}
+			}
+		}
+	})
+}
+
+// TestFloat32WouldFail: the same formula with ZᵀZ rounded to float32 is useless there,
+// which is why nothing is rounded (mathematics: precision of M⁻¹).
+func TestFloat32WouldFail(t *testing.T) {
+	const n, s, lambdaP = 200, 20, 1e-2
+	z, wide := features(4, n, s, 0.7)
+	var c mat.SymDense
+	c.SymOuterK(1, wide.T())
+	for i := range s {
+		for j := i; j < s; j++ {
+			c.SetSym(i, j, float64(float32(c.At(i, j))))
+		}
+		c.SetSym(i, i, c.At(i, i)+lambdaP)
+	}
+	var chol mat.Cholesky
+	chol.Factorize(&c)
+	var svd mat.SVD
+	svd.Factorize(wide, mat.SVDThin)
+	var left, v, x mat.Dense
+	svd.UTo(&left)
+	u := mat.DenseCopyOf(left.Slice(0, n, 0, 1))
+	lead := svd.Values(nil)[0]*svd.Values(nil)[0] + lambdaP
+	v.Mul(wide.T(), u)
+	if err := chol.SolveTo(&v, &v); err != nil {
+		t.Fatal(err)
+	}
+	x.Mul(wide, &v)
+	x.Sub(u, &x)
+	x.Scale(lead/lambdaP, &x)
+	x.Sub(&x, u)
+	rounded := mat.Norm(&x, 2)
+	got := apply(t, build(t, z, lambdaP, precond.FormL), u)
+	got.Scale(lead, got)
+	got.Sub(got, u)
+	if exact := mat.Norm(got, 2); rounded < 1e4*exact || rounded < 1e-4 {
+		t.Errorf("error %.2g with ZᵀZ in float32, %.2g in float64", rounded, exact)
+	}
+}
+
+// TestStatDim compares with Σσ²/(σ²+λ_p) and with the trace's definition.
+func TestStatDim(t *testing.T) {
+	for _, dim := range []struct{ n, s int }{{80, 30}, {300, 150}, {40, 70}} {
+		z, wide := features(5, dim.n, dim.s, 0.93)
+		var svd mat.SVD
+		svd.Factorize(wide, mat.SVDNone)
+		for _, lambdaP := range []float64{1e-3, 1, 1e4} {
+			var want float64
+			for _, v := range svd.Values(nil) {
+				want += v * v / (v*v + lambdaP)
+			}
+			for _, form := range forms {
+				if got := build(t, z, lambdaP, form).StatDim(); math.Abs(got-want) > 1e-10*float64(dim.s) {
+					t.Errorf("n = %d, s = %d, λ_p = %g, form %v: s_λ = %.12g, want %.12g", dim.n, dim.s, lambdaP, form, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestWithLambda(t *testing.T) {
+	z, wide := features(6, 120, 50, 0.9)
+	w := build(t, z, 1, precond.FormEigen)
+	r := random(1, 120, 3)
+	for _, lambdaP := range []float64{1e-4, 0.3, 50} {
+		v, err := w.WithLambda(lambdaP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want mat.Dense
+		if err := want.Solve(full(wide, lambdaP), r); err != nil {
+			t.Fatal(err)
+		}
+		got := apply(t, v, r)
+		got.Sub(got, &want)
+		if e := mat.Norm(got, 2) / mat.Norm(&want, 2); e > 1e-8 || v.LambdaP() != lambdaP || w.LambdaP() != 1 {
+			t.Errorf("λ_p = %g: relative error %.3g", lambdaP, e)
+		}
+		if l := build(t, z, lambdaP, precond.FormL).StatDim(); math.Abs(v.StatDim()-l) > 1e-9 {
+			t.Errorf("λ_p = %g: s_λ = %v, form L %v", lambdaP, v.StatDim(), l)
+		}
+	}
+	if _, err := w.WithLambda(-1); err == nil {
+		t.Error("λ_p = −1 accepted")
+	}
+	if _, err := build(t, z, 1, precond.FormL).WithLambda(2); err == nil {
+		t.Error("form L took another λ_p")
+	}
+	if e := w.Eigenvalues(); len(e) != 50 || e[0] < 0 || e[49] < e[0] {
+		t.Errorf("eigenvalues %v", e)
+	}
+}
+
+// TestThreads: the same bits for 1, 2, 3 and 7 threads.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	const n = 4200
+	z, _ := features(7, n, 520, 0.99) // two groups of rows, two blocks of columns
+	r := random(2, n, 3)
+	for _, form := range forms {
+		if form == precond.FormEigen {
+			continue // ZᵀZ and the products are those of the others; its eigenvalues take long in Go
+		}
+		var first *mat.Dense
+		for _, threads := range []int{1, 2, 3, 7} {
+			if form == precond.FormU && (threads == 2 || threads == 3) {
+				continue // it takes long in Go
+			}
+			accel.SetThreads(threads)
+			w := build(t, z, 0.1, form)
+			x := apply(t, w, r)
+			if first == nil {
+				first = x
+			} else if !mat.Equal(first, x) {
+				t.Errorf("form %v: other bits with %d threads", form, threads)
+			}
+		}
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	eachBLAS(t, func(t *testing.T) {
+		z, _ := features(8, 1000, 300, 0.99)
+		for _, form := range forms {
+			w := build(t, z, 0.1, form)
+			for _, k := range []int{10, 1} {
+				r, x := random(3, 1000, k), mat.NewDense(1000, k, nil)
+				f := func() {
+					if err := w.SolveTo(context.Background(), x, r); err != nil {
+						t.Fatal(err)
+					}
+				}
+				f()
+				if a := testing.AllocsPerRun(20, f); a > 0 {
+					t.Errorf("form %v, t = %d: %v allocations", form, k, a)
+				}
+			}
+		}
+	})
+}
+
+// TestStrides: Z with a stride, dst = r, strided dst and r, and callers side by side.
+func TestStrides(t *testing.T) {
+	z, _ := features(9, 200, 30, 0.9)
+	padded := &points.Dense32{N: 200, D: 30, Stride: 37, Data: make([]float32, 200*37)}
+	for i := range 200 {
+		for j := range 37 {
+			padded.Data[i*37+j] = float32(math.NaN())
+		}
+		copy(padded.Row(i), z.Row(i))
+	}
+	for _, form := range forms {
+		w, p := build(t, z, 0.1, form), build(t, padded, 0.1, form)
+		r := random(4, 200, 4)
+		want := apply(t, w, r)
+		if !mat.Equal(want, apply(t, p, r)) {
+			t.Errorf("form %v: a stride of Z changes the result", form)
+		}
+		big := mat.NewDense(200, 9, nil)
+		part := big.Slice(0, 200, 2, 6).(*mat.Dense)
+		part.Copy(r)
+		if err := w.SolveTo(context.Background(), part, part); err != nil || !mat.Equal(part, want) {
+			t.Errorf("form %v: in place: %v", form, err)
+		}
+		if big.At(5, 1) != 0 || big.At(5, 6) != 0 {
+			t.Errorf("form %v: wrote beside the destination", form)
+		}
+		var wg sync.WaitGroup
+		for k := 1; k <= 4; k++ {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for range 5 {
+					if x := apply(t, w, mat.DenseCopyOf(r.Slice(0, 200, 0, k))); !mat.EqualApprox(x, want.Slice(0, 200, 0, k), 1e-12) {
+						t.Errorf("form %v: wrong beside other callers", form)
+					}
+				}
+			}()
+		}
+		wg.Wait()
+	}
+}
+
+func TestErrors(t *testing.T) {
+	z, _ := features(10, 40, 12, 1)
+	ctx := context.Background()
+	for _, lambdaP := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := precond.New(ctx, z, lambdaP, nil); err == nil {
+			t.Errorf("λ_p = %v accepted", lambdaP)
+		}
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		keep := z.Data[17*12+5]
+		z.Data[17*12+5] = float32(v)
+		for _, form := range forms {
+			if _, err := precond.New(ctx, z, 1, &precond.Options{Form: form}); err == nil || !strings.Contains(err.Error(), "row 17, feature 5") {
+				t.Errorf("Z with %v: %v", v, err)
+			}
+		}
+		z.Data[17*12+5] = keep
+	}
+	// Two equal features and a λ_p that float64 cannot see.
+	for i := range 40 {
+		z.Data[i*12+7] = z.Data[i*12+3]
+	}
+	for _, form := range []precond.Form{precond.FormL, precond.FormLInv, precond.FormU} {
+		w, err := precond.New(ctx, z, 1e-30, &precond.Options{Form: form})
+		if err == nil {
+			t.Errorf("form %v: %v is positive definite?", form, w)
+		} else if !strings.Contains(err.Error(), "pivot 8 of 12") || !strings.Contains(err.Error(), "λ_p above") {
+			t.Errorf("form %v: %v", form, err)
+		}
+	}
+	if _, err := precond.New(ctx, z, 1e-30, &precond.Options{Form: precond.FormEigen}); err != nil {
+		t.Errorf("the eigen form: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := precond.New(canceled, z, 1, nil); err != context.Canceled {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+func TestPanics(t *testing.T) {
+	z, _ := features(11, 10, 3, 1)
+	w := build(t, z, 1, precond.FormL)
+	for name, f := range map[string]func(){
+		"rows":    func() { _ = w.SolveTo(context.Background(), mat.NewDense(9, 1, nil), mat.NewDense(9, 1, nil)) },
+		"columns": func() { _ = w.SolveTo(context.Background(), mat.NewDense(10, 2, nil), mat.NewDense(10, 1, nil)) },
+		"empty":   func() { _, _ = precond.New(context.Background(), points.NewDense32(0, 3, nil), 1, nil) },
+		"form":    func() { _, _ = precond.New(context.Background(), z, 1, &precond.Options{Form: 99}) },
+		"cost":    func() { precond.Cost(precond.AutoForm, 1, 1, 1, 1) },
+		"id": func() {
+			_ = precond.Identity{N: 2}.SolveTo(context.Background(), mat.NewDense(3, 1, nil), mat.NewDense(3, 1, nil))
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestChoice: U against L pays if iterations·t·ρ > n/2, L⁻¹ if iterations·t·(ρ−1) > s/6.
+func TestChoice(t *testing.T) {
+	const n, s = 10000, 600
+	for _, k := range []int{1, 10} {
+		even := n / 2 / precond.SolveSlowdown / k
+		cost := func(f precond.Form, it int) float64 { return precond.Cost(f, n, s, k, it) }
+		if !(cost(precond.FormU, even*9/10) > cost(precond.FormL, even*9/10)) || !(cost(precond.FormU, even*11/10) < cost(precond.FormL, even*11/10)) {
+			t.Errorf("t = %d: U and L do not break even at %d iterations", k, even)
+		}
+	}
+	z, _ := features(12, 3000, 120, 0.99)
+	for _, c := range []struct {
+		iterations, rhs int
+		want            precond.Form
+	}{{1, 1, precond.FormL}, {60, 10, precond.FormLInv}, {0, 0, precond.FormLInv}, {100000, 10, precond.FormU}} {
+		w, err := precond.New(context.Background(), z, 1, &precond.Options{Iterations: c.iterations, RHS: c.rhs})
+		if err != nil || w.Form() != c.want {
+			t.Errorf("%+v: form %v, %v", c, w.Form(), err)
+		}
+	}
+	for _, f := range append(forms, precond.AutoForm) {
+		if g, err := precond.ParseForm(f.String()); g != f || err != nil {
+			t.Errorf("ParseForm(%v) = %v, %v", f, g, err)
+		}
+	}
+	if _, err := precond.ParseForm("l"); err == nil {
+		t.Error("form l accepted")
+	}
+}
+
+func TestBytes(t *testing.T) {
+	const n, s = 700, 90
+	z, _ := features(13, n, s, 0.9)
+	for form, want := range map[precond.Form]int64{
+		precond.FormL: 4*n*s + 8*s*s, precond.FormLInv: 4*n*s + 8*s*s, precond.FormU: 8 * n * s, precond.FormEigen: 4*n*s + 8*s*s + 8*s,
+	} {
+		w := build(t, z, 1, form)
+		if got := w.Bytes(); got != want {
+			t.Errorf("form %v: %d bytes, want %d", form, got, want)
+		}
+		apply(t, w, random(1, n, 2))
+		if got := w.Bytes(); got <= want {
+			t.Errorf("form %v: scratch not counted", form)
+		}
+		if sec := w.Seconds(); sec.Gram <= 0 || sec.Factor <= 0 {
+			t.Errorf("form %v: %+v", form, sec)
+		}
+	}
+}
+
+// TestPCG: with M = A there is one iteration; with λ_p = 10λ the count grows little.
+func TestPCG(t *testing.T) {
+	z, wide := features(14, 200, 80, 0.9)
+	a := full(wide, 0.01)
+	b := random(5, 200, 10)
+	for _, form := range forms {
+		res, err := pcg.Solve(context.Background(), operator{a}, build(t, z, 0.01, form), b, &pcg.Options{Tol: 1e-6})
+		if err != nil || res.Status != pcg.Converged || res.Iterations != 1 {
+			t.Errorf("form %v, M = A: %v, %v", form, res, err)
+		}
+		res, err = pcg.Solve(context.Background(), operator{a}, build(t, z, 0.1, form), b, &pcg.Options{Tol: 1e-6})
+		if k := res.Cond(); err != nil || res.Status != pcg.Converged || k > 10*(1+1e-6) || k < 9 {
+			t.Errorf("form %v, λ_p = 10λ: %v, %v", form, res, err) // κ ≤ λ_p/λ
+		}
+	}
+}
+
+type operator struct{ *mat.SymDense }
+
+func (a operator) Dim() int { return a.SymmetricDim() }
+func (a operator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Mul(a, src)
+	return ctx.Err()
+}
+
+func ExampleNew() {
+	z := points.NewDense32(4, 2, []float32{1, 0, 0, 1, 1, 1, 0, 0})
+	m, err := precond.New(context.Background(), z, 0.5, &precond.Options{Form: precond.FormL})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := mat.NewDense(4, 1, []float64{4.5, 6, 10.5, 2})
+	x := mat.NewDense(4, 1, nil)
+	if err := m.SolveTo(context.Background(), x, r); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("form %v, s_λ = %.4f\n%.4f\n", m.Form(), m.StatDim(), mat.Formatted(x))
+	// Output:
+	// form L, s_λ = 1.5238
+	// ⎡1.0000⎤
+	// ⎢2.0000⎥
+	// ⎢3.0000⎥
+	// ⎣4.0000⎦
+}
