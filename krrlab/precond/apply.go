@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	rowBlock  = 128 // rows and
-	colBlock  = 512 // columns of the blocks of Z: 512 kB in float64
+	rowBlock  = 64  // rows and
+	colBlock  = 512 // columns of the blocks of Z: 256 kB in float64
+	trsmCols  = 4   // right-hand sides of one triangular solve
 	taskCount = 64  // tasks aimed at for ZᵀR, whatever the number of threads
 )
 
@@ -33,7 +34,7 @@ type solve struct {
 	workers []scratch
 
 	// Bodies of ForEach, made once.
-	gatherBody, firstBody, secondBody, scatterBody, sumBody func(worker, i int)
+	gatherBody, firstBody, secondBody, scatterBody, sumBody, trsmBody func(worker, i int)
 }
 
 // scratch of one worker.
@@ -83,12 +84,9 @@ func (p *solve) run(ctx context.Context) error {
 
 // middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U in place of Z there is nothing to do.
 func (p *solve) middle(ctx context.Context) error {
-	s := p.w.s
 	switch p.w.form {
 	case FormL:
-		l, v := p.w.lower(0, s), blas64.General{Rows: p.t, Cols: s, Stride: s, Data: p.v}
-		blas64.Trsm(blas.Right, blas.Trans, 1, l, v)   // v ← L⁻¹v
-		blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
+		return accel.ForEach(ctx, (p.t+trsmCols-1)/trsmCols, p.trsmBody) // v ← L⁻ᵀL⁻¹v
 	case FormLInv, FormEigen:
 		if err := accel.ForEach(ctx, p.colBlocks, p.firstBody); err != nil { // u = L⁻¹v, or (Σ²+λ_pI)⁻¹Vᵀv
 			return err
@@ -96,6 +94,16 @@ func (p *solve) middle(ctx context.Context) error {
 		return accel.ForEach(ctx, p.colBlocks, p.secondBody) // v = L⁻ᵀu, or Vu
 	}
 	return nil
+}
+
+// trsm solves for the right-hand sides trsmCols·b and on. (A solve of all on the
+// threads of OpenBLAS is no faster, and these then spin while the next products want
+// the cores.)
+func (p *solve) trsm(_, b int) {
+	s, j := p.w.s, b*trsmCols
+	l, v := p.w.lower(0, s), blas64.General{Rows: min(trsmCols, p.t-j), Cols: s, Stride: s, Data: p.v[j*s:]}
+	blas64.Trsm(blas.Right, blas.Trans, 1, l, v)   // v ← L⁻¹v
+	blas64.Trsm(blas.Right, blas.NoTrans, 1, l, v) // v ← L⁻ᵀv
 }
 
 // acquire returns scratch for t columns.
@@ -109,7 +117,7 @@ func (w *Woodbury) acquire(t int) *solve {
 	if p == nil {
 		p = &solve{w: w}
 		p.gatherBody, p.sumBody, p.scatterBody = p.gather, p.sum, p.scatter
-		p.firstBody, p.secondBody = p.first, p.second
+		p.firstBody, p.secondBody, p.trsmBody = p.first, p.second, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
 		// Enough tasks for many threads, but of 2,048 rows at least.
 		p.groups = max(1, min((taskCount+p.colBlocks-1)/p.colBlocks, w.n/2048))

@@ -16,7 +16,7 @@ import (
 type Form int
 
 const (
-	AutoForm  Form = iota // of FormL, FormLInv and FormU the one of least Cost
+	AutoForm  Form = iota // of the next three the one of least Cost, U only if n ≤ 2s
 	FormL                 // triangular solves with L
 	FormLInv              // products with L⁻¹
 	FormU                 // products with U = L⁻¹Zᵀ
@@ -51,6 +51,8 @@ type Options struct {
 	Iterations int
 	// RHS is the number t of columns it is applied to, for AutoForm. Default 1.
 	RHS int
+	// StatDim says, for AutoForm, that the method StatDim will be called.
+	StatDim bool
 }
 
 // Seconds that New spent.
@@ -102,7 +104,7 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	}
 	w := &Woodbury{n: z.N, s: z.D, lambdaP: lambdaP, form: opt.Form, src: feature32{z}}
 	if w.form == AutoForm {
-		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100))
+		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
 	}
 	clock := time.Now()
 	lap := func(sec *float64) {

@@ -421,24 +421,36 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestChoice: U against L pays if iterations·t·ρ > n/2, L⁻¹ if iterations·t·(ρ−1) > s/6.
+// TestChoice: forms break even where Cost says, and AutoForm takes the cheapest.
 func TestChoice(t *testing.T) {
 	const n, s = 10000, 600
 	for _, k := range []int{1, 10} {
-		even := n / 2 / precond.SolveSlowdown / k
 		cost := func(f precond.Form, it int) float64 { return precond.Cost(f, n, s, k, it) }
-		if !(cost(precond.FormU, even*9/10) > cost(precond.FormL, even*9/10)) || !(cost(precond.FormU, even*11/10) < cost(precond.FormL, even*11/10)) {
-			t.Errorf("t = %d: U and L do not break even at %d iterations", k, even)
+		// ns² = iterations·(4ns(ReadZ−ReadU) + 2s²tρ)
+		even := n * s * s / (4*n*s*(precond.ReadZ-precond.ReadU) + 2*s*s*k*precond.SolveSlowdown)
+		if !(cost(precond.FormU, even) > cost(precond.FormL, even)) || !(cost(precond.FormU, even+1) < cost(precond.FormL, even+1)) {
+			t.Errorf("t = %d: U and L do not break even at %d uses", k, even)
+		}
+		even = s / 6 / k / (precond.SolveSlowdown - 1)
+		if !(cost(precond.FormLInv, even-1) > cost(precond.FormL, even-1)) || !(cost(precond.FormLInv, even+1) < cost(precond.FormL, even+1)) {
+			t.Errorf("t = %d: Linv and L do not break even at %d uses", k, even)
 		}
 	}
-	z, _ := features(12, 3000, 120, 0.99)
 	for _, c := range []struct {
-		iterations, rhs int
-		want            precond.Form
-	}{{1, 1, precond.FormL}, {60, 10, precond.FormLInv}, {0, 0, precond.FormLInv}, {100000, 10, precond.FormU}} {
-		w, err := precond.New(context.Background(), z, 1, &precond.Options{Iterations: c.iterations, RHS: c.rhs})
+		n, s int
+		o    *precond.Options
+		want precond.Form
+	}{
+		{900, 120, &precond.Options{Iterations: 1}, precond.FormL},
+		{900, 120, &precond.Options{Iterations: 1, StatDim: true}, precond.FormLInv},
+		{900, 120, &precond.Options{Iterations: 60, RHS: 10}, precond.FormLInv},
+		{900, 120, nil, precond.FormLInv},
+		{200, 120, &precond.Options{Iterations: 60, RHS: 10}, precond.FormU},
+	} {
+		z, _ := features(12, c.n, c.s, 0.99)
+		w, err := precond.New(context.Background(), z, 1, c.o)
 		if err != nil || w.Form() != c.want {
-			t.Errorf("%+v: form %v, %v", c, w.Form(), err)
+			t.Errorf("n = %d, s = %d, %+v: form %v, want %v; %v", c.n, c.s, c.o, w.Form(), c.want, err)
 		}
 	}
 	for _, f := range append(forms, precond.AutoForm) {
