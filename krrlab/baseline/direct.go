@@ -1,0 +1,305 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Precision of the factorisation.
+type Precision int
+
+const (
+	Float64        Precision = iota // 8n² bytes
+	Float32Refined                  // 4n² bytes; refined by float64 residuals
+)
+
+// String returns "float64" or "float32-refined".
+func (p Precision) String() string {
+	switch p {
+	case Float64:
+		return "float64"
+	case Float32Refined:
+		return "float32-refined"
+	}
+	return fmt.Sprintf("Precision(%d)", int(p))
+}
+
+// DirectOptions of Direct. Zero values, and nil, mean the defaults.
+type DirectOptions struct {
+	// Precision of the factorisation. Default Float64.
+	Precision Precision
+	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column. Default 1e-10.
+	Tol float64
+	// MaxRefine is the most rounds of refinement. Default 30; negative means none.
+	MaxRefine int
+	// Memory is the number of bytes Direct may take, 0 for no limit.
+	Memory int64
+	// Progress, if not nil, is called as tiles of K are formed, done rising to total.
+	Progress func(done, total int)
+}
+
+// Status says how Direct ended.
+type Status int
+
+const (
+	Converged Status = iota // every column's true residual is at most Tol
+	Stalled                 // the last round of refinement did not halve the residual
+	MaxRefine               // the rounds of refinement were used up
+)
+
+// String returns "converged", "stalled" or "max-refinements".
+func (s Status) String() string {
+	switch s {
+	case Converged:
+		return "converged"
+	case Stalled:
+		return "stalled"
+	case MaxRefine:
+		return "max-refinements"
+	}
+	return fmt.Sprintf("Status(%d)", int(s))
+}
+
+// DirectResult is the answer of Direct.
+type DirectResult struct {
+	X          *mat.Dense  // C, n×t
+	Status     Status      // how it ended
+	Precision  Precision   // of the factor
+	Tol        float64     // asked
+	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, K in float64; 0 for y_j = 0
+	Rounds     int         // of refinement
+	History    [][]float64 // TrueRelRes after each solve: Rounds+1 rows
+	Bytes      int64       // of the factor and the n×t blocks
+	Seconds    DirectSeconds
+}
+
+// DirectSeconds are the seconds that Direct spent.
+type DirectSeconds struct {
+	Kernel   float64 // forming K
+	Factor   float64 // LLᵀ = K+λI
+	Solve    float64 // triangular solves
+	Residual float64 // true residuals
+	Total    float64
+}
+
+// Converged reports whether every column met the tolerance.
+func (r *DirectResult) Converged() bool { return r.Status == Converged }
+
+// MaxTrueRelRes returns the worst true residual, NaN if there is one.
+func (r *DirectResult) MaxTrueRelRes() float64 { return worst(r.TrueRelRes) }
+
+// String says in one line how it ended.
+func (r *DirectResult) String() string {
+	n, t := r.X.Dims()
+	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %d rounds of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
+		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, r.Rounds, r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
+}
+
+// worst returns the largest of v, NaN if one is NaN.
+func worst(v []float64) float64 {
+	var m float64
+	for _, x := range v {
+		m = math.Max(m, x)
+	}
+	return m
+}
+
+// MemoryError says that the factor does not fit the memory allowed.
+type MemoryError struct {
+	N         int       // points
+	Precision Precision // asked for
+	Need      int64     // bytes
+	Have      int64     // bytes allowed
+	Single    int64     // what Float32Refined needs
+}
+
+func (e *MemoryError) Error() string {
+	hint := "take an iterative solver"
+	if e.Precision == Float64 && e.Single <= e.Have {
+		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(e.Single)/1e9)
+	}
+	return fmt.Sprintf("baseline: the Cholesky factor of %d points in %v needs %.3g GB, %.3g GB are allowed; %s",
+		e.N, e.Precision, float64(e.Need)/1e9, float64(e.Have)/1e9, hint)
+}
+
+// Need returns the bytes that Direct takes for n points and t right-hand sides: the n×n
+// array and four n×t blocks.
+func Need(p Precision, n, t int) int64 {
+	entry := int64(8)
+	if p == Float32Refined {
+		entry = 4
+	}
+	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
+}
+
+// Direct solves (K+λI)C = Y, K_ij = k(x_i, x_j), Y n×t, by a dense Cholesky
+// factorisation; see the package doc. A nil o means the defaults. y and o are not
+// changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
+// 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
+//
+// It returns an error if k is not valid, λ is not positive, the data or y are not finite, the
+// memory allowed is too little (a *MemoryError), K+λI is not positive definite in the
+// precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
+// one row for each point, or an option is negative.
+func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*DirectResult, error) {
+	start := time.Now()
+	d, err := newDirect(ctx, k, x, lambda, y, o)
+	if err != nil {
+		return nil, err
+	}
+	res := d.res
+	clock := time.Now()
+	lap := func(sec *float64) {
+		now := time.Now()
+		*sec += now.Sub(clock).Seconds()
+		clock = now
+	}
+	if err := d.factor.form(ctx, d); err != nil {
+		return nil, err
+	}
+	lap(&res.Seconds.Kernel)
+	if !d.factor.cholesky() {
+		return nil, d.notDefinite()
+	}
+	lap(&res.Seconds.Factor)
+	r := mat.DenseCopyOf(y) // R = Y for C = 0
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		d.factor.solve(r)   // Δ = (LLᵀ)⁻¹R
+		res.X.Add(res.X, r) // C ← C + Δ
+		lap(&res.Seconds.Solve)
+		if err := d.residual(ctx, r); err != nil { // R = Y − (K+λI)C
+			return nil, err
+		}
+		lap(&res.Seconds.Residual)
+		if d.done() {
+			break
+		}
+		res.Rounds++
+	}
+	res.Seconds.Total = time.Since(start).Seconds()
+	return res, nil
+}
+
+// direct is the state of one Direct.
+type direct struct {
+	k      kernel.Kernel
+	x      points.Points
+	y      *mat.Dense
+	n, t   int
+	lambda float64
+	opt    DirectOptions
+	exact  *gram.Matrix
+	factor factor
+	res    *DirectResult
+}
+
+func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*direct, error) {
+	d := &direct{k: k, x: x, y: y, lambda: lambda}
+	if o != nil {
+		d.opt = *o
+	}
+	d.n, _ = x.Dims()
+	var rows int
+	if rows, d.t = y.Dims(); rows != d.n {
+		panic(fmt.Sprintf("baseline: %d points, %d rows of targets", d.n, rows))
+	}
+	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
+		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
+	}
+	if d.opt.Tol == 0 {
+		d.opt.Tol = 1e-10
+	}
+	switch {
+	case d.opt.MaxRefine == 0:
+		d.opt.MaxRefine = 30
+	case d.opt.MaxRefine < 0:
+		d.opt.MaxRefine = 0
+	}
+	if !(lambda > 0) || math.IsInf(lambda, 1) {
+		return nil, fmt.Errorf("baseline: λ = %v, want a positive number", lambda)
+	}
+	for i := range d.n {
+		for j, v := range y.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return nil, fmt.Errorf("baseline: the targets have %v in row %d, column %d", v, i, j)
+			}
+		}
+	}
+	need := Need(d.opt.Precision, d.n, d.t)
+	if d.opt.Memory > 0 && need > d.opt.Memory {
+		return nil, &MemoryError{d.n, d.opt.Precision, need, d.opt.Memory, Need(Float32Refined, d.n, d.t)}
+	}
+	m, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Recompute})
+	if err != nil {
+		return nil, err
+	}
+	d.exact = m.Exact()
+	if d.opt.Precision == Float64 {
+		d.factor = &factor64{n: d.n}
+	} else {
+		d.factor = &factor32{n: d.n, t: d.t}
+	}
+	d.res = &DirectResult{
+		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need,
+	}
+	return d, nil
+}
+
+// residual sets R = Y − (K+λI)C and records the relative norms of its columns.
+func (d *direct) residual(ctx context.Context, r *mat.Dense) error {
+	if err := d.exact.MulTo(ctx, r, d.res.X); err != nil {
+		return err
+	}
+	rel := make([]float64, d.t)
+	r.Sub(d.y, r) // R = Y − (K+λI)C
+	for j := range rel {
+		if size := mat.Norm(d.y.ColView(j), 2); size > 0 {
+			rel[j] = mat.Norm(r.ColView(j), 2) / size
+		}
+	}
+	d.res.TrueRelRes = rel
+	d.res.History = append(d.res.History, rel)
+	return nil
+}
+
+// done judges the last residual: met, not worth another round, or out of rounds.
+func (d *direct) done() bool {
+	h := d.res.History
+	last := worst(h[len(h)-1])
+	switch {
+	case last <= d.opt.Tol:
+		d.res.Status = Converged
+	case len(h) > 1 && !(last <= worst(h[len(h)-2])/2) || math.IsNaN(last):
+		d.res.Status = Stalled
+	case d.res.Rounds >= d.opt.MaxRefine:
+		d.res.Status = MaxRefine
+	default:
+		return false
+	}
+	return true
+}
+
+// notDefinite says why the factorisation failed and what to try.
+func (d *direct) notDefinite() error {
+	unit, try := 0x1p-53, "a larger λ"
+	if d.opt.Precision == Float32Refined {
+		unit, try = 0x1p-24, "float64, or a larger λ"
+	}
+	var top float64
+	for _, v := range d.exact.Diag() {
+		top = max(top, v)
+	}
+	return fmt.Errorf("baseline: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
+		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), try, float64(d.n)*unit*top, d.k)
+}

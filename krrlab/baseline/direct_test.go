@@ -1,0 +1,280 @@
+package baseline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+var precisions = []baseline.Precision{baseline.Float64, baseline.Float32Refined}
+
+func draw(seed uint64, n, d int) *points.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	x := points.NewDense(n, d, nil)
+	for i := range x.Data {
+		x.Data[i] = rnd.NormFloat64()
+	}
+	return x
+}
+
+func sparse(x *points.Dense) *points.CSR {
+	s := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+	for i := range x.N {
+		for j, v := range x.Row(i) {
+			s.Col, s.Val = append(s.Col, int32(j)), append(s.Val, v)
+		}
+		s.Ptr = append(s.Ptr, len(s.Val))
+	}
+	return s
+}
+
+func targets(seed uint64, n, t int) *mat.Dense {
+	rnd := rand.New(rand.NewPCG(seed, 6))
+	y := mat.NewDense(n, t, nil)
+	for i := range n {
+		for j := range t {
+			y.Set(i, j, rnd.NormFloat64())
+		}
+	}
+	return y
+}
+
+// full is the reference K+λI, pair by pair.
+func full(k kernel.Kernel, x *points.Dense, lambda float64) *mat.SymDense {
+	a := mat.NewSymDense(x.N, nil)
+	for i := range x.N {
+		for j := i; j < x.N; j++ {
+			a.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
+		}
+		a.SetSym(i, i, a.At(i, i)+lambda)
+	}
+	return a
+}
+
+func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64, y *mat.Dense, o *baseline.DirectOptions) {
+	t.Helper()
+	res, err := baseline.Direct(context.Background(), k, pts, lambda, y, o)
+	if err != nil {
+		t.Fatalf("%s: %v", label, err)
+	}
+	a := full(k, x, lambda)
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		t.Fatal("reference")
+	}
+	var want, r mat.Dense
+	if err := chol.SolveTo(&want, y); err != nil {
+		t.Fatal(err)
+	}
+	if !res.Converged() {
+		t.Errorf("%s: %v", label, res)
+	}
+	r.Mul(a, res.X)
+	r.Sub(y, &r)
+	for j := range res.TrueRelRes {
+		size := mat.Norm(y.ColView(j), 2)
+		if size == 0 {
+			continue
+		}
+		if rel := mat.Norm(r.ColView(j), 2) / size; rel > 1.1*res.Tol || math.Abs(rel-res.TrueRelRes[j]) > 1e-11 {
+			t.Errorf("%s: column %d: residual %.3g, reported %.3g", label, j, rel, res.TrueRelRes[j])
+		}
+	}
+	var d mat.Dense
+	d.Sub(res.X, &want)
+	if e := mat.Norm(&d, 2); e > 2*res.Tol*mat.Norm(y, 2)/lambda {
+		t.Errorf("%s: off by %.3g", label, e)
+	}
+}
+
+func TestAgainstDense(t *testing.T) {
+	kernels := []kernel.Kernel{
+		kernel.Gaussian{Sigma: 2}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 2},
+		kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3},
+		kernel.Func{Name: "min", F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }},
+	}
+	x := draw(1, 150, 5)
+	for _, k := range kernels {
+		for _, p := range precisions {
+			for _, cols := range []int{1, 2, 3, 10, 17} {
+				for _, pts := range []points.Points{x, sparse(x)} {
+					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1, targets(uint64(cols), x.N, cols), &baseline.DirectOptions{Precision: p})
+				}
+			}
+		}
+	}
+}
+
+// TestTiles: more than one tile, and OpenBLAS.
+func TestTiles(t *testing.T) {
+	x := draw(2, 1100, 6)
+	y := targets(1, x.N, 2)
+	run := func(t *testing.T) {
+		for _, p := range precisions {
+			last := 0
+			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &baseline.DirectOptions{Precision: p, Progress: func(done, total int) {
+				if total != 6 || done != last+1 {
+					t.Errorf("progress %d of %d after %d", done, total, last)
+				}
+				last = done
+			}})
+			if last != 6 {
+				t.Errorf("%d tiles", last)
+			}
+		}
+	}
+	t.Run("gonum", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}
+
+// TestEdges: duplicated points, constant columns, zero and tiny targets, one point.
+func TestEdges(t *testing.T) {
+	x := draw(3, 60, 3)
+	for i := range 60 {
+		x.Row(i)[1] = 7
+		copy(x.Row(i), x.Row(i%20))
+	}
+	y := targets(2, 60, 4)
+	for i := range 60 {
+		y.Set(i, 1, 0)
+		y.Set(i, 2, 1e-60*y.At(i, 2))
+	}
+	for _, p := range precisions {
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &baseline.DirectOptions{Precision: p})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2), &baseline.DirectOptions{Precision: p})
+	}
+}
+
+func TestRefinement(t *testing.T) {
+	x := draw(5, 300, 2)
+	y := targets(4, 300, 2)
+	k := kernel.Gaussian{Sigma: 3}
+	res, err := baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: baseline.Float32Refined, Tol: 1e-12})
+	if err != nil || !res.Converged() || res.Rounds < 1 || len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
+		t.Errorf("%v, %v", res, err)
+	}
+	res, err = baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: baseline.Float32Refined, Tol: 1e-12, MaxRefine: -1})
+	if err != nil || res.Status != baseline.MaxRefine || res.Rounds != 0 {
+		t.Errorf("%v, %v", res, err)
+	}
+	// No float64 residual is 1e-20.
+	for _, p := range precisions {
+		res, err = baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: p, Tol: 1e-20})
+		if err != nil || res.Status != baseline.Stalled || !strings.Contains(res.String(), "stalled") {
+			t.Errorf("%v: %v, %v", p, res, err)
+		}
+	}
+	// λ below what float32 sees: an error or a status, never a wrong claim.
+	res, err = baseline.Direct(context.Background(), k, x, 1e-9, y, &baseline.DirectOptions{Precision: baseline.Float32Refined})
+	if err == nil && res.Converged() || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	x := draw(6, 80, 2)
+	y := targets(5, 80, 1)
+	ctx := context.Background()
+	g := kernel.Gaussian{Sigma: 1}
+	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := baseline.Direct(ctx, g, x, lambda, y, nil); err == nil {
+			t.Errorf("λ = %v accepted", lambda)
+		}
+	}
+	if _, err := baseline.Direct(ctx, kernel.Gaussian{}, x, 1, y, nil); err == nil {
+		t.Error("σ = 0 accepted")
+	}
+	bad := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
+	for _, p := range precisions {
+		_, err := baseline.Direct(ctx, bad, x, 1e-3, y, &baseline.DirectOptions{Precision: p})
+		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) || !strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
+			t.Errorf("%v: %v", p, err)
+		}
+	}
+	nan := targets(5, 80, 1)
+	nan.Set(4, 0, math.NaN())
+	if _, err := baseline.Direct(ctx, g, x, 1, nan, nil); err == nil || !strings.Contains(err.Error(), "row 4") {
+		t.Errorf("NaN: %v", err)
+	}
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := baseline.Direct(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic for targets of other points")
+		}
+	}()
+	_, _ = baseline.Direct(ctx, g, x, 1, targets(1, 79, 1), nil)
+}
+
+// TestMemory: the limit is kept and there is one n×n array.
+func TestMemory(t *testing.T) {
+	const n = 1200
+	x := draw(7, n, 3)
+	y := targets(6, n, 1)
+	var mem *baseline.MemoryError
+	_, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &baseline.DirectOptions{Memory: 7 * n * n})
+	if !errors.As(err, &mem) || mem.Need != 8*n*n+32*n || mem.Have != 7*n*n || !strings.Contains(err.Error(), "float32-refined") {
+		t.Errorf("%v", err)
+	}
+	_, err = baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &baseline.DirectOptions{Memory: 3 * n * n})
+	if !errors.As(err, &mem) || !strings.Contains(err.Error(), "iterative") {
+		t.Errorf("%v", err)
+	}
+	// What is allocated beside the array (tiles, the rows that gram samples) does not
+	// grow with n²: from n to 2n the growth is that of one array.
+	allocated := func(p baseline.Precision, n int) float64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &baseline.DirectOptions{Precision: p})
+		if err != nil || res.Bytes != baseline.Need(p, n, 1) {
+			t.Fatal(res, err)
+		}
+		runtime.ReadMemStats(&after)
+		return float64(after.TotalAlloc - before.TotalAlloc)
+	}
+	for p, entry := range map[baseline.Precision]float64{baseline.Float64: 8, baseline.Float32Refined: 4} {
+		growth, array := allocated(p, 2*n)-allocated(p, n), entry*3*n*n
+		if growth > 1.3*array {
+			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
+		}
+	}
+}
+
+func ExampleDirect() {
+	x := points.NewDense(3, 1, []float64{0, 1, 2})
+	y := mat.NewDense(3, 1, []float64{0, 1, 0})
+	res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.1, y, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v\n%.4f\n", res.Status, mat.Formatted(res.X))
+	// Output:
+	// converged
+	// ⎡-0.9734⎤
+	// ⎢ 1.9825⎥
+	// ⎣-0.9734⎦
+}

@@ -1,0 +1,152 @@
+package baseline
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// factor is K+λI, and then L, in one n×n array of which the lower triangle counts.
+type factor interface {
+	form(ctx context.Context, d *direct) error // K + λI
+	cholesky() bool                            // L, LLᵀ = K + λI, in place
+	solve(r *mat.Dense)                        // r ← (LLᵀ)⁻¹r
+	badPivot() int                             // after a failure: its number from 1, 0 if unknown
+}
+
+const tileSize = 512
+
+// eachTile calls body for the tiles of the lower triangle: rows i0, …, i1-1 and columns
+// j0, …, j1-1, j0 ≤ i0.
+func eachTile(ctx context.Context, n int, progress func(done, total int), body func(worker, i0, i1, j0, j1 int)) error {
+	blocks := (n + tileSize - 1) / tileSize
+	total := blocks * (blocks + 1) / 2
+	var mu sync.Mutex
+	done := 0
+	return accel.ForEach(ctx, total, func(worker, q int) {
+		i := int((math.Sqrt(8*float64(q)+1) - 1) / 2) // q = i(i+1)/2 + j
+		for i*(i+1)/2 > q {
+			i--
+		}
+		for (i+1)*(i+2)/2 <= q {
+			i++
+		}
+		j := q - i*(i+1)/2
+		body(worker, i*tileSize, min((i+1)*tileSize, n), j*tileSize, min((j+1)*tileSize, n))
+		if progress != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done, total)
+		}
+	})
+}
+
+// factor64 is a factor in float64.
+type factor64 struct {
+	n int
+	a []float64
+}
+
+func (f *factor64) form(ctx context.Context, d *direct) error {
+	n := f.n
+	f.a = make([]float64, n*n)
+	p := points.NewPanel(d.x)
+	work := make([]kernel.Workspace, accel.Threads())
+	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
+		kernel.Tile64(f.a[i0*n+j0:], n, d.k, p.Slice(i0, i1), p.Slice(j0, j1), &work[worker]) // K_ij
+	})
+	for i, v := range d.exact.Diag() {
+		f.a[i*n+i] = v + d.lambda // k(x_i, x_i) + λ
+	}
+	return err
+}
+
+func (f *factor64) cholesky() bool {
+	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: f.n, Stride: f.n, Data: f.a})
+	return ok
+}
+
+func (f *factor64) solve(r *mat.Dense) {
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, r.RawMatrix()) // r ← L⁻¹r
+	blas64.Trsm(blas.Left, blas.Trans, 1, l, r.RawMatrix())   // r ← L⁻ᵀr
+}
+
+func (f *factor64) badPivot() int {
+	for i := range f.n {
+		if v := f.a[i*f.n+i]; !(v > 0) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// factor32 is a factor in float32. The inner products of its tiles are formed in
+// float64, so that its error is that of rounding K and of the factorisation only.
+type factor32 struct {
+	n, t int
+	a    []float32
+	r    []float32 // n×t
+}
+
+func (f *factor32) form(ctx context.Context, d *direct) error {
+	n := f.n
+	f.a = make([]float32, n*n)
+	f.r = make([]float32, n*f.t)
+	p := points.NewPanel(d.x)
+	work := make([]kernel.Workspace, accel.Threads())
+	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
+		kernel.Tile32(f.a[i0*n+j0:], n, d.k, p.Slice(i0, i1), p.Slice(j0, j1), kernel.Float64, &work[worker]) // K_ij
+	})
+	for i, v := range d.exact.Diag() {
+		f.a[i*n+i] = float32(v + d.lambda) // k(x_i, x_i) + λ
+	}
+	return err
+}
+
+func (f *factor32) cholesky() bool { return accel.Spotrf(f.n, f.a, f.n) }
+
+// solve scales each column by a power of two, so that float32 neither under- nor
+// overflows, and back.
+func (f *factor32) solve(r *mat.Dense) {
+	raw := r.RawMatrix()
+	scale := make([]float64, f.t)
+	for j := range scale {
+		_, e := math.Frexp(mat.Norm(r.ColView(j), math.Inf(1)))
+		scale[j] = math.Ldexp(1, max(-1000, min(e, 1000)))
+	}
+	for i := range f.n {
+		for j, s := range scale {
+			f.r[i*f.t+j] = float32(raw.Data[i*raw.Stride+j] / s)
+		}
+	}
+	l := blas32.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
+	b := blas32.General{Rows: f.n, Cols: f.t, Stride: f.t, Data: f.r}
+	blas32.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
+	blas32.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
+	for i := range f.n {
+		for j, s := range scale {
+			raw.Data[i*raw.Stride+j] = float64(f.r[i*f.t+j]) * s
+		}
+	}
+}
+
+func (f *factor32) badPivot() int {
+	for i := range f.n {
+		if v := f.a[i*f.n+i]; !(v > 0) {
+			return i + 1
+		}
+	}
+	return 0
+}
