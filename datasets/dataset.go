@@ -1,0 +1,94 @@
+package datasets
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Task is what is to be predicted.
+type Task int
+
+const (
+	Regression     Task = iota // a number
+	Classification             // one of several labels
+)
+
+// String returns "regression" or "classification".
+func (t Task) String() string {
+	switch t {
+	case Regression:
+		return "regression"
+	case Classification:
+		return "classification"
+	}
+	return fmt.Sprintf("Task(%d)", int(t))
+}
+
+// Dataset is n points in R^d with their answers, if these are known: numbers, or classes.
+type Dataset struct {
+	Name   string
+	Task   Task
+	X      points.Points // n×d
+	Target []float64     // regression: the answers
+	Class  []int         // classification: the answers, indices into Labels
+	Labels []string      // original labels, sorted by value if all are numbers, else as text
+	Source string        // file or generator
+	// BestError is the least error that any method can reach on fresh data of this kind:
+	// the RMSE for regression, the error rate for classification. 0 means not known.
+	BestError float64
+}
+
+// Len returns the number n of points.
+func (d *Dataset) Len() int {
+	n, _ := d.X.Dims()
+	return n
+}
+
+// Dim returns the dimension d of the points.
+func (d *Dataset) Dim() int {
+	_, dim := d.X.Dims()
+	return dim
+}
+
+// HasAnswers reports whether the answers are known.
+func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
+
+// Slice returns points i, …, j-1 with their answers. Memory is shared.
+func (d *Dataset) Slice(i, j int) *Dataset {
+	s := *d
+	s.X = d.X.Slice(i, j)
+	if d.Target != nil {
+		s.Target = d.Target[i:j]
+	}
+	if d.Class != nil {
+		s.Class = d.Class[i:j]
+	}
+	return &s
+}
+
+// Head returns the first min(n, Len) points. Memory is shared.
+func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
+
+// Subset returns copies of the points with the given indices, which must be in range,
+// and their answers.
+func (d *Dataset) Subset(index []int) *Dataset {
+	s := *d
+	s.X = points.Gather(d.X, index)
+	if d.Target != nil {
+		s.Target = make([]float64, len(index))
+		for k, i := range index {
+			s.Target[k] = d.Target[i]
+		}
+	}
+	if d.Class != nil {
+		s.Class = make([]int, len(index))
+		for k, i := range index {
+			s.Class[k] = d.Class[i]
+		}
+	}
+	return &s
+}
+
+func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

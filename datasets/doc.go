@@ -1,0 +1,26 @@
+// Package datasets finds, reads, splits, scales and codes the data that kernel ridge
+// regression is run on.
+//
+// # Files
+//
+// ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form
+// (points.CSR) and tables of numbers with a column of answers (dense float64), each plain
+// or packed with gzip or bzip2, told by its first bytes. Files are streamed: the unpacked
+// text is never held whole. Tables are split into records by encoding/csv and turned into
+// numbers by gota in blocks of rows; FromFrame and (*Dataset).Frame go to and from gota's data
+// frames. A fault in a file is a *ParseError with line and column.
+//
+// # Names
+//
+// Load loads a data set of the Registry by its name: the nine of the paper's table,
+// stand-ins and subsets (Note says so), and two built-in problems that need no file and whose
+// best possible error is known. The folders to look in are given in order; a file that is not
+// there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
+// Sets that come in one file are split by a fixed random permutation of their rows.
+//
+// # Answers and scaling
+//
+// Coding turns classes into ±1 columns and decision values back into labels; the labels
+// are kept as they were. FitScaling is fitted on training points only and its Apply used on
+// both; a model file carries it along. Targets are never centred or scaled.
+package datasets

@@ -1,0 +1,149 @@
+package datasets
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// LoadOptions say how to load a data set of the registry. Nil means the defaults.
+type LoadOptions struct {
+	Dirs  []string // folders to look in, in order
+	Scale string   // one of Scalings; default: the registry's
+	N     int      // first training rows to keep; default: all
+}
+
+// Pair is a data set ready to use: scaled, the test labels in terms of the training labels.
+type Pair struct {
+	Train, Test *Dataset // Test is nil if there are no test rows
+	Scaling     *Scaling // fitted on Train and applied to both; nil for none
+	Info        *Info
+}
+
+// splitSeed fixes the random split of sets that come in one file.
+const splitSeed = 1
+
+// Load loads the data set of that name from the folders, or generates it: reads its files,
+// splits training from test rows, keeps the first o.N training rows, and scales both parts
+// by what is fitted on these. It returns a *MissingError if a file is not there.
+func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
+	if o == nil {
+		o = &LoadOptions{}
+	}
+	info, err := Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pair{Info: info}
+	if info.BuiltIn() {
+		all := info.generate(info)
+		p.Train, p.Test = all.Slice(0, info.N), all.Slice(info.N, all.Len())
+	} else {
+		paths, missing := info.Find(o.Dirs)
+		if len(missing) > 0 {
+			return nil, &MissingError{info, missing, o.Dirs}
+		}
+		if p.Train, p.Test, err = info.load(info, paths, o); err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p.Train.Name, p.Test.Name = info.Name, info.Name
+	if o.N > 0 {
+		p.Train = p.Train.Head(o.N)
+	}
+	scale := o.Scale
+	if scale == "" {
+		scale = info.Scale
+	}
+	if p.Scaling, err = FitScaling(scale, p.Train.X); err != nil {
+		return nil, err
+	}
+	p.Train.X, p.Test.X = p.Scaling.Apply(p.Train.X), p.Scaling.Apply(p.Test.X)
+	return p, nil
+}
+
+// rows is the most training rows to read: those asked for, or the set's own number.
+func (i *Info) rows(o *LoadOptions) int {
+	if o.N > 0 {
+		return min(o.N, i.N)
+	}
+	return i.N
+}
+
+// options are the ReadOptions for a file of the set.
+func (i *Info) options() *ReadOptions { return &ReadOptions{Task: i.Task.String(), Dim: i.D} }
+
+// ownFiles loads a set with a training and a test file.
+func ownFiles(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+	opt := i.options()
+	opt.MaxRows = i.rows(o)
+	if train, err = ReadFile(paths[TrainFile], opt); err != nil {
+		return nil, nil, err
+	}
+	if test, err = ReadFile(paths[TestFile], i.options()); err != nil {
+		return nil, nil, err
+	}
+	return train, test, nil
+}
+
+// firstColumn is ownFiles for tables whose first column has the answers.
+func firstColumn(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+	table := func(path string, rows int) (*Dataset, error) {
+		opt := i.options()
+		opt.Target, opt.MaxRows = "0", rows
+		return ReadFile(path, opt)
+	}
+	if train, err = table(paths[TrainFile], i.rows(o)); err != nil {
+		return nil, nil, err
+	}
+	if paths[TestLabels] != "" { // MNIST's test file
+		test, err = ReadFile(paths[TestFile], i.options())
+	} else {
+		test, err = table(paths[TestFile], 0)
+	}
+	return train, test, err
+}
+
+// oneFile returns a loader of a set in one file: a fixed random four fifths of its rows
+// train. If one is not empty, the task is that class against the rest.
+func oneFile(one string) func(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+	return func(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+		all, err := ReadFile(paths[TrainFile], i.options())
+		if err != nil {
+			return nil, nil, err
+		}
+		if one != "" {
+			all.oneVersusRest(one)
+		}
+		n := all.Len()
+		order := rng.New(splitSeed).Sub("split").Perm(n)
+		k := n * 4 / 5
+		return all.Subset(order[:k]), all.Subset(order[k:]), nil
+	}
+}
+
+// oneVersusRest makes a task of two classes: "rest" and the one label.
+func (d *Dataset) oneVersusRest(one string) {
+	for i, c := range d.Class {
+		if d.Labels[c] == one {
+			d.Class[i] = 1
+		} else {
+			d.Class[i] = 0
+		}
+	}
+	d.Labels = []string{"rest", one}
+}
+
+// Describe returns the size of the set in words.
+func (i *Info) Describe() string {
+	s := i.Task.String()
+	if i.Classes > 0 {
+		s += ", " + strconv.Itoa(i.Classes) + " classes"
+	}
+	return fmt.Sprintf("%s, n = %d, d = %d, %d test rows", s, i.N, i.D, i.TestN)
+}

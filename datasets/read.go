@@ -1,0 +1,242 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Formats, Tasks and Scalings are the words that options take.
+var (
+	Formats  = []string{"auto", "idx", "libsvm", "csv"}
+	Tasks    = []string{"auto", "classification", "regression"}
+	Scalings = []string{"none", "unit", "standard", "pixel"}
+)
+
+// ParseError says where in a file something cannot be read, and why.
+type ParseError struct {
+	File   string
+	Line   int // counted from 1; 0 if the error is of the file
+	Column int // cell, or item of a LIBSVM line, counted from 1; 0 if it is of the line
+	Reason string
+}
+
+func (e *ParseError) Error() string {
+	s := e.File
+	if e.Line > 0 {
+		s += fmt.Sprintf(", line %d", e.Line)
+	}
+	if e.Column > 0 {
+		s += fmt.Sprintf(", column %d", e.Column)
+	}
+	return s + ": " + e.Reason
+}
+
+// ReadOptions say how to read a file. The zero value, and nil, mean the defaults.
+type ReadOptions struct {
+	// Format is one of Formats; default "auto": by the file's first bytes and lines.
+	Format string
+	// Target is the column of a csv file that holds the answers: an index from 0,
+	// one from the end (-1 is the last), a name in the header, or "none". Default:
+	// the last, or none if Dim is set and the file has just Dim columns.
+	Target string
+	// Task is one of Tasks; default "auto": classification if an answer is not a
+	// number, or if all are whole numbers of at most 20 values, each of them taken
+	// by 5 rows on average; regression otherwise.
+	Task string
+	// Dim is the number of features wanted: sparse files whose last features are
+	// all zero get it, and any other number is an error. Default: as found.
+	Dim int
+	// MaxRows is the most rows read; default: all.
+	MaxRows int
+}
+
+// settled returns a copy with the defaults in place.
+func (o *ReadOptions) settled() (ReadOptions, error) {
+	var s ReadOptions
+	if o != nil {
+		s = *o
+	}
+	if s.Format == "" {
+		s.Format = "auto"
+	}
+	if s.Task == "" {
+		s.Task = "auto"
+	}
+	if !slices.Contains(Formats, s.Format) {
+		return s, fmt.Errorf("unknown format %q: want one of %s", s.Format, strings.Join(Formats, ", "))
+	}
+	if !slices.Contains(Tasks, s.Task) {
+		return s, fmt.Errorf("unknown task %q: want one of %s", s.Task, strings.Join(Tasks, ", "))
+	}
+	return s, nil
+}
+
+// ReadFile reads a data set from a file, which may be packed with gzip or bzip2
+// (known by its first bytes). MNIST's images want their labels in a file beside
+// them, named with labels-idx1 in place of images-idx3. Errors are of type
+// *ParseError where the content is at fault.
+func ReadFile(name string, o *ReadOptions) (*Dataset, error) {
+	s, err := open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	return s.read(o)
+}
+
+// Read is ReadFile for a stream; name stands in errors. MNIST's idx form, which takes
+// two files, cannot be read so.
+func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
+	s := &source{name: name}
+	if err := s.unpack(r); err != nil {
+		return nil, err
+	}
+	return s.read(o)
+}
+
+// source is a file that is being read.
+type source struct {
+	name string
+	file *os.File // nil for a stream
+	r    *bufio.Reader
+}
+
+func open(name string) (*source, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+	}
+	s := &source{name: name, file: f}
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		f.Close()
+		return nil, fmt.Errorf("cannot read %s: it is a folder", name)
+	}
+	if err := s.unpack(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *source) close() {
+	if s.file != nil {
+		s.file.Close()
+	}
+}
+
+// unpack sets s.r to the content of r.
+func (s *source) unpack(r io.Reader) error {
+	br := bufio.NewReaderSize(r, 1<<18)
+	head, _ := br.Peek(3)
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(br)
+		if err != nil {
+			return s.failed(0, err)
+		}
+		s.r = bufio.NewReaderSize(z, 1<<18)
+	case bytes.HasPrefix(head, []byte("BZh")):
+		s.r = bufio.NewReaderSize(bzip2.NewReader(br), 1<<18)
+	default:
+		s.r = br
+	}
+	return nil
+}
+
+// fail returns an error at a place in the file.
+func (s *source) fail(line, column int, format string, args ...any) error {
+	return &ParseError{s.name, line, column, fmt.Sprintf(format, args...)}
+}
+
+// failed says in words what reading the stream failed of.
+func (s *source) failed(line int, err error) error {
+	var syntax bzip2.StructuralError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return s.fail(line, 0, "the file is cut short; get it again")
+	case errors.Is(err, gzip.ErrChecksum):
+		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
+	case errors.Is(err, gzip.ErrHeader) || errors.As(err, &syntax):
+		return s.fail(line, 0, "damaged packed data (%v); get the file again", err)
+	}
+	return s.fail(line, 0, "%v", err)
+}
+
+func (s *source) read(o *ReadOptions) (*Dataset, error) {
+	opt, err := o.settled()
+	if err != nil {
+		return nil, err
+	}
+	format := opt.Format
+	if format == "auto" {
+		if format, err = s.sniff(); err != nil {
+			return nil, err
+		}
+	}
+	var d *Dataset
+	switch format {
+	case "idx":
+		d, err = s.idx(&opt)
+	case "libsvm":
+		d, err = s.libsvm(&opt)
+	default:
+		d, err = s.csv(&opt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opt.Dim > 0 && d.Dim() != opt.Dim {
+		return nil, s.fail(0, 0, "points have %d features, want %d", d.Dim(), opt.Dim)
+	}
+	d.Source = s.name
+	d.Name = baseName(s.name)
+	return d, nil
+}
+
+// baseName is the file's name without folders and endings.
+func baseName(name string) string {
+	b := filepath.Base(name)
+	for _, ext := range []string{".gz", ".bz2", ".csv", ".txt", ".data", ".libsvm", ".svm"} {
+		b = strings.TrimSuffix(b, ext)
+	}
+	return b
+}
+
+// sniff tells the format by the first bytes: idx starts with two zeros, the second
+// item of a LIBSVM line has a colon.
+func (s *source) sniff() (string, error) {
+	head, err := s.r.Peek(1 << 14)
+	if len(head) == 0 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", s.failed(0, err)
+		}
+		return "", s.fail(0, 0, "the file is empty")
+	}
+	if bytes.HasPrefix(head, []byte{0, 0}) {
+		return "idx", nil
+	}
+	for line := range bytes.Lines(head) {
+		f := bytes.Fields(line)
+		if len(f) == 0 || f[0][0] == '#' {
+			continue
+		}
+		if len(f) > 1 && bytes.IndexByte(f[1], ':') > 0 && !bytes.ContainsRune(line, ',') {
+			return "libsvm", nil
+		}
+		return "csv", nil
+	}
+	return "csv", nil
+}

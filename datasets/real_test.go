@@ -1,0 +1,81 @@
+package datasets
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// realData returns the folder of real data, or skips the test.
+func realData(t testing.TB) string {
+	dir := os.Getenv("KRRLAB_DATA")
+	if dir == "" {
+		t.Skip("no real data: set KRRLAB_DATA to a folder of data sets (see krrlab data list)")
+	}
+	return dir
+}
+
+// TestRealData loads every set that is at hand and compares it with what its publishers say.
+func TestRealData(t *testing.T) {
+	dir := realData(t)
+	counts := map[string][2][]int{ // points per class, training and test
+		"mnist":  {{5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949}, {980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}},
+		"adult":  {{24720, 7841}, {12435, 3846}},
+		"ijcnn1": {{45137, 4853}, {82989, 8712}},
+		"usps":   {{1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644}, {359, 264, 198, 166, 200, 160, 170, 147, 166, 177}},
+	}
+	for _, info := range Registry() {
+		if _, missing := info.Find([]string{dir}); len(missing) > 0 || info.BuiltIn() {
+			continue
+		}
+		t.Run(info.Name, func(t *testing.T) {
+			paths, _ := info.Find([]string{dir})
+			for _, f := range info.Files {
+				if _, err := f.Verify(paths[f.Role]); err != nil {
+					t.Error(err)
+				}
+			}
+			p, err := Load(context.Background(), info.Name, &LoadOptions{Dirs: []string{dir}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Train.Len() != info.N || p.Test.Len() != info.TestN || p.Train.Dim() != info.D || p.Test.Dim() != info.D {
+				t.Errorf("%d + %d points of dimension %d, %d; the registry says %d + %d of %d",
+					p.Train.Len(), p.Test.Len(), p.Train.Dim(), p.Test.Dim(), info.N, info.TestN, info.D)
+			}
+			if p.Train.Task != info.Task || len(p.Train.Labels) != info.Classes {
+				t.Errorf("%v with labels %q", p.Train.Task, p.Train.Labels)
+			}
+			for _, d := range []*Dataset{p.Train, p.Test} {
+				if err := points.CheckFinite(d.X); err != nil {
+					t.Error(err)
+				}
+			}
+			if want, ok := counts[info.Name]; ok {
+				if got := [2][]int{classCounts(p.Train), classCounts(p.Test)}; !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
+					t.Errorf("points per class %v, want %v", got, want)
+				}
+			}
+		})
+	}
+}
+
+func classCounts(d *Dataset) []int {
+	counts := make([]int, len(d.Labels))
+	for _, c := range d.Class {
+		counts[c]++
+	}
+	return counts
+}
+
+func BenchmarkLoadMNIST(b *testing.B) {
+	dir := realData(b)
+	for b.Loop() {
+		if _, err := Load(context.Background(), "mnist", &LoadOptions{Dirs: []string{dir}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
