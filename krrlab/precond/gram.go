@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	gramRows  = 512 // rows of Z converted at a time
+	gramRows  = 1024 // rows of Z converted at a time
 	gramBlock = 512 // order of the blocks of ZᵀZ
 )
 
@@ -23,8 +23,9 @@ const (
 //
 //	(ZᵀZ)_IJ ← (ZᵀZ)_IJ + Z_pIᵀZ_pJ,  I ≥ J.
 //
-// Blocks in parallel, each on one BLAS thread, were 10 to 15 % faster than a dsyrk of
-// each panel on all threads, and their sums do not depend on the threads.
+// Blocks in parallel, each on one BLAS thread, take as long as a dsyrk of each panel on
+// all threads or a little less (BenchmarkNew, BenchmarkGram), and their sums do not
+// depend on the number of threads.
 func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 	n, s := z.N, z.D
 	c := make([]float64, s*s)
@@ -36,6 +37,7 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 			blocks = append(blocks, block{i, j})
 		}
 	}
+	library := accel.InUse().Name != "gonum" // gonum's dsyrk is slower than its dgemm of twice the work
 	var p0, p1 int
 	convert := func(_, q int) {
 		for i := p0 + 16*q; i < min(p0+16*q+16, p1); i++ {
@@ -49,6 +51,10 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 		b := blocks[q]
 		x, y := columns(b.i), columns(b.j)
 		out := blas64.General{Rows: x.Cols, Cols: y.Cols, Stride: s, Data: c[b.i*s+b.j:]}
+		if b.i == b.j && library {
+			blas64.Syrk(blas.Trans, 1, x, 1, blas64.Symmetric{Uplo: blas.Lower, N: out.Rows, Stride: s, Data: out.Data})
+			return
+		}
 		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 1, out)
 	}
 	for p0 = 0; p0 < n; p0 += gramRows {

@@ -82,8 +82,8 @@ type Woodbury struct {
 }
 
 // New factors M = ZZᵀ+λ_pI, with the features Z, n×s, in the rows of z, any s ≥ 1. z is
-// kept (but for FormU) and must not change. Work: ns² + s³/3 multiply-adds by two, and what the
-// form adds; memory: 8s² bytes (FormU: 8ns) and 4 MB + 4096s bytes on the way.
+// kept (but for FormU) and must not change. Work: ns² + s³/3 flops, and what the form
+// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and 8192s bytes on the way.
 //
 // It returns an error if λ_p is not positive and finite, Z has a number that is not
 // finite, C = ZᵀZ+λ_pI is not positive definite in float64 (nothing is ever added to

@@ -267,11 +267,12 @@ func TestWithLambda(t *testing.T) {
 	}
 }
 
-// TestThreads: the same bits for 1, 2, 3 and 7 threads.
+// TestThreads: the right answer where there are many blocks, and the same bits for 1, 2,
+// 3 and 7 threads.
 func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	const n = 4200
-	z, _ := features(7, n, 520, 0.99) // two groups of rows, two blocks of columns
+	z, wide := features(7, n, 520, 0.99) // two groups of rows, two blocks of columns
 	r := random(2, n, 3)
 	for _, form := range forms {
 		if form == precond.FormEigen {
@@ -287,6 +288,13 @@ func TestThreads(t *testing.T) {
 			x := apply(t, w, r)
 			if first == nil {
 				first = x
+				var v, res mat.Dense // M·M⁻¹r = r
+				v.Mul(wide.T(), x)
+				res.Mul(wide, &v)
+				res.Apply(func(i, j int, v float64) float64 { return v + 0.1*x.At(i, j) - r.At(i, j) }, &res)
+				if e := mat.Norm(&res, 2) / mat.Norm(r, 2); !(e < 1e-9) {
+					t.Errorf("form %v: ‖Mx−r‖ = %.3g‖r‖", form, e)
+				}
 			} else if !mat.Equal(first, x) {
 				t.Errorf("form %v: other bits with %d threads", form, threads)
 			}
