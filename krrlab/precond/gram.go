@@ -14,7 +14,7 @@ import (
 
 const (
 	gramRows  = 1024 // rows of Z converted at a time
-	gramBlock = 512 // order of the blocks of ZᵀZ
+	gramBlock = 512  // order of the blocks of ZᵀZ
 )
 
 // gram returns the lower triangle of ZᵀZ, s×s, of the stored Z in float64; of the upper
