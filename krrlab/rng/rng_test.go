@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/rng"
@@ -160,17 +161,22 @@ func TestPaths(t *testing.T) {
 
 func TestIntN(t *testing.T) {
 	s := rng.New(4)
-	// With n = 3·2⁶¹ a quarter of all words is redrawn and a plain multiply or
-	// remainder is far off: each third has probability 1/3. 30,000 draws, σ = 82,
-	// threshold 5σ: false alarm 2e-6.
-	const n, draws = 3 << 61, 30000
-	var c [3]int
+	// For n = 3·2⁶¹, 2⁶⁴/n = 8/3: without redrawing a number would come from three
+	// words or from two, by its residue mod 3. 30,000 draws, σ = 82, threshold 5σ:
+	// false alarm 6e-7 for each of six counts.
+	n := 3 << (strconv.IntSize - 3)
+	const draws = 30000
+	var third, residue [3]int
 	for i := range uint64(draws) {
-		c[s.IntN(i, n)>>61]++
+		v := s.IntN(i, n)
+		third[v/(n/3)]++
+		residue[v%3]++
 	}
-	for k, v := range c {
-		if math.Abs(float64(v)-draws/3) > 5*math.Sqrt(draws*2/9.) {
-			t.Errorf("third %d of [0, 3·2⁶¹) is hit %d times of %d", k, v, draws)
+	for k := range 3 {
+		for what, v := range map[string]int{"third": third[k], "residue": residue[k]} {
+			if math.Abs(float64(v)-draws/3) > 5*math.Sqrt(draws*2/9.) {
+				t.Errorf("%s %d of %d is hit %d times of %d", what, k, n, v, draws)
+			}
 		}
 	}
 	for i := range uint64(100) {
@@ -229,7 +235,7 @@ func TestNoAllocation(t *testing.T) {
 		g := s.Sub("a", 1, 2)
 		g.Normals(buf, 1)
 		g.Float64s(buf, 3)
-		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) + float64(g.IntN(3, 3<<61))
+		sink += g.Gamma(3, 0.5) + g.ChiSquare(2, 4) + g.Float64(9) + g.Normal(2) + float64(g.Uint64(3)) + float64(g.IntN(3, 3<<(strconv.IntSize-3)))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
