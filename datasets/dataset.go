@@ -35,9 +35,8 @@ type Dataset struct {
 	Class  []int         // classification: the answers, indices into Labels
 	Labels []string      // original labels, sorted by value if all are numbers, else as text
 	Source string        // file or generator
-	// BestError is the least error that any method can reach on fresh data of this kind:
-	// the RMSE for regression, the error rate for classification. 0 means not known.
-	BestError float64
+
+	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }
 
 // Len returns the number n of points.
@@ -65,6 +64,9 @@ func (d *Dataset) Slice(i, j int) *Dataset {
 	if d.Class != nil {
 		s.Class = d.Class[i:j]
 	}
+	if d.oracle != nil {
+		s.oracle = d.oracle[i:j]
+	}
 	return &s
 }
 
@@ -76,19 +78,21 @@ func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
 func (d *Dataset) Subset(index []int) *Dataset {
 	s := *d
 	s.X = points.Gather(d.X, index)
-	if d.Target != nil {
-		s.Target = make([]float64, len(index))
-		for k, i := range index {
-			s.Target[k] = d.Target[i]
-		}
-	}
-	if d.Class != nil {
-		s.Class = make([]int, len(index))
-		for k, i := range index {
-			s.Class[k] = d.Class[i]
-		}
-	}
+	s.Target, s.oracle = pick(d.Target, index), pick(d.oracle, index)
+	s.Class = pick(d.Class, index)
 	return &s
+}
+
+// pick returns the elements of v with the given indices; nil if v is nil.
+func pick[T int | float64](v []T, index []int) []T {
+	if v == nil {
+		return nil
+	}
+	out := make([]T, len(index))
+	for k, i := range index {
+		out[k] = v[i]
+	}
+	return out
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -16,7 +16,7 @@ import (
 const (
 	idxImages = 0x00000803
 	idxLabels = 0x00000801
-	maxPixels = 1 << 24 // of an image
+	maxSide   = 1 << 12 // pixels, of an image
 )
 
 // idx reads images, one point each, pixels in 0 … 255 as they are; and the labels from
@@ -26,8 +26,11 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, d := size[0], size[1]*size[2]
-	if n == 0 || d == 0 || d > maxPixels {
+	n, d := size[0], 0
+	if max(size[1], size[2]) <= maxSide {
+		d = size[1] * size[2]
+	}
+	if n == 0 || d == 0 {
 		return nil, s.fail(0, 0, "%d images of %d×%d pixels", n, size[1], size[2])
 	}
 	if o.MaxRows > 0 {
