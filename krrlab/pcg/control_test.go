@@ -180,3 +180,34 @@ func TestPanics(t *testing.T) {
 		}()
 	}
 }
+
+// TestAim checks that the recurrence goes on to Aim·Tol, and that this saves the restart
+// of products that are not exact.
+func TestAim(t *testing.T) {
+	const n, tol = 200, 1e-3
+	a := spd(41, geometric(n, 1e4))
+	b := random(42, n, 1)
+	all := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
+	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
+	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
+		t.Errorf("aim 1: %v\naim ½: %v", all, half)
+	}
+	// Exact products are off by a constant along all's residual, just so much that it
+	// misses the tolerance.
+	last := all.RelRes[0]
+	e := mat.NewDense(n, 1, nil)
+	e.Mul(a, all.X)
+	e.Sub(b, e)
+	e.Scale(1.05*(tol-last)/last, e)
+	off := fn{n, func(ctx context.Context, dst, src *mat.Dense) error {
+		err := dense{a}.MulTo(ctx, dst, src)
+		dst.Sub(dst, e)
+		return err
+	}}
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Exact: off}); len(r.History.Restarts) == 0 {
+		t.Errorf("aim 1, products off: %v without a restart", r)
+	}
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Exact: off, Aim: 0.5}); len(r.History.Restarts) != 0 || r.Status != pcg.Converged {
+		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
+	}
+}

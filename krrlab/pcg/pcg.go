@@ -32,6 +32,10 @@ type Preconditioner interface {
 type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
 	Tol float64
+	// Aim is the share of Tol that the recurrence aims at, in (0, 1]. A little less than 1
+	// where products with A are inexact saves the restart that a true residual which
+	// misses Tol by a rounding error would cost. Default 1.
+	Aim float64
 	// MaxIter is the most iterations, restarts included. Default 1000.
 	MaxIter int
 	// InitX is the initial guess, n×t, which costs one product more. Default 0.

@@ -69,6 +69,9 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	if s.opt.Tol == 0 {
 		s.opt.Tol = 1e-3
 	}
+	if s.opt.Aim == 0 {
+		s.opt.Aim = 1
+	}
 	if s.opt.MaxIter == 0 {
 		s.opt.MaxIter = 1000
 	}
@@ -125,6 +128,9 @@ func (s *solver) checkShapes() {
 	if !(s.opt.Tol >= 0) || s.opt.MaxIter < 0 {
 		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations: want none negative", s.opt.Tol, s.opt.MaxIter))
 	}
+	if !(s.opt.Aim >= 0 && s.opt.Aim <= 1) {
+		panic(fmt.Sprintf("pcg: aim %v: want a share of the tolerance in (0, 1]", s.opt.Aim))
+	}
 }
 
 // checkFinite returns an error that names the first entry that is not finite.
@@ -152,7 +158,7 @@ func (s *solver) resize(k int) {
 func (s *solver) start(ctx context.Context) error {
 	guess := false
 	for c := range s.t {
-		s.target[c] = s.opt.Tol
+		s.target[c] = s.opt.Aim * s.opt.Tol
 		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
 		col := &s.res.Columns[c]
 		if s.ynorm[c] == 0 { // y_j = 0: x_j = 0
