@@ -1,0 +1,354 @@
+package datasets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-gota/gota/dataframe"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+func TestCoding(t *testing.T) {
+	d := func(labels []string, class ...int) *Dataset {
+		return &Dataset{Name: "d", Task: Classification, X: points.NewDense(len(class), 1, nil), Labels: labels, Class: class}
+	}
+	for _, c := range []struct {
+		labels []string
+		class  []int
+		want   *mat.Dense
+	}{
+		{[]string{"-1", "1"}, []int{0, 1, 1}, mat.NewDense(3, 1, []float64{-1, 1, 1})},
+		{[]string{"a", "b", "c"}, []int{2, 0}, mat.NewDense(2, 3, []float64{-1, -1, 1, 1, -1, -1})},
+	} {
+		y, err := Coding{c.labels}.Encode(d(c.labels, c.class...))
+		if err != nil || !mat.Equal(y, c.want) {
+			t.Errorf("%q: %v, %v", c.labels, y, err)
+		}
+		if got := (Coding{c.labels}).Decode(y); !slices.Equal(got, c.class) {
+			t.Errorf("decoded %v, want %v", got, c.class)
+		}
+	}
+	// Labels are matched by text, whatever their place among the data's own.
+	if y, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil || y.At(0, 0) != 1 || y.At(1, 0) != -1 {
+		t.Errorf("%v, %v", y, err)
+	}
+	if _, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"a", "b"}, 1, 1)); err == nil || !strings.Contains(err.Error(), `one class only ("b")`) {
+		t.Errorf("one class: %v", err)
+	}
+	if _, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"a", "c"}, 0, 1)); err == nil || !strings.Contains(err.Error(), `"c"`) {
+		t.Errorf("unknown label: %v", err)
+	}
+	r := &Dataset{X: points.NewDense(2, 1, nil), Target: []float64{3, 4}}
+	y, err := Coding{}.Encode(r)
+	if err != nil || !slices.Equal(mat.Col(nil, 0, y), r.Target) {
+		t.Errorf("regression: %v, %v", y, err)
+	}
+	y.Set(0, 0, 9)
+	if r.Target[0] != 3 {
+		t.Error("Encode shares the targets' memory")
+	}
+}
+
+func TestLabelOrder(t *testing.T) {
+	for _, c := range [][]string{{"-1", "0", "2", "10"}, {"10", "2", "x"}, {"1e1", "1e2"}} {
+		got := slices.Clone(c)
+		slices.Reverse(got)
+		if sortLabels(got); !slices.Equal(got, c) {
+			t.Errorf("sorted %q, want %q", got, c)
+		}
+	}
+}
+
+func TestScaling(t *testing.T) {
+	x := points.NewDense(3, 3, []float64{1, 5, -2, 3, 5, 0, 2, 5, 2})
+	csr := &points.CSR{N: 3, D: 3, Ptr: []int{0, 1, 3, 4}, Col: []int32{0, 0, 2, 2}, Val: []float64{-4, 2, 5, 10}}
+	sd := math.Sqrt(2.0 / 3)
+	for _, c := range []struct {
+		kind string
+		x    points.Points
+		want [][]float64
+	}{
+		{"none", x, dense(x)},
+		{"unit", x, [][]float64{{0, 0, 0}, {1, 0, 0.5}, {0.5, 0, 1}}},
+		{"standard", x, [][]float64{{-1 / sd, 0, -1 / sd / 1}, {1 / sd, 0, 0}, {0, 0, 1 / sd}}},
+		{"pixel", x, [][]float64{{1. / 255, 5. / 255, -2. / 255}, {3. / 255, 5. / 255, 0}, {2. / 255, 5. / 255, 2. / 255}}},
+		{"unit", csr, [][]float64{{-1, 0, 0}, {0.5, 0, 0.5}, {0, 0, 1}}},
+	} {
+		s, err := FitScaling(c.kind, c.x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := dense(s.Apply(c.x))
+		for i := range got {
+			for j := range got[i] {
+				if math.Abs(got[i][j]-c.want[i][j]) > 1e-15 {
+					t.Errorf("%s of %T: %v, want %v", c.kind, c.x, got, c.want)
+				}
+			}
+		}
+		if err := s.Validate(); err != nil {
+			t.Error(err)
+		}
+		js, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back *Scaling
+		if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(s, back) {
+			t.Errorf("%s through JSON: %v, %v", c.kind, back, err)
+		}
+	}
+	if s, _ := FitScaling("unit", csr); s != nil {
+		if y, ok := s.Apply(csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
+			t.Error("unit scaling of sparse points must stay sparse and leave them as they are")
+		}
+	}
+	// Fitted on some points, applied to others: a test point may leave [0, 1].
+	s, _ := FitScaling("unit", x)
+	if got := dense(s.Apply(points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0], []float64{2, 0, 2}) {
+		t.Errorf("applied to another point: %v", got)
+	}
+	// Constant up to the rounding of the mean is constant.
+	third := points.NewDense(3, 1, []float64{0.1, 0.1, 0.1})
+	if s, _ := FitScaling("standard", third); s.Scale[0] != 0 {
+		t.Errorf("a constant feature got the scale %g", s.Scale[0])
+	}
+	if _, err := FitScaling("log", x); err == nil || !strings.Contains(err.Error(), "standard") {
+		t.Errorf("unknown kind: %v", err)
+	}
+	for _, s := range []*Scaling{{Kind: "x", Scale: []float64{1}}, {Kind: "unit", Scale: []float64{math.NaN()}}, {Kind: "unit", Scale: []float64{1}, Shift: []float64{1, 2}}} {
+		if s.Validate() == nil {
+			t.Errorf("%+v is valid", s)
+		}
+	}
+}
+
+func TestHeadSubset(t *testing.T) {
+	d := SyntheticClasses(10, 2, 3, 0.2, 5)
+	h := d.Head(4)
+	s := d.Subset([]int{3, 0})
+	if h.Len() != 4 || !slices.Equal(h.Class, d.Class[:4]) || d.Head(99).Len() != 10 {
+		t.Errorf("head %v", h.Class)
+	}
+	if s.Len() != 2 || s.Class[0] != d.Class[3] || s.Class[1] != d.Class[0] || dense(s.X)[0][1] != dense(d.X)[3][1] {
+		t.Errorf("subset %v of %v", s.Class, d.Class)
+	}
+}
+
+// TestSynthetic checks that the noise is what is said, that prefixes agree, and that
+// kernel ridge regression, solved densely, comes near the best possible error with the
+// registry's settings.
+func TestSynthetic(t *testing.T) {
+	const n = 20000
+	r := SyntheticRegression(n, 4, 0.1, 1)
+	if e := r.BestError(); math.Abs(e-0.1) > 5*0.1/math.Sqrt(2*n) { // 5 standard deviations
+		t.Errorf("noise %g, want 0.1", e)
+	}
+	c := SyntheticClasses(n, 3, 5, 0.05, 1)
+	if e := c.BestError(); math.Abs(e-0.05) > 5*math.Sqrt(0.05*0.95/n) {
+		t.Errorf("share of wrong labels %g, want 0.05", e)
+	}
+	for _, k := range classCounts(c) {
+		if k < n/100 {
+			t.Errorf("classes of %v points", classCounts(c))
+		}
+	}
+	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(20, 4, 0.1, 1); !slices.Equal(a.Target, b.Target[:10]) {
+		t.Error("the first points depend on n")
+	}
+	if a, b := SyntheticRegression(10, 4, 0.1, 1), SyntheticRegression(10, 4, 0.1, 2); slices.Equal(a.Target, b.Target) {
+		t.Error("the seed does nothing")
+	}
+	if !math.IsNaN((&Dataset{X: points.NewDense(1, 1, nil)}).BestError()) {
+		t.Error("the best error of unknown data is known")
+	}
+	for _, name := range []string{"synthetic-regression", "synthetic-classes"} {
+		p, err := Load(context.Background(), name, &LoadOptions{N: 800})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test := p.Test.Head(500)
+		e := fitDense(t, p.Train, test, kernel.Gaussian{Sigma: p.Info.Sigma}, p.Info.Lambda)
+		if best := test.BestError(); e < 0.9*best || e > 1.5*best+0.02 {
+			t.Errorf("%s: error %g, best possible %g", name, e, best)
+		}
+	}
+}
+
+// fitDense returns the test error of kernel ridge regression by gonum's Cholesky.
+func fitDense(t *testing.T, train, test *Dataset, k kernel.Kernel, lambda float64) float64 {
+	x, z := dense(train.X), dense(test.X)
+	n := len(x)
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, k.Eval(x[i], x[j]))
+		}
+		a.SetSym(i, i, a.At(i, i)+lambda)
+	}
+	coding := Coding{train.Labels}
+	y, err := coding.Encode(train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chol mat.Cholesky
+	var c mat.Dense
+	if !chol.Factorize(a) || chol.SolveTo(&c, y) != nil {
+		t.Fatal("not positive definite")
+	}
+	kz := mat.NewDense(len(z), n, nil)
+	for i := range z {
+		for j := range x {
+			kz.Set(i, j, k.Eval(z[i], x[j]))
+		}
+	}
+	var f mat.Dense
+	f.Mul(kz, &c)
+	var e float64
+	if train.Task == Regression {
+		for i, v := range test.Target {
+			e += (f.At(i, 0) - v) * (f.At(i, 0) - v)
+		}
+		return math.Sqrt(e / float64(len(z)))
+	}
+	for i, k := range coding.Decode(&f) {
+		if k != test.Class[i] {
+			e++
+		}
+	}
+	return e / float64(len(z))
+}
+
+func TestFrame(t *testing.T) {
+	df := dataframe.ReadCSV(strings.NewReader("a,y,b\n1,u,2\n3,v,4\n"))
+	d, err := FromFrame(df, "y", "auto")
+	if err != nil || !slices.EqualFunc(dense(d.X), [][]float64{{1, 2}, {3, 4}}, slices.Equal) || !slices.Equal(d.Labels, []string{"u", "v"}) {
+		t.Fatalf("%v, %v", d, err)
+	}
+	back := d.Frame()
+	if !slices.Equal(back.Names(), []string{"x0", "x1", "y"}) || !slices.Equal(back.Col("y").Records(), []string{"u", "v"}) || back.Col("x1").Float()[1] != 4 {
+		t.Errorf("%v", back)
+	}
+	if _, err := FromFrame(df, "z", "auto"); err == nil {
+		t.Error("an unknown column passed")
+	}
+	if _, err := FromFrame(df, "a", "auto"); err == nil || !strings.Contains(err.Error(), `y: "u"`) {
+		t.Errorf("text among the features: %v", err)
+	}
+}
+
+// TestRegistry checks that the entries are complete and consistent.
+func TestRegistry(t *testing.T) {
+	paper := 0
+	for _, i := range Registry() {
+		if i.Name != strings.ToLower(i.Name) || i.Title == "" || i.Split == "" || i.Licence == "" || i.N < 1 || i.TestN < 1 || i.D < 1 {
+			t.Errorf("%s is not complete", i.Name)
+		}
+		if !slices.Contains(Scalings, i.Scale) || (i.Classes > 1) != (i.Task == Classification) || !(i.Sigma > 0 && i.Lambda > 0) {
+			t.Errorf("%s is not consistent", i.Name)
+		}
+		if i.BuiltIn() != (len(i.Files) == 0) || !i.BuiltIn() && i.Page == "" {
+			t.Errorf("%s: files and page", i.Name)
+		}
+		for _, f := range i.Files {
+			if len(f.Paths) == 0 || f.SHA256 != "" && len(f.SHA256) != 64 {
+				t.Errorf("%s: %+v", i.Name, f)
+			}
+		}
+		if i.Paper != nil {
+			paper++
+		}
+		if _, err := Lookup(strings.ToUpper(i.Name)); err != nil {
+			t.Error(err)
+		}
+		if i.Similar != "" {
+			if _, err := Lookup(i.Similar); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if paper != 9 {
+		t.Errorf("%d sets of the paper, want 9", paper)
+	}
+	if _, err := Lookup("minst"); err == nil || !strings.Contains(err.Error(), "mnist") {
+		t.Errorf("unknown name: %v", err)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	for name, want := range map[string][]string{
+		"mnist":       {"krrlab data fetch mnist", "https://", "dir/mnist/train-images-idx3-ubyte.gz", "3 more"},
+		"covtype":     {"covtype-sample"},
+		"cal-housing": {"cannot be downloaded", "https://", "dir/cal_housing/cal_housing.data.gz"},
+	} {
+		_, err := Load(context.Background(), name, &LoadOptions{Dirs: []string{"none", "dir"}})
+		var m *MissingError
+		if !errors.As(err, &m) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, w := range want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: error does not say %q: %v", name, w, err)
+			}
+		}
+	}
+}
+
+// TestLoad loads a small set laid out like USPS, and abalone's split.
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, content string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := " " + strings.TrimSpace(strings.Repeat("0.5 ", 256)) + "\n"
+	put("usps/zip.train", "6.0"+row+"2.0"+row+"6.0"+row)
+	put("usps/zip.test", "2"+row)
+	p, err := Load(context.Background(), "usps", &LoadOptions{Dirs: []string{"none", dir}, N: 2, Scale: "standard"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) || p.Test.Labels[p.Test.Class[0]] != "2" || p.Scaling.Kind != "standard" {
+		t.Errorf("%+v, %+v", p.Train, p.Test)
+	}
+	var b strings.Builder
+	for i := range 100 {
+		b.WriteString(strings.Repeat("1", 1+i%15) + ".5 1:1 8:" + strings.Repeat("2", 1+i%3) + "\n")
+	}
+	put("libsvm_regression/abalone", b.String())
+	if p, err = Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); err != nil || p.Train.Len() != 80 || p.Test.Len() != 20 {
+		t.Errorf("abalone: %v", err)
+	}
+	if q, _ := Load(context.Background(), "abalone", &LoadOptions{Dirs: []string{dir}}); !slices.Equal(p.Train.Target, q.Train.Target) {
+		t.Error("the split is not fixed")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Load(ctx, "abalone", &LoadOptions{Dirs: []string{dir}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+func TestOneVersusRest(t *testing.T) {
+	d := &Dataset{Class: []int{0, 1, 2, 1}, Labels: []string{"1", "2", "3"}}
+	d.oneVersusRest("2")
+	if !slices.Equal(d.Class, []int{0, 1, 0, 1}) || !slices.Equal(d.Labels, []string{"rest", "2"}) {
+		t.Errorf("%v %q", d.Class, d.Labels)
+	}
+}

@@ -1,0 +1,160 @@
+package datasets
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestDownload checks that a download is continued, checked, and never looks complete
+// before it is.
+func TestDownload(t *testing.T) {
+	content := strings.Repeat("1,2,3\n", 20000)
+	sum := sha256.Sum256([]byte(content))
+	good := hex.EncodeToString(sum[:])
+	packed := gzipped(content)
+	for _, c := range []struct {
+		name    string
+		part    string // there before
+		serve   func(w http.ResponseWriter, r *http.Request)
+		sum     string
+		want    string // part of the error; "" for success
+		keeps   bool   // a part file stays, to go on from
+		request string // the Range header expected
+	}{
+		{name: "whole", serve: whole(packed), sum: good},
+		{name: "no checksum known", serve: whole(packed)},
+		{name: "resume", part: packed[:100], serve: ranged(packed), sum: good, request: "bytes=100-"},
+		{name: "resume without ranges", part: "garbage", serve: whole(packed), sum: good, request: "bytes=7-"},
+		{name: "already whole", part: packed, serve: ranged(packed), sum: good, request: fmt.Sprintf("bytes=%d-", len(packed))},
+		{name: "part of another file", part: strings.Repeat("x", 100), serve: ranged(packed), sum: good, want: "", keeps: false, request: "bytes=100-"},
+		{name: "broken off", serve: broken(packed), sum: good, want: "broken off after", keeps: true},
+		{name: "wrong checksum", serve: whole(gzipped("other")), sum: good, want: "bad checksum"},
+		{name: "not found", serve: func(w http.ResponseWriter, _ *http.Request) { http.NotFound(w, nil) }, sum: good, want: "404"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var asked string
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked = r.Header.Get("Range")
+				c.serve(w, r)
+			}))
+			defer s.Close()
+			dir := t.TempDir()
+			dst := filepath.Join(dir, "set", "file.gz")
+			if c.part != "" {
+				os.MkdirAll(filepath.Dir(dst), 0o755)
+				os.WriteFile(dst+".part", []byte(c.part), 0o644)
+			}
+			o := &FetchOptions{Client: s.Client()}
+			f := File{Paths: []string{"set/file.gz"}, URLs: []string{s.URL}, SHA256: c.sum}
+			err := o.file(context.Background(), f, dir)
+			if c.name == "part of another file" { // found out by the checksum; the next try starts anew
+				if err == nil || !strings.Contains(err.Error(), s.URL) {
+					t.Fatalf("error %v", err)
+				}
+				err = o.file(context.Background(), f, dir)
+				asked = "bytes=100-"
+			}
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("error %v, want %q", err, c.want)
+			}
+			if asked != c.request {
+				t.Errorf("asked for %q, want %q", asked, c.request)
+			}
+			b, _ := os.ReadFile(dst)
+			if done := string(b) == packed; done != (c.want == "") {
+				t.Errorf("file of %d bytes after %v", len(b), err)
+			}
+			if _, err := os.Stat(dst + ".part"); (err == nil) != c.keeps && c.name != "not found" {
+				t.Errorf("part file: %v", err)
+			}
+		})
+	}
+}
+
+func whole(content string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(content)) }
+}
+
+func ranged(content string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		from, _ := strconv.Atoi(strings.Trim(r.Header.Get("Range"), "bytes=-"))
+		if from >= len(content) {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", len(content)))
+			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
+			return
+		}
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(content)-1, len(content)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)-from))
+		w.WriteHeader(http.StatusPartialContent)
+		w.Write([]byte(content[from:]))
+	}
+}
+
+func broken(content string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+		w.Write([]byte(content[:len(content)/2]))
+	}
+}
+
+// TestMirrors checks that the next URL is tried, and that the progress is reported.
+func TestMirrors(t *testing.T) {
+	bad := httptest.NewServer(http.NotFoundHandler())
+	defer bad.Close()
+	good := httptest.NewServer(http.HandlerFunc(whole("1,2\n")))
+	defer good.Close()
+	dir := t.TempDir()
+	var last int64
+	o := &FetchOptions{Client: http.DefaultClient, Progress: func(file string, done, total int64) {
+		if file != "f" || total != 4 {
+			t.Errorf("%s: %d of %d", file, done, total)
+		}
+		last = done
+	}}
+	if err := o.file(context.Background(), File{Paths: []string{"f"}, URLs: []string{bad.URL, good.URL}}, dir); err != nil || last != 4 {
+		t.Errorf("%v, %d bytes", err, last)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := o.file(ctx, File{Paths: []string{"g"}, URLs: []string{good.URL}}, dir); err == nil {
+		t.Error("a canceled download succeeded")
+	}
+}
+
+func TestFetchArguments(t *testing.T) {
+	if err := Fetch(context.Background(), "nosuch", t.TempDir(), nil); err == nil {
+		t.Error("an unknown name passed")
+	}
+	err := Fetch(context.Background(), "cal-housing", t.TempDir(), nil)
+	if err == nil || !strings.Contains(err.Error(), "cannot be downloaded") {
+		t.Errorf("archive only: %v", err)
+	}
+	if err := Fetch(context.Background(), "synthetic-classes", t.TempDir(), nil); err != nil {
+		t.Errorf("built in: %v", err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.gz")
+	os.WriteFile(path, []byte(gzipped("abc")), 0o644)
+	f := File{SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"} // of "abc"
+	if known, err := f.Verify(path); !known || err != nil {
+		t.Errorf("%v, %v", known, err)
+	}
+	os.WriteFile(path, []byte(gzipped("abd")), 0o644)
+	if _, err := f.Verify(path); err == nil || !strings.Contains(err.Error(), "f.gz") {
+		t.Errorf("damaged: %v", err)
+	}
+	if known, err := (&File{}).Verify(path); known || err != nil {
+		t.Errorf("unknown: %v, %v", known, err)
+	}
+}
