@@ -1,0 +1,59 @@
+// Package feature holds distributions over random feature maps φ: R^d → R^s with
+//
+//	E[φ(x)ᵀφ(z)] = k(x, z),
+//
+// so that Z, n×s with rows φ(x_i)ᵀ, gives ZZᵀ ≈ K (Avron, Clarkson and Woodruff,
+// section 2.2). A Dist is a distribution, a Map is one draw: immutable, safe for
+// concurrent use, a pure function of (Dist, d, s, stream).
+//
+//	dist, err := feature.For(kernel.Gaussian{Sigma: 8.5})
+//	m, err := dist.Sample(784, 6000, rng.New(seed).Sub("features"))
+//	z, err := feature.Matrix(ctx, m, x, nil)
+//
+// # Which map
+//
+// For returns the paper's pairing:
+//
+//	kernel                        map            one point x costs    rows of σW
+//	Gaussian                      Fourier        2s·nnz(x)            normal N(0, I)
+//	Matern32, Matern52            Fourier        2s·nnz(x)            Student t with 3 and 5 degrees of freedom
+//	Laplacian                     Fourier        2s·nnz(x)            independent Cauchy
+//	Polynomial                    TensorSketch   q(nnz(x) + s·log s)
+//
+// Fourier{Orthogonal: true} makes the frequencies of the isotropic kernels
+// (Gaussian, Matérn) orthogonal within blocks of d: the same mean, a smaller
+// variance when d is large, at the price of QR factorizations, about
+// (8/3)·d³ flops a block. It is not for the Laplacian, whose
+// spectral measure is no radial law.
+//
+// The error |φ(x)ᵀφ(z) − k(x, z)| falls as 1/√s only. A map that is to precondition
+// need not be that good; see package precond.
+//
+// # Prefixes
+//
+// Frequency j and phase j of a Fourier map depend on (stream, j) alone: the first s
+// features of a map with 2s are those of the map with s, times √½. With Orthogonal
+// this holds up to rounding. A TensorSketch has no such property: wider ones are
+// made by stacking independent ones.
+//
+// # Precision
+//
+// W is kept once, in float32: its numbers are rounded when they are drawn, so that
+// all paths see the same W. MapTo computes in float64. Matrix, and MapTo32
+// below it, form the phases Wx+b of dense points by float32 products where
+// ‖w_j‖·‖x_i‖ ≤ 1024, and in float64 where not: a float32 product is off by about
+// 2⁻²⁴·‖w_j‖·‖x_i‖, so that the rule bounds the error of a phase by some 1e-4 (1e-6 for
+// MNIST at σ = 8.5) and that of a feature by √(2/s) times as much. It matters for
+// the heavy tails of Cauchy and Student t frequencies. TensorSketch is computed in
+// float64 and rounded once.
+//
+// # References
+//
+// A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS
+// 2007. F. X. Yu, A. T. Suresh, K. Choromanski, D. Holtmann-Rice, S. Kumar,
+// Orthogonal random features, NIPS 2016, arXiv:1610.09072. N. Pham and R. Pagh, Fast
+// and scalable polynomial kernels via explicit feature maps, KDD 2013,
+// doi:10.1145/2487575.2487591. H. Avron, H. L. Nguyễn, D. P. Woodruff, Subspace
+// embeddings for the polynomial kernel, NIPS 2014. C. E. Rasmussen and C. K. I.
+// Williams, Gaussian Processes for Machine Learning, MIT Press 2006, section 4.2.
+package feature

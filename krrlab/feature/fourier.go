@@ -1,0 +1,158 @@
+package feature
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Fourier is the distribution of random Fourier features (Rahimi and Recht 2007)
+//
+//	φ(x) = √(2/s)·cos(Wx+b),  W s×d, b ∈ R^s, b_j ∼ U(0, 2π),
+//
+// with the rows of W from the kernel's spectral measure: for k with values cos
+// wᵀ(x−z) in the mean, E[2 cos(wᵀx+b) cos(wᵀz+b)] = E[cos wᵀ(x−z)] = k(x, z). (The
+// paper's section 2.2 lacks the factor √2.) Each feature j contributes, with
+// c = k(x, z) and δ = x−z,
+//
+//	Var[2 cos(wᵀx+b) cos(wᵀz+b)] = ½ + ½(1 + E cos 2wᵀδ) − c²,
+//
+// where E cos 2wᵀδ = k(2δ): variance of φ(x)ᵀφ(z) = (1 + ½k(2δ) − c²)/s.
+//
+// Kernel is a Gaussian, Laplacian, Matern32 or Matern52. Orthogonal asks for
+// orthogonal random features (Yu et al. 2016): frequencies jd, …, jd+d-1 are
+// orthogonal to each other, their directions uniform on the sphere and their
+// lengths independent with the law they have without it. The mean is the same.
+type Fourier struct {
+	Kernel     kernel.Kernel
+	Orthogonal bool
+}
+
+var _ Dist = Fourier{}
+
+func (f Fourier) String() string {
+	if f.Orthogonal {
+		return fmt.Sprintf("orthogonal Fourier features of %v", f.Kernel)
+	}
+	return fmt.Sprintf("Fourier features of %v", f.Kernel)
+}
+
+// FourierMap is a draw of Fourier: φ(x) = √(2/s)·cos(Wx+b). It holds Wᵀ once, in
+// float32, 4·d·s bytes.
+type FourierMap struct {
+	d, s  int
+	wt    []float32 // Wᵀ, d×s: row c holds coordinate c of all frequencies
+	b     []float64 // phases, in (0, 2π)
+	b32   []float32
+	norm  []float64 // ‖w_j‖₂
+	most  float64   // max_j ‖w_j‖₂
+	scale float64   // √(2/s)
+}
+
+var _ Map32 = (*FourierMap)(nil)
+
+// Sample implements Dist. Row j of W and b_j are functions of (g, j) alone: row j
+// comes from g.Sub("frequencies", j), with Orthogonal its direction from
+// g.Sub("orthogonal", ⌊j/d⌋), and b_j = 2π·g.Sub("phases").Float64(j).
+//
+// Besides d, s < 1 it is an error if the kernel has no Fourier features, if it is the
+// Laplacian and Orthogonal is set, if W needs more memory than there is, or if
+// frequencies leave the range of float32 (σ below about 1e-37).
+func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
+	if err := kernel.Validate(f.Kernel); err != nil {
+		return nil, err
+	}
+	p, err := measureOf(f.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	if f.Orthogonal && p.cauchy {
+		return nil, fmt.Errorf("feature: no orthogonal random features for %v, which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them", f.Kernel)
+	}
+	if err := checkSample(f, d, s); err != nil {
+		return nil, err
+	}
+	if need, have := 4*float64(d)*float64(s), accel.MemoryAvailable(); have > 0 && need > float64(have) {
+		return nil, fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, %.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
+	}
+	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s), norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
+	g.Sub("phases").Float64s(m.b, 0)
+	for j := range m.b {
+		m.b[j] *= 2 * math.Pi
+		m.b32[j] = float32(m.b[j])
+	}
+	if f.Orthogonal {
+		m.drawOrthogonal(p, g)
+	} else {
+		m.draw(p, g)
+	}
+	for j, v := range m.norm {
+		if !(v <= math.MaxFloat32) {
+			return nil, fmt.Errorf("feature: frequency %d of %v has length %g, beyond float32: scale the points and σ up", j, f, v)
+		}
+		m.most = max(m.most, v)
+	}
+	return m, nil
+}
+
+// drawBlock is the number of frequencies drawn and transposed together.
+const drawBlock = 16
+
+// draw fills W with independent frequencies.
+func (m *FourierMap) draw(p measure, g rng.Stream) {
+	buf := make([][]float64, accel.Threads())
+	each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
+		rows := grow(&buf[worker], drawBlock*m.d)
+		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
+		for j := j0; j < j1; j++ {
+			p.row(rows[(j-j0)*m.d:(j-j0+1)*m.d], g, j)
+		}
+		m.store(rows, j0, j1)
+	})
+}
+
+// store writes rows j0, …, j1-1 of W, given one after the other, into Wᵀ, and
+// their lengths.
+func (m *FourierMap) store(rows []float64, j0, j1 int) {
+	for c := range m.d {
+		dst := m.wt[c*m.s+j0 : c*m.s+j1]
+		for j := range dst {
+			dst[j] = float32(rows[j*m.d+c])
+		}
+	}
+	for j := j0; j < j1; j++ {
+		var sum float64
+		for _, v := range rows[(j-j0)*m.d : (j-j0+1)*m.d] {
+			sum += v * v
+		}
+		m.norm[j] = math.Sqrt(sum)
+	}
+}
+
+// each is ForEach without a context.
+func each(n int, body func(worker, i int)) {
+	if err := accel.ForEach(context.Background(), n, body); err != nil {
+		panic(err) // the background context does not end
+	}
+}
+
+// Dims implements Map.
+func (m *FourierMap) Dims() (d, s int) { return m.d, m.s }
+
+// Frequency writes row j of W to w, which must have length d, and returns b_j.
+func (m *FourierMap) Frequency(w []float64, j int) (b float64) {
+	if len(w) != m.d || j < 0 || j >= m.s {
+		panic(fmt.Sprintf("feature: frequency %d of %d to a slice of length %d, want length %d", j, m.s, len(w), m.d))
+	}
+	for c := range w {
+		w[c] = float64(m.wt[c*m.s+j])
+	}
+	return m.b[j]
+}
+
+// Bytes returns the memory the map holds.
+func (m *FourierMap) Bytes() int64 { return 4*int64(len(m.wt)) + 20*int64(m.s) }
