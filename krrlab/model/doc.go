@@ -1,0 +1,23 @@
+// Package model holds what a fit leaves behind: the function
+//
+//	f_j(x) = Σ_i C_ij k(x_i, x),   i = 1 … n,  j = 1 … t,
+//
+// with the training points x_i (rows of X, n×d, after scaling), the coefficients
+// C (n×t), the kernel k, and what is needed to use it on raw data: the scaling
+// fitted on the training features and the labels of the classes.
+//
+// A Model predicts in batches with bounded memory (Decision, Predict), is judged
+// on data with known answers (Evaluate), and is saved to and loaded from one
+// self-contained file (Save, Load): a zip archive of model.json and .npy arrays,
+// which NumPy opens too:
+//
+//	>>> import numpy, json
+//	>>> m = numpy.load("model.krr")
+//	>>> m["c"].shape, json.loads(m["model.json"])["kernel"]
+//	((2000, 1), {'name': 'gaussian', 'sigma': 1.5})
+//
+// The arrays are c (n×t, float64) and either x (n×d, float32 or float64) or, for
+// sparse points, x_data, x_indices and x_indptr as in scipy.sparse.csr_matrix.
+// The format has a version; Load refuses a later one, a damaged archive (every
+// entry carries a CRC-32), and arrays that contradict each other.
+package model

@@ -1,0 +1,351 @@
+package model
+
+import (
+	"archive/zip"
+	"bufio"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/npy"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// formatName and formatVersion stand in every model file. The version rises when
+// an older Load would misread the file.
+const (
+	formatName    = "krrlab-model"
+	formatVersion = 1
+)
+
+// maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
+// damaged or hostile file cannot claim more memory than its own size allows.
+const maxInflate = 1032
+
+// metadata is model.json.
+type metadata struct {
+	Format  string            `json:"format"`
+	Version int               `json:"version"`
+	Task    string            `json:"task"`
+	Kernel  kernel.Spec       `json:"kernel"`
+	Lambda  float64           `json:"lambda"`
+	N       int               `json:"n"`
+	D       int               `json:"d"`
+	T       int               `json:"t"`
+	Points  string            `json:"points"` // "dense" or "csr"
+	Labels  []string          `json:"labels,omitempty"`
+	Scaling *datasets.Scaling `json:"scaling,omitempty"`
+	Origin  Origin            `json:"origin"`
+}
+
+// Save writes the model to the named file, whole or not at all. It returns an
+// error if the kernel is a function of the caller's own, which no file can hold.
+func (m *Model) Save(name string) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	spec, err := kernel.ToSpec(m.Kernel)
+	if err != nil {
+		return fmt.Errorf("model: cannot save: %w", err)
+	}
+	return atomicfile.Write(name, func(w io.Writer) error { return m.write(w, spec) })
+}
+
+func (m *Model) write(w io.Writer, spec kernel.Spec) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	n, d, t := m.Dims()
+	meta := metadata{formatName, formatVersion, m.Task().String(), spec, m.Lambda, n, d, t, "dense", m.Labels, m.Scaling, m.Origin}
+	x, sparse := m.X.(*points.CSR)
+	if sparse {
+		meta.Points = "csr"
+	}
+	js, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return err
+	}
+	e, err := z.Create("model.json")
+	if err != nil {
+		return err
+	}
+	if _, err := e.Write(append(js, '\n')); err != nil {
+		return err
+	}
+	put := func(name string, method uint16, data any, shape ...int) {
+		if err != nil {
+			return
+		}
+		var e io.Writer
+		if e, err = z.CreateHeader(&zip.FileHeader{Name: name, Method: method}); err == nil {
+			err = npy.Write(e, data, shape...)
+		}
+	}
+	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
+	if sparse {
+		ptr := make([]int64, n+1)
+		for i := range ptr {
+			ptr[i] = int64(x.Ptr[i] - x.Ptr[0])
+		}
+		p, q := x.Ptr[0], x.Ptr[n]
+		put("x_indptr.npy", zip.Deflate, ptr, n+1)
+		put("x_indices.npy", zip.Deflate, x.Col[p:q], q-p)
+		put("x_data.npy", zip.Deflate, x.Val[p:q], q-p)
+	} else if x, ok := m.X.(*points.Dense32); ok {
+		data := make([]float32, n*d)
+		x.Panel32To(data, d)
+		put("x.npy", zip.Deflate, data, n, d)
+	} else {
+		data := make([]float64, n*d)
+		m.X.Panel64To(data, d)
+		put("x.npy", zip.Deflate, data, n, d)
+	}
+	if err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// Load reads a model file. Errors name the file and what is wrong with it.
+func Load(name string) (*Model, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, fmt.Errorf("cannot open model %s: %w", name, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	m, err := Read(f, st.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Read reads a model from the size bytes of r.
+func Read(r io.ReaderAt, size int64) (*Model, error) {
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("not a model file, or cut short (%v): fit again", err)
+	}
+	a := archive{z, size}
+	meta, err := a.metadata()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Origin: meta.Origin}
+	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
+		return nil, fmt.Errorf("damaged model: %w", err)
+	}
+	c := array[float64](a, &err, "c.npy", meta.N, meta.T)
+	switch meta.Points {
+	case "dense":
+		m.X = a.dense(&err, meta)
+	case "csr":
+		m.X = a.csr(&err, meta)
+	default:
+		return nil, fmt.Errorf("damaged model: points are %q, want dense or csr", meta.Points)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("damaged model: %w", err)
+	}
+	m.C = mat.NewDense(meta.N, meta.T, c)
+	if err := m.validate(meta); err != nil {
+		return nil, fmt.Errorf("damaged model: %w", err)
+	}
+	return m, nil
+}
+
+// validate checks what Read has put together.
+func (m *Model) validate(meta metadata) error {
+	if meta.Task != m.Task().String() {
+		return fmt.Errorf("task is %q with %d labels", meta.Task, len(m.Labels))
+	}
+	if !(m.Lambda > 0) || math.IsInf(m.Lambda, 0) {
+		return fmt.Errorf("λ = %g", m.Lambda)
+	}
+	if err := finite("coefficient", m.C.RawMatrix().Data); err != nil {
+		return err
+	}
+	if m.Scaling != nil {
+		if err := m.Scaling.Validate(); err != nil {
+			return err
+		}
+	}
+	if x, ok := m.X.(*points.CSR); ok {
+		if err := finite("nonzero", x.Val); err != nil {
+			return err
+		}
+	} else if err := points.CheckFinite(m.X); err != nil {
+		return err
+	}
+	return m.check()
+}
+
+func finite(what string, v []float64) error {
+	for i, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%s %d is %g", what, i, x)
+		}
+	}
+	return nil
+}
+
+// archive is a model file being read.
+type archive struct {
+	zip  *zip.Reader
+	size int64
+}
+
+// open returns an entry, and how many bytes it can hold at most.
+func (a archive) open(name string) (io.ReadCloser, int64, error) {
+	for _, f := range a.zip.File {
+		if f.Name == name {
+			r, err := f.Open()
+			return r, min(int64(f.UncompressedSize64), maxInflate*a.size), err
+		}
+	}
+	return nil, 0, fmt.Errorf("%s is missing", name)
+}
+
+func (a archive) metadata() (meta metadata, err error) {
+	r, _, err := a.open("model.json")
+	if err != nil {
+		return meta, fmt.Errorf("not a model file: %w", err)
+	}
+	defer r.Close()
+	if err := json.NewDecoder(io.LimitReader(r, 64<<20)).Decode(&meta); err != nil {
+		return meta, fmt.Errorf("damaged model: model.json: %w", err)
+	}
+	if meta.Format != formatName {
+		return meta, fmt.Errorf("not a model file: format is %q", meta.Format)
+	}
+	if meta.Version != formatVersion {
+		return meta, fmt.Errorf("model file of version %d; this krrlab reads version %d: update krrlab", meta.Version, formatVersion)
+	}
+	const most = math.MaxInt32
+	if meta.N < 1 || meta.D < 1 || meta.T < 1 || meta.N > most || meta.D > most || meta.T > most {
+		return meta, fmt.Errorf("damaged model: n=%d, d=%d, t=%d", meta.N, meta.D, meta.T)
+	}
+	return meta, nil
+}
+
+// array reads an entry to its end, so that its checksum is verified, and checks its
+// shape; a negative dimension accepts any. It does nothing if *err is set.
+func array[T float32 | float64 | int32 | int64](a archive, err *error, name string, shape ...int) []T {
+	if *err != nil {
+		return nil
+	}
+	v, e := readArray[T](a, name, shape)
+	if e != nil {
+		*err = fmt.Errorf("%s: %w", name, e)
+	}
+	return v
+}
+
+func readArray[T float32 | float64 | int32 | int64](a archive, name string, shape []int) ([]T, error) {
+	data, err := a.read(name, shape)
+	if err != nil {
+		return nil, err
+	}
+	v, ok := data.([]T)
+	if !ok {
+		return nil, fmt.Errorf("elements are of type %T, want %T", data, v)
+	}
+	return v, nil
+}
+
+func (a archive) read(name string, shape []int) (data any, err error) {
+	r, limit, err := a.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	br := bufio.NewReaderSize(r, 1<<18)
+	h, data, err := npy.Read(br, limit)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := br.ReadByte(); err != io.EOF { // at the end the checksum is compared
+		if err == nil {
+			err = errors.New("more bytes than elements")
+		}
+		return nil, err
+	}
+	for i, n := range shape {
+		if len(h.Shape) != len(shape) || (n >= 0 && h.Shape[i] != n) {
+			return nil, fmt.Errorf("shape is %v, want %v", h.Shape, shape)
+		}
+	}
+	return data, nil
+}
+
+func (a archive) dense(err *error, meta metadata) points.Points {
+	if *err != nil {
+		return nil
+	}
+	data, e := a.read("x.npy", []int{meta.N, meta.D})
+	switch x := data.(type) {
+	case []float32:
+		return points.NewDense32(meta.N, meta.D, x)
+	case []float64:
+		return points.NewDense(meta.N, meta.D, x)
+	}
+	if e == nil {
+		e = fmt.Errorf("elements are of type %T", data)
+	}
+	*err = fmt.Errorf("x.npy: %w", e)
+	return nil
+}
+
+func (a archive) csr(err *error, meta metadata) points.Points {
+	ptr64 := array[int64](a, err, "x_indptr.npy", meta.N+1)
+	col := array[int32](a, err, "x_indices.npy", -1)
+	val := array[float64](a, err, "x_data.npy", -1)
+	if *err != nil {
+		return nil
+	}
+	ptr := make([]int, len(ptr64))
+	for i, p := range ptr64 {
+		ptr[i] = int(p)
+	}
+	x := &points.CSR{N: meta.N, D: meta.D, Ptr: ptr, Col: col, Val: val}
+	*err = checkCSR(x)
+	return x
+}
+
+// checkCSR reports offsets or columns that no sparse matrix has.
+func checkCSR(x *points.CSR) error {
+	if len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
+		return fmt.Errorf("sparse points: %d columns, %d values, offsets %d to %d", len(x.Col), len(x.Val), x.Ptr[0], x.Ptr[x.N])
+	}
+	for i := range x.N {
+		if x.Ptr[i] > x.Ptr[i+1] || x.Ptr[i+1] > len(x.Col) {
+			return fmt.Errorf("sparse points: row %d spans %d to %d of %d", i, x.Ptr[i], x.Ptr[i+1], len(x.Col))
+		}
+		last := int32(-1)
+		for _, j := range x.Col[x.Ptr[i]:x.Ptr[i+1]] {
+			if j <= last || int(j) >= x.D {
+				return fmt.Errorf("sparse points: column %d in row %d of dimension %d", j, i, x.D)
+			}
+			last = j
+		}
+	}
+	return nil
+}
