@@ -1,0 +1,215 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// Config says which problem to solve and how. The zero value of every field but
+// Kernel and Lambda means its default.
+type Config struct {
+	Kernel kernel.Kernel // k(x, z)
+	Lambda float64       // ridge λ > 0
+
+	Solver     Solver         // default: AutoSolver
+	Precond    Precond        // default: RandomFeatures
+	Map        feature.Dist   // distribution of the features; default: the paper's choice for Kernel
+	Orthogonal bool           // orthogonal random features, where Map is not set
+	Features   int            // s, 1 ≤ s ≤ n; default: DefaultFeatures(n)
+	LambdaP    float64        // λ_p > 0 of the preconditioner; default: λ
+	Form       precond.Form   // form of M⁻¹; default: the cheapest
+	Repeat     int            // independent preconditioners, the answers' A-norm median kept; default: 1
+	Tol        float64        // τ in (0, 1); default: 1e-3
+	MaxIter    int            // default: 1000
+	Storage    gram.Storage   // of K; default: gram.Auto
+	Memory     int64          // bytes the solve may take in all; default: no limit
+	Seed       uint64         // all random numbers are a function of it
+	Monitor    func(Event)    // called as the work goes on; nil is silent
+	Exact      ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+}
+
+// Event is a sign of life from a stage.
+type Event struct {
+	Stage       string        // "features", "factor", "kernel", "solve", "residual" or "predict"
+	Done, Total int           // parts of the stage's work; Total 0 means unknown
+	Iteration   int           // of the solve
+	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
+	Remaining   time.Duration // estimate; negative means unknown
+}
+
+// Solver names a way to solve (K+λI)C = Y.
+type Solver int
+
+const (
+	// AutoSolver takes Direct where n ≤ DirectBelow and neither the preconditioner nor the storage was
+	// set, and PCG otherwise.
+	AutoSolver Solver = iota
+	// PCG is Algorithm 1 of the paper.
+	PCG
+	// CG is conjugate gradients without a preconditioner.
+	CG
+	// Direct is a dense Cholesky factorisation of K+λI.
+	Direct
+)
+
+// DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
+// factorisation: n³/3 is then less work than forming K for all but tiny d.
+const DirectBelow = 4000
+
+var solverNames = []string{"auto", "pcg", "cg", "direct"}
+
+func (s Solver) String() string { return enumName(solverNames, int(s)) }
+
+// ParseSolver returns the solver of that name.
+func ParseSolver(name string) (Solver, error) {
+	i, err := parseEnum("solver", solverNames, name)
+	return Solver(i), err
+}
+
+// Precond names a preconditioner.
+type Precond int
+
+const (
+	// RandomFeatures is M = ZZᵀ+λ_pI with random features Z.
+	RandomFeatures Precond = iota
+	// NoPrecond is M = I.
+	NoPrecond
+)
+
+var precondNames = []string{"features", "none"}
+
+func (p Precond) String() string { return enumName(precondNames, int(p)) }
+
+// ParsePrecond returns the preconditioner of that name.
+func ParsePrecond(name string) (Precond, error) {
+	i, err := parseEnum("preconditioner", precondNames, name)
+	return Precond(i), err
+}
+
+// ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.
+type ResidualPolicy int
+
+const (
+	// AutoResidual is ExactResidual where that costs at most a few seconds
+	// (n²d ≤ 5e11), and StoredResidual otherwise.
+	AutoResidual ResidualPolicy = iota
+	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds. If K
+	// as stored was too coarse for the tolerance, the answer is refined by it.
+	ExactResidual
+	// StoredResidual takes one product with K as it is stored, and estimates the residual
+	// against K itself from 256 of its rows, drawn at random.
+	StoredResidual
+)
+
+var residualNames = []string{"auto", "exact", "stored"}
+
+func (r ResidualPolicy) String() string { return enumName(residualNames, int(r)) }
+
+// ParseResidualPolicy returns the policy of that name.
+func ParseResidualPolicy(name string) (ResidualPolicy, error) {
+	i, err := parseEnum("residual", residualNames, name)
+	return ResidualPolicy(i), err
+}
+
+func enumName(names []string, i int) string {
+	if i < 0 || i >= len(names) {
+		return fmt.Sprintf("unknown (%d)", i)
+	}
+	return names[i]
+}
+
+func parseEnum(what string, names []string, name string) (int, error) {
+	for i, n := range names {
+		if n == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown %s %q: want one of %q", what, name, names)
+}
+
+// DefaultFeatures returns the number of features s used when none is asked for:
+// n/10, but at least 500 and at most 10,000, and never more than n. The paper's
+// own choices lie between n/12 and n/4 on data of this size.
+func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
+
+// withDefaults returns the configuration with its zero values replaced for n points.
+func (c Config) withDefaults(n int) Config {
+	if c.Solver == AutoSolver {
+		c.Solver = PCG
+		preset := c.Features != 0 || c.LambdaP != 0 || c.Map != nil || c.Storage != gram.Auto || c.Repeat > 1
+		switch {
+		case c.Precond == NoPrecond:
+			c.Solver = CG
+		case n <= DirectBelow && !preset:
+			c.Solver = Direct
+		}
+	}
+	if c.Solver != PCG {
+		c.Precond = NoPrecond
+	}
+	if c.Solver == PCG && c.Precond == NoPrecond {
+		c.Solver = CG
+	}
+	if c.Features == 0 {
+		c.Features = DefaultFeatures(n)
+	}
+	if c.LambdaP == 0 {
+		c.LambdaP = c.Lambda
+	}
+	if c.Tol == 0 {
+		c.Tol = 1e-3
+	}
+	if c.MaxIter == 0 {
+		c.MaxIter = 1000
+	}
+	if c.Repeat == 0 {
+		c.Repeat = 1
+	}
+	if c.Monitor == nil {
+		c.Monitor = func(Event) {}
+	}
+	return c
+}
+
+// validate checks a configuration with its defaults in place.
+func (c Config) validate(n int) error {
+	if c.Kernel == nil {
+		return fmt.Errorf("krrlab: no kernel")
+	}
+	if err := kernel.Validate(c.Kernel); err != nil {
+		return err
+	}
+	positive := func(what string, v float64) error {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s = %g: want a positive number", what, v)
+		}
+		return nil
+	}
+	if err := positive("λ", c.Lambda); err != nil {
+		return err
+	}
+	if err := positive("λ_p", c.LambdaP); err != nil {
+		return err
+	}
+	switch {
+	case !(c.Tol > 0) || c.Tol >= 1:
+		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", c.Tol)
+	case c.MaxIter < 1:
+		return fmt.Errorf("at most %d iterations: want at least 1", c.MaxIter)
+	case c.Repeat < 1:
+		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
+	case c.Precond == RandomFeatures && (c.Features < 1 || c.Features > n):
+		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", c.Features, n)
+	case c.Solver == Direct && c.Storage == gram.Recompute:
+		return fmt.Errorf("the direct solver holds K in memory; storage recompute goes with pcg or cg")
+	case c.Memory < 0:
+		return fmt.Errorf("memory limit %d: want a positive number of bytes", c.Memory)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Lab is one problem and its stages. It holds the training data and the
+// configuration, computes nothing by itself and is safe for concurrent use: every
+// stage is a function of the two.
+type Lab struct {
+	cfg    Config // with defaults in place
+	train  *datasets.Dataset
+	coding datasets.Coding
+	y      *mat.Dense // n×t, coded targets
+}
+
+// New checks the data and the configuration and codes the targets: ±1 in one column
+// for two classes, one column per class for more, the values themselves for
+// regression. The points are taken as they are; scale them before (package
+// datasets).
+func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
+	n := train.Len()
+	if n < 2 {
+		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
+	}
+	cfg = cfg.withDefaults(n)
+	if err := cfg.validate(n); err != nil {
+		return nil, err
+	}
+	if cfg.Precond == RandomFeatures && cfg.Map == nil {
+		dist, err := feature.For(cfg.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := dist.(feature.Fourier); ok {
+			f.Orthogonal = cfg.Orthogonal
+			dist = f
+		}
+		cfg.Map = dist
+	}
+	l := &Lab{cfg: cfg, train: train}
+	if train.Task == datasets.Classification {
+		l.coding.Labels = train.Labels
+	}
+	var err error
+	if l.y, err = l.coding.Encode(train); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// Config returns the configuration with its defaults in place.
+func (l *Lab) Config() Config { return l.cfg }
+
+// Dims returns the number n of training points, their dimension d and the number t
+// of right-hand sides.
+func (l *Lab) Dims() (n, d, t int) {
+	_, t = l.y.Dims()
+	return l.train.Len(), l.train.Dim(), t
+}
+
+// Targets returns the coded targets Y, n×t. It must not be changed.
+func (l *Lab) Targets() *mat.Dense { return l.y }
+
+// Features draws the map number rep (0 … Repeat-1) and returns Z, n×s, whose rows
+// are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
+func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
+	n, d, _ := l.Dims()
+	need := 4 * int64(n) * int64(l.cfg.Features)
+	if l.cfg.Memory > 0 && need > l.cfg.Memory {
+		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features",
+			n, l.cfg.Features, Bytes(need), Bytes(l.cfg.Memory))
+	}
+	m, err := l.cfg.Map.Sample(d, l.cfg.Features, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
+	if err != nil {
+		return nil, err
+	}
+	return feature.Matrix(ctx, m, l.train.X, l.watch("features"))
+}
+
+// Precond returns (ZZᵀ+λ_pI)⁻¹ for features Z in the form of least predicted time.
+func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
+	_, _, t := l.Dims()
+	l.cfg.Monitor(Event{Stage: "factor"})
+	return precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true})
+}
+
+// Gram returns K+λI. Of the memory the configuration allows, held bytes are in use
+// already.
+func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
+	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel")}
+	if l.cfg.Memory > 0 {
+		o.Memory = max(1, l.cfg.Memory-held)
+	}
+	return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
+}
+
+// watch returns a progress function that reports a stage's share and the time left.
+func (l *Lab) watch(stage string) func(done, total int) {
+	start := time.Now()
+	return func(done, total int) {
+		e := Event{Stage: stage, Done: done, Total: total, Remaining: -1}
+		if done > 0 {
+			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
+		}
+		l.cfg.Monitor(e)
+	}
+}
+
+// pointBytes returns the memory that points take.
+func pointBytes(x points.Points) int64 {
+	n, d := x.Dims()
+	switch x := x.(type) {
+	case *points.CSR:
+		return 12*int64(x.NNZ()) + 8*int64(n)
+	case *points.Dense32:
+		return 4 * int64(n) * int64(d)
+	}
+	return 8 * int64(n) * int64(d)
+}
+
+// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
+// over all pairs of the first min(n, 1000) points: a common first guess of a
+// bandwidth σ (the "median heuristic").
+func MedianDistance(x points.Points, l1 bool) float64 {
+	n, d := x.Dims()
+	n = min(n, 1000)
+	rows := make([]float64, n*d)
+	x.Slice(0, n).Panel64To(rows, d)
+	dist := make([]float64, 0, n*(n-1)/2)
+	for i := range n {
+		for j := range i {
+			var s float64
+			for k, v := range rows[i*d : (i+1)*d] {
+				if e := v - rows[j*d+k]; l1 {
+					s += math.Abs(e)
+				} else {
+					s += e * e
+				}
+			}
+			if !l1 {
+				s = math.Sqrt(s)
+			}
+			dist = append(dist, s)
+		}
+	}
+	if len(dist) == 0 {
+		return 0
+	}
+	slices.Sort(dist)
+	return dist[len(dist)/2]
+}

@@ -1,0 +1,169 @@
+package krrlab
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// Solution is the answer C of (K+λI)C = Y with what is known about it.
+type Solution struct {
+	Model      *model.Model // f, with C; its Scaling is left to the caller
+	Status     string       // how the solve ended
+	Iterations int          // in all
+	// TrueResidual holds ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column j, recomputed
+	// from the answer as ResidualKind says.
+	TrueResidual []float64
+	ResidualKind string
+	// SampledResidual is the same estimated from rows of K drawn at random and computed in
+	// float64; nil where TrueResidual is against the whole of that.
+	SampledResidual []float64
+	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
+	StatDim         float64     // s_{λ_p}(ZZᵀ) = ‖U‖_F²; NaN if there is no Z
+	History         []HistRow   // of the solve
+	Result          *pcg.Result // of PCG or CG; nil for Direct
+	Storage         string      // of K
+	Choice          string      // why
+	KBound          float64     // predicted bound of ‖K_stored−K‖₂
+	KBytes          int64       // of K
+	Form            string      // of the preconditioner's inverse; "" if there is none
+	Seconds         Seconds     // by stage
+
+	converged bool
+	lab       *Lab
+}
+
+// Converged reports whether every column met the tolerance.
+func (s *Solution) Converged() bool { return s.converged }
+
+// WorstResidual returns the largest true residual of the columns, NaN if there is one.
+func (s *Solution) WorstResidual() float64 { return worst(s.TrueResidual) }
+
+// Solve computes the coefficients with the configured solver. If ctx ends first it
+// returns ctx's error.
+func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	start := time.Now()
+	sol := &Solution{lab: l, Kappa: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
+	var c *mat.Dense
+	var err error
+	if l.cfg.Solver == Direct {
+		c, err = l.direct(ctx, sol)
+	} else {
+		c, err = l.iterate(ctx, sol)
+	}
+	if err != nil {
+		return nil, err
+	}
+	sol.Model = &model.Model{
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
+		Origin: model.Origin{
+			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status, Tol: l.cfg.Tol,
+			TrueResidual: sol.WorstResidual(), Seed: l.cfg.Seed, Created: start.UTC().Format(time.RFC3339),
+		},
+	}
+	sol.Seconds.Total = time.Since(start).Seconds()
+	return sol, nil
+}
+
+// timed adds the seconds that f takes to *seconds.
+func timed(seconds *float64, f func() error) error {
+	t := time.Now()
+	err := f()
+	*seconds += time.Since(t).Seconds()
+	return err
+}
+
+// iterate solves by PCG or CG, once for each preconditioner.
+func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
+	var a *gram.Matrix
+	var answers []*mat.Dense
+	for rep := range l.cfg.Repeat {
+		m, held, err := l.prepare(ctx, sol, rep)
+		if err != nil {
+			return nil, err
+		}
+		if a == nil { // after the first preconditioner: what K may take is known then
+			err = timed(&sol.Seconds.Kernel, func() (err error) { a, err = l.Gram(ctx, held+l.vectors()); return err })
+			if err != nil {
+				return nil, err
+			}
+			sol.describe(a)
+		}
+		c, err := l.pcg(ctx, sol, a, m)
+		if err != nil {
+			return nil, err
+		}
+		if answers = append(answers, c); m == nil {
+			break
+		}
+	}
+	c := answers[0]
+	if len(answers) > 1 {
+		var err error
+		if c, err = l.median(ctx, sol, a, answers); err != nil {
+			return nil, err
+		}
+	}
+	if !l.exact() {
+		err := timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
+		return c, err
+	}
+	return c, nil
+}
+
+// median picks the answer of least median A-norm distance to the others, column by
+// column, and recomputes its residual.
+func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers []*mat.Dense) (*mat.Dense, error) {
+	c, err := pcg.MedianByNorm(ctx, a, answers)
+	if err != nil {
+		return nil, err
+	}
+	check := a
+	if l.exact() {
+		check = a.Exact()
+	}
+	n, t := c.Dims()
+	sol.TrueResidual, err = l.residual(ctx, check, c, mat.NewDense(n, t, nil))
+	if err != nil {
+		return nil, err
+	}
+	sol.converged = worst(sol.TrueResidual) <= l.cfg.Tol
+	if sol.converged {
+		sol.Status = pcg.Converged.String()
+	}
+	return c, nil
+}
+
+// direct solves by a dense Cholesky factorisation: in float64 up to n = DirectBelow or
+// where float64 storage is asked for, beyond in float32 with refinement by float64
+// residuals.
+func (l *Lab) direct(ctx context.Context, sol *Solution) (*mat.Dense, error) {
+	o := &baseline.DirectOptions{Tol: l.cfg.Tol, Progress: l.watch("kernel")}
+	if l.cfg.Storage == gram.Float32 || l.cfg.Storage == gram.Auto && l.train.Len() > DirectBelow {
+		o.Precision = baseline.Float32Refined
+	}
+	if l.cfg.Memory > 0 {
+		o.Memory = max(1, l.cfg.Memory-pointBytes(l.train.X))
+	}
+	res, err := baseline.Direct(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y, o)
+	if err != nil {
+		return nil, err
+	}
+	sol.Status, sol.converged = res.Status.String(), res.Converged()
+	sol.TrueResidual, sol.ResidualKind = res.TrueRelRes, exactKind
+	sol.Storage, sol.KBytes = "dense "+res.Precision.String(), res.Bytes
+	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
+	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
+	for i, r := range res.History {
+		sol.History = append(sol.History, HistRow{i, floats.Max(r), r})
+	}
+	return res.X, nil
+}

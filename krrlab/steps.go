@@ -1,0 +1,174 @@
+package krrlab
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+const (
+	exactWork = 5e11 // n²d up to which AutoResidual recomputes K
+	exactRows = 256  // rows that StoredResidual checks
+	aim       = 0.97 // share of the tolerance that the recurrence aims at; products with float32 tiles are off by less
+)
+
+// How a true residual was recomputed.
+const (
+	exactKind  = "K recomputed in float64"
+	storedKind = "K as stored"
+)
+
+// prepare builds preconditioner number rep, nil for CG, and returns the bytes it
+// holds.
+func (l *Lab) prepare(ctx context.Context, sol *Solution, rep int) (pcg.Preconditioner, int64, error) {
+	if l.cfg.Precond == NoPrecond {
+		return nil, 0, nil
+	}
+	var z *points.Dense32
+	err := timed(&sol.Seconds.Features, func() (err error) { z, err = l.Features(ctx, rep); return err })
+	if err != nil {
+		return nil, 0, err
+	}
+	start := time.Now()
+	m, err := l.Precond(ctx, z)
+	sol.Seconds.Factor += time.Since(start).Seconds()
+	if err != nil {
+		return nil, 0, err
+	}
+	sol.Form, sol.StatDim = m.Form().String(), m.StatDim()
+	return m, m.Bytes(), nil
+}
+
+// vectors returns the bytes of the points, the targets and PCG's n×t blocks.
+func (l *Lab) vectors() int64 {
+	n, _, t := l.Dims()
+	return pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+}
+
+// describe notes how K is held.
+func (sol *Solution) describe(a *gram.Matrix) {
+	c := a.Choice()
+	sol.Storage, sol.Choice = a.Storage().String(), c.String()
+	sol.KBound, sol.KBytes = c.Error, a.Bytes()
+}
+
+// exact reports whether true residuals are taken with K recomputed in float64.
+func (l *Lab) exact() bool {
+	n, d, _ := l.Dims()
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && float64(n)*float64(n)*float64(d) <= exactWork
+}
+
+// pcg runs (preconditioned) conjugate gradients on AC = Y from C = 0. Where the policy
+// is to take the true residual with K itself and K as stored is too coarse for the
+// tolerance, the restarts of package pcg refine C by that residual.
+func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner) (*mat.Dense, error) {
+	o := &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()}
+	sol.ResidualKind = storedKind
+	if l.exact() {
+		o.Exact, sol.ResidualKind = a.Exact(), exactKind
+	}
+	start := time.Now()
+	res, err := pcg.Solve(ctx, a, m, l.y, o)
+	if err != nil {
+		return nil, err
+	}
+	sol.Seconds.Residual += res.Stats.Exact.Seconds
+	sol.Seconds.Solve += time.Since(start).Seconds() - res.Stats.Exact.Seconds
+	sol.Result = res
+	sol.Iterations += res.Iterations
+	sol.Status, sol.converged = res.Status.String(), res.Status == pcg.Converged
+	sol.TrueResidual = res.TrueRelRes
+	sol.Kappa = res.Cond()
+	for _, h := range res.History.RelRes {
+		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h})
+	}
+	return res.X, nil
+}
+
+// watchSolve returns a monitor that reports the residual and the time left, judged
+// by the mean rate of convergence so far.
+func (l *Lab) watchSolve() func(*pcg.Iteration) error {
+	start := time.Now()
+	return func(it *pcg.Iteration) error {
+		e := Event{Stage: "solve", Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
+		if rate := -math.Log(it.MaxRelRes) / float64(it.Index); it.Index > 2 && rate > 0 {
+			left := math.Log(it.MaxRelRes/l.cfg.Tol) / rate
+			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
+			e.Remaining = time.Duration(left * float64(time.Since(start)) / float64(it.Index))
+		}
+		l.cfg.Monitor(e)
+		return nil
+	}
+}
+
+// residual sets r = Y − Ac and returns ‖r_j‖₂/‖y_j‖₂ for every column.
+func (l *Lab) residual(ctx context.Context, a pcg.Operator, c, r *mat.Dense) ([]float64, error) {
+	if err := a.MulTo(ctx, r, c); err != nil {
+		return nil, err
+	}
+	r.Sub(l.y, r)
+	return relative(r, l.y), nil
+}
+
+// relative returns ‖r_j‖₂/‖y_j‖₂ of the columns, 0 where both are zero.
+func relative(r, y *mat.Dense) []float64 {
+	n, t := y.Dims()
+	rel := make([]float64, t)
+	for j := range rel {
+		var rr, yy float64
+		for i := range n {
+			rr += r.At(i, j) * r.At(i, j)
+			yy += y.At(i, j) * y.At(i, j)
+		}
+		if rr > 0 {
+			rel[j] = math.Sqrt(rr / yy)
+		}
+	}
+	return rel
+}
+
+// checkRows estimates the true residual from rows drawn at random, whose kernel
+// values are computed in float64:
+//
+//	‖r_j‖² ≈ (n/m) Σ_{i∈S} (y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj)²,  |S| = m.
+func (l *Lab) checkRows(ctx context.Context, sol *Solution, c *mat.Dense) error {
+	n, _, t := l.Dims()
+	m := min(n, exactRows)
+	rows := rng.New(l.cfg.Seed).Sub("residual rows").Perm(n)[:m]
+	x := points.Gather(l.train.X, rows)
+	f, err := (&model.Model{Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c}).
+		Decision(ctx, x, &model.Options{Scaled: true, Float64: true})
+	if err != nil {
+		return err
+	}
+	sol.SampledResidual = make([]float64, t)
+	for j := range t {
+		var rr, yy float64
+		for k, i := range rows {
+			r := l.y.At(i, j) - l.cfg.Lambda*c.At(i, j) - f.At(k, j)
+			rr += r * r
+		}
+		for i := range n {
+			yy += l.y.At(i, j) * l.y.At(i, j)
+		}
+		if rr > 0 {
+			sol.SampledResidual[j] = math.Sqrt(rr * float64(n) / float64(m) / yy)
+		}
+	}
+	return nil
+}
+
+// columns returns the number t of right-hand sides.
+func (l *Lab) columns() int {
+	_, t := l.y.Dims()
+	return t
+}

@@ -1,0 +1,63 @@
+package krrlab
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// Report returns what is known of the solution as numbers. What happens after the solve
+// (the test, the load before it) is the caller's to add.
+func (s *Solution) Report() *Report {
+	l := s.lab
+	n, d, t := l.Dims()
+	c := l.cfg
+	spec, err := kernel.ToSpec(c.Kernel)
+	if err != nil { // a kernel of the caller's own
+		spec = kernel.Spec{Name: c.Kernel.String()}
+	}
+	r := &Report{
+		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), N: n, D: d, T: t,
+		Kernel: spec, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Solver: c.Solver.String(), Repeat: c.Repeat,
+		Storage: s.Storage, Choice: s.Choice, KBound: Number(s.KBound), KBytes: s.KBytes,
+		BLAS: accel.InUse().String(), Threads: accel.Threads(), Seed: c.Seed,
+		Iterations: s.Iterations, Status: s.Status, TrueResidual: Number(s.WorstResidual()), ResidualKind: s.ResidualKind,
+		Residuals: finiteOnly(s.TrueResidual), Kappa: Number(s.Kappa), StatDim: Number(s.StatDim),
+		PeakBytes: accel.PeakRSS(), Seconds: s.Seconds, History: s.History,
+	}
+	if s.SampledResidual != nil {
+		r.SampledResidual = Number(worst(s.SampledResidual))
+	}
+	if c.Precond == RandomFeatures {
+		r.LambdaP, r.S = &c.LambdaP, &c.Features
+		r.Features, r.Form = c.Map.String(), s.Form
+	}
+	return r
+}
+
+// finiteOnly returns v, or nil if a number in it is not finite, which JSON cannot carry.
+func finiteOnly(v []float64) []float64 {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil
+		}
+	}
+	return v
+}
+
+// worst returns the largest of v, NaN if there is one.
+func worst(v []float64) float64 {
+	var w float64
+	for _, x := range v {
+		w = math.Max(w, x)
+	}
+	return w
+}
+
+// PredictOptions are model options that report the prediction's progress to the
+// configuration's Monitor.
+func (s *Solution) PredictOptions() *model.Options {
+	return &model.Options{Progress: s.lab.watch("predict")}
+}
