@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// Exit codes of Main.
+const (
+	exitOK           = 0
+	exitError        = 1
+	exitUsage        = 2
+	exitNotConverged = 3
+	exitInterrupted  = 130
+)
+
+// Env is what a command knows of the world around it.
+type Env struct {
+	Stdout, Stderr io.Writer
+	Terminal       bool     // Stderr is a terminal: show progress
+	DataDirs       []string // folders to look for data in, after --data-dir; the last is the user's cache
+	Version        string
+	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
+	// error) or "go".
+	UseBLAS func(name string) error
+}
+
+// errUsage marks errors of the command line itself.
+type errUsage struct{ error }
+
+func (e errUsage) Unwrap() error { return e.error }
+
+// errStatus ends a command with an exit code and no message of its own.
+type errStatus int
+
+func (e errStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+func usagef(format string, args ...any) error { return errUsage{fmt.Errorf(format, args...)} }
+
+// app is one run of the command.
+type app struct {
+	env     Env
+	quiet   bool
+	threads int
+	blas    string
+	dataDir string
+}
+
+// Main runs the command line args (without the program's name) and returns the
+// exit code.
+func Main(ctx context.Context, args []string, env Env) int {
+	a := &app{env: env}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
+	err := root.ExecuteContext(ctx)
+	var status errStatus
+	var usage errUsage
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &status):
+		return int(status)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		fmt.Fprintln(env.Stderr, "krrlab: interrupted; nothing was written")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(env.Stderr, "krrlab: %v (see krrlab help)\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(env.Stderr, "krrlab: %v\n", err)
+	return exitError
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "krrlab",
+		Short: "Kernel ridge regression by sketching and preconditioning",
+		Long: `krrlab solves kernel ridge regression, (K+λI)c = y, to a stated residual by
+conjugate gradients with random-features preconditioning (Avron, Clarkson and
+Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").`,
+		Example: `  krrlab demo                                   solve the built-in problems
+  krrlab fit --data mnist --n 10000             the paper's MNIST, first 10,000 rows
+  krrlab fit --train a.csv --test b.csv --sigma 2 --lambda 0.1 --out m.krr
+  krrlab predict --model m.krr --in c.csv --out pred.csv
+  krrlab doctor                                 what this machine has, what to install`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		Args:              noArgs,
+		PersistentPreRunE: a.setUp,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	p := root.PersistentFlags()
+	p.BoolVar(&a.quiet, "quiet", false, "print nothing but errors")
+	p.IntVar(&a.threads, "threads", runtime.GOMAXPROCS(0), "cores to use")
+	p.StringVar(&a.blas, "blas", "auto", "BLAS: auto, openblas or go")
+	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
+	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
+	return root
+}
+
+// noArgs refuses positional arguments, naming the first.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s: unknown argument or command %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// setUp acts on the flags that all commands share.
+func (a *app) setUp(cmd *cobra.Command, _ []string) error {
+	if a.threads < 1 {
+		return usagef("--threads %d: want at least 1", a.threads)
+	}
+	runtime.GOMAXPROCS(a.threads)
+	accel.SetThreads(a.threads)
+	switch a.blas {
+	case "auto", "openblas", "go":
+	default:
+		return usagef("--blas %q: want auto, openblas or go", a.blas)
+	}
+	return a.env.UseBLAS(a.blas)
+}
+
+// printf writes a result unless --quiet was given.
+func (a *app) printf(format string, args ...any) {
+	if !a.quiet {
+		fmt.Fprintf(a.env.Stdout, format, args...)
+	}
+}
+
+// dirs returns the folders to look for data in, in order.
+func (a *app) dirs() []string {
+	if a.dataDir != "" {
+		return append([]string{a.dataDir}, a.env.DataDirs...)
+	}
+	return a.env.DataDirs
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			b := accel.InUse()
+			fmt.Fprintf(a.env.Stdout, "krrlab %s, %s %s/%s, BLAS %s %s\n", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, b.Name, b.Version)
+			return nil
+		},
+	}
+}

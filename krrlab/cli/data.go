@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/plots"
+)
+
+func (a *app) dataCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "List, describe and download data sets",
+		Long: `Data sets are looked for in --data-dir, then $KRRLAB_DATA, then the user's cache,
+where fetch puts them.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "List the data sets and which of them are here", Args: noArgs,
+			RunE: func(*cobra.Command, []string) error { return a.dataList() },
+		},
+		&cobra.Command{
+			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneName,
+			RunE: func(_ *cobra.Command, args []string) error { return a.dataInfo(args[0]) },
+		},
+		&cobra.Command{
+			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache", Args: oneName,
+			RunE: func(cmd *cobra.Command, args []string) error { return a.dataFetch(cmd.Context(), args[0]) },
+		},
+	)
+	return cmd
+}
+
+func oneName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s: want one name (krrlab data list shows them)", cmd.CommandPath())
+	}
+	return nil
+}
+
+// dataList prints a line for each data set.
+func (a *app) dataList() error {
+	t := &plots.Table{Columns: []plots.Column{
+		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"}, {Name: "what"},
+	}}
+	for _, i := range datasets.Registry() {
+		here := "yes"
+		if i.BuiltIn() {
+			here = "built in"
+		} else if _, missing := i.Find(a.dirs()); len(missing) > 0 {
+			here = "no"
+		}
+		var classes any
+		if i.Classes > 0 {
+			classes = i.Classes
+		}
+		t.Add(i.Name, i.Task.String(), i.N, i.TestN, i.D, classes, here, i.Title)
+	}
+	a.printf("%s\n", t.Text())
+	a.printf("looked in: %s\n", strings.Join(a.dirs(), ", "))
+	return nil
+}
+
+// dataInfo prints what is known of a data set and checks the files that are here.
+func (a *app) dataInfo(name string) error {
+	i, err := datasets.Lookup(name)
+	if err != nil {
+		return err
+	}
+	line := func(name, format string, args ...any) {
+		if s := fmt.Sprintf(format, args...); s != "" {
+			a.printf("%-9s %s\n", name, s)
+		}
+	}
+	line("name", "%s", i.Name)
+	line("title", "%s", i.Title)
+	line("task", "%s", i.Describe())
+	line("split", "%s", i.Split)
+	line("scaling", "%s", i.Scale)
+	line("note", "%s", i.Note)
+	line("licence", "%s", i.Licence)
+	line("page", "%s", i.Page)
+	if p := i.Paper; p != nil {
+		line("paper", "gaussian σ = %g, λ = %g, s = %d: %d iterations, %g s, error %s", p.Sigma, p.Lambda, p.Features, p.Iterations, p.Seconds, paperError(i))
+	} else if i.Sigma > 0 {
+		line("default", "gaussian σ = %g, λ = %g", i.Sigma, i.Lambda)
+	}
+	var bad error
+	for _, f := range i.Files {
+		path := f.Find(a.dirs())
+		if path == "" {
+			line("missing", "%s", f.Paths[0])
+			for _, u := range f.URLs {
+				line("", "%s", u)
+			}
+			continue
+		}
+		known, err := f.Verify(path)
+		switch {
+		case err != nil:
+			bad = err
+			line("damaged", "%s", path)
+		case known:
+			line("file", "%s (checksum right)", path)
+		default:
+			line("file", "%s (no checksum known)", path)
+		}
+	}
+	return bad
+}
+
+func paperError(i *datasets.Info) string {
+	if i.Task == datasets.Regression {
+		return fmt.Sprintf("%.3g (‖ŷ−y‖/‖y‖)", i.Paper.Error)
+	}
+	return fmt.Sprintf("%.2f %%", 100*i.Paper.Error)
+}
+
+// dataFetch downloads what is missing of a data set.
+func (a *app) dataFetch(ctx context.Context, name string) error {
+	dirs := a.dirs()
+	if len(dirs) == 0 {
+		return fmt.Errorf("no folder to put data in: give --data-dir")
+	}
+	dir := dirs[len(dirs)-1]
+	if a.dataDir != "" {
+		dir = a.dataDir
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, done, total int64) {
+		e := krrlab.Event{Stage: fmt.Sprintf("%s: %s", file, krrlab.Bytes(done)), Remaining: -1}
+		if total > 0 {
+			e.Stage, e.Done, e.Total = file, int(done), int(total)
+		}
+		progress.show(e)
+	}})
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	a.printf("%s is in %s\n", name, dir)
+	return nil
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine has, how fast it is, and what to install",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// doctor prints a line for each thing krrlab can use.
+func (a *app) doctor(ctx context.Context) error {
+	line := func(name, format string, args ...any) {
+		a.printf("%-10s "+format+"\n", append([]any{name}, args...)...)
+	}
+	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	cpu := accel.CPU()
+	line("cpu", "%s, %d cores, %d threads in use; %s", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "))
+	limit, source := accel.MemoryLimit()
+	line("memory", "limit %s (%s), available now %s", krrlab.Bytes(limit), source, krrlab.Bytes(accel.MemoryAvailable()))
+	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())
+	var install []string
+	b := accel.InUse()
+	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f GFLOP/s", b, accel.GemmRate64(ctx, 1500)/1e9, accel.GemmRate32(ctx, 1500)/1e9)
+	if b.Name != "openblas" && a.blas != "go" {
+		install = append(install, "libopenblas0 (many times faster)")
+	}
+	if p := found("mpirun", "mpiexec", "srun"); p != "" {
+		line("mpi", "%s", p)
+	} else {
+		line("mpi", "not found (not needed by this version)")
+	}
+	if p := found("jupyter-notebook", "jupyter-lab", "jupyter"); p != "" {
+		line("jupyter", "%s", p)
+	} else {
+		line("jupyter", "not found (not needed by this version)")
+	}
+	for i, d := range a.dirs() {
+		line([]string{"data", ""}[min(i, 1)], "%s", d)
+	}
+	if len(install) > 0 {
+		line("install", "sudo apt-get install %s", strings.Join(install, ", "))
+	} else {
+		line("install", "nothing: all that this version can use is here")
+	}
+	return ctx.Err()
+}
+
+// found returns the path of the first program that is installed.
+func found(names ...string) string {
+	for _, n := range names {
+		if p, err := exec.LookPath(n); err == nil {
+			return p
+		}
+	}
+	return ""
+}

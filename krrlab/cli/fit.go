@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/plots"
+)
+
+// fitFlags are the flags of krrlab fit.
+type fitFlags struct {
+	dataFlags
+	kernelFlags
+	solveFlags
+	out, json, plot string
+}
+
+// solveFlags are the flags of the solve.
+type solveFlags struct {
+	lambda, lambdaP             float64
+	features, maxIter, repeat   int
+	tol                         float64
+	orthogonal                  bool
+	solver, precond, form       string
+	storage, memory, exactCheck string
+	seed                        uint64
+}
+
+func (f *solveFlags) add(p *pflag.FlagSet) {
+	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
+	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	p.IntVar(&f.features, "features", 0, "random features s, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
+	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, cg or direct")
+	p.StringVar(&f.precond, "precond", "features", "preconditioner: features or none")
+	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
+	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32 or recompute")
+	p.StringVar(&f.memory, "memory", "", "memory the solve may take, such as 20GB (default: what the machine allows)")
+	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64), stored, or auto")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
+}
+
+func (a *app) fitCommand() *cobra.Command {
+	f := &fitFlags{}
+	cmd := &cobra.Command{
+		Use:   "fit (--data NAME | --train FILE [--test FILE])",
+		Short: "Fit a model, judge it on test data, save it",
+		Long: `Fit solves (K+λI)c = y for the training data, one column of c per class (RLSC:
+±1 coding; one column for two classes), without centring and without intercept,
+and judges the result on the test data. Exit code 3 says that the solve did not
+reach the tolerance within --max-iter; all results are written all the same.`,
+		Example: `  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --lambda-p 0.1 --features 6000
+  krrlab fit --train train.csv --test test.csv --target price --scale standard --sigma 2`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.fit(cmd.Context(), cmd.Flags(), f) },
+	}
+	p := cmd.Flags()
+	f.add(p)
+	p.SortFlags = false
+	return cmd
+}
+
+func (f *fitFlags) add(p *pflag.FlagSet) {
+	f.dataFlags.add(p)
+	f.kernelFlags.add(p)
+	f.solveFlags.add(p)
+	p.StringVar(&f.out, "out", "", "write the model to this file")
+	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
+	p.StringVar(&f.plot, "plot", "", "draw the convergence to this file (.svg, .png or .pdf)")
+}
+
+// fit runs krrlab fit.
+func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
+	for _, name := range f.outputs() {
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		if err := plots.CheckFormat(f.plot); err != nil {
+			return err
+		}
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	r, err := a.solve(ctx, set, f, progress)
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	return a.finish(f, r)
+}
+
+// outputs returns the files to write.
+func (f *fitFlags) outputs() []string {
+	return slices.DeleteFunc([]string{f.out, f.json, f.plot}, func(s string) bool { return s == "" })
+}
+
+// solve loads the data, solves the problem and judges the answer.
+func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
+	start := time.Now()
+	if err := f.check(set); err != nil {
+		return nil, err
+	}
+	progress.show(krrlab.Event{Stage: "load"})
+	data, err := a.load(ctx, &f.dataFlags)
+	if err != nil {
+		return nil, err
+	}
+	load := time.Since(start).Seconds()
+	cfg, err := f.config(set, data)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Monitor = progress.show
+	return a.run(ctx, data, cfg, load)
+}
+
+// fitted is a solved and judged problem.
+type fitted struct {
+	sol    *krrlab.Solution
+	report *krrlab.Report
+}
+
+// run solves the problem and judges the answer on the test data.
+func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64) (*fitted, error) {
+	start := time.Now()
+	lab, err := krrlab.New(data.train, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sol, err := lab.Solve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sol.Model.Scaling = data.scaling
+	sol.Model.Origin.Version = a.env.Version
+	sol.Model.Origin.Target = data.target
+	report := sol.Report()
+	report.Note = data.note
+	report.Version = a.env.Version
+	if data.test != nil {
+		t0 := time.Now()
+		o := sol.PredictOptions()
+		o.Scaled = true
+		score, err := sol.Model.Evaluate(ctx, data.test, o)
+		if err != nil {
+			return nil, err
+		}
+		report.SetScore(score)
+		report.Seconds.Predict = time.Since(t0).Seconds()
+	}
+	report.Seconds.Load = load
+	report.Seconds.Total = load + time.Since(start).Seconds()
+	report.PeakBytes = accel.PeakRSS()
+	return &fitted{sol, report}, nil
+}
+
+// finish writes what was asked for and says how it ended.
+func (a *app) finish(f *fitFlags, r *fitted) error {
+	if f.out != "" {
+		if err := r.sol.Model.Save(f.out); err != nil {
+			return err
+		}
+	}
+	if f.json != "" {
+		if err := r.report.WriteFile(f.json); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		if err := r.report.ConvergenceFigure().Save(f.plot); err != nil {
+			return err
+		}
+	}
+	a.printf("%s", r.report)
+	for _, name := range f.outputs() {
+		a.printf("%-12s %s\n", "wrote", name)
+	}
+	if !r.sol.Converged() {
+		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; try more --features, a larger --lambda-p, or a larger --max-iter\n",
+			r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol)
+		return errStatus(exitNotConverged)
+	}
+	return nil
+}
+
+// check refuses flags that no data could make right.
+func (f *solveFlags) check(set *pflag.FlagSet) error {
+	for name, v := range map[string]float64{"lambda": f.lambda, "lambda-p": f.lambdaP, "tol": f.tol} {
+		if set.Changed(name) && (!(v > 0) || math.IsInf(v, 0)) {
+			return usagef("--%s %g: want a positive number", name, v)
+		}
+	}
+	if set.Changed("tol") && f.tol >= 1 {
+		return usagef("--tol %g: want less than 1", f.tol)
+	}
+	for name, v := range map[string]int{"features": f.features, "max-iter": f.maxIter, "repeat": f.repeat} {
+		if set.Changed(name) && v < 1 {
+			return usagef("--%s %d: want at least 1", name, v)
+		}
+	}
+	return nil
+}
+
+func (f *fitFlags) check(set *pflag.FlagSet) error {
+	if err := f.dataFlags.check(set); err != nil {
+		return err
+	}
+	if err := f.kernelFlags.check(set); err != nil {
+		return err
+	}
+	return f.solveFlags.check(set)
+}
+
+// config turns the flags into a configuration; what is not set comes from the
+// registry's settings for the data, then from the defaults the flags' help states.
+func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, err error) {
+	if cfg.Kernel, err = f.kernel(set, data); err != nil {
+		return cfg, err
+	}
+	cfg.Lambda, cfg.LambdaP = f.lambda, f.lambdaP
+	if !set.Changed("lambda") {
+		cfg.Lambda = 0.01
+		if data.lambda > 0 {
+			cfg.Lambda = data.lambda
+		}
+	}
+	cfg.Tol = f.tol
+	if !set.Changed("tol") {
+		cfg.Tol = 1e-3
+		if data.train.Task == datasets.Regression {
+			cfg.Tol = 1e-5
+		}
+	}
+	if cfg.Solver, err = krrlab.ParseSolver(f.solver); err != nil {
+		return cfg, errUsage{err}
+	}
+	if cfg.Precond, err = krrlab.ParsePrecond(f.precond); err != nil {
+		return cfg, errUsage{err}
+	}
+	if cfg.Form, err = precond.ParseForm(f.form); err != nil {
+		return cfg, errUsage{err}
+	}
+	if cfg.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return cfg, errUsage{err}
+	}
+	if cfg.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {
+		return cfg, errUsage{err}
+	}
+	if cfg.Memory, err = memoryLimit(f.memory); err != nil {
+		return cfg, err
+	}
+	cfg.Features, cfg.Orthogonal = f.features, f.orthogonal
+	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
+	return cfg, nil
+}

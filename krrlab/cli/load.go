@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// dataFlags say which data to fit.
+type dataFlags struct {
+	data, train, test           string
+	format, target, task, scale string
+	n                           int
+}
+
+func (f *dataFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
+	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
+	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
+	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
+	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name")
+	p.StringVar(&f.task, "task", "auto", "auto, classification or regression")
+	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
+	p.StringVar(&f.scale, "scale", "", "none, unit or standard, fitted on the training rows (default: none for --train, the registry's for --data)")
+}
+
+func (f *dataFlags) check(set *pflag.FlagSet) error {
+	switch {
+	case f.data == "" && f.train == "":
+		return usagef("say which data: --data NAME or --train FILE (krrlab data list shows the names)")
+	case f.data != "" && f.train != "":
+		return usagef("--data and --train exclude each other")
+	case f.data != "" && f.test != "":
+		return usagef("--test goes with --train; --data has test rows of its own")
+	case set.Changed("n") && f.n < 2:
+		return usagef("--n %d: want at least 2", f.n)
+	}
+	for _, w := range []struct {
+		flag, value string
+		words       []string
+	}{
+		{"format", f.format, datasets.Formats},
+		{"task", f.task, datasets.Tasks},
+		{"scale", f.scale, datasets.Scalings},
+	} {
+		if w.value != "" && !slices.Contains(w.words, w.value) {
+			return usagef("--%s %q: want one of %s", w.flag, w.value, strings.Join(w.words, ", "))
+		}
+	}
+	for _, name := range []string{"format", "target", "task"} {
+		if f.data != "" && set.Changed(name) {
+			return usagef("--%s goes with --train; --data knows its own", name)
+		}
+	}
+	return nil
+}
+
+// loaded is data ready to fit, training and test points scaled.
+type loaded struct {
+	train, test   *datasets.Dataset // test is nil if there is none
+	scaling       *datasets.Scaling
+	note          string
+	target        string  // csv column
+	sigma, lambda float64 // the registry's settings; 0 if it has none
+}
+
+// load reads the data the flags name.
+func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
+	if f.data != "" {
+		return a.loadNamed(ctx, f)
+	}
+	return f.loadFiles()
+}
+
+func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
+	p, err := datasets.Load(ctx, f.data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.scale, N: f.n})
+	if err != nil {
+		return nil, err
+	}
+	d := &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Info.Note, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	if n := d.train.Len(); n < p.Info.N {
+		rows := fmt.Sprintf("the first %d of %d training rows", n, p.Info.N)
+		if d.note != "" {
+			rows += "; " + d.note
+		}
+		d.note = rows
+	}
+	return d, nil
+}
+
+func (f *dataFlags) loadFiles() (*loaded, error) {
+	train, err := datasets.ReadFile(f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n})
+	if err != nil {
+		return nil, err
+	}
+	scale := f.scale
+	if scale == "" {
+		scale = "none"
+	}
+	scaling, err := datasets.FitScaling(scale, train.X)
+	if err != nil {
+		return nil, err
+	}
+	d := &loaded{train: train, scaling: scaling, target: f.target}
+	if f.test != "" {
+		// The training data say what the task is, and how many features there are.
+		d.test, err = datasets.ReadFile(f.test, &datasets.ReadOptions{
+			Format: f.format, Target: f.target, Task: train.Task.String(), Dim: train.Dim(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		d.test.X = scaling.Apply(d.test.X)
+	}
+	train.X = scaling.Apply(train.X)
+	return d, nil
+}

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// predictFlags are the flags of krrlab predict.
+type predictFlags struct {
+	model, data, in, format, target, out string
+	decision                             bool
+}
+
+func (a *app) predictCommand() *cobra.Command {
+	f := &predictFlags{}
+	cmd := &cobra.Command{
+		Use:   "predict --model FILE (--data NAME:test | --in FILE) [--out FILE]",
+		Short: "Predict with a saved model",
+		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
+(the label or the value), and with --decision the decision values f_j(x) too.
+A csv file --in may have the target column or not; where there is one, the
+predictions are judged.`,
+		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
+  krrlab predict --model m.krr --in new.csv --decision`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
+	}
+	p := cmd.Flags()
+	p.StringVar(&f.model, "model", "", "model file that fit wrote")
+	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
+	p.StringVar(&f.in, "in", "", "points in a file")
+	p.StringVar(&f.format, "format", "auto", "of --in: auto, idx, libsvm or csv")
+	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the last if there is one column more than the model has features)`)
+	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
+	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
+	p.SortFlags = false
+	return cmd
+}
+
+func (f *predictFlags) check(set *pflag.FlagSet) error {
+	switch {
+	case f.model == "":
+		return usagef("say which model: --model FILE")
+	case (f.data == "") == (f.in == ""):
+		return usagef("say what to predict: either --data NAME:test or --in FILE")
+	case f.data != "" && (set.Changed("format") || set.Changed("target")):
+		return usagef("--format and --target go with --in; --data knows its own")
+	}
+	return nil
+}
+
+// predict runs krrlab predict.
+func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) error {
+	if err := f.check(set); err != nil {
+		return err
+	}
+	if f.out != "" {
+		if err := atomicfile.Check(f.out); err != nil {
+			return err
+		}
+	}
+	m, err := model.Load(f.model)
+	if err != nil {
+		return err
+	}
+	data, err := a.points(ctx, f, m)
+	if err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	pred, err := m.Predict(ctx, data, &model.Options{Progress: func(done, total int) {
+		progress.show(krrlab.Event{Stage: "predict", Done: done, Total: total, Remaining: -1})
+	}})
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	if f.out == "" {
+		return writePredictions(a.env.Stdout, pred, f.decision)
+	}
+	if err := atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, f.decision) }); err != nil {
+		return err
+	}
+	if data.HasAnswers() && data.Task == m.Task() {
+		a.printf("%-12s %s\n", "test", pred.Score(data))
+	}
+	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
+	return nil
+}
+
+// points reads what is to be predicted.
+func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
+	_, d, _ := m.Dims()
+	if f.data == "" {
+		return datasets.ReadFile(f.in, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Dim: d})
+	}
+	name, part, ok := strings.Cut(f.data, ":")
+	if !ok || part != "test" && part != "train" {
+		return nil, usagef("--data %s: want NAME:test or NAME:train", f.data)
+	}
+	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
+	if err != nil {
+		return nil, err
+	}
+	if part == "train" {
+		return pair.Train, nil
+	}
+	if pair.Test == nil {
+		return nil, fmt.Errorf("%s has no test rows", name)
+	}
+	return pair.Test, nil
+}
+
+// writePredictions writes the header and a line a row.
+func writePredictions(w io.Writer, p *model.Prediction, decision bool) error {
+	c := csv.NewWriter(w)
+	rows, t := p.Decision.Dims()
+	record := []string{"row", "prediction"}
+	if decision {
+		for j := range t {
+			record = append(record, decisionName(p, j, t))
+		}
+	}
+	if err := c.Write(record); err != nil {
+		return err
+	}
+	for i := range rows {
+		record = append(record[:0], strconv.Itoa(i), p.Text(i))
+		if decision {
+			for j := range t {
+				record = append(record, strconv.FormatFloat(p.Decision.At(i, j), 'g', -1, 64))
+			}
+		}
+		if err := c.Write(record); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+// decisionName names column j: by its class where there is one a class.
+func decisionName(p *model.Prediction, j, t int) string {
+	if t > 1 {
+		return "decision_" + p.Labels[j]
+	}
+	return "decision"
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+// progress shows one line that updates in place: stage, iteration or share,
+// residual, time left.
+type progress struct {
+	w    io.Writer // nil shows nothing
+	mu   sync.Mutex
+	last time.Time
+	wide int // characters on the line now
+}
+
+// every is the least time between two updates.
+const every = 100 * time.Millisecond
+
+func (a *app) newProgress() *progress {
+	if a.quiet || !a.env.Terminal {
+		return &progress{}
+	}
+	return &progress{w: a.env.Stderr}
+}
+
+// show is a krrlab.Config's Monitor.
+func (p *progress) show(e krrlab.Event) {
+	if p.w == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.last) >= every || e.Total > 0 && e.Done == e.Total {
+		p.last = now
+		p.put(eventText(e))
+	}
+}
+
+// clear removes the line.
+func (p *progress) clear() {
+	if p.w == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put("")
+	if p.wide == 0 {
+		io.WriteString(p.w, "\r")
+	}
+}
+
+func (p *progress) put(s string) {
+	n := len([]rune(s))
+	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.wide-n)))
+	p.wide = n
+}
+
+func eventText(e krrlab.Event) string {
+	s := e.Stage
+	switch {
+	case e.Iteration > 0:
+		s += fmt.Sprintf(": iteration %d, residual %.2e", e.Iteration, e.Residual)
+	case e.Total > 0:
+		s += fmt.Sprintf(": %.0f %%", 100*float64(e.Done)/float64(e.Total))
+	}
+	if e.Remaining > 0 {
+		s += fmt.Sprintf(", about %v left", e.Remaining.Round(time.Second))
+	}
+	return s
+}

@@ -1,0 +1,71 @@
+// Command krrlab is kernel ridge regression by sketching and preconditioning on the
+// command line; see package cli for its commands and krrlab help for their flags.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/cli"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := cli.Main(ctx, os.Args[1:], cli.Env{
+		Stdout:   os.Stdout,
+		Stderr:   os.Stderr,
+		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		DataDirs: dataDirs(),
+		Version:  version(),
+		UseBLAS:  useBLAS,
+	})
+	stop()
+	os.Exit(code)
+}
+
+// dataDirs returns $KRRLAB_DATA, if set, and the user's cache.
+func dataDirs() []string {
+	var dirs []string
+	if d := os.Getenv("KRRLAB_DATA"); d != "" {
+		dirs = append(dirs, d)
+	}
+	if d, err := os.UserCacheDir(); err == nil {
+		dirs = append(dirs, filepath.Join(d, "krrlab"))
+	}
+	return dirs
+}
+
+func useBLAS(name string) error {
+	if name == "go" {
+		accel.Use(nil)
+		return nil
+	}
+	lib, err := accel.OpenBLAS()
+	if err != nil && name == "openblas" {
+		return err
+	}
+	accel.Use(lib)
+	return nil
+}
+
+// version is the module's version, or the commit the binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = "devel-" + s.Value[:min(12, len(s.Value))]
+		}
+	}
+	return v
+}
