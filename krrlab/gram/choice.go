@@ -146,13 +146,13 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	var best Estimate
 	switch o.Storage {
 	case Float32:
-		best, err = s.best(ctx, &c, narrow)
+		best, err = s.best(ctx, &c, narrow, o.Prefer)
 	case Float64:
-		best, err = s.best(ctx, &c, wide)
+		best, err = s.best(ctx, &c, wide, o.Prefer)
 	case Recompute:
-		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...))
+		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 	case Auto:
-		best, err = m.auto(ctx, s, &c, narrow, wide, o.Memory, d)
+		best, err = m.auto(ctx, s, &c, narrow, wide, o, d)
 	}
 	if err != nil {
 		return c, err
@@ -161,26 +161,34 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	return c, nil
 }
 
-// auto takes float32 if it is exact enough, else float64; and recomputes, in the
-// cheapest arithmetic that is exact enough, what does not fit.
-func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, memory int64, d int) (best Estimate, err error) {
-	if len(narrow) > 0 && m.fits(Float32, memory, d) {
-		best, err = s.best(ctx, c, narrow)
-		if err != nil || best.Bound <= c.Accuracy {
+// auto takes float32 if it is as exact as preferred, else float64 where that fits,
+// else float32 if it is exact enough; and recomputes, in the cheapest arithmetic
+// that is exact enough, what does not fit.
+func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options, d int) (best Estimate, err error) {
+	best.Bound = math.Inf(1)
+	if len(narrow) > 0 && m.fits(Float32, o.Memory, d) {
+		best, err = s.best(ctx, c, narrow, o.Prefer)
+		if err != nil || best.Bound <= o.Prefer {
 			c.Storage, c.Reason = Float32, "exact enough"
 			return best, err
 		}
 	}
-	if m.fits(Float64, memory, d) {
-		best, err = s.best(ctx, c, wide)
+	if m.fits(Float64, o.Memory, d) {
 		c.Storage, c.Reason = Float64, "float32 is not exact enough"
-		return best, err
+		if best.Bound <= o.Accuracy {
+			c.Reason = fmt.Sprintf("in float32 ‖E‖₂ would be %.2g", best.Bound)
+		}
+		return s.best(ctx, c, wide, o.Prefer)
 	}
-	if !m.fits(Recompute, memory, d) {
-		return best, m.memoryError(Auto, memory, d)
+	if best.Bound <= o.Accuracy {
+		c.Storage, c.Reason = Float32, "exact enough"
+		return best, nil
 	}
-	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing exact enough fits %s", size(memory))
-	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...))
+	if !m.fits(Recompute, o.Memory, d) {
+		return best, m.memoryError(Auto, o.Memory, d)
+	}
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing exact enough fits %s", size(o.Memory))
+	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 }
 
 // only returns the methods of the given arithmetic.

@@ -125,6 +125,34 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// TestPrefer: a bound that only float64 storage keeps is kept where that fits; where it
+// does not, float32 serves as long as it is within the bound asked.
+func TestPrefer(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2) // each worker's scratch counts
+	x := moved(3, 200, 5, 0)
+	for _, c := range []struct {
+		prefer float64
+		memory int64
+		want   gram.Storage
+	}{
+		{0, 0, gram.Float32},
+		{1, 0, gram.Float32}, // above Accuracy: no wish
+		{1e-9, 0, gram.Float64},
+		{1e-9, 150e3, gram.Float32},
+		{1e-9, 100e3, gram.Recompute},
+	} {
+		m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Memory: c.memory, TileSize: 32, Prefer: c.prefer})
+		got := m.Choice()
+		if got.Storage != c.want {
+			t.Errorf("preferred %g, memory %d: %v", c.prefer, c.memory, got)
+		}
+		if e := errorNorm(t, m); e > 1e-3 || c.want == gram.Float64 && e > c.prefer {
+			t.Errorf("preferred %g, memory %d: ‖E‖₂ = %.2g", c.prefer, c.memory, e)
+		}
+	}
+}
+
 // TestBytes: tiles of the lower half only, and little else.
 func TestBytes(t *testing.T) {
 	const n, tile = 500, 50

@@ -20,7 +20,8 @@
 // and extrapolates (see Estimate): float32 with distances formed in float32, then
 // with the points moved to their mean, then with distances in float64, then
 // float64 storage, until the predicted ‖E‖₂ is at most Options.Accuracy, λ/10
-// unless told otherwise. What does not fit Options.Memory is recomputed. The
+// unless told otherwise. Where a smaller bound is preferred (Options.Prefer) and
+// float64 storage fits, it is taken for that too. What does not fit Options.Memory is recomputed. The
 // other storages choose the arithmetic by the same rule. Choice says what was
 // decided, on which numbers.
 //

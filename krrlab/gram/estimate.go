@@ -169,9 +169,9 @@ func (s *sample) floor() float64 {
 	return 0x1p-52 * s.normK * float64(s.m.tiling.n) / float64(len(s.idx))
 }
 
-// best measures methods in turn until one is exact enough, and returns it, or the
-// most exact of them. What it measures is added to c.Tried.
-func (s *sample) best(ctx context.Context, c *Choice, list []method) (Estimate, error) {
+// best measures methods in turn until ‖E‖₂ is at most enough, and returns that
+// method's estimate, or the most exact one. What it measures is added to c.Tried.
+func (s *sample) best(ctx context.Context, c *Choice, list []method, enough float64) (Estimate, error) {
 	var best Estimate
 	for i, by := range list {
 		e, err := s.measure(ctx, by)
@@ -182,7 +182,7 @@ func (s *sample) best(ctx context.Context, c *Choice, list []method) (Estimate, 
 		if i == 0 || e.Bound < best.Bound {
 			best = e
 		}
-		if e.Bound <= c.Accuracy {
+		if e.Bound <= enough {
 			break
 		}
 	}

@@ -55,6 +55,9 @@ type Options struct {
 	// Accuracy is the bound asked of ‖E‖₂, E the error of the matrix used.
 	// Default λ/10.
 	Accuracy float64
+	// Prefer is a smaller bound, for which the stored kinds form distances more
+	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
+	Prefer float64
 }
 
 // settled returns a copy of o with the defaults filled in.
@@ -66,8 +69,8 @@ func (o *Options) settled(n int, lambda float64) Options {
 	if s.Storage < Auto || s.Storage > Recompute {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
-	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 {
-		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v", s.TileSize, s.Memory, s.Accuracy))
+	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 {
+		panic(fmt.Sprintf("gram: negative option: tile size %d, memory %d, accuracy %v, preferred %v", s.TileSize, s.Memory, s.Accuracy, s.Prefer))
 	}
 	if s.TileSize == 0 {
 		eighth := (n + 7) / 8
@@ -76,6 +79,9 @@ func (o *Options) settled(n int, lambda float64) Options {
 	s.TileSize = min(s.TileSize, n)
 	if s.Accuracy == 0 {
 		s.Accuracy = lambda / 10
+	}
+	if s.Prefer == 0 || s.Prefer > s.Accuracy {
+		s.Prefer = s.Accuracy
 	}
 	return s
 }
