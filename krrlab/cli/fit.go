@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/plots"
 )
@@ -193,11 +194,25 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 		a.printf("%-12s %s\n", "wrote", name)
 	}
 	if !r.sol.Converged() {
-		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; try more --features, a larger --lambda-p, or a larger --max-iter\n",
-			r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol)
+		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
+			r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol, advice(r.report))
 		return errStatus(exitNotConverged)
 	}
 	return nil
+}
+
+// advice says what to try where a solve did not reach the tolerance.
+func advice(r *krrlab.Report) string {
+	rounding := r.Status == pcg.Inaccurate.String() || r.Status == pcg.Stagnated.String()
+	switch {
+	case rounding && r.Storage == gram.Float32.String():
+		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
+	case rounding:
+		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
+	case r.Solver == krrlab.PCG.String():
+		return "try more --features, a larger --lambda-p, or a larger --max-iter"
+	}
+	return "try --solver pcg, or a larger --max-iter"
 }
 
 // check refuses flags that no data could make right.

@@ -1,0 +1,165 @@
+package krrlab
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// kernels are all kernels with parameters.
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
+	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
+}
+
+// reference is a dense float64 K+λI from Eval alone, and its solution.
+type reference struct {
+	x [][]float64
+	k kernel.Kernel
+	a *mat.SymDense
+	c mat.Dense
+}
+
+func newReference(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense) *reference {
+	t.Helper()
+	r := &reference{k: k, x: rows(x)}
+	n := len(r.x)
+	r.a = mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			r.a.SetSym(i, j, k.Eval(r.x[i], r.x[j]))
+		}
+		r.a.SetSym(i, i, r.a.At(i, i)+lambda)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(r.a) {
+		t.Fatal("reference: not positive definite")
+	}
+	if err := chol.SolveTo(&r.c, y); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// residuals returns ‖y_j−Ac_j‖₂/‖y_j‖₂.
+func (r *reference) residuals(c, y *mat.Dense) []float64 {
+	n, t := y.Dims()
+	var res mat.Dense
+	res.Mul(r.a, c)
+	res.Sub(y, &res)
+	rel := make([]float64, t)
+	for j := range rel {
+		var rr, yy float64
+		for i := range n {
+			rr += res.At(i, j) * res.At(i, j)
+			yy += y.At(i, j) * y.At(i, j)
+		}
+		rel[j] = math.Sqrt(rr / yy)
+	}
+	return rel
+}
+
+// predict returns f at the points z.
+func (r *reference) predict(z points.Points) *mat.Dense {
+	_, t := r.c.Dims()
+	at := rows(z)
+	f := mat.NewDense(len(at), t, nil)
+	for a, p := range at {
+		for i, x := range r.x {
+			v := r.k.Eval(p, x)
+			for j := range t {
+				f.Set(a, j, f.At(a, j)+v*r.c.At(i, j))
+			}
+		}
+	}
+	return f
+}
+
+func rows(x points.Points) [][]float64 {
+	n, d := x.Dims()
+	r := make([][]float64, n)
+	for i := range r {
+		r[i] = make([]float64, d)
+		x.RowTo(r[i], i)
+	}
+	return r
+}
+
+// kinds returns n points of dimension d, a third of their numbers not zero, in every
+// form there is.
+func kinds(n, d int, seed uint64) map[string]points.Points {
+	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
+	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	g := rng.New(seed).Sub("points")
+	for i := range n {
+		for c := range d {
+			if p := i*d + c; g.Sub("zero").IntN(uint64(p), 3) == 0 {
+				single.Data[p] = float32(g.Normal(uint64(p)))
+				dense.Data[p] = float64(single.Data[p])
+				sparse.Col, sparse.Val = append(sparse.Col, int32(c)), append(sparse.Val, dense.Data[p])
+			}
+		}
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
+	}
+	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse}
+}
+
+// regression labels points with a smooth function.
+func regression(x points.Points) *datasets.Dataset {
+	d := &datasets.Dataset{Name: "test", Task: datasets.Regression, X: x}
+	for _, p := range rows(x) {
+		d.Target = append(d.Target, math.Sin(p[0])+0.5*p[1])
+	}
+	return d
+}
+
+// classes gives the points one of k labels in turn.
+func classes(x points.Points, k int) *datasets.Dataset {
+	n, _ := x.Dims()
+	d := &datasets.Dataset{Name: "test", Task: datasets.Classification, X: x}
+	for c := range k {
+		d.Labels = append(d.Labels, strconv.Itoa(c))
+	}
+	for i := range n {
+		d.Class = append(d.Class, i%k)
+	}
+	return d
+}
+
+// mustSolve solves or ends the test.
+func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
+	t.Helper()
+	lab, err := New(train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sol
+}
+
+// apart returns max|a−b| / max|b|.
+func apart(a, b mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	return maxAbs(&d) / maxAbs(b)
+}
+
+func maxAbs(a mat.Matrix) (m float64) {
+	n, t := a.Dims()
+	for i := range n {
+		for j := range t {
+			m = max(m, math.Abs(a.At(i, j)))
+		}
+	}
+	return m
+}

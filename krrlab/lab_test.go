@@ -1,0 +1,335 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+var gauss = kernel.Gaussian{Sigma: 1.5}
+
+// TestDefaults checks what AutoSolver and the zero values become.
+func TestDefaults(t *testing.T) {
+	dist := feature.Fourier{Kernel: gauss}
+	for _, c := range []struct {
+		n       int
+		cfg     Config
+		solver  Solver
+		s       int
+		lambdaP float64
+	}{
+		{4000, Config{}, Direct, 500, 0.1},
+		{4001, Config{}, PCG, 500, 0.1},
+		{300, Config{Features: 20}, PCG, 20, 0.1},
+		{300, Config{LambdaP: 1}, PCG, 300, 1},
+		{300, Config{Map: dist}, PCG, 300, 0.1},
+		{300, Config{Storage: gram.Float32}, PCG, 300, 0.1},
+		{300, Config{Repeat: 3}, PCG, 300, 0.1},
+		{300, Config{Precond: NoPrecond}, CG, 300, 0.1},
+		{300, Config{Solver: PCG, Precond: NoPrecond}, CG, 300, 0.1},
+		{20000, Config{}, PCG, 2000, 0.1},
+		{200000, Config{}, PCG, 10000, 0.1},
+	} {
+		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
+		got := c.cfg.withDefaults(c.n)
+		if got.Solver != c.solver || got.Features != c.s || got.LambdaP != c.lambdaP || got.Tol != 1e-3 || got.MaxIter != 1000 || got.Repeat < 1 {
+			t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
+		}
+		if (got.Precond == NoPrecond) != (got.Solver != PCG) {
+			t.Errorf("n=%d: solver %v with preconditioner %v", c.n, got.Solver, got.Precond)
+		}
+	}
+}
+
+// TestConfigErrors checks that what cannot be is refused, with the number.
+func TestConfigErrors(t *testing.T) {
+	train := regression(kinds(30, 4, 1)["float64"])
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Lambda: 1}, "no kernel"},
+		{Config{Kernel: kernel.Gaussian{}, Lambda: 1}, "sigma"},
+		{Config{Kernel: gauss}, "λ = 0"},
+		{Config{Kernel: gauss, Lambda: -1}, "λ = -1"},
+		{Config{Kernel: gauss, Lambda: math.Inf(1)}, "λ = +Inf"},
+		{Config{Kernel: gauss, Lambda: math.NaN()}, "λ = NaN"},
+		{Config{Kernel: gauss, Lambda: 1, LambdaP: -2}, "λ_p = -2"},
+		{Config{Kernel: gauss, Lambda: 1, Tol: 1}, "τ = 1"},
+		{Config{Kernel: gauss, Lambda: 1, Tol: -1}, "τ = -1"},
+		{Config{Kernel: gauss, Lambda: 1, MaxIter: -1}, "-1 iterations"},
+		{Config{Kernel: gauss, Lambda: 1, Repeat: -1}, "-1 repetitions"},
+		{Config{Kernel: gauss, Lambda: 1, Features: 31}, "s = 31"},
+		{Config{Kernel: gauss, Lambda: 1, Features: -1}, "s = -1"},
+		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "-1"},
+		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
+		{Config{Kernel: kernel.Func{Name: "own", F: dot}, Lambda: 1, Solver: PCG}, "no random features"},
+	} {
+		if _, err := New(train, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one with %q", c.cfg, err, c.want)
+		}
+	}
+	if _, err := New(train.Head(1), Config{Kernel: gauss, Lambda: 1}); err == nil || !strings.Contains(err.Error(), "at least 2") {
+		t.Errorf("one point: error %v", err)
+	}
+	one := classes(kinds(30, 4, 1)["float64"], 1)
+	if _, err := New(one, Config{Kernel: gauss, Lambda: 1}); err == nil || !strings.Contains(err.Error(), "class") {
+		t.Errorf("one class: error %v", err)
+	}
+}
+
+func dot(x, z []float64) (sum float64) {
+	for i, v := range x {
+		sum += v * z[i]
+	}
+	return sum
+}
+
+// TestOwnKernel solves with a kernel in Go, by every solver: PCG takes the
+// preconditioner of a kernel that resembles it.
+func TestOwnKernel(t *testing.T) {
+	x := kinds(60, 4, 3)["float64"]
+	own := kernel.Func{Name: "own", F: func(x, z []float64) float64 { return 1.01*gauss.Eval(x, z) + 0.01*dot(x, z) }}
+	for _, cfg := range []Config{{Solver: Direct}, {Solver: CG}, {Solver: PCG, Map: feature.Fourier{Kernel: gauss}}} {
+		cfg.Kernel, cfg.Lambda, cfg.Tol, cfg.Features = own, 0.1, 1e-8, 50
+		sol := mustSolve(t, regression(x), cfg)
+		ref := newReference(t, own, x, 0.1, sol.lab.Targets())
+		if e := apart(sol.Model.C, &ref.c); e > 1e-6 || !sol.Converged() {
+			t.Errorf("%v: %s, coefficients off by %.3g", cfg.Solver, sol.Status, e)
+		}
+		if r := sol.Report(); r.Kernel.Name != "own" {
+			t.Errorf("the report names the kernel %q", r.Kernel.Name)
+		}
+	}
+}
+
+// TestRepeat checks that the median of several answers is one of them, and converged.
+func TestRepeat(t *testing.T) {
+	x := kinds(80, 4, 3)["float64"]
+	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 0.5} {
+		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 30, Repeat: 3, Tol: 1e-5, Exact: policy})
+		y := sol.lab.Targets()
+		ref := newReference(t, gauss, x, 0.1, y)
+		for j, r := range ref.residuals(sol.Model.C, y) {
+			if r > 1.05e-5 || math.Abs(sol.TrueResidual[j]/r-1) > close {
+				t.Errorf("%v: residual %.3g of column %d, reported %.3g", policy, r, j, sol.TrueResidual[j])
+			}
+		}
+		once := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 30, Tol: 1e-5, Exact: policy})
+		if !sol.Converged() || sol.Iterations < 2*once.Iterations {
+			t.Errorf("%s after %d iterations in all, one run took %d", sol.Status, sol.Iterations, once.Iterations)
+		}
+	}
+}
+
+// TestResiduals checks what is reported against the dense reference: the true residual
+// by either policy, and the one from sampled rows, which are all rows here.
+func TestResiduals(t *testing.T) {
+	x := kinds(100, 4, 5)["float64"]
+	for _, policy := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
+		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 30, Tol: 1e-4, Storage: gram.Float32, Exact: policy})
+		y := sol.lab.Targets()
+		want := newReference(t, gauss, x, 0.1, y).residuals(sol.Model.C, y)
+		if policy == StoredResidual {
+			for j, r := range sol.SampledResidual {
+				if math.Abs(r/want[j]-1) > 1e-6 {
+					t.Errorf("sampled residual %.6g, want %.6g", r, want[j])
+				}
+			}
+			if sol.ResidualKind != storedKind || len(sol.SampledResidual) != 3 {
+				t.Errorf("%s, %v", sol.ResidualKind, sol.SampledResidual)
+			}
+			continue
+		}
+		for j, r := range sol.TrueResidual {
+			if math.Abs(r/want[j]-1) > 1e-6 {
+				t.Errorf("%v: residual %.6g, want %.6g", policy, r, want[j])
+			}
+		}
+		if sol.ResidualKind != exactKind || sol.SampledResidual != nil {
+			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResidual)
+		}
+	}
+}
+
+// TestNotConverged checks that running out of iterations is a status with an answer.
+func TestNotConverged(t *testing.T) {
+	x := kinds(100, 4, 5)["float64"]
+	sol := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 1e-4, Solver: CG, Tol: 1e-10, MaxIter: 3})
+	y := sol.lab.Targets()
+	want := newReference(t, gauss, x, 1e-4, y).residuals(sol.Model.C, y)
+	if sol.Converged() || sol.Iterations != 3 || sol.Status != "max-iterations" || math.Abs(sol.TrueResidual[0]/want[0]-1) > 1e-6 {
+		t.Errorf("%s after %d iterations, residual %.6g, want %.6g", sol.Status, sol.Iterations, sol.TrueResidual[0], want[0])
+	}
+}
+
+// TestDegenerate checks that y = 0, duplicated points and constant columns just work.
+func TestDegenerate(t *testing.T) {
+	x := points.NewDense(60, 3, nil)
+	for i := range 60 {
+		copy(x.Row(i), []float64{float64(i % 4), 7, 0})
+	}
+	for _, solver := range []Solver{PCG, CG, Direct} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Features: 20, Tol: 1e-6}
+		sol := mustSolve(t, regression(x), cfg)
+		ref := newReference(t, gauss, x, 0.1, sol.lab.Targets())
+		if e := apart(sol.Model.C, &ref.c); e > 1e-4 || !sol.Converged() {
+			t.Errorf("%v: %s, coefficients off by %.3g", solver, sol.Status, e)
+		}
+		zero := regression(x)
+		clear(zero.Target)
+		sol = mustSolve(t, zero, cfg)
+		if maxAbs(sol.Model.C) != 0 || !sol.Converged() || sol.WorstResidual() != 0 {
+			t.Errorf("%v, y = 0: %s, residual %g", solver, sol.Status, sol.WorstResidual())
+		}
+		sol.Report() // must not trip over the zeros
+	}
+}
+
+// TestSeedsAndThreads checks that the answer is a function of the seed, to the bit, and not
+// of the number of threads.
+func TestSeedsAndThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	train := classes(kinds(200, 5, 6)["float32"], 3)
+	for _, solver := range []Solver{PCG, CG, Direct} {
+		var c []*mat.Dense
+		for _, run := range []struct {
+			threads int
+			seed    uint64
+		}{{1, 1}, {2, 1}, {3, 1}, {2, 2}} {
+			accel.SetThreads(run.threads)
+			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 60, Solver: solver, Seed: run.seed})
+			c = append(c, sol.Model.C)
+		}
+		if !mat.Equal(c[0], c[1]) || !mat.Equal(c[0], c[2]) {
+			t.Errorf("%v: the number of threads changes the answer", solver)
+		}
+		if mat.Equal(c[0], c[3]) == (solver == PCG) {
+			t.Errorf("%v: seeds 1 and 2: same answer is %v", solver, solver != PCG)
+		}
+	}
+}
+
+// TestEvents checks that the stages report in order, and to their ends.
+func TestEvents(t *testing.T) {
+	var stages []string
+	last := map[string]Event{}
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 60, Monitor: func(e Event) {
+		if len(stages) == 0 || stages[len(stages)-1] != e.Stage {
+			stages = append(stages, e.Stage)
+		}
+		last[e.Stage] = e
+	}}
+	sol := mustSolve(t, regression(kinds(200, 5, 6)["float64"]), cfg)
+	if _, err := sol.Model.Decision(t.Context(), kinds(20, 5, 7)["float64"], sol.PredictOptions()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
+		t.Errorf("stages %v, want %v", stages, want)
+	}
+	for _, s := range []string{"features", "kernel", "predict"} {
+		if e := last[s]; e.Done != e.Total || e.Total == 0 {
+			t.Errorf("%s ended at %d of %d", s, e.Done, e.Total)
+		}
+	}
+	if e := last["solve"]; e.Iteration != sol.Iterations || !(e.Residual > 0 && e.Residual <= 1e-3) {
+		t.Errorf("the last iteration reported %+v, the solve took %d", e, sol.Iterations)
+	}
+}
+
+// TestCancel ends the context within every stage.
+func TestCancel(t *testing.T) {
+	train := regression(kinds(600, 5, 6)["float64"])
+	for _, stage := range []string{"features", "factor", "kernel", "solve"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Features: 60, Tol: 1e-12, Monitor: func(e Event) {
+			if e.Stage == stage {
+				cancel()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || sol != nil {
+			t.Errorf("cancelled in %s: %v, %v", stage, sol, err)
+		}
+	}
+}
+
+// TestMemory checks that what does not fit is refused with numbers, and that what
+// fits is kept.
+func TestMemory(t *testing.T) {
+	train := regression(kinds(3000, 5, 6)["float32"])
+	for _, c := range []struct {
+		cfg  Config
+		want string
+	}{
+		{Config{Features: 500, Memory: 1e6}, "take fewer features"},
+		{Config{Features: 50, Memory: 27e6, Storage: gram.Float64, Solver: PCG}, "float32"},
+		{Config{Solver: Direct, Memory: 20e6}, "72"},
+	} {
+		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
+		lab, err := New(train, c.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error %v, want one with %q", c.cfg, err, c.want)
+		}
+	}
+	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 50, Memory: 12e6, Tol: 1e-2})
+	if sol.Storage != "recompute" || !sol.Converged() {
+		t.Errorf("in 12 MB: %s, %s", sol.Storage, sol.Status)
+	}
+}
+
+// TestMedianDistance checks the bandwidth's first guess against its definition.
+func TestMedianDistance(t *testing.T) {
+	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
+	// ‖·‖₂: 5, 10, 1, 5, √18, √85; ‖·‖₁: 7, 14, 1, 7, 6, 13.
+	if got := MedianDistance(x, false); got != 5 {
+		t.Errorf("median of ‖x−z‖₂ is %g, want 5", got)
+	}
+	if got := MedianDistance(x, true); got != 7 {
+		t.Errorf("median of ‖x−z‖₁ is %g, want 7", got)
+	}
+	if got := MedianDistance(x.Slice(0, 1), false); got != 0 {
+		t.Errorf("of one point: %g", got)
+	}
+}
+
+// TestParse checks the names.
+func TestParse(t *testing.T) {
+	for _, s := range []Solver{AutoSolver, PCG, CG, Direct} {
+		if got, err := ParseSolver(s.String()); err != nil || got != s {
+			t.Errorf("%v: %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []Precond{RandomFeatures, NoPrecond} {
+		if got, err := ParsePrecond(s.String()); err != nil || got != s {
+			t.Errorf("%v: %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []ResidualPolicy{AutoResidual, ExactResidual, StoredResidual} {
+		if got, err := ParseResidualPolicy(s.String()); err != nil || got != s {
+			t.Errorf("%v: %v, %v", s, got, err)
+		}
+	}
+	if _, err := ParseSolver("lu"); err == nil || !strings.Contains(err.Error(), "direct") {
+		t.Errorf("lu: %v", err)
+	}
+	if got := Solver(9).String(); !strings.Contains(got, "9") {
+		t.Errorf("solver 9 is %q", got)
+	}
+}
