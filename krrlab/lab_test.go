@@ -198,8 +198,21 @@ func TestDegenerate(t *testing.T) {
 }
 
 // TestSeedsAndThreads checks that the answer is a function of the seed, to the bit, and not
-// of the number of threads.
+// of the number of threads, with both kinds of BLAS.
 func TestSeedsAndThreads(t *testing.T) {
+	t.Run("go", seedsAndThreads)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		seedsAndThreads(t)
+	})
+}
+
+func seedsAndThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	train := classes(kinds(200, 5, 6)["float32"], 3)
 	for _, solver := range []Solver{PCG, CG, Direct} {

@@ -47,7 +47,9 @@
 // column-major n×m one, its transpose, so C = A·B becomes Cᵀ = Bᵀ·Aᵀ, a lower
 // triangle becomes an upper one and a left side a right side. Nothing is copied.
 //
-// Spotrf is the float32 Cholesky factorization, which gonum has not.
+// Dpotrf, Spotrf and Dtrtri factor and invert by tiles on the pool of workers. Unlike
+// the library's own threads they give the same bits for any number of them. Use them
+// where lapack64.Potrf would be called for a large matrix outside ForEach.
 //
 // # Elementwise functions
 //

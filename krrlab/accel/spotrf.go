@@ -1,42 +1,11 @@
 package accel
 
 import (
-	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
-
-// Spotrf computes the Cholesky factorization A = L·Lᵀ of the symmetric positive
-// definite n×n float32 matrix a, row-major with row stride lda, in place. Only
-// the lower triangle of a is read, and L overwrites it; the upper triangle is
-// not touched. Spotrf reports whether it succeeded; if not, because a pivot was
-// ≤ 0 or NaN, a is partly overwritten. Spotrf panics if n < 0, lda < n or a is
-// too short.
-//
-// The computed factor satisfies L·Lᵀ = A + E, |E| ≤ c·n·u·|L|·|L|ᵀ with
-// u = 2⁻²⁴ and c about 1 (Higham, Accuracy and Stability of Numerical
-// Algorithms, 2nd ed., theorem 10.3), so A is seen as positive definite if
-// λ_min(A) is above about n·u·max a_ii. Work: n³/3 multiplications. It runs on
-// LAPACK's spotrf if a library is in use, otherwise on blocked Go code on top of
-// blas32; use it outside ForEach.
-//
-// For float64 there is lapack64.Potrf.
-func Spotrf(n int, a []float32, lda int) bool {
-	switch {
-	case n < 0:
-		panic(fmt.Sprintf("accel: Spotrf: n = %d < 0", n))
-	case lda < max(1, n):
-		panic(fmt.Sprintf("accel: Spotrf: lda = %d < n = %d", lda, n))
-	case n > 0 && len(a) < (n-1)*lda+n:
-		panic(fmt.Sprintf("accel: Spotrf: len(a) = %d < %d for n = %d, lda = %d", len(a), (n-1)*lda+n, n, lda))
-	}
-	if l := inUse.Load(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
-		return potrf(l, l.spotrf, blas.Lower, n, a, lda)
-	}
-	return spotrfGo(n, a, lda)
-}
 
 // spotrfBlock is the width of the block columns of spotrfGo.
 const spotrfBlock = 64

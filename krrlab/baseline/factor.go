@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -52,6 +51,15 @@ func eachTile(ctx context.Context, n int, progress func(done, total int), body f
 	})
 }
 
+// byColumns calls body for the columns 0, …, t-1, a few at a time, on the pool of
+// workers: the same ones for any number of threads.
+func byColumns(t int, body func(j0, j1 int)) {
+	const width = 4
+	_ = accel.ForEach(context.Background(), (t+width-1)/width, func(_, b int) {
+		body(b*width, min((b+1)*width, t))
+	})
+}
+
 // factor64 is a factor in float64.
 type factor64 struct {
 	n int
@@ -72,15 +80,16 @@ func (f *factor64) form(ctx context.Context, d *direct) error {
 	return err
 }
 
-func (f *factor64) cholesky() bool {
-	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: f.n, Stride: f.n, Data: f.a})
-	return ok
-}
+func (f *factor64) cholesky() bool { return accel.Dpotrf(f.n, f.a, f.n) }
 
 func (f *factor64) solve(r *mat.Dense) {
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, r.RawMatrix()) // r ← L⁻¹r
-	blas64.Trsm(blas.Left, blas.Trans, 1, l, r.RawMatrix())   // r ← L⁻ᵀr
+	_, t := r.Dims()
+	byColumns(t, func(j0, j1 int) {
+		b := r.Slice(0, f.n, j0, j1).(*mat.Dense).RawMatrix()
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
+		blas64.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
+	})
 }
 
 func (f *factor64) badPivot() int {
@@ -132,9 +141,11 @@ func (f *factor32) solve(r *mat.Dense) {
 		}
 	}
 	l := blas32.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
-	b := blas32.General{Rows: f.n, Cols: f.t, Stride: f.t, Data: f.r}
-	blas32.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
-	blas32.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
+	byColumns(f.t, func(j0, j1 int) {
+		b := blas32.General{Rows: f.n, Cols: j1 - j0, Stride: f.t, Data: f.r[j0:]}
+		blas32.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
+		blas32.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
+	})
 	for i := range f.n {
 		for j, s := range scale {
 			raw.Data[i*raw.Stride+j] = float64(f.r[i*f.t+j]) * s

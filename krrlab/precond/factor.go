@@ -28,8 +28,7 @@ func (w *Woodbury) cholesky() error {
 		trace += c[j*s+j]
 		c[j*s+j] += w.lambdaP // C = ZᵀZ + λ_pI
 	}
-	_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: c}) // C = LLᵀ
-	if !ok {
+	if !accel.Dpotrf(s, c, s) { // C = LLᵀ
 		return w.notDefinite(trace)
 	}
 	for i := range s {
@@ -54,7 +53,7 @@ func (w *Woodbury) notDefinite(trace float64) error {
 
 // invert overwrites L by L⁻¹.
 func (w *Woodbury) invert() error {
-	if !lapack64.Trtri(w.lower(0, w.s)) {
+	if !accel.Dtrtri(w.s, w.factor, w.s) {
 		return fmt.Errorf("precond: the Cholesky factor of ZᵀZ+λ_pI is singular at λ_p = %g", w.lambdaP)
 	}
 	w.stat = float64(w.s) - w.lambdaP*sumSquares(w.factor) // s − λ_p‖L⁻¹‖_F²
@@ -108,7 +107,8 @@ func (w *Woodbury) project(ctx context.Context, z *points.Dense32) error {
 	return nil
 }
 
-// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ.
+// eigen overwrites ZᵀZ by its eigenvectors V, ZᵀZ = VΣ²Vᵀ, on one thread: on more the
+// library's result depends on their number.
 func (w *Woodbury) eigen() error {
 	s := w.s
 	w.sigma2 = make([]float64, s)
@@ -116,7 +116,11 @@ func (w *Woodbury) eigen() error {
 	query := make([]float64, 1)
 	lapack64.Syev(lapack.EVCompute, a, w.sigma2, query, -1)
 	work := make([]float64, int(query[0]))
-	if !lapack64.Syev(lapack.EVCompute, a, w.sigma2, work, len(work)) {
+	ok := false
+	_ = accel.ForEach(context.Background(), 1, func(_, _ int) {
+		ok = lapack64.Syev(lapack.EVCompute, a, w.sigma2, work, len(work))
+	})
+	if !ok {
 		return fmt.Errorf("precond: the eigenvalues of ZᵀZ, of order %d, did not converge", s)
 	}
 	for k, v := range w.sigma2 {

@@ -1,0 +1,215 @@
+package accel
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// wave returns the positive definite matrix e^(−|i−j|/40)·cos((i−j)/7) + 0.3·δ_ij, lower
+// triangle, with row stride ld and NaN elsewhere.
+func wave[T real](n, ld int) []T {
+	a := make([]T, max(0, (n-1)*ld+n))
+	for i := range a {
+		a[i] = T(nan)
+	}
+	for i := range n {
+		for j := range i + 1 {
+			a[i*ld+j] = T(math.Exp(float64(j-i)/40) * math.Cos(float64(j-i)/7))
+		}
+		a[i*ld+i] += 0.3
+	}
+	return a
+}
+
+// widened returns the lower triangle of a as a dense matrix.
+func widened[T real](n int, a []T, ld int) *mat.Dense {
+	l := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			l.Set(i, j, float64(a[i*ld+j]))
+		}
+	}
+	return l
+}
+
+// Orders of one tile, of two and three.
+var tiled = []int{1, 40, tileOrder - 1, tileOrder, tileOrder + 1, 2*tileOrder + 100}
+
+// testCholesky checks L·Lᵀ = A, that nothing above the diagonal is read or written, and
+// that the bits do not depend on the number of threads.
+func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, lda int) bool) {
+	onEach(t, func(t *testing.T) {
+		for _, n := range tiled {
+			ld := n + 3
+			want := widened(n, wave[T](n, ld), ld)
+			var first []T
+			for _, threads := range []int{1, 2, 5} {
+				withThreads(t, threads)
+				a := wave[T](n, ld)
+				if !potrf(n, a, ld) {
+					t.Fatalf("n = %d: not ok", n)
+				}
+				for i := range a {
+					if above := i%ld > i/ld; above != (a[i] != a[i]) {
+						t.Fatalf("n = %d: element (%d, %d) is %v", n, i/ld, i%ld, a[i])
+					}
+					if a[i] != a[i] {
+						a[i] = 0
+					}
+				}
+				if first == nil {
+					first = slices.Clone(a)
+				} else if !slices.Equal(a, first) {
+					t.Fatalf("n = %d: %d threads change the factor", n, threads)
+				}
+			}
+			l := widened(n, first, ld)
+			var p mat.Dense
+			p.Mul(l, l.T())
+			for i := range n {
+				for j := range i + 1 {
+					if d := math.Abs(p.At(i, j) - want.At(i, j)); !(d <= tol) {
+						t.Fatalf("n = %d: (LLᵀ)(%d, %d) is off by %.3g", n, i, j, d)
+					}
+				}
+			}
+			for _, at := range []int{0, n / 2, n - 1} { // not definite
+				for _, bad := range []float64{-1, nan, math.Inf(-1)} {
+					a := wave[T](n, ld)
+					a[at*ld+at] = T(bad)
+					if potrf(n, a, ld) {
+						t.Errorf("n = %d: ok with %v at %d", n, bad, at)
+						continue
+					}
+					for i := range at { // the pivot is where the caller looks for it
+						if !(a[i*ld+i] > 0) {
+							t.Errorf("n = %d: pivot %d is %v, the bad one is %d", n, i, a[i*ld+i], at)
+						}
+					}
+					if a[at*ld+at] > 0 {
+						t.Errorf("n = %d: pivot %d is %v, was %v", n, at, a[at*ld+at], bad)
+					}
+				}
+				if at > 0 {
+					a := wave[T](n, ld)
+					a[at*ld] = T(nan)
+					if potrf(n, a, ld) {
+						t.Errorf("n = %d: ok with NaN at (%d, 0)", n, at)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTiledDpotrf(t *testing.T) { testCholesky(t, 1e-14, Dpotrf) }
+func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
+
+// TestTiledDtrtri checks L⁻¹L = I, that the rest of the array is left alone, and that
+// the bits do not depend on the number of threads.
+func TestTiledDtrtri(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		for _, n := range tiled {
+			ld := n + 2
+			l := widened(n, wave[float64](n, ld), ld)
+			var first []float64
+			for _, threads := range []int{1, 2, 5} {
+				withThreads(t, threads)
+				a := wave[float64](n, ld)
+				if !Dtrtri(n, a, ld) {
+					t.Fatalf("n = %d: singular", n)
+				}
+				for i := range a {
+					if above := i%ld > i/ld; above != math.IsNaN(a[i]) {
+						t.Fatalf("n = %d: element (%d, %d) is %v", n, i/ld, i%ld, a[i])
+					}
+					if a[i] != a[i] {
+						a[i] = 0
+					}
+				}
+				if first == nil {
+					first = a
+				} else if !slices.Equal(a, first) {
+					t.Fatalf("n = %d: %d threads change the inverse", n, threads)
+				}
+			}
+			x := widened(n, first, ld)
+			var p mat.Dense
+			p.Mul(x, l)
+			var size mat.Dense // |X||L|, what rounding is relative to
+			size.Mul(abs(x), abs(l))
+			for i := range n {
+				for j := range n {
+					want := 0.0
+					if i == j {
+						want = 1
+					}
+					if d := math.Abs(p.At(i, j) - want); !(d <= float64(n)*0x1p-52*(1+size.At(i, j))) {
+						t.Fatalf("n = %d: (L⁻¹L)(%d, %d) is off by %.3g", n, i, j, d)
+					}
+				}
+			}
+			a := wave[float64](n, ld)
+			a[(n-1)*(ld+1)] = 0
+			if b := slices.Clone(a); Dtrtri(n, a, ld) || fmt.Sprint(a) != fmt.Sprint(b) {
+				t.Errorf("n = %d: singular and inverted", n)
+			}
+		}
+	})
+}
+
+func abs(a *mat.Dense) *mat.Dense {
+	var b mat.Dense
+	b.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, a)
+	return &b
+}
+
+// BenchmarkCholesky factors a matrix of order 4,000 (one operation).
+func BenchmarkCholesky(b *testing.B) {
+	Use(library(b))
+	defer Use(nil)
+	const n = 4000
+	report := func(b *testing.B) {
+		b.ReportMetric(float64(n)*n*n/3*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+	}
+	b.Run("Dpotrf", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			a := wave[float64](n, n)
+			b.StartTimer()
+			Dpotrf(n, a, n)
+		}
+		report(b)
+	})
+	b.Run("openblas-dpotrf", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			a := wave[float64](n, n)
+			b.StartTimer()
+			potrf(inUse.Load(), inUse.Load().dpotrf, 'L', n, a, n)
+		}
+		report(b)
+	})
+	b.Run("Spotrf", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			a := wave[float32](n, n)
+			b.StartTimer()
+			Spotrf(n, a, n)
+		}
+		report(b)
+	})
+	b.Run("Dtrtri", func(b *testing.B) {
+		for range b.N {
+			b.StopTimer()
+			a := wave[float64](n, n)
+			b.StartTimer()
+			Dtrtri(n, a, n)
+		}
+		report(b)
+	})
+}

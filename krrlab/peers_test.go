@@ -1,0 +1,119 @@
+package krrlab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/npy"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestScikitLearn compares predictions at τ = 1e-6 with those of scikit-learn's
+// KernelRidge, by every solver, for every kernel and 1 and 4 right-hand sides: equal to
+// 1e-3 of the largest.
+func TestScikitLearn(t *testing.T) {
+	script := filepath.Join("..", "experiments", "peers", "krr_sklearn.py")
+	python := findPython(t)
+	const n, m, d = 300, 50, 5
+	for _, size := range []int{0, 4} {
+		x := kinds(n, d, 11)["float64"].(*points.Dense)
+		at := kinds(m, d, 12)["float64"].(*points.Dense)
+		train := regression(x)
+		if size > 0 {
+			train = classes(x, size)
+		}
+		dir := t.TempDir()
+		file := func(name string) string { return filepath.Join(dir, name+".npy") }
+		y := encoded(t, train)
+		_, cols := y.Dims()
+		writeArray(t, file("x"), x.Data, n, d)
+		writeArray(t, file("at"), at.Data, m, d)
+		writeArray(t, file("y"), y.RawMatrix().Data, n, cols)
+		for _, k := range kernels {
+			spec, err := kernel.ToSpec(k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+			args := []string{script, "--train", file("x"), "--target", file("y"), "--test", file("at"), "--out", file("p"), "--kernel", spec.Name, "--lambda", "0.02"}
+			if spec.Sigma > 0 {
+				args = append(args, "--sigma", number(spec.Sigma))
+			} else {
+				args = append(args, "--gamma", number(spec.Gamma), "--coef0", number(spec.Coef0), "--degree", strconv.Itoa(spec.Degree))
+			}
+			if out, err := exec.CommandContext(t.Context(), python, args...).CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			want := mat.NewDense(m, cols, readArray(t, file("p")))
+			for _, solver := range []Solver{PCG, CG, Direct} {
+				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.02, Features: 100, Solver: solver, Tol: 1e-6, MaxIter: 5000})
+				for _, float64s := range []bool{false, true} {
+					f, err := sol.Model.Decision(t.Context(), at, &model.Options{Float64: float64s})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if e := apart(f, want); !(e <= 1e-3) || !sol.Converged() {
+						t.Errorf("%v, t=%d, %v: %s, predictions are %.3g apart", k, cols, solver, sol.Status, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// findPython returns a python that has scikit-learn, or skips the test.
+func findPython(t *testing.T) string {
+	t.Helper()
+	for _, p := range []string{"/usr/bin/python3", "python3"} {
+		if exec.CommandContext(t.Context(), p, "-c", "import sklearn.kernel_ridge").Run() == nil {
+			return p
+		}
+	}
+	t.Skip("no python3 with scikit-learn: apt-get install python3-sklearn")
+	return ""
+}
+
+// encoded returns the targets as the solver codes them.
+func encoded(t *testing.T, d *datasets.Dataset) *mat.Dense {
+	t.Helper()
+	c := datasets.Coding{Labels: d.Labels}
+	y, err := c.Encode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+func writeArray(t *testing.T, name string, data []float64, shape ...int) {
+	t.Helper()
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := npy.Write(f, data, shape...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readArray(t *testing.T, name string) []float64 {
+	t.Helper()
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, data, err := npy.Read(f, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data.([]float64)
+}
