@@ -230,7 +230,11 @@ func (a archive) metadata() (meta metadata, err error) {
 		return meta, fmt.Errorf("not a model file: %w", err)
 	}
 	defer r.Close()
-	if err := json.NewDecoder(io.LimitReader(r, 64<<20)).Decode(&meta); err != nil {
+	js, err := io.ReadAll(io.LimitReader(r, 64<<20)) // at the end the checksum is compared
+	if err == nil {
+		err = json.Unmarshal(js, &meta)
+	}
+	if err != nil {
 		return meta, fmt.Errorf("damaged model: model.json: %w", err)
 	}
 	if meta.Format != formatName {

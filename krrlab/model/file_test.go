@@ -1,0 +1,331 @@
+package model
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// models returns one model of every kind there is.
+func models() []*Model {
+	var all []*Model
+	for i, kind := range []string{"float64", "float32", "sparse"} {
+		x := kinds(7, 3, 1)[kind]
+		for j, k := range kernels {
+			m := random(k, x, []int{1, 3}[(i+j)%2])
+			if (i+j)%2 == 1 {
+				m.Labels = []string{"-1", "zwölf, 12", `"`}
+			} else if j == 2 {
+				m.Labels = []string{"no", "yes"}
+			}
+			if j == 1 {
+				m.Scaling = scaled(3)
+			}
+			all = append(all, m)
+		}
+	}
+	empty := &points.CSR{N: 2, D: 3, Ptr: []int{0, 0, 0}} // no nonzeros
+	sliced := kinds(9, 3, 1)["sparse"].Slice(2, 6)
+	return append(all, random(kernels[0], empty, 1), random(kernels[0], sliced, 1), random(kernels[0], kinds(9, 3, 1)["float64"].Slice(3, 5), 1))
+}
+
+// save returns the bytes of a model's file.
+func save(t testing.TB, m *Model) []byte {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "m.krr")
+	if err := m.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func read(b []byte) (*Model, error) { return Read(bytes.NewReader(b), int64(len(b))) }
+
+// TestRoundTrip checks that a loaded model is the saved one, to the bit.
+func TestRoundTrip(t *testing.T) {
+	for _, m := range models() {
+		name := filepath.Join(t.TempDir(), "m.krr")
+		if err := m.Save(name); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Load(name)
+		if err != nil {
+			t.Fatalf("%v: %v", m, err)
+		}
+		n, d, _ := m.Dims()
+		a, b := make([]float64, n*d), make([]float64, n*d)
+		m.X.Panel64To(a, d)
+		got.X.Panel64To(b, d)
+		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
+			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
+		}
+		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda || got.Origin != m.Origin ||
+			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) {
+			t.Errorf("saved\n%+v\nloaded\n%+v", m, got)
+		}
+		z := kinds(4, d, 5)["float64"]
+		if !mat.Equal(mustDecide(t, m, z, nil), mustDecide(t, got, z, nil)) {
+			t.Errorf("%v: predictions differ", m)
+		}
+	}
+}
+
+// TestSaveFails checks that what cannot be saved leaves nothing, and what was there whole.
+func TestSaveFails(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "m.krr")
+	if err := os.WriteFile(name, []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	x := kinds(7, 3, 1)["float64"]
+	own := random(kernel.Func{Name: "own", F: kernels[0].Eval}, x, 1)
+	short := random(kernels[0], x, 1)
+	short.C = mat.NewDense(6, 1, nil)
+	for want, m := range map[string]*Model{"own": own, "6 rows of coefficients for 7 points": short} {
+		if err := m.Save(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	if err := random(kernels[0], x, 1).Save(filepath.Join(dir, "no", "m.krr")); err == nil {
+		t.Error("saved to a folder that is not there")
+	}
+	if b, _ := os.ReadFile(name); string(b) != "precious" {
+		t.Errorf("the old file is %q", b)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("%d files are left", len(left))
+	}
+}
+
+// TestDamaged checks that a file cut short, or with any one byte changed, is refused,
+// or else is the model that was saved (some bytes of a zip archive mean nothing).
+func TestDamaged(t *testing.T) {
+	z := kinds(4, 3, 5)["float64"]
+	all := models()
+	for _, m := range []*Model{all[1], all[6], all[11]} {
+		whole := save(t, m)
+		want := mustDecide(t, m, z, nil)
+		for cut := range whole {
+			if _, err := read(whole[:cut]); err == nil {
+				t.Fatalf("%T: the first %d of %d bytes are taken for a model", m.X, cut, len(whole))
+			}
+		}
+		refused := 0
+		for i := range whole {
+			bad := bytes.Clone(whole)
+			bad[i] ^= 0x41
+			got, err := read(bad)
+			if err != nil {
+				refused++
+				continue
+			}
+			if !mat.Equal(mustDecide(t, got, z, nil), want) || !reflect.DeepEqual(got.Labels, m.Labels) {
+				t.Fatalf("%T: with byte %d changed another model is read", m.X, i)
+			}
+		}
+		if refused < len(whole)/2 {
+			t.Errorf("%T: %d of %d changes are seen", m.X, refused, len(whole))
+		}
+	}
+}
+
+// rewrite returns the archive with entry name replaced by f of it; a nil result drops it.
+func rewrite(t *testing.T, b []byte, name string, f func([]byte) []byte) []byte {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, e := range r.File {
+		rc, err := e.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(rc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name == name {
+			if data = f(data); data == nil {
+				continue
+			}
+		}
+		dst, err := w.Create(e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := dst.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// TestContradictions checks that archives that are whole but wrong are refused with what
+// is wrong.
+func TestContradictions(t *testing.T) {
+	dense, sparse := random(kernels[0], kinds(7, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
+	swap := func(old, by string) func([]byte) []byte {
+		return func(b []byte) []byte {
+			if !bytes.Contains(b, []byte(old)) {
+				t.Fatalf("no %q in %q", old, b)
+			}
+			return bytes.ReplaceAll(b, []byte(old), []byte(by))
+		}
+	}
+	set := func(at int, v float64) func([]byte) []byte { // number at of an array of float64
+		return func(b []byte) []byte {
+			bits := math.Float64bits(v)
+			for k := range 8 {
+				b[len(b)-8*at+k] = byte(bits >> (8 * k))
+			}
+			return b
+		}
+	}
+	last := func(v byte) func([]byte) []byte { // of the column indices, int32
+		return func(b []byte) []byte { b[len(b)-4] = v; return b }
+	}
+	drop := func([]byte) []byte { return nil }
+	for _, c := range []struct {
+		m     *Model
+		entry string
+		f     func([]byte) []byte
+		want  string
+	}{
+		{dense, "model.json", drop, "not a model file: model.json is missing"},
+		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
+		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
+		{dense, "model.json", swap(`"version": 1`, `"version": 2`), "version 2"},
+		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
+		{dense, "model.json", swap(`"n": 7`, `"n": 0`), "n=0"},
+		{dense, "model.json", swap(`"n": 7`, `"n": 3000000000`), "n=3000000000"},
+		{dense, "model.json", swap(`"d": 3`, `"d": 4`), "shape is [7 3]"},
+		{dense, "model.json", swap(`"t": 1`, `"t": 2`), "shape"},
+		{dense, "model.json", swap(`"regression"`, `"classification"`), "task"},
+		{dense, "model.json", swap(`"gaussian"`, `"cubic"`), "cubic"},
+		{dense, "model.json", swap(`1.5`, `-1.5`), "sigma"},
+		{dense, "model.json", swap(`"dense"`, `"odd"`), `points are "odd"`},
+		{dense, "model.json", swap(`"lambda": 0.25`, `"lambda": -1`), "λ = -1"},
+		{dense, "model.json", swap(`"dense"`, `"csr"`), "x_indptr.npy is missing"},
+		{dense, "c.npy", drop, "c.npy is missing"},
+		{dense, "c.npy", set(1, math.NaN()), "coefficient 6 is NaN"},
+		{dense, "c.npy", func(b []byte) []byte { return append(b, 0) }, "more bytes"},
+		{dense, "c.npy", func(b []byte) []byte { return b[:len(b)-1] }, "c.npy"},
+		{dense, "x.npy", set(1, math.Inf(1)), "+Inf"},
+		{dense, "x.npy", drop, "x.npy is missing"},
+		{sparse, "x_data.npy", set(1, math.NaN()), "NaN"},
+		{sparse, "x_indices.npy", last(3), "column 3"},
+		{sparse, "x_indices.npy", func(b []byte) []byte { b[len(b)-1] = 0xff; return b }, "column -"},
+		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-8]++; return b }, "offsets"},
+		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-16] = 0; return b }, "row"},
+		{sparse, "x_indptr.npy", func(b []byte) []byte { b[len(b)-9] = 0x80; return b }, "row"},
+	} {
+		_, err := read(rewrite(t, save(t, c.m), c.entry, c.f))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s of %T: error %v, want one with %q", c.entry, c.m.X, err, c.want)
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "none.krr")); err == nil || !strings.Contains(err.Error(), "none.krr") {
+		t.Errorf("no file: %v", err)
+	}
+	name := filepath.Join(t.TempDir(), "text.krr")
+	if err := os.WriteFile(name, []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(name); err == nil || !strings.Contains(err.Error(), "text.krr") || !strings.Contains(err.Error(), "not a model") {
+		t.Errorf("text: %v", err)
+	}
+}
+
+// TestNumPy checks that NumPy opens the file and predicts the same.
+func TestNumPy(t *testing.T) {
+	python := ""
+	for _, p := range []string{"/usr/bin/python3", "python3"} {
+		if exec.CommandContext(t.Context(), p, "-c", "import numpy").Run() == nil {
+			python = p
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("no python3 with numpy: apt-get install python3-numpy")
+	}
+	const script = `
+import json, sys, numpy as np
+m = np.load(sys.argv[1])
+meta = json.loads(m["model.json"])
+c = m["c"]
+if meta["points"] == "dense":
+    x = m["x"]
+else:
+    x = np.zeros((meta["n"], meta["d"]))
+    p = m["x_indptr"]
+    for i in range(meta["n"]):
+        x[i, m["x_indices"][p[i]:p[i+1]]] = m["x_data"][p[i]:p[i+1]]
+assert c.shape == (meta["n"], meta["t"]) and x.shape == (meta["n"], meta["d"]), (c.shape, x.shape)
+z = np.zeros(meta["d"])
+k = np.exp(-((x - z) ** 2).sum(axis=1) / (2 * meta["kernel"]["sigma"] ** 2))
+print(*[repr(float(v)) for v in k @ c])
+`
+	for _, kind := range []string{"float64", "float32", "sparse"} {
+		m := random(kernels[0], kinds(7, 3, 1)[kind], 3, "a", "b", "c")
+		name := filepath.Join(t.TempDir(), "m.krr")
+		if err := m.Save(name); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.CommandContext(t.Context(), python, "-c", script, name).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %s", kind, out)
+		}
+		want := mustDecide(t, m, points.NewDense(1, 3, nil), &Options{Float64: true})
+		for j, f := range strings.Fields(string(out)) {
+			var v float64
+			if _, err := fmt.Sscan(f, &v); err != nil || math.Abs(v-want.At(0, j)) > 1e-6 {
+				t.Errorf("%s: NumPy's f_%d is %s, want %g", kind, j, f, want.At(0, j))
+			}
+		}
+	}
+}
+
+// FuzzRead checks that no bytes make Read panic or return a model that cannot predict.
+func FuzzRead(f *testing.F) {
+	all := models()
+	for _, m := range []*Model{all[0], all[6], all[11]} {
+		f.Add(save(f, m))
+	}
+	f.Add([]byte("PK"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := read(b)
+		if err != nil {
+			return
+		}
+		_, d, _ := m.Dims()
+		if d > 1000 {
+			return
+		}
+		if _, err := m.Decision(t.Context(), points.NewDense(1, d, nil), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

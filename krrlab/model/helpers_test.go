@@ -1,0 +1,102 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
+	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
+}
+
+// kinds returns the same n points of dimension d, a third of their numbers not zero, in
+// every form there is.
+func kinds(n, d int, seed uint64) map[string]points.Points {
+	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
+	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	g := rng.New(seed).Sub("points")
+	for i := range n {
+		for c := range d {
+			if p := i*d + c; g.Sub("zero").IntN(uint64(p), 3) == 0 {
+				single.Data[p] = float32(g.Normal(uint64(p)))
+				dense.Data[p] = float64(single.Data[p])
+				sparse.Col, sparse.Val = append(sparse.Col, int32(c)), append(sparse.Val, dense.Data[p])
+			}
+		}
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
+	}
+	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse}
+}
+
+// random returns a model with random coefficients; t = 1 without labels is regression.
+func random(k kernel.Kernel, x points.Points, t int, labels ...string) *Model {
+	n, _ := x.Dims()
+	m := &Model{
+		Kernel: k, Lambda: 0.25, X: x, C: mat.NewDense(n, t, nil), Labels: labels,
+		Origin: Origin{Dataset: "test", Solver: "pcg", Status: "converged", Tol: 1e-3, TrueResidual: 9e-4, Seed: 7, Version: "v0", Created: "2026-01-02T03:04:05Z"},
+	}
+	rng.New(99).Normals(m.C.RawMatrix().Data, 0)
+	return m
+}
+
+// reference returns f at the points z by its definition.
+func reference(m *Model, z points.Points) *mat.Dense {
+	n, d, t := m.Dims()
+	rows, _ := z.Dims()
+	f := mat.NewDense(rows, t, nil)
+	x, p := make([]float64, d), make([]float64, d)
+	for a := range rows {
+		z.RowTo(p, a)
+		for i := range n {
+			m.X.RowTo(x, i)
+			v := m.Kernel.Eval(x, p)
+			for j := range t {
+				f.Set(a, j, f.At(a, j)+v*m.C.At(i, j)) // Σ_i k(x_i, z_a)·C_ij
+			}
+		}
+	}
+	return f
+}
+
+// apart returns max|a−b| / max|b|.
+func apart(a, b mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	return maxAbs(&d) / maxAbs(b)
+}
+
+func maxAbs(a mat.Matrix) (m float64) {
+	n, t := a.Dims()
+	for i := range n {
+		for j := range t {
+			m = max(m, math.Abs(a.At(i, j)))
+		}
+	}
+	return m
+}
+
+// scaled is a scaling of d features.
+func scaled(d int) *datasets.Scaling {
+	s := &datasets.Scaling{Kind: "standard", Shift: make([]float64, d), Scale: make([]float64, d)}
+	for j := range d {
+		s.Shift[j], s.Scale[j] = 0.1*float64(j), 1+0.25*float64(j)
+	}
+	return s
+}
+
+func mustDecide(t testing.TB, m *Model, z points.Points, o *Options) *mat.Dense {
+	t.Helper()
+	f, err := m.Decision(t.Context(), z, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestDecision checks f against its definition for every kernel and kind of points, over
+// the edges of batches and tiles.
+func TestDecision(t *testing.T) {
+	const d = 4
+	for _, size := range []struct{ n, m, t int }{{1, 1, 1}, {3, 300, 2}, {530, 5, 3}, {513, 257, 1}} {
+		train, test := kinds(size.n, d, 1), kinds(size.m, d, 2)
+		for _, k := range kernels {
+			for kind := range train {
+				m := random(k, train[kind], size.t)
+				want := reference(m, test["float64"])
+				for other := range test {
+					name := fmt.Sprintf("%v, n=%d %s, m=%d %s", k, size.n, kind, size.m, other)
+					if e := apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
+						t.Errorf("%s: off by %.2g in float64", name, e)
+					}
+					if e := apart(mustDecide(t, m, test[other], nil), want); e > 4e-6 {
+						t.Errorf("%s: off by %.2g", name, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPrecision checks that float32 tiles are given up where they are not exact enough:
+// for points far from the origin their distances cancel.
+func TestPrecision(t *testing.T) {
+	near := kinds(200, 4, 1)["float64"].(*points.Dense)
+	for _, by := range []float64{0, 1e3, 1e6} {
+		x := points.NewDense(near.N, near.D, slices.Clone(near.Data))
+		for i := range x.Data {
+			x.Data[i] += by
+		}
+		m := random(kernels[0], x, 1)
+		got, exact := mustDecide(t, m, x, nil), mustDecide(t, m, x, &Options{Float64: true})
+		if e := apart(got, exact); e > 2e-6 {
+			t.Errorf("moved by %g: off by %.2g", by, e)
+		}
+		if same := mat.Equal(got, exact); same != (by > 0) {
+			t.Errorf("moved by %g: float64 tiles: %v", by, same)
+		}
+	}
+}
+
+// TestScaling checks that raw points are scaled, and scaled ones are not.
+func TestScaling(t *testing.T) {
+	x, z := kinds(30, 4, 1)["float64"], kinds(20, 4, 2)["float64"]
+	m := random(kernels[0], x, 1)
+	m.Scaling = scaled(4)
+	want := reference(m, m.Scaling.Apply(z))
+	if e := apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
+		t.Errorf("raw points: off by %.2g", e)
+	}
+	if e := apart(mustDecide(t, m, m.Scaling.Apply(z), &Options{Float64: true, Scaled: true}), want); e > 1e-13 {
+		t.Errorf("scaled points: off by %.2g", e)
+	}
+}
+
+// TestThreads checks that the number of threads does not change a bit, and the progress.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	m, z := random(kernels[0], kinds(700, 4, 1)["float32"], 3), kinds(900, 4, 2)["sparse"]
+	var first *mat.Dense
+	for _, threads := range []int{1, 2, 5} {
+		accel.SetThreads(threads)
+		var calls []int
+		f := mustDecide(t, m, z, &Options{Progress: func(done, total int) {
+			if calls = append(calls, done); total != 900 {
+				t.Errorf("progress of %d points", total)
+			}
+		}})
+		if first == nil {
+			first = f
+		}
+		if !mat.Equal(f, first) {
+			t.Errorf("%d threads change the result", threads)
+		}
+		if !slices.IsSorted(calls) || len(calls) != 4 || calls[3] != 900 {
+			t.Errorf("progress %v", calls)
+		}
+	}
+}
+
+// TestDecisionErrors checks wrong dimensions, no points, and a context that ends.
+func TestDecisionErrors(t *testing.T) {
+	m := random(kernels[0], kinds(30, 4, 1)["float64"], 1)
+	for _, c := range []struct {
+		z    points.Points
+		want string
+	}{
+		{points.NewDense(2, 3, nil), "points have 3 features, the model was fitted on 4"},
+		{points.NewDense(0, 4, nil), "no points"},
+	} {
+		if _, err := m.Decision(t.Context(), c.z, nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want one with %q", err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if f, err := m.Decision(ctx, points.NewDense(2, 4, nil), nil); !errors.Is(err, context.Canceled) || f != nil {
+		t.Errorf("cancelled: %v, %v", f, err)
+	}
+}
+
+// TestPredict checks labels of 2 and 3 classes, and values.
+func TestPredict(t *testing.T) {
+	x := points.NewDense(3, 1, []float64{0, 100, 200}) // so far apart that K = I
+	k := kernel.Gaussian{Sigma: 1}
+	two := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{-1, 2, -3}), Labels: []string{"no", "yes"}}
+	three := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 3, []float64{1, 2, 3, 5, 4, 3, -1, 0, -2}), Labels: []string{"a", "b", "c"}}
+	real1 := &Model{Kernel: k, Lambda: 1, X: x, C: mat.NewDense(3, 1, []float64{1.5, -2, 0})}
+	for _, c := range []struct {
+		m    *Model
+		want string
+	}{{two, "no yes no"}, {three, "c a b"}, {real1, "1.5 -2 0"}} {
+		p, err := c.m.Predict(t.Context(), &datasets.Dataset{X: x}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join([]string{p.Text(0), p.Text(1), p.Text(2)}, " "); got != c.want {
+			t.Errorf("%v: predictions %s, want %s", c.m, got, c.want)
+		}
+	}
+}
+
+// TestScore checks the figures on numbers done by hand.
+func TestScore(t *testing.T) {
+	p := &Prediction{Value: []float64{1, 2, 4}}
+	s := p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil), Target: []float64{1, 3, 2}})
+	// e = (0, −1, 2): RMSE √(5/3), ‖y‖ = √14, Σ(y−2)² = 2.
+	for _, c := range []struct {
+		what      string
+		got, want float64
+	}{{"RMSE", s.RMSE, math.Sqrt(5.0 / 3)}, {"relative error", s.RelErr, math.Sqrt(5.0 / 14)}, {"R²", s.R2, 1 - 5.0/2}} {
+		if math.Abs(c.got-c.want) > 1e-15 {
+			t.Errorf("%s %v, want %v", c.what, c.got, c.want)
+		}
+	}
+	if !math.IsNaN(s.ErrorRate) || s.N != 3 {
+		t.Errorf("%+v", s)
+	}
+	// Labels are compared by text; one that the model does not know is an error.
+	p = &Prediction{Class: []int{0, 1, 1, 0}, Labels: []string{"a", "b"}}
+	d := &datasets.Dataset{Task: datasets.Classification, X: points.NewDense(4, 1, nil), Class: []int{2, 0, 1, 2}, Labels: []string{"b", "c", "a"}}
+	if s := p.Score(d); s.ErrorRate != 0.25 || !math.IsNaN(s.RMSE) { // truth a b c a
+		t.Errorf("error rate %v, want 0.25", s.ErrorRate)
+	}
+	m := random(kernels[0], kinds(5, 2, 1)["float64"], 1)
+	if _, err := m.Evaluate(t.Context(), d, nil); err == nil || !strings.Contains(err.Error(), "regression") {
+		t.Errorf("classes judged by a regression: %v", err)
+	}
+}
+
+// TestScoreText checks the line for both tasks.
+func TestScoreText(t *testing.T) {
+	nan := math.NaN()
+	for want, s := range map[string]Score{
+		"error 12.50 % on 8 points":                                         {N: 8, ErrorRate: 0.125, BestError: nan},
+		"error 12.50 % (best possible 10.00 %) on 8 points":                 {N: 8, ErrorRate: 0.125, BestError: 0.1},
+		"RMSE 0.5, ‖ŷ−y‖/‖y‖ 2.500e-01, R² 0.9000 on 8 points":              {N: 8, ErrorRate: nan, RMSE: 0.5, RelErr: 0.25, R2: 0.9, BestError: nan},
+		"RMSE 0.5 (best possible 0.4), ‖ŷ−y‖/‖y‖ 0.000e+00, R² 1.0000 on 8": {N: 8, ErrorRate: nan, RMSE: 0.5, R2: 1, BestError: 0.4},
+	} {
+		if got := s.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
