@@ -32,12 +32,9 @@ func (a *app) doctor(ctx context.Context) error {
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", krrlab.Bytes(limit), source, krrlab.Bytes(accel.MemoryAvailable()))
 	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())
-	var install []string
 	b := accel.InUse()
+	slow := b.Name != "openblas" && a.blas != "go"
 	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f GFLOP/s", b, accel.GemmRate64(ctx, 1500)/1e9, accel.GemmRate32(ctx, 1500)/1e9)
-	if b.Name != "openblas" && a.blas != "go" {
-		install = append(install, "libopenblas0 (many times faster)")
-	}
 	if p := found("mpirun", "mpiexec", "srun"); p != "" {
 		line("mpi", "%s", p)
 	} else {
@@ -51,8 +48,9 @@ func (a *app) doctor(ctx context.Context) error {
 	for i, d := range a.dirs() {
 		line([]string{"data", ""}[min(i, 1)], "%s", d)
 	}
-	if len(install) > 0 {
-		line("install", "sudo apt-get install %s", strings.Join(install, ", "))
+	if slow {
+		line("install", "sudo apt-get install libopenblas0")
+		line("", "(the dense linear algebra then runs many times faster)")
 	} else {
 		line("install", "nothing: all that this version can use is here")
 	}

@@ -26,7 +26,7 @@ func (f *dataFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
-	p.StringVar(&f.scale, "scale", "", "none, unit or standard, fitted on the training rows (default: none for --train, the registry's for --data)")
+	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
 }
 
 func (f *dataFlags) check(set *pflag.FlagSet) error {
