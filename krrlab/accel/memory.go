@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // limit is a bound on memory and who sets it.
@@ -84,9 +85,25 @@ func (m machine) allLimits() []limit {
 	return append(all, m.limits()...)
 }
 
+// garbageBound is the limit that BoundGarbage set.
+var garbageBound atomic.Int64
+
+// BoundGarbage makes Go's collector keep what it has not freed yet within nine tenths
+// of MemoryLimit: beside a kernel matrix of gigabytes the collector's default, as much
+// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call.
+func BoundGarbage() {
+	if debug.SetMemoryLimit(-1) < math.MaxInt64 {
+		return
+	}
+	if b, _ := MemoryLimit(); b > 0 {
+		garbageBound.Store(b / 10 * 9)
+		debug.SetMemoryLimit(b / 10 * 9)
+	}
+}
+
 // goLimit returns GOMEMLIMIT as the runtime has it, if it is set.
 func goLimit() []limit {
-	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 {
+	if b := debug.SetMemoryLimit(-1); b < math.MaxInt64 && b != garbageBound.Load() {
 		return []limit{{bytes: b, source: "GOMEMLIMIT"}}
 	}
 	return nil

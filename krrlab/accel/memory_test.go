@@ -2,6 +2,7 @@ package accel
 
 import (
 	"math"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -159,4 +160,28 @@ func TestThisMachine(t *testing.T) {
 		t.Errorf("peak %d after touching %d bytes", p, len(buf))
 	}
 	sink.Add(uint64(buf[len(buf)/2]))
+}
+
+// BoundGarbage sets Go's limit, which is then no limit of the process's own, and
+// leaves one that is there alone.
+func TestBoundGarbage(t *testing.T) {
+	old := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(old)
+	debug.SetMemoryLimit(math.MaxInt64)
+	before, source := MemoryLimit()
+	if before == 0 {
+		t.Skip("the system tells no memory limit")
+	}
+	BoundGarbage()
+	if got := debug.SetMemoryLimit(-1); got != before/10*9 {
+		t.Errorf("Go's limit is %d of %d", got, before)
+	}
+	if after, s := MemoryLimit(); after != before || s != source {
+		t.Errorf("the process's limit was %d (%s), is %d (%s)", before, source, after, s)
+	}
+	debug.SetMemoryLimit(1 << 40)
+	BoundGarbage()
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("a limit of %d became %d", 1<<40, got)
+	}
 }

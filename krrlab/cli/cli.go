@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 		fmt.Fprintf(env.Stderr, "krrlab: %v (see krrlab help)\n", err)
 		return exitUsage
 	}
-	fmt.Fprintf(env.Stderr, "krrlab: %v\n", err)
+	fmt.Fprintf(env.Stderr, "krrlab: %s\n", strings.TrimPrefix(err.Error(), "krrlab: "))
 	return exitError
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/spf13/pflag"
 
@@ -65,11 +66,21 @@ func (f *kernelFlags) kernel(set *pflag.FlagSet, data *loaded) (kernel.Kernel, e
 	sigma := f.sigma
 	if !set.Changed("sigma") && f.name != "polynomial" {
 		if sigma = data.sigma; sigma == 0 || f.name != "gaussian" {
-			sigma = krrlab.MedianDistance(data.train.X, f.name == "laplacian")
+			sigma = rounded(krrlab.MedianDistance(data.train.X, f.name == "laplacian"))
 		}
 		if !(sigma > 0) || math.IsInf(sigma, 0) {
 			sigma = 1 // all points coincide
 		}
 	}
 	return f.build(sigma)
+}
+
+// rounded returns v to three significant digits: a guess needs no more, and is copied
+// from a report without loss.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
 }

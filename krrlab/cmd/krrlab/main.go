@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	boundGarbage()
+	accel.BoundGarbage()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
 		Stdout:   os.Stdout,
@@ -29,15 +29,6 @@ func main() {
 	})
 	stop()
 	os.Exit(code)
-}
-
-// boundGarbage keeps what the collector has not freed yet within nine tenths of the
-// memory there is: beside a kernel matrix of gigabytes its default, as much again,
-// is too much. $GOMEMLIMIT goes before.
-func boundGarbage() {
-	if limit, _ := accel.MemoryLimit(); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(limit / 10 * 9)
-	}
 }
 
 // dataDirs returns $KRRLAB_DATA, if set, and the user's cache.
