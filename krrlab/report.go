@@ -172,7 +172,7 @@ func (r *Report) residualText() string {
 	}
 	s := fmt.Sprintf(", true residual %.2e (%s", *r.TrueResidual, r.ResidualKind)
 	if r.SampledResidual != nil {
-		s += fmt.Sprintf("; %.2e by %d rows in float64", *r.SampledResidual, min(exactRows, r.N))
+		s += fmt.Sprintf("; about %.1e by %d rows in float64", *r.SampledResidual, min(exactRows, r.N))
 	}
 	return s + fmt.Sprintf("), asked %.0e", r.Tol)
 }

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// TestPaper solves the paper's problems at the paper's settings, as a user would, and
+// compares test error and iterations with Table 1 and, for MNIST with λ_p = 0.1, with a
+// reference in NumPy (57 iterations). It takes
+// some 20 minutes, 10 GB, and the data sets in $KRRLAB_DATA; KRRLAB_LONG=1 asks for it.
+func TestPaper(t *testing.T) {
+	if os.Getenv("KRRLAB_LONG") == "" {
+		t.Skip("a long test: set KRRLAB_LONG=1")
+	}
+	lib, err := accel.OpenBLAS()
+	if err != nil {
+		t.Logf("%v", err)
+	}
+	for _, c := range []struct {
+		name                       string
+		gigabytes                  int64
+		args                       []string
+		error, within              float64
+		iterations, plus, residual float64
+	}{
+		{"adult", 4, []string{"--sigma", "8", "--lambda", "0.01", "--features", "5000"}, 0.1499, 0.001, 13, 3, 1e-3},
+		{"mnist", 11, []string{"--sigma", "8.5", "--lambda", "0.01", "--lambda-p", "0.1", "--features", "6000"}, 0.0133, 0.0005, 57, 10, 1e-3},
+		{"ijcnn1", 9, []string{"--sigma", "0.3", "--lambda", "0.01", "--features", "10000"}, 0.0139, 0.001, 120, 15, 1e-3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if have := accel.MemoryAvailable(); have < c.gigabytes*1e9 {
+				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(have)/1e9)
+			}
+			js := filepath.Join(t.TempDir(), "report.json")
+			args := append([]string{"fit", "--data", c.name, "--tol", "1e-3", "--json", js, "--data-dir", os.Getenv("KRRLAB_DATA")}, c.args...)
+			code := Main(context.Background(), args, Env{
+				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
+				UseBLAS: func(string) error { accel.Use(lib); return nil },
+			})
+			defer accel.Use(nil)
+			if code != 0 {
+				t.Fatalf("exit code %d", code)
+			}
+			r := report(t, js)
+			if e := r["test_error"].(float64); math.Abs(e-c.error) > c.within {
+				t.Errorf("test error %.4f, the paper has %.4f", e, c.error)
+			}
+			if k := r["iterations"].(float64); math.Abs(k-c.iterations) > c.plus {
+				t.Errorf("%.0f iterations, want %.0f ± %.0f", k, c.iterations, c.plus)
+			}
+			if v := r["true_residual"].(float64); !(v <= c.residual) {
+				t.Errorf("true residual %.3g", v)
+			}
+		})
+	}
+}
