@@ -1,8 +1,10 @@
 package gram
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -61,25 +63,44 @@ func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) erro
 	}
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
+	sorted := make([]pick, len(idx))
+	for k, c := range idx {
+		sorted[k] = pick{c, k}
+	}
+	slices.SortFunc(sorted, func(a, b pick) int { return cmp.Or(a.col-b.col, a.at-b.at) })
 	return accel.ForEach(ctx, e.blocks, func(who, b int) {
 		lo, hi := e.block(b)
-		for k, c := range idx {
-			bc := c / e.size
+		for q := 0; q < len(sorted); { // the columns of one block at a time
+			bc := sorted[q].col / e.size
 			c0, c1 := e.block(bc)
-			if b >= bc { // column c−c0 of tile (b, bc)
+			q0 := q
+			for q < len(sorted) && sorted[q].col < c1 {
+				q++
+			}
+			picks := sorted[q0:q]
+			if b >= bc { // columns c−c0 of tile (b, bc)
 				tile := e.src.tile(&workers[who], e.at(b, bc))
 				for r := lo; r < hi; r++ {
-					raw.Data[r*raw.Stride+k] = float64(tile[(r-lo)*(c1-c0)+c-c0])
+					row, out := tile[(r-lo)*(c1-c0):(r-lo+1)*(c1-c0)], raw.Data[r*raw.Stride:]
+					for _, p := range picks {
+						out[p.at] = float64(row[p.col-c0])
+					}
 				}
 				continue
 			}
-			tile := e.src.tile(&workers[who], e.at(bc, b)) // row c−c0 of tile (bc, b)
+			tile := e.src.tile(&workers[who], e.at(bc, b)) // rows c−c0 of tile (bc, b)
 			for r := lo; r < hi; r++ {
-				raw.Data[r*raw.Stride+k] = float64(tile[(c-c0)*(hi-lo)+r-lo])
+				out := raw.Data[r*raw.Stride:]
+				for _, p := range picks {
+					out[p.at] = float64(tile[(p.col-c0)*(hi-lo)+r-lo])
+				}
 			}
 		}
 	})
 }
+
+// pick is a column of K and the column of dst that it goes to.
+type pick struct{ col, at int }
 
 // columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time.
 func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
@@ -93,10 +114,13 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 			w := &workers[who]
 			tile := grow(&w.tile, (hi-lo)*len(part))
 			s.fill(tile, len(part), s.k, s.panels[b], z, &w.kernel)
-			for k, c := range part {
-				for r := lo; r < hi; r++ {
-					raw.Data[r*raw.Stride+k0+k] = float64(tile[(r-lo)*len(part)+k])
+			for r := lo; r < hi; r++ {
+				out := raw.Data[r*raw.Stride+k0:]
+				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
+					out[k] = float64(v)
 				}
+			}
+			for k, c := range part {
 				if c >= lo && c < hi {
 					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]))
 				}

@@ -1,0 +1,113 @@
+package gram_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestColumnsLayout holds columns in any order, repeated, one or all, and into a wider
+// matrix, to DenseTo of the same matrix, bit for bit; those of a matrix that is
+// recomputed to rounding, as their inner products may be summed in another order.
+func TestColumnsLayout(t *testing.T) {
+	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
+		for _, x := range draw(4, c.n, 12, 1) {
+			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: s, TileSize: c.tile})
+				dense := mat.NewDense(c.n, c.n, nil)
+				if err := m.DenseTo(ctx, dense); err != nil {
+					t.Fatal(err)
+				}
+				perm := rand.New(rand.NewPCG(5, uint64(c.n))).Perm(c.n)
+				for _, idx := range [][]int{{c.n - 1}, {7, 0, 7, 3, 0}, perm[:c.n/2], perm} {
+					whole := mat.NewDense(c.n+1, len(idx)+2, nil) // its edge must not be touched
+					for i := range c.n + 1 {
+						for j := range len(idx) + 2 {
+							whole.Set(i, j, -7)
+						}
+					}
+					dst := whole.Slice(0, c.n, 1, len(idx)+1).(*mat.Dense)
+					if err := m.Columns(ctx, idx, dst); err != nil {
+						t.Fatal(err)
+					}
+					var tol float64
+					if s == gram.Recompute {
+						tol = tolerance(s, m.Choice().Arithmetic)
+					}
+					checkColumns(t, fmt.Sprintf("n=%d tile=%d %T %v, %d columns", c.n, c.tile, x, s, len(idx)), whole, dense, idx, tol)
+				}
+			}
+		}
+	}
+}
+
+func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int, tol float64) {
+	t.Helper()
+	rows, cols := whole.Dims()
+	for i := range rows {
+		for j := range cols {
+			want := -7.0
+			if i < rows-1 && j > 0 && j < cols-1 {
+				want = dense.At(i, idx[j-1])
+			}
+			if got := whole.At(i, j); !(got-want <= tol && want-got <= tol) {
+				t.Fatalf("%s: entry (%d, %d) is %v, want %v", name, i, j, got, want)
+			}
+		}
+	}
+}
+
+// TestColumnsThreads holds columns to the same bits on any number of threads.
+func TestColumnsThreads(t *testing.T) {
+	was := accel.Threads()
+	defer accel.SetThreads(was)
+	x := draw(6, 150, 9, 1)[0]
+	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+		m := mustNew(t, kernel.Laplacian{Sigma: 3}, x, 0.3, &gram.Options{Storage: s, TileSize: 32})
+		idx := []int{149, 3, 40, 41, 3}
+		var first *mat.Dense
+		for _, threads := range []int{1, 2, 5} {
+			accel.SetThreads(threads)
+			dst := mat.NewDense(150, len(idx), nil)
+			if err := m.Columns(ctx, idx, dst); err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = dst
+			}
+			if !mat.Equal(first, dst) {
+				t.Errorf("%v: columns on %d threads differ", s, threads)
+			}
+		}
+	}
+}
+
+// BenchmarkColumns takes 200 columns of K, n = 20,000. The rate is that of reading
+// all tiles once.
+func BenchmarkColumns(b *testing.B) {
+	openBLAS(b)
+	const n, count = 20000, 200
+	x := points.NewDense(n, 8, normal(1, n, 8).RawMatrix().Data)
+	idx := rand.New(rand.NewPCG(1, 2)).Perm(n)[:count]
+	dst := mat.NewDense(n, count, nil)
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
+		m := mustNew(b, kernel.Gaussian{Sigma: 2}, x, 0.01, &gram.Options{Storage: s, Accuracy: 1})
+		b.Run(s.String(), func(b *testing.B) {
+			if s != gram.Recompute {
+				b.SetBytes(m.Bytes())
+			}
+			for b.Loop() {
+				if err := m.Columns(ctx, idx, dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
