@@ -1,0 +1,58 @@
+// Package gemm multiplies matrices without a library: C = α·op(A)·op(B) + β·C in
+// float32 and float64, with the semantics of the BLAS. It is what a machine without
+// OpenBLAS computes with (package accel registers it and adds threads), and reaches
+// most of OpenBLAS's speed where there is a kernel in assembly, for x86-64 with AVX2
+// or AVX-512; see BenchmarkSgemm in package accel.
+//
+// # Method
+//
+// Goto and van de Geijn's, in the form of BLIS. The product is cut into blocks of k
+// (at most 256 deep), of n and of m; blocks of B and A are copied ("packed") into
+// panels in the order in which they are read, sized for the third and the second
+// cache, and a micro-kernel multiplies one panel of A with one of B, both in the first
+// cache, into a tile of C held in registers:
+//
+//	path       processor          tile, float32   float64
+//	portable   any                4×4             4×4
+//	avx2       AVX2 and FMA       6×16            6×8
+//	avx512     AVX-512F           14×32           14×16
+//
+// Tiles at the border of C are computed whole, beside C, by the same kernel.
+//
+// # Paths
+//
+// Which path runs is chosen when the program starts: the fastest that the processor
+// has the instructions for and that passes a test. In that test, which takes some 30 µs,
+// every kernel multiplies small integers and must give what the portable kernel gives;
+// one that fails is never run. Use forces a path.
+//
+// All assembly is written by one generator, _asm, for AVX2 and AVX-512 alike.
+// The AVX2 kernels are tested and measured. The AVX-512 kernels have not been run on a
+// processor by us; the generator's own tests interpret their instructions, and the test
+// at the start guards them.
+//
+// # Rounding
+//
+// An element of C is a function of its row of op(A), its column of op(B), α, β and the
+// element alone. Sums are formed in the same order wherever the element lies, so the
+// result has the same bits however a caller cuts C into pieces, for threads or tiles,
+// and however operands are stored. With d = min(k, 256) and u = 2⁻²⁴ (2⁻⁵³ in float64)
+//
+//	|Ĉ − C| ≤ (d + ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|) ≤ (k + 2)·u·(…),
+//
+// to first order in u and barring overflow and underflow; |A||B| is the product of the
+// absolute values. Subnormal numbers are kept. The paths of AVX2 and AVX-512 have the
+// same order of operations; the portable one rounds products before it adds them
+// unless the compiler fuses the two.
+//
+// Unlike gonum's, products with zero are not skipped: 0·NaN is NaN. As in gonum,
+// misuse panics, C is not read if β = 0, nor A and B if α = 0.
+//
+// # References
+//
+// K. Goto, R. A. van de Geijn, Anatomy of high-performance matrix multiplication, ACM
+// TOMS 34 (2008), doi:10.1145/1356052.1356053. F. G. Van Zee, R. A. van de Geijn, BLIS:
+// a framework for rapidly instantiating BLAS functionality, ACM TOMS 41 (2015),
+// doi:10.1145/2764454. N. J. Higham, Accuracy and Stability of Numerical Algorithms,
+// 2nd ed. (2002), ch. 3, for the bound.
+package gemm

@@ -1,0 +1,416 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// multiply is the type of Sgemm and Dgemm.
+type multiply[T real] func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+
+// onPaths runs f on every path this processor has.
+func onPaths(t *testing.T, f func(t *testing.T)) {
+	before := InUse()
+	t.Cleanup(func() { Use(before) })
+	for _, p := range Paths() {
+		t.Run(p.String(), func(t *testing.T) { Use(p); f(t) })
+	}
+}
+
+// onFormats runs both forms of a test on every path.
+func onFormats(t *testing.T, f32 func(t *testing.T, mul multiply[float32]), f64 func(t *testing.T, mul multiply[float64])) {
+	onPaths(t, func(t *testing.T) {
+		t.Run("float32", func(t *testing.T) { f32(t, Sgemm) })
+		t.Run("float64", func(t *testing.T) { f64(t, Dgemm) })
+	})
+}
+
+// unit returns the unit roundoff of T, 2⁻²⁴ or 2⁻⁵³.
+func unit[T real]() float64 {
+	if unsafe.Sizeof(T(0)) == 4 {
+		return 0x1p-24
+	}
+	return 0x1p-53
+}
+
+func values[T real](g *rand.Rand, n int) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = T(2*g.Float64() - 1)
+	}
+	return s
+}
+
+// operand is an r×c matrix within a longer, unaligned slice that is NaN elsewhere.
+type operand[T real] struct {
+	r, c, ld int
+	data     []T // from element (0, 0) to the last
+	whole    []T
+}
+
+func newOperand[T real](g *rand.Rand, t blas.Transpose, r, c int) operand[T] {
+	if t != blas.NoTrans {
+		r, c = c, r
+	}
+	x := operand[T]{r: r, c: c, ld: max(1, c) + g.IntN(2)*g.IntN(9)}
+	from := g.IntN(5)
+	length := max(0, (r-1)*x.ld+c)
+	x.whole = make([]T, from+length+40)
+	for i := range x.whole {
+		x.whole[i] = T(math.NaN())
+	}
+	x.data = x.whole[from : from+length : from+length]
+	for i := range r {
+		if c > 0 {
+			copy(x.data[i*x.ld:], values[T](g, c))
+		}
+	}
+	return x
+}
+
+// at returns element (i, j) of op(X).
+func (x operand[T]) at(t blas.Transpose, i, j int) float64 {
+	if t != blas.NoTrans {
+		i, j = j, i
+	}
+	return float64(x.data[i*x.ld+j])
+}
+
+var transposes = []blas.Transpose{blas.NoTrans, blas.Trans, blas.ConjTrans}
+
+// testCase computes one product and compares it with the definition in float64.
+func testCase[T real](t *testing.T, mul multiply[T], g *rand.Rand, tA, tB blas.Transpose, m, n, k int, alpha, beta T) {
+	t.Helper()
+	a, b := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n)
+	c := newOperand[T](g, blas.NoTrans, m, n)
+	if beta == 0 {
+		for i := range c.data {
+			c.data[i] = T(math.NaN())
+		}
+	}
+	before := slices.Clone(c.whole)
+	old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
+	mul(tA, tB, m, n, k, alpha, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld)
+	checkCase(t, tA, tB, k, alpha, beta, a, b, old, c)
+
+	for i := range m { // what lies around C is as before
+		copy(c.data[i*c.ld:i*c.ld+n], old.data[i*c.ld:i*c.ld+n])
+	}
+	for i := range before {
+		if v, w := c.whole[i], before[i]; v != w && (v == v || w == w) {
+			t.Fatalf("%c%c %d %d %d: wrote outside C", tA, tB, m, n, k)
+		}
+	}
+}
+
+// checkCase compares c with α·op(A)·op(B) + β·old within the bound of the package
+// comment, (d + ⌈k/d⌉ + 1)·u·(|α||A||B| + |β||C|).
+func checkCase[T real](t *testing.T, tA, tB blas.Transpose, k int, alpha, beta T, a, b, old, c operand[T]) {
+	t.Helper()
+	d := max(1, min(k, depthMax))
+	count := d + (k+d-1)/d + 1
+	if count > k+2 {
+		t.Fatalf("k = %d: %d roundings, more than k + 2", k, count)
+	}
+	for i := range c.r {
+		for j := range c.c {
+			sum, size := 0.0, 0.0
+			for p := range k {
+				v := a.at(tA, i, p) * b.at(tB, p, j)
+				sum += v
+				size += math.Abs(v)
+			}
+			want := float64(alpha) * sum
+			size *= math.Abs(float64(alpha))
+			if alpha == 0 {
+				want, size = 0, 0
+			}
+			if beta != 0 {
+				v := float64(beta) * old.at(blas.NoTrans, i, j)
+				want += v
+				size += math.Abs(v)
+			}
+			got := float64(c.data[i*c.ld+j])
+			allowed := float64(count) * unit[T]() * size
+			if unit[T]() < 0x1p-50 {
+				allowed *= 2 // the reference rounds too
+			}
+			if (got != got) != (want != want) || math.IsInf(want, 0) && got != want || math.Abs(got-want) > allowed {
+				t.Fatalf("%c%c %d %d %d α=%v β=%v: element %d, %d is %v, want %v ± %.3g",
+					tA, tB, c.r, c.c, k, alpha, beta, i, j, got, want, allowed)
+			}
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	onFormats(t, testSizes[float32], testSizes[float64])
+}
+
+func testSizes[T real](t *testing.T, mul multiply[T]) {
+	g := rand.New(rand.NewPCG(1, 2))
+	mn := []int{0, 1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
+	ks := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 33}
+	deep := []int{depthMax - 1, depthMax, depthMax + 1, 2*depthMax - 1, 2 * depthMax, 2*depthMax + 1, 784}
+	if testing.Short() || raceEnabled {
+		mn, deep = []int{0, 1, 7, 16, 33}, deep[:3]
+	}
+	scalars := []T{1, 0, -1, 0.5, 0.3}
+	count := 0
+	for _, m := range mn {
+		for _, n := range mn {
+			for _, k := range append(ks, deep[(m+n)%len(deep)]) {
+				for q := range 4 {
+					tA, tB := transposes[q%2], transposes[q/2]
+					if q == 3 && count%3 == 0 {
+						tA, tB = blas.ConjTrans, blas.ConjTrans
+					}
+					alpha, beta := scalars[count%5], scalars[count/5%5]
+					if count%3 == 0 {
+						alpha, beta = 1, 0
+					}
+					testCase(t, mul, g, tA, tB, m, n, k, alpha, beta)
+					count++
+				}
+			}
+		}
+	}
+	for _, s := range [][3]int{
+		{rowsMax + 1, 40, 9}, {3, colsMax + 1, 5}, {2*rowsMax - 1, 33, depthMax + 1}, {1, 3*colsMax - 1, 2}, {700, 3, 20},
+	} {
+		for q := range 4 {
+			testCase(t, mul, g, transposes[q%2], transposes[q/2], s[0], s[1], s[2], 0.5, T(q%2))
+		}
+	}
+}
+
+// TestSyrk compares both triangles with gemm, to the bit, and checks that the other is
+// left alone.
+func TestSyrk(t *testing.T) {
+	onPaths(t, func(t *testing.T) {
+		t.Run("float32", func(t *testing.T) { testSyrk(t, Ssyrk, Sgemm) })
+		t.Run("float64", func(t *testing.T) { testSyrk(t, Dsyrk, Dgemm) })
+	})
+}
+
+func testSyrk[T real](t *testing.T, syrk func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int), mul multiply[T]) {
+	g := rand.New(rand.NewPCG(13, 14))
+	for trial, n := range []int{0, 1, 5, 6, 7, 16, 17, 33, 100, 169, 400} {
+		for _, k := range []int{0, 1, 8, 260} {
+			for q := range 6 {
+				tA, ul := transposes[q%3], []blas.Uplo{blas.Lower, blas.Upper}[q/3]
+				beta := []T{0, 1, 0.3}[(trial+q)%3]
+				a, c := newOperand[T](g, tA, n, k), newOperand[T](g, blas.NoTrans, n, n)
+				if beta == 0 {
+					for i := range c.data {
+						c.data[i] = T(math.NaN())
+					}
+				}
+				want := slices.Clone(c.data)
+				full := slices.Clone(c.data)
+				mul(tA, other(tA), n, n, k, -0.7, a.data, a.ld, a.data, a.ld, beta, full, c.ld)
+				for i := range n {
+					lo, hi := 0, i+1
+					if ul == blas.Upper {
+						lo, hi = i, n
+					}
+					copy(want[i*c.ld+lo:i*c.ld+hi], full[i*c.ld+lo:])
+				}
+				syrk(ul, tA, n, k, -0.7, a.data, a.ld, beta, c.data, c.ld)
+				for i, w := range want {
+					if v := c.data[i]; v != w && (v == v || w == w) {
+						t.Fatalf("%c%c %d %d: element %d, %d is %v, want %v", ul, tA, n, k, i/c.ld, i%c.ld, v, w)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSplit computes a product at once and in pieces: the same bits.
+func TestSplit(t *testing.T) {
+	onFormats(t, testSplit[float32], testSplit[float64])
+}
+
+func testSplit[T real](t *testing.T, mul multiply[T]) {
+	g := rand.New(rand.NewPCG(3, 4))
+	m, n, k := 200, 2100, 300
+	if testing.Short() || raceEnabled {
+		m, n = 50, 100
+	}
+	for q := range 4 {
+		tA, tB := transposes[q%2], transposes[q/2]
+		a, b := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n)
+		beta := []T{0, 1, 0.7, 0}[q]
+		whole := values[T](g, m*n)
+		pieces := slices.Clone(whole)
+		mul(tA, tB, m, n, k, 1.3, a.data, a.ld, b.data, b.ld, beta, whole, n)
+		for i, h := 0, 0; i < m; i += h {
+			h = min(m-i, 1+g.IntN(100))
+			for j, w := 0, 0; j < n; j += w {
+				w = min(n-j, 1+g.IntN(700))
+				from := func(x operand[T], across bool, at int) []T {
+					if across {
+						return x.data[at:]
+					}
+					return x.data[at*x.ld:]
+				}
+				mul(tA, tB, h, w, k, 1.3, from(a, tA != blas.NoTrans, i), a.ld,
+					from(b, tB == blas.NoTrans, j), b.ld, beta, pieces[i*n+j:], n)
+			}
+		}
+		if !slices.Equal(whole, pieces) {
+			t.Errorf("%c%c: other bits in pieces", tA, tB)
+		}
+	}
+}
+
+// TestSpecial has infinities and NaN in A, B and C.
+func TestSpecial(t *testing.T) {
+	onFormats(t, testSpecial[float32], testSpecial[float64])
+}
+
+func testSpecial[T real](t *testing.T, mul multiply[T]) {
+	g := rand.New(rand.NewPCG(5, 6))
+	special := []T{T(math.NaN()), T(math.Inf(1)), T(math.Inf(-1)), 0}
+	for trial := range 200 {
+		m, n, k := 1+g.IntN(20), 1+g.IntN(40), 1+g.IntN(20)
+		if trial%10 == 0 {
+			k += depthMax
+		}
+		tA, tB := transposes[g.IntN(3)], transposes[g.IntN(3)]
+		a, b, c := newOperand[T](g, tA, m, k), newOperand[T](g, tB, k, n), newOperand[T](g, blas.NoTrans, m, n)
+		for _, x := range []operand[T]{a, b, c} {
+			for range 2 {
+				x.data[g.IntN(x.r)*x.ld+g.IntN(x.c)] = special[g.IntN(4)]
+			}
+		}
+		beta := []T{0, 1, -0.5}[trial%3]
+		old := operand[T]{r: m, c: n, ld: c.ld, data: slices.Clone(c.data)}
+		mul(tA, tB, m, n, k, 2, a.data, a.ld, b.data, b.ld, beta, c.data, c.ld)
+		checkCase(t, tA, tB, k, 2, beta, a, b, old, c)
+	}
+}
+
+// TestExact multiplies integers, plain ones and multiples of the least subnormal
+// number, which must not be flushed to zero.
+func TestExact(t *testing.T) {
+	onFormats(t,
+		func(t *testing.T, mul multiply[float32]) { testExact(t, mul, 0x1p-149) },
+		func(t *testing.T, mul multiply[float64]) { testExact(t, mul, 0x1p-1074) })
+}
+
+func testExact[T real](t *testing.T, mul multiply[T], least T) {
+	g := rand.New(rand.NewPCG(7, 8))
+	const m, n, k = 30, 50, 300
+	a, b, c := make([]T, m*k), make([]T, k*n), make([]T, m*n)
+	want := make([]T, m*n)
+	for _, scale := range []T{1, least} {
+		for i := range a {
+			a[i] = T(g.IntN(201)-100) * scale
+		}
+		for i := range b {
+			b[i] = T(g.IntN(21) - 10)
+		}
+		for i := range m {
+			for j := range n {
+				sum := T(0)
+				for p := range k {
+					sum += a[i*k+p] / scale * b[p*n+j]
+				}
+				want[i*n+j] = sum * scale
+			}
+		}
+		mul(blas.NoTrans, blas.NoTrans, m, n, k, 1, a, k, b, n, 0, c, n)
+		if !slices.Equal(c, want) {
+			t.Errorf("scale %v: not exact", scale)
+		}
+	}
+}
+
+// TestMisuse checks that arguments at which gonum panics make us panic alike.
+func TestMisuse(t *testing.T) {
+	g := rand.New(rand.NewPCG(9, 10))
+	panicOf := func(f multiply[float32], tA, tB blas.Transpose, d [6]int, l [3]int) (v any) {
+		defer func() { v = recover() }()
+		f(tA, tB, d[0], d[1], d[2], 1, make([]float32, l[0]), d[3], make([]float32, l[1]), d[4], 1, make([]float32, l[2]), d[5])
+		return nil
+	}
+	panics := 0
+	for range 20000 {
+		off := func(n int) int { return max(-1, n-g.IntN(12)/11*g.IntN(9)) }
+		tA, tB := blas.Transpose("NTCX"[g.IntN(30)%7%4]), blas.Transpose("NTC\x00"[g.IntN(30)%7%4])
+		m, n, k := off(g.IntN(9)), off(g.IntN(9)), off(g.IntN(9))
+		ra, ca, rb, cb := m, k, k, n
+		if tA != blas.NoTrans {
+			ra, ca = k, m
+		}
+		if tB != blas.NoTrans {
+			rb, cb = n, k
+		}
+		d := [6]int{m, n, k, off(max(1, ca)), off(max(1, cb)), off(max(1, n))}
+		l := [3]int{max(0, off((ra-1)*d[3]+ca)), max(0, off((rb-1)*d[4]+cb)), max(0, off((m-1)*d[5]+n))}
+		want := panicOf(gonum.Implementation{}.Sgemm, tA, tB, d, l)
+		got := panicOf(Sgemm, tA, tB, d, l)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("%c%c %v %v: panics with %v, gonum's with %v", tA, tB, d, l, got, want)
+		}
+		if want != nil {
+			panics++
+		}
+	}
+	if panics < 2000 || panics > 18000 {
+		t.Errorf("%d panics in 20000 trials", panics)
+	}
+	big := math.MaxInt - 1
+	if v := panicOf(Sgemm, blas.NoTrans, blas.NoTrans, [6]int{2, 1, 1, big, 1, 1}, [3]int{9, 9, 9}); v == nil {
+		t.Error("a stride beyond the slice does not panic")
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools forget")
+	}
+	onPaths(t, func(t *testing.T) {
+		const n = 70
+		a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+		if avg := testing.AllocsPerRun(50, func() {
+			Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		}); avg >= 1 {
+			t.Errorf("%.1f allocations", avg)
+		}
+	})
+}
+
+// TestConcurrent multiplies on many goroutines at once.
+func TestConcurrent(t *testing.T) {
+	const n = 90
+	g := rand.New(rand.NewPCG(11, 12))
+	a, b, want := values[float32](g, n*n), values[float32](g, n*n), make([]float32, n*n)
+	Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, want, n)
+	done := make(chan bool)
+	for range 8 {
+		go func() {
+			ok := true
+			c := make([]float32, n*n)
+			for range 20 {
+				Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+				ok = ok && slices.Equal(c, want)
+			}
+			done <- ok
+		}()
+	}
+	for range 8 {
+		if !<-done {
+			t.Error("other bits beside other products")
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package gemm
+
+import (
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func TestPaths(t *testing.T) {
+	before := InUse()
+	t.Cleanup(func() { Use(before) })
+	paths := Paths()
+	t.Log(paths, before)
+	if len(paths) == 0 || paths[0] != Portable || !slices.IsSorted(paths) || before != paths[len(paths)-1] {
+		t.Errorf("Paths() = %v, InUse() = %v", paths, before)
+	}
+	for p := Path(-1); p <= numPaths; p++ {
+		panicked := func() (v any) {
+			defer func() { v = recover() }()
+			Use(p)
+			return nil
+		}()
+		if (panicked == nil) != slices.Contains(paths, p) {
+			t.Errorf("Use(%v) panics with %v", p, panicked)
+		}
+		if panicked == nil && InUse() != p {
+			t.Errorf("InUse() = %v after Use(%v)", InUse(), p)
+		}
+	}
+	if s := AVX512.String() + Path(7).String(); s != "avx512Path(7)" {
+		t.Error(s)
+	}
+	for p, k := range runnable {
+		if k != nil && (rowsMax%k.s.mr != 0 && p != 0 || colsMax%k.s.nr != 0 || rowsMax%k.d.mr != 0 || colsMax%k.d.nr != 0) {
+			t.Errorf("%v: blocks are no multiple of the tile", Path(p))
+		}
+	}
+}
+
+// TestSelfTest gives wrong kernels to the test that every path must pass.
+func TestSelfTest(t *testing.T) {
+	candidate := func(wrong func(k int, a, b, c *float32, ldc int, alpha float32, add bool)) *kernels {
+		return &kernels{kernel[float32]{4, 4, wrong}, portable.d}
+	}
+	for name, wrong := range map[string]func(k int, a, b, c *float32, ldc int, alpha float32, add bool){
+		"nothing":  func(int, *float32, *float32, *float32, int, float32, bool) {},
+		"no alpha": func(k int, a, b, c *float32, ldc int, _ float32, add bool) { mul4x4(k, a, b, c, ldc, 1, add) },
+		"no add":   func(k int, a, b, c *float32, ldc int, alpha float32, _ bool) { mul4x4(k, a, b, c, ldc, alpha, false) },
+		"add":      func(k int, a, b, c *float32, ldc int, alpha float32, _ bool) { mul4x4(k, a, b, c, ldc, alpha, true) },
+		"k": func(k int, a, b, c *float32, ldc int, alpha float32, add bool) {
+			mul4x4(k&^1, a, b, c, ldc, alpha, add)
+		},
+		"swapped": func(k int, a, b, c *float32, ldc int, alpha float32, add bool) { mul4x4(k, b, a, c, ldc, alpha, add) },
+		"beside": func(k int, a, b, c *float32, ldc int, alpha float32, add bool) {
+			mul4x4(k, a, b, c, ldc, alpha, add)
+			unsafe.Slice(c, 5)[4] = 0.5
+		},
+	} {
+		paths := [numPaths]*kernels{Portable: &portable, AVX2: candidate(wrong), AVX512: candidate(mul4x4[float32])}
+		if out := tested(paths); out[AVX2] != nil || out[AVX512] == nil || out[Portable] == nil {
+			t.Errorf("%s: %v", name, out)
+		}
+	}
+	if start := time.Now(); true {
+		tested(candidates())
+		t.Log("self-test:", time.Since(start))
+	}
+}
