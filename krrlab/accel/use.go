@@ -27,20 +27,20 @@ func large(m, n, k, work int) bool {
 	return m > 0 && n > 0 && k > 0 && float64(m)*float64(n)*float64(k) >= float64(work)
 }
 
-// inUse is the library that Use was given, nil for gonum's own.
+// inUse is the library that Use was given, nil for none.
 var inUse atomic.Pointer[Library]
 
 // Use makes gonum's blas64, blas32 and lapack64, and this package, run on l, and
-// gives l's threads to this package (see SetThreads). Use(nil) goes back to
-// gonum's own Go code. It is a choice for the whole process, made by a main
+// gives l's threads to this package (see SetThreads). Use(nil) goes back to what needs
+// no library: gonum's own code, with products in float32 from package gemm. It is a choice for the whole process, made by a main
 // program before it computes; it must not run beside other calls of a BLAS.
 func Use(l *Library) {
 	inUse.Store(l)
 	if l == nil {
 		blas64.Use(blasgonum.Implementation{})
-		blas32.Use(blasgonum.Implementation{})
+		blas32.Use(own32{})
 		lapack64.Use(lapackgonum.Implementation{})
-		blasThreads.use(func(int) {})
+		blasThreads.use(func(n int) { ownThreads.Store(int32(n)) })
 		return
 	}
 	blas64.Use(openblas64{lib: l})
@@ -49,7 +49,8 @@ func Use(l *Library) {
 	blasThreads.use(l.threads)
 }
 
-// InUse returns the BLAS and LAPACK that are in use.
+// InUse returns the BLAS and LAPACK that are in use. Without a library its Name is
+// "gonum".
 func InUse() BLAS {
 	if l := inUse.Load(); l != nil {
 		return l.info
