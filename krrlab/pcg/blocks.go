@@ -117,3 +117,83 @@ func (h *table) add() []float64 {
 	h.rows = append(h.rows, row)
 	return row
 }
+
+// gram sets dst = XᵀY, k×k, for two n×k blocks with contiguous rows, in blocks of
+// rowBlock rows. part is scratch for k² numbers.
+func gram(dst []float64, x, y *mat.Dense, part []float64) {
+	n, k := x.Dims()
+	xd, yd := x.RawMatrix().Data, y.RawMatrix().Data
+	dst, part = dst[:k*k], part[:k*k]
+	clear(dst)
+	for i0 := 0; i0 < n; i0 += rowBlock {
+		clear(part)
+		i, end := i0, min(i0+rowBlock, n)
+		for ; i+4 <= end; i += 4 {
+			x4, y4 := xd[i*k:(i+4)*k], yd[i*k:(i+4)*k]
+			for a := range k {
+				axpy4(part[a*k:(a+1)*k], x4[a], x4[k+a], x4[2*k+a], x4[3*k+a], y4)
+			}
+		}
+		for ; i < end; i++ {
+			for a, v := range xd[i*k : (i+1)*k] {
+				axpy(part[a*k:(a+1)*k], v, yd[i*k:(i+1)*k])
+			}
+		}
+		for j, v := range part {
+			dst[j] += v
+		}
+	}
+}
+
+// rowTimes sets dst = row·F for F with len(row) rows and len(dst) columns.
+func rowTimes(dst, row, f []float64) {
+	clear(dst)
+	q, a := len(dst), 0
+	for ; a+4 <= len(row); a += 4 {
+		axpy4(dst, row[a], row[a+1], row[a+2], row[a+3], f[a*q:(a+4)*q])
+	}
+	for ; a < len(row); a++ {
+		axpy(dst, row[a], f[a*q:(a+1)*q])
+	}
+}
+
+// product sets dst = XY for an m×k matrix X and a k×l matrix Y, all with contiguous rows.
+func product(dst, x, y []float64, m, k, l int) {
+	for i := range m {
+		rowTimes(dst[i*l:(i+1)*l], x[i*k:(i+1)*k], y[:k*l])
+	}
+}
+
+// transpose sets dst = Xᵀ for an m×k matrix X.
+func transpose(dst, x []float64, m, k int) {
+	for i := range m {
+		for j := range k {
+			dst[j*m+i] = x[i*k+j]
+		}
+	}
+}
+
+// identity sets dst = I, k×k.
+func identity(dst []float64, k int) {
+	clear(dst[:k*k])
+	for i := range k {
+		dst[i*k+i] = 1
+	}
+}
+
+// axpy adds c·x to dst.
+func axpy(dst []float64, c float64, x []float64) {
+	x = x[:len(dst)]
+	for j := range dst {
+		dst[j] += c * x[j]
+	}
+}
+
+// axpy4 adds c0·x_0 + c1·x_1 + c2·x_2 + c3·x_3 to dst, where the x_i follow each other in x.
+func axpy4(dst []float64, c0, c1, c2, c3 float64, x []float64) {
+	q := len(dst)
+	x0, x1, x2, x3 := x[:q], x[q:2*q], x[2*q:3*q], x[3*q:4*q]
+	for j := range dst {
+		dst[j] += c0*x0[j] + c1*x1[j] + c2*x2[j] + c3*x3[j]
+	}
+}

@@ -28,7 +28,7 @@ type Preconditioner interface {
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 }
 
-// Options of Solve. Zero values, and a nil *Options, mean the defaults.
+// Options of Solve and SolveBlock. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
 	Tol float64
@@ -109,7 +109,8 @@ type Column struct {
 	Status     Status
 	Iterations int // in which the column took part
 	// Curvature is, for Indefinite and Breakdown, the p_jᵀAp_j, and for
-	// IndefinitePreconditioner and Breakdown the r_jᵀM⁻¹r_j, that ended the column.
+	// IndefinitePreconditioner and Breakdown the r_jᵀM⁻¹r_j, that ended the column; after
+	// SolveBlock that of a combination of the block's directions, of any scale.
 	Curvature float64
 }
 
@@ -119,7 +120,7 @@ type History struct {
 	// column that has ended keeps its last value.
 	RelRes [][]float64
 	// Alpha[k][j] and Beta[k][j] are the α_j and β_j of iteration k+1; 0 where the
-	// column took no step, or ended with this one (β).
+	// column took no step, or ended with this one (β). SolveBlock leaves them empty.
 	Alpha, Beta [][]float64
 	// Restarts are the numbers of iterations after which columns were restarted
 	// from their true residual, ascending.
@@ -141,7 +142,7 @@ type Stats struct {
 	Seconds float64 // of the whole solve
 }
 
-// Result is the answer of Solve.
+// Result is the answer of Solve and SolveBlock.
 type Result struct {
 	X          *mat.Dense // n×t
 	Status     Status     // the worst of the columns', or Canceled, Stopped, Failed
@@ -154,6 +155,8 @@ type Result struct {
 	Columns    []Column // how each column ended
 	History    History
 	Stats      Stats
+
+	block *lanczos // of SolveBlock
 }
 
 // MaxTrueRelRes returns the largest true residual of the columns, NaN if one is NaN.

@@ -15,7 +15,8 @@ import (
 // They lie inside the spectrum of M⁻¹A; the extreme ones approach its ends first.
 // In floating point, copies of a value that has converged appear. A restart begins
 // another Krylov space, so iterations after the first restart are left out. Ritz
-// returns nil if the column took no step, and panics if there is no such column.
+// returns nil if the column took no step or the result is SolveBlock's, where columns
+// have no Krylov spaces of their own, and panics if there is no such column.
 // Work: O(m²).
 func (r *Result) Ritz(col int) []float64 {
 	if col < 0 || col >= len(r.Columns) {
@@ -54,8 +55,12 @@ func (r *Result) Ritz(col int) []float64 {
 
 // Cond returns an estimate of κ = λ_max/λ_min of M⁻¹A: the largest Ritz value of all
 // columns by the smallest. In exact arithmetic it is at most κ. It is NaN if no
-// column took a step or a Ritz value is not positive.
+// column took a step or a Ritz value is not positive. After SolveBlock they are the
+// Ritz values of the block's Krylov space, to a relative error of 10⁻⁶.
 func (r *Result) Cond() float64 {
+	if r.block != nil {
+		return r.block.cond()
+	}
 	lo, hi := math.Inf(1), 0.0
 	for c := range r.Columns {
 		if v := r.Ritz(c); len(v) > 0 {

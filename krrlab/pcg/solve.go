@@ -23,19 +23,27 @@ func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *O
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	s.began = start
-	if err = s.start(ctx); err == nil {
-		err = s.iterate(ctx)
+	rows := s.historyRows()
+	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
+	return s.run(ctx, s.iterate)
+}
+
+// run starts, iterates, verifies, restarts and finishes a solve. iterate takes the
+// columns s.cols, whose residuals are in R, to their ends.
+func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (*Result, error) {
+	s.began = time.Now()
+	err := s.start(ctx)
+	if err == nil {
+		err = iterate(ctx)
 	}
 	for err == nil {
 		if err = s.verify(ctx); err != nil || !s.restart() {
 			break
 		}
-		err = s.iterate(ctx)
+		err = iterate(ctx)
 	}
 	res, err := s.finish(ctx, err)
-	res.Stats.Seconds = time.Since(start).Seconds()
+	res.Stats.Seconds = time.Since(s.began).Seconds()
 	return res, err
 }
 

@@ -98,8 +98,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		*v = make([]float64, t)
 	}
 	s.still, s.cols, s.keep = make([]int, t), make([]int, 0, t), make([]int, 0, t)
-	rows := min(s.opt.MaxIter, slabRows) + 1
-	s.relres, s.alphas, s.betas = newTable(t, rows), newTable(t, rows), newTable(t, rows)
+	s.relres = newTable(t, s.historyRows())
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
@@ -146,11 +145,19 @@ func checkFinite(what string, x *mat.Dense) error {
 	return nil
 }
 
+// historyRows returns the number of rows of a table of the history to begin with.
+func (s *solver) historyRows() int { return min(s.opt.MaxIter, slabRows) + 1 }
+
 // resize makes R, P and W blocks of k columns.
 func (s *solver) resize(k int) {
-	for i, d := range []*mat.Dense{s.r, s.p, s.w} {
-		d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
+	for i, d := range [...]*mat.Dense{s.r, s.p, s.w} {
+		s.reshape(d, i, k)
 	}
+}
+
+// reshape makes d, the view of buffer i, a block of k columns.
+func (s *solver) reshape(d *mat.Dense, i, k int) {
+	d.SetRawMatrix(blas64.General{Rows: s.n, Cols: k, Stride: k, Data: s.buf[i][:s.n*k]})
 }
 
 // start scales the columns, sets R = B − AX and takes up the columns that have not
