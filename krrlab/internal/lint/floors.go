@@ -26,6 +26,7 @@ var floors = map[string]int{
 
 	"krrlab/feature":     2,
 	"krrlab/gram":        2,
+	"krrlab/lowrank":     2,
 	"krrlab/pcg":         2,
 	"krrlab/pcg/pcgtest": 2,
 	"krrlab/precond":     2,

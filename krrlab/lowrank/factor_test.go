@@ -1,0 +1,289 @@
+package lowrank_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// kappa returns the condition number of M⁻¹A by M = LLᵀ and L⁻¹AL⁻ᵀ.
+func kappa(t *testing.T, k mat.Symmetric, f *lowrank.Factor, lambda, lambdaP float64) float64 {
+	t.Helper()
+	n := k.SymmetricDim()
+	m, a := hat(f), mat.NewDense(n, n, nil)
+	a.Copy(k)
+	for i := range n {
+		m.SetSym(i, i, m.At(i, i)+lambdaP)
+		a.Set(i, i, a.At(i, i)+lambda)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
+		t.Fatal("M is not positive definite")
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	var b, c mat.Dense
+	if b.Solve(&l, a) != nil || c.Solve(&l, b.T()) != nil {
+		t.Fatal("no solution")
+	}
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
+		}
+	}
+	e := eigenvalues(t, s)
+	return e[n-1] / e[0]
+}
+
+// TestCondBound holds the bound to the condition number, and the bound without
+// allowance to its formula.
+func TestCondBound(t *testing.T) {
+	for name, k := range map[string]*dense{"gaussian": gaussian(1, 80, 4, 1.5), "smooth": gaussian(2, 80, 1, 2), "scaled": spread(gaussian(3, 80, 4, 2))} {
+		for what, m := range methods {
+			for _, rank := range []int{3, 20, 60} {
+				f := must2(t)(m(ctx, k, rank, rng.New(9), nil))
+				for _, lambda := range []float64{1e-3, 0.1, 3} {
+					lambda *= f.Trace / 80
+					for _, ratio := range []float64{0.1, 1, 1.5, 10, 1000} {
+						got, bound := kappa(t, k, f, lambda, ratio*lambda), f.CondBound(lambda, ratio*lambda)
+						if !(got <= bound*(1+1e-9)) {
+							t.Errorf("%s, %s, rank %d, λ = %g, λ_p = %gλ: κ = %v, bound %v", name, what, rank, lambda, ratio, got, bound)
+						}
+					}
+					if b, want := f.CondBound(lambda, lambda), 1+max(0, f.Residual)/lambda; math.Abs(b-want) > 4*f.Rounding/lambda*want {
+						t.Errorf("%s, %s, rank %d: bound %v, want about %v", name, what, rank, b, want)
+					}
+				}
+			}
+		}
+	}
+	f := &lowrank.Factor{Residual: -1e-9, Rounding: 1e-6}
+	if got := f.CondBound(1, 1); math.Abs(got-(1+3e-6)) > 1e-9 {
+		t.Errorf("bound %v with a negative residual", got)
+	}
+	if got := f.CondBound(1e-7, 1); !math.IsInf(got, 1) {
+		t.Errorf("bound %v with λ below the rounding", got)
+	}
+	f = &lowrank.Factor{Residual: 3}
+	for lambdaP, want := range map[float64]float64{1: 4, 2: 4, 4: 4, 8: 8, 0.5: 8} {
+		if got := f.CondBound(1, lambdaP); got != want {
+			t.Errorf("λ_p = %v: bound %v, want %v", lambdaP, got, want)
+		}
+	}
+}
+
+// TestDuplicates: 60 points, 12 of them different, so rank 12; and one point 30 times.
+func TestDuplicates(t *testing.T) {
+	var x [][]float64
+	for i := range 60 {
+		x = append(x, []float64{float64(i % 12), float64(i % 12 * i % 12)})
+	}
+	one := make([][]float64, 30)
+	for i := range one {
+		one[i] = []float64{0.5}
+	}
+	for what, m := range methods {
+		for _, block := range []int{1, 5, 40} {
+			name := fmt.Sprintf("%s, block %d", what, block)
+			var calls []int
+			var last int
+			f := must2(t)(m(ctx, gaussianOf(x, 1), 50, rng.New(1), &lowrank.Options{Block: block, Progress: func(done, total int) {
+				calls = append(calls, done)
+				last = total
+			}}))
+			verify(t, name, gaussianOf(x, 1), f)
+			if f.Rank() != 12 || math.Abs(f.Residual) > 1e-6*f.Trace {
+				t.Errorf("%s: %v", name, f)
+			}
+			if !slices.IsSorted(calls) || calls[len(calls)-1] != last {
+				t.Errorf("%s: progress %v", name, calls)
+			}
+			f = must2(t)(m(ctx, gaussianOf(one, 1), 30, rng.New(1), &lowrank.Options{Block: block}))
+			verify(t, name, gaussianOf(one, 1), f)
+			if f.Rank() != 1 || math.Abs(f.Residual) > 1e-5*f.Trace || f.F.Stride != 1 {
+				t.Errorf("%s, constant matrix: %v", name, f)
+			}
+		}
+	}
+}
+
+// TestDeterminism holds factors to the same bits on any number of threads, to other
+// ones for other seeds, and Nyström's to rounding for any block.
+func TestDeterminism(t *testing.T) {
+	was := accel.Threads()
+	defer accel.SetThreads(was)
+	k := gaussian(7, 700, 6, 2)
+	for what, m := range methods {
+		var first *lowrank.Factor
+		for _, threads := range []int{1, 2, 5} {
+			accel.SetThreads(threads)
+			f := must2(t)(m(ctx, k, 70, rng.New(5), &lowrank.Options{Block: 33}))
+			if first == nil {
+				first = f
+			}
+			if !slices.Equal(first.Landmarks, f.Landmarks) || !slices.Equal(first.F.Data, f.F.Data) ||
+				first.Residual != f.Residual || first.Rounding != f.Rounding || first.Columns != f.Columns {
+				t.Errorf("%s differs on %d threads", what, threads)
+			}
+		}
+		other := must2(t)(m(ctx, k, 70, rng.New(6), nil))
+		if slices.Equal(first.Landmarks, other.Landmarks) {
+			t.Errorf("%s: the same landmarks for two seeds", what)
+		}
+	}
+}
+
+// TestGram takes columns from gram for all types of points and storages. What is
+// stored is float32, or recomputed; K̂ is held to K as given, whose own
+// rounding adds to what the least eigenvalue may be.
+func TestGram(t *testing.T) {
+	const n, d = 130, 5
+	x := points.NewDense(n, d, nil)
+	x32 := points.NewDense32(n, d, nil)
+	csr := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	rng.New(8).Normals(x.Data, 0)
+	for i := range n {
+		for j := range d {
+			v := &x.Data[i*d+j]
+			if *v < 0 {
+				*v = 0
+			}
+			*v = float64(float32(*v))
+			x32.Data[i*d+j] = float32(*v)
+			if *v != 0 {
+				csr.Col, csr.Val = append(csr.Col, int32(j)), append(csr.Val, *v)
+			}
+		}
+		csr.Ptr = append(csr.Ptr, len(csr.Val))
+	}
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Gaussian{Sigma: 20}, kernel.Laplacian{Sigma: 3}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+		for what, m := range methods {
+			var first []int
+			for _, p := range []points.Points{x, x32, csr} {
+				for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+					name := fmt.Sprintf("%s, %v, %T, %v", what, k, p, s)
+					a, err := gram.New(ctx, k, p, 0.1, &gram.Options{Storage: s, TileSize: 48, Accuracy: 1e-12})
+					if err != nil {
+						t.Fatal(err)
+					}
+					f := must2(t)(m(ctx, a, 40, rng.New(2), nil))
+					full := mat.NewDense(n, n, nil)
+					if err := a.DenseTo(ctx, full); err != nil {
+						t.Fatal(err)
+					}
+					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
+					if first == nil {
+						first = f.Landmarks
+					}
+					if !slices.Equal(first[:3], f.Landmarks[:3]) {
+						t.Errorf("%s: landmarks %v, others began with %v", name, f.Landmarks[:3], first[:3])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestErrors holds each error to one line that says what is wrong.
+func TestErrors(t *testing.T) {
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	good := gaussian(1, 20, 2, 1)
+	change := func(i, j int, v float64) *dense {
+		k := gaussian(1, 20, 2, 1)
+		k.SetSym(i, j, v)
+		return k
+	}
+	scale := func(s float64) *dense {
+		k := mat.NewSymDense(20, nil)
+		k.ScaleSym(s, good)
+		return &dense{SymDense: k}
+	}
+	late, stop := context.WithCancel(ctx)
+	for _, c := range []struct {
+		what string
+		ctx  context.Context
+		k    lowrank.Source
+		rank int
+		want string
+	}{
+		{"rank 0", ctx, good, 0, "rank 0 of a matrix of order 20, want 1 to 20"},
+		{"rank -3", ctx, good, -3, "rank -3"},
+		{"rank n+1", ctx, good, 21, "rank 21 of a matrix of order 20"},
+		{"canceled", canceled, good, 3, "context canceled"},
+		{"canceled later", late, &dense{SymDense: good.SymDense, fail: 2, cancel: stop}, 20, "context canceled"},
+		{"source", ctx, &dense{SymDense: good.SymDense, fail: 2}, 20, errSource.Error()},
+		{"negative", ctx, change(7, 7, -1), 3, "diagonal entry 7 is -1, want a number ≥ 0"},
+		{"NaN", ctx, change(7, 7, math.NaN()), 3, "diagonal entry 7 is NaN"},
+		{"zero", ctx, scale(0), 3, "nothing to factor"},
+		{"indefinite", ctx, change(3, 11, 5), 20, "not positive semi-definite"},
+		{"NaN in a column", ctx, change(3, 11, math.NaN()), 20, " is NaN"},
+		{"huge", ctx, scale(1e90), 3, "of F does not fit float32; the diagonal entry of K is 1e+90"},
+		{"trace", ctx, scale(1.5e308), 3, "the trace of K, of order 20, is not finite"},
+		{"diagonal", ctx, &liar{good}, 20, "on the diagonal"},
+	} {
+		for what, m := range methods {
+			_, err := m(c.ctx, c.k, c.rank, rng.New(4), &lowrank.Options{Block: 5})
+			if k, ok := c.k.(*dense); ok {
+				k.calls = 0
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %s: error %v, want %q", what, c.what, err, c.want)
+			}
+			if c.what == "source" && !errors.Is(err, errSource) {
+				t.Errorf("%s: %v does not wrap the source's error", what, err)
+			}
+		}
+	}
+	defer func() {
+		if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "blocks of -1 columns") {
+			t.Errorf("panic %v", v)
+		}
+	}()
+	_, _ = lowrank.Nystrom(ctx, good, 3, rng.New(1), &lowrank.Options{Block: -1})
+}
+
+// liar has another diagonal in Diag than in Columns.
+type liar struct{ *dense }
+
+func (l *liar) Diag() []float64 {
+	d := l.dense.Diag()
+	for i := range d {
+		d[i] *= 1.01
+	}
+	return d
+}
+
+// TestOptionsUnchanged: the caller's options stay as they were.
+func TestOptionsUnchanged(t *testing.T) {
+	o := lowrank.Options{}
+	for _, m := range methods {
+		must2(t)(m(ctx, gaussian(1, 30, 2, 1), 5, rng.New(1), &o))
+	}
+	if o.Block != 0 || o.Progress != nil {
+		t.Errorf("options became %+v", o)
+	}
+}
+
+// TestString looks at the line that says what a factor is.
+func TestString(t *testing.T) {
+	f := &lowrank.Factor{Method: "RPCholesky", F: points.NewDense32(100, 7, nil), Asked: 10, Columns: 12, Trace: 100, Residual: 0.25}
+	want := "RPCholesky, n = 100, rank 7 (10 asked); tr(K−K̂) = 0.25, 0.0025 of tr K; 12 columns of K 0 s, update 0 s"
+	if got := f.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

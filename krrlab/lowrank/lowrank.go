@@ -1,0 +1,122 @@
+package lowrank
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Source is a symmetric positive semi-definite n×n matrix K that gives its columns.
+// *gram.Matrix is one.
+type Source interface {
+	// Dim returns n.
+	Dim() int
+	// Diag returns the n diagonal entries. The caller does not change them.
+	Diag() []float64
+	// Columns sets dst, n×len(idx) with contiguous rows, to the columns idx of K. No
+	// index comes twice in one call.
+	Columns(ctx context.Context, idx []int, dst *mat.Dense) error
+}
+
+// Options of Nystrom and RPCholesky. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	// Block is the number b of columns of K taken at a time; 8nb bytes are held for
+	// them. For RPCholesky it changes the draw, but not its law. Default
+	// min(rank/10, 200), at least 10.
+	Block int
+	// Progress, if not nil, is called after each block, with done rising to total.
+	Progress func(done, total int)
+}
+
+// settled returns a copy of o with the defaults filled in.
+func (o *Options) settled(rank int) Options {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	if s.Block < 0 {
+		panic(fmt.Sprintf("lowrank: blocks of %d columns", s.Block))
+	}
+	if s.Block == 0 {
+		s.Block = max(10, min(rank/10, 200))
+	}
+	s.Block = min(s.Block, rank)
+	if s.Progress == nil {
+		s.Progress = func(_, _ int) {}
+	}
+	return s
+}
+
+// Seconds that a factorization took.
+type Seconds struct {
+	Columns float64 // in Source.Columns
+	Update  float64 // in residual columns, triangular solves and rounding
+	Total   float64
+}
+
+// Factor is a low-rank factor F of K: K̂ = FFᵀ ≈ K, of rank r.
+type Factor struct {
+	// Method is "Nyström" or "RPCholesky".
+	Method string
+	// F, n×r, is rounded to float32; K̂ is defined by these numbers. It is a partial
+	// Cholesky factor: column j was made from columns Landmarks[:j+1] of K.
+	F *points.Dense32
+	// Landmarks are the r points, all different, whose columns of K make F; up to
+	// rounding, and Nystrom's shift, K̂ equals K there.
+	Landmarks []int
+	// Asked is the rank asked for, at least r.
+	Asked int
+	// Columns of K that were formed, those of dropped and rejected landmarks included.
+	Columns int
+	// Trace is tr K, Residual tr(K−K̂) = Σ_i (K_ii − ‖F_i‖²) in float64 with F as stored.
+	// By rounding Residual may be a little below 0.
+	Trace, Residual float64
+	// Rounding is the allowance for F's rounding δ to float32,
+	// 2‖F‖_F‖δ‖_F + ‖δ‖_F² ≥ ‖FFᵀ − (F+δ)(F+δ)ᵀ‖₂, with ‖δ‖_F measured.
+	Rounding float64
+	// Seconds that it took.
+	Seconds Seconds
+}
+
+// Rank returns r, the number of columns of F.
+func (f *Factor) Rank() int { return f.F.D }
+
+// Bytes returns the memory that F takes, 4nr.
+func (f *Factor) Bytes() int64 { return 4 * int64(len(f.F.Data)) }
+
+// CondBound returns an upper bound of the condition number of M⁻¹A, M = K̂+λ_pI and
+// A = K+λI. With ρ = tr(K−K̂) and 0 ≼ K−K̂ ≼ ρI,
+//
+//	κ ≤ max(1, (λ+ρ)/λ_p) / min(1, λ/λ_p),
+//
+// which is 1 + ρ/λ for all λ_p in [λ, λ+ρ]. For the rounding of F, e = f.Rounding is
+// allowed for: ρ = max(0, f.Residual) + 2e, and λ−e stands for the λ of the lower
+// end. The bound is +Inf if e ≥ λ. It panics if λ < 0 or λ_p ≤ 0.
+//
+// Proof: M ≽ λ_pI, so A = K̂+(K−K̂)+λI ≼ K̂+(λ+ρ)I ≼ max(1, (λ+ρ)/λ_p)·M, and
+// A ≽ K̂+(λ−e)I ≽ min(1, (λ−e)/λ_p)·M.
+func (f *Factor) CondBound(lambda, lambdaP float64) float64 {
+	if !(lambda >= 0) || !(lambdaP > 0) {
+		panic(fmt.Sprintf("lowrank: λ = %v, λ_p = %v", lambda, lambdaP))
+	}
+	low := lambda - f.Rounding
+	if low <= 0 {
+		return math.Inf(1)
+	}
+	rho := max(0, f.Residual) + 2*f.Rounding
+	return max(1, (lambda+rho)/lambdaP) / min(1, low/lambdaP)
+}
+
+// String says in one line what the factor is and what it cost.
+func (f *Factor) String() string {
+	stopped := ""
+	if f.Rank() < f.Asked {
+		stopped = fmt.Sprintf(" (%d asked)", f.Asked)
+	}
+	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %d columns of K %.3g s, update %.3g s",
+		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, f.Columns, f.Seconds.Columns, f.Seconds.Update)
+}

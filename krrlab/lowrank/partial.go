@@ -1,0 +1,218 @@
+package lowrank
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+const (
+	// pivotFloor is the share of k(x, x) up to which a pivot is taken for rounding: 16
+	// units of float32, in which F is stored and K often is.
+	pivotFloor = 0x1p-20
+	// traceFloor is the share of tr K that the residual of the points which may still be
+	// drawn must exceed.
+	traceFloor = 0x1p-24
+
+	panelRows = 256 // rows of F treated at a time
+	panelCols = 512 // columns of F converted at a time
+	smallRows = 32  // rows of H treated at a time
+)
+
+// partial is a partial Cholesky factor that grows by blocks of columns.
+type partial struct {
+	*build
+	marks []int
+	place []int  // of point i in marks, or −1
+	dead  []bool // points found to depend on landmarks
+
+	sums []float64 // running sums of the d_i that may be drawn
+	last int       // the last point that may be drawn
+
+	fs   []float64 // rows of F at landmarks, in float64
+	h, l []float64 // residual matrix of the proposals, and L of those accepted
+	work []panel   // of the workers
+}
+
+// panel is the scratch memory of a worker.
+type panel struct{ wide, row []float64 }
+
+func newPartial(b *build, block int) *partial {
+	p := &partial{build: b}
+	p.dead = make([]bool, p.n)
+	p.place = make([]int, p.n)
+	for i := range p.place {
+		p.place[i] = -1
+	}
+	p.sums = make([]float64, p.n)
+	p.fs = make([]float64, block*p.f.D)
+	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
+	p.work = make([]panel, accel.Threads())
+	return p
+}
+
+// weigh sums the d_i of the points that may be drawn, and returns their sum, or 0 if
+// it is at rounding level.
+func (p *partial) weigh() float64 {
+	var sum float64
+	for i, v := range p.d {
+		if p.place[i] < 0 && !p.dead[i] && v > pivotFloor*p.diag[i] {
+			sum += v
+			p.last = i
+		}
+		p.sums[i] = sum
+	}
+	if sum <= traceFloor*p.trace {
+		return 0
+	}
+	return sum
+}
+
+// extend adds to F the columns of those proposals s that have a pivot above pivotFloor
+// and that accept then accepts, in their order:
+//
+//	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ,  F ← [F, fl(G·L⁻ᵀ)].
+//
+// A proposal that comes again has its chance again unless it was accepted.
+func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int, pivot float64) bool) error {
+	seen := make(map[int]int, len(proposals)) // the position in uniq
+	var uniq, order []int
+	for _, s := range proposals {
+		q, ok := seen[s]
+		if !ok {
+			q = len(uniq)
+			seen[s] = q
+			uniq = append(uniq, s)
+		}
+		order = append(order, q)
+	}
+	data, err := p.take(ctx, uniq)
+	if err != nil {
+		return err
+	}
+	c := blas64.General{Rows: p.n, Cols: len(uniq), Stride: len(uniq), Data: data}
+	if err := p.residual(ctx, uniq, c); err != nil {
+		return err
+	}
+	taken := p.thin(uniq, order, accept)
+	if len(taken) == 0 {
+		return nil
+	}
+	return p.append(ctx, uniq, taken, c)
+}
+
+// gather sets the rows of p.fs, of stride r, to F(s,:) for the points s.
+func (p *partial) gather(s []int) blas64.General {
+	r := len(p.marks)
+	for q, i := range s {
+		widen(p.fs[q*r:(q+1)*r], p.f.Row(i)[:r])
+	}
+	return blas64.General{Rows: len(s), Cols: r, Stride: max(r, 1), Data: p.fs}
+}
+
+// residual sets H = K(S,S) − F(S,:)·F(S,:)ᵀ, of which the columns of K are given.
+func (p *partial) residual(ctx context.Context, s []int, c blas64.General) error {
+	m := len(s)
+	fs := p.gather(s)
+	return accel.ForEach(ctx, (m+smallRows-1)/smallRows, func(_, b int) {
+		lo, hi := b*smallRows, min((b+1)*smallRows, m)
+		for q := lo; q < hi; q++ {
+			copy(p.h[q*m:(q+1)*m], c.Data[s[q]*c.Stride:s[q]*c.Stride+m])
+		}
+		if fs.Cols > 0 {
+			top := blas64.General{Rows: hi - lo, Cols: fs.Cols, Stride: fs.Stride, Data: fs.Data[lo*fs.Stride:]}
+			blas64.Gemm(blas.NoTrans, blas.Trans, -1, top, fs, 1, blas64.General{Rows: hi - lo, Cols: m, Stride: m, Data: p.h[lo*m:]})
+		}
+	})
+}
+
+// thin goes through the proposals in their order, positions in uniq, and returns
+// those that are accepted. Rows of p.l, of stride len(uniq), hold their L: for
+// proposal q, with those accepted before, A,
+//
+//	L_qA = (L_AA⁻¹H_Aq)ᵀ,  pivot = H_qq − ‖L_qA‖²,  L_qq = √pivot.
+func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool) (taken []int) {
+	m := len(uniq)
+	in := make([]bool, m)
+	for _, q := range order {
+		if in[q] {
+			continue
+		}
+		a := len(taken)
+		row := p.l[a*m : a*m+m]
+		for k, t := range taken {
+			row[k] = (p.h[q*m+t] - floats.Dot(row[:k], p.l[k*m:k*m+k])) / p.l[k*m+k]
+		}
+		pivot := p.h[q*m+q] - floats.Dot(row[:a], row[:a])
+		s := uniq[q]
+		if !(pivot > pivotFloor*p.diag[s]) {
+			p.dead[s] = p.dead[s] || a == 0 // else it could be proposed for ever
+			continue
+		}
+		if accept(s, pivot) {
+			row[a] = math.Sqrt(pivot)
+			in[q] = true
+			taken = append(taken, q)
+		}
+	}
+	return taken
+}
+
+// append sets the next columns of F to fl((K(:,A) − F·F(A,:)ᵀ)·L⁻ᵀ), A being the
+// proposals taken, and takes their squares from d. The columns of K are overwritten.
+//
+// At a landmark the residual is 0 from its own column on, so F(A,:) is lower
+// triangular; it is made so exactly, since the rounding that would stand there is
+// enlarged by small pivots.
+func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.General) error {
+	s := make([]int, len(taken))
+	for k, q := range taken {
+		s[k] = uniq[q]
+	}
+	fs := p.gather(s)
+	r, a := fs.Cols, len(taken)
+	for k, i := range s {
+		p.place[i] = r + k
+	}
+	p.marks = append(p.marks, s...)
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: a, Stride: len(uniq), Data: p.l}
+	return p.panels(ctx, panelRows, func(who, lo, hi int) (lost float64) {
+		w := &p.work[who]
+		g := blas64.General{Rows: hi - lo, Cols: a, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
+		pick(g, taken, grow(&w.row, a))
+		for k0 := 0; k0 < r; k0 += panelCols { // G ← G − F·F(A,:)ᵀ
+			k1 := min(k0+panelCols, r)
+			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0, Data: grow(&w.wide, (hi-lo)*(k1-k0))}
+			for i := lo; i < hi; i++ {
+				widen(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], p.f.Row(i)[k0:k1])
+			}
+			part := blas64.General{Rows: a, Cols: k1 - k0, Stride: fs.Stride, Data: fs.Data[k0:]}
+			blas64.Gemm(blas.NoTrans, blas.Trans, -1, wide, part, 1, g)
+		}
+		blas64.Trsm(blas.Right, blas.Trans, 1, l, g) // G ← G·L⁻ᵀ
+		for i := lo; i < hi; i++ {
+			src := g.Data[(i-lo)*g.Stride : (i-lo)*g.Stride+a]
+			if at := p.place[i]; at >= 0 {
+				clear(src[max(0, min(at+1-r, a)):])
+			}
+			lost += p.round(i, p.f.Row(i)[r:r+a], src)
+		}
+		return lost
+	})
+}
+
+// pick moves the columns taken of every row of g to its front.
+func pick(g blas64.General, taken []int, tmp []float64) {
+	for i := range g.Rows {
+		row := g.Data[i*g.Stride:]
+		for k, q := range taken {
+			tmp[k] = row[q]
+		}
+		copy(row, tmp)
+	}
+}

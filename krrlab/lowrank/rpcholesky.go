@@ -1,0 +1,75 @@
+package lowrank
+
+import (
+	"context"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// RPCholesky returns the randomly pivoted partial Cholesky factor of K: landmarks are
+// drawn one after the other with probabilities
+//
+//	P(s = i) = d_i / Σ_l d_l,  d_i = k(x_i, x_i) − ‖F_i‖²,
+//
+// F_i being row i of the columns so far, and each makes a column of F. For efficiency
+// a block of landmarks is proposed from the same d, and thinned: with H the residual
+// matrix K−FFᵀ of the proposals, proposal j is accepted with probability
+//
+//	(H_jj − H_jA H_AA⁻¹ H_Aj) / d_j,
+//
+// A being those accepted before it. The law of the landmarks is that of one at a
+// time, whatever the block (Epperly, Tropp, Webber). Points whose d_i is at most
+// pivotFloor of k(x_i, x_i) are not drawn; if no others are left, or they hold at most
+// 2⁻²⁴ of the trace, K̂ is K to rounding and F has fewer columns than asked.
+//
+// Work: n·rank² flops and the columns of K of all proposals; memory: see the package
+// doc. The landmarks and F are functions of g and Options.Block, with the same bits
+// for any number of threads. Errors are those of Nystrom.
+func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
+	opt := o.settled(rank)
+	b, err := newBuild(ctx, src, rank, opt.Block)
+	if err != nil {
+		return nil, err
+	}
+	p := newPartial(b, opt.Block)
+	draws, coins := g.Sub("proposals"), g.Sub("acceptance")
+	var drawn, tossed uint64
+	accept := func(s int, pivot float64) bool {
+		tossed++
+		return coins.Float64(tossed-1)*p.d[s] < pivot
+	}
+	proposals := make([]int, 0, opt.Block)
+	for len(p.marks) < rank {
+		total := p.weigh()
+		if total == 0 {
+			break
+		}
+		proposals = proposals[:0]
+		for range min(opt.Block, rank-len(p.marks)) {
+			proposals = append(proposals, p.draw(draws.Float64(drawn)*total))
+			drawn++
+		}
+		if err := p.extend(ctx, proposals, accept); err != nil {
+			return nil, err
+		}
+		opt.Progress(len(p.marks), rank)
+	}
+	f := p.finish("RPCholesky", p.marks)
+	if f.Rank() < rank {
+		opt.Progress(rank, rank)
+	}
+	return f, nil
+}
+
+// draw returns the point i with d_1 + … + d_{i-1} ≤ v < d_1 + … + d_i, of those that
+// may be drawn.
+func (p *partial) draw(v float64) int {
+	i, _ := slices.BinarySearchFunc(p.sums, v, func(sum, v float64) int {
+		if sum <= v {
+			return -1
+		}
+		return 1
+	})
+	return min(i, p.last)
+}

@@ -1,0 +1,141 @@
+package lowrank_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// pairLaw returns the probabilities P(i then j) = K_ii/tr K · d_j/Σd, d_j = K_jj − K_ij²/K_ii,
+// of the first two pivots one at a time.
+func pairLaw(k mat.Symmetric) []float64 {
+	n := k.SymmetricDim()
+	p := make([]float64, n*n)
+	for i := range n {
+		var sum float64
+		for j := range n {
+			p[i*n+j] = k.At(j, j) - k.At(i, j)*k.At(i, j)/k.At(i, i)
+			if i == j {
+				p[i*n+j] = 0
+			}
+			sum += p[i*n+j]
+		}
+		for j := range n {
+			p[i*n+j] *= k.At(i, i) / mat.Trace(k) / sum
+		}
+	}
+	return p
+}
+
+// TestPivotLaw compares the first two pivots of 8,000 draws with their exact law, for
+// blocks of one and, as rejection must leave the law as it is, of several. Two points
+// nearly coincide, and the diagonal varies. There are 30 pairs: with 29 degrees of
+// freedom χ² passes 85 with probability 2e-7 (30 pairs; some merged below), in five tests 1e-6.
+func TestPivotLaw(t *testing.T) {
+	const n, runs = 6, 8000
+	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
+	k := gaussianOf(x, 1)
+	for i, s := range []float64{1, 1.4, 0.7, 1, 2, 0.8} {
+		for j := range n {
+			v := k.At(i, j) * s
+			if i == j {
+				v *= s
+			}
+			k.SetSym(i, j, v)
+		}
+	}
+	law := pairLaw(k)
+	for _, c := range []struct{ rank, block int }{{2, 1}, {2, 2}, {4, 3}, {5, 5}, {6, 0}} {
+		count := make([]float64, n*n)
+		for seed := range uint64(runs) {
+			g := rng.New(seed).Sub("law", uint64(c.rank), uint64(c.block))
+			f := must2(t)(lowrank.RPCholesky(ctx, k, c.rank, g, &lowrank.Options{Block: c.block}))
+			count[f.Landmarks[0]*n+f.Landmarks[1]]++
+		}
+		var chi, rareO, rareE float64
+		cells := 0
+		for q, p := range law {
+			o, e := count[q], p*runs
+			if e < 10 { // merged into one cell
+				rareO, rareE = rareO+o, rareE+e
+				continue
+			}
+			chi += (o - e) * (o - e) / e
+			cells++
+		}
+		if rareE > 0 {
+			chi += (rareO - rareE) * (rareO - rareE) / rareE
+		} else if rareO > 0 {
+			t.Errorf("rank %d, block %d: %v pairs that cannot be", c.rank, c.block, rareO)
+		}
+		t.Logf("rank %d, block %d: χ² = %.1f in %d cells", c.rank, c.block, chi, cells)
+		if chi > 85 {
+			t.Errorf("rank %d, block %d: χ² = %.1f in %d cells; counts %v", c.rank, c.block, chi, cells, count)
+		}
+	}
+}
+
+// TestPivotLawFails sees that the test above can fail: the law of uniform landmarks is far off.
+func TestPivotLawFails(t *testing.T) {
+	k := spread(gaussian(6, 6, 2, 1))
+	var first float64
+	for seed := range uint64(500) {
+		if must2(t)(lowrank.RPCholesky(ctx, k, 1, rng.New(seed), nil)).Landmarks[0] == 2 {
+			first++
+		}
+	}
+	if want := 500 * k.At(2, 2) / mat.Trace(k); math.Abs(first-want) > 6*math.Sqrt(500)/2 || math.Abs(500.0/6-want) < 100 {
+		t.Errorf("point 2 came first %v times, want about %.0f", first, want)
+	}
+}
+
+// TestRPCholesky holds factors of any block to what must be true of them.
+func TestRPCholesky(t *testing.T) {
+	for name, k := range map[string]*dense{
+		"gaussian": gaussian(1, 90, 5, 1.5), "ill conditioned": gaussian(2, 90, 2, 2.5), "scaled": spread(gaussian(3, 90, 4, 1.5)),
+		"larger than a panel": gaussian(4, 300, 6, 2), "smooth": gaussian(5, 80, 1, 3),
+	} {
+		for _, rank := range []int{1, 9, 40} {
+			for _, block := range []int{0, 1, 4, 40} {
+				name := fmt.Sprintf("%s, rank %d, block %d", name, rank, block)
+				f := must2(t)(lowrank.RPCholesky(ctx, k, rank, rng.New(3), &lowrank.Options{Block: block}))
+				verify(t, name, k, f)
+				if f.Asked != rank || f.Columns < f.Rank() || f.Method != "RPCholesky" {
+					t.Errorf("%s: %v", name, f)
+				}
+				if f.Rank() < rank && f.Residual > 0x1p-19*f.Trace {
+					t.Errorf("%s: stopped at rank %d with tr(K−K̂) = %.3g of %.3g", name, f.Rank(), f.Residual, f.Trace)
+				}
+			}
+		}
+	}
+}
+
+// TestOutliers compares mean tr(K−K̂) with that of Nyström on a cluster with outliers,
+// which uniform landmarks mostly miss: 95 points within 0.05 of each other, 8 far
+// from all. With 9 landmarks RPCholesky leaves almost nothing, Nyström most outliers.
+func TestOutliers(t *testing.T) {
+	var x [][]float64
+	for i := range 95 {
+		x = append(x, []float64{0.05 * math.Sin(float64(i)), 0.05 * math.Cos(3*float64(i))})
+	}
+	for i := range 8 {
+		x = append(x, []float64{10 * float64(i+1), 0})
+	}
+	k := gaussianOf(x, 1)
+	mean := map[string]float64{}
+	for name, m := range methods {
+		for seed := range uint64(60) {
+			f := must2(t)(m(ctx, k, 12, rng.New(seed), &lowrank.Options{Block: 4}))
+			mean[name] += f.Residual / 60
+		}
+	}
+	if r, u := mean["RPCholesky"], mean["Nyström"]; !(r < 0.1*u) || u < 6 {
+		t.Errorf("mean tr(K−K̂): RPCholesky %.3g, Nyström %.3g", r, u)
+	}
+}
