@@ -86,7 +86,7 @@ type block struct {
 	s       []float64 // S, k×width
 	f, ft   []float64 // scratch, k×k
 	gram    factor
-	size    []float64 // norms of Q's columns beside what they were, and 1 for those settled
+	size    []float64 // of Q's columns beside what they were, see choose
 	sel     []int     // columns of Q that stay, in their new order
 	row     []float64 // scratch for one row, 2t
 	drop    float64   // what relative size of a direction is dropped
@@ -184,7 +184,7 @@ func (s *block) freeze() {
 // left out of H: the step does not move along them.
 func (s *block) invert() bool {
 	g := &s.gram
-	switch st := g.factorise(s.pi, s.k, 0); {
+	switch st := g.factorise(s.pi, s.k, 0, 1); {
 	case st != Active:
 		s.endAll(st, g.bad)
 		return false

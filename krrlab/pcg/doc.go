@@ -1,5 +1,6 @@
 // Package pcg solves AX = B, A symmetric positive definite n×n and B n×t, by
-// preconditioned conjugate gradients, for all t right-hand sides at once. It knows
+// preconditioned conjugate gradients, for all t right-hand sides at once: Solve, one
+// recurrence for every column, or SolveBlock, one for the block. It knows
 // A and the preconditioner M ≈ A by one method each and nothing of kernels.
 //
 // # The method
@@ -52,6 +53,40 @@
 // AP and then M⁻¹R. No iteration allocates; the history grows by slabs of 1,024
 // iterations.
 //
+// # Block conjugate gradients, and when they pay
+//
+// In Solve every column searches a space of its own. SolveBlock searches the sum of
+// these spaces for all columns, with the same products: after k iterations each x_j is
+// the point nearest to the solution in the A-norm out of
+//
+//	span{M⁻¹B, (M⁻¹A)M⁻¹B, …, (M⁻¹A)^(k-1)M⁻¹B},  of up to kt dimensions,
+//
+// never farther than Solve's. O'Leary's bound has κ replaced by λ_n/λ_t: the t−1
+// smallest eigenvalues of M⁻¹A (or largest, or some of both) do not count any more.
+// So the gain is large where few eigenvalues make the iteration slow, with weak
+// preconditioners and many columns, and small where M⁻¹A is well-conditioned. Iterations
+// of Solve and SolveBlock to τ = 1e-3, for a Gaussian kernel of 500 points of 8 features
+// and one column of ±1 per class, λ = 0.01, with a Nyström preconditioner of s points:
+//
+//	         κ(M⁻¹A)    t = 3      t = 10     t = 30
+//	s = 0       3000   86 → 58    81 → 36    82 → 22
+//	s = 50       380   58 → 50    56 → 35    56 → 20
+//	s = 200      130   35 → 32    34 → 24    34 → 13
+//
+// An iteration costs the same product and solve, and BlockFlops instead of five passes:
+// on one core of a server, at n = 60,000, some 30 ms instead of 6 for t = 10, and 270
+// instead of 23 for t = 40. Block conjugate gradients pay if
+//
+//	(iterations of SolveBlock)·(product + solve + BlockFlops at that rate)
+//	    < (iterations of Solve)·(product + solve),
+//
+// which is nearly always the case where reading or forming A costs most, and A is not
+// well preconditioned already. Two things weigh on the other side. Solve takes columns
+// that have converged out of the products, SolveBlock keeps their directions; so
+// columns that differ much in difficulty, in products whose cost is in arithmetic
+// rather than in reading A, favour Solve. And with t = 1 the two are the same but for
+// rounding, where Solve is cheaper.
+//
 // # References
 //
 // M. R. Hestenes and E. Stiefel, Methods of conjugate gradients for solving linear
@@ -64,4 +99,10 @@
 // K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using sketching and
 // preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396:
 // Algorithm 1, and the remark on repetition after Theorem 6 for MedianByNorm.
+//
+// For SolveBlock: D. P. O'Leary, The block conjugate gradient algorithm and related
+// methods, Linear Algebra Appl. 29 (1980), doi:10.1016/0024-3795(80)90247-5. A. A.
+// Dubrulle, Retooling the method of block conjugate gradients, Electron. Trans. Numer.
+// Anal. 12 (2001) 216–233: BCGrQ. Y. Yamamoto, Y. Nakatsukasa, Y. Yanagisawa, T. Fukaya,
+// Roundoff error analysis of the CholeskyQR2 algorithm, ibid. 44 (2015) 306–326.
 package pcg

@@ -24,12 +24,14 @@ const (
 // It is Cholesky QR in the M⁻¹ inner product, with pivots, repeated. A pass takes
 // G = QᵀM⁻¹Q scaled to a unit diagonal and splits off its leading factor,
 //
-//	Gram = TᵀT + [0 0; 0 E]  on the directions in the order of the pivots,
+//	D⁻¹GD⁻¹ = TᵀT + [0 0; 0 E],  T = [T_1 T_2], in the order of the pivots,
 //
-// up to the pivot acceptable. Q·[T_1 T_2; 0 I]⁻¹ has first the accepted directions,
+// up to the pivot acceptable. QD⁻¹·[T_1 T_2; 0 I]⁻¹ has first the accepted directions,
 // orthonormal up to ε by the last pivot, and then what is left of the others, of the
 // squared size E_jj. If that is too small it is dropped, otherwise the next pass,
 // with M⁻¹ applied anew, sees it at full size, where the first saw rounding errors.
+// Cholesky QR twice is as good as Householder's (Yamamoto and others 2015) as long as
+// the first pass is not beyond 1/√ε, which the pivots make sure of.
 //
 // Directions of a norm of at most negligible are dropped at once: after a step from
 // directions of norm 1 they are rounding errors. If none is left, every residual is
@@ -51,7 +53,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 		}
 		s.forget(pass, negligible)
 		g := &s.gram
-		if st := g.factorise(s.h, s.k, acceptable); st != Active {
+		if st := g.factorise(s.h, s.k, acceptable, 100); st != Active {
 			if st == Indefinite {
 				st = IndefinitePreconditioner
 			}
@@ -104,36 +106,33 @@ func (s *block) flat() bool {
 	return false
 }
 
-// choose sets s.sel to the directions that stay, those accepted first, s.size to their
-// sizes once they have norm 1, and returns how many are pending.
+// choose sets s.sel to the directions that stay, those accepted first, and s.size to
+// their sizes beside what they were when the orthonormalisation began, for directions
+// scaled to norm 1; those accepted have size 1. It returns how many are pending.
 func (s *block) choose(pass int) int {
 	g := &s.gram
-	size := s.row[:s.k]
 	for i, d := range g.d[:s.k] {
-		size[i] = d
 		if pass == 0 {
-			size[i] = 1
-		} else if s.size[i] < 1 {
-			size[i] *= s.size[i]
+			s.size[i] = 1
+		} else {
+			s.size[i] *= d
 		}
 	}
-	s.sel = s.sel[:0]
-	for _, i := range g.piv[:g.rank] {
-		s.sel = append(s.sel, i)
-	}
+	s.sel = append(s.sel[:0], g.piv[:g.rank]...)
 	for at := g.rank; at < s.k && pass+1 < passes; at++ {
 		i := g.piv[at]
-		if g.d[i] > 0 && size[i]*math.Sqrt(max(g.left[at], g.noise)) > s.drop {
+		if g.d[i] > 0 && s.size[i]*math.Sqrt(max(g.left[at], g.noise)) > s.drop {
 			s.sel = append(s.sel, i)
 		}
 	}
+	sizes := s.row[:len(s.sel)]
 	for j, i := range s.sel {
-		s.f[j] = min(size[i], 1-unit) // pending
-		if j < g.rank {
-			s.f[j] = 1
+		sizes[j] = 1
+		if j >= g.rank {
+			sizes[j] = min(s.size[i], 1-unit) // less than 1 says that it is pending
 		}
 	}
-	copy(s.size, s.f[:len(s.sel)])
+	copy(s.size, sizes)
 	return len(s.sel) - g.rank
 }
 
@@ -205,8 +204,8 @@ func newFactor(t int) factor {
 //
 //	noise = max(16kε, 4·max_ij |G_ij−G_ji| / √(G_ii·G_jj)),
 //
-// and pivots are accepted above 100·noise at least, or above noise if accept is 0.
-func (f *factor) factorise(g []float64, k int, accept float64) Status {
+// and pivots are accepted above max(least, margin·noise).
+func (f *factor) factorise(g []float64, k int, least, margin float64) Status {
 	f.k, f.rank, f.low, f.bad, f.zero = k, 0, 1, 0, false
 	for i := range k {
 		v := g[i*k+i]
@@ -237,11 +236,7 @@ func (f *factor) factorise(g []float64, k int, accept float64) Status {
 			f.noise = max(f.noise, 4*math.Abs(u-v)/dd)
 		}
 	}
-	if accept == 0 {
-		accept = f.noise
-	} else {
-		accept = max(accept, 100*f.noise)
-	}
+	accept := max(least, margin*f.noise)
 	copy(f.t, f.scaled[:k*k])
 	_, f.rank, _ = lapack64.Pstrf(blas64.Symmetric{N: k, Stride: k, Data: f.t[:k*k], Uplo: blas.Upper}, f.piv[:k], accept, f.work[:2*k])
 	for i := range f.rank {
