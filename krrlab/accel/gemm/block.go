@@ -95,16 +95,16 @@ func (w *workspace[T]) gemm(k kernel[T], x *product[T]) {
 		for p := 0; p < x.k; p += kc {
 			kp := min(kc, x.k-p)
 			if x.transB {
-				packAcross(w.b, x.b[j*x.ldb+p:], x.ldb, n, kp, k.nr)
+				packAcross(k, w.b, x.b[j*x.ldb+p:], x.ldb, n, kp, k.nr)
 			} else {
-				packAlong(w.b, x.b[p*x.ldb+j:], x.ldb, n, kp, k.nr)
+				packAlong(k, w.b, x.b[p*x.ldb+j:], x.ldb, n, kp, k.nr)
 			}
 			for i := 0; i < x.m; i += mc {
 				m := min(mc, x.m-i)
 				if x.transA {
-					packAlong(w.a, x.a[p*x.lda+i:], x.lda, m, kp, k.mr)
+					packAlong(k, w.a, x.a[p*x.lda+i:], x.lda, m, kp, k.mr)
 				} else {
-					packAcross(w.a, x.a[i*x.lda+p:], x.lda, m, kp, k.mr)
+					packAcross(k, w.a, x.a[i*x.lda+p:], x.lda, m, kp, k.mr)
 				}
 				w.block(k, x, i, j, m, n, kp, p > 0 || x.beta != 0)
 			}

@@ -1421,3 +1421,349 @@ store:
 	VMOVUPD Z27, 64(BX)
 	VZEROUPPER
 	RET
+
+// func spack4(n int, src *float32, ld int, dst *float32, w int)
+// Requires: AVX
+TEXT ·spack4(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ dst+24(FP), BX
+	MOVQ w+32(FP), SI
+
+	// Strides in bytes, and three of each.
+	SHLQ $0x02, DX
+	SHLQ $0x02, SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (SI)(SI*2), R8
+
+	// 4 columns in a turn.
+	SUBQ $0x04, AX
+	JL   rest
+
+turn:
+	VMOVUPS   (CX), X0
+	VMOVUPS   (CX)(DX*1), X2
+	VMOVUPS   (CX)(DX*2), X4
+	VMOVUPS   (CX)(DI*1), X5
+	VUNPCKLPS X2, X0, X1
+	VUNPCKHPS X2, X0, X3
+	VUNPCKLPS X5, X4, X2
+	VUNPCKHPS X5, X4, X5
+	VUNPCKLPD X2, X1, X0
+	VUNPCKHPD X2, X1, X2
+	VUNPCKLPD X5, X3, X4
+	VUNPCKHPD X5, X3, X5
+	VMOVUPS   X0, (BX)
+	VMOVUPS   X2, (BX)(SI*1)
+	VMOVUPS   X4, (BX)(SI*2)
+	VMOVUPS   X5, (BX)(R8*1)
+	ADDQ      $0x10, CX
+	LEAQ      (BX)(SI*4), BX
+	SUBQ      $0x04, AX
+	JGE       turn
+
+rest:
+	ADDQ $0x04, AX
+	JZ   done
+
+one:
+	VMOVSS (CX), X0
+	VMOVSS X0, (BX)
+	VMOVSS (CX)(DX*1), X0
+	VMOVSS X0, 4(BX)
+	VMOVSS (CX)(DX*2), X0
+	VMOVSS X0, 8(BX)
+	VMOVSS (CX)(DI*1), X0
+	VMOVSS X0, 12(BX)
+	ADDQ   $0x04, CX
+	ADDQ   SI, BX
+	DECQ   AX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func spack2(n int, src *float32, ld int, dst *float32, w int)
+// Requires: AVX
+TEXT ·spack2(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ dst+24(FP), BX
+	MOVQ w+32(FP), SI
+
+	// Strides in bytes, and three of each.
+	SHLQ $0x02, DX
+	SHLQ $0x02, SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (SI)(SI*2), DI
+
+	// 4 columns in a turn.
+	SUBQ $0x04, AX
+	JL   rest
+
+turn:
+	VMOVUPS   (CX), X0
+	VMOVUPS   (CX)(DX*1), X1
+	VUNPCKLPS X1, X0, X2
+	VUNPCKHPS X1, X0, X0
+	VMOVLPS   X2, (BX)
+	VMOVHPS   X2, (BX)(SI*1)
+	VMOVLPS   X0, (BX)(SI*2)
+	VMOVHPS   X0, (BX)(DI*1)
+	ADDQ      $0x10, CX
+	LEAQ      (BX)(SI*4), BX
+	SUBQ      $0x04, AX
+	JGE       turn
+
+rest:
+	ADDQ $0x04, AX
+	JZ   done
+
+one:
+	VMOVSS (CX), X0
+	VMOVSS X0, (BX)
+	VMOVSS (CX)(DX*1), X0
+	VMOVSS X0, 4(BX)
+	ADDQ   $0x04, CX
+	ADDQ   SI, BX
+	DECQ   AX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func dpack4(n int, src *float64, ld int, dst *float64, w int)
+// Requires: AVX
+TEXT ·dpack4(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ dst+24(FP), BX
+	MOVQ w+32(FP), SI
+
+	// Strides in bytes, and three of each.
+	SHLQ $0x03, DX
+	SHLQ $0x03, SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (SI)(SI*2), R8
+
+	// 4 columns in a turn.
+	SUBQ $0x04, AX
+	JL   rest
+
+turn:
+	VMOVUPD    (CX), Y0
+	VMOVUPD    (CX)(DX*1), Y2
+	VMOVUPD    (CX)(DX*2), Y4
+	VMOVUPD    (CX)(DI*1), Y6
+	VUNPCKLPD  Y2, Y0, Y1
+	VUNPCKHPD  Y2, Y0, Y3
+	VUNPCKLPD  Y6, Y4, Y5
+	VUNPCKHPD  Y6, Y4, Y6
+	VPERM2F128 $0x20, Y5, Y1, Y0
+	VPERM2F128 $0x20, Y6, Y3, Y2
+	VPERM2F128 $0x31, Y5, Y1, Y4
+	VPERM2F128 $0x31, Y6, Y3, Y6
+	VMOVUPD    Y0, (BX)
+	VMOVUPD    Y2, (BX)(SI*1)
+	VMOVUPD    Y4, (BX)(SI*2)
+	VMOVUPD    Y6, (BX)(R8*1)
+	ADDQ       $0x20, CX
+	LEAQ       (BX)(SI*4), BX
+	SUBQ       $0x04, AX
+	JGE        turn
+
+rest:
+	ADDQ $0x04, AX
+	JZ   done
+
+one:
+	VMOVSD (CX), X0
+	VMOVSD X0, (BX)
+	VMOVSD (CX)(DX*1), X0
+	VMOVSD X0, 8(BX)
+	VMOVSD (CX)(DX*2), X0
+	VMOVSD X0, 16(BX)
+	VMOVSD (CX)(DI*1), X0
+	VMOVSD X0, 24(BX)
+	ADDQ   $0x08, CX
+	ADDQ   SI, BX
+	DECQ   AX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func dpack2(n int, src *float64, ld int, dst *float64, w int)
+// Requires: AVX
+TEXT ·dpack2(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ dst+24(FP), BX
+	MOVQ w+32(FP), SI
+
+	// Strides in bytes, and three of each.
+	SHLQ $0x03, DX
+	SHLQ $0x03, SI
+	LEAQ (DX)(DX*2), DI
+	LEAQ (SI)(SI*2), DI
+
+	// 4 columns in a turn.
+	SUBQ $0x04, AX
+	JL   rest
+
+turn:
+	VMOVUPD      (CX), Y0
+	VMOVUPD      (CX)(DX*1), Y1
+	VUNPCKLPD    Y1, Y0, Y2
+	VUNPCKHPD    Y1, Y0, Y0
+	VMOVUPD      X2, (BX)
+	VEXTRACTF128 $0x01, Y2, (BX)(SI*2)
+	VMOVUPD      X0, (BX)(SI*1)
+	VEXTRACTF128 $0x01, Y0, (BX)(DI*1)
+	ADDQ         $0x20, CX
+	LEAQ         (BX)(SI*4), BX
+	SUBQ         $0x04, AX
+	JGE          turn
+
+rest:
+	ADDQ $0x04, AX
+	JZ   done
+
+one:
+	VMOVSD (CX), X0
+	VMOVSD X0, (BX)
+	VMOVSD (CX)(DX*1), X0
+	VMOVSD X0, 8(BX)
+	ADDQ   $0x08, CX
+	ADDQ   SI, BX
+	DECQ   AX
+	JNZ    one
+
+done:
+	VZEROUPPER
+	RET
+
+// func scopy16(n int, src *float32, ld int, dst *float32)
+// Requires: AVX, MMX+
+TEXT ·scopy16(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  dst+24(FP), BX
+	SHLQ  $0x02, DX
+	TESTQ AX, AX
+	JZ    done
+
+row:
+	// The panels to come will read on in these rows.
+	PREFETCHT0 128(CX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(BX)
+	ADDQ       DX, CX
+	ADDQ       $0x00000040, BX
+	DECQ       AX
+	JNZ        row
+
+done:
+	VZEROUPPER
+	RET
+
+// func scopy32(n int, src *float32, ld int, dst *float32)
+// Requires: AVX, MMX+
+TEXT ·scopy32(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  dst+24(FP), BX
+	SHLQ  $0x02, DX
+	TESTQ AX, AX
+	JZ    done
+
+row:
+	// The panels to come will read on in these rows.
+	PREFETCHT0 256(CX)
+	PREFETCHT0 320(CX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(BX)
+	VMOVUPS    64(CX), Y0
+	VMOVUPS    Y0, 64(BX)
+	VMOVUPS    96(CX), Y0
+	VMOVUPS    Y0, 96(BX)
+	ADDQ       DX, CX
+	ADDQ       $0x00000080, BX
+	DECQ       AX
+	JNZ        row
+
+done:
+	VZEROUPPER
+	RET
+
+// func dcopy8(n int, src *float64, ld int, dst *float64)
+// Requires: AVX, MMX+
+TEXT ·dcopy8(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  dst+24(FP), BX
+	SHLQ  $0x03, DX
+	TESTQ AX, AX
+	JZ    done
+
+row:
+	// The panels to come will read on in these rows.
+	PREFETCHT0 128(CX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(BX)
+	ADDQ       DX, CX
+	ADDQ       $0x00000040, BX
+	DECQ       AX
+	JNZ        row
+
+done:
+	VZEROUPPER
+	RET
+
+// func dcopy16(n int, src *float64, ld int, dst *float64)
+// Requires: AVX, MMX+
+TEXT ·dcopy16(SB), NOSPLIT, $0-32
+	MOVQ  n+0(FP), AX
+	MOVQ  src+8(FP), CX
+	MOVQ  ld+16(FP), DX
+	MOVQ  dst+24(FP), BX
+	SHLQ  $0x03, DX
+	TESTQ AX, AX
+	JZ    done
+
+row:
+	// The panels to come will read on in these rows.
+	PREFETCHT0 256(CX)
+	PREFETCHT0 320(CX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    32(CX), Y0
+	VMOVUPS    Y0, 32(BX)
+	VMOVUPS    64(CX), Y0
+	VMOVUPS    Y0, 64(BX)
+	VMOVUPS    96(CX), Y0
+	VMOVUPS    Y0, 96(BX)
+	ADDQ       DX, CX
+	ADDQ       $0x00000080, BX
+	DECQ       AX
+	JNZ        row
+
+done:
+	VZEROUPPER
+	RET

@@ -14,9 +14,15 @@ type real interface{ float32 | float64 }
 // where C_ij is c[i·ldc+j]. It reads C only if add, and k may be 0. A fused kernel
 // rounds once for each p and once for α·S_ij + C_ij; one that is not rounds products
 // and sums.
+//
+// pack4 and pack2, if not nil, transpose as it packs, for 4 and 2 vectors:
+// dst[p·w+i] = src[i·ld+p] for p < n. pack, if not nil, copies rows of nr elements:
+// dst[p·nr+i] = src[p·ld+i] for p < n.
 type kernel[T real] struct {
-	mr, nr int
-	mul    func(k int, a, b, c *T, ldc int, alpha T, add bool)
+	mr, nr       int
+	mul          func(k int, a, b, c *T, ldc int, alpha T, add bool)
+	pack4, pack2 func(n int, src *T, ld int, dst *T, w int)
+	pack         func(n int, src *T, ld int, dst *T)
 }
 
 // kernels are the micro-kernels of one path.
@@ -26,8 +32,8 @@ type kernels struct {
 }
 
 var portable = kernels{
-	kernel[float32]{4, 4, mul4x4[float32]},
-	kernel[float64]{4, 4, mul4x4[float64]},
+	kernel[float32]{mr: 4, nr: 4, mul: mul4x4[float32]},
+	kernel[float64]{mr: 4, nr: 4, mul: mul4x4[float64]},
 }
 
 // mul4x4 is the micro-kernel in Go. Two rows at a time, the sums fit the registers

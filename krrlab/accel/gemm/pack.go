@@ -6,69 +6,43 @@ package gemm
 // writes.
 
 // packAlong packs n vectors of k elements, element p of vector i being src[p·ld+i].
-func packAlong[T real](dst, src []T, ld, n, k, w int) {
+// f has the routine to do so, or none.
+func packAlong[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
-		if n-i < w {
-			for p := range k {
-				to := panel[p*w : p*w+w]
-				clear(to[copy(to, src[p*ld+i:p*ld+n]):])
-			}
+		if f.pack != nil && w == f.nr && w <= n-i {
+			f.pack(k, &src[i], ld, &panel[0])
 			continue
 		}
-		switch w {
-		case 6:
-			for p := range k {
-				*(*[6]T)(panel[p*6:]) = *(*[6]T)(src[p*ld+i:])
-			}
-		case 8:
-			for p := range k {
-				*(*[8]T)(panel[p*8:]) = *(*[8]T)(src[p*ld+i:])
-			}
-		case 16:
-			for p := range k {
-				*(*[16]T)(panel[p*16:]) = *(*[16]T)(src[p*ld+i:])
-			}
-		default:
-			for p := range k {
-				copy(panel[p*w:p*w+w], src[p*ld+i:])
-			}
+		cols := min(w, n-i)
+		for p := range k {
+			to := panel[p*w : p*w+w]
+			copy(to, src[p*ld+i:p*ld+i+cols])
+			clear(to[cols:])
 		}
 	}
 }
 
 // packAcross packs n vectors of k elements, element p of vector i being src[i·ld+p].
-func packAcross[T real](dst, src []T, ld, n, k, w int) {
+// f has the routines to do so, or none.
+func packAcross[T real](f kernel[T], dst, src []T, ld, n, k, w int) {
 	for i := 0; i < n; i += w {
 		panel := dst[i*k : i*k+w*k]
 		r, rows := 0, min(w, n-i)
-		for ; r+2 <= rows; r += 2 {
-			x0 := src[(i+r)*ld : (i+r)*ld+k]
-			x1 := src[(i+r+1)*ld : (i+r+1)*ld+k]
-			if r+4 <= rows {
-				x2 := src[(i+r+2)*ld : (i+r+2)*ld+k]
-				x3 := src[(i+r+3)*ld : (i+r+3)*ld+k]
-				for p := range x0 {
-					*(*[4]T)(panel[p*w+r:]) = [4]T{x0[p], x1[p], x2[p], x3[p]}
-				}
-				r += 2
-				continue
-			}
-			for p := range x0 {
-				*(*[2]T)(panel[p*w+r:]) = [2]T{x0[p], x1[p]}
+		for ; f.pack4 != nil && r+4 <= rows; r += 4 {
+			f.pack4(k, &src[(i+r)*ld], ld, &panel[r], w)
+		}
+		for ; f.pack2 != nil && r+2 <= rows; r += 2 {
+			f.pack2(k, &src[(i+r)*ld], ld, &panel[r], w)
+		}
+		for ; r < rows; r++ {
+			for p, v := range src[(i+r)*ld : (i+r)*ld+k] {
+				panel[p*w+r] = v
 			}
 		}
-		for ; r < w; r++ {
-			var x []T
-			if r < rows {
-				x = src[(i+r)*ld : (i+r)*ld+k]
-			}
+		if r < w {
 			for p := range k {
-				if x != nil {
-					panel[p*w+r] = x[p]
-				} else {
-					panel[p*w+r] = 0
-				}
+				clear(panel[p*w+r : p*w+w])
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -119,10 +120,35 @@ func passes[T real](k, ref kernel[T]) bool {
 					within(func(i, j int) { want[i*ldc+j] = rc[(i-i0)*ref.nr+j-j0] })
 				}
 			}
-			for i := range got {
-				if got[i] != want[i] {
-					return false
-				}
+			if !slices.Equal(got, want) {
+				return false
+			}
+		}
+	}
+	return packs(k)
+}
+
+// packs reports whether a kernel's routines pack as portable code does.
+func packs[T real](k kernel[T]) bool {
+	const maxK = 11
+	ld := max(13, k.nr+1)
+	src := make([]T, maxK*ld)
+	for i := range src {
+		src[i] = T(i)
+	}
+	for _, depth := range []int{1, 4, 6, maxK} {
+		for _, w := range []int{6, 7, k.nr} {
+			got, want := make([]T, w*maxK), make([]T, w*maxK)
+			n := min(w, maxK)
+			packAcross(k, got, src, ld, n, depth, w)
+			packAcross(kernel[T]{}, want, src, ld, n, depth, w)
+			if !slices.Equal(got, want) {
+				return false
+			}
+			packAlong(k, got, src, ld, w, depth, w)
+			packAlong(kernel[T]{}, want, src, ld, w, depth, w)
+			if !slices.Equal(got, want) {
+				return false
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func TestPaths(t *testing.T) {
 // TestSelfTest gives wrong kernels to the test that every path must pass.
 func TestSelfTest(t *testing.T) {
 	candidate := func(wrong func(k int, a, b, c *float32, ldc int, alpha float32, add bool)) *kernels {
-		return &kernels{kernel[float32]{4, 4, wrong}, portable.d}
+		return &kernels{kernel[float32]{mr: 4, nr: 4, mul: wrong}, portable.d}
 	}
 	for name, wrong := range map[string]func(k int, a, b, c *float32, ldc int, alpha float32, add bool){
 		"nothing":  func(int, *float32, *float32, *float32, int, float32, bool) {},
@@ -61,6 +61,11 @@ func TestSelfTest(t *testing.T) {
 		if out := tested(paths); out[AVX2] != nil || out[AVX512] == nil || out[Portable] == nil {
 			t.Errorf("%s: %v", name, out)
 		}
+	}
+	wrong := portable
+	wrong.d.pack2 = func(n int, src *float64, ld int, dst *float64, w int) {}
+	if out := tested([numPaths]*kernels{Portable: &portable, AVX2: &wrong}); out[AVX2] != nil {
+		t.Error("packing: passed")
 	}
 	if start := time.Now(); true {
 		tested(candidates())

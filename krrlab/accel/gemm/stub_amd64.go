@@ -21,3 +21,43 @@ func sgemm14x32(k int, a *float32, b *float32, c *float32, ldc int, alpha float3
 //
 //go:noescape
 func dgemm14x16(k int, a *float64, b *float64, c *float64, ldc int, alpha float64, add bool)
+
+// spack4 sets dst[p·w+i] = src[i·ld+p] for i < 4 and p < n, with AVX.
+//
+//go:noescape
+func spack4(n int, src *float32, ld int, dst *float32, w int)
+
+// spack2 sets dst[p·w+i] = src[i·ld+p] for i < 2 and p < n, with AVX.
+//
+//go:noescape
+func spack2(n int, src *float32, ld int, dst *float32, w int)
+
+// dpack4 sets dst[p·w+i] = src[i·ld+p] for i < 4 and p < n, with AVX.
+//
+//go:noescape
+func dpack4(n int, src *float64, ld int, dst *float64, w int)
+
+// dpack2 sets dst[p·w+i] = src[i·ld+p] for i < 2 and p < n, with AVX.
+//
+//go:noescape
+func dpack2(n int, src *float64, ld int, dst *float64, w int)
+
+// scopy16 sets dst[p·16+i] = src[p·ld+i] for i < 16 and p < n, with AVX.
+//
+//go:noescape
+func scopy16(n int, src *float32, ld int, dst *float32)
+
+// scopy32 sets dst[p·32+i] = src[p·ld+i] for i < 32 and p < n, with AVX.
+//
+//go:noescape
+func scopy32(n int, src *float32, ld int, dst *float32)
+
+// dcopy8 sets dst[p·8+i] = src[p·ld+i] for i < 8 and p < n, with AVX.
+//
+//go:noescape
+func dcopy8(n int, src *float64, ld int, dst *float64)
+
+// dcopy16 sets dst[p·16+i] = src[p·ld+i] for i < 16 and p < n, with AVX.
+//
+//go:noescape
+func dcopy16(n int, src *float64, ld int, dst *float64)

@@ -2,8 +2,9 @@
 //
 //	cd krrlab/accel/gemm && go generate
 //
-// Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is written by the
-// one function microkernel, every packing routine by pack.
+// Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is written by the one
+// method kernel.build, the packing routines, of AVX, by transposer.build
+// and copier.build.
 package main
 
 import (
@@ -54,6 +55,12 @@ func file() (*ir.File, error) {
 		{float32s, avx512, 14}, {float64s, avx512, 14},
 	} {
 		k.build(c)
+	}
+	for _, t := range transposers {
+		t.build(c)
+	}
+	for _, t := range copiers {
+		t.build(c)
 	}
 	return c.Result()
 }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/attr"
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// copier is a routine that copies rows of some bytes, those of a row of B in a panel,
+// with instructions of AVX.
+type copier struct {
+	letter, goType string
+	size           int // bytes of an element
+	bytes          int // of a row
+}
+
+var copiers = []copier{
+	{"s", "float32", 4, 64}, {"s", "float32", 4, 128},
+	{"d", "float64", 8, 64}, {"d", "float64", 8, 128},
+}
+
+func (t copier) build(c *build.Context) {
+	w := t.bytes / t.size
+	name := fmt.Sprintf("%scopy%d", t.letter, w)
+	c.Function(name)
+	c.Attributes(attr.NOSPLIT)
+	c.Pragma("noescape")
+	c.SignatureExpr(fmt.Sprintf("func(n int, src *%s, ld int, dst *%s)", t.goType, t.goType))
+	c.Doc(fmt.Sprintf("%s sets dst[p·%d+i] = src[p·ld+i] for i < %d and p < n, with AVX.", name, w, w))
+
+	n := c.Load(c.Param("n"), c.GP64()).(reg.GPVirtual)
+	src := c.Load(c.Param("src"), c.GP64()).(reg.GPVirtual)
+	ld := c.Load(c.Param("ld"), c.GP64()).(reg.GPVirtual)
+	dst := c.Load(c.Param("dst"), c.GP64()).(reg.GPVirtual)
+	c.SHLQ(operand.U8(map[int]int{4: 2, 8: 3}[t.size]), ld)
+	c.TESTQ(n, n)
+	c.JZ(operand.LabelRef("done"))
+	c.Label("row")
+	c.Comment("The panels to come will read on in these rows.")
+	for at := 0; at < t.bytes; at += 64 {
+		c.PREFETCHT0(operand.Mem{Base: src, Disp: 2*t.bytes + at})
+	}
+	for at := 0; at < t.bytes; at += 32 {
+		y := c.YMM()
+		c.VMOVUPS(operand.Mem{Base: src, Disp: at}, y)
+		c.VMOVUPS(y, operand.Mem{Base: dst, Disp: at})
+	}
+	c.ADDQ(ld, src)
+	c.ADDQ(operand.U32(t.bytes), dst)
+	c.DECQ(n)
+	c.JNZ(operand.LabelRef("row"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
