@@ -158,9 +158,9 @@ func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 // in their columns, the traces, and K−K̂ positive semi-definite to F's rounding.
 //
 // A K that was rounded to float32 is itself positive semi-definite to its rounding
-// only, which is then allowed for, enlarged by interpolation weights: 20 stands for
-// their squares. Nystrom's shift of 2⁻²³√r, then, moves the columns of landmarks: at
-// most by ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2, if the diagonal is 1.
+// only, which is then allowed for, enlarged by interpolation weights: 5 stands for
+// their squares. Nystrom's shift moves the columns of landmarks by at most
+// ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2, if the diagonal is 1.
 func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
 	n := k.SymmetricDim()
@@ -178,13 +178,14 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 			rounded = rounded && float64(float32(k.At(i, j))) == k.At(i, j)
 		}
 	}
-	columns, traces, least := 4*u, 1e-12, -f.Rounding
+	columns, traces, least, nu := 4*u, 1e-12, -f.Rounding, 0x1p-52*float64(f.Asked)
 	if rounded {
-		if f.Method == "Nyström" {
-			columns = math.Sqrt(2*u*math.Sqrt(float64(f.Asked))*float64(n)) / 2
-		}
 		traces += u
-		least += 20 * min(0, eigenvalues(t, k)[0])
+		least += 5 * min(0, eigenvalues(t, k)[0])
+		nu = 2 * u * math.Sqrt(float64(f.Asked))
+	}
+	if f.Method == "Nyström" {
+		columns += math.Sqrt(nu*float64(n)) / 2
 	}
 	for _, j := range f.Landmarks {
 		for i := range n {

@@ -1,6 +1,7 @@
 package lowrank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -23,9 +24,10 @@ import (
 // is that of rounding, so that W may be singular: ν = 2⁻⁵²·rank, or 2⁻²³·√rank if all
 // columns consist of float32 numbers and are thus taken to be rounded to float32. It
 // takes the place of the absolute shift of Frangella, Tropp and Udell; as (W+νD)⁻¹ ≼ W⁻¹,
-// K̂ ≼ K. If W+νD is still not positive definite ν is raised tenfold, up to 1e-4. A
+// K̂ ≼ K. If W+νD is still not positive definite ν is raised tenfold, up to 1e-4. The
 // landmark with L_jj² ≤ 4νD_jj depends on those before to rounding, as a duplicated
-// point does; its column is left out, and F has fewer columns than asked.
+// point does. Columns of F of such landmarks are left out, the smallest first, as long as
+// all that tr K̂ loses by it is at most ν·tr K; F then has fewer columns than asked.
 //
 // Work: n·rank² flops and rank columns of K; memory: see the package doc. F has the
 // same bits for any number of threads.
@@ -47,21 +49,22 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 		}
 		opt.Progress(min(k+opt.Block, rank), 2*rank)
 	}
-	kept, err := p.factor()
-	if err != nil {
+	if err := p.factor(); err != nil {
 		return nil, err
 	}
-	if err := p.solve(ctx, kept); err != nil {
+	if err := p.solve(ctx); err != nil {
 		return nil, err
 	}
-	marks := make([]int, len(kept))
-	for k, j := range kept {
-		marks[k] = p.marks[j]
+	if err := p.drop(ctx); err != nil {
+		return nil, err
 	}
-	f := p.finish("Nyström", marks)
+	f := p.finish("Nyström", p.marks)
 	opt.Progress(2*rank, 2*rank)
 	return f, nil
 }
+
+// dropCols is the number of columns whose squares a worker sums at a time.
+const dropCols = 128
 
 // nystrom holds 4⁻ʰC = hi + lo where F will be, h bringing the diagonal of K near 1:
 // hi is it in float32 and lo, if there is any, what that loses, in float32 again.
@@ -71,7 +74,8 @@ type nystrom struct {
 	marks []int
 	half  int       // h
 	lo    []float32 // n×rank; nil if C consists of float32 numbers
-	l     []float64 // L, rank×rank
+	l     []float64 // 2⁻ʰL, rank×rank
+	nu    float64   // ν
 }
 
 // keep puts columns k0, …, k1-1 of C in their place.
@@ -125,46 +129,35 @@ func (p *nystrom) row(dst []float64, i int) {
 	}
 }
 
-// factor sets LLᵀ = 4⁻ʰ(W+νD), a zero on D's diagonal taken for 1, and returns the columns
-// that are kept.
-func (p *nystrom) factor() (kept []int, err error) {
+// factor sets LLᵀ = 4⁻ʰ(W+νD), a zero on W's diagonal taken for 1.
+func (p *nystrom) factor() error {
 	const largest = 1e-4
 	r := p.f.D
-	nu := 0x1p-52 * float64(r)
+	p.nu = 0x1p-52 * float64(r)
 	if p.lo == nil {
-		nu = max(nu, 0x1p-23*math.Sqrt(float64(r)))
+		p.nu = max(p.nu, 0x1p-23*math.Sqrt(float64(r)))
 	}
 	p.l = make([]float64, r*r)
 	for {
 		for j, s := range p.marks {
 			row := p.l[j*r : (j+1)*r]
 			p.row(row, s)
-			row[j] += nu * row[j]
+			row[j] += p.nu * row[j]
 			if row[j] == 0 {
 				row[j] = 1
 			}
 		}
 		if accel.Dpotrf(r, p.l, r) {
-			break
+			return nil
 		}
-		if nu *= 10; nu > largest {
-			return nil, fmt.Errorf("lowrank: K is not positive semi-definite: with %.1g of its diagonal added to it K(S,S), of order %d, has no Cholesky factor", nu/10, r)
-		}
-	}
-	for j, s := range p.marks {
-		l := math.Ldexp(p.l[j*r+j], p.half)
-		if l*l > 4*nu*p.diag[s] && p.diag[s] > 0 {
-			kept = append(kept, j)
+		if p.nu *= 10; p.nu > largest {
+			return fmt.Errorf("lowrank: K is not positive semi-definite: with %.1g of its diagonal added to it K(S,S), of order %d, has no Cholesky factor", p.nu/10, r)
 		}
 	}
-	if len(kept) == 0 {
-		return nil, fmt.Errorf("lowrank: K(S,S) is zero at the %d landmarks drawn; take more", r)
-	}
-	return kept, nil
 }
 
-// solve overwrites C by the columns kept of fl(C·L⁻ᵀ), in panels of rows.
-func (p *nystrom) solve(ctx context.Context, kept []int) error {
+// solve overwrites C by fl(C·L⁻ᵀ), in panels of rows.
+func (p *nystrom) solve(ctx context.Context) error {
 	r, back := p.f.D, math.Ldexp(1, p.half)
 	rows := min(panelRows, max(16, panelRows*panelCols/r))
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
@@ -174,14 +167,75 @@ func (p *nystrom) solve(ctx context.Context, kept []int) error {
 		for i := lo; i < hi; i++ {
 			p.row(g.Data[(i-lo)*r:(i-lo+1)*r], i)
 		}
-		blas64.Trsm(blas.Right, blas.Trans, 1, l, g)
+		blas64.Trsm(blas.Right, blas.Trans, back, l, g) // 2ʰ(4⁻ʰC)(2⁻ʰL)⁻ᵀ
 		for i := lo; i < hi; i++ {
-			src := g.Data[(i-lo)*r : (i-lo+1)*r]
-			for k, j := range kept {
-				src[k] = back * src[j] // k ≤ j
-			}
-			lost += p.round(i, p.f.Data[i*r:i*r+len(kept)], src[:len(kept)])
+			lost += p.round(i, p.f.Row(i), g.Data[(i-lo)*r:(i-lo+1)*r])
 		}
 		return lost
 	})
+}
+
+// drop takes out of F the columns of landmarks that depend on others, and these.
+func (p *nystrom) drop(ctx context.Context) error {
+	r := p.f.D
+	squares := make([]float64, r)
+	err := accel.ForEach(ctx, (r+dropCols-1)/dropCols, func(_, b int) {
+		lo, hi := b*dropCols, min((b+1)*dropCols, r)
+		for i := range p.n {
+			for k, v := range p.f.Row(i)[lo:hi] {
+				squares[lo+k] += float64(v) * float64(v)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var small []int
+	for j, s := range p.marks {
+		l := math.Ldexp(p.l[j*r+j], p.half)
+		if squares[j] == 0 || l*l <= 4*p.nu*p.diag[s] {
+			small = append(small, j)
+		}
+	}
+	slices.SortStableFunc(small, func(a, b int) int { return cmp.Compare(squares[a], squares[b]) })
+	out := make([]bool, r)
+	var sum float64
+	for _, j := range small {
+		if sum += squares[j]; sum > p.nu*p.trace {
+			break
+		}
+		out[j] = true
+	}
+	return p.without(out)
+}
+
+// without moves the columns of F and their landmarks together, but for those that are
+// out, whose squares are left in d.
+func (p *nystrom) without(out []bool) error {
+	var marks []int
+	for j, s := range p.marks {
+		if !out[j] {
+			marks = append(marks, s)
+		}
+	}
+	if len(marks) == 0 {
+		return fmt.Errorf("lowrank: K(S,S) is zero at the %d landmarks drawn; take more", len(p.marks))
+	}
+	if len(marks) == len(p.marks) {
+		return nil
+	}
+	p.marks = marks
+	for i := range p.n {
+		row := p.f.Row(i)
+		k := 0
+		for j, v := range row {
+			if out[j] {
+				p.d[i] += float64(v) * float64(v)
+				continue
+			}
+			row[k] = v
+			k++
+		}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package lowrank
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	// pivotFloor is the share of k(x, x) up to which a pivot is taken for rounding: 16
+	// pivotFloor is the share of k(x, x) up to which a residual is taken for rounding: 16
 	// units of float32, in which F is stored and K often is.
 	pivotFloor = 0x1p-20
 	// traceFloor is the share of tr K that the residual of the points which may still be
@@ -24,15 +25,17 @@ const (
 	smallRows = 32  // rows of H treated at a time
 )
 
-// partial is a partial Cholesky factor that grows by blocks of columns.
+// partial is a partial Cholesky factor that grows by blocks of columns. Until it is
+// finished it holds F to 2⁻⁴⁸, as f + lo.
 type partial struct {
 	*build
+	lo    []float32 // n×rank
+	left  []float64 // K_ii − ‖F_i‖², with F to 2⁻⁴⁸
 	marks []int
-	place []int  // of point i in marks, or −1
-	dead  []bool // points found to depend on landmarks
+	dead  []bool // landmarks, and points found to depend on them
 
-	sums []float64 // running sums of the d_i that may be drawn
-	last int       // the last point that may be drawn
+	sums []float64 // running sums of what is left of the points that may be drawn
+	last int       // the last of them
 
 	fs   []float64 // rows of F at landmarks, in float64
 	h, l []float64 // residual matrix of the proposals, and L of those accepted
@@ -43,12 +46,9 @@ type partial struct {
 type panel struct{ wide, row []float64 }
 
 func newPartial(b *build, block int) *partial {
-	p := &partial{build: b}
+	p := &partial{build: b, left: slices.Clone(b.diag)}
+	p.lo = make([]float32, len(p.f.Data))
 	p.dead = make([]bool, p.n)
-	p.place = make([]int, p.n)
-	for i := range p.place {
-		p.place[i] = -1
-	}
 	p.sums = make([]float64, p.n)
 	p.fs = make([]float64, block*p.f.D)
 	p.h, p.l = make([]float64, block*block), make([]float64, block*block)
@@ -56,12 +56,12 @@ func newPartial(b *build, block int) *partial {
 	return p
 }
 
-// weigh sums the d_i of the points that may be drawn, and returns their sum, or 0 if
-// it is at rounding level.
+// weigh sums what is left of the points that may be drawn, and returns the sum, or 0
+// if it is at rounding level.
 func (p *partial) weigh() float64 {
 	var sum float64
-	for i, v := range p.d {
-		if p.place[i] < 0 && !p.dead[i] && v > pivotFloor*p.diag[i] {
+	for i, v := range p.left {
+		if !p.dead[i] && v > pivotFloor*p.diag[i] {
 			sum += v
 			p.last = i
 		}
@@ -76,7 +76,7 @@ func (p *partial) weigh() float64 {
 // extend adds to F the columns of those proposals s that have a pivot above pivotFloor
 // and that accept then accepts, in their order:
 //
-//	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ,  F ← [F, fl(G·L⁻ᵀ)].
+//	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ,  F ← [F, G·L⁻ᵀ].
 //
 // A proposal that comes again has its chance again unless it was accepted.
 func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int, pivot float64) bool) error {
@@ -106,11 +106,19 @@ func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int
 	return p.append(ctx, uniq, taken, c)
 }
 
+// wide sets dst to columns k0, …, k1-1 of row i of F.
+func (p *partial) wide(dst []float64, i, k0, k1 int) {
+	widen(dst, p.f.Row(i)[k0:k1])
+	for k, v := range p.lo[i*p.f.Stride+k0 : i*p.f.Stride+k1] {
+		dst[k] += float64(v)
+	}
+}
+
 // gather sets the rows of p.fs, of stride r, to F(s,:) for the points s.
 func (p *partial) gather(s []int) blas64.General {
 	r := len(p.marks)
 	for q, i := range s {
-		widen(p.fs[q*r:(q+1)*r], p.f.Row(i)[:r])
+		p.wide(p.fs[q*r:(q+1)*r], i, 0, r)
 	}
 	return blas64.General{Rows: len(s), Cols: r, Stride: max(r, 1), Data: p.fs}
 }
@@ -163,12 +171,9 @@ func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool
 	return taken
 }
 
-// append sets the next columns of F to fl((K(:,A) − F·F(A,:)ᵀ)·L⁻ᵀ), A being the
-// proposals taken, and takes their squares from d. The columns of K are overwritten.
-//
-// At a landmark the residual is 0 from its own column on, so F(A,:) is lower
-// triangular; it is made so exactly, since the rounding that would stand there is
-// enlarged by small pivots.
+// append sets the next columns of F to (K(:,A) − F·F(A,:)ᵀ)·L⁻ᵀ, A being the
+// proposals taken, and takes their squares from what is left. The columns of K are
+// overwritten.
 func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.General) error {
 	s := make([]int, len(taken))
 	for k, q := range taken {
@@ -176,8 +181,8 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 	}
 	fs := p.gather(s)
 	r, a := fs.Cols, len(taken)
-	for k, i := range s {
-		p.place[i] = r + k
+	for _, i := range s {
+		p.dead[i] = true
 	}
 	p.marks = append(p.marks, s...)
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: a, Stride: len(uniq), Data: p.l}
@@ -189,7 +194,7 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 			k1 := min(k0+panelCols, r)
 			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0, Data: grow(&w.wide, (hi-lo)*(k1-k0))}
 			for i := lo; i < hi; i++ {
-				widen(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], p.f.Row(i)[k0:k1])
+				p.wide(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], i, k0, k1)
 			}
 			part := blas64.General{Rows: a, Cols: k1 - k0, Stride: fs.Stride, Data: fs.Data[k0:]}
 			blas64.Gemm(blas.NoTrans, blas.Trans, -1, wide, part, 1, g)
@@ -197,10 +202,12 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 		blas64.Trsm(blas.Right, blas.Trans, 1, l, g) // G ← G·L⁻ᵀ
 		for i := lo; i < hi; i++ {
 			src := g.Data[(i-lo)*g.Stride : (i-lo)*g.Stride+a]
-			if at := p.place[i]; at >= 0 {
-				clear(src[max(0, min(at+1-r, a)):])
+			hi := p.f.Row(i)[r : r+a]
+			lost += p.round(i, hi, src)
+			for k, v := range src {
+				p.left[i] -= v * v
+				p.lo[i*p.f.Stride+r+k] = float32(v - float64(hi[k]))
 			}
-			lost += p.round(i, p.f.Row(i)[r:r+a], src)
 		}
 		return lost
 	})

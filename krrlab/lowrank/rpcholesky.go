@@ -20,8 +20,8 @@ import (
 //
 // A being those accepted before it. The law of the landmarks is that of one at a
 // time, whatever the block (Epperly, Tropp, Webber). Points whose d_i is at most
-// pivotFloor of k(x_i, x_i) are not drawn; if no others are left, or they hold at most
-// 2⁻²⁴ of the trace, K̂ is K to rounding and F has fewer columns than asked.
+// 2⁻²⁰k(x_i, x_i) are not drawn; if no others are left, or they hold at most 2⁻²⁴ of the
+// trace, K̂ is K to rounding and F has fewer columns than asked.
 //
 // Work: n·rank² flops and the columns of K of all proposals; memory: see the package
 // doc. The landmarks and F are functions of g and Options.Block, with the same bits
@@ -37,7 +37,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 	var drawn, tossed uint64
 	accept := func(s int, pivot float64) bool {
 		tossed++
-		return coins.Float64(tossed-1)*p.d[s] < pivot
+		return coins.Float64(tossed-1)*p.left[s] < pivot
 	}
 	proposals := make([]int, 0, opt.Block)
 	for len(p.marks) < rank {

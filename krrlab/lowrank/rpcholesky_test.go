@@ -34,8 +34,9 @@ func pairLaw(k mat.Symmetric) []float64 {
 
 // TestPivotLaw compares the first two pivots of 8,000 draws with their exact law, for
 // blocks of one and, as rejection must leave the law as it is, of several. Two points
-// nearly coincide, and the diagonal varies. There are 30 pairs: with 29 degrees of
-// freedom χ² passes 85 with probability 2e-7 (30 pairs; some merged below), in five tests 1e-6.
+// nearly coincide, and the diagonal varies. There are 30 pairs, those of fewer than 10
+// expected draws being one: with at most 29 degrees of freedom χ² passes 85 with
+// probability 2.1e-7, 1e-6 in the five tests together.
 func TestPivotLaw(t *testing.T) {
 	const n, runs = 6, 8000
 	x := [][]float64{{0, 0}, {0.3, 0}, {1, 1}, {-1, 0.5}, {0.05, 0.1}, {2, -1}}
@@ -116,9 +117,26 @@ func TestRPCholesky(t *testing.T) {
 	}
 }
 
+// TestSaturated asks for more rank than smooth kernels have to float32's rounding:
+// pivots become as small as they may, and K−K̂ must still be positive semi-definite
+// to F's rounding (half of that was measured), as CondBound needs.
+func TestSaturated(t *testing.T) {
+	for d := 1; d <= 3; d++ {
+		for _, sigma := range []float64{0.5, 5} {
+			k := gaussian(uint64(d), 120, d, sigma)
+			for what, m := range methods {
+				for _, block := range []int{1, 10, 100} {
+					f := must2(t)(m(ctx, k, 100, rng.New(1), &lowrank.Options{Block: block}))
+					verify(t, fmt.Sprintf("%s, d = %d, σ = %g, block %d", what, d, sigma, block), k, f)
+				}
+			}
+		}
+	}
+}
+
 // TestOutliers compares mean tr(K−K̂) with that of Nyström on a cluster with outliers,
 // which uniform landmarks mostly miss: 95 points within 0.05 of each other, 8 far
-// from all. With 9 landmarks RPCholesky leaves almost nothing, Nyström most outliers.
+// from all. With 12 landmarks RPCholesky leaves almost nothing, Nyström most outliers.
 func TestOutliers(t *testing.T) {
 	var x [][]float64
 	for i := range 95 {
