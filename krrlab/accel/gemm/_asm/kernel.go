@@ -47,6 +47,11 @@ type kernel struct {
 	rows int
 }
 
+var kernels = []kernel{
+	{float32s, avx2, 6}, {float64s, avx2, 6},
+	{float32s, avx512, 14}, {float64s, avx512, 14},
+}
+
 const (
 	vectors = 2 // registers of one row of C
 	unroll  = 4 // steps p in one turn of the loop

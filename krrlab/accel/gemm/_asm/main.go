@@ -50,10 +50,7 @@ func text(make printer.Builder) ([]byte, error) {
 // file builds all routines.
 func file() (*ir.File, error) {
 	c := build.NewContext()
-	for _, k := range []kernel{
-		{float32s, avx2, 6}, {float64s, avx2, 6},
-		{float32s, avx512, 14}, {float64s, avx512, 14},
-	} {
+	for _, k := range kernels {
 		k.build(c)
 	}
 	for _, t := range transposers {
