@@ -55,12 +55,6 @@
 // the library's own threads they give the same bits for any number of them. Use them
 // where lapack64.Potrf would be called for a large matrix outside ForEach.
 //
-// # Elementwise functions
-//
-// Exp32 and Cos32 work on slices of float32: exp to 0.55 ulp, cos to 3.1e-8
-// absolute. They give the same bits whatever the length or alignment of
-// the slices, so results do not depend on how work is tiled.
-//
 // # Machine facts
 //
 // CPU, MemoryLimit, MemoryAvailable and PeakRSS are read from the operating
@@ -70,6 +64,5 @@
 // # References
 //
 // J. Dongarra et al., A set of level 3 basic linear algebra subprograms, ACM
-// TOMS 16 (1990), doi:10.1145/77626.79170. J.-M. Muller, Elementary Functions,
-// 3rd ed. (2016), ch. 11, for the reductions in Exp32 and Cos32.
+// TOMS 16 (1990), doi:10.1145/77626.79170.
 package accel

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // Tiles of a Gram matrix in parallel: each worker owns scratch memory, each tile
@@ -24,7 +25,7 @@ func ExampleForEach() {
 		row := blas32.General{Rows: 1, Cols: x.Cols, Stride: x.Stride, Data: x.Data[i*x.Stride:]}
 		tile := blas32.General{Rows: 1, Cols: x.Rows, Stride: x.Rows, Data: scratch[worker]}
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, row, x, 0, tile)
-		accel.Exp32(tile.Data, tile.Data)
+		simd.Exp32(tile.Data, tile.Data)
 		for _, v := range tile.Data {
 			sums[i] += v
 		}

@@ -16,6 +16,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 func TestOpenBLASInfo(t *testing.T) {
@@ -243,7 +245,7 @@ func BenchmarkGoAfterGemm(b *testing.B) {
 	work := func() {
 		_ = ForEach(context.Background(), 8, func(_, i int) {
 			part := y[i*len(y)/8 : (i+1)*len(y)/8]
-			Cos32(part, part)
+			simd.Cos32(part, part)
 		})
 	}
 	z := make([]float64, n*n)

@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -50,7 +50,7 @@ func (m *FourierMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace)
 		m.phases32(part, ld, panel(x, i, j), w)
 		for a := range j - i {
 			row := part[a*ld : a*ld+m.s]
-			accel.Cos32(row, row)
+			simd.Cos32(row, row)
 			for k := range row {
 				row[k] *= scale // φ_k(x) = √(2/s)·cos(w_kᵀx + b_k)
 			}

@@ -10,13 +10,14 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // engine multiplies by the tiles of one source.
 type engine[T float] struct {
 	*tiling
 	src     source[T]
-	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t, gemv int)
+	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
@@ -25,7 +26,7 @@ type engine[T float] struct {
 // product is the state of one product dst = (K+λI)·src.
 type product[T float] struct {
 	e       *engine[T]
-	t, gemv int
+	t       int
 	x       []T            // src block by block, each by columns, scaled
 	scale   []float64      // powers of two: src = x·diag(scale)
 	dst     blas64.General // n×t
@@ -45,7 +46,7 @@ func (e *engine[T]) acquire(t int) *product[T] {
 		p = &product[T]{e: e, turn: make([]atomic.Int32, e.blocks)}
 		p.body = p.tile
 	}
-	p.t, p.gemv = t, gemvColumns()
+	p.t = t
 	for b := range p.turn {
 		p.turn[b].Store(0)
 	}
@@ -133,14 +134,10 @@ func (p *product[T]) tile(who, q int) {
 	rows, cols := e.rows(i), e.rows(j)
 	tile := e.src.tile(w, q)
 	xi, xj := p.block(i), p.block(j)
-	yi := grow(&w.yi, rows*t)
-	if i == j {
-		e.mulTile(yi, nil, tile, rows, cols, xi, xj, t, p.gemv)
-		p.add(i, r.seqI, yi)
-	} else {
-		yj := grow(&w.yj, cols*t)
-		e.mulTile(yi, yj, tile, rows, cols, xi, xj, t, p.gemv)
-		p.add(i, r.seqI, yi) // y_i += T·x_j
+	yi, yj := grow(&w.yi, rows*t), grow(&w.yj, cols*t)
+	e.mulTile(yi, yj, tile, rows, cols, xi, xj, t, &w.simd)
+	p.add(i, r.seqI, yi) // y_i += T·x_j
+	if i != j {
 		p.add(j, r.seqJ, yj) // y_j += Tᵀ·x_i
 	}
 	finished = true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -29,6 +30,7 @@ type worker[T float] struct {
 	kernel kernel.Workspace
 	tile   []T // a tile that is not kept
 	yi, yj []T // products with one tile
+	simd   simd.Workspace
 }
 
 // grid is what a tile is formed of: the kernel and the blocks of points.

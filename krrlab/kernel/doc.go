@@ -36,7 +36,7 @@
 // and chooses. In Float32 the panels should come from points.NewPanel32, whose norms belong to the
 // rounded points. Everything after the inner product (r², the argument of
 // the exponential) is float64; the exponential of a float32 tile is
-// accel.Exp32.
+// simd.Exp32.
 //
 // A value of an exponential kernel below 2^-100 (float32) or 2^-200 (float64) is
 // stored as 0: it is less than any error above, and without it the products with

@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // Arguments of the exponential below these give 0: e^flush32 = 2^-100 and
@@ -69,22 +69,21 @@ type float interface{ float32 | float64 }
 func apply32[T float](k Kernel, dst []float32, row []T, xx float64, zz []float64, u []float32) {
 	switch k := k.(type) {
 	case Gaussian:
-		gaussianArgs(dst, row, xx, zz, -1/(2*k.Sigma*k.Sigma)) // −r²/(2σ²)
-		accel.Exp32(dst, dst)
+		gaussianRow(dst, row, xx, zz, -1/(2*k.Sigma*k.Sigma)) // exp(−r²/(2σ²))
 	case Laplacian:
 		for b, r := range row {
 			dst[b] = arg32(-float64(r) / k.Sigma) // −‖x−z‖₁/σ
 		}
-		accel.Exp32(dst, dst)
+		simd.Exp32(dst, dst)
 	case Matern32:
 		maternArgs(u, row, xx, zz, -math.Sqrt(3)/k.Sigma) // −√3r/σ
-		accel.Exp32(dst, u)
+		simd.Exp32(dst, u)
 		for b, v := range u {
 			dst[b] *= 1 - v
 		}
 	case Matern52:
 		maternArgs(u, row, xx, zz, -math.Sqrt(5)/k.Sigma) // −√5r/σ
-		accel.Exp32(dst, u)
+		simd.Exp32(dst, u)
 		for b, v := range u {
 			dst[b] *= 1 - v + v*v/3
 		}
@@ -101,11 +100,13 @@ func arg32(v float64) float32 {
 	return float32(v)
 }
 
-// gaussianArgs sets dst[b] = c·max(0, xx + zz_b − 2·row_b).
-func gaussianArgs[T float](dst []float32, row []T, xx float64, zz []float64, c float64) {
-	dst, zz = dst[:len(row)], zz[:len(row)]
-	for b, p := range row {
-		dst[b] = arg32(c * clamp(xx+zz[b]-2*float64(p)))
+// gaussianRow sets dst[b] = exp(c·max(0, xx + zz_b − 2·row_b)).
+func gaussianRow[T float](dst []float32, row []T, xx float64, zz []float64, c float64) {
+	switch row := any(row).(type) {
+	case []float32:
+		simd.GaussianRow(dst, row, zz, xx, c, flush32)
+	case []float64:
+		simd.GaussianRow64(dst, row, zz, xx, c, flush32)
 	}
 }
 

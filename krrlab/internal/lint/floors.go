@@ -13,6 +13,7 @@ const bench = 4
 var floors = map[string]int{
 	"krrlab/accel":               0,
 	"krrlab/accel/gemm":          0,
+	"krrlab/accel/simd":          0,
 	"krrlab/comm":                0,
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/npy":        0,

@@ -1,4 +1,4 @@
-package accel
+package simd
 
 import (
 	"math"
@@ -30,7 +30,9 @@ func floats(from, to float32, step uint32, f func(x []float32)) {
 	f(append(buf, to))
 }
 
-func TestExp32Error(t *testing.T) {
+func TestExp32Error(t *testing.T) { onEach(t, testExp32Error) }
+
+func testExp32Error(t *testing.T) {
 	var worst float64
 	check := func(x []float32) {
 		got := make([]float32, len(x))
@@ -53,7 +55,9 @@ func TestExp32Error(t *testing.T) {
 	t.Logf("worst error %.4f ulp", worst)
 }
 
-func TestExp32Special(t *testing.T) {
+func TestExp32Special(t *testing.T) { onEach(t, testExp32Special) }
+
+func testExp32Special(t *testing.T) {
 	inf := float32(math.Inf(1))
 	for _, c := range []struct{ x, want float32 }{
 		{0, 1}, {float32(math.Copysign(0, -1)), 1}, {1e-40, 1}, {-1e-40, 1},
@@ -66,7 +70,7 @@ func TestExp32Special(t *testing.T) {
 			t.Errorf("Exp32(%g) = %g, want %g", c.x, got[0], c.want)
 		}
 	}
-	got := []float32{float32(nan)}
+	got := []float32{float32(math.NaN())}
 	if Exp32(got, got); got[0] == got[0] {
 		t.Errorf("Exp32(NaN) = %g", got[0])
 	}
@@ -82,7 +86,9 @@ func TestExp32Special(t *testing.T) {
 	})
 }
 
-func TestCos32Error(t *testing.T) {
+func TestCos32Error(t *testing.T) { onEach(t, testCos32Error) }
+
+func testCos32Error(t *testing.T) {
 	const bound = 3.1e-8
 	worst := 0.0
 	check := func(x []float32) {
@@ -107,7 +113,7 @@ func TestCos32Error(t *testing.T) {
 	floats(cosMax-10, 2*cosMax, 101, check)
 	floats(1e6, 1e9, 997, check)
 	t.Logf("worst error %.3g", worst)
-	x := []float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(nan)}
+	x := []float32{float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN())}
 	Cos32(x, x)
 	for _, v := range x {
 		if v == v {
@@ -117,7 +123,9 @@ func TestCos32Error(t *testing.T) {
 }
 
 // The result must not depend on the length of the slices, nor on dst being x.
-func TestElementwiseSlices(t *testing.T) {
+func TestElementwiseSlices(t *testing.T) { onEach(t, testElementwiseSlices) }
+
+func testElementwiseSlices(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 2))
 	for name, f := range map[string]func(dst, x []float32){"Exp32": Exp32, "Cos32": Cos32} {
 		x := make([]float32, 133)

@@ -1,0 +1,75 @@
+// Command asm writes the assembly of package simd and its Go declarations:
+//
+//	cd krrlab/accel/simd && go generate
+package main
+
+import (
+	"log"
+	"os"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+func main() {
+	for name, make := range map[string]printer.Builder{
+		"simd_amd64.s":  printer.NewGoAsm,
+		"stub_amd64.go": printer.NewStubs,
+	} {
+		out, err := text(make)
+		if err == nil {
+			err = os.WriteFile("../"+name, out, 0o644)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+}
+
+// text prints the routines in one form.
+func text(make printer.Builder) ([]byte, error) {
+	f, err := file()
+	if err != nil {
+		return nil, err
+	}
+	if err := pass.Compile.Execute(f); err != nil {
+		return nil, err
+	}
+	return make(printer.Config{
+		Name: "krrlab/accel/simd/_asm with avo v0.6.0, run by go generate in krrlab/accel/simd",
+		Pkg:  "simd",
+	}).Print(f)
+}
+
+// file builds all routines.
+func file() (*ir.File, error) {
+	c := build.NewContext()
+	for _, s := range []set{avx2, avx512} {
+		for _, f := range []format{float32s, float64s} {
+			for _, shape := range s.shapes {
+				tilePass{f, s, both, shape[0], shape[1], false}.build(c)
+				if shape[0] > 1 {
+					tilePass{f, s, both, shape[0], shape[1], true}.build(c)
+				}
+			}
+		}
+		for _, w := range []way{forward, backward} {
+			for _, shape := range [][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}} {
+				tilePass{widened, s, w, shape[0], shape[1], false}.build(c)
+				if shape[0] > 1 {
+					tilePass{widened, s, w, shape[0], shape[1], true}.build(c)
+				}
+			}
+		}
+	}
+	widen16(c)
+	exp(c)
+	cos(c)
+	gaussian(c, widened)
+	gaussian(c, float64s)
+	butterfly(c, float32s)
+	butterfly(c, float64s)
+	return c.Result()
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+type op = func(c *build.Context, ops ...operand.Op)
+
+// format is how the entries of a tile lie in memory and how they are computed with.
+type format struct {
+	letter string // in names
+	tile   string // Go type of the tile's entries
+	number string // Go type of the vectors
+	stored int    // bytes of a tile's entry
+	size   int    // bytes of a vector's entry
+
+	load, move, broadcast, fma, add, store1, add1 op
+}
+
+var (
+	float32s = format{"s", "float32", "float32", 4, 4, (*build.Context).VMOVUPS, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS,
+		(*build.Context).VFMADD231PS, (*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS}
+	float64s = format{"d", "float64", "float64", 8, 8, (*build.Context).VMOVUPD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
+		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
+	// A tile of float32 times vectors of float64.
+	widened = format{"w", "float32", "float64", 4, 8, (*build.Context).VCVTPS2PD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
+		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
+)
+
+// set is an instruction set.
+type set struct {
+	name   string
+	bytes  int // of a register
+	reg    func(c *build.Context) reg.VecVirtual
+	zero   func(c *build.Context, r operand.Op)
+	shapes [][2]int // rows and right-hand sides of a pass both ways
+}
+
+var (
+	avx2 = set{"AVX2", 32, (*build.Context).YMM, func(c *build.Context, r operand.Op) { c.VXORPS(r, r, r) },
+		[][2]int{{4, 1}, {1, 1}, {3, 2}, {1, 2}, {2, 3}, {1, 3}}}
+	avx512 = set{"AVX512", 64, (*build.Context).ZMM, func(c *build.Context, r operand.Op) { c.VPXORD(r, r, r) },
+		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}}}
+)

@@ -1,0 +1,40 @@
+// Package simd holds the loops in which the solver spends its time, in assembly for
+// x86-64 and in portable Go: products of a tile with a few vectors, e^x and cos x over
+// slices of float32, the rows of a Gaussian tile, the Walsh–Hadamard butterfly.
+//
+// # Products of a tile
+//
+// A tile T, rows×cols and row-major, is read once for all t right-hand sides:
+//
+//	Both32, Both64    u += T·x   and   y += Tᵀ·z   (a tile off the diagonal of K)
+//	Both16            the same for a tile of 16-bit numbers
+//	Forward           u += T·x   with T in float32 and vectors in float64
+//	Backward          y += Tᵀ·z  likewise
+//
+// Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the
+// assembly takes one to three right-hand sides and two or four rows: the tile's entries are
+// loaded once and each serves both products, sums and multipliers stay in registers.
+// Blocks of 64 rows are taken through all passes while they are in the second cache, and
+// the passes after the first fetch the next block ahead, so that the tile comes from
+// memory once, beside the arithmetic.
+//
+// Float32 sums are formed in as many lanes as a register has, so that a sum over c columns
+// is off by at most about (c/8+3)·2⁻²⁴ of the sum of magnitudes.
+//
+// # Elementwise functions
+//
+// Exp32, Cos32 and GaussianRow compute in float64 and round once; the assembly does the same
+// operations in the same order as the Go code and gives the same bits.
+//
+// # Paths
+//
+// AVX512, AVX2 (with FMA) and Portable are the paths. At the start the fastest one that the
+// processor has is taken, after its products have been compared with the portable ones on
+// small numbers; one that fails is never used. Use forces another. With AVX512 the
+// elementwise functions run the assembly for AVX2. Paths sum in different orders: results of
+// products agree to rounding, not to the bit; on one path they are always the same.
+//
+// The assembly is written by a generator in _asm (github.com/mmcloughlin/avo); the AVX512
+// products come from the same lines as the AVX2 ones with wider registers. They have not been
+// run by us, for want of a machine: the comparison at the start is what vouches for them.
+package simd

@@ -1,0 +1,221 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bounds of the arguments that Exp32 computes with: e^x is subnormal in float32
+// below expMin = ln 2⁻¹²⁶ and overflows above expMax = ln(2¹²⁸−2¹⁰⁴).
+const (
+	expMin = -87.33654
+	expMax = 88.72283
+)
+
+// roundMagic is 1.5·2⁵². Adding it to |t| < 2⁵¹ leaves round(t), as an integer,
+// in the low bits of the sum.
+const roundMagic = 3 << 51
+
+// Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of
+// float32. Results below 2⁻¹²⁶, that is x < −87.33654, are flushed to zero (a
+// subnormal would cost the products to come far more than it is worth), those
+// above float32's range are +Inf, e^NaN is NaN. dst may be x. Exp32 panics if
+// dst is shorter than x.
+//
+// With n = round(x/ln 2) and r = x − n·ln 2, |r| ≤ ½·ln 2, in float64 arithmetic
+//
+//	e^x = 2ⁿ·p(r),  p the minimax polynomial of degree 6, |p(r)e^−r − 1| ≤ 1.9e-9.
+func Exp32(dst, x []float32) {
+	if len(dst) < len(x) {
+		panic(fmt.Sprintf("simd: Exp32: len(dst) = %d < len(x) = %d", len(dst), len(x)))
+	}
+	dst = dst[:len(x)]
+	if current().vectors {
+		inEights(dst, x, expMin, expMax, exp32AVX2, expPortable)
+		return
+	}
+	expPortable(dst, x)
+}
+
+// inEights does as much as fast can, eight numbers within [lo, hi] at a time, and leaves the
+// rest to slow.
+func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int, slow func(dst, x []float32)) {
+	for len(x) > 0 {
+		k := 0
+		if n := len(x) &^ 7; n > 0 {
+			k = fast(n, &dst[0], &x[0], lo, hi)
+		}
+		e := min(k+8, len(x))
+		slow(dst[k:e], x[k:e])
+		dst, x = dst[e:], x[e:]
+	}
+}
+
+func expPortable(dst, x []float32) {
+	for i, v := range x {
+		if !(expMin <= v && v <= expMax) {
+			dst[i] = expOutside(v)
+			continue
+		}
+		y := float64(v)
+		t := y*(1/math.Ln2) + roundMagic // n in the low bits
+		r := y - (t-roundMagic)*math.Ln2
+		r2 := r * r
+		p := (1.0000000005546077 + 1.0000000363446836*r) +
+			r2*((0.49999992075045758+0.16666420072253814*r)+
+				r2*((0.04166822620487864+0.0083748240430173627*r)+0.0013836834748051283*r2))
+		// Adding n to the exponent of p multiplies it by 2ⁿ.
+		dst[i] = float32(math.Float64frombits(math.Float64bits(p) + math.Float64bits(t)<<52))
+	}
+}
+
+// expOutside is e^v for v outside [expMin, expMax].
+func expOutside(v float32) float32 {
+	switch {
+	case v < expMin:
+		return 0
+	case v > expMax:
+		return float32(math.Exp(float64(v)))
+	}
+	return v // NaN
+}
+
+// cosMax bounds the arguments that Cos32 reduces itself.
+const cosMax = 1 << 20
+
+// π = piHi + piLo: piHi has 31 bits, so that n·piHi is exact for |n| < 2²².
+const (
+	piHi = 3373259426.0 / (1 << 30)
+	piLo = math.Pi - piHi
+)
+
+// Cos32 sets dst[i] = cos x[i] for every i, x in radians. The absolute error is
+// at most 3.1e-8, which is the rounding to float32, for every finite x (above
+// |x| = 2²⁰ math.Cos does the work); |dst[i]| ≤ 1. cos(±Inf) and cos(NaN) are
+// NaN. dst may be x. Cos32 panics if dst is shorter than x.
+//
+// With n = round(x/π) and r = x − n·π, |r| ≤ π/2, in float64 arithmetic
+//
+//	cos x = (−1)ⁿ·q(r²),  q the minimax polynomial of degree 5, |q(r²) − cos r| ≤ 2.2e-10.
+func Cos32(dst, x []float32) {
+	if len(dst) < len(x) {
+		panic(fmt.Sprintf("simd: Cos32: len(dst) = %d < len(x) = %d", len(dst), len(x)))
+	}
+	dst = dst[:len(x)]
+	if current().vectors {
+		inEights(dst, x, -cosMax, cosMax, cos32AVX2, cosPortable)
+		return
+	}
+	cosPortable(dst, x)
+}
+
+func cosPortable(dst, x []float32) {
+	for i, v := range x {
+		if !(-cosMax <= v && v <= cosMax) {
+			dst[i] = float32(math.Cos(float64(v)))
+			continue
+		}
+		y := float64(v)
+		t := y*(1/math.Pi) + roundMagic // n in the low bits
+		n := t - roundMagic
+		r := (y - n*piHi) - n*piLo
+		u := r * r
+		u2 := u * u
+		q := (0.99999999978039093 - 0.49999999357835239*u) +
+			u2*((0.041666636233978842-0.0013888361087732062*u)+
+				u2*(2.4760145062779272e-5-2.6051201739026343e-7*u))
+		// The parity of n becomes the sign.
+		dst[i] = float32(math.Float64frombits(math.Float64bits(q) ^ math.Float64bits(t)<<63))
+	}
+}
+
+// GaussianRow sets, for a row of inner products p_b = xᵀz_b,
+//
+//	dst_b = e^a,  a = c·max(0, ‖x‖² + ‖z_b‖² − 2p_b) rounded to float32,
+//
+// and 0 where a < flush; c < 0 is −1/(2σ²), xx is ‖x‖², zz holds the ‖z_b‖², and flush is at
+// least −87. dst and inner may be the same. It panics if a slice is shorter than inner.
+func GaussianRow(dst, inner []float32, zz []float64, xx, c, flush float64) {
+	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	n := 0
+	if current().vectors {
+		if n = len(inner) &^ 7; n > 0 {
+			gaussian32AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+		}
+	}
+	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
+}
+
+// GaussianRow64 is GaussianRow for inner products in float64.
+func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
+	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	n := 0
+	if current().vectors {
+		if n = len(inner) &^ 7; n > 0 {
+			gaussian64AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+		}
+	}
+	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
+}
+
+func gaussianPortable[T number](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
+	for b, p := range inner {
+		a := c * clamp(xx+zz[b]-2*float64(p))
+		if a < flush {
+			dst[b] = 0
+			continue
+		}
+		dst[b] = float32(a)
+		expPortable(dst[b:b+1], dst[b:b+1])
+	}
+}
+
+func clamp(r2 float64) float64 {
+	if r2 < 0 {
+		return 0
+	}
+	return r2
+}
+
+// Widen sets dst[i] = x[i]. It panics if dst is shorter than x.
+func Widen(dst []float32, x []uint16) {
+	dst = dst[:len(x)]
+	n := 0
+	if current().vectors {
+		if n = len(x) &^ 15; n > 0 {
+			widen16AVX2(n, &dst[0], &x[0])
+		}
+	}
+	for i, v := range x[n:] {
+		dst[n+i] = float32(v)
+	}
+}
+
+// Butterfly32 sets (a_i, b_i) to (a_i+b_i, a_i−b_i), the step of the fast Walsh–Hadamard
+// transform. It panics if b is shorter than a.
+func Butterfly32(a, b []float32) {
+	b = b[:len(a)]
+	n := 0
+	if current().vectors {
+		if n = len(a) &^ 7; n > 0 {
+			sButterflyAVX2(n, &a[0], &b[0])
+		}
+	}
+	for i := n; i < len(a); i++ {
+		a[i], b[i] = a[i]+b[i], a[i]-b[i]
+	}
+}
+
+// Butterfly64 is Butterfly32 in float64.
+func Butterfly64(a, b []float64) {
+	b = b[:len(a)]
+	n := 0
+	if current().vectors {
+		if n = len(a) &^ 3; n > 0 {
+			dButterflyAVX2(n, &a[0], &b[0])
+		}
+	}
+	for i := n; i < len(a); i++ {
+		a[i], b[i] = a[i]+b[i], a[i]-b[i]
+	}
+}

@@ -1,0 +1,30 @@
+package simd
+
+import "golang.org/x/sys/cpu"
+
+//go:generate sh -c "cd _asm && go run ."
+
+// candidates are the paths that the processor has the instructions for, by Path.
+func candidates() (paths [numPaths]*kit) {
+	paths[Portable] = &kit{}
+	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA
+	if avx2 {
+		paths[AVX2] = &kit{
+			both32:   &passes[float32, float32]{true, true, 16, 3, [4]int{0, 4, 3, 2}, [4]pass[float32, float32]{nil, sBoth4x1AVX2, sBoth3x2AVX2, sBoth2x3AVX2}, [4]pass[float32, float32]{nil, sBothStream4x1AVX2, sBothStream3x2AVX2, sBothStream2x3AVX2}, [4]pass[float32, float32]{nil, sBoth1x1AVX2, sBoth1x2AVX2, sBoth1x3AVX2}},
+			both64:   &passes[float64, float64]{true, true, 8, 3, [4]int{0, 4, 3, 2}, [4]pass[float64, float64]{nil, dBoth4x1AVX2, dBoth3x2AVX2, dBoth2x3AVX2}, [4]pass[float64, float64]{nil, dBothStream4x1AVX2, dBothStream3x2AVX2, dBothStream2x3AVX2}, [4]pass[float64, float64]{nil, dBoth1x1AVX2, dBoth1x2AVX2, dBoth1x3AVX2}},
+			forward:  &passes[float32, float64]{true, false, 8, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wForward4x1AVX2, wForward4x2AVX2}, [4]pass[float32, float64]{nil, wForwardStream4x1AVX2, wForwardStream4x2AVX2}, [4]pass[float32, float64]{nil, wForward1x1AVX2, wForward1x2AVX2}},
+			backward: &passes[float32, float64]{false, true, 8, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wBackward4x1AVX2, wBackward4x2AVX2}, [4]pass[float32, float64]{nil, wBackwardStream4x1AVX2, wBackwardStream4x2AVX2}, [4]pass[float32, float64]{nil, wBackward1x1AVX2, wBackward1x2AVX2}},
+			vectors:  true,
+		}
+	}
+	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL {
+		paths[AVX512] = &kit{
+			both32:   &passes[float32, float32]{true, true, 32, 3, [4]int{0, 4, 4, 4}, [4]pass[float32, float32]{nil, sBoth4x1AVX512, sBoth4x2AVX512, sBoth4x3AVX512}, [4]pass[float32, float32]{nil, sBothStream4x1AVX512, sBothStream4x2AVX512, sBothStream4x3AVX512}, [4]pass[float32, float32]{nil, sBoth1x1AVX512, sBoth1x2AVX512, sBoth1x3AVX512}},
+			both64:   &passes[float64, float64]{true, true, 16, 3, [4]int{0, 4, 4, 4}, [4]pass[float64, float64]{nil, dBoth4x1AVX512, dBoth4x2AVX512, dBoth4x3AVX512}, [4]pass[float64, float64]{nil, dBothStream4x1AVX512, dBothStream4x2AVX512, dBothStream4x3AVX512}, [4]pass[float64, float64]{nil, dBoth1x1AVX512, dBoth1x2AVX512, dBoth1x3AVX512}},
+			forward:  &passes[float32, float64]{true, false, 16, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wForward4x1AVX512, wForward4x2AVX512}, [4]pass[float32, float64]{nil, wForwardStream4x1AVX512, wForwardStream4x2AVX512}, [4]pass[float32, float64]{nil, wForward1x1AVX512, wForward1x2AVX512}},
+			backward: &passes[float32, float64]{false, true, 16, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wBackward4x1AVX512, wBackward4x2AVX512}, [4]pass[float32, float64]{nil, wBackwardStream4x1AVX512, wBackwardStream4x2AVX512}, [4]pass[float32, float64]{nil, wBackward1x1AVX512, wBackward1x2AVX512}},
+			vectors:  true,
+		}
+	}
+	return paths
+}

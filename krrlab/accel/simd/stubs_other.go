@@ -1,0 +1,17 @@
+//go:build !amd64
+
+package simd
+
+// Without assembly no path has vectors: none of these is ever called.
+
+func exp32AVX2(int, *float32, *float32, float32, float32) int { panic("simd: no assembly") }
+func cos32AVX2(int, *float32, *float32, float32, float32) int { panic("simd: no assembly") }
+func gaussian32AVX2(int, *float32, *float32, *float64, float64, float64, float64) {
+	panic("simd: no assembly")
+}
+func gaussian64AVX2(int, *float32, *float64, *float64, float64, float64, float64) {
+	panic("simd: no assembly")
+}
+func widen16AVX2(int, *float32, *uint16)     { panic("simd: no assembly") }
+func sButterflyAVX2(int, *float32, *float32) { panic("simd: no assembly") }
+func dButterflyAVX2(int, *float64, *float64) { panic("simd: no assembly") }

@@ -1,0 +1,267 @@
+package simd
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+type number interface{ float32 | float64 }
+
+// pass multiplies groups of rows of a tile by k right-hand sides, cols columns, a
+// multiple of the lanes of a register. x and y have columns of the given stride, z and u
+// of rowStride; ahead is where to fetch from memory, as much as is read. Pointers that a
+// way of passing has no use for may be nil.
+type pass[T, V number] func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T)
+
+// passes are the passes of one kind: wide[k] and stream[k] take rows[k] rows at a time,
+// narrow[k] one.
+type passes[T, V number] struct {
+	sums, adds bool // u += T·x, y += Tᵀ·z
+	lanes      int  // columns of one turn of the loop
+	most       int  // right-hand sides of one pass
+	rows       [4]int
+	// wide passes fetch a row ahead for each group, streaming ones all rows.
+	wide, stream, narrow [4]pass[T, V]
+}
+
+// chunkRows is the number of rows taken through all passes together, a multiple of 2, 3 and 4: 120 kB of a tile
+// of 512 columns in float32, a part of the second cache.
+const chunkRows = 60
+
+// fetchRows is how far a single pass fetches ahead.
+const fetchRows = 8
+
+// take returns how many of the right-hand sides left the next pass takes: the most it
+// can, but two and two in place of three and one.
+func (p *passes[T, V]) take(left int) int {
+	if left == p.most+1 && p.most > 2 {
+		return p.most - 1
+	}
+	return min(left, p.most)
+}
+
+// run multiplies by the whole tile.
+func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, t int) {
+	body := cols - cols%p.lanes
+	for r0 := 0; body > 0 && r0 < rows; r0 += chunkRows {
+		m := min(chunkRows, rows-r0)
+		next := min(r0+chunkRows, rows-m) // row to fetch ahead
+		for c := 0; c < t; {
+			k := p.take(t - c)
+			groups := m / p.rows[k]
+			r1 := r0 + groups*p.rows[k]
+			if groups > 0 {
+				f, ahead := p.wide[k], next
+				if k == t { // one pass only
+					f, ahead = p.stream[k], min(r0+fetchRows, rows-m)
+				}
+				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rows+r0), at(u, c*rows+r0), rows, &tile[ahead*ld])
+				next = min(next+groups, rows-m)
+			}
+			if rest := r0 + m - r1; rest > 0 {
+				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rows+r1), at(u, c*rows+r1), rows, &tile[r0*ld])
+			}
+			c += k
+		}
+	}
+	if body < cols {
+		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, t)
+	}
+}
+
+// at returns the address of x[i], nil if x is.
+func at[V number](x []V, i int) *V {
+	if x == nil {
+		return nil
+	}
+	return &x[i]
+}
+
+// portable multiplies by columns j0, …, cols-1 of the tile.
+func portable[T, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, t int) {
+	for r := range rows {
+		row := tile[r*ld+j0 : r*ld+cols]
+		for c := range t {
+			var s [4]V
+			switch {
+			case sums && adds:
+				f := z[c*rows+r]
+				xc, yc := x[c*stride+j0:c*stride+cols], y[c*stride+j0:c*stride+cols]
+				j := 0
+				for ; j+4 <= len(row); j += 4 {
+					a, b, w := row[j:j+4:j+4], xc[j:j+4:j+4], yc[j:j+4:j+4]
+					t0, t1, t2, t3 := V(a[0]), V(a[1]), V(a[2]), V(a[3])
+					s[0] += t0 * b[0]
+					s[1] += t1 * b[1]
+					s[2] += t2 * b[2]
+					s[3] += t3 * b[3]
+					w[0] += t0 * f
+					w[1] += t1 * f
+					w[2] += t2 * f
+					w[3] += t3 * f
+				}
+				for ; j < len(row); j++ {
+					s[0] += V(row[j]) * xc[j]
+					yc[j] += V(row[j]) * f
+				}
+			case sums:
+				xc := x[c*stride+j0 : c*stride+cols]
+				j := 0
+				for ; j+4 <= len(row); j += 4 {
+					a, b := row[j:j+4:j+4], xc[j:j+4:j+4]
+					s[0] += V(a[0]) * b[0]
+					s[1] += V(a[1]) * b[1]
+					s[2] += V(a[2]) * b[2]
+					s[3] += V(a[3]) * b[3]
+				}
+				for ; j < len(row); j++ {
+					s[0] += V(row[j]) * xc[j]
+				}
+			default:
+				f := z[c*rows+r]
+				yc := y[c*stride+j0 : c*stride+cols]
+				for j, a := range row {
+					yc[j] += V(a) * f
+				}
+			}
+			if sums {
+				u[c*rows+r] += (s[0] + s[1]) + (s[2] + s[3])
+			}
+		}
+	}
+}
+
+// Both32 sets, for the tile T in rows of stride ld, rows×cols,
+//
+//	u += T·x  (rows×t)   and   y += Tᵀ·z  (cols×t)
+//
+// with vectors by columns: x[c*cols+j], y[c*cols+j], z[c*rows+r], u[c*rows+r]. It
+// allocates nothing once w has served tiles of that size. It panics if a slice is too
+// short or ld < cols.
+func Both32(rows, cols int, tile []float32, ld int, x, y, z, u []float32, t int, w *Workspace) {
+	both(current().both32, rows, cols, tile, ld, x, y, z, u, t, &w.v32)
+}
+
+// Both64 is Both32 in float64.
+func Both64(rows, cols int, tile []float64, ld int, x, y, z, u []float64, t int, w *Workspace) {
+	both(current().both64, rows, cols, tile, ld, x, y, z, u, t, &w.v64)
+}
+
+func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, u []T, t int, buf *[]T) {
+	checkTile(rows, cols, len(tile), ld, t)
+	checkVectors(cols*t, len(x), len(y))
+	checkVectors(rows*t, len(z), len(u))
+	if p == nil {
+		portable(true, true, rows, 0, cols, tile, ld, x, y, cols, z, u, t)
+		return
+	}
+	px, py, stride := apart(buf, cols, t)
+	for c := range t {
+		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
+		clear(py[c*stride : c*stride+cols])
+	}
+	p.run(rows, cols, tile, ld, px, py, stride, z, u, t)
+	for c := range t {
+		for j, v := range py[c*stride : c*stride+cols] {
+			y[c*cols+j] += v
+		}
+	}
+}
+
+// Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns; see
+// Both32.
+func Forward(rows, cols int, tile []float32, ld int, x, u []float64, t int) {
+	checkTile(rows, cols, len(tile), ld, t)
+	checkVectors(cols*t, len(x), len(x))
+	checkVectors(rows*t, len(u), len(u))
+	if p := current().forward; p != nil {
+		p.run(rows, cols, tile, ld, x, nil, cols, nil, u, t)
+		return
+	}
+	portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, u, t)
+}
+
+// Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns; see
+// Both32.
+func Backward(rows, cols int, tile []float32, ld int, y, z []float64, t int, w *Workspace) {
+	checkTile(rows, cols, len(tile), ld, t)
+	checkVectors(cols*t, len(y), len(y))
+	checkVectors(rows*t, len(z), len(z))
+	p := current().backward
+	if p == nil {
+		portable(false, true, rows, 0, cols, tile, ld, nil, y, cols, z, nil, t)
+		return
+	}
+	_, py, stride := apart(&w.v64, cols, t)
+	for c := range t {
+		copy(py[c*stride:c*stride+cols], y[c*cols:(c+1)*cols])
+	}
+	p.run(rows, cols, tile, ld, nil, py, stride, z, nil, t)
+	for c := range t {
+		copy(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
+	}
+}
+
+// Workspace is the scratch memory of one worker. The zero value is ready; it grows on
+// demand. It must not be shared by goroutines that run at the same time.
+type Workspace struct {
+	v32 []float32
+	v64 []float64
+}
+
+// Bytes returns the size of the scratch.
+func (w *Workspace) Bytes() int64 { return 4*int64(cap(w.v32)) + 8*int64(cap(w.v64)) }
+
+// Distances in bytes modulo a page. A load whose address has the last 12 bits of a store
+// that is still on its way to the cache waits for it. In the loop of a pass the stores of
+// y are followed by loads of x and y some hundred bytes on, so that columns must not
+// follow each other by a little less than whole pages.
+const (
+	page    = 4096
+	apart1  = 1344 // from column to column, or
+	apart2  = 3392
+	between = 704 // from x to y
+)
+
+// apart returns places for cols×t vectors x and y, by columns of that stride, in buf.
+func apart[T number](buf *[]T, cols, t int) (x, y []T, stride int) {
+	size := int(unsafe.Sizeof(T(0)))
+	stride = cols / (page / size) * (page / size)
+	for stride < cols { // the least stride ≥ cols that is apart1 or apart2 bytes beyond a page
+		rest := stride % (page / size) * size
+		switch {
+		case rest < apart1:
+			stride += (apart1 - rest) / size
+		case rest < apart2:
+			stride += (apart2 - rest) / size
+		default:
+			stride += (page - rest) / size
+		}
+	}
+	need := 2*stride*t + 3*page/size
+	if cap(*buf) < need {
+		*buf = make([]T, need)
+	}
+	*buf = (*buf)[:cap(*buf)]
+	b := *buf
+	offset := func(i int) int { return int(uintptr(unsafe.Pointer(&b[i])) % page) }
+	i := (page - offset(0)) % page / size // to the start of a page
+	j := i + stride*t
+	j += (page + between - offset(j)) % page / size
+	return b[i : i+stride*t], b[j : j+stride*t], stride
+}
+
+func checkTile(rows, cols, length, ld, t int) {
+	if rows < 0 || cols < 0 || t < 0 || ld < cols {
+		panic(fmt.Sprintf("simd: tile of %d×%d with stride %d for %d right-hand sides", rows, cols, ld, t))
+	}
+	if rows > 0 && length < (rows-1)*ld+cols {
+		panic(fmt.Sprintf("simd: %d numbers for a tile of %d×%d with stride %d", length, rows, cols, ld))
+	}
+}
+
+func checkVectors(want, a, b int) {
+	if a < want || b < want {
+		panic(fmt.Sprintf("simd: vectors of %d and %d numbers, want %d", a, b, want))
+	}
+}

@@ -1,0 +1,332 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// onEach runs a test on every path that this processor has.
+func onEach(t *testing.T, f func(t *testing.T)) {
+	for _, p := range Paths() {
+		t.Run(p.String(), func(t *testing.T) {
+			defer Use(InUse())
+			Use(p)
+			f(t)
+		})
+	}
+}
+
+// edges are sizes around the lanes of a register, a turn of the loop and a chunk of rows.
+var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 59, 60, 61, 64, 65, 121}
+
+// draw returns n normal numbers, from an odd place of a longer slice and thus unaligned.
+func draw[T number](g *rand.Rand, n int) []T {
+	v := make([]T, n+3)
+	for i := range v {
+		v[i] = T(g.NormFloat64())
+	}
+	return v[1 : n+1 : n+1]
+}
+
+// testProducts compares a product with its definition in float64. The error of a sum of m
+// products is at most (m+2)·u of the sum of their magnitudes.
+func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(rows, cols int, tile []T, ld int, x, y, z, s []V, k int, w *Workspace)) {
+	g := rand.New(rand.NewPCG(1, 2))
+	var w Workspace
+	for _, rows := range edges {
+		for _, cols := range edges {
+			k := 1 + (rows+cols)%7
+			ld := cols + rows%3
+			tile := draw[T](g, max(0, rows*ld))
+			x, y, z, s := draw[V](g, cols*k), draw[V](g, cols*k), draw[V](g, rows*k), draw[V](g, rows*k)
+			y0, s0 := slices.Clone(y), slices.Clone(s)
+			f(rows, cols, tile, ld, x, y, z, s, k, &w)
+			check := func(what string, i, c int, got, start V, m int, term func(j int) float64) {
+				want, size := float64(start), math.Abs(float64(start))
+				for j := range m {
+					want += term(j)
+					size += math.Abs(term(j))
+				}
+				if e := math.Abs(float64(got) - want); !(e <= float64(m+2)*u*size) {
+					t.Fatalf("%d×%d, t=%d: %s(%d, %d) is %v, want %v", rows, cols, k, what, i, c, got, want)
+				}
+			}
+			for c := range k {
+				for r := range rows {
+					if m := cols; sums {
+						check("u", r, c, s[c*rows+r], s0[c*rows+r], m, func(j int) float64 { return float64(tile[r*ld+j]) * float64(x[c*cols+j]) })
+					} else if s[c*rows+r] != s0[c*rows+r] {
+						t.Fatal("u was written")
+					}
+				}
+				for j := range cols {
+					if adds {
+						check("y", j, c, y[c*cols+j], y0[c*cols+j], rows, func(r int) float64 { return float64(tile[r*ld+j]) * float64(z[c*rows+r]) })
+					} else if y[c*cols+j] != y0[c*cols+j] {
+						t.Fatal("y was written")
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestBoth32(t *testing.T) {
+	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-24, Both32) })
+}
+
+func TestBoth64(t *testing.T) {
+	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-53, Both64) })
+}
+
+func TestForward(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float32, ld int, x, _, _, u []float64, k int, _ *Workspace) {
+			Forward(rows, cols, tile, ld, x, u, k)
+		})
+	})
+}
+
+func TestBackward(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []float32, ld int, _, y, z, _ []float64, k int, w *Workspace) {
+			Backward(rows, cols, tile, ld, y, z, k, w)
+		})
+	})
+}
+
+// TestMany checks many right-hand sides, in passes of three and less.
+func TestMany(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(3, 4))
+		const rows, cols = 130, 96
+		tile := draw[float32](g, rows*cols)
+		for k := 1; k <= 40; k++ {
+			x, z := draw[float32](g, cols*k), draw[float32](g, rows*k)
+			y, u := make([]float32, cols*k), make([]float32, rows*k)
+			Both32(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
+			wy, wu := make([]float32, cols*k), make([]float32, rows*k)
+			portable(true, true, rows, 0, cols, tile, cols, x, wy, cols, z, wu, k)
+			for i := range y {
+				if math.Abs(float64(y[i]-wy[i])) > 1e-4 {
+					t.Fatalf("t=%d: y differs", k)
+				}
+			}
+			for i := range u {
+				if math.Abs(float64(u[i]-wu[i])) > 1e-4 {
+					t.Fatalf("t=%d: u differs", k)
+				}
+			}
+		}
+	})
+}
+
+// TestSpecials checks that NaN and Inf reach what depends on them and nothing else, and
+// that subnormal numbers count.
+func TestSpecials(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const rows, cols, k = 9, 40, 3
+		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+			for _, at := range [][2]int{{0, 0}, {3, 17}, {8, 39}, {4, 33}} {
+				tile := make([]float32, rows*cols)
+				tile[at[0]*cols+at[1]] = bad
+				one := slices.Repeat([]float32{1}, cols*k)
+				y, u := make([]float32, cols*k), make([]float32, rows*k)
+				Both32(rows, cols, tile, cols, one, y, one, u, k, &Workspace{})
+				for i, v := range y {
+					if hit := i%cols == at[1]; hit != (v != 0) {
+						t.Errorf("%v at %v: y[%d] = %v", bad, at, i, v)
+					}
+				}
+				for i, v := range u {
+					if hit := i%rows == at[0]; hit != (v != 0) {
+						t.Errorf("%v at %v: u[%d] = %v", bad, at, i, v)
+					}
+				}
+			}
+		}
+		tiny := slices.Repeat([]float32{0x1p-140}, rows*cols)
+		one := slices.Repeat([]float32{1}, cols*k)
+		y, u := make([]float32, cols*k), make([]float32, rows*k)
+		Both32(rows, cols, tiny, cols, one, y, one, u, k, &Workspace{})
+		if y[0] != rows*0x1p-140 || u[0] != cols*0x1p-140 {
+			t.Errorf("subnormal sums %g and %g", y[0], u[0])
+		}
+	})
+}
+
+// TestTileMisuse checks that what does not fit panics.
+func TestTileMisuse(t *testing.T) {
+	v := make([]float32, 20)
+	w := make([]float64, 20)
+	for i, f := range []func(){
+		func() { Both32(4, 5, v, 4, v, v, v, v, 1, &Workspace{}) },
+		func() { Both32(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
+		func() { Both32(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
+		func() { Both32(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
+		func() { Forward(4, 5, v, 5, w, w, 5) },
+		func() { Backward(4, 5, v, 5, w, w, 5, &Workspace{}) },
+		func() { Use(numPaths) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("case %d: no panic", i)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestTileAllocations checks that a warm workspace is enough.
+func TestTileAllocations(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const n, k = 70, 5
+		a, v, d := make([]float32, n*n), make([]float32, n*k), make([]float64, n*k)
+		var w Workspace
+		f := func() {
+			Both32(n, n, a, n, v, v, v, v, k, &w)
+			Both64(5, 5, d, 5, d, d, d, d, k, &w)
+			Forward(n, n, a, n, d, d, k)
+			Backward(n, n, a, n, d, d, k, &w)
+		}
+		f()
+		if m := testing.AllocsPerRun(10, f); m > 0 {
+			t.Errorf("%v allocations", m)
+		}
+	})
+}
+
+// TestSameBits checks that the elementwise functions give the same bits on all paths.
+func TestSameBits(t *testing.T) {
+	defer Use(InUse())
+	g := rand.New(rand.NewPCG(5, 6))
+	x := draw[float32](g, 5003)
+	for i := range x {
+		x[i] *= 60
+	}
+	for i := 0; i < len(x); i += 97 { // out of range, here and there
+		x[i] = []float32{1e30, -1e30, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 100, -100, 3e6}[i/97%8]
+	}
+	zz, inner64 := make([]float64, len(x)), make([]float64, len(x))
+	for i := range zz {
+		zz[i] = math.Abs(g.NormFloat64()) * 50
+		inner64[i] = float64(x[i])*(1+1e-9) + 1e-12
+	}
+	integers := make([]uint16, len(x))
+	for i := range integers {
+		integers[i] = uint16(g.Uint32())
+	}
+	for name, f := range map[string]func(dst []float32){
+		"Exp32":         func(dst []float32) { Exp32(dst, x) },
+		"Cos32":         func(dst []float32) { Cos32(dst, x) },
+		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
+		"GaussianRow64": func(dst []float32) { GaussianRow64(dst, inner64, zz, 30, -0.1, -69) },
+		"Widen":         func(dst []float32) { Widen(dst, integers) },
+		"Butterfly32": func(dst []float32) {
+			copy(dst, x)
+			Butterfly32(dst[:2501], dst[2501:5002])
+		},
+	} {
+		Use(Portable)
+		want := make([]float32, len(x))
+		f(want)
+		for _, p := range Paths() {
+			Use(p)
+			got := make([]float32, len(x))
+			f(got)
+			for i := range got {
+				if math.Float32bits(got[i]) != math.Float32bits(want[i]) && !(got[i] != got[i] && want[i] != want[i]) {
+					t.Fatalf("%s of %g (%d): %g on %v, %g in Go", name, x[i], i, got[i], p, want[i])
+				}
+			}
+		}
+	}
+}
+
+// TestGaussianRow checks the values against the formula, and the flush.
+func TestGaussianRow(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(7, 8))
+		const n = 77
+		inner := draw[float32](g, n)
+		zz, dst := make([]float64, n), make([]float32, n)
+		for i := range zz {
+			zz[i] = 200 * g.Float64()
+		}
+		GaussianRow(dst, inner, zz, 2, -0.5, -69)
+		for i, v := range dst {
+			a := -0.5 * max(0, 2+zz[i]-2*float64(inner[i]))
+			want := math.Exp(a)
+			if a < -69 {
+				want = 0
+			}
+			if e := math.Abs(float64(v) - want); e > want*(math.Abs(a)*0x1p-24+0x1p-23) {
+				t.Errorf("e^%g = %g, want %g", a, v, want)
+			}
+		}
+	})
+}
+
+// TestButterfly checks that butterflies make the Walsh–Hadamard transform, H_ij = (−1)^(i∧j).
+func TestButterfly(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const n = 64
+		x := draw[float64](rand.New(rand.NewPCG(9, 10)), n)
+		y := slices.Clone(x)
+		for h := 1; h < n; h *= 2 {
+			for i := 0; i < n; i += 2 * h {
+				Butterfly64(y[i:i+h], y[i+h:i+2*h])
+			}
+		}
+		for i := range n {
+			var want float64
+			for j, v := range x {
+				sign := 1.0
+				for b := i & j; b > 0; b &= b - 1 {
+					sign = -sign
+				}
+				want += sign * v
+			}
+			if math.Abs(y[i]-want) > 1e-13 {
+				t.Fatalf("row %d: %g, want %g", i, y[i], want)
+			}
+		}
+	})
+}
+
+// TestPaths checks names, and that the fastest path is taken.
+func TestPaths(t *testing.T) {
+	paths := Paths()
+	if paths[0] != Portable || InUse() != paths[len(paths)-1] {
+		t.Errorf("paths %v, in use %v", paths, InUse())
+	}
+	for p := range numPaths {
+		if got, err := ParsePath(p.String()); err != nil || got != p {
+			t.Errorf("%v: %v, %v", p, got, err)
+		}
+	}
+	if _, err := ParsePath("sse"); err == nil {
+		t.Error("sse is a path")
+	}
+	if s := fmt.Sprint(Path(9)); s != "Path(9)" {
+		t.Error(s)
+	}
+}
+
+// TestSelfTest checks that a path that computes something else is not used.
+func TestSelfTest(t *testing.T) {
+	wrong := &passes[float32, float32]{
+		sums: true, adds: true, lanes: 8, most: 1, rows: [4]int{0, 1},
+	}
+	f := func(groups, cols int, tile *float32, ld int, x, y *float32, stride int, z, u *float32, rowStride int, ahead *float32) {
+	}
+	wrong.wide[1], wrong.stream[1], wrong.narrow[1] = f, f, f
+	if passes2(wrong) {
+		t.Error("a pass that does nothing passes")
+	}
+}
