@@ -9,39 +9,44 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-func slice32(n int) []float32 {
-	s := make([]float32, n)
-	for i := range s {
-		s[i] = 2*rand.Float32() - 1
-	}
-	return s
+// BenchmarkPaths compares the paths with each other and with gonum's code, which takes
+// all cores where ours takes one. Package accel's BenchmarkSgemm has OpenBLAS beside it.
+func BenchmarkPaths(b *testing.B) {
+	b.Run("float32", func(b *testing.B) { benchmarkPaths(b, Sgemm, gonum.Implementation{}.Sgemm) })
+	b.Run("float64", func(b *testing.B) { benchmarkPaths(b, Dgemm, gonum.Implementation{}.Dgemm) })
 }
 
-func BenchmarkSgemm(b *testing.B) {
+func benchmarkPaths[T real](b *testing.B, ours, gonums multiply[T]) {
+	before := InUse()
+	b.Cleanup(func() { Use(before) })
+	g := rand.New(rand.NewPCG(15, 16))
 	for _, s := range []struct {
 		m, n, k int
 		t       blas.Transpose
-	}{{512, 512, 784, blas.NoTrans}, {512, 512, 784, blas.Trans}, {256, 2000, 784, blas.NoTrans}, {256, 2000, 784, blas.Trans}, {16, 16, 16, blas.NoTrans}, {1, 512, 512, blas.NoTrans}, {10, 512, 512, blas.NoTrans}, {10, 512, 512, blas.Trans}} {
-		x, y, z := slice32(s.m*s.k), slice32(s.n*s.k), slice32(s.m*s.n)
+	}{
+		{512, 512, 784, blas.NoTrans}, {512, 512, 784, blas.Trans},
+		{256, 2000, 784, blas.NoTrans}, {256, 2000, 784, blas.Trans},
+		{1, 512, 512, blas.NoTrans}, {10, 512, 512, blas.NoTrans}, {10, 512, 512, blas.Trans},
+		{16, 16, 16, blas.NoTrans},
+	} {
+		x, y, z := values[T](g, s.m*s.k), values[T](g, s.n*s.k), make([]T, s.m*s.n)
 		ldb := s.n
 		if s.t != blas.NoTrans {
 			ldb = s.k
 		}
-		flop := 2 * float64(s.m) * float64(s.n) * float64(s.k)
-		do := func(name string, f func()) {
-			b.Run(fmt.Sprintf("%dx%dx%d%c/%s", s.m, s.n, s.k, s.t, name), func(b *testing.B) {
+		run := func(name string, mul multiply[T]) {
+			b.Run(fmt.Sprintf("N%c/%dx%dx%d/%s", s.t, s.m, s.n, s.k, name), func(b *testing.B) {
 				for b.Loop() {
-					f()
+					mul(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, ldb, 0, z, s.n)
 				}
+				flop := 2 * float64(s.m) * float64(s.n) * float64(s.k)
 				b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 			})
 		}
-		do("gonum", func() {
-			gonum.Implementation{}.Sgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, ldb, 0, z, s.n)
-		})
+		run("gonum", gonums)
 		for _, p := range Paths() {
 			Use(p)
-			do(p.String(), func() { Sgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, ldb, 0, z, s.n) })
+			run(p.String(), ours)
 		}
 	}
 }

@@ -22,14 +22,15 @@
 // # Paths
 //
 // Which path runs is chosen when the program starts: the fastest that the processor
-// has the instructions for and that passes a test. In that test, which takes some 30 µs,
-// every kernel multiplies small integers and must give what the portable kernel gives;
-// one that fails is never run. Use forces a path.
+// has the instructions for and that passes a test. In that test, which takes about
+// 0.1 ms, every kernel multiplies small integers and must give what the portable kernel
+// gives, and every packing routine must pack as portable code does; a path that fails is
+// never run. Use forces a path.
 //
-// All assembly is written by one generator, _asm, for AVX2 and AVX-512 alike.
-// The AVX2 kernels are tested and measured. The AVX-512 kernels have not been run on a
-// processor by us; the generator's own tests interpret their instructions, and the test
-// at the start guards them.
+// All assembly is written by one generator, _asm, for AVX2 and AVX-512 alike. The AVX2
+// kernels are tested and measured. The AVX-512 kernels were generated from the same
+// source and have not been run on a processor by us; the generator's own tests interpret
+// their instructions, and the test at the start guards them.
 //
 // # Rounding
 //
