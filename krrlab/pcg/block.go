@@ -65,7 +65,7 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 // (whose norms are the residuals'), QᵀZ, the Q' and, with M, the M⁻¹Q' of the
 // orthonormalisation, and P·Sᵀ. An iteration in which directions get nearly dependent
 // orthonormalises again and takes up to twice as many. Beside the 2n²t of a product with
-// a dense A that is a share of 8t/n; but they run on one thread, at some 10⁹ a second.
+// a dense A that is a share of 8t/n; but they run on one thread, at some 4·10⁹ a second.
 func BlockFlops(n, t int, preconditioned bool) float64 {
 	terms := 7.0
 	if preconditioned {

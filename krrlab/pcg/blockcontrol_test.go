@@ -146,6 +146,13 @@ func TestBlockIndefinite(t *testing.T) {
 		if res = solveBlock(t, nan, nil, b, nil); res.Status != pcg.Breakdown {
 			t.Errorf("A gives NaN, t = %d: %v", k, res)
 		}
+		tiny := make(diagonal, n) // the solution overflows
+		for i := range tiny {
+			tiny[i] = 1e-310
+		}
+		if res = solveBlock(t, tiny, nil, b, nil); res.Status != pcg.Breakdown || !(math.IsNaN(res.Columns[0].Curvature) || math.IsInf(res.Columns[0].Curvature, 0)) {
+			t.Errorf("overflow, t = %d: %v", k, res)
+		}
 		if res = solveBlock(t, dense{good}, nan, b, nil); res.Status != pcg.Breakdown {
 			t.Errorf("M gives NaN, t = %d: %v", k, res)
 		}

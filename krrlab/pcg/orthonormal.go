@@ -14,7 +14,7 @@ const (
 	passes     = 6     // of one orthonormalisation, at most
 	acceptable = 1e-8  // pivot of a direction that is orthonormalised at once
 	rounding   = 1e-13 // norm that rounding leaves of a direction of norm 1
-	settled    = 1e-4  // pivot from which one pass leaves errors of some 1e-12
+	settled    = 1e-4  // pivot from which one pass leaves errors of some 1e-11
 )
 
 // orthonormalise replaces Q, n×k, by Q' with Q = Q'S up to what is dropped and
