@@ -35,9 +35,9 @@
 // once, and those packages run on OpenBLAS from then on; if err is not nil it
 // says which Debian package to install. Without it gonum's own Go code runs, save for
 // products in float32 after Use(nil): blas32.Gemm and Syrk are package gemm's, cut into
-// pieces for the pool of workers, where gemm has kernels for the processor. They
-// reach 0.7 to 0.9 of OpenBLAS's speed on one core with AVX2 (BenchmarkSgemm), and give
-// the same bits for any number of threads. OpenBLAS
+// pieces for the pool of workers, where gemm has kernels for the processor. On a core
+// with AVX2 they are about as fast as OpenBLAS (BenchmarkSgemm), and they give the same
+// bits for any number of threads. OpenBLAS
 // is loaded by dlopen through purego, so the program builds with or without cgo
 // and starts with or without the library. Semantics stay gonum's: row-major
 // storage, panics for bad shapes with gonum's words (they are raised by gonum's

@@ -1,8 +1,9 @@
 // Package gemm multiplies matrices without a library: C = α·op(A)·op(B) + β·C in
 // float32 and float64, with the semantics of the BLAS. It is what a machine without
-// OpenBLAS computes with (package accel registers it and adds threads), and reaches
-// most of OpenBLAS's speed where there is a kernel in assembly, for x86-64 with AVX2
-// or AVX-512; see BenchmarkSgemm in package accel.
+// OpenBLAS computes with: package accel registers the float32 products and adds threads.
+// Where there is a kernel in assembly it is about as fast as OpenBLAS, as measured with
+// AVX2 by BenchmarkSgemm in package accel; where there is none it is slower than gonum's
+// code on x86-64, and accel uses that.
 //
 // # Method
 //

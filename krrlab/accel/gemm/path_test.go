@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -70,5 +71,49 @@ func TestSelfTest(t *testing.T) {
 	if start := time.Now(); true {
 		tested(candidates())
 		t.Log("self-test:", time.Since(start))
+	}
+}
+
+// TestAVX512Shape drives tiles of AVX-512's size, on any processor, by a kernel in Go.
+func TestAVX512Shape(t *testing.T) {
+	before, real512 := InUse(), runnable[AVX512]
+	t.Cleanup(func() { runnable[AVX512] = real512; Use(before) })
+	runnable[AVX512] = &kernels{
+		kernel[float32]{mr: 14, nr: 32, mul: mulShape[float32](14, 32)},
+		kernel[float64]{mr: 14, nr: 16, mul: mulShape[float64](14, 16)},
+	}
+	if out := tested(runnable); out[AVX512] == nil {
+		t.Fatal("the kernel in Go is wrong")
+	}
+	Use(AVX512)
+	g := rand.New(rand.NewPCG(17, 18))
+	for _, m := range []int{1, 13, 14, 15, 29, rowsMax + 1} {
+		for _, n := range []int{1, 16, 31, 32, 33, 65} {
+			for _, k := range []int{1, 9, depthMax + 1} {
+				q := g.IntN(4)
+				testCase(t, Sgemm, g, transposes[q%2], transposes[q/2], m, n, k, 0.5, float32(g.IntN(3))/2)
+				testCase(t, Dgemm, g, transposes[q%2], transposes[q/2], m, n, k, 0.5, float64(g.IntN(3))/2)
+			}
+		}
+	}
+}
+
+// mulShape returns a micro-kernel of any size, in Go.
+func mulShape[T real](mr, nr int) func(k int, a, b, c *T, ldc int, alpha T, add bool) {
+	return func(k int, a, b, c *T, ldc int, alpha T, add bool) {
+		as, bs, cs := unsafe.Slice(a, k*mr), unsafe.Slice(b, k*nr), unsafe.Slice(c, (mr-1)*ldc+nr)
+		for i := range mr {
+			for j := range nr {
+				sum := T(0)
+				for p := range k {
+					sum += as[p*mr+i] * bs[p*nr+j]
+				}
+				if add {
+					cs[i*ldc+j] += alpha * sum
+				} else {
+					cs[i*ldc+j] = alpha * sum
+				}
+			}
+		}
 	}
 }
