@@ -95,7 +95,7 @@ func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
 	_, _, t := l.Dims()
 	l.cfg.Monitor(Event{Stage: "factor"})
-	return precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true})
+	return precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true, Fast: true})
 }
 
 // Gram returns K+λI. Of the memory the configuration allows, held bytes are in use

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 // Exit codes of Main.
@@ -51,6 +53,7 @@ type app struct {
 	quiet   bool
 	threads int
 	blas    string
+	cpu     string
 	dataDir string
 }
 
@@ -104,6 +107,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	p.BoolVar(&a.quiet, "quiet", false, "print nothing but errors")
 	p.IntVar(&a.threads, "threads", runtime.GOMAXPROCS(0), "cores to use")
 	p.StringVar(&a.blas, "blas", "auto", "BLAS: auto, openblas or go")
+	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand())
 	return root
@@ -129,7 +133,28 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 	default:
 		return usagef("--blas %q: want auto, openblas or go", a.blas)
 	}
+	if err := useCPU(a.cpu); err != nil {
+		return err
+	}
 	return a.env.UseBLAS(a.blas)
+}
+
+// useCPU makes the inner loops run on the instructions named.
+func useCPU(name string) error {
+	paths := simd.Paths()
+	if name == "auto" {
+		simd.Use(paths[len(paths)-1])
+		return nil
+	}
+	p, err := simd.ParsePath(name)
+	if err != nil {
+		return usagef("--cpu %q: want auto, portable, avx2 or avx512", name)
+	}
+	if !slices.Contains(paths, p) {
+		return usagef("--cpu %s: this processor runs %v", name, paths)
+	}
+	simd.Use(p)
+	return nil
 }
 
 // printf writes a result unless --quiet was given.

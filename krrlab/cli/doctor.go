@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -28,7 +29,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
-	line("cpu", "%s, %d cores, %d threads in use; %s", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "))
+	line("cpu", "%s, %d cores, %d threads in use; %s; inner loops on %v", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", krrlab.Bytes(limit), source, krrlab.Bytes(accel.MemoryAvailable()))
 	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())

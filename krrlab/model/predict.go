@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -20,7 +21,7 @@ const (
 	tileCols  = 512 // training points a tile spans
 	// float32Accuracy is the largest error, relative to the largest |f| of the
 	// first batch, at which tiles of K may be formed in float32.
-	float32Accuracy = 1e-6
+	float32Accuracy = 1e-5
 )
 
 // Options are the options of Decision; nil means all defaults.
@@ -38,7 +39,7 @@ type Options struct {
 // raw, to which the model's scaling is applied first. Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
 // tiles are formed in float32 where the first batch, formed in both precisions,
-// differs by at most 1e-6 of its largest |F|, and in float64 otherwise.
+// differs by at most 1e-5 of its largest |F|, and in float64 otherwise.
 //
 // Decision returns an error if raw's dimension is not the model's, or the
 // context's error if it ends first.
@@ -59,6 +60,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 		z = m.Scaling.Apply(raw)
 	}
 	p := &predictor{m: m, n: n, t: t, z: points.NewPanel(z), x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
+	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if !o.Float64 {
 		if err := p.choose(ctx, min(rows, batchRows)); err != nil {
@@ -86,6 +88,7 @@ type predictor struct {
 	m      *Model
 	n, t   int
 	z, x   points.Panel
+	c      []float64 // C by blocks of tileCols points, each by columns
 	f      *mat.Dense
 	single bool // tiles are formed in float32
 	work   []worker
@@ -95,6 +98,20 @@ type worker struct {
 	kernel kernel.Workspace
 	t64    []float64
 	t32    []float32
+	f      []float64 // decision values by columns
+}
+
+// transpose sets p.c.
+func (p *predictor) transpose() {
+	p.c = make([]float64, p.n*p.t)
+	for lo := 0; lo < p.n; lo += tileCols {
+		hi := min(lo+tileCols, p.n)
+		for i := lo; i < hi; i++ {
+			for j, v := range p.m.C.RawRowView(i) {
+				p.c[lo*p.t+j*(hi-lo)+i-lo] = v
+			}
+		}
+	}
 }
 
 // choose sets p.single by predicting the first rows in both precisions.
@@ -122,29 +139,35 @@ func (p *predictor) choose(ctx context.Context, rows int) error {
 // batch sets f to the decision values of points i … j-1 of z:
 // f = Σ_b T_b C_b over the column blocks b of K(z, x).
 func (p *predictor) batch(w *worker, f *mat.Dense, i, j int, single bool) {
-	w.t64 = grow(w.t64, batchRows*tileCols)
+	rows := j - i
+	w.f = grow(w.f, rows*p.t)
+	clear(w.f)
 	z := p.z.Slice(i, j)
 	for lo := 0; lo < p.n; lo += tileCols {
 		hi := min(lo+tileCols, p.n)
-		ld := hi - lo
-		x := p.x.Slice(lo, hi)
+		cols := hi - lo
+		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if single {
 			w.t32 = grow(w.t32, batchRows*tileCols)
-			kernel.Tile32(w.t32, ld, p.m.Kernel, z, x, kernel.Float32, &w.kernel)
-			for k, v := range w.t32[:(j-i)*ld] {
-				w.t64[k] = float64(v)
-			}
-		} else {
-			kernel.Tile64(w.t64, ld, p.m.Kernel, z, x, &w.kernel)
+			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, kernel.Float32, &w.kernel)
+			simd.Forward(rows, cols, w.t32, cols, c, cols, w.f, rows, p.t) // f += T_b C_b
+			continue
 		}
-		tile := blas64.General{Rows: j - i, Cols: ld, Stride: ld, Data: w.t64[:(j-i)*ld]}
-		c := p.m.C.Slice(lo, hi, 0, p.t).(*mat.Dense).RawMatrix()
-		beta := 1.0
-		if lo == 0 {
-			beta = 0
-		}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, tile, c, beta, f.RawMatrix())
+		w.t64 = grow(w.t64, batchRows*tileCols)
+		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, &w.kernel)
+		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
+			1, byColumns(w.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
 	}
+	for a := range rows {
+		for k := range p.t {
+			f.Set(a, k, w.f[k*rows+a])
+		}
+	}
+}
+
+// byColumns returns columns of n numbers as the rows of a matrix.
+func byColumns(v []float64, t, n int) blas64.General {
+	return blas64.General{Rows: t, Cols: n, Stride: n, Data: v}
 }
 
 func grow[T float32 | float64](s []T, n int) []T {

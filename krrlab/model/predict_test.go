@@ -32,7 +32,7 @@ func TestDecision(t *testing.T) {
 					if e := apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
 						t.Errorf("%s: off by %.2g in float64", name, e)
 					}
-					if e := apart(mustDecide(t, m, test[other], nil), want); e > 4e-6 {
+					if e := apart(mustDecide(t, m, test[other], nil), want); e > 3e-5 {
 						t.Errorf("%s: off by %.2g", name, e)
 					}
 				}
@@ -52,7 +52,7 @@ func TestPrecision(t *testing.T) {
 		}
 		m := random(kernels[0], x, 1)
 		got, exact := mustDecide(t, m, x, nil), mustDecide(t, m, x, &Options{Float64: true})
-		if e := apart(got, exact); e > 2e-6 {
+		if e := apart(got, exact); e > 2e-5 {
 			t.Errorf("moved by %g: off by %.2g", by, e)
 		}
 		if same := mat.Equal(got, exact); same != (by > 0) {

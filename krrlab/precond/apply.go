@@ -9,13 +9,15 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
 const (
-	rowBlock  = 64  // rows and
-	colBlock  = 512 // columns of the blocks of Z: 256 kB in float64
-	trsmCols  = 4   // right-hand sides of one triangular solve
-	taskCount = 64  // tasks aimed at for ZᵀR, whatever the number of threads
+	rowBlock   = 60  // rows and
+	colBlock   = 512 // columns of the blocks of Z: 120 kB in float32
+	gatherRows = 960 // rows of Z that ZᵀR takes together
+	trsmCols   = 4   // right-hand sides of one triangular solve
+	taskCount  = 64  // tasks aimed at for ZᵀR, whatever the number of threads
 )
 
 // solve is the state of one SolveTo. Blocks of t vectors of length k are held by
@@ -40,13 +42,14 @@ type solve struct {
 // scratch of one worker.
 type scratch struct {
 	block []float64 // of Z, converted
-	rt    []float64 // t×rowBlock
+	rt    []float64 // t×gatherRows
+	simd  simd.Workspace
 }
 
 func (p *solve) bytes() int64 {
 	b := cap(p.part) + cap(p.v) + cap(p.u)
 	for _, w := range p.workers {
-		b += cap(w.block) + cap(w.rt)
+		b += cap(w.block) + cap(w.rt) + int(w.simd.Bytes()/8)
 	}
 	return 8 * int64(b)
 }
@@ -136,7 +139,7 @@ func (w *Woodbury) acquire(t int) *solve {
 	}
 	for i := range p.workers {
 		p.workers[i].block = grow(p.workers[i].block, w.src.scratch())
-		p.workers[i].rt = grow(p.workers[i].rt, t*rowBlock)
+		p.workers[i].rt = grow(p.workers[i].rt, t*max(rowBlock, gatherRows))
 	}
 	return p
 }
@@ -174,16 +177,24 @@ func (p *solve) gather(worker, task int) {
 	for row := range t {
 		clear(out.Data[row*s : row*s+c1-c0])
 	}
-	for i0 := g * p.groupRows; i0 < min((g+1)*p.groupRows, p.w.n); i0 += rowBlock {
-		i1 := min(i0+rowBlock, p.w.n)
-		z := p.w.src.block(w.block, i0, i1, c0, c1)
+	f, stored := p.w.src.(feature32)
+	step := rowBlock
+	if stored {
+		step = gatherRows
+	}
+	for i0 := g * p.groupRows; i0 < min((g+1)*p.groupRows, p.w.n); i0 += step {
+		i1 := min(i0+step, p.w.n, (g+1)*p.groupRows)
 		rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
 		for i := i0; i < i1; i++ {
 			for j, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+t] {
 				rt.Data[j*rt.Stride+i-i0] = v
 			}
 		}
-		p.mul(out, rt, z, 1) // v_g ← v_g + Z_pᵀr_p
+		if stored {
+			simd.Backward(i1-i0, c1-c0, f.z.Data[i0*f.z.Stride+c0:], f.z.Stride, out.Data, s, rt.Data, rt.Stride, t, &w.simd) // v_g ← v_g + Z_pᵀr_p
+			continue
+		}
+		p.mul(out, rt, p.w.src.block(w.block, i0, i1, c0, c1), 1) // v_g ← v_g + Z_pᵀr_p
 	}
 }
 
@@ -245,8 +256,16 @@ func (p *solve) scatter(worker, panel int) {
 	w, s, t := &p.workers[worker], p.w.s, p.t
 	i0, i1 := panel*rowBlock, min((panel+1)*rowBlock, p.w.n)
 	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
+	f, stored := p.w.src.(feature32)
+	if stored {
+		clear(w.rt[:t*(i1-i0)])
+	}
 	for c0 := 0; c0 < s; c0 += colBlock {
 		c1 := min(c0+colBlock, s)
+		if stored {
+			simd.Forward(i1-i0, c1-c0, f.z.Data[i0*f.z.Stride+c0:], f.z.Stride, p.v[c0:], s, zv.Data, zv.Stride, t) // Zv
+			continue
+		}
 		v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
 		beta := 1.0
 		if c0 == 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -15,6 +16,7 @@ import (
 const (
 	gramRows  = 1024 // rows of Z converted at a time
 	gramBlock = 512  // order of the blocks of ZᵀZ
+	fastRows  = 512  // rows of Z multiplied in float32
 )
 
 // gram returns the lower triangle of ZᵀZ, s×s, of the stored Z in float64; of the upper
@@ -66,12 +68,72 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 			return nil, err
 		}
 	}
-	for j := range s { // Σ_i z_ij² overflows for no float32, but keeps NaN and Inf
-		if v := c[j*s+j]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, notFinite(z, j)
+	return c, checkDiagonal(c, z)
+}
+
+// gramFast is gram with the products of each panel in float32, which takes half the time,
+// and their sum in float64:
+//
+//	(ZᵀZ)_IJ = Σ_p float64(Z_pIᵀ Z_pJ),  panels p of fastRows rows.
+func gramFast(ctx context.Context, z *points.Dense32) ([]float64, error) {
+	n, s := z.N, z.D
+	c := make([]float64, s*s)
+	type block struct{ i, j int }
+	var blocks []block
+	for i := 0; i < s; i += gramBlock {
+		for j := 0; j <= i; j += gramBlock {
+			blocks = append(blocks, block{i, j})
 		}
 	}
-	return c, nil
+	order := min(gramBlock, s)
+	scratch := make([][]float32, accel.Threads())
+	err := accel.ForEach(ctx, len(blocks), func(worker, q int) {
+		if scratch[worker] == nil {
+			scratch[worker] = make([]float32, order*order)
+		}
+		b := blocks[q]
+		rows, cols := min(gramBlock, s-b.i), min(gramBlock, s-b.j)
+		part := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: scratch[worker]}
+		for p0 := 0; p0 < n && ctx.Err() == nil; p0 += fastRows {
+			k := min(fastRows, n-p0)
+			x := blas32.General{Rows: k, Cols: rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
+			y := blas32.General{Rows: k, Cols: cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
+			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, part)
+			for i := range rows {
+				out := c[(b.i+i)*s+b.j : (b.i+i)*s+b.j+cols]
+				for j, v := range part.Data[i*cols : (i+1)*cols] {
+					out[j] += float64(v)
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, checkDiagonal(c, z)
+}
+
+// fastError predicts ‖E‖₂ for the error E of gramFast. The sum of a panel's m products is
+// off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are independent, and
+// ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and
+// ‖E‖₂ ≲ 2r√s (Wigner).
+func fastError(z *points.Dense32) float64 {
+	var norm float64
+	for _, v := range points.SqNorms(z) {
+		norm += v
+	}
+	m := float64(min(fastRows, z.N))
+	return 2 * 0x1p-24 * m * norm / math.Sqrt(float64(z.D)*float64(z.N))
+}
+
+// checkDiagonal reports an entry of Z that is not finite.
+func checkDiagonal(c []float64, z *points.Dense32) error {
+	for j := range z.D { // Σ_i z_ij² overflows for no float32, but keeps NaN and Inf
+		if v := c[j*z.D+j]; math.IsNaN(v) || math.IsInf(v, 0) {
+			return notFinite(z, j)
+		}
+	}
+	return nil
 }
 
 // notFinite names the entry of column j of Z that is not finite.

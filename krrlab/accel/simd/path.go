@@ -107,8 +107,8 @@ func passes2[T, V number](p *passes[T, V]) bool {
 			z[i], u[i] = V(value(2*i+3)), V(value(4*i))
 		}
 		y2, u2 := append([]V(nil), y...), append([]V(nil), u...)
-		p.run(rows, cols, tile, ld, x, y, cols, z, u, t)
-		portable[T, V](p.sums, p.adds, rows, 0, cols, tile, ld, x, y2, cols, z, u2, t)
+		p.run(rows, cols, tile, ld, x, y, cols, z, u, rows, t)
+		portable[T, V](p.sums, p.adds, rows, 0, cols, tile, ld, x, y2, cols, z, u2, rows, t)
 		for i := range y {
 			if y[i] != y2[i] {
 				return false

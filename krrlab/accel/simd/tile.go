@@ -41,7 +41,7 @@ func (p *passes[T, V]) take(left int) int {
 }
 
 // run multiplies by the whole tile.
-func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, t int) {
+func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	body := cols - cols%p.lanes
 	for r0 := 0; body > 0 && r0 < rows; r0 += chunkRows {
 		m := min(chunkRows, rows-r0)
@@ -55,17 +55,17 @@ func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride in
 				if k == t { // one pass only
 					f, ahead = p.stream[k], min(r0+fetchRows, rows-m)
 				}
-				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rows+r0), at(u, c*rows+r0), rows, &tile[ahead*ld])
+				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0), at(u, c*rowStride+r0), rowStride, &tile[ahead*ld])
 				next = min(next+groups, rows-m)
 			}
 			if rest := r0 + m - r1; rest > 0 {
-				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rows+r1), at(u, c*rows+r1), rows, &tile[r0*ld])
+				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld])
 			}
 			c += k
 		}
 	}
 	if body < cols {
-		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, t)
+		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
 	}
 }
 
@@ -78,14 +78,14 @@ func at[V number](x []V, i int) *V {
 }
 
 // portable multiplies by columns j0, …, cols-1 of the tile.
-func portable[T, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, t int) {
+func portable[T, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	for r := range rows {
 		row := tile[r*ld+j0 : r*ld+cols]
 		for c := range t {
 			var s [4]V
 			switch {
 			case sums && adds:
-				f := z[c*rows+r]
+				f := z[c*rowStride+r]
 				xc, yc := x[c*stride+j0:c*stride+cols], y[c*stride+j0:c*stride+cols]
 				j := 0
 				for ; j+4 <= len(row); j += 4 {
@@ -118,14 +118,14 @@ func portable[T, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int
 					s[0] += V(row[j]) * xc[j]
 				}
 			default:
-				f := z[c*rows+r]
+				f := z[c*rowStride+r]
 				yc := y[c*stride+j0 : c*stride+cols]
 				for j, a := range row {
 					yc[j] += V(a) * f
 				}
 			}
 			if sums {
-				u[c*rows+r] += (s[0] + s[1]) + (s[2] + s[3])
+				u[c*rowStride+r] += (s[0] + s[1]) + (s[2] + s[3])
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, 
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
 	if p == nil {
-		portable(true, true, rows, 0, cols, tile, ld, x, y, cols, z, u, t)
+		portable(true, true, rows, 0, cols, tile, ld, x, y, cols, z, u, rows, t)
 		return
 	}
 	px, py, stride := apart(buf, cols, t)
@@ -160,7 +160,7 @@ func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, 
 		copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
 		clear(py[c*stride : c*stride+cols])
 	}
-	p.run(rows, cols, tile, ld, px, py, stride, z, u, t)
+	p.run(rows, cols, tile, ld, px, py, stride, z, u, rows, t)
 	for c := range t {
 		for j, v := range py[c*stride : c*stride+cols] {
 			y[c*cols+j] += v
@@ -168,37 +168,37 @@ func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, 
 	}
 }
 
-// Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns; see
-// Both32.
-func Forward(rows, cols int, tile []float32, ld int, x, u []float64, t int) {
+// Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns:
+// x[c*xs+j] and u[c*us+r]. See Both32.
+func Forward(rows, cols int, tile []float32, ld int, x []float64, xs int, u []float64, us, t int) {
 	checkTile(rows, cols, len(tile), ld, t)
-	checkVectors(cols*t, len(x), len(x))
-	checkVectors(rows*t, len(u), len(u))
+	checkBlock(cols, t, len(x), xs)
+	checkBlock(rows, t, len(u), us)
 	if p := current().forward; p != nil {
-		p.run(rows, cols, tile, ld, x, nil, cols, nil, u, t)
+		p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
 		return
 	}
-	portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, u, t)
+	portable(true, false, rows, 0, cols, tile, ld, x, nil, xs, nil, u, us, t)
 }
 
-// Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns; see
-// Both32.
-func Backward(rows, cols int, tile []float32, ld int, y, z []float64, t int, w *Workspace) {
+// Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns:
+// y[c*ys+j] and z[c*zs+r]. See Both32.
+func Backward(rows, cols int, tile []float32, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
 	checkTile(rows, cols, len(tile), ld, t)
-	checkVectors(cols*t, len(y), len(y))
-	checkVectors(rows*t, len(z), len(z))
+	checkBlock(cols, t, len(y), ys)
+	checkBlock(rows, t, len(z), zs)
 	p := current().backward
 	if p == nil {
-		portable(false, true, rows, 0, cols, tile, ld, nil, y, cols, z, nil, t)
+		portable(false, true, rows, 0, cols, tile, ld, nil, y, ys, z, nil, zs, t)
 		return
 	}
 	_, py, stride := apart(&w.v64, cols, t)
 	for c := range t {
-		copy(py[c*stride:c*stride+cols], y[c*cols:(c+1)*cols])
+		copy(py[c*stride:c*stride+cols], y[c*ys:c*ys+cols])
 	}
-	p.run(rows, cols, tile, ld, nil, py, stride, z, nil, t)
+	p.run(rows, cols, tile, ld, nil, py, stride, z, nil, zs, t)
 	for c := range t {
-		copy(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
+		copy(y[c*ys:c*ys+cols], py[c*stride:c*stride+cols])
 	}
 }
 
@@ -263,5 +263,12 @@ func checkTile(rows, cols, length, ld, t int) {
 func checkVectors(want, a, b int) {
 	if a < want || b < want {
 		panic(fmt.Sprintf("simd: vectors of %d and %d numbers, want %d", a, b, want))
+	}
+}
+
+// checkBlock checks t columns of n numbers of that stride.
+func checkBlock(n, t, length, stride int) {
+	if stride < n || t > 0 && length < (t-1)*stride+n {
+		panic(fmt.Sprintf("simd: %d numbers for %d columns of %d with stride %d", length, t, n, stride))
 	}
 }

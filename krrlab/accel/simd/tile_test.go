@@ -85,7 +85,7 @@ func TestBoth64(t *testing.T) {
 func TestForward(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float32, ld int, x, _, _, u []float64, k int, _ *Workspace) {
-			Forward(rows, cols, tile, ld, x, u, k)
+			Forward(rows, cols, tile, ld, x, cols, u, rows, k)
 		})
 	})
 }
@@ -93,7 +93,7 @@ func TestForward(t *testing.T) {
 func TestBackward(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []float32, ld int, _, y, z, _ []float64, k int, w *Workspace) {
-			Backward(rows, cols, tile, ld, y, z, k, w)
+			Backward(rows, cols, tile, ld, y, cols, z, rows, k, w)
 		})
 	})
 }
@@ -109,7 +109,7 @@ func TestMany(t *testing.T) {
 			y, u := make([]float32, cols*k), make([]float32, rows*k)
 			Both32(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
 			wy, wu := make([]float32, cols*k), make([]float32, rows*k)
-			portable(true, true, rows, 0, cols, tile, cols, x, wy, cols, z, wu, k)
+			portable(true, true, rows, 0, cols, tile, cols, x, wy, cols, z, wu, rows, k)
 			for i := range y {
 				if math.Abs(float64(y[i]-wy[i])) > 1e-4 {
 					t.Fatalf("t=%d: y differs", k)
@@ -167,8 +167,9 @@ func TestTileMisuse(t *testing.T) {
 		func() { Both32(4, 6, v, 6, v, v, v, v, 1, &Workspace{}) },
 		func() { Both32(4, 5, v, 5, v, v, v, v, 5, &Workspace{}) },
 		func() { Both32(-1, 5, v, 5, v, v, v, v, 1, &Workspace{}) },
-		func() { Forward(4, 5, v, 5, w, w, 5) },
-		func() { Backward(4, 5, v, 5, w, w, 5, &Workspace{}) },
+		func() { Forward(4, 5, v, 5, w, 5, w, 4, 5) },
+		func() { Forward(4, 5, v, 5, w, 4, w, 4, 1) },
+		func() { Backward(4, 5, v, 5, w, 5, w, 4, 5, &Workspace{}) },
 		func() { Use(numPaths) },
 	} {
 		func() {
@@ -191,8 +192,8 @@ func TestTileAllocations(t *testing.T) {
 		f := func() {
 			Both32(n, n, a, n, v, v, v, v, k, &w)
 			Both64(5, 5, d, 5, d, d, d, d, k, &w)
-			Forward(n, n, a, n, d, d, k)
-			Backward(n, n, a, n, d, d, k, &w)
+			Forward(n, n, a, n, d, n, d, n, k)
+			Backward(n, n, a, n, d, n, d, n, k, &w)
 		}
 		f()
 		if m := testing.AllocsPerRun(10, f); m > 0 {
@@ -329,4 +330,44 @@ func TestSelfTest(t *testing.T) {
 	if passes2(wrong) {
 		t.Error("a pass that does nothing passes")
 	}
+}
+
+// TestStrides checks that columns may lie apart, and that nothing between is touched.
+func TestStrides(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const rows, cols, k, xs, us = 13, 37, 5, 41, 20
+		g := rand.New(rand.NewPCG(11, 12))
+		tile := draw[float32](g, rows*cols)
+		x, u := draw[float64](g, xs*k), draw[float64](g, us*k)
+		x0, u0 := slices.Clone(x), slices.Clone(u)
+		Forward(rows, cols, tile, cols, x, xs, u, us, k)
+		for c := range k {
+			for r := range us {
+				want := u0[c*us+r]
+				for j := range cols {
+					if r < rows {
+						want += float64(tile[r*cols+j]) * x[c*xs+j]
+					}
+				}
+				if math.Abs(u[c*us+r]-want) > 1e-13 {
+					t.Fatalf("u(%d, %d) is %g, want %g", r, c, u[c*us+r], want)
+				}
+			}
+		}
+		u = slices.Clone(u0)
+		Backward(rows, cols, tile, cols, x, xs, u, us, k, &Workspace{})
+		for c := range k {
+			for j := range xs {
+				want := x0[c*xs+j]
+				for r := range rows {
+					if j < cols {
+						want += float64(tile[r*cols+j]) * u[c*us+r]
+					}
+				}
+				if math.Abs(x[c*xs+j]-want) > 1e-13 {
+					t.Fatalf("y(%d, %d) is %g, want %g", j, c, x[c*xs+j], want)
+				}
+			}
+		}
+	})
 }

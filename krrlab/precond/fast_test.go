@@ -1,0 +1,114 @@
+package precond
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// cosines returns features like those of smooth data: columns with a mean, s of them.
+func cosines(n, s int) *points.Dense32 {
+	z := points.NewDense32(n, s, nil)
+	g := rng.New(4)
+	for i := range n {
+		for j := range s {
+			phase := 2*math.Pi*g.Sub("phase").Float64(uint64(j)) + g.Sub("point").Normal(uint64(i*7+j%7))
+			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
+		}
+	}
+	return z
+}
+
+// TestFastError checks that ZᵀZ by float32 products is off by less than predicted, not by far
+// less than nothing, and the same for any number of threads.
+func TestFastError(t *testing.T) {
+	run := func(t *testing.T) {
+		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
+			n, s := size[0], size[1]
+			z := cosines(n, s)
+			want, err := gram(t.Context(), z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var first []float64
+			for _, threads := range []int{1, 3} {
+				defer accel.SetThreads(accel.Threads())
+				accel.SetThreads(threads)
+				got, err := gramFast(t.Context(), z)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if first == nil {
+					first = got
+				} else if !slices.Equal(first, got) {
+					t.Errorf("n=%d, s=%d: threads change the result", n, s)
+				}
+			}
+			e := mat.NewSymDense(s, nil)
+			for i := range s {
+				for j := range i + 1 {
+					e.SetSym(i, j, first[i*s+j]-want[i*s+j])
+				}
+			}
+			var eig mat.EigenSym
+			eig.Factorize(e, false)
+			v := eig.Values(nil)
+			norm := max(math.Abs(v[0]), math.Abs(v[s-1]))
+			if bound := fastError(z); norm > bound || norm == 0 {
+				t.Errorf("n=%d, s=%d: ‖E‖₂ = %.3g, predicted %.3g", n, s, norm, bound)
+			}
+		}
+	}
+	t.Run("go", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}
+
+// TestFast checks M⁻¹ with the option: near the exact one where λ_p is large enough, and
+// the exact one, to the bit, where it is not.
+func TestFast(t *testing.T) {
+	const n, s = 400, 50
+	z := cosines(n, s)
+	limit := 10 * fastError(z)
+	r := mat.NewDense(n, 3, nil)
+	rng.New(1).Normals(r.RawMatrix().Data, 0)
+	for _, lambdaP := range []float64{limit * 1.01, limit * 0.99} {
+		var x [2]*mat.Dense
+		for i, fast := range []bool{false, true} {
+			w, err := New(t.Context(), z, lambdaP, &Options{Form: FormLInv, Fast: fast})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x[i] = mat.NewDense(n, 3, nil)
+			if err := w.SolveTo(t.Context(), x[i], r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var d mat.Dense
+		d.Sub(x[0], x[1])
+		rel := mat.Norm(&d, 2) / mat.Norm(x[0], 2)
+		if exact := lambdaP < limit; exact != (rel == 0) || rel > 0.1 {
+			t.Errorf("λ_p = %.3g, limit %.3g: off by %.3g", lambdaP, limit, rel)
+		}
+	}
+	z.Data[17*s+3] = float32(math.NaN())
+	if _, err := gramFast(t.Context(), z); err == nil {
+		t.Error("NaN in Z passes")
+	}
+	if _, err := New(t.Context(), z, 1, &Options{Fast: true}); err == nil {
+		t.Error("NaN in Z passes")
+	}
+}
