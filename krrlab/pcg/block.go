@@ -41,8 +41,9 @@ import (
 // rᵀM⁻¹r for a combination of the block's directions, and all columns end at once. The
 // tables Alpha and Beta of the history stay empty and Ritz returns nil; Cond works.
 //
-// Work: one product with A and one solve with M of k ≤ t columns an iteration, one
-// product for the true residual, and BlockFlops beside them. Memory: 4nt numbers as
+// Work: one product with A and one solve with M of k ≤ t columns an iteration, a second
+// solve in an iteration in which directions get dependent to less than rounding tells,
+// one product for the true residual, and BlockFlops beside them. Memory: 4nt numbers as
 // in Solve, and at most the larger of nt and 2¹⁸ for Cond.
 //
 // Sources: D. P. O'Leary (1980), doi:10.1016/0024-3795(80)90247-5; A. A. Dubrulle (2001);

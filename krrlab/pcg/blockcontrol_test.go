@@ -281,7 +281,7 @@ func TestBlockDeterministic(t *testing.T) {
 
 // TestBlockMemory: 4nt numbers and Cond's, and nothing for an iteration.
 func TestBlockMemory(t *testing.T) {
-	const n, k = 4000, 40
+	const n, k = 4000, 24
 	d := diagonal(geometric(n, 1e6))
 	m := diagonal(geometric(n, 2))
 	b := random(37, n, k)
