@@ -117,7 +117,7 @@ func TestOwnKernel(t *testing.T) {
 // TestRepeat checks that the median of several answers is one of them, and converged.
 func TestRepeat(t *testing.T) {
 	x := kinds(80, 4, 3)["float64"]
-	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 0.5} {
+	for policy, close := range map[ResidualPolicy]float64{ExactResidual: 1e-6, StoredResidual: 3} { // at 1e-5 float32 products are as far off as the residual
 		sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 30, Repeat: 3, Tol: 1e-5, Exact: policy})
 		y := sol.lab.Targets()
 		ref := newReference(t, gauss, x, 0.1, y)

@@ -44,8 +44,8 @@
 //	          Nystrom:     8r², and 4nr more unless K consists of float32 numbers
 //	          RPCholesky:  4nr more, 8br + 16b² + 33n
 //
-// Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.08
-// and 0.12; n = 10,000, r = 1,000 0.6 and 0.67 (BenchmarkFactor).
+// Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.1
+// and 0.16; n = 10,000, r = 1,000 0.55 and 0.7 (BenchmarkFactor).
 //
 // # Precision
 //
