@@ -53,21 +53,21 @@
 // and Trace and Residual are of this K̂, summed in float64.
 //
 // Nystrom holds C, and RPCholesky F until it is finished, to 48 bits, as the sum of two
-// float32 numbers (Nystrom: of one, if C consists of those). This matters: where residual columns
-// are formed with an F rounded to 24 bits, its errors come back enlarged by the squares
-// of interpolation weights, and K−K̂ was seen to have eigenvalues of −10 times
-// Rounding on smooth kernels. As it is, the least eigenvalue is above −Rounding (half of
-// that was measured: TestSaturated), which CondBound counts on.
+// float32 numbers (Nystrom: of one, if C consists of those). This matters: where
+// residual columns are formed with an F rounded to 24 bits, its errors come back
+// enlarged by the squares of interpolation weights, and K−K̂ was seen to have
+// eigenvalues of −10 times Rounding on smooth kernels. As it is, the least eigenvalue is
+// above −Rounding (half of that was measured: TestSaturated), which CondBound counts on.
 //
-// W may be singular, as duplicated points make it. Nystrom adds a relative shift at
-// rounding level to its diagonal and drops landmarks that depend on others;
+// W may be singular, as duplicated points make it. Nystrom adds a relative shift ν at
+// rounding level to its diagonal, by which K̂ differs from K at the landmarks by at most
+// √(ν‖K‖₂)/2 if the diagonal of K is 1, and drops landmarks that depend on others.
 // RPCholesky takes no pivot below 2⁻²⁰k(x, x). Once nothing above that is left K̂ is K to
 // the rounding of F, and it stops.
 //
 // K itself is taken as it is given. Where it was rounded to float32 it may have
 // negative eigenvalues of the size of that error, and K−K̂ then has some times as much;
-// CondBound allows for the rounding of F, not for that of K. With such a K Nystrom's
-// shift is 2⁻²³√r, and K̂ is that much less than exact at the landmarks.
+// CondBound allows for the rounding of F, not for that of K.
 //
 // Results have the same bits for any number of threads.
 //
