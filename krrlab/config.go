@@ -96,14 +96,15 @@ func ParsePrecond(name string) (Precond, error) {
 type ResidualPolicy int
 
 const (
-	// AutoResidual is ExactResidual where that costs at most a few seconds
-	// (n²d ≤ 5e11), and StoredResidual otherwise.
+	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10), and otherwise
+	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
+	// rows checked miss the tolerance.
 	AutoResidual ResidualPolicy = iota
 	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds. If K
 	// as stored was too coarse for the tolerance, the answer is refined by it.
 	ExactResidual
 	// StoredResidual takes one product with K as it is stored, and estimates the residual
-	// against K itself from 256 of its rows, drawn at random.
+	// against K itself from 256 of its rows, drawn at random (to about 5 %).
 	StoredResidual
 )
 

@@ -25,6 +25,7 @@ type Lab struct {
 	train  *datasets.Dataset
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
+	cheap  float64    // n²d up to which AutoResidual recomputes K in any case
 }
 
 // New checks the data and the configuration and codes the targets: ±1 in one column
@@ -51,7 +52,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		}
 		cfg.Map = dist
 	}
-	l := &Lab{cfg: cfg, train: train}
+	l := &Lab{cfg: cfg, train: train, cheap: exactWork}
 	if train.Task == datasets.Classification {
 		l.coding.Labels = train.Labels
 	}
@@ -107,7 +108,7 @@ func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury
 // of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
 	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel")}
-	if l.exact() {
+	if l.exact() || l.refines() {
 		o.Prefer = 10 * l.cfg.Tol * l.cfg.Lambda
 	}
 	if l.cfg.Memory > 0 {

@@ -163,6 +163,30 @@ func TestResiduals(t *testing.T) {
 	}
 }
 
+// TestRefine checks that an answer of float32 tiles whose sampled residual misses the
+// tolerance is refined against K itself, and one that does not is left alone.
+func TestRefine(t *testing.T) {
+	x := kinds(100, 4, 5)["float64"]
+	for tol, kind := range map[float64]string{1e-2: storedKind, 1e-8: exactKind} {
+		lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Features: 60, Tol: tol, Storage: gram.Float32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lab.cheap = 0 // as for a large problem
+		sol, err := lab.Solve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := newReference(t, gauss, x, 1e-3, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets())
+		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > sampleSlack*tol || (sol.SampledResidual == nil) != (kind == exactKind) {
+			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want), sol.SampledResidual)
+		}
+		if math.IsNaN(sol.Kappa) {
+			t.Errorf("τ = %g: κ is lost", tol)
+		}
+	}
+}
+
 // TestNotConverged checks that running out of iterations is a status with an answer.
 func TestNotConverged(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]

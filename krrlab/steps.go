@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	exactWork = 5e11 // n²d up to which AutoResidual recomputes K
-	exactRows = 256  // rows that StoredResidual checks
-	aim       = 0.97 // share of the tolerance that the recurrence aims at; products with float32 tiles are off by less
+	exactWork   = 2e10 // n²d up to which AutoResidual recomputes K in any case
+	refineWork  = 5e11 // n²d up to which it does where the rows checked miss the tolerance
+	exactRows   = 256  // rows that are checked
+	sampleSlack = 1.15 // by how much: three standard errors of the norm of 256 rows
+	aim         = 0.97 // share of the tolerance that the recurrence aims at; products with float32 tiles are off by less
 )
 
 // How a true residual was recomputed.
@@ -61,19 +63,28 @@ func (sol *Solution) describe(a *gram.Matrix) {
 	sol.KBound, sol.KBytes = c.Error, a.Bytes()
 }
 
-// exact reports whether true residuals are taken with K recomputed in float64.
-func (l *Lab) exact() bool {
+// work returns n²d, what it takes to form K.
+func (l *Lab) work() float64 {
 	n, d, _ := l.Dims()
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && float64(n)*float64(n)*float64(d) <= exactWork
+	return float64(n) * float64(n) * float64(d)
 }
 
-// pcg runs (preconditioned) conjugate gradients on AC = Y from C = 0. Where the policy
-// is to take the true residual with K itself and K as stored is too coarse for the
-// tolerance, the restarts of package pcg refine C by that residual.
-func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner) (*mat.Dense, error) {
-	o := &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()}
+// exact reports whether true residuals are taken with K recomputed in float64 from the
+// start.
+func (l *Lab) exact() bool {
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.cheap
+}
+
+// refines reports whether they are where the rows checked miss the tolerance.
+func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= refineWork }
+
+// pcg runs (preconditioned) conjugate gradients on AC = Y from C = init, nil for 0. If
+// exact is set the true residual is taken with K itself, and where K as stored is too
+// coarse for the tolerance, the restarts of package pcg refine C by it.
+func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, init *mat.Dense, exact bool) (*mat.Dense, error) {
+	o := &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(), InitX: init}
 	sol.ResidualKind = storedKind
-	if l.exact() {
+	if exact {
 		o.Exact, sol.ResidualKind = a.Exact(), exactKind
 	}
 	start := time.Now()
@@ -87,7 +98,9 @@ func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Prec
 	sol.Iterations += res.Iterations
 	sol.Status, sol.converged = res.Status.String(), res.Status == pcg.Converged
 	sol.TrueResidual = res.TrueRelRes
-	sol.Kappa = res.Cond()
+	if k := res.Cond(); !math.IsNaN(k) {
+		sol.Kappa = k
+	}
 	for _, h := range res.History.RelRes {
 		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h})
 	}
