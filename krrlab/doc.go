@@ -15,6 +15,7 @@
 //	train → New → Lab ─┬─ Features  Z, n×s           (package feature)
 //	                   ├─ Precond   (ZZᵀ+λ_pI)⁻¹     (package precond)
 //	                   ├─ Gram      K+λI in tiles    (package gram)
+//	                   ├─ LowRank   F, FFᵀ ≈ K       (package lowrank), in place of Z
 //	                   └─ Solve     PCG, CG, direct  (packages pcg, baseline)
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history → Report
@@ -29,7 +30,10 @@
 // How to choose. λ sets the smoothness of f, and with the kernel's parameters it is
 // all that the answer depends on. s (Features) and λ_p (LambdaP) only change the
 // time: more features cost n·s² once and save iterations; λ_p above λ (10λ is the
-// paper's rule of thumb) often saves iterations and sometimes costs some. Tol is the
+// paper's rule of thumb) often saves iterations and sometimes costs some. Landmarks
+// (Precond: Nystrom, RPCholesky) make a better preconditioner of the same width than
+// features where K is stored, and BlockPCG fewer iterations of several right-hand sides;
+// the paper has neither. Tol is the
 // relative residual ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ asked of every column; the paper uses
 // 1e-3 for classification and 1e-5 for regression.
 //

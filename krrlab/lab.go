@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -37,7 +38,15 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
 	}
-	cfg = cfg.withDefaults(n)
+	l := &Lab{train: train, cheap: exactWork}
+	if train.Task == datasets.Classification {
+		l.coding.Labels = train.Labels
+	}
+	var err error
+	if l.y, err = l.coding.Encode(train); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults(n, l.columns())
 	if err := cfg.validate(n); err != nil {
 		return nil, err
 	}
@@ -52,14 +61,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		}
 		cfg.Map = dist
 	}
-	l := &Lab{cfg: cfg, train: train, cheap: exactWork}
-	if train.Task == datasets.Classification {
-		l.coding.Labels = train.Labels
-	}
-	var err error
-	if l.y, err = l.coding.Encode(train); err != nil {
-		return nil, err
-	}
+	l.cfg = cfg
 	return l, nil
 }
 
@@ -90,6 +92,20 @@ func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 		return nil, err
 	}
 	return feature.Matrix(ctx, m, l.train.X, l.watch("features"))
+}
+
+// LowRank returns the factor F of K ≈ FFᵀ, n×r, that Nystrom or RPCholesky makes of
+// columns of K, number rep (0 … Repeat-1). It panics if the configuration has neither.
+func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Factor, error) {
+	g := rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep))
+	o := &lowrank.Options{Progress: l.watch("features")}
+	switch l.cfg.Precond {
+	case Nystrom:
+		return lowrank.Nystrom(ctx, a, l.cfg.Features, g, o)
+	case RPCholesky:
+		return lowrank.RPCholesky(ctx, a, l.cfg.Features, g, o)
+	}
+	panic(fmt.Sprintf("krrlab: no low-rank factor with the preconditioner %v", l.cfg.Precond))
 }
 
 // Precond returns (ZZᵀ+λ_pI)⁻¹ for features Z in the form of least predicted time.

@@ -23,30 +23,36 @@ var gauss = kernel.Gaussian{Sigma: 1.5}
 func TestDefaults(t *testing.T) {
 	dist := feature.Fourier{Kernel: gauss}
 	for _, c := range []struct {
-		n       int
+		n, t    int
 		cfg     Config
 		solver  Solver
 		s       int
 		lambdaP float64
 	}{
-		{4000, Config{}, Direct, 500, 0.1},
-		{4001, Config{}, PCG, 500, 0.1},
-		{300, Config{Features: 20}, PCG, 20, 0.1},
-		{300, Config{LambdaP: 1}, PCG, 300, 1},
-		{300, Config{Map: dist}, PCG, 300, 0.1},
-		{300, Config{Storage: gram.Float32}, PCG, 300, 0.1},
-		{300, Config{Repeat: 3}, PCG, 300, 0.1},
-		{300, Config{Precond: NoPrecond}, CG, 300, 0.1},
-		{300, Config{Solver: PCG, Precond: NoPrecond}, CG, 300, 0.1},
-		{20000, Config{}, PCG, 2000, 0.1},
-		{200000, Config{}, PCG, 10000, 0.1},
+		{4000, 1, Config{}, Direct, 500, 0.1},
+		{4001, 1, Config{}, PCG, 500, 0.1},
+		{4001, 10, Config{}, BlockPCG, 500, 0.1},
+		{4001, 10, Config{Features: 20}, PCG, 20, 0.1},
+		{5000, 600, Config{}, PCG, 500, 0.1}, // blocks of 600 columns cost too much
+		{300, 1, Config{Features: 20}, PCG, 20, 0.1},
+		{300, 1, Config{LambdaP: 1}, PCG, 300, 1},
+		{300, 1, Config{Map: dist}, PCG, 300, 0.1},
+		{300, 1, Config{Storage: gram.Float32}, PCG, 300, 0.1},
+		{300, 1, Config{Repeat: 3}, PCG, 300, 0.1},
+		{300, 1, Config{Precond: NoPrecond}, CG, 300, 0.1},
+		{300, 1, Config{Precond: Nystrom}, PCG, 300, 0.1},
+		{300, 10, Config{Solver: PCG, Precond: NoPrecond}, CG, 300, 0.1},
+		{300, 10, Config{Solver: BlockPCG, Precond: NoPrecond}, BlockPCG, 300, 0.1},
+		{300, 10, Config{Solver: Direct, Precond: RPCholesky}, Direct, 300, 0.1},
+		{20000, 1, Config{}, PCG, 2000, 0.1},
+		{200000, 1, Config{}, PCG, 10000, 0.1},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		got := c.cfg.withDefaults(c.n)
+		got := c.cfg.withDefaults(c.n, c.t)
 		if got.Solver != c.solver || got.Features != c.s || got.LambdaP != c.lambdaP || got.Tol != 1e-3 || got.MaxIter != 1000 || got.Repeat < 1 {
 			t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 		}
-		if (got.Precond == NoPrecond) != (got.Solver != PCG) {
+		if got.Solver != BlockPCG && (got.Precond == NoPrecond) != (got.Solver != PCG) {
 			t.Errorf("n=%d: solver %v with preconditioner %v", c.n, got.Solver, got.Precond)
 		}
 	}
@@ -71,6 +77,8 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Kernel: gauss, Lambda: 1, MaxIter: -1}, "-1 iterations"},
 		{Config{Kernel: gauss, Lambda: 1, Repeat: -1}, "-1 repetitions"},
 		{Config{Kernel: gauss, Lambda: 1, Features: 31}, "s = 31"},
+		{Config{Kernel: gauss, Lambda: 1, Features: 31, Precond: Nystrom}, "s = 31"},
+		{Config{Kernel: gauss, Lambda: 1, Repeat: 2, Solver: CG}, "2 repetitions"},
 		{Config{Kernel: gauss, Lambda: 1, Features: -1}, "s = -1"},
 		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "-1"},
 		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
@@ -163,6 +171,36 @@ func TestResiduals(t *testing.T) {
 	}
 }
 
+// TestLandmarks checks the preconditioners from columns of K, with both solvers and every
+// storage: answers, the bound of κ, and that they need fewer iterations than features.
+func TestLandmarks(t *testing.T) {
+	x := kinds(300, 3, 5)["float64"]
+	features := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Features: 60, Tol: 1e-6, Solver: PCG})
+	for _, p := range []Precond{Nystrom, RPCholesky} {
+		for _, solver := range []Solver{PCG, BlockPCG} {
+			for _, storage := range storages {
+				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Features: 60, Tol: 1e-6, Precond: p, Solver: solver, Storage: storage})
+				ref := newReference(t, gauss, x, 0.01, sol.lab.Targets())
+				for j, r := range ref.residuals(sol.Model.C, sol.lab.Targets()) {
+					if r > 1.01e-6 {
+						t.Errorf("%v, %v, %v: residual %.3g of column %d", p, solver, storage, r, j)
+					}
+				}
+				if !sol.Converged() || sol.Iterations >= features.Iterations {
+					t.Errorf("%v, %v, %v: %s after %d iterations, with features %d", p, solver, storage, sol.Status, sol.Iterations, features.Iterations)
+				}
+				if !(sol.Kappa <= sol.KappaBound) || sol.Rank < 1 || sol.Rank > 60 {
+					t.Errorf("%v, %v, %v: κ ≈ %g, bound %g, rank %d", p, solver, storage, sol.Kappa, sol.KappaBound, sol.Rank)
+				}
+				r := sol.Report()
+				if r.KappaBound == nil || *r.S != sol.Rank || r.Precond != p.String() || r.Features != "" {
+					t.Errorf("report: %+v", r)
+				}
+			}
+		}
+	}
+}
+
 // TestRefine checks that an answer of float32 tiles whose sampled residual misses the
 // tolerance is refined against K itself, and one that does not is left alone.
 func TestRefine(t *testing.T) {
@@ -239,7 +277,7 @@ func TestSeedsAndThreads(t *testing.T) {
 func seedsAndThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	train := classes(kinds(200, 5, 6)["float32"], 3)
-	for _, solver := range []Solver{PCG, CG, Direct} {
+	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 		var c []*mat.Dense
 		for _, run := range []struct {
 			threads int
@@ -252,8 +290,8 @@ func seedsAndThreads(t *testing.T) {
 		if !mat.Equal(c[0], c[1]) || !mat.Equal(c[0], c[2]) {
 			t.Errorf("%v: the number of threads changes the answer", solver)
 		}
-		if mat.Equal(c[0], c[3]) == (solver == PCG) {
-			t.Errorf("%v: seeds 1 and 2: same answer is %v", solver, solver != PCG)
+		if random := solver == PCG || solver == BlockPCG; mat.Equal(c[0], c[3]) == random {
+			t.Errorf("%v: seeds 1 and 2: same answer is %v", solver, random)
 		}
 	}
 }
@@ -348,12 +386,12 @@ func TestMedianDistance(t *testing.T) {
 
 // TestParse checks the names.
 func TestParse(t *testing.T) {
-	for _, s := range []Solver{AutoSolver, PCG, CG, Direct} {
+	for _, s := range []Solver{AutoSolver, PCG, CG, Direct, BlockPCG} {
 		if got, err := ParseSolver(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
 	}
-	for _, s := range []Precond{RandomFeatures, NoPrecond} {
+	for _, s := range []Precond{RandomFeatures, NoPrecond, Nystrom, RPCholesky} {
 		if got, err := ParsePrecond(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}

@@ -87,7 +87,7 @@ func TestSolversAgainstDense(t *testing.T) {
 				if size > 0 {
 					train = classes(x, size)
 				}
-				for _, solver := range []Solver{PCG, CG, Direct} {
+				for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 					for _, storage := range storages {
 						if solver == Direct && storage == gram.Recompute {
 							continue

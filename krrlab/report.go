@@ -25,8 +25,9 @@ type Report struct {
 
 	Kernel   kernel.Spec `json:"kernel"`
 	Lambda   float64     `json:"lambda"`
+	Precond  string      `json:"precond,omitempty"`
 	LambdaP  *float64    `json:"lambda_p"`
-	S        *int        `json:"s"`
+	S        *int        `json:"s"`                  // features, or rank
 	Features string      `json:"features,omitempty"` // distribution of the feature map
 	Tol      float64     `json:"tol"`
 	MaxIter  int         `json:"max_iter"`
@@ -48,6 +49,7 @@ type Report struct {
 	Residuals       []float64 `json:"true_residuals"`   // of every column
 	SampledResidual *float64  `json:"sampled_residual"` // the worst column's, from rows of K in float64
 	Kappa           *float64  `json:"kappa"`            // estimate of κ(M⁻¹A) from α, β
+	KappaBound      *float64  `json:"kappa_bound"`      // certain, with landmarks
 	StatDim         *float64  `json:"stat_dim_features"`
 
 	TestN     int      `json:"test_n"`
@@ -126,7 +128,7 @@ func (r *Report) String() string {
 	line("problem", "kernel %s, λ = %g", r.kernelText(), r.Lambda)
 	switch {
 	case r.S != nil:
-		line("solver", "%s, %s, s = %d, λ_p = %g, form %s", r.Solver, r.Features, *r.S, *r.LambdaP, r.Form)
+		line("solver", "%s, %s, s = %d, λ_p = %g, form %s", r.Solver, r.precondText(), *r.S, *r.LambdaP, r.Form)
 	default:
 		line("solver", "%s", r.Solver)
 	}
@@ -143,6 +145,16 @@ func (r *Report) String() string {
 		s.Load, s.Kernel, s.Features, s.Factor, s.Solve, s.Residual, s.Predict, s.Total)
 	line("machine", "%s, %d threads, peak memory %s", r.BLAS, r.Threads, Bytes(r.PeakBytes))
 	return b.String()
+}
+
+func (r *Report) precondText() string {
+	switch r.Precond {
+	case Nystrom.String():
+		return "Nyström landmarks"
+	case RPCholesky.String():
+		return "randomly pivoted Cholesky"
+	}
+	return r.Features
 }
 
 func (r *Report) kernelText() string {

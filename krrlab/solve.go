@@ -27,9 +27,11 @@ type Solution struct {
 	// float64; nil where TrueResidual is against the whole of that.
 	SampledResidual []float64
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
+	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky; NaN otherwise
+	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
 	StatDim         float64     // s_{λ_p}(ZZᵀ) = ‖U‖_F²; NaN if there is no Z
 	History         []HistRow   // of the solve
-	Result          *pcg.Result // of PCG or CG; nil for Direct
+	Result          *pcg.Result // of PCG, BlockPCG or CG; nil for Direct
 	Storage         string      // of K
 	Choice          string      // why
 	KBound          float64     // predicted bound of ‖K_stored−K‖₂
@@ -51,7 +53,7 @@ func (s *Solution) WorstResidual() float64 { return worst(s.TrueResidual) }
 // returns ctx's error.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
-	sol := &Solution{lab: l, Kappa: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
+	sol := &Solution{lab: l, Kappa: math.NaN(), KappaBound: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
 	var c *mat.Dense
 	var err error
 	if l.cfg.Solver == Direct {
@@ -81,31 +83,29 @@ func timed(seconds *float64, f func() error) error {
 	return err
 }
 
-// iterate solves by PCG or CG, once for each preconditioner.
+// iterate solves by (block) PCG or CG, once for each preconditioner.
 func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	var a *gram.Matrix
 	var m pcg.Preconditioner
 	var answers []*mat.Dense
 	for rep := range l.cfg.Repeat {
-		var held int64
-		var err error
-		if m, held, err = l.prepare(ctx, sol, rep); err != nil {
-			return nil, err
-		}
-		if a == nil { // after the first preconditioner: what K may take is known then
-			err = timed(&sol.Seconds.Kernel, func() (err error) { a, err = l.Gram(ctx, held+l.vectors()); return err })
+		if l.cfg.Precond == NoPrecond {
+			var err error
+			if a, err = l.matrix(ctx, sol, 0); err != nil {
+				return nil, err
+			}
+		} else {
+			w, err := l.prepare(ctx, sol, &a, rep)
 			if err != nil {
 				return nil, err
 			}
-			sol.describe(a)
+			m = w
 		}
 		c, err := l.pcg(ctx, sol, a, m, nil, l.exact())
 		if err != nil {
 			return nil, err
 		}
-		if answers = append(answers, c); m == nil {
-			break
-		}
+		answers = append(answers, c)
 	}
 	c := answers[0]
 	if len(answers) > 1 {

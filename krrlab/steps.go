@@ -9,9 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -29,38 +31,55 @@ const (
 	storedKind = "K as stored"
 )
 
-// prepare builds preconditioner number rep, nil for CG, and returns the bytes it
-// holds.
-func (l *Lab) prepare(ctx context.Context, sol *Solution, rep int) (pcg.Preconditioner, int64, error) {
-	if l.cfg.Precond == NoPrecond {
-		return nil, 0, nil
+// matrix forms K, of whose memory held bytes are in use.
+func (l *Lab) matrix(ctx context.Context, sol *Solution, held int64) (a *gram.Matrix, err error) {
+	err = timed(&sol.Seconds.Kernel, func() (err error) { a, err = l.Gram(ctx, held+l.vectors()); return err })
+	if err == nil {
+		c := a.Choice()
+		sol.Storage, sol.Choice = a.Storage().String(), c.String()
+		sol.KBound, sol.KBytes = c.Error, a.Bytes()
 	}
+	return a, err
+}
+
+// prepare builds preconditioner number rep, and K where *a is nil: after the features,
+// when it is known what K may take, or before the landmarks, whose columns are K's.
+func (l *Lab) prepare(ctx context.Context, sol *Solution, a **gram.Matrix, rep int) (m *precond.Woodbury, err error) {
 	var z *points.Dense32
-	err := timed(&sol.Seconds.Features, func() (err error) { z, err = l.Features(ctx, rep); return err })
-	if err != nil {
-		return nil, 0, err
+	switch l.cfg.Precond {
+	case RandomFeatures:
+		err = timed(&sol.Seconds.Features, func() (err error) { z, err = l.Features(ctx, rep); return err })
+	default:
+		if *a == nil {
+			n, s := int64(l.train.Len()), int64(l.cfg.Features)
+			if *a, err = l.matrix(ctx, sol, 8*n*s+8*s*s); err != nil { // F, and on the way to it as much again
+				return nil, err
+			}
+		}
+		var f *lowrank.Factor
+		err = timed(&sol.Seconds.Features, func() (err error) { f, err = l.LowRank(ctx, *a, rep); return err })
+		if err == nil {
+			z, sol.Rank = f.F, f.Rank()
+			sol.KappaBound = f.CondBound(l.cfg.Lambda, l.cfg.LambdaP)
+		}
 	}
-	start := time.Now()
-	m, err := l.Precond(ctx, z)
-	sol.Seconds.Factor += time.Since(start).Seconds()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	if err = timed(&sol.Seconds.Factor, func() (err error) { m, err = l.Precond(ctx, z); return err }); err != nil {
+		return nil, err
 	}
 	sol.Form, sol.StatDim = m.Form().String(), m.StatDim()
-	return m, m.Bytes(), nil
+	if *a == nil {
+		*a, err = l.matrix(ctx, sol, m.Bytes())
+	}
+	return m, err
 }
 
 // vectors returns the bytes of the points, the targets and PCG's n×t blocks.
 func (l *Lab) vectors() int64 {
 	n, _, t := l.Dims()
 	return pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
-}
-
-// describe notes how K is held.
-func (sol *Solution) describe(a *gram.Matrix) {
-	c := a.Choice()
-	sol.Storage, sol.Choice = a.Storage().String(), c.String()
-	sol.KBound, sol.KBytes = c.Error, a.Bytes()
 }
 
 // work returns n²d, what it takes to form K.
@@ -78,7 +97,7 @@ func (l *Lab) exact() bool {
 // refines reports whether they are where the rows checked miss the tolerance.
 func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= refineWork }
 
-// pcg runs (preconditioned) conjugate gradients on AC = Y from C = init, nil for 0. If
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = init, nil for 0. If
 // exact is set the true residual is taken with K itself, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
 func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, init *mat.Dense, exact bool) (*mat.Dense, error) {
@@ -88,7 +107,11 @@ func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Prec
 		o.Exact, sol.ResidualKind = a.Exact(), exactKind
 	}
 	start := time.Now()
-	res, err := pcg.Solve(ctx, a, m, l.y, o)
+	solve := pcg.Solve
+	if l.cfg.Solver == BlockPCG {
+		solve = pcg.SolveBlock
+	}
+	res, err := solve(ctx, a, m, l.y, o)
 	if err != nil {
 		return nil, err
 	}

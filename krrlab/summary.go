@@ -30,9 +30,15 @@ func (s *Solution) Report() *Report {
 	if s.SampledResidual != nil {
 		r.SampledResidual = Number(worst(s.SampledResidual))
 	}
-	if c.Precond == RandomFeatures {
-		r.LambdaP, r.S = &c.LambdaP, &c.Features
-		r.Features, r.Form = c.Map.String(), s.Form
+	if c.Precond != NoPrecond {
+		r.Precond, r.LambdaP, r.S, r.Form = c.Precond.String(), &c.LambdaP, &c.Features, s.Form
+		r.KappaBound = Number(s.KappaBound)
+	}
+	switch c.Precond {
+	case RandomFeatures:
+		r.Features = c.Map.String()
+	case Nystrom, RPCholesky:
+		r.S = &s.Rank
 	}
 	return r
 }

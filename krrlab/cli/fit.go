@@ -42,12 +42,12 @@ type solveFlags struct {
 func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
-	p.IntVar(&f.features, "features", 0, "random features s, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
-	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, cg or direct")
-	p.StringVar(&f.precond, "precond", "features", "preconditioner: features or none")
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct")
+	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32 or recompute")
@@ -209,7 +209,7 @@ func advice(r *krrlab.Report) string {
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
 	case rounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
-	case r.Solver == krrlab.PCG.String():
+	case r.Solver == krrlab.PCG.String() || r.Solver == krrlab.BlockPCG.String():
 		return "try more --features, a larger --lambda-p, or a larger --max-iter"
 	}
 	return "try --solver pcg, or a larger --max-iter"
