@@ -63,7 +63,7 @@ func worst(v []float64) float64 {
 }
 
 // PredictOptions are model options that report the prediction's progress to the
-// configuration's Monitor.
+// configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch("predict")}
+	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol)}
 }

@@ -81,7 +81,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	pred, err := m.Predict(ctx, data, &model.Options{Progress: func(done, total int) {
+	pred, err := m.Predict(ctx, data, &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: func(done, total int) {
 		progress.show(krrlab.Event{Stage: "predict", Done: done, Total: total, Remaining: -1})
 	}})
 	if err != nil {

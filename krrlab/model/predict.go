@@ -19,15 +19,18 @@ import (
 const (
 	batchRows = 256 // points predicted together by one worker
 	tileCols  = 512 // training points a tile spans
-	// float32Accuracy is the largest error, relative to the largest |f| of the
-	// first batch, at which tiles of K may be formed in float32.
-	float32Accuracy = 1e-5
+	// defaultAccuracy is Options.Accuracy where it is not given.
+	defaultAccuracy = 1e-5
 )
 
 // Options are the options of Decision; nil means all defaults.
 type Options struct {
 	// Scaled says that the points have been scaled already.
 	Scaled bool
+	// Accuracy is the largest error, relative to the largest |F|, at which tiles may be
+	// formed in float32. Default 1e-5. A tenth of the tolerance that C was solved to is
+	// as good: AccuracyFor.
+	Accuracy float64
 	// Float64 forms all tiles in float64.
 	Float64 bool
 	// Progress, if not nil, is called after each batch with the number of points
@@ -35,11 +38,15 @@ type Options struct {
 	Progress func(done, total int)
 }
 
+// AccuracyFor returns the Options.Accuracy that goes with coefficients solved to the
+// tolerance tol: a tenth of it, between 1e-6 and 1e-4.
+func AccuracyFor(tol float64) float64 { return min(max(tol/10, 1e-6), 1e-4) }
+
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
 // raw, to which the model's scaling is applied first. Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
 // tiles are formed in float32 where the first batch, formed in both precisions,
-// differs by at most 1e-5 of its largest |F|, and in float64 otherwise.
+// differs by at most Options.Accuracy of its largest |F|, and in float64 otherwise.
 //
 // Decision returns an error if raw's dimension is not the model's, or the
 // context's error if it ends first.
@@ -63,7 +70,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if !o.Float64 {
-		if err := p.choose(ctx, min(rows, batchRows)); err != nil {
+		if err := p.choose(ctx, min(rows, batchRows), o.Accuracy); err != nil {
 			return nil, err
 		}
 	}
@@ -115,7 +122,10 @@ func (p *predictor) transpose() {
 }
 
 // choose sets p.single by predicting the first rows in both precisions.
-func (p *predictor) choose(ctx context.Context, rows int) error {
+func (p *predictor) choose(ctx context.Context, rows int, accuracy float64) error {
+	if accuracy == 0 {
+		accuracy = defaultAccuracy
+	}
 	var f [2]*mat.Dense
 	for k := range f {
 		f[k] = mat.NewDense(rows, p.t, nil)
@@ -132,7 +142,7 @@ func (p *predictor) choose(ctx context.Context, rows int) error {
 		diff = max(diff, math.Abs(v-f[1].RawMatrix().Data[i]))
 		size = max(size, math.Abs(v))
 	}
-	p.single = diff <= float32Accuracy*size
+	p.single = diff <= accuracy*size
 	return err
 }
 
