@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/plots"
+)
+
+// benchFlags are the flags of krrlab bench.
+type benchFlags struct {
+	n, d, features, repeat int
+	json, markdown         string
+}
+
+func (a *app) benchCommand() *cobra.Command {
+	f := &benchFlags{}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure the inner loops against what the machine can do",
+		Long: `Bench measures each loop the solver spends its time in beside its floor: the time to
+read the same bytes from memory, or the matrix library's time for the same products.
+Floor and loop alternate --repeat times; of each the best of a fifth of a second or so
+counts, since other processes can only make it slower; the table has the medians over the
+repetitions, and of their ratios. The points are uniform numbers in [0, 0.6], which have
+the norms of MNIST's. Below some n the matrices fit a cache, and ratios to reading memory
+say little: take 10,000 or more. docs/benchmarks.md says how to read the table.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), f) },
+	}
+	p := cmd.Flags()
+	p.IntVar(&f.n, "n", 10000, "points")
+	p.IntVar(&f.d, "d", 784, "numbers a point")
+	p.IntVar(&f.features, "features", 0, "random features (default: n/5)")
+	p.IntVar(&f.repeat, "repeat", 5, "repetitions")
+	p.StringVar(&f.json, "json", "", "write the measurements as JSON to this file")
+	p.StringVar(&f.markdown, "markdown", "", "write the table as Markdown to this file")
+	p.SortFlags = false
+	return cmd
+}
+
+// check refuses sizes that cannot be measured, and fills in the default.
+func (f *benchFlags) check() error {
+	for _, v := range []struct {
+		name        string
+		value, from int
+	}{{"n", f.n, 64}, {"d", f.d, 1}, {"features", f.features, 0}, {"repeat", f.repeat, 1}} {
+		if v.value < v.from {
+			return usagef("--%s %d: want at least %d", v.name, v.value, v.from)
+		}
+	}
+	f.features = cmp.Or(f.features, f.n/5)
+	need := f.bytes()
+	if have := accel.MemoryAvailable(); have > 0 && need > have {
+		return fmt.Errorf("--n %d takes about %s, and %s are available: take a smaller --n", f.n, krrlab.Bytes(need), krrlab.Bytes(have))
+	}
+	for _, name := range f.outputs() {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return fmt.Errorf("cannot write %s: %w", name, err)
+		}
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytes returns about the memory that is needed: the points; and K in all its storages,
+// or Z and what M⁻¹ is made of; and a buffer to read.
+func (f *benchFlags) bytes() int64 {
+	n, d, s := int64(f.n), int64(f.d), int64(f.features)
+	return 4*n*d + max(7*n*n, 4*n*s+24*s*s) + 512<<20
+}
+
+// outputs returns the files to write.
+func (f *benchFlags) outputs() []string {
+	return slices.DeleteFunc([]string{f.json, f.markdown}, func(s string) bool { return s == "" })
+}
+
+// benchReport is what krrlab bench found. Its JSON is what --json writes.
+type benchReport struct {
+	Version string      `json:"krrlab_version,omitempty"`
+	CPU     string      `json:"cpu"`
+	Path    string      `json:"instructions"` // of the inner loops
+	BLAS    string      `json:"blas"`
+	Threads int         `json:"threads"`
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	S       int         `json:"s"`
+	Repeat  int         `json:"repeat"`
+	Rates   []benchRate `json:"rates"`
+	Loops   []benchLoop `json:"loops"`
+	Notes   []string    `json:"notes,omitempty"` // what was left out, and why
+}
+
+// benchRate is what the machine can do, in units per second: the median over the
+// measurements, the least and the largest.
+type benchRate struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// benchLoop is one row: medians over the repetitions.
+type benchLoop struct {
+	Name    string   `json:"loop"`
+	Floor   string   `json:"floor"` // what it is compared with
+	Seconds float64  `json:"seconds"`
+	AtLeast float64  `json:"floor_seconds"`
+	Ratio   float64  `json:"ratio"`   // of each repetition, their median
+	Asked   *float64 `json:"at_most"` // what the project asks of the ratio; null: nothing
+}
+
+// bench runs krrlab bench.
+func (a *app) bench(ctx context.Context, f *benchFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	start := time.Now()
+	progress := a.newProgress()
+	defer progress.clear()
+	r, err := newLoopBench(ctx, f, func(stage string) { progress.show(krrlab.Event{Stage: "measuring " + stage}) }).measure()
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	r.Version = a.env.Version
+	if f.json != "" {
+		js, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			return err
+		}
+		if err := writeText(f.json, string(js)+"\n"); err != nil {
+			return err
+		}
+	}
+	table := r.table()
+	if f.markdown != "" {
+		if err := writeText(f.markdown, table.Markdown()); err != nil {
+			return err
+		}
+	}
+	a.printf("%s\n", table.Text())
+	for _, s := range r.Notes {
+		a.printf("%s\n", s)
+	}
+	for _, name := range f.outputs() {
+		a.printf("wrote %s\n", name)
+	}
+	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), krrlab.Bytes(accel.PeakRSS()))
+	return nil
+}
+
+// writeText writes a file, whole or not at all.
+func writeText(name, text string) error {
+	return atomicfile.Write(name, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
+// newBenchReport says what is measured, and on what.
+func newBenchReport(f *benchFlags) *benchReport {
+	return &benchReport{
+		CPU: accel.CPU().Model, Path: simd.InUse().String(), BLAS: accel.InUse().String(), Threads: accel.Threads(),
+		N: f.n, D: f.d, S: f.features, Repeat: f.repeat,
+	}
+}
+
+// table returns the rows with the machine below them.
+func (r *benchReport) table() *plots.Table {
+	t := &plots.Table{
+		Title: fmt.Sprintf("Inner loops against their floors: n = %d, d = %d, s = %d, medians of %d", r.N, r.D, r.S, r.Repeat),
+		Columns: []plots.Column{{Name: "loop"}, {Name: "time", Align: plots.Right}, {Name: "floor"}, {Name: "its time", Align: plots.Right},
+			{Name: "ratio", Format: "%.2f"}, {Name: "at most", Format: "%.2f"}},
+	}
+	for _, l := range r.Loops {
+		row := []any{l.Name, duration(l.Seconds), l.Floor, duration(l.AtLeast), l.Ratio}
+		if l.Asked != nil {
+			row = append(row, *l.Asked)
+		}
+		t.Add(row...)
+	}
+	t.Caption = fmt.Sprintf("%s, %d threads, inner loops on %s, BLAS %s", cmp.Or(r.CPU, "unnamed processor"), r.Threads, r.Path, r.BLAS)
+	for _, v := range r.Rates {
+		t.Caption += fmt.Sprintf("; %s %.3g %s (%.3g to %.3g)", v.Name, v.Median/1e9, v.Unit, v.Min/1e9, v.Max/1e9)
+	}
+	t.Caption += "."
+	return t
+}
+
+// duration formats seconds with three digits.
+func duration(s float64) string {
+	units := []string{"s", "ms", "µs", "ns"}
+	i := 0
+	for ; s < 0.9995 && i < len(units)-1; i++ {
+		s *= 1000
+	}
+	return fmt.Sprintf("%.3g %s", s, units[i])
+}
+
+// median returns the median of v, which it sorts.
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// quickBench measures small loops as if every rate were 1e9 a second.
+func quickBench(t *testing.T, repeat int) *benchReport {
+	t.Helper()
+	f := &benchFlags{n: 150, d: 5, repeat: repeat}
+	if err := f.check(); err != nil {
+		t.Fatal(err)
+	}
+	b := newLoopBench(t.Context(), f, func(string) {})
+	b.window = time.Microsecond
+	b.rate = func(_ context.Context, kind rate, order int) float64 {
+		if order != 150 {
+			t.Errorf("rates are measured with matrices of order %d", order)
+		}
+		return 1e9
+	}
+	r, err := b.measure()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestBenchLoops measures everything, and checks the arithmetic of the floors.
+func TestBenchLoops(t *testing.T) {
+	r := quickBench(t, 2)
+	floors := map[string]float64{ // at 1e9 a second: n = 150, d = 5, s = 30
+		"exp, a number and core":   1e-9,
+		"K·P, float32, t = 10":     150 * 151 / 2 * 4 * 1e-9,
+		"K·P, float64, t = 1":      150 * 151 / 2 * 8 * 1e-9,
+		"Z formed":                 2 * 150 * 30 * 5 * 1e-9,
+		"ZᵀZ, products in float64": 150 * 30 * 30 * 1e-9,
+	}
+	for _, l := range r.Loops {
+		if !(l.Seconds > 0) || !(l.AtLeast > 0) || !(l.Ratio > 0) {
+			t.Errorf("%+v", l)
+		}
+		if measured := strings.HasPrefix(l.Floor, "K·P"); !measured && math.Abs(l.Ratio/(l.Seconds/l.AtLeast)-1) > 1e-9 {
+			t.Errorf("%+v", l)
+		}
+		if want, ok := floors[l.Name]; ok {
+			if math.Abs(l.AtLeast/want-1) > 1e-9 {
+				t.Errorf("%s: the floor is %g s, want %g", l.Name, l.AtLeast, want)
+			}
+			delete(floors, l.Name)
+		}
+	}
+	if len(floors) > 0 || len(r.Rates) != 3 {
+		t.Errorf("not measured: %v; rates %v", floors, r.Rates)
+	}
+	text := r.table().Text()
+	for _, want := range []string{"n = 150, d = 5, s = 30", "K formed, float32", "M⁻¹R", "reading 1 GB/s (1 to 1)", "at most"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
+		}
+	}
+	js, err := json.Marshal(r)
+	if err != nil || !strings.Contains(string(js), `"floor_seconds"`) {
+		t.Errorf("%v: %s", err, js)
+	}
+}
+
+// TestBenchMedians checks that ratios are taken within a repetition.
+func TestBenchMedians(t *testing.T) {
+	b := &loopBench{report: &benchReport{}}
+	b.add(loop{name: "x", asked: 1.3}, []sample{{1, 1}, {9, 3}, {8, 4}})
+	if l := b.report.Loops[0]; l.Seconds != 8 || l.AtLeast != 3 || l.Ratio != 2 || *l.Asked != 1.3 {
+		t.Errorf("%+v", l)
+	}
+	if m := median([]float64{4, 1, 2, 3}); m != 2.5 {
+		t.Errorf("median %v", m)
+	}
+	for s, want := range map[float64]string{2: "2 s", 0.25: "250 ms", 0.99999: "1 s", 3.14159e-6: "3.14 µs", 0.9e-9: "0.9 ns"} {
+		if got := duration(s); got != want {
+			t.Errorf("duration(%g) = %q, want %q", s, got, want)
+		}
+	}
+}
+
+// TestBenchRefuses checks that command lines that make no sense end before anything is measured.
+func TestBenchRefuses(t *testing.T) {
+	file := write(t, t.TempDir(), "file", "")
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{exitUsage, []string{"--n", "10"}},
+		{exitUsage, []string{"--d", "0"}},
+		{exitUsage, []string{"--features", "-1"}},
+		{exitUsage, []string{"--repeat", "0"}},
+		{exitUsage, []string{"mnist"}},
+		{exitError, []string{"--n", "100000000"}},
+		{exitError, []string{"--json", filepath.Join(file, "b.json")}},
+	} {
+		code, out, errs := command(t, slices.Concat([]string{"bench"}, c.args)...)
+		if code != c.code || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: exit %d: %s%s", c.args, code, out, errs)
+		}
+	}
+}
+
+// TestBenchInterrupted checks that bench ends when it is told to.
+func TestBenchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := t.TempDir()
+	code, out, errs := commandContext(t, ctx, "bench", "--n", "200", "--json", filepath.Join(dir, "b.json"))
+	if code != exitInterrupted || out != "" || !strings.Contains(errs, "interrupted") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+}

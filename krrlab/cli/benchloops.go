@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Settings of the measurements: the paper's for MNIST.
+const (
+	benchSigma   = 8.5
+	benchLambda  = 0.01
+	benchLambdaP = 0.1
+	benchOrder   = 2000 // order of the matrices that gemm is measured with
+	benchWindow  = 200 * time.Millisecond
+)
+
+// bench16 is what 16-bit tiles may take of the time of float32 tiles.
+const bench16 = 0.65
+
+// loopBench measures loops and collects rows.
+type loopBench struct {
+	*benchFlags
+	ctx    context.Context
+	stage  func(name string)
+	report *benchReport
+	rates  [rates][]float64 // every measurement
+	// What tests replace: about how long a loop runs, and the measurement of a rate.
+	window time.Duration
+	rate   func(ctx context.Context, kind rate, order int) float64
+}
+
+// rate is a floor's kind.
+type rate int
+
+const (
+	reading rate = iota // bytes read from memory, all threads
+	sgemm               // flops
+	dgemm               // flops
+	element             // numbers at 1 ns each: not measured
+	rates
+)
+
+// loop is one thing to measure.
+type loop struct {
+	name, floor string
+	work        float64                 // of the floor: bytes, flops or numbers
+	asked       float64                 // of the ratio at most; 0: nothing
+	run         func() (float64, error) // returns the seconds it took
+}
+
+// sample is one repetition: the seconds of a loop and of its floor.
+type sample struct{ seconds, floor float64 }
+
+// newLoopBench returns what measures everything that f says.
+func newLoopBench(ctx context.Context, f *benchFlags, stage func(name string)) *loopBench {
+	return &loopBench{benchFlags: f, ctx: ctx, stage: stage, report: newBenchReport(f), window: benchWindow, rate: machineRate}
+}
+
+// measure measures everything.
+func (b *loopBench) measure() (*benchReport, error) {
+	x := benchPoints(b.n, b.d)
+	for _, part := range []func(x *points.Dense32) error{b.elements, b.forming, b.products, b.preconditioner} {
+		if err := part(x); err != nil {
+			return nil, err
+		}
+	}
+	for k, name := range []string{"reading", "sgemm", "dgemm"} {
+		m := median(b.rates[k]) // and sorted
+		b.report.Rates = append(b.report.Rates,
+			benchRate{name, []string{"GB/s", "GFLOP/s", "GFLOP/s"}[k], m, b.rates[k][0], b.rates[k][len(b.rates[k])-1]})
+	}
+	return b.report, nil
+}
+
+// machineRate measures a rate, in units per second; a kind that is not measured is 1e9.
+func machineRate(ctx context.Context, kind rate, order int) float64 {
+	switch kind {
+	case reading:
+		return accel.ReadBandwidth(ctx, accel.Threads())
+	case sgemm:
+		return accel.GemmRate32(ctx, order)
+	case dgemm:
+		return accel.GemmRate64(ctx, order)
+	}
+	return 1e9
+}
+
+// benchPoints returns n points of d uniform numbers in [0, 0.6].
+func benchPoints(n, d int) *points.Dense32 {
+	x := points.NewDense32(n, d, make([]float32, n*d))
+	row, g := make([]float64, d), rng.New(1)
+	for i := range n {
+		g.Float64s(row, uint64(i*d))
+		for j, v := range row {
+			x.Row(i)[j] = float32(0.6 * v)
+		}
+	}
+	return x
+}
+
+// alternate measures the floor and the loops in turn, as often as --repeat says.
+func (b *loopBench) alternate(kind rate, loops []loop) ([][]sample, error) {
+	out := make([][]sample, len(loops))
+	for range b.repeat {
+		v := b.rate(b.ctx, kind, min(benchOrder, b.n))
+		if b.ctx.Err() != nil {
+			return nil, b.ctx.Err()
+		}
+		b.rates[kind] = append(b.rates[kind], v)
+		debug.FreeOSMemory() // what the floor was measured on
+		for i, l := range loops {
+			s, err := b.fastest(l.run)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = append(out[i], sample{s, l.work / v})
+		}
+	}
+	return out, nil
+}
+
+// fastest calls f once to warm up and then for about the window, or just once if that is
+// longer, and returns the least of the seconds that f returns.
+func (b *loopBench) fastest(f func() (float64, error)) (float64, error) {
+	least := math.Inf(1)
+	for start, i := time.Now(), 0; i < 2 || time.Since(start) < b.window; i++ {
+		s, err := f()
+		if err == nil {
+			err = b.ctx.Err()
+		}
+		if err != nil {
+			return 0, err
+		}
+		least = min(least, s)
+		if s > b.window.Seconds() {
+			break
+		}
+	}
+	return least, nil
+}
+
+// timed turns f into the run of a loop.
+func timed(f func() error) func() (float64, error) {
+	return func() (float64, error) {
+		start := time.Now()
+		err := f()
+		return time.Since(start).Seconds(), err
+	}
+}
+
+// add appends the row of a loop.
+func (b *loopBench) add(l loop, samples []sample) {
+	var seconds, floors, ratios []float64
+	for _, s := range samples {
+		seconds, floors, ratios = append(seconds, s.seconds), append(floors, s.floor), append(ratios, s.seconds/s.floor)
+	}
+	row := benchLoop{Name: l.name, Floor: l.floor, Seconds: median(seconds), AtLeast: median(floors), Ratio: median(ratios)}
+	if l.asked > 0 {
+		row.Asked = &l.asked
+	}
+	b.report.Loops = append(b.report.Loops, row)
+}
+
+// compare measures the loops against one floor and adds their rows.
+func (b *loopBench) compare(kind rate, loops ...loop) error {
+	samples, err := b.alternate(kind, loops)
+	for i := range samples {
+		b.add(loops[i], samples[i])
+	}
+	return err
+}
+
+// elements measures exp, cos and the rows of a Gaussian tile on one core.
+func (b *loopBench) elements(*points.Dense32) error {
+	b.stage("exp and cos")
+	const size, calls = 4096, 64 // numbers a call; calls timed together
+	g := rng.New(2)
+	args, phases, dst := make([]float32, size), make([]float32, size), make([]float32, size)
+	inner, norms := make([]float32, size), make([]float64, size)
+	for i := range size {
+		u := g.Float64(uint64(i))
+		args[i], phases[i] = float32(-20*u), float32(40*u-20)
+		inner[i], norms[i] = float32(60+20*u), 94
+	}
+	one := func(name string, asked float64, f func()) loop {
+		return loop{name, "1 ns", 1, asked, func() (float64, error) {
+			start := time.Now()
+			for range calls {
+				f()
+			}
+			return time.Since(start).Seconds() / (size * calls), nil
+		}}
+	}
+	return b.compare(element,
+		one("exp, a number and core", 1, func() { simd.Exp32(dst, args) }),
+		one("cos, a number and core", 1, func() { simd.Cos32(dst, phases) }),
+		one("Gaussian row, a number and core", 0, func() {
+			simd.GaussianRow(dst, inner, norms, 94, -1/(2*benchSigma*benchSigma), -80)
+		}))
+}
+
+// matrix forms K.
+func (b *loopBench) matrix(x points.Points, storage gram.Storage) (*gram.Matrix, error) {
+	return gram.New(b.ctx, kernel.Gaussian{Sigma: benchSigma}, x, benchLambda, &gram.Options{Storage: storage})
+}
+
+// forming measures the forming of K in fresh memory, as in a fit, choice of arithmetic
+// included: n²d/2 multiply-adds and n²/2 exponentials.
+func (b *loopBench) forming(x *points.Dense32) error {
+	b.stage("the forming of K")
+	var choice gram.Choice
+	l := loop{"K formed, float32", "sgemm of half its flops", float64(b.n) * float64(b.n) * float64(b.d), 1.5, func() (float64, error) {
+		debug.FreeOSMemory()
+		start := time.Now()
+		m, err := b.matrix(x, gram.Float32)
+		if err != nil {
+			return 0, err
+		}
+		seconds := time.Since(start).Seconds()
+		choice = m.Choice()
+		return seconds, nil
+	}}
+	samples, err := b.alternate(sgemm, []loop{l})
+	if err != nil {
+		return err
+	}
+	l.name = fmt.Sprintf("K formed, float32, products in %v", choice.Arithmetic)
+	b.add(l, samples[0])
+	return nil
+}
+
+// stored is K in one storage.
+type stored struct {
+	name  string
+	bytes float64 // of an entry
+	m     *gram.Matrix
+}
+
+// storages forms K in every storage there is.
+func (b *loopBench) storages(x *points.Dense32) (all []stored, err error) {
+	for _, s := range []stored{{"float64", 8, nil}, {"float32", 4, nil}, {"fixed16", 2, nil}} {
+		kind, err := gram.ParseStorage(s.name)
+		if err == nil {
+			s.m, err = b.matrix(x, kind)
+		}
+		if b.ctx.Err() != nil {
+			return nil, b.ctx.Err()
+		}
+		if err != nil {
+			b.report.Notes = append(b.report.Notes, fmt.Sprintf("K·P with %s left out: %v", s.name, err))
+			continue
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// products measures K·P for 1, 4 and 10 columns in every storage.
+func (b *loopBench) products(x *points.Dense32) error {
+	b.stage("K·P")
+	all, err := b.storages(x)
+	if err != nil {
+		return err
+	}
+	asked := map[int]float64{1: 1.3, 10: 1.6} // of float32
+	for _, t := range []int{1, 4, 10} {
+		b.stage(fmt.Sprintf("K·P, t = %d", t))
+		src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
+		var loops []loop
+		for _, s := range all {
+			work := float64(b.n) * float64(b.n+1) / 2 * s.bytes
+			l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "reading " + krrlab.Bytes(int64(work)), work: work,
+				run: timed(func() error { return s.m.MulTo(b.ctx, dst, src) })}
+			if s.name == "float32" {
+				l.asked = asked[t]
+			}
+			loops = append(loops, l)
+		}
+		samples, err := b.alternate(reading, loops)
+		if err != nil {
+			return err
+		}
+		for i, s := range samples {
+			b.add(loops[i], s)
+			if all[i].name == "fixed16" && i > 0 && all[i-1].name == "float32" {
+				for r := range s {
+					s[r].floor = samples[i-1][r].seconds
+				}
+				b.add(loop{name: loops[i].name, floor: "K·P, float32", asked: bench16}, s)
+			}
+		}
+	}
+	return nil
+}
+
+// columns returns an n×t matrix of numbers in [-½, ½].
+func columns(n, t int) *mat.Dense {
+	v := make([]float64, n*t)
+	rng.New(3).Float64s(v, 0)
+	for i := range v {
+		v[i] -= 0.5
+	}
+	return mat.NewDense(n, t, v)
+}
+
+// preconditioner measures Z, ZᵀZ and M⁻¹R.
+func (b *loopBench) preconditioner(x *points.Dense32) error {
+	b.stage("Z and ZᵀZ")
+	dist, err := feature.For(kernel.Gaussian{Sigma: benchSigma})
+	if err != nil {
+		return err
+	}
+	m, err := dist.Sample(b.d, b.features, rng.New(4))
+	if err != nil {
+		return err
+	}
+	var z *points.Dense32
+	n, d, s := float64(b.n), float64(b.d), float64(b.features)
+	forming := loop{"Z formed", "sgemm of its flops", 2 * n * s * d, 0, timed(func() (err error) {
+		z, err = feature.Matrix(b.ctx, m, x, nil)
+		return err
+	})}
+	if err := b.compare(sgemm, forming); err != nil {
+		return err
+	}
+	square := func(name, floor string, fast bool) loop {
+		return loop{name, floor, n * s * s, 0, func() (float64, error) {
+			w, err := precond.New(b.ctx, z, benchLambdaP, &precond.Options{Form: precond.FormL, Fast: fast})
+			if err != nil {
+				return 0, err
+			}
+			return w.Seconds().Gram, nil
+		}}
+	}
+	if err := b.compare(sgemm, square("ZᵀZ, products in float32", "sgemm of half its flops", true)); err != nil {
+		return err
+	}
+	if err := b.compare(dgemm, square("ZᵀZ, products in float64", "dgemm of half its flops", false)); err != nil {
+		return err
+	}
+	w, err := precond.New(b.ctx, z, benchLambdaP, &precond.Options{RHS: 10, StatDim: true, Fast: true})
+	if err != nil {
+		return err
+	}
+	b.stage("M⁻¹R")
+	var loops []loop
+	for _, t := range []int{1, 4, 10} {
+		src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
+		loops = append(loops, loop{fmt.Sprintf("M⁻¹R, form %v, t = %d", w.Form(), t), "reading Z twice, " + krrlab.Bytes(int64(8*n*s)), 8 * n * s, 0,
+			timed(func() error { return w.SolveTo(b.ctx, dst, src) })})
+	}
+	return b.compare(reading, loops...)
+}
