@@ -232,8 +232,8 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
 	case c.Precond != NoPrecond && (c.Features < 1 || c.Features > n):
 		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", c.Features, n)
-	case c.Solver == Direct && c.Storage == gram.Recompute:
-		return fmt.Errorf("the direct solver holds K in memory; storage recompute goes with pcg or cg")
+	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
+		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Repeat > 1 && c.Precond == NoPrecond:
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Memory < 0:

@@ -26,7 +26,8 @@ type Lab struct {
 	train  *datasets.Dataset
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
-	cheap  float64    // n²d up to which AutoResidual recomputes K in any case
+	// n²d up to which AutoResidual recomputes K in any case, and where it must.
+	cheap, dear float64
 }
 
 // New checks the data and the configuration and codes the targets: ±1 in one column
@@ -38,7 +39,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
 	}
-	l := &Lab{train: train, cheap: exactWork}
+	l := &Lab{train: train, cheap: exactWork, dear: refineWork}
 	if train.Task == datasets.Classification {
 		l.coding.Labels = train.Labels
 	}

@@ -225,6 +225,46 @@ func TestRefine(t *testing.T) {
 	}
 }
 
+// TestFixed16 checks that answers of 16-bit tiles meet tolerances far below their error, by
+// refinement, and that the report says by which K.
+func TestFixed16(t *testing.T) {
+	x := kinds(300, 4, 5)["float64"]
+	for _, large := range []bool{false, true} {
+		for _, solver := range []Solver{PCG, BlockPCG, CG} {
+			tol, kind := 1e-6, exactKind
+			if large { // too much for float64
+				tol, kind = 2e-4, "K recomputed in float32"
+			}
+			lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Features: 100, Tol: tol, Solver: solver, Storage: gram.Fixed16})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if large {
+				lab.cheap, lab.dear = 0, 0
+			}
+			sol, err := lab.Solve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets())
+			if !sol.Converged() || sol.Storage != "fixed16" || sol.ResidualKind != kind || worst(want) > 1.3*tol || (sol.SampledResidual != nil) != large {
+				t.Errorf("%v, large %v: %s by %s, residual %.3g, sampled %v", solver, large, sol.Status, sol.ResidualKind, worst(want), sol.SampledResidual)
+			}
+			if sol.KBytes > 2*300*310+20000 {
+				t.Errorf("K takes %d bytes", sol.KBytes)
+			}
+		}
+	}
+	poly := kernels[4]
+	lab, err := New(classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Features: 100, Solver: PCG, Storage: gram.Fixed16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "[0, 1]") {
+		t.Errorf("a polynomial in 16 bits: %v", err)
+	}
+}
+
 // TestNotConverged checks that running out of iterations is a status with an answer.
 func TestNotConverged(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]

@@ -101,7 +101,11 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 			}
 			m = w
 		}
-		c, err := l.pcg(ctx, sol, a, m, nil, l.exact())
+		var exact *gram.Matrix
+		if l.exact() {
+			exact = a.Exact()
+		}
+		c, err := l.pcg(ctx, sol, a, m, nil, exact, exactKind)
 		if err != nil {
 			return nil, err
 		}
@@ -119,10 +123,18 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	}
 	err := timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
 	rounding := sol.converged || sol.Status == pcg.Inaccurate.String() || sol.Status == pcg.Stagnated.String()
-	if err == nil && rounding && l.refines() && worst(sol.SampledResidual) > sampleSlack*l.cfg.Tol {
-		sol.SampledResidual = nil
-		return l.pcg(ctx, sol, a, m, c, true)
+	if err != nil || !rounding || !(worst(sol.SampledResidual) > sampleSlack*l.cfg.Tol) {
+		return c, err
 	}
+	finer, kind, err := l.finer(ctx, a)
+	if err != nil || finer == nil {
+		return c, err
+	}
+	if c, err = l.pcg(ctx, sol, a, m, c, finer, kind); err != nil || kind == exactKind {
+		sol.SampledResidual = nil
+		return c, err
+	}
+	err = timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
 	return c, err
 }
 

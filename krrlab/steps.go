@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -95,16 +96,33 @@ func (l *Lab) exact() bool {
 }
 
 // refines reports whether they are where the rows checked miss the tolerance.
-func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= refineWork }
+func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.dear }
+
+// finer returns what residuals are taken with to refine an answer of K as stored, and its
+// name; nil if nothing is: K in float64, or beside 16-bit tiles, where that takes long,
+// K recomputed in the cheapest arithmetic whose error is at most λ/10.
+func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, error) {
+	switch {
+	case l.exact() || l.refines():
+		return a.Exact(), exactKind, nil
+	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
+		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute})
+		if err != nil {
+			return nil, "", err
+		}
+		return f, fmt.Sprintf("K recomputed in %v", f.Choice().Arithmetic), nil
+	}
+	return nil, storedKind, nil
+}
 
 // pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = init, nil for 0. If
-// exact is set the true residual is taken with K itself, and where K as stored is too
+// finer is not nil the true residual is taken with it, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
-func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, init *mat.Dense, exact bool) (*mat.Dense, error) {
+func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, init *mat.Dense, finer *gram.Matrix, kind string) (*mat.Dense, error) {
 	o := &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(), InitX: init}
 	sol.ResidualKind = storedKind
-	if exact {
-		o.Exact, sol.ResidualKind = a.Exact(), exactKind
+	if finer != nil {
+		o.Exact, sol.ResidualKind = finer, kind
 	}
 	start := time.Now()
 	solve := pcg.Solve

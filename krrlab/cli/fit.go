@@ -50,7 +50,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
-	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32 or recompute")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
 	p.StringVar(&f.memory, "memory", "", "memory the solve may take, such as 20GB (default: what the machine allows)")
 	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64), stored, or auto")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")

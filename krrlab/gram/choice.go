@@ -95,6 +95,7 @@ type method struct {
 	wide    bool // entries are float64
 	arith   kernel.Arithmetic
 	centred bool
+	fixed   bool // entries are rounded to 16 bits
 }
 
 // largest32 bounds what float32 tiles may hold, and ‖x‖² for float32 products, so
@@ -134,6 +135,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if o.Storage == Float32 && largest >= largest32 {
 		return c, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
 	}
+	if o.Storage == Fixed16 && !kernel.Bounded01(m.k) {
+		return c, fmt.Errorf("gram: fixed16 is for kernels known to have values in [0, 1], %v is not: take float32", m.k)
+	}
 	s, err := m.newSample(ctx)
 	if err != nil {
 		return c, err
@@ -149,6 +153,8 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		best, err = s.best(ctx, &c, narrow, o.Prefer)
 	case Float64:
 		best, err = s.best(ctx, &c, wide, o.Prefer)
+	case Fixed16:
+		best, err = m.fixed(ctx, s, &c, narrow)
 	case Recompute:
 		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 	case Auto:
@@ -191,6 +197,18 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 }
 
+// fixed takes 16-bit entries if ‖E‖₂ ≤ λ/2, so that refinement contracts by half at least.
+func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []method) (best Estimate, err error) {
+	for i := range narrow {
+		narrow[i].fixed = true
+	}
+	best, err = s.best(ctx, c, narrow, c.Accuracy)
+	if err == nil && !(best.Bound <= m.lambda/2) {
+		err = fmt.Errorf("gram: in fixed16 ‖E‖₂ would be about %.2g, more than λ/2 = %.2g, and refinement would not converge: take float32", best.Bound, m.lambda/2)
+	}
+	return best, err
+}
+
 // only returns the methods of the given arithmetic.
 func only(list []method, a kernel.Arithmetic) (out []method) {
 	for _, v := range list {
@@ -212,6 +230,8 @@ func (m *Matrix) need(s Storage, d int) int64 {
 		bytes += 8 * m.tiling.entries()
 	case Float32:
 		bytes += 4 * m.tiling.entries()
+	case Fixed16:
+		bytes += 2 * m.tiling.entries()
 	}
 	return bytes
 }
@@ -222,7 +242,10 @@ func (m *Matrix) fits(s Storage, memory int64, d int) bool {
 
 func (m *Matrix) memoryError(s Storage, memory int64, d int) error {
 	e := &MemoryError{N: m.tiling.n, Storage: s, Have: memory, Need: m.need(s, d)}
-	for _, other := range []Storage{Float64, Float32, Recompute} {
+	for _, other := range []Storage{Float64, Float32, Fixed16, Recompute} {
+		if other == Fixed16 && !kernel.Bounded01(m.k) {
+			continue
+		}
 		if m.fits(other, memory, d) {
 			e.Fits, e.Bytes = append(e.Fits, other), append(e.Bytes, m.need(other, d))
 		}

@@ -47,9 +47,13 @@ func TestPrediction(t *testing.T) {
 	for _, by := range []float64{0, 3, 30, 1e3} {
 		x := moved(1, 160, 10, by)
 		for _, k := range kernels[:4] {
-			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
+			for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute, gram.Fixed16} {
 				for _, accuracy := range []float64{1e-20, 1e3} {
-					m := mustNew(t, k, x, 1, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
+					lambda := 1.0
+					if s == gram.Fixed16 {
+						lambda = 1e4 // any error goes
+					}
+					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
 					c, e := m.Choice(), errorNorm(t, m)
 					t.Logf("%v moved by %g, %v/%v centred=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage, c.Arithmetic, c.Centred, e, c.Error)
 					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
@@ -158,7 +162,7 @@ func TestBytes(t *testing.T) {
 	const n, tile = 500, 50
 	x := draw(4, n, 3, 1)[1]
 	entries := int64(55 * tile * tile)
-	for s, bytes := range map[gram.Storage]int64{gram.Float32: 4 * entries, gram.Float64: 8 * entries, gram.Recompute: 0} {
+	for s, bytes := range map[gram.Storage]int64{gram.Float32: 4 * entries, gram.Float64: 8 * entries, gram.Fixed16: 2 * entries, gram.Recompute: 0} {
 		m := mustNew(t, kernels[0], x, 0.1, &gram.Options{Storage: s, TileSize: tile, Accuracy: 1})
 		if got := m.Bytes(); got < bytes || got > bytes+30*n {
 			t.Errorf("%v: %d bytes, want a little over %d", s, got, bytes)
@@ -166,14 +170,35 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// TestFixed16: refused where values may leave [0, 1], and where ‖E‖₂ is too near λ.
+func TestFixed16(t *testing.T) {
+	x := draw(4, 200, 3, 1)[1]
+	for want, c := range map[string]struct {
+		k      kernel.Kernel
+		lambda float64
+	}{
+		"values in [0, 1]": {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, 1},
+		"more than λ/2":    {kernel.Gaussian{Sigma: 2}, 1e-5},
+	} {
+		_, err := gram.New(ctx, c.k, x, c.lambda, &gram.Options{Storage: gram.Fixed16})
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "take float32") {
+			t.Errorf("%v, λ = %g: error %v, want one with %q", c.k, c.lambda, err, want)
+		}
+	}
+	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Storage: gram.Fixed16})
+	if e := errorNorm(t, m); e > m.Choice().Error || m.Storage().String() != "fixed16" {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", e, m.Choice().Error)
+	}
+}
+
 func TestMemoryError(t *testing.T) {
 	x := draw(4, 1000, 3, 1)[1]
 	_, err := gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
 	var e *gram.MemoryError
-	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 2 {
+	if !errors.As(err, &e) || e.Have != 4e6 || e.Need < 4e6 || len(e.Fits) != 3 {
 		t.Fatalf("error %v", err)
 	}
-	for _, part := range []string{"1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.", "recompute (", " fit"} {
+	for _, part := range []string{"1000 points", "4.", "MB as float64", "4 MB is allowed", "float32 (2.", "fixed16 (1.", "recompute (", " fit"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)
 		}

@@ -28,7 +28,7 @@ import (
 type Estimate struct {
 	Arithmetic kernel.Arithmetic
 	Centred    bool
-	Entries    Storage // Float32 or Float64
+	Entries    Storage // Float32, Float64 or Fixed16
 	Rows       int     // m
 	Rms        float64 // of the entries of E_m
 	Norm       float64 // ‖E_m‖₂, by power iteration
@@ -107,6 +107,10 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 			t32 := grow(&w.t32, (hi-lo)*hi)
 			kernel.Tile32(t32, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 			for q, v := range t32 {
+				if by.fixed {
+					t[q] = math.RoundToEven(float64(v)*fixedOne) / fixedOne
+					continue
+				}
 				t[q] = float64(v)
 			}
 		}
@@ -143,8 +147,11 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 		}
 	}
 	r := Estimate{Arithmetic: by.arith, Centred: by.centred, Entries: Float32, Rows: m, NormK: s.normK, Bound: math.Inf(1)}
-	if by.wide {
+	switch {
+	case by.wide:
 		r.Entries = Float64
+	case by.fixed:
+		r.Entries = Fixed16
 	}
 	r.Rms = math.Sqrt(sum) / float64(m)
 	if math.IsNaN(r.Rms) || math.IsInf(r.Rms, 0) {

@@ -101,8 +101,11 @@ func maxAbs(a mat.Matrix) float64 { return max(mat.Max(a), -mat.Min(a)) }
 
 // tolerances of entries and products, relative to the largest entry of K.
 func tolerance(s gram.Storage, a kernel.Arithmetic) float64 {
-	if s == gram.Float64 || s == gram.Recompute && a == kernel.Float64 {
+	switch {
+	case s == gram.Float64 || s == gram.Recompute && a == kernel.Float64:
 		return 1e-14
+	case s == gram.Fixed16:
+		return 3e-6 + 0.5/65535
 	}
 	return 3e-6
 }
@@ -119,11 +122,14 @@ func TestProducts(t *testing.T) {
 		for _, k := range kernels {
 			want := full(k, xs[0])
 			for _, x := range xs {
-				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute} {
+				for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
+					if s == gram.Fixed16 && !kernel.Bounded01(k) {
+						continue
+					}
 					for _, accuracy := range []float64{1, 1e-12} { // both arithmetics
 						name := fmt.Sprintf("n=%d tile=%d %v %T %v accuracy %g", c.n, c.tile, k, x, s, accuracy)
 						m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: c.tile, Accuracy: accuracy})
-						if s == gram.Float32 && m.Storage() != s || s == gram.Float64 && m.Storage() != s {
+						if s != gram.Auto && m.Storage() != s {
 							t.Fatalf("%s: storage is %v", name, m.Storage())
 						}
 						checkMatrix(t, name, m, want, lambda)

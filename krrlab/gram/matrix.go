@@ -104,8 +104,11 @@ func (m *Matrix) build() {
 			kernel.Tile32(dst, ld, k, x, z, arith, w)
 		}}
 		var s source[float32] = &kept[float32]{g, make([][]float32, len(m.tiling.order)), own}
-		if c.Storage == Recompute {
+		switch c.Storage {
+		case Recompute:
 			s = &recomputed[float32]{g}
+		case Fixed16:
+			s = &packed{g, make([][]uint16, len(m.tiling.order))}
 		}
 		m.ops = &engine[float32]{tiling: m.tiling, src: s, mulTile: tileMul32}
 	}

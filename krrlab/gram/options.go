@@ -13,9 +13,10 @@ const (
 	Float64                  // 8 bytes an entry of the lower half: 4n² bytes
 	Float32                  // 4 bytes an entry of the lower half: 2n² bytes
 	Recompute                // tiles are formed anew for every product
+	Fixed16                  // 2 bytes an entry of the lower half, n² bytes; kernels with values in [0, 1]
 )
 
-// String returns "auto", "float64", "float32" or "recompute".
+// String returns "auto", "float64", "float32", "recompute" or "fixed16".
 func (s Storage) String() string {
 	switch s {
 	case Auto:
@@ -26,18 +27,20 @@ func (s Storage) String() string {
 		return "float32"
 	case Recompute:
 		return "recompute"
+	case Fixed16:
+		return "fixed16"
 	}
 	return fmt.Sprintf("Storage(%d)", int(s))
 }
 
 // ParseStorage is the inverse of String.
 func ParseStorage(s string) (Storage, error) {
-	for st := Auto; st <= Recompute; st++ {
+	for st := Auto; st <= Fixed16; st++ {
 		if st.String() == s {
 			return st, nil
 		}
 	}
-	return 0, fmt.Errorf("gram: unknown storage %q, want auto, float64, float32 or recompute", s)
+	return 0, fmt.Errorf("gram: unknown storage %q, want auto, float64, float32, recompute or fixed16", s)
 }
 
 // Options of New. The zero value, and nil, ask for the defaults.
@@ -66,7 +69,7 @@ func (o *Options) settled(n int, lambda float64) Options {
 	if o != nil {
 		s = *o
 	}
-	if s.Storage < Auto || s.Storage > Recompute {
+	if s.Storage < Auto || s.Storage > Fixed16 {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))
 	}
 	if s.TileSize < 0 || s.Memory < 0 || s.Accuracy < 0 || s.Prefer < 0 {

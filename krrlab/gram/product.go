@@ -132,10 +132,13 @@ func (p *product[T]) tile(who, q int) {
 	r := e.order[q]
 	i, j := int(r.i), int(r.j)
 	rows, cols := e.rows(i), e.rows(j)
-	tile := e.src.tile(w, q)
 	xi, xj := p.block(i), p.block(j)
 	yi, yj := grow(&w.yi, rows*t), grow(&w.yj, cols*t)
-	e.mulTile(yi, yj, tile, rows, cols, xi, xj, t, &w.simd)
+	if m, ok := e.src.(multiplier[T]); ok {
+		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
+	} else {
+		e.mulTile(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
+	}
 	p.add(i, r.seqI, yi) // y_i += T·x_j
 	if i != j {
 		p.add(j, r.seqJ, yj) // y_j += Tᵀ·x_i

@@ -25,6 +25,12 @@ type source[T float] interface {
 	bytes() int64
 }
 
+// multiplier is a source that multiplies by its tiles as they are packed: it sets
+// yi = T·xj and yj = Tᵀ·xi as tileMul32 does.
+type multiplier[T float] interface {
+	multiply(w *worker[T], p int, yi, yj []T, rows, cols int, xi, xj []T, t int)
+}
+
 // worker is the scratch memory of one worker.
 type worker[T float] struct {
 	kernel kernel.Workspace
@@ -124,4 +130,49 @@ func grow[T any](buf *[]T, n int) []T {
 	}
 	*buf = (*buf)[:n]
 	return *buf
+}
+
+// fixedOne is the 16-bit number that stands for 1.
+const fixedOne = 1<<16 - 1
+
+// packed holds every tile in 16 bits: entry v in [0, 1] as round(65535·v).
+type packed struct {
+	grid[float32]
+	tiles [][]uint16
+}
+
+func (s *packed) form(w *worker[float32], p int) error {
+	r := s.order[p]
+	t := grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
+	s.formTo(t, p, &w.kernel)
+	s.tiles[p] = make([]uint16, len(t))
+	simd.Narrow(s.tiles[p], t, fixedOne)
+	return nil
+}
+
+func (s *packed) tile(w *worker[float32], p int) []float32 {
+	t := grow(&w.tile, len(s.tiles[p]))
+	simd.Widen(t, s.tiles[p])
+	for q, v := range t {
+		t[q] = v / fixedOne
+	}
+	return t
+}
+
+func (s *packed) multiply(w *worker[float32], p int, yi, yj []float32, rows, cols int, xi, xj []float32, t int) {
+	clear(yi)
+	clear(yj)
+	simd.Both16(rows, cols, s.tiles[p], cols, xj, yj, xi, yi, t, &w.simd)
+	for _, y := range [][]float32{yi, yj} {
+		for k := range y {
+			y[k] *= 1.0 / fixedOne
+		}
+	}
+}
+
+func (s *packed) bytes() (sum int64) {
+	for _, t := range s.tiles {
+		sum += 2 * int64(len(t))
+	}
+	return sum
 }

@@ -7,7 +7,7 @@
 // A tile T, rows×cols and row-major, is read once for all t right-hand sides:
 //
 //	Both32, Both64    u += T·x   and   y += Tᵀ·z   (a tile off the diagonal of K)
-//	Both16            the same for a tile of 16-bit numbers
+//	Both16            the same for a tile of 16-bit whole numbers
 //	Forward           u += T·x   with T in float32 and vectors in float64
 //	Backward          y += Tᵀ·z  likewise
 //

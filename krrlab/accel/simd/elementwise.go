@@ -191,6 +191,22 @@ func Widen(dst []float32, x []uint16) {
 	}
 }
 
+// Narrow sets dst[i] = round(scale·x[i]), to even on a tie, for products in [0, 65535]. It
+// panics if dst is shorter than x.
+func Narrow(dst []uint16, x []float32, scale float32) {
+	dst = dst[:len(x)]
+	n := 0
+	if current().vectors {
+		if n = len(x) &^ 15; n > 0 {
+			narrow16AVX2(n, &dst[0], &x[0], scale)
+		}
+	}
+	const magic = 3 << 22 // adding it rounds to whole numbers
+	for i, v := range x[n:] {
+		dst[n+i] = uint16(float32(float32(v*scale)+magic) - magic)
+	}
+}
+
 // Butterfly32 sets (a_i, b_i) to (a_i+b_i, a_i−b_i), the step of the fast Walsh–Hadamard
 // transform. It panics if b is shorter than a.
 func Butterfly32(a, b []float32) {

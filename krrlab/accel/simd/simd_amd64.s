@@ -7110,6 +7110,32 @@ done:
 	VZEROUPPER
 	RET
 
+// func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)
+// Requires: AVX, AVX2
+TEXT ·narrow16AVX2(SB), NOSPLIT, $0-28
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         x+16(FP), DX
+	VBROADCASTSS scale+24(FP), Y0
+	XORQ         BX, BX
+
+loop:
+	CMPQ      BX, AX
+	JGE       done
+	VMULPS    (DX)(BX*4), Y0, Y1
+	VMULPS    32(DX)(BX*4), Y0, Y2
+	VCVTPS2DQ Y1, Y1
+	VCVTPS2DQ Y2, Y2
+	VPACKUSDW Y2, Y1, Y1
+	VPERMQ    $0xd8, Y1, Y1
+	VMOVDQU   Y1, (CX)(BX*2)
+	ADDQ      $0x10, BX
+	JMP       loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 // Requires: AVX, AVX2
 TEXT ·exp32AVX2(SB), NOSPLIT, $0-40

@@ -307,6 +307,11 @@ func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func widen16AVX2(n int, dst *float32, x *uint16)
 
+// narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.
+//
+//go:noescape
+func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)
+
 // exp32AVX2 sets dst to e^x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.
 //
 //go:noescape

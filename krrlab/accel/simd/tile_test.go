@@ -82,6 +82,65 @@ func TestBoth64(t *testing.T) {
 	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-53, Both64) })
 }
 
+// TestBoth16 compares 16-bit tiles with the same numbers in float32, exactly: they are small.
+func TestBoth16(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(13, 14))
+		var w Workspace
+		for _, rows := range edges {
+			for _, cols := range edges {
+				k, ld := 1+(rows+cols)%7, cols+rows%3
+				tile, same := make([]uint16, rows*ld), make([]float32, rows*ld)
+				for i := range tile {
+					tile[i] = uint16(g.IntN(50))
+					same[i] = float32(tile[i])
+				}
+				whole := func(n int) []float32 {
+					v := make([]float32, n)
+					for i := range v {
+						v[i] = float32(g.IntN(41) - 20)
+					}
+					return v
+				}
+				x, y, z, u := whole(cols*k), whole(cols*k), whole(rows*k), whole(rows*k)
+				y2, u2 := slices.Clone(y), slices.Clone(u)
+				Both16(rows, cols, tile, ld, x, y, z, u, k, &w)
+				Both32(rows, cols, same, ld, x, y2, z, u2, k, &w)
+				if !slices.Equal(y, y2) || !slices.Equal(u, u2) {
+					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
+				}
+			}
+		}
+	})
+}
+
+// TestNarrow checks rounding, to even on a tie, and that Widen is its inverse.
+func TestNarrow(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		x := make([]float32, 1<<16)
+		for i := range x {
+			x[i] = float32(i) / 65535
+		}
+		got, back := make([]uint16, len(x)), make([]float32, len(x))
+		Narrow(got, x, 65535)
+		Widen(back, got)
+		for i := range got {
+			if int(got[i]) != i || back[i] != float32(i) {
+				t.Fatalf("%d became %d and %g", i, got[i], back[i])
+			}
+		}
+		ties := []float32{0.5, 1.5, 2.5, 3.49, 100.5, 65534.5, 0, 65535}
+		ties = append(ties, ties...)
+		ties = append(ties, 7.5)
+		Narrow(got, ties, 1)
+		for i, want := range []uint16{0, 2, 2, 3, 100, 65534, 0, 65535, 0, 2, 2, 3, 100, 65534, 0, 65535, 8} {
+			if got[i] != want {
+				t.Errorf("%g became %d, want %d", ties[i], got[i], want)
+			}
+		}
+	})
+}
+
 func TestForward(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float32, ld int, x, _, _, u []float64, k int, _ *Workspace) {
@@ -188,10 +247,12 @@ func TestTileAllocations(t *testing.T) {
 	onEach(t, func(t *testing.T) {
 		const n, k = 70, 5
 		a, v, d := make([]float32, n*n), make([]float32, n*k), make([]float64, n*k)
+		h := make([]uint16, n*n)
 		var w Workspace
 		f := func() {
 			Both32(n, n, a, n, v, v, v, v, k, &w)
 			Both64(5, 5, d, 5, d, d, d, d, k, &w)
+			Both16(n, n, h, n, v, v, v, v, k, &w)
 			Forward(n, n, a, n, d, n, d, n, k)
 			Backward(n, n, a, n, d, n, d, n, k, &w)
 		}

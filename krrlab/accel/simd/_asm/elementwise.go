@@ -258,6 +258,33 @@ func widen16(c *build.Context) {
 	c.RET()
 }
 
+// narrow16 writes the routine that packs to 16-bit numbers.
+func narrow16(c *build.Context) {
+	param := begin(c, "narrow16AVX2", "func(n int, dst *uint16, x *float32, scale float32)",
+		"narrow16AVX2 sets dst to scale·x rounded to a whole number for n numbers, n a multiple of 16.")
+	n, dst, x := param("n"), param("dst"), param("x")
+	scale := c.YMM()
+	broadcastParam(c, "scale", scale)
+	i := c.GP64()
+	c.XORQ(i, i)
+	c.Label("loop")
+	c.CMPQ(i, n)
+	c.JGE(operand.LabelRef("done"))
+	a, b := c.YMM(), c.YMM()
+	c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4}, scale, a)
+	c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4, Disp: 32}, scale, b)
+	c.VCVTPS2DQ(a, a)
+	c.VCVTPS2DQ(b, b)
+	c.VPACKUSDW(b, a, a) // by halves: a₀b₀a₁b₁
+	c.VPERMQ(operand.Imm(0xd8), a, a)
+	c.VMOVDQU(a, operand.Mem{Base: dst, Index: i, Scale: 2})
+	c.ADDQ(operand.Imm(16), i)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
 // butterfly writes (a, b) ← (a+b, a−b).
 func butterfly(c *build.Context, f format) {
 	param := begin(c, f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),

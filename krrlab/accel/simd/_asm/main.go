@@ -65,6 +65,7 @@ func file() (*ir.File, error) {
 		}
 	}
 	widen16(c)
+	narrow16(c)
 	exp(c)
 	cos(c)
 	gaussian(c, widened)
