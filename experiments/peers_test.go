@@ -1,7 +1,13 @@
 package experiments
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -53,4 +59,81 @@ func TestNumPy(t *testing.T) {
 	selfTest(t, "krr_numpy.py")
 	refuses(t, "krr_numpy.py", []string{"--n", "0"}, []string{"--lambda", "nan"}, []string{"--precond", "ichol"}, []string{"--seed", "-1"},
 		[]string{"--n", "9", "--features", "10", "--precond", "nystrom"}, []string{"--n", "9"})
+}
+
+// TestBenchPeers runs every program on a few points in MNIST's form, and reads the tables.
+func TestBenchPeers(t *testing.T) {
+	modules(t, "numpy, sklearn.kernel_ridge", "python3-sklearn")
+	refuses(t, "bench_peers.py", []string{"--n", "0"}, []string{"--krrlab", "none"}, []string{"--krrlab", python})
+	dir := t.TempDir()
+	krrlab := filepath.Join(dir, "krrlab")
+	if out, err := exec.Command("go", "build", "-o", krrlab, "../krrlab/cmd/krrlab").CombinedOutput(); err != nil {
+		t.Skipf("cannot build krrlab: %v: %s", err, out)
+	}
+	for part, n := range map[string]int{"train": 90, "t10k": 30} {
+		images, labels := digits(n)
+		packed(t, filepath.Join(dir, "mnist", part+"-images-idx3-ubyte.gz"), images, n, 28, 28)
+		packed(t, filepath.Join(dir, "mnist", part+"-labels-idx1-ubyte.gz"), labels, n)
+	}
+	cmd := exec.Command(python, "peers/bench_peers.py", "--krrlab", krrlab, "--n", "80", "--features", "20", "--dir", filepath.Join(dir, "out"))
+	cmd.Env = append(cmd.Environ(), "KRRLAB_DATA="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"bench-peers.txt", "bench-peers.md"} {
+		b, err := os.ReadFile(filepath.Join(dir, "out", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes", "times the memory of krrlab"} {
+			if !strings.Contains(string(b), want) {
+				t.Errorf("%s has no %q:\n%s%s", name, want, out, b)
+			}
+		}
+	}
+	if strings.Contains(string(out), "failed") || strings.Contains(string(out), "not converged") {
+		t.Errorf("%s", out)
+	}
+}
+
+// digits returns n pictures of 784 pixels, noise with a bright row that says the label.
+func digits(n int) (images, labels []byte) {
+	rng := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range n {
+		labels = append(labels, byte(i%10))
+		for p := range 784 {
+			v := rng.IntN(80)
+			if p/28 == 2*(i%10)+4 {
+				v += 150
+			}
+			images = append(images, byte(v))
+		}
+	}
+	return images, labels
+}
+
+// packed writes an idx file of bytes, packed by gzip.
+func packed(t *testing.T, name string, data []byte, shape ...int) {
+	t.Helper()
+	head := binary.BigEndian.AppendUint32(nil, uint32(0x800+len(shape)))
+	for _, v := range shape {
+		head = binary.BigEndian.AppendUint32(head, uint32(v))
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	for _, part := range [][]byte{head, data} {
+		if _, err := z.Write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
