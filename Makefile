@@ -10,7 +10,7 @@ GO  ?= go
 BIN := bin/krrlab
 OUT ?= out
 
-.PHONY: all build demo test test-long fuzz bench clean help
+.PHONY: all build demo test test-long fuzz bench bench-peers bench-go clean help
 
 all: build
 
@@ -19,7 +19,9 @@ help:
 	@echo "  make build      bin/krrlab"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
-	@echo "  make bench      the benchmarks"
+	@echo "  make bench        the inner loops against their floors (N=10000, REPEAT=5)"
+	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
+	@echo "  make bench-go     every Go benchmark"
 
 build:
 	@mkdir -p bin
@@ -50,6 +52,18 @@ fuzz:
 	done
 
 bench:
+	@.ci/install libopenblas0
+	@$(MAKE) --no-print-directory build
+	@$(BIN) bench $(if $(N),--n $(N)) $(if $(REPEAT),--repeat $(REPEAT)) --json $(OUT)/bench.json --markdown $(OUT)/bench.md
+
+# The interpreter that Debian's python3-numpy and python3-sklearn are for.
+PYTHON ?= /usr/bin/python3
+bench-peers:
+	@.ci/install libopenblas0 python3-numpy python3-sklearn
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) experiments/peers/bench_peers.py --krrlab $(BIN) --dir $(OUT) $(if $(N),--n $(N)) $(if $(REPEAT),--repeat $(REPEAT))
+
+bench-go:
 	@.ci/install libopenblas0
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
