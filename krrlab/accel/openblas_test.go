@@ -72,8 +72,11 @@ func TestUse(t *testing.T) {
 	if b := InUse(); b != (BLAS{Name: "gonum"}) || b.String() != "gonum" {
 		t.Errorf("InUse() = %+v", b)
 	}
-	if _, ok := blas64.Implementation().(gonum.Implementation); !ok {
+	if _, ok := blas64.Implementation().(own64); !ok {
 		t.Errorf("blas64 is %T", blas64.Implementation())
+	}
+	if _, ok := blas32.Implementation().(own32); !ok {
+		t.Errorf("blas32 is %T", blas32.Implementation())
 	}
 	l := library(t)
 	Use(l)

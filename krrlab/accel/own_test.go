@@ -9,29 +9,32 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/blas/gonum"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 )
 
-func TestOwnFloat32(t *testing.T) {
+func TestOwn(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 3)
 	Use(nil)
-	if _, ok := blas32.Implementation().(own32); !ok {
-		t.Fatalf("blas32 is %T", blas32.Implementation())
-	}
+	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(own32{}), of32(gonum.Implementation{})) })
+	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(own64{}), of64(gonum.Implementation{})) })
+}
+
+func testOwn[T real](t *testing.T, u float64, own, ref level3[T]) {
+	t.Run("misuse", func(t *testing.T) { testMisuse(t, own, ref) })
 	t.Run("values", func(t *testing.T) {
-		ours := of32(own32{})
-		ours.syrk = func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha float32, a []float32, lda int, beta float32, c []float32, ldc int) {
+		syrk := own.syrk
+		own.syrk = func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 			if beta == 0 { // the test expects of small problems what gonum does: reads C
 				clearTriangle(ul, n, c, ldc)
 			}
-			own32{}.Ssyrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+			syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		}
-		testOverrides(t, 0x1p-24, ours, of32(gonum.Implementation{}))
+		testOverrides(t, u, own, ref)
 	})
-	t.Run("misuse", func(t *testing.T) { testMisuse(t, of32(own32{}), of32(gonum.Implementation{})) })
 }
 
 // TestOwnThreads computes on several numbers of threads, outside and inside ForEach:
@@ -42,61 +45,95 @@ func TestOwnThreads(t *testing.T) {
 		t.Skip("gonum's own products are in use")
 	}
 	Use(nil)
-	g := draw[float32]{rand.New(rand.NewPCG(31, 32))}
+	t.Run("float32", func(t *testing.T) { testOwnThreads(t, 0x1p-24, of32(own32{}), of32(gonum.Implementation{})) })
+	t.Run("float64", func(t *testing.T) { testOwnThreads(t, 0x1p-53, of64(own64{}), of64(gonum.Implementation{})) })
+}
+
+func testOwnThreads[T real](t *testing.T, u float64, own, ref level3[T]) {
+	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
 	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30}, {130, 130, 130}} {
 		m, n, k := s[0], s[1], s[2]
 		for q := range 4 {
-			tA, tB := g.trans(), g.trans()
-			ul := g.uplo()
+			tA, tB, beta := g.trans(), g.trans(), T(q%2)
 			a, lda := g.matrix(opDims(tA, m, k))
 			b, ldb := g.matrix(opDims(tB, k, n))
 			c, ldc := g.matrix(m, n)
-			h := min(m, 800)
-			d, ldd := g.matrix(h, h)
+			got := sameBits(t, fmt.Sprintf("gemm %c%c %v", tA, tB, s), c, func(c []T) {
+				own.gemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, c, ldc)
+			})
+			ref.gemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, c, ldc)
+			if err := near(got, c, 4*u*float64(k+8)); err != nil {
+				t.Fatal(err)
+			}
+
+			ul, h := g.uplo(), min(m, 800)
 			at := blas.NoTrans // of A as an h×k matrix
 			if tA != blas.NoTrans {
 				at = blas.Trans
 			}
-			beta := float32(q % 2)
-			var wantC, wantD []float32
-			for _, threads := range []int{1, 2, 3, 8} {
-				withThreads(t, threads)
-				for _, inside := range []bool{false, true} {
-					gotC, gotD := clone(c), clone(d)
-					f := func() {
-						blas32.Implementation().Sgemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, gotC, ldc)
-						blas32.Implementation().Ssyrk(ul, at, h, k, 1.5, a, lda, beta, gotD, ldd)
-					}
-					if inside {
-						_ = ForEach(context.Background(), 1, func(_, _ int) { f() })
-					} else {
-						f()
-					}
-					if wantC == nil {
-						wantC, wantD = gotC, gotD
-					}
-					if !slices.Equal(gotC, wantC) {
-						t.Fatalf("gemm %c%c %v, %d threads, inside %v: other bits", tA, tB, s, threads, inside)
-					}
-					if !slices.Equal(gotD, wantD) {
-						t.Fatalf("syrk %c%c %v, %d threads, inside %v: other bits", ul, tA, s, threads, inside)
+			d, ldd := g.matrix(h, h)
+			sameBits(t, fmt.Sprintf("syrk %c%c %v", ul, at, s), d, func(d []T) {
+				own.syrk(ul, at, h, k, 1.5, a, lda, beta, d, ldd)
+			})
+		}
+	}
+	for _, s := range [][2]int{{130, 300}, {300, 130}, {400, 40}, {40, 900}, {270, 270}} {
+		m, n := s[0], s[1]
+		for _, side := range []blas.Side{blas.Left, blas.Right} {
+			for range 4 {
+				ul, tA, d := g.uplo(), g.trans(), g.diag()
+				a, lda := g.triangle(ul, d, order(side, m, n))
+				b, ldb := g.matrix(m, n)
+				name := fmt.Sprintf("%c%c%c%c %v", side, ul, tA, d, s)
+				for i, f := range []triangularFunc[T]{own.trsm, own.trmm} {
+					got := sameBits(t, name, b, func(b []T) { f(side, ul, tA, d, m, n, 1.5, a, lda, b, ldb) })
+					want := clone(b)
+					[]triangularFunc[T]{ref.trsm, ref.trmm}[i](side, ul, tA, d, m, n, 1.5, a, lda, want, ldb)
+					if err := near(got, want, 4*u*float64(order(side, m, n)+8)); err != nil {
+						t.Fatal(name, err)
 					}
 				}
-			}
-			want := clone(c)
-			gonum.Implementation{}.Sgemm(tA, tB, m, n, k, 1.5, a, lda, b, ldb, beta, want, ldc)
-			if err := near(wantC, want, 4*0x1p-24*float64(k+8)); err != nil {
-				t.Fatal(err)
 			}
 		}
 	}
 }
 
+// sameBits runs f on copies of c on several numbers of threads, outside and inside
+// ForEach, and returns what becomes of c.
+func sameBits[T real](t *testing.T, name string, c []T, f func(c []T)) (want []T) {
+	t.Helper()
+	old := Threads()
+	defer SetThreads(old)
+	for _, threads := range []int{1, 2, 3, 8} {
+		SetThreads(threads)
+		for _, inside := range []bool{false, true} {
+			got := clone(c)
+			if inside {
+				_ = ForEach(context.Background(), 1, func(_, _ int) { f(got) })
+			} else {
+				f(got)
+			}
+			if want == nil {
+				want = got
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%s, %d threads, inside %v: other bits", name, threads, inside)
+			}
+		}
+	}
+	return want
+}
+
 func TestPieces(t *testing.T) {
-	mr, nr := gogemm.Tile()
+	t.Run("float32", func(t *testing.T) { testPieces(t, owned32) })
+	t.Run("float64", func(t *testing.T) { testPieces(t, owned64) })
+}
+
+func testPieces[T real](t *testing.T, o *owned[T]) {
+	mr, nr := o.tile()
 	for _, threads := range []int{2, 3, 7, 16, 64} {
 		for _, s := range [][2]int{{1, 1}, {1, 5000}, {5000, 1}, {512, 512}, {256, 2000}, {2000, 256}, {20000, 20000}, {7, 33}} {
-			rows, cols := pieces(s[0], s[1], threads)
+			rows, cols := o.pieces(s[0], s[1], threads)
 			count := (s[0] + rows - 1) / rows * ((s[1] + cols - 1) / cols)
 			tiles := (s[0] + mr - 1) / mr * ((s[1] + nr - 1) / nr)
 			if rows%mr != 0 || cols%nr != 0 || rows > ownRows+mr || cols > ownCols+nr || 2*count < min(threads, tiles) {
@@ -116,21 +153,50 @@ func TestOwnNoAllocation(t *testing.T) {
 	if gogemm.InUse() == gogemm.Portable {
 		t.Skip("gonum's own products are in use")
 	}
+	t.Run("float32", func(t *testing.T) { testOwnNoAllocation(t, of32(own32{})) })
+	t.Run("float64", func(t *testing.T) { testOwnNoAllocation(t, of64(own64{})) })
+}
+
+func testOwnNoAllocation[T real](t *testing.T, own level3[T]) {
 	const n = 150
-	a, b, c := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {
-		blas32.Implementation().Sgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
-		blas32.Implementation().Ssyrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
+		own.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+		own.syrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
+		own.trsm(blas.Left, blas.Lower, blas.NoTrans, blas.Unit, n, n, 1, a, n, b, n)
+		own.trmm(blas.Right, blas.Lower, blas.Trans, blas.Unit, n, n, 1, a, n, b, n)
 	}); avg >= 1 {
 		t.Errorf("%.1f allocations", avg)
 	}
 }
 
-// BenchmarkSgemm compares the project's own products with gonum's and OpenBLAS's, on
-// one thread, inside ForEach, and on all.
-func BenchmarkSgemm(b *testing.B) {
+// benchOwn runs f as own.go does without a library, as gonum does and as OpenBLAS
+// does, on one thread, on which gonum cannot be kept, and on all.
+func benchOwn(b *testing.B, flop float64, f func(b *testing.B)) {
 	b.Cleanup(func() { Use(nil) })
-	g := draw[float32]{rand.New(rand.NewPCG(33, 34))}
+	for _, threads := range []int{1, Threads()} {
+		for _, name := range []string{"gonum", "go", "openblas"} {
+			b.Run(fmt.Sprintf("%d/%s", threads, name), func(b *testing.B) {
+				withThreads(b, threads)
+				Use(nil)
+				switch name {
+				case "openblas":
+					Use(library(b))
+				case "gonum":
+					blas32.Use(gonum.Implementation{})
+					blas64.Use(gonum.Implementation{})
+				}
+				f(b)
+				b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+			})
+		}
+	}
+}
+
+// BenchmarkGemmSizes and the benchmarks below compare the project's own products with
+// gonum's and OpenBLAS's.
+func BenchmarkGemmSizes(b *testing.B) {
+	g32, g64 := draw[float32]{rand.New(rand.NewPCG(33, 34))}, draw[float64]{rand.New(rand.NewPCG(33, 34))}
 	for _, s := range []struct {
 		m, n, k int
 		t       blas.Transpose
@@ -139,29 +205,69 @@ func BenchmarkSgemm(b *testing.B) {
 		{256, 2000, 784, blas.NoTrans}, {256, 2000, 784, blas.Trans},
 		{10, 512, 512, blas.NoTrans}, {10, 512, 512, blas.Trans}, {16, 16, 16, blas.NoTrans},
 	} {
-		rb, cb := opDims(s.t, s.k, s.n)
-		x, y, z := g.slice(s.m*s.k), g.slice(rb*cb), g.slice(s.m*s.n)
+		_, cb := opDims(s.t, s.k, s.n)
+		x, y, z := g32.slice(s.m*s.k), g32.slice(s.k*s.n), g32.slice(s.m*s.n)
 		flop := 2 * float64(s.m) * float64(s.n) * float64(s.k)
-		for _, threads := range []int{1, Threads()} {
-			for _, name := range []string{"gonum", "go", "openblas"} {
-				b.Run(fmt.Sprintf("N%c/%dx%dx%d/%d/%s", s.t, s.m, s.n, s.k, threads, name), func(b *testing.B) {
-					withThreads(b, threads)
-					Use(nil)
-					switch name {
-					case "openblas":
-						Use(library(b))
-					case "gonum":
-						if threads == 1 {
-							b.Skip("gonum has threads of its own")
-						}
-						blas32.Use(gonum.Implementation{})
-					}
-					for b.Loop() {
-						blas32.Implementation().Sgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, cb, 0, z, s.n)
-					}
-					b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-				})
+		b.Run(fmt.Sprintf("S/N%c/%dx%dx%d", s.t, s.m, s.n, s.k), func(b *testing.B) {
+			benchOwn(b, flop, func(b *testing.B) {
+				for b.Loop() {
+					blas32.Implementation().Sgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x, s.k, y, cb, 0, z, s.n)
+				}
+			})
+		})
+		x64, y64, z64 := g64.slice(s.m*s.k), g64.slice(s.k*s.n), g64.slice(s.m*s.n)
+		b.Run(fmt.Sprintf("D/N%c/%dx%dx%d", s.t, s.m, s.n, s.k), func(b *testing.B) {
+			benchOwn(b, flop, func(b *testing.B) {
+				for b.Loop() {
+					blas64.Implementation().Dgemm(blas.NoTrans, s.t, s.m, s.n, s.k, 1, x64, s.k, y64, cb, 0, z64, s.n)
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkTriangular(b *testing.B) {
+	g := draw[float64]{rand.New(rand.NewPCG(35, 36))}
+	for _, s := range []struct {
+		s    blas.Side
+		t    blas.Transpose
+		m, n int
+	}{
+		{blas.Right, blas.Trans, 384, 384}, {blas.Right, blas.Trans, 60, 1000}, {blas.Right, blas.Trans, 4, 1000},
+		{blas.Right, blas.NoTrans, 4, 1000}, {blas.Left, blas.NoTrans, 1000, 128}, {blas.Left, blas.Trans, 384, 384},
+		{blas.Left, blas.NoTrans, 2000, 4}, {blas.Left, blas.Trans, 2000, 4}, {blas.Left, blas.NoTrans, 2000, 1},
+		{blas.Right, blas.Trans, 1000, 10}, {blas.Left, blas.NoTrans, 24, 24},
+	} {
+		q := order(s.s, s.m, s.n)
+		a := make([]float64, q*q)
+		for i := range q {
+			for j := range i {
+				a[i*q+j] = g.value() / float64(q)
 			}
+			a[i*q+i] = 1
 		}
+		x := g.slice(s.m * s.n)
+		a32, x32 := make([]float32, len(a)), make([]float32, len(x))
+		for i, v := range a {
+			a32[i] = float32(v)
+		}
+		for i, v := range x {
+			x32[i] = float32(v)
+		}
+		flop := float64(s.m) * float64(s.n) * float64(q)
+		b.Run(fmt.Sprintf("Dtrsm/%c%c/%dx%d", s.s, s.t, s.m, s.n), func(b *testing.B) {
+			benchOwn(b, flop, func(b *testing.B) {
+				for b.Loop() {
+					blas64.Implementation().Dtrsm(s.s, blas.Lower, s.t, blas.NonUnit, s.m, s.n, 1, a, q, x, s.n)
+				}
+			})
+		})
+		b.Run(fmt.Sprintf("Strsm/%c%c/%dx%d", s.s, s.t, s.m, s.n), func(b *testing.B) {
+			benchOwn(b, flop, func(b *testing.B) {
+				for b.Loop() {
+					blas32.Implementation().Strsm(s.s, blas.Lower, s.t, blas.NonUnit, s.m, s.n, 1, a32, q, x32, s.n)
+				}
+			})
+		})
 	}
 }

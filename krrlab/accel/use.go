@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
-	blasgonum "gonum.org/v1/gonum/blas/gonum"
 	lapackgonum "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 )
@@ -32,12 +31,13 @@ var inUse atomic.Pointer[Library]
 
 // Use makes gonum's blas64, blas32 and lapack64, and this package, run on l, and
 // gives l's threads to this package (see SetThreads). Use(nil) goes back to what needs
-// no library: gonum's own code, with products in float32 from package gemm. It is a choice for the whole process, made by a main
-// program before it computes; it must not run beside other calls of a BLAS.
+// no library: gonum's own code, with products and triangular solves from package gemm.
+// It is a choice for the whole process, made by a main program before it computes; it
+// must not run beside other calls of a BLAS.
 func Use(l *Library) {
 	inUse.Store(l)
 	if l == nil {
-		blas64.Use(blasgonum.Implementation{})
+		blas64.Use(own64{})
 		blas32.Use(own32{})
 		lapack64.Use(lapackgonum.Implementation{})
 		blasThreads.use(func(n int) { ownThreads.Store(int32(n)) })

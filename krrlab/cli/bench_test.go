@@ -75,8 +75,8 @@ func TestBenchLoops(t *testing.T) {
 // TestBenchMedians checks that ratios are taken within a repetition.
 func TestBenchMedians(t *testing.T) {
 	b := &loopBench{report: &benchReport{}}
-	b.add(loop{name: "x", asked: 1.3}, []sample{{1, 1}, {9, 3}, {8, 4}})
-	if l := b.report.Loops[0]; l.Seconds != 8 || l.AtLeast != 3 || l.Ratio != 2 || *l.Asked != 1.3 {
+	b.add(loop{name: "x", asked: 1.3}, []sample{{2, 1}, {9, 3}, {3, 4}})
+	if l := b.report.Loops[0]; l.Seconds != 3 || l.AtLeast != 3 || l.Ratio != 2 || l.Best != 2 || *l.Asked != 1.3 {
 		t.Errorf("%+v", l)
 	}
 	if m := median([]float64{4, 1, 2, 3}); m != 2.5 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -169,7 +170,8 @@ func (b *loopBench) add(l loop, samples []sample) {
 	for _, s := range samples {
 		seconds, floors, ratios = append(seconds, s.seconds), append(floors, s.floor), append(ratios, s.seconds/s.floor)
 	}
-	row := benchLoop{Name: l.name, Floor: l.floor, Seconds: median(seconds), AtLeast: median(floors), Ratio: median(ratios)}
+	row := benchLoop{Name: l.name, Floor: l.floor, Seconds: median(seconds), AtLeast: median(floors), Ratio: median(ratios),
+		Best: slices.Min(seconds) / slices.Min(floors)}
 	if l.asked > 0 {
 		row.Asked = &l.asked
 	}

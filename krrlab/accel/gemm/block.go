@@ -54,6 +54,8 @@ func (p part) columns(i, j, n int) (lo, hi int) {
 type workspace[T real] struct {
 	a, b []T // packed blocks of A and B
 	tile []T // a tile of C at its border
+
+	tri, x []T // a block of a triangular matrix, and a panel of what it multiplies
 }
 
 var (

@@ -71,6 +71,9 @@ func multiply64(x product[float64]) {
 // waste no work at their borders.
 func Tile() (rows, cols int) { return current().s.mr, current().s.nr }
 
+// Tile64 is Tile for Dgemm.
+func Tile64() (rows, cols int) { return current().d.mr, current().d.nr }
+
 func triangle(ul blas.Uplo) (part, bool) {
 	switch ul {
 	case blas.Lower:

@@ -1,0 +1,273 @@
+package gemm
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// triangleFunc is the type of Strsm and of the others like it.
+type triangleFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
+
+// shape is the flags of one call.
+type shape struct {
+	s  blas.Side
+	ul blas.Uplo
+	t  blas.Transpose
+	d  blas.Diag
+}
+
+func (s shape) String() string { return fmt.Sprintf("%c%c%c%c", s.s, s.ul, s.t, s.d) }
+
+// shapes are all of them.
+func shapes() (out []shape) {
+	for _, s := range []blas.Side{blas.Left, blas.Right} {
+		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
+			for _, t := range transposes {
+				for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
+					out = append(out, shape{s, ul, t, d})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// drawTriangle draws a triangular matrix with NaN where it must not be read.
+func drawTriangle[T real](g *rand.Rand, s shape, q int) operand[T] {
+	a := newOperand[T](g, blas.NoTrans, q, q)
+	for i := range q {
+		for j := range q {
+			v := &a.data[i*a.ld+j]
+			switch {
+			case i == j && s.d == blas.NonUnit:
+				*v = T(math.Copysign(1+g.Float64(), float64(*v)))
+			case i == j, (s.ul == blas.Upper) != (j > i):
+				*v = T(math.NaN())
+			default:
+				*v /= T(q)
+			}
+		}
+	}
+	return a
+}
+
+// element returns element (i, j) of op(A).
+func (s shape) element(i, j int, at func(t blas.Transpose, i, j int) float64) float64 {
+	stored := (s.ul == blas.Lower) == ((i > j) == (s.t == blas.NoTrans))
+	switch {
+	case i == j && s.d == blas.Unit:
+		return 1
+	case i != j && !stored:
+		return 0
+	}
+	return at(s.t, i, j)
+}
+
+// testTriangular computes with one triangular matrix and checks the bounds of the
+// package comment: of a solve for op(A)·X − α·B, of a product for X − α·op(A)·B.
+func testTriangular[T real](t *testing.T, solve bool, f triangleFunc[T], g *rand.Rand, s shape, q, vectors int, alpha T) {
+	t.Helper()
+	m, n := q, vectors
+	if s.s == blas.Right {
+		m, n = vectors, q
+	}
+	a, b := drawTriangle[T](g, s, q), newOperand[T](g, blas.NoTrans, m, n)
+	before := slices.Clone(b.whole)
+	old := slices.Clone(b.data)
+	f(s.s, s.ul, s.t, s.d, m, n, alpha, a.data, a.ld, b.data, b.ld)
+	x := func(z []T, i, v int) float64 { // element i of vector v
+		if s.s == blas.Right {
+			i, v = v, i
+		}
+		return float64(z[i*b.ld+v])
+	}
+	for i := range q {
+		row := make([]float64, q)
+		for j := range q {
+			if row[j] = s.element(i, j, a.at); s.s == blas.Right {
+				row[j] = s.element(j, i, a.at)
+			}
+		}
+		for v := range vectors {
+			from, to := old, b.data
+			if solve {
+				from, to = b.data, old
+			}
+			sum, size := 0.0, 0.0
+			for j, w := range row {
+				if w != 0 {
+					sum += w * x(from, j, v)
+					size += math.Abs(w * x(from, j, v))
+				}
+			}
+			got, want := x(to, i, v), float64(alpha)*sum
+			size *= math.Abs(float64(alpha))
+			if solve {
+				got, want = float64(alpha)*x(to, i, v), sum
+				size /= math.Abs(float64(alpha))
+			}
+			if d := math.Abs(got - want); !(d <= 2*float64(q+5)*unit[T]()*size) {
+				t.Fatalf("%v order %d, %d vectors, α=%v, solve %v: row %d of vector %d is off by %.3g, allowed %.3g",
+					s, q, vectors, alpha, solve, i, v, d, 2*float64(q+5)*unit[T]()*size)
+			}
+		}
+	}
+	for i := range m { // what lies around B is as before
+		copy(b.data[i*b.ld:i*b.ld+n], old[i*b.ld:i*b.ld+n])
+	}
+	for i, w := range before {
+		if v := b.whole[i]; v != w && (v == v || w == w) {
+			t.Fatalf("%v %d %d: wrote outside B", s, m, n)
+		}
+	}
+}
+
+func TestTriangular(t *testing.T) {
+	onPaths(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(41, 42))
+		for _, s := range shapes() {
+			orders := []int{1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 64, 251, 252, 253}
+			if s.t != blas.ConjTrans && s.d == blas.NonUnit && !testing.Short() && !raceEnabled {
+				orders = append(orders, 505)
+			}
+			for _, q := range orders {
+				for _, vectors := range []int{1, 3, 8, 17, 34} {
+					if q > 20 && (vectors+q)%3 != 0 || q > 300 && vectors > 8 {
+						continue
+					}
+					alpha := []float64{1, -1, 0.75}[g.IntN(3)]
+					testTriangular(t, true, Strsm, g, s, q, vectors, float32(alpha))
+					testTriangular(t, true, Dtrsm, g, s, q, vectors, alpha)
+					testTriangular(t, false, Strmm, g, s, q, vectors, float32(alpha))
+					testTriangular(t, false, Dtrmm, g, s, q, vectors, alpha)
+				}
+			}
+		}
+	})
+}
+
+// TestTriangularAVX512Shape has the products on tiles of AVX-512's size.
+func TestTriangularAVX512Shape(t *testing.T) {
+	before, real512, real2 := InUse(), runnable[AVX512], runnable[AVX2]
+	t.Cleanup(func() { runnable[AVX512], runnable[AVX2] = real512, real2; Use(before) })
+	runnable[AVX512] = &kernels{
+		kernel[float32]{mr: 14, nr: 32, mul: mulShape[float32](14, 32)},
+		kernel[float64]{mr: 14, nr: 16, mul: mulShape[float64](14, 16)},
+	}
+	Use(AVX512)
+	for _, own := range []bool{false, true} { // both kernels, and AVX-512's alone
+		if own {
+			runnable[AVX2] = nil
+		}
+		g := rand.New(rand.NewPCG(43, 44))
+		for _, s := range shapes() {
+			for _, q := range []int{13, 15, 100, 270} {
+				testTriangular(t, true, Strsm, g, s, q, 33, 1)
+				testTriangular(t, true, Dtrsm, g, s, q, 17, 0.5)
+				testTriangular(t, false, Strmm, g, s, q, 33, 1)
+				testTriangular(t, false, Dtrmm, g, s, q, 17, 0.5)
+			}
+		}
+	}
+}
+
+// TestTriangularSpecial has NaN and infinities stay in their vectors, and matrices
+// without reciprocals of the diagonal be treated as gonum treats them.
+func TestTriangularSpecial(t *testing.T) {
+	onPaths(t, func(t *testing.T) {
+		t.Run("float32", func(t *testing.T) {
+			testTriangularSpecial(t, Strsm, Strmm, gonum.Implementation{}.Strsm, 0x1p-140)
+		})
+		t.Run("float64", func(t *testing.T) {
+			testTriangularSpecial(t, Dtrsm, Dtrmm, gonum.Implementation{}.Dtrsm, 0x1p-1060)
+		})
+	})
+}
+
+func testTriangularSpecial[T real](t *testing.T, trsm, trmm, ref triangleFunc[T], subnormal T) {
+	g := rand.New(rand.NewPCG(45, 46))
+	const q, vectors = 40, 11
+	for _, s := range shapes() {
+		a := drawTriangle[T](g, s, q)
+		m, n := q, vectors
+		if s.s == blas.Right {
+			m, n = vectors, q
+		}
+		at := func(i, v int) int { // of element i of vector v
+			if s.s == blas.Right {
+				return v*n + i
+			}
+			return i*n + v
+		}
+		down := (s.ul == blas.Lower) == ((s.s == blas.Left) == (s.t == blas.NoTrans))
+		for _, f := range []triangleFunc[T]{trsm, trmm} {
+			clean := values[T](g, m*n)
+			dirty := slices.Clone(clean)
+			for v, bad := range []float64{3: math.NaN(), 5: math.Inf(1), 9: math.Inf(-1)} {
+				if bad != 0 {
+					dirty[at(20, v)] = T(bad)
+				}
+			}
+			f(s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, clean, n)
+			f(s.s, s.ul, s.t, s.d, m, n, 1, a.data, a.ld, dirty, n)
+			for i := range q {
+				for v := range vectors {
+					c, d := clean[at(i, v)], dirty[at(i, v)]
+					hit := (v == 3 || v == 5 || v == 9) && (i == 20 || (i > 20) == down)
+					if finite := d-d == 0; finite == hit || !hit && c != d {
+						t.Fatalf("%v: element %d of vector %d is %v, beside %v", s, i, v, d, c)
+					}
+				}
+			}
+		}
+		if s.d == blas.Unit {
+			continue
+		}
+		for _, bad := range []T{0, subnormal, T(math.Inf(1)), T(math.NaN())} {
+			a.data[20*a.ld+20] = bad
+			got := values[T](g, m*n)
+			want := slices.Clone(got)
+			trsm(s.s, s.ul, s.t, s.d, m, n, 0.5, a.data, a.ld, got, n)
+			ref(s.s, s.ul, s.t, s.d, m, n, 0.5, a.data, a.ld, want, n)
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("%v: with %v on the diagonal not as gonum", s, bad)
+			}
+		}
+	}
+}
+
+// TestTriangularVectors solves for all vectors and for each alone: the same bits.
+func TestTriangularVectors(t *testing.T) {
+	onPaths(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(47, 48))
+		const q, vectors = 300, 21
+		for _, s := range shapes() {
+			a := drawTriangle[float64](g, s, q)
+			for _, f := range []triangleFunc[float64]{Dtrsm, Dtrmm} {
+				m, n := q, vectors
+				if s.s == blas.Right {
+					m, n = vectors, q
+				}
+				all := values[float64](g, m*n)
+				each := slices.Clone(all)
+				f(s.s, s.ul, s.t, s.d, m, n, 0.5, a.data, a.ld, all, n)
+				for v := range vectors {
+					if s.s == blas.Left {
+						f(s.s, s.ul, s.t, s.d, q, 1, 0.5, a.data, a.ld, each[v:], n)
+					} else {
+						f(s.s, s.ul, s.t, s.d, 1, q, 0.5, a.data, a.ld, each[v*n:], n)
+					}
+				}
+				if !slices.Equal(all, each) {
+					t.Fatalf("%v: other bits", s)
+				}
+			}
+		}
+	})
+}

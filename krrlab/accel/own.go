@@ -1,0 +1,241 @@
+package accel
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/blas"
+
+	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
+)
+
+// ownThreads is the number of threads that products of own32 and own64 run on now.
+var ownThreads atomic.Int32
+
+const (
+	ownWork = 1 << 20 // least work for which threads are worth their while
+	ownRows = 512     // largest pieces that C is cut into
+	ownCols = 1024
+
+	ownTrxmWork = 16 << 10 // least work for which gemm's triangular routines are
+)
+
+// owned is package gemm in one precision, on all threads outside ForEach and on one
+// inside it. The bits of what it computes do not depend on the number of threads.
+type owned[T real] struct {
+	mul        func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
+	rank       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
+	trsm, trmm triangularFunc[T]
+	tile       func() (rows, cols int)
+	pool       *sync.Pool // of *ownProduct[T]
+}
+
+type triangularFunc[T real] func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
+
+var (
+	owned32 = &owned[float32]{gogemm.Sgemm, gogemm.Ssyrk, gogemm.Strsm, gogemm.Strmm, gogemm.Tile, ownPool[float32]()}
+	owned64 = &owned[float64]{gogemm.Dgemm, gogemm.Dsyrk, gogemm.Dtrsm, gogemm.Dtrmm, gogemm.Tile64, ownPool[float64]()}
+)
+
+func ownPool[T real]() *sync.Pool {
+	return &sync.Pool{New: func() any {
+		p := new(ownProduct[T])
+		p.body = p.piece
+		return p
+	}}
+}
+
+// gemm computes C = α·op(A)·op(B) + β·C in pieces of C.
+func (o *owned[T]) gemm(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
+	ra, ca := opDims(tA, m, k)
+	rb, cb := opDims(tB, k, n)
+	threads := int(ownThreads.Load())
+	if threads > 1 && large(m, n, k, ownWork) && isTrans(tA) && isTrans(tB) && alpha != 0 &&
+		matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) && matrix(m, n, ldc, len(c)) {
+		rows, cols := o.pieces(m, n, threads)
+		o.run(ownProduct[T]{
+			kind: ownGemm, tA: tA, tB: tB, m: m, n: n, k: k, alpha: alpha, beta: beta,
+			a: a, b: b, c: c, lda: lda, ldb: ldb, ldc: ldc, rows: rows, cols: cols,
+		}, (m+rows-1)/rows*((n+cols-1)/cols))
+		return
+	}
+	o.mul(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+}
+
+// syrk computes one triangle of C = α·A·Aᵀ + β·C or α·Aᵀ·A + β·C in blocks of it.
+func (o *owned[T]) syrk(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
+	ra, ca := opDims(tA, n, k)
+	threads := int(ownThreads.Load())
+	if threads > 1 && large(n, n, k, 2*ownWork) && isUplo(ul) && isTrans(tA) && alpha != 0 &&
+		matrix(ra, ca, lda, len(a)) && matrix(n, n, ldc, len(c)) {
+		// Blocks of the triangle, about 8 for each thread.
+		size := o.blockOrder(n, threads)
+		blocks := (n + size - 1) / size
+		o.run(ownProduct[T]{
+			kind: ownSyrk, tA: tA, tB: blas.Trans, m: n, n: n, k: k, alpha: alpha, beta: beta,
+			a: a, b: a, c: c, lda: lda, ldb: lda, ldc: ldc, rows: size, cols: size, ul: ul,
+		}, blocks*(blocks+1)/2)
+		return
+	}
+	o.rank(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
+}
+
+// trxm computes B = α·op(A)⁻¹·B or α·op(A)·B, or with op(A) on the right, in pieces of
+// columns of B or, from the right, of rows. Small work it leaves to ref,
+// gonum's.
+func (o *owned[T]) trxm(kind ownKind, ref triangularFunc[T], s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int) {
+	q, vectors := m, n
+	if s == blas.Right {
+		q, vectors = n, m
+	}
+	if !large(m, n, q, ownTrxmWork) || !isSide(s) || !isUplo(ul) || !isTrans(tA) || !isDiag(d) ||
+		alpha == 0 || !matrix(q, q, lda, len(a)) || !matrix(m, n, ldb, len(b)) {
+		ref(s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
+		return
+	}
+	x := ownProduct[T]{
+		kind: kind, s: s, ul: ul, tA: tA, d: d, m: m, n: n, alpha: alpha,
+		a: a, c: b, lda: lda, ldc: ldb, rows: m, cols: n,
+	}
+	threads := int(ownThreads.Load())
+	if threads == 1 || !large(m, n, q, 2*ownWork) {
+		o.triangular(&x, m, n, b)
+		return
+	}
+	// Pieces of 8 tiles at least: each packs the triangle again.
+	_, unit := o.tile()
+	size := min(ownRows, max(8*unit, ((vectors+threads-1)/threads+unit-1)/unit*unit))
+	if s == blas.Left {
+		x.cols = size
+	} else {
+		x.rows = size
+	}
+	o.run(x, (vectors+size-1)/size)
+}
+
+func (o *owned[T]) triangular(x *ownProduct[T], m, n int, b []T) {
+	f := o.trsm
+	if x.kind == ownTrmm {
+		f = o.trmm
+	}
+	f(x.s, x.ul, x.tA, x.d, m, n, x.alpha, x.a, x.lda, b, x.ldc)
+}
+
+// pieces returns the size of the pieces that C, m×n, is cut into: at least one for
+// each thread if C has so many tiles, a multiple of the number of threads if they are
+// few, and none larger than ownRows×ownCols.
+func (o *owned[T]) pieces(m, n, threads int) (rows, cols int) {
+	mr, nr := o.tile()
+	part := func(n, count, unit int) int { return ((n+count-1)/count + unit - 1) / unit * unit }
+	p, q := (m+ownRows-1)/ownRows, (n+ownCols-1)/ownCols
+	for p*q < 4*threads && p*q%threads != 0 {
+		switch {
+		case part(m, p, mr) > mr && (part(m, p, mr) >= part(n, q, nr) || part(n, q, nr) == nr):
+			p++
+		case part(n, q, nr) > nr:
+			q++
+		default:
+			return mr, nr
+		}
+	}
+	return part(m, p, mr), part(n, q, nr)
+}
+
+// blockOrder returns the order of the blocks of a triangle of order n.
+func (o *owned[T]) blockOrder(n, threads int) int {
+	mr, _ := o.tile()
+	count := 2
+	for count*(count+1) < 16*threads {
+		count++
+	}
+	return min(ownRows, max(64, (n+count-1)/count)+mr-1) / mr * mr
+}
+
+// ownKind is a routine.
+type ownKind int
+
+const (
+	ownGemm ownKind = iota
+	ownSyrk         // b is a
+	ownTrsm         // c is B
+	ownTrmm
+)
+
+// ownProduct is one product that runs on several threads.
+type ownProduct[T real] struct {
+	o                      *owned[T]
+	kind                   ownKind
+	tA, tB                 blas.Transpose
+	s                      blas.Side
+	ul                     blas.Uplo
+	d                      blas.Diag
+	m, n, k, lda, ldb, ldc int
+	alpha, beta            T
+	a, b, c                []T
+	rows, cols             int
+	body                   func(worker, i int)
+}
+
+// run computes x, which is cut into count pieces.
+func (o *owned[T]) run(x ownProduct[T], count int) {
+	p := o.pool.Get().(*ownProduct[T])
+	x.o, x.body = o, p.body
+	*p = x
+	// The context is never done, so ForEach gives no error.
+	_ = ForEach(context.Background(), count, p.body)
+	*p = ownProduct[T]{body: p.body}
+	o.pool.Put(p)
+}
+
+// piece computes one piece of C.
+func (p *ownProduct[T]) piece(_, q int) {
+	if p.kind == ownSyrk {
+		p.block(q)
+		return
+	}
+	across := (p.n + p.cols - 1) / p.cols
+	i, j := q/across*p.rows, q%across*p.cols
+	m, n, c := min(p.rows, p.m-i), min(p.cols, p.n-j), p.c[i*p.ldc+j:]
+	if p.kind != ownGemm {
+		p.o.triangular(p, m, n, c)
+		return
+	}
+	p.o.mul(p.tA, p.tB, m, n, p.k, p.alpha,
+		vectors(p.a, p.tA == blas.NoTrans, i, p.lda), p.lda,
+		vectors(p.b, p.tB != blas.NoTrans, j, p.ldb), p.ldb, p.beta, c, p.ldc)
+}
+
+// block computes block q of a triangle; block (i, j), j ≤ i, of the lower one has
+// number i·(i+1)/2 + j, and its transpose in the upper one has the same.
+func (p *ownProduct[T]) block(q int) {
+	i := 0
+	for (i+1)*(i+2)/2 <= q {
+		i++
+	}
+	j := q - i*(i+1)/2
+	if p.ul == blas.Upper {
+		i, j = j, i
+	}
+	i, j = i*p.rows, j*p.rows
+	x := vectors(p.a, p.tA == blas.NoTrans, i, p.lda)
+	y := vectors(p.a, p.tA == blas.NoTrans, j, p.lda)
+	c := p.c[i*p.ldc+j:]
+	m, n := min(p.rows, p.n-i), min(p.rows, p.n-j)
+	switch {
+	case i == j:
+		p.o.rank(p.ul, p.tA, m, p.k, p.alpha, x, p.lda, p.beta, c, p.ldc)
+	case p.tA == blas.NoTrans:
+		p.o.mul(blas.NoTrans, blas.Trans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
+	default:
+		p.o.mul(blas.Trans, blas.NoTrans, m, n, p.k, p.alpha, x, p.lda, y, p.lda, p.beta, c, p.ldc)
+	}
+}
+
+// vectors returns a matrix without its first i rows or, if not rows, columns.
+func vectors[T real](x []T, rows bool, i, ld int) []T {
+	if rows {
+		return x[i*ld:]
+	}
+	return x[i:]
+}
