@@ -78,14 +78,42 @@ func Inner32(dst []float32, ld int, a, b Points, w *Workspace) {
 		return
 	}
 	out := blas32.General{Rows: na, Cols: nb, Stride: ld, Data: dst}
+	same := samePoints(a, b) // half the work
+	if same {
+		zeroTile(dst, ld, na, nb) // some libraries read what β = 0 is for
+	}
 	step := d
 	if !inPlace32(a) || !inPlace32(b) {
 		step = chunkColumns(max(na, nb), d)
 	}
 	for c0, beta := 0, float32(0); c0 < d; c0, beta = c0+step, 1 {
 		c1 := min(c0+step, d)
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, w.operand32(0, a, c0, c1), w.operand32(1, b, c0, c1), beta, out)
+		x := w.operand32(0, a, c0, c1)
+		if same {
+			blas32.Syrk(blas.NoTrans, 1, x, beta, blas32.Symmetric{Uplo: blas.Lower, N: na, Stride: ld, Data: dst})
+			continue
+		}
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, x, w.operand32(1, b, c0, c1), beta, out)
 	}
+	if !same {
+		return
+	}
+	for i := range na {
+		for j := range i {
+			dst[j*ld+i] = dst[i*ld+j]
+		}
+	}
+}
+
+// samePoints reports whether a and b are one matrix.
+func samePoints(a, b Points) bool {
+	switch a := a.(type) {
+	case *Dense32:
+		return a == b
+	case *Dense:
+		return a == b
+	}
+	return false
 }
 
 func pairDims(a, b Points, ld int) (na, nb, d int) {

@@ -17,27 +17,16 @@ func NewPanel(x Points) Panel { return Panel{x, SqNorms(x)} }
 // these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
 // rounded points, which is off by ε‖x−z‖·‖x‖, and not by ε‖x‖².
 func NewPanel32(x Points) Panel {
-	n, d := x.Dims()
-	norms := make([]float64, n)
-	if s, ok := x.(*CSR); ok {
-		for i := range norms {
-			_, val := s.Row(i)
-			for _, v := range val {
-				r := float64(float32(v))
-				norms[i] += r * r
-			}
-		}
-		return Panel{x, norms}
+	return Panel{x, rowSums(x, sumSq32)}
+}
+
+// sumSq32 returns the sum of squares of the numbers rounded to float32.
+func sumSq32(row []float64) (s float64) {
+	for _, v := range row {
+		r := float64(float32(v))
+		s += r * r
 	}
-	row := make([]float64, d)
-	for i := range norms {
-		x.RowTo(row, i)
-		for _, v := range row {
-			r := float64(float32(v))
-			norms[i] += r * r
-		}
-	}
-	return Panel{x, norms}
+	return s
 }
 
 // Len returns the number of points.

@@ -1,8 +1,11 @@
 package points
 
 import (
+	"context"
 	"fmt"
 	"math"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // Points is a set of n points in R^d. The points are the rows of X, n×d.
@@ -202,21 +205,30 @@ func (x *CSR) Panel32To(dst []float32, ld int) {
 
 // SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
 func SqNorms(x Points) []float64 {
+	return rowSums(x, sumSq)
+}
+
+// rowsAtOnce is the number of points that a thread takes at once.
+const rowsAtOnce = 512
+
+// rowSums returns f of every row, on all threads; f takes the values that are stored.
+func rowSums(x Points, f func(v []float64) float64) []float64 {
 	n, d := x.Dims()
-	norms := make([]float64, n)
-	if s, ok := x.(*CSR); ok {
-		for i := range norms {
-			_, val := s.Row(i)
-			norms[i] = sumSq(val)
+	sums := make([]float64, n)
+	rows := make([][]float64, accel.Threads())
+	// The context is never done, so ForEach gives no error.
+	_ = accel.ForEach(context.Background(), (n+rowsAtOnce-1)/rowsAtOnce, func(who, b int) {
+		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, n); i++ {
+			if s, ok := x.(*CSR); ok {
+				_, val := s.Row(i)
+				sums[i] = f(val)
+				continue
+			}
+			x.RowTo(grow(&rows[who], d), i)
+			sums[i] = f(rows[who])
 		}
-		return norms
-	}
-	row := make([]float64, d)
-	for i := range norms {
-		x.RowTo(row, i)
-		norms[i] = sumSq(row)
-	}
-	return norms
+	})
+	return sums
 }
 
 func sumSq(v []float64) float64 {

@@ -326,3 +326,31 @@ func BenchmarkL1Dist32(b *testing.B) {
 		L1Dist32(dst, 512, x, x, &w)
 	}
 }
+
+// TestInnerOfItself compares the products of points with themselves, which are formed by
+// half, with those of a copy.
+func TestInnerOfItself(t *testing.T) {
+	for _, n := range []int{1, 7, 130} {
+		v := make([]float32, n*33)
+		for i := range v {
+			v[i] = float32((i*7919)%101)/50 - 1
+		}
+		a := NewDense32(n, 33, v)
+		b := NewDense32(n, 33, slices.Clone(v))
+		ld := n + 3
+		got, want := make([]float32, n*ld), make([]float32, n*ld)
+		for i := range got {
+			got[i], want[i] = float32(math.NaN()), 7
+		}
+		var w Workspace
+		Inner32(got, ld, a, a, &w)
+		Inner32(want, ld, a, b, &w)
+		for i := range n {
+			for j := range n {
+				if g, w := got[i*ld+j], want[i*ld+j]; !(math.Abs(float64(g-w)) <= 1e-4) || g != got[j*ld+i] {
+					t.Fatalf("n = %d: entry (%d, %d) is %v, want %v", n, i, j, g, w)
+				}
+			}
+		}
+	}
+}
