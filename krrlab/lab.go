@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -28,6 +29,9 @@ type Lab struct {
 	y      *mat.Dense // n×t, coded targets
 	// n²d up to which AutoResidual recomputes K in any case, and where it must.
 	cheap, dear float64
+
+	mu sync.Mutex
+	k  *gram.Matrix // what K has formed
 }
 
 // New checks the data and the configuration and codes the targets: ±1 in one column

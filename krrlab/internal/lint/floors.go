@@ -15,6 +15,7 @@ var floors = map[string]int{
 	"krrlab/accel/gemm":          0,
 	"krrlab/accel/simd":          0,
 	"krrlab/comm":                0,
+	"krrlab/estimate":            0,
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/npy":        0,
 	"krrlab/points":              0,
@@ -27,6 +28,7 @@ var floors = map[string]int{
 
 	"krrlab/feature":     2,
 	"krrlab/gram":        2,
+	"krrlab/lanczos":     2,
 	"krrlab/lowrank":     2,
 	"krrlab/pcg":         2,
 	"krrlab/pcg/pcgtest": 2,

@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/plots"
+)
+
+// stageFlags are the flags that the commands of all stages share.
+type stageFlags struct {
+	dataFlags
+	kernelFlags
+	lambda     float64
+	seed       uint64
+	storage    string
+	memory     string
+	json, plot string
+}
+
+func (f *stageFlags) add(p *pflag.FlagSet) {
+	f.dataFlags.add(p)
+	f.kernelFlags.add(p)
+	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
+	p.StringVar(&f.memory, "memory", "", "memory the stage may take, such as 20GB (default: what the machine allows)")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
+	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
+	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png or .pdf)")
+}
+
+// stageCommand makes the command of a stage. add adds the stage's own flags, check refuses
+// those that no data could make right, and run runs it; a stage that was interrupted
+// returns what it has beside the context's error.
+type stageCommand struct {
+	use, short, long, example string
+
+	add   func(p *pflag.FlagSet)
+	check func(set *pflag.FlagSet) error
+	// cfg completes the configuration, where flags of the stage's own belong to it.
+	cfg func(set *pflag.FlagSet, c *krrlab.Config) error
+	run func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
+}
+
+func (a *app) stageCommand(c stageCommand) *cobra.Command {
+	f := &stageFlags{}
+	cmd := &cobra.Command{
+		Use: c.use, Short: c.short, Long: c.long, Example: c.example,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stage(cmd.Context(), cmd.Flags(), f, &c) },
+	}
+	p := cmd.Flags()
+	c.add(p)
+	f.add(p)
+	p.SortFlags = false
+	return cmd
+}
+
+// stage runs a stage, prints it and writes what was asked for.
+func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *stageCommand) error {
+	outputs := slices.DeleteFunc([]string{f.json, f.plot}, func(s string) bool { return s == "" })
+	if err := f.checkFlags(set, outputs); err != nil {
+		return err
+	}
+	if err := c.check(set); err != nil {
+		return err
+	}
+	start := time.Now()
+	progress := a.newProgress()
+	defer progress.clear()
+	progress.show(krrlab.Event{Stage: "load"})
+	data, err := a.load(ctx, &f.dataFlags)
+	if err != nil {
+		return err
+	}
+	lab, err := f.lab(set, data, c, progress)
+	if err != nil {
+		return err
+	}
+	s, err := c.run(ctx, lab)
+	progress.clear()
+	interrupted := err != nil && ctx.Err() != nil && hasValue(s)
+	if err != nil && !interrupted {
+		return err
+	}
+	if f.json != "" {
+		if err := krrlab.WriteStage(f.json, s); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		if err := s.Plot().Save(f.plot); err != nil {
+			return err
+		}
+	}
+	a.printf("%s", s)
+	for _, name := range outputs {
+		a.printf("%-14s %s\n", "wrote", name)
+	}
+	if interrupted {
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
+		return errStatus(exitInterrupted)
+	}
+	return nil
+}
+
+// hasValue reports whether a stage is there: a nil pointer in the interface is none.
+func hasValue(s krrlab.Stage) bool {
+	if s == nil {
+		return false
+	}
+	v := reflect.ValueOf(s)
+	return v.Kind() != reflect.Pointer || !v.IsNil()
+}
+
+func (f *stageFlags) checkFlags(set *pflag.FlagSet, outputs []string) error {
+	for _, name := range outputs {
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		if err := plots.CheckFormat(f.plot); err != nil {
+			return err
+		}
+	}
+	if set.Changed("lambda") && (!(f.lambda > 0) || math.IsInf(f.lambda, 0)) {
+		return usagef("--lambda %g: want a positive number", f.lambda)
+	}
+	if err := f.dataFlags.check(set); err != nil {
+		return err
+	}
+	return f.kernelFlags.check(set)
+}
+
+// lab makes the bench for the data and the flags.
+func (f *stageFlags) lab(set *pflag.FlagSet, data *loaded, c *stageCommand, progress *progress) (*krrlab.Lab, error) {
+	cfg := krrlab.Config{Lambda: f.lambda, Seed: f.seed, Solver: krrlab.PCG, Monitor: progress.show}
+	var err error
+	if cfg.Kernel, err = f.kernel(set, data); err != nil {
+		return nil, err
+	}
+	if !set.Changed("lambda") {
+		cfg.Lambda = 0.01
+		if data.lambda > 0 {
+			cfg.Lambda = data.lambda
+		}
+	}
+	if cfg.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return nil, errUsage{err}
+	}
+	if cfg.Memory, err = memoryLimit(f.memory); err != nil {
+		return nil, err
+	}
+	if c.cfg != nil {
+		if err := c.cfg(set, &cfg); err != nil {
+			return nil, err
+		}
+	}
+	return krrlab.New(data.train, cfg)
+}

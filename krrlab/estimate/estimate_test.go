@@ -1,0 +1,60 @@
+package estimate
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestJSON(t *testing.T) {
+	for _, e := range []Interval{
+		{57.25, 55, 60.5, 0.95, "hutchinson", 1.5},
+		{2, 1, math.Inf(1), 0.9, "lanczos", 0},
+		{2, math.Inf(-1), 3, 0.9, "lanczos", 0},
+	} {
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Interval
+		if err := json.Unmarshal(b, &got); err != nil || got != e {
+			t.Errorf("%s: got %+v, want %+v (%v)", b, got, e, err)
+		}
+		if strings.Contains(string(b), "null") != (math.IsInf(e.Lo, 0) || math.IsInf(e.Hi, 0)) {
+			t.Errorf("%s: an unbounded end is null, and only that", b)
+		}
+	}
+	b, err := json.Marshal(Interval{Value: math.NaN()})
+	var got Interval
+	if err == nil {
+		err = json.Unmarshal(b, &got)
+	}
+	if err != nil || !math.IsNaN(got.Value) {
+		t.Errorf("%s: %+v, %v", b, got, err)
+	}
+}
+
+func TestInterval(t *testing.T) {
+	e := Interval{50, 45, 55, 0.95, "xtrace", 0}
+	if !e.Covers(45) || !e.Covers(55) || e.Covers(44.9) || e.Covers(55.1) || e.Covers(math.NaN()) {
+		t.Error("Covers")
+	}
+	if w := e.Width(); w != 0.2 {
+		t.Errorf("Width() = %v", w)
+	}
+	if s := e.String(); s != "50, in [45, 55] with 95 % confidence (xtrace)" {
+		t.Error(s)
+	}
+	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {
+		t.Errorf("%+v", x)
+	}
+	for _, c := range []float64{0, 1, -1, 2, math.NaN()} {
+		if CheckConfidence(c) == nil {
+			t.Errorf("CheckConfidence(%v) is nil", c)
+		}
+	}
+	if err := CheckConfidence(0.95); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,79 @@
+package krrlab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/plots"
+)
+
+// Stage is what every step of the laboratory returns: exported numbers, and ways to look
+// at them. Its JSON, by encoding/json, round-trips.
+type Stage interface {
+	String() string      // a few aligned lines, with units and the paper's symbols
+	Table() *plots.Table // the numbers
+	Plot() *plots.Figure // the picture
+	HTML() string        // table and picture, for a notebook
+}
+
+// WriteStage writes the JSON of a stage to the named file, whole or not at all.
+func WriteStage(name string, s Stage) error {
+	js, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("krrlab: %w", err)
+	}
+	return atomicfile.Write(name, func(w io.Writer) error {
+		_, err := w.Write(append(js, '\n'))
+		return err
+	})
+}
+
+// stageHTML is the HTML of a stage: its lines, its picture, its table folded away.
+func stageHTML(s Stage) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(s.String()))
+	picture, err := s.Plot().HTML()
+	if err != nil {
+		picture = html.EscapeString(err.Error())
+	}
+	b.WriteString(picture)
+	fmt.Fprintf(&b, "<details><summary>the numbers</summary>\n%s</details>\n", s.Table().HTML())
+	return b.String()
+}
+
+// lines writes aligned lines of a name and a text.
+type lines struct{ strings.Builder }
+
+func (b *lines) add(name, format string, args ...any) {
+	fmt.Fprintf(b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+}
+
+// K returns K+λI, formed at the first call and kept for the stages that follow; Forget
+// gives it back. It has the bits that Gram gives with nothing else held.
+func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.k != nil {
+		return l.k, nil
+	}
+	k, err := l.Gram(ctx, l.vectors())
+	if err != nil {
+		return nil, err
+	}
+	l.k = k
+	return k, nil
+}
+
+// Forget gives back the memory of the K that stages share.
+func (l *Lab) Forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.k = nil
+}
