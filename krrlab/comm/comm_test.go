@@ -1,0 +1,174 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/comm/commtest"
+)
+
+// onRanks runs body on p goroutine ranks and returns what each of them returned.
+func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
+	errs := make([]error, p)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(p, o) {
+		wg.Go(func() { errs[r] = body(c) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func TestAlone(t *testing.T) {
+	if err := commtest.Run(t.Context(), comm.Alone()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLocal(t *testing.T) {
+	for _, p := range []int{1, 2, 3, 4, 7} {
+		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return commtest.Run(t.Context(), c) }) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestWatchdog(t *testing.T) {
+	errs := onRanks(3, comm.Options{Limit: 50 * time.Millisecond}, func(c comm.Comm) error {
+		if c.Rank() == 1 {
+			return nil // dead
+		}
+		return c.Barrier(t.Context())
+	})
+	for _, r := range []int{0, 2} {
+		var e *comm.Error
+		if !errors.As(errs[r], &e) || e.Rank != r || !strings.Contains(e.Error(), "missing: [1]") {
+			t.Errorf("rank %d: %v", r, errs[r])
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	errs := onRanks(3, comm.Options{}, func(c comm.Comm) error {
+		if c.Rank() == 1 {
+			cancel()
+			return nil
+		}
+		err := c.Barrier(ctx)
+		if again := c.Barrier(t.Context()); again == nil {
+			t.Errorf("rank %d: a broken group goes on", c.Rank())
+		}
+		return err
+	})
+	for _, r := range []int{0, 2} {
+		if e := errs[r]; e == nil {
+			t.Errorf("rank %d: no error", r)
+		}
+	}
+}
+
+func TestAbort(t *testing.T) {
+	errs := onRanks(2, comm.Options{}, func(c comm.Comm) error {
+		if c.Rank() == 1 {
+			c.Abort(1)
+			return nil
+		}
+		return c.Barrier(t.Context())
+	})
+	if !errors.Is(errs[0], comm.ErrAborted) {
+		t.Errorf("%v, want %v", errs[0], comm.ErrAborted)
+	}
+}
+
+func TestMismatch(t *testing.T) {
+	errs := onRanks(2, comm.Options{}, func(c comm.Comm) error {
+		return c.AllReduce(t.Context(), make([]float64, 1+c.Rank()))
+	})
+	for r, err := range errs {
+		if err == nil {
+			t.Errorf("rank %d adds 1 number to 2", r)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want comm.Launch
+		ok   bool
+	}{
+		{"", comm.Launch{}, false},
+		{"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=3 PMIX_RANK=3", comm.Launch{Launcher: "Open MPI", Rank: 3, Size: 4}, true},
+		{"PMI_SIZE=2 PMI_RANK=0", comm.Launch{Launcher: "MPICH", Size: 2}, true},
+		{"PMIX_RANK=1", comm.Launch{Launcher: "PMIx", Rank: 1}, true},
+		{"SLURM_PROCID=5 SLURM_STEP_NUM_TASKS=8", comm.Launch{Launcher: "Slurm", Rank: 5, Size: 8}, true},
+		{"SLURM_PROCID=0 SLURM_NTASKS=8", comm.Launch{}, false}, // a batch script
+		{"PMI_RANK=x PMI_SIZE=2", comm.Launch{}, false},
+	} {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(c.env) {
+			k, v, _ := strings.Cut(kv, "=")
+			env[k] = v
+		}
+		got, ok := comm.Detect(func(k string) string { return env[k] })
+		if got != c.want || ok != c.ok {
+			t.Errorf("%q: %+v, %v", c.env, got, ok)
+		}
+	}
+}
+
+func TestRows(t *testing.T) {
+	for _, n := range []int{1, 511, 512, 513, 5000} {
+		for _, p := range []int{1, 2, 3, 7} {
+			at := 0
+			for r := range p {
+				lo, hi := comm.Rows(n, 512, r, p)
+				if lo != at || hi < lo || lo%512 != 0 && lo != n {
+					t.Errorf("n = %d: rank %d of %d has [%d, %d)", n, r, p, lo, hi)
+				}
+				if c := comm.Counts(n, 512, p, 3)[r]; c != 3*(hi-lo) {
+					t.Errorf("n = %d: rank %d of %d counts %d", n, r, p, c)
+				}
+				at = hi
+			}
+			if at != n {
+				t.Errorf("n = %d on %d ranks: %d rows dealt", n, p, at)
+			}
+		}
+	}
+}
+
+func TestFixed(t *testing.T) {
+	terms := []float64{1, -0.25, 1e-9, -1e-13, 0.7}
+	f := comm.FixedFor(3)
+	sum := []int64{0}
+	var want float64
+	for _, v := range terms {
+		if !f.Add(sum, []float64{v}) {
+			t.Errorf("%v does not fit", v)
+		}
+		want += v
+	}
+	if got := f.Value(sum[0]); math.Abs(got-want) > 5*3*0x1p-61+0x1p-52 {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e9} {
+		if f.Add(sum, []float64{bad}) {
+			t.Errorf("%v fits below 3", bad)
+		}
+	}
+	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {
+		t.Errorf("a sum of unknown bound is %v", v)
+	}
+	if v := comm.FixedFor(0).Value(0); v != 0 {
+		t.Errorf("a sum of zeros is %v", v)
+	}
+}

@@ -1,0 +1,282 @@
+package commtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/comm"
+)
+
+// Case is one property. Run is called on every rank of a fresh or used group, and returns
+// what is wrong as that rank sees it.
+type Case struct {
+	Name string
+	Run  func(ctx context.Context, c comm.Comm) error
+}
+
+// Cases lists the properties that leave the group usable.
+func Cases() []Case {
+	return []Case{
+		{"ranks", ranks},
+		{"all-reduce of float64", allReduce},
+		{"all-reduce of int64", allReduceInt64},
+		{"all-gather", allGather},
+		{"broadcast", broadcast},
+		{"barrier", func(ctx context.Context, c comm.Comm) error { return c.Barrier(ctx) }},
+		{"split", split},
+		{"traffic", traffic},
+		{"agree", agree},
+		{"share", share},
+		{"fixed-point sums", fixed},
+	}
+}
+
+// Run runs all cases in turn and returns what is wrong, nil if nothing is.
+func Run(ctx context.Context, c comm.Comm) error {
+	var all []error
+	for _, k := range Cases() {
+		if err := k.Run(ctx, c); err != nil {
+			all = append(all, fmt.Errorf("%s: rank %d of %d: %w", k.Name, c.Rank(), c.Size(), err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// lengths are those of the buffers tried, with none, one, and more than a chunk of a
+// lowered limit.
+var lengths = []int{0, 1, 2, 7, 1000, 70001}
+
+func ranks(ctx context.Context, c comm.Comm) error {
+	if c.Size() < 1 || c.Rank() < 0 || c.Rank() >= c.Size() {
+		return fmt.Errorf("rank %d, size %d", c.Rank(), c.Size())
+	}
+	seen := make([]int64, c.Size())
+	seen[c.Rank()] = 1
+	if err := c.AllReduceInt64(ctx, seen); err != nil {
+		return err
+	}
+	for r, n := range seen {
+		if n != 1 {
+			return fmt.Errorf("%d ranks say that they are %d", n, r)
+		}
+	}
+	return nil
+}
+
+func allReduce(ctx context.Context, c comm.Comm) error {
+	p := float64(c.Size())
+	for _, n := range lengths {
+		x := make([]float64, n)
+		for i := range x { // integers, whose sums are exact in any order
+			x[i] = float64(i) + 1000*float64(c.Rank())
+		}
+		if err := c.AllReduce(ctx, x); err != nil {
+			return err
+		}
+		for i, v := range x {
+			if want := p*float64(i) + 1000*p*(p-1)/2; v != want {
+				return fmt.Errorf("number %d of %d is %v, want %v", i, n, v, want)
+			}
+		}
+	}
+	x := []float64{0.1 * float64(c.Rank()+1), math.Inf(1)}
+	if err := c.AllReduce(ctx, x); err != nil {
+		return err
+	}
+	if !math.IsInf(x[1], 1) {
+		return fmt.Errorf("the sum of infinities is %v", x[1])
+	}
+	return same(ctx, c, math.Float64bits(x[0]))
+}
+
+// same reports ranks whose bits differ from rank 0's.
+func same(ctx context.Context, c comm.Comm, bits uint64) error {
+	b := make([]int64, c.Size())
+	b[c.Rank()] = int64(bits)
+	if err := c.AllReduceInt64(ctx, b); err != nil {
+		return err
+	}
+	for r, v := range b {
+		if v != b[0] {
+			return fmt.Errorf("rank %d has %x, rank 0 %x", r, v, b[0])
+		}
+	}
+	return nil
+}
+
+func allReduceInt64(ctx context.Context, c comm.Comm) error {
+	p := int64(c.Size())
+	for _, n := range lengths {
+		x := make([]int64, n)
+		for i := range x { // beyond float64's 53 bits
+			x[i] = 1<<55 + int64(i) - int64(c.Rank())
+		}
+		if err := c.AllReduceInt64(ctx, x); err != nil {
+			return err
+		}
+		for i, v := range x {
+			if want := p*(1<<55+int64(i)) - p*(p-1)/2; v != want {
+				return fmt.Errorf("number %d of %d is %d, want %d", i, n, v, want)
+			}
+		}
+	}
+	return nil
+}
+
+func allGather(ctx context.Context, c comm.Comm) error {
+	for _, n := range lengths {
+		counts, sum := make([]int, c.Size()), 0
+		for r := range counts {
+			counts[r] = n * r / 2 // rank 0 has none
+			if c.Size() == 1 {
+				counts[r] = n
+			}
+			sum += counts[r]
+		}
+		x, at := make([]float64, sum), 0
+		for r, m := range counts {
+			for i := range m {
+				if x[at+i] = math.NaN(); r == c.Rank() {
+					x[at+i] = float64(1e6*r + i)
+				}
+			}
+			at += m
+		}
+		if err := c.AllGather(ctx, x, counts); err != nil {
+			return err
+		}
+		at = 0
+		for r, m := range counts {
+			for i, v := range x[at : at+m] {
+				if v != float64(1e6*r+i) {
+					return fmt.Errorf("number %d of %d of rank %d is %v", i, m, r, v)
+				}
+			}
+			at += m
+		}
+	}
+	return nil
+}
+
+func broadcast(ctx context.Context, c comm.Comm) error {
+	for root := range c.Size() {
+		for _, n := range lengths {
+			x := make([]byte, n)
+			for i := range x {
+				if root == c.Rank() {
+					x[i] = byte(i*7 + root)
+				}
+			}
+			if err := c.Broadcast(ctx, x, root); err != nil {
+				return err
+			}
+			for i, v := range x {
+				if v != byte(i*7+root) {
+					return fmt.Errorf("byte %d of %d from %d is %d", i, n, root, v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func split(ctx context.Context, c comm.Comm) error {
+	odd := c.Rank() % 2
+	half, err := c.Split(ctx, odd, -c.Rank()) // in falling order
+	if err != nil {
+		return err
+	}
+	size := (c.Size() + 1 - odd) / 2
+	if half.Size() != size || half.Rank() != size-1-c.Rank()/2 {
+		return fmt.Errorf("rank %d of %d in its half", half.Rank(), half.Size())
+	}
+	x := []float64{float64(c.Rank())}
+	if err := half.AllReduce(ctx, x); err != nil {
+		return err
+	}
+	if want := float64(size*(size-1) + odd*size); x[0] != want {
+		return fmt.Errorf("the sum of a half is %v, want %v", x[0], want)
+	}
+	return ranks(ctx, c) // the whole goes on
+}
+
+func traffic(ctx context.Context, c comm.Comm) error {
+	before := c.Traffic()
+	if err := c.AllReduce(ctx, make([]float64, 100)); err != nil {
+		return err
+	}
+	counts := make([]int, c.Size())
+	for r := range counts {
+		counts[r] = 10
+	}
+	if err := c.AllGather(ctx, make([]float64, 10*c.Size()), counts); err != nil {
+		return err
+	}
+	if err := c.Broadcast(ctx, make([]byte, 5), 0); err != nil {
+		return err
+	}
+	want := int64(800 + 80)
+	if c.Rank() == 0 {
+		want += 5
+	}
+	if d := c.Traffic().Sub(before); d.Bytes != want || d.Calls != 3 || d.Seconds < 0 {
+		return fmt.Errorf("%+v, want %d bytes in 3 calls", d, want)
+	}
+	return nil
+}
+
+func agree(ctx context.Context, c comm.Comm) error {
+	if err := comm.Agree(ctx, c, nil); err != nil {
+		return fmt.Errorf("an error from nothing: %w", err)
+	}
+	if c.Size() == 1 {
+		return nil
+	}
+	var err error
+	last := c.Size() - 1
+	if c.Rank() == last {
+		err = errors.New("no such file")
+	}
+	err = comm.Agree(ctx, c, err)
+	var e *comm.RankError
+	if !errors.As(err, &e) || e.Rank != last || !strings.Contains(err.Error(), "no such file") {
+		return fmt.Errorf("rank %d's error arrives as %v", last, err)
+	}
+	return nil
+}
+
+func share(ctx context.Context, c comm.Comm) error {
+	var b []byte
+	if c.Rank() == 0 {
+		b = []byte("from rank 0")
+	}
+	b, err := comm.Share(ctx, c, b, 0)
+	if err == nil && string(b) != "from rank 0" {
+		err = fmt.Errorf("got %q", b)
+	}
+	return err
+}
+
+// fixed adds the same terms, dealt in two ways.
+func fixed(ctx context.Context, c comm.Comm) error {
+	const m = 1000
+	f := comm.FixedFor(m)
+	sum, want := []int64{0}, []int64{0}
+	for i := range m {
+		v := []float64{math.Sin(float64(i))}
+		f.Add(want, v)
+		if i%c.Size() == c.Rank() {
+			f.Add(sum, v)
+		}
+	}
+	if err := c.AllReduceInt64(ctx, sum); err != nil {
+		return err
+	}
+	if sum[0] != want[0] {
+		return fmt.Errorf("%v, alone %v", f.Value(sum[0]), f.Value(want[0]))
+	}
+	return nil
+}

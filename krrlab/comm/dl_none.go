@@ -1,0 +1,16 @@
+//go:build !((linux || darwin) && !android && (amd64 || arm64))
+
+package comm
+
+import (
+	"errors"
+	"runtime"
+)
+
+func dlopen(string) (uintptr, error) {
+	return 0, errors.New("shared libraries cannot be loaded on " + runtime.GOOS + "/" + runtime.GOARCH)
+}
+
+func dlsym(uintptr, string) uintptr { return 0 }
+
+func invoke(uintptr, ...uintptr) int32 { panic("comm: no shared libraries on this system") }

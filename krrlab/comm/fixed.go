@@ -1,0 +1,54 @@
+package comm
+
+import "math"
+
+// Fixed turns float64 numbers into 64-bit fixed point: v stands for the integer v·2^e cut
+// off towards zero. Sums of such integers are exact, so they are the same in any order
+// and for any distribution over workers and ranks, as long as the terms are.
+//
+// With |Σ v| ≤ B, also for partial sums, and m terms the sum is off by at most m·q with
+//
+//	q = 2^-e,  B·2^e ∈ (2⁶¹, 2⁶²],  q < B·2⁻⁶¹.
+type Fixed struct {
+	up, down float64 // 2^e and 2^-e
+	valid    bool
+}
+
+// fixedLimit bounds the integers.
+const fixedLimit = 1 << 62
+
+// FixedFor returns the fixed point for sums of at most bound in absolute value. A bound of
+// 0 is one for zeros. If the bound is not finite every sum is NaN.
+func FixedFor(bound float64) Fixed {
+	bound = math.Abs(bound)
+	if math.IsNaN(bound) || math.IsInf(bound, 0) {
+		return Fixed{up: 0, down: math.NaN()}
+	}
+	_, exp := math.Frexp(bound) // bound < 2^exp
+	e := max(-1000, min(62-exp, 1000))
+	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
+}
+
+// Scale returns 2^e, what a number is multiplied by before it is cut to an integer.
+func (f Fixed) Scale() float64 { return f.up }
+
+// Fits reports whether v·2^e may be a term: it is false for NaN and beyond the bound.
+func Fits(scaled float64) bool { return scaled <= fixedLimit && scaled >= -fixedLimit }
+
+// Add adds the numbers src to dst, and reports whether all of them fit.
+func (f Fixed) Add(dst []int64, src []float64) bool {
+	if !f.valid {
+		return true // the sum is NaN
+	}
+	ok := true
+	dst = dst[:len(src)]
+	for i, v := range src {
+		s := v * f.up
+		ok = ok && Fits(s)
+		dst[i] += int64(s)
+	}
+	return ok
+}
+
+// Value returns the number that the integer stands for.
+func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }

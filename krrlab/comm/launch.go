@@ -1,0 +1,40 @@
+package comm
+
+import "strconv"
+
+// Launch says how the process was started as a rank.
+type Launch struct {
+	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
+	Rank     int
+	Size     int // 0 if the launcher does not tell
+}
+
+// launchers lists the variables that a launcher sets for each rank it starts. Intel MPI
+// and MVAPICH use those of MPICH's Hydra. Slurm's are of a job step, which srun starts;
+// a batch script, which sees the job's size as well, is none.
+var launchers = []struct{ name, rank, size string }{
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"MPICH", "PMI_RANK", "PMI_SIZE"},
+	{"PMIx", "PMIX_RANK", ""},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+}
+
+// Detect returns how the process was started as a rank, judged by its environment, and
+// false if it was not. It loads nothing.
+func Detect(getenv func(string) string) (Launch, bool) {
+	for _, l := range launchers {
+		rank, err := strconv.Atoi(getenv(l.rank))
+		if err != nil || rank < 0 {
+			continue
+		}
+		if l.size == "" {
+			return Launch{Launcher: l.name, Rank: rank}, true
+		}
+		size, err := strconv.Atoi(getenv(l.size))
+		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
+			continue
+		}
+		return Launch{Launcher: l.name, Rank: rank, Size: size}, true
+	}
+	return Launch{}, false
+}

@@ -1,0 +1,144 @@
+package comm
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"unsafe"
+)
+
+// library is an MPI library loaded at run time: its functions and its handles.
+type library struct {
+	name string // as it was found
+	kind string // "Open MPI" or "MPICH", by ABI
+
+	initThread, finalize, initialized, abort, errorString, setErrhandler uintptr
+	commRank, commSize, commSplit, getVersion                            uintptr
+	allreduce, allgatherv, bcast, barrier                                uintptr
+
+	world, float64, int64, byte, sum, errorsReturn, inPlace uintptr
+}
+
+// functions lists the functions a library must have and where their addresses go.
+func (l *library) functions() map[string]*uintptr {
+	return map[string]*uintptr{
+		"MPI_Init_thread": &l.initThread, "MPI_Finalize": &l.finalize, "MPI_Initialized": &l.initialized,
+		"MPI_Abort": &l.abort, "MPI_Error_string": &l.errorString, "MPI_Comm_set_errhandler": &l.setErrhandler,
+		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize, "MPI_Comm_split": &l.commSplit,
+		"MPI_Get_library_version": &l.getVersion,
+		"MPI_Allreduce":           &l.allreduce, "MPI_Allgatherv": &l.allgatherv, "MPI_Bcast": &l.bcast, "MPI_Barrier": &l.barrier,
+	}
+}
+
+// threadFunneled is MPI_THREAD_FUNNELED in both ABIs: one thread calls MPI.
+const threadFunneled = 1
+
+// libraryNames returns the names under which libraries are looked for, those of the
+// launcher's kind first.
+func libraryNames(launcher string) []string {
+	open := []string{"libmpi.so.40"}
+	mpich := []string{"libmpich.so.12", "libmpi.so.12"}
+	either := []string{"libmpi.so"}
+	if runtime.GOOS == "darwin" {
+		open, mpich, either = []string{"libmpi.40.dylib"}, []string{"libmpi.12.dylib"}, []string{"libmpi.dylib"}
+		for _, dir := range []string{"/opt/homebrew/lib/", "/usr/local/lib/"} {
+			either = append(either, dir+"libmpi.dylib")
+		}
+	}
+	if launcher == "MPICH" {
+		return append(append(mpich, either...), open...)
+	}
+	return append(append(open, either...), mpich...)
+}
+
+// load finds the library that goes with a launcher.
+func load(launcher string) (*library, error) {
+	var tried []string
+	for _, name := range libraryNames(launcher) {
+		l, err := loadLibrary(name)
+		if err == nil {
+			return l, nil
+		}
+		tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
+	}
+	return nil, fmt.Errorf("no MPI library found, install the one of the launcher "+
+		"(Debian, Ubuntu: libopenmpi3 for Open MPI, libmpich12 for MPICH); tried %s", strings.Join(tried, ", "))
+}
+
+func loadLibrary(name string) (*library, error) {
+	handle, err := dlopen(name)
+	if err != nil {
+		text, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("not loaded: %s", text)
+	}
+	l := &library{name: name}
+	for f, addr := range l.functions() {
+		if *addr = dlsym(handle, f); *addr == 0 {
+			return nil, fmt.Errorf("no symbol %s", f)
+		}
+	}
+	if dlsym(handle, "ompi_mpi_comm_world") != 0 {
+		return l, l.openMPI(handle)
+	}
+	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") && !strings.Contains(v, "Intel(R) MPI") {
+		return nil, fmt.Errorf("neither Open MPI nor of MPICH's ABI: %s", v)
+	}
+	l.mpich()
+	return l, nil
+}
+
+// openMPI takes the handles of Open MPI: addresses of its variables (mpi.h).
+func (l *library) openMPI(handle uintptr) error {
+	l.kind, l.inPlace = "Open MPI", 1
+	for name, p := range map[string]*uintptr{
+		"ompi_mpi_comm_world": &l.world, "ompi_mpi_double": &l.float64, "ompi_mpi_int64_t": &l.int64,
+		"ompi_mpi_byte": &l.byte, "ompi_mpi_op_sum": &l.sum, "ompi_mpi_errors_return": &l.errorsReturn,
+	} {
+		if *p = dlsym(handle, name); *p == 0 {
+			return fmt.Errorf("no symbol %s", name)
+		}
+	}
+	return nil
+}
+
+// mpich takes the handles of the MPICH ABI: constants (mpi.h).
+func (l *library) mpich() {
+	l.kind, l.inPlace = "MPICH", ^uintptr(0)
+	l.world, l.sum, l.errorsReturn = 0x44000000, 0x58000003, 0x54000001
+	l.float64, l.int64, l.byte = 0x4c00080b, 0x4c00083a, 0x4c00010d
+}
+
+// version returns what MPI_Get_library_version says, on one line.
+func (l *library) version() string {
+	buf, n := make([]byte, 8192), new(int32)
+	invoke(l.getVersion, uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
+	return cLine(buf, *n)
+}
+
+// failure returns the error that an MPI return code stands for.
+func (l *library) failure(code int32) error {
+	buf, n := make([]byte, 1024), new(int32)
+	invoke(l.errorString, uintptr(code), uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))
+	return fmt.Errorf("%s: %s", l.kind, cLine(buf, *n))
+}
+
+// cLine returns the first line of n characters, without the end that C may count too.
+func cLine(buf []byte, n int32) string {
+	s := strings.TrimRight(string(buf[:max(0, min(int(n), len(buf)))]), "\x00")
+	s, _, _ = strings.Cut(s, "\n")
+	return strings.TrimSpace(s)
+}
+
+// handle stores a communicator where C can write it: a pointer with Open MPI, an int
+// with MPICH.
+type handle struct{ bits uint64 }
+
+func (h *handle) addr() uintptr { return uintptr(unsafe.Pointer(&h.bits)) }
+
+// value returns what C has stored.
+func (h *handle) value(l *library) uintptr {
+	if l.kind == "MPICH" {
+		return uintptr(*(*uint32)(unsafe.Pointer(&h.bits)))
+	}
+	return uintptr(h.bits)
+}

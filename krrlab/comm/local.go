@@ -1,0 +1,263 @@
+package comm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrAborted is the error, within an *Error, of collectives after a peer's Abort.
+var ErrAborted = errors.New("a peer has aborted")
+
+// Local returns p ranks of this process, one for each of p goroutines: every
+// collective is a meeting of all of them. For tests of what runs on ranks. Float64 sums
+// are taken in the order of the ranks.
+func Local(p int, o Options) []Comm {
+	if p < 1 {
+		panic(fmt.Sprintf("comm: %d ranks", p))
+	}
+	return newGroup(p, o.settled().Limit).members()
+}
+
+// group is what the ranks of one Local share.
+type group struct {
+	size  int
+	limit time.Duration
+
+	mu     sync.Mutex
+	now    *meeting // that ranks have come to, nil if none has
+	broken error
+	dead   chan struct{} // closed when broken is set
+}
+
+func newGroup(p int, limit time.Duration) *group {
+	return &group{size: p, limit: limit, dead: make(chan struct{})}
+}
+
+func (g *group) members() []Comm {
+	all := make([]Comm, g.size)
+	for r := range all {
+		all[r] = &local{g: g, rank: r}
+	}
+	return all
+}
+
+// call is what one rank brings to a meeting.
+type call struct {
+	op       string
+	n        int // numbers or bytes
+	f        []float64
+	i        []int64
+	b        []byte
+	counts   []int
+	root     int
+	color    int
+	key      int
+	split    Comm // result of a split
+	presence bool
+}
+
+// meeting is one collective.
+type meeting struct {
+	calls []call
+	came  int
+	err   error
+	done  chan struct{}
+}
+
+// local is one rank of a group.
+type local struct {
+	g       *group
+	rank    int
+	traffic Traffic
+}
+
+var _ Comm = (*local)(nil)
+
+func (c *local) Rank() int        { return c.rank }
+func (c *local) Size() int        { return c.g.size }
+func (c *local) Traffic() Traffic { return c.traffic }
+
+func (c *local) AllReduce(ctx context.Context, x []float64) error {
+	_, err := c.meet(ctx, call{op: opReduce, n: len(x), f: x}, 8*len(x))
+	return err
+}
+
+func (c *local) AllReduceInt64(ctx context.Context, x []int64) error {
+	_, err := c.meet(ctx, call{op: opReduce64, n: len(x), i: x}, 8*len(x))
+	return err
+}
+
+func (c *local) AllGather(ctx context.Context, x []float64, counts []int) error {
+	checkParts(len(x), c.g.size, counts)
+	_, err := c.meet(ctx, call{op: opGather, n: len(x), f: x, counts: counts}, 8*counts[c.rank])
+	return err
+}
+
+func (c *local) Broadcast(ctx context.Context, x []byte, root int) error {
+	checkRoot(root, c.g.size)
+	bytes := 0
+	if root == c.rank {
+		bytes = len(x)
+	}
+	_, err := c.meet(ctx, call{op: opBroadcast, n: len(x), b: x, root: root}, bytes)
+	return err
+}
+
+func (c *local) Barrier(ctx context.Context) error {
+	_, err := c.meet(ctx, call{op: opBarrier}, 0)
+	return err
+}
+
+func (c *local) Split(ctx context.Context, color, key int) (Comm, error) {
+	checkColor(color)
+	m, err := c.meet(ctx, call{op: opSplit, color: color, key: key}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return m.calls[c.rank].split, nil
+}
+
+func (c *local) Abort(int) { c.g.fail(ErrAborted) }
+
+// fail breaks the group for all ranks, with the first cause given.
+func (g *group) fail(cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.broken == nil {
+		g.broken = cause
+		close(g.dead)
+	}
+}
+
+// meet brings a call to the meeting now held and waits for all ranks.
+func (c *local) meet(ctx context.Context, k call, bytes int) (*meeting, error) {
+	start := time.Now()
+	m, err := c.g.come(ctx, c.rank, k)
+	if err != nil {
+		return nil, &Error{c.rank, c.g.size, k.op, err}
+	}
+	c.traffic.add(bytes, start)
+	return m, nil
+}
+
+func (g *group) come(ctx context.Context, rank int, k call) (*meeting, error) {
+	if err := ctx.Err(); err != nil {
+		g.fail(fmt.Errorf("rank %d was stopped", rank))
+		return nil, err
+	}
+	g.mu.Lock()
+	if err := g.broken; err != nil {
+		g.mu.Unlock()
+		return nil, err
+	}
+	if g.now == nil {
+		g.now = &meeting{calls: make([]call, g.size), done: make(chan struct{})}
+	}
+	m := g.now
+	k.presence = true
+	m.calls[rank] = k
+	if m.came++; m.came == g.size {
+		g.now = nil
+		m.err = g.hold(m)
+		close(m.done)
+	}
+	g.mu.Unlock()
+	timer := time.NewTimer(g.limit)
+	defer timer.Stop()
+	select {
+	case <-m.done:
+		return m, m.err
+	case <-g.dead:
+		select {
+		case <-m.done: // held before the group broke
+			return m, m.err
+		default:
+		}
+		return nil, g.broken
+	case <-ctx.Done():
+		g.fail(fmt.Errorf("rank %d was stopped", rank))
+		return nil, ctx.Err()
+	case <-timer.C:
+		err := fmt.Errorf("not all ranks came within %v (missing: %v)", g.limit, g.missing(m))
+		g.fail(err)
+		return nil, err
+	}
+}
+
+// missing lists the ranks that have not come.
+func (g *group) missing(m *meeting) (list []int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for r, k := range m.calls {
+		if !k.presence {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// hold carries out the collective that all ranks have come to.
+func (g *group) hold(m *meeting) error {
+	first := m.calls[0]
+	for r, k := range m.calls {
+		if k.op != first.op || k.n != first.n || k.root != first.root || !slices.Equal(k.counts, first.counts) {
+			return fmt.Errorf("rank 0 called %s of %d, rank %d %s of %d", first.op, first.n, r, k.op, k.n)
+		}
+	}
+	switch first.op {
+	case opReduce:
+		reduce(m.calls, func(k call) []float64 { return k.f })
+	case opReduce64:
+		reduce(m.calls, func(k call) []int64 { return k.i })
+	case opGather:
+		at := 0
+		for r, n := range first.counts {
+			for q, k := range m.calls {
+				if q != r {
+					copy(k.f[at:at+n], m.calls[r].f[at:at+n])
+				}
+			}
+			at += n
+		}
+	case opBroadcast:
+		for _, k := range m.calls {
+			copy(k.b, m.calls[first.root].b)
+		}
+	case opSplit:
+		g.split(m.calls)
+	}
+	return nil
+}
+
+// reduce adds the slices of all calls in the order of the ranks, and leaves the sum in
+// each.
+func reduce[T int64 | float64](calls []call, slice func(call) []T) {
+	sum := slice(calls[0])
+	for _, k := range calls[1:] {
+		for i, v := range slice(k) {
+			sum[i] += v
+		}
+	}
+	for _, k := range calls[1:] {
+		copy(slice(k), sum)
+	}
+}
+
+// split makes the groups of a split.
+func (g *group) split(calls []call) {
+	colors := map[int][]int{}
+	for r, k := range calls {
+		colors[k.color] = append(colors[k.color], r)
+	}
+	for _, ranks := range colors {
+		slices.SortStableFunc(ranks, func(a, b int) int { return cmp.Compare(calls[a].key, calls[b].key) })
+		for i, c := range newGroup(len(ranks), g.limit).members() {
+			calls[ranks[i]].split = c
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// World is all ranks of an MPI run.
+type World struct {
+	mpiComm
+}
+
+// process is the MPI of this process: one thread that calls it.
+type process struct {
+	lib   *library
+	opt   Options
+	calls chan request
+
+	mu     sync.Mutex
+	broken error
+	busy   bool // the thread is within MPI
+}
+
+// request is a call for the MPI thread. The buffers that f's MPI calls are given are
+// reached from it and thus stay where they are.
+type request struct {
+	f    func() int32
+	code chan int32
+}
+
+// Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
+// the process was not started as the launch says: without a library, or with another
+// number of ranks than the launcher announced.
+func Open(launch Launch, o Options) (*World, error) {
+	lib, err := load(launch.Launcher)
+	if err != nil {
+		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
+	}
+	p := &process{lib: lib, opt: o.settled(), calls: make(chan request)}
+	go p.thread()
+	rank, size := new(int32), new(int32)
+	w := &World{mpiComm{p: p, handle: lib.world, size: launch.Size, rank: launch.Rank}}
+	err = w.do(context.Background(), "start", func() int32 {
+		provided := new(int32)
+		if code := invoke(lib.initThread, 0, 0, threadFunneled, uintptr(unsafe.Pointer(provided))); code != 0 {
+			return code
+		}
+		invoke(lib.setErrhandler, lib.world, lib.errorsReturn)
+		invoke(lib.commRank, lib.world, uintptr(unsafe.Pointer(rank)))
+		return invoke(lib.commSize, lib.world, uintptr(unsafe.Pointer(size)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.rank, w.size = int(*rank), int(*size)
+	if launch.Size > 0 && w.size != launch.Size {
+		_ = w.Close()
+		return nil, fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of the launcher",
+			launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
+	}
+	return w, nil
+}
+
+// thread is the operating-system thread that calls MPI. It never ends: another goroutine
+// must not get it, nor MPI another thread.
+func (p *process) thread() {
+	runtime.LockOSThread()
+	for r := range p.calls {
+		p.within(true)
+		code := r.f()
+		p.within(false)
+		r.code <- code
+	}
+}
+
+func (p *process) within(busy bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy = busy
+}
+
+// Library says which MPI is in use: its ABI, file and version.
+func (w *World) Library() string {
+	return fmt.Sprintf("%s, %s (%s)", w.p.lib.kind, w.p.lib.version(), w.p.lib.name)
+}
+
+// Close ends MPI, together with all peers. The group cannot be used any more.
+func (w *World) Close() error {
+	err := w.do(context.Background(), "end", func() int32 { return invoke(w.p.lib.finalize) })
+	if err == nil {
+		w.p.fail(errors.New("closed"))
+	}
+	return err
+}
+
+// mpiComm is a communicator.
+type mpiComm struct {
+	p       *process
+	handle  uintptr
+	rank    int
+	size    int
+	traffic Traffic
+}
+
+var _ Comm = (*mpiComm)(nil)
+
+func (c *mpiComm) Rank() int        { return c.rank }
+func (c *mpiComm) Size() int        { return c.size }
+func (c *mpiComm) Traffic() Traffic { return c.traffic }
+
+// do runs f on the MPI thread and waits for it. When ctx ends or the limit passes first,
+// f is left behind within MPI, where it cannot be stopped, and MPI is broken.
+func (c *mpiComm) do(ctx context.Context, op string, f func() int32) error {
+	p := c.p
+	p.mu.Lock()
+	err := p.broken
+	p.mu.Unlock()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return &Error{c.rank, c.size, op, p.fail(err)}
+	}
+	r := request{f, make(chan int32, 1)}
+	p.calls <- r
+	timer := time.NewTimer(p.opt.Limit)
+	defer timer.Stop()
+	select {
+	case code := <-r.code:
+		if code == 0 {
+			return nil
+		}
+		err = p.lib.failure(code)
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-timer.C:
+		err = fmt.Errorf("no answer within %v: a peer has died, hangs, or cannot be reached", p.opt.Limit)
+	}
+	p.fail(err)
+	return &Error{c.rank, c.size, op, err}
+}
+
+// fail breaks MPI for this process, with the first cause given, which it returns.
+func (p *process) fail(cause error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken == nil {
+		p.broken = cause
+	}
+	return p.broken
+}
+
+func (c *mpiComm) AllReduce(ctx context.Context, x []float64) error {
+	return c.reduce(ctx, opReduce, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) }, c.p.lib.float64)
+}
+
+func (c *mpiComm) AllReduceInt64(ctx context.Context, x []int64) error {
+	return c.reduce(ctx, opReduce64, len(x), func(i int) uintptr { return uintptr(unsafe.Pointer(&x[i])) }, c.p.lib.int64)
+}
+
+// reduce adds n numbers in place, in pieces of at most MaxCount.
+func (c *mpiComm) reduce(ctx context.Context, op string, n int, at func(int) uintptr, kind uintptr) error {
+	return c.collective(ctx, op, 8*n, func() int32 {
+		l := c.p.lib
+		for lo := 0; lo < n; lo += c.p.opt.MaxCount {
+			m := min(c.p.opt.MaxCount, n-lo)
+			if code := invoke(l.allreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle); code != 0 {
+				return code
+			}
+		}
+		return 0
+	})
+}
+
+// collective is do for what moves data.
+func (c *mpiComm) collective(ctx context.Context, op string, bytes int, f func() int32) error {
+	start := time.Now()
+	if err := c.do(ctx, op, f); err != nil {
+		return err
+	}
+	c.traffic.add(bytes, start)
+	return nil
+}
+
+func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) error {
+	checkParts(len(x), c.size, counts)
+	l, limit := c.p.lib, c.p.opt.MaxCount
+	n, at := make([]int32, c.size), make([]int32, c.size)
+	sum := 0
+	for r, m := range counts {
+		n[r], at[r] = int32(m), int32(sum)
+		sum += m
+	}
+	return c.collective(ctx, opGather, 8*counts[c.rank], func() int32 {
+		if len(x) == 0 {
+			return 0
+		}
+		if len(x) <= limit {
+			return invoke(l.allgatherv, l.inPlace, 0, l.float64, uintptr(unsafe.Pointer(&x[0])),
+				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle)
+		}
+		lo := 0
+		for r, m := range counts { // too many to number in one call: one part after the other
+			for i := 0; i < m; i += limit {
+				k := min(limit, m-i)
+				if code := invoke(l.bcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(k), l.float64, uintptr(r), c.handle); code != 0 {
+					return code
+				}
+			}
+			lo += m
+		}
+		return 0
+	})
+}
+
+func (c *mpiComm) Broadcast(ctx context.Context, x []byte, root int) error {
+	checkRoot(root, c.size)
+	bytes := 0
+	if root == c.rank {
+		bytes = len(x)
+	}
+	return c.collective(ctx, opBroadcast, bytes, func() int32 {
+		for lo := 0; lo < len(x); lo += c.p.opt.MaxCount {
+			m := min(c.p.opt.MaxCount, len(x)-lo)
+			if code := invoke(c.p.lib.bcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), c.p.lib.byte, uintptr(root), c.handle); code != 0 {
+				return code
+			}
+		}
+		return 0
+	})
+}
+
+func (c *mpiComm) Barrier(ctx context.Context) error {
+	return c.collective(ctx, opBarrier, 0, func() int32 { return invoke(c.p.lib.barrier, c.handle) })
+}
+
+func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
+	checkColor(color)
+	l := c.p.lib
+	h, rank, size := new(handle), new(int32), new(int32)
+	err := c.collective(ctx, opSplit, 0, func() int32 {
+		if code := invoke(l.commSplit, c.handle, uintptr(color), uintptr(key), h.addr()); code != 0 {
+			return code
+		}
+		invoke(l.setErrhandler, h.value(l), l.errorsReturn)
+		invoke(l.commRank, h.value(l), uintptr(unsafe.Pointer(rank)))
+		return invoke(l.commSize, h.value(l), uintptr(unsafe.Pointer(size)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &mpiComm{p: c.p, handle: h.value(l), rank: int(*rank), size: int(*size)}, nil
+}
+
+// Abort ends this process and, through the launcher, its peers. Where the MPI thread is
+// free it calls MPI_Abort, which does not return. Where it is within MPI, waiting for a peer
+// perhaps, Abort returns, and the launcher ends the peers when this process has exited with
+// a code other than 0.
+func (c *mpiComm) Abort(code int) {
+	c.p.mu.Lock()
+	busy := c.p.busy
+	c.p.mu.Unlock()
+	if busy {
+		return
+	}
+	r := request{func() int32 { return invoke(c.p.lib.abort, c.p.lib.world, uintptr(code)) }, make(chan int32, 1)}
+	select {
+	case c.p.calls <- r:
+		time.Sleep(abortGrace)
+	case <-time.After(abortGrace):
+	}
+}
+
+// abortGrace is how long MPI_Abort may take to end the process.
+const abortGrace = 5 * time.Second

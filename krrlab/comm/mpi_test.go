@@ -1,0 +1,142 @@
+package comm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/comm/commtest"
+)
+
+// playVariable says what this test binary plays when mpirun starts it as a rank.
+const playVariable = "KRRLAB_COMM_PLAY"
+
+func TestMain(m *testing.M) {
+	play := os.Getenv(playVariable)
+	launch, ranked := comm.Detect(os.Getenv)
+	if play == "" || !ranked {
+		os.Exit(m.Run())
+	}
+	if err := perform(play, launch); err != nil {
+		fmt.Printf("FAILED %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// perform is what one rank does.
+func perform(play string, launch comm.Launch) error {
+	ctx := context.Background()
+	o := comm.Options{Limit: time.Minute}
+	switch play {
+	case "chunks":
+		o.MaxCount = 999
+	case "watchdog":
+		o.Limit = 2 * time.Second
+	}
+	w, err := comm.Open(launch, o)
+	if err != nil {
+		return err
+	}
+	switch play {
+	case "watchdog": // the last rank hangs
+		if w.Rank() == w.Size()-1 {
+			time.Sleep(time.Hour)
+		}
+		err := w.Barrier(ctx)
+		w.Abort(1)
+		return err
+	case "abort": // the last rank ends all
+		if w.Rank() == w.Size()-1 {
+			w.Abort(7)
+		}
+		return w.Barrier(ctx)
+	case "cancel":
+		if err := w.Barrier(ctx); err != nil {
+			return err
+		}
+		if w.Rank() == w.Size()-1 {
+			time.Sleep(time.Hour)
+		}
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		return w.Barrier(ctx)
+	}
+	if err := commtest.Run(ctx, w); err != nil {
+		return err
+	}
+	fmt.Printf("passed rank %d of %d, %s\n", w.Rank(), w.Size(), w.Library())
+	return w.Close()
+}
+
+// launchers are the commands that start ranks: Debian's names, by which both can be
+// installed together.
+var launchers = []struct {
+	name string
+	args []string
+}{
+	{"mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}},
+	{"mpirun.mpich", nil},
+}
+
+// start runs this test binary on p ranks of each launcher that there is.
+func start(t *testing.T, p int, play string, judge func(t *testing.T, out string, err error)) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range launchers {
+		t.Run(fmt.Sprintf("%s-%d", l.name, p), func(t *testing.T) {
+			path, err := exec.LookPath(l.name)
+			if err != nil {
+				t.Skipf("no %s here: install openmpi-bin and mpich (make test does)", l.name)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, path, append(l.args, "-n", fmt.Sprint(p), self)...)
+			cmd.Env = append(os.Environ(), playVariable+"="+play)
+			cmd.WaitDelay = 10 * time.Second
+			out, err := cmd.CombinedOutput()
+			if ctx.Err() != nil {
+				t.Fatalf("no end within two minutes:\n%s", out)
+			}
+			judge(t, string(out), err)
+		})
+	}
+}
+
+func TestMPI(t *testing.T) {
+	for _, play := range []string{"suite", "chunks"} {
+		for _, p := range []int{1, 2, 3} {
+			start(t, p, play, func(t *testing.T, out string, err error) {
+				if n := strings.Count(out, "passed rank"); err != nil || n != p {
+					t.Errorf("%d of %d ranks passed, %v:\n%s", n, p, err, out)
+				}
+			})
+		}
+	}
+}
+
+// TestMPIFaults lets one rank of three hang or abort: the run ends with a message and a
+// code other than 0.
+func TestMPIFaults(t *testing.T) {
+	for play, want := range map[string]string{
+		"watchdog": "no answer within 2s: a peer has died, hangs, or cannot be reached",
+		"cancel":   "context deadline exceeded",
+		"abort":    "",
+	} {
+		t.Run(play, func(t *testing.T) {
+			start(t, 3, play, func(t *testing.T, out string, err error) {
+				var exit *exec.ExitError
+				if !errors.As(err, &exit) || !strings.Contains(out, want) {
+					t.Errorf("%v:\n%s", err, out)
+				}
+			})
+		})
+	}
+}
