@@ -120,15 +120,29 @@ const panelRows = 256
 // Matrix returns ctx's error if that ends, and an error that names the first point
 // with a feature that is not finite in float32 (a polynomial kernel on large points).
 func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, total int)) (*points.Dense32, error) {
+	_, s := m.Dims()
+	n, _ := x.Dims()
+	z := points.NewDense32(n, s, nil)
+	if err := MatrixTo(ctx, z, 0, m, x, progress); err != nil {
+		return nil, err
+	}
+	return z, nil
+}
+
+// MatrixTo is Matrix into columns from, …, from+s-1 of z, which has a row for every point.
+// After an error these columns are undefined.
+func MatrixTo(ctx context.Context, z *points.Dense32, from int, m Map, x points.Points, progress func(done, total int)) error {
 	d, s := m.Dims()
 	n, dx := x.Dims()
 	if dx != d {
 		panic(fmt.Sprintf("feature: points of dimension %d given to a map of R^%d", dx, d))
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if z.N != n || from < 0 || from+s > z.D {
+		panic(fmt.Sprintf("feature: %d features of %d points do not fit columns %d and on of a %d×%d matrix", s, n, from, z.N, z.D))
 	}
-	z := points.NewDense32(n, s, nil)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	var (
 		mu   sync.Mutex
 		done int
@@ -138,14 +152,19 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 	)
 	err := accel.ForEach(ctx, (n+panelRows-1)/panelRows, func(worker, p int) {
 		i, j := p*panelRows, min((p+1)*panelRows, n)
-		rows := z.Data[i*s : j*s]
-		mapTo32(m, rows, x.Slice(i, j), &work[worker], &tmp[worker])
-		at := firstNotFinite(rows)
+		rows := z.Data[i*z.Stride+from : (j-1)*z.Stride+from+s]
+		mapTo32(m, rows, z.Stride, x.Slice(i, j), &work[worker], &tmp[worker])
+		at := j
+		for k := j - 1; k >= i; k-- {
+			if firstNotFinite(z.Row(k)[from:from+s]) >= 0 {
+				at = k
+			}
+		}
 
 		mu.Lock()
 		defer mu.Unlock()
-		if at >= 0 {
-			bad = min(bad, i+at/s)
+		if at < j {
+			bad = min(bad, at)
 		}
 		done += j - i
 		if progress != nil {
@@ -153,26 +172,28 @@ func Matrix(ctx context.Context, m Map, x points.Points, progress func(done, tot
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if bad < n {
-		return nil, fmt.Errorf("feature: point %d (counted from 0) has features that are not finite in float32: scale the points down", bad)
+		return fmt.Errorf("feature: point %d (counted from 0) has features that are not finite in float32: scale the points down", bad)
 	}
-	return z, nil
+	return nil
 }
 
-// mapTo32 writes φ(x_i)ᵀ to rows of s numbers without gaps, by way of tmp if m has
-// no float32 path.
-func mapTo32(m Map, z []float32, x points.Points, w *Workspace, tmp *[]float64) {
+// mapTo32 writes φ(x_i)ᵀ to rows of stride ld, by way of tmp if m has no float32 path.
+func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]float64) {
 	_, s := m.Dims()
 	if m, ok := m.(Map32); ok {
-		m.MapTo32(z, s, x, w)
+		m.MapTo32(z, ld, x, w)
 		return
 	}
-	t := grow(tmp, len(z))
+	n, _ := x.Dims()
+	t := grow(tmp, n*s)
 	m.MapTo(t, s, x, w)
-	for i, v := range t {
-		z[i] = float32(v)
+	for i := range n {
+		for j, v := range t[i*s : (i+1)*s] {
+			z[i*ld+j] = float32(v)
+		}
 	}
 }
 

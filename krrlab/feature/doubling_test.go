@@ -1,0 +1,124 @@
+package feature
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// doublings are the distributions that Doubling treats differently.
+var doublings = []Dist{
+	Fourier{Kernel: kernel.Gaussian{Sigma: 1.5}},
+	Fourier{Kernel: kernel.Matern32{Sigma: 1.5}, Orthogonal: true},
+	TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}},
+}
+
+func doublingPoints(n, d int) *points.Dense {
+	x := points.NewDense(n, d, nil)
+	rng.New(5).Normals(x.Data, 0)
+	return x
+}
+
+// TestDoublingNests checks Z_2s = [Z_s Z_new]/√2, with Z_s and Z_new from Part, for widths
+// of the ladder and one off it.
+func TestDoublingNests(t *testing.T) {
+	const n, d, first = 300, 7, 24 // more than one panel of points
+	x, g := doublingPoints(n, d), rng.New(3)
+	z := func(m Map, err error) *points.Dense32 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := Matrix(context.Background(), m, x, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return z
+	}
+	for _, dist := range doublings {
+		f := Doubling{dist, first}
+		for _, c := range [][2]int{{24, 48}, {48, 96}, {96, 192}, {48, 77}} {
+			s, to := c[0], c[1]
+			whole, left, right := z(f.Sample(d, to, g)), z(f.Part(d, 0, s, g)), z(f.Part(d, s, to, g))
+			for i := range n {
+				for j, v := range whole.Row(i) {
+					var want float64
+					if j < s {
+						want = math.Sqrt(float64(s)/float64(to)) * float64(left.Row(i)[j])
+					} else {
+						want = math.Sqrt(float64(to-s)/float64(to)) * float64(right.Row(i)[j-s])
+					}
+					if math.Abs(float64(v)-want) > 1e-5 {
+						t.Fatalf("%v: feature %d of %d of point %d is %g, in its part %g", f, j, to, i, v, want)
+					}
+				}
+			}
+		}
+		if whole, alone := z(f.Sample(d, first, g)), z(dist.Sample(d, first, g)); whole.Data[17] != alone.Data[17] {
+			t.Errorf("%v: the first rung is not a draw of %v", f, dist)
+		}
+	}
+}
+
+// TestDoublingMean checks E[φ(x)ᵀφ(z)] = k(x, z) of stacked TensorSketches, and their
+// variance against the bound of a single one.
+func TestDoublingMean(t *testing.T) {
+	k := kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}
+	const s, draws = 40, 3000
+	x := doublingPoints(2, 4)
+	f := Doubling{TensorSketch{k}, 8}
+	want := k.Eval(x.Data[:4], x.Data[4:])
+	scale := (2 + 9.0) / s * k.Eval(x.Data[:4], x.Data[:4]) * k.Eval(x.Data[4:], x.Data[4:])
+	var sum, sq float64
+	var w Workspace
+	z := make([]float64, 2*s)
+	for i := range uint64(draws) {
+		m, err := f.Sample(4, s, rng.New(1).Sub("draw", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.MapTo(z, s, x, &w)
+		var v float64
+		for j := range s {
+			v += z[j] * z[s+j]
+		}
+		sum += v
+		sq += (v - want) * (v - want)
+	}
+	if mean := sum / draws; math.Abs(mean-want) > 5*math.Sqrt(scale/draws) {
+		t.Errorf("mean %g, k = %g", mean, want)
+	}
+	if v := sq / draws; v > 1.1*scale {
+		t.Errorf("variance %g above the bound %g", v, scale)
+	}
+}
+
+func TestDoublingMisuse(t *testing.T) {
+	poly := doublings[2]
+	for name, c := range map[string]func(){
+		"off the ladder": func() { _, _ = Doubling{poly, 8}.Part(3, 12, 24, rng.New(1)) },
+		"empty":          func() { _, _ = Doubling{poly, 8}.Part(3, 8, 8, rng.New(1)) },
+		"First = 0":      func() { _, _ = Doubling{poly, 0}.Sample(3, 8, rng.New(1)) },
+		"columns": func() {
+			m, _ := poly.Sample(7, 8, rng.New(1))
+			_ = MatrixTo(context.Background(), points.NewDense32(4, 10, nil), 3, m, doublingPoints(4, 7), nil)
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			c()
+		}()
+	}
+	if _, err := (Doubling{poly, 8}).Sample(3, 0, rng.New(1)); err == nil || !strings.Contains(err.Error(), "0 features") {
+		t.Errorf("s = 0: error %v", err)
+	}
+}
