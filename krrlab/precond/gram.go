@@ -15,7 +15,7 @@ import (
 
 const (
 	gramRows  = 1024 // rows of Z converted at a time
-	gramBlock = 512  // order of the blocks of ZᵀZ
+	gramOrder = 512  // order of the blocks of ZᵀZ
 	fastRows  = 512  // rows of Z multiplied in float32
 )
 
@@ -29,16 +29,15 @@ const (
 // all threads or a little less (BenchmarkNew, BenchmarkGram), and their sums do not
 // depend on the number of threads.
 func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
+	c := make([]float64, z.D*z.D)
+	return c, gramFrom(ctx, c, z, 0)
+}
+
+// gramFrom is gram for the rows of ZᵀZ from row `from` on, where those before are in c.
+func gramFrom(ctx context.Context, c []float64, z *points.Dense32, from int) error {
 	n, s := z.N, z.D
-	c := make([]float64, s*s)
 	panel := make([]float64, min(gramRows, n)*s)
-	type block struct{ i, j int }
-	var blocks []block
-	for i := 0; i < s; i += gramBlock {
-		for j := 0; j <= i; j += gramBlock {
-			blocks = append(blocks, block{i, j})
-		}
-	}
+	blocks := gramBlocks(from, s)
 	library := accel.InUse().Name != "gonum" // gonum's dsyrk is slower than its dgemm of twice the work
 	var p0, p1 int
 	convert := func(_, q int) {
@@ -46,12 +45,12 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 			widen(panel[(i-p0)*s:(i-p0+1)*s], z.Row(i))
 		}
 	}
-	columns := func(i int) blas64.General {
-		return blas64.General{Rows: p1 - p0, Cols: min(gramBlock, s-i), Stride: s, Data: panel[i:]}
+	columns := func(i, cols int) blas64.General {
+		return blas64.General{Rows: p1 - p0, Cols: cols, Stride: s, Data: panel[i:]}
 	}
 	multiply := func(_, q int) {
 		b := blocks[q]
-		x, y := columns(b.i), columns(b.j)
+		x, y := columns(b.i, b.rows), columns(b.j, b.cols)
 		out := blas64.General{Rows: x.Cols, Cols: y.Cols, Stride: s, Data: c[b.i*s+b.j:]}
 		if b.i == b.j && library {
 			blas64.Syrk(blas.Trans, 1, x, 1, blas64.Symmetric{Uplo: blas.Lower, N: out.Rows, Stride: s, Data: out.Data})
@@ -62,13 +61,30 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 	for p0 = 0; p0 < n; p0 += gramRows {
 		p1 = min(p0+gramRows, n)
 		if err := accel.ForEach(ctx, (p1-p0+15)/16, convert); err != nil {
-			return nil, err
+			return err
 		}
 		if err := accel.ForEach(ctx, len(blocks), multiply); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, checkDiagonal(c, z)
+	return checkDiagonal(c, z)
+}
+
+// gramBlock is a block of the lower triangle of ZᵀZ, of rows i and on and columns j and on.
+type gramBlock struct{ i, j, rows, cols int }
+
+// gramBlocks returns the blocks of rows from, …, s-1, of order gramOrder or less.
+func gramBlocks(from, s int) (blocks []gramBlock) {
+	for i := from; i < s; i += gramOrder {
+		rows := min(gramOrder, s-i)
+		for j := 0; j < from; j += gramOrder {
+			blocks = append(blocks, gramBlock{i, j, rows, min(gramOrder, from-j)})
+		}
+		for j := from; j <= i; j += gramOrder {
+			blocks = append(blocks, gramBlock{i, j, rows, min(gramOrder, s-j)})
+		}
+	}
+	return blocks
 }
 
 // gramFast is gram with the products of each panel in float32, which takes half the time,
@@ -78,21 +94,15 @@ func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
 func gramFast(ctx context.Context, z *points.Dense32) ([]float64, error) {
 	n, s := z.N, z.D
 	c := make([]float64, s*s)
-	type block struct{ i, j int }
-	var blocks []block
-	for i := 0; i < s; i += gramBlock {
-		for j := 0; j <= i; j += gramBlock {
-			blocks = append(blocks, block{i, j})
-		}
-	}
-	order := min(gramBlock, s)
+	blocks := gramBlocks(0, s)
+	order := min(gramOrder, s)
 	scratch := make([][]float32, accel.Threads())
 	err := accel.ForEach(ctx, len(blocks), func(worker, q int) {
 		if scratch[worker] == nil {
 			scratch[worker] = make([]float32, order*order)
 		}
 		b := blocks[q]
-		rows, cols := min(gramBlock, s-b.i), min(gramBlock, s-b.j)
+		rows, cols := b.rows, b.cols
 		part := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: scratch[worker]}
 		for p0 := 0; p0 < n && ctx.Err() == nil; p0 += fastRows {
 			k := min(fastRows, n-p0)

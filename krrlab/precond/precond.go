@@ -94,6 +94,27 @@ type Woodbury struct {
 // finite, C = ZᵀZ+λ_pI is not positive definite in float64 (nothing is ever added to
 // its diagonal on the quiet), or ctx ends. It panics if z has no rows or no columns.
 func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
+	w, err := begin(z, lambdaP, o)
+	if err != nil {
+		return nil, err
+	}
+	clock := time.Now()
+	form := gram
+	if o != nil && o.Fast && fastError(z) <= lambdaP/10 {
+		form = gramFast
+	}
+	if w.factor, err = form(ctx, z); err != nil {
+		return nil, err
+	}
+	w.seconds.Gram = time.Since(clock).Seconds()
+	if err := w.finish(ctx, z); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// begin checks the arguments of New and settles the form.
+func begin(z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	var opt Options
 	if o != nil {
 		opt = *o
@@ -111,32 +132,27 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	if w.form == AutoForm {
 		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
 	}
+	return w, nil
+}
+
+// finish turns ZᵀZ, in w.factor, into the form.
+func (w *Woodbury) finish(ctx context.Context, z *points.Dense32) (err error) {
 	clock := time.Now()
 	lap := func(sec *float64) {
 		now := time.Now()
 		*sec = now.Sub(clock).Seconds()
 		clock = now
 	}
-	form := gram
-	if opt.Fast && fastError(z) <= lambdaP/10 {
-		form = gramFast
-	}
-	c, err := form(ctx, z)
-	if err != nil {
-		return nil, err
-	}
-	lap(&w.seconds.Gram)
-	w.factor = c
 	if w.form == FormEigen {
 		err = w.eigen()
 	} else {
 		err = w.cholesky()
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	lap(&w.seconds.Factor)
 	switch w.form {
@@ -147,11 +163,8 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	case FormL:
 		w.statOf = w.statL
 	}
-	if err != nil {
-		return nil, err
-	}
 	lap(&w.seconds.Form)
-	return w, nil
+	return err
 }
 
 func cmpOr(v, def int) int {
