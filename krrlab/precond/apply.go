@@ -31,6 +31,8 @@ type solve struct {
 	groups, groupRows, colBlocks int
 
 	dst, r  blas64.General // n×t
+	what    product        // and
+	ridge   float64        // what dst is made of
 	part    []float64      // groups × t×s: Z_gᵀR_g by columns
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
 	workers []scratch
@@ -66,23 +68,20 @@ func (w *Woodbury) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 		panic(fmt.Sprintf("precond: solve of order %d with %d×%d into %d×%d", w.n, n, t, dn, dt))
 	}
 	p := w.acquire(t)
-	p.dst, p.r = dst.RawMatrix(), r.RawMatrix()
+	p.dst, p.r, p.what = dst.RawMatrix(), r.RawMatrix(), inverse
 	err := p.run(ctx)
 	w.release(p)
 	return err
 }
 
 func (p *solve) run(ctx context.Context) error {
-	if err := accel.ForEach(ctx, p.groups*p.colBlocks, p.gatherBody); err != nil { // v_g = Z_gᵀr_g
-		return err
-	}
-	if err := accel.ForEach(ctx, p.colBlocks, p.sumBody); err != nil { // v = Σ_g v_g
+	if err := p.project(ctx); err != nil { // v = Zᵀr
 		return err
 	}
 	if err := p.middle(ctx); err != nil { // v ← (ZᵀZ+λ_pI)⁻¹v
 		return err
 	}
-	return accel.ForEach(ctx, (p.w.n+rowBlock-1)/rowBlock, p.scatterBody) // λ_p⁻¹(r − Zv)
+	return p.expand(ctx) // λ_p⁻¹(r − Zv)
 }
 
 // middle sets v = (ZᵀZ+λ_pI)⁻¹v; with U in place of Z there is nothing to do.
@@ -251,7 +250,7 @@ func (p *solve) second(_, b int) {
 	p.mulTrans(v, u, blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: p.w.factor[c0*s:]}, 0) // v = Vu
 }
 
-// scatter is a panel of rows of dst = λ_p⁻¹(r − Zv).
+// scatter is a panel of rows of dst = λ_p⁻¹(r − Zv), or ridge·r + Zv.
 func (p *solve) scatter(worker, panel int) {
 	w, s, t := &p.workers[worker], p.w.s, p.t
 	i0, i1 := panel*rowBlock, min((panel+1)*rowBlock, p.w.n)
@@ -275,6 +274,12 @@ func (p *solve) scatter(worker, panel int) {
 	}
 	for i := i0; i < i1; i++ {
 		out, r := p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], p.r.Data[i*p.r.Stride:i*p.r.Stride+t]
+		if p.what == forward {
+			for j, v := range r {
+				out[j] = p.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv
+			}
+			continue
+		}
 		for j, v := range r {
 			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / p.w.lambdaP // λ_p⁻¹(r − Zv)
 		}

@@ -1,0 +1,148 @@
+package lanczos
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// dense is an operator as an ordinary matrix.
+type dense struct{ mat.Symmetric }
+
+func (a dense) Dim() int { return a.SymmetricDim() }
+
+func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Mul(a.Symmetric, src)
+	return ctx.Err()
+}
+
+// metric is M = BBᵀ as an ordinary matrix.
+type metric struct {
+	mat.Symmetric
+	b    *mat.Dense
+	chol mat.Cholesky
+}
+
+func newMetric(t testing.TB, b *mat.Dense) *metric {
+	t.Helper()
+	var s mat.SymDense
+	s.SymOuterK(1, b)
+	m := &metric{Symmetric: &s, b: b}
+	if !m.chol.Factorize(&s) {
+		t.Fatal("not positive definite")
+	}
+	return m
+}
+
+func (m *metric) Dim() int { return m.SymmetricDim() }
+
+func (m *metric) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	return m.chol.SolveTo(dst, r)
+}
+
+func (m *metric) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	_, k := m.b.Dims()
+	x := mat.NewDense(k, 1, nil)
+	g.Normals(x.RawMatrix().Data, 0)
+	dst.Mul(m.b, x)
+	return nil
+}
+
+// diagonal is the matrix of the given eigenvalues, which is as good as any other to a
+// start uniform on the sphere.
+type diagonal []float64
+
+func (a diagonal) Dim() int { return len(a) }
+
+func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	for i, v := range a {
+		dst.Set(i, 0, v*src.At(i, 0))
+	}
+	return ctx.Err()
+}
+
+// symmetric returns a random symmetric matrix with the given eigenvalues.
+func symmetric(t testing.TB, seed uint64, v []float64) *mat.SymDense {
+	t.Helper()
+	n := len(v)
+	g := mat.NewDense(n, n, nil)
+	rng.New(seed).Sub("orthogonal").Normals(g.RawMatrix().Data, 0)
+	var qr mat.QR
+	qr.Factorize(g)
+	var q, qd mat.Dense
+	qr.QTo(&q)
+	qd.Mul(&q, mat.NewDiagDense(n, v))
+	qd.Mul(&qd, q.T())
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			a.SetSym(i, j, (qd.At(i, j)+qd.At(j, i))/2)
+		}
+	}
+	return a
+}
+
+// pencil returns the eigenvalues of M⁻¹A, ascending, by M = LLᵀ and the eigenvalues of
+// L⁻¹AL⁻ᵀ.
+func pencil(t testing.TB, a, m mat.Symmetric) []float64 {
+	t.Helper()
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
+		t.Fatal("not positive definite")
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	var x, y mat.Dense
+	if err := x.Solve(&l, a); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.Solve(&l, x.T()); err != nil {
+		t.Fatal(err)
+	}
+	n := a.SymmetricDim()
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			s.SetSym(i, j, (y.At(i, j)+y.At(j, i))/2)
+		}
+	}
+	return eigenvalues(t, s)
+}
+
+func eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
+	t.Helper()
+	var eig mat.EigenSym
+	if !eig.Factorize(a, false) {
+		t.Fatal("no eigenvalues")
+	}
+	return eig.Values(nil)
+}
+
+// spectra are the eigenvalues the bounds are tested on, ascending.
+func spectra(n int) map[string][]float64 {
+	make := func(f func(i int) float64) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = f(i)
+		}
+		return v
+	}
+	return map[string][]float64{
+		"even":       make(func(i int) float64 { return 1 + float64(i) }),
+		"geometric":  make(func(i int) float64 { return math.Pow(10, -3+4*float64(i)/float64(n)) }),
+		"indefinite": make(func(i int) float64 { return -3 + 5*float64(i)/float64(n-1) }),
+		"cluster": make(func(i int) float64 {
+			switch i {
+			case 0:
+				return 0.2
+			case n - 1:
+				return 7
+			}
+			return 1 + 0.3*math.Sin(float64(i)-float64(n)/2)*float64(i)/float64(n)
+		}),
+	}
+}

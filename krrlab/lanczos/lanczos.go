@@ -1,0 +1,174 @@
+package lanczos
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Operator is a symmetric n×n matrix A.
+type Operator interface {
+	// Dim returns n.
+	Dim() int
+	// MulTo sets dst = A·src, both n×1 with contiguous rows that do not overlap.
+	MulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
+// Metric is a symmetric positive definite n×n matrix M of which the inverse and random
+// vectors are known. *precond.Woodbury is one.
+type Metric interface {
+	// Dim returns n.
+	Dim() int
+	// SolveTo sets dst = M⁻¹·r, both n×1 with contiguous rows that do not overlap.
+	SolveTo(ctx context.Context, dst, r *mat.Dense) error
+	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and
+	// covariance M.
+	NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
+}
+
+// Ends says which ends of the spectrum are wanted. The probability of failure is spent
+// on them alone, and their intervals decide when to stop.
+type Ends int
+
+const (
+	Both     Ends = iota // half of the failure probability on each end
+	Largest              // λ_max only
+	Smallest             // λ_min only
+)
+
+// Options of Run and RunPencil. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	// Steps is the most steps k; at most n are taken. Default 100.
+	Steps int
+	// Tol ends the process when each end asked for is known to a relative width
+	// (Hi−Lo)/|Value| of at most Tol; negative means never. With Norm, the width is that
+	// of the norm. Default 0.1.
+	Tol float64
+	// Confidence is the probability, in (0, 1), with which all that is asked for holds.
+	// Default 0.95.
+	Confidence float64
+	// Ends of the spectrum that are wanted. Default Both.
+	Ends Ends
+	// Norm says that max(|λ_min|, |λ_max|) is what is wanted, of Both ends.
+	Norm bool
+	// Definite says that the spectrum is known to have no negative values. RunPencil does
+	// not assume it.
+	Definite bool
+	// Start is the stream that the start vector is drawn from. Default: that of seed 0.
+	Start rng.Stream
+	// Monitor, if not nil, is called after every step with what is known by then. If it
+	// returns an error, the process ends with it.
+	Monitor func(*Result) error
+}
+
+// settled returns a copy of o with the defaults filled in, for order n.
+func (o *Options) settled(n int) Options {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	if s.Steps == 0 {
+		s.Steps = 100
+	}
+	if s.Tol == 0 {
+		s.Tol = 0.1
+	}
+	if s.Confidence == 0 {
+		s.Confidence = 0.95
+	}
+	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Smallest || s.Norm && s.Ends != Both {
+		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v", s.Steps, s.Tol, s.Ends, s.Norm))
+	}
+	if estimate.CheckConfidence(s.Confidence) != nil {
+		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", s.Confidence))
+	}
+	s.Steps = min(s.Steps, n)
+	return s
+}
+
+// Op counts the calls of one operation.
+type Op struct {
+	Calls   int
+	Seconds float64
+}
+
+// Result is what k steps have found.
+type Result struct {
+	N           int
+	Steps       int       // k
+	Alpha, Beta []float64 // of T, k numbers each: T_jj = Alpha[j], T_j,j+1 = Beta[j]; the last β leads out of T
+	Ritz        []float64 // eigenvalues of T, ascending
+	// Min and Max are the intervals of λ_min and λ_max. Their inner ends are Ritz values,
+	// certain but for Slack; an outer end that was not asked for is infinite.
+	Min, Max estimate.Interval
+	// Converged says that what was asked for is known to the tolerance.
+	Converged bool
+	// Slack is the estimate of what inexact products add, in the units of the spectrum.
+	Slack   float64
+	MulTo   Op      // products with A
+	SolveTo Op      // solves with M
+	Seconds float64 // in all
+
+	confidence float64 // of all that was asked for
+}
+
+// Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0
+// or less, and its confidence that of Options where Both ends were asked for.
+func (r *Result) Cond() estimate.Interval {
+	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: method, Seconds: r.Seconds}
+	if r.Min.Hi > 0 {
+		e.Lo = max(1, r.Max.Lo/r.Min.Hi)
+	}
+	if r.Min.Value > 0 {
+		e.Value = max(1, r.Max.Value/r.Min.Value)
+	}
+	if r.Min.Lo > 0 {
+		e.Hi = max(1, r.Max.Hi/r.Min.Lo)
+	}
+	return e
+}
+
+// Norm returns the interval of ‖A‖₂ = max(|λ_min|, |λ_max|).
+func (r *Result) Norm() estimate.Interval {
+	return estimate.Interval{
+		Value:      max(-r.Min.Value, r.Max.Value),
+		Lo:         max(-r.Min.Hi, r.Max.Lo, 0),
+		Hi:         max(-r.Min.Lo, r.Max.Hi, 0),
+		Confidence: r.confidence, Method: method, Seconds: r.Seconds,
+	}
+}
+
+// Quadrature returns the nodes and weights of Gauss's rule for the measure Σγ_i²δ(λ_i) that
+// the start vector makes of the spectrum: the Ritz values and the squared first
+// components of T's eigenvectors, whose sum is 1. n times Σ_j weights_j f(nodes_j) estimates
+// tr f(A): stochastic Lanczos quadrature.
+func (r *Result) Quadrature() (nodes, weights []float64) {
+	t := mat.NewSymDense(r.Steps, nil)
+	for j, a := range r.Alpha {
+		t.SetSym(j, j, a)
+		if j+1 < r.Steps {
+			t.SetSym(j, j+1, r.Beta[j])
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(t, true) {
+		panic("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
+	}
+	var v mat.Dense
+	eig.VectorsTo(&v)
+	weights = make([]float64, r.Steps)
+	for j := range weights {
+		weights[j] = v.At(0, j) * v.At(0, j)
+	}
+	return eig.Values(nil), weights
+}
+
+// String says in one line what was found.
+func (r *Result) String() string {
+	return fmt.Sprintf("λ_min %v; λ_max %v; %d steps of order %d, %.3g s", r.Min, r.Max, r.Steps, r.N, r.Seconds)
+}

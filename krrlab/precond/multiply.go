@@ -1,0 +1,99 @@
+package precond
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// product says what scatter makes of v = Zᵀr, or of (ZᵀZ+λ_pI)⁻¹Zᵀr.
+type product int
+
+const (
+	inverse product = iota // λ_p⁻¹(r − Zv)
+	forward                // ridge·r + Zv
+)
+
+// MulTo sets dst = M·src = ZZᵀ·src + λ_p·src for n×t matrices; dst may be src, but must not
+// overlap it otherwise. FormU, which keeps no Z, returns an error; besides that it is
+// as SolveTo: 4nst flops, the same bits for any number of threads.
+func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return w.mulTo(ctx, dst, src, w.lambdaP)
+}
+
+// ZZMulTo is MulTo without λ_p: dst = ZZᵀ·src.
+func (w *Woodbury) ZZMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return w.mulTo(ctx, dst, src, 0)
+}
+
+func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
+	n, t := src.Dims()
+	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {
+		panic(fmt.Sprintf("precond: product of order %d with %d×%d into %d×%d", w.n, n, t, dn, dt))
+	}
+	if err := w.keepsZ(); err != nil {
+		return err
+	}
+	p := w.acquire(t)
+	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), src.RawMatrix(), forward, ridge
+	err := p.project(ctx) // v = Zᵀr
+	if err == nil {
+		err = p.expand(ctx) // ridge·r + Zv
+	}
+	w.release(p)
+	return err
+}
+
+// NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution
+// with mean 0 and covariance M,
+//
+//	Z·g₁ + √λ_p·g₂,  g₁ ∈ R^s and g₂ ∈ R^n standard normal,
+//
+// whose M^(-1/2)-fold is standard normal in R^n: a start without any preferred direction for
+// iterations with M⁻¹A. Column j is a function of (g, j) alone. FormU, which keeps no
+// Z, returns an error.
+func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	n, t := dst.Dims()
+	if n != w.n {
+		panic(fmt.Sprintf("precond: %d×%d normal numbers for order %d", n, t, w.n))
+	}
+	if err := w.keepsZ(); err != nil {
+		return err
+	}
+	p := w.acquire(t)
+	column := make([]float64, n)
+	for j := range t {
+		g.Sub("features", uint64(j)).Normals(p.v[j*w.s:(j+1)*w.s], 0)
+		g.Sub("points", uint64(j)).Normals(column, 0)
+		dst.SetCol(j, column)
+	}
+	p.dst, p.r, p.what, p.ridge = dst.RawMatrix(), dst.RawMatrix(), forward, math.Sqrt(w.lambdaP)
+	err := p.expand(ctx) // √λ_p·g₂ + Zg₁
+	w.release(p)
+	return err
+}
+
+func (w *Woodbury) keepsZ() error {
+	if w.form == FormU {
+		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form")
+	}
+	return nil
+}
+
+// project sets v = Zᵀr.
+func (p *solve) project(ctx context.Context) error {
+	if err := accel.ForEach(ctx, p.groups*p.colBlocks, p.gatherBody); err != nil { // v_g = Z_gᵀr_g
+		return err
+	}
+	return accel.ForEach(ctx, p.colBlocks, p.sumBody) // v = Σ_g v_g
+}
+
+// expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv.
+func (p *solve) expand(ctx context.Context) error {
+	return accel.ForEach(ctx, (p.w.n+rowBlock-1)/rowBlock, p.scatterBody)
+}

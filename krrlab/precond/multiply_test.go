@@ -1,0 +1,88 @@
+package precond_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestMultiply compares M·x and ZZᵀ·x with dense products, for every form.
+func TestMultiply(t *testing.T) {
+	eachBLAS(t, func(t *testing.T) {
+		const n, lambdaP = 700, 0.3
+		z, wide := features(11, n, 90, 0.97)
+		x := random(12, n, 3)
+		var v, zz, m mat.Dense
+		v.Mul(wide.T(), x)
+		zz.Mul(wide, &v)
+		m.Scale(lambdaP, x)
+		m.Add(&m, &zz)
+		for _, form := range forms {
+			w := build(t, z, lambdaP, form)
+			got := mat.NewDense(n, 3, nil)
+			err := w.MulTo(t.Context(), got, x)
+			if form == precond.FormU {
+				if err == nil || !strings.Contains(err.Error(), "keeps no Z") {
+					t.Errorf("form U: %v", err)
+				}
+				continue
+			}
+			if err != nil || !mat.EqualApprox(got, &m, 1e-11) {
+				t.Errorf("form %v: M·x is wrong (%v)", form, err)
+			}
+			got.Copy(x)
+			if err := w.ZZMulTo(t.Context(), got, got); err != nil || !mat.EqualApprox(got, &zz, 1e-11) {
+				t.Errorf("form %v: ZZᵀ·x in place is wrong (%v)", form, err)
+			}
+			if err := w.SolveTo(t.Context(), got, &m); err != nil || !mat.EqualApprox(got, x, 1e-8) {
+				t.Errorf("form %v: M⁻¹·M·x is not x after the products (%v)", form, err)
+			}
+		}
+	})
+}
+
+// TestNormal checks the covariance of the draws: for fixed u, uᵀx has variance uᵀMu, and
+// xᵀM⁻¹x the χ² distribution with n degrees of freedom.
+func TestNormal(t *testing.T) {
+	const n, draws = 60, 4000
+	z, wide := features(13, n, 20, 0.9)
+	w := build(t, z, 0.2, precond.FormL)
+	x := mat.NewDense(n, draws, nil)
+	if err := w.NormalTo(t.Context(), x, rng.New(3)); err != nil {
+		t.Fatal(err)
+	}
+	m := full(wide, 0.2)
+	u := random(14, n, 4)
+	var mu, ux mat.Dense
+	mu.Mul(m, u)
+	ux.Mul(u.T(), x)
+	for k := range 4 {
+		want := mat.Dot(u.ColView(k), mu.ColView(k))
+		row := ux.RowView(k)
+		if got := mat.Dot(row, row) / draws; math.Abs(got/want-1) > 5*math.Sqrt(2.0/draws) {
+			t.Errorf("variance %g, want %g", got, want)
+		}
+	}
+	y := apply(t, w, x)
+	var mean, square float64
+	for j := range draws {
+		q := mat.Dot(x.ColView(j), y.ColView(j))
+		mean += q / draws
+		square += (q - n) * (q - n) / draws
+	}
+	if math.Abs(mean-n) > 5*math.Sqrt(2.0*n/draws) || math.Abs(square/(2*n)-1) > 0.15 {
+		t.Errorf("xᵀM⁻¹x has mean %g and variance %g, want %d and %d", mean, square, n, 2*n)
+	}
+	one := mat.NewDense(n, 1, nil)
+	if err := w.NormalTo(t.Context(), one, rng.New(3)); err != nil || !mat.EqualApprox(one, x.Slice(0, n, 0, 1), 1e-14) {
+		t.Errorf("column 0 depends on the others (%v)", err)
+	}
+	if err := build(t, z, 0.2, precond.FormU).NormalTo(t.Context(), one, rng.New(3)); err == nil {
+		t.Error("form U draws")
+	}
+}
