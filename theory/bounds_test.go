@@ -42,11 +42,13 @@ func TestPresets(t *testing.T) {
 
 func first(a, _ float64) float64 { return a }
 
+func sq(x float64) float64 { return x * x }
+
 // TestExtremes compares the closed forms with a fine grid over t.
 func TestExtremes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {
-		c := Test{"", rng.Float64(), 2 * rng.Float64(), rng.Float64() * 0.95}
+		c := Test{Theta: rng.Float64(), Alpha: 2 * rng.Float64(), Gamma: rng.Float64() * 0.95}
 		switch trial % 5 {
 		case 1:
 			c.Alpha = 0

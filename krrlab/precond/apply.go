@@ -226,8 +226,7 @@ func (p *solve) first(_, b int) {
 		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
 		return
 	}
-	v := blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}
-	p.mul(u, v, blas64.General{Rows: s, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0:]}, 0) // u = Vᵀv
+	p.rotate(b) // u = Vᵀv
 	for row := range t {
 		for k := c0; k < c1; k++ {
 			p.u[row*s+k] /= p.w.sigma2[k] + p.w.lambdaP // u ← (Σ²+λ_pI)⁻¹u

@@ -1,0 +1,2 @@
+// Package adapt tests features.
+package adapt

@@ -1,0 +1,159 @@
+package precond
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// columns returns the first s columns of z, copied.
+func columns(z *points.Dense32, s int) *points.Dense32 {
+	c := points.NewDense32(z.N, s, nil)
+	for i := range z.N {
+		copy(c.Row(i), z.Row(i))
+	}
+	return c
+}
+
+func randomFeatures(n, s int) *points.Dense32 {
+	z := points.NewDense32(n, s, nil)
+	for i := range z.Data {
+		z.Data[i] = float32(rng.New(9).Normal(uint64(i)) / math.Sqrt(float64(s)))
+	}
+	return z
+}
+
+// TestGramGrows compares ZᵀZ grown by steps, with blocks that do and do not meet those of
+// the whole, with plain sums, and M⁻¹ from it with New's.
+func TestGramGrows(t *testing.T) {
+	ctx := context.Background()
+	z := randomFeatures(1100, 700) // more than one panel of rows, more than one block
+	var g Gram
+	for _, s := range []int{40, 80, 513, 700} {
+		if err := g.Grow(ctx, columns(z, s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if g.Order() != z.D {
+		t.Fatalf("order %d", g.Order())
+	}
+	for _, p := range [][2]int{{0, 0}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {699, 0}, {699, 520}, {699, 698}, {699, 699}} {
+		var want float64
+		for i := range z.N {
+			want += float64(z.Row(i)[p[0]]) * float64(z.Row(i)[p[1]])
+		}
+		if got := g.data[p[0]*g.s+p[1]]; math.Abs(got-want) > 1e-12 {
+			t.Errorf("(ZᵀZ)_%d,%d = %.15g, want %.15g", p[0], p[1], got, want)
+		}
+	}
+	grown, err := NewFromGram(ctx, z, &g, 0.5, &Options{Form: FormL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := New(ctx, z, 0.5, &Options{Form: FormL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, a, b := mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil), mat.NewDense(z.N, 2, nil)
+	rng.New(4).Normals(r.RawMatrix().Data, 0)
+	if err := grown.SolveTo(ctx, a, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := whole.SolveTo(ctx, b, r); err != nil {
+		t.Fatal(err)
+	}
+	b.Sub(a, b)
+	if e := mat.Norm(b, 2) / mat.Norm(a, 2); e > 1e-12 {
+		t.Errorf("M⁻¹ from the grown ZᵀZ is off by %.3g", e)
+	}
+	z.Row(7)[699] = float32(math.NaN())
+	before := g.data[0]
+	g = Gram{g.s - 1, g.data}
+	if err := g.Grow(ctx, z); err == nil || g.Order() != 699 || g.data[0] != before {
+		t.Errorf("a NaN: error %v, order %d", err, g.Order())
+	}
+}
+
+// TestBasis compares VᵀZᵀx and ZVy with dense products, and W = ZVΣ⁻¹ with eigenvectors of ZZᵀ.
+func TestBasis(t *testing.T) {
+	ctx := context.Background()
+	const n, s = 130, 60
+	z := randomFeatures(n, s)
+	w, err := New(ctx, z, 0.1, &Options{Form: FormEigen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense := mat.NewDense(n, s, nil)
+	for i := range n {
+		for j, v := range z.Row(i) {
+			dense.Set(i, j, float64(v))
+		}
+	}
+	identity := mat.NewDense(s, s, nil)
+	for j := range s {
+		identity.Set(j, j, 1)
+	}
+	zv, back := mat.NewDense(n, s, nil), mat.NewDense(s, s, nil)
+	if err := w.ScatterTo(ctx, zv, identity); err != nil { // ZV
+		t.Fatal(err)
+	}
+	if err := w.GatherTo(ctx, back, zv); err != nil { // VᵀZᵀZV = Σ²
+		t.Fatal(err)
+	}
+	var zzt, left mat.Dense
+	zzt.Mul(dense, dense.T())
+	left.Mul(&zzt, zv) // ZZᵀ·ZV = ZV·Σ²
+	for j, sigma2 := range w.Eigenvalues() {
+		for i := range s {
+			want := 0.0
+			if i == j {
+				want = sigma2
+			}
+			if math.Abs(back.At(i, j)-want) > 1e-11 {
+				t.Fatalf("(Σ²)_%d,%d = %g, want %g", i, j, back.At(i, j), want)
+			}
+		}
+		for i := range n {
+			if math.Abs(left.At(i, j)-sigma2*zv.At(i, j)) > 1e-11 {
+				t.Fatalf("column %d of ZV is no eigenvector of ZZᵀ", j)
+			}
+		}
+	}
+	plain, err := New(ctx, z, 0.1, &Options{Form: FormL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plain.GatherTo(ctx, back, zv); err == nil {
+		t.Error("form L gave eigenvectors")
+	}
+}
+
+func TestNestedMisuse(t *testing.T) {
+	z := randomFeatures(20, 8)
+	var g Gram
+	if err := g.Grow(context.Background(), z); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func(){
+		"fewer features": func() { _ = g.Grow(context.Background(), columns(z, 4)) },
+		"another order":  func() { _, _ = NewFromGram(context.Background(), columns(z, 4), &g, 1, nil) },
+		"shapes": func() {
+			w, _ := New(context.Background(), z, 1, &Options{Form: FormEigen})
+			_ = w.GatherTo(context.Background(), mat.NewDense(7, 1, nil), mat.NewDense(20, 1, nil))
+		},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
