@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -42,7 +43,9 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
-	return accel.ForEach(ctx, len(e.order), func(who, p int) {
+	e.ranks.clearAll(raw)
+	err := accel.ForEach(ctx, e.held(), func(who, q int) {
+		p := e.nth(q)
 		r := e.order[p]
 		i0, i1 := e.block(int(r.i))
 		j0, j1 := e.block(int(r.j))
@@ -55,14 +58,30 @@ func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 			}
 		}
 	})
+	if err != nil {
+		return err
+	}
+	return e.ranks.gather(ctx, raw)
 }
 
 func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
-	if s, ok := e.src.(*recomputed[T]); ok {
-		return s.columns(ctx, dst, idx)
-	}
-	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
+	e.ranks.clearAll(raw)
+	var err error
+	if s, ok := e.src.(*recomputed[T]); ok {
+		err = s.columns(ctx, dst, idx, e.ranks)
+	} else {
+		err = e.pickColumns(ctx, raw, idx)
+	}
+	if err != nil {
+		return err
+	}
+	return e.ranks.gather(ctx, raw)
+}
+
+// pickColumns takes columns out of the tiles that this rank holds.
+func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []int) error {
+	workers := make([]worker[T], accel.Threads())
 	sorted := make([]pick, len(idx))
 	for k, c := range idx {
 		sorted[k] = pick{c, k}
@@ -78,6 +97,9 @@ func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) erro
 				q++
 			}
 			picks := sorted[q0:q]
+			if !e.ranks.has(e.at(max(b, bc), min(b, bc))) {
+				continue
+			}
 			if b >= bc { // columns c−c0 of tile (b, bc)
 				tile := e.src.tile(&workers[who], e.at(b, bc))
 				for r := lo; r < hi; r++ {
@@ -102,14 +124,18 @@ func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) erro
 // pick is a column of K and the column of dst that it goes to.
 type pick struct{ col, at int }
 
-// columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time.
-func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
+// columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
+// block b is rank b mod P's.
+func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int, ranks *ranks) error {
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
 	for k0 := 0; k0 < len(idx); k0 += s.size {
 		part := idx[k0:min(k0+s.size, len(idx))]
 		z := s.gather(part)
 		err := accel.ForEach(ctx, len(s.panels), func(who, b int) {
+			if !ranks.has(b) {
+				return
+			}
 			lo, hi := s.block(b)
 			w := &workers[who]
 			tile := grow(&w.tile, (hi-lo)*len(part))

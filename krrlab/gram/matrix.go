@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -27,6 +28,10 @@ type Matrix struct {
 	frame  frame
 	choice Choice
 	ops    operations
+	comm   comm.Comm // nil without ranks
+
+	mu      sync.Mutex
+	traffic comm.Traffic // of products
 }
 
 // operations is what a Matrix asks of its engine, whatever the type of its tiles.
@@ -60,18 +65,25 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), tiling: newTiling(n, opt.TileSize), frame: fr}
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), tiling: newTiling(n, opt.TileSize), frame: fr, comm: opt.Comm}
+	if m.comm != nil {
+		m.tiling.deal(m.comm.Rank(), m.comm.Size())
+	}
 	for i, v := range m.diag {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
 		}
 	}
-	m.choice, err = m.choose(ctx, &opt, d)
+	m.choice, err = m.agree(ctx, &opt, d)
 	if err != nil {
 		return nil, err
 	}
 	m.build()
-	if err := m.ops.formAll(ctx, opt.Progress); err != nil {
+	err = m.ops.formAll(ctx, opt.Progress)
+	if m.comm != nil {
+		err = comm.Agree(ctx, m.comm, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	m.choice.Bytes = m.Bytes()
@@ -90,14 +102,14 @@ func (m *Matrix) build() {
 	for b := range panels {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
-	own := isOwn(m.k)
+	own, ranks := isOwn(m.k), m.newRanks()
 	switch {
 	case c.Storage == Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
-		m.ops = &engine[float64]{tiling: m.tiling, src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, ranks: ranks, src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
 	case c.Storage == Recompute && c.Arithmetic == kernel.Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
-		m.ops = &engine[float64]{tiling: m.tiling, src: &recomputed[float64]{g}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, ranks: ranks, src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
 		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
@@ -110,7 +122,7 @@ func (m *Matrix) build() {
 		case Fixed16:
 			s = &packed{g, make([][]uint16, len(m.tiling.order))}
 		}
-		m.ops = &engine[float32]{tiling: m.tiling, src: s, mulTile: tileMul32}
+		m.ops = &engine[float32]{tiling: m.tiling, ranks: ranks, src: s, mulTile: tileMul32}
 	}
 }
 
@@ -123,9 +135,9 @@ func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int))
 	defer cancel(nil)
 	workers := make([]worker[T], accel.Threads())
 	var mu sync.Mutex
-	done, total := 0, len(e.order)
-	err := accel.ForEach(ctx, total, func(who, p int) {
-		if err := e.src.form(&workers[who], p); err != nil {
+	done, total := 0, e.held()
+	err := accel.ForEach(ctx, total, func(who, q int) {
+		if err := e.src.form(&workers[who], e.nth(q)); err != nil {
 			cancel(err)
 			return
 		}
@@ -208,14 +220,14 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 	if dn, dt := dst.Dims(); n != m.tiling.n || dn != n || dt != t {
 		panic(fmt.Sprintf("gram: product of a %d×%d matrix with %d×%d into %d×%d", m.tiling.n, m.tiling.n, n, t, dn, dt))
 	}
-	return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda)
+	return m.counted(func() error { return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda) })
 }
 
 // Exact returns the same matrix recomputed tile by tile in float64 for every
 // product: what true residuals are taken with. It holds no K; a product costs
 // n²d flops (n²d/2 multiply-adds) and the kernel values.
 func (m *Matrix) Exact() *Matrix {
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, tiling: m.tiling, frame: m.frame}
+	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, tiling: m.tiling, frame: m.frame, comm: m.comm}
 	e.choice = Choice{
 		N: m.choice.N, Tile: m.choice.Tile, Storage: Recompute, Arithmetic: kernel.Float64, Centred: m.frame.far,
 		Accuracy: m.choice.Accuracy, Error: m.choice.floor, floor: m.choice.floor, Reason: "exact",

@@ -3,6 +3,8 @@ package gram
 import (
 	"fmt"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 // Storage says how the tiles of K are kept.
@@ -61,6 +63,10 @@ type Options struct {
 	// Prefer is a smaller bound, for which the stored kinds form distances more
 	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
 	Prefer float64
+	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its
+	// share, and all call the methods of the Matrix together. Every rank has all points.
+	// Memory is then each rank's. Default nil, no ranks.
+	Comm comm.Comm
 }
 
 // settled returns a copy of o with the defaults filled in.

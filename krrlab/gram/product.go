@@ -17,6 +17,7 @@ import (
 type engine[T float] struct {
 	*tiling
 	src     source[T]
+	ranks   *ranks // nil without
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
 	mu   sync.Mutex
@@ -34,6 +35,9 @@ type product[T float] struct {
 	abort   atomic.Bool    // a body has panicked: stop waiting for it
 	workers []worker[T]
 	body    func(worker, p int)
+
+	sums      *sums // on ranks
+	fixedBody func(worker, p int)
 }
 
 func (e *engine[T]) acquire(t int) *product[T] {
@@ -66,6 +70,9 @@ func (e *engine[T]) release(p *product[T]) {
 
 // mul sets dst = (K+λI)·src. dst may be src.
 func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda float64) error {
+	if e.ranks != nil {
+		return e.mulRanks(ctx, dst, src, lambda)
+	}
 	p := e.acquire(src.Cols)
 	p.load(src)
 	p.dst = dst
@@ -128,22 +135,28 @@ func (p *product[T]) tile(who, q int) {
 			p.abort.Store(true)
 		}
 	}()
-	e, t, w := p.e, p.t, &p.workers[who]
-	r := e.order[q]
-	i, j := int(r.i), int(r.j)
-	rows, cols := e.rows(i), e.rows(j)
-	xi, xj := p.block(i), p.block(j)
-	yi, yj := grow(&w.yi, rows*t), grow(&w.yj, cols*t)
-	if m, ok := e.src.(multiplier[T]); ok {
-		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
-	} else {
-		e.mulTile(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
-	}
+	r := p.e.order[q]
+	i, j, yi, yj := p.multiply(who, q)
 	p.add(i, r.seqI, yi) // y_i += T·x_j
 	if i != j {
 		p.add(j, r.seqJ, yj) // y_j += Tᵀ·x_i
 	}
 	finished = true
+}
+
+// multiply multiplies by tile number q, (i, j), both ways.
+func (p *product[T]) multiply(who, q int) (i, j int, yi, yj []T) {
+	e, t, w := p.e, p.t, &p.workers[who]
+	i, j = int(e.order[q].i), int(e.order[q].j)
+	rows, cols := e.rows(i), e.rows(j)
+	xi, xj := p.block(i), p.block(j)
+	yi, yj = grow(&w.yi, rows*t), grow(&w.yj, cols*t)
+	if m, ok := e.src.(multiplier[T]); ok {
+		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
+	} else {
+		e.mulTile(yi, yj, e.src.tile(w, q), rows, cols, xi, xj, t, &w.simd)
+	}
+	return i, j, yi, yj
 }
 
 func (p *product[T]) block(b int) []T {

@@ -16,6 +16,7 @@ type ref struct {
 type tiling struct {
 	n, size, blocks int
 	order           []ref
+	mine            []int // the tiles of this rank, ascending; nil for all
 }
 
 func newTiling(n, size int) *tiling {
@@ -49,10 +50,37 @@ func (t *tiling) at(i, j int) int {
 	return o*t.blocks - o*(o-1)/2 + j
 }
 
-// entries returns the number of entries of all tiles.
+// deal gives tile number q of the order to rank q mod size of the ranks: neighbours in the
+// order lie on one diagonal, so all ranks have tiles of all kinds, and as many entries as
+// each other but for one tile.
+func (t *tiling) deal(rank, size int) {
+	t.mine = make([]int, 0, len(t.order)/size+1)
+	for q := rank; q < len(t.order); q += size {
+		t.mine = append(t.mine, q)
+	}
+}
+
+// held returns how many tiles this rank has.
+func (t *tiling) held() int {
+	if t.mine == nil {
+		return len(t.order)
+	}
+	return len(t.mine)
+}
+
+// nth returns the position in the order of tile number q of this rank.
+func (t *tiling) nth(q int) int {
+	if t.mine == nil {
+		return q
+	}
+	return t.mine[q]
+}
+
+// entries returns the number of entries of all tiles of this rank.
 func (t *tiling) entries() int64 {
 	var sum int64
-	for _, r := range t.order {
+	for q := range t.held() {
+		r := t.order[t.nth(q)]
 		sum += int64(t.rows(int(r.i))) * int64(t.rows(int(r.j)))
 	}
 	return sum

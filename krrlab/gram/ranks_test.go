@@ -1,0 +1,184 @@
+package gram
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// onRanks runs body on p goroutine ranks.
+func onRanks(p int, body func(c comm.Comm)) {
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(p, comm.Options{}) {
+		wg.Go(func() { body(c) })
+	}
+	wg.Wait()
+}
+
+// cloud returns n normal points of dimension d.
+func cloud(n, d int) *points.Dense {
+	x := make([]float64, n*d)
+	rng.New(1).Sub("cloud").Normals(x, 0)
+	return points.NewDense(n, d, x)
+}
+
+// TestRanks multiplies by K on 1, 2, 3, 4 and 7 ranks: the same bits everywhere, and
+// nearly those of one process; columns and the dense matrix are exactly those.
+func TestRanks(t *testing.T) {
+	const n, d, cols = 300, 5, 3
+	x := cloud(n, d)
+	b := mat.NewDense(n, cols, nil)
+	rng.New(2).Sub("b").Normals(b.RawMatrix().Data, 0)
+	idx := []int{299, 0, 17, 64, 150}
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
+		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
+			if st == Fixed16 && !kernel.Bounded01(k) {
+				continue
+			}
+			o := Options{Storage: st, TileSize: 64}
+			lone, err := New(t.Context(), k, x, 0.5, &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, wantCols, wantAll := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
+			if err := lone.MulTo(t.Context(), want, b); err != nil {
+				t.Fatal(err)
+			}
+			_ = lone.Columns(t.Context(), idx, wantCols)
+			_ = lone.DenseTo(t.Context(), wantAll)
+			var first *mat.Dense
+			for _, p := range []int{1, 2, 3, 4, 7} {
+				got := make([]*mat.Dense, p)
+				var held [7]int64
+				onRanks(p, func(c comm.Comm) {
+					o := o
+					o.Comm = c
+					m, err := New(t.Context(), k, x, 0.5, &o)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					y, cs, all := mat.NewDense(n, cols, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, n, nil)
+					if err := m.MulTo(t.Context(), y, b); err != nil {
+						t.Error(err)
+					}
+					if tr := m.Traffic(); tr.Bytes != ProductBytes(n, cols) || tr.Calls != 1 {
+						t.Errorf("%+v for a product, want %d bytes in one call", tr, ProductBytes(n, cols))
+					}
+					if err := m.Columns(t.Context(), idx, cs); err != nil {
+						t.Error(err)
+					}
+					if err := m.DenseTo(t.Context(), all); err != nil {
+						t.Error(err)
+					}
+					if !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
+						t.Errorf("%v %v on %d ranks: columns differ from one process's", k, st, p)
+					}
+					got[c.Rank()], held[c.Rank()] = y, m.ops.tileBytes()
+				})
+				if t.Failed() {
+					return
+				}
+				if first == nil {
+					first = got[0]
+				}
+				var sum int64
+				for r, y := range got {
+					if !mat.Equal(y, first) {
+						t.Errorf("%v %v: rank %d of %d has other bits than one rank", k, st, r, p)
+					}
+					if sum += held[r]; held[r] > lone.ops.tileBytes()/int64(p)+8*64*64 {
+						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, held[r], lone.ops.tileBytes())
+					}
+				}
+				if sum != lone.ops.tileBytes() {
+					t.Errorf("%v: %d ranks hold %d bytes, one process %d", st, p, sum, lone.ops.tileBytes())
+				}
+			}
+			var diff mat.Dense
+			diff.Sub(first, want)
+			tol := 1e-13 // of float64 sums
+			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); e > tol {
+				t.Errorf("%v %v: ranks differ from one process by %.2g", k, st, e)
+			}
+		}
+	}
+}
+
+// tilted is no kernel: its diagonal does not bound it.
+type tilted struct{}
+
+func (tilted) Eval(x, z []float64) float64 {
+	if x[0] == z[0] {
+		return 1
+	}
+	return 1e9
+}
+func (tilted) String() string { return "tilted" }
+
+// TestRanksNotFinite multiplies what has no finite product.
+func TestRanksNotFinite(t *testing.T) {
+	const n = 100
+	x := cloud(n, 2)
+	onRanks(2, func(c comm.Comm) {
+		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &Options{Storage: Float64, Comm: c})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		b := mat.NewDense(n, 2, nil)
+		b.Set(3, 0, math.NaN())
+		b.Set(4, 1, 1)
+		y := mat.NewDense(n, 2, nil)
+		if err := m.MulTo(t.Context(), y, b); err != nil {
+			t.Error(err)
+		}
+		if !math.IsNaN(y.At(9, 0)) || math.IsNaN(y.At(9, 1)) {
+			t.Errorf("K·NaN = %v, beside it %v", y.At(9, 0), y.At(9, 1))
+		}
+		m, err = New(t.Context(), tilted{}, x, 1, &Options{Storage: Float64, Comm: c})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if err := m.MulTo(t.Context(), y, mat.NewDense(n, 2, nil)); err != nil {
+			t.Error(err)
+		}
+		for i := range n {
+			b.Set(i, 0, 1)
+		}
+		if err := m.MulTo(t.Context(), y, b); err == nil || !strings.Contains(err.Error(), "not positive semi-definite") {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// TestRanksMemory asks for storages that fit a share of K, but not all of it.
+func TestRanksMemory(t *testing.T) {
+	const n = 1000
+	x := cloud(n, 2)
+	k := kernel.Gaussian{Sigma: 1}
+	o := Options{Storage: Float64, Memory: 4 << 20}
+	if _, err := New(t.Context(), k, x, 1, &o); err == nil {
+		t.Fatalf("4n² bytes fit %d", o.Memory)
+	}
+	onRanks(2, func(c comm.Comm) {
+		o := o
+		o.Comm = c
+		if _, err := New(t.Context(), k, x, 1, &o); err != nil {
+			t.Error(err)
+		}
+		o.Memory = 1 << 20
+		if _, err := New(t.Context(), k, x, 1, &o); err == nil || !strings.Contains(err.Error(), "is allowed") {
+			t.Errorf("%v", err)
+		}
+	})
+}
