@@ -1,0 +1,131 @@
+package sketch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Level is one sketch of a sequence, and the width s_k that it sketches to.
+type Level struct {
+	Dist  Dist
+	Width int // of the last level it may be 0: what is asked of Sample
+}
+
+// Composition is the distribution S = S_k⋯S_2S_1 of independent sketches, the first applied
+// first. With E[S_kᵀS_k] = I for each, E[SᵀS] = I.
+type Composition []Level
+
+// CompositionOperator is a draw of Composition; the levels of a level that is a composition
+// itself are its own.
+type CompositionOperator struct{ ops []Operator }
+
+var (
+	_ Dist     = Composition(nil)
+	_ Operator = (*CompositionOperator)(nil)
+)
+
+// String names the sketches, for instance "srht:4000,gaussian".
+func (d Composition) String() string {
+	var parts []string
+	for _, l := range d {
+		if l.Width == 0 {
+			parts = append(parts, l.Dist.String())
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%v:%d", l.Dist, l.Width))
+	}
+	return strings.Join(parts, ",")
+}
+
+// Widths returns the widths of the levels where s is asked of Sample, or why there are none.
+func (d Composition) Widths(s int) ([]int, error) {
+	if len(d) == 0 {
+		return nil, fmt.Errorf("sketch: a composition of no sketches")
+	}
+	widths := make([]int, len(d))
+	for k, l := range d {
+		widths[k] = l.Width
+		last := k == len(d)-1
+		switch {
+		case last && l.Width == 0:
+			widths[k] = s
+		case last && l.Width != s:
+			return nil, fmt.Errorf("sketch: %v ends with %d numbers, %d are asked for", d, l.Width, s)
+		case l.Width < 1:
+			return nil, fmt.Errorf("sketch: level %d of %v has the width %d: want at least 1", k+1, d, l.Width)
+		}
+	}
+	return widths, nil
+}
+
+// Sample implements Dist: level k = 0, 1, … is drawn with g.Sub("level", k). The width of
+// the last level must be s or 0.
+func (d Composition) Sample(m, s int, g rng.Stream) (Operator, error) {
+	if err := checkSample(d, m, s); err != nil {
+		return nil, err
+	}
+	widths, err := d.Widths(s)
+	if err != nil {
+		return nil, err
+	}
+	o := &CompositionOperator{}
+	for k, l := range d {
+		op, err := l.Dist.Sample(m, widths[k], g.Sub("level", uint64(k)))
+		if err != nil {
+			return nil, err
+		}
+		if c, ok := op.(*CompositionOperator); ok {
+			o.ops = append(o.ops, c.ops...)
+		} else {
+			o.ops = append(o.ops, op)
+		}
+		m = widths[k]
+	}
+	return o, nil
+}
+
+// Level returns S_{k+1}, 0 ≤ k < Levels().
+func (o *CompositionOperator) Level(k int) Operator { return o.ops[k] }
+
+// Levels returns the number of sketches.
+func (o *CompositionOperator) Levels() int { return len(o.ops) }
+
+// Dims implements Operator.
+func (o *CompositionOperator) Dims() (m, s int) {
+	m, _ = o.ops[0].Dims()
+	_, s = o.ops[len(o.ops)-1].Dims()
+	return m, s
+}
+
+// Apply32 implements Operator. Between the levels is a panel of 256 rows of scratch.
+func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
+	for r := 0; r < rows; r += panelRows {
+		compose(o.ops, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel32, w, Operator.Apply32)
+	}
+}
+
+// Apply64 implements Operator.
+func (o *CompositionOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
+	checkApply(o, len(dst), ldd, len(src), lds, rows)
+	for r := 0; r < rows; r += panelRows {
+		compose(o.ops, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel64, w, Operator.Apply64)
+	}
+}
+
+// compose applies one operator after the other, by way of two panels in turn.
+func compose[T float](ops []Operator, dst []T, ldd int, src []T, lds, rows int, panels *[2][]T, w *Workspace,
+	apply func(o Operator, dst []T, ldd int, src []T, lds, rows int, w *Workspace)) {
+	for k, o := range ops {
+		if k == len(ops)-1 {
+			apply(o, dst, ldd, src, lds, rows, w)
+			return
+		}
+		_, s := o.Dims()
+		out := grow(&panels[k%2], rows*s)
+		apply(o, out, s, src, lds, rows, w)
+		src, lds = out, s
+	}
+}
