@@ -26,6 +26,10 @@
 // (8/3)·d³ flops a block. It is not for the Laplacian, whose
 // spectral measure is no radial law.
 //
+// Chain puts sketches behind any of them: Algorithm 2 of the paper. It gives a Z as narrow as
+// asked for that is nearly as good as a much wider one where s_λ is small against s₁; see
+// package sketch for which sketch.
+//
 // The error |φ(x)ᵀφ(z) − k(x, z)| falls as 1/√s only. A map that is to precondition
 // need not be that good; see package precond.
 //

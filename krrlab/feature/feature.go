@@ -52,11 +52,17 @@ type Workspace struct {
 	fft        *fourier.FFT
 	seq        []float64
 	prod, next []complex128
+
+	chain *chainSpace
 }
 
 // Bytes returns the size of the scratch, without what the FFT of a TensorSketch keeps.
 func (w *Workspace) Bytes() int64 {
-	return 8*int64(cap(w.x64)+cap(w.w64)+cap(w.phase64)+cap(w.norms)+cap(w.far)+cap(w.seq)) + 4*int64(cap(w.x32)) + 16*int64(cap(w.prod)+cap(w.next))
+	b := 8*int64(cap(w.x64)+cap(w.w64)+cap(w.phase64)+cap(w.norms)+cap(w.far)+cap(w.seq)) + 4*int64(cap(w.x32)) + 16*int64(cap(w.prod)+cap(w.next))
+	if w.chain != nil {
+		b += w.chain.bytes()
+	}
+	return b
 }
 
 // grow returns *buf with length n, reallocating it if it is too short. The

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
 )
 
 var poly = kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}
@@ -23,7 +24,11 @@ func allDists() (dists []feature.Dist) {
 	for _, f := range fourierDists() {
 		dists = append(dists, f)
 	}
-	return append(dists, feature.TensorSketch{Kernel: poly})
+	dists = append(dists, feature.TensorSketch{Kernel: poly})
+	for _, f := range []feature.Dist{fourierDists()[0], feature.TensorSketch{Kernel: poly}} {
+		dists = append(dists, feature.Chain{Features: f, Width: 90, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 50}, {Dist: sketch.Gaussian{}}}})
+	}
+	return dists
 }
 
 // TestMatrix checks Z against the map applied point by point, over panels' edges, and
