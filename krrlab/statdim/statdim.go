@@ -1,0 +1,158 @@
+package statdim
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
+type Matrix interface {
+	Dim() int
+	// Trace returns tr K.
+	Trace() float64
+	// KMulTo sets dst = K·src, n×t.
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
+// Problem asks for s_λ(K).
+type Problem struct {
+	K      Matrix
+	Lambda float64 // λ > 0
+	// Error is e ≥ ‖K_stored−K‖₂, 0 for a K that is exact.
+	Error float64
+	// Control is M = ZZᵀ+λ_pI in the eigen form: preconditioner and control variate. Nil
+	// means neither.
+	Control *precond.Woodbury
+}
+
+// Options of the randomised methods. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	Confidence float64    // of the interval, in (0, 1). Default 0.95
+	Width      float64    // (Hi−Lo)/Value aimed at. Default 0.1
+	Probes     int        // the first batch, at least 8. Default 16
+	MaxProbes  int        // Default 256
+	MaxSteps   int        // of a Lanczos process (SLQ), or iterations of a solve. Default 400
+	Lambdas    []float64  // further λ of the curve (SLQ)
+	Stream     rng.Stream // of the probes
+	// Progress, if not nil, is called as the work goes on, with the share of the batch under
+	// way that is done, and what is estimated so far (Value 0 before the first batch).
+	Progress func(done, total int, e estimate.Interval)
+}
+
+// Point is one point of the curve λ ↦ s_λ(K).
+type Point struct {
+	Lambda   float64           `json:"lambda"`
+	Estimate estimate.Interval `json:"estimate"`
+}
+
+// Result is s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
+// the half-width of the interval.
+type Result struct {
+	Estimate   estimate.Interval
+	Curve      []Point // ascending in λ, the asked λ among them; nil where there is one λ only
+	Probes     int     // m
+	Steps      int     // of Lanczos, or iterations of all solves
+	Columns    int     // vectors that K was multiplied with
+	Sampling   float64
+	Truncation float64
+	Storage    float64
+	Explained  float64 // share of the probes' variance that the control variate removed
+	Reached    bool    // the width asked for
+}
+
+// settled returns the problem's and the options' defaults in place, or what is wrong.
+func settled(p *Problem, o *Options) (Options, error) {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	for _, d := range []struct {
+		v   *float64
+		def float64
+	}{{&s.Confidence, 0.95}, {&s.Width, 0.1}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	for _, d := range []struct {
+		v   *int
+		def int
+	}{{&s.Probes, 16}, {&s.MaxProbes, 256}, {&s.MaxSteps, 400}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if s.Progress == nil {
+		s.Progress = func(int, int, estimate.Interval) {}
+	}
+	if err := estimate.CheckConfidence(s.Confidence); err != nil {
+		return s, err
+	}
+	switch {
+	case !(s.Width > 0) || math.IsInf(s.Width, 0):
+		return s, fmt.Errorf("statdim: width %g: want a positive number, such as 0.1", s.Width)
+	case s.Probes < 8 || s.MaxProbes < s.Probes:
+		return s, fmt.Errorf("statdim: %d to %d probes: want at least 8, and no less at most than at first", s.Probes, s.MaxProbes)
+	case s.MaxSteps < 1:
+		return s, fmt.Errorf("statdim: %d steps: want at least 1", s.MaxSteps)
+	case !(p.Error >= 0):
+		return s, fmt.Errorf("statdim: error of K %g: want a number ≥ 0", p.Error)
+	case p.Control != nil && p.Control.Dim() != p.K.Dim():
+		return s, fmt.Errorf("statdim: control variate of order %d for K of order %d", p.Control.Dim(), p.K.Dim())
+	}
+	return s, checkLambdas(append([]float64{p.Lambda}, s.Lambdas...))
+}
+
+func checkLambdas(lambdas []float64) error {
+	for _, l := range lambdas {
+		if !(l > 0) || math.IsInf(l, 0) {
+			return fmt.Errorf("statdim: λ = %g: want a positive number", l)
+		}
+	}
+	return nil
+}
+
+// TraceBounds returns the least and the largest s_λ that a positive semi-definite n×n matrix
+// of trace t can have, t/(t+λ) and nt/(t+nλ).
+func TraceBounds(n int, t, lambda float64) (lo, hi float64) {
+	if !(t > 0) {
+		return 0, 0
+	}
+	return t / (t + lambda), float64(n) * t / (t + float64(n)*lambda)
+}
+
+// storage returns (e/λ)·min(n−s, 2s), the allowance for K as stored at an estimate s.
+func (p *Problem) storage(lambda, s float64) float64 {
+	n := float64(p.K.Dim())
+	return p.Error / lambda * max(0, min(n-s, 2*s))
+}
+
+// room returns λ−e, what the least eigenvalue of K+λI as stored is at least; at the least
+// λ/2, where K is too coarse for λ and Storage says so.
+func (p *Problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
+
+// interval puts the parts together: value ± (sampling+truncation+storage), within the
+// certain bounds.
+func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method string) estimate.Interval {
+	lo, hi := TraceBounds(p.K.Dim(), p.K.Trace(), lambda)
+	value = max(lo, min(value, hi))
+	r.Storage = p.storage(lambda, value)
+	half := r.Sampling + r.Truncation + r.Storage
+	return estimate.Interval{
+		Value: value, Lo: max(lo, value-half), Hi: min(hi, value+half), Confidence: o.Confidence, Method: method,
+	}
+}
+
+// next returns how many probes to have after m gave an interval of relative width w: by the
+// law 1/√m with a tenth in reserve, at most twice as many, at least 8 more.
+func (o *Options) next(m int, w float64) int {
+	want := int(math.Ceil(1.1 * float64(m) * (w / o.Width) * (w / o.Width)))
+	return min(max(min(want, 2*m), m+8), o.MaxProbes)
+}
