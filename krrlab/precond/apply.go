@@ -36,9 +36,10 @@ type solve struct {
 	part    []float64      // groups × t×s: Z_gᵀR_g by columns
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
 	workers []scratch
+	sums    *sums // on ranks
 
 	// Bodies of ForEach, made once.
-	gatherBody, firstBody, secondBody, scatterBody, sumBody, trsmBody func(worker, i int)
+	gatherBody, firstBody, secondBody, scatterBody, sumBody, trsmBody, rankBody func(worker, i int)
 }
 
 // scratch of one worker.
@@ -128,7 +129,9 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.groups = (w.n + p.groupRows - 1) / p.groupRows
 	}
 	p.t, p.skinny = t, t <= gemvColumns()
-	p.part = grow(p.part, p.groups*t*w.s)
+	if w.ranks == nil {
+		p.part = grow(p.part, p.groups*t*w.s)
+	}
 	p.v = grow(p.v, t*w.s)
 	if w.form == FormLInv || w.form == FormEigen {
 		p.u = grow(p.u, t*w.s)
@@ -252,7 +255,10 @@ func (p *solve) second(_, b int) {
 // scatter is a panel of rows of dst = λ_p⁻¹(r − Zv), or ridge·r + Zv.
 func (p *solve) scatter(worker, panel int) {
 	w, s, t := &p.workers[worker], p.w.s, p.t
-	i0, i1 := panel*rowBlock, min((panel+1)*rowBlock, p.w.n)
+	i0, i1, first := p.panel(panel)
+	if i0 >= i1 {
+		return
+	}
 	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
 	f, stored := p.w.src.(feature32)
 	if stored {
@@ -272,7 +278,7 @@ func (p *solve) scatter(worker, panel int) {
 		p.mulTrans(zv, v, p.w.src.block(w.block, i0, i1, c0, c1), beta) // Zv
 	}
 	for i := i0; i < i1; i++ {
-		out, r := p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], p.r.Data[i*p.r.Stride:i*p.r.Stride+t]
+		out, r := p.dst.Data[(first+i)*p.dst.Stride:(first+i)*p.dst.Stride+t], p.r.Data[(first+i)*p.r.Stride:(first+i)*p.r.Stride+t]
 		if p.what == forward {
 			for j, v := range r {
 				out[j] = p.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv

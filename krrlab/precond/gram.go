@@ -132,8 +132,13 @@ func fastError(z *points.Dense32) float64 {
 	for _, v := range points.SqNorms(z) {
 		norm += v
 	}
-	m := float64(min(fastRows, z.N))
-	return 2 * 0x1p-24 * m * norm / math.Sqrt(float64(z.D)*float64(z.N))
+	return fastBound(norm, z.N, z.D)
+}
+
+// fastBound is fastError for n×s features with ‖Z‖_F².
+func fastBound(norm float64, n, s int) float64 {
+	m := float64(min(fastRows, n))
+	return 2 * 0x1p-24 * m * norm / math.Sqrt(float64(s)*float64(n))
 }
 
 // checkDiagonal reports an entry of Z that is not finite.

@@ -87,6 +87,9 @@ func (w *Woodbury) keepsZ() error {
 
 // project sets v = Zᵀr.
 func (p *solve) project(ctx context.Context) error {
+	if p.w.ranks != nil {
+		return p.projectRanks(ctx)
+	}
 	if err := accel.ForEach(ctx, p.groups*p.colBlocks, p.gatherBody); err != nil { // v_g = Z_gᵀr_g
 		return err
 	}
@@ -95,5 +98,8 @@ func (p *solve) project(ctx context.Context) error {
 
 // expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv.
 func (p *solve) expand(ctx context.Context) error {
+	if p.w.ranks != nil {
+		return p.expandRanks(ctx)
+	}
 	return accel.ForEach(ctx, (p.w.n+rowBlock-1)/rowBlock, p.scatterBody)
 }

@@ -45,7 +45,7 @@ func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float6
 	if g.s != z.D {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
 	}
-	w, err := begin(z, lambdaP, o)
+	w, err := begin(z.N, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}

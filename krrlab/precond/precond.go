@@ -77,6 +77,7 @@ type Woodbury struct {
 	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
 	seconds Seconds
+	ranks   *ranks // nil unless Z is dealt to ranks
 
 	statOnce sync.Once
 	stat     float64
@@ -94,7 +95,7 @@ type Woodbury struct {
 // finite, C = ZᵀZ+λ_pI is not positive definite in float64 (nothing is ever added to
 // its diagonal on the quiet), or ctx ends. It panics if z has no rows or no columns.
 func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	w, err := begin(z, lambdaP, o)
+	w, err := begin(z.N, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}
@@ -113,14 +114,14 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 	return w, nil
 }
 
-// begin checks the arguments of New and settles the form.
-func begin(z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
+// begin checks the arguments of New for n rows, z or z among them, and settles the form.
+func begin(n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	var opt Options
 	if o != nil {
 		opt = *o
 	}
-	if z.N < 1 || z.D < 1 {
-		panic(fmt.Sprintf("precond: Z is %d×%d", z.N, z.D))
+	if n < 1 || z.D < 1 {
+		panic(fmt.Sprintf("precond: Z is %d×%d", n, z.D))
 	}
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.Iterations < 0 || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d iterations, %d right-hand sides", opt.Form, opt.Iterations, opt.RHS))
@@ -128,7 +129,7 @@ func begin(z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	w := &Woodbury{n: z.N, s: z.D, lambdaP: lambdaP, form: opt.Form, src: feature32{z}}
+	w := &Woodbury{n: n, s: z.D, lambdaP: lambdaP, form: opt.Form, src: feature32{z}}
 	if w.form == AutoForm {
 		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
 	}
