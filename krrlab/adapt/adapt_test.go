@@ -1,0 +1,125 @@
+package adapt
+
+import (
+	"context"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestAgainstDense compares every number of a ladder with dense linear algebra, for features
+// nested by counter and by stacking.
+func TestAgainstDense(t *testing.T) {
+	const lambda = 0.5
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}} {
+		x := cloud(300, 4, 0.7)
+		p := problem(t, k, x, lambda)
+		dense := denseKernel(k, x)
+		o := Options{Test: Theorem7, First: 16, Max: 256, Constants: Test{Theta: 0.3, Alpha: 0.01, Gamma: 0.001}}
+		res := search1(t, p, o, 3)
+		if len(res.Rungs) != 5 || res.Status != None {
+			t.Fatalf("%v: %d rungs, status %s", k, len(res.Rungs), res.Status)
+		}
+		for _, r := range res.Rungs {
+			ref := newReference(t, dense, denseFeatures(t, p.Map, x, 16, r.S, rng.New(3)), lambda, 0.3)
+			c := r.Conditions
+			if c == nil || c.Rank != ref.rank {
+				t.Fatalf("%v, s = %d: conditions %+v, want rank %d", k, r.S, c, ref.rank)
+			}
+			for what, e := range map[string]struct {
+				got  estimate.Interval
+				want float64
+			}{
+				"κ": {r.Kappa, ref.kappa}, "λ_min": {r.Min, ref.lambdaMin}, "λ_max": {r.Max, ref.lamMax},
+				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low}, "largest ratio": {c.High, ref.high},
+			} {
+				e.got.Lo *= 1 - 1e-5 // Z in float32, scaled in another order
+				e.got.Hi *= 1 + 1e-5
+				if !e.got.Covers(e.want) {
+					t.Errorf("%v, s = %d: %s = %v, dense %g", k, r.S, what, e.got, e.want)
+				}
+				if e.got.Width() > 0.5 && e.got.Hi > 1e-3 {
+					t.Errorf("%v, s = %d: %s = %v is wide", k, r.S, what, e.got)
+				}
+			}
+			if r.Verdict == Accept {
+				t.Errorf("%v, s = %d: accepted with γ = 0.001", k, r.S)
+			}
+		}
+	}
+}
+
+// TestKappa checks that the first rung within the target is taken, by dense linear algebra,
+// and the rung of least predicted time where there is none.
+func TestKappa(t *testing.T) {
+	const lambda = 0.2
+	k := kernel.Gaussian{Sigma: 1.5}
+	x := cloud(400, 3, 0.8)
+	p := problem(t, k, x, lambda)
+	dense := denseKernel(k, x)
+	res := search1(t, p, Options{First: 8, Target: 12}, 5)
+	if res.Status != Found || res.Chosen != len(res.Rungs)-1 || res.Chosen < 1 {
+		t.Fatalf("status %s, rung %d of %d", res.Status, res.Chosen, len(res.Rungs))
+	}
+	for i, r := range res.Rungs {
+		ref := newReference(t, dense, denseFeatures(t, p.Map, x, 8, r.S, rng.New(5)), lambda, 0.3)
+		if within := ref.kappa <= 12; within != (i == res.Chosen) || within != (r.Verdict == Accept) {
+			t.Errorf("s = %d: κ = %g, verdict %s", r.S, ref.kappa, r.Verdict)
+		}
+	}
+	none := search1(t, p, Options{First: 8, Target: 1.001}, 5)
+	if none.Status != None || none.Chosen < 0 {
+		t.Fatalf("status %s, rung %d", none.Status, none.Chosen)
+	}
+	for i, r := range none.Rungs {
+		if r.Verdict == Accept || r.Predicted < none.Rungs[none.Chosen].Predicted {
+			t.Errorf("rung %d: %s, %g s predicted, the chosen one %g s", i, r.Verdict, r.Predicted, none.Rungs[none.Chosen].Predicted)
+		}
+	}
+	if last := none.Rungs[len(none.Rungs)-1].S; last != 256 {
+		t.Errorf("the ladder ends at %d, want 256 < n = 400", last)
+	}
+}
+
+// TestRefuted checks that a rung that κ rules out is rejected without its conditions, as it
+// is with them.
+func TestRefuted(t *testing.T) {
+	x := cloud(300, 4, 0.7)
+	p := problem(t, kernel.Gaussian{Sigma: 2}, x, 0.05)
+	short := search1(t, p, Options{Test: Theorem7, First: 16, Max: 64, Eigen: -1}, 3)
+	long := search1(t, p, Options{Test: Theorem7, First: 16, Max: 64}, 3)
+	for i, r := range short.Rungs {
+		if r.Conditions != nil || r.Verdict != Reject || long.Rungs[i].Verdict != Reject || long.Rungs[i].Conditions == nil {
+			t.Errorf("s = %d: %s without and %s with conditions", r.S, r.Verdict, long.Rungs[i].Verdict)
+		}
+	}
+}
+
+// TestInterrupted checks that the rungs climbed so far come beside the context's error.
+func TestInterrupted(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &Options{First: 16, Target: 1.01, Progress: func(done, total int) {
+		if done == 2 {
+			cancel()
+		}
+	}}
+	res, err := Search(ctx, p, o, rng.New(1))
+	if err != context.Canceled || res == nil || len(res.Rungs) != 2 || res.Status != Interrupted || res.Chosen < 0 {
+		t.Errorf("%+v, error %v", res, err)
+	}
+}
+
+// TestMemory checks that the ladder ends below the memory allowed.
+func TestMemory(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)
+	res := search1(t, p, Options{First: 16, Target: 1.01, Memory: 200e3}, 1)
+	if res.Limit != "memory" || res.Max != 64 {
+		t.Errorf("up to s = %d, limit %s", res.Max, res.Limit)
+	}
+	if _, err := Search(context.Background(), p, &Options{First: 16, Memory: 10e3}, rng.New(1)); err == nil {
+		t.Error("10 kB were enough")
+	}
+}

@@ -1,0 +1,248 @@
+package adapt
+
+import (
+	"context"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Conditions is what Theorem 7's conditions ask about, measured on one Z. Its intervals hold
+// together with the probability that was asked for.
+type Conditions struct {
+	Rank int `json:"rank"` // of P: eigenvalues of ZZᵀ above θλ
+	// Norm is ‖(I−P)K(I−P)‖₂/λ, which condition 1 wants at most α.
+	Norm estimate.Interval `json:"norm"`
+	// Low and High are the extreme eigenvalues of (WᵀKW, WᵀZZᵀW), W an orthonormal basis
+	// of range(P), which condition 2 wants in [1−γ, 1+γ]; both 1 if P = 0.
+	Low     estimate.Interval `json:"low"`
+	High    estimate.Interval `json:"high"`
+	First   Verdict           `json:"condition_1"`
+	Second  Verdict           `json:"condition_2"`
+	Sketch  int               `json:"check_features,omitempty"` // s' of Z' in place of K in condition 2; 0 for K itself
+	Seconds float64           `json:"seconds"`
+}
+
+// Verdict says what is known of a condition, or decided of a rung.
+type Verdict string
+
+const (
+	Accept Verdict = "accept" // it holds, with the stated probability
+	Reject Verdict = "reject" // it does not, for certain (up to rounding)
+	Open   Verdict = "open"   // the interval lies across the threshold: not accepted
+)
+
+// both returns the verdict on two conditions that must hold together.
+func both(a, b Verdict) Verdict {
+	switch {
+	case a == Reject || b == Reject:
+		return Reject
+	case a == Accept && b == Accept:
+		return Accept
+	}
+	return Open
+}
+
+// atMost and atLeast judge a number by its interval.
+func atMost(e estimate.Interval, limit float64) Verdict {
+	switch {
+	case e.Hi <= limit:
+		return Accept
+	case e.Lo > limit:
+		return Reject
+	}
+	return Open
+}
+
+func atLeast(e estimate.Interval, limit float64) Verdict {
+	switch {
+	case e.Lo >= limit:
+		return Accept
+	case e.Hi < limit:
+		return Reject
+	}
+	return Open
+}
+
+// multiplier is K, or Z'Z'ᵀ in its place.
+type multiplier interface {
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
+// spectral is P by its eigenvectors: with ẐᵀẐ = VΣ̂²Vᵀ, W = ẐV_rΣ̂_r⁻¹ has the r eigenvectors of
+// ZZᵀ whose eigenvalues σ̂²/c exceed θλ, the last r of Σ̂².
+type spectral struct {
+	w      *precond.Woodbury
+	c      float64
+	sigma2 []float64 // Σ̂², ascending
+	rank   int
+	short  *mat.Dense // s×1
+}
+
+// newSpectral decomposes ẐᵀẐ. Eigenvalues below what float64 resolves, 64·2⁻⁵³·s·σ₁², count as 0.
+func newSpectral(ctx context.Context, l *ladder, threshold float64) (*spectral, error) {
+	p := &spectral{c: l.scale(), short: mat.NewDense(l.z.D, 1, nil)}
+	var err error
+	if p.w, err = precond.NewFromGram(ctx, l.z, &l.gram, 1, &precond.Options{Form: precond.FormEigen}); err != nil {
+		return nil, err
+	}
+	p.sigma2 = p.w.Eigenvalues()
+	s := len(p.sigma2)
+	limit := max(p.c*threshold, 64*0x1p-53*float64(s)*p.sigma2[s-1])
+	for _, v := range p.sigma2 {
+		if v > limit {
+			p.rank++
+		}
+	}
+	return p, nil
+}
+
+// complement sets dst = (I−P)src = src − ẐV_rΣ̂_r⁻²V_rᵀẐᵀsrc. They must not be the same.
+func (p *spectral) complement(ctx context.Context, dst, src *mat.Dense) error {
+	if p.rank == 0 {
+		dst.Copy(src)
+		return nil
+	}
+	if err := p.w.GatherTo(ctx, p.short, src); err != nil {
+		return err
+	}
+	s := len(p.sigma2)
+	for i, v := range p.sigma2 {
+		y := 0.0
+		if i >= s-p.rank {
+			y = p.short.At(i, 0) / v
+		}
+		p.short.Set(i, 0, y)
+	}
+	if err := p.w.ScatterTo(ctx, dst, p.short); err != nil {
+		return err
+	}
+	dst.Sub(src, dst)
+	return nil
+}
+
+// rest is (I−P)K(I−P), of order n.
+type rest struct {
+	*spectral
+	k    multiplier
+	x, y *mat.Dense
+}
+
+func (a *rest) Dim() int { return a.w.Dim() }
+
+func (a *rest) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	if err := a.complement(ctx, a.x, src); err != nil { // (I−P)src
+		return err
+	}
+	if err := a.k.KMulTo(ctx, a.y, a.x); err != nil {
+		return err
+	}
+	return a.complement(ctx, dst, a.y)
+}
+
+// quotient is D^(-½)WᵀKWD^(-½), of order r, with D = WᵀZZᵀW = Σ̂_r²/c, which is diagonal: with
+// B = WD^(-½) = √c·ẐV_rΣ̂_r⁻² it is BᵀKB.
+type quotient struct {
+	*spectral
+	k    multiplier
+	x, y *mat.Dense
+}
+
+func (a *quotient) Dim() int { return a.rank }
+
+func (a *quotient) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	a.short.Zero()
+	first := len(a.sigma2) - a.rank
+	for i := range a.rank {
+		a.short.Set(first+i, 0, src.At(i, 0)/a.sigma2[first+i])
+	}
+	if err := a.w.ScatterTo(ctx, a.x, a.short); err != nil { // ẐV_rΣ̂_r⁻²src
+		return err
+	}
+	if err := a.k.KMulTo(ctx, a.y, a.x); err != nil {
+		return err
+	}
+	if err := a.w.GatherTo(ctx, a.short, a.y); err != nil {
+		return err
+	}
+	for i := range a.rank {
+		dst.Set(i, 0, a.c*a.short.At(first+i, 0)/a.sigma2[first+i])
+	}
+	return nil
+}
+
+// conditions measures both conditions of c on the ladder's Z, with the probability 1−delta, of
+// which condition 1 takes one part and the two ends of condition 2 two.
+func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float64, g rng.Stream) (out *Conditions, products int, err error) {
+	began := time.Now()
+	p, err := newSpectral(ctx, l, c.Theta*s.p.Lambda)
+	if err != nil {
+		return nil, 0, err
+	}
+	out = &Conditions{
+		Rank: p.rank, Norm: estimate.Exact(0, 0, "P = I"),
+		Low: estimate.Exact(1, 0, "P = 0"), High: estimate.Exact(1, 0, "P = 0"),
+	}
+	if p.rank < s.n {
+		r, err := s.norm(ctx, p, c.Alpha, delta/3, g)
+		if err != nil {
+			return nil, 0, err
+		}
+		out.Norm = scaled(r.Max, 1/s.p.Lambda)
+		out.Norm.Lo = max(out.Norm.Lo, 0)
+		products += r.MulTo.Calls
+	}
+	if p.rank > 0 {
+		k := multiplier(s.p.K)
+		if s.o.Sketched {
+			if k, out.Sketch, err = s.check(ctx, l, g); err != nil {
+				return nil, 0, err
+			}
+		}
+		r, err := s.ratios(ctx, p, k, c.Gamma, 2*delta/3, g)
+		if err != nil {
+			return nil, 0, err
+		}
+		out.Low, out.High = r.Min, r.Max
+		if !s.o.Sketched {
+			products += r.MulTo.Calls
+		}
+	}
+	out.First = atMost(out.Norm, c.Alpha)
+	out.Second = both(atLeast(out.Low, 1-c.Gamma), atMost(out.High, 1+c.Gamma))
+	out.Seconds = time.Since(began).Seconds()
+	return out, products, nil
+}
+
+// norm finds ‖(I−P)K(I−P)‖₂ and compares it with αλ.
+func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g rng.Stream) (*lanczos.Result, error) {
+	judge := func(r *lanczos.Result) (Verdict, float64) {
+		return atMost(r.Max, alpha*s.p.Lambda), (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, alpha*s.p.Lambda/10)
+	}
+	o := s.options(1-delta, g.Sub("condition 1"), judge)
+	o.Ends, o.Definite = lanczos.Largest, true
+	a := &rest{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
+	return finished(lanczos.Run(ctx, a, o))
+}
+
+// ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them with 1±γ.
+func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, delta float64, g rng.Stream) (*lanczos.Result, error) {
+	judge := func(r *lanczos.Result) (Verdict, float64) {
+		return both(atLeast(r.Min, 1-gamma), atMost(r.Max, 1+gamma)), max(r.Min.Width(), r.Max.Width())
+	}
+	o := s.options(1-delta, g.Sub("condition 2"), judge)
+	o.Definite = true
+	a := &quotient{p, k, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
+	return finished(lanczos.Run(ctx, a, o))
+}
+
+// scaled returns the interval of f times the number.
+func scaled(e estimate.Interval, f float64) estimate.Interval {
+	e.Value, e.Lo, e.Hi = f*e.Value, f*e.Lo, f*e.Hi
+	return e
+}

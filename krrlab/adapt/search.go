@@ -1,0 +1,399 @@
+package adapt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Operator is A = K+λI for n points. *gram.Matrix is one.
+type Operator interface {
+	Dim() int
+	MulTo(ctx context.Context, dst, src *mat.Dense) error  // (K+λI)·src, n×t
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error // K·src
+}
+
+// Problem is what a sketch is wanted for.
+type Problem struct {
+	K       Operator
+	X       points.Points // n points
+	Map     feature.Dist  // of the features; Search makes it nested, see feature.Doubling
+	Lambda  float64
+	LambdaP float64 // λ_p; 0 means λ
+	RHS     int     // right-hand sides t of the solve to come; 0 means 1
+	Tol     float64 // its tolerance τ; 0 means 1e-3
+}
+
+// Kind names a test of Z.
+type Kind string
+
+const (
+	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
+	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
+)
+
+// Options of Search. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	Test      Kind    // default Kappa
+	Target    float64 // of Kappa: the largest κ accepted, above 1; default 30
+	Constants Test    // of Theorem7; default Kappa5
+	First     int     // the first s; default 128, or n/8 where that is less
+	Max       int     // the largest s; default n−1
+	// Confidence is the probability that no rung is accepted that should not be: a rung's
+	// own intervals share 1−Confidence evenly with those of all rungs up to Max. Default 0.95.
+	Confidence float64
+	// Sketched puts Z'Z'ᵀ in place of K in condition 2, with Z' of Check·s features
+	// independent of Z: no product with K. Check: default 4.
+	Sketched bool
+	Check    int
+	// Eigen is the largest s at which conditions are measured that can no longer both hold,
+	// because κ is above Test.Bound: they take 9s³ flops. Default 2048; -1 means never.
+	Eigen int
+	// Steps is the most steps of Lanczos's process. Default 100.
+	Steps int
+	// Memory that the features and their factors may take, in bytes; 0 for no limit.
+	Memory int64
+	// Progress, if not nil, is called before every rung and after the last.
+	Progress func(done, total int)
+}
+
+// Seconds are the wall-clock seconds of a rung.
+type Seconds struct {
+	Features float64 `json:"features"` // of Z, of this and the rungs before it
+	Gram     float64 `json:"gram"`     // of ZᵀZ, likewise
+	Factor   float64 `json:"factor"`   // of the Cholesky factor of ZᵀZ+λ_pI
+	Test     float64 `json:"test"`     // of the measurements
+	Rung     float64 `json:"rung"`     // all that this rung took
+}
+
+// Rung is one width s and what was found of its Z.
+type Rung struct {
+	S int `json:"s"`
+	// Kappa is κ(M⁻¹A), and Min and Max the ends of the spectrum of M⁻¹A.
+	Kappa estimate.Interval `json:"kappa"`
+	Min   estimate.Interval `json:"lambda_min"`
+	Max   estimate.Interval `json:"lambda_max"`
+	// Conditions of Theorem 7; nil where they were not measured.
+	Conditions *Conditions `json:"conditions"`
+	Verdict    Verdict     `json:"verdict"`
+	Iterations int         `json:"iterations"` // ⌈(√κ/2)·ln(2/τ)⌉
+	Iteration  float64     `json:"seconds_per_iteration"`
+	Predicted  float64     `json:"predicted_seconds"` // of a solve with this s: features, ZᵀZ, factor, iterations
+	Products   int         `json:"products"`          // with K, of the test
+	Seconds    Seconds     `json:"seconds"`
+}
+
+// How a search ended.
+const (
+	Found       = "found"       // a rung was accepted
+	None        = "none"        // none was, up to Max
+	Interrupted = "interrupted" // the context ended first
+)
+
+// Result is the record of a search.
+type Result struct {
+	Status string
+	// Chosen is the index of the accepted rung, or else of the one of least predicted time; -1
+	// if there is no rung.
+	Chosen int
+	Rungs  []Rung
+	First  int
+	Max    int
+	Limit  string // what Max comes from: "n", "asked" or "memory"
+}
+
+type search struct {
+	p     Problem
+	o     Options
+	n     int
+	total int // rungs at most
+}
+
+// Search doubles s from o.First until a test of Z accepts. The features are those of the
+// stream g.Sub("features", 0) in widths feature.Doubling nests; those of Fourier maps are the
+// very ones that any map of s features of that stream has. When ctx ends, it returns the
+// rungs there are beside ctx's error.
+func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, error) {
+	s, res, err := settle(p, o)
+	if err != nil {
+		return nil, err
+	}
+	l := &ladder{x: s.p.X, dist: feature.Doubling{Dist: s.p.Map, First: res.First}, g: g.Sub("features", 0)}
+	if d, ok := s.p.Map.(feature.Doubling); ok {
+		l.dist.Dist = d.Dist
+	}
+	perK, err := s.timeK(ctx)
+	for width := res.First; err == nil && width <= res.Max; width *= 2 {
+		s.progress(len(res.Rungs))
+		var r *Rung
+		if r, err = s.rung(ctx, l, width, perK, g.Sub("sketch size", uint64(width))); err != nil {
+			break
+		}
+		res.Rungs = append(res.Rungs, *r)
+		if r.Verdict == Accept {
+			res.Status, res.Chosen = Found, len(res.Rungs)-1
+			s.progress(s.total)
+			return res, nil
+		}
+	}
+	res.Status = None
+	for i, r := range res.Rungs {
+		if res.Chosen < 0 || r.Predicted < res.Rungs[res.Chosen].Predicted {
+			res.Chosen = i
+		}
+	}
+	switch {
+	case err == nil:
+		s.progress(s.total)
+	case ctx.Err() != nil:
+		res.Status = Interrupted
+	default:
+		return nil, err
+	}
+	return res, err
+}
+
+func (s *search) progress(done int) {
+	if s.o.Progress != nil {
+		s.o.Progress(done, s.total)
+	}
+}
+
+// settle fills in the defaults and checks.
+func settle(p Problem, o *Options) (*search, *Result, error) {
+	s := &search{p: p, n: p.K.Dim()}
+	if o != nil {
+		s.o = *o
+	}
+	def(&s.o.Test, Kappa)
+	def(&s.o.Target, 30)
+	def(&s.o.Constants, Kappa5)
+	def(&s.o.Confidence, 0.95)
+	def(&s.o.Check, 4)
+	def(&s.o.Eigen, 2048)
+	def(&s.o.Steps, 100)
+	def(&s.p.LambdaP, p.Lambda)
+	def(&s.p.RHS, 1)
+	def(&s.p.Tol, 1e-3)
+	res := &Result{Chosen: -1, First: s.o.First, Max: s.o.Max, Limit: "asked"}
+	def(&res.First, max(1, min(128, s.n/8)))
+	if res.Max == 0 {
+		res.Max, res.Limit = s.n-1, "n"
+	}
+	if err := s.validate(res); err != nil {
+		return nil, nil, err
+	}
+	top := res.First
+	for 2*top <= res.Max {
+		top *= 2
+	}
+	res.Max = top
+	for s.o.Memory > 0 && s.bytes(res.Max) > s.o.Memory {
+		if res.Max == res.First {
+			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, %.3g MB are left of the memory allowed", res.First, s.n, float64(s.bytes(res.First))/1e6, float64(s.o.Memory)/1e6)
+		}
+		res.Max, res.Limit = res.Max/2, "memory"
+	}
+	for w := res.First; w <= res.Max; w *= 2 {
+		s.total++
+	}
+	return s, res, nil
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (s *search) validate(res *Result) error {
+	switch {
+	case s.o.Test != Kappa && s.o.Test != Theorem7:
+		return fmt.Errorf("adapt: unknown test %q: want %s or %s", s.o.Test, Kappa, Theorem7)
+	case !(s.o.Target > 1) || math.IsInf(s.o.Target, 1):
+		return fmt.Errorf("adapt: target κ ≤ %g: want a number above 1", s.o.Target)
+	case res.First < 1 || res.First >= s.n:
+		return fmt.Errorf("adapt: first s = %d for n = %d points: want 1 ≤ s < n", res.First, s.n)
+	case res.Max < res.First || res.Max >= s.n:
+		return fmt.Errorf("adapt: largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", res.Max, res.First, s.n)
+	case !(s.p.Lambda > 0) || !(s.p.LambdaP > 0):
+		return fmt.Errorf("adapt: λ = %g, λ_p = %g: want positive numbers", s.p.Lambda, s.p.LambdaP)
+	case s.o.Test == Theorem7 && s.p.LambdaP != s.p.Lambda:
+		return fmt.Errorf("adapt: Theorem 7 is about λ_p = λ, not λ_p = %g with λ = %g", s.p.LambdaP, s.p.Lambda)
+	case s.o.Check < 1 || s.o.Eigen < -1 || s.o.Steps < 1:
+		return fmt.Errorf("adapt: check features %d·s, conditions up to s = %d, %d steps: want at least 1", s.o.Check, s.o.Eigen, s.o.Steps)
+	}
+	if err := s.o.Constants.Validate(); err != nil {
+		return err
+	}
+	return estimate.CheckConfidence(s.o.Confidence)
+}
+
+// bytes returns the memory of a rung: Z and the one before, ZᵀZ, the one before, and a
+// factor; for the eigenvectors, which LAPACK finds with 16s² bytes of its own, as many again.
+func (s *search) bytes(width int) int64 {
+	n, w := int64(s.n), int64(width)
+	b := 6*n*w + 18*w*w
+	if s.o.Test == Theorem7 {
+		b += 16 * w * w
+		if s.o.Sketched {
+			b += 4 * n * w * int64(s.o.Check)
+		}
+	}
+	return b
+}
+
+// rung climbs to s and tests.
+func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g rng.Stream) (*Rung, error) {
+	began := time.Now()
+	if err := l.climb(ctx, width); err != nil {
+		return nil, err
+	}
+	clock := time.Now()
+	m, err := l.metric(ctx, s.p.LambdaP)
+	if err != nil {
+		return nil, err
+	}
+	l.sec.Factor = lap(&clock)
+	out := &Rung{S: width}
+	delta := (1 - s.o.Confidence) / float64(s.total)
+	if err := s.kappa(ctx, out, m, delta, g); err != nil {
+		return nil, err
+	}
+	if s.o.Test == Theorem7 {
+		if err := s.theorem7(ctx, out, l, delta, g); err != nil {
+			return nil, err
+		}
+	}
+	perM, err := s.time(ctx, m.SolveTo)
+	if err != nil {
+		return nil, err
+	}
+	out.Seconds = l.sec
+	out.Seconds.Test = lap(&clock)
+	out.Seconds.Rung = time.Since(began).Seconds()
+	out.Iteration = perK + perM
+	out.Iterations = int(math.Ceil(math.Sqrt(out.Kappa.Value) / 2 * math.Log(2/s.p.Tol)))
+	out.Predicted = out.Seconds.Features + out.Seconds.Gram + out.Seconds.Factor + float64(out.Iterations)*out.Iteration
+	return out, nil
+}
+
+// kappa measures κ, and for the test of it decides.
+func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64, g rng.Stream) error {
+	limit := s.o.Target
+	if s.o.Test == Theorem7 {
+		limit = s.o.Constants.Bound()
+	}
+	judge := func(r *lanczos.Result) (Verdict, float64) {
+		k := r.Cond()
+		return atMost(k, limit), (k.Hi - k.Lo) / k.Lo
+	}
+	r, err := finished(lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge)))
+	if err != nil {
+		return err
+	}
+	out.Kappa, out.Min, out.Max = r.Cond(), r.Min, r.Max
+	out.Products = r.MulTo.Calls
+	if !(out.Kappa.Value >= 1) {
+		return fmt.Errorf("adapt: the spectrum of M⁻¹A at s = %d reaches down to %.3g: rounding is above λ, take a larger λ", out.S, r.Min.Value)
+	}
+	out.Verdict = atMost(out.Kappa, limit)
+	return nil
+}
+
+// theorem7 decides by the conditions. A spectrum of M⁻¹A that reaches for certain out of what
+// they imply refutes them without measuring them.
+func (s *search) theorem7(ctx context.Context, out *Rung, l *ladder, delta float64, g rng.Stream) error {
+	c := s.o.Constants
+	up, _ := c.Upper()
+	low, _ := c.Lower()
+	refuted := out.Max.Lo > up || out.Min.Hi < low
+	if refuted && out.S > s.o.Eigen {
+		out.Verdict = Reject
+		return nil
+	}
+	var products int
+	var err error
+	if out.Conditions, products, err = s.conditions(ctx, l, c, delta, g); err != nil {
+		return err
+	}
+	out.Products += products
+	out.Verdict = both(out.Conditions.First, out.Conditions.Second)
+	return nil
+}
+
+// errEnough ends Lanczos's process.
+var errEnough = errors.New("enough")
+
+// options of Lanczos's process, which ends when the judgement is settled and the interval is
+// narrow enough to be drawn, or is narrow though it is not.
+func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) (Verdict, float64)) *lanczos.Options {
+	const drawn, decided, narrow, patience = 0.3, 0.1, 1e-3, 40
+	return &lanczos.Options{
+		Steps: s.o.Steps, Tol: -1, Confidence: confidence, Start: g,
+		Monitor: func(r *lanczos.Result) error {
+			v, width := judge(r)
+			switch {
+			case v == Accept && width <= decided, v == Reject && width <= drawn,
+				v != Open && r.Steps >= patience, width <= narrow:
+				return errEnough
+			}
+			return nil
+		},
+	}
+}
+
+// finished takes a process that was ended for one that ended.
+func finished(r *lanczos.Result, err error) (*lanczos.Result, error) {
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return r, err
+}
+
+// check draws the independent features that stand for K in condition 2.
+func (s *search) check(ctx context.Context, l *ladder, g rng.Stream) (multiplier, int, error) {
+	_, d := s.p.X.Dims()
+	width := s.o.Check * l.z.D
+	m, err := s.p.Map.Sample(d, width, g.Sub("check"))
+	if err != nil {
+		return nil, 0, err
+	}
+	z, err := feature.Matrix(ctx, m, s.p.X, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	return precond.NewOuter(z), width, nil
+}
+
+// timeK returns the seconds of a product with K of t columns.
+func (s *search) timeK(ctx context.Context) (float64, error) { return s.time(ctx, s.p.K.MulTo) }
+
+// time returns the seconds that an operation on n×t matrices takes.
+func (s *search) time(ctx context.Context, op func(ctx context.Context, dst, src *mat.Dense) error) (float64, error) {
+	src, dst := mat.NewDense(s.n, s.p.RHS, nil), mat.NewDense(s.n, s.p.RHS, nil)
+	for i := range src.RawMatrix().Data {
+		src.RawMatrix().Data[i] = 1
+	}
+	best := math.Inf(1)
+	for range 2 { // the first warms up
+		t := time.Now()
+		if err := op(ctx, dst, src); err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(t).Seconds())
+	}
+	return best, nil
+}
