@@ -15,7 +15,8 @@ import (
 type Operator interface {
 	// Dim returns n.
 	Dim() int
-	// MulTo sets dst = A·src, both n×1 with contiguous rows that do not overlap.
+	// MulTo sets dst = A·src, both n×k with contiguous rows that do not overlap; k = 1
+	// but for RunMany.
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
@@ -29,6 +30,19 @@ type Metric interface {
 	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and
 	// covariance M.
 	NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
+}
+
+// Metrics are symmetric positive definite matrices M_c of one order n, c = 0, 1, …, such as
+// *precond.Family.
+type Metrics interface {
+	// Dim returns n.
+	Dim() int
+	// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r for c = cols[j]. Both are
+	// n×len(cols) with contiguous rows that do not overlap.
+	SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error
+	// NormalColumnsTo sets column c of dst to a draw of the normal distribution with mean 0
+	// and covariance M_c, for all c. The columns need not be independent.
+	NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
 }
 
 // Ends says which ends of the spectrum are wanted. The probability of failure is spent

@@ -364,6 +364,10 @@ func (a *failing) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // indefinite is a metric that is none.
 type indefinite struct{ euclid }
 
+func (m indefinite) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	return m.NormalColumnsTo(ctx, dst, g)
+}
+
 func (m indefinite) SolveTo(_ context.Context, dst, r *mat.Dense) error {
 	dst.Scale(-1, r)
 	return nil
@@ -413,7 +417,7 @@ func TestMisuse(t *testing.T) {
 		}()
 	}
 	for _, f := range []func(){
-		func() { _, _ = RunPencil(t.Context(), v, euclid{31}, nil) },
+		func() { _, _ = RunPencil(t.Context(), v, indefinite{euclid{31}}, nil) },
 		func() { Mass(0, 0.5) }, func() { Mass(5, 1) }, func() { APriori(5, 0, 0.5) }, func() { APriori(5, 1, 0) },
 	} {
 		func() {

@@ -22,16 +22,23 @@ const (
 // or if a number is not finite; the Result then holds the steps before, and is nil if
 // there were none. It panics for options that make no sense.
 func Run(ctx context.Context, a Operator, o *Options) (*Result, error) {
-	return run(ctx, a, euclid{a.Dim()}, o)
+	res, err := runAll(ctx, a, euclid{a.Dim()}, 1, true, o)
+	return res[0], err
 }
 
 // RunPencil is Run for the pencil (A, M), with the spectrum of M⁻¹A. It also returns an error
 // if M is not positive definite. It panics if the orders differ.
 func RunPencil(ctx context.Context, a Operator, m Metric, o *Options) (*Result, error) {
-	if a.Dim() != m.Dim() {
-		panic(fmt.Sprintf("lanczos: A of order %d with M of order %d", a.Dim(), m.Dim()))
-	}
-	return run(ctx, a, m, o)
+	res, err := runAll(ctx, a, one{m}, 1, false, o)
+	return res[0], err
+}
+
+// RunMany is RunPencil for the pencils (A, M_c), c = 0, …, count-1, side by side: one product
+// of A with a block of vectors serves all that have not converged, and one call of m. The
+// results of an interrupted run are those of the steps before, nil where there were none.
+// Memory: 16nk·count bytes for k steps.
+func RunMany(ctx context.Context, a Operator, m Metrics, count int, o *Options) ([]*Result, error) {
+	return runAll(ctx, a, m, count, false, o)
 }
 
 // euclid is the metric M = I.
@@ -39,60 +46,193 @@ type euclid struct{ n int }
 
 func (m euclid) Dim() int { return m.n }
 
-func (m euclid) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+func (m euclid) SolveColumnsTo(_ context.Context, dst, r *mat.Dense, _ []int) error {
 	dst.Copy(r)
 	return nil
 }
 
-func (m euclid) NormalTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+func (m euclid) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
 	g.Normals(dst.RawMatrix().Data, 0)
 	return nil
 }
 
-// process is the state of a run.
+// one is a single metric.
+type one struct{ Metric }
+
+func (m one) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, _ []int) error {
+	return m.SolveTo(ctx, dst, r)
+}
+
+func (m one) NormalColumnsTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	return m.NormalTo(ctx, dst, g)
+}
+
+// process is the state of one process.
 type process struct {
-	a   Operator
-	m   Metric
-	o   Options
-	n   int
-	res *Result
+	o     *Options
+	n     int
+	plain bool // M = I
+	res   *Result
 
 	r, z   [][]float64 // r_j and z_j = M⁻¹r_j; the same where M = I
-	w, y   *mat.Dense  // n×1: Az_j less its projection, and M⁻¹ of it
+	w, y   []float64   // Az_j less its projection, and M⁻¹ of it
 	h      []float64   // z_iᵀw
 	part   []float64   // partial sums
+	alpha  float64     // of the step under way
 	defect float64     // Σ of squares of what should be zero
 }
 
-func run(ctx context.Context, a Operator, m Metric, o *Options) (*Result, error) {
-	n := a.Dim()
-	opt := o.settled(n)
-	p := &process{
-		a: a, m: m, o: opt, n: n, res: &Result{N: n, confidence: opt.Confidence},
-		w: mat.NewDense(n, 1, nil), y: mat.NewDense(n, 1, nil),
-		h: make([]float64, opt.Steps), part: make([]float64, (n+rowBlock-1)/rowBlock*opt.Steps),
-	}
-	began := time.Now()
-	err := p.start(ctx)
-	for err == nil && p.res.Steps < opt.Steps && !p.res.Converged {
-		if err = p.step(ctx); err != nil {
-			break
-		}
-		p.res.Seconds = time.Since(began).Seconds()
-		p.res.Slack = math.Sqrt(2*p.defect) + 4*unit*float64(p.res.Steps)*p.size()
-		p.res.judge(&opt)
-		if opt.Monitor != nil {
-			err = opt.Monitor(p.res)
-		}
-		if p.exhausted() {
-			break
-		}
-	}
-	if p.res.Steps == 0 {
-		return nil, err
-	}
-	return p.res, err
+// group is the state of processes side by side.
+type group struct {
+	a     Operator
+	m     Metrics
+	o     Options
+	plain bool
+	all   []*process
+	cols  []int // those that go on
+	began time.Time
 }
+
+func runAll(ctx context.Context, a Operator, m Metrics, count int, plain bool, o *Options) ([]*Result, error) {
+	n := a.Dim()
+	if n != m.Dim() || count < 1 {
+		panic(fmt.Sprintf("lanczos: A of order %d with %d M of order %d", n, count, m.Dim()))
+	}
+	g := &group{a: a, m: m, o: o.settled(n), plain: plain, began: time.Now()}
+	for c := range count {
+		g.cols = append(g.cols, c)
+		g.all = append(g.all, &process{
+			o: &g.o, n: n, plain: plain, res: &Result{N: n, confidence: g.o.Confidence},
+			w: make([]float64, n), y: make([]float64, n),
+			h: make([]float64, g.o.Steps), part: make([]float64, (n+rowBlock-1)/rowBlock*g.o.Steps),
+		})
+	}
+	err := g.start(ctx)
+	for err == nil && len(g.cols) > 0 {
+		err = g.step(ctx)
+	}
+	out := make([]*Result, count)
+	for c, p := range g.all {
+		if p.res.Steps > 0 {
+			out[c] = p.res
+		}
+	}
+	return out, err
+}
+
+// block returns the vectors of the processes that go on as the columns of a matrix.
+func (g *group) block(of func(p *process) []float64) *mat.Dense {
+	k := len(g.cols)
+	if k == 1 {
+		return mat.NewDense(g.a.Dim(), 1, of(g.all[g.cols[0]]))
+	}
+	x := mat.NewDense(g.a.Dim(), k, nil)
+	for j, c := range g.cols {
+		x.SetCol(j, of(g.all[c]))
+	}
+	return x
+}
+
+// spread copies the columns of x to the vectors of the processes.
+func (g *group) spread(x *mat.Dense, to func(p *process) []float64) {
+	for j, c := range g.cols {
+		mat.Col(to(g.all[c]), j, x)
+	}
+}
+
+// start draws r₁ and z₁.
+func (g *group) start(ctx context.Context) error {
+	w := mat.NewDense(g.a.Dim(), len(g.cols), nil)
+	if err := g.m.NormalColumnsTo(ctx, w, g.o.Start); err != nil {
+		return err
+	}
+	g.spread(w, func(p *process) []float64 { return p.w })
+	norms, err := g.norms(ctx)
+	if err != nil {
+		return err
+	}
+	for j, c := range g.cols {
+		if norms[j] == 0 {
+			return fmt.Errorf("lanczos: the start vector is zero")
+		}
+		g.all[c].keep(norms[j])
+	}
+	return nil
+}
+
+// norms sets y = M⁻¹w and returns √(wᵀy), for all that go on.
+func (g *group) norms(ctx context.Context) ([]float64, error) {
+	norms := make([]float64, len(g.cols))
+	if !g.plain {
+		t := time.Now()
+		y := mat.NewDense(g.a.Dim(), len(g.cols), nil)
+		if err := g.m.SolveColumnsTo(ctx, y, g.block(func(p *process) []float64 { return p.w }), g.cols); err != nil {
+			return nil, err
+		}
+		g.spread(y, func(p *process) []float64 { return p.y })
+		g.count(t, func(r *Result) *Op { return &r.SolveTo })
+	}
+	for j, c := range g.cols {
+		var err error
+		if norms[j], err = g.all[c].norm(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return norms, nil
+}
+
+// count adds a call, and its share of the time since t, to an operation of all.
+func (g *group) count(t time.Time, of func(r *Result) *Op) {
+	share := time.Since(t).Seconds() / float64(len(g.cols))
+	for _, c := range g.cols {
+		op := of(g.all[c].res)
+		op.Calls++
+		op.Seconds += share
+	}
+}
+
+// step takes one step of all that go on, and drops those that have ended.
+func (g *group) step(ctx context.Context) error {
+	t := time.Now()
+	w := mat.NewDense(g.a.Dim(), len(g.cols), nil)
+	if err := g.a.MulTo(ctx, w, g.block((*process).last)); err != nil { // w = Az_j
+		return err
+	}
+	g.spread(w, func(p *process) []float64 { return p.w })
+	g.count(t, func(r *Result) *Op { return &r.MulTo })
+	for _, c := range g.cols {
+		if err := g.all[c].project(ctx); err != nil {
+			return err
+		}
+	}
+	betas, err := g.norms(ctx) // β_j = √(wᵀM⁻¹w)
+	if err != nil {
+		return err
+	}
+	left := g.cols[:0:0]
+	for j, c := range g.cols {
+		p := g.all[c]
+		p.extend(betas[j])
+		p.res.Seconds = time.Since(g.began).Seconds()
+		p.res.judge(&g.o)
+		if g.o.Monitor != nil {
+			if err := g.o.Monitor(p.res); err != nil {
+				return err
+			}
+		}
+		if k := p.res.Steps; k < g.o.Steps && !p.res.Converged && p.res.Beta[k-1] > 0 {
+			p.keep(p.res.Beta[k-1]) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
+			left = append(left, c)
+		} else {
+			p.r, p.z = nil, nil
+		}
+	}
+	g.cols = left
+	return nil
+}
+
+// last returns z_j.
+func (p *process) last() []float64 { return p.z[p.res.Steps] }
 
 // size returns the largest number of T.
 func (p *process) size() float64 {
@@ -103,41 +243,13 @@ func (p *process) size() float64 {
 	return s
 }
 
-// exhausted reports whether the space is invariant: nothing is left to find in it.
-func (p *process) exhausted() bool {
-	k := p.res.Steps
-	return k > 0 && p.res.Beta[k-1] == 0
-}
-
-// start draws r₁ and z₁.
-func (p *process) start(ctx context.Context) error {
-	if err := p.m.NormalTo(ctx, p.w, p.o.Start); err != nil {
-		return err
-	}
-	norm, err := p.norm(ctx)
-	if err != nil {
-		return err
-	}
-	if norm == 0 {
-		return fmt.Errorf("lanczos: the start vector is zero")
-	}
-	p.keep(norm)
-	return nil
-}
-
-// norm sets y = M⁻¹w and returns √(wᵀy).
+// norm returns √(wᵀy), with y = w where M = I.
 func (p *process) norm(ctx context.Context) (float64, error) {
-	y := p.w
-	if _, plain := p.m.(euclid); !plain {
-		y = p.y
-		t := time.Now()
-		if err := p.m.SolveTo(ctx, p.y, p.w); err != nil {
-			return 0, err
-		}
-		p.res.SolveTo.Calls++
-		p.res.SolveTo.Seconds += time.Since(t).Seconds()
+	y := p.y
+	if p.plain {
+		y = p.w
 	}
-	if err := p.dots(ctx, [][]float64{y.RawMatrix().Data}); err != nil {
+	if err := p.dots(ctx, [][]float64{y}); err != nil {
 		return 0, err
 	}
 	switch q := p.h[0]; {
@@ -152,60 +264,48 @@ func (p *process) norm(ctx context.Context) (float64, error) {
 
 // keep appends w/norm to the r_j and y/norm to the z_j.
 func (p *process) keep(norm float64) {
-	scaled := func(x *mat.Dense) []float64 {
+	scaled := func(x []float64) []float64 {
 		out := make([]float64, p.n)
-		for i, v := range x.RawMatrix().Data {
+		for i, v := range x {
 			out[i] = v / norm
 		}
 		return out
 	}
 	r := scaled(p.w)
 	p.r = append(p.r, r)
-	if _, plain := p.m.(euclid); plain {
+	if p.plain {
 		p.z = append(p.z, r)
 		return
 	}
 	p.z = append(p.z, scaled(p.y))
 }
 
-// step takes one step of the process.
-func (p *process) step(ctx context.Context) error {
-	j := p.res.Steps // counted from 0
-	t := time.Now()
-	if err := p.a.MulTo(ctx, p.w, mat.NewDense(p.n, 1, p.z[j])); err != nil { // w = Az_j
-		return err
-	}
-	p.res.MulTo.Calls++
-	p.res.MulTo.Seconds += time.Since(t).Seconds()
+// project takes what w = Az_j has in the space out of it, and sets α_j.
+func (p *process) project(ctx context.Context) error {
+	j := p.res.Steps                         // counted from 0
 	if err := p.dots(ctx, p.z); err != nil { // h_i = z_iᵀAz_j
 		return err
 	}
-	alpha := p.h[j] // α_j = z_jᵀAz_j
-	defect := p.asymmetry(j)
+	p.alpha = p.h[j] // α_j = z_jᵀAz_j
+	p.defect += p.asymmetry(j)
 	if err := p.subtract(ctx); err != nil { // w ← w − Σ_i h_i r_i
 		return err
 	}
 	if err := p.dots(ctx, p.z); err != nil { // once more, for what rounding left
 		return err
 	}
-	alpha += p.h[j]
-	if err := p.subtract(ctx); err != nil {
-		return err
-	}
-	beta, err := p.norm(ctx) // β_j = √(wᵀM⁻¹w)
-	if err != nil {
-		return err
-	}
-	res := p.res
-	if j+1 == p.n || beta <= 8*unit*max(p.size(), math.Abs(alpha)) {
+	p.alpha += p.h[j]
+	return p.subtract(ctx)
+}
+
+// extend adds α_j and β_j to T.
+func (p *process) extend(beta float64) {
+	r := p.res
+	if r.Steps+1 == p.n || beta <= 8*unit*max(p.size(), math.Abs(p.alpha)) {
 		beta = 0
 	}
-	p.defect += defect
-	res.Alpha, res.Beta, res.Steps = append(res.Alpha, alpha), append(res.Beta, beta), j+1
-	if beta > 0 && j+1 < p.o.Steps {
-		p.keep(beta) // r_{j+1} = w/β_j, z_{j+1} = M⁻¹w/β_j
-	}
-	return nil
+	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
+	r.Slack = math.Sqrt(2*p.defect) + 4*unit*float64(r.Steps)*p.size()
 }
 
 // asymmetry returns the estimated square of the norm of the error of Az_j: the part of it in
@@ -226,11 +326,11 @@ func (p *process) asymmetry(j int) float64 {
 // dots sets h_i = x_iᵀw. Partial sums of rowBlock rows are added in their order, so the bits
 // are the same for any number of threads.
 func (p *process) dots(ctx context.Context, x [][]float64) error {
-	w, k := p.w.RawMatrix().Data, len(x)
+	k := len(x)
 	blocks := (p.n + rowBlock - 1) / rowBlock
 	err := accel.ForEach(ctx, blocks, func(_, b int) {
 		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
-		wb := w[i0:i1]
+		wb := p.w[i0:i1]
 		for i, xi := range x {
 			p.part[b*p.o.Steps+i] = dot(xi[i0:i1], wb)
 		}
@@ -249,10 +349,9 @@ func (p *process) dots(ctx context.Context, x [][]float64) error {
 
 // subtract sets w ← w − Σ_i h_i r_i.
 func (p *process) subtract(ctx context.Context) error {
-	w := p.w.RawMatrix().Data
 	return accel.ForEach(ctx, (p.n+rowBlock-1)/rowBlock, func(_, b int) {
 		i0, i1 := b*rowBlock, min((b+1)*rowBlock, p.n)
-		wb := w[i0:i1]
+		wb := p.w[i0:i1]
 		for i, r := range p.r {
 			h := p.h[i]
 			for l, v := range r[i0:i1] {
