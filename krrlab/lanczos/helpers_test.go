@@ -59,8 +59,11 @@ type diagonal []float64
 func (a diagonal) Dim() int { return len(a) }
 
 func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	_, k := src.Dims()
 	for i, v := range a {
-		dst.Set(i, 0, v*src.At(i, 0))
+		for j := range k {
+			dst.Set(i, j, v*src.At(i, j))
+		}
 	}
 	return ctx.Err()
 }

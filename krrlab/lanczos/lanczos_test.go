@@ -430,3 +430,73 @@ func TestMisuse(t *testing.T) {
 		}()
 	}
 }
+
+// shifted are the metrics D+cI for diagonal D, which draw as one noise vector scaled.
+type shifted struct {
+	d      diagonal
+	shifts []float64
+}
+
+func (m shifted) Dim() int { return len(m.d) }
+
+func (m shifted) SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error {
+	for j, c := range cols {
+		for i, v := range m.d {
+			dst.Set(i, j, r.At(i, j)/(v+m.shifts[c]))
+		}
+	}
+	return ctx.Err()
+}
+
+func (m shifted) NormalColumnsTo(_ context.Context, dst *mat.Dense, g rng.Stream) error {
+	for c, s := range m.shifts {
+		for i, v := range m.d {
+			dst.Set(i, c, math.Sqrt(v+s)*g.Normal(uint64(i)))
+		}
+	}
+	return nil
+}
+
+// single is one of them.
+type single struct {
+	shifted
+	c int
+}
+
+func (m single) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	return m.SolveColumnsTo(ctx, dst, r, []int{m.c})
+}
+
+func (m single) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	all := mat.NewDense(m.Dim(), len(m.shifts), nil)
+	err := m.NormalColumnsTo(ctx, all, g)
+	dst.Copy(all.Slice(0, m.Dim(), m.c, m.c+1))
+	return err
+}
+
+// TestMany: side by side each pencil takes the steps it takes alone, and ends when it would.
+func TestMany(t *testing.T) {
+	v := spectra(400)["geometric"]
+	m := shifted{diagonal(v), []float64{0.001, 0.1, 10}}
+	o := &Options{Steps: 60, Tol: 0.05, Start: rng.New(4)}
+	many, err := RunMany(t.Context(), diagonal(v), m, 3, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c, res := range many {
+		alone, err := RunPencil(t.Context(), diagonal(v), single{m, c}, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(alone.Alpha, res.Alpha) || !slices.Equal(alone.Beta, res.Beta) || alone.Converged != res.Converged {
+			t.Errorf("shift %g: %v\nalone %v", m.shifts[c], res, alone)
+		}
+		low, high := v[0]/(v[0]+m.shifts[c]), v[399]/(v[399]+m.shifts[c])
+		if !res.Min.Covers(low) || !res.Max.Covers(high) {
+			t.Errorf("shift %g: %v, is [%g, %g]", m.shifts[c], res, low, high)
+		}
+	}
+	if many[0].Steps == many[2].Steps {
+		t.Errorf("all ended after %d steps: nothing was dropped", many[0].Steps)
+	}
+}

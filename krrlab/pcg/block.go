@@ -49,6 +49,9 @@ import (
 // Sources: D. P. O'Leary (1980), doi:10.1016/0024-3795(80)90247-5; A. A. Dubrulle (2001);
 // see the package doc.
 func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *Options) (*Result, error) {
+	if _, ok := m.(ColumnPreconditioner); ok {
+		panic("pcg: SolveBlock with a preconditioner for each column: its columns are combined")
+	}
 	base, err := newSolver(a, m, b, o)
 	if err != nil {
 		return nil, err

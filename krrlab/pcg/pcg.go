@@ -28,6 +28,16 @@ type Preconditioner interface {
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 }
 
+// ColumnPreconditioner is a Preconditioner with a matrix M_c of its own for each column c of
+// B, which Solve then solves M_c⁻¹Ax_c = M_c⁻¹b_c with: many preconditioners compared at the
+// price of one product with A for all. SolveBlock, where columns are combined, panics for it.
+type ColumnPreconditioner interface {
+	Preconditioner
+	// SolveColumnsTo sets column j of dst to M_c⁻¹ times column j of r for c = cols[j]. Both are
+	// n×len(cols) with contiguous rows and do not overlap.
+	SolveColumnsTo(ctx context.Context, dst, r *mat.Dense, cols []int) error
+}
+
 // Options of Solve and SolveBlock. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.

@@ -247,7 +247,12 @@ func (s *solver) precondition(ctx context.Context) error {
 		return ctx.Err()
 	}
 	s.z = s.w
-	return s.timed(ctx, &s.res.Stats.SolveTo, "the solve with the preconditioner", func() error { return s.m.SolveTo(ctx, s.w, s.r) })
+	return s.timed(ctx, &s.res.Stats.SolveTo, "the solve with the preconditioner", func() error {
+		if m, ok := s.m.(ColumnPreconditioner); ok {
+			return m.SolveColumnsTo(ctx, s.w, s.r, s.cols) // z_j = M_j⁻¹r_j
+		}
+		return s.m.SolveTo(ctx, s.w, s.r)
+	})
 }
 
 // timed counts one call of f.

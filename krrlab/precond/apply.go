@@ -33,6 +33,7 @@ type solve struct {
 	dst, r  blas64.General // n×t
 	what    product        // and
 	ridge   float64        // what dst is made of
+	ridges  []float64      // λ_p of each column; nil: that of w for all
 	part    []float64      // groups × t×s: Z_gᵀR_g by columns
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
 	workers []scratch
@@ -147,7 +148,7 @@ func (w *Woodbury) acquire(t int) *solve {
 }
 
 func (w *Woodbury) release(p *solve) {
-	p.dst, p.r = blas64.General{}, blas64.General{}
+	p.dst, p.r, p.ridges = blas64.General{}, blas64.General{}, nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idle = append(w.idle, p)
@@ -232,9 +233,17 @@ func (p *solve) first(_, b int) {
 	p.rotate(b) // u = Vᵀv
 	for row := range t {
 		for k := c0; k < c1; k++ {
-			p.u[row*s+k] /= p.w.sigma2[k] + p.w.lambdaP // u ← (Σ²+λ_pI)⁻¹u
+			p.u[row*s+k] /= p.w.sigma2[k] + p.lambdaP(row) // u ← (Σ²+λ_pI)⁻¹u
 		}
 	}
+}
+
+// lambdaP returns the λ_p of a column.
+func (p *solve) lambdaP(col int) float64 {
+	if p.ridges != nil {
+		return p.ridges[col]
+	}
+	return p.w.lambdaP
 }
 
 // second is a block of v = L⁻ᵀu, or of v = Vu.
@@ -286,7 +295,7 @@ func (p *solve) scatter(worker, panel int) {
 			continue
 		}
 		for j, v := range r {
-			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / p.w.lambdaP // λ_p⁻¹(r − Zv)
+			out[j] = (v - zv.Data[j*zv.Stride+i-i0]) / p.lambdaP(j) // λ_p⁻¹(r − Zv)
 		}
 	}
 }

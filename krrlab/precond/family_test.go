@@ -1,0 +1,71 @@
+package precond_test
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+var (
+	_ pcg.ColumnPreconditioner = (*precond.Family)(nil)
+	_ lanczos.Metrics          = (*precond.Family)(nil)
+	_ lanczos.Metric           = (*precond.Woodbury)(nil)
+)
+
+// TestFamily compares each column with a dense solve of its own λ_p, in any order.
+func TestFamily(t *testing.T) {
+	const n = 700
+	z, wide := features(21, n, 60, 0.97)
+	lambdas := []float64{1e-3, 0.1, 5, 1e3}
+	f, err := build(t, z, 1, precond.FormEigen).Family(lambdas)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cols := []int{2, 0, 3, 3}
+	r := random(5, n, len(cols))
+	got := mat.NewDense(n, len(cols), nil)
+	if err := f.SolveColumnsTo(t.Context(), got, r, cols); err != nil {
+		t.Fatal(err)
+	}
+	for j, c := range cols {
+		var want mat.Dense
+		if err := want.Solve(full(wide, lambdas[c]), r.Slice(0, n, j, j+1)); err != nil {
+			t.Fatal(err)
+		}
+		want.Sub(&want, got.Slice(0, n, j, j+1))
+		if e := mat.Norm(&want, 2) / mat.Norm(got.ColView(j), 2); e > 1e-9 {
+			t.Errorf("column %d, λ_p = %g: off by %.2g", j, lambdas[c], e)
+		}
+	}
+	x := mat.NewDense(n, 4, nil)
+	if err := f.SolveTo(t.Context(), x, r); err != nil || math.Abs(x.At(3, 3)-got.At(3, 3)) > 1e-12*math.Abs(got.At(3, 3)) {
+		t.Errorf("SolveTo is not SolveColumnsTo of all (%v)", err)
+	}
+	if err := f.NormalColumnsTo(t.Context(), x, rng.New(9)); err != nil {
+		t.Fatal(err)
+	}
+	for c, l := range lambdas { // as Woodbury draws with that λ_p
+		w, err := build(t, z, 1, precond.FormEigen).WithLambda(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := mat.NewDense(n, 1, nil)
+		if err := w.NormalTo(t.Context(), one, rng.New(9)); err != nil || !mat.EqualApprox(one, x.Slice(0, n, c, c+1), 1e-11) {
+			t.Errorf("λ_p = %g: another draw than NormalTo's (%v)", l, err)
+		}
+	}
+	for _, bad := range [][]float64{nil, {1, 0}, {-1}, {math.NaN()}, {math.Inf(1)}} {
+		if _, err := build(t, z, 1, precond.FormEigen).Family(bad); err == nil {
+			t.Errorf("%v accepted", bad)
+		}
+	}
+	if _, err := build(t, z, 1, precond.FormL).Family(lambdas); err == nil {
+		t.Error("form L has a family")
+	}
+}
