@@ -91,8 +91,9 @@ func beyond(alpha, beta []float64, sign, theta, mass float64) float64 {
 	return theta + hi
 }
 
-// ritz returns the eigenvalues of T, ascending.
-func ritz(alpha, beta []float64) []float64 {
+// Ritz returns the eigenvalues of T, ascending: diagonal alpha, and beside it beta, of
+// which the last may follow.
+func Ritz(alpha, beta []float64) []float64 {
 	d := append([]float64(nil), alpha...)
 	e := append([]float64(nil), beta[:len(alpha)-1]...)
 	if !(lapack.Implementation{}).Dsterf(len(d), d, e) {
@@ -103,7 +104,7 @@ func ritz(alpha, beta []float64) []float64 {
 
 // judge sets the Ritz values, the intervals and Converged of what has been found so far.
 func (r *Result) judge(o *Options) {
-	r.Ritz = ritz(r.Alpha, r.Beta)
+	r.Ritz = Ritz(r.Alpha, r.Beta)
 	least, most := r.Ritz[0], r.Ritz[r.Steps-1]
 	delta := 1 - o.Confidence
 	if o.Ends == Both {
@@ -124,8 +125,11 @@ func (r *Result) judge(o *Options) {
 	if o.Definite {
 		r.Min.Lo = max(r.Min.Lo, 0)
 	}
-	if o.Norm {
+	switch {
+	case o.Norm:
 		done = r.Norm().Width() <= o.Tol
+	case o.Cond:
+		done = r.Cond().Width() <= o.Tol
 	}
 	r.Converged = done
 }

@@ -60,8 +60,8 @@ type Options struct {
 	// Steps is the most steps k; at most n are taken. Default 100.
 	Steps int
 	// Tol ends the process when each end asked for is known to a relative width
-	// (Hi−Lo)/|Value| of at most Tol; negative means never. With Norm, the width is that
-	// of the norm. Default 0.1.
+	// (Hi−Lo)/|Value| of at most Tol; negative means never. With Norm and Cond, the width is
+	// that of the norm and of κ. Default 0.1.
 	Tol float64
 	// Confidence is the probability, in (0, 1), with which all that is asked for holds.
 	// Default 0.95.
@@ -70,6 +70,8 @@ type Options struct {
 	Ends Ends
 	// Norm says that max(|λ_min|, |λ_max|) is what is wanted, of Both ends.
 	Norm bool
+	// Cond says that κ = λ_max/λ_min is what is wanted, of Both ends.
+	Cond bool
 	// Definite says that the spectrum is known to have no negative values. RunPencil does
 	// not assume it.
 	Definite bool
@@ -95,8 +97,8 @@ func (o *Options) settled(n int) Options {
 	if s.Confidence == 0 {
 		s.Confidence = 0.95
 	}
-	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Smallest || s.Norm && s.Ends != Both {
-		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v", s.Steps, s.Tol, s.Ends, s.Norm))
+	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Smallest || (s.Norm || s.Cond) && s.Ends != Both || s.Norm && s.Cond {
+		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm, s.Cond))
 	}
 	if estimate.CheckConfidence(s.Confidence) != nil {
 		panic(fmt.Sprintf("lanczos: confidence %g, want it in (0, 1)", s.Confidence))

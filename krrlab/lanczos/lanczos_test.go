@@ -165,8 +165,14 @@ func TestStops(t *testing.T) {
 			t.Errorf("%s: %v", name, res)
 		}
 	}
-	v := spectra(400)["indefinite"]
-	res, err := Run(t.Context(), diagonal(v), &Options{Steps: 400, Norm: true, Tol: 0.05})
+	v := spectra(400)["cluster"]
+	slices.Sort(v)
+	res, err := Run(t.Context(), diagonal(v), &Options{Steps: 400, Cond: true, Tol: 0.05})
+	if err != nil || !res.Converged || res.Cond().Width() > 0.05 || !res.Cond().Covers(v[399]/v[0]) {
+		t.Errorf("κ %v, %v", res.Cond(), err)
+	}
+	v = spectra(400)["indefinite"]
+	res, err = Run(t.Context(), diagonal(v), &Options{Steps: 400, Norm: true, Tol: 0.05})
 	if err != nil || !res.Converged || res.Norm().Width() > 0.05 || !res.Norm().Covers(3) {
 		t.Errorf("norm %v, %v", res.Norm(), err)
 	}
@@ -406,7 +412,7 @@ func TestErrors(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	v := diagonal(spectra(30)["even"])
-	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7}, {Ends: Largest, Norm: true}} {
+	for _, o := range []Options{{Steps: -1}, {Confidence: 1}, {Confidence: -0.1}, {Tol: math.NaN()}, {Ends: 7}, {Ends: Largest, Norm: true}, {Norm: true, Cond: true}} {
 		func() {
 			defer func() {
 				if recover() == nil {
