@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -33,6 +34,11 @@ type Config struct {
 	Seed       uint64         // all random numbers are a function of it
 	Monitor    func(Event)    // called as the work goes on; nil is silent
 	Exact      ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+
+	// Comm is the group of ranks that share the work: all of them call New and the stages
+	// together, with the same data and configuration, and get the same answer. Memory is
+	// then each rank's. Default: nil, no ranks.
+	Comm comm.Comm
 }
 
 // Event is a sign of life from a stage.
@@ -49,7 +55,8 @@ type Solver int
 
 const (
 	// AutoSolver takes PCG where the preconditioner or the storage was set. Otherwise it
-	// takes Direct where n ≤ DirectBelow, and beyond BlockPCG or PCG by predicted cost.
+	// takes Direct where n ≤ DirectBelow and there are no ranks, and else BlockPCG or PCG
+	// by predicted cost.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG
@@ -155,7 +162,7 @@ func (c Config) withDefaults(n, t int) Config {
 		switch {
 		case preset:
 			c.Solver = PCG
-		case n <= DirectBelow:
+		case n <= DirectBelow && c.Comm == nil:
 			c.Solver = Direct
 		case blockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -234,6 +241,8 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", c.Features, n)
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
+	case c.Solver == Direct && c.Comm != nil:
+		return fmt.Errorf("the direct solver holds a dense K in one process; on ranks take pcg, block-pcg or cg")
 	case c.Repeat > 1 && c.Precond == NoPrecond:
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Memory < 0:

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/lowrank"
@@ -84,10 +85,11 @@ func (l *Lab) Dims() (n, d, t int) {
 func (l *Lab) Targets() *mat.Dense { return l.y }
 
 // Features draws the map number rep (0 … Repeat-1) and returns Z, n×s, whose rows
-// are φ(x_i)ᵀ, so that E[ZZᵀ] = K.
+// are φ(x_i)ᵀ, so that E[ZZᵀ] = K; on ranks, the rows of this one.
 func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 	n, d, _ := l.Dims()
-	need := 4 * int64(n) * int64(l.cfg.Features)
+	lo, hi := l.featureRows()
+	need := 4 * int64(hi-lo) * int64(l.cfg.Features)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
 		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features",
 			n, l.cfg.Features, Bytes(need), Bytes(l.cfg.Memory))
@@ -96,7 +98,20 @@ func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return feature.Matrix(ctx, m, l.train.X, l.watch("features"))
+	z, err := feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch("features"))
+	if l.cfg.Comm != nil {
+		err = comm.Agree(ctx, l.cfg.Comm, err)
+	}
+	return z, err
+}
+
+// featureRows returns the rows of Z that are this rank's; all without ranks.
+func (l *Lab) featureRows() (lo, hi int) {
+	n := l.train.Len()
+	if l.cfg.Comm == nil {
+		return 0, n
+	}
+	return comm.Rows(n, precond.RankRows, l.cfg.Comm.Rank(), l.cfg.Comm.Size())
 }
 
 // LowRank returns the factor F of K ≈ FFᵀ, n×r, that Nystrom or RPCholesky makes of
@@ -113,11 +128,16 @@ func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Fa
 	panic(fmt.Sprintf("krrlab: no low-rank factor with the preconditioner %v", l.cfg.Precond))
 }
 
-// Precond returns (ZZᵀ+λ_pI)⁻¹ for features Z in the form of least predicted time.
+// Precond returns (ZZᵀ+λ_pI)⁻¹ for features Z in the form of least predicted time; on
+// ranks Z consists of the rows of this one.
 func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
 	_, _, t := l.Dims()
 	l.cfg.Monitor(Event{Stage: "factor"})
-	return precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true, Fast: true})
+	o := &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true, Fast: true}
+	if l.cfg.Comm != nil {
+		return precond.NewOnRanks(ctx, l.cfg.Comm, l.train.Len(), z, l.cfg.LambdaP, o)
+	}
+	return precond.New(ctx, z, l.cfg.LambdaP, o)
 }
 
 // Gram returns K+λI. Of the memory the configuration allows, held bytes are in use
@@ -128,7 +148,7 @@ func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury
 // τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4 with a true residual
 // of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
-	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel")}
+	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
 	if l.exact() || l.refines() {
 		o.Prefer = 10 * l.cfg.Tol * l.cfg.Lambda
 	}

@@ -61,6 +61,7 @@ type Report struct {
 
 	PeakBytes int64     `json:"peak_bytes"`
 	KBytes    int64     `json:"kernel_bytes"`
+	Ranks     *Ranks    `json:"ranks,omitempty"`
 	Seconds   Seconds   `json:"seconds"`
 	History   []HistRow `json:"history"`
 }
@@ -143,6 +144,9 @@ func (r *Report) String() string {
 	s := r.Seconds
 	line("seconds", "load %.1f, kernel %.1f, features %.1f, factor %.1f, solve %.1f, residual %.1f, predict %.1f, total %.1f",
 		s.Load, s.Kernel, s.Features, s.Factor, s.Solve, s.Residual, s.Predict, s.Total)
+	if r.Ranks != nil {
+		line("ranks", "%s", r.Ranks)
+	}
 	line("machine", "%s, %d threads, peak memory %s", r.BLAS, r.Threads, Bytes(r.PeakBytes))
 	return b.String()
 }

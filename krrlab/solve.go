@@ -38,6 +38,7 @@ type Solution struct {
 	KBytes          int64       // of K
 	Form            string      // of the preconditioner's inverse; "" if there is none
 	Seconds         Seconds     // by stage
+	Ranks           *Ranks      // what they sent; nil without ranks
 
 	converged bool
 	lab       *Lab
@@ -72,6 +73,7 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 		},
 	}
 	sol.Seconds.Total = time.Since(start).Seconds()
+	l.countWaiting(sol)
 	return sol, nil
 }
 

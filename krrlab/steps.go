@@ -60,7 +60,8 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, a **gram.Matrix, rep i
 		var f *lowrank.Factor
 		err = timed(&sol.Seconds.Features, func() (err error) { f, err = l.LowRank(ctx, *a, rep); return err })
 		if err == nil {
-			z, sol.Rank = f.F, f.Rank()
+			lo, hi := l.featureRows()
+			z, sol.Rank = f.F.Slice(lo, hi).(*points.Dense32), f.Rank()
 			sol.KappaBound = f.CondBound(l.cfg.Lambda, l.cfg.LambdaP)
 		}
 	}
@@ -106,7 +107,7 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 	case l.exact() || l.refines():
 		return a.Exact(), exactKind, nil
 	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
-		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute})
+		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm})
 		if err != nil {
 			return nil, "", err
 		}
@@ -124,7 +125,7 @@ func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Prec
 	if finer != nil {
 		o.Exact, sol.ResidualKind = finer, kind
 	}
-	start := time.Now()
+	start, count := time.Now(), l.countTraffic(sol, a, m)
 	solve := pcg.Solve
 	if l.cfg.Solver == BlockPCG {
 		solve = pcg.SolveBlock
@@ -135,6 +136,7 @@ func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Prec
 	}
 	sol.Seconds.Residual += res.Stats.Exact.Seconds
 	sol.Seconds.Solve += time.Since(start).Seconds() - res.Stats.Exact.Seconds
+	count(res)
 	sol.Result = res
 	sol.Iterations += res.Iterations
 	sol.Status, sol.converged = res.Status.String(), res.Status == pcg.Converged
@@ -200,7 +202,7 @@ func (l *Lab) checkRows(ctx context.Context, sol *Solution, c *mat.Dense) error 
 	rows := rng.New(l.cfg.Seed).Sub("residual rows").Perm(n)[:m]
 	x := points.Gather(l.train.X, rows)
 	f, err := (&model.Model{Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c}).
-		Decision(ctx, x, &model.Options{Scaled: true, Float64: true})
+		Decision(ctx, x, &model.Options{Scaled: true, Float64: true, Comm: l.cfg.Comm})
 	if err != nil {
 		return err
 	}

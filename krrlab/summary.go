@@ -27,6 +27,7 @@ func (s *Solution) Report() *Report {
 		Residuals: finiteOnly(s.TrueResidual), Kappa: Number(s.Kappa), StatDim: Number(s.StatDim),
 		PeakBytes: accel.PeakRSS(), Seconds: s.Seconds, History: s.History,
 	}
+	r.Ranks = s.Ranks
 	if s.SampledResidual != nil {
 		r.SampledResidual = Number(worst(s.SampledResidual))
 	}
@@ -65,5 +66,5 @@ func worst(v []float64) float64 {
 // PredictOptions are model options that report the prediction's progress to the
 // configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol)}
+	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.cfg.Comm}
 }

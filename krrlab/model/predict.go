@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -36,6 +37,10 @@ type Options struct {
 	// Progress, if not nil, is called after each batch with the number of points
 	// done; calls do not overlap.
 	Progress func(done, total int)
+	// Comm is the group of ranks that the points are dealt to, in batches; all call
+	// Decision together, with the same model and points, and get the whole of F. Default
+	// nil, no ranks.
+	Comm comm.Comm
 }
 
 // AccuracyFor returns the Options.Accuracy that goes with coefficients solved to the
@@ -75,16 +80,22 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 		}
 	}
 	var mu sync.Mutex
-	done := 0
-	err := accel.ForEach(ctx, (rows+batchRows-1)/batchRows, func(w, b int) {
-		i, j := b*batchRows, min((b+1)*batchRows, rows)
+	done, first, last := 0, 0, rows
+	if o.Comm != nil {
+		first, last = comm.Rows(rows, batchRows, o.Comm.Rank(), o.Comm.Size())
+	}
+	err := accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
+		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
 		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), i, j, p.single)
 		mu.Lock()
 		defer mu.Unlock()
 		if done += j - i; o.Progress != nil {
-			o.Progress(done, rows)
+			o.Progress(done, last-first)
 		}
 	})
+	if err == nil && o.Comm != nil {
+		err = o.Comm.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, o.Comm.Size(), t))
+	}
 	if err != nil {
 		return nil, err
 	}

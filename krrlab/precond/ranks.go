@@ -84,9 +84,11 @@ func NewOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, lamb
 func (w *Woodbury) gramRanks(ctx context.Context, z *points.Dense32, fast bool) error {
 	c, s := w.ranks.comm, w.s
 	peaks := make([]float64, c.Size())
-	for _, v := range z.Data[:z.N*z.D] {
-		if a := math.Abs(float64(v)); !(a <= peaks[c.Rank()]) {
-			peaks[c.Rank()] = a
+	for i := range z.N {
+		for _, v := range z.Row(i) {
+			if a := math.Abs(float64(v)); !(a <= peaks[c.Rank()]) {
+				peaks[c.Rank()] = a
+			}
 		}
 	}
 	if err := c.AllReduce(ctx, peaks); err != nil {

@@ -1,0 +1,84 @@
+package krrlab
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// Ranks says who shared the work of a solve and what a rank, the first, handed to the
+// others: as its counters have it, and as the formulas do. Times, peak memory and the
+// bytes of K in a report are the first rank's as well.
+type Ranks struct {
+	Count   int    `json:"count"`
+	OnNode  int    `json:"on_node,omitempty"` // of them on the first one's machine
+	Library string `json:"library,omitempty"`
+
+	Products       int     `json:"products"`        // with K as stored
+	ProductBytes   int64   `json:"product_bytes"`   // of all products, counted
+	ProductFormula int64   `json:"product_formula"` // Σ 8(nk+1), k columns a product
+	Solves         int     `json:"solves"`          // with M
+	SolveBytes     int64   `json:"solve_bytes"`     // counted
+	SolveFormula   int64   `json:"solve_formula"`   // Σ 8(s+m)k, m of Z's n rows at the first rank
+	Bytes          int64   `json:"bytes"`           // all stages
+	Seconds        float64 `json:"seconds"`         // in collectives, waiting for others included
+}
+
+// String says it in one line.
+func (r *Ranks) String() string {
+	s := fmt.Sprintf("%d", r.Count)
+	if r.OnNode > 0 {
+		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
+	}
+	if r.Products > 0 {
+		p := int64(r.Products)
+		s += fmt.Sprintf("; sent by each %s a product (formula %s)", Bytes(r.ProductBytes/p), Bytes(r.ProductFormula/p))
+	}
+	if r.Solves > 0 {
+		p := int64(r.Solves)
+		s += fmt.Sprintf(", %s a solve with M (%s)", Bytes(r.SolveBytes/p), Bytes(r.SolveFormula/p))
+	}
+	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
+}
+
+// countTraffic returns a function that adds what has been sent since to sol.Ranks.
+func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) func(*pcg.Result) {
+	if l.cfg.Comm == nil {
+		return func(*pcg.Result) {}
+	}
+	if sol.Ranks == nil {
+		sol.Ranks = &Ranks{Count: l.cfg.Comm.Size()}
+	}
+	w, _ := m.(*precond.Woodbury)
+	solved := func() int64 {
+		if w == nil {
+			return 0
+		}
+		return w.Traffic().Bytes
+	}
+	products, solves := a.Traffic().Bytes, solved()
+	return func(res *pcg.Result) {
+		n, _, _ := l.Dims()
+		r, mul, pre := sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
+		r.Products += mul.Calls
+		r.ProductBytes += a.Traffic().Bytes - products
+		r.ProductFormula += gram.ProductBytes(n, mul.Columns) + 8*int64(mul.Calls-1)
+		r.Solves += pre.Calls
+		r.SolveBytes += solved() - solves
+		if w != nil {
+			lo, hi := l.featureRows()
+			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, hi-lo)
+		}
+	}
+}
+
+// countWaiting sets what ranks have sent in all.
+func (l *Lab) countWaiting(sol *Solution) {
+	if sol.Ranks == nil {
+		return
+	}
+	t := l.cfg.Comm.Traffic()
+	sol.Ranks.Bytes, sol.Ranks.Seconds = t.Bytes, t.Seconds
+}
