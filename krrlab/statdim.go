@@ -1,0 +1,390 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/statdim"
+)
+
+// StatDimMethod names a way to find the statistical dimension; see package statdim.
+type StatDimMethod int
+
+const (
+	// AutoStatDim takes ExactStatDim up to n = ExactStatDimBelow, and beyond SLQ, with
+	// Hutchinson after it where the preconditioner is needed to reach the width at λ.
+	AutoStatDim StatDimMethod = iota
+	// ExactStatDim takes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.
+	ExactStatDim
+	// Hutchinson lets probes ride as right-hand sides of a preconditioned block solve, M⁻¹
+	// being their control variate.
+	Hutchinson
+	// XTrace is the exchangeable estimator of Epperly, Tropp and Webber.
+	XTrace
+	// SLQ is stochastic Lanczos quadrature, with the same control variate, at all λ.
+	SLQ
+	// FreeStatDim is s_λ(ZZᵀ), at λ = λ_p the ‖U‖_F² that the preconditioner has anyway.
+	FreeStatDim
+)
+
+var statDimNames = []string{"auto", "exact", "hutchinson", "xtrace", "slq", "free"}
+
+func (m StatDimMethod) String() string { return enumName(statDimNames, int(m)) }
+
+// ParseStatDimMethod returns the method of that name.
+func ParseStatDimMethod(name string) (StatDimMethod, error) {
+	i, err := parseEnum("method", statDimNames, name)
+	return StatDimMethod(i), err
+}
+
+const (
+	// ExactStatDimBelow is the largest n at which AutoStatDim takes all eigenvalues.
+	ExactStatDimBelow = 3000
+	// controlFeatures is the most features that the control variate takes, for 9s³ flops.
+	controlFeatures = 2000
+)
+
+// StatDimOptions are the options of StatDim. Zero values mean the defaults.
+type StatDimOptions struct {
+	Method     StatDimMethod // default: AutoStatDim
+	Confidence float64       // of the interval, in (0, 1); default: 0.95
+	Width      float64       // (Hi−Lo)/Value aimed at; default: 0.1
+	MaxProbes  int           // at least 16; default: 256
+	// Lambdas is the grid of the curve. Default: λ/10 to 10⁴λ, four to a factor of ten.
+	Lambdas []float64
+	// Measure lets FreeStatDim bound ‖K−ZZᵀ‖₂ by some 20 Lanczos steps, each a product with
+	// K, for an interval narrower than what tr K alone says. Landmarks do without.
+	Measure bool
+}
+
+// StatDim is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
+type StatDim struct {
+	Dataset string      `json:"dataset"`
+	Kernel  kernel.Spec `json:"kernel"`
+	N       int         `json:"n"`
+	Lambda  float64     `json:"lambda"`
+	Method  string      `json:"method"`
+	Why     string      `json:"why,omitempty"` // of auto's choice
+
+	Estimate estimate.Interval `json:"estimate"`
+	Width    float64           `json:"width_asked"`
+	Reached  bool              `json:"width_reached"`
+	Curve    []statdim.Point   `json:"curve,omitempty"` // ascending in λ; of the methods that know it
+
+	Precond  string  `json:"preconditioner,omitempty"` // what made Z
+	S        int     `json:"s,omitempty"`              // its columns
+	LambdaP  float64 `json:"lambda_p,omitempty"`
+	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
+	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
+	ZLambdas []float64          `json:"z_lambdas,omitempty"`
+	ZCurve   []float64          `json:"z_curve,omitempty"`
+	Eta      *estimate.Interval `json:"eta,omitempty"` // of ‖K−ZZᵀ‖₂, where it was measured
+
+	Probes     int     `json:"probes,omitempty"`
+	Steps      int     `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
+	Columns    int     `json:"columns,omitempty"` // vectors K was multiplied with
+	Sampling   float64 `json:"half_width_sampling"`
+	Truncation float64 `json:"half_width_truncation"`
+	Storage    float64 `json:"half_width_storage"`
+	Explained  float64 `json:"variance_explained"` // share of the probes' variance that the control variate took
+	KError     float64 `json:"kernel_error"`       // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
+	Seconds    float64 `json:"seconds"`            // in all, K and Z included
+}
+
+// StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
+// randomised method adds probes, it returns what the batches before gave beside ctx's error.
+func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
+	start := time.Now()
+	s, err := l.newStatDim(&o)
+	if err != nil {
+		return nil, err
+	}
+	switch o.Method {
+	case AutoStatDim:
+		err = l.autoStatDim(ctx, s, &o)
+	case ExactStatDim:
+		err = l.exactStatDim(ctx, s, &o)
+	case FreeStatDim:
+		err = l.freeStatDim(ctx, s, &o)
+	default:
+		err = l.randomStatDim(ctx, s, &o, o.Method)
+	}
+	s.Seconds = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || s.Probes == 0) {
+		return nil, err
+	}
+	return s, err
+}
+
+// newStatDim checks the options and sets their defaults.
+func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
+	n, _, _ := l.Dims()
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	if o.Width == 0 {
+		o.Width = 0.1
+	}
+	if o.MaxProbes == 0 {
+		o.MaxProbes = 256
+	}
+	if o.Lambdas == nil {
+		for i := -4; i <= 16; i++ {
+			o.Lambdas = append(o.Lambdas, l.cfg.Lambda*math.Pow(10, float64(i)/4))
+		}
+	}
+	if err := estimate.CheckConfidence(o.Confidence); err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Method < AutoStatDim || o.Method > FreeStatDim:
+		return nil, fmt.Errorf("unknown method of the statistical dimension: %v", o.Method)
+	case !(o.Width > 0) || math.IsInf(o.Width, 0):
+		return nil, fmt.Errorf("relative width %g: want a positive number, such as 0.1", o.Width)
+	case o.MaxProbes < 16:
+		return nil, fmt.Errorf("at most %d probes: want at least 16", o.MaxProbes)
+	case len(o.Lambdas) == 0:
+		return nil, fmt.Errorf("the grid of λ is empty: want at least one value")
+	case o.Method == FreeStatDim && l.cfg.Precond == NoPrecond:
+		return nil, fmt.Errorf("method free needs features or landmarks; the configuration has no preconditioner")
+	}
+	for _, v := range o.Lambdas {
+		if !(v > 0) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("λ = %g in the grid: want positive numbers", v)
+		}
+	}
+	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	if err != nil {
+		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+	}
+	return &StatDim{Dataset: l.train.Name, Kernel: spec, N: n, Lambda: l.cfg.Lambda, Width: o.Width}, nil
+}
+
+// autoStatDim chooses the method.
+func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+	if s.N <= ExactStatDimBelow {
+		s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
+		return l.exactStatDim(ctx, s, o)
+	}
+	if err := l.randomStatDim(ctx, s, o, SLQ); err != nil {
+		return err
+	}
+	if s.Reached || l.cfg.Precond == NoPrecond || 2*s.Truncation < 0.5*s.Estimate.Width()*s.Estimate.Value {
+		s.Why = fmt.Sprintf("n > %d", ExactStatDimBelow)
+		return nil
+	}
+	curve := s.Curve
+	err := l.randomStatDim(ctx, s, o, Hutchinson)
+	s.Curve = curve
+	s.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is its"
+	return err
+}
+
+// exactStatDim takes all eigenvalues.
+func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+	n := int64(s.N)
+	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
+		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
+	}
+	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute})
+	if err != nil {
+		return err
+	}
+	a = a.Exact()
+	l.cfg.Monitor(Event{Stage: "kernel", Remaining: -1})
+	k := mat.NewDense(s.N, s.N, nil)
+	if err := a.DenseTo(ctx, k); err != nil {
+		return err
+	}
+	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
+	s.KError = a.Choice().Error
+	r, err := statdim.Exact(k, s.KError, s.Lambda, o.Lambdas)
+	if err != nil {
+		return err
+	}
+	s.set(r, ExactStatDim)
+	return nil
+}
+
+// set takes over what a method found.
+func (s *StatDim) set(r *statdim.Result, m StatDimMethod) {
+	s.Method, s.Estimate, s.Reached, s.Curve = m.String(), r.Estimate, r.Reached, r.Curve
+	s.Probes, s.Steps, s.Columns = r.Probes, r.Steps, r.Columns
+	s.Sampling, s.Truncation, s.Storage, s.Explained = r.Sampling, r.Truncation, r.Storage, r.Explained
+}
+
+// randomStatDim runs a randomised method.
+func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, m StatDimMethod) error {
+	k, err := l.K(ctx)
+	if err != nil {
+		return err
+	}
+	s.KError = 2 * k.Choice().Error // of K as stored, and of the products with it
+	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError}
+	if l.cfg.Precond != NoPrecond {
+		bench := l
+		if l.cfg.Features > controlFeatures {
+			bench = l.withFeatures(controlFeatures)
+		}
+		if p.Control, _, err = bench.approximation(ctx, s, o.Lambdas); err != nil {
+			return err
+		}
+	}
+	run := map[StatDimMethod]func(context.Context, *statdim.Problem, *statdim.Options) (*statdim.Result, error){
+		Hutchinson: statdim.Hutchinson, XTrace: statdim.XTrace, SLQ: statdim.SLQ,
+	}[m]
+	r, err := run(ctx, p, &statdim.Options{
+		Confidence: o.Confidence, Width: o.Width, MaxProbes: o.MaxProbes, Lambdas: o.Lambdas,
+		Stream: rng.New(l.cfg.Seed).Sub("statdim", uint64(m)),
+		Progress: func(done, total int, e estimate.Interval) {
+			l.cfg.Monitor(Event{Stage: "probes" + soFar(e), Done: done, Total: total, Remaining: -1})
+		},
+	})
+	if r != nil {
+		s.set(r, m)
+	}
+	return err
+}
+
+// soFar says what is estimated so far.
+func soFar(e estimate.Interval) string {
+	if e.Value == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (s_λ in [%.4g, %.4g])", e.Lo, e.Hi)
+}
+
+// withFeatures returns the same bench with s features.
+func (l *Lab) withFeatures(s int) *Lab {
+	c := &Lab{cfg: l.cfg, train: l.train, coding: l.coding, y: l.y, cheap: l.cheap, dear: l.dear, k: l.k}
+	c.cfg.Features = s
+	return c
+}
+
+// approximation returns ZZᵀ+λ_pI in the eigen form, Z being the features or the factor of
+// landmarks, and fills in what the stage says of it.
+func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
+	var z *points.Dense32
+	d := statdim.Unknown
+	if l.cfg.Precond == RandomFeatures {
+		var err error
+		if z, err = l.Features(ctx, 0); err != nil {
+			return nil, d, err
+		}
+		s.Precond = l.cfg.Map.String()
+	} else {
+		a, err := l.K(ctx)
+		if err != nil {
+			return nil, d, err
+		}
+		f, err := l.LowRank(ctx, a, 0)
+		if err != nil {
+			return nil, d, err
+		}
+		e := f.Rounding + 2*a.Choice().Error
+		z, d = f.F, statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+		s.Precond = f.Method
+	}
+	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
+	w, err := precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: precond.FormEigen})
+	if err != nil {
+		return nil, d, err
+	}
+	s.S, s.LambdaP, s.USquared = w.Features(), w.LambdaP(), w.StatDim()
+	s.ZLambdas, s.ZCurve = slices.Compact(slices.Sorted(slices.Values(append([]float64{s.Lambda}, lambdas...)))), nil
+	sigma2 := w.Eigenvalues()
+	for _, v := range s.ZLambdas {
+		var sum float64
+		for _, e := range sigma2 {
+			sum += e / (e + v)
+		}
+		s.ZCurve = append(s.ZCurve, sum)
+	}
+	return w, d, nil
+}
+
+// freeStatDim takes s_λ(ZZᵀ).
+func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+	start := time.Now()
+	w, d, err := l.approximation(ctx, s, o.Lambdas)
+	if err != nil {
+		return err
+	}
+	if o.Measure && l.cfg.Precond == RandomFeatures {
+		if d, err = l.measureEta(ctx, s, o, w); err != nil {
+			return err
+		}
+	}
+	trace := floats.Sum(kernel.Diag(l.cfg.Kernel, l.train.X))
+	curve, err := statdim.Free(s.N, trace, w.Eigenvalues(), d, s.ZLambdas)
+	if err != nil {
+		return err
+	}
+	s.Method, s.Curve = FreeStatDim.String(), curve
+	for i := range curve {
+		curve[i].Estimate.Seconds = time.Since(start).Seconds()
+		if curve[i].Lambda == s.Lambda {
+			s.Estimate = curve[i].Estimate
+		}
+	}
+	s.Reached = s.Estimate.Width() <= o.Width
+	return nil
+}
+
+// measureEta bounds ‖K−ZZᵀ‖₂ by Lanczos from a random start.
+func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *precond.Woodbury) (statdim.Distance, error) {
+	k, err := l.K(ctx)
+	if err != nil {
+		return statdim.Distance{}, err
+	}
+	s.KError = 2 * k.Choice().Error
+	r, err := lanczos.Run(ctx, &difference{k: k, w: w}, &lanczos.Options{
+		Steps: 20, Confidence: o.Confidence, Start: rng.New(l.cfg.Seed).Sub("statdim eta"),
+		Monitor: func(r *lanczos.Result) error {
+			l.cfg.Monitor(Event{Stage: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
+			return nil
+		},
+	})
+	if err != nil {
+		return statdim.Distance{}, err
+	}
+	eta := r.Norm()
+	eta.Hi += s.KError
+	s.Eta = &eta
+	below, above := max(0, -r.Min.Lo), max(0, r.Max.Hi)
+	return statdim.Distance{Below: below + s.KError, Above: above + s.KError, Confidence: o.Confidence}, nil
+}
+
+// difference is K−ZZᵀ.
+type difference struct {
+	k *gram.Matrix
+	w *precond.Woodbury
+}
+
+func (d *difference) Dim() int { return d.k.Dim() }
+
+func (d *difference) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	if err := d.k.KMulTo(ctx, dst, src); err != nil {
+		return err
+	}
+	var zz mat.Dense
+	zz.CloneFrom(src)
+	if err := d.w.ZZMulTo(ctx, &zz, src); err != nil {
+		return err
+	}
+	dst.Sub(dst, &zz)
+	return nil
+}

@@ -1,0 +1,139 @@
+package krrlab
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/statdim"
+	"github.com/krrlab/lab/plots"
+)
+
+// String gives the result in a few aligned lines.
+func (s *StatDim) String() string {
+	var b lines
+	b.add("data", "%s, n = %d, kernel %s", s.Dataset, s.N, specText(s.Kernel))
+	why := ""
+	if s.Why != "" {
+		why = " (" + s.Why + ")"
+	}
+	b.add("method", "%s%s", s.Method, why)
+	e := s.Estimate
+	confidence := "certain up to rounding"
+	if e.Confidence < 1 {
+		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
+	}
+	b.add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
+	b.add("interval", "[%.5g, %.5g], %s, width %.2g %% of the value%s", e.Lo, e.Hi, confidence, 100*e.Width(), s.missed())
+	if s.Probes > 0 {
+		b.add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
+		b.add("probes", "%d, %s, %d vectors multiplied by K", s.Probes, s.stepText(), s.Columns)
+	}
+	if s.S > 0 {
+		b.add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP, s.explainedText())
+	}
+	if s.Eta != nil {
+		b.add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
+	}
+	b.add("seconds", "%.1f", s.Seconds)
+	return b.String()
+}
+
+// missed says that the width asked for was not reached, and why.
+func (s *StatDim) missed() string {
+	switch {
+	case s.Reached:
+		return ""
+	case s.Method == FreeStatDim.String() && s.Eta == nil && s.Estimate.Confidence == 1:
+		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
+	case s.Truncation+s.Storage > s.Sampling:
+		return fmt.Sprintf(" (asked %.2g %%): truncation and storage are in the way", 100*s.Width)
+	}
+	return fmt.Sprintf(" (asked %.2g %%)", 100*s.Width)
+}
+
+func (s *StatDim) stepText() string {
+	if s.Method == SLQ.String() {
+		return fmt.Sprintf("%d Lanczos steps", s.Steps)
+	}
+	return fmt.Sprintf("%d iterations", s.Steps)
+}
+
+func (s *StatDim) explainedText() string {
+	if s.Explained <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("; as control variate it takes %.3g %% of the variance", 100*s.Explained)
+}
+
+// specText names a kernel as reports do.
+func specText(spec kernel.Spec) string {
+	k, err := kernel.FromSpec(spec)
+	if err != nil {
+		return spec.Name
+	}
+	return k.String()
+}
+
+// points returns the curve, or the asked λ alone.
+func (s *StatDim) points() []statdim.Point {
+	if len(s.Curve) > 0 {
+		return s.Curve
+	}
+	return []statdim.Point{{Lambda: s.Lambda, Estimate: s.Estimate}}
+}
+
+// Table returns s_λ against λ.
+func (s *StatDim) Table() *plots.Table {
+	t := &plots.Table{Columns: []plots.Column{
+		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"}, {Name: "method"},
+	}}
+	add := func(l float64, e statdim.Point) {
+		i := e.Estimate
+		t.Add(l, i.Value, i.Lo, i.Hi, i.Confidence, i.Width(), i.Method)
+	}
+	for _, p := range s.points() {
+		if p.Lambda == s.Lambda { // the curve may be of another method
+			p.Estimate = s.Estimate
+		}
+		add(p.Lambda, p)
+	}
+	return t
+}
+
+// Plot draws s_λ against λ with its band on log axes, the asked λ marked.
+func (s *StatDim) Plot() *plots.Figure {
+	f := &plots.Figure{
+		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", specText(s.Kernel), s.Lambda, s.Estimate),
+		X:       plots.Axis{Label: "ridge λ", Log: true},
+		Y:       plots.Axis{Label: "statistical dimension s_λ", Log: true},
+		VLines:  []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
+	}
+	if len(s.Curve) > 0 {
+		c := plots.Series{Name: s.curveName()}
+		for _, p := range s.Curve {
+			c.X, c.Y = append(c.X, p.Lambda), append(c.Y, p.Estimate.Value)
+			c.Lo, c.Hi = append(c.Lo, p.Estimate.Lo), append(c.Hi, p.Estimate.Hi)
+		}
+		f.Series = append(f.Series, c)
+	}
+	if len(s.ZCurve) > 0 && s.Method != FreeStatDim.String() {
+		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
+	}
+	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points,
+		X: []float64{s.Lambda}, Y: []float64{s.Estimate.Value}, Lo: []float64{s.Estimate.Lo}, Hi: []float64{s.Estimate.Hi}}
+	f.Series = append(f.Series, at)
+	return f
+}
+
+// curveName says what the band is.
+func (s *StatDim) curveName() string {
+	e := s.Curve[0].Estimate
+	if e.Confidence == 1 {
+		return fmt.Sprintf("K, %s", e.Method)
+	}
+	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
+}
+
+// HTML gives the lines, the picture and the table, for a notebook.
+func (s *StatDim) HTML() string { return stageHTML(s) }
