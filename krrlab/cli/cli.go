@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 // Exit codes of Main.
@@ -33,6 +34,8 @@ type Env struct {
 	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
 	// error) or "go".
 	UseBLAS func(name string) error
+	// Launch says how the process was started as a rank; nil if it was not.
+	Launch *comm.Launch
 }
 
 // errUsage marks errors of the command line itself.
@@ -55,6 +58,7 @@ type app struct {
 	blas    string
 	cpu     string
 	dataDir string
+	party   *party // nil unless the process is a rank
 }
 
 // Main runs the command line args (without the program's name) and returns the
@@ -66,22 +70,30 @@ func Main(ctx context.Context, args []string, env Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
+	code, text := verdict(ctx, err)
+	a.part(ctx, err, code, func() {
+		if text != "" {
+			fmt.Fprintf(env.Stderr, "krrlab: %s\n", text)
+		}
+	})
+	return code
+}
+
+// verdict returns the exit code of a command that ended with err, and what to say of it.
+func verdict(ctx context.Context, err error) (code int, text string) {
 	var status errStatus
 	var usage errUsage
 	switch {
 	case err == nil:
-		return exitOK
+		return exitOK, ""
 	case errors.As(err, &status):
-		return int(status)
+		return int(status), ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		fmt.Fprintln(env.Stderr, "krrlab: interrupted; nothing was written")
-		return exitInterrupted
+		return exitInterrupted, "interrupted; nothing was written"
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.Stderr, "krrlab: %v (see krrlab help)\n", err)
-		return exitUsage
+		return exitUsage, fmt.Sprintf("%v (see krrlab help)", err)
 	}
-	fmt.Fprintf(env.Stderr, "krrlab: %s\n", strings.TrimPrefix(err.Error(), "krrlab: "))
-	return exitError
+	return exitError, strings.TrimPrefix(err.Error(), "krrlab: ")
 }
 
 func (a *app) root() *cobra.Command {
@@ -124,6 +136,9 @@ func noArgs(cmd *cobra.Command, args []string) error {
 
 // setUp acts on the flags that all commands share.
 func (a *app) setUp(cmd *cobra.Command, _ []string) error {
+	if a.idle(cmd) {
+		return errStatus(exitOK)
+	}
 	if a.threads < 1 {
 		return usagef("--threads %d: want at least 1", a.threads)
 	}

@@ -25,6 +25,7 @@ type fitFlags struct {
 	dataFlags
 	kernelFlags
 	solveFlags
+	rankFlags
 	out, json, plot string
 }
 
@@ -80,6 +81,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.dataFlags.add(p)
 	f.kernelFlags.add(p)
 	f.solveFlags.add(p)
+	f.rankFlags.add(p)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence to this file (.svg, .png or .pdf)")
@@ -87,15 +89,14 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 
 // fit runs krrlab fit.
 func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
-	for _, name := range f.outputs() {
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
+	if err := f.rankFlags.check(); err != nil {
+		return err
 	}
-	if f.plot != "" {
-		if err := plots.CheckFormat(f.plot); err != nil {
-			return err
-		}
+	if err := a.join(ctx, set, &f.rankFlags); err != nil {
+		return err
+	}
+	if err := a.agree(ctx, a.checkOutputs(f)); err != nil {
+		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
@@ -104,7 +105,26 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		return err
 	}
 	progress.clear()
+	if err := a.agree(ctx, a.writeOutputs(f, r)); err != nil {
+		return err
+	}
 	return a.finish(f, r)
+}
+
+// checkOutputs reports what could not be written, before any work is done.
+func (a *app) checkOutputs(f *fitFlags) error {
+	if !a.first() {
+		return nil
+	}
+	for _, name := range f.outputs() {
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+	}
+	if f.plot != "" {
+		return plots.CheckFormat(f.plot)
+	}
+	return nil
 }
 
 // outputs returns the files to write.
@@ -120,7 +140,10 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	}
 	progress.show(krrlab.Event{Stage: "load"})
 	data, err := a.load(ctx, &f.dataFlags)
-	if err != nil {
+	if err = a.agree(ctx, err); err != nil {
+		return nil, err
+	}
+	if err := a.sameData(ctx, data); err != nil {
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
@@ -129,6 +152,7 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 		return nil, err
 	}
 	cfg.Monitor = progress.show
+	a.onRanks(&cfg)
 	return a.run(ctx, data, cfg, load)
 }
 
@@ -169,11 +193,15 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	report.Seconds.Load = load
 	report.Seconds.Total = load + time.Since(start).Seconds()
 	report.PeakBytes = accel.PeakRSS()
+	a.describe(report)
 	return &fitted{sol, report}, nil
 }
 
-// finish writes what was asked for and says how it ended.
-func (a *app) finish(f *fitFlags, r *fitted) error {
+// writeOutputs writes what was asked for.
+func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
+	if !a.first() {
+		return nil
+	}
 	if f.out != "" {
 		if err := r.sol.Model.Save(f.out); err != nil {
 			return err
@@ -185,17 +213,22 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.plot != "" {
-		if err := r.report.ConvergenceFigure().Save(f.plot); err != nil {
-			return err
-		}
+		return r.report.ConvergenceFigure().Save(f.plot)
 	}
+	return nil
+}
+
+// finish says how it ended.
+func (a *app) finish(f *fitFlags, r *fitted) error {
 	a.printf("%s", r.report)
 	for _, name := range f.outputs() {
 		a.printf("%-12s %s\n", "wrote", name)
 	}
 	if !r.sol.Converged() {
-		fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
-			r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol, advice(r.report))
+		if a.first() {
+			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
+				r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol, advice(r.report))
+		}
 		return errStatus(exitNotConverged)
 	}
 	return nil

@@ -14,12 +14,14 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/cli"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 func main() {
 	accel.BoundGarbage()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
+		Launch:   launch(),
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
@@ -29,6 +31,14 @@ func main() {
 	})
 	stop()
 	os.Exit(code)
+}
+
+// launch says how mpirun, mpiexec or srun started this process, nil if none did.
+func launch() *comm.Launch {
+	if l, ok := comm.Detect(os.Getenv); ok {
+		return &l
+	}
+	return nil
 }
 
 // dataDirs returns $KRRLAB_DATA, if set, and the user's cache.
