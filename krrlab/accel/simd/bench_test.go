@@ -2,29 +2,77 @@ package simd
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 )
 
-// BenchmarkBoth reads a matrix of 64 tiles of 512×512 in turn, 67 MB of float32, on one core:
-// GB of the tile a second.
+// BenchmarkBoth reads matrices of 512×512 tiles in turn, 64 MiB for each core, with one
+// core and with two that read different memory: 1e9 entries of the tiles a second.
 func BenchmarkBoth(b *testing.B) {
-	const n, tiles = 512, 64
-	t32 := make([]float32, tiles*n*n)
-	for i := range t32 {
-		t32[i] = float32(i%7) / 7
-	}
 	for _, p := range Paths() {
 		for _, t := range []int{1, 2, 3, 4, 8, 10, 16} {
-			b.Run(fmt.Sprintf("%v/t=%d", p, t), func(b *testing.B) {
-				Use(p)
-				defer Use(Paths()[len(Paths())-1])
-				x, y, z, u := make([]float32, n*t), make([]float32, n*t), make([]float32, n*t), make([]float32, n*t)
-				var w Workspace
-				b.SetBytes(4 * n * n)
-				for i := range b.N {
-					k := i % tiles
-					Both32(n, n, t32[k*n*n:(k+1)*n*n], n, x, y, z, u, t, &w)
+			name := fmt.Sprintf("%v/t=%d/", p, t)
+			benchmarkTiles(b, name+"float32", p, t, 64, Both32)
+			benchmarkTiles(b, name+"16bit", p, t, 128, Both16)
+		}
+	}
+}
+
+func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, tiles int, f func(rows, cols int, tile []T, ld int, x, y, z, u []float32, t int, w *Workspace)) {
+	const n = 512
+	for cores := 1; cores <= 2; cores++ {
+		b.Run(fmt.Sprintf("%s/cores=%d", name, cores), func(b *testing.B) {
+			defer Use(InUse())
+			Use(p)
+			matrix := make([][]T, cores)
+			for c := range matrix {
+				matrix[c] = make([]T, tiles*n*n)
+				for i := range matrix[c] {
+					matrix[c][i] = T(i % 7)
 				}
+			}
+			b.ResetTimer()
+			var wait sync.WaitGroup
+			for c := range cores {
+				wait.Go(func() {
+					x, y, z, u := make([]float32, n*t), make([]float32, n*t), make([]float32, n*t), make([]float32, n*t)
+					var w Workspace
+					for i := range b.N {
+						k := i % tiles
+						f(n, n, matrix[c][k*n*n:(k+1)*n*n], n, x, y, z, u, t, &w)
+					}
+				})
+			}
+			wait.Wait()
+			b.ReportMetric(float64(b.N*cores*n*n)/b.Elapsed().Seconds()/1e9, "Gentries/s")
+		})
+	}
+}
+
+// BenchmarkElements measures the elementwise functions on one core: ns a number.
+func BenchmarkElements(b *testing.B) {
+	const n = 4096
+	x, phases, dst, inner, zz := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
+	for i := range x {
+		u := float32(i*911%n) / n
+		x[i], phases[i], inner[i], zz[i] = -20*u, 40*u-20, 60+20*u, 94
+	}
+	for _, p := range Paths() {
+		for _, c := range []struct {
+			name string
+			f    func()
+		}{
+			{"Exp32", func() { Exp32(dst, x) }},
+			{"Cos32", func() { Cos32(dst, phases) }},
+			{"GaussianRow", func() { GaussianRow(dst, inner, zz, 94, -1/128.0, -80) }},
+		} {
+			b.Run(fmt.Sprintf("%v/%s", p, c.name), func(b *testing.B) {
+				defer Use(InUse())
+				Use(p)
+				for range b.N {
+					c.f()
+				}
+				b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(n)/float64(b.N), "ns/number")
 			})
 		}
 	}

@@ -12,19 +12,21 @@
 //	Backward          y += Tᵀ·z  likewise
 //
 // Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the
-// assembly takes one to three right-hand sides and two or four rows: the tile's entries are
-// loaded once and each serves both products, sums and multipliers stay in registers.
-// Blocks of 64 rows are taken through all passes while they are in the second cache, and
-// the passes after the first fetch the next block ahead, so that the tile comes from
-// memory once, beside the arithmetic.
+// assembly takes one to three right-hand sides and two to four rows: the tile's entries are
+// loaded once and each serves both products, sums and multipliers stay in registers. 16-bit
+// numbers are converted as they are loaded, by units that the arithmetic leaves idle.
+// Blocks of 24 rows are taken through all passes while they are in the second cache, and
+// all passes fetch the next block ahead at one pace, so that the tile comes from memory
+// once, beside the arithmetic.
 //
 // Float32 sums are formed in as many lanes as a register has, so that a sum over c columns
 // is off by at most about (c/8+3)·2⁻²⁴ of the sum of magnitudes.
 //
 // # Elementwise functions
 //
-// Exp32, Cos32 and GaussianRow compute in float64 and round once; the assembly does the same
-// operations in the same order as the Go code and gives the same bits.
+// Exp32, Cos32 and GaussianRow compute in float64 and round once. The assembly does the same
+// operations in the same order as the Go code, which says by math.FMA where products and sums
+// are fused, and gives the same bits on every processor.
 //
 // # Paths
 //

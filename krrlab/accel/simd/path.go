@@ -39,6 +39,7 @@ func ParsePath(name string) (Path, error) {
 type kit struct {
 	both32            *passes[float32, float32]
 	both64            *passes[float64, float64]
+	both16            *passes[uint16, float32]
 	forward, backward *passes[float32, float64]
 	vectors           bool // the elementwise routines of AVX2
 }
@@ -83,7 +84,7 @@ func current() *kit { return kits[inUse.Load()] }
 // numbers are small integers, so that every order of the sums is exact.
 func tested(paths [numPaths]*kit) [numPaths]*kit {
 	for p, k := range paths {
-		if Path(p) != Portable && k != nil && !(passes2(k.both32) && passes2(k.both64) && passes2(k.forward) && passes2(k.backward)) {
+		if Path(p) != Portable && k != nil && !(passes2(k.both32) && passes2(k.both64) && passes2(k.both16) && passes2(k.forward) && passes2(k.backward)) {
 			paths[p] = nil
 		}
 	}
@@ -91,13 +92,16 @@ func tested(paths [numPaths]*kit) [numPaths]*kit {
 }
 
 // passes2 reports whether p computes what the portable code does.
-func passes2[T, V number](p *passes[T, V]) bool {
+func passes2[T entry, V number](p *passes[T, V]) bool {
 	const rows, cols, ld = 7, 50, 53
 	value := func(i int) float64 { return float64(i*7%15 - 7) }
-	for t := 1; t <= 4; t++ {
+	for t := 1; t <= 6; t++ { // all passes that there are
 		tile := make([]T, rows*ld)
 		for i := range tile {
-			tile[i] = T(value(i))
+			tile[i] = T(value(i) + 7)
+			if i%16 == 5 {
+				tile[i] = 50001 // beyond 15 bits
+			}
 		}
 		x, y, z, u := make([]V, cols*t), make([]V, cols*t), make([]V, rows*t), make([]V, rows*t)
 		for i := range x {

@@ -2,9 +2,9 @@
 
 #include "textflag.h"
 
-// func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth4x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -13,6 +13,7 @@ TEXT ·sBoth4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -32,16 +33,17 @@ group:
 	VBROADCASTSS 12(SI), Y11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R10), Y0
-	VMOVUPS     (R10)(DX*1), Y3
-	VMOVUPS     (R11), Y6
-	VMOVUPS     (R11)(DX*1), Y9
+	VMOVUPS     (R11), Y0
+	VMOVUPS     (R11)(DX*1), Y3
+	VMOVUPS     (R12), Y6
+	VMOVUPS     (R12)(DX*1), Y9
 	VMOVUPS     (BX), Y12
 	VFMADD231PS Y12, Y0, Y1
 	VFMADD231PS Y12, Y3, Y4
@@ -53,10 +55,10 @@ columns:
 	VFMADD231PS Y8, Y6, Y12
 	VFMADD231PS Y11, Y9, Y12
 	VMOVUPS     Y12, (R8)
-	VMOVUPS     32(R10), Y0
-	VMOVUPS     32(R10)(DX*1), Y3
-	VMOVUPS     32(R11), Y6
-	VMOVUPS     32(R11)(DX*1), Y9
+	VMOVUPS     32(R11), Y0
+	VMOVUPS     32(R11)(DX*1), Y3
+	VMOVUPS     32(R12), Y6
+	VMOVUPS     32(R12)(DX*1), Y9
 	VMOVUPS     32(BX), Y12
 	VFMADD231PS Y12, Y0, Y1
 	VFMADD231PS Y12, Y3, Y4
@@ -68,12 +70,12 @@ columns:
 	VFMADD231PS Y8, Y6, Y12
 	VFMADD231PS Y11, Y9, Y12
 	VMOVUPS     Y12, 32(R8)
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, R12
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -122,9 +124,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBothStream4x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -133,6 +135,7 @@ TEXT ·sBothStream4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -152,19 +155,20 @@ group:
 	VBROADCASTSS 12(SI), Y11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
 	PREFETCHT1  128(R9)
 	PREFETCHT1  192(R9)
-	VMOVUPS     (R10), Y0
-	VMOVUPS     (R10)(DX*1), Y3
-	VMOVUPS     (R11), Y6
-	VMOVUPS     (R11)(DX*1), Y9
+	VMOVUPS     (R11), Y0
+	VMOVUPS     (R11)(DX*1), Y3
+	VMOVUPS     (R12), Y6
+	VMOVUPS     (R12)(DX*1), Y9
 	VMOVUPS     (BX), Y12
 	VFMADD231PS Y12, Y0, Y1
 	VFMADD231PS Y12, Y3, Y4
@@ -176,10 +180,10 @@ columns:
 	VFMADD231PS Y8, Y6, Y12
 	VFMADD231PS Y11, Y9, Y12
 	VMOVUPS     Y12, (R8)
-	VMOVUPS     32(R10), Y0
-	VMOVUPS     32(R10)(DX*1), Y3
-	VMOVUPS     32(R11), Y6
-	VMOVUPS     32(R11)(DX*1), Y9
+	VMOVUPS     32(R11), Y0
+	VMOVUPS     32(R11)(DX*1), Y3
+	VMOVUPS     32(R12), Y6
+	VMOVUPS     32(R12)(DX*1), Y9
 	VMOVUPS     32(BX), Y12
 	VFMADD231PS Y12, Y0, Y1
 	VFMADD231PS Y12, Y3, Y4
@@ -191,12 +195,12 @@ columns:
 	VFMADD231PS Y8, Y6, Y12
 	VFMADD231PS Y11, Y9, Y12
 	VMOVUPS     Y12, 32(R8)
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000100, R9
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, R12
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -245,9 +249,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth1x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -256,6 +260,7 @@ TEXT ·sBoth1x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -269,29 +274,30 @@ group:
 	VBROADCASTSS (SI), Y2
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R10), Y0
+	VMOVUPS     (R11), Y0
 	VMOVUPS     (BX), Y3
 	VFMADD231PS Y3, Y0, Y1
 	VMOVUPS     (R8), Y3
 	VFMADD231PS Y2, Y0, Y3
 	VMOVUPS     Y3, (R8)
-	VMOVUPS     32(R10), Y0
+	VMOVUPS     32(R11), Y0
 	VMOVUPS     32(BX), Y3
 	VFMADD231PS Y3, Y0, Y1
 	VMOVUPS     32(R8), Y3
 	VFMADD231PS Y2, Y0, Y3
 	VMOVUPS     Y3, 32(R8)
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000010, R11
+	SUBQ        $0x00000010, R12
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -313,9 +319,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth3x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -324,6 +330,7 @@ TEXT ·sBoth3x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -345,62 +352,63 @@ group:
 	VBROADCASTSS 8(SI), Y12
 	VXORPS       Y13, Y13, Y13
 	VBROADCASTSS 8(SI)(R8*1), Y14
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R12)(DX*1), Y5
-	VMOVUPS     (R13), Y10
-	VMOVUPS     (R10), Y15
-	VFMADD231PS Y15, Y0, Y1
-	VFMADD231PS Y15, Y5, Y6
-	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     (R13), Y0
+	VMOVUPS     (R13)(DX*1), Y5
+	VMOVUPS     (R14), Y10
 	VMOVUPS     (R11), Y15
-	VFMADD231PS Y2, Y0, Y15
-	VFMADD231PS Y7, Y5, Y15
-	VFMADD231PS Y12, Y10, Y15
-	VMOVUPS     Y15, (R11)
-	VMOVUPS     (R10)(BX*1), Y15
-	VFMADD231PS Y15, Y0, Y3
-	VFMADD231PS Y15, Y5, Y8
-	VFMADD231PS Y15, Y10, Y13
-	VMOVUPS     (R11)(BX*1), Y15
-	VFMADD231PS Y4, Y0, Y15
-	VFMADD231PS Y9, Y5, Y15
-	VFMADD231PS Y14, Y10, Y15
-	VMOVUPS     Y15, (R11)(BX*1)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R12)(DX*1), Y5
-	VMOVUPS     32(R13), Y10
-	VMOVUPS     32(R10), Y15
 	VFMADD231PS Y15, Y0, Y1
 	VFMADD231PS Y15, Y5, Y6
 	VFMADD231PS Y15, Y10, Y11
-	VMOVUPS     32(R11), Y15
+	VMOVUPS     (R12), Y15
 	VFMADD231PS Y2, Y0, Y15
 	VFMADD231PS Y7, Y5, Y15
 	VFMADD231PS Y12, Y10, Y15
-	VMOVUPS     Y15, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y15
+	VMOVUPS     Y15, (R12)
+	VMOVUPS     (R11)(BX*1), Y15
 	VFMADD231PS Y15, Y0, Y3
 	VFMADD231PS Y15, Y5, Y8
 	VFMADD231PS Y15, Y10, Y13
-	VMOVUPS     32(R11)(BX*1), Y15
+	VMOVUPS     (R12)(BX*1), Y15
 	VFMADD231PS Y4, Y0, Y15
 	VFMADD231PS Y9, Y5, Y15
 	VFMADD231PS Y14, Y10, Y15
-	VMOVUPS     Y15, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
+	VMOVUPS     Y15, (R12)(BX*1)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R13)(DX*1), Y5
+	VMOVUPS     32(R14), Y10
+	VMOVUPS     32(R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     32(R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     32(R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, 32(R12)(BX*1)
 	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R14
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -464,9 +472,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBothStream3x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBothStream3x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -475,6 +483,7 @@ TEXT ·sBothStream3x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -496,64 +505,65 @@ group:
 	VBROADCASTSS 8(SI), Y12
 	VXORPS       Y13, Y13, Y13
 	VBROADCASTSS 8(SI)(R8*1), Y14
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
 	PREFETCHT1  128(R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R12)(DX*1), Y5
-	VMOVUPS     (R13), Y10
-	VMOVUPS     (R10), Y15
-	VFMADD231PS Y15, Y0, Y1
-	VFMADD231PS Y15, Y5, Y6
-	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     (R13), Y0
+	VMOVUPS     (R13)(DX*1), Y5
+	VMOVUPS     (R14), Y10
 	VMOVUPS     (R11), Y15
-	VFMADD231PS Y2, Y0, Y15
-	VFMADD231PS Y7, Y5, Y15
-	VFMADD231PS Y12, Y10, Y15
-	VMOVUPS     Y15, (R11)
-	VMOVUPS     (R10)(BX*1), Y15
-	VFMADD231PS Y15, Y0, Y3
-	VFMADD231PS Y15, Y5, Y8
-	VFMADD231PS Y15, Y10, Y13
-	VMOVUPS     (R11)(BX*1), Y15
-	VFMADD231PS Y4, Y0, Y15
-	VFMADD231PS Y9, Y5, Y15
-	VFMADD231PS Y14, Y10, Y15
-	VMOVUPS     Y15, (R11)(BX*1)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R12)(DX*1), Y5
-	VMOVUPS     32(R13), Y10
-	VMOVUPS     32(R10), Y15
 	VFMADD231PS Y15, Y0, Y1
 	VFMADD231PS Y15, Y5, Y6
 	VFMADD231PS Y15, Y10, Y11
-	VMOVUPS     32(R11), Y15
+	VMOVUPS     (R12), Y15
 	VFMADD231PS Y2, Y0, Y15
 	VFMADD231PS Y7, Y5, Y15
 	VFMADD231PS Y12, Y10, Y15
-	VMOVUPS     Y15, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y15
+	VMOVUPS     Y15, (R12)
+	VMOVUPS     (R11)(BX*1), Y15
 	VFMADD231PS Y15, Y0, Y3
 	VFMADD231PS Y15, Y5, Y8
 	VFMADD231PS Y15, Y10, Y13
-	VMOVUPS     32(R11)(BX*1), Y15
+	VMOVUPS     (R12)(BX*1), Y15
 	VFMADD231PS Y4, Y0, Y15
 	VFMADD231PS Y9, Y5, Y15
 	VFMADD231PS Y14, Y10, Y15
-	VMOVUPS     Y15, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
+	VMOVUPS     Y15, (R12)(BX*1)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R13)(DX*1), Y5
+	VMOVUPS     32(R14), Y10
+	VMOVUPS     32(R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     32(R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     32(R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, 32(R12)(BX*1)
 	ADDQ        $0x00000040, R13
-	ADDQ        $0x000000c0, R9
-	ADDQ        $0x00000040, R10
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R14
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -617,9 +627,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth1x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -628,6 +638,7 @@ TEXT ·sBoth1x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -641,41 +652,42 @@ group:
 	VBROADCASTSS (SI), Y2
 	VXORPS       Y3, Y3, Y3
 	VBROADCASTSS (SI)(R8*1), Y4
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R10), Y5
-	VFMADD231PS Y5, Y0, Y1
+	VMOVUPS     (R13), Y0
 	VMOVUPS     (R11), Y5
-	VFMADD231PS Y2, Y0, Y5
-	VMOVUPS     Y5, (R11)
-	VMOVUPS     (R10)(BX*1), Y5
-	VFMADD231PS Y5, Y0, Y3
-	VMOVUPS     (R11)(BX*1), Y5
-	VFMADD231PS Y4, Y0, Y5
-	VMOVUPS     Y5, (R11)(BX*1)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R10), Y5
 	VFMADD231PS Y5, Y0, Y1
-	VMOVUPS     32(R11), Y5
+	VMOVUPS     (R12), Y5
 	VFMADD231PS Y2, Y0, Y5
-	VMOVUPS     Y5, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y5
+	VMOVUPS     Y5, (R12)
+	VMOVUPS     (R11)(BX*1), Y5
 	VFMADD231PS Y5, Y0, Y3
-	VMOVUPS     32(R11)(BX*1), Y5
+	VMOVUPS     (R12)(BX*1), Y5
 	VFMADD231PS Y4, Y0, Y5
-	VMOVUPS     Y5, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
+	VMOVUPS     Y5, (R12)(BX*1)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R11), Y5
+	VFMADD231PS Y5, Y0, Y1
+	VMOVUPS     32(R12), Y5
+	VFMADD231PS Y2, Y0, Y5
+	VMOVUPS     Y5, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y5
+	VFMADD231PS Y5, Y0, Y3
+	VMOVUPS     32(R12)(BX*1), Y5
+	VFMADD231PS Y4, Y0, Y5
+	VMOVUPS     Y5, 32(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R13
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -705,9 +717,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth2x3AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -716,6 +728,7 @@ TEXT ·sBoth2x3AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -737,65 +750,66 @@ group:
 	VBROADCASTSS 4(SI)(R8*1), Y11
 	VXORPS       Y12, Y12, Y12
 	VBROADCASTSS 4(SI)(R8*2), Y13
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R12)(DX*1), Y7
-	VMOVUPS     (R10), Y14
-	VFMADD231PS Y14, Y0, Y1
-	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     (R13), Y0
+	VMOVUPS     (R13)(DX*1), Y7
 	VMOVUPS     (R11), Y14
-	VFMADD231PS Y2, Y0, Y14
-	VFMADD231PS Y9, Y7, Y14
-	VMOVUPS     Y14, (R11)
-	VMOVUPS     (R10)(BX*1), Y14
-	VFMADD231PS Y14, Y0, Y3
-	VFMADD231PS Y14, Y7, Y10
-	VMOVUPS     (R11)(BX*1), Y14
-	VFMADD231PS Y4, Y0, Y14
-	VFMADD231PS Y11, Y7, Y14
-	VMOVUPS     Y14, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Y14
-	VFMADD231PS Y14, Y0, Y5
-	VFMADD231PS Y14, Y7, Y12
-	VMOVUPS     (R11)(BX*2), Y14
-	VFMADD231PS Y6, Y0, Y14
-	VFMADD231PS Y13, Y7, Y14
-	VMOVUPS     Y14, (R11)(BX*2)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R12)(DX*1), Y7
-	VMOVUPS     32(R10), Y14
 	VFMADD231PS Y14, Y0, Y1
 	VFMADD231PS Y14, Y7, Y8
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y2, Y0, Y14
 	VFMADD231PS Y9, Y7, Y14
-	VMOVUPS     Y14, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y14
+	VMOVUPS     Y14, (R12)
+	VMOVUPS     (R11)(BX*1), Y14
 	VFMADD231PS Y14, Y0, Y3
 	VFMADD231PS Y14, Y7, Y10
-	VMOVUPS     32(R11)(BX*1), Y14
+	VMOVUPS     (R12)(BX*1), Y14
 	VFMADD231PS Y4, Y0, Y14
 	VFMADD231PS Y11, Y7, Y14
-	VMOVUPS     Y14, 32(R11)(BX*1)
-	VMOVUPS     32(R10)(BX*2), Y14
+	VMOVUPS     Y14, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y14
 	VFMADD231PS Y14, Y0, Y5
 	VFMADD231PS Y14, Y7, Y12
-	VMOVUPS     32(R11)(BX*2), Y14
+	VMOVUPS     (R12)(BX*2), Y14
 	VFMADD231PS Y6, Y0, Y14
 	VFMADD231PS Y13, Y7, Y14
-	VMOVUPS     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
+	VMOVUPS     Y14, (R12)(BX*2)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R13)(DX*1), Y7
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     32(R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     32(R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R13
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -858,9 +872,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBothStream2x3AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBothStream2x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -869,6 +883,7 @@ TEXT ·sBothStream2x3AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -890,66 +905,67 @@ group:
 	VBROADCASTSS 4(SI)(R8*1), Y11
 	VXORPS       Y12, Y12, Y12
 	VBROADCASTSS 4(SI)(R8*2), Y13
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R12)(DX*1), Y7
-	VMOVUPS     (R10), Y14
-	VFMADD231PS Y14, Y0, Y1
-	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     (R13), Y0
+	VMOVUPS     (R13)(DX*1), Y7
 	VMOVUPS     (R11), Y14
-	VFMADD231PS Y2, Y0, Y14
-	VFMADD231PS Y9, Y7, Y14
-	VMOVUPS     Y14, (R11)
-	VMOVUPS     (R10)(BX*1), Y14
-	VFMADD231PS Y14, Y0, Y3
-	VFMADD231PS Y14, Y7, Y10
-	VMOVUPS     (R11)(BX*1), Y14
-	VFMADD231PS Y4, Y0, Y14
-	VFMADD231PS Y11, Y7, Y14
-	VMOVUPS     Y14, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Y14
-	VFMADD231PS Y14, Y0, Y5
-	VFMADD231PS Y14, Y7, Y12
-	VMOVUPS     (R11)(BX*2), Y14
-	VFMADD231PS Y6, Y0, Y14
-	VFMADD231PS Y13, Y7, Y14
-	VMOVUPS     Y14, (R11)(BX*2)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R12)(DX*1), Y7
-	VMOVUPS     32(R10), Y14
 	VFMADD231PS Y14, Y0, Y1
 	VFMADD231PS Y14, Y7, Y8
-	VMOVUPS     32(R11), Y14
+	VMOVUPS     (R12), Y14
 	VFMADD231PS Y2, Y0, Y14
 	VFMADD231PS Y9, Y7, Y14
-	VMOVUPS     Y14, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y14
+	VMOVUPS     Y14, (R12)
+	VMOVUPS     (R11)(BX*1), Y14
 	VFMADD231PS Y14, Y0, Y3
 	VFMADD231PS Y14, Y7, Y10
-	VMOVUPS     32(R11)(BX*1), Y14
+	VMOVUPS     (R12)(BX*1), Y14
 	VFMADD231PS Y4, Y0, Y14
 	VFMADD231PS Y11, Y7, Y14
-	VMOVUPS     Y14, 32(R11)(BX*1)
-	VMOVUPS     32(R10)(BX*2), Y14
+	VMOVUPS     Y14, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y14
 	VFMADD231PS Y14, Y0, Y5
 	VFMADD231PS Y14, Y7, Y12
-	VMOVUPS     32(R11)(BX*2), Y14
+	VMOVUPS     (R12)(BX*2), Y14
 	VFMADD231PS Y6, Y0, Y14
 	VFMADD231PS Y13, Y7, Y14
-	VMOVUPS     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000040, R10
+	VMOVUPS     Y14, (R12)(BX*2)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R13)(DX*1), Y7
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     32(R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     32(R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R13
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -1012,9 +1028,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·sBoth1x3AVX2(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x3AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -1023,6 +1039,7 @@ TEXT ·sBoth1x3AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -1038,51 +1055,52 @@ group:
 	VBROADCASTSS (SI)(R8*1), Y4
 	VXORPS       Y5, Y5, Y5
 	VBROADCASTSS (SI)(R8*2), Y6
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPS     (R12), Y0
-	VMOVUPS     (R10), Y7
-	VFMADD231PS Y7, Y0, Y1
+	VMOVUPS     (R13), Y0
 	VMOVUPS     (R11), Y7
-	VFMADD231PS Y2, Y0, Y7
-	VMOVUPS     Y7, (R11)
-	VMOVUPS     (R10)(BX*1), Y7
-	VFMADD231PS Y7, Y0, Y3
-	VMOVUPS     (R11)(BX*1), Y7
-	VFMADD231PS Y4, Y0, Y7
-	VMOVUPS     Y7, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Y7
-	VFMADD231PS Y7, Y0, Y5
-	VMOVUPS     (R11)(BX*2), Y7
-	VFMADD231PS Y6, Y0, Y7
-	VMOVUPS     Y7, (R11)(BX*2)
-	VMOVUPS     32(R12), Y0
-	VMOVUPS     32(R10), Y7
 	VFMADD231PS Y7, Y0, Y1
-	VMOVUPS     32(R11), Y7
+	VMOVUPS     (R12), Y7
 	VFMADD231PS Y2, Y0, Y7
-	VMOVUPS     Y7, 32(R11)
-	VMOVUPS     32(R10)(BX*1), Y7
+	VMOVUPS     Y7, (R12)
+	VMOVUPS     (R11)(BX*1), Y7
 	VFMADD231PS Y7, Y0, Y3
-	VMOVUPS     32(R11)(BX*1), Y7
+	VMOVUPS     (R12)(BX*1), Y7
 	VFMADD231PS Y4, Y0, Y7
-	VMOVUPS     Y7, 32(R11)(BX*1)
-	VMOVUPS     32(R10)(BX*2), Y7
+	VMOVUPS     Y7, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y7
 	VFMADD231PS Y7, Y0, Y5
-	VMOVUPS     32(R11)(BX*2), Y7
+	VMOVUPS     (R12)(BX*2), Y7
 	VFMADD231PS Y6, Y0, Y7
-	VMOVUPS     Y7, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
+	VMOVUPS     Y7, (R12)(BX*2)
+	VMOVUPS     32(R13), Y0
+	VMOVUPS     32(R11), Y7
+	VFMADD231PS Y7, Y0, Y1
+	VMOVUPS     32(R12), Y7
+	VFMADD231PS Y2, Y0, Y7
+	VMOVUPS     Y7, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y7
+	VFMADD231PS Y7, Y0, Y3
+	VMOVUPS     32(R12)(BX*1), Y7
+	VFMADD231PS Y4, Y0, Y7
+	VMOVUPS     Y7, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y7
+	VFMADD231PS Y7, Y0, Y5
+	VMOVUPS     32(R12)(BX*2), Y7
+	VFMADD231PS Y6, Y0, Y7
+	VMOVUPS     Y7, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000010, R13
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -1120,9 +1138,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBoth4x1AVX2(SB), NOSPLIT, $0-88
+// func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -1131,6 +1149,1181 @@ TEXT ·dBoth4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS 4(SI), Y5
+	VXORPS       Y7, Y7, Y7
+	VBROADCASTSS 8(SI), Y8
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS 12(SI), Y11
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R11)(DX*1), Y3
+	VCVTDQ2PS   Y3, Y3
+	VPMOVZXWD   (R12), Y6
+	VCVTDQ2PS   Y6, Y6
+	VPMOVZXWD   (R12)(DX*1), Y9
+	VCVTDQ2PS   Y9, Y9
+	VMOVUPS     (BX), Y12
+	VFMADD231PS Y12, Y0, Y1
+	VFMADD231PS Y12, Y3, Y4
+	VFMADD231PS Y12, Y6, Y7
+	VFMADD231PS Y12, Y9, Y10
+	VMOVUPS     (R8), Y12
+	VFMADD231PS Y2, Y0, Y12
+	VFMADD231PS Y5, Y3, Y12
+	VFMADD231PS Y8, Y6, Y12
+	VFMADD231PS Y11, Y9, Y12
+	VMOVUPS     Y12, (R8)
+	VPMOVZXWD   16(R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R11)(DX*1), Y3
+	VCVTDQ2PS   Y3, Y3
+	VPMOVZXWD   16(R12), Y6
+	VCVTDQ2PS   Y6, Y6
+	VPMOVZXWD   16(R12)(DX*1), Y9
+	VCVTDQ2PS   Y9, Y9
+	VMOVUPS     32(BX), Y12
+	VFMADD231PS Y12, Y0, Y1
+	VFMADD231PS Y12, Y3, Y4
+	VFMADD231PS Y12, Y6, Y7
+	VFMADD231PS Y12, Y9, Y10
+	VMOVUPS     32(R8), Y12
+	VFMADD231PS Y2, Y0, Y12
+	VFMADD231PS Y5, Y3, Y12
+	VFMADD231PS Y8, Y6, Y12
+	VFMADD231PS Y11, Y9, Y12
+	VMOVUPS     Y12, 32(R8)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VADDSS       4(DI), X4, X4
+	VMOVSS       X4, 4(DI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPS       X0, X7, X7
+	VMOVHLPS     X7, X7, X0
+	VADDPS       X0, X7, X7
+	VMOVSHDUP    X7, X0
+	VADDSS       X0, X7, X7
+	VADDSS       8(DI), X7, X7
+	VMOVSS       X7, 8(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPS       X0, X10, X10
+	VMOVHLPS     X10, X10, X0
+	VADDPS       X0, X10, X10
+	VMOVSHDUP    X10, X0
+	VADDSS       X0, X10, X10
+	VADDSS       12(DI), X10, X10
+	VMOVSS       X10, 12(DI)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBothStream4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y4, Y4, Y4
+	VBROADCASTSS 4(SI), Y5
+	VXORPS       Y7, Y7, Y7
+	VBROADCASTSS 8(SI), Y8
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS 12(SI), Y11
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VPMOVZXWD   (R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R11)(DX*1), Y3
+	VCVTDQ2PS   Y3, Y3
+	VPMOVZXWD   (R12), Y6
+	VCVTDQ2PS   Y6, Y6
+	VPMOVZXWD   (R12)(DX*1), Y9
+	VCVTDQ2PS   Y9, Y9
+	VMOVUPS     (BX), Y12
+	VFMADD231PS Y12, Y0, Y1
+	VFMADD231PS Y12, Y3, Y4
+	VFMADD231PS Y12, Y6, Y7
+	VFMADD231PS Y12, Y9, Y10
+	VMOVUPS     (R8), Y12
+	VFMADD231PS Y2, Y0, Y12
+	VFMADD231PS Y5, Y3, Y12
+	VFMADD231PS Y8, Y6, Y12
+	VFMADD231PS Y11, Y9, Y12
+	VMOVUPS     Y12, (R8)
+	VPMOVZXWD   16(R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R11)(DX*1), Y3
+	VCVTDQ2PS   Y3, Y3
+	VPMOVZXWD   16(R12), Y6
+	VCVTDQ2PS   Y6, Y6
+	VPMOVZXWD   16(R12)(DX*1), Y9
+	VCVTDQ2PS   Y9, Y9
+	VMOVUPS     32(BX), Y12
+	VFMADD231PS Y12, Y0, Y1
+	VFMADD231PS Y12, Y3, Y4
+	VFMADD231PS Y12, Y6, Y7
+	VFMADD231PS Y12, Y9, Y10
+	VMOVUPS     32(R8), Y12
+	VFMADD231PS Y2, Y0, Y12
+	VFMADD231PS Y5, Y3, Y12
+	VFMADD231PS Y8, Y6, Y12
+	VFMADD231PS Y11, Y9, Y12
+	VMOVUPS     Y12, 32(R8)
+	ADDQ        $0x00000020, R11
+	ADDQ        $0x00000020, R12
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X0, X4, X4
+	VMOVHLPS     X4, X4, X0
+	VADDPS       X0, X4, X4
+	VMOVSHDUP    X4, X0
+	VADDSS       X0, X4, X4
+	VADDSS       4(DI), X4, X4
+	VMOVSS       X4, 4(DI)
+	VEXTRACTF128 $0x01, Y7, X0
+	VADDPS       X0, X7, X7
+	VMOVHLPS     X7, X7, X0
+	VADDPS       X0, X7, X7
+	VMOVSHDUP    X7, X0
+	VADDSS       X0, X7, X7
+	VADDSS       8(DI), X7, X7
+	VMOVSS       X7, 8(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPS       X0, X10, X10
+	VMOVHLPS     X10, X10, X0
+	VADDPS       X0, X10, X10
+	VMOVSHDUP    X10, X0
+	VADDSS       X0, X10, X10
+	VADDSS       12(DI), X10, X10
+	VMOVSS       X10, 12(DI)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth1x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     (BX), Y3
+	VFMADD231PS Y3, Y0, Y1
+	VMOVUPS     (R8), Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, (R8)
+	VPMOVZXWD   16(R11), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     32(BX), Y3
+	VFMADD231PS Y3, Y0, Y1
+	VMOVUPS     32(R8), Y3
+	VFMADD231PS Y2, Y0, Y3
+	VMOVUPS     Y3, 32(R8)
+	ADDQ        $0x00000020, R11
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, BX
+	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	ADDQ         DX, CX
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth3x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VXORPS       Y6, Y6, Y6
+	VBROADCASTSS 4(SI), Y7
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSS 4(SI)(R8*1), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSS 8(SI), Y12
+	VXORPS       Y13, Y13, Y13
+	VBROADCASTSS 8(SI)(R8*1), Y14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R13)(DX*1), Y5
+	VCVTDQ2PS   Y5, Y5
+	VPMOVZXWD   (R14), Y10
+	VCVTDQ2PS   Y10, Y10
+	VMOVUPS     (R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     (R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, (R12)
+	VMOVUPS     (R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     (R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, (R12)(BX*1)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R13)(DX*1), Y5
+	VCVTDQ2PS   Y5, Y5
+	VPMOVZXWD   16(R14), Y10
+	VCVTDQ2PS   Y10, Y10
+	VMOVUPS     32(R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     32(R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     32(R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, 32(R12)(BX*1)
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000020, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VADDSS       4(DI), X6, X6
+	VMOVSS       X6, 4(DI)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X0, X8, X8
+	VMOVHLPS     X8, X8, X0
+	VADDPS       X0, X8, X8
+	VMOVSHDUP    X8, X0
+	VADDSS       X0, X8, X8
+	VADDSS       4(DI)(R8*1), X8, X8
+	VMOVSS       X8, 4(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPS       X0, X11, X11
+	VMOVHLPS     X11, X11, X0
+	VADDPS       X0, X11, X11
+	VMOVSHDUP    X11, X0
+	VADDSS       X0, X11, X11
+	VADDSS       8(DI), X11, X11
+	VMOVSS       X11, 8(DI)
+	VEXTRACTF128 $0x01, Y13, X0
+	VADDPS       X0, X13, X13
+	VMOVHLPS     X13, X13, X0
+	VADDPS       X0, X13, X13
+	VMOVSHDUP    X13, X0
+	VADDSS       X0, X13, X13
+	VADDSS       8(DI)(R8*1), X13, X13
+	VMOVSS       X13, 8(DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x0000000c, SI
+	ADDQ         $0x0000000c, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBothStream3x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VXORPS       Y6, Y6, Y6
+	VBROADCASTSS 4(SI), Y7
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSS 4(SI)(R8*1), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSS 8(SI), Y12
+	VXORPS       Y13, Y13, Y13
+	VBROADCASTSS 8(SI)(R8*1), Y14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R13)(DX*1), Y5
+	VCVTDQ2PS   Y5, Y5
+	VPMOVZXWD   (R14), Y10
+	VCVTDQ2PS   Y10, Y10
+	VMOVUPS     (R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     (R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, (R12)
+	VMOVUPS     (R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     (R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, (R12)(BX*1)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R13)(DX*1), Y5
+	VCVTDQ2PS   Y5, Y5
+	VPMOVZXWD   16(R14), Y10
+	VCVTDQ2PS   Y10, Y10
+	VMOVUPS     32(R11), Y15
+	VFMADD231PS Y15, Y0, Y1
+	VFMADD231PS Y15, Y5, Y6
+	VFMADD231PS Y15, Y10, Y11
+	VMOVUPS     32(R12), Y15
+	VFMADD231PS Y2, Y0, Y15
+	VFMADD231PS Y7, Y5, Y15
+	VFMADD231PS Y12, Y10, Y15
+	VMOVUPS     Y15, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y15
+	VFMADD231PS Y15, Y0, Y3
+	VFMADD231PS Y15, Y5, Y8
+	VFMADD231PS Y15, Y10, Y13
+	VMOVUPS     32(R12)(BX*1), Y15
+	VFMADD231PS Y4, Y0, Y15
+	VFMADD231PS Y9, Y5, Y15
+	VFMADD231PS Y14, Y10, Y15
+	VMOVUPS     Y15, 32(R12)(BX*1)
+	ADDQ        $0x00000020, R13
+	ADDQ        $0x00000020, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X0, X6, X6
+	VMOVHLPS     X6, X6, X0
+	VADDPS       X0, X6, X6
+	VMOVSHDUP    X6, X0
+	VADDSS       X0, X6, X6
+	VADDSS       4(DI), X6, X6
+	VMOVSS       X6, 4(DI)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X0, X8, X8
+	VMOVHLPS     X8, X8, X0
+	VADDPS       X0, X8, X8
+	VMOVSHDUP    X8, X0
+	VADDSS       X0, X8, X8
+	VADDSS       4(DI)(R8*1), X8, X8
+	VMOVSS       X8, 4(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPS       X0, X11, X11
+	VMOVHLPS     X11, X11, X0
+	VADDPS       X0, X11, X11
+	VMOVSHDUP    X11, X0
+	VADDSS       X0, X11, X11
+	VADDSS       8(DI), X11, X11
+	VMOVSS       X11, 8(DI)
+	VEXTRACTF128 $0x01, Y13, X0
+	VADDPS       X0, X13, X13
+	VMOVHLPS     X13, X13, X0
+	VADDPS       X0, X13, X13
+	VMOVSHDUP    X13, X0
+	VADDSS       X0, X13, X13
+	VADDSS       8(DI)(R8*1), X13, X13
+	VMOVSS       X13, 8(DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x0000000c, SI
+	ADDQ         $0x0000000c, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth1x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     (R11), Y5
+	VFMADD231PS Y5, Y0, Y1
+	VMOVUPS     (R12), Y5
+	VFMADD231PS Y2, Y0, Y5
+	VMOVUPS     Y5, (R12)
+	VMOVUPS     (R11)(BX*1), Y5
+	VFMADD231PS Y5, Y0, Y3
+	VMOVUPS     (R12)(BX*1), Y5
+	VFMADD231PS Y4, Y0, Y5
+	VMOVUPS     Y5, (R12)(BX*1)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     32(R11), Y5
+	VFMADD231PS Y5, Y0, Y1
+	VMOVUPS     32(R12), Y5
+	VFMADD231PS Y2, Y0, Y5
+	VMOVUPS     Y5, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y5
+	VFMADD231PS Y5, Y0, Y3
+	VMOVUPS     32(R12)(BX*1), Y5
+	VFMADD231PS Y4, Y0, Y5
+	VMOVUPS     Y5, 32(R12)(BX*1)
+	ADDQ        $0x00000020, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth2x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (SI)(R8*2), Y6
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSS 4(SI), Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS 4(SI)(R8*1), Y11
+	VXORPS       Y12, Y12, Y12
+	VBROADCASTSS 4(SI)(R8*2), Y13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R13)(DX*1), Y7
+	VCVTDQ2PS   Y7, Y7
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, (R12)
+	VMOVUPS     (R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     (R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     (R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, (R12)(BX*2)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R13)(DX*1), Y7
+	VCVTDQ2PS   Y7, Y7
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     32(R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     32(R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000020, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VADDSS       (DI)(R8*2), X5, X5
+	VMOVSS       X5, (DI)(R8*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X0, X8, X8
+	VMOVHLPS     X8, X8, X0
+	VADDPS       X0, X8, X8
+	VMOVSHDUP    X8, X0
+	VADDSS       X0, X8, X8
+	VADDSS       4(DI), X8, X8
+	VMOVSS       X8, 4(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPS       X0, X10, X10
+	VMOVHLPS     X10, X10, X0
+	VADDPS       X0, X10, X10
+	VMOVSHDUP    X10, X0
+	VADDSS       X0, X10, X10
+	VADDSS       4(DI)(R8*1), X10, X10
+	VMOVSS       X10, 4(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y12, X0
+	VADDPS       X0, X12, X12
+	VMOVHLPS     X12, X12, X0
+	VADDPS       X0, X12, X12
+	VMOVSHDUP    X12, X0
+	VADDSS       X0, X12, X12
+	VADDSS       4(DI)(R8*2), X12, X12
+	VMOVSS       X12, 4(DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBothStream2x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (SI)(R8*2), Y6
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSS 4(SI), Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSS 4(SI)(R8*1), Y11
+	VXORPS       Y12, Y12, Y12
+	VBROADCASTSS 4(SI)(R8*2), Y13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   (R13)(DX*1), Y7
+	VCVTDQ2PS   Y7, Y7
+	VMOVUPS     (R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     (R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, (R12)
+	VMOVUPS     (R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     (R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     (R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, (R12)(BX*2)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VPMOVZXWD   16(R13)(DX*1), Y7
+	VCVTDQ2PS   Y7, Y7
+	VMOVUPS     32(R11), Y14
+	VFMADD231PS Y14, Y0, Y1
+	VFMADD231PS Y14, Y7, Y8
+	VMOVUPS     32(R12), Y14
+	VFMADD231PS Y2, Y0, Y14
+	VFMADD231PS Y9, Y7, Y14
+	VMOVUPS     Y14, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y14
+	VFMADD231PS Y14, Y0, Y3
+	VFMADD231PS Y14, Y7, Y10
+	VMOVUPS     32(R12)(BX*1), Y14
+	VFMADD231PS Y4, Y0, Y14
+	VFMADD231PS Y11, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y14
+	VFMADD231PS Y14, Y0, Y5
+	VFMADD231PS Y14, Y7, Y12
+	VMOVUPS     32(R12)(BX*2), Y14
+	VFMADD231PS Y6, Y0, Y14
+	VFMADD231PS Y13, Y7, Y14
+	VMOVUPS     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000020, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VADDSS       (DI)(R8*2), X5, X5
+	VMOVSS       X5, (DI)(R8*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X0, X8, X8
+	VMOVHLPS     X8, X8, X0
+	VADDPS       X0, X8, X8
+	VMOVSHDUP    X8, X0
+	VADDSS       X0, X8, X8
+	VADDSS       4(DI), X8, X8
+	VMOVSS       X8, 4(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPS       X0, X10, X10
+	VMOVHLPS     X10, X10, X0
+	VADDPS       X0, X10, X10
+	VMOVSHDUP    X10, X0
+	VADDSS       X0, X10, X10
+	VADDSS       4(DI)(R8*1), X10, X10
+	VMOVSS       X10, 4(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y12, X0
+	VADDPS       X0, X12, X12
+	VMOVHLPS     X12, X12, X0
+	VADDPS       X0, X12, X12
+	VMOVSHDUP    X12, X0
+	VADDSS       X0, X12, X12
+	VADDSS       4(DI)(R8*2), X12, X12
+	VMOVSS       X12, 4(DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·hBoth1x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSS (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSS (SI)(R8*2), Y6
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     (R11), Y7
+	VFMADD231PS Y7, Y0, Y1
+	VMOVUPS     (R12), Y7
+	VFMADD231PS Y2, Y0, Y7
+	VMOVUPS     Y7, (R12)
+	VMOVUPS     (R11)(BX*1), Y7
+	VFMADD231PS Y7, Y0, Y3
+	VMOVUPS     (R12)(BX*1), Y7
+	VFMADD231PS Y4, Y0, Y7
+	VMOVUPS     Y7, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Y7
+	VFMADD231PS Y7, Y0, Y5
+	VMOVUPS     (R12)(BX*2), Y7
+	VFMADD231PS Y6, Y0, Y7
+	VMOVUPS     Y7, (R12)(BX*2)
+	VPMOVZXWD   16(R13), Y0
+	VCVTDQ2PS   Y0, Y0
+	VMOVUPS     32(R11), Y7
+	VFMADD231PS Y7, Y0, Y1
+	VMOVUPS     32(R12), Y7
+	VFMADD231PS Y2, Y0, Y7
+	VMOVUPS     Y7, 32(R12)
+	VMOVUPS     32(R11)(BX*1), Y7
+	VFMADD231PS Y7, Y0, Y3
+	VMOVUPS     32(R12)(BX*1), Y7
+	VFMADD231PS Y4, Y0, Y7
+	VMOVUPS     Y7, 32(R12)(BX*1)
+	VMOVUPS     32(R11)(BX*2), Y7
+	VFMADD231PS Y7, Y0, Y5
+	VMOVUPS     32(R12)(BX*2), Y7
+	VFMADD231PS Y6, Y0, Y7
+	VMOVUPS     Y7, 32(R12)(BX*2)
+	ADDQ        $0x00000020, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X0, X1, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       (DI), X1, X1
+	VMOVSS       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X0, X3, X3
+	VMOVHLPS     X3, X3, X0
+	VADDPS       X0, X3, X3
+	VMOVSHDUP    X3, X0
+	VADDSS       X0, X3, X3
+	VADDSS       (DI)(R8*1), X3, X3
+	VMOVSS       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPS       X0, X5, X5
+	VMOVHLPS     X5, X5, X0
+	VADDPS       X0, X5, X5
+	VMOVSHDUP    X5, X0
+	VADDSS       X0, X5, X5
+	VADDSS       (DI)(R8*2), X5, X5
+	VMOVSS       X5, (DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x00000004, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBoth4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -1150,16 +2343,17 @@ group:
 	VBROADCASTSD 24(SI), Y11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPD     (R10), Y0
-	VMOVUPD     (R10)(DX*1), Y3
-	VMOVUPD     (R11), Y6
-	VMOVUPD     (R11)(DX*1), Y9
+	VMOVUPD     (R11), Y0
+	VMOVUPD     (R11)(DX*1), Y3
+	VMOVUPD     (R12), Y6
+	VMOVUPD     (R12)(DX*1), Y9
 	VMOVUPD     (BX), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
@@ -1171,10 +2365,10 @@ columns:
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
 	VMOVUPD     Y12, (R8)
-	VMOVUPD     32(R10), Y0
-	VMOVUPD     32(R10)(DX*1), Y3
-	VMOVUPD     32(R11), Y6
-	VMOVUPD     32(R11)(DX*1), Y9
+	VMOVUPD     32(R11), Y0
+	VMOVUPD     32(R11)(DX*1), Y3
+	VMOVUPD     32(R12), Y6
+	VMOVUPD     32(R12)(DX*1), Y9
 	VMOVUPD     32(BX), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
@@ -1186,12 +2380,12 @@ columns:
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
 	VMOVUPD     Y12, 32(R8)
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, R12
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -1232,9 +2426,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+// func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·dBothStream4x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·dBothStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -1243,6 +2437,7 @@ TEXT ·dBothStream4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -1262,19 +2457,20 @@ group:
 	VBROADCASTSD 24(SI), Y11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
 	PREFETCHT1  128(R9)
 	PREFETCHT1  192(R9)
-	VMOVUPD     (R10), Y0
-	VMOVUPD     (R10)(DX*1), Y3
-	VMOVUPD     (R11), Y6
-	VMOVUPD     (R11)(DX*1), Y9
+	VMOVUPD     (R11), Y0
+	VMOVUPD     (R11)(DX*1), Y3
+	VMOVUPD     (R12), Y6
+	VMOVUPD     (R12)(DX*1), Y9
 	VMOVUPD     (BX), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
@@ -1286,10 +2482,10 @@ columns:
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
 	VMOVUPD     Y12, (R8)
-	VMOVUPD     32(R10), Y0
-	VMOVUPD     32(R10)(DX*1), Y3
-	VMOVUPD     32(R11), Y6
-	VMOVUPD     32(R11)(DX*1), Y9
+	VMOVUPD     32(R11), Y0
+	VMOVUPD     32(R11)(DX*1), Y3
+	VMOVUPD     32(R12), Y6
+	VMOVUPD     32(R12)(DX*1), Y9
 	VMOVUPD     32(BX), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
@@ -1301,12 +2497,12 @@ columns:
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
 	VMOVUPD     Y12, 32(R8)
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000100, R9
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
-	SUBQ        $0x00000008, R12
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -1347,9 +2543,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+// func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·dBoth1x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·dBoth1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -1358,6 +2554,7 @@ TEXT ·dBoth1x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -1371,28 +2568,865 @@ group:
 	VBROADCASTSD (SI), Y2
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
-	VMOVUPD     (R10), Y0
+	VMOVUPD     (R11), Y0
 	VMOVUPD     (BX), Y3
 	VFMADD231PD Y3, Y0, Y1
 	VMOVUPD     (R8), Y3
 	VFMADD231PD Y2, Y0, Y3
 	VMOVUPD     Y3, (R8)
-	VMOVUPD     32(R10), Y0
+	VMOVUPD     32(R11), Y0
 	VMOVUPD     32(BX), Y3
 	VFMADD231PD Y3, Y0, Y1
 	VMOVUPD     32(R8), Y3
 	VFMADD231PD Y2, Y0, Y3
 	VMOVUPD     Y3, 32(R8)
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        R10, R9
 	ADDQ        $0x00000040, BX
 	ADDQ        $0x00000040, R8
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBoth3x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	VXORPS       Y6, Y6, Y6
+	VBROADCASTSD 8(SI), Y7
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSD 8(SI)(R8*1), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSD 16(SI), Y12
+	VXORPS       Y13, Y13, Y13
+	VBROADCASTSD 16(SI)(R8*1), Y14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R13)(DX*1), Y5
+	VMOVUPD     (R14), Y10
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y15, Y0, Y1
+	VFMADD231PD Y15, Y5, Y6
+	VFMADD231PD Y15, Y10, Y11
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y2, Y0, Y15
+	VFMADD231PD Y7, Y5, Y15
+	VFMADD231PD Y12, Y10, Y15
+	VMOVUPD     Y15, (R12)
+	VMOVUPD     (R11)(BX*1), Y15
+	VFMADD231PD Y15, Y0, Y3
+	VFMADD231PD Y15, Y5, Y8
+	VFMADD231PD Y15, Y10, Y13
+	VMOVUPD     (R12)(BX*1), Y15
+	VFMADD231PD Y4, Y0, Y15
+	VFMADD231PD Y9, Y5, Y15
+	VFMADD231PD Y14, Y10, Y15
+	VMOVUPD     Y15, (R12)(BX*1)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R13)(DX*1), Y5
+	VMOVUPD     32(R14), Y10
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y15, Y0, Y1
+	VFMADD231PD Y15, Y5, Y6
+	VFMADD231PD Y15, Y10, Y11
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y2, Y0, Y15
+	VFMADD231PD Y7, Y5, Y15
+	VFMADD231PD Y12, Y10, Y15
+	VMOVUPD     Y15, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y15
+	VFMADD231PD Y15, Y0, Y3
+	VFMADD231PD Y15, Y5, Y8
+	VFMADD231PD Y15, Y10, Y13
+	VMOVUPD     32(R12)(BX*1), Y15
+	VFMADD231PD Y4, Y0, Y15
+	VFMADD231PD Y9, Y5, Y15
+	VFMADD231PD Y14, Y10, Y15
+	VMOVUPD     Y15, 32(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(DI), X6, X6
+	VMOVSD       X6, 8(DI)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(DI)(R8*1), X8, X8
+	VMOVSD       X8, 8(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       16(DI), X11, X11
+	VMOVSD       X11, 16(DI)
+	VEXTRACTF128 $0x01, Y13, X0
+	VADDPD       X0, X13, X13
+	VUNPCKHPD    X13, X13, X0
+	VADDSD       X0, X13, X13
+	VADDSD       16(DI)(R8*1), X13, X13
+	VMOVSD       X13, 16(DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000018, SI
+	ADDQ         $0x00000018, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBothStream3x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	VXORPS       Y6, Y6, Y6
+	VBROADCASTSD 8(SI), Y7
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSD 8(SI)(R8*1), Y9
+	VXORPS       Y11, Y11, Y11
+	VBROADCASTSD 16(SI), Y12
+	VXORPS       Y13, Y13, Y13
+	VBROADCASTSD 16(SI)(R8*1), Y14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R13)(DX*1), Y5
+	VMOVUPD     (R14), Y10
+	VMOVUPD     (R11), Y15
+	VFMADD231PD Y15, Y0, Y1
+	VFMADD231PD Y15, Y5, Y6
+	VFMADD231PD Y15, Y10, Y11
+	VMOVUPD     (R12), Y15
+	VFMADD231PD Y2, Y0, Y15
+	VFMADD231PD Y7, Y5, Y15
+	VFMADD231PD Y12, Y10, Y15
+	VMOVUPD     Y15, (R12)
+	VMOVUPD     (R11)(BX*1), Y15
+	VFMADD231PD Y15, Y0, Y3
+	VFMADD231PD Y15, Y5, Y8
+	VFMADD231PD Y15, Y10, Y13
+	VMOVUPD     (R12)(BX*1), Y15
+	VFMADD231PD Y4, Y0, Y15
+	VFMADD231PD Y9, Y5, Y15
+	VFMADD231PD Y14, Y10, Y15
+	VMOVUPD     Y15, (R12)(BX*1)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R13)(DX*1), Y5
+	VMOVUPD     32(R14), Y10
+	VMOVUPD     32(R11), Y15
+	VFMADD231PD Y15, Y0, Y1
+	VFMADD231PD Y15, Y5, Y6
+	VFMADD231PD Y15, Y10, Y11
+	VMOVUPD     32(R12), Y15
+	VFMADD231PD Y2, Y0, Y15
+	VFMADD231PD Y7, Y5, Y15
+	VFMADD231PD Y12, Y10, Y15
+	VMOVUPD     Y15, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y15
+	VFMADD231PD Y15, Y0, Y3
+	VFMADD231PD Y15, Y5, Y8
+	VFMADD231PD Y15, Y10, Y13
+	VMOVUPD     32(R12)(BX*1), Y15
+	VFMADD231PD Y4, Y0, Y15
+	VFMADD231PD Y9, Y5, Y15
+	VFMADD231PD Y14, Y10, Y15
+	VMOVUPD     Y15, 32(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPD       X0, X6, X6
+	VUNPCKHPD    X6, X6, X0
+	VADDSD       X0, X6, X6
+	VADDSD       8(DI), X6, X6
+	VMOVSD       X6, 8(DI)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(DI)(R8*1), X8, X8
+	VMOVSD       X8, 8(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VUNPCKHPD    X11, X11, X0
+	VADDSD       X0, X11, X11
+	VADDSD       16(DI), X11, X11
+	VMOVSD       X11, 16(DI)
+	VEXTRACTF128 $0x01, Y13, X0
+	VADDPD       X0, X13, X13
+	VUNPCKHPD    X13, X13, X0
+	VADDSD       X0, X13, X13
+	VADDSD       16(DI)(R8*1), X13, X13
+	VMOVSD       X13, 16(DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000018, SI
+	ADDQ         $0x00000018, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBoth1x2AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R11), Y5
+	VFMADD231PD Y5, Y0, Y1
+	VMOVUPD     (R12), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, (R12)
+	VMOVUPD     (R11)(BX*1), Y5
+	VFMADD231PD Y5, Y0, Y3
+	VMOVUPD     (R12)(BX*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, (R12)(BX*1)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R11), Y5
+	VFMADD231PD Y5, Y0, Y1
+	VMOVUPD     32(R12), Y5
+	VFMADD231PD Y2, Y0, Y5
+	VMOVUPD     Y5, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y5
+	VFMADD231PD Y5, Y0, Y3
+	VMOVUPD     32(R12)(BX*1), Y5
+	VFMADD231PD Y4, Y0, Y5
+	VMOVUPD     Y5, 32(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBoth2x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSD (SI)(R8*2), Y6
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSD 8(SI), Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSD 8(SI)(R8*1), Y11
+	VXORPS       Y12, Y12, Y12
+	VBROADCASTSD 8(SI)(R8*2), Y13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R13)(DX*1), Y7
+	VMOVUPD     (R11), Y14
+	VFMADD231PD Y14, Y0, Y1
+	VFMADD231PD Y14, Y7, Y8
+	VMOVUPD     (R12), Y14
+	VFMADD231PD Y2, Y0, Y14
+	VFMADD231PD Y9, Y7, Y14
+	VMOVUPD     Y14, (R12)
+	VMOVUPD     (R11)(BX*1), Y14
+	VFMADD231PD Y14, Y0, Y3
+	VFMADD231PD Y14, Y7, Y10
+	VMOVUPD     (R12)(BX*1), Y14
+	VFMADD231PD Y4, Y0, Y14
+	VFMADD231PD Y11, Y7, Y14
+	VMOVUPD     Y14, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Y14
+	VFMADD231PD Y14, Y0, Y5
+	VFMADD231PD Y14, Y7, Y12
+	VMOVUPD     (R12)(BX*2), Y14
+	VFMADD231PD Y6, Y0, Y14
+	VFMADD231PD Y13, Y7, Y14
+	VMOVUPD     Y14, (R12)(BX*2)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R13)(DX*1), Y7
+	VMOVUPD     32(R11), Y14
+	VFMADD231PD Y14, Y0, Y1
+	VFMADD231PD Y14, Y7, Y8
+	VMOVUPD     32(R12), Y14
+	VFMADD231PD Y2, Y0, Y14
+	VFMADD231PD Y9, Y7, Y14
+	VMOVUPD     Y14, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y14
+	VFMADD231PD Y14, Y0, Y3
+	VFMADD231PD Y14, Y7, Y10
+	VMOVUPD     32(R12)(BX*1), Y14
+	VFMADD231PD Y4, Y0, Y14
+	VFMADD231PD Y11, Y7, Y14
+	VMOVUPD     Y14, 32(R12)(BX*1)
+	VMOVUPD     32(R11)(BX*2), Y14
+	VFMADD231PD Y14, Y0, Y5
+	VFMADD231PD Y14, Y7, Y12
+	VMOVUPD     32(R12)(BX*2), Y14
+	VFMADD231PD Y6, Y0, Y14
+	VFMADD231PD Y13, Y7, Y14
+	VMOVUPD     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       (DI)(R8*2), X5, X5
+	VMOVSD       X5, (DI)(R8*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(DI), X8, X8
+	VMOVSD       X8, 8(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       8(DI)(R8*1), X10, X10
+	VMOVSD       X10, 8(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y12, X0
+	VADDPD       X0, X12, X12
+	VUNPCKHPD    X12, X12, X0
+	VADDSD       X0, X12, X12
+	VADDSD       8(DI)(R8*2), X12, X12
+	VMOVSD       X12, 8(DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBothStream2x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSD (SI)(R8*2), Y6
+	VXORPS       Y8, Y8, Y8
+	VBROADCASTSD 8(SI), Y9
+	VXORPS       Y10, Y10, Y10
+	VBROADCASTSD 8(SI)(R8*1), Y11
+	VXORPS       Y12, Y12, Y12
+	VBROADCASTSD 8(SI)(R8*2), Y13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R13)(DX*1), Y7
+	VMOVUPD     (R11), Y14
+	VFMADD231PD Y14, Y0, Y1
+	VFMADD231PD Y14, Y7, Y8
+	VMOVUPD     (R12), Y14
+	VFMADD231PD Y2, Y0, Y14
+	VFMADD231PD Y9, Y7, Y14
+	VMOVUPD     Y14, (R12)
+	VMOVUPD     (R11)(BX*1), Y14
+	VFMADD231PD Y14, Y0, Y3
+	VFMADD231PD Y14, Y7, Y10
+	VMOVUPD     (R12)(BX*1), Y14
+	VFMADD231PD Y4, Y0, Y14
+	VFMADD231PD Y11, Y7, Y14
+	VMOVUPD     Y14, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Y14
+	VFMADD231PD Y14, Y0, Y5
+	VFMADD231PD Y14, Y7, Y12
+	VMOVUPD     (R12)(BX*2), Y14
+	VFMADD231PD Y6, Y0, Y14
+	VFMADD231PD Y13, Y7, Y14
+	VMOVUPD     Y14, (R12)(BX*2)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R13)(DX*1), Y7
+	VMOVUPD     32(R11), Y14
+	VFMADD231PD Y14, Y0, Y1
+	VFMADD231PD Y14, Y7, Y8
+	VMOVUPD     32(R12), Y14
+	VFMADD231PD Y2, Y0, Y14
+	VFMADD231PD Y9, Y7, Y14
+	VMOVUPD     Y14, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y14
+	VFMADD231PD Y14, Y0, Y3
+	VFMADD231PD Y14, Y7, Y10
+	VMOVUPD     32(R12)(BX*1), Y14
+	VFMADD231PD Y4, Y0, Y14
+	VFMADD231PD Y11, Y7, Y14
+	VMOVUPD     Y14, 32(R12)(BX*1)
+	VMOVUPD     32(R11)(BX*2), Y14
+	VFMADD231PD Y14, Y0, Y5
+	VFMADD231PD Y14, Y7, Y12
+	VMOVUPD     32(R12)(BX*2), Y14
+	VFMADD231PD Y6, Y0, Y14
+	VFMADD231PD Y13, Y7, Y14
+	VMOVUPD     Y14, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       (DI)(R8*2), X5, X5
+	VMOVSD       X5, (DI)(R8*2)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPD       X0, X8, X8
+	VUNPCKHPD    X8, X8, X0
+	VADDSD       X0, X8, X8
+	VADDSD       8(DI), X8, X8
+	VMOVSD       X8, 8(DI)
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VUNPCKHPD    X10, X10, X0
+	VADDSD       X0, X10, X10
+	VADDSD       8(DI)(R8*1), X10, X10
+	VMOVSD       X10, 8(DI)(R8*1)
+	VEXTRACTF128 $0x01, Y12, X0
+	VADDPD       X0, X12, X12
+	VUNPCKHPD    X12, X12, X0
+	VADDSD       X0, X12, X12
+	VADDSD       8(DI)(R8*2), X12, X12
+	VMOVSD       X12, 8(DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         DX, CX
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·dBoth1x3AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VXORPS       Y1, Y1, Y1
+	VBROADCASTSD (SI), Y2
+	VXORPS       Y3, Y3, Y3
+	VBROADCASTSD (SI)(R8*1), Y4
+	VXORPS       Y5, Y5, Y5
+	VBROADCASTSD (SI)(R8*2), Y6
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VMOVUPD     (R13), Y0
+	VMOVUPD     (R11), Y7
+	VFMADD231PD Y7, Y0, Y1
+	VMOVUPD     (R12), Y7
+	VFMADD231PD Y2, Y0, Y7
+	VMOVUPD     Y7, (R12)
+	VMOVUPD     (R11)(BX*1), Y7
+	VFMADD231PD Y7, Y0, Y3
+	VMOVUPD     (R12)(BX*1), Y7
+	VFMADD231PD Y4, Y0, Y7
+	VMOVUPD     Y7, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Y7
+	VFMADD231PD Y7, Y0, Y5
+	VMOVUPD     (R12)(BX*2), Y7
+	VFMADD231PD Y6, Y0, Y7
+	VMOVUPD     Y7, (R12)(BX*2)
+	VMOVUPD     32(R13), Y0
+	VMOVUPD     32(R11), Y7
+	VFMADD231PD Y7, Y0, Y1
+	VMOVUPD     32(R12), Y7
+	VFMADD231PD Y2, Y0, Y7
+	VMOVUPD     Y7, 32(R12)
+	VMOVUPD     32(R11)(BX*1), Y7
+	VFMADD231PD Y7, Y0, Y3
+	VMOVUPD     32(R12)(BX*1), Y7
+	VFMADD231PD Y4, Y0, Y7
+	VMOVUPD     Y7, 32(R12)(BX*1)
+	VMOVUPD     32(R11)(BX*2), Y7
+	VFMADD231PD Y7, Y0, Y5
+	VMOVUPD     32(R12)(BX*2), Y7
+	VFMADD231PD Y6, Y0, Y7
+	VMOVUPD     Y7, 32(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	SUBQ        $0x00000008, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (DI), X1, X1
+	VMOVSD       X1, (DI)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VUNPCKHPD    X3, X3, X0
+	VADDSD       X0, X3, X3
+	VADDSD       (DI)(R8*1), X3, X3
+	VMOVSD       X3, (DI)(R8*1)
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VUNPCKHPD    X5, X5, X0
+	VADDSD       X0, X5, X5
+	VADDSD       (DI)(R8*2), X5, X5
+	VMOVSD       X5, (DI)(R8*2)
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x00000008, DI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wForward4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Y0
+	VCVTPS2PD   (DI)(DX*1), Y2
+	VCVTPS2PD   (R10), Y4
+	VCVTPS2PD   (R10)(DX*1), Y6
+	VMOVUPD     (BX), Y8
+	VFMADD231PD Y8, Y0, Y1
+	VFMADD231PD Y8, Y2, Y3
+	VFMADD231PD Y8, Y4, Y5
+	VFMADD231PD Y8, Y6, Y7
+	VCVTPS2PD   16(DI), Y0
+	VCVTPS2PD   16(DI)(DX*1), Y2
+	VCVTPS2PD   16(R10), Y4
+	VCVTPS2PD   16(R10)(DX*1), Y6
+	VMOVUPD     32(BX), Y8
+	VFMADD231PD Y8, Y0, Y1
+	VFMADD231PD Y8, Y2, Y3
+	VFMADD231PD Y8, Y4, Y5
+	VFMADD231PD Y8, Y6, Y7
+	ADDQ        $0x00000020, DI
+	ADDQ        $0x00000020, R10
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, BX
 	SUBQ        $0x00000008, R11
 	JNZ         columns
 
@@ -1401,828 +3435,6 @@ columns:
 	VADDPD       X0, X1, X1
 	VUNPCKHPD    X1, X1, X0
 	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	ADDQ         DX, CX
-	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000008, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBoth3x2AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	VXORPS       Y6, Y6, Y6
-	VBROADCASTSD 8(SI), Y7
-	VXORPS       Y8, Y8, Y8
-	VBROADCASTSD 8(SI)(R8*1), Y9
-	VXORPS       Y11, Y11, Y11
-	VBROADCASTSD 16(SI), Y12
-	VXORPS       Y13, Y13, Y13
-	VBROADCASTSD 16(SI)(R8*1), Y14
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R12)(DX*1), Y5
-	VMOVUPD     (R13), Y10
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y15, Y0, Y1
-	VFMADD231PD Y15, Y5, Y6
-	VFMADD231PD Y15, Y10, Y11
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y2, Y0, Y15
-	VFMADD231PD Y7, Y5, Y15
-	VFMADD231PD Y12, Y10, Y15
-	VMOVUPD     Y15, (R11)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y15, Y0, Y3
-	VFMADD231PD Y15, Y5, Y8
-	VFMADD231PD Y15, Y10, Y13
-	VMOVUPD     (R11)(BX*1), Y15
-	VFMADD231PD Y4, Y0, Y15
-	VFMADD231PD Y9, Y5, Y15
-	VFMADD231PD Y14, Y10, Y15
-	VMOVUPD     Y15, (R11)(BX*1)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R12)(DX*1), Y5
-	VMOVUPD     32(R13), Y10
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y15, Y0, Y1
-	VFMADD231PD Y15, Y5, Y6
-	VFMADD231PD Y15, Y10, Y11
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y2, Y0, Y15
-	VFMADD231PD Y7, Y5, Y15
-	VFMADD231PD Y12, Y10, Y15
-	VMOVUPD     Y15, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y15, Y0, Y3
-	VFMADD231PD Y15, Y5, Y8
-	VFMADD231PD Y15, Y10, Y13
-	VMOVUPD     32(R11)(BX*1), Y15
-	VFMADD231PD Y4, Y0, Y15
-	VFMADD231PD Y9, Y5, Y15
-	VFMADD231PD Y14, Y10, Y15
-	VMOVUPD     Y15, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(DI), X6, X6
-	VMOVSD       X6, 8(DI)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(DI)(R8*1), X8, X8
-	VMOVSD       X8, 8(DI)(R8*1)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       16(DI), X11, X11
-	VMOVSD       X11, 16(DI)
-	VEXTRACTF128 $0x01, Y13, X0
-	VADDPD       X0, X13, X13
-	VUNPCKHPD    X13, X13, X0
-	VADDSD       X0, X13, X13
-	VADDSD       16(DI)(R8*1), X13, X13
-	VMOVSD       X13, 16(DI)(R8*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         $0x00000018, SI
-	ADDQ         $0x00000018, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBothStream3x2AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	VXORPS       Y6, Y6, Y6
-	VBROADCASTSD 8(SI), Y7
-	VXORPS       Y8, Y8, Y8
-	VBROADCASTSD 8(SI)(R8*1), Y9
-	VXORPS       Y11, Y11, Y11
-	VBROADCASTSD 16(SI), Y12
-	VXORPS       Y13, Y13, Y13
-	VBROADCASTSD 16(SI)(R8*1), Y14
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	PREFETCHT1  128(R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R12)(DX*1), Y5
-	VMOVUPD     (R13), Y10
-	VMOVUPD     (R10), Y15
-	VFMADD231PD Y15, Y0, Y1
-	VFMADD231PD Y15, Y5, Y6
-	VFMADD231PD Y15, Y10, Y11
-	VMOVUPD     (R11), Y15
-	VFMADD231PD Y2, Y0, Y15
-	VFMADD231PD Y7, Y5, Y15
-	VFMADD231PD Y12, Y10, Y15
-	VMOVUPD     Y15, (R11)
-	VMOVUPD     (R10)(BX*1), Y15
-	VFMADD231PD Y15, Y0, Y3
-	VFMADD231PD Y15, Y5, Y8
-	VFMADD231PD Y15, Y10, Y13
-	VMOVUPD     (R11)(BX*1), Y15
-	VFMADD231PD Y4, Y0, Y15
-	VFMADD231PD Y9, Y5, Y15
-	VFMADD231PD Y14, Y10, Y15
-	VMOVUPD     Y15, (R11)(BX*1)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R12)(DX*1), Y5
-	VMOVUPD     32(R13), Y10
-	VMOVUPD     32(R10), Y15
-	VFMADD231PD Y15, Y0, Y1
-	VFMADD231PD Y15, Y5, Y6
-	VFMADD231PD Y15, Y10, Y11
-	VMOVUPD     32(R11), Y15
-	VFMADD231PD Y2, Y0, Y15
-	VFMADD231PD Y7, Y5, Y15
-	VFMADD231PD Y12, Y10, Y15
-	VMOVUPD     Y15, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y15
-	VFMADD231PD Y15, Y0, Y3
-	VFMADD231PD Y15, Y5, Y8
-	VFMADD231PD Y15, Y10, Y13
-	VMOVUPD     32(R11)(BX*1), Y15
-	VFMADD231PD Y4, Y0, Y15
-	VFMADD231PD Y9, Y5, Y15
-	VFMADD231PD Y14, Y10, Y15
-	VMOVUPD     Y15, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R13
-	ADDQ        $0x000000c0, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPD       X0, X6, X6
-	VUNPCKHPD    X6, X6, X0
-	VADDSD       X0, X6, X6
-	VADDSD       8(DI), X6, X6
-	VMOVSD       X6, 8(DI)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(DI)(R8*1), X8, X8
-	VMOVSD       X8, 8(DI)(R8*1)
-	VEXTRACTF128 $0x01, Y11, X0
-	VADDPD       X0, X11, X11
-	VUNPCKHPD    X11, X11, X0
-	VADDSD       X0, X11, X11
-	VADDSD       16(DI), X11, X11
-	VMOVSD       X11, 16(DI)
-	VEXTRACTF128 $0x01, Y13, X0
-	VADDPD       X0, X13, X13
-	VUNPCKHPD    X13, X13, X0
-	VADDSD       X0, X13, X13
-	VADDSD       16(DI)(R8*1), X13, X13
-	VMOVSD       X13, 16(DI)(R8*1)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         $0x00000018, SI
-	ADDQ         $0x00000018, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBoth1x2AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R10), Y5
-	VFMADD231PD Y5, Y0, Y1
-	VMOVUPD     (R11), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, (R11)
-	VMOVUPD     (R10)(BX*1), Y5
-	VFMADD231PD Y5, Y0, Y3
-	VMOVUPD     (R11)(BX*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, (R11)(BX*1)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R10), Y5
-	VFMADD231PD Y5, Y0, Y1
-	VMOVUPD     32(R11), Y5
-	VFMADD231PD Y2, Y0, Y5
-	VMOVUPD     Y5, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y5
-	VFMADD231PD Y5, Y0, Y3
-	VMOVUPD     32(R11)(BX*1), Y5
-	VFMADD231PD Y4, Y0, Y5
-	VMOVUPD     Y5, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	ADDQ         DX, CX
-	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000008, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBoth2x3AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	VXORPS       Y5, Y5, Y5
-	VBROADCASTSD (SI)(R8*2), Y6
-	VXORPS       Y8, Y8, Y8
-	VBROADCASTSD 8(SI), Y9
-	VXORPS       Y10, Y10, Y10
-	VBROADCASTSD 8(SI)(R8*1), Y11
-	VXORPS       Y12, Y12, Y12
-	VBROADCASTSD 8(SI)(R8*2), Y13
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R12)(DX*1), Y7
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y14, Y0, Y1
-	VFMADD231PD Y14, Y7, Y8
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y2, Y0, Y14
-	VFMADD231PD Y9, Y7, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y14, Y0, Y3
-	VFMADD231PD Y14, Y7, Y10
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y0, Y14
-	VFMADD231PD Y11, Y7, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y14, Y0, Y5
-	VFMADD231PD Y14, Y7, Y12
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y6, Y0, Y14
-	VFMADD231PD Y13, Y7, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R12)(DX*1), Y7
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y14, Y0, Y1
-	VFMADD231PD Y14, Y7, Y8
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y2, Y0, Y14
-	VFMADD231PD Y9, Y7, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y14, Y0, Y3
-	VFMADD231PD Y14, Y7, Y10
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y0, Y14
-	VFMADD231PD Y11, Y7, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y14, Y0, Y5
-	VFMADD231PD Y14, Y7, Y12
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y6, Y0, Y14
-	VFMADD231PD Y13, Y7, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       (DI)(R8*2), X5, X5
-	VMOVSD       X5, (DI)(R8*2)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(DI), X8, X8
-	VMOVSD       X8, 8(DI)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       8(DI)(R8*1), X10, X10
-	VMOVSD       X10, 8(DI)(R8*1)
-	VEXTRACTF128 $0x01, Y12, X0
-	VADDPD       X0, X12, X12
-	VUNPCKHPD    X12, X12, X0
-	VADDSD       X0, X12, X12
-	VADDSD       8(DI)(R8*2), X12, X12
-	VMOVSD       X12, 8(DI)(R8*2)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         $0x00000010, SI
-	ADDQ         $0x00000010, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBothStream2x3AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	VXORPS       Y5, Y5, Y5
-	VBROADCASTSD (SI)(R8*2), Y6
-	VXORPS       Y8, Y8, Y8
-	VBROADCASTSD 8(SI), Y9
-	VXORPS       Y10, Y10, Y10
-	VBROADCASTSD 8(SI)(R8*1), Y11
-	VXORPS       Y12, Y12, Y12
-	VBROADCASTSD 8(SI)(R8*2), Y13
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R12)(DX*1), Y7
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y14, Y0, Y1
-	VFMADD231PD Y14, Y7, Y8
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y2, Y0, Y14
-	VFMADD231PD Y9, Y7, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y14, Y0, Y3
-	VFMADD231PD Y14, Y7, Y10
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y0, Y14
-	VFMADD231PD Y11, Y7, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y14, Y0, Y5
-	VFMADD231PD Y14, Y7, Y12
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y6, Y0, Y14
-	VFMADD231PD Y13, Y7, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R12)(DX*1), Y7
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y14, Y0, Y1
-	VFMADD231PD Y14, Y7, Y8
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y2, Y0, Y14
-	VFMADD231PD Y9, Y7, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y14, Y0, Y3
-	VFMADD231PD Y14, Y7, Y10
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y0, Y14
-	VFMADD231PD Y11, Y7, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y14, Y0, Y5
-	VFMADD231PD Y14, Y7, Y12
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y6, Y0, Y14
-	VFMADD231PD Y13, Y7, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       (DI)(R8*2), X5, X5
-	VMOVSD       X5, (DI)(R8*2)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPD       X0, X8, X8
-	VUNPCKHPD    X8, X8, X0
-	VADDSD       X0, X8, X8
-	VADDSD       8(DI), X8, X8
-	VMOVSD       X8, 8(DI)
-	VEXTRACTF128 $0x01, Y10, X0
-	VADDPD       X0, X10, X10
-	VUNPCKHPD    X10, X10, X0
-	VADDSD       X0, X10, X10
-	VADDSD       8(DI)(R8*1), X10, X10
-	VMOVSD       X10, 8(DI)(R8*1)
-	VEXTRACTF128 $0x01, Y12, X0
-	VADDPD       X0, X12, X12
-	VUNPCKHPD    X12, X12, X0
-	VADDSD       X0, X12, X12
-	VADDSD       8(DI)(R8*2), X12, X12
-	VMOVSD       X12, 8(DI)(R8*2)
-	ADDQ         DX, CX
-	ADDQ         DX, CX
-	ADDQ         $0x00000010, SI
-	ADDQ         $0x00000010, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBoth1x3AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VXORPS       Y1, Y1, Y1
-	VBROADCASTSD (SI), Y2
-	VXORPS       Y3, Y3, Y3
-	VBROADCASTSD (SI)(R8*1), Y4
-	VXORPS       Y5, Y5, Y5
-	VBROADCASTSD (SI)(R8*2), Y6
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	VMOVUPD     (R12), Y0
-	VMOVUPD     (R10), Y7
-	VFMADD231PD Y7, Y0, Y1
-	VMOVUPD     (R11), Y7
-	VFMADD231PD Y2, Y0, Y7
-	VMOVUPD     Y7, (R11)
-	VMOVUPD     (R10)(BX*1), Y7
-	VFMADD231PD Y7, Y0, Y3
-	VMOVUPD     (R11)(BX*1), Y7
-	VFMADD231PD Y4, Y0, Y7
-	VMOVUPD     Y7, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y7
-	VFMADD231PD Y7, Y0, Y5
-	VMOVUPD     (R11)(BX*2), Y7
-	VFMADD231PD Y6, Y0, Y7
-	VMOVUPD     Y7, (R11)(BX*2)
-	VMOVUPD     32(R12), Y0
-	VMOVUPD     32(R10), Y7
-	VFMADD231PD Y7, Y0, Y1
-	VMOVUPD     32(R11), Y7
-	VFMADD231PD Y2, Y0, Y7
-	VMOVUPD     Y7, 32(R11)
-	VMOVUPD     32(R10)(BX*1), Y7
-	VFMADD231PD Y7, Y0, Y3
-	VMOVUPD     32(R11)(BX*1), Y7
-	VFMADD231PD Y4, Y0, Y7
-	VMOVUPD     Y7, 32(R11)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y7
-	VFMADD231PD Y7, Y0, Y5
-	VMOVUPD     32(R11)(BX*2), Y7
-	VFMADD231PD Y6, Y0, Y7
-	VMOVUPD     Y7, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (DI), X1, X1
-	VMOVSD       X1, (DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPD       X0, X3, X3
-	VUNPCKHPD    X3, X3, X0
-	VADDSD       X0, X3, X3
-	VADDSD       (DI)(R8*1), X3, X3
-	VMOVSD       X3, (DI)(R8*1)
-	VEXTRACTF128 $0x01, Y5, X0
-	VADDPD       X0, X5, X5
-	VUNPCKHPD    X5, X5, X0
-	VADDSD       X0, X5, X5
-	VADDSD       (DI)(R8*2), X5, X5
-	VMOVSD       X5, (DI)(R8*2)
-	ADDQ         DX, CX
-	ADDQ         $0x00000008, SI
-	ADDQ         $0x00000008, DI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wForward4x1AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	VXORPS Y3, Y3, Y3
-	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R10
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Y0
-	VCVTPS2PD   (DI)(DX*1), Y2
-	VCVTPS2PD   (R9), Y4
-	VCVTPS2PD   (R9)(DX*1), Y6
-	VMOVUPD     (BX), Y8
-	VFMADD231PD Y8, Y0, Y1
-	VFMADD231PD Y8, Y2, Y3
-	VFMADD231PD Y8, Y4, Y5
-	VFMADD231PD Y8, Y6, Y7
-	VCVTPS2PD   16(DI), Y0
-	VCVTPS2PD   16(DI)(DX*1), Y2
-	VCVTPS2PD   16(R9), Y4
-	VCVTPS2PD   16(R9)(DX*1), Y6
-	VMOVUPD     32(BX), Y8
-	VFMADD231PD Y8, Y0, Y1
-	VFMADD231PD Y8, Y2, Y3
-	VFMADD231PD Y8, Y4, Y5
-	VFMADD231PD Y8, Y6, Y7
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R9
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
 	VADDSD       (SI), X1, X1
 	VMOVSD       X1, (SI)
 	VEXTRACTF128 $0x01, Y3, X0
@@ -2255,9 +3467,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2266,6 +3478,7 @@ TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2273,26 +3486,25 @@ TEXT ·wForwardStream4x1AVX2(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	VXORPS Y3, Y3, Y3
-	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R10
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
-	PREFETCHT1  128(R8)
-	PREFETCHT1  192(R8)
 	VCVTPS2PD   (DI), Y0
 	VCVTPS2PD   (DI)(DX*1), Y2
-	VCVTPS2PD   (R9), Y4
-	VCVTPS2PD   (R9)(DX*1), Y6
+	VCVTPS2PD   (R10), Y4
+	VCVTPS2PD   (R10)(DX*1), Y6
 	VMOVUPD     (BX), Y8
 	VFMADD231PD Y8, Y0, Y1
 	VFMADD231PD Y8, Y2, Y3
@@ -2300,18 +3512,18 @@ columns:
 	VFMADD231PD Y8, Y6, Y7
 	VCVTPS2PD   16(DI), Y0
 	VCVTPS2PD   16(DI)(DX*1), Y2
-	VCVTPS2PD   16(R9), Y4
-	VCVTPS2PD   16(R9)(DX*1), Y6
+	VCVTPS2PD   16(R10), Y4
+	VCVTPS2PD   16(R10)(DX*1), Y6
 	VMOVUPD     32(BX), Y8
 	VFMADD231PD Y8, Y0, Y1
 	VFMADD231PD Y8, Y2, Y3
 	VFMADD231PD Y8, Y4, Y5
 	VFMADD231PD Y8, Y6, Y7
 	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R9
-	ADDQ        $0x00000100, R8
+	ADDQ        $0x00000020, R10
+	ADDQ        R9, R8
 	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
+	SUBQ        $0x00000008, R11
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -2351,9 +3563,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2362,6 +3574,7 @@ TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2369,13 +3582,14 @@ TEXT ·wForward1x1AVX2(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R9
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R10
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -2386,9 +3600,9 @@ columns:
 	VMOVUPD     32(BX), Y2
 	VFMADD231PD Y2, Y0, Y1
 	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000040, R8
+	ADDQ        R9, R8
 	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R9
+	SUBQ        $0x00000008, R10
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -2407,9 +3621,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2418,6 +3632,7 @@ TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2425,56 +3640,57 @@ TEXT ·wForward4x2AVX2(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R12
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Y0
-	VCVTPS2PD   (R10)(DX*1), Y3
-	VCVTPS2PD   (R11), Y6
-	VCVTPS2PD   (R11)(DX*1), Y9
-	VMOVUPD     (R9), Y12
+	VCVTPS2PD   (R11), Y0
+	VCVTPS2PD   (R11)(DX*1), Y3
+	VCVTPS2PD   (R12), Y6
+	VCVTPS2PD   (R12)(DX*1), Y9
+	VMOVUPD     (R10), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
 	VFMADD231PD Y12, Y6, Y7
 	VFMADD231PD Y12, Y9, Y10
-	VMOVUPD     (R9)(BX*1), Y12
+	VMOVUPD     (R10)(BX*1), Y12
 	VFMADD231PD Y12, Y0, Y2
 	VFMADD231PD Y12, Y3, Y5
 	VFMADD231PD Y12, Y6, Y8
 	VFMADD231PD Y12, Y9, Y11
-	VCVTPS2PD   16(R10), Y0
-	VCVTPS2PD   16(R10)(DX*1), Y3
-	VCVTPS2PD   16(R11), Y6
-	VCVTPS2PD   16(R11)(DX*1), Y9
-	VMOVUPD     32(R9), Y12
+	VCVTPS2PD   16(R11), Y0
+	VCVTPS2PD   16(R11)(DX*1), Y3
+	VCVTPS2PD   16(R12), Y6
+	VCVTPS2PD   16(R12)(DX*1), Y9
+	VMOVUPD     32(R10), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
 	VFMADD231PD Y12, Y6, Y7
 	VFMADD231PD Y12, Y9, Y10
-	VMOVUPD     32(R9)(BX*1), Y12
+	VMOVUPD     32(R10)(BX*1), Y12
 	VFMADD231PD Y12, Y0, Y2
 	VFMADD231PD Y12, Y3, Y5
 	VFMADD231PD Y12, Y6, Y8
 	VFMADD231PD Y12, Y9, Y11
-	ADDQ        $0x00000020, R10
 	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R9
-	SUBQ        $0x00000008, R12
+	ADDQ        $0x00000020, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -2538,9 +3754,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2549,6 +3765,7 @@ TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2556,59 +3773,58 @@ TEXT ·wForwardStream4x2AVX2(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R12
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
-	PREFETCHT1  128(R8)
-	PREFETCHT1  192(R8)
-	VCVTPS2PD   (R10), Y0
-	VCVTPS2PD   (R10)(DX*1), Y3
-	VCVTPS2PD   (R11), Y6
-	VCVTPS2PD   (R11)(DX*1), Y9
-	VMOVUPD     (R9), Y12
+	VCVTPS2PD   (R11), Y0
+	VCVTPS2PD   (R11)(DX*1), Y3
+	VCVTPS2PD   (R12), Y6
+	VCVTPS2PD   (R12)(DX*1), Y9
+	VMOVUPD     (R10), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
 	VFMADD231PD Y12, Y6, Y7
 	VFMADD231PD Y12, Y9, Y10
-	VMOVUPD     (R9)(BX*1), Y12
+	VMOVUPD     (R10)(BX*1), Y12
 	VFMADD231PD Y12, Y0, Y2
 	VFMADD231PD Y12, Y3, Y5
 	VFMADD231PD Y12, Y6, Y8
 	VFMADD231PD Y12, Y9, Y11
-	VCVTPS2PD   16(R10), Y0
-	VCVTPS2PD   16(R10)(DX*1), Y3
-	VCVTPS2PD   16(R11), Y6
-	VCVTPS2PD   16(R11)(DX*1), Y9
-	VMOVUPD     32(R9), Y12
+	VCVTPS2PD   16(R11), Y0
+	VCVTPS2PD   16(R11)(DX*1), Y3
+	VCVTPS2PD   16(R12), Y6
+	VCVTPS2PD   16(R12)(DX*1), Y9
+	VMOVUPD     32(R10), Y12
 	VFMADD231PD Y12, Y0, Y1
 	VFMADD231PD Y12, Y3, Y4
 	VFMADD231PD Y12, Y6, Y7
 	VFMADD231PD Y12, Y9, Y10
-	VMOVUPD     32(R9)(BX*1), Y12
+	VMOVUPD     32(R10)(BX*1), Y12
 	VFMADD231PD Y12, Y0, Y2
 	VFMADD231PD Y12, Y3, Y5
 	VFMADD231PD Y12, Y6, Y8
 	VFMADD231PD Y12, Y9, Y11
-	ADDQ        $0x00000020, R10
 	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000100, R8
-	ADDQ        $0x00000040, R9
-	SUBQ        $0x00000008, R12
+	ADDQ        $0x00000020, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -2672,9 +3888,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2683,6 +3899,7 @@ TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2690,112 +3907,115 @@ TEXT ·wForward1x2AVX2(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R11
+	TESTQ   AX, AX
+	JZ      done
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Y0
-	VMOVUPD     (R9), Y3
+	VCVTPS2PD   (R11), Y0
+	VMOVUPD     (R10), Y3
 	VFMADD231PD Y3, Y0, Y1
-	VMOVUPD     (R9)(BX*1), Y3
+	VMOVUPD     (R10)(BX*1), Y3
 	VFMADD231PD Y3, Y0, Y2
-	VCVTPS2PD   16(R10), Y0
-	VMOVUPD     32(R9), Y3
+	VCVTPS2PD   16(R11), Y0
+	VMOVUPD     32(R10), Y3
 	VFMADD231PD Y3, Y0, Y1
-	VMOVUPD     32(R9)(BX*1), Y3
+	VMOVUPD     32(R10)(BX*1), Y3
 	VFMADD231PD Y3, Y0, Y2
+	ADDQ        $0x00000020, R11
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VUNPCKHPD    X1, X1, X0
+	VADDSD       X0, X1, X1
+	VADDSD       (SI), X1, X1
+	VMOVSD       X1, (SI)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPD       X0, X2, X2
+	VUNPCKHPD    X2, X2, X0
+	VADDSD       X0, X2, X2
+	VADDSD       (SI)(DI*1), X2, X2
+	VMOVSD       X2, (SI)(DI*1)
+	ADDQ         DX, CX
+	ADDQ         $0x00000008, SI
+	DECQ         AX
+	JMP          group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Y1
+	VBROADCASTSD 8(SI), Y3
+	VBROADCASTSD 16(SI), Y5
+	VBROADCASTSD 24(SI), Y7
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Y0
+	VCVTPS2PD   (DI)(DX*1), Y2
+	VCVTPS2PD   (R10), Y4
+	VCVTPS2PD   (R10)(DX*1), Y6
+	VMOVUPD     (BX), Y8
+	VFMADD231PD Y1, Y0, Y8
+	VFMADD231PD Y3, Y2, Y8
+	VFMADD231PD Y5, Y4, Y8
+	VFMADD231PD Y7, Y6, Y8
+	VMOVUPD     Y8, (BX)
+	VCVTPS2PD   16(DI), Y0
+	VCVTPS2PD   16(DI)(DX*1), Y2
+	VCVTPS2PD   16(R10), Y4
+	VCVTPS2PD   16(R10)(DX*1), Y6
+	VMOVUPD     32(BX), Y8
+	VFMADD231PD Y1, Y0, Y8
+	VFMADD231PD Y3, Y2, Y8
+	VFMADD231PD Y5, Y4, Y8
+	VFMADD231PD Y7, Y6, Y8
+	VMOVUPD     Y8, 32(BX)
+	ADDQ        $0x00000020, DI
 	ADDQ        $0x00000020, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R9
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, BX
 	SUBQ        $0x00000008, R11
 	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VUNPCKHPD    X1, X1, X0
-	VADDSD       X0, X1, X1
-	VADDSD       (SI), X1, X1
-	VMOVSD       X1, (SI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPD       X0, X2, X2
-	VUNPCKHPD    X2, X2, X0
-	VADDSD       X0, X2, X2
-	VADDSD       (SI)(DI*1), X2, X2
-	VMOVSD       X2, (SI)(DI*1)
-	ADDQ         DX, CX
-	ADDQ         $0x00000008, SI
-	DECQ         AX
-	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward4x1AVX2(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Y1
-	VBROADCASTSD 8(SI), Y3
-	VBROADCASTSD 16(SI), Y5
-	VBROADCASTSD 24(SI), Y7
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R10
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Y0
-	VCVTPS2PD   (DI)(DX*1), Y2
-	VCVTPS2PD   (R9), Y4
-	VCVTPS2PD   (R9)(DX*1), Y6
-	VMOVUPD     (BX), Y8
-	VFMADD231PD Y1, Y0, Y8
-	VFMADD231PD Y3, Y2, Y8
-	VFMADD231PD Y5, Y4, Y8
-	VFMADD231PD Y7, Y6, Y8
-	VMOVUPD     Y8, (BX)
-	VCVTPS2PD   16(DI), Y0
-	VCVTPS2PD   16(DI)(DX*1), Y2
-	VCVTPS2PD   16(R9), Y4
-	VCVTPS2PD   16(R9)(DX*1), Y6
-	VMOVUPD     32(BX), Y8
-	VFMADD231PD Y1, Y0, Y8
-	VFMADD231PD Y3, Y2, Y8
-	VFMADD231PD Y5, Y4, Y8
-	VFMADD231PD Y7, Y6, Y8
-	VMOVUPD     Y8, 32(BX)
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R9
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
-	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -2808,9 +4028,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2819,6 +4039,7 @@ TEXT ·wBackwardStream4x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2834,18 +4055,17 @@ group:
 	VBROADCASTSD 24(SI), Y7
 	MOVQ         y+40(FP), BX
 	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R10
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
-	PREFETCHT1  128(R8)
-	PREFETCHT1  192(R8)
 	VCVTPS2PD   (DI), Y0
 	VCVTPS2PD   (DI)(DX*1), Y2
-	VCVTPS2PD   (R9), Y4
-	VCVTPS2PD   (R9)(DX*1), Y6
+	VCVTPS2PD   (R10), Y4
+	VCVTPS2PD   (R10)(DX*1), Y6
 	VMOVUPD     (BX), Y8
 	VFMADD231PD Y1, Y0, Y8
 	VFMADD231PD Y3, Y2, Y8
@@ -2854,8 +4074,8 @@ columns:
 	VMOVUPD     Y8, (BX)
 	VCVTPS2PD   16(DI), Y0
 	VCVTPS2PD   16(DI)(DX*1), Y2
-	VCVTPS2PD   16(R9), Y4
-	VCVTPS2PD   16(R9)(DX*1), Y6
+	VCVTPS2PD   16(R10), Y4
+	VCVTPS2PD   16(R10)(DX*1), Y6
 	VMOVUPD     32(BX), Y8
 	VFMADD231PD Y1, Y0, Y8
 	VFMADD231PD Y3, Y2, Y8
@@ -2863,10 +4083,10 @@ columns:
 	VFMADD231PD Y7, Y6, Y8
 	VMOVUPD     Y8, 32(BX)
 	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000020, R9
-	ADDQ        $0x00000100, R8
+	ADDQ        $0x00000020, R10
+	ADDQ        R9, R8
 	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R10
+	SUBQ        $0x00000008, R11
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -2880,9 +4100,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-88
+TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2891,6 +4111,7 @@ TEXT ·wBackward1x1AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2903,8 +4124,9 @@ group:
 	VBROADCASTSD (SI), Y1
 	MOVQ         y+40(FP), BX
 	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R9
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -2917,9 +4139,9 @@ columns:
 	VFMADD231PD Y1, Y0, Y2
 	VMOVUPD     Y2, 32(BX)
 	ADDQ        $0x00000020, DI
-	ADDQ        $0x00000040, R8
+	ADDQ        R9, R8
 	ADDQ        $0x00000040, BX
-	SUBQ        $0x00000008, R9
+	SUBQ        $0x00000008, R10
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        $0x00000008, SI
@@ -2930,9 +4152,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -2941,6 +4163,7 @@ TEXT ·wBackward4x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -2958,50 +4181,51 @@ group:
 	VBROADCASTSD 16(SI)(DI*1), Y8
 	VBROADCASTSD 24(SI), Y10
 	VBROADCASTSD 24(SI)(DI*1), Y11
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Y0
-	VCVTPS2PD   (R10)(DX*1), Y3
-	VCVTPS2PD   (R11), Y6
-	VCVTPS2PD   (R11)(DX*1), Y9
-	VMOVUPD     (R9), Y12
+	VCVTPS2PD   (R11), Y0
+	VCVTPS2PD   (R11)(DX*1), Y3
+	VCVTPS2PD   (R12), Y6
+	VCVTPS2PD   (R12)(DX*1), Y9
+	VMOVUPD     (R10), Y12
 	VFMADD231PD Y1, Y0, Y12
 	VFMADD231PD Y4, Y3, Y12
 	VFMADD231PD Y7, Y6, Y12
 	VFMADD231PD Y10, Y9, Y12
-	VMOVUPD     Y12, (R9)
-	VMOVUPD     (R9)(BX*1), Y12
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     (R10)(BX*1), Y12
 	VFMADD231PD Y2, Y0, Y12
 	VFMADD231PD Y5, Y3, Y12
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
-	VMOVUPD     Y12, (R9)(BX*1)
-	VCVTPS2PD   16(R10), Y0
-	VCVTPS2PD   16(R10)(DX*1), Y3
-	VCVTPS2PD   16(R11), Y6
-	VCVTPS2PD   16(R11)(DX*1), Y9
-	VMOVUPD     32(R9), Y12
+	VMOVUPD     Y12, (R10)(BX*1)
+	VCVTPS2PD   16(R11), Y0
+	VCVTPS2PD   16(R11)(DX*1), Y3
+	VCVTPS2PD   16(R12), Y6
+	VCVTPS2PD   16(R12)(DX*1), Y9
+	VMOVUPD     32(R10), Y12
 	VFMADD231PD Y1, Y0, Y12
 	VFMADD231PD Y4, Y3, Y12
 	VFMADD231PD Y7, Y6, Y12
 	VFMADD231PD Y10, Y9, Y12
-	VMOVUPD     Y12, 32(R9)
-	VMOVUPD     32(R9)(BX*1), Y12
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y12
 	VFMADD231PD Y2, Y0, Y12
 	VFMADD231PD Y5, Y3, Y12
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
-	VMOVUPD     Y12, 32(R9)(BX*1)
-	ADDQ        $0x00000020, R10
+	VMOVUPD     Y12, 32(R10)(BX*1)
 	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R9
-	SUBQ        $0x00000008, R12
+	ADDQ        $0x00000020, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -3015,9 +4239,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3026,6 +4250,7 @@ TEXT ·wBackwardStream4x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3043,53 +4268,52 @@ group:
 	VBROADCASTSD 16(SI)(DI*1), Y8
 	VBROADCASTSD 24(SI), Y10
 	VBROADCASTSD 24(SI)(DI*1), Y11
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
-	PREFETCHT1  128(R8)
-	PREFETCHT1  192(R8)
-	VCVTPS2PD   (R10), Y0
-	VCVTPS2PD   (R10)(DX*1), Y3
-	VCVTPS2PD   (R11), Y6
-	VCVTPS2PD   (R11)(DX*1), Y9
-	VMOVUPD     (R9), Y12
+	VCVTPS2PD   (R11), Y0
+	VCVTPS2PD   (R11)(DX*1), Y3
+	VCVTPS2PD   (R12), Y6
+	VCVTPS2PD   (R12)(DX*1), Y9
+	VMOVUPD     (R10), Y12
 	VFMADD231PD Y1, Y0, Y12
 	VFMADD231PD Y4, Y3, Y12
 	VFMADD231PD Y7, Y6, Y12
 	VFMADD231PD Y10, Y9, Y12
-	VMOVUPD     Y12, (R9)
-	VMOVUPD     (R9)(BX*1), Y12
+	VMOVUPD     Y12, (R10)
+	VMOVUPD     (R10)(BX*1), Y12
 	VFMADD231PD Y2, Y0, Y12
 	VFMADD231PD Y5, Y3, Y12
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
-	VMOVUPD     Y12, (R9)(BX*1)
-	VCVTPS2PD   16(R10), Y0
-	VCVTPS2PD   16(R10)(DX*1), Y3
-	VCVTPS2PD   16(R11), Y6
-	VCVTPS2PD   16(R11)(DX*1), Y9
-	VMOVUPD     32(R9), Y12
+	VMOVUPD     Y12, (R10)(BX*1)
+	VCVTPS2PD   16(R11), Y0
+	VCVTPS2PD   16(R11)(DX*1), Y3
+	VCVTPS2PD   16(R12), Y6
+	VCVTPS2PD   16(R12)(DX*1), Y9
+	VMOVUPD     32(R10), Y12
 	VFMADD231PD Y1, Y0, Y12
 	VFMADD231PD Y4, Y3, Y12
 	VFMADD231PD Y7, Y6, Y12
 	VFMADD231PD Y10, Y9, Y12
-	VMOVUPD     Y12, 32(R9)
-	VMOVUPD     32(R9)(BX*1), Y12
+	VMOVUPD     Y12, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y12
 	VFMADD231PD Y2, Y0, Y12
 	VFMADD231PD Y5, Y3, Y12
 	VFMADD231PD Y8, Y6, Y12
 	VFMADD231PD Y11, Y9, Y12
-	VMOVUPD     Y12, 32(R9)(BX*1)
-	ADDQ        $0x00000020, R10
+	VMOVUPD     Y12, 32(R10)(BX*1)
 	ADDQ        $0x00000020, R11
-	ADDQ        $0x00000100, R8
-	ADDQ        $0x00000040, R9
-	SUBQ        $0x00000008, R12
+	ADDQ        $0x00000020, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R13
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -3103,9 +4327,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-88
+TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3114,6 +4338,7 @@ TEXT ·wBackward1x2AVX2(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3125,31 +4350,32 @@ group:
 	JZ           done
 	VBROADCASTSD (SI), Y1
 	VBROADCASTSD (SI)(DI*1), Y2
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Y0
-	VMOVUPD     (R9), Y3
+	VCVTPS2PD   (R11), Y0
+	VMOVUPD     (R10), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, (R9)
-	VMOVUPD     (R9)(BX*1), Y3
+	VMOVUPD     Y3, (R10)
+	VMOVUPD     (R10)(BX*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, (R9)(BX*1)
-	VCVTPS2PD   16(R10), Y0
-	VMOVUPD     32(R9), Y3
+	VMOVUPD     Y3, (R10)(BX*1)
+	VCVTPS2PD   16(R11), Y0
+	VMOVUPD     32(R10), Y3
 	VFMADD231PD Y1, Y0, Y3
-	VMOVUPD     Y3, 32(R9)
-	VMOVUPD     32(R9)(BX*1), Y3
+	VMOVUPD     Y3, 32(R10)
+	VMOVUPD     32(R10)(BX*1), Y3
 	VFMADD231PD Y2, Y0, Y3
-	VMOVUPD     Y3, 32(R9)(BX*1)
-	ADDQ        $0x00000020, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R9
-	SUBQ        $0x00000008, R11
+	VMOVUPD     Y3, 32(R10)(BX*1)
+	ADDQ        $0x00000020, R11
+	ADDQ        R9, R8
+	ADDQ        $0x00000040, R10
+	SUBQ        $0x00000008, R12
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        $0x00000008, SI
@@ -3160,9 +4386,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3171,6 +4397,7 @@ TEXT ·sBoth4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3190,17 +4417,18 @@ group:
 	VBROADCASTSS 12(SI), Z11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R10), Z0
-	VMOVUPS     (R10)(DX*1), Z3
-	VMOVUPS     (R11), Z6
-	VMOVUPS     (R11)(DX*1), Z9
+	VMOVUPS     (R11), Z0
+	VMOVUPS     (R11)(DX*1), Z3
+	VMOVUPS     (R12), Z6
+	VMOVUPS     (R12)(DX*1), Z9
 	VMOVUPS     (BX), Z12
 	VFMADD231PS Z12, Z0, Z1
 	VFMADD231PS Z12, Z3, Z4
@@ -3212,10 +4440,10 @@ columns:
 	VFMADD231PS Z8, Z6, Z12
 	VFMADD231PS Z11, Z9, Z12
 	VMOVUPS     Z12, (R8)
-	VMOVUPS     64(R10), Z0
-	VMOVUPS     64(R10)(DX*1), Z3
-	VMOVUPS     64(R11), Z6
-	VMOVUPS     64(R11)(DX*1), Z9
+	VMOVUPS     64(R11), Z0
+	VMOVUPS     64(R11)(DX*1), Z3
+	VMOVUPS     64(R12), Z6
+	VMOVUPS     64(R12)(DX*1), Z9
 	VMOVUPS     64(BX), Z12
 	VFMADD231PS Z12, Z0, Z1
 	VFMADD231PS Z12, Z3, Z4
@@ -3227,12 +4455,12 @@ columns:
 	VFMADD231PS Z8, Z6, Z12
 	VFMADD231PS Z11, Z9, Z12
 	VMOVUPS     Z12, 64(R8)
-	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R9
+	ADDQ        $0x00000080, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, R12
+	SUBQ        $0x00000020, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3289,9 +4517,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBothStream4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3300,6 +4528,7 @@ TEXT ·sBothStream4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3319,9 +4548,10 @@ group:
 	VBROADCASTSS 12(SI), Z11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
@@ -3332,10 +4562,10 @@ columns:
 	PREFETCHT1  320(R9)
 	PREFETCHT1  384(R9)
 	PREFETCHT1  448(R9)
-	VMOVUPS     (R10), Z0
-	VMOVUPS     (R10)(DX*1), Z3
-	VMOVUPS     (R11), Z6
-	VMOVUPS     (R11)(DX*1), Z9
+	VMOVUPS     (R11), Z0
+	VMOVUPS     (R11)(DX*1), Z3
+	VMOVUPS     (R12), Z6
+	VMOVUPS     (R12)(DX*1), Z9
 	VMOVUPS     (BX), Z12
 	VFMADD231PS Z12, Z0, Z1
 	VFMADD231PS Z12, Z3, Z4
@@ -3347,10 +4577,10 @@ columns:
 	VFMADD231PS Z8, Z6, Z12
 	VFMADD231PS Z11, Z9, Z12
 	VMOVUPS     Z12, (R8)
-	VMOVUPS     64(R10), Z0
-	VMOVUPS     64(R10)(DX*1), Z3
-	VMOVUPS     64(R11), Z6
-	VMOVUPS     64(R11)(DX*1), Z9
+	VMOVUPS     64(R11), Z0
+	VMOVUPS     64(R11)(DX*1), Z3
+	VMOVUPS     64(R12), Z6
+	VMOVUPS     64(R12)(DX*1), Z9
 	VMOVUPS     64(BX), Z12
 	VFMADD231PS Z12, Z0, Z1
 	VFMADD231PS Z12, Z3, Z4
@@ -3362,12 +4592,12 @@ columns:
 	VFMADD231PS Z8, Z6, Z12
 	VFMADD231PS Z11, Z9, Z12
 	VMOVUPS     Z12, 64(R8)
-	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000200, R9
+	ADDQ        $0x00000080, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, R12
+	SUBQ        $0x00000020, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3424,9 +4654,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth1x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3435,6 +4665,7 @@ TEXT ·sBoth1x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3448,30 +4679,31 @@ group:
 	VBROADCASTSS (SI), Z2
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R10), Z0
+	VMOVUPS     (R11), Z0
 	VMOVUPS     (BX), Z3
 	VFMADD231PS Z3, Z0, Z1
 	VMOVUPS     (R8), Z3
 	VFMADD231PS Z2, Z0, Z3
 	VMOVUPS     Z3, (R8)
-	VMOVUPS     64(R10), Z0
+	VMOVUPS     64(R11), Z0
 	VMOVUPS     64(BX), Z3
 	VFMADD231PS Z3, Z0, Z1
 	VMOVUPS     64(R8), Z3
 	VFMADD231PS Z2, Z0, Z3
 	VMOVUPS     Z3, 64(R8)
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000020, R11
+	SUBQ        $0x00000020, R12
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3495,9 +4727,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3506,6 +4738,7 @@ TEXT ·sBoth4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3531,73 +4764,74 @@ group:
 	VBROADCASTSS 12(SI), Z17
 	VPXORD       Z18, Z18, Z18
 	VBROADCASTSS 12(SI)(R8*1), Z19
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R12)(DX*1), Z5
-	VMOVUPS     (R13), Z10
-	VMOVUPS     (R13)(DX*1), Z15
-	VMOVUPS     (R10), Z20
-	VFMADD231PS Z20, Z0, Z1
-	VFMADD231PS Z20, Z5, Z6
-	VFMADD231PS Z20, Z10, Z11
-	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     (R13), Z0
+	VMOVUPS     (R13)(DX*1), Z5
+	VMOVUPS     (R14), Z10
+	VMOVUPS     (R14)(DX*1), Z15
 	VMOVUPS     (R11), Z20
-	VFMADD231PS Z2, Z0, Z20
-	VFMADD231PS Z7, Z5, Z20
-	VFMADD231PS Z12, Z10, Z20
-	VFMADD231PS Z17, Z15, Z20
-	VMOVUPS     Z20, (R11)
-	VMOVUPS     (R10)(BX*1), Z20
-	VFMADD231PS Z20, Z0, Z3
-	VFMADD231PS Z20, Z5, Z8
-	VFMADD231PS Z20, Z10, Z13
-	VFMADD231PS Z20, Z15, Z18
-	VMOVUPS     (R11)(BX*1), Z20
-	VFMADD231PS Z4, Z0, Z20
-	VFMADD231PS Z9, Z5, Z20
-	VFMADD231PS Z14, Z10, Z20
-	VFMADD231PS Z19, Z15, Z20
-	VMOVUPS     Z20, (R11)(BX*1)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R12)(DX*1), Z5
-	VMOVUPS     64(R13), Z10
-	VMOVUPS     64(R13)(DX*1), Z15
-	VMOVUPS     64(R10), Z20
 	VFMADD231PS Z20, Z0, Z1
 	VFMADD231PS Z20, Z5, Z6
 	VFMADD231PS Z20, Z10, Z11
 	VFMADD231PS Z20, Z15, Z16
-	VMOVUPS     64(R11), Z20
+	VMOVUPS     (R12), Z20
 	VFMADD231PS Z2, Z0, Z20
 	VFMADD231PS Z7, Z5, Z20
 	VFMADD231PS Z12, Z10, Z20
 	VFMADD231PS Z17, Z15, Z20
-	VMOVUPS     Z20, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z20
+	VMOVUPS     Z20, (R12)
+	VMOVUPS     (R11)(BX*1), Z20
 	VFMADD231PS Z20, Z0, Z3
 	VFMADD231PS Z20, Z5, Z8
 	VFMADD231PS Z20, Z10, Z13
 	VFMADD231PS Z20, Z15, Z18
-	VMOVUPS     64(R11)(BX*1), Z20
+	VMOVUPS     (R12)(BX*1), Z20
 	VFMADD231PS Z4, Z0, Z20
 	VFMADD231PS Z9, Z5, Z20
 	VFMADD231PS Z14, Z10, Z20
 	VFMADD231PS Z19, Z15, Z20
-	VMOVUPS     Z20, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
+	VMOVUPS     Z20, (R12)(BX*1)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R13)(DX*1), Z5
+	VMOVUPS     64(R14), Z10
+	VMOVUPS     64(R14)(DX*1), Z15
+	VMOVUPS     64(R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     64(R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     64(R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, 64(R12)(BX*1)
 	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R14
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3694,9 +4928,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBothStream4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBothStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3705,6 +4939,7 @@ TEXT ·sBothStream4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3730,11 +4965,12 @@ group:
 	VBROADCASTSS 12(SI), Z17
 	VPXORD       Z18, Z18, Z18
 	VBROADCASTSS 12(SI)(R8*1), Z19
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
@@ -3745,64 +4981,64 @@ columns:
 	PREFETCHT1  320(R9)
 	PREFETCHT1  384(R9)
 	PREFETCHT1  448(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R12)(DX*1), Z5
-	VMOVUPS     (R13), Z10
-	VMOVUPS     (R13)(DX*1), Z15
-	VMOVUPS     (R10), Z20
-	VFMADD231PS Z20, Z0, Z1
-	VFMADD231PS Z20, Z5, Z6
-	VFMADD231PS Z20, Z10, Z11
-	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     (R13), Z0
+	VMOVUPS     (R13)(DX*1), Z5
+	VMOVUPS     (R14), Z10
+	VMOVUPS     (R14)(DX*1), Z15
 	VMOVUPS     (R11), Z20
-	VFMADD231PS Z2, Z0, Z20
-	VFMADD231PS Z7, Z5, Z20
-	VFMADD231PS Z12, Z10, Z20
-	VFMADD231PS Z17, Z15, Z20
-	VMOVUPS     Z20, (R11)
-	VMOVUPS     (R10)(BX*1), Z20
-	VFMADD231PS Z20, Z0, Z3
-	VFMADD231PS Z20, Z5, Z8
-	VFMADD231PS Z20, Z10, Z13
-	VFMADD231PS Z20, Z15, Z18
-	VMOVUPS     (R11)(BX*1), Z20
-	VFMADD231PS Z4, Z0, Z20
-	VFMADD231PS Z9, Z5, Z20
-	VFMADD231PS Z14, Z10, Z20
-	VFMADD231PS Z19, Z15, Z20
-	VMOVUPS     Z20, (R11)(BX*1)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R12)(DX*1), Z5
-	VMOVUPS     64(R13), Z10
-	VMOVUPS     64(R13)(DX*1), Z15
-	VMOVUPS     64(R10), Z20
 	VFMADD231PS Z20, Z0, Z1
 	VFMADD231PS Z20, Z5, Z6
 	VFMADD231PS Z20, Z10, Z11
 	VFMADD231PS Z20, Z15, Z16
-	VMOVUPS     64(R11), Z20
+	VMOVUPS     (R12), Z20
 	VFMADD231PS Z2, Z0, Z20
 	VFMADD231PS Z7, Z5, Z20
 	VFMADD231PS Z12, Z10, Z20
 	VFMADD231PS Z17, Z15, Z20
-	VMOVUPS     Z20, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z20
+	VMOVUPS     Z20, (R12)
+	VMOVUPS     (R11)(BX*1), Z20
 	VFMADD231PS Z20, Z0, Z3
 	VFMADD231PS Z20, Z5, Z8
 	VFMADD231PS Z20, Z10, Z13
 	VFMADD231PS Z20, Z15, Z18
-	VMOVUPS     64(R11)(BX*1), Z20
+	VMOVUPS     (R12)(BX*1), Z20
 	VFMADD231PS Z4, Z0, Z20
 	VFMADD231PS Z9, Z5, Z20
 	VFMADD231PS Z14, Z10, Z20
 	VFMADD231PS Z19, Z15, Z20
-	VMOVUPS     Z20, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
+	VMOVUPS     Z20, (R12)(BX*1)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R13)(DX*1), Z5
+	VMOVUPS     64(R14), Z10
+	VMOVUPS     64(R14)(DX*1), Z15
+	VMOVUPS     64(R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     64(R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     64(R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, 64(R12)(BX*1)
 	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000200, R9
-	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R14
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3899,9 +5135,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth1x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -3910,6 +5146,7 @@ TEXT ·sBoth1x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -3923,42 +5160,43 @@ group:
 	VBROADCASTSS (SI), Z2
 	VPXORD       Z3, Z3, Z3
 	VBROADCASTSS (SI)(R8*1), Z4
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R10), Z5
-	VFMADD231PS Z5, Z0, Z1
+	VMOVUPS     (R13), Z0
 	VMOVUPS     (R11), Z5
-	VFMADD231PS Z2, Z0, Z5
-	VMOVUPS     Z5, (R11)
-	VMOVUPS     (R10)(BX*1), Z5
-	VFMADD231PS Z5, Z0, Z3
-	VMOVUPS     (R11)(BX*1), Z5
-	VFMADD231PS Z4, Z0, Z5
-	VMOVUPS     Z5, (R11)(BX*1)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R10), Z5
 	VFMADD231PS Z5, Z0, Z1
-	VMOVUPS     64(R11), Z5
+	VMOVUPS     (R12), Z5
 	VFMADD231PS Z2, Z0, Z5
-	VMOVUPS     Z5, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z5
+	VMOVUPS     Z5, (R12)
+	VMOVUPS     (R11)(BX*1), Z5
 	VFMADD231PS Z5, Z0, Z3
-	VMOVUPS     64(R11)(BX*1), Z5
+	VMOVUPS     (R12)(BX*1), Z5
 	VFMADD231PS Z4, Z0, Z5
-	VMOVUPS     Z5, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
+	VMOVUPS     Z5, (R12)(BX*1)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R11), Z5
+	VFMADD231PS Z5, Z0, Z1
+	VMOVUPS     64(R12), Z5
+	VFMADD231PS Z2, Z0, Z5
+	VMOVUPS     Z5, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z5
+	VFMADD231PS Z5, Z0, Z3
+	VMOVUPS     64(R12)(BX*1), Z5
+	VFMADD231PS Z4, Z0, Z5
+	VMOVUPS     Z5, 64(R12)(BX*1)
+	ADDQ        $0x00000080, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R13
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -3992,9 +5230,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth4x3AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4003,6 +5241,7 @@ TEXT ·sBoth4x3AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -4036,95 +5275,96 @@ group:
 	VBROADCASTSS 12(SI)(R8*1), Z25
 	VPXORD       Z26, Z26, Z26
 	VBROADCASTSS 12(SI)(R8*2), Z27
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R12)(DX*1), Z7
-	VMOVUPS     (R13), Z14
-	VMOVUPS     (R13)(DX*1), Z21
-	VMOVUPS     (R10), Z28
-	VFMADD231PS Z28, Z0, Z1
-	VFMADD231PS Z28, Z7, Z8
-	VFMADD231PS Z28, Z14, Z15
-	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     (R13), Z0
+	VMOVUPS     (R13)(DX*1), Z7
+	VMOVUPS     (R14), Z14
+	VMOVUPS     (R14)(DX*1), Z21
 	VMOVUPS     (R11), Z28
-	VFMADD231PS Z2, Z0, Z28
-	VFMADD231PS Z9, Z7, Z28
-	VFMADD231PS Z16, Z14, Z28
-	VFMADD231PS Z23, Z21, Z28
-	VMOVUPS     Z28, (R11)
-	VMOVUPS     (R10)(BX*1), Z28
-	VFMADD231PS Z28, Z0, Z3
-	VFMADD231PS Z28, Z7, Z10
-	VFMADD231PS Z28, Z14, Z17
-	VFMADD231PS Z28, Z21, Z24
-	VMOVUPS     (R11)(BX*1), Z28
-	VFMADD231PS Z4, Z0, Z28
-	VFMADD231PS Z11, Z7, Z28
-	VFMADD231PS Z18, Z14, Z28
-	VFMADD231PS Z25, Z21, Z28
-	VMOVUPS     Z28, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Z28
-	VFMADD231PS Z28, Z0, Z5
-	VFMADD231PS Z28, Z7, Z12
-	VFMADD231PS Z28, Z14, Z19
-	VFMADD231PS Z28, Z21, Z26
-	VMOVUPS     (R11)(BX*2), Z28
-	VFMADD231PS Z6, Z0, Z28
-	VFMADD231PS Z13, Z7, Z28
-	VFMADD231PS Z20, Z14, Z28
-	VFMADD231PS Z27, Z21, Z28
-	VMOVUPS     Z28, (R11)(BX*2)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R12)(DX*1), Z7
-	VMOVUPS     64(R13), Z14
-	VMOVUPS     64(R13)(DX*1), Z21
-	VMOVUPS     64(R10), Z28
 	VFMADD231PS Z28, Z0, Z1
 	VFMADD231PS Z28, Z7, Z8
 	VFMADD231PS Z28, Z14, Z15
 	VFMADD231PS Z28, Z21, Z22
-	VMOVUPS     64(R11), Z28
+	VMOVUPS     (R12), Z28
 	VFMADD231PS Z2, Z0, Z28
 	VFMADD231PS Z9, Z7, Z28
 	VFMADD231PS Z16, Z14, Z28
 	VFMADD231PS Z23, Z21, Z28
-	VMOVUPS     Z28, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z28
+	VMOVUPS     Z28, (R12)
+	VMOVUPS     (R11)(BX*1), Z28
 	VFMADD231PS Z28, Z0, Z3
 	VFMADD231PS Z28, Z7, Z10
 	VFMADD231PS Z28, Z14, Z17
 	VFMADD231PS Z28, Z21, Z24
-	VMOVUPS     64(R11)(BX*1), Z28
+	VMOVUPS     (R12)(BX*1), Z28
 	VFMADD231PS Z4, Z0, Z28
 	VFMADD231PS Z11, Z7, Z28
 	VFMADD231PS Z18, Z14, Z28
 	VFMADD231PS Z25, Z21, Z28
-	VMOVUPS     Z28, 64(R11)(BX*1)
-	VMOVUPS     64(R10)(BX*2), Z28
+	VMOVUPS     Z28, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z28
 	VFMADD231PS Z28, Z0, Z5
 	VFMADD231PS Z28, Z7, Z12
 	VFMADD231PS Z28, Z14, Z19
 	VFMADD231PS Z28, Z21, Z26
-	VMOVUPS     64(R11)(BX*2), Z28
+	VMOVUPS     (R12)(BX*2), Z28
 	VFMADD231PS Z6, Z0, Z28
 	VFMADD231PS Z13, Z7, Z28
 	VFMADD231PS Z20, Z14, Z28
 	VFMADD231PS Z27, Z21, Z28
-	VMOVUPS     Z28, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
+	VMOVUPS     Z28, (R12)(BX*2)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R13)(DX*1), Z7
+	VMOVUPS     64(R14), Z14
+	VMOVUPS     64(R14)(DX*1), Z21
+	VMOVUPS     64(R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     64(R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     64(R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     64(R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*2)
 	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R14
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -4261,9 +5501,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBothStream4x3AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBothStream4x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4272,6 +5512,7 @@ TEXT ·sBothStream4x3AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -4305,11 +5546,12 @@ group:
 	VBROADCASTSS 12(SI)(R8*1), Z25
 	VPXORD       Z26, Z26, Z26
 	VBROADCASTSS 12(SI)(R8*2), Z27
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
@@ -4320,86 +5562,86 @@ columns:
 	PREFETCHT1  320(R9)
 	PREFETCHT1  384(R9)
 	PREFETCHT1  448(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R12)(DX*1), Z7
-	VMOVUPS     (R13), Z14
-	VMOVUPS     (R13)(DX*1), Z21
-	VMOVUPS     (R10), Z28
-	VFMADD231PS Z28, Z0, Z1
-	VFMADD231PS Z28, Z7, Z8
-	VFMADD231PS Z28, Z14, Z15
-	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     (R13), Z0
+	VMOVUPS     (R13)(DX*1), Z7
+	VMOVUPS     (R14), Z14
+	VMOVUPS     (R14)(DX*1), Z21
 	VMOVUPS     (R11), Z28
-	VFMADD231PS Z2, Z0, Z28
-	VFMADD231PS Z9, Z7, Z28
-	VFMADD231PS Z16, Z14, Z28
-	VFMADD231PS Z23, Z21, Z28
-	VMOVUPS     Z28, (R11)
-	VMOVUPS     (R10)(BX*1), Z28
-	VFMADD231PS Z28, Z0, Z3
-	VFMADD231PS Z28, Z7, Z10
-	VFMADD231PS Z28, Z14, Z17
-	VFMADD231PS Z28, Z21, Z24
-	VMOVUPS     (R11)(BX*1), Z28
-	VFMADD231PS Z4, Z0, Z28
-	VFMADD231PS Z11, Z7, Z28
-	VFMADD231PS Z18, Z14, Z28
-	VFMADD231PS Z25, Z21, Z28
-	VMOVUPS     Z28, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Z28
-	VFMADD231PS Z28, Z0, Z5
-	VFMADD231PS Z28, Z7, Z12
-	VFMADD231PS Z28, Z14, Z19
-	VFMADD231PS Z28, Z21, Z26
-	VMOVUPS     (R11)(BX*2), Z28
-	VFMADD231PS Z6, Z0, Z28
-	VFMADD231PS Z13, Z7, Z28
-	VFMADD231PS Z20, Z14, Z28
-	VFMADD231PS Z27, Z21, Z28
-	VMOVUPS     Z28, (R11)(BX*2)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R12)(DX*1), Z7
-	VMOVUPS     64(R13), Z14
-	VMOVUPS     64(R13)(DX*1), Z21
-	VMOVUPS     64(R10), Z28
 	VFMADD231PS Z28, Z0, Z1
 	VFMADD231PS Z28, Z7, Z8
 	VFMADD231PS Z28, Z14, Z15
 	VFMADD231PS Z28, Z21, Z22
-	VMOVUPS     64(R11), Z28
+	VMOVUPS     (R12), Z28
 	VFMADD231PS Z2, Z0, Z28
 	VFMADD231PS Z9, Z7, Z28
 	VFMADD231PS Z16, Z14, Z28
 	VFMADD231PS Z23, Z21, Z28
-	VMOVUPS     Z28, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z28
+	VMOVUPS     Z28, (R12)
+	VMOVUPS     (R11)(BX*1), Z28
 	VFMADD231PS Z28, Z0, Z3
 	VFMADD231PS Z28, Z7, Z10
 	VFMADD231PS Z28, Z14, Z17
 	VFMADD231PS Z28, Z21, Z24
-	VMOVUPS     64(R11)(BX*1), Z28
+	VMOVUPS     (R12)(BX*1), Z28
 	VFMADD231PS Z4, Z0, Z28
 	VFMADD231PS Z11, Z7, Z28
 	VFMADD231PS Z18, Z14, Z28
 	VFMADD231PS Z25, Z21, Z28
-	VMOVUPS     Z28, 64(R11)(BX*1)
-	VMOVUPS     64(R10)(BX*2), Z28
+	VMOVUPS     Z28, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z28
 	VFMADD231PS Z28, Z0, Z5
 	VFMADD231PS Z28, Z7, Z12
 	VFMADD231PS Z28, Z14, Z19
 	VFMADD231PS Z28, Z21, Z26
-	VMOVUPS     64(R11)(BX*2), Z28
+	VMOVUPS     (R12)(BX*2), Z28
 	VFMADD231PS Z6, Z0, Z28
 	VFMADD231PS Z13, Z7, Z28
 	VFMADD231PS Z20, Z14, Z28
 	VFMADD231PS Z27, Z21, Z28
-	VMOVUPS     Z28, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
+	VMOVUPS     Z28, (R12)(BX*2)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R13)(DX*1), Z7
+	VMOVUPS     64(R14), Z14
+	VMOVUPS     64(R14)(DX*1), Z21
+	VMOVUPS     64(R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     64(R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     64(R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     64(R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*2)
 	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000200, R9
-	ADDQ        $0x00000080, R10
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R14
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -4536,9 +5778,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+// func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·sBoth1x3AVX512(SB), NOSPLIT, $0-88
+TEXT ·sBoth1x3AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4547,6 +5789,7 @@ TEXT ·sBoth1x3AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -4562,52 +5805,53 @@ group:
 	VBROADCASTSS (SI)(R8*1), Z4
 	VPXORD       Z5, Z5, Z5
 	VBROADCASTSS (SI)(R8*2), Z6
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPS     (R12), Z0
-	VMOVUPS     (R10), Z7
-	VFMADD231PS Z7, Z0, Z1
+	VMOVUPS     (R13), Z0
 	VMOVUPS     (R11), Z7
-	VFMADD231PS Z2, Z0, Z7
-	VMOVUPS     Z7, (R11)
-	VMOVUPS     (R10)(BX*1), Z7
-	VFMADD231PS Z7, Z0, Z3
-	VMOVUPS     (R11)(BX*1), Z7
-	VFMADD231PS Z4, Z0, Z7
-	VMOVUPS     Z7, (R11)(BX*1)
-	VMOVUPS     (R10)(BX*2), Z7
-	VFMADD231PS Z7, Z0, Z5
-	VMOVUPS     (R11)(BX*2), Z7
-	VFMADD231PS Z6, Z0, Z7
-	VMOVUPS     Z7, (R11)(BX*2)
-	VMOVUPS     64(R12), Z0
-	VMOVUPS     64(R10), Z7
 	VFMADD231PS Z7, Z0, Z1
-	VMOVUPS     64(R11), Z7
+	VMOVUPS     (R12), Z7
 	VFMADD231PS Z2, Z0, Z7
-	VMOVUPS     Z7, 64(R11)
-	VMOVUPS     64(R10)(BX*1), Z7
+	VMOVUPS     Z7, (R12)
+	VMOVUPS     (R11)(BX*1), Z7
 	VFMADD231PS Z7, Z0, Z3
-	VMOVUPS     64(R11)(BX*1), Z7
+	VMOVUPS     (R12)(BX*1), Z7
 	VFMADD231PS Z4, Z0, Z7
-	VMOVUPS     Z7, 64(R11)(BX*1)
-	VMOVUPS     64(R10)(BX*2), Z7
+	VMOVUPS     Z7, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z7
 	VFMADD231PS Z7, Z0, Z5
-	VMOVUPS     64(R11)(BX*2), Z7
+	VMOVUPS     (R12)(BX*2), Z7
 	VFMADD231PS Z6, Z0, Z7
-	VMOVUPS     Z7, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
+	VMOVUPS     Z7, (R12)(BX*2)
+	VMOVUPS     64(R13), Z0
+	VMOVUPS     64(R11), Z7
+	VFMADD231PS Z7, Z0, Z1
+	VMOVUPS     64(R12), Z7
+	VFMADD231PS Z2, Z0, Z7
+	VMOVUPS     Z7, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z7
+	VFMADD231PS Z7, Z0, Z3
+	VMOVUPS     64(R12)(BX*1), Z7
+	VFMADD231PS Z4, Z0, Z7
+	VMOVUPS     Z7, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z7
+	VFMADD231PS Z7, Z0, Z5
+	VMOVUPS     64(R12)(BX*2), Z7
+	VFMADD231PS Z6, Z0, Z7
+	VMOVUPS     Z7, 64(R12)(BX*2)
+	ADDQ        $0x00000080, R13
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000020, R13
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R14
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -4651,9 +5895,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+// func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·hBoth4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4662,6 +5906,1552 @@ TEXT ·dBoth4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS 4(SI), Z5
+	VPXORD       Z7, Z7, Z7
+	VBROADCASTSS 8(SI), Z8
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSS 12(SI), Z11
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R11)(DX*1), Z3
+	VCVTDQ2PS   Z3, Z3
+	VPMOVZXWD   (R12), Z6
+	VCVTDQ2PS   Z6, Z6
+	VPMOVZXWD   (R12)(DX*1), Z9
+	VCVTDQ2PS   Z9, Z9
+	VMOVUPS     (BX), Z12
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z12, Z3, Z4
+	VFMADD231PS Z12, Z6, Z7
+	VFMADD231PS Z12, Z9, Z10
+	VMOVUPS     (R8), Z12
+	VFMADD231PS Z2, Z0, Z12
+	VFMADD231PS Z5, Z3, Z12
+	VFMADD231PS Z8, Z6, Z12
+	VFMADD231PS Z11, Z9, Z12
+	VMOVUPS     Z12, (R8)
+	VPMOVZXWD   32(R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R11)(DX*1), Z3
+	VCVTDQ2PS   Z3, Z3
+	VPMOVZXWD   32(R12), Z6
+	VCVTDQ2PS   Z6, Z6
+	VPMOVZXWD   32(R12)(DX*1), Z9
+	VCVTDQ2PS   Z9, Z9
+	VMOVUPS     64(BX), Z12
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z12, Z3, Z4
+	VFMADD231PS Z12, Z6, Z7
+	VFMADD231PS Z12, Z9, Z10
+	VMOVUPS     64(R8), Z12
+	VFMADD231PS Z2, Z0, Z12
+	VFMADD231PS Z5, Z3, Z12
+	VFMADD231PS Z8, Z6, Z12
+	VFMADD231PS Z11, Z9, Z12
+	VMOVUPS     Z12, 64(R8)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000020, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VADDSS        4(DI), X4, X4
+	VMOVSS        X4, 4(DI)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X0
+	VADDPS        X0, X7, X7
+	VMOVHLPS      X7, X7, X0
+	VADDPS        X0, X7, X7
+	VMOVSHDUP     X7, X0
+	VADDSS        X0, X7, X7
+	VADDSS        8(DI), X7, X7
+	VMOVSS        X7, 8(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPS        X0, X10, X10
+	VMOVHLPS      X10, X10, X0
+	VADDPS        X0, X10, X10
+	VMOVSHDUP     X10, X0
+	VADDSS        X0, X10, X10
+	VADDSS        12(DI), X10, X10
+	VMOVSS        X10, 12(DI)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBothStream4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z4, Z4, Z4
+	VBROADCASTSS 4(SI), Z5
+	VPXORD       Z7, Z7, Z7
+	VBROADCASTSS 8(SI), Z8
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSS 12(SI), Z11
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	VPMOVZXWD   (R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R11)(DX*1), Z3
+	VCVTDQ2PS   Z3, Z3
+	VPMOVZXWD   (R12), Z6
+	VCVTDQ2PS   Z6, Z6
+	VPMOVZXWD   (R12)(DX*1), Z9
+	VCVTDQ2PS   Z9, Z9
+	VMOVUPS     (BX), Z12
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z12, Z3, Z4
+	VFMADD231PS Z12, Z6, Z7
+	VFMADD231PS Z12, Z9, Z10
+	VMOVUPS     (R8), Z12
+	VFMADD231PS Z2, Z0, Z12
+	VFMADD231PS Z5, Z3, Z12
+	VFMADD231PS Z8, Z6, Z12
+	VFMADD231PS Z11, Z9, Z12
+	VMOVUPS     Z12, (R8)
+	VPMOVZXWD   32(R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R11)(DX*1), Z3
+	VCVTDQ2PS   Z3, Z3
+	VPMOVZXWD   32(R12), Z6
+	VCVTDQ2PS   Z6, Z6
+	VPMOVZXWD   32(R12)(DX*1), Z9
+	VCVTDQ2PS   Z9, Z9
+	VMOVUPS     64(BX), Z12
+	VFMADD231PS Z12, Z0, Z1
+	VFMADD231PS Z12, Z3, Z4
+	VFMADD231PS Z12, Z6, Z7
+	VFMADD231PS Z12, Z9, Z10
+	VMOVUPS     64(R8), Z12
+	VFMADD231PS Z2, Z0, Z12
+	VFMADD231PS Z5, Z3, Z12
+	VFMADD231PS Z8, Z6, Z12
+	VFMADD231PS Z11, Z9, Z12
+	VMOVUPS     Z12, 64(R8)
+	ADDQ        $0x00000040, R11
+	ADDQ        $0x00000040, R12
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000020, R13
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VADDPS        Y0, Y4, Y4
+	VEXTRACTF32X4 $0x01, Y4, X0
+	VADDPS        X0, X4, X4
+	VMOVHLPS      X4, X4, X0
+	VADDPS        X0, X4, X4
+	VMOVSHDUP     X4, X0
+	VADDSS        X0, X4, X4
+	VADDSS        4(DI), X4, X4
+	VMOVSS        X4, 4(DI)
+	VEXTRACTF64X4 $0x01, Z7, Y0
+	VADDPS        Y0, Y7, Y7
+	VEXTRACTF32X4 $0x01, Y7, X0
+	VADDPS        X0, X7, X7
+	VMOVHLPS      X7, X7, X0
+	VADDPS        X0, X7, X7
+	VMOVSHDUP     X7, X0
+	VADDSS        X0, X7, X7
+	VADDSS        8(DI), X7, X7
+	VMOVSS        X7, 8(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPS        X0, X10, X10
+	VMOVHLPS      X10, X10, X0
+	VADDPS        X0, X10, X10
+	VMOVSHDUP     X10, X0
+	VADDSS        X0, X10, X10
+	VADDSS        12(DI), X10, X10
+	VMOVSS        X10, 12(DI)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBoth1x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	MOVQ         x+32(FP), BX
+	MOVQ         y+40(FP), R8
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     (BX), Z3
+	VFMADD231PS Z3, Z0, Z1
+	VMOVUPS     (R8), Z3
+	VFMADD231PS Z2, Z0, Z3
+	VMOVUPS     Z3, (R8)
+	VPMOVZXWD   32(R11), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     64(BX), Z3
+	VFMADD231PS Z3, Z0, Z1
+	VMOVUPS     64(R8), Z3
+	VFMADD231PS Z2, Z0, Z3
+	VMOVUPS     Z3, 64(R8)
+	ADDQ        $0x00000040, R11
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, BX
+	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000020, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	ADDQ          DX, CX
+	ADDQ          $0x00000004, SI
+	ADDQ          $0x00000004, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBoth4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSS 4(SI), Z7
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSS 4(SI)(R8*1), Z9
+	VPXORD       Z11, Z11, Z11
+	VBROADCASTSS 8(SI), Z12
+	VPXORD       Z13, Z13, Z13
+	VBROADCASTSS 8(SI)(R8*1), Z14
+	VPXORD       Z16, Z16, Z16
+	VBROADCASTSS 12(SI), Z17
+	VPXORD       Z18, Z18, Z18
+	VBROADCASTSS 12(SI)(R8*1), Z19
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R13)(DX*1), Z5
+	VCVTDQ2PS   Z5, Z5
+	VPMOVZXWD   (R14), Z10
+	VCVTDQ2PS   Z10, Z10
+	VPMOVZXWD   (R14)(DX*1), Z15
+	VCVTDQ2PS   Z15, Z15
+	VMOVUPS     (R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     (R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, (R12)
+	VMOVUPS     (R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     (R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, (R12)(BX*1)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R13)(DX*1), Z5
+	VCVTDQ2PS   Z5, Z5
+	VPMOVZXWD   32(R14), Z10
+	VCVTDQ2PS   Z10, Z10
+	VPMOVZXWD   32(R14)(DX*1), Z15
+	VCVTDQ2PS   Z15, Z15
+	VMOVUPS     64(R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     64(R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     64(R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, 64(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	VADDSS        4(DI), X6, X6
+	VMOVSS        X6, 4(DI)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VADDSS        4(DI)(R8*1), X8, X8
+	VMOVSS        X8, 4(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X0
+	VADDPS        X0, X11, X11
+	VMOVHLPS      X11, X11, X0
+	VADDPS        X0, X11, X11
+	VMOVSHDUP     X11, X0
+	VADDSS        X0, X11, X11
+	VADDSS        8(DI), X11, X11
+	VMOVSS        X11, 8(DI)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X0
+	VADDPS        X0, X13, X13
+	VMOVHLPS      X13, X13, X0
+	VADDPS        X0, X13, X13
+	VMOVSHDUP     X13, X0
+	VADDSS        X0, X13, X13
+	VADDSS        8(DI)(R8*1), X13, X13
+	VMOVSS        X13, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z16, Y0
+	VADDPS        Y0, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X0
+	VADDPS        X0, X16, X16
+	VMOVHLPS      X16, X16, X0
+	VADDPS        X0, X16, X16
+	VMOVSHDUP     X16, X0
+	VADDSS        X0, X16, X16
+	VADDSS        12(DI), X16, X16
+	VMOVSS        X16, 12(DI)
+	VEXTRACTF64X4 $0x01, Z18, Y0
+	VADDPS        Y0, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X0
+	VADDPS        X0, X18, X18
+	VMOVHLPS      X18, X18, X0
+	VADDPS        X0, X18, X18
+	VMOVSHDUP     X18, X0
+	VADDSS        X0, X18, X18
+	VADDSS        12(DI)(R8*1), X18, X18
+	VMOVSS        X18, 12(DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBothStream4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSS 4(SI), Z7
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSS 4(SI)(R8*1), Z9
+	VPXORD       Z11, Z11, Z11
+	VBROADCASTSS 8(SI), Z12
+	VPXORD       Z13, Z13, Z13
+	VBROADCASTSS 8(SI)(R8*1), Z14
+	VPXORD       Z16, Z16, Z16
+	VBROADCASTSS 12(SI), Z17
+	VPXORD       Z18, Z18, Z18
+	VBROADCASTSS 12(SI)(R8*1), Z19
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R13)(DX*1), Z5
+	VCVTDQ2PS   Z5, Z5
+	VPMOVZXWD   (R14), Z10
+	VCVTDQ2PS   Z10, Z10
+	VPMOVZXWD   (R14)(DX*1), Z15
+	VCVTDQ2PS   Z15, Z15
+	VMOVUPS     (R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     (R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, (R12)
+	VMOVUPS     (R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     (R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, (R12)(BX*1)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R13)(DX*1), Z5
+	VCVTDQ2PS   Z5, Z5
+	VPMOVZXWD   32(R14), Z10
+	VCVTDQ2PS   Z10, Z10
+	VPMOVZXWD   32(R14)(DX*1), Z15
+	VCVTDQ2PS   Z15, Z15
+	VMOVUPS     64(R11), Z20
+	VFMADD231PS Z20, Z0, Z1
+	VFMADD231PS Z20, Z5, Z6
+	VFMADD231PS Z20, Z10, Z11
+	VFMADD231PS Z20, Z15, Z16
+	VMOVUPS     64(R12), Z20
+	VFMADD231PS Z2, Z0, Z20
+	VFMADD231PS Z7, Z5, Z20
+	VFMADD231PS Z12, Z10, Z20
+	VFMADD231PS Z17, Z15, Z20
+	VMOVUPS     Z20, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z20
+	VFMADD231PS Z20, Z0, Z3
+	VFMADD231PS Z20, Z5, Z8
+	VFMADD231PS Z20, Z10, Z13
+	VFMADD231PS Z20, Z15, Z18
+	VMOVUPS     64(R12)(BX*1), Z20
+	VFMADD231PS Z4, Z0, Z20
+	VFMADD231PS Z9, Z5, Z20
+	VFMADD231PS Z14, Z10, Z20
+	VFMADD231PS Z19, Z15, Z20
+	VMOVUPS     Z20, 64(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPS        Y0, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X0
+	VADDPS        X0, X6, X6
+	VMOVHLPS      X6, X6, X0
+	VADDPS        X0, X6, X6
+	VMOVSHDUP     X6, X0
+	VADDSS        X0, X6, X6
+	VADDSS        4(DI), X6, X6
+	VMOVSS        X6, 4(DI)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VADDSS        4(DI)(R8*1), X8, X8
+	VMOVSS        X8, 4(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPS        Y0, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X0
+	VADDPS        X0, X11, X11
+	VMOVHLPS      X11, X11, X0
+	VADDPS        X0, X11, X11
+	VMOVSHDUP     X11, X0
+	VADDSS        X0, X11, X11
+	VADDSS        8(DI), X11, X11
+	VMOVSS        X11, 8(DI)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPS        Y0, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X0
+	VADDPS        X0, X13, X13
+	VMOVHLPS      X13, X13, X0
+	VADDPS        X0, X13, X13
+	VMOVSHDUP     X13, X0
+	VADDSS        X0, X13, X13
+	VADDSS        8(DI)(R8*1), X13, X13
+	VMOVSS        X13, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z16, Y0
+	VADDPS        Y0, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X0
+	VADDPS        X0, X16, X16
+	VMOVHLPS      X16, X16, X0
+	VADDPS        X0, X16, X16
+	VMOVSHDUP     X16, X0
+	VADDSS        X0, X16, X16
+	VADDSS        12(DI), X16, X16
+	VMOVSS        X16, 12(DI)
+	VEXTRACTF64X4 $0x01, Z18, Y0
+	VADDPS        Y0, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X0
+	VADDPS        X0, X18, X18
+	VMOVHLPS      X18, X18, X0
+	VADDPS        X0, X18, X18
+	VMOVSHDUP     X18, X0
+	VADDSS        X0, X18, X18
+	VADDSS        12(DI)(R8*1), X18, X18
+	VMOVSS        X18, 12(DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBoth1x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     (R11), Z5
+	VFMADD231PS Z5, Z0, Z1
+	VMOVUPS     (R12), Z5
+	VFMADD231PS Z2, Z0, Z5
+	VMOVUPS     Z5, (R12)
+	VMOVUPS     (R11)(BX*1), Z5
+	VFMADD231PS Z5, Z0, Z3
+	VMOVUPS     (R12)(BX*1), Z5
+	VFMADD231PS Z4, Z0, Z5
+	VMOVUPS     Z5, (R12)(BX*1)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     64(R11), Z5
+	VFMADD231PS Z5, Z0, Z1
+	VMOVUPS     64(R12), Z5
+	VFMADD231PS Z2, Z0, Z5
+	VMOVUPS     Z5, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z5
+	VFMADD231PS Z5, Z0, Z3
+	VMOVUPS     64(R12)(BX*1), Z5
+	VFMADD231PS Z4, Z0, Z5
+	VMOVUPS     Z5, 64(R12)(BX*1)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          $0x00000004, SI
+	ADDQ          $0x00000004, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBoth4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSS (SI)(R8*2), Z6
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSS 4(SI), Z9
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSS 4(SI)(R8*1), Z11
+	VPXORD       Z12, Z12, Z12
+	VBROADCASTSS 4(SI)(R8*2), Z13
+	VPXORD       Z15, Z15, Z15
+	VBROADCASTSS 8(SI), Z16
+	VPXORD       Z17, Z17, Z17
+	VBROADCASTSS 8(SI)(R8*1), Z18
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSS 8(SI)(R8*2), Z20
+	VPXORD       Z22, Z22, Z22
+	VBROADCASTSS 12(SI), Z23
+	VPXORD       Z24, Z24, Z24
+	VBROADCASTSS 12(SI)(R8*1), Z25
+	VPXORD       Z26, Z26, Z26
+	VBROADCASTSS 12(SI)(R8*2), Z27
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R13)(DX*1), Z7
+	VCVTDQ2PS   Z7, Z7
+	VPMOVZXWD   (R14), Z14
+	VCVTDQ2PS   Z14, Z14
+	VPMOVZXWD   (R14)(DX*1), Z21
+	VCVTDQ2PS   Z21, Z21
+	VMOVUPS     (R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     (R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, (R12)
+	VMOVUPS     (R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     (R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     (R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, (R12)(BX*2)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R13)(DX*1), Z7
+	VCVTDQ2PS   Z7, Z7
+	VPMOVZXWD   32(R14), Z14
+	VCVTDQ2PS   Z14, Z14
+	VPMOVZXWD   32(R14)(DX*1), Z21
+	VCVTDQ2PS   Z21, Z21
+	VMOVUPS     64(R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     64(R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     64(R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     64(R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VADDSS        (DI)(R8*2), X5, X5
+	VMOVSS        X5, (DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VADDSS        4(DI), X8, X8
+	VMOVSS        X8, 4(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPS        X0, X10, X10
+	VMOVHLPS      X10, X10, X0
+	VADDPS        X0, X10, X10
+	VMOVSHDUP     X10, X0
+	VADDSS        X0, X10, X10
+	VADDSS        4(DI)(R8*1), X10, X10
+	VMOVSS        X10, 4(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X0
+	VADDPS        X0, X12, X12
+	VMOVHLPS      X12, X12, X0
+	VADDPS        X0, X12, X12
+	VMOVSHDUP     X12, X0
+	VADDSS        X0, X12, X12
+	VADDSS        4(DI)(R8*2), X12, X12
+	VMOVSS        X12, 4(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X0
+	VADDPS        X0, X15, X15
+	VMOVHLPS      X15, X15, X0
+	VADDPS        X0, X15, X15
+	VMOVSHDUP     X15, X0
+	VADDSS        X0, X15, X15
+	VADDSS        8(DI), X15, X15
+	VMOVSS        X15, 8(DI)
+	VEXTRACTF64X4 $0x01, Z17, Y0
+	VADDPS        Y0, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPS        X0, X17, X17
+	VMOVHLPS      X17, X17, X0
+	VADDPS        X0, X17, X17
+	VMOVSHDUP     X17, X0
+	VADDSS        X0, X17, X17
+	VADDSS        8(DI)(R8*1), X17, X17
+	VMOVSS        X17, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z19, Y0
+	VADDPS        Y0, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X0
+	VADDPS        X0, X19, X19
+	VMOVHLPS      X19, X19, X0
+	VADDPS        X0, X19, X19
+	VMOVSHDUP     X19, X0
+	VADDSS        X0, X19, X19
+	VADDSS        8(DI)(R8*2), X19, X19
+	VMOVSS        X19, 8(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z22, Y0
+	VADDPS        Y0, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X0
+	VADDPS        X0, X22, X22
+	VMOVHLPS      X22, X22, X0
+	VADDPS        X0, X22, X22
+	VMOVSHDUP     X22, X0
+	VADDSS        X0, X22, X22
+	VADDSS        12(DI), X22, X22
+	VMOVSS        X22, 12(DI)
+	VEXTRACTF64X4 $0x01, Z24, Y0
+	VADDPS        Y0, Y24, Y24
+	VEXTRACTF32X4 $0x01, Y24, X0
+	VADDPS        X0, X24, X24
+	VMOVHLPS      X24, X24, X0
+	VADDPS        X0, X24, X24
+	VMOVSHDUP     X24, X0
+	VADDSS        X0, X24, X24
+	VADDSS        12(DI)(R8*1), X24, X24
+	VMOVSS        X24, 12(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z26, Y0
+	VADDPS        Y0, Y26, Y26
+	VEXTRACTF32X4 $0x01, Y26, X0
+	VADDPS        X0, X26, X26
+	VMOVHLPS      X26, X26, X0
+	VADDPS        X0, X26, X26
+	VMOVSHDUP     X26, X0
+	VADDSS        X0, X26, X26
+	VADDSS        12(DI)(R8*2), X26, X26
+	VMOVSS        X26, 12(DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBothStream4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSS (SI)(R8*2), Z6
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSS 4(SI), Z9
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSS 4(SI)(R8*1), Z11
+	VPXORD       Z12, Z12, Z12
+	VBROADCASTSS 4(SI)(R8*2), Z13
+	VPXORD       Z15, Z15, Z15
+	VBROADCASTSS 8(SI), Z16
+	VPXORD       Z17, Z17, Z17
+	VBROADCASTSS 8(SI)(R8*1), Z18
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSS 8(SI)(R8*2), Z20
+	VPXORD       Z22, Z22, Z22
+	VBROADCASTSS 12(SI), Z23
+	VPXORD       Z24, Z24, Z24
+	VBROADCASTSS 12(SI)(R8*1), Z25
+	VPXORD       Z26, Z26, Z26
+	VBROADCASTSS 12(SI)(R8*2), Z27
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   (R13)(DX*1), Z7
+	VCVTDQ2PS   Z7, Z7
+	VPMOVZXWD   (R14), Z14
+	VCVTDQ2PS   Z14, Z14
+	VPMOVZXWD   (R14)(DX*1), Z21
+	VCVTDQ2PS   Z21, Z21
+	VMOVUPS     (R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     (R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, (R12)
+	VMOVUPS     (R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     (R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     (R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, (R12)(BX*2)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VPMOVZXWD   32(R13)(DX*1), Z7
+	VCVTDQ2PS   Z7, Z7
+	VPMOVZXWD   32(R14), Z14
+	VCVTDQ2PS   Z14, Z14
+	VPMOVZXWD   32(R14)(DX*1), Z21
+	VCVTDQ2PS   Z21, Z21
+	VMOVUPS     64(R11), Z28
+	VFMADD231PS Z28, Z0, Z1
+	VFMADD231PS Z28, Z7, Z8
+	VFMADD231PS Z28, Z14, Z15
+	VFMADD231PS Z28, Z21, Z22
+	VMOVUPS     64(R12), Z28
+	VFMADD231PS Z2, Z0, Z28
+	VFMADD231PS Z9, Z7, Z28
+	VFMADD231PS Z16, Z14, Z28
+	VFMADD231PS Z23, Z21, Z28
+	VMOVUPS     Z28, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z28
+	VFMADD231PS Z28, Z0, Z3
+	VFMADD231PS Z28, Z7, Z10
+	VFMADD231PS Z28, Z14, Z17
+	VFMADD231PS Z28, Z21, Z24
+	VMOVUPS     64(R12)(BX*1), Z28
+	VFMADD231PS Z4, Z0, Z28
+	VFMADD231PS Z11, Z7, Z28
+	VFMADD231PS Z18, Z14, Z28
+	VFMADD231PS Z25, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z28
+	VFMADD231PS Z28, Z0, Z5
+	VFMADD231PS Z28, Z7, Z12
+	VFMADD231PS Z28, Z14, Z19
+	VFMADD231PS Z28, Z21, Z26
+	VMOVUPS     64(R12)(BX*2), Z28
+	VFMADD231PS Z6, Z0, Z28
+	VFMADD231PS Z13, Z7, Z28
+	VFMADD231PS Z20, Z14, Z28
+	VFMADD231PS Z27, Z21, Z28
+	VMOVUPS     Z28, 64(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        $0x00000040, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VADDSS        (DI)(R8*2), X5, X5
+	VMOVSS        X5, (DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPS        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPS        X0, X8, X8
+	VMOVHLPS      X8, X8, X0
+	VADDPS        X0, X8, X8
+	VMOVSHDUP     X8, X0
+	VADDSS        X0, X8, X8
+	VADDSS        4(DI), X8, X8
+	VMOVSS        X8, 4(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPS        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPS        X0, X10, X10
+	VMOVHLPS      X10, X10, X0
+	VADDPS        X0, X10, X10
+	VMOVSHDUP     X10, X0
+	VADDSS        X0, X10, X10
+	VADDSS        4(DI)(R8*1), X10, X10
+	VMOVSS        X10, 4(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPS        Y0, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X0
+	VADDPS        X0, X12, X12
+	VMOVHLPS      X12, X12, X0
+	VADDPS        X0, X12, X12
+	VMOVSHDUP     X12, X0
+	VADDSS        X0, X12, X12
+	VADDSS        4(DI)(R8*2), X12, X12
+	VMOVSS        X12, 4(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPS        Y0, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X0
+	VADDPS        X0, X15, X15
+	VMOVHLPS      X15, X15, X0
+	VADDPS        X0, X15, X15
+	VMOVSHDUP     X15, X0
+	VADDSS        X0, X15, X15
+	VADDSS        8(DI), X15, X15
+	VMOVSS        X15, 8(DI)
+	VEXTRACTF64X4 $0x01, Z17, Y0
+	VADDPS        Y0, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPS        X0, X17, X17
+	VMOVHLPS      X17, X17, X0
+	VADDPS        X0, X17, X17
+	VMOVSHDUP     X17, X0
+	VADDSS        X0, X17, X17
+	VADDSS        8(DI)(R8*1), X17, X17
+	VMOVSS        X17, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z19, Y0
+	VADDPS        Y0, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X0
+	VADDPS        X0, X19, X19
+	VMOVHLPS      X19, X19, X0
+	VADDPS        X0, X19, X19
+	VMOVSHDUP     X19, X0
+	VADDSS        X0, X19, X19
+	VADDSS        8(DI)(R8*2), X19, X19
+	VMOVSS        X19, 8(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z22, Y0
+	VADDPS        Y0, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X0
+	VADDPS        X0, X22, X22
+	VMOVHLPS      X22, X22, X0
+	VADDPS        X0, X22, X22
+	VMOVSHDUP     X22, X0
+	VADDSS        X0, X22, X22
+	VADDSS        12(DI), X22, X22
+	VMOVSS        X22, 12(DI)
+	VEXTRACTF64X4 $0x01, Z24, Y0
+	VADDPS        Y0, Y24, Y24
+	VEXTRACTF32X4 $0x01, Y24, X0
+	VADDPS        X0, X24, X24
+	VMOVHLPS      X24, X24, X0
+	VADDPS        X0, X24, X24
+	VMOVSHDUP     X24, X0
+	VADDSS        X0, X24, X24
+	VADDSS        12(DI)(R8*1), X24, X24
+	VMOVSS        X24, 12(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z26, Y0
+	VADDPS        Y0, Y26, Y26
+	VEXTRACTF32X4 $0x01, Y26, X0
+	VADDPS        X0, X26, X26
+	VMOVHLPS      X26, X26, X0
+	VADDPS        X0, X26, X26
+	VMOVSHDUP     X26, X0
+	VADDSS        X0, X26, X26
+	VADDSS        12(DI)(R8*2), X26, X26
+	VMOVSS        X26, 12(DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000010, SI
+	ADDQ          $0x00000010, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·hBoth1x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x01, DX
+	SHLQ $0x02, BX
+	SHLQ $0x02, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSS (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSS (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSS (SI)(R8*2), Z6
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	VPMOVZXWD   (R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     (R11), Z7
+	VFMADD231PS Z7, Z0, Z1
+	VMOVUPS     (R12), Z7
+	VFMADD231PS Z2, Z0, Z7
+	VMOVUPS     Z7, (R12)
+	VMOVUPS     (R11)(BX*1), Z7
+	VFMADD231PS Z7, Z0, Z3
+	VMOVUPS     (R12)(BX*1), Z7
+	VFMADD231PS Z4, Z0, Z7
+	VMOVUPS     Z7, (R12)(BX*1)
+	VMOVUPS     (R11)(BX*2), Z7
+	VFMADD231PS Z7, Z0, Z5
+	VMOVUPS     (R12)(BX*2), Z7
+	VFMADD231PS Z6, Z0, Z7
+	VMOVUPS     Z7, (R12)(BX*2)
+	VPMOVZXWD   32(R13), Z0
+	VCVTDQ2PS   Z0, Z0
+	VMOVUPS     64(R11), Z7
+	VFMADD231PS Z7, Z0, Z1
+	VMOVUPS     64(R12), Z7
+	VFMADD231PS Z2, Z0, Z7
+	VMOVUPS     Z7, 64(R12)
+	VMOVUPS     64(R11)(BX*1), Z7
+	VFMADD231PS Z7, Z0, Z3
+	VMOVUPS     64(R12)(BX*1), Z7
+	VFMADD231PS Z4, Z0, Z7
+	VMOVUPS     Z7, 64(R12)(BX*1)
+	VMOVUPS     64(R11)(BX*2), Z7
+	VFMADD231PS Z7, Z0, Z5
+	VMOVUPS     64(R12)(BX*2), Z7
+	VFMADD231PS Z6, Z0, Z7
+	VMOVUPS     Z7, 64(R12)(BX*2)
+	ADDQ        $0x00000040, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000020, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPS        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPS        X0, X1, X1
+	VMOVHLPS      X1, X1, X0
+	VADDPS        X0, X1, X1
+	VMOVSHDUP     X1, X0
+	VADDSS        X0, X1, X1
+	VADDSS        (DI), X1, X1
+	VMOVSS        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPS        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPS        X0, X3, X3
+	VMOVHLPS      X3, X3, X0
+	VADDPS        X0, X3, X3
+	VMOVSHDUP     X3, X0
+	VADDSS        X0, X3, X3
+	VADDSS        (DI)(R8*1), X3, X3
+	VMOVSS        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPS        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPS        X0, X5, X5
+	VMOVHLPS      X5, X5, X0
+	VADDPS        X0, X5, X5
+	VMOVSHDUP     X5, X0
+	VADDSS        X0, X5, X5
+	VADDSS        (DI)(R8*2), X5, X5
+	VMOVSS        X5, (DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          $0x00000004, SI
+	ADDQ          $0x00000004, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBoth4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -4681,17 +7471,18 @@ group:
 	VBROADCASTSD 24(SI), Z11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPD     (R10), Z0
-	VMOVUPD     (R10)(DX*1), Z3
-	VMOVUPD     (R11), Z6
-	VMOVUPD     (R11)(DX*1), Z9
+	VMOVUPD     (R11), Z0
+	VMOVUPD     (R11)(DX*1), Z3
+	VMOVUPD     (R12), Z6
+	VMOVUPD     (R12)(DX*1), Z9
 	VMOVUPD     (BX), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
@@ -4703,10 +7494,10 @@ columns:
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
 	VMOVUPD     Z12, (R8)
-	VMOVUPD     64(R10), Z0
-	VMOVUPD     64(R10)(DX*1), Z3
-	VMOVUPD     64(R11), Z6
-	VMOVUPD     64(R11)(DX*1), Z9
+	VMOVUPD     64(R11), Z0
+	VMOVUPD     64(R11)(DX*1), Z3
+	VMOVUPD     64(R12), Z6
+	VMOVUPD     64(R12)(DX*1), Z9
 	VMOVUPD     64(BX), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
@@ -4718,12 +7509,12 @@ columns:
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
 	VMOVUPD     Z12, 64(R8)
-	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000080, R9
+	ADDQ        $0x00000080, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, R12
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -4772,9 +7563,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+// func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBothStream4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·dBothStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4783,6 +7574,7 @@ TEXT ·dBothStream4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -4802,9 +7594,10 @@ group:
 	VBROADCASTSD 24(SI), Z11
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
@@ -4815,10 +7608,10 @@ columns:
 	PREFETCHT1  320(R9)
 	PREFETCHT1  384(R9)
 	PREFETCHT1  448(R9)
-	VMOVUPD     (R10), Z0
-	VMOVUPD     (R10)(DX*1), Z3
-	VMOVUPD     (R11), Z6
-	VMOVUPD     (R11)(DX*1), Z9
+	VMOVUPD     (R11), Z0
+	VMOVUPD     (R11)(DX*1), Z3
+	VMOVUPD     (R12), Z6
+	VMOVUPD     (R12)(DX*1), Z9
 	VMOVUPD     (BX), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
@@ -4830,10 +7623,10 @@ columns:
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
 	VMOVUPD     Z12, (R8)
-	VMOVUPD     64(R10), Z0
-	VMOVUPD     64(R10)(DX*1), Z3
-	VMOVUPD     64(R11), Z6
-	VMOVUPD     64(R11)(DX*1), Z9
+	VMOVUPD     64(R11), Z0
+	VMOVUPD     64(R11)(DX*1), Z3
+	VMOVUPD     64(R12), Z6
+	VMOVUPD     64(R12)(DX*1), Z9
 	VMOVUPD     64(BX), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
@@ -4845,12 +7638,12 @@ columns:
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
 	VMOVUPD     Z12, 64(R8)
-	ADDQ        $0x00000080, R10
 	ADDQ        $0x00000080, R11
-	ADDQ        $0x00000200, R9
+	ADDQ        $0x00000080, R12
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
-	SUBQ        $0x00000010, R12
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -4899,9 +7692,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+// func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth1x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·dBoth1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -4910,6 +7703,7 @@ TEXT ·dBoth1x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), R8
 	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
 
 	// Strides in bytes.
 	SHLQ $0x03, DX
@@ -4923,29 +7717,1185 @@ group:
 	VBROADCASTSD (SI), Z2
 	MOVQ         x+32(FP), BX
 	MOVQ         y+40(FP), R8
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R9)
 	PREFETCHT1  64(R9)
-	VMOVUPD     (R10), Z0
+	VMOVUPD     (R11), Z0
 	VMOVUPD     (BX), Z3
 	VFMADD231PD Z3, Z0, Z1
 	VMOVUPD     (R8), Z3
 	VFMADD231PD Z2, Z0, Z3
 	VMOVUPD     Z3, (R8)
-	VMOVUPD     64(R10), Z0
+	VMOVUPD     64(R11), Z0
 	VMOVUPD     64(BX), Z3
 	VFMADD231PD Z3, Z0, Z1
 	VMOVUPD     64(R8), Z3
 	VFMADD231PD Z2, Z0, Z3
 	VMOVUPD     Z3, 64(R8)
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        R10, R9
 	ADDQ        $0x00000080, BX
 	ADDQ        $0x00000080, R8
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	ADDQ          DX, CX
+	ADDQ          $0x00000008, SI
+	ADDQ          $0x00000008, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBoth4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSD 8(SI), Z7
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSD 8(SI)(R8*1), Z9
+	VPXORD       Z11, Z11, Z11
+	VBROADCASTSD 16(SI), Z12
+	VPXORD       Z13, Z13, Z13
+	VBROADCASTSD 16(SI)(R8*1), Z14
+	VPXORD       Z16, Z16, Z16
+	VBROADCASTSD 24(SI), Z17
+	VPXORD       Z18, Z18, Z18
+	VBROADCASTSD 24(SI)(R8*1), Z19
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R13)(DX*1), Z5
+	VMOVUPD     (R14), Z10
+	VMOVUPD     (R14)(DX*1), Z15
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z20, Z0, Z1
+	VFMADD231PD Z20, Z5, Z6
+	VFMADD231PD Z20, Z10, Z11
+	VFMADD231PD Z20, Z15, Z16
+	VMOVUPD     (R12), Z20
+	VFMADD231PD Z2, Z0, Z20
+	VFMADD231PD Z7, Z5, Z20
+	VFMADD231PD Z12, Z10, Z20
+	VFMADD231PD Z17, Z15, Z20
+	VMOVUPD     Z20, (R12)
+	VMOVUPD     (R11)(BX*1), Z20
+	VFMADD231PD Z20, Z0, Z3
+	VFMADD231PD Z20, Z5, Z8
+	VFMADD231PD Z20, Z10, Z13
+	VFMADD231PD Z20, Z15, Z18
+	VMOVUPD     (R12)(BX*1), Z20
+	VFMADD231PD Z4, Z0, Z20
+	VFMADD231PD Z9, Z5, Z20
+	VFMADD231PD Z14, Z10, Z20
+	VFMADD231PD Z19, Z15, Z20
+	VMOVUPD     Z20, (R12)(BX*1)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R13)(DX*1), Z5
+	VMOVUPD     64(R14), Z10
+	VMOVUPD     64(R14)(DX*1), Z15
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z20, Z0, Z1
+	VFMADD231PD Z20, Z5, Z6
+	VFMADD231PD Z20, Z10, Z11
+	VFMADD231PD Z20, Z15, Z16
+	VMOVUPD     64(R12), Z20
+	VFMADD231PD Z2, Z0, Z20
+	VFMADD231PD Z7, Z5, Z20
+	VFMADD231PD Z12, Z10, Z20
+	VFMADD231PD Z17, Z15, Z20
+	VMOVUPD     Z20, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z20
+	VFMADD231PD Z20, Z0, Z3
+	VFMADD231PD Z20, Z5, Z8
+	VFMADD231PD Z20, Z10, Z13
+	VFMADD231PD Z20, Z15, Z18
+	VMOVUPD     64(R12)(BX*1), Z20
+	VFMADD231PD Z4, Z0, Z20
+	VFMADD231PD Z9, Z5, Z20
+	VFMADD231PD Z14, Z10, Z20
+	VFMADD231PD Z19, Z15, Z20
+	VMOVUPD     Z20, 64(R12)(BX*1)
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X0
+	VADDPD        X0, X6, X6
+	VUNPCKHPD     X6, X6, X0
+	VADDSD        X0, X6, X6
+	VADDSD        8(DI), X6, X6
+	VMOVSD        X6, 8(DI)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPD        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPD        X0, X8, X8
+	VUNPCKHPD     X8, X8, X0
+	VADDSD        X0, X8, X8
+	VADDSD        8(DI)(R8*1), X8, X8
+	VMOVSD        X8, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPD        Y0, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X0
+	VADDPD        X0, X11, X11
+	VUNPCKHPD     X11, X11, X0
+	VADDSD        X0, X11, X11
+	VADDSD        16(DI), X11, X11
+	VMOVSD        X11, 16(DI)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPD        Y0, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X0
+	VADDPD        X0, X13, X13
+	VUNPCKHPD     X13, X13, X0
+	VADDSD        X0, X13, X13
+	VADDSD        16(DI)(R8*1), X13, X13
+	VMOVSD        X13, 16(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z16, Y0
+	VADDPD        Y0, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X0
+	VADDPD        X0, X16, X16
+	VUNPCKHPD     X16, X16, X0
+	VADDSD        X0, X16, X16
+	VADDSD        24(DI), X16, X16
+	VMOVSD        X16, 24(DI)
+	VEXTRACTF64X4 $0x01, Z18, Y0
+	VADDPD        Y0, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X0
+	VADDPD        X0, X18, X18
+	VUNPCKHPD     X18, X18, X0
+	VADDSD        X0, X18, X18
+	VADDSD        24(DI)(R8*1), X18, X18
+	VMOVSD        X18, 24(DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000020, SI
+	ADDQ          $0x00000020, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBothStream4x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	VPXORD       Z6, Z6, Z6
+	VBROADCASTSD 8(SI), Z7
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSD 8(SI)(R8*1), Z9
+	VPXORD       Z11, Z11, Z11
+	VBROADCASTSD 16(SI), Z12
+	VPXORD       Z13, Z13, Z13
+	VBROADCASTSD 16(SI)(R8*1), Z14
+	VPXORD       Z16, Z16, Z16
+	VBROADCASTSD 24(SI), Z17
+	VPXORD       Z18, Z18, Z18
+	VBROADCASTSD 24(SI)(R8*1), Z19
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	PREFETCHT1  256(R9)
+	PREFETCHT1  320(R9)
+	PREFETCHT1  384(R9)
+	PREFETCHT1  448(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R13)(DX*1), Z5
+	VMOVUPD     (R14), Z10
+	VMOVUPD     (R14)(DX*1), Z15
+	VMOVUPD     (R11), Z20
+	VFMADD231PD Z20, Z0, Z1
+	VFMADD231PD Z20, Z5, Z6
+	VFMADD231PD Z20, Z10, Z11
+	VFMADD231PD Z20, Z15, Z16
+	VMOVUPD     (R12), Z20
+	VFMADD231PD Z2, Z0, Z20
+	VFMADD231PD Z7, Z5, Z20
+	VFMADD231PD Z12, Z10, Z20
+	VFMADD231PD Z17, Z15, Z20
+	VMOVUPD     Z20, (R12)
+	VMOVUPD     (R11)(BX*1), Z20
+	VFMADD231PD Z20, Z0, Z3
+	VFMADD231PD Z20, Z5, Z8
+	VFMADD231PD Z20, Z10, Z13
+	VFMADD231PD Z20, Z15, Z18
+	VMOVUPD     (R12)(BX*1), Z20
+	VFMADD231PD Z4, Z0, Z20
+	VFMADD231PD Z9, Z5, Z20
+	VFMADD231PD Z14, Z10, Z20
+	VFMADD231PD Z19, Z15, Z20
+	VMOVUPD     Z20, (R12)(BX*1)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R13)(DX*1), Z5
+	VMOVUPD     64(R14), Z10
+	VMOVUPD     64(R14)(DX*1), Z15
+	VMOVUPD     64(R11), Z20
+	VFMADD231PD Z20, Z0, Z1
+	VFMADD231PD Z20, Z5, Z6
+	VFMADD231PD Z20, Z10, Z11
+	VFMADD231PD Z20, Z15, Z16
+	VMOVUPD     64(R12), Z20
+	VFMADD231PD Z2, Z0, Z20
+	VFMADD231PD Z7, Z5, Z20
+	VFMADD231PD Z12, Z10, Z20
+	VFMADD231PD Z17, Z15, Z20
+	VMOVUPD     Z20, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z20
+	VFMADD231PD Z20, Z0, Z3
+	VFMADD231PD Z20, Z5, Z8
+	VFMADD231PD Z20, Z10, Z13
+	VFMADD231PD Z20, Z15, Z18
+	VMOVUPD     64(R12)(BX*1), Z20
+	VFMADD231PD Z4, Z0, Z20
+	VFMADD231PD Z9, Z5, Z20
+	VFMADD231PD Z14, Z10, Z20
+	VFMADD231PD Z19, Z15, Z20
+	VMOVUPD     Z20, 64(R12)(BX*1)
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z6, Y0
+	VADDPD        Y0, Y6, Y6
+	VEXTRACTF32X4 $0x01, Y6, X0
+	VADDPD        X0, X6, X6
+	VUNPCKHPD     X6, X6, X0
+	VADDSD        X0, X6, X6
+	VADDSD        8(DI), X6, X6
+	VMOVSD        X6, 8(DI)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPD        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPD        X0, X8, X8
+	VUNPCKHPD     X8, X8, X0
+	VADDSD        X0, X8, X8
+	VADDSD        8(DI)(R8*1), X8, X8
+	VMOVSD        X8, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z11, Y0
+	VADDPD        Y0, Y11, Y11
+	VEXTRACTF32X4 $0x01, Y11, X0
+	VADDPD        X0, X11, X11
+	VUNPCKHPD     X11, X11, X0
+	VADDSD        X0, X11, X11
+	VADDSD        16(DI), X11, X11
+	VMOVSD        X11, 16(DI)
+	VEXTRACTF64X4 $0x01, Z13, Y0
+	VADDPD        Y0, Y13, Y13
+	VEXTRACTF32X4 $0x01, Y13, X0
+	VADDPD        X0, X13, X13
+	VUNPCKHPD     X13, X13, X0
+	VADDSD        X0, X13, X13
+	VADDSD        16(DI)(R8*1), X13, X13
+	VMOVSD        X13, 16(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z16, Y0
+	VADDPD        Y0, Y16, Y16
+	VEXTRACTF32X4 $0x01, Y16, X0
+	VADDPD        X0, X16, X16
+	VUNPCKHPD     X16, X16, X0
+	VADDSD        X0, X16, X16
+	VADDSD        24(DI), X16, X16
+	VMOVSD        X16, 24(DI)
+	VEXTRACTF64X4 $0x01, Z18, Y0
+	VADDPD        Y0, Y18, Y18
+	VEXTRACTF32X4 $0x01, Y18, X0
+	VADDPD        X0, X18, X18
+	VUNPCKHPD     X18, X18, X0
+	VADDSD        X0, X18, X18
+	VADDSD        24(DI)(R8*1), X18, X18
+	VMOVSD        X18, 24(DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000020, SI
+	ADDQ          $0x00000020, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBoth1x2AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R11), Z5
+	VFMADD231PD Z5, Z0, Z1
+	VMOVUPD     (R12), Z5
+	VFMADD231PD Z2, Z0, Z5
+	VMOVUPD     Z5, (R12)
+	VMOVUPD     (R11)(BX*1), Z5
+	VFMADD231PD Z5, Z0, Z3
+	VMOVUPD     (R12)(BX*1), Z5
+	VFMADD231PD Z4, Z0, Z5
+	VMOVUPD     Z5, (R12)(BX*1)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R11), Z5
+	VFMADD231PD Z5, Z0, Z1
+	VMOVUPD     64(R12), Z5
+	VFMADD231PD Z2, Z0, Z5
+	VMOVUPD     Z5, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z5
+	VFMADD231PD Z5, Z0, Z3
+	VMOVUPD     64(R12)(BX*1), Z5
+	VFMADD231PD Z4, Z0, Z5
+	VMOVUPD     Z5, 64(R12)(BX*1)
+	ADDQ        $0x00000080, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	ADDQ          DX, CX
+	ADDQ          $0x00000008, SI
+	ADDQ          $0x00000008, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBoth4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSD (SI)(R8*2), Z6
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSD 8(SI), Z9
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSD 8(SI)(R8*1), Z11
+	VPXORD       Z12, Z12, Z12
+	VBROADCASTSD 8(SI)(R8*2), Z13
+	VPXORD       Z15, Z15, Z15
+	VBROADCASTSD 16(SI), Z16
+	VPXORD       Z17, Z17, Z17
+	VBROADCASTSD 16(SI)(R8*1), Z18
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSD 16(SI)(R8*2), Z20
+	VPXORD       Z22, Z22, Z22
+	VBROADCASTSD 24(SI), Z23
+	VPXORD       Z24, Z24, Z24
+	VBROADCASTSD 24(SI)(R8*1), Z25
+	VPXORD       Z26, Z26, Z26
+	VBROADCASTSD 24(SI)(R8*2), Z27
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R13)(DX*1), Z7
+	VMOVUPD     (R14), Z14
+	VMOVUPD     (R14)(DX*1), Z21
+	VMOVUPD     (R11), Z28
+	VFMADD231PD Z28, Z0, Z1
+	VFMADD231PD Z28, Z7, Z8
+	VFMADD231PD Z28, Z14, Z15
+	VFMADD231PD Z28, Z21, Z22
+	VMOVUPD     (R12), Z28
+	VFMADD231PD Z2, Z0, Z28
+	VFMADD231PD Z9, Z7, Z28
+	VFMADD231PD Z16, Z14, Z28
+	VFMADD231PD Z23, Z21, Z28
+	VMOVUPD     Z28, (R12)
+	VMOVUPD     (R11)(BX*1), Z28
+	VFMADD231PD Z28, Z0, Z3
+	VFMADD231PD Z28, Z7, Z10
+	VFMADD231PD Z28, Z14, Z17
+	VFMADD231PD Z28, Z21, Z24
+	VMOVUPD     (R12)(BX*1), Z28
+	VFMADD231PD Z4, Z0, Z28
+	VFMADD231PD Z11, Z7, Z28
+	VFMADD231PD Z18, Z14, Z28
+	VFMADD231PD Z25, Z21, Z28
+	VMOVUPD     Z28, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z28
+	VFMADD231PD Z28, Z0, Z5
+	VFMADD231PD Z28, Z7, Z12
+	VFMADD231PD Z28, Z14, Z19
+	VFMADD231PD Z28, Z21, Z26
+	VMOVUPD     (R12)(BX*2), Z28
+	VFMADD231PD Z6, Z0, Z28
+	VFMADD231PD Z13, Z7, Z28
+	VFMADD231PD Z20, Z14, Z28
+	VFMADD231PD Z27, Z21, Z28
+	VMOVUPD     Z28, (R12)(BX*2)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R13)(DX*1), Z7
+	VMOVUPD     64(R14), Z14
+	VMOVUPD     64(R14)(DX*1), Z21
+	VMOVUPD     64(R11), Z28
+	VFMADD231PD Z28, Z0, Z1
+	VFMADD231PD Z28, Z7, Z8
+	VFMADD231PD Z28, Z14, Z15
+	VFMADD231PD Z28, Z21, Z22
+	VMOVUPD     64(R12), Z28
+	VFMADD231PD Z2, Z0, Z28
+	VFMADD231PD Z9, Z7, Z28
+	VFMADD231PD Z16, Z14, Z28
+	VFMADD231PD Z23, Z21, Z28
+	VMOVUPD     Z28, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z28
+	VFMADD231PD Z28, Z0, Z3
+	VFMADD231PD Z28, Z7, Z10
+	VFMADD231PD Z28, Z14, Z17
+	VFMADD231PD Z28, Z21, Z24
+	VMOVUPD     64(R12)(BX*1), Z28
+	VFMADD231PD Z4, Z0, Z28
+	VFMADD231PD Z11, Z7, Z28
+	VFMADD231PD Z18, Z14, Z28
+	VFMADD231PD Z25, Z21, Z28
+	VMOVUPD     Z28, 64(R12)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z28
+	VFMADD231PD Z28, Z0, Z5
+	VFMADD231PD Z28, Z7, Z12
+	VFMADD231PD Z28, Z14, Z19
+	VFMADD231PD Z28, Z21, Z26
+	VMOVUPD     64(R12)(BX*2), Z28
+	VFMADD231PD Z6, Z0, Z28
+	VFMADD231PD Z13, Z7, Z28
+	VFMADD231PD Z20, Z14, Z28
+	VFMADD231PD Z27, Z21, Z28
+	VMOVUPD     Z28, 64(R12)(BX*2)
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VUNPCKHPD     X5, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (DI)(R8*2), X5, X5
+	VMOVSD        X5, (DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPD        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPD        X0, X8, X8
+	VUNPCKHPD     X8, X8, X0
+	VADDSD        X0, X8, X8
+	VADDSD        8(DI), X8, X8
+	VMOVSD        X8, 8(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPD        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPD        X0, X10, X10
+	VUNPCKHPD     X10, X10, X0
+	VADDSD        X0, X10, X10
+	VADDSD        8(DI)(R8*1), X10, X10
+	VMOVSD        X10, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPD        Y0, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X0
+	VADDPD        X0, X12, X12
+	VUNPCKHPD     X12, X12, X0
+	VADDSD        X0, X12, X12
+	VADDSD        8(DI)(R8*2), X12, X12
+	VMOVSD        X12, 8(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPD        Y0, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X0
+	VADDPD        X0, X15, X15
+	VUNPCKHPD     X15, X15, X0
+	VADDSD        X0, X15, X15
+	VADDSD        16(DI), X15, X15
+	VMOVSD        X15, 16(DI)
+	VEXTRACTF64X4 $0x01, Z17, Y0
+	VADDPD        Y0, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPD        X0, X17, X17
+	VUNPCKHPD     X17, X17, X0
+	VADDSD        X0, X17, X17
+	VADDSD        16(DI)(R8*1), X17, X17
+	VMOVSD        X17, 16(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z19, Y0
+	VADDPD        Y0, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X0
+	VADDPD        X0, X19, X19
+	VUNPCKHPD     X19, X19, X0
+	VADDSD        X0, X19, X19
+	VADDSD        16(DI)(R8*2), X19, X19
+	VMOVSD        X19, 16(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z22, Y0
+	VADDPD        Y0, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X0
+	VADDPD        X0, X22, X22
+	VUNPCKHPD     X22, X22, X0
+	VADDSD        X0, X22, X22
+	VADDSD        24(DI), X22, X22
+	VMOVSD        X22, 24(DI)
+	VEXTRACTF64X4 $0x01, Z24, Y0
+	VADDPD        Y0, Y24, Y24
+	VEXTRACTF32X4 $0x01, Y24, X0
+	VADDPD        X0, X24, X24
+	VUNPCKHPD     X24, X24, X0
+	VADDSD        X0, X24, X24
+	VADDSD        24(DI)(R8*1), X24, X24
+	VMOVSD        X24, 24(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z26, Y0
+	VADDPD        Y0, Y26, Y26
+	VEXTRACTF32X4 $0x01, Y26, X0
+	VADDPD        X0, X26, X26
+	VUNPCKHPD     X26, X26, X0
+	VADDSD        X0, X26, X26
+	VADDSD        24(DI)(R8*2), X26, X26
+	VMOVSD        X26, 24(DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000020, SI
+	ADDQ          $0x00000020, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBothStream4x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSD (SI)(R8*2), Z6
+	VPXORD       Z8, Z8, Z8
+	VBROADCASTSD 8(SI), Z9
+	VPXORD       Z10, Z10, Z10
+	VBROADCASTSD 8(SI)(R8*1), Z11
+	VPXORD       Z12, Z12, Z12
+	VBROADCASTSD 8(SI)(R8*2), Z13
+	VPXORD       Z15, Z15, Z15
+	VBROADCASTSD 16(SI), Z16
+	VPXORD       Z17, Z17, Z17
+	VBROADCASTSD 16(SI)(R8*1), Z18
+	VPXORD       Z19, Z19, Z19
+	VBROADCASTSD 16(SI)(R8*2), Z20
+	VPXORD       Z22, Z22, Z22
+	VBROADCASTSD 24(SI), Z23
+	VPXORD       Z24, Z24, Z24
+	VBROADCASTSD 24(SI)(R8*1), Z25
+	VPXORD       Z26, Z26, Z26
+	VBROADCASTSD 24(SI)(R8*2), Z27
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R15
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	PREFETCHT1  128(R9)
+	PREFETCHT1  192(R9)
+	PREFETCHT1  256(R9)
+	PREFETCHT1  320(R9)
+	PREFETCHT1  384(R9)
+	PREFETCHT1  448(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R13)(DX*1), Z7
+	VMOVUPD     (R14), Z14
+	VMOVUPD     (R14)(DX*1), Z21
+	VMOVUPD     (R11), Z28
+	VFMADD231PD Z28, Z0, Z1
+	VFMADD231PD Z28, Z7, Z8
+	VFMADD231PD Z28, Z14, Z15
+	VFMADD231PD Z28, Z21, Z22
+	VMOVUPD     (R12), Z28
+	VFMADD231PD Z2, Z0, Z28
+	VFMADD231PD Z9, Z7, Z28
+	VFMADD231PD Z16, Z14, Z28
+	VFMADD231PD Z23, Z21, Z28
+	VMOVUPD     Z28, (R12)
+	VMOVUPD     (R11)(BX*1), Z28
+	VFMADD231PD Z28, Z0, Z3
+	VFMADD231PD Z28, Z7, Z10
+	VFMADD231PD Z28, Z14, Z17
+	VFMADD231PD Z28, Z21, Z24
+	VMOVUPD     (R12)(BX*1), Z28
+	VFMADD231PD Z4, Z0, Z28
+	VFMADD231PD Z11, Z7, Z28
+	VFMADD231PD Z18, Z14, Z28
+	VFMADD231PD Z25, Z21, Z28
+	VMOVUPD     Z28, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z28
+	VFMADD231PD Z28, Z0, Z5
+	VFMADD231PD Z28, Z7, Z12
+	VFMADD231PD Z28, Z14, Z19
+	VFMADD231PD Z28, Z21, Z26
+	VMOVUPD     (R12)(BX*2), Z28
+	VFMADD231PD Z6, Z0, Z28
+	VFMADD231PD Z13, Z7, Z28
+	VFMADD231PD Z20, Z14, Z28
+	VFMADD231PD Z27, Z21, Z28
+	VMOVUPD     Z28, (R12)(BX*2)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R13)(DX*1), Z7
+	VMOVUPD     64(R14), Z14
+	VMOVUPD     64(R14)(DX*1), Z21
+	VMOVUPD     64(R11), Z28
+	VFMADD231PD Z28, Z0, Z1
+	VFMADD231PD Z28, Z7, Z8
+	VFMADD231PD Z28, Z14, Z15
+	VFMADD231PD Z28, Z21, Z22
+	VMOVUPD     64(R12), Z28
+	VFMADD231PD Z2, Z0, Z28
+	VFMADD231PD Z9, Z7, Z28
+	VFMADD231PD Z16, Z14, Z28
+	VFMADD231PD Z23, Z21, Z28
+	VMOVUPD     Z28, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z28
+	VFMADD231PD Z28, Z0, Z3
+	VFMADD231PD Z28, Z7, Z10
+	VFMADD231PD Z28, Z14, Z17
+	VFMADD231PD Z28, Z21, Z24
+	VMOVUPD     64(R12)(BX*1), Z28
+	VFMADD231PD Z4, Z0, Z28
+	VFMADD231PD Z11, Z7, Z28
+	VFMADD231PD Z18, Z14, Z28
+	VFMADD231PD Z25, Z21, Z28
+	VMOVUPD     Z28, 64(R12)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z28
+	VFMADD231PD Z28, Z0, Z5
+	VFMADD231PD Z28, Z7, Z12
+	VFMADD231PD Z28, Z14, Z19
+	VFMADD231PD Z28, Z21, Z26
+	VMOVUPD     64(R12)(BX*2), Z28
+	VFMADD231PD Z6, Z0, Z28
+	VFMADD231PD Z13, Z7, Z28
+	VFMADD231PD Z20, Z14, Z28
+	VFMADD231PD Z27, Z21, Z28
+	VMOVUPD     Z28, 64(R12)(BX*2)
+	ADDQ        $0x00000080, R13
+	ADDQ        $0x00000080, R14
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R15
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VUNPCKHPD     X5, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (DI)(R8*2), X5, X5
+	VMOVSD        X5, (DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z8, Y0
+	VADDPD        Y0, Y8, Y8
+	VEXTRACTF32X4 $0x01, Y8, X0
+	VADDPD        X0, X8, X8
+	VUNPCKHPD     X8, X8, X0
+	VADDSD        X0, X8, X8
+	VADDSD        8(DI), X8, X8
+	VMOVSD        X8, 8(DI)
+	VEXTRACTF64X4 $0x01, Z10, Y0
+	VADDPD        Y0, Y10, Y10
+	VEXTRACTF32X4 $0x01, Y10, X0
+	VADDPD        X0, X10, X10
+	VUNPCKHPD     X10, X10, X0
+	VADDSD        X0, X10, X10
+	VADDSD        8(DI)(R8*1), X10, X10
+	VMOVSD        X10, 8(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z12, Y0
+	VADDPD        Y0, Y12, Y12
+	VEXTRACTF32X4 $0x01, Y12, X0
+	VADDPD        X0, X12, X12
+	VUNPCKHPD     X12, X12, X0
+	VADDSD        X0, X12, X12
+	VADDSD        8(DI)(R8*2), X12, X12
+	VMOVSD        X12, 8(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z15, Y0
+	VADDPD        Y0, Y15, Y15
+	VEXTRACTF32X4 $0x01, Y15, X0
+	VADDPD        X0, X15, X15
+	VUNPCKHPD     X15, X15, X0
+	VADDSD        X0, X15, X15
+	VADDSD        16(DI), X15, X15
+	VMOVSD        X15, 16(DI)
+	VEXTRACTF64X4 $0x01, Z17, Y0
+	VADDPD        Y0, Y17, Y17
+	VEXTRACTF32X4 $0x01, Y17, X0
+	VADDPD        X0, X17, X17
+	VUNPCKHPD     X17, X17, X0
+	VADDSD        X0, X17, X17
+	VADDSD        16(DI)(R8*1), X17, X17
+	VMOVSD        X17, 16(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z19, Y0
+	VADDPD        Y0, Y19, Y19
+	VEXTRACTF32X4 $0x01, Y19, X0
+	VADDPD        X0, X19, X19
+	VUNPCKHPD     X19, X19, X0
+	VADDSD        X0, X19, X19
+	VADDSD        16(DI)(R8*2), X19, X19
+	VMOVSD        X19, 16(DI)(R8*2)
+	VEXTRACTF64X4 $0x01, Z22, Y0
+	VADDPD        Y0, Y22, Y22
+	VEXTRACTF32X4 $0x01, Y22, X0
+	VADDPD        X0, X22, X22
+	VUNPCKHPD     X22, X22, X0
+	VADDSD        X0, X22, X22
+	VADDSD        24(DI), X22, X22
+	VMOVSD        X22, 24(DI)
+	VEXTRACTF64X4 $0x01, Z24, Y0
+	VADDPD        Y0, Y24, Y24
+	VEXTRACTF32X4 $0x01, Y24, X0
+	VADDPD        X0, X24, X24
+	VUNPCKHPD     X24, X24, X0
+	VADDSD        X0, X24, X24
+	VADDSD        24(DI)(R8*1), X24, X24
+	VMOVSD        X24, 24(DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z26, Y0
+	VADDPD        Y0, Y26, Y26
+	VEXTRACTF32X4 $0x01, Y26, X0
+	VADDPD        X0, X26, X26
+	VUNPCKHPD     X26, X26, X0
+	VADDSD        X0, X26, X26
+	VADDSD        24(DI)(R8*2), X26, X26
+	VMOVSD        X26, 24(DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          DX, CX
+	ADDQ          $0x00000020, SI
+	ADDQ          $0x00000020, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·dBoth1x3AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), R8
+	MOVQ ahead+80(FP), R9
+	MOVQ step+88(FP), R10
+
+	// Strides in bytes.
+	SHLQ $0x03, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, R8
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VPXORD       Z1, Z1, Z1
+	VBROADCASTSD (SI), Z2
+	VPXORD       Z3, Z3, Z3
+	VBROADCASTSD (SI)(R8*1), Z4
+	VPXORD       Z5, Z5, Z5
+	VBROADCASTSD (SI)(R8*2), Z6
+	MOVQ         x+32(FP), R11
+	MOVQ         y+40(FP), R12
+	MOVQ         CX, R13
+	LEAQ         (CX)(DX*2), R14
+	MOVQ         cols+8(FP), R14
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R9)
+	PREFETCHT1  64(R9)
+	VMOVUPD     (R13), Z0
+	VMOVUPD     (R11), Z7
+	VFMADD231PD Z7, Z0, Z1
+	VMOVUPD     (R12), Z7
+	VFMADD231PD Z2, Z0, Z7
+	VMOVUPD     Z7, (R12)
+	VMOVUPD     (R11)(BX*1), Z7
+	VFMADD231PD Z7, Z0, Z3
+	VMOVUPD     (R12)(BX*1), Z7
+	VFMADD231PD Z4, Z0, Z7
+	VMOVUPD     Z7, (R12)(BX*1)
+	VMOVUPD     (R11)(BX*2), Z7
+	VFMADD231PD Z7, Z0, Z5
+	VMOVUPD     (R12)(BX*2), Z7
+	VFMADD231PD Z6, Z0, Z7
+	VMOVUPD     Z7, (R12)(BX*2)
+	VMOVUPD     64(R13), Z0
+	VMOVUPD     64(R11), Z7
+	VFMADD231PD Z7, Z0, Z1
+	VMOVUPD     64(R12), Z7
+	VFMADD231PD Z2, Z0, Z7
+	VMOVUPD     Z7, 64(R12)
+	VMOVUPD     64(R11)(BX*1), Z7
+	VFMADD231PD Z7, Z0, Z3
+	VMOVUPD     64(R12)(BX*1), Z7
+	VFMADD231PD Z4, Z0, Z7
+	VMOVUPD     Z7, 64(R12)(BX*1)
+	VMOVUPD     64(R11)(BX*2), Z7
+	VFMADD231PD Z7, Z0, Z5
+	VMOVUPD     64(R12)(BX*2), Z7
+	VFMADD231PD Z6, Z0, Z7
+	VMOVUPD     Z7, 64(R12)(BX*2)
+	ADDQ        $0x00000080, R13
+	ADDQ        R10, R9
+	ADDQ        $0x00000080, R11
+	ADDQ        $0x00000080, R12
+	SUBQ        $0x00000010, R14
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (DI), X1, X1
+	VMOVSD        X1, (DI)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF32X4 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VUNPCKHPD     X3, X3, X0
+	VADDSD        X0, X3, X3
+	VADDSD        (DI)(R8*1), X3, X3
+	VMOVSD        X3, (DI)(R8*1)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VADDPD        Y0, Y5, Y5
+	VEXTRACTF32X4 $0x01, Y5, X0
+	VADDPD        X0, X5, X5
+	VUNPCKHPD     X5, X5, X0
+	VADDSD        X0, X5, X5
+	VADDSD        (DI)(R8*2), X5, X5
+	VMOVSD        X5, (DI)(R8*2)
+	ADDQ          DX, CX
+	ADDQ          $0x00000008, SI
+	ADDQ          $0x00000008, DI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, AVX512VL, MMX+
+TEXT ·wForward4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), SI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z7, Z7, Z7
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Z0
+	VCVTPS2PD   (DI)(DX*1), Z2
+	VCVTPS2PD   (R10), Z4
+	VCVTPS2PD   (R10)(DX*1), Z6
+	VMOVUPD     (BX), Z8
+	VFMADD231PD Z8, Z0, Z1
+	VFMADD231PD Z8, Z2, Z3
+	VFMADD231PD Z8, Z4, Z5
+	VFMADD231PD Z8, Z6, Z7
+	VCVTPS2PD   32(DI), Z0
+	VCVTPS2PD   32(DI)(DX*1), Z2
+	VCVTPS2PD   32(R10), Z4
+	VCVTPS2PD   32(R10)(DX*1), Z6
+	VMOVUPD     64(BX), Z8
+	VFMADD231PD Z8, Z0, Z1
+	VFMADD231PD Z8, Z2, Z3
+	VFMADD231PD Z8, Z4, Z5
+	VFMADD231PD Z8, Z6, Z7
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R10
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, BX
 	SUBQ        $0x00000010, R11
 	JNZ         columns
 
@@ -4956,1147 +8906,6 @@ columns:
 	VADDPD        X0, X1, X1
 	VUNPCKHPD     X1, X1, X0
 	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	ADDQ          DX, CX
-	ADDQ          $0x00000008, SI
-	ADDQ          $0x00000008, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth4x2AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	VPXORD       Z6, Z6, Z6
-	VBROADCASTSD 8(SI), Z7
-	VPXORD       Z8, Z8, Z8
-	VBROADCASTSD 8(SI)(R8*1), Z9
-	VPXORD       Z11, Z11, Z11
-	VBROADCASTSD 16(SI), Z12
-	VPXORD       Z13, Z13, Z13
-	VBROADCASTSD 16(SI)(R8*1), Z14
-	VPXORD       Z16, Z16, Z16
-	VBROADCASTSD 24(SI), Z17
-	VPXORD       Z18, Z18, Z18
-	VBROADCASTSD 24(SI)(R8*1), Z19
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R12)(DX*1), Z5
-	VMOVUPD     (R13), Z10
-	VMOVUPD     (R13)(DX*1), Z15
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z20, Z0, Z1
-	VFMADD231PD Z20, Z5, Z6
-	VFMADD231PD Z20, Z10, Z11
-	VFMADD231PD Z20, Z15, Z16
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z2, Z0, Z20
-	VFMADD231PD Z7, Z5, Z20
-	VFMADD231PD Z12, Z10, Z20
-	VFMADD231PD Z17, Z15, Z20
-	VMOVUPD     Z20, (R11)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z20, Z0, Z3
-	VFMADD231PD Z20, Z5, Z8
-	VFMADD231PD Z20, Z10, Z13
-	VFMADD231PD Z20, Z15, Z18
-	VMOVUPD     (R11)(BX*1), Z20
-	VFMADD231PD Z4, Z0, Z20
-	VFMADD231PD Z9, Z5, Z20
-	VFMADD231PD Z14, Z10, Z20
-	VFMADD231PD Z19, Z15, Z20
-	VMOVUPD     Z20, (R11)(BX*1)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R12)(DX*1), Z5
-	VMOVUPD     64(R13), Z10
-	VMOVUPD     64(R13)(DX*1), Z15
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z20, Z0, Z1
-	VFMADD231PD Z20, Z5, Z6
-	VFMADD231PD Z20, Z10, Z11
-	VFMADD231PD Z20, Z15, Z16
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z2, Z0, Z20
-	VFMADD231PD Z7, Z5, Z20
-	VFMADD231PD Z12, Z10, Z20
-	VFMADD231PD Z17, Z15, Z20
-	VMOVUPD     Z20, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z20, Z0, Z3
-	VFMADD231PD Z20, Z5, Z8
-	VFMADD231PD Z20, Z10, Z13
-	VFMADD231PD Z20, Z15, Z18
-	VMOVUPD     64(R11)(BX*1), Z20
-	VFMADD231PD Z4, Z0, Z20
-	VFMADD231PD Z9, Z5, Z20
-	VFMADD231PD Z14, Z10, Z20
-	VFMADD231PD Z19, Z15, Z20
-	VMOVUPD     Z20, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPD        Y0, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X0
-	VADDPD        X0, X6, X6
-	VUNPCKHPD     X6, X6, X0
-	VADDSD        X0, X6, X6
-	VADDSD        8(DI), X6, X6
-	VMOVSD        X6, 8(DI)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPD        Y0, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X0
-	VADDPD        X0, X8, X8
-	VUNPCKHPD     X8, X8, X0
-	VADDSD        X0, X8, X8
-	VADDSD        8(DI)(R8*1), X8, X8
-	VMOVSD        X8, 8(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z11, Y0
-	VADDPD        Y0, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X0
-	VADDPD        X0, X11, X11
-	VUNPCKHPD     X11, X11, X0
-	VADDSD        X0, X11, X11
-	VADDSD        16(DI), X11, X11
-	VMOVSD        X11, 16(DI)
-	VEXTRACTF64X4 $0x01, Z13, Y0
-	VADDPD        Y0, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X0
-	VADDPD        X0, X13, X13
-	VUNPCKHPD     X13, X13, X0
-	VADDSD        X0, X13, X13
-	VADDSD        16(DI)(R8*1), X13, X13
-	VMOVSD        X13, 16(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z16, Y0
-	VADDPD        Y0, Y16, Y16
-	VEXTRACTF32X4 $0x01, Y16, X0
-	VADDPD        X0, X16, X16
-	VUNPCKHPD     X16, X16, X0
-	VADDSD        X0, X16, X16
-	VADDSD        24(DI), X16, X16
-	VMOVSD        X16, 24(DI)
-	VEXTRACTF64X4 $0x01, Z18, Y0
-	VADDPD        Y0, Y18, Y18
-	VEXTRACTF32X4 $0x01, Y18, X0
-	VADDPD        X0, X18, X18
-	VUNPCKHPD     X18, X18, X0
-	VADDSD        X0, X18, X18
-	VADDSD        24(DI)(R8*1), X18, X18
-	VMOVSD        X18, 24(DI)(R8*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          $0x00000020, SI
-	ADDQ          $0x00000020, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBothStream4x2AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	VPXORD       Z6, Z6, Z6
-	VBROADCASTSD 8(SI), Z7
-	VPXORD       Z8, Z8, Z8
-	VBROADCASTSD 8(SI)(R8*1), Z9
-	VPXORD       Z11, Z11, Z11
-	VBROADCASTSD 16(SI), Z12
-	VPXORD       Z13, Z13, Z13
-	VBROADCASTSD 16(SI)(R8*1), Z14
-	VPXORD       Z16, Z16, Z16
-	VBROADCASTSD 24(SI), Z17
-	VPXORD       Z18, Z18, Z18
-	VBROADCASTSD 24(SI)(R8*1), Z19
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	PREFETCHT1  128(R9)
-	PREFETCHT1  192(R9)
-	PREFETCHT1  256(R9)
-	PREFETCHT1  320(R9)
-	PREFETCHT1  384(R9)
-	PREFETCHT1  448(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R12)(DX*1), Z5
-	VMOVUPD     (R13), Z10
-	VMOVUPD     (R13)(DX*1), Z15
-	VMOVUPD     (R10), Z20
-	VFMADD231PD Z20, Z0, Z1
-	VFMADD231PD Z20, Z5, Z6
-	VFMADD231PD Z20, Z10, Z11
-	VFMADD231PD Z20, Z15, Z16
-	VMOVUPD     (R11), Z20
-	VFMADD231PD Z2, Z0, Z20
-	VFMADD231PD Z7, Z5, Z20
-	VFMADD231PD Z12, Z10, Z20
-	VFMADD231PD Z17, Z15, Z20
-	VMOVUPD     Z20, (R11)
-	VMOVUPD     (R10)(BX*1), Z20
-	VFMADD231PD Z20, Z0, Z3
-	VFMADD231PD Z20, Z5, Z8
-	VFMADD231PD Z20, Z10, Z13
-	VFMADD231PD Z20, Z15, Z18
-	VMOVUPD     (R11)(BX*1), Z20
-	VFMADD231PD Z4, Z0, Z20
-	VFMADD231PD Z9, Z5, Z20
-	VFMADD231PD Z14, Z10, Z20
-	VFMADD231PD Z19, Z15, Z20
-	VMOVUPD     Z20, (R11)(BX*1)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R12)(DX*1), Z5
-	VMOVUPD     64(R13), Z10
-	VMOVUPD     64(R13)(DX*1), Z15
-	VMOVUPD     64(R10), Z20
-	VFMADD231PD Z20, Z0, Z1
-	VFMADD231PD Z20, Z5, Z6
-	VFMADD231PD Z20, Z10, Z11
-	VFMADD231PD Z20, Z15, Z16
-	VMOVUPD     64(R11), Z20
-	VFMADD231PD Z2, Z0, Z20
-	VFMADD231PD Z7, Z5, Z20
-	VFMADD231PD Z12, Z10, Z20
-	VFMADD231PD Z17, Z15, Z20
-	VMOVUPD     Z20, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z20
-	VFMADD231PD Z20, Z0, Z3
-	VFMADD231PD Z20, Z5, Z8
-	VFMADD231PD Z20, Z10, Z13
-	VFMADD231PD Z20, Z15, Z18
-	VMOVUPD     64(R11)(BX*1), Z20
-	VFMADD231PD Z4, Z0, Z20
-	VFMADD231PD Z9, Z5, Z20
-	VFMADD231PD Z14, Z10, Z20
-	VFMADD231PD Z19, Z15, Z20
-	VMOVUPD     Z20, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000200, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z6, Y0
-	VADDPD        Y0, Y6, Y6
-	VEXTRACTF32X4 $0x01, Y6, X0
-	VADDPD        X0, X6, X6
-	VUNPCKHPD     X6, X6, X0
-	VADDSD        X0, X6, X6
-	VADDSD        8(DI), X6, X6
-	VMOVSD        X6, 8(DI)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPD        Y0, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X0
-	VADDPD        X0, X8, X8
-	VUNPCKHPD     X8, X8, X0
-	VADDSD        X0, X8, X8
-	VADDSD        8(DI)(R8*1), X8, X8
-	VMOVSD        X8, 8(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z11, Y0
-	VADDPD        Y0, Y11, Y11
-	VEXTRACTF32X4 $0x01, Y11, X0
-	VADDPD        X0, X11, X11
-	VUNPCKHPD     X11, X11, X0
-	VADDSD        X0, X11, X11
-	VADDSD        16(DI), X11, X11
-	VMOVSD        X11, 16(DI)
-	VEXTRACTF64X4 $0x01, Z13, Y0
-	VADDPD        Y0, Y13, Y13
-	VEXTRACTF32X4 $0x01, Y13, X0
-	VADDPD        X0, X13, X13
-	VUNPCKHPD     X13, X13, X0
-	VADDSD        X0, X13, X13
-	VADDSD        16(DI)(R8*1), X13, X13
-	VMOVSD        X13, 16(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z16, Y0
-	VADDPD        Y0, Y16, Y16
-	VEXTRACTF32X4 $0x01, Y16, X0
-	VADDPD        X0, X16, X16
-	VUNPCKHPD     X16, X16, X0
-	VADDSD        X0, X16, X16
-	VADDSD        24(DI), X16, X16
-	VMOVSD        X16, 24(DI)
-	VEXTRACTF64X4 $0x01, Z18, Y0
-	VADDPD        Y0, Y18, Y18
-	VEXTRACTF32X4 $0x01, Y18, X0
-	VADDPD        X0, X18, X18
-	VUNPCKHPD     X18, X18, X0
-	VADDSD        X0, X18, X18
-	VADDSD        24(DI)(R8*1), X18, X18
-	VMOVSD        X18, 24(DI)(R8*1)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          $0x00000020, SI
-	ADDQ          $0x00000020, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth1x2AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R10), Z5
-	VFMADD231PD Z5, Z0, Z1
-	VMOVUPD     (R11), Z5
-	VFMADD231PD Z2, Z0, Z5
-	VMOVUPD     Z5, (R11)
-	VMOVUPD     (R10)(BX*1), Z5
-	VFMADD231PD Z5, Z0, Z3
-	VMOVUPD     (R11)(BX*1), Z5
-	VFMADD231PD Z4, Z0, Z5
-	VMOVUPD     Z5, (R11)(BX*1)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R10), Z5
-	VFMADD231PD Z5, Z0, Z1
-	VMOVUPD     64(R11), Z5
-	VFMADD231PD Z2, Z0, Z5
-	VMOVUPD     Z5, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z5
-	VFMADD231PD Z5, Z0, Z3
-	VMOVUPD     64(R11)(BX*1), Z5
-	VFMADD231PD Z4, Z0, Z5
-	VMOVUPD     Z5, 64(R11)(BX*1)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	ADDQ          DX, CX
-	ADDQ          $0x00000008, SI
-	ADDQ          $0x00000008, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth4x3AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	VPXORD       Z5, Z5, Z5
-	VBROADCASTSD (SI)(R8*2), Z6
-	VPXORD       Z8, Z8, Z8
-	VBROADCASTSD 8(SI), Z9
-	VPXORD       Z10, Z10, Z10
-	VBROADCASTSD 8(SI)(R8*1), Z11
-	VPXORD       Z12, Z12, Z12
-	VBROADCASTSD 8(SI)(R8*2), Z13
-	VPXORD       Z15, Z15, Z15
-	VBROADCASTSD 16(SI), Z16
-	VPXORD       Z17, Z17, Z17
-	VBROADCASTSD 16(SI)(R8*1), Z18
-	VPXORD       Z19, Z19, Z19
-	VBROADCASTSD 16(SI)(R8*2), Z20
-	VPXORD       Z22, Z22, Z22
-	VBROADCASTSD 24(SI), Z23
-	VPXORD       Z24, Z24, Z24
-	VBROADCASTSD 24(SI)(R8*1), Z25
-	VPXORD       Z26, Z26, Z26
-	VBROADCASTSD 24(SI)(R8*2), Z27
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R12)(DX*1), Z7
-	VMOVUPD     (R13), Z14
-	VMOVUPD     (R13)(DX*1), Z21
-	VMOVUPD     (R10), Z28
-	VFMADD231PD Z28, Z0, Z1
-	VFMADD231PD Z28, Z7, Z8
-	VFMADD231PD Z28, Z14, Z15
-	VFMADD231PD Z28, Z21, Z22
-	VMOVUPD     (R11), Z28
-	VFMADD231PD Z2, Z0, Z28
-	VFMADD231PD Z9, Z7, Z28
-	VFMADD231PD Z16, Z14, Z28
-	VFMADD231PD Z23, Z21, Z28
-	VMOVUPD     Z28, (R11)
-	VMOVUPD     (R10)(BX*1), Z28
-	VFMADD231PD Z28, Z0, Z3
-	VFMADD231PD Z28, Z7, Z10
-	VFMADD231PD Z28, Z14, Z17
-	VFMADD231PD Z28, Z21, Z24
-	VMOVUPD     (R11)(BX*1), Z28
-	VFMADD231PD Z4, Z0, Z28
-	VFMADD231PD Z11, Z7, Z28
-	VFMADD231PD Z18, Z14, Z28
-	VFMADD231PD Z25, Z21, Z28
-	VMOVUPD     Z28, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z28
-	VFMADD231PD Z28, Z0, Z5
-	VFMADD231PD Z28, Z7, Z12
-	VFMADD231PD Z28, Z14, Z19
-	VFMADD231PD Z28, Z21, Z26
-	VMOVUPD     (R11)(BX*2), Z28
-	VFMADD231PD Z6, Z0, Z28
-	VFMADD231PD Z13, Z7, Z28
-	VFMADD231PD Z20, Z14, Z28
-	VFMADD231PD Z27, Z21, Z28
-	VMOVUPD     Z28, (R11)(BX*2)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R12)(DX*1), Z7
-	VMOVUPD     64(R13), Z14
-	VMOVUPD     64(R13)(DX*1), Z21
-	VMOVUPD     64(R10), Z28
-	VFMADD231PD Z28, Z0, Z1
-	VFMADD231PD Z28, Z7, Z8
-	VFMADD231PD Z28, Z14, Z15
-	VFMADD231PD Z28, Z21, Z22
-	VMOVUPD     64(R11), Z28
-	VFMADD231PD Z2, Z0, Z28
-	VFMADD231PD Z9, Z7, Z28
-	VFMADD231PD Z16, Z14, Z28
-	VFMADD231PD Z23, Z21, Z28
-	VMOVUPD     Z28, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z28
-	VFMADD231PD Z28, Z0, Z3
-	VFMADD231PD Z28, Z7, Z10
-	VFMADD231PD Z28, Z14, Z17
-	VFMADD231PD Z28, Z21, Z24
-	VMOVUPD     64(R11)(BX*1), Z28
-	VFMADD231PD Z4, Z0, Z28
-	VFMADD231PD Z11, Z7, Z28
-	VFMADD231PD Z18, Z14, Z28
-	VFMADD231PD Z25, Z21, Z28
-	VMOVUPD     Z28, 64(R11)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z28
-	VFMADD231PD Z28, Z0, Z5
-	VFMADD231PD Z28, Z7, Z12
-	VFMADD231PD Z28, Z14, Z19
-	VFMADD231PD Z28, Z21, Z26
-	VMOVUPD     64(R11)(BX*2), Z28
-	VFMADD231PD Z6, Z0, Z28
-	VFMADD231PD Z13, Z7, Z28
-	VFMADD231PD Z20, Z14, Z28
-	VFMADD231PD Z27, Z21, Z28
-	VMOVUPD     Z28, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPD        Y0, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X0
-	VADDPD        X0, X5, X5
-	VUNPCKHPD     X5, X5, X0
-	VADDSD        X0, X5, X5
-	VADDSD        (DI)(R8*2), X5, X5
-	VMOVSD        X5, (DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPD        Y0, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X0
-	VADDPD        X0, X8, X8
-	VUNPCKHPD     X8, X8, X0
-	VADDSD        X0, X8, X8
-	VADDSD        8(DI), X8, X8
-	VMOVSD        X8, 8(DI)
-	VEXTRACTF64X4 $0x01, Z10, Y0
-	VADDPD        Y0, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X0
-	VADDPD        X0, X10, X10
-	VUNPCKHPD     X10, X10, X0
-	VADDSD        X0, X10, X10
-	VADDSD        8(DI)(R8*1), X10, X10
-	VMOVSD        X10, 8(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z12, Y0
-	VADDPD        Y0, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X0
-	VADDPD        X0, X12, X12
-	VUNPCKHPD     X12, X12, X0
-	VADDSD        X0, X12, X12
-	VADDSD        8(DI)(R8*2), X12, X12
-	VMOVSD        X12, 8(DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z15, Y0
-	VADDPD        Y0, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X0
-	VADDPD        X0, X15, X15
-	VUNPCKHPD     X15, X15, X0
-	VADDSD        X0, X15, X15
-	VADDSD        16(DI), X15, X15
-	VMOVSD        X15, 16(DI)
-	VEXTRACTF64X4 $0x01, Z17, Y0
-	VADDPD        Y0, Y17, Y17
-	VEXTRACTF32X4 $0x01, Y17, X0
-	VADDPD        X0, X17, X17
-	VUNPCKHPD     X17, X17, X0
-	VADDSD        X0, X17, X17
-	VADDSD        16(DI)(R8*1), X17, X17
-	VMOVSD        X17, 16(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z19, Y0
-	VADDPD        Y0, Y19, Y19
-	VEXTRACTF32X4 $0x01, Y19, X0
-	VADDPD        X0, X19, X19
-	VUNPCKHPD     X19, X19, X0
-	VADDSD        X0, X19, X19
-	VADDSD        16(DI)(R8*2), X19, X19
-	VMOVSD        X19, 16(DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z22, Y0
-	VADDPD        Y0, Y22, Y22
-	VEXTRACTF32X4 $0x01, Y22, X0
-	VADDPD        X0, X22, X22
-	VUNPCKHPD     X22, X22, X0
-	VADDSD        X0, X22, X22
-	VADDSD        24(DI), X22, X22
-	VMOVSD        X22, 24(DI)
-	VEXTRACTF64X4 $0x01, Z24, Y0
-	VADDPD        Y0, Y24, Y24
-	VEXTRACTF32X4 $0x01, Y24, X0
-	VADDPD        X0, X24, X24
-	VUNPCKHPD     X24, X24, X0
-	VADDSD        X0, X24, X24
-	VADDSD        24(DI)(R8*1), X24, X24
-	VMOVSD        X24, 24(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z26, Y0
-	VADDPD        Y0, Y26, Y26
-	VEXTRACTF32X4 $0x01, Y26, X0
-	VADDPD        X0, X26, X26
-	VUNPCKHPD     X26, X26, X0
-	VADDSD        X0, X26, X26
-	VADDSD        24(DI)(R8*2), X26, X26
-	VMOVSD        X26, 24(DI)(R8*2)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          $0x00000020, SI
-	ADDQ          $0x00000020, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBothStream4x3AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	VPXORD       Z5, Z5, Z5
-	VBROADCASTSD (SI)(R8*2), Z6
-	VPXORD       Z8, Z8, Z8
-	VBROADCASTSD 8(SI), Z9
-	VPXORD       Z10, Z10, Z10
-	VBROADCASTSD 8(SI)(R8*1), Z11
-	VPXORD       Z12, Z12, Z12
-	VBROADCASTSD 8(SI)(R8*2), Z13
-	VPXORD       Z15, Z15, Z15
-	VBROADCASTSD 16(SI), Z16
-	VPXORD       Z17, Z17, Z17
-	VBROADCASTSD 16(SI)(R8*1), Z18
-	VPXORD       Z19, Z19, Z19
-	VBROADCASTSD 16(SI)(R8*2), Z20
-	VPXORD       Z22, Z22, Z22
-	VBROADCASTSD 24(SI), Z23
-	VPXORD       Z24, Z24, Z24
-	VBROADCASTSD 24(SI)(R8*1), Z25
-	VPXORD       Z26, Z26, Z26
-	VBROADCASTSD 24(SI)(R8*2), Z27
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R14
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	PREFETCHT1  128(R9)
-	PREFETCHT1  192(R9)
-	PREFETCHT1  256(R9)
-	PREFETCHT1  320(R9)
-	PREFETCHT1  384(R9)
-	PREFETCHT1  448(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R12)(DX*1), Z7
-	VMOVUPD     (R13), Z14
-	VMOVUPD     (R13)(DX*1), Z21
-	VMOVUPD     (R10), Z28
-	VFMADD231PD Z28, Z0, Z1
-	VFMADD231PD Z28, Z7, Z8
-	VFMADD231PD Z28, Z14, Z15
-	VFMADD231PD Z28, Z21, Z22
-	VMOVUPD     (R11), Z28
-	VFMADD231PD Z2, Z0, Z28
-	VFMADD231PD Z9, Z7, Z28
-	VFMADD231PD Z16, Z14, Z28
-	VFMADD231PD Z23, Z21, Z28
-	VMOVUPD     Z28, (R11)
-	VMOVUPD     (R10)(BX*1), Z28
-	VFMADD231PD Z28, Z0, Z3
-	VFMADD231PD Z28, Z7, Z10
-	VFMADD231PD Z28, Z14, Z17
-	VFMADD231PD Z28, Z21, Z24
-	VMOVUPD     (R11)(BX*1), Z28
-	VFMADD231PD Z4, Z0, Z28
-	VFMADD231PD Z11, Z7, Z28
-	VFMADD231PD Z18, Z14, Z28
-	VFMADD231PD Z25, Z21, Z28
-	VMOVUPD     Z28, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z28
-	VFMADD231PD Z28, Z0, Z5
-	VFMADD231PD Z28, Z7, Z12
-	VFMADD231PD Z28, Z14, Z19
-	VFMADD231PD Z28, Z21, Z26
-	VMOVUPD     (R11)(BX*2), Z28
-	VFMADD231PD Z6, Z0, Z28
-	VFMADD231PD Z13, Z7, Z28
-	VFMADD231PD Z20, Z14, Z28
-	VFMADD231PD Z27, Z21, Z28
-	VMOVUPD     Z28, (R11)(BX*2)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R12)(DX*1), Z7
-	VMOVUPD     64(R13), Z14
-	VMOVUPD     64(R13)(DX*1), Z21
-	VMOVUPD     64(R10), Z28
-	VFMADD231PD Z28, Z0, Z1
-	VFMADD231PD Z28, Z7, Z8
-	VFMADD231PD Z28, Z14, Z15
-	VFMADD231PD Z28, Z21, Z22
-	VMOVUPD     64(R11), Z28
-	VFMADD231PD Z2, Z0, Z28
-	VFMADD231PD Z9, Z7, Z28
-	VFMADD231PD Z16, Z14, Z28
-	VFMADD231PD Z23, Z21, Z28
-	VMOVUPD     Z28, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z28
-	VFMADD231PD Z28, Z0, Z3
-	VFMADD231PD Z28, Z7, Z10
-	VFMADD231PD Z28, Z14, Z17
-	VFMADD231PD Z28, Z21, Z24
-	VMOVUPD     64(R11)(BX*1), Z28
-	VFMADD231PD Z4, Z0, Z28
-	VFMADD231PD Z11, Z7, Z28
-	VFMADD231PD Z18, Z14, Z28
-	VFMADD231PD Z25, Z21, Z28
-	VMOVUPD     Z28, 64(R11)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z28
-	VFMADD231PD Z28, Z0, Z5
-	VFMADD231PD Z28, Z7, Z12
-	VFMADD231PD Z28, Z14, Z19
-	VFMADD231PD Z28, Z21, Z26
-	VMOVUPD     64(R11)(BX*2), Z28
-	VFMADD231PD Z6, Z0, Z28
-	VFMADD231PD Z13, Z7, Z28
-	VFMADD231PD Z20, Z14, Z28
-	VFMADD231PD Z27, Z21, Z28
-	VMOVUPD     Z28, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R13
-	ADDQ        $0x00000200, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R14
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPD        Y0, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X0
-	VADDPD        X0, X5, X5
-	VUNPCKHPD     X5, X5, X0
-	VADDSD        X0, X5, X5
-	VADDSD        (DI)(R8*2), X5, X5
-	VMOVSD        X5, (DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z8, Y0
-	VADDPD        Y0, Y8, Y8
-	VEXTRACTF32X4 $0x01, Y8, X0
-	VADDPD        X0, X8, X8
-	VUNPCKHPD     X8, X8, X0
-	VADDSD        X0, X8, X8
-	VADDSD        8(DI), X8, X8
-	VMOVSD        X8, 8(DI)
-	VEXTRACTF64X4 $0x01, Z10, Y0
-	VADDPD        Y0, Y10, Y10
-	VEXTRACTF32X4 $0x01, Y10, X0
-	VADDPD        X0, X10, X10
-	VUNPCKHPD     X10, X10, X0
-	VADDSD        X0, X10, X10
-	VADDSD        8(DI)(R8*1), X10, X10
-	VMOVSD        X10, 8(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z12, Y0
-	VADDPD        Y0, Y12, Y12
-	VEXTRACTF32X4 $0x01, Y12, X0
-	VADDPD        X0, X12, X12
-	VUNPCKHPD     X12, X12, X0
-	VADDSD        X0, X12, X12
-	VADDSD        8(DI)(R8*2), X12, X12
-	VMOVSD        X12, 8(DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z15, Y0
-	VADDPD        Y0, Y15, Y15
-	VEXTRACTF32X4 $0x01, Y15, X0
-	VADDPD        X0, X15, X15
-	VUNPCKHPD     X15, X15, X0
-	VADDSD        X0, X15, X15
-	VADDSD        16(DI), X15, X15
-	VMOVSD        X15, 16(DI)
-	VEXTRACTF64X4 $0x01, Z17, Y0
-	VADDPD        Y0, Y17, Y17
-	VEXTRACTF32X4 $0x01, Y17, X0
-	VADDPD        X0, X17, X17
-	VUNPCKHPD     X17, X17, X0
-	VADDSD        X0, X17, X17
-	VADDSD        16(DI)(R8*1), X17, X17
-	VMOVSD        X17, 16(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z19, Y0
-	VADDPD        Y0, Y19, Y19
-	VEXTRACTF32X4 $0x01, Y19, X0
-	VADDPD        X0, X19, X19
-	VUNPCKHPD     X19, X19, X0
-	VADDSD        X0, X19, X19
-	VADDSD        16(DI)(R8*2), X19, X19
-	VMOVSD        X19, 16(DI)(R8*2)
-	VEXTRACTF64X4 $0x01, Z22, Y0
-	VADDPD        Y0, Y22, Y22
-	VEXTRACTF32X4 $0x01, Y22, X0
-	VADDPD        X0, X22, X22
-	VUNPCKHPD     X22, X22, X0
-	VADDSD        X0, X22, X22
-	VADDSD        24(DI), X22, X22
-	VMOVSD        X22, 24(DI)
-	VEXTRACTF64X4 $0x01, Z24, Y0
-	VADDPD        Y0, Y24, Y24
-	VEXTRACTF32X4 $0x01, Y24, X0
-	VADDPD        X0, X24, X24
-	VUNPCKHPD     X24, X24, X0
-	VADDSD        X0, X24, X24
-	VADDSD        24(DI)(R8*1), X24, X24
-	VMOVSD        X24, 24(DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z26, Y0
-	VADDPD        Y0, Y26, Y26
-	VEXTRACTF32X4 $0x01, Y26, X0
-	VADDPD        X0, X26, X26
-	VUNPCKHPD     X26, X26, X0
-	VADDSD        X0, X26, X26
-	VADDSD        24(DI)(R8*2), X26, X26
-	VMOVSD        X26, 24(DI)(R8*2)
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          DX, CX
-	ADDQ          $0x00000020, SI
-	ADDQ          $0x00000020, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·dBoth1x3AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), R8
-	MOVQ ahead+80(FP), R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, R8
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VPXORD       Z1, Z1, Z1
-	VBROADCASTSD (SI), Z2
-	VPXORD       Z3, Z3, Z3
-	VBROADCASTSD (SI)(R8*1), Z4
-	VPXORD       Z5, Z5, Z5
-	VBROADCASTSD (SI)(R8*2), Z6
-	MOVQ         x+32(FP), R10
-	MOVQ         y+40(FP), R11
-	MOVQ         CX, R12
-	LEAQ         (CX)(DX*2), R13
-	MOVQ         cols+8(FP), R13
-
-columns:
-	PREFETCHT1  (R9)
-	PREFETCHT1  64(R9)
-	VMOVUPD     (R12), Z0
-	VMOVUPD     (R10), Z7
-	VFMADD231PD Z7, Z0, Z1
-	VMOVUPD     (R11), Z7
-	VFMADD231PD Z2, Z0, Z7
-	VMOVUPD     Z7, (R11)
-	VMOVUPD     (R10)(BX*1), Z7
-	VFMADD231PD Z7, Z0, Z3
-	VMOVUPD     (R11)(BX*1), Z7
-	VFMADD231PD Z4, Z0, Z7
-	VMOVUPD     Z7, (R11)(BX*1)
-	VMOVUPD     (R10)(BX*2), Z7
-	VFMADD231PD Z7, Z0, Z5
-	VMOVUPD     (R11)(BX*2), Z7
-	VFMADD231PD Z6, Z0, Z7
-	VMOVUPD     Z7, (R11)(BX*2)
-	VMOVUPD     64(R12), Z0
-	VMOVUPD     64(R10), Z7
-	VFMADD231PD Z7, Z0, Z1
-	VMOVUPD     64(R11), Z7
-	VFMADD231PD Z2, Z0, Z7
-	VMOVUPD     Z7, 64(R11)
-	VMOVUPD     64(R10)(BX*1), Z7
-	VFMADD231PD Z7, Z0, Z3
-	VMOVUPD     64(R11)(BX*1), Z7
-	VFMADD231PD Z4, Z0, Z7
-	VMOVUPD     Z7, 64(R11)(BX*1)
-	VMOVUPD     64(R10)(BX*2), Z7
-	VFMADD231PD Z7, Z0, Z5
-	VMOVUPD     64(R11)(BX*2), Z7
-	VFMADD231PD Z6, Z0, Z7
-	VMOVUPD     Z7, 64(R11)(BX*2)
-	ADDQ        $0x00000080, R12
-	ADDQ        $0x00000080, R9
-	ADDQ        $0x00000080, R10
-	ADDQ        $0x00000080, R11
-	SUBQ        $0x00000010, R13
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (DI), X1, X1
-	VMOVSD        X1, (DI)
-	VEXTRACTF64X4 $0x01, Z3, Y0
-	VADDPD        Y0, Y3, Y3
-	VEXTRACTF32X4 $0x01, Y3, X0
-	VADDPD        X0, X3, X3
-	VUNPCKHPD     X3, X3, X0
-	VADDSD        X0, X3, X3
-	VADDSD        (DI)(R8*1), X3, X3
-	VMOVSD        X3, (DI)(R8*1)
-	VEXTRACTF64X4 $0x01, Z5, Y0
-	VADDPD        Y0, Y5, Y5
-	VEXTRACTF32X4 $0x01, Y5, X0
-	VADDPD        X0, X5, X5
-	VUNPCKHPD     X5, X5, X0
-	VADDSD        X0, X5, X5
-	VADDSD        (DI)(R8*2), X5, X5
-	VMOVSD        X5, (DI)(R8*2)
-	ADDQ          DX, CX
-	ADDQ          $0x00000008, SI
-	ADDQ          $0x00000008, DI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
-// Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForward4x1AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), SI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	VPXORD Z3, Z3, Z3
-	VPXORD Z5, Z5, Z5
-	VPXORD Z7, Z7, Z7
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R10
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Z0
-	VCVTPS2PD   (DI)(DX*1), Z2
-	VCVTPS2PD   (R9), Z4
-	VCVTPS2PD   (R9)(DX*1), Z6
-	VMOVUPD     (BX), Z8
-	VFMADD231PD Z8, Z0, Z1
-	VFMADD231PD Z8, Z2, Z3
-	VFMADD231PD Z8, Z4, Z5
-	VFMADD231PD Z8, Z6, Z7
-	VCVTPS2PD   32(DI), Z0
-	VCVTPS2PD   32(DI)(DX*1), Z2
-	VCVTPS2PD   32(R9), Z4
-	VCVTPS2PD   32(R9)(DX*1), Z6
-	VMOVUPD     64(BX), Z8
-	VFMADD231PD Z8, Z0, Z1
-	VFMADD231PD Z8, Z2, Z3
-	VFMADD231PD Z8, Z4, Z5
-	VFMADD231PD Z8, Z6, Z7
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
-	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
 	VADDSD        (SI), X1, X1
 	VMOVSD        X1, (SI)
 	VEXTRACTF64X4 $0x01, Z3, Y0
@@ -6135,9 +8944,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6146,6 +8955,7 @@ TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6153,16 +8963,17 @@ TEXT ·wForwardStream4x1AVX512(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	VPXORD Z3, Z3, Z3
-	VPXORD Z5, Z5, Z5
-	VPXORD Z7, Z7, Z7
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R10
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z7, Z7, Z7
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R11
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -6171,8 +8982,8 @@ columns:
 	PREFETCHT1  192(R8)
 	VCVTPS2PD   (DI), Z0
 	VCVTPS2PD   (DI)(DX*1), Z2
-	VCVTPS2PD   (R9), Z4
-	VCVTPS2PD   (R9)(DX*1), Z6
+	VCVTPS2PD   (R10), Z4
+	VCVTPS2PD   (R10)(DX*1), Z6
 	VMOVUPD     (BX), Z8
 	VFMADD231PD Z8, Z0, Z1
 	VFMADD231PD Z8, Z2, Z3
@@ -6180,18 +8991,18 @@ columns:
 	VFMADD231PD Z8, Z6, Z7
 	VCVTPS2PD   32(DI), Z0
 	VCVTPS2PD   32(DI)(DX*1), Z2
-	VCVTPS2PD   32(R9), Z4
-	VCVTPS2PD   32(R9)(DX*1), Z6
+	VCVTPS2PD   32(R10), Z4
+	VCVTPS2PD   32(R10)(DX*1), Z6
 	VMOVUPD     64(BX), Z8
 	VFMADD231PD Z8, Z0, Z1
 	VFMADD231PD Z8, Z2, Z3
 	VFMADD231PD Z8, Z4, Z5
 	VFMADD231PD Z8, Z6, Z7
 	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000100, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        R9, R8
 	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
+	SUBQ        $0x00000010, R11
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -6239,9 +9050,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6250,6 +9061,7 @@ TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6257,13 +9069,14 @@ TEXT ·wForward1x1AVX512(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	MOVQ   x+32(FP), BX
-	MOVQ   CX, DI
-	LEAQ   (CX)(DX*2), R9
-	MOVQ   cols+8(FP), R9
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	MOVQ    x+32(FP), BX
+	MOVQ    CX, DI
+	LEAQ    (CX)(DX*2), R10
+	MOVQ    cols+8(FP), R10
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -6274,9 +9087,9 @@ columns:
 	VMOVUPD     64(BX), Z2
 	VFMADD231PD Z2, Z0, Z1
 	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R8
+	ADDQ        R9, R8
 	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R9
+	SUBQ        $0x00000010, R10
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -6297,9 +9110,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6308,6 +9121,7 @@ TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6315,56 +9129,57 @@ TEXT ·wForward4x2AVX512(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R12
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Z0
-	VCVTPS2PD   (R10)(DX*1), Z3
-	VCVTPS2PD   (R11), Z6
-	VCVTPS2PD   (R11)(DX*1), Z9
-	VMOVUPD     (R9), Z12
+	VCVTPS2PD   (R11), Z0
+	VCVTPS2PD   (R11)(DX*1), Z3
+	VCVTPS2PD   (R12), Z6
+	VCVTPS2PD   (R12)(DX*1), Z9
+	VMOVUPD     (R10), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
 	VFMADD231PD Z12, Z6, Z7
 	VFMADD231PD Z12, Z9, Z10
-	VMOVUPD     (R9)(BX*1), Z12
+	VMOVUPD     (R10)(BX*1), Z12
 	VFMADD231PD Z12, Z0, Z2
 	VFMADD231PD Z12, Z3, Z5
 	VFMADD231PD Z12, Z6, Z8
 	VFMADD231PD Z12, Z9, Z11
-	VCVTPS2PD   32(R10), Z0
-	VCVTPS2PD   32(R10)(DX*1), Z3
-	VCVTPS2PD   32(R11), Z6
-	VCVTPS2PD   32(R11)(DX*1), Z9
-	VMOVUPD     64(R9), Z12
+	VCVTPS2PD   32(R11), Z0
+	VCVTPS2PD   32(R11)(DX*1), Z3
+	VCVTPS2PD   32(R12), Z6
+	VCVTPS2PD   32(R12)(DX*1), Z9
+	VMOVUPD     64(R10), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
 	VFMADD231PD Z12, Z6, Z7
 	VFMADD231PD Z12, Z9, Z10
-	VMOVUPD     64(R9)(BX*1), Z12
+	VMOVUPD     64(R10)(BX*1), Z12
 	VFMADD231PD Z12, Z0, Z2
 	VFMADD231PD Z12, Z3, Z5
 	VFMADD231PD Z12, Z6, Z8
 	VFMADD231PD Z12, Z9, Z11
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R9
-	SUBQ        $0x00000010, R12
+	ADDQ        $0x00000040, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -6444,9 +9259,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6455,6 +9270,7 @@ TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6462,59 +9278,60 @@ TEXT ·wForwardStream4x2AVX512(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R12
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R13
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
 	PREFETCHT1  128(R8)
 	PREFETCHT1  192(R8)
-	VCVTPS2PD   (R10), Z0
-	VCVTPS2PD   (R10)(DX*1), Z3
-	VCVTPS2PD   (R11), Z6
-	VCVTPS2PD   (R11)(DX*1), Z9
-	VMOVUPD     (R9), Z12
+	VCVTPS2PD   (R11), Z0
+	VCVTPS2PD   (R11)(DX*1), Z3
+	VCVTPS2PD   (R12), Z6
+	VCVTPS2PD   (R12)(DX*1), Z9
+	VMOVUPD     (R10), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
 	VFMADD231PD Z12, Z6, Z7
 	VFMADD231PD Z12, Z9, Z10
-	VMOVUPD     (R9)(BX*1), Z12
+	VMOVUPD     (R10)(BX*1), Z12
 	VFMADD231PD Z12, Z0, Z2
 	VFMADD231PD Z12, Z3, Z5
 	VFMADD231PD Z12, Z6, Z8
 	VFMADD231PD Z12, Z9, Z11
-	VCVTPS2PD   32(R10), Z0
-	VCVTPS2PD   32(R10)(DX*1), Z3
-	VCVTPS2PD   32(R11), Z6
-	VCVTPS2PD   32(R11)(DX*1), Z9
-	VMOVUPD     64(R9), Z12
+	VCVTPS2PD   32(R11), Z0
+	VCVTPS2PD   32(R11)(DX*1), Z3
+	VCVTPS2PD   32(R12), Z6
+	VCVTPS2PD   32(R12)(DX*1), Z9
+	VMOVUPD     64(R10), Z12
 	VFMADD231PD Z12, Z0, Z1
 	VFMADD231PD Z12, Z3, Z4
 	VFMADD231PD Z12, Z6, Z7
 	VFMADD231PD Z12, Z9, Z10
-	VMOVUPD     64(R9)(BX*1), Z12
+	VMOVUPD     64(R10)(BX*1), Z12
 	VFMADD231PD Z12, Z0, Z2
 	VFMADD231PD Z12, Z3, Z5
 	VFMADD231PD Z12, Z6, Z8
 	VFMADD231PD Z12, Z9, Z11
-	ADDQ        $0x00000040, R10
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000100, R8
-	ADDQ        $0x00000080, R9
-	SUBQ        $0x00000010, R12
+	ADDQ        $0x00000040, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 
 	// The sums of the lanes.
@@ -6594,9 +9411,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, AVX512VL, MMX+
-TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6605,6 +9422,7 @@ TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), SI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6612,116 +9430,119 @@ TEXT ·wForward1x2AVX512(SB), NOSPLIT, $0-88
 	SHLQ $0x03, DI
 
 group:
-	TESTQ  AX, AX
-	JZ     done
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	MOVQ   x+32(FP), R9
-	MOVQ   CX, R10
-	LEAQ   (CX)(DX*2), R11
-	MOVQ   cols+8(FP), R11
+	TESTQ   AX, AX
+	JZ      done
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	MOVQ    x+32(FP), R10
+	MOVQ    CX, R11
+	LEAQ    (CX)(DX*2), R12
+	MOVQ    cols+8(FP), R12
+	PCALIGN $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Z0
-	VMOVUPD     (R9), Z3
+	VCVTPS2PD   (R11), Z0
+	VMOVUPD     (R10), Z3
 	VFMADD231PD Z3, Z0, Z1
-	VMOVUPD     (R9)(BX*1), Z3
+	VMOVUPD     (R10)(BX*1), Z3
 	VFMADD231PD Z3, Z0, Z2
-	VCVTPS2PD   32(R10), Z0
-	VMOVUPD     64(R9), Z3
+	VCVTPS2PD   32(R11), Z0
+	VMOVUPD     64(R10), Z3
 	VFMADD231PD Z3, Z0, Z1
-	VMOVUPD     64(R9)(BX*1), Z3
+	VMOVUPD     64(R10)(BX*1), Z3
 	VFMADD231PD Z3, Z0, Z2
+	ADDQ        $0x00000040, R11
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
+	JNZ         columns
+
+	// The sums of the lanes.
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF32X4 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VUNPCKHPD     X1, X1, X0
+	VADDSD        X0, X1, X1
+	VADDSD        (SI), X1, X1
+	VMOVSD        X1, (SI)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X0
+	VADDPD        X0, X2, X2
+	VUNPCKHPD     X2, X2, X0
+	VADDSD        X0, X2, X2
+	VADDSD        (SI)(DI*1), X2, X2
+	VMOVSD        X2, (SI)(DI*1)
+	ADDQ          DX, CX
+	ADDQ          $0x00000008, SI
+	DECQ          AX
+	JMP           group
+
+done:
+	VZEROUPPER
+	RET
+
+// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-96
+	MOVQ groups+0(FP), AX
+	MOVQ tile+16(FP), CX
+	MOVQ ld+24(FP), DX
+	MOVQ stride+48(FP), BX
+	MOVQ z+56(FP), SI
+	MOVQ u+64(FP), DI
+	MOVQ rowStride+72(FP), DI
+	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
+
+	// Strides in bytes.
+	SHLQ $0x02, DX
+	SHLQ $0x03, BX
+	SHLQ $0x03, DI
+
+group:
+	TESTQ        AX, AX
+	JZ           done
+	VBROADCASTSD (SI), Z1
+	VBROADCASTSD 8(SI), Z3
+	VBROADCASTSD 16(SI), Z5
+	VBROADCASTSD 24(SI), Z7
+	MOVQ         y+40(FP), BX
+	MOVQ         CX, DI
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
+
+columns:
+	PREFETCHT1  (R8)
+	VCVTPS2PD   (DI), Z0
+	VCVTPS2PD   (DI)(DX*1), Z2
+	VCVTPS2PD   (R10), Z4
+	VCVTPS2PD   (R10)(DX*1), Z6
+	VMOVUPD     (BX), Z8
+	VFMADD231PD Z1, Z0, Z8
+	VFMADD231PD Z3, Z2, Z8
+	VFMADD231PD Z5, Z4, Z8
+	VFMADD231PD Z7, Z6, Z8
+	VMOVUPD     Z8, (BX)
+	VCVTPS2PD   32(DI), Z0
+	VCVTPS2PD   32(DI)(DX*1), Z2
+	VCVTPS2PD   32(R10), Z4
+	VCVTPS2PD   32(R10)(DX*1), Z6
+	VMOVUPD     64(BX), Z8
+	VFMADD231PD Z1, Z0, Z8
+	VFMADD231PD Z3, Z2, Z8
+	VFMADD231PD Z5, Z4, Z8
+	VFMADD231PD Z7, Z6, Z8
+	VMOVUPD     Z8, 64(BX)
+	ADDQ        $0x00000040, DI
 	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R9
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, BX
 	SUBQ        $0x00000010, R11
 	JNZ         columns
-
-	// The sums of the lanes.
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF32X4 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VUNPCKHPD     X1, X1, X0
-	VADDSD        X0, X1, X1
-	VADDSD        (SI), X1, X1
-	VMOVSD        X1, (SI)
-	VEXTRACTF64X4 $0x01, Z2, Y0
-	VADDPD        Y0, Y2, Y2
-	VEXTRACTF32X4 $0x01, Y2, X0
-	VADDPD        X0, X2, X2
-	VUNPCKHPD     X2, X2, X0
-	VADDSD        X0, X2, X2
-	VADDSD        (SI)(DI*1), X2, X2
-	VMOVSD        X2, (SI)(DI*1)
-	ADDQ          DX, CX
-	ADDQ          $0x00000008, SI
-	DECQ          AX
-	JMP           group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
-// Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x1AVX512(SB), NOSPLIT, $0-88
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	VBROADCASTSD (SI), Z1
-	VBROADCASTSD 8(SI), Z3
-	VBROADCASTSD 16(SI), Z5
-	VBROADCASTSD 24(SI), Z7
-	MOVQ         y+40(FP), BX
-	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R10
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (DI), Z0
-	VCVTPS2PD   (DI)(DX*1), Z2
-	VCVTPS2PD   (R9), Z4
-	VCVTPS2PD   (R9)(DX*1), Z6
-	VMOVUPD     (BX), Z8
-	VFMADD231PD Z1, Z0, Z8
-	VFMADD231PD Z3, Z2, Z8
-	VFMADD231PD Z5, Z4, Z8
-	VFMADD231PD Z7, Z6, Z8
-	VMOVUPD     Z8, (BX)
-	VCVTPS2PD   32(DI), Z0
-	VCVTPS2PD   32(DI)(DX*1), Z2
-	VCVTPS2PD   32(R9), Z4
-	VCVTPS2PD   32(R9)(DX*1), Z6
-	VMOVUPD     64(BX), Z8
-	VFMADD231PD Z1, Z0, Z8
-	VFMADD231PD Z3, Z2, Z8
-	VFMADD231PD Z5, Z4, Z8
-	VFMADD231PD Z7, Z6, Z8
-	VMOVUPD     Z8, 64(BX)
-	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
-	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -6734,9 +9555,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6745,6 +9566,7 @@ TEXT ·wBackwardStream4x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6760,8 +9582,9 @@ group:
 	VBROADCASTSD 24(SI), Z7
 	MOVQ         y+40(FP), BX
 	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R10
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R11
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -6770,8 +9593,8 @@ columns:
 	PREFETCHT1  192(R8)
 	VCVTPS2PD   (DI), Z0
 	VCVTPS2PD   (DI)(DX*1), Z2
-	VCVTPS2PD   (R9), Z4
-	VCVTPS2PD   (R9)(DX*1), Z6
+	VCVTPS2PD   (R10), Z4
+	VCVTPS2PD   (R10)(DX*1), Z6
 	VMOVUPD     (BX), Z8
 	VFMADD231PD Z1, Z0, Z8
 	VFMADD231PD Z3, Z2, Z8
@@ -6780,8 +9603,8 @@ columns:
 	VMOVUPD     Z8, (BX)
 	VCVTPS2PD   32(DI), Z0
 	VCVTPS2PD   32(DI)(DX*1), Z2
-	VCVTPS2PD   32(R9), Z4
-	VCVTPS2PD   32(R9)(DX*1), Z6
+	VCVTPS2PD   32(R10), Z4
+	VCVTPS2PD   32(R10)(DX*1), Z6
 	VMOVUPD     64(BX), Z8
 	VFMADD231PD Z1, Z0, Z8
 	VFMADD231PD Z3, Z2, Z8
@@ -6789,10 +9612,10 @@ columns:
 	VFMADD231PD Z7, Z6, Z8
 	VMOVUPD     Z8, 64(BX)
 	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R9
-	ADDQ        $0x00000100, R8
+	ADDQ        $0x00000040, R10
+	ADDQ        R9, R8
 	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R10
+	SUBQ        $0x00000010, R11
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -6806,9 +9629,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-88
+TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6817,6 +9640,7 @@ TEXT ·wBackward1x1AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6829,8 +9653,9 @@ group:
 	VBROADCASTSD (SI), Z1
 	MOVQ         y+40(FP), BX
 	MOVQ         CX, DI
-	LEAQ         (CX)(DX*2), R9
-	MOVQ         cols+8(FP), R9
+	LEAQ         (CX)(DX*2), R10
+	MOVQ         cols+8(FP), R10
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
@@ -6843,9 +9668,9 @@ columns:
 	VFMADD231PD Z1, Z0, Z2
 	VMOVUPD     Z2, 64(BX)
 	ADDQ        $0x00000040, DI
-	ADDQ        $0x00000040, R8
+	ADDQ        R9, R8
 	ADDQ        $0x00000080, BX
-	SUBQ        $0x00000010, R9
+	SUBQ        $0x00000010, R10
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        $0x00000008, SI
@@ -6856,9 +9681,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6867,6 +9692,7 @@ TEXT ·wBackward4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6884,50 +9710,51 @@ group:
 	VBROADCASTSD 16(SI)(DI*1), Z8
 	VBROADCASTSD 24(SI), Z10
 	VBROADCASTSD 24(SI)(DI*1), Z11
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Z0
-	VCVTPS2PD   (R10)(DX*1), Z3
-	VCVTPS2PD   (R11), Z6
-	VCVTPS2PD   (R11)(DX*1), Z9
-	VMOVUPD     (R9), Z12
+	VCVTPS2PD   (R11), Z0
+	VCVTPS2PD   (R11)(DX*1), Z3
+	VCVTPS2PD   (R12), Z6
+	VCVTPS2PD   (R12)(DX*1), Z9
+	VMOVUPD     (R10), Z12
 	VFMADD231PD Z1, Z0, Z12
 	VFMADD231PD Z4, Z3, Z12
 	VFMADD231PD Z7, Z6, Z12
 	VFMADD231PD Z10, Z9, Z12
-	VMOVUPD     Z12, (R9)
-	VMOVUPD     (R9)(BX*1), Z12
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     (R10)(BX*1), Z12
 	VFMADD231PD Z2, Z0, Z12
 	VFMADD231PD Z5, Z3, Z12
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
-	VMOVUPD     Z12, (R9)(BX*1)
-	VCVTPS2PD   32(R10), Z0
-	VCVTPS2PD   32(R10)(DX*1), Z3
-	VCVTPS2PD   32(R11), Z6
-	VCVTPS2PD   32(R11)(DX*1), Z9
-	VMOVUPD     64(R9), Z12
+	VMOVUPD     Z12, (R10)(BX*1)
+	VCVTPS2PD   32(R11), Z0
+	VCVTPS2PD   32(R11)(DX*1), Z3
+	VCVTPS2PD   32(R12), Z6
+	VCVTPS2PD   32(R12)(DX*1), Z9
+	VMOVUPD     64(R10), Z12
 	VFMADD231PD Z1, Z0, Z12
 	VFMADD231PD Z4, Z3, Z12
 	VFMADD231PD Z7, Z6, Z12
 	VFMADD231PD Z10, Z9, Z12
-	VMOVUPD     Z12, 64(R9)
-	VMOVUPD     64(R9)(BX*1), Z12
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z12
 	VFMADD231PD Z2, Z0, Z12
 	VFMADD231PD Z5, Z3, Z12
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
-	VMOVUPD     Z12, 64(R9)(BX*1)
-	ADDQ        $0x00000040, R10
+	VMOVUPD     Z12, 64(R10)(BX*1)
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R9
-	SUBQ        $0x00000010, R12
+	ADDQ        $0x00000040, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -6941,9 +9768,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -6952,6 +9779,7 @@ TEXT ·wBackwardStream4x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -6969,53 +9797,54 @@ group:
 	VBROADCASTSD 16(SI)(DI*1), Z8
 	VBROADCASTSD 24(SI), Z10
 	VBROADCASTSD 24(SI)(DI*1), Z11
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R12
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R13
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
 	PREFETCHT1  64(R8)
 	PREFETCHT1  128(R8)
 	PREFETCHT1  192(R8)
-	VCVTPS2PD   (R10), Z0
-	VCVTPS2PD   (R10)(DX*1), Z3
-	VCVTPS2PD   (R11), Z6
-	VCVTPS2PD   (R11)(DX*1), Z9
-	VMOVUPD     (R9), Z12
+	VCVTPS2PD   (R11), Z0
+	VCVTPS2PD   (R11)(DX*1), Z3
+	VCVTPS2PD   (R12), Z6
+	VCVTPS2PD   (R12)(DX*1), Z9
+	VMOVUPD     (R10), Z12
 	VFMADD231PD Z1, Z0, Z12
 	VFMADD231PD Z4, Z3, Z12
 	VFMADD231PD Z7, Z6, Z12
 	VFMADD231PD Z10, Z9, Z12
-	VMOVUPD     Z12, (R9)
-	VMOVUPD     (R9)(BX*1), Z12
+	VMOVUPD     Z12, (R10)
+	VMOVUPD     (R10)(BX*1), Z12
 	VFMADD231PD Z2, Z0, Z12
 	VFMADD231PD Z5, Z3, Z12
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
-	VMOVUPD     Z12, (R9)(BX*1)
-	VCVTPS2PD   32(R10), Z0
-	VCVTPS2PD   32(R10)(DX*1), Z3
-	VCVTPS2PD   32(R11), Z6
-	VCVTPS2PD   32(R11)(DX*1), Z9
-	VMOVUPD     64(R9), Z12
+	VMOVUPD     Z12, (R10)(BX*1)
+	VCVTPS2PD   32(R11), Z0
+	VCVTPS2PD   32(R11)(DX*1), Z3
+	VCVTPS2PD   32(R12), Z6
+	VCVTPS2PD   32(R12)(DX*1), Z9
+	VMOVUPD     64(R10), Z12
 	VFMADD231PD Z1, Z0, Z12
 	VFMADD231PD Z4, Z3, Z12
 	VFMADD231PD Z7, Z6, Z12
 	VFMADD231PD Z10, Z9, Z12
-	VMOVUPD     Z12, 64(R9)
-	VMOVUPD     64(R9)(BX*1), Z12
+	VMOVUPD     Z12, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z12
 	VFMADD231PD Z2, Z0, Z12
 	VFMADD231PD Z5, Z3, Z12
 	VFMADD231PD Z8, Z6, Z12
 	VFMADD231PD Z11, Z9, Z12
-	VMOVUPD     Z12, 64(R9)(BX*1)
-	ADDQ        $0x00000040, R10
+	VMOVUPD     Z12, 64(R10)(BX*1)
 	ADDQ        $0x00000040, R11
-	ADDQ        $0x00000100, R8
-	ADDQ        $0x00000080, R9
-	SUBQ        $0x00000010, R12
+	ADDQ        $0x00000040, R12
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R13
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        DX, CX
@@ -7029,9 +9858,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+// func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-88
+TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-96
 	MOVQ groups+0(FP), AX
 	MOVQ tile+16(FP), CX
 	MOVQ ld+24(FP), DX
@@ -7040,6 +9869,7 @@ TEXT ·wBackward1x2AVX512(SB), NOSPLIT, $0-88
 	MOVQ u+64(FP), DI
 	MOVQ rowStride+72(FP), DI
 	MOVQ ahead+80(FP), R8
+	MOVQ step+88(FP), R9
 
 	// Strides in bytes.
 	SHLQ $0x02, DX
@@ -7051,31 +9881,32 @@ group:
 	JZ           done
 	VBROADCASTSD (SI), Z1
 	VBROADCASTSD (SI)(DI*1), Z2
-	MOVQ         y+40(FP), R9
-	MOVQ         CX, R10
-	LEAQ         (CX)(DX*2), R11
-	MOVQ         cols+8(FP), R11
+	MOVQ         y+40(FP), R10
+	MOVQ         CX, R11
+	LEAQ         (CX)(DX*2), R12
+	MOVQ         cols+8(FP), R12
+	PCALIGN      $0x40
 
 columns:
 	PREFETCHT1  (R8)
-	VCVTPS2PD   (R10), Z0
-	VMOVUPD     (R9), Z3
+	VCVTPS2PD   (R11), Z0
+	VMOVUPD     (R10), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, (R9)
-	VMOVUPD     (R9)(BX*1), Z3
+	VMOVUPD     Z3, (R10)
+	VMOVUPD     (R10)(BX*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, (R9)(BX*1)
-	VCVTPS2PD   32(R10), Z0
-	VMOVUPD     64(R9), Z3
+	VMOVUPD     Z3, (R10)(BX*1)
+	VCVTPS2PD   32(R11), Z0
+	VMOVUPD     64(R10), Z3
 	VFMADD231PD Z1, Z0, Z3
-	VMOVUPD     Z3, 64(R9)
-	VMOVUPD     64(R9)(BX*1), Z3
+	VMOVUPD     Z3, 64(R10)
+	VMOVUPD     64(R10)(BX*1), Z3
 	VFMADD231PD Z2, Z0, Z3
-	VMOVUPD     Z3, 64(R9)(BX*1)
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000080, R9
-	SUBQ        $0x00000010, R11
+	VMOVUPD     Z3, 64(R10)(BX*1)
+	ADDQ        $0x00000040, R11
+	ADDQ        R9, R8
+	ADDQ        $0x00000080, R10
+	SUBQ        $0x00000010, R12
 	JNZ         columns
 	ADDQ        DX, CX
 	ADDQ        $0x00000008, SI
@@ -7137,72 +9968,66 @@ done:
 	RET
 
 // func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·exp32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         x+16(FP), DX
 	VBROADCASTSS lo+24(FP), Y0
 	VBROADCASTSS hi+28(FP), Y1
+	VMOVUPD      c0<>+0(SB), Y2
+	VMOVUPD      c1<>+0(SB), Y3
 	XORQ         BX, BX
 
 loop:
 	CMPQ         BX, AX
 	JGE          done
-	VMOVUPS      (DX)(BX*4), Y2
-	VCMPPS       $0x0d, Y0, Y2, Y3
-	VCMPPS       $0x02, Y1, Y2, Y4
-	VANDPS       Y3, Y4, Y3
-	VMOVMSKPS    Y3, SI
+	VMOVUPS      (DX)(BX*4), Y4
+	VCMPPS       $0x0d, Y0, Y4, Y5
+	VCMPPS       $0x02, Y1, Y4, Y6
+	VANDPS       Y5, Y6, Y5
+	VMOVMSKPS    Y5, SI
 	CMPL         SI, $0xff
 	JNE          done
-	VEXTRACTF128 $0x01, Y2, X3
-	VCVTPS2PD    X2, Y2
-	VCVTPS2PD    X3, Y3
-	VMULPD       c0<>+0(SB), Y2, Y4
-	VADDPD       c1<>+0(SB), Y4, Y4
-	VSUBPD       c1<>+0(SB), Y4, Y6
-	VMULPD       c2<>+0(SB), Y6, Y6
-	VSUBPD       Y6, Y2, Y6
-	VMULPD       Y6, Y6, Y2
-	VMULPD       c3<>+0(SB), Y6, Y7
-	VADDPD       c4<>+0(SB), Y7, Y7
-	VMULPD       c5<>+0(SB), Y2, Y8
-	VADDPD       Y8, Y7, Y7
-	VMULPD       Y7, Y2, Y7
-	VMULPD       c6<>+0(SB), Y6, Y8
-	VADDPD       c7<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VMULPD       Y7, Y2, Y7
-	VMULPD       c8<>+0(SB), Y6, Y8
-	VADDPD       c9<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VPSLLQ       $0x34, Y4, Y4
-	VPADDQ       Y4, Y7, Y2
-	VMULPD       c0<>+0(SB), Y3, Y4
-	VADDPD       c1<>+0(SB), Y4, Y4
-	VSUBPD       c1<>+0(SB), Y4, Y6
-	VMULPD       c2<>+0(SB), Y6, Y6
-	VSUBPD       Y6, Y3, Y6
-	VMULPD       Y6, Y6, Y3
-	VMULPD       c3<>+0(SB), Y6, Y7
-	VADDPD       c4<>+0(SB), Y7, Y7
-	VMULPD       c5<>+0(SB), Y3, Y8
-	VADDPD       Y8, Y7, Y7
-	VMULPD       Y7, Y3, Y7
-	VMULPD       c6<>+0(SB), Y6, Y8
-	VADDPD       c7<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VMULPD       Y7, Y3, Y7
-	VMULPD       c8<>+0(SB), Y6, Y8
-	VADDPD       c9<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VPSLLQ       $0x34, Y4, Y4
-	VPADDQ       Y4, Y7, Y3
-	VCVTPD2PSY   Y2, X5
-	VCVTPD2PSY   Y3, X2
-	VINSERTF128  $0x01, X2, Y5, Y2
-	VMOVUPS      Y2, (CX)(BX*4)
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VMOVAPD      Y3, Y6
+	VFMADD231PD  Y2, Y4, Y6
+	VMOVAPD      Y3, Y9
+	VFMADD231PD  Y2, Y5, Y9
+	VSUBPD       Y3, Y6, Y8
+	VFNMADD231PD c2<>+0(SB), Y8, Y4
+	VSUBPD       Y3, Y9, Y8
+	VFNMADD231PD c2<>+0(SB), Y8, Y5
+	VMULPD       Y4, Y4, Y8
+	VMULPD       Y5, Y5, Y10
+	VMOVUPD      c3<>+0(SB), Y11
+	VFMADD213PD  c4<>+0(SB), Y4, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y8, Y11
+	VFMADD231PD  c5<>+0(SB), Y10, Y12
+	VMOVUPD      c6<>+0(SB), Y13
+	VFMADD213PD  c7<>+0(SB), Y4, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y5, Y14
+	VFMADD231PD  Y11, Y8, Y13
+	VFMADD231PD  Y12, Y10, Y14
+	VMOVUPD      c8<>+0(SB), Y11
+	VFMADD213PD  c9<>+0(SB), Y4, Y11
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y5, Y12
+	VFMADD231PD  Y13, Y8, Y11
+	VFMADD231PD  Y14, Y10, Y12
+	VPSLLQ       $0x34, Y6, Y6
+	VMULPD       Y6, Y11, Y4
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y12, Y5
+	VCVTPD2PSY   Y4, X7
+	VCVTPD2PSY   Y5, X4
+	VINSERTF128  $0x01, X4, Y7, Y4
+	VMOVUPS      Y4, (CX)(BX*4)
 	ADDQ         $0x08, BX
 	JMP          loop
 
@@ -7217,10 +10042,10 @@ DATA c0<>+16(SB)/8, $0x3ff71547652b82fe
 DATA c0<>+24(SB)/8, $0x3ff71547652b82fe
 GLOBL c0<>(SB), RODATA|NOPTR, $32
 
-DATA c1<>+0(SB)/8, $0x4338000000000000
-DATA c1<>+8(SB)/8, $0x4338000000000000
-DATA c1<>+16(SB)/8, $0x4338000000000000
-DATA c1<>+24(SB)/8, $0x4338000000000000
+DATA c1<>+0(SB)/8, $0x43380000000003ff
+DATA c1<>+8(SB)/8, $0x43380000000003ff
+DATA c1<>+16(SB)/8, $0x43380000000003ff
+DATA c1<>+24(SB)/8, $0x43380000000003ff
 GLOBL c1<>(SB), RODATA|NOPTR, $32
 
 DATA c2<>+0(SB)/8, $0x3fe62e42fefa39ef
@@ -7272,74 +10097,66 @@ DATA c9<>+24(SB)/8, $0x3ff0000000261cc3
 GLOBL c9<>(SB), RODATA|NOPTR, $32
 
 // func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·cos32AVX2(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         x+16(FP), DX
 	VBROADCASTSS lo+24(FP), Y0
 	VBROADCASTSS hi+28(FP), Y1
+	VMOVUPD      c10<>+0(SB), Y2
+	VMOVUPD      c11<>+0(SB), Y3
 	XORQ         BX, BX
 
 loop:
 	CMPQ         BX, AX
 	JGE          done
-	VMOVUPS      (DX)(BX*4), Y2
-	VCMPPS       $0x0d, Y0, Y2, Y3
-	VCMPPS       $0x02, Y1, Y2, Y4
-	VANDPS       Y3, Y4, Y3
-	VMOVMSKPS    Y3, SI
+	VMOVUPS      (DX)(BX*4), Y4
+	VCMPPS       $0x0d, Y0, Y4, Y5
+	VCMPPS       $0x02, Y1, Y4, Y6
+	VANDPS       Y5, Y6, Y5
+	VMOVMSKPS    Y5, SI
 	CMPL         SI, $0xff
 	JNE          done
-	VEXTRACTF128 $0x01, Y2, X3
-	VCVTPS2PD    X2, Y2
-	VCVTPS2PD    X3, Y3
-	VMULPD       c10<>+0(SB), Y2, Y4
-	VADDPD       c1<>+0(SB), Y4, Y4
-	VSUBPD       c1<>+0(SB), Y4, Y6
-	VMULPD       c11<>+0(SB), Y6, Y7
-	VSUBPD       Y7, Y2, Y7
-	VMULPD       c12<>+0(SB), Y6, Y6
-	VSUBPD       Y6, Y7, Y7
-	VMULPD       Y7, Y7, Y2
-	VMULPD       Y2, Y2, Y6
-	VMULPD       c13<>+0(SB), Y2, Y7
-	VADDPD       c14<>+0(SB), Y7, Y7
-	VMULPD       Y7, Y6, Y7
-	VMULPD       c15<>+0(SB), Y2, Y8
-	VADDPD       c16<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VMULPD       Y7, Y6, Y7
-	VMULPD       c17<>+0(SB), Y2, Y8
-	VADDPD       c18<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VPSLLQ       $0x3f, Y4, Y4
-	VPXOR        Y4, Y7, Y2
-	VMULPD       c10<>+0(SB), Y3, Y4
-	VADDPD       c1<>+0(SB), Y4, Y4
-	VSUBPD       c1<>+0(SB), Y4, Y6
-	VMULPD       c11<>+0(SB), Y6, Y7
-	VSUBPD       Y7, Y3, Y7
-	VMULPD       c12<>+0(SB), Y6, Y6
-	VSUBPD       Y6, Y7, Y7
-	VMULPD       Y7, Y7, Y3
-	VMULPD       Y3, Y3, Y6
-	VMULPD       c13<>+0(SB), Y3, Y7
-	VADDPD       c14<>+0(SB), Y7, Y7
-	VMULPD       Y7, Y6, Y7
-	VMULPD       c15<>+0(SB), Y3, Y8
-	VADDPD       c16<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VMULPD       Y7, Y6, Y7
-	VMULPD       c17<>+0(SB), Y3, Y8
-	VADDPD       c18<>+0(SB), Y8, Y8
-	VADDPD       Y7, Y8, Y7
-	VPSLLQ       $0x3f, Y4, Y4
-	VPXOR        Y4, Y7, Y3
-	VCVTPD2PSY   Y2, X5
-	VCVTPD2PSY   Y3, X2
-	VINSERTF128  $0x01, X2, Y5, Y2
-	VMOVUPS      Y2, (CX)(BX*4)
+	VEXTRACTF128 $0x01, Y4, X5
+	VCVTPS2PD    X4, Y4
+	VCVTPS2PD    X5, Y5
+	VMOVAPD      Y3, Y6
+	VFMADD231PD  Y2, Y4, Y6
+	VMOVAPD      Y3, Y9
+	VFMADD231PD  Y2, Y5, Y9
+	VSUBPD       Y3, Y6, Y8
+	VFNMADD231PD c12<>+0(SB), Y8, Y4
+	VSUBPD       Y3, Y9, Y8
+	VFNMADD231PD c12<>+0(SB), Y8, Y5
+	VMULPD       Y4, Y4, Y4
+	VMULPD       Y5, Y5, Y5
+	VMULPD       Y4, Y4, Y8
+	VMULPD       Y5, Y5, Y10
+	VMOVUPD      c13<>+0(SB), Y11
+	VFMADD213PD  c14<>+0(SB), Y4, Y11
+	VMOVUPD      c13<>+0(SB), Y12
+	VFMADD213PD  c14<>+0(SB), Y5, Y12
+	VMOVUPD      c15<>+0(SB), Y13
+	VFMADD213PD  c16<>+0(SB), Y4, Y13
+	VMOVUPD      c15<>+0(SB), Y14
+	VFMADD213PD  c16<>+0(SB), Y5, Y14
+	VFMADD231PD  Y11, Y8, Y13
+	VFMADD231PD  Y12, Y10, Y14
+	VMOVUPD      c17<>+0(SB), Y11
+	VFMADD213PD  c18<>+0(SB), Y4, Y11
+	VMOVUPD      c17<>+0(SB), Y12
+	VFMADD213PD  c18<>+0(SB), Y5, Y12
+	VFMADD231PD  Y13, Y8, Y11
+	VFMADD231PD  Y14, Y10, Y12
+	VPSLLQ       $0x3f, Y6, Y6
+	VPXOR        Y6, Y11, Y4
+	VPSLLQ       $0x3f, Y9, Y9
+	VPXOR        Y9, Y12, Y5
+	VCVTPD2PSY   Y4, X7
+	VCVTPD2PSY   Y5, X4
+	VINSERTF128  $0x01, X4, Y7, Y4
+	VMOVUPS      Y4, (CX)(BX*4)
 	ADDQ         $0x08, BX
 	JMP          loop
 
@@ -7354,16 +10171,16 @@ DATA c10<>+16(SB)/8, $0x3fd45f306dc9c883
 DATA c10<>+24(SB)/8, $0x3fd45f306dc9c883
 GLOBL c10<>(SB), RODATA|NOPTR, $32
 
-DATA c11<>+0(SB)/8, $0x400921fb54400000
-DATA c11<>+8(SB)/8, $0x400921fb54400000
-DATA c11<>+16(SB)/8, $0x400921fb54400000
-DATA c11<>+24(SB)/8, $0x400921fb54400000
+DATA c11<>+0(SB)/8, $0x4338000000000000
+DATA c11<>+8(SB)/8, $0x4338000000000000
+DATA c11<>+16(SB)/8, $0x4338000000000000
+DATA c11<>+24(SB)/8, $0x4338000000000000
 GLOBL c11<>(SB), RODATA|NOPTR, $32
 
-DATA c12<>+0(SB)/8, $0x3de0b4611a626331
-DATA c12<>+8(SB)/8, $0x3de0b4611a626331
-DATA c12<>+16(SB)/8, $0x3de0b4611a626331
-DATA c12<>+24(SB)/8, $0x3de0b4611a626331
+DATA c12<>+0(SB)/8, $0x400921fb54442d18
+DATA c12<>+8(SB)/8, $0x400921fb54442d18
+DATA c12<>+16(SB)/8, $0x400921fb54442d18
+DATA c12<>+24(SB)/8, $0x400921fb54442d18
 GLOBL c12<>(SB), RODATA|NOPTR, $32
 
 DATA c13<>+0(SB)/8, $0xbe917b8ff81c6fd9
@@ -7403,174 +10220,156 @@ DATA c18<>+24(SB)/8, $0x3fefffffffe1d131
 GLOBL c18<>(SB), RODATA|NOPTR, $32
 
 // func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·gaussian32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         inner+16(FP), DX
 	MOVQ         zz+24(FP), BX
 	VBROADCASTSD xx+32(FP), Y0
-	VBROADCASTSD scale+40(FP), Y1
-	VBROADCASTSD flush+48(FP), Y2
-	VXORPD       Y3, Y3, Y3
+	VMOVUPD      c0<>+0(SB), Y1
+	VMOVUPD      c1<>+0(SB), Y2
 	XORQ         SI, SI
 
 loop:
-	CMPQ        SI, AX
-	JGE         done
-	VCVTPS2PD   (DX)(SI*4), Y4
-	VADDPD      Y4, Y4, Y4
-	VADDPD      (BX)(SI*8), Y0, Y5
-	VSUBPD      Y4, Y5, Y5
-	VMAXPD      Y5, Y3, Y5
-	VMULPD      Y1, Y5, Y5
-	VCMPPD      $0x05, Y2, Y5, Y4
-	VCVTPD2PSY  Y5, X5
-	VCVTPS2PD   X5, Y5
-	VMULPD      c0<>+0(SB), Y5, Y7
-	VADDPD      c1<>+0(SB), Y7, Y7
-	VSUBPD      c1<>+0(SB), Y7, Y8
-	VMULPD      c2<>+0(SB), Y8, Y8
-	VSUBPD      Y8, Y5, Y8
-	VMULPD      Y8, Y8, Y5
-	VMULPD      c3<>+0(SB), Y8, Y9
-	VADDPD      c4<>+0(SB), Y9, Y9
-	VMULPD      c5<>+0(SB), Y5, Y10
-	VADDPD      Y10, Y9, Y9
-	VMULPD      Y9, Y5, Y9
-	VMULPD      c6<>+0(SB), Y8, Y10
-	VADDPD      c7<>+0(SB), Y10, Y10
-	VADDPD      Y9, Y10, Y9
-	VMULPD      Y9, Y5, Y9
-	VMULPD      c8<>+0(SB), Y8, Y10
-	VADDPD      c9<>+0(SB), Y10, Y10
-	VADDPD      Y9, Y10, Y9
-	VPSLLQ      $0x34, Y7, Y7
-	VPADDQ      Y7, Y9, Y5
-	VANDPD      Y4, Y5, Y5
-	VCVTPS2PD   16(DX)(SI*4), Y4
-	VADDPD      Y4, Y4, Y4
-	VADDPD      32(BX)(SI*8), Y0, Y7
-	VSUBPD      Y4, Y7, Y7
-	VMAXPD      Y7, Y3, Y7
-	VMULPD      Y1, Y7, Y7
-	VCMPPD      $0x05, Y2, Y7, Y4
-	VCVTPD2PSY  Y7, X6
-	VCVTPS2PD   X6, Y7
-	VMULPD      c0<>+0(SB), Y7, Y8
-	VADDPD      c1<>+0(SB), Y8, Y8
-	VSUBPD      c1<>+0(SB), Y8, Y9
-	VMULPD      c2<>+0(SB), Y9, Y9
-	VSUBPD      Y9, Y7, Y9
-	VMULPD      Y9, Y9, Y7
-	VMULPD      c3<>+0(SB), Y9, Y10
-	VADDPD      c4<>+0(SB), Y10, Y10
-	VMULPD      c5<>+0(SB), Y7, Y11
-	VADDPD      Y11, Y10, Y10
-	VMULPD      Y10, Y7, Y10
-	VMULPD      c6<>+0(SB), Y9, Y11
-	VADDPD      c7<>+0(SB), Y11, Y11
-	VADDPD      Y10, Y11, Y10
-	VMULPD      Y10, Y7, Y10
-	VMULPD      c8<>+0(SB), Y9, Y11
-	VADDPD      c9<>+0(SB), Y11, Y11
-	VADDPD      Y10, Y11, Y10
-	VPSLLQ      $0x34, Y8, Y8
-	VPADDQ      Y8, Y10, Y7
-	VANDPD      Y4, Y7, Y7
-	VCVTPD2PSY  Y5, X6
-	VCVTPD2PSY  Y7, X4
-	VINSERTF128 $0x01, X4, Y6, Y4
-	VMOVUPS     Y4, (CX)(SI*4)
-	ADDQ        $0x08, SI
-	JMP         loop
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Y3
+	VBROADCASTSD flush+48(FP), Y4
+	VXORPD       Y5, Y5, Y5
+	VCVTPS2PD    (DX)(SI*4), Y6
+	VADDPD       (BX)(SI*8), Y0, Y7
+	VFMADD231PD  c19<>+0(SB), Y6, Y7
+	VMAXPD       Y7, Y5, Y7
+	VMULPD       Y3, Y7, Y7
+	VCMPPD       $0x05, Y4, Y7, Y6
+	VCVTPS2PD    16(DX)(SI*4), Y9
+	VADDPD       32(BX)(SI*8), Y0, Y10
+	VFMADD231PD  c19<>+0(SB), Y9, Y10
+	VMAXPD       Y10, Y5, Y10
+	VMULPD       Y3, Y10, Y10
+	VCMPPD       $0x05, Y4, Y10, Y3
+	VMOVAPD      Y2, Y4
+	VFMADD231PD  Y1, Y7, Y4
+	VMOVAPD      Y2, Y9
+	VFMADD231PD  Y1, Y10, Y9
+	VSUBPD       Y2, Y4, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y7
+	VSUBPD       Y2, Y9, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y10
+	VMULPD       Y7, Y7, Y5
+	VMULPD       Y10, Y10, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y7, Y12
+	VMOVUPD      c3<>+0(SB), Y13
+	VFMADD213PD  c4<>+0(SB), Y10, Y13
+	VFMADD231PD  c5<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y11, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y7, Y14
+	VMOVUPD      c6<>+0(SB), Y15
+	VFMADD213PD  c7<>+0(SB), Y10, Y15
+	VFMADD231PD  Y12, Y5, Y14
+	VFMADD231PD  Y13, Y11, Y15
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y7, Y12
+	VMOVUPD      c8<>+0(SB), Y13
+	VFMADD213PD  c9<>+0(SB), Y10, Y13
+	VFMADD231PD  Y14, Y5, Y12
+	VFMADD231PD  Y15, Y11, Y13
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y12, Y7
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y13, Y10
+	VANDPD       Y6, Y7, Y7
+	VANDPD       Y3, Y10, Y10
+	VCVTPD2PSY   Y7, X8
+	VCVTPD2PSY   Y10, X3
+	VINSERTF128  $0x01, X3, Y8, Y3
+	VMOVUPS      Y3, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
 
 done:
 	VZEROUPPER
 	RET
 
+DATA c19<>+0(SB)/8, $0xc000000000000000
+DATA c19<>+8(SB)/8, $0xc000000000000000
+DATA c19<>+16(SB)/8, $0xc000000000000000
+DATA c19<>+24(SB)/8, $0xc000000000000000
+GLOBL c19<>(SB), RODATA|NOPTR, $32
+
 // func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·gaussian64AVX2(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         dst+8(FP), CX
 	MOVQ         inner+16(FP), DX
 	MOVQ         zz+24(FP), BX
 	VBROADCASTSD xx+32(FP), Y0
-	VBROADCASTSD scale+40(FP), Y1
-	VBROADCASTSD flush+48(FP), Y2
-	VXORPD       Y3, Y3, Y3
+	VMOVUPD      c0<>+0(SB), Y1
+	VMOVUPD      c1<>+0(SB), Y2
 	XORQ         SI, SI
 
 loop:
-	CMPQ        SI, AX
-	JGE         done
-	VMOVUPD     (DX)(SI*8), Y4
-	VADDPD      Y4, Y4, Y4
-	VADDPD      (BX)(SI*8), Y0, Y5
-	VSUBPD      Y4, Y5, Y5
-	VMAXPD      Y5, Y3, Y5
-	VMULPD      Y1, Y5, Y5
-	VCMPPD      $0x05, Y2, Y5, Y4
-	VCVTPD2PSY  Y5, X5
-	VCVTPS2PD   X5, Y5
-	VMULPD      c0<>+0(SB), Y5, Y7
-	VADDPD      c1<>+0(SB), Y7, Y7
-	VSUBPD      c1<>+0(SB), Y7, Y8
-	VMULPD      c2<>+0(SB), Y8, Y8
-	VSUBPD      Y8, Y5, Y8
-	VMULPD      Y8, Y8, Y5
-	VMULPD      c3<>+0(SB), Y8, Y9
-	VADDPD      c4<>+0(SB), Y9, Y9
-	VMULPD      c5<>+0(SB), Y5, Y10
-	VADDPD      Y10, Y9, Y9
-	VMULPD      Y9, Y5, Y9
-	VMULPD      c6<>+0(SB), Y8, Y10
-	VADDPD      c7<>+0(SB), Y10, Y10
-	VADDPD      Y9, Y10, Y9
-	VMULPD      Y9, Y5, Y9
-	VMULPD      c8<>+0(SB), Y8, Y10
-	VADDPD      c9<>+0(SB), Y10, Y10
-	VADDPD      Y9, Y10, Y9
-	VPSLLQ      $0x34, Y7, Y7
-	VPADDQ      Y7, Y9, Y5
-	VANDPD      Y4, Y5, Y5
-	VMOVUPD     32(DX)(SI*8), Y4
-	VADDPD      Y4, Y4, Y4
-	VADDPD      32(BX)(SI*8), Y0, Y7
-	VSUBPD      Y4, Y7, Y7
-	VMAXPD      Y7, Y3, Y7
-	VMULPD      Y1, Y7, Y7
-	VCMPPD      $0x05, Y2, Y7, Y4
-	VCVTPD2PSY  Y7, X6
-	VCVTPS2PD   X6, Y7
-	VMULPD      c0<>+0(SB), Y7, Y8
-	VADDPD      c1<>+0(SB), Y8, Y8
-	VSUBPD      c1<>+0(SB), Y8, Y9
-	VMULPD      c2<>+0(SB), Y9, Y9
-	VSUBPD      Y9, Y7, Y9
-	VMULPD      Y9, Y9, Y7
-	VMULPD      c3<>+0(SB), Y9, Y10
-	VADDPD      c4<>+0(SB), Y10, Y10
-	VMULPD      c5<>+0(SB), Y7, Y11
-	VADDPD      Y11, Y10, Y10
-	VMULPD      Y10, Y7, Y10
-	VMULPD      c6<>+0(SB), Y9, Y11
-	VADDPD      c7<>+0(SB), Y11, Y11
-	VADDPD      Y10, Y11, Y10
-	VMULPD      Y10, Y7, Y10
-	VMULPD      c8<>+0(SB), Y9, Y11
-	VADDPD      c9<>+0(SB), Y11, Y11
-	VADDPD      Y10, Y11, Y10
-	VPSLLQ      $0x34, Y8, Y8
-	VPADDQ      Y8, Y10, Y7
-	VANDPD      Y4, Y7, Y7
-	VCVTPD2PSY  Y5, X6
-	VCVTPD2PSY  Y7, X4
-	VINSERTF128 $0x01, X4, Y6, Y4
-	VMOVUPS     Y4, (CX)(SI*4)
-	ADDQ        $0x08, SI
-	JMP         loop
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Y3
+	VBROADCASTSD flush+48(FP), Y4
+	VXORPD       Y5, Y5, Y5
+	VMOVUPD      (DX)(SI*8), Y6
+	VADDPD       (BX)(SI*8), Y0, Y7
+	VFMADD231PD  c19<>+0(SB), Y6, Y7
+	VMAXPD       Y7, Y5, Y7
+	VMULPD       Y3, Y7, Y7
+	VCMPPD       $0x05, Y4, Y7, Y6
+	VMOVUPD      32(DX)(SI*8), Y9
+	VADDPD       32(BX)(SI*8), Y0, Y10
+	VFMADD231PD  c19<>+0(SB), Y9, Y10
+	VMAXPD       Y10, Y5, Y10
+	VMULPD       Y3, Y10, Y10
+	VCMPPD       $0x05, Y4, Y10, Y3
+	VMOVAPD      Y2, Y4
+	VFMADD231PD  Y1, Y7, Y4
+	VMOVAPD      Y2, Y9
+	VFMADD231PD  Y1, Y10, Y9
+	VSUBPD       Y2, Y4, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y7
+	VSUBPD       Y2, Y9, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y10
+	VMULPD       Y7, Y7, Y5
+	VMULPD       Y10, Y10, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y7, Y12
+	VMOVUPD      c3<>+0(SB), Y13
+	VFMADD213PD  c4<>+0(SB), Y10, Y13
+	VFMADD231PD  c5<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y11, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y7, Y14
+	VMOVUPD      c6<>+0(SB), Y15
+	VFMADD213PD  c7<>+0(SB), Y10, Y15
+	VFMADD231PD  Y12, Y5, Y14
+	VFMADD231PD  Y13, Y11, Y15
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y7, Y12
+	VMOVUPD      c8<>+0(SB), Y13
+	VFMADD213PD  c9<>+0(SB), Y10, Y13
+	VFMADD231PD  Y14, Y5, Y12
+	VFMADD231PD  Y15, Y11, Y13
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y12, Y7
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y13, Y10
+	VANDPD       Y6, Y7, Y7
+	VANDPD       Y3, Y10, Y10
+	VCVTPD2PSY   Y7, X8
+	VCVTPD2PSY   Y10, X3
+	VINSERTF128  $0x01, X3, Y8, Y3
+	VMOVUPS      Y3, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
 
 done:
 	VZEROUPPER
@@ -7618,6 +10417,54 @@ loop:
 	VMOVUPD Y2, (CX)(BX*8)
 	VMOVUPD Y0, (DX)(BX*8)
 	ADDQ    $0x04, BX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func sAddAVX2(n int, b *float32, a *float32)
+// Requires: AVX
+TEXT ·sAddAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ b+8(FP), CX
+	MOVQ a+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ    BX, AX
+	JGE     done
+	VMOVUPS (DX)(BX*4), Y0
+	VADDPS  (CX)(BX*4), Y0, Y0
+	VMOVUPS Y0, (CX)(BX*4)
+	VMOVUPS 32(DX)(BX*4), Y0
+	VADDPS  32(CX)(BX*4), Y0, Y0
+	VMOVUPS Y0, 32(CX)(BX*4)
+	ADDQ    $0x10, BX
+	JMP     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func dAddAVX2(n int, b *float64, a *float64)
+// Requires: AVX
+TEXT ·dAddAVX2(SB), NOSPLIT, $0-24
+	MOVQ n+0(FP), AX
+	MOVQ b+8(FP), CX
+	MOVQ a+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ    BX, AX
+	JGE     done
+	VMOVUPD (DX)(BX*8), Y0
+	VADDPD  (CX)(BX*8), Y0, Y0
+	VMOVUPD Y0, (CX)(BX*8)
+	VMOVUPD 32(DX)(BX*8), Y0
+	VADDPD  32(CX)(BX*8), Y0, Y0
+	VMOVUPD Y0, 32(CX)(BX*8)
+	ADDQ    $0x08, BX
 	JMP     loop
 
 done:

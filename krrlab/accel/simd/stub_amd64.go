@@ -5,302 +5,392 @@ package simd
 // sBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x1AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream3x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x2AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream2x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x3AVX2(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+
+// hBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream4x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x1AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream3x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x2AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream2x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x3AVX2(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
 
 // dBoth4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream3x2AVX2 is a pass of AVX2 over groups of 3 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream3x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream2x3AVX2 is a pass of AVX2 over groups of 2 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream2x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x1AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x2AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBothStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
 
 // sBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32)
+func sBoth1x3AVX512(groups int, cols int, tile *float32, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *float32, step int)
+
+// hBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream4x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x1AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream4x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x2AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBothStream4x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
+
+// hBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func hBoth1x3AVX512(groups int, cols int, tile *uint16, ld int, x *float32, y *float32, stride int, z *float32, u *float32, rowStride int, ahead *uint16, step int)
 
 // dBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBothStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBothStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // dBoth1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
-func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64)
+func dBoth1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
-func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32)
+func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // widen16AVX2 sets dst to x for n numbers, n a multiple of 16.
 //
@@ -322,12 +412,12 @@ func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 //go:noescape
 func cos32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 
-// gaussian32AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner) rounded to float32, 0 where a < flush, for n numbers, n a multiple of 8.
+// gaussian32AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
 //
 //go:noescape
 func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64, scale float64, flush float64)
 
-// gaussian64AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner) rounded to float32, 0 where a < flush, for n numbers, n a multiple of 8.
+// gaussian64AVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
 //
 //go:noescape
 func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
@@ -341,3 +431,13 @@ func sButterflyAVX2(n int, a *float32, b *float32)
 //
 //go:noescape
 func dButterflyAVX2(n int, a *float64, b *float64)
+
+// sAddAVX2 adds a to b for n numbers, n a multiple of 16.
+//
+//go:noescape
+func sAddAVX2(n int, b *float32, a *float32)
+
+// dAddAVX2 adds a to b for n numbers, n a multiple of 8.
+//
+//go:noescape
+func dAddAVX2(n int, b *float64, a *float64)

@@ -5,28 +5,34 @@ import (
 	"unsafe"
 )
 
-type number interface{ float32 | float64 }
+type (
+	number interface{ float32 | float64 }          // of vectors
+	entry  interface{ uint16 | float32 | float64 } // of a tile
+)
 
 // pass multiplies groups of rows of a tile by k right-hand sides, cols columns, a
 // multiple of the lanes of a register. x and y have columns of the given stride, z and u
-// of rowStride; ahead is where to fetch from memory, as much as is read. Pointers that a
-// way of passing has no use for may be nil.
-type pass[T, V number] func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T)
+// of rowStride. Each turn of the loop fetches from memory what is ahead, a row of its
+// columns or as much as it reads, and moves ahead on by step bytes. Pointers that a way of
+// passing has no use for may be nil.
+type pass[T entry, V number] func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T, step int)
 
 // passes are the passes of one kind: wide[k] and stream[k] take rows[k] rows at a time,
 // narrow[k] one.
-type passes[T, V number] struct {
+type passes[T entry, V number] struct {
 	sums, adds bool // u += T·x, y += Tᵀ·z
 	lanes      int  // columns of one turn of the loop
 	most       int  // right-hand sides of one pass
 	rows       [4]int
-	// wide passes fetch a row ahead for each group, streaming ones all rows.
+	// wide passes fetch up to a row ahead for each group, streaming ones up to all rows.
 	wide, stream, narrow [4]pass[T, V]
+	add                  func(n int, b, a *V) // b += a, n a multiple of 16; nil without y
 }
 
-// chunkRows is the number of rows taken through all passes together, a multiple of 2, 3 and 4: 120 kB of a tile
-// of 512 columns in float32, a part of the second cache.
-const chunkRows = 60
+// chunkRows is the number of rows of a tile taken through all passes together, a multiple of
+// 2, 3 and 4: 48 kB of a tile of 512 columns in float32, a tenth of the second cache. What
+// lies ahead of the first rows of a tile, as many, is not fetched before they are read.
+const chunkRows = 24
 
 // fetchRows is how far a single pass fetches ahead.
 const fetchRows = 8
@@ -43,23 +49,27 @@ func (p *passes[T, V]) take(left int) int {
 // run multiplies by the whole tile.
 func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	body := cols - cols%p.lanes
-	for r0 := 0; body > 0 && r0 < rows; r0 += chunkRows {
-		m := min(chunkRows, rows-r0)
-		next := min(r0+chunkRows, rows-m) // row to fetch ahead
+	chunk := chunkRows
+	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
+		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)
+	}
+	for r0 := 0; body > 0 && r0 < rows; r0 += chunk {
+		m := min(chunk, rows-r0)
+		ahead, step := p.fetch(r0, m, rows, body, ld, t)
 		for c := 0; c < t; {
 			k := p.take(t - c)
 			groups := m / p.rows[k]
 			r1 := r0 + groups*p.rows[k]
 			if groups > 0 {
-				f, ahead := p.wide[k], next
-				if k == t { // one pass only
-					f, ahead = p.stream[k], min(r0+fetchRows, rows-m)
+				f := p.wide[k]
+				if step > p.row() {
+					f = p.stream[k]
 				}
-				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0), at(u, c*rowStride+r0), rowStride, &tile[ahead*ld])
-				next = min(next+groups, rows-m)
+				f(groups, body, &tile[r0*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r0), at(u, c*rowStride+r0), rowStride, &tile[min(ahead, len(tile)-1)], step)
+				ahead += groups * (body / p.lanes) * step / int(unsafe.Sizeof(tile[0]))
 			}
 			if rest := r0 + m - r1; rest > 0 {
-				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld])
+				p.narrow[k](rest, body, &tile[r1*ld], ld, at(x, c*stride), at(y, c*stride), stride, at(z, c*rowStride+r1), at(u, c*rowStride+r1), rowStride, &tile[r0*ld], 0)
 			}
 			c += k
 		}
@@ -67,6 +77,28 @@ func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride in
 	if body < cols {
 		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
 	}
+}
+
+// row is the number of bytes of a tile's row that one turn of the loop reads.
+func (p *passes[T, V]) row() int { return max(64, p.lanes*int(unsafe.Sizeof(T(0)))) }
+
+// fetch returns the first entry to fetch ahead during the passes over rows r0 … r0+m-1, and
+// by how many bytes to go on at each turn, so that all passes fetch at the same pace.
+func (p *passes[T, V]) fetch(r0, m, rows, body, ld, t int) (first, step int) {
+	if p.take(t) == t { // one pass
+		return min(r0+fetchRows, rows-min(m, fetchRows)) * ld, p.rows[t] * p.lanes * int(unsafe.Sizeof(T(0)))
+	}
+	turns := 0
+	for c := 0; c < t; {
+		k := p.take(t - c)
+		turns += m / p.rows[k] * (body / p.lanes)
+		c += k
+	}
+	bytes := min(chunkRows, rows-r0-m) * ld * int(unsafe.Sizeof(T(0)))
+	if turns == 0 || bytes == 0 {
+		return r0 * ld, 0
+	}
+	return (r0 + m) * ld, (bytes + turns - 1) / turns
 }
 
 // at returns the address of x[i], nil if x is.
@@ -78,7 +110,7 @@ func at[V number](x []V, i int) *V {
 }
 
 // portable multiplies by columns j0, …, cols-1 of the tile.
-func portable[T, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
+func portable[T entry, V number](sums, adds bool, rows, j0, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	for r := range rows {
 		row := tile[r*ld+j0 : r*ld+cols]
 		for c := range t {
@@ -147,7 +179,7 @@ func Both64(rows, cols int, tile []float64, ld int, x, y, z, u []float64, t int,
 	both(current().both64, rows, cols, tile, ld, x, y, z, u, t, &w.v64)
 }
 
-func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, u []T, t int, buf *[]T) {
+func both[T entry, V number](p *passes[T, V], rows, cols int, tile []T, ld int, x, y, z, u []V, t int, buf *[]V) {
 	checkTile(rows, cols, len(tile), ld, t)
 	checkVectors(cols*t, len(x), len(y))
 	checkVectors(rows*t, len(z), len(u))
@@ -162,53 +194,28 @@ func both[T number](p *passes[T, T], rows, cols int, tile []T, ld int, x, y, z, 
 	}
 	p.run(rows, cols, tile, ld, px, py, stride, z, u, rows, t)
 	for c := range t {
-		for j, v := range py[c*stride : c*stride+cols] {
-			y[c*cols+j] += v
-		}
+		p.addTo(y[c*cols:(c+1)*cols], py[c*stride:c*stride+cols])
 	}
 }
 
-// fixedRows is the number of rows of a 16-bit tile unpacked together: 24 kB of a tile of 512
-// columns, a part of the first cache.
-const fixedRows = 12
+// addTo sets b += a.
+func (p *passes[T, V]) addTo(b, a []V) {
+	n := len(a) &^ 15
+	if p.add == nil {
+		n = 0
+	}
+	if n > 0 {
+		p.add(n, &b[0], &a[0])
+	}
+	for j := n; j < len(a); j++ {
+		b[j] += a[j]
+	}
+}
 
-// Both16 is Both32 for a tile of 16-bit numbers, taken as whole numbers 0 … 65535.
+// Both16 is Both32 for a tile of 16-bit numbers, taken as whole numbers 0 … 65535. They are
+// converted in registers.
 func Both16(rows, cols int, tile []uint16, ld int, x, y, z, u []float32, t int, w *Workspace) {
-	checkTile(rows, cols, len(tile), ld, t)
-	checkVectors(cols*t, len(x), len(y))
-	checkVectors(rows*t, len(z), len(u))
-	if cap(w.tile) < fixedRows*cols {
-		w.tile = make([]float32, fixedRows*cols)
-	}
-	p := current().both32
-	px, py, stride := x, y, cols
-	if p != nil {
-		px, py, stride = apart(&w.v32, cols, t)
-		for c := range t {
-			copy(px[c*stride:c*stride+cols], x[c*cols:(c+1)*cols])
-			clear(py[c*stride : c*stride+cols])
-		}
-	}
-	for r0 := 0; r0 < rows; r0 += fixedRows {
-		m := min(fixedRows, rows-r0)
-		part := w.tile[:m*cols]
-		for r := range m {
-			Widen(part[r*cols:(r+1)*cols], tile[(r0+r)*ld:(r0+r)*ld+cols])
-		}
-		if p == nil {
-			portable(true, true, m, 0, cols, part, cols, px, py, stride, z[r0:], u[r0:], rows, t)
-			continue
-		}
-		p.run(m, cols, part, cols, px, py, stride, z[r0:], u[r0:], rows, t)
-	}
-	if p == nil {
-		return
-	}
-	for c := range t {
-		for j, v := range py[c*stride : c*stride+cols] {
-			y[c*cols+j] += v
-		}
-	}
+	both(current().both16, rows, cols, tile, ld, x, y, z, u, t, &w.v32)
 }
 
 // Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns:
@@ -248,12 +255,12 @@ func Backward(rows, cols int, tile []float32, ld int, y []float64, ys int, z []f
 // Workspace is the scratch memory of one worker. The zero value is ready; it grows on
 // demand. It must not be shared by goroutines that run at the same time.
 type Workspace struct {
-	v32, tile []float32
-	v64       []float64
+	v32 []float32
+	v64 []float64
 }
 
 // Bytes returns the size of the scratch.
-func (w *Workspace) Bytes() int64 { return 4*int64(cap(w.v32)+cap(w.tile)) + 8*int64(cap(w.v64)) }
+func (w *Workspace) Bytes() int64 { return 4*int64(cap(w.v32)) + 8*int64(cap(w.v64)) }
 
 // Distances in bytes modulo a page. A load whose address has the last 12 bits of a store
 // that is still on its way to the cache waits for it. In the loop of a pass the stores of

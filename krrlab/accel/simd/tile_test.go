@@ -20,7 +20,7 @@ func onEach(t *testing.T, f func(t *testing.T)) {
 }
 
 // edges are sizes around the lanes of a register, a turn of the loop and a chunk of rows.
-var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 59, 60, 61, 64, 65, 121}
+var edges = []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33, 47, 49, 64, 121}
 
 // draw returns n normal numbers, from an odd place of a longer slice and thus unaligned.
 func draw[T number](g *rand.Rand, n int) []T {
@@ -108,6 +108,70 @@ func TestBoth16(t *testing.T) {
 				Both32(rows, cols, same, ld, x, y2, z, u2, k, &w)
 				if !slices.Equal(y, y2) || !slices.Equal(u, u2) {
 					t.Fatalf("%d×%d, t=%d: 16 bits differ", rows, cols, k)
+				}
+			}
+		}
+	})
+}
+
+// TestBoth16Values checks every 16-bit number, at every place of a register.
+func TestBoth16Values(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const rows, cols, ld = 1 << 8, 1 << 8, 1<<8 + 1 // unaligned rows
+		for k := 1; k <= 4; k++ {
+			tile := make([]uint16, rows*ld)
+			for r := range rows {
+				for j := range cols {
+					tile[r*ld+j] = uint16(r<<8 + j ^ 0x1357*k)
+				}
+			}
+			x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k), make([]float32, rows*k)
+			for r := range rows { // one row at a time: y is that row, u one column of it
+				clear(y)
+				clear(z)
+				clear(x)
+				clear(u)
+				for c := range k {
+					z[c*rows+r], x[c*cols+(r+c)%cols] = 1, 1
+				}
+				Both16(rows, cols, tile, ld, x, y, z, u, k, &Workspace{})
+				for i, v := range y {
+					if want := float32(tile[r*ld+i%cols]); v != want {
+						t.Fatalf("t=%d: y[%d] is %g, want %g", k, i, v, want)
+					}
+				}
+				for i, v := range u {
+					if want := float32(tile[i%rows*ld+(r+i/rows)%cols]); v != want {
+						t.Fatalf("t=%d: u[%d] is %g, want %g", k, i, v, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBoth16Specials checks that NaN, Inf and subnormal numbers of the vectors reach what
+// depends on them.
+func TestBoth16Specials(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const rows, cols = 29, 43
+		for k := 1; k <= 4; k++ {
+			for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(-1)), 0x1p-140} {
+				for _, at := range []int{0, 15, 16, 28} {
+					tile := slices.Repeat([]uint16{3}, rows*cols)
+					x, y, z, u := make([]float32, cols*k), make([]float32, cols*k), make([]float32, rows*k), make([]float32, rows*k)
+					x[(k-1)*cols+at], z[(k-1)*rows+at] = bad, bad
+					Both16(rows, cols, tile, cols, x, y, z, u, k, &Workspace{})
+					for i, v := range y {
+						if hit := i/cols == k-1; hit != (v != 0) || hit && bad > 0 && v != 3*bad {
+							t.Fatalf("t=%d, %g at %d: y[%d] = %g", k, bad, at, i, v)
+						}
+					}
+					for i, v := range u {
+						if hit := i/rows == k-1; hit != (v != 0) || hit && bad > 0 && v != 3*bad {
+							t.Fatalf("t=%d, %g at %d: u[%d] = %g", k, bad, at, i, v)
+						}
+					}
 				}
 			}
 		}
@@ -279,6 +343,10 @@ func TestSameBits(t *testing.T) {
 		zz[i] = math.Abs(g.NormFloat64()) * 50
 		inner64[i] = float64(x[i])*(1+1e-9) + 1e-12
 	}
+	for i := 5; i < len(x); i += 101 { // NaN with its own bits, and Inf
+		zz[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
+		inner64[i+1] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[i%3]
+	}
 	integers := make([]uint16, len(x))
 	for i := range integers {
 		integers[i] = uint16(g.Uint32())
@@ -385,7 +453,7 @@ func TestSelfTest(t *testing.T) {
 	wrong := &passes[float32, float32]{
 		sums: true, adds: true, lanes: 8, most: 1, rows: [4]int{0, 1},
 	}
-	f := func(groups, cols int, tile *float32, ld int, x, y *float32, stride int, z, u *float32, rowStride int, ahead *float32) {
+	f := func(groups, cols int, tile *float32, ld int, x, y *float32, stride int, z, u *float32, rowStride int, ahead *float32, step int) {
 	}
 	wrong.wide[1], wrong.stream[1], wrong.narrow[1] = f, f, f
 	if passes2(wrong) {

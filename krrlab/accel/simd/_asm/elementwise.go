@@ -42,29 +42,83 @@ func number(c *build.Context, v float64) operand.Mem {
 	return m
 }
 
-// expLanes sets y, four float64 within [expMin, expMax], to e^y as exp.go does.
-func expLanes(c *build.Context, y reg.VecVirtual) {
-	t, r, r2, p, q := c.YMM(), c.YMM(), c.YMM(), c.YMM(), c.YMM()
-	c.VMULPD(number(c, 1/math.Ln2), y, t)
-	c.VADDPD(number(c, 3<<51), t, t) // n in the low bits
-	c.VSUBPD(number(c, 3<<51), t, r)
-	c.VMULPD(number(c, math.Ln2), r, r)
-	c.VSUBPD(r, y, r)
-	c.VMULPD(r, r, r2)
-	c.VMULPD(number(c, 0.0083748240430173627), r, p)
-	c.VADDPD(number(c, 0.04166822620487864), p, p)
-	c.VMULPD(number(c, 0.0013836834748051283), r2, q)
-	c.VADDPD(q, p, p)
-	c.VMULPD(p, r2, p)
-	c.VMULPD(number(c, 0.16666420072253814), r, q)
-	c.VADDPD(number(c, 0.49999992075045758), q, q)
-	c.VADDPD(p, q, p)
-	c.VMULPD(p, r2, p)
-	c.VMULPD(number(c, 1.0000000363446836), r, q)
-	c.VADDPD(number(c, 1.0000000005546077), q, q)
-	c.VADDPD(p, q, p)
-	c.VPSLLQ(operand.Imm(52), t, t)
-	c.VPADDQ(t, p, y) // adding n to the exponent multiplies by 2ⁿ
+// load returns a register with v in all lanes.
+func load(c *build.Context, v float64) reg.VecVirtual {
+	r := c.YMM()
+	c.VMOVUPD(number(c, v), r)
+	return r
+}
+
+// line returns registers with a·u_i + b for every u_i.
+func line(c *build.Context, a, b float64, u [2]reg.VecVirtual) (q [2]reg.VecVirtual) {
+	for i := range q {
+		q[i] = load(c, a)
+		c.VFMADD213PD(number(c, b), u[i], q[i])
+	}
+	return q
+}
+
+// times sets q_i to p_i·u_i + q_i and returns q.
+func times(c *build.Context, p, u, q [2]reg.VecVirtual) [2]reg.VecVirtual {
+	for i := range q {
+		c.VFMADD231PD(p[i], u[i], q[i])
+	}
+	return q
+}
+
+// squares returns registers with the u_i².
+func squares(c *build.Context, u [2]reg.VecVirtual) (s [2]reg.VecVirtual) {
+	for i := range s {
+		s[i] = c.YMM()
+		c.VMULPD(u[i], u[i], s[i])
+	}
+	return s
+}
+
+// reduction divides by a period, with 1/period and magic in registers: adding magic
+// leaves n + bias in the low bits.
+type reduction struct {
+	inverse, magic reg.VecVirtual
+	period         float64
+}
+
+func newReduction(c *build.Context, period, bias float64) reduction {
+	return reduction{load(c, 1/period), load(c, 3<<51+bias), period}
+}
+
+// reduce sets y to y − n·period, n = round(y/period), and returns t with n in the low bits.
+func (d reduction) reduce(c *build.Context, y [2]reg.VecVirtual) (t [2]reg.VecVirtual) {
+	var n [2]reg.VecVirtual
+	for i := range y {
+		t[i], n[i] = c.YMM(), c.YMM()
+		c.VMOVAPD(d.magic, t[i])
+		c.VFMADD231PD(d.inverse, y[i], t[i])
+	}
+	for i := range y {
+		c.VSUBPD(d.magic, t[i], n[i])
+		c.VFNMADD231PD(number(c, d.period), n[i], y[i])
+	}
+	return t
+}
+
+// expReduction is the reduction of e^y: 2ⁿ has the exponent n + 1023.
+func expReduction(c *build.Context) reduction { return newReduction(c, math.Ln2, 1023) }
+
+// expLanes sets the y, twice four float64 within [expMin, expMax], to e^y as exp does; NaN
+// stays NaN.
+func (d reduction) expLanes(c *build.Context, y [2]reg.VecVirtual) {
+	t := d.reduce(c, y)
+	y2 := squares(c, y)
+	p := line(c, 0.0083748240430173627, 0.04166822620487864, y)
+	for i := range p {
+		c.VFMADD231PD(number(c, 0.0013836834748051283), y2[i], p[i])
+	}
+	p = times(c, p, y2, line(c, 0.16666420072253814, 0.49999992075045758, y))
+	p = times(c, p, y2, line(c, 1.0000000363446836, 1.0000000005546077, y))
+	for i := range y {
+		c.VPSLLQ(operand.Imm(52), t[i], t[i])
+		c.VMULPD(t[i], p[i], y[i]) // times 2ⁿ
+	}
 }
 
 // exp writes the routine of Exp32 for whole registers within its range.
@@ -75,6 +129,7 @@ func exp(c *build.Context) {
 	lo, hi := c.YMM(), c.YMM()
 	broadcastParam(c, "lo", lo)
 	broadcastParam(c, "hi", hi)
+	d := expReduction(c)
 	i := c.GP64()
 	c.XORQ(i, i)
 	c.Label("loop")
@@ -83,7 +138,7 @@ func exp(c *build.Context) {
 	v, m := c.YMM(), c.YMM()
 	c.VMOVUPS(operand.Mem{Base: x, Index: i, Scale: 4}, v)
 	outside(c, v, lo, hi, m, "done")
-	halves(c, v, func(y reg.VecVirtual) { expLanes(c, y) })
+	halves(c, v, func(y [2]reg.VecVirtual) { d.expLanes(c, y) })
 	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
 	c.ADDQ(operand.Imm(8), i)
 	c.JMP(operand.LabelRef("loop"))
@@ -106,13 +161,12 @@ func outside(c *build.Context, v, lo, hi, m reg.VecVirtual, label string) {
 }
 
 // halves applies f to the two halves of v as float64.
-func halves(c *build.Context, v reg.VecVirtual, f func(y reg.VecVirtual)) {
+func halves(c *build.Context, v reg.VecVirtual, f func(y [2]reg.VecVirtual)) {
 	a, b, h := c.YMM(), c.YMM(), c.XMM()
 	c.VEXTRACTF128(operand.Imm(1), v, h)
 	c.VCVTPS2PD(v.AsX(), a)
 	c.VCVTPS2PD(h, b)
-	f(a)
-	f(b)
+	f([2]reg.VecVirtual{a, b})
 	join(c, a, b, v)
 }
 
@@ -142,16 +196,13 @@ func broadcastParam64(c *build.Context, name string, to reg.VecVirtual) {
 
 // cos writes the routine of Cos32 for whole registers within its range.
 func cos(c *build.Context) {
-	const (
-		piHi = 3373259426.0 / (1 << 30)
-		piLo = math.Pi - piHi
-	)
 	param := begin(c, "cos32AVX2", "func(n int, dst, x *float32, lo, hi float32) int",
 		"cos32AVX2 sets dst to cos x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := c.YMM(), c.YMM()
 	broadcastParam(c, "lo", lo)
 	broadcastParam(c, "hi", hi)
+	d := newReduction(c, math.Pi, 0)
 	i := c.GP64()
 	c.XORQ(i, i)
 	c.Label("loop")
@@ -160,29 +211,17 @@ func cos(c *build.Context) {
 	v, m := c.YMM(), c.YMM()
 	c.VMOVUPS(operand.Mem{Base: x, Index: i, Scale: 4}, v)
 	outside(c, v, lo, hi, m, "done")
-	halves(c, v, func(y reg.VecVirtual) {
-		t, k, r, u, u2, p, q := c.YMM(), c.YMM(), c.YMM(), c.YMM(), c.YMM(), c.YMM(), c.YMM()
-		c.VMULPD(number(c, 1/math.Pi), y, t)
-		c.VADDPD(number(c, 3<<51), t, t) // n in the low bits
-		c.VSUBPD(number(c, 3<<51), t, k)
-		c.VMULPD(number(c, piHi), k, r)
-		c.VSUBPD(r, y, r)
-		c.VMULPD(number(c, piLo), k, k)
-		c.VSUBPD(k, r, r)
-		c.VMULPD(r, r, u)
-		c.VMULPD(u, u, u2)
-		c.VMULPD(number(c, -2.6051201739026343e-7), u, p)
-		c.VADDPD(number(c, 2.4760145062779272e-5), p, p)
-		c.VMULPD(p, u2, p)
-		c.VMULPD(number(c, -0.0013888361087732062), u, q)
-		c.VADDPD(number(c, 0.041666636233978842), q, q)
-		c.VADDPD(p, q, p)
-		c.VMULPD(p, u2, p)
-		c.VMULPD(number(c, -0.49999999357835239), u, q)
-		c.VADDPD(number(c, 0.99999999978039093), q, q)
-		c.VADDPD(p, q, p)
-		c.VPSLLQ(operand.Imm(63), t, t)
-		c.VPXOR(t, p, y) // the parity of n becomes the sign
+	halves(c, v, func(y [2]reg.VecVirtual) {
+		t := d.reduce(c, y)
+		u := squares(c, y)
+		u2 := squares(c, u)
+		p := line(c, -2.6051201739026343e-7, 2.4760145062779272e-5, u)
+		p = times(c, p, u2, line(c, -0.0013888361087732062, 0.041666636233978842, u))
+		p = times(c, p, u2, line(c, -0.49999999357835239, 0.99999999978039093, u))
+		for i := range y {
+			c.VPSLLQ(operand.Imm(63), t[i], t[i])
+			c.VPXOR(t[i], p[i], y[i]) // the parity of n becomes the sign
+		}
 	})
 	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
 	c.ADDQ(operand.Imm(8), i)
@@ -197,33 +236,35 @@ func cos(c *build.Context) {
 func gaussian(c *build.Context, f format) {
 	name := fmt.Sprintf("gaussian%dAVX2", 8*f.stored)
 	param := begin(c, name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)", f.tile),
-		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner) rounded to float32, 0 where a < flush, for n numbers, n a multiple of 8.")
+		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
-	xx, scale, flush, zero := c.YMM(), c.YMM(), c.YMM(), c.YMM()
+	xx := c.YMM()
 	broadcastParam64(c, "xx", xx)
-	broadcastParam64(c, "scale", scale)
-	broadcastParam64(c, "flush", flush)
-	c.VXORPD(zero, zero, zero)
+	e := expReduction(c)
 	i := c.GP64()
 	c.XORQ(i, i)
 	c.Label("loop")
 	c.CMPQ(i, n)
 	c.JGE(operand.LabelRef("done"))
-	var half [2]reg.VecVirtual
+	scale, flush, zero := c.YMM(), c.YMM(), c.YMM()
+	broadcastParam64(c, "scale", scale)
+	broadcastParam64(c, "flush", flush)
+	c.VXORPD(zero, zero, zero)
+	var half, keep [2]reg.VecVirtual
 	for h := range half {
-		p, d, x4, keep := c.YMM(), c.YMM(), c.XMM(), c.YMM()
+		p, d := c.YMM(), c.YMM()
 		f.load(c, operand.Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: 4 * f.stored * h}, p)
-		c.VADDPD(p, p, p)
 		c.VADDPD(operand.Mem{Base: zz, Index: i, Scale: 8, Disp: 32 * h}, xx, d)
-		c.VSUBPD(p, d, d)
+		c.VFMADD231PD(number(c, -2), p, d)
 		c.VMAXPD(d, zero, d) // the second operand, d, if it is NaN
 		c.VMULPD(scale, d, d)
-		c.VCMPPD(operand.Imm(5), flush, d, keep) // not d < flush: NaN stays
-		c.VCVTPD2PSY(d, x4)
-		c.VCVTPS2PD(x4, d)
-		expLanes(c, d)
-		c.VANDPD(keep, d, d)
+		keep[h] = c.YMM()
+		c.VCMPPD(operand.Imm(5), flush, d, keep[h]) // not d < flush: NaN stays
 		half[h] = d
+	}
+	e.expLanes(c, half)
+	for h := range half {
+		c.VANDPD(keep[h], half[h], half[h])
 	}
 	v := c.YMM()
 	join(c, half[0], half[1], v)
@@ -308,6 +349,30 @@ func butterfly(c *build.Context, f format) {
 	f.move(c, w, am)
 	f.move(c, u, bm)
 	c.ADDQ(operand.Imm(uint64(32/f.size)), i)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// addTo writes b ← b+a.
+func addTo(c *build.Context, f format) {
+	param := begin(c, f.letter+"AddAVX2", fmt.Sprintf("func(n int, b, a *%s)", f.number),
+		fmt.Sprintf("%sAddAVX2 adds a to b for n numbers, n a multiple of %d.", f.letter, 64/f.size))
+	n, b, a := param("n"), param("b"), param("a")
+	i := c.GP64()
+	c.XORQ(i, i)
+	c.Label("loop")
+	c.CMPQ(i, n)
+	c.JGE(operand.LabelRef("done"))
+	for h := range 2 {
+		v := c.YMM()
+		am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size), Disp: 32 * h}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size), Disp: 32 * h}
+		f.move(c, am, v)
+		f.add(c, bm, v, v)
+		f.move(c, v, bm)
+	}
+	c.ADDQ(operand.Imm(uint64(64/f.size)), i)
 	c.JMP(operand.LabelRef("loop"))
 	c.Label("done")
 	c.VZEROUPPER()

@@ -4,13 +4,16 @@
 package main
 
 import (
+	"fmt"
 	"log"
 	"os"
+	"strings"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 func main() {
@@ -37,17 +40,39 @@ func text(make printer.Builder) ([]byte, error) {
 	if err := pass.Compile.Execute(f); err != nil {
 		return nil, err
 	}
+	for _, fn := range f.Functions() {
+		if err := registers(fn); err != nil {
+			return nil, err
+		}
+	}
 	return make(printer.Config{
 		Name: "krrlab/accel/simd/_asm with avo v0.6.0, run by go generate in krrlab/accel/simd",
 		Pkg:  "simd",
 	}).Print(f)
 }
 
+// registers reports a routine of AVX2 that uses more than the 16 registers of AVX2: avo goes
+// on to those of AVX-512.
+func registers(fn *ir.Function) error {
+	if !strings.HasSuffix(fn.Name, avx2.name) {
+		return nil
+	}
+	for _, i := range fn.Instructions() {
+		for _, r := range i.Registers() {
+			if p := reg.ToPhysical(r); p != nil && p.Kind() == reg.KindVector && p.PhysicalIndex() > 15 {
+				return fmt.Errorf("%s: %s uses %s", fn.Name, i.Opcode, p.Asm())
+			}
+		}
+	}
+	return nil
+}
+
 // file builds all routines.
 func file() (*ir.File, error) {
 	c := build.NewContext()
+	clear(constants) // those of another file
 	for _, s := range []set{avx2, avx512} {
-		for _, f := range []format{float32s, float64s} {
+		for _, f := range []format{float32s, fixed, float64s} {
 			for _, shape := range s.shapes {
 				tilePass{f, s, both, shape[0], shape[1], false}.build(c)
 				if shape[0] > 1 {
@@ -72,5 +97,7 @@ func file() (*ir.File, error) {
 	gaussian(c, float64s)
 	butterfly(c, float32s)
 	butterfly(c, float64s)
+	addTo(c, float32s)
+	addTo(c, float64s)
 	return c.Result()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -18,7 +19,7 @@ type tilePass struct {
 	set
 	way
 	rows, k int
-	stream  bool // fetch as much ahead as is read, and not one row in all
+	stream  bool // fetch up to as much ahead as is read, and not up to one row in all
 }
 
 // way is which products with the tile are formed.
@@ -51,13 +52,13 @@ func (p tilePass) build(c *build.Context) {
 	c.Function(p.name())
 	c.Attributes(attr.NOSPLIT)
 	c.Pragma("noescape")
-	c.SignatureExpr(fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, z, u *%[2]s, rowStride int, ahead *%s)", p.tile, p.number, p.tile))
+	c.SignatureExpr(fmt.Sprintf("func(groups, cols int, tile *%s, ld int, x, y *%[2]s, stride int, z, u *%[2]s, rowStride int, ahead *%s, step int)", p.tile, p.number, p.tile))
 	c.Doc(fmt.Sprintf("%s is a pass of %s over groups of %d rows for %d right-hand sides; see pass.", p.name(), p.set.name, p.rows, p.k))
 
 	param := func(name string) reg.GPVirtual { return c.Load(c.Param(name), c.GP64()).(reg.GPVirtual) }
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
-	z, u, rowStride, ahead := param("z"), param("u"), param("rowStride"), param("ahead")
-	shift := map[int]uint64{4: 2, 8: 3}
+	z, u, rowStride, ahead, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
+	shift := map[int]uint64{2: 1, 4: 2, 8: 3}
 	c.Comment("Strides in bytes.")
 	c.SHLQ(operand.Imm(shift[p.stored]), ld)
 	c.SHLQ(operand.Imm(shift[p.size]), stride)
@@ -122,12 +123,9 @@ func (p tilePass) build(c *build.Context) {
 	}
 
 	lanes := p.bytes / p.size
+	align(c)
 	c.Label("columns")
-	lines := (unroll*lanes*p.stored + 63) / 64
-	if p.stream {
-		lines *= p.rows
-	}
-	for l := range lines {
+	for l := range p.lines() {
 		c.PREFETCHT1(operand.Mem{Base: ahead, Disp: 64 * l})
 	}
 	for n := range unroll {
@@ -157,7 +155,7 @@ func (p tilePass) build(c *build.Context) {
 	if p.rows > 2 {
 		c.ADDQ(operand.U32(step), tp2)
 	}
-	c.ADDQ(operand.U32(64*lines), ahead)
+	c.ADDQ(pace, ahead)
 	if p.sums {
 		c.ADDQ(operand.U32(unroll*p.bytes), xp)
 	}
@@ -189,6 +187,21 @@ func (p tilePass) build(c *build.Context) {
 	c.Label("done")
 	c.VZEROUPPER()
 	c.RET()
+}
+
+// align starts a loop at the start of a cache line: what the decoders make of that of a pass
+// fits their cache, and the time does not depend on what is written before.
+func align(c *build.Context) {
+	c.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
+}
+
+// lines is the number of cache lines fetched ahead in a turn of the loop.
+func (p tilePass) lines() int {
+	read := unroll * p.bytes / p.size * p.stored
+	if p.stream {
+		read *= p.rows
+	}
+	return (read + 63) / 64
 }
 
 // flush adds the lanes of a register to a number in memory.

@@ -24,10 +24,20 @@ var (
 		(*build.Context).VFMADD231PS, (*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS}
 	float64s = format{"d", "float64", "float64", 8, 8, (*build.Context).VMOVUPD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
 		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
+	// A tile of 16-bit whole numbers times vectors of float32.
+	fixed = format{"h", "uint16", "float32", 2, 4, unpack, (*build.Context).VMOVUPS, (*build.Context).VBROADCASTSS,
+		(*build.Context).VFMADD231PS, (*build.Context).VADDPS, (*build.Context).VMOVSS, (*build.Context).VADDSS}
 	// A tile of float32 times vectors of float64.
 	widened = format{"w", "float32", "float64", 4, 8, (*build.Context).VCVTPS2PD, (*build.Context).VMOVUPD, (*build.Context).VBROADCASTSD,
 		(*build.Context).VFMADD231PD, (*build.Context).VADDPD, (*build.Context).VMOVSD, (*build.Context).VADDSD}
 )
+
+// unpack loads 16-bit numbers and converts them, exactly. The units for shuffles and
+// conversions are not those for multiplications.
+func unpack(c *build.Context, ops ...operand.Op) {
+	c.VPMOVZXWD(ops...)
+	c.VCVTDQ2PS(ops[1], ops[1])
+}
 
 // set is an instruction set.
 type set struct {
