@@ -43,8 +43,9 @@
 //
 // Products in float32 are not those of one symmetric matrix. How far they are from it shows in
 // the products z_iᵀAz_j for i < j−1, which would be zero; Result.Slack estimates from
-// them the norm of the perturbation for which the process would be exact, and the intervals
-// are widened by it. It is of the order of 1e-14 in float64. What a stored K differs from
+// them the norm of the perturbation for which the process would be exact, taking the errors
+// of different products to point in unlike directions, and the intervals are widened by twice
+// that. It is of the order of 1e-14 in float64. What a stored K differs from
 // the true one is not seen; that is the caller's to add.
 //
 // # References

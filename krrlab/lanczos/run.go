@@ -305,7 +305,10 @@ func (p *process) extend(beta float64) {
 		beta = 0
 	}
 	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
-	r.Slack = math.Sqrt(2*p.defect) + 4*unit*float64(r.Steps)*p.size()
+	// E, n×k, has columns of norm √(defect/k) in unlike directions, so ‖E‖₂ is about
+	// √(defect/k)·(1+√(k/n)); twice that.
+	k := float64(r.Steps)
+	r.Slack = 2*math.Sqrt(p.defect/k)*(1+math.Sqrt(k/float64(p.n))) + 4*unit*k*p.size()
 }
 
 // asymmetry returns the estimated square of the norm of the error of Az_j: the part of it in
