@@ -221,8 +221,9 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 
 // norm finds ‖(I−P)K(I−P)‖₂ and compares it with αλ.
 func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g rng.Stream) (*lanczos.Result, error) {
-	judge := func(r *lanczos.Result) (Verdict, float64) {
-		return atMost(r.Max, alpha*s.p.Lambda), (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, alpha*s.p.Lambda/10)
+	judge := func(r *lanczos.Result) judgement {
+		width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, alpha*s.p.Lambda/10)
+		return judgement{atMost(r.Max, alpha*s.p.Lambda), width, r.Max.Lo}
 	}
 	o := s.options(1-delta, g.Sub("condition 1"), judge)
 	o.Ends, o.Definite = lanczos.Largest, true
@@ -232,8 +233,9 @@ func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g 
 
 // ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them with 1±γ.
 func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, delta float64, g rng.Stream) (*lanczos.Result, error) {
-	judge := func(r *lanczos.Result) (Verdict, float64) {
-		return both(atLeast(r.Min, 1-gamma), atMost(r.Max, 1+gamma)), max(r.Min.Width(), r.Max.Width())
+	judge := func(r *lanczos.Result) judgement {
+		v := both(atLeast(r.Min, 1-gamma), atMost(r.Max, 1+gamma))
+		return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
 	}
 	o := s.options(1-delta, g.Sub("condition 2"), judge)
 	o.Definite = true

@@ -12,61 +12,9 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// Operator is A = K+λI for n points. *gram.Matrix is one.
-type Operator interface {
-	Dim() int
-	MulTo(ctx context.Context, dst, src *mat.Dense) error  // (K+λI)·src, n×t
-	KMulTo(ctx context.Context, dst, src *mat.Dense) error // K·src
-}
-
-// Problem is what a sketch is wanted for.
-type Problem struct {
-	K       Operator
-	X       points.Points // n points
-	Map     feature.Dist  // of the features; Search makes it nested, see feature.Doubling
-	Lambda  float64
-	LambdaP float64 // λ_p; 0 means λ
-	RHS     int     // right-hand sides t of the solve to come; 0 means 1
-	Tol     float64 // its tolerance τ; 0 means 1e-3
-}
-
-// Kind names a test of Z.
-type Kind string
-
-const (
-	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
-	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
-)
-
-// Options of Search. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	Test      Kind    // default Kappa
-	Target    float64 // of Kappa: the largest κ accepted, above 1; default 30
-	Constants Test    // of Theorem7; default Kappa5
-	First     int     // the first s; default 128, or n/8 where that is less
-	Max       int     // the largest s; default n−1
-	// Confidence is the probability that no rung is accepted that should not be: a rung's
-	// own intervals share 1−Confidence evenly with those of all rungs up to Max. Default 0.95.
-	Confidence float64
-	// Sketched puts Z'Z'ᵀ in place of K in condition 2, with Z' of Check·s features
-	// independent of Z: no product with K. Check: default 4.
-	Sketched bool
-	Check    int
-	// Eigen is the largest s at which conditions are measured that can no longer both hold,
-	// because κ is above Test.Bound: they take 9s³ flops. Default 2048; -1 means never.
-	Eigen int
-	// Steps is the most steps of Lanczos's process. Default 100.
-	Steps int
-	// Memory that the features and their factors may take, in bytes; 0 for no limit.
-	Memory int64
-	// Progress, if not nil, is called before every rung and after the last.
-	Progress func(done, total int)
-}
 
 // Seconds are the wall-clock seconds of a rung.
 type Seconds struct {
@@ -106,11 +54,11 @@ type Result struct {
 	Status string
 	// Chosen is the index of the accepted rung, or else of the one of least predicted time; -1
 	// if there is no rung.
-	Chosen int
-	Rungs  []Rung
-	First  int
-	Max    int
-	Limit  string // what Max comes from: "n", "asked" or "memory"
+	Chosen  int
+	Rungs   []Rung
+	Max     int     // s of the last rung there could be
+	Limit   string  // what Max comes from: "n", "asked" or "memory"
+	Options Options // with the defaults filled in
 }
 
 type search struct {
@@ -129,12 +77,12 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	l := &ladder{x: s.p.X, dist: feature.Doubling{Dist: s.p.Map, First: res.First}, g: g.Sub("features", 0)}
+	l := &ladder{x: s.p.X, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
 	if d, ok := s.p.Map.(feature.Doubling); ok {
 		l.dist.Dist = d.Dist
 	}
 	perK, err := s.timeK(ctx)
-	for width := res.First; err == nil && width <= res.Max; width *= 2 {
+	for width := s.o.First; err == nil && width <= res.Max; width *= 2 {
 		s.progress(len(res.Rungs))
 		var r *Rung
 		if r, err = s.rung(ctx, l, width, perK, g.Sub("sketch size", uint64(width))); err != nil {
@@ -170,75 +118,34 @@ func (s *search) progress(done int) {
 	}
 }
 
-// settle fills in the defaults and checks.
+// settle fills in the defaults, checks, and finds the last rung.
 func settle(p Problem, o *Options) (*search, *Result, error) {
 	s := &search{p: p, n: p.K.Dim()}
-	if o != nil {
-		s.o = *o
-	}
-	def(&s.o.Test, Kappa)
-	def(&s.o.Target, 30)
-	def(&s.o.Constants, Kappa5)
-	def(&s.o.Confidence, 0.95)
-	def(&s.o.Check, 4)
-	def(&s.o.Eigen, 2048)
-	def(&s.o.Steps, 100)
 	def(&s.p.LambdaP, p.Lambda)
 	def(&s.p.RHS, 1)
 	def(&s.p.Tol, 1e-3)
-	res := &Result{Chosen: -1, First: s.o.First, Max: s.o.Max, Limit: "asked"}
-	def(&res.First, max(1, min(128, s.n/8)))
-	if res.Max == 0 {
-		res.Max, res.Limit = s.n-1, "n"
-	}
-	if err := s.validate(res); err != nil {
+	opt, err := o.Settled(s.n, s.p.Lambda, s.p.LambdaP)
+	if err != nil {
 		return nil, nil, err
 	}
-	top := res.First
-	for 2*top <= res.Max {
-		top *= 2
+	s.o = *opt
+	res := &Result{Chosen: -1, Options: *opt, Max: opt.First, Limit: "asked"}
+	if opt.Max == s.n-1 {
+		res.Limit = "n"
 	}
-	res.Max = top
-	for s.o.Memory > 0 && s.bytes(res.Max) > s.o.Memory {
-		if res.Max == res.First {
-			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, %.3g MB are left of the memory allowed", res.First, s.n, float64(s.bytes(res.First))/1e6, float64(s.o.Memory)/1e6)
+	for 2*res.Max <= opt.Max {
+		res.Max *= 2
+	}
+	for opt.Memory > 0 && s.bytes(res.Max) > opt.Memory {
+		if res.Max == opt.First {
+			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, %.3g MB are left of the memory allowed", opt.First, s.n, float64(s.bytes(opt.First))/1e6, float64(opt.Memory)/1e6)
 		}
 		res.Max, res.Limit = res.Max/2, "memory"
 	}
-	for w := res.First; w <= res.Max; w *= 2 {
+	for w := opt.First; w <= res.Max; w *= 2 {
 		s.total++
 	}
 	return s, res, nil
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
-}
-
-func (s *search) validate(res *Result) error {
-	switch {
-	case s.o.Test != Kappa && s.o.Test != Theorem7:
-		return fmt.Errorf("adapt: unknown test %q: want %s or %s", s.o.Test, Kappa, Theorem7)
-	case !(s.o.Target > 1) || math.IsInf(s.o.Target, 1):
-		return fmt.Errorf("adapt: target κ ≤ %g: want a number above 1", s.o.Target)
-	case res.First < 1 || res.First >= s.n:
-		return fmt.Errorf("adapt: first s = %d for n = %d points: want 1 ≤ s < n", res.First, s.n)
-	case res.Max < res.First || res.Max >= s.n:
-		return fmt.Errorf("adapt: largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", res.Max, res.First, s.n)
-	case !(s.p.Lambda > 0) || !(s.p.LambdaP > 0):
-		return fmt.Errorf("adapt: λ = %g, λ_p = %g: want positive numbers", s.p.Lambda, s.p.LambdaP)
-	case s.o.Test == Theorem7 && s.p.LambdaP != s.p.Lambda:
-		return fmt.Errorf("adapt: Theorem 7 is about λ_p = λ, not λ_p = %g with λ = %g", s.p.LambdaP, s.p.Lambda)
-	case s.o.Check < 1 || s.o.Eigen < -1 || s.o.Steps < 1:
-		return fmt.Errorf("adapt: check features %d·s, conditions up to s = %d, %d steps: want at least 1", s.o.Check, s.o.Eigen, s.o.Steps)
-	}
-	if err := s.o.Constants.Validate(); err != nil {
-		return err
-	}
-	return estimate.CheckConfidence(s.o.Confidence)
 }
 
 // bytes returns the memory of a rung: Z and the one before, ZᵀZ, the one before, and a
@@ -296,9 +203,9 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 	if s.o.Test == Theorem7 {
 		limit = s.o.Constants.Bound()
 	}
-	judge := func(r *lanczos.Result) (Verdict, float64) {
+	judge := func(r *lanczos.Result) judgement {
 		k := r.Cond()
-		return atMost(k, limit), (k.Hi - k.Lo) / k.Lo
+		return judgement{atMost(k, limit), (k.Hi - k.Lo) / k.Lo, k.Lo}
 	}
 	r, err := finished(lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge)))
 	if err != nil {
@@ -337,17 +244,26 @@ func (s *search) theorem7(ctx context.Context, out *Rung, l *ladder, delta float
 // errEnough ends Lanczos's process.
 var errEnough = errors.New("enough")
 
-// options of Lanczos's process, which ends when the judgement is settled and the interval is
-// narrow enough to be drawn, or is narrow though it is not.
-func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) (Verdict, float64)) *lanczos.Options {
-	const drawn, decided, narrow, patience = 0.3, 0.1, 1e-3, 40
+// judgement is what is known of a test's quantity in the course of Lanczos's process: the
+// verdict, the relative width of the interval, and the value of its inner end.
+type judgement struct {
+	verdict      Verdict
+	width, inner float64
+}
+
+// options of Lanczos's process, which ends when the interval is narrow; when the rung is
+// accepted and the interval fit to be drawn; or when it is rejected and the inner end, from
+// which times are predicted, has come to rest.
+func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) judgement) *lanczos.Options {
+	const drawn, narrow, window, rest = 0.1, 1e-3, 16, 1.02
+	var inner []float64
 	return &lanczos.Options{
 		Steps: s.o.Steps, Tol: -1, Confidence: confidence, Start: g,
 		Monitor: func(r *lanczos.Result) error {
-			v, width := judge(r)
-			switch {
-			case v == Accept && width <= decided, v == Reject && width <= drawn,
-				v != Open && r.Steps >= patience, width <= narrow:
+			j := judge(r)
+			inner = append(inner, j.inner)
+			still := len(inner) > window && j.inner <= rest*inner[len(inner)-1-window]
+			if j.width <= narrow || j.verdict == Accept && j.width <= drawn || j.verdict != Open && still {
 				return errEnough
 			}
 			return nil

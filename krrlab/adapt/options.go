@@ -1,0 +1,109 @@
+package adapt
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Operator is A = K+λI for n points. *gram.Matrix is one.
+type Operator interface {
+	Dim() int
+	MulTo(ctx context.Context, dst, src *mat.Dense) error  // (K+λI)·src, n×t
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error // K·src
+}
+
+// Problem is what a sketch is wanted for.
+type Problem struct {
+	K       Operator
+	X       points.Points // n points
+	Map     feature.Dist  // of the features; Search makes it nested, see feature.Doubling
+	Lambda  float64
+	LambdaP float64 // λ_p; 0 means λ
+	RHS     int     // right-hand sides t of the solve to come; 0 means 1
+	Tol     float64 // its tolerance τ; 0 means 1e-3
+}
+
+// Kind names a test of Z.
+type Kind string
+
+const (
+	Kappa    Kind = "kappa"    // κ(M⁻¹A) ≤ Options.Target
+	Theorem7 Kind = "theorem7" // conditions 1 and 2 of Theorem 7
+)
+
+// Options of Search. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	Test      Kind    // default Kappa
+	Target    float64 // of Kappa: the largest κ accepted, above 1; default 30
+	Constants Test    // of Theorem7; default Kappa5
+	First     int     // the first s; default 128, or n/8 where that is less
+	Max       int     // the largest s; default n−1
+	// Confidence is the probability that no rung is accepted that should not be: a rung's
+	// own intervals share 1−Confidence evenly with those of all rungs up to Max. Default 0.95.
+	Confidence float64
+	// Sketched puts Z'Z'ᵀ in place of K in condition 2, with Z' of Check·s features
+	// independent of Z: no product with K. Check: default 4.
+	Sketched bool
+	Check    int
+	// Eigen is the largest s at which conditions are measured that can no longer both hold,
+	// because κ is above Test.Bound: they take 9s³ flops. Default 2048; -1 means never.
+	Eigen int
+	// Steps is the most steps of Lanczos's process. Default 150.
+	Steps int
+	// Memory that the features and their factors may take, in bytes; 0 for no limit.
+	Memory int64
+	// Progress, if not nil, is called before every rung and after the last.
+	Progress func(done, total int)
+}
+
+// Settled returns a copy of o with the defaults for n points filled in, or says what is wrong
+// with it; lambda and lambdaP are those of the Problem, lambdaP not 0.
+func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	def(&s.Test, Kappa)
+	def(&s.Target, 30)
+	def(&s.Constants, Kappa5)
+	def(&s.Confidence, 0.95)
+	def(&s.Check, 4)
+	def(&s.Eigen, 2048)
+	def(&s.Steps, 150)
+	def(&s.First, max(1, min(128, n/8)))
+	def(&s.Max, n-1)
+	switch {
+	case s.Test != Kappa && s.Test != Theorem7:
+		return nil, fmt.Errorf("adapt: unknown test %q: want %s or %s", s.Test, Kappa, Theorem7)
+	case !(s.Target > 1) || math.IsInf(s.Target, 1):
+		return nil, fmt.Errorf("adapt: target κ ≤ %g: want a number above 1", s.Target)
+	case s.First < 1 || s.First >= n:
+		return nil, fmt.Errorf("adapt: first s = %d for n = %d points: want 1 ≤ s < n", s.First, n)
+	case s.Max < s.First || s.Max >= n:
+		return nil, fmt.Errorf("adapt: largest s = %d with first s = %d and n = %d points: want first ≤ largest < n", s.Max, s.First, n)
+	case !(lambda > 0) || !(lambdaP > 0):
+		return nil, fmt.Errorf("adapt: λ = %g, λ_p = %g: want positive numbers", lambda, lambdaP)
+	case s.Test == Theorem7 && lambdaP != lambda:
+		return nil, fmt.Errorf("adapt: Theorem 7 is about λ_p = λ, not λ_p = %g with λ = %g", lambdaP, lambda)
+	case s.Check < 1 || s.Eigen < -1 || s.Steps < 1:
+		return nil, fmt.Errorf("adapt: check features %d·s, conditions up to s = %d, %d steps: want at least 1", s.Check, s.Eigen, s.Steps)
+	}
+	if err := s.Constants.Validate(); err != nil {
+		return nil, err
+	}
+	return &s, estimate.CheckConfidence(s.Confidence)
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}

@@ -1,0 +1,201 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// SketchSizeOptions of SketchSize. The zero value of every field means its default.
+type SketchSizeOptions struct {
+	Test      adapt.Kind // adapt.Kappa or adapt.Theorem7; default: Kappa
+	Target    float64    // of Kappa: the largest κ(M⁻¹A) accepted, above 1; default: 30
+	Constants adapt.Test // (θ, α, γ) of Theorem7; default: adapt.Kappa5
+	First     int        // first s of the ladder s, 2s, 4s, …; default: 128, or n/8 where that is less
+	Max       int        // largest s, below n; default: n−1
+	// Confidence is the probability that no rung is accepted that should not be. Default: 0.95.
+	Confidence float64
+	// Sketched takes independent features Z' of Check·s columns in place of K in condition 2;
+	// Check: default 4.
+	Sketched bool
+	Check    int
+	// Eigen is the largest s at which the conditions are measured (9s³ flops) though κ already
+	// refutes them. Default: 2048; -1 means never.
+	Eigen int
+}
+
+// SketchSize is the record of a search for the number of features, section 5 of the paper: s is
+// doubled until a test of Z accepts.
+type SketchSize struct {
+	Dataset  string      `json:"dataset"`
+	N        int         `json:"n"`
+	D        int         `json:"d"`
+	T        int         `json:"t"`
+	Kernel   kernel.Spec `json:"kernel"`
+	Lambda   float64     `json:"lambda"`
+	LambdaP  float64     `json:"lambda_p"`
+	Features string      `json:"features"`
+	Seed     uint64      `json:"seed"`
+	Storage  string      `json:"storage"`
+	KBound   *float64    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂; all is said of K as stored
+
+	Test       adapt.Kind `json:"test"`
+	Target     float64    `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
+	Constants  adapt.Test `json:"constants"` // of Theorem7; zero for Kappa
+	Confidence float64    `json:"confidence"`
+	Note       string     `json:"note,omitempty"` // what the test covers here
+
+	Status  string       `json:"status"` // adapt.Found, adapt.None or adapt.Interrupted
+	S       int          `json:"s"`      // of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	Max     int          `json:"max"`    // last rung there could be
+	Limit   string       `json:"limit"`  // what sets it: n, asked or memory
+	Rungs   []adapt.Rung `json:"rungs"`
+	Seconds float64      `json:"seconds"`
+}
+
+var _ Stage = (*SketchSize)(nil)
+
+// SketchSize doubles s until a test of the features accepts. With Fourier features, a Lab of
+// the same seed with Features: s.S has the very Z that was tested; with others one whose
+// Map is feature.Doubling{Dist, First}. Theorem7 is about λ_p = λ, and other values are an
+// error. When ctx ends, it returns the rungs there are beside ctx's error.
+func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
+	began := time.Now()
+	n, d, t := l.Dims()
+	dist := l.cfg.Map
+	if dist == nil {
+		f, err := feature.For(l.cfg.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		dist = f
+	}
+	opt := &adapt.Options{
+		Test: o.Test, Target: o.Target, Constants: o.Constants, First: o.First, Max: o.Max,
+		Confidence: o.Confidence, Sketched: o.Sketched, Check: o.Check, Eigen: o.Eigen,
+		Progress: l.watch("sketch size"),
+	}
+	if _, err := opt.Settled(n, l.cfg.Lambda, l.cfg.LambdaP); err != nil { // before K is formed
+		return nil, err
+	}
+	a, err := l.K(ctx)
+	if err != nil {
+		return nil, err
+	}
+	opt.Memory = accel.MemoryAvailable()
+	if left := l.cfg.Memory - a.Bytes() - l.vectors(); l.cfg.Memory > 0 && (opt.Memory == 0 || left < opt.Memory) {
+		opt.Memory = max(1, left)
+	}
+	p := adapt.Problem{K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol}
+	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
+	if res == nil {
+		return nil, err
+	}
+	spec, specErr := kernel.ToSpec(l.cfg.Kernel)
+	if specErr != nil { // a kernel of the caller's own
+		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+	}
+	s := &SketchSize{
+		Dataset: l.train.Name, N: n, D: d, T: t, Kernel: spec, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP,
+		Features: dist.String(), Seed: l.cfg.Seed, Storage: a.Storage().String(), KBound: Number(a.Choice().Error),
+		Test: res.Options.Test, Target: res.Options.Target, Confidence: res.Options.Confidence,
+		Status: res.Status, Max: res.Max, Limit: res.Limit, Rungs: res.Rungs,
+	}
+	if res.Chosen >= 0 {
+		s.S = res.Rungs[res.Chosen].S
+	}
+	if s.Test == adapt.Theorem7 {
+		s.Constants = res.Options.Constants
+		s.Target = s.Constants.Bound()
+		s.Note = coverage(l.cfg.Kernel, dist, s.Target)
+	}
+	s.Seconds = time.Since(began).Seconds()
+	return s, err
+}
+
+// coverage says what Theorem 7 covers of a kernel with features.
+func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
+	_, poly := k.(kernel.Polynomial)
+	if f, ok := dist.(feature.Doubling); ok {
+		dist = f.Dist
+	}
+	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
+		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of s_λ²/δ passes them with probability 1−δ", bound)
+	}
+	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not said of this one", bound)
+}
+
+// String gives the ladder in aligned lines.
+func (s *SketchSize) String() string {
+	var b lines
+	b.add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
+	b.add("problem", "kernel %s, λ = %g, λ_p = %g; %s", specText(s.Kernel), s.Lambda, s.LambdaP, s.Features)
+	b.add("K", "%s%s", s.Storage, bound(s.KBound))
+	b.add("test", "%s", s.testText())
+	if s.Note != "" {
+		b.add("note", "%s", s.Note)
+	}
+	for _, r := range s.Rungs {
+		b.add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
+	}
+	b.add("result", "%s", s.resultText())
+	b.add("seconds", "%.1f", s.Seconds)
+	return b.String()
+}
+
+func (s *SketchSize) testText() string {
+	if s.Test == adapt.Theorem7 {
+		c := s.Constants
+		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name, c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
+	}
+	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
+}
+
+// span writes an interval's ends.
+func span(lo, hi float64) string { return fmt.Sprintf("[%.4g, %.4g]", lo, hi) }
+
+func (s *SketchSize) rungText(r adapt.Rung) string {
+	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, span(r.Kappa.Lo, r.Kappa.Hi))
+	if c := r.Conditions; c != nil {
+		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW [%.3g, %.3g], rank %d,", span(c.Norm.Lo, c.Norm.Hi), c.Low.Lo, c.High.Hi, c.Rank)
+	}
+	return t + fmt.Sprintf(" %4d iterations, %6.2f s predicted, %6.2f s taken", r.Iterations, r.Predicted, r.Seconds.Rung)
+}
+
+func (s *SketchSize) resultText() string {
+	if s.S == 0 {
+		return s.Status + ": no rung"
+	}
+	why := map[string]string{"n": "below n", "asked": "up to the largest asked for", "memory": "that fits the memory"}[s.Limit]
+	switch s.Status {
+	case adapt.Found:
+		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
+	case adapt.None:
+		return fmt.Sprintf("%s: no s %s, %d at most, is accepted; s = %d has the least predicted time", s.Status, why, s.Max, s.S)
+	}
+	return fmt.Sprintf("%s: of %d rungs s = %d has the least predicted time", s.Status, len(s.Rungs), s.S)
+}
+
+// HTML returns the stage for a notebook.
+func (s *SketchSize) HTML() string { return stageHTML(s) }
+
+// relative2 returns how far condition 2's extremes are from 1, in units of γ, with its ends.
+func relative2(c *adapt.Conditions, gamma float64) (v, lo, hi float64) {
+	v = math.Max(1-c.Low.Value, c.High.Value-1) / gamma
+	lo = math.Max(1-c.Low.Hi, c.High.Lo-1) / gamma
+	hi = math.Max(1-c.Low.Lo, c.High.Hi-1) / gamma
+	return v, lo, hi
+}
+
+// name says in a few words what is drawn.
+func (s *SketchSize) name() string {
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, specText(s.Kernel)))
+}
