@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/estimate"
+)
+
+// qualityFlags are the flags of krrlab quality.
+type qualityFlags struct {
+	approximationFlags
+	iterationFlags
+	krrlab.QualityOptions
+}
+
+func (a *app) qualityCommand() *cobra.Command {
+	f := &qualityFlags{}
+	return a.stageCommand(stageCommand{
+		use:   "quality (--data NAME | --train FILE)",
+		short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
+		long: `Quality judges a preconditioner M = ZZᵀ+λ_pI: a two-sided interval of the condition
+number of M⁻¹(K+λI) by Lanczos's process from a random start, which misses the truth
+with at most the probability stated; for small n all eigenvalues beside it; and the
+iterations predicted from κ and from the Ritz values beside those that PCG takes.`,
+		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
+  krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
+		add: f.add,
+		check: func(set *pflag.FlagSet) error {
+			if err := f.approximationFlags.check(set); err != nil {
+				return err
+			}
+			if err := f.iterationFlags.check(set); err != nil {
+				return err
+			}
+			return f.check()
+		},
+		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
+			f.iterationFlags.config(c)
+			return f.approximationFlags.config(set, c)
+		},
+		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
+			return l.Quality(ctx, f.QualityOptions)
+		},
+	})
+}
+
+func (f *qualityFlags) add(p *pflag.FlagSet) {
+	p.Float64Var(&f.Confidence, "confidence", 0.95, "of κ's interval, between 0 and 1")
+	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval to stop at")
+	p.IntVar(&f.Steps, "steps", 300, "most steps of Lanczos, a product with K each")
+	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
+	p.BoolVar(&f.NoSolve, "no-solve", false, "do without the actual iterations")
+	f.approximationFlags.add(p)
+	f.iterationFlags.add(p)
+}
+
+func (f *qualityFlags) check() error {
+	if err := estimate.CheckConfidence(f.Confidence); err != nil {
+		return usagef("--%w", err)
+	}
+	switch {
+	case !(f.Width > 0) || math.IsInf(f.Width, 0):
+		return usagef("--width %g: want a positive number, such as 0.2", f.Width)
+	case f.Steps < 1:
+		return usagef("--steps %d: want at least 1", f.Steps)
+	case f.ExactBelow < -1:
+		return usagef("--exact-below %d: want a number of points, or -1", f.ExactBelow)
+	}
+	if f.ExactBelow == 0 {
+		f.ExactBelow = -1
+	}
+	return nil
+}
+
+// iterationFlags say how far PCG goes.
+type iterationFlags struct {
+	tol     float64
+	maxIter int
+}
+
+func (f *iterationFlags) add(p *pflag.FlagSet) {
+	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
+	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
+}
+
+func (f *iterationFlags) check(*pflag.FlagSet) error {
+	switch {
+	case !(f.tol > 0 && f.tol < 1):
+		return usagef("--tol %g: want a number between 0 and 1", f.tol)
+	case f.maxIter < 1:
+		return usagef("--max-iter %d: want at least 1", f.maxIter)
+	}
+	return nil
+}
+
+func (f *iterationFlags) config(c *krrlab.Config) { c.Tol, c.MaxIter = f.tol, f.maxIter }

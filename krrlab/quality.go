@@ -1,0 +1,286 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/tune"
+)
+
+// QualityOptions are the options of Quality. Zero values mean the defaults.
+type QualityOptions struct {
+	Confidence float64 // of κ's interval, in (0, 1); default: 0.95
+	Width      float64 // relative width (Hi−Lo)/Value of κ's interval at which Lanczos stops; default: 0.2
+	Steps      int     // at most so many of Lanczos, a product with K each; default: 300
+	ExactBelow int     // the largest n at which the exact spectrum is computed; negative: never; default: 2000
+	NoSolve    bool    // do without the actual iterations
+}
+
+// QualityStep is what was known after a step of Lanczos.
+type QualityStep struct {
+	Step int               `json:"step"`
+	Min  estimate.Interval `json:"lambda_min"`
+	Max  estimate.Interval `json:"lambda_max"`
+}
+
+// Quality says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
+// stated confidence, and the iterations that follow from it beside those that PCG takes.
+type Quality struct {
+	Dataset  string      `json:"dataset"`
+	Kernel   kernel.Spec `json:"kernel"`
+	N        int         `json:"n"`
+	Columns  int         `json:"t"`
+	Lambda   float64     `json:"lambda"`
+	Precond  string      `json:"preconditioner"`
+	Features string      `json:"features,omitempty"` // what made Z
+	S        int         `json:"s,omitempty"`        // its columns
+	LambdaP  float64     `json:"lambda_p,omitempty"`
+	Tol      float64     `json:"tol"` // τ of the solve
+
+	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max. Kappa's probability of failure is split
+	// over both ends. They allow for KError.
+	Kappa estimate.Interval `json:"kappa"`
+	Min   estimate.Interval `json:"lambda_min"`
+	Max   estimate.Interval `json:"lambda_max"`
+	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise.
+	Certain float64 `json:"kappa_certain,omitempty"`
+	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
+	// not to exceed whatever the spectrum, with the confidence of one end.
+	APriori float64 `json:"a_priori_error"`
+
+	Steps    int           `json:"steps"` // of Lanczos
+	Reached  bool          `json:"width_reached"`
+	Alpha    []float64     `json:"alpha"` // of the tridiagonal
+	Beta     []float64     `json:"beta"`
+	Ritz     []float64     `json:"ritz"`
+	Slack    float64       `json:"slack"`        // allowed for inexact products
+	KError   float64       `json:"kernel_error"` // predicted bound of ‖K_stored−K‖₂
+	Trace    []QualityStep `json:"trace"`
+	Spectrum []float64     `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
+	// Exact is their κ with its rounding error; nil where they were not computed.
+	Exact *estimate.Interval `json:"kappa_exact"`
+
+	// Bound is ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0
+	// where that is unbounded. Predicted are the iterations to a residual of τ of a random
+	// right-hand side, from T. Actual are those of PCG on the targets; nil without it.
+	Bound     int    `json:"iterations_bound"`
+	Predicted int    `json:"iterations_predicted"`
+	Actual    *int   `json:"iterations_actual"`
+	Status    string `json:"status,omitempty"` // of PCG
+
+	Seconds QualitySeconds `json:"seconds"`
+}
+
+// QualitySeconds are wall-clock seconds.
+type QualitySeconds struct {
+	Kernel   float64 `json:"kernel"`
+	Features float64 `json:"features"`
+	Factor   float64 `json:"factor"`
+	Lanczos  float64 `json:"lanczos"`
+	Solve    float64 `json:"solve"`
+	Exact    float64 `json:"exact"`
+	Total    float64 `json:"total"`
+}
+
+// checkQuality sets the defaults of the options and checks them.
+func checkQuality(o *QualityOptions) error {
+	if o.Confidence == 0 {
+		o.Confidence = 0.95
+	}
+	if o.Width == 0 {
+		o.Width = 0.2
+	}
+	if o.Steps == 0 {
+		o.Steps = 300
+	}
+	if o.ExactBelow == 0 {
+		o.ExactBelow = 2000
+	}
+	if err := estimate.CheckConfidence(o.Confidence); err != nil {
+		return err
+	}
+	if !(o.Width > 0) || math.IsInf(o.Width, 1) {
+		return fmt.Errorf("width %g of κ's interval: want a positive number, such as 0.2", o.Width)
+	}
+	if o.Steps < 1 {
+		return fmt.Errorf("%d steps of Lanczos: want at least 1", o.Steps)
+	}
+	return nil
+}
+
+// Quality judges the preconditioner of the configuration. It forms K, if it is not there, and M,
+// and takes one product with each for a step of Lanczos, until κ is known to the width
+// asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
+func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
+	start := time.Now()
+	if err := checkQuality(&o); err != nil {
+		return nil, err
+	}
+	n, _, t := l.Dims()
+	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	if err != nil {
+		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+	}
+	q := &Quality{
+		Dataset: l.train.Name, Kernel: spec, N: n, Columns: t, Lambda: l.cfg.Lambda, Precond: l.cfg.Precond.String(), Tol: l.cfg.Tol,
+	}
+	var a *gram.Matrix
+	if err := timed(&q.Seconds.Kernel, func() (err error) { a, err = l.K(ctx); return err }); err != nil {
+		return nil, err
+	}
+	q.KError = a.Choice().Error
+	z, m, err := l.judged(ctx, q, a)
+	if err != nil {
+		return nil, err
+	}
+	err = l.bracket(ctx, q, a, m, &o)
+	if err == nil && !o.NoSolve {
+		err = l.count(ctx, q, a, m)
+	}
+	if err == nil && n <= o.ExactBelow {
+		err = l.spectrum(ctx, q, a, z)
+	}
+	q.Seconds.Total = time.Since(start).Seconds()
+	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
+		return nil, err
+	}
+	return q, err
+}
+
+// judged makes the preconditioner to be judged, nil for none, in a form that can be multiplied
+// by: exactly ZZᵀ+λ_pI, with ZᵀZ in float64.
+func (l *Lab) judged(ctx context.Context, q *Quality, a *gram.Matrix) (z *points.Dense32, m *precond.Woodbury, err error) {
+	if l.cfg.Precond == NoPrecond {
+		return nil, nil, nil
+	}
+	err = timed(&q.Seconds.Features, func() (err error) {
+		if l.cfg.Precond == RandomFeatures {
+			q.Features = l.cfg.Map.String()
+			z, err = l.Features(ctx, 0)
+			return err
+		}
+		var f *lowrank.Factor
+		if f, err = l.LowRank(ctx, a, 0); err != nil {
+			return err
+		}
+		if k := f.CondBound(l.cfg.Lambda, l.cfg.LambdaP); !math.IsInf(k, 0) {
+			q.Certain = k
+		}
+		z = f.F
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	q.S, q.LambdaP = z.D, l.cfg.LambdaP
+	l.cfg.Monitor(Event{Stage: "factor"})
+	err = timed(&q.Seconds.Factor, func() (err error) {
+		form := l.cfg.Form
+		if form == precond.AutoForm || form == precond.FormU {
+			form = precond.FormLInv
+		}
+		m, err = precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: form})
+		return err
+	})
+	return z, m, err
+}
+
+// bracket finds the interval of κ.
+func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precond.Woodbury, o *QualityOptions) error {
+	opt := &lanczos.Options{
+		Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence, Cond: true, Definite: true,
+		Start: rng.New(l.cfg.Seed).Sub("quality"),
+		Monitor: func(r *lanczos.Result) error {
+			q.Trace = append(q.Trace, QualityStep{r.Steps, r.Min, r.Max})
+			l.cfg.Monitor(Event{Stage: "lanczos", Done: r.Steps, Total: o.Steps, Remaining: -1})
+			return nil
+		},
+	}
+	var r *lanczos.Result
+	var err error
+	if m == nil {
+		r, err = lanczos.Run(ctx, a, opt)
+	} else {
+		r, err = lanczos.RunPencil(ctx, a, m, opt)
+	}
+	if r == nil {
+		return err
+	}
+	q.Steps, q.Reached, q.Slack = r.Steps, r.Converged, r.Slack
+	q.Alpha, q.Beta, q.Ritz = r.Alpha, r.Beta, r.Ritz
+	q.Kappa, q.Min, q.Max = allowFor(q.KError/l.cfg.Lambda, r)
+	q.APriori = lanczos.APriori(q.N, r.Steps, (1-o.Confidence)/2)
+	q.Seconds.Lanczos = r.Seconds
+	if !math.IsInf(q.Kappa.Hi, 1) {
+		q.Bound = pcg.IterationBound(q.Kappa.Hi, q.Tol)
+	}
+	if k := tune.RitzIterations(r.Alpha, r.Beta, q.Tol, q.Kappa.Value); k < math.MaxInt32 {
+		q.Predicted = int(k)
+	}
+	return err
+}
+
+// allowFor widens the intervals of a stored K+λI for ‖K_stored−K‖₂ ≤ e·λ: as K+λI ≽ λI,
+// the stored matrix lies between (1−e)(K+λI) and (1+e)(K+λI).
+func allowFor(e float64, r *lanczos.Result) (kappa, least, most estimate.Interval) {
+	widen := func(i estimate.Interval, up, down float64) estimate.Interval {
+		i.Lo, i.Hi = i.Lo/up, i.Hi/down
+		return i
+	}
+	down := max(0, 1-e) // 0: unbounded
+	least, most = widen(r.Min, 1+e, down), widen(r.Max, 1+e, down)
+	kappa = r.Cond()
+	kappa.Lo, kappa.Hi = max(1, kappa.Lo*down/(1+e)), kappa.Hi*(1+e)/down
+	return kappa, least, most
+}
+
+// count takes the iterations of PCG on the targets.
+func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m *precond.Woodbury) error {
+	start := time.Now()
+	var p pcg.Preconditioner
+	if m != nil {
+		p = m
+	}
+	res, err := pcg.Solve(ctx, a, p, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()})
+	if err != nil {
+		return err
+	}
+	q.Actual, q.Status = &res.Iterations, res.Status.String()
+	q.Seconds.Solve = time.Since(start).Seconds()
+	return nil
+}
+
+// spectrum computes all eigenvalues of M⁻¹A, with K in float64.
+func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *points.Dense32) error {
+	l.cfg.Monitor(Event{Stage: "spectrum"})
+	start := time.Now()
+	k := mat.NewDense(q.N, q.N, nil)
+	if err := a.Exact().DenseTo(ctx, k); err != nil {
+		return err
+	}
+	values, slack, err := tune.Spectrum(ctx, k, l.cfg.Lambda, z, l.cfg.LambdaP)
+	if err != nil {
+		return err
+	}
+	least, most := values[0], values[q.N-1]
+	e := estimate.Interval{Value: most / least, Lo: max(1, (most-slack)/(least+slack)), Hi: math.Inf(1), Confidence: 1, Method: "dense eigenvalues"}
+	if least > slack {
+		e.Hi = (most + slack) / (least - slack)
+	}
+	e.Seconds = time.Since(start).Seconds()
+	q.Spectrum, q.Exact, q.Seconds.Exact = values, &e, e.Seconds
+	return nil
+}

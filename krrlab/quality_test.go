@@ -1,0 +1,290 @@
+package krrlab
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// denseSpectrum returns the eigenvalues of M⁻¹A, ascending, from Eval and the features'
+// entries alone: those of M^(-1/2)AM^(-1/2) with the square root from M's eigenvectors.
+func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float64, z *points.Dense32, lambdaP float64) []float64 {
+	t.Helper()
+	at := rows(x)
+	n := len(at)
+	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, k.Eval(at[i], at[j]))
+			var dot float64
+			for c, v := range z.Row(i) {
+				dot += float64(v) * float64(z.Row(j)[c])
+			}
+			m.SetSym(i, j, dot)
+		}
+		a.SetSym(i, i, a.At(i, i)+lambda)
+		m.SetSym(i, i, m.At(i, i)+lambdaP)
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(m, true) {
+		t.Fatal("reference")
+	}
+	var v, half, b mat.Dense
+	eig.VectorsTo(&v)
+	d := eig.Values(nil)
+	half.Apply(func(_, j int, x float64) float64 { return x / math.Sqrt(d[j]) }, &v) // VD^(-1/2)
+	b.Mul(half.T(), a)
+	b.Mul(&b, &half)
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
+		}
+	}
+	if !eig.Factorize(s, false) {
+		t.Fatal("reference")
+	}
+	return eig.Values(nil)
+}
+
+func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
+	t.Helper()
+	l, err := New(train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestQualityAgainstDense compares κ, its ends and the exact spectrum with a dense reference,
+// for kernels of both families.
+func TestQualityAgainstDense(t *testing.T) {
+	x := kinds(150, 5, 4)["float64"]
+	for _, k := range kernels[2:] {
+		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Features: 60, LambdaP: 0.3, Tol: 1e-6, Seed: 3}
+		l := newLab(t, regression(x), cfg)
+		q, err := l.Quality(t.Context(), QualityOptions{Width: 0.05})
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, err := l.Features(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := denseSpectrum(t, k, x, 0.05, z, 0.3)
+		for i, v := range q.Spectrum {
+			if math.Abs(v-want[i]) > 1e-9*want[149] {
+				t.Errorf("%v: eigenvalue %d is %v, want %v", k, i, v, want[i])
+			}
+		}
+		if kappa := want[149] / want[0]; !q.Kappa.Covers(kappa) || !q.Exact.Covers(kappa) || !q.Min.Covers(want[0]) || !q.Max.Covers(want[149]) {
+			t.Errorf("%v: κ = %v, ends %v and %v\n%v", k, kappa, want[0], want[149], q)
+		}
+		if !q.Reached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps || len(q.Ritz) != q.Steps {
+			t.Errorf("%v: %v", k, q)
+		}
+		sol := mustSolve(t, l.train, cfg)
+		if *q.Actual != sol.Iterations || q.Status != "converged" || q.Bound < *q.Actual/4 || math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
+			t.Errorf("%v: %d iterations, bound %d, predicted %d; Solve takes %d", k, *q.Actual, q.Bound, q.Predicted, sol.Iterations)
+		}
+	}
+}
+
+// TestQualityForms: without a preconditioner the spectrum is A's own; with landmarks there is
+// a certain bound besides.
+func TestQualityForms(t *testing.T) {
+	x := kinds(120, 4, 6)["float32"]
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, Solver: PCG, Precond: NoPrecond}
+	q, err := newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{NoSolve: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := newReference(t, cfg.Kernel, x, 0.1, mat.NewDense(120, 1, nil))
+	var eig mat.EigenSym
+	eig.Factorize(ref.a, false)
+	v := eig.Values(nil)
+	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Actual != nil || q.S != 0 {
+		t.Errorf("κ(A) = %v: %v", v[119]/v[0], q)
+	}
+	cfg.Precond, cfg.Features = Nystrom, 40
+	q, err = newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1})
+	if err != nil || q.Exact != nil || q.Spectrum != nil || !(q.Certain >= q.Kappa.Value) || *q.Actual < 1 {
+		t.Errorf("%v, %v", q, err)
+	}
+}
+
+func TestQualityArguments(t *testing.T) {
+	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Features: 20})
+	for want, o := range map[string]QualityOptions{
+		"confidence 1": {Confidence: 1}, "confidence -0.5": {Confidence: -0.5}, "width -1": {Width: -1}, "-3 steps": {Steps: -3},
+	} {
+		if _, err := l.Quality(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestQualityJSON: the stage comes back from its JSON, an unbounded end as null.
+func TestQualityJSON(t *testing.T) {
+	l := newLab(t, regression(kinds(80, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Features: 20})
+	for _, steps := range []int{2, 60} {
+		q, err := l.Quality(t.Context(), QualityOptions{Steps: steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Quality
+		if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(*q, back) {
+			t.Errorf("%d steps: another stage comes back (%v)", steps, err)
+		}
+		for _, name := range []string{`"kappa"`, `"confidence":0.95`, `"iterations_bound"`, `"ritz"`, `"seconds"`} {
+			if !strings.Contains(string(b), name) {
+				t.Errorf("no %s in the JSON", name)
+			}
+		}
+		if steps == 2 && !math.IsInf(q.Kappa.Hi, 1) {
+			t.Errorf("two steps bound κ by %v", q.Kappa.Hi)
+		}
+		if html := q.HTML(); !strings.Contains(html, "<svg") || !strings.Contains(html, "κ(M⁻¹A)") || len(q.Table().Rows) < 4 {
+			t.Error("the views lack something")
+		}
+	}
+}
+
+// TestQualityBits: the same numbers for any number of threads and any order of the stages.
+func TestQualityBits(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	train := regression(kinds(400, 6, 2)["float32"])
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Features: 100}
+	var first *Quality
+	for _, threads := range []int{1, 2} {
+		accel.SetThreads(threads)
+		l := newLab(t, train, cfg)
+		for range 2 {
+			q, err := l.Quality(t.Context(), QualityOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first == nil {
+				first = q
+			}
+			if !slices.Equal(q.Ritz, first.Ritz) || q.Kappa.Hi != first.Kappa.Hi || !slices.Equal(q.Spectrum, first.Spectrum) || *q.Actual != *first.Actual {
+				t.Errorf("%d threads: other bits", threads)
+			}
+		}
+	}
+}
+
+// TestQualityInterrupted: what was known when the context ended comes beside its error.
+func TestQualityInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Features: 20}
+	cfg.Monitor = func(e Event) {
+		if e.Stage == "lanczos" && e.Done == 5 {
+			cancel()
+		}
+	}
+	q, err := newLab(t, regression(kinds(200, 3, 1)["float64"]), cfg).Quality(ctx, QualityOptions{})
+	if err == nil || q == nil || q.Steps != 5 || q.Actual != nil || !(q.Kappa.Lo > 1) {
+		t.Errorf("%v, %v", q, err)
+	}
+}
+
+// kappaCoverage counts over starts how often κ's interval covers the exact value, and how often
+// hi/lo is at most 1.5, with new features for every `share` starts.
+func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, share int, o QualityOptions) (covered, narrow int, kappas []float64) {
+	t.Helper()
+	var z *points.Dense32
+	var exact *Quality
+	for i := range starts {
+		cfg.Seed = uint64(i)
+		l := newLab(t, train, cfg)
+		a, err := l.K(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%share == 0 {
+			exact = &Quality{N: train.Len()}
+			if z, _, err = l.judged(t.Context(), exact, a); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.spectrum(t.Context(), exact, a, z); err != nil {
+				t.Fatal(err)
+			}
+			kappas = append(kappas, exact.Exact.Value)
+		}
+		cfg.Seed = uint64(i / share * share) // that of the features
+		_, m, err := newLab(t, train, cfg).judged(t.Context(), &Quality{}, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := &Quality{N: train.Len(), Tol: 1e-3, KError: a.Choice().Error}
+		if err := l.bracket(t.Context(), q, a, m, &o); err != nil {
+			t.Fatal(err)
+		}
+		if q.Kappa.Covers(exact.Exact.Value) {
+			covered++
+		}
+		if q.Kappa.Hi <= 1.5*q.Kappa.Lo {
+			narrow++
+		}
+	}
+	return covered, narrow, kappas
+}
+
+// TestQualityCoverage: the 95 % interval covers the exact κ in 90 of 100 seeds, and is within
+// a factor of 1.5 in 90 of 100 where κ ≤ 100; on n = 2,000 of MNIST and IJCNN1 with
+// KRRLAB_LONG=1, else on 20 seeds of a small set.
+func TestQualityCoverage(t *testing.T) {
+	o := QualityOptions{}
+	if err := checkQuality(&o); err != nil {
+		t.Fatal(err)
+	}
+	check := func(name string, train *datasets.Dataset, cfg Config, starts, share int) {
+		covered, narrow, kappas := kappaCoverage(t, train, cfg, starts, share, o)
+		t.Logf("%s: covered %d of %d, hi/lo ≤ 1.5 in %d, κ = %.4g", name, covered, starts, narrow, kappas)
+		if 10*covered < 9*starts {
+			t.Errorf("%s: covered in %d of %d", name, covered, starts)
+		}
+		if slices.Max(kappas) <= 100 && 10*narrow < 9*starts {
+			t.Errorf("%s: hi/lo ≤ 1.5 in %d of %d at κ = %.4g", name, narrow, starts, kappas)
+		}
+	}
+	dir := os.Getenv("KRRLAB_DATA")
+	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
+		x := kinds(250, 6, 2)["float32"]
+		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Features: 100, LambdaP: 0.1}, 20, 5)
+		return
+	}
+	if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	for name, cfg := range map[string]Config{
+		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Features: 1000, LambdaP: 0.1},
+		"ijcnn1": {Kernel: kernel.Gaussian{Sigma: 0.3}, Features: 1000, LambdaP: 0.02},
+	} {
+		pair, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Lambda, cfg.Solver = 0.01, PCG
+		check(name, pair.Train, cfg, 100, 20)
+	}
+}

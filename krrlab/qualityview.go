@@ -1,0 +1,146 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/plots"
+)
+
+// String gives the judgement in a few aligned lines.
+func (q *Quality) String() string {
+	var b lines
+	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", q.Dataset, q.N, q.Columns, kernelName(q.Kernel), q.Lambda)
+	b.add("M", "%s", q.metricText())
+	b.add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
+	b.add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
+	if q.Certain > 0 {
+		b.add("certain", "κ ≤ %.4g from the trace of what the landmarks leave", q.Certain)
+	}
+	if q.Exact != nil {
+		b.add("exact", "κ = %.6g ± %.1g, by all %d eigenvalues", q.Exact.Value, (q.Exact.Hi-q.Exact.Lo)/2, len(q.Spectrum))
+	}
+	reached := "the width asked was reached"
+	if !q.Reached {
+		reached = "the width asked was not reached"
+	}
+	b.add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
+	b.add("iterations", "%s", q.iterationText())
+	s := q.Seconds
+	b.add("seconds", "kernel %.1f, features %.1f, factor %.1f, Lanczos %.1f, solve %.1f, exact %.1f, total %.1f",
+		s.Kernel, s.Features, s.Factor, s.Lanczos, s.Solve, s.Exact, s.Total)
+	return b.String()
+}
+
+// boundsText writes an interval without its method.
+func boundsText(e estimate.Interval) string {
+	s := fmt.Sprintf("%.4g in [%.4g, %.4g]", e.Value, e.Lo, e.Hi)
+	if e.Confidence < 1 {
+		s += fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
+	}
+	return s
+}
+
+func (q *Quality) metricText() string {
+	if q.S == 0 {
+		return "I (no preconditioner)"
+	}
+	made := q.Features
+	if made == "" {
+		made = q.Precond
+	}
+	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)
+}
+
+func (q *Quality) iterationText() string {
+	s := "⌈(√κ/2)ln(2/τ)⌉ "
+	if q.Bound > 0 {
+		s += fmt.Sprintf("= %d", q.Bound)
+	} else {
+		s += "unbounded"
+	}
+	if q.Predicted > 0 {
+		s += fmt.Sprintf(", from T %d", q.Predicted)
+	}
+	if q.Actual != nil {
+		s += fmt.Sprintf(", PCG %d (%s)", *q.Actual, q.Status)
+	}
+	return s + fmt.Sprintf(" for τ = %g", q.Tol)
+}
+
+// Table gives a row for each number.
+func (q *Quality) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   "quality of the preconditioner: " + q.Dataset,
+		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"}, {Name: "confidence", Format: "%.4g"}, {Name: "how"}},
+	}
+	add := func(name string, e estimate.Interval) { t.Add(name, e.Value, e.Lo, e.Hi, e.Confidence, e.Method) }
+	add("κ(M⁻¹A)", q.Kappa)
+	add("λ_max(M⁻¹A)", q.Max)
+	add("λ_min(M⁻¹A)", q.Min)
+	if q.Exact != nil {
+		add("κ(M⁻¹A)", *q.Exact)
+	}
+	if q.Certain > 0 {
+		t.Add("κ(M⁻¹A)", nil, nil, q.Certain, 1.0, "trace of K−ZZᵀ")
+	}
+	if q.Bound > 0 {
+		t.Add("iterations", nil, nil, q.Bound, q.Kappa.Confidence, "⌈(√κ/2)ln(2/τ)⌉ to an A-norm error of τ")
+	}
+	if q.Predicted > 0 {
+		t.Add("iterations", q.Predicted, nil, nil, nil, "from Lanczos's T, random right-hand side")
+	}
+	if q.Actual != nil {
+		t.Add("iterations", *q.Actual, nil, nil, nil, "PCG, "+q.Status)
+	}
+	return t
+}
+
+// ritzColumns is how many steps the figure shows Ritz values of.
+const ritzColumns = 12
+
+// Plot draws how the ends of the spectrum of M⁻¹A are closed in on: against the step the Ritz
+// values, which lie inside, and the outermost two with bands up to where the spectrum ends
+// with the stated confidence.
+func (q *Quality) Plot() *plots.Figure {
+	top := plots.Series{Name: "largest, to the bound of λ_max"}
+	bottom := plots.Series{Name: "smallest, to the bound of λ_min"}
+	inner := plots.Series{Name: "Ritz values", Style: plots.Points}
+	every := max(1, (q.Steps+ritzColumns-1)/ritzColumns)
+	for i, s := range q.Trace {
+		x := float64(s.Step)
+		top.X, top.Y = append(top.X, x), append(top.Y, s.Max.Value)
+		top.Lo, top.Hi = append(top.Lo, s.Max.Value), append(top.Hi, s.Max.Hi)
+		bottom.X, bottom.Y = append(bottom.X, x), append(bottom.Y, s.Min.Value)
+		bottom.Lo, bottom.Hi = append(bottom.Lo, s.Min.Lo), append(bottom.Hi, s.Min.Value)
+		if k := i + 1; (q.Steps-k)%every == 0 && k > 2 {
+			for _, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k])[1 : k-1] {
+				inner.X, inner.Y = append(inner.X, x), append(inner.Y, r)
+			}
+		}
+	}
+	f := &plots.Figure{
+		Title: fmt.Sprintf("%s: κ(M⁻¹A) in [%.3g, %.3g]", q.Dataset, q.Kappa.Lo, q.Kappa.Hi),
+		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as Lanczos's process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
+			q.metricText(), 100*q.Kappa.Confidence),
+		X: plots.Axis{Label: "step of Lanczos (products with K)"},
+		Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
+	}
+	f.Y.Min, f.Y.Max = q.Min.Value/8, q.Max.Value*8
+	f.Series = []plots.Series{top, bottom}
+	if len(inner.X) > 0 {
+		f.Series = append(f.Series, inner)
+	}
+	if k := len(q.Spectrum); k > 0 {
+		f.HLines = []plots.RefLine{{At: q.Spectrum[k-1], Label: "exact λ_max"}, {At: q.Spectrum[0], Label: "exact λ_min"}}
+	}
+	if !(f.Y.Min > 0) || math.IsInf(f.Y.Max, 1) {
+		f.Y.Min, f.Y.Max = 0, 0
+	}
+	return f
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (q *Quality) HTML() string { return stageHTML(q) }

@@ -1,0 +1,32 @@
+// Package tune judges a preconditioner M = ZZᵀ+λ_pI for A = K+λI and chooses its ridge λ_p.
+//
+// # Choosing λ_p
+//
+// λ_p is the preconditioner's own: the answer does not depend on it. With η = ‖K−ZZᵀ‖₂,
+//
+//	κ(M⁻¹A) ≤ (1+η/λ)(1+η/λ_p)  for λ_p ≤ λ+η,   κ(M⁻¹A) ≤ (λ_p+η)/λ  beyond
+//
+// (Bound), which is least, 1+2η/λ, at λ_p = λ+η. The bound holds for any Z that far from K
+// and is pessimistic for this one: the best λ_p is often far below λ+η, and only the spectrum
+// knows. Sweep finds out: for each λ_p of a grid an interval of κ by Lanczos's process on
+// the pencil, and the iterations that PCG takes. One eigendecomposition ZᵀZ = VΣ²Vᵀ serves
+// all λ_p, and all of them share each product with K, so a sweep of a dozen λ_p takes as
+// long as two or three of them alone.
+//
+// An iteration costs the same whatever λ_p; the best one is therefore that of least
+// iterations. What changes with s is the price of an iteration and of the set-up, which
+// Seconds adds up.
+//
+// # Judging
+//
+// Package lanczos has the interval of κ. Spectrum is what it is compared with, all
+// eigenvalues of M⁻¹A by dense factorisations, and RitzIterations turns Lanczos's tridiagonal
+// into a number of iterations.
+//
+// # References
+//
+// H. Avron, K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using
+// sketching and preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017),
+// doi:10.1137/16M1105396: section 4. O. Axelsson, Iterative Solution Methods, Cambridge 1994,
+// chapter 13.
+package tune

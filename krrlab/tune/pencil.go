@@ -1,0 +1,137 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding
+// error, for A = K+λI and M = ZZᵀ+λ_pI, or M = I where z is nil: with M = LLᵀ, those of
+//
+//	L⁻¹(K+λI)L⁻ᵀ,
+//
+// all in float64. k holds K, n×n, and is overwritten. Work: (n²s +) 1/3+2+4/3 n³
+// multiply-adds; memory: 8n² bytes beside k. The last third runs on one thread, so that the bits
+// do not depend on their number. It returns an error if ctx ends between the steps or M
+// is not positive definite in float64, and panics if the orders differ.
+func Spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense32, lambdaP float64) (values []float64, slack float64, err error) {
+	raw := k.RawMatrix()
+	n := raw.Rows
+	if raw.Cols != n || z != nil && z.N != n {
+		panic(fmt.Sprintf("tune: the spectrum of a %d×%d matrix", n, raw.Cols))
+	}
+	var trace float64
+	for i := range n {
+		raw.Data[i*raw.Stride+i] += lambda
+		trace += raw.Data[i*raw.Stride+i]
+	}
+	slack = float64(n) * 0x1p-53 * trace
+	if z != nil {
+		if err := reduce(ctx, raw, z, lambdaP); err != nil {
+			return nil, 0, err
+		}
+		slack = float64(n) * 0x1p-53 * trace / lambdaP // n·u·‖A‖₂‖M⁻¹‖₂, at most
+	}
+	values = make([]float64, n)
+	a := blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: raw.Stride, Data: raw.Data}
+	query := make([]float64, 1)
+	lapack64.Syev(lapack.EVNone, a, values, query, -1)
+	work := make([]float64, int(query[0]))
+	ok := false
+	if err := accel.ForEach(ctx, 1, func(_, _ int) { ok = lapack64.Syev(lapack.EVNone, a, values, work, len(work)) }); err != nil {
+		return nil, 0, err
+	}
+	if !ok {
+		return nil, 0, fmt.Errorf("tune: the eigenvalues of M⁻¹A, of order %d, did not converge", n)
+	}
+	return values, slack, nil
+}
+
+// reduce overwrites A by L⁻¹AL⁻ᵀ, LLᵀ = ZZᵀ+λ_pI.
+func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP float64) error {
+	n, s := z.N, z.D
+	wide := blas64.General{Rows: n, Cols: s, Stride: s, Data: make([]float64, n*s)}
+	for i := range n {
+		for j, v := range z.Row(i) {
+			wide.Data[i*s+j] = float64(v)
+		}
+	}
+	m := make([]float64, n*n)
+	err := accel.ForEach(ctx, 1, func(_, _ int) { // one thread: the same bits for any number
+		blas64.Syrk(blas.NoTrans, 1, wide, 0, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: m}) // ZZᵀ
+	})
+	if err != nil {
+		return err
+	}
+	for i := range n {
+		m[i*n+i] += lambdaP
+	}
+	if !accel.Dpotrf(n, m, n) { // M = LLᵀ
+		return fmt.Errorf("tune: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
+	}
+	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: m}
+	const width = 64
+	blocks := (n + width - 1) / width
+	err = accel.ForEach(ctx, blocks, func(_, b int) {
+		j := b * width
+		blas64.Trsm(blas.Left, blas.NoTrans, 1, l, blas64.General{Rows: n, Cols: min(width, n-j), Stride: a.Stride, Data: a.Data[j:]}) // A ← L⁻¹A
+	})
+	if err != nil {
+		return err
+	}
+	return accel.ForEach(ctx, blocks, func(_, b int) {
+		i := b * width
+		blas64.Trsm(blas.Right, blas.Trans, 1, l, blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]}) // A ← AL⁻ᵀ
+	})
+}
+
+// RitzIterations predicts from the tridiagonal T of Lanczos's process how many iterations PCG
+// takes to a relative residual of tau. They are another form of one another: from the
+// same start, T = LDLᵀ with pivots d_j gives PCG's residuals,
+//
+//	‖r_k‖_{M⁻¹} / ‖r_0‖_{M⁻¹} = Π_{j≤k} β_j/d_j,
+//
+// so this is what PCG does for a random right-hand side of covariance M. Beyond T the
+// asymptotic rate (√κ−1)/(√κ+1) is assumed with κ = kappa. It is +Inf if T is not
+// positive definite, or κ is not finite where it is needed; it panics unless 0 < τ < 1.
+func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
+	if !(tau > 0 && tau < 1) {
+		panic(fmt.Sprintf("tune: iterations to a residual of %g", tau))
+	}
+	logRes, d := 0.0, 0.0
+	for j, a := range alpha {
+		d = a - off(beta, j, d) // d_j = α_j − β²_{j−1}/d_{j−1}
+		if !(d > 0) {
+			return math.Inf(1)
+		}
+		if beta[j] == 0 {
+			return float64(j + 1)
+		}
+		if logRes += math.Log(beta[j] / d); logRes <= math.Log(tau) {
+			return float64(j + 1)
+		}
+	}
+	if math.IsInf(kappa, 1) || math.IsNaN(kappa) {
+		return math.Inf(1)
+	}
+	root := math.Sqrt(kappa)
+	return math.Ceil(float64(len(alpha)) + (math.Log(tau)-logRes)/math.Log((root-1)/(root+1)))
+}
+
+// off returns β²_{j−1}/d_{j−1}, 0 for the first row.
+func off(beta []float64, j int, d float64) float64 {
+	if j == 0 {
+		return 0
+	}
+	return beta[j-1] * beta[j-1] / d
+}
