@@ -36,6 +36,7 @@ type solveFlags struct {
 	tol                         float64
 	orthogonal                  bool
 	solver, precond, form       string
+	sketch                      string
 	storage, memory, exactCheck string
 	seed                        uint64
 }
@@ -44,6 +45,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
@@ -263,6 +265,23 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 			return usagef("--%s %d: want at least 1", name, v)
 		}
 	}
+	return f.checkSketch(set)
+}
+
+// checkSketch refuses a chain that does not parse, or that goes with no other flag.
+func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
+	if !set.Changed("sketch") {
+		return nil
+	}
+	if set.Changed("features") {
+		return usagef("--sketch says how many features: --features does not go with it")
+	}
+	if f.precond != krrlab.RandomFeatures.String() {
+		return usagef("--sketch goes with --precond features only")
+	}
+	if _, err := krrlab.ParseLevels(f.sketch); err != nil {
+		return usagef("--sketch: %v", err)
+	}
 	return nil
 }
 
@@ -316,5 +335,15 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	}
 	cfg.Features, cfg.Orthogonal = f.features, f.orthogonal
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
+	if f.sketch != "" {
+		levels, err := krrlab.ParseLevels(f.sketch)
+		if err != nil {
+			return cfg, errUsage{err}
+		}
+		if cfg.Map, err = krrlab.ChainFor(cfg.Kernel, f.orthogonal, levels); err != nil {
+			return cfg, err
+		}
+		cfg.Features = levels[len(levels)-1].Width
+	}
 	return cfg, nil
 }

@@ -35,12 +35,13 @@ var floors = map[string]int{
 	"krrlab/pcg/pcgtest": 2,
 	"krrlab/precond":     2,
 
-	"krrlab/adapt":    3,
-	"krrlab/baseline": 3,
-	"krrlab/model":    3,
-	"krrlab/plan":     3,
-	"krrlab/statdim":  3,
-	"krrlab/tune":     3,
+	"krrlab/adapt":      3,
+	"krrlab/baseline":   3,
+	"krrlab/model":      3,
+	"krrlab/multilevel": 3,
+	"krrlab/plan":       3,
+	"krrlab/statdim":    3,
+	"krrlab/tune":       3,
 
 	"krrlab": bench,
 

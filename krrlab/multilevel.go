@@ -1,0 +1,286 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/plots"
+)
+
+// MultiLevelOptions of MultiLevel. Zero values, and a nil *MultiLevelOptions, mean the defaults.
+type MultiLevelOptions struct {
+	// Levels of the chain. Default: features of width 8s, an SRHT to 2s, a Gaussian to s, with s
+	// the Features of the Config.
+	Levels []ChainLevel
+	// Confidence that the two intervals of a level hold, in (0, 1). Default 0.95.
+	Confidence float64
+	// Work is how many flops the set-up of one preconditioner may take; a level that needs
+	// more is measured for ‖Z_kZ_kᵀ−K‖₂ alone. Default 5e12.
+	Work float64
+}
+
+// MultiLevel is what each level of Algorithm 2 (section 4 of the paper) is worth,
+//
+//	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
+//
+// beside features alone of the same widths.
+type MultiLevel struct {
+	Dataset string      `json:"dataset"`
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	T       int         `json:"t"`
+	Kernel  kernel.Spec `json:"kernel"`
+	Lambda  float64     `json:"lambda"`
+	LambdaP float64     `json:"lambda_p"`
+	Tol     float64     `json:"tol"`
+	Seed    uint64      `json:"seed"`
+
+	Levels     []ChainLevel    `json:"levels"` // what was asked for
+	Features   string          `json:"features"`
+	Confidence float64         `json:"confidence"`
+	Chain      []MeasuredLevel `json:"chain"`     // of the levels; those not reached are missing
+	OneLevel   []MeasuredLevel `json:"one_level"` // features alone, at the widths of the levels after the first
+	Seconds    float64         `json:"seconds"`   // in all, without K
+}
+
+// MeasuredLevel is what was measured of one Z_k, n×s_k.
+type MeasuredLevel struct {
+	ChainLevel
+	Level int               `json:"level"` // k = 1, 2, …; of OneLevel, the level whose width it has
+	Error estimate.Interval `json:"error"` // ‖Z_kZ_kᵀ−K‖₂
+	Left  string            `json:"left,omitempty"`
+	// What follows is null or zero where Left says why there is no preconditioner.
+	Form         string             `json:"precond_form,omitempty"`
+	Kappa        *estimate.Interval `json:"kappa"` // κ(M_k⁻¹A)
+	Iterations   int                `json:"iterations"`
+	Status       string             `json:"status,omitempty"`
+	Converged    bool               `json:"converged"`
+	TrueResidual float64            `json:"true_residual"` // worst column's, against K as stored
+	Seconds      LevelSeconds       `json:"seconds"`
+}
+
+// LevelSeconds are the seconds of the parts. A fit takes Form, of Z_k with all levels before
+// it, Factor and Solve; Error and Kappa are those of the estimates.
+type LevelSeconds struct {
+	Form   float64 `json:"form"`
+	Factor float64 `json:"factor"`
+	Solve  float64 `json:"solve"`
+	Error  float64 `json:"error"`
+	Kappa  float64 `json:"kappa"`
+}
+
+// Fit returns the seconds that a fit takes.
+func (s LevelSeconds) Fit() float64 { return s.Form + s.Factor + s.Solve }
+
+// MultiLevel measures each level of a chain, and features alone of each width after the
+// first, the narrowest first. The chain is the one that Solve takes with Map from ChainFor;
+// the features alone are those it takes without. If ctx ends, what was finished is returned
+// beside its error.
+func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
+	var opt MultiLevelOptions
+	if o != nil {
+		opt = *o
+	}
+	m, err := l.newMultiLevel(&opt)
+	if err != nil {
+		return nil, err
+	}
+	chain, err := ChainFor(l.cfg.Kernel, l.cfg.Orthogonal, m.Levels)
+	if err != nil {
+		return nil, err
+	}
+	a, err := l.K(ctx)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	last := len(m.Levels) - 1
+	n, d, _ := l.Dims()
+	g := rng.New(l.cfg.Seed)
+	drawn, err := chain.Sample(d, m.Levels[last].Width, g.Sub("features", 0))
+	if err != nil {
+		return nil, err
+	}
+	p := &multilevel.Problem{A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP}
+	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
+	if l.cfg.Memory > 0 {
+		mo.Memory = max(8*int64(n), l.cfg.Memory-a.Bytes()-l.vectors())
+	}
+	for k := last; k >= 0; k-- {
+		level := m.Levels[k]
+		if k > 0 && (k == last || level.Width != m.Levels[k+1].Width) {
+			err = l.measureOne(ctx, m, k, p, chain.Features, mo)
+		}
+		if err == nil {
+			mo.Progress = l.watchLevel(fmt.Sprintf("level %d (%s:%d)", k+1, level.Sketch, level.Width))
+			var r *multilevel.Level
+			if r, err = multilevel.Measure(ctx, p, drawn.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)), &mo); err == nil {
+				m.Chain = append(m.Chain, measured(k, level, r))
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	slices.Reverse(m.Chain)
+	slices.Reverse(m.OneLevel)
+	m.Seconds = time.Since(began).Seconds()
+	return m, err
+}
+
+// newMultiLevel checks the options and fills in what does not depend on the measurements.
+func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
+	n, d, t := l.Dims()
+	spec, _ := kernel.ToSpec(l.cfg.Kernel)
+	m := &MultiLevel{
+		Dataset: l.train.Name, N: n, D: d, T: t, Kernel: spec, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, Tol: l.cfg.Tol,
+		Seed: l.cfg.Seed, Levels: slices.Clone(o.Levels), Confidence: o.Confidence,
+	}
+	if m.Confidence == 0 {
+		m.Confidence = 0.95
+	}
+	if len(m.Levels) == 0 {
+		s := l.cfg.Features
+		m.Levels = []ChainLevel{{"features", 8 * s}, {"srht", 2 * s}, {"gaussian", s}}
+	}
+	if err := estimate.CheckConfidence(m.Confidence); err != nil {
+		return nil, err
+	}
+	if o.Work < 0 {
+		return nil, fmt.Errorf("set-up of at most %g flops: want a positive number", o.Work)
+	}
+	if err := CheckLevels(m.Levels); err != nil {
+		return nil, err
+	}
+	if s := m.Levels[len(m.Levels)-1].Width; s > n {
+		return nil, fmt.Errorf("the last level has s = %d for n = %d points: want 1 ≤ s ≤ n", s, n)
+	}
+	dist, err := featuresFor(l.cfg.Kernel, l.cfg.Orthogonal)
+	if err != nil {
+		return nil, err
+	}
+	m.Features = dist.String()
+	return m, nil
+}
+
+// measureOne measures features alone of the width of level k, counted from 0.
+func (l *Lab) measureOne(ctx context.Context, m *MultiLevel, k int, p *multilevel.Problem, dist feature.Dist, o multilevel.Options) error {
+	_, d, _ := l.Dims()
+	level := ChainLevel{"features", m.Levels[k].Width}
+	g := rng.New(l.cfg.Seed)
+	alone, err := dist.Sample(d, level.Width, g.Sub("features", 0))
+	if err != nil {
+		return err
+	}
+	o.Progress = l.watchLevel(fmt.Sprintf("features alone (%d)", level.Width))
+	r, err := multilevel.Measure(ctx, p, alone, g.Sub("multilevel one level", uint64(k)), &o)
+	if err != nil {
+		return err
+	}
+	m.OneLevel = append(m.OneLevel, measured(k, level, r))
+	return nil
+}
+
+// watchLevel returns a progress function that says which level is at work on what.
+func (l *Lab) watchLevel(name string) func(part string, done, total int) {
+	return func(part string, done, total int) {
+		e := Event{Stage: name + ": " + part, Done: done, Total: total, Remaining: -1}
+		if total == 0 && done > 0 {
+			e.Stage += fmt.Sprintf(", step %d", done)
+		}
+		l.cfg.Monitor(e)
+	}
+}
+
+// measured is a level as the stage reports it.
+func measured(k int, level ChainLevel, r *multilevel.Level) MeasuredLevel {
+	m := MeasuredLevel{
+		ChainLevel: level, Level: k + 1, Error: r.Error, Left: r.Left,
+		Seconds: LevelSeconds{Form: r.Seconds.Form, Factor: r.Seconds.Factor, Solve: r.Seconds.Solve, Error: r.Seconds.Error, Kappa: r.Seconds.Kappa},
+	}
+	if r.Left == "" {
+		m.Kappa = &r.Kappa
+		m.Form, m.Iterations, m.Status, m.Converged, m.TrueResidual = r.Form, r.Iterations, r.Status, r.Converged, r.TrueResidual
+	}
+	return m
+}
+
+var _ Stage = (*MultiLevel)(nil)
+
+// HTML gives the lines, the picture and the table.
+func (m *MultiLevel) HTML() string { return stageHTML(m) }
+
+// String gives the levels in aligned lines.
+func (m *MultiLevel) String() string {
+	var b lines
+	b.add("data", "%s: n = %d, d = %d, t = %d", m.Dataset, m.N, m.D, m.T)
+	b.add("problem", "%s, λ = %g, λ_p = %g, τ = %g", kernelName(m.Kernel), m.Lambda, m.LambdaP, m.Tol)
+	b.add("chain", "%s of %s", FormatLevels(m.Levels), m.Features)
+	b.add("", "%-10s %7s  %-26s  %-26s  %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form + factor + solve")
+	row := func(name string, l *MeasuredLevel) {
+		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
+		if l.Left != "" {
+			b.add(name, "%-10s %7d  %-26s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+			return
+		}
+		k := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi)
+		note := ""
+		if !l.Converged {
+			note = ", " + l.Status
+		}
+		s := l.Seconds
+		b.add(name, "%-10s %7d  %-26s  %-26s  %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.Fit(), s.Form, s.Factor, s.Solve, note)
+	}
+	for i := range m.Chain {
+		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		row("one level", &m.OneLevel[i])
+	}
+	b.add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
+	return b.String()
+}
+
+func kernelName(s kernel.Spec) string {
+	if k, err := kernel.FromSpec(s); err == nil {
+		return k.String()
+	}
+	return s.Name
+}
+
+// Table gives a row for each level, and for features alone of the same widths.
+func (m *MultiLevel) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, kernelName(m.Kernel), m.Lambda),
+		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
+		Columns: []plots.Column{
+			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},
+			{Name: "κ(M_k⁻¹A)"}, {Name: "at least"}, {Name: "at most"}, {Name: "iterations"},
+			{Name: "form", Unit: "s", Format: "%.2f"}, {Name: "factor", Unit: "s", Format: "%.2f"},
+			{Name: "solve", Unit: "s", Format: "%.2f"}, {Name: "in all", Unit: "s", Format: "%.2f"},
+		},
+	}
+	add := func(name string, l *MeasuredLevel) {
+		e, s := l.Error, l.Seconds
+		if l.Kappa == nil {
+			t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, nil, nil, nil, nil, s.Form)
+			return
+		}
+		k := l.Kappa
+		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, s.Fit())
+	}
+	for i := range m.Chain {
+		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		add("one", &m.OneLevel[i])
+	}
+	return t
+}

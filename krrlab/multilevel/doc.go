@@ -1,0 +1,31 @@
+// Package multilevel measures what each level of Algorithm 2 of Avron, Clarkson and Woodruff
+// (section 4) is worth: random features φ₁ of R^{s₁} and sketches of them to s₂, s₃, …
+// numbers (feature.Chain),
+//
+//	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI.
+//
+// Measure takes one map and returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) as intervals of stated confidence
+// (package lanczos), the iterations of the solve, and the seconds of each part. Use it to see
+// how much of a wide level's quality a narrow one keeps, and whether features alone of the
+// narrow width would do as well; package adapt chooses one width instead.
+//
+// # The error
+//
+// ‖ZZᵀ−K‖₂ comes from Lanczos's process with v ↦ Z(Zᵀv) − Kv. Z is held in float32, and
+// multiplied in float64, where it fits the memory allowed; otherwise each product maps the
+// points again, panel by panel, twice.
+//
+// # The preconditioner
+//
+// For s < n it is Woodbury's form (package precond), ns² + s³/3 flops to set up. For s ≥ n,
+// where that would be more than the problem itself, it is the dense Cholesky factor of the
+// n×n matrix ZZᵀ+λ_pI, n²s + n³/3 flops and 8n² bytes. A level whose set-up would take more
+// than Options.Work or Options.Memory is measured for its error alone, and says so.
+//
+// # References
+//
+// H. Avron, K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using sketching and
+// preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396: section 4,
+// algorithm 2, theorem 6. R. Hamid, Y. Xiao, A. Gittens, D. DeCoste, Compact random feature
+// maps, ICML 2014, arXiv:1312.4626.
+package multilevel

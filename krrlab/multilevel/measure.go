@@ -1,0 +1,249 @@
+package multilevel
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Kernel is A = K+λI; *gram.Matrix is one.
+type Kernel interface {
+	// Dim returns n.
+	Dim() int
+	// MulTo sets dst = (K+λI)·src for n×t matrices.
+	MulTo(ctx context.Context, dst, src *mat.Dense) error
+	// Lambda returns λ.
+	Lambda() float64
+	// KMulTo sets dst = K·src.
+	KMulTo(ctx context.Context, dst, src *mat.Dense) error
+}
+
+// Problem is (K+λI)C = Y with the ridge λ_p > 0 of its preconditioners.
+type Problem struct {
+	A       Kernel
+	X       points.Points
+	Y       *mat.Dense // n×t
+	LambdaP float64
+}
+
+// Options of Measure. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	Confidence float64 // that both intervals hold, in (0, 1). Default 0.95
+	Width      float64 // relative width that ends Lanczos's process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A. Default 0.2
+	Steps      int     // most steps of it. Default 100
+	Tol        float64 // τ of the solve. Default 1e-3
+	Aim        float64 // share of it that the recurrence aims at, as of pcg.Options. Default 1
+	MaxIter    int     // default 1000
+	Work       float64 // flops that setting up a preconditioner may take. Default 5e12
+	Memory     int64   // bytes that Z and the preconditioner may take. Default: no limit
+	// Progress, if not nil, is told of "features", "error", "factor", "kappa" and "solve": points
+	// mapped, steps or iterations taken. A total of 0 means unknown.
+	Progress func(part string, done, total int)
+}
+
+func (o *Options) settled() Options {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	def := func(v *float64, d float64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&s.Confidence, 0.95)
+	def(&s.Width, 0.2)
+	def(&s.Tol, 1e-3)
+	def(&s.Aim, 1)
+	def(&s.Work, 5e12)
+	if s.Steps == 0 {
+		s.Steps = 100
+	}
+	if s.MaxIter == 0 {
+		s.MaxIter = 1000
+	}
+	if s.Progress == nil {
+		s.Progress = func(string, int, int) {}
+	}
+	if estimate.CheckConfidence(s.Confidence) != nil || !(s.Width > 0) || s.Steps < 1 || s.MaxIter < 1 || !(s.Work > 0) || s.Memory < 0 {
+		panic(fmt.Sprintf("multilevel: confidence %g, width %g, %d steps, %d iterations, %g flops, %d bytes", s.Confidence, s.Width, s.Steps, s.MaxIter, s.Work, s.Memory))
+	}
+	return s
+}
+
+// Seconds that the parts took.
+type Seconds struct {
+	Form   float64 // of Z, all levels before it included
+	Error  float64 // of ‖ZZᵀ−K‖₂
+	Factor float64 // of M's set-up
+	Kappa  float64 // of κ
+	Solve  float64 // of the solve
+}
+
+// Level is what was measured of one Z.
+type Level struct {
+	S     int               // width of Z
+	Error estimate.Interval // ‖ZZᵀ−K‖₂
+	Form  string            // of M⁻¹: a form of package precond, or "dense"; "" if M was not made
+	Left  string            // why M was not made
+	// Kappa and what follows are known where M was made.
+	Kappa        estimate.Interval // κ(M⁻¹A)
+	Iterations   int               // of PCG
+	Status       string            // how it ended
+	Converged    bool
+	TrueResidual float64 // largest ‖y_j−Ac_j‖₂/‖y_j‖₂
+	Seconds      Seconds
+}
+
+// metric is M with what Lanczos's process and PCG ask of it.
+type metric interface {
+	lanczos.Metric
+	pcg.Preconditioner
+}
+
+// Measure maps the points by m and measures Z. Random numbers of Lanczos's processes come from
+// g. If ctx ends it returns ctx's error and no Level. It returns an error if a feature or a
+// product is not finite, or M not positive definite.
+func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Level, error) {
+	opt := o.settled()
+	_, s := m.Dims()
+	n := p.A.Dim()
+	l := &Level{S: s}
+	work, need := cost(n, s)
+	size := 4 * int64(n) * int64(s)
+	fits := func(b int64) bool { return opt.Memory == 0 || b <= opt.Memory }
+	switch {
+	case !fits(need + size):
+		l.Left = fmt.Sprintf("it would take %.3g GB", float64(need+size)/1e9)
+	case work > opt.Work:
+		l.Left = fmt.Sprintf("its set-up would take %.2g flops", work)
+	}
+
+	lap := stopwatch()
+	z, err := form(ctx, m, p.X, fits(size), func(done, total int) { opt.Progress("features", done, total) })
+	if err != nil {
+		return nil, err
+	}
+	l.Seconds.Form = lap()
+	if err := l.measureError(ctx, p, z, g, &opt); err != nil {
+		return nil, err
+	}
+	l.Seconds.Error = lap()
+	if l.Left != "" {
+		return l, nil
+	}
+	opt.Progress("factor", 0, 0)
+	inverse, err := l.prepare(ctx, p, z)
+	if err != nil {
+		return nil, err
+	}
+	l.Seconds.Factor = lap()
+	if err := l.measureKappa(ctx, p, inverse, g, &opt); err != nil {
+		return nil, err
+	}
+	l.Seconds.Kappa = lap()
+	if err := l.solve(ctx, p, inverse, &opt); err != nil {
+		return nil, err
+	}
+	l.Seconds.Solve = lap()
+	return l, nil
+}
+
+// stopwatch returns a function that gives the seconds since its last call.
+func stopwatch() func() float64 {
+	last := time.Now()
+	return func() float64 {
+		now := time.Now()
+		defer func() { last = now }()
+		return now.Sub(last).Seconds()
+	}
+}
+
+// cost returns the flops and the bytes, beside Z, of M's set-up.
+func cost(n, s int) (flops float64, bytes int64) {
+	a, b := float64(min(n, s)), float64(max(n, s))
+	return b*a*a + a*a*a/3, 8 * int64(a) * int64(a)
+}
+
+// half returns the confidence of each of two statements that hold together with confidence c.
+func half(c float64) float64 { return (1 + c) / 2 }
+
+// measureError sets ‖ZZᵀ−K‖₂.
+func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
+	res, err := lanczos.Run(ctx, newOuter(z, p.A), &lanczos.Options{
+		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
+		Monitor: func(r *lanczos.Result) error { o.Progress("error", r.Steps, 0); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	l.Error = res.Norm()
+	return nil
+}
+
+// prepare sets up M.
+func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, error) {
+	if z.s >= z.n {
+		l.Form = "dense"
+		return newDense(ctx, z.held, p.LambdaP)
+	}
+	_, t := p.Y.Dims()
+	o := &precond.Options{RHS: t, Fast: true, Form: precond.FormLInv}
+	if precond.Cost(precond.FormL, z.n, z.s, t, 100) < precond.Cost(precond.FormLInv, z.n, z.s, t, 100) {
+		o.Form = precond.FormL
+	}
+	w, err := precond.New(ctx, z.held, p.LambdaP, o)
+	if err != nil {
+		return nil, err
+	}
+	l.Form = w.Form().String()
+	return w, nil
+}
+
+// measureKappa sets κ(M⁻¹A). Where the process leaves λ_min open, the error bounds it: with
+// η ≥ ‖ZZᵀ−K‖₂,
+//
+//	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
+func (l *Level) measureKappa(ctx context.Context, p *Problem, m metric, g rng.Stream, o *Options) error {
+	res, err := lanczos.RunPencil(ctx, p.A, m, &lanczos.Options{
+		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Start: g.Sub("kappa"),
+		Monitor: func(r *lanczos.Result) error { o.Progress("kappa", r.Steps, 0); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	l.Kappa = res.Cond()
+	if hi := res.Max.Hi * max(1, (l.Error.Hi+p.LambdaP)/p.A.Lambda()); hi < l.Kappa.Hi {
+		l.Kappa.Hi = hi
+	}
+	l.Kappa.Confidence = o.Confidence
+	return nil
+}
+
+// solve runs PCG from C = 0.
+func (l *Level) solve(ctx context.Context, p *Problem, m metric, o *Options) error {
+	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
+		Tol: o.Tol, Aim: o.Aim, MaxIter: o.MaxIter,
+		Monitor: func(it *pcg.Iteration) error { o.Progress("solve", it.Index, 0); return nil },
+	})
+	if err != nil {
+		return err
+	}
+	l.Iterations, l.Status, l.Converged = res.Iterations, res.Status.String(), res.Status == pcg.Converged
+	l.TrueResidual = res.MaxTrueRelRes()
+	if math.IsNaN(l.TrueResidual) {
+		return fmt.Errorf("multilevel: the solve with s = %d broke down: %v", l.S, res.Status)
+	}
+	return nil
+}

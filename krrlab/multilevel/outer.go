@@ -1,0 +1,142 @@
+package multilevel
+
+import (
+	"context"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+const (
+	panelRows = 256 // points of a panel of Z
+	wave      = 32  // panels whose parts of Zᵀv exist together
+)
+
+// source gives Z, n×s, in panels of rows: held, or mapped again each time.
+type source struct {
+	n, s int
+	held *points.Dense32 // nil if it is not
+	m    feature.Map
+	x    points.Points
+}
+
+// form maps the points, into memory if hold is set.
+func form(ctx context.Context, m feature.Map, x points.Points, hold bool, progress func(done, total int)) (*source, error) {
+	_, s := m.Dims()
+	n, _ := x.Dims()
+	z := &source{n: n, s: s, m: m, x: x}
+	if !hold {
+		return z, ctx.Err()
+	}
+	var err error
+	z.held, err = feature.Matrix(ctx, m, x, progress)
+	return z, err
+}
+
+// space is the scratch of a worker.
+type space struct {
+	feature feature.Workspace
+	panel   []float32
+	wide    []float64
+	v       []float64
+	simd    simd.Workspace
+}
+
+// rows returns points i, …, j-1 of Z, perhaps in scratch.
+func (z *source) rows(i, j int, w *space) (data []float32, ld int) {
+	if z.held != nil {
+		return z.held.Data[i*z.held.Stride:], z.held.Stride
+	}
+	size := (j - i) * z.s
+	if cap(w.panel) < size {
+		w.panel = make([]float32, size)
+	}
+	data = w.panel[:size]
+	x := z.x.Slice(i, j)
+	if m, ok := z.m.(feature.Map32); ok {
+		m.MapTo32(data, z.s, x, &w.feature)
+		return data, z.s
+	}
+	if cap(w.wide) < size {
+		w.wide = make([]float64, size)
+	}
+	z.m.MapTo(w.wide[:size], z.s, x, &w.feature)
+	for p, v := range w.wide[:size] {
+		data[p] = float32(v)
+	}
+	return data, z.s
+}
+
+// outer is the symmetric operator ZZᵀ − K.
+type outer struct {
+	z    *source
+	k    Kernel
+	work []space
+	part []float64  // Z_pᵀv_p of a wave's panels
+	u    []float64  // Zᵀv
+	kv   *mat.Dense // Kv
+}
+
+func newOuter(z *source, k Kernel) *outer {
+	o := &outer{
+		z: z, k: k, work: make([]space, accel.Threads()),
+		part: make([]float64, wave*z.s), u: make([]float64, z.s), kv: mat.NewDense(z.n, 1, nil),
+	}
+	for i := range o.work {
+		o.work[i].v = make([]float64, panelRows)
+	}
+	return o
+}
+
+// Dim returns n.
+func (o *outer) Dim() int { return o.z.n }
+
+// MulTo sets dst = ZZᵀ·src − K·src, both n×1. Parts of Zᵀ·src belong to panels of 256 rows and
+// are added in their order, so that the bits do not depend on the number of threads.
+func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	z, v, out := o.z, src.RawMatrix().Data, dst.RawMatrix().Data
+	panels := (z.n + panelRows - 1) / panelRows
+	clear(o.u)
+	for p0 := 0; p0 < panels; p0 += wave {
+		count := min(wave, panels-p0)
+		err := accel.ForEach(ctx, count, func(worker, q int) { // Z_pᵀv_p
+			w := &o.work[worker]
+			i, j := (p0+q)*panelRows, min((p0+q+1)*panelRows, z.n)
+			data, ld := z.rows(i, j, w)
+			part := o.part[q*z.s : (q+1)*z.s]
+			clear(part)
+			simd.Backward(j-i, z.s, data, ld, part, z.s, v[i:j], j-i, 1, &w.simd)
+		})
+		if err != nil {
+			return err
+		}
+		for q := range count { // u = Σ_p Z_pᵀv_p
+			for c, x := range o.part[q*z.s : (q+1)*z.s] {
+				o.u[c] += x
+			}
+		}
+	}
+	err := accel.ForEach(ctx, panels, func(worker, p int) { // Z_p·u
+		w := &o.work[worker]
+		i, j := p*panelRows, min((p+1)*panelRows, z.n)
+		data, ld := z.rows(i, j, w)
+		y := w.v[:j-i]
+		clear(y)
+		simd.Forward(j-i, z.s, data, ld, o.u, z.s, y, j-i, 1)
+		copy(out[i:j], y)
+	})
+	if err != nil {
+		return err
+	}
+	if err := o.k.KMulTo(ctx, o.kv, src); err != nil {
+		return err
+	}
+	for i, k := range o.kv.RawMatrix().Data {
+		out[i] -= k
+	}
+	return nil
+}
