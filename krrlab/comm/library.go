@@ -14,9 +14,9 @@ type library struct {
 
 	initThread, finalize, initialized, abort, errorString, setErrhandler uintptr
 	commRank, commSize, commSplit, getVersion                            uintptr
-	allreduce, allgatherv, bcast, barrier                                uintptr
+	iallreduce, iallgatherv, ibcast, ibarrier, test                      uintptr
 
-	world, float64, int64, byte, sum, errorsReturn, inPlace uintptr
+	world, float64, int64, byte, sum, errorsReturn, inPlace, statusIgnore uintptr
 }
 
 // functions lists the functions a library must have and where their addresses go.
@@ -26,7 +26,8 @@ func (l *library) functions() map[string]*uintptr {
 		"MPI_Abort": &l.abort, "MPI_Error_string": &l.errorString, "MPI_Comm_set_errhandler": &l.setErrhandler,
 		"MPI_Comm_rank": &l.commRank, "MPI_Comm_size": &l.commSize, "MPI_Comm_split": &l.commSplit,
 		"MPI_Get_library_version": &l.getVersion,
-		"MPI_Allreduce":           &l.allreduce, "MPI_Allgatherv": &l.allgatherv, "MPI_Bcast": &l.bcast, "MPI_Barrier": &l.barrier,
+		"MPI_Iallreduce":          &l.iallreduce, "MPI_Iallgatherv": &l.iallgatherv, "MPI_Ibcast": &l.ibcast,
+		"MPI_Ibarrier": &l.ibarrier, "MPI_Test": &l.test,
 	}
 }
 
@@ -89,7 +90,7 @@ func loadLibrary(name string) (*library, error) {
 
 // openMPI takes the handles of Open MPI: addresses of its variables (mpi.h).
 func (l *library) openMPI(handle uintptr) error {
-	l.kind, l.inPlace = "Open MPI", 1
+	l.kind, l.inPlace, l.statusIgnore = "Open MPI", 1, 0
 	for name, p := range map[string]*uintptr{
 		"ompi_mpi_comm_world": &l.world, "ompi_mpi_double": &l.float64, "ompi_mpi_int64_t": &l.int64,
 		"ompi_mpi_byte": &l.byte, "ompi_mpi_op_sum": &l.sum, "ompi_mpi_errors_return": &l.errorsReturn,
@@ -103,7 +104,7 @@ func (l *library) openMPI(handle uintptr) error {
 
 // mpich takes the handles of the MPICH ABI: constants (mpi.h).
 func (l *library) mpich() {
-	l.kind, l.inPlace = "MPICH", ^uintptr(0)
+	l.kind, l.inPlace, l.statusIgnore = "MPICH", ^uintptr(0), 1
 	l.world, l.sum, l.errorsReturn = 0x44000000, 0x58000003, 0x54000001
 	l.float64, l.int64, l.byte = 0x4c00080b, 0x4c00083a, 0x4c00010d
 }
@@ -129,7 +130,7 @@ func cLine(buf []byte, n int32) string {
 	return strings.TrimSpace(s)
 }
 
-// handle stores a communicator where C can write it: a pointer with Open MPI, an int
+// handle stores a communicator or a request where C can write it: a pointer with Open MPI, an int
 // with MPICH.
 type handle struct{ bits uint64 }
 

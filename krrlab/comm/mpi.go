@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 )
@@ -19,18 +20,56 @@ type World struct {
 type process struct {
 	lib   *library
 	opt   Options
-	calls chan request
+	calls chan *request
 
 	mu     sync.Mutex
 	broken error
-	busy   bool // the thread is within MPI
 }
 
 // request is a call for the MPI thread. The buffers that f's MPI calls are given are
 // reached from it and thus stay where they are.
 type request struct {
-	f    func() int32
+	f    func(r *request) int32
 	code chan int32
+	stop atomic.Bool // nobody waits for it any more
+	lib  *library
+}
+
+// How the MPI thread waits: it asks without a pause first, and then, to leave the
+// processor to ranks that have work, in steps.
+const (
+	spin       = 200 * time.Microsecond
+	shortPause = 20 * time.Microsecond
+	longPause  = 200 * time.Microsecond // after longAfter
+	longAfter  = 20 * time.Millisecond
+)
+
+// stopped is a return code that MPI has not.
+const stopped = -1
+
+// finish starts a collective that does not block and waits for its end, or until nobody
+// wants it any more. So the MPI thread is never caught within MPI by a peer that does not
+// come.
+func (r *request) finish(start func(req uintptr) int32) int32 {
+	h, done := new(handle), new(int32)
+	if code := start(h.addr()); code != 0 {
+		return code
+	}
+	began := time.Now()
+	for {
+		if code := invoke(r.lib.test, h.addr(), uintptr(unsafe.Pointer(done)), r.lib.statusIgnore); code != 0 || *done != 0 {
+			return code
+		}
+		if r.stop.Load() {
+			return stopped
+		}
+		switch waited := time.Since(began); {
+		case waited > longAfter:
+			time.Sleep(longPause)
+		case waited > spin:
+			time.Sleep(shortPause)
+		}
+	}
 }
 
 // Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
@@ -41,11 +80,11 @@ func Open(launch Launch, o Options) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("comm: started as rank %d by %s, but %w", launch.Rank, launch.Launcher, err)
 	}
-	p := &process{lib: lib, opt: o.settled(), calls: make(chan request)}
+	p := &process{lib: lib, opt: o.settled(), calls: make(chan *request)}
 	go p.thread()
 	rank, size := new(int32), new(int32)
 	w := &World{mpiComm{p: p, handle: lib.world, size: launch.Size, rank: launch.Rank}}
-	err = w.do(context.Background(), "start", func() int32 {
+	err = w.do(context.Background(), "start", func(*request) int32 {
 		provided := new(int32)
 		if code := invoke(lib.initThread, 0, 0, threadFunneled, uintptr(unsafe.Pointer(provided))); code != 0 {
 			return code
@@ -71,17 +110,8 @@ func Open(launch Launch, o Options) (*World, error) {
 func (p *process) thread() {
 	runtime.LockOSThread()
 	for r := range p.calls {
-		p.within(true)
-		code := r.f()
-		p.within(false)
-		r.code <- code
+		r.code <- r.f(r)
 	}
-}
-
-func (p *process) within(busy bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.busy = busy
 }
 
 // Library says which MPI is in use: its ABI, file and version.
@@ -91,7 +121,7 @@ func (w *World) Library() string {
 
 // Close ends MPI, together with all peers. The group cannot be used any more.
 func (w *World) Close() error {
-	err := w.do(context.Background(), "end", func() int32 { return invoke(w.p.lib.finalize) })
+	err := w.do(context.Background(), "end", func(*request) int32 { return invoke(w.p.lib.finalize) })
 	if err == nil {
 		w.p.fail(errors.New("closed"))
 	}
@@ -114,8 +144,8 @@ func (c *mpiComm) Size() int        { return c.size }
 func (c *mpiComm) Traffic() Traffic { return c.traffic }
 
 // do runs f on the MPI thread and waits for it. When ctx ends or the limit passes first,
-// f is left behind within MPI, where it cannot be stopped, and MPI is broken.
-func (c *mpiComm) do(ctx context.Context, op string, f func() int32) error {
+// f is given up, and MPI is broken.
+func (c *mpiComm) do(ctx context.Context, op string, f func(r *request) int32) error {
 	p := c.p
 	p.mu.Lock()
 	err := p.broken
@@ -126,10 +156,11 @@ func (c *mpiComm) do(ctx context.Context, op string, f func() int32) error {
 	if err != nil {
 		return &Error{c.rank, c.size, op, p.fail(err)}
 	}
-	r := request{f, make(chan int32, 1)}
+	r := &request{f: f, code: make(chan int32, 1), lib: p.lib}
 	p.calls <- r
 	timer := time.NewTimer(p.opt.Limit)
 	defer timer.Stop()
+	defer r.stop.Store(true)
 	select {
 	case code := <-r.code:
 		if code == 0 {
@@ -165,20 +196,14 @@ func (c *mpiComm) AllReduceInt64(ctx context.Context, x []int64) error {
 
 // reduce adds n numbers in place, in pieces of at most MaxCount.
 func (c *mpiComm) reduce(ctx context.Context, op string, n int, at func(int) uintptr, kind uintptr) error {
-	return c.collective(ctx, op, 8*n, func() int32 {
-		l := c.p.lib
-		for lo := 0; lo < n; lo += c.p.opt.MaxCount {
-			m := min(c.p.opt.MaxCount, n-lo)
-			if code := invoke(l.allreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle); code != 0 {
-				return code
-			}
-		}
-		return 0
+	l := c.p.lib
+	return c.pieces(ctx, op, 8*n, n, func(lo, m int, req uintptr) int32 {
+		return invoke(l.iallreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle, req)
 	})
 }
 
 // collective is do for what moves data.
-func (c *mpiComm) collective(ctx context.Context, op string, bytes int, f func() int32) error {
+func (c *mpiComm) collective(ctx context.Context, op string, bytes int, f func(r *request) int32) error {
 	start := time.Now()
 	if err := c.do(ctx, op, f); err != nil {
 		return err
@@ -187,28 +212,51 @@ func (c *mpiComm) collective(ctx context.Context, op string, bytes int, f func()
 	return nil
 }
 
+// pieces starts and finishes one call after the other for at most MaxCount of n numbers.
+func (c *mpiComm) pieces(ctx context.Context, op string, bytes, n int, start func(lo, m int, req uintptr) int32) error {
+	return c.collective(ctx, op, bytes, func(r *request) int32 {
+		for lo := 0; lo < n; lo += c.p.opt.MaxCount {
+			m := min(c.p.opt.MaxCount, n-lo)
+			if code := r.finish(func(req uintptr) int32 { return start(lo, m, req) }); code != 0 {
+				return code
+			}
+		}
+		return 0
+	})
+}
+
 func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) error {
 	checkParts(len(x), c.size, counts)
-	l, limit := c.p.lib, c.p.opt.MaxCount
+	l, bytes := c.p.lib, 8*counts[c.rank]
+	if len(x) == 0 || len(x) > c.p.opt.MaxCount {
+		return c.gatherParts(ctx, x, counts, bytes)
+	}
 	n, at := make([]int32, c.size), make([]int32, c.size)
 	sum := 0
 	for r, m := range counts {
 		n[r], at[r] = int32(m), int32(sum)
 		sum += m
 	}
-	return c.collective(ctx, opGather, 8*counts[c.rank], func() int32 {
-		if len(x) == 0 {
-			return 0
-		}
-		if len(x) <= limit {
-			return invoke(l.allgatherv, l.inPlace, 0, l.float64, uintptr(unsafe.Pointer(&x[0])),
-				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle)
-		}
+	return c.collective(ctx, opGather, bytes, func(r *request) int32 {
+		return r.finish(func(req uintptr) int32 {
+			return invoke(l.iallgatherv, l.inPlace, 0, l.float64, uintptr(unsafe.Pointer(&x[0])),
+				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle, req)
+		})
+	})
+}
+
+// gatherParts is AllGather of more numbers than one call can count: a broadcast of one part
+// after the other.
+func (c *mpiComm) gatherParts(ctx context.Context, x []float64, counts []int, bytes int) error {
+	l, limit := c.p.lib, c.p.opt.MaxCount
+	return c.collective(ctx, opGather, bytes, func(r *request) int32 {
 		lo := 0
-		for r, m := range counts { // too many to number in one call: one part after the other
+		for root, m := range counts {
 			for i := 0; i < m; i += limit {
-				k := min(limit, m-i)
-				if code := invoke(l.bcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(k), l.float64, uintptr(r), c.handle); code != 0 {
+				code := r.finish(func(req uintptr) int32 {
+					return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(min(limit, m-i)), l.float64, uintptr(root), c.handle, req)
+				})
+				if code != 0 {
 					return code
 				}
 			}
@@ -220,30 +268,26 @@ func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) erro
 
 func (c *mpiComm) Broadcast(ctx context.Context, x []byte, root int) error {
 	checkRoot(root, c.size)
-	bytes := 0
+	bytes, l := 0, c.p.lib
 	if root == c.rank {
 		bytes = len(x)
 	}
-	return c.collective(ctx, opBroadcast, bytes, func() int32 {
-		for lo := 0; lo < len(x); lo += c.p.opt.MaxCount {
-			m := min(c.p.opt.MaxCount, len(x)-lo)
-			if code := invoke(c.p.lib.bcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), c.p.lib.byte, uintptr(root), c.handle); code != 0 {
-				return code
-			}
-		}
-		return 0
+	return c.pieces(ctx, opBroadcast, bytes, len(x), func(lo, m int, req uintptr) int32 {
+		return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), l.byte, uintptr(root), c.handle, req)
 	})
 }
 
 func (c *mpiComm) Barrier(ctx context.Context) error {
-	return c.collective(ctx, opBarrier, 0, func() int32 { return invoke(c.p.lib.barrier, c.handle) })
+	return c.collective(ctx, opBarrier, 0, func(r *request) int32 {
+		return r.finish(func(req uintptr) int32 { return invoke(c.p.lib.ibarrier, c.handle, req) })
+	})
 }
 
 func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
 	checkColor(color)
 	l := c.p.lib
 	h, rank, size := new(handle), new(int32), new(int32)
-	err := c.collective(ctx, opSplit, 0, func() int32 {
+	err := c.collective(ctx, opSplit, 0, func(*request) int32 {
 		if code := invoke(l.commSplit, c.handle, uintptr(color), uintptr(key), h.addr()); code != 0 {
 			return code
 		}
@@ -257,22 +301,17 @@ func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
 	return &mpiComm{p: c.p, handle: h.value(l), rank: int(*rank), size: int(*size)}, nil
 }
 
-// Abort ends this process and, through the launcher, its peers. Where the MPI thread is
-// free it calls MPI_Abort, which does not return. Where it is within MPI, waiting for a peer
-// perhaps, Abort returns, and the launcher ends the peers when this process has exited with
-// a code other than 0.
+// Abort ends this process and its peers by MPI_Abort, which does not return. Where MPI does
+// not let it through within abortGrace, Abort returns, and the launcher ends the peers when
+// this process has exited with a code other than 0.
 func (c *mpiComm) Abort(code int) {
-	c.p.mu.Lock()
-	busy := c.p.busy
-	c.p.mu.Unlock()
-	if busy {
-		return
-	}
-	r := request{func() int32 { return invoke(c.p.lib.abort, c.p.lib.world, uintptr(code)) }, make(chan int32, 1)}
+	r := &request{code: make(chan int32, 1), lib: c.p.lib}
+	r.f = func(*request) int32 { return invoke(c.p.lib.abort, c.p.lib.world, uintptr(code)) }
+	grace := time.After(abortGrace)
 	select {
 	case c.p.calls <- r:
-		time.Sleep(abortGrace)
-	case <-time.After(abortGrace):
+		<-grace
+	case <-grace:
 	}
 }
 

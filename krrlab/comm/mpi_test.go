@@ -48,9 +48,8 @@ func perform(play string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			time.Sleep(time.Hour)
 		}
-		err := w.Barrier(ctx)
+		fmt.Printf("rank %d: %v\n", w.Rank(), w.Barrier(ctx))
 		w.Abort(1)
-		return err
 	case "abort": // the last rank ends all
 		if w.Rank() == w.Size()-1 {
 			w.Abort(7)
