@@ -1,0 +1,76 @@
+package krrlab
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestSketchSizeOnData checks on 2,000 rows of MNIST and IJCNN1 that the κ of the Z picked is
+// within the target, by dense linear algebra in float64, for ten seeds. KRRLAB_LONG=1 and the
+// data in $KRRLAB_DATA ask for it.
+func TestSketchSizeOnData(t *testing.T) {
+	dir := os.Getenv("KRRLAB_DATA")
+	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
+		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST and IJCNN1")
+	}
+	if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	const target, lambda, seeds = 30, 0.1, 10
+	ctx := context.Background()
+	for _, name := range []string{"mnist", "ijcnn1"} {
+		p, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
+		if err != nil {
+			t.Skip(err)
+		}
+		k := kernel.Gaussian{Sigma: p.Info.Sigma}
+		var a *mat.SymDense
+		for seed := range uint64(seeds) {
+			cfg := Config{Kernel: k, Lambda: lambda, Seed: seed, Solver: PCG}
+			lab, err := New(p.Train, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := lab.SketchSize(ctx, SketchSizeOptions{Target: target})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Status != adapt.Found {
+				t.Errorf("%s, seed %d: %s", name, seed, got.Status)
+				continue
+			}
+			if a == nil {
+				a = newReference(t, k, p.Train.X, lambda, lab.y).a
+			}
+			cfg.Features = got.S
+			if lab, err = New(p.Train, cfg); err != nil {
+				t.Fatal(err)
+			}
+			z32, err := lab.Features(ctx, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			z := mat.NewDense(z32.N, z32.D, nil)
+			for i := range z32.N {
+				for j, v := range z32.Row(i) {
+					z.Set(i, j, float64(v))
+				}
+			}
+			kappa := denseCond(t, a, z, lambda)
+			last := got.Rungs[len(got.Rungs)-1].Kappa
+			t.Logf("%s, seed %d: s = %d, κ = %.4g, in [%.4g, %.4g] said", name, seed, got.S, kappa, last.Lo, last.Hi)
+			if kappa > target {
+				t.Errorf("%s, seed %d: s = %d has κ = %g, target %d", name, seed, got.S, kappa, target)
+			}
+		}
+	}
+}
