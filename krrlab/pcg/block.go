@@ -57,8 +57,10 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 		return nil, err
 	}
 	s := newBlock(base)
-	res, err := s.run(ctx, s.iterate)
-	res.block = &s.lanczos
+	res, err := s.run(ctx, s, s.iterate)
+	if res != nil {
+		res.block = &s.lanczos
+	}
 	return res, err
 }
 
@@ -116,14 +118,17 @@ func (s *block) iterate(ctx context.Context) error {
 	if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
 		return nil
 	}
-	s.k = len(s.cols)
-	if err := s.orthonormalise(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
-		return err
+	if !s.resumed {
+		s.k = len(s.cols)
+		if err := s.orthonormalise(ctx, 0); err != nil { // R = QS, QᵀM⁻¹Q = I
+			return err
+		}
+		copy(s.c, s.s[:s.k*s.width]) // C = S
+		s.width = s.k
+		s.reshape(s.p, 1, s.k)
+		copyBlock(s.p, s.z) // P = Z
 	}
-	copy(s.c, s.s[:s.k*s.width]) // C = S
-	s.width = s.k
-	s.reshape(s.p, 1, s.k)
-	copyBlock(s.p, s.z) // P = Z
+	s.resumed = false
 	for s.active() {
 		if err := s.multiply(ctx); err != nil { // W = AP
 			return err
@@ -152,6 +157,11 @@ func (s *block) iterate(ctx context.Context) error {
 		product(s.next, s.s, s.c, s.k, s.width, a) // C ← SC
 		s.c, s.next = s.next, s.c
 		s.turn() // P ← Z + P·Sᵀ
+		if s.active() {
+			if err := s.checkpoint(ctx, s); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

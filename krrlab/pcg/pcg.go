@@ -55,6 +55,14 @@ type Options struct {
 	Monitor func(*Iteration) error
 	// Exact is the matrix that the true residual is taken with. Default: A itself.
 	Exact Operator
+	// Checkpoint, if not nil, is called after every iteration that another follows, and may
+	// write the state. If it returns an error, the solve ends with Status Failed and that
+	// error.
+	Checkpoint func(*State) error
+	// Resume is what State.WriteTo wrote in a solve with the same A, M, B and options: the
+	// solve goes on from there. Stats count from there, InitX is left alone. A state that
+	// does not fit is an error. Default nil: begin.
+	Resume []byte
 }
 
 // Iteration is what a Monitor sees. It and its slice are valid during the call only.

@@ -25,14 +25,21 @@ func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *O
 	}
 	rows := s.historyRows()
 	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
-	return s.run(ctx, s.iterate)
+	return s.run(ctx, nil, s.iterate)
 }
 
 // run starts, iterates, verifies, restarts and finishes a solve. iterate takes the
-// columns s.cols, whose residuals are in R, to their ends.
-func (s *solver) run(ctx context.Context, iterate func(context.Context) error) (*Result, error) {
+// columns s.cols, whose residuals are in R, to their ends. b is the block of a block solve.
+func (s *solver) run(ctx context.Context, b *block, iterate func(context.Context) error) (*Result, error) {
 	s.began = time.Now()
-	err := s.start(ctx)
+	var err error
+	if s.opt.Resume != nil {
+		if err := s.restore(b); err != nil {
+			return nil, err
+		}
+	} else {
+		err = s.start(ctx)
+	}
 	if err == nil {
 		err = iterate(ctx)
 	}
@@ -54,12 +61,15 @@ func (s *solver) iterate(ctx context.Context) error {
 	if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
 		return nil
 	}
-	if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
-		return err
+	if !s.resumed {
+		if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
+			return err
+		}
+		dots(s.rho, s.r, s.z, s.part[0]) // ρ_j = r_jᵀz_j
+		s.checkRho(s.rho)
+		copyBlock(s.p, s.z) // p_j = z_j
 	}
-	dots(s.rho, s.r, s.z, s.part[0]) // ρ_j = r_jᵀz_j
-	s.checkRho(s.rho)
-	copyBlock(s.p, s.z) // p_j = z_j
+	s.resumed = false
 	for len(s.cols) > 0 {
 		if err := s.multiply(ctx); err != nil { // w_j = Ap_j
 			return err
@@ -87,6 +97,9 @@ func (s *solver) iterate(ctx context.Context) error {
 			s.betaRow[c] = s.beta[j]
 		}
 		addScaled(s.p, s.z, s.beta) // p_j ← z_j + β_jp_j
+		if err := s.checkpoint(ctx, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }

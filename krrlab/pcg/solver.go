@@ -52,6 +52,7 @@ type solver struct {
 	relres, alphas, betas table
 	alphaRow, betaRow     []float64 // of this iteration, by column
 	restarts              int
+	resumed               bool // the loop goes on where the state restored left it
 	began                 time.Time
 	it                    Iteration
 	stopped               error // what the monitor returned

@@ -1,0 +1,206 @@
+package pcg
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// State is a solve between two iterations, what Options.Checkpoint sees. It is valid during
+// the call only.
+type State struct {
+	s *solver
+	b *block // nil for Solve
+}
+
+// Iterations returns how many iterations have been done.
+func (st *State) Iterations() int { return st.s.res.Iterations }
+
+// stateVersion is the version of what WriteTo writes.
+const stateVersion = 1
+
+// saved is a State but for its blocks of n rows: X, n×t, R, n×k, and P, n×k.
+type saved struct {
+	Version, N, T, K    int
+	Block               bool
+	Cols                []int // active columns
+	Rho                 []float64
+	Target, Before      []float64
+	RelRes              []float64
+	Still               []int
+	Columns             []Column
+	Iterations          int
+	Restarts            int
+	RestartsAt          []int
+	History             [3][]float64 // rows of RelRes, Alpha and Beta
+	C, S                []float64    // of a block solve
+	Room                int
+	Width               []int
+	LanczosPi, LanczosS [][]float64
+}
+
+// WriteTo writes the state: a solve with the same A, M, B and options that Options.Resume
+// gives it goes on to the same result, bit for bit. It takes some 24nt bytes.
+func (st *State) WriteTo(w io.Writer) (int64, error) {
+	s := st.s
+	v := saved{
+		Version: stateVersion, N: s.n, T: s.t, K: len(s.cols), Block: st.b != nil,
+		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.before, RelRes: s.res.RelRes, Still: s.still,
+		Columns: s.res.Columns, Iterations: s.res.Iterations, Restarts: s.restarts, RestartsAt: s.res.History.Restarts,
+	}
+	for i, h := range []*table{&s.relres, &s.alphas, &s.betas} {
+		v.History[i] = slices.Concat(h.rows...)
+	}
+	if b := st.b; b != nil {
+		v.K, v.C, v.S = b.k, b.c, b.s
+		v.Room, v.Width, v.LanczosPi, v.LanczosS = b.lanczos.room, b.lanczos.width, b.lanczos.pi, b.lanczos.s
+	}
+	var head bytes.Buffer
+	if err := gob.NewEncoder(&head).Encode(&v); err != nil {
+		return 0, fmt.Errorf("pcg: state: %w", err)
+	}
+	length := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
+	count := &counter{w: w}
+	for _, b := range [][]byte{length, head.Bytes()} {
+		if _, err := count.Write(b); err != nil {
+			return count.n, err
+		}
+	}
+	for i, x := range [][]float64{s.x.RawMatrix().Data, s.buf[0], s.buf[1]} {
+		n := s.n * v.K
+		if i == 0 {
+			n = s.n * s.t
+		}
+		if err := writeNumbers(count, x[:n]); err != nil {
+			return count.n, err
+		}
+	}
+	return count.n, nil
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// chunk is how many numbers are converted at a time.
+const chunk = 1 << 13
+
+func writeNumbers(w io.Writer, x []float64) error {
+	buf := make([]byte, 0, 8*chunk)
+	for len(x) > 0 {
+		k := min(len(x), chunk)
+		buf = buf[:0]
+		for _, v := range x[:k] {
+			buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(v))
+		}
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		x = x[k:]
+	}
+	return nil
+}
+
+// take reads len(x) numbers from the front of data, which it returns the rest of.
+func take(x []float64, data []byte) ([]byte, error) {
+	if len(data) < 8*len(x) {
+		return nil, fmt.Errorf("pcg: the state to resume is cut off")
+	}
+	for i := range x {
+		x[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
+	}
+	return data[8*len(x):], nil
+}
+
+// restore puts the solver where Options.Resume says it was.
+func (s *solver) restore(b *block) error {
+	v, data, err := readHead(s.opt.Resume)
+	if err != nil {
+		return err
+	}
+	wrong := v.N != s.n || v.T != s.t || v.Block != (b != nil) || v.K < 1 || v.K > s.t || len(v.Cols) > s.t ||
+		len(v.Target) != s.t || len(v.Before) != s.t || len(v.RelRes) != s.t || len(v.Still) != s.t || len(v.Columns) != s.t || len(v.Rho) != s.t
+	if wrong {
+		return fmt.Errorf("pcg: the state to resume is of %d×%d numbers in another kind of solve than this of %d×%d", v.N, v.T, s.n, s.t)
+	}
+	if v.Iterations >= s.opt.MaxIter {
+		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)
+	}
+	for c := range s.t {
+		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
+		if s.ynorm[c] == 0 {
+			s.scale[c] = 1
+		}
+	}
+	copy(s.rho, v.Rho)
+	copy(s.target, v.Target)
+	copy(s.before, v.Before)
+	copy(s.res.RelRes, v.RelRes)
+	copy(s.still, v.Still)
+	copy(s.res.Columns, v.Columns)
+	s.cols = append(s.cols[:0], v.Cols...)
+	s.res.Iterations, s.restarts, s.res.History.Restarts = v.Iterations, v.Restarts, v.RestartsAt
+	for i, h := range []*table{&s.relres, &s.alphas, &s.betas} {
+		for row := v.History[i]; len(row) >= s.t; row = row[s.t:] {
+			copy(h.add(), row[:s.t])
+		}
+	}
+	for i, x := range [][]float64{s.x.RawMatrix().Data, s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]} {
+		if data, err = take(x, data); err != nil {
+			return fmt.Errorf("%w in block %d", err, i)
+		}
+	}
+	s.resize(v.K)
+	s.resumed = true
+	if b != nil {
+		b.resume(v)
+	}
+	return nil
+}
+
+func readHead(data []byte) (*saved, []byte, error) {
+	if len(data) < 8 {
+		return nil, nil, fmt.Errorf("pcg: the state to resume is cut off")
+	}
+	n := binary.LittleEndian.Uint64(data)
+	if data = data[8:]; n > uint64(len(data)) {
+		return nil, nil, fmt.Errorf("pcg: the state to resume is cut off")
+	}
+	v := new(saved)
+	if err := gob.NewDecoder(bytes.NewReader(data[:n])).Decode(v); err != nil {
+		return nil, nil, fmt.Errorf("pcg: the state to resume: %w", err)
+	}
+	if v.Version != stateVersion {
+		return nil, nil, fmt.Errorf("pcg: the state to resume has version %d, want %d", v.Version, stateVersion)
+	}
+	return v, data[n:], nil
+}
+
+// resume is the rest of restore for a block solve.
+func (s *block) resume(v *saved) {
+	s.k, s.width = v.K, v.K
+	copy(s.c, v.C)
+	copy(s.s, v.S)
+	l := &s.lanczos
+	l.room, l.width, l.pi, l.s = v.Room, v.Width, v.LanczosPi, v.LanczosS
+}
+
+// checkpoint shows the state to Options.Checkpoint.
+func (s *solver) checkpoint(ctx context.Context, b *block) error {
+	if s.opt.Checkpoint == nil || len(s.cols) == 0 || ctx.Err() != nil {
+		return nil
+	}
+	return s.opt.Checkpoint(&State{s, b})
+}
