@@ -23,9 +23,10 @@ var floors = map[string]int{
 	"krrlab/rng":                 0,
 	"plots":                      0,
 
-	"datasets":      1,
-	"krrlab/kernel": 1,
-	"krrlab/sketch": 1,
+	"datasets":                   1,
+	"krrlab/internal/checkpoint": 1,
+	"krrlab/kernel":              1,
+	"krrlab/sketch":              1,
 
 	"krrlab/feature":     2,
 	"krrlab/gram":        2,

@@ -1,0 +1,204 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+)
+
+// A file is
+//
+//	magic    8 bytes "krrlabCP"
+//	version  uint32, little-endian as all numbers
+//	owner    32 bytes, the fingerprint of the computation
+//	length   uint64, of the state
+//	state
+//	sum      sha256 of all before
+const (
+	magic   = "krrlabCP"
+	version = 1
+	head    = len(magic) + 4 + sha256.Size + 8
+	prefix  = "checkpoint-"
+	suffix  = ".krrc"
+	kept    = 2
+)
+
+// Store is a folder of checkpoints of one computation.
+type Store struct {
+	dir   string
+	owner [sha256.Size]byte
+	next  int // number of the next file
+}
+
+// Open returns the store in dir, which it makes if it is not there, of the computation with
+// that fingerprint.
+func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("checkpoint folder: %w", err)
+	}
+	s := &Store{dir: dir, owner: owner}
+	all, err := s.files()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > 0 {
+		s.next = all[len(all)-1] + 1
+	}
+	return s, nil
+}
+
+// Dir returns the folder.
+func (s *Store) Dir() string { return s.dir }
+
+// files returns the numbers of the checkpoints in the folder, ascending.
+func (s *Store) files() (all []int, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint folder: %w", err)
+	}
+	for _, e := range entries {
+		name, ok := strings.CutPrefix(e.Name(), prefix)
+		if name, ok = strings.CutSuffix(name, suffix); !ok {
+			continue
+		}
+		if k, err := strconv.Atoi(name); err == nil && k >= 0 {
+			all = append(all, k)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func (s *Store) path(k int) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%s%08d%s", prefix, k, suffix))
+}
+
+// Empty reports whether the folder has no checkpoints, of any computation.
+func (s *Store) Empty() (bool, error) {
+	all, err := s.files()
+	return len(all) == 0, err
+}
+
+// Save writes a state and then removes all but the newest two, and what an interrupted Save has
+// left.
+func (s *Store) Save(state []byte) error {
+	name := s.path(s.next)
+	err := atomicfile.Write(name, func(w io.Writer) error {
+		sum := sha256.New()
+		both := io.MultiWriter(w, sum)
+		h := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
+		h = append(h, s.owner[:]...)
+		h = binary.LittleEndian.AppendUint64(h, uint64(len(state)))
+		for _, b := range [][]byte{h, state} {
+			if _, err := both.Write(b); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(sum.Sum(nil))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	s.next++
+	syncFolder(s.dir)
+	all, err := s.files()
+	if err != nil {
+		return err
+	}
+	return s.remove(all[:max(0, len(all)-kept)])
+}
+
+// syncFolder makes the names in a folder durable, where the system can.
+func syncFolder(dir string) {
+	if d, err := os.Open(dir); err == nil {
+		_ = d.Sync()
+		d.Close()
+	}
+}
+
+func (s *Store) remove(list []int) error {
+	for _, k := range list {
+		if err := os.Remove(s.path(k)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
+	}
+	parts, _ := filepath.Glob(filepath.Join(s.dir, "."+prefix+"*.part"))
+	for _, p := range parts {
+		_ = os.Remove(p)
+	}
+	return nil
+}
+
+// Clear removes all checkpoints, when the computation has ended.
+func (s *Store) Clear() error {
+	all, err := s.files()
+	if err != nil {
+		return err
+	}
+	return s.remove(all)
+}
+
+// Load returns the newest state that is whole and of this computation, and for each newer file
+// that is not, why. Without any file state and refused are nil. If there are files and none can
+// be used, it is an error.
+func (s *Store) Load() (state []byte, refused []error, err error) {
+	all, err := s.files()
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.Reverse(all)
+	for _, k := range all {
+		state, err := s.read(s.path(k))
+		if err == nil {
+			return state, refused, nil
+		}
+		refused = append(refused, err)
+	}
+	if len(refused) == 0 {
+		return nil, nil, nil
+	}
+	return nil, nil, fmt.Errorf("no checkpoint can be used: %w", errors.Join(refused...))
+}
+
+// read returns the state in a file.
+func (s *Store) read(name string) ([]byte, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	bad := func(format string, args ...any) ([]byte, error) {
+		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
+	}
+	if len(b) < head+sha256.Size {
+		return bad("cut off after %d bytes", len(b))
+	}
+	if !bytes.HasPrefix(b, []byte(magic)) {
+		return bad("no checkpoint")
+	}
+	if v := binary.LittleEndian.Uint32(b[len(magic):]); v != version {
+		return bad("format version %d, want %d", v, version)
+	}
+	body := b[:len(b)-sha256.Size]
+	if n := binary.LittleEndian.Uint64(b[head-8:]); n != uint64(len(body)-head) {
+		return bad("%d bytes of state, want %d", len(body)-head, n)
+	}
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], b[len(body):]) {
+		return bad("damaged, the checksum is wrong")
+	}
+	if !bytes.Equal(b[len(magic)+4:][:sha256.Size], s.owner[:]) {
+		return bad("of other data or another configuration")
+	}
+	return body[head:], nil
+}

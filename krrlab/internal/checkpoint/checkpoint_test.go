@@ -1,0 +1,106 @@
+package checkpoint
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func open(t *testing.T, dir string, owner byte) *Store {
+	t.Helper()
+	s, err := Open(dir, [32]byte{owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// load expects a state and as many refusals, the first of which says why.
+func load(t *testing.T, s *Store, want string, refused int, why string) {
+	t.Helper()
+	b, bad, err := s.Load()
+	if err != nil || string(b) != want || len(bad) != refused {
+		t.Fatalf("%q, refused %v, %v; want %q and %d refused", b, bad, err, want, refused)
+	}
+	if refused > 0 && !strings.Contains(bad[0].Error(), why) {
+		t.Errorf("refused because %v, want %q", bad[0], why)
+	}
+}
+
+func TestStore(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	s := open(t, dir, 1)
+	load(t, s, "", 0, "")
+	for k := range 5 {
+		if err := s.Save(fmt.Appendf(nil, "state %d", k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	load(t, s, "state 4", 0, "")
+	if all, _ := s.files(); len(all) != kept {
+		t.Errorf("%v are kept", all)
+	}
+	s = open(t, dir, 1) // by another process
+	if err := s.Save([]byte("state 5")); err != nil {
+		t.Fatal(err)
+	}
+	load(t, s, "state 5", 0, "")
+	if empty, err := s.Empty(); empty || err != nil {
+		t.Errorf("empty: %v, %v", empty, err)
+	}
+	if err := s.Clear(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestDamage damages the newest file in every way: it is refused, and the one before used.
+func TestDamage(t *testing.T) {
+	for what, damage := range map[string]struct {
+		change func(b []byte) []byte
+		why    string
+	}{
+		"empty":   {func([]byte) []byte { return nil }, "cut off"},
+		"cut off": {func(b []byte) []byte { return b[:len(b)-1] }, "bytes of state"},
+		"longer":  {func(b []byte) []byte { return append(b, 0) }, "bytes of state"},
+		"a bit":   {func(b []byte) []byte { b[head+3] ^= 4; return b }, "checksum"},
+		"version": {func(b []byte) []byte { b[len(magic)]++; return b }, "format version 2"},
+		"other":   {func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }, "no checkpoint"},
+		"owner":   {func(b []byte) []byte { b[len(magic)+4]++; return b }, "checksum"},
+	} {
+		s := open(t, t.TempDir(), 1)
+		_ = s.Save([]byte("the one before"))
+		_ = s.Save([]byte("the newest"))
+		name := s.path(1)
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, damage.change(b), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(what, func(t *testing.T) {
+			load(t, s, "the one before", 1, damage.why)
+			if err := s.Save([]byte("after it")); err != nil {
+				t.Fatal(err)
+			}
+			load(t, s, "after it", 0, "")
+		})
+	}
+}
+
+func TestOther(t *testing.T) {
+	dir := t.TempDir()
+	_ = open(t, dir, 1).Save([]byte("mine"))
+	if _, _, err := open(t, dir, 2).Load(); err == nil || !strings.Contains(err.Error(), "of other data or another configuration") {
+		t.Errorf("%v", err)
+	}
+	if _, err := Open(filepath.Join(dir, "checkpoint-00000000.krrc", "x"), [32]byte{}); err == nil {
+		t.Error("a folder within a file")
+	}
+}
