@@ -1,0 +1,139 @@
+package multilevel
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+)
+
+var gauss = kernel.Gaussian{Sigma: 1.5}
+
+// setup returns a problem of n points of dimension 4 with K in float64, and K alone from Eval.
+func setup(t testing.TB, n int, lambda, lambdaP float64) (*Problem, *mat.SymDense) {
+	t.Helper()
+	x := points.NewDense(n, 4, nil)
+	rng.New(5).Normals(x.Data, 0)
+	k := mat.NewSymDense(n, nil)
+	y := mat.NewDense(n, 3, nil)
+	for i := range n {
+		for j := range i + 1 {
+			k.SetSym(i, j, gauss.Eval(x.Row(i), x.Row(j)))
+		}
+		for c := range 3 {
+			y.Set(i, c, math.Sin(x.Row(i)[c])+0.1*rng.New(9).Normal(uint64(3*i+c)))
+		}
+	}
+	a, err := gram.New(t.Context(), gauss, x, lambda, &gram.Options{Storage: gram.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Problem{A: a, X: x, Y: y, LambdaP: lambdaP}, k
+}
+
+// drawn draws features of the given width, and a chain of sketches behind them.
+func drawn(t testing.TB, width int, sketches sketch.Composition, seed uint64) feature.Map {
+	t.Helper()
+	s := width
+	if k := len(sketches); k > 0 {
+		s = sketches[k-1].Width
+	}
+	m, err := feature.Chain{Features: feature.Fourier{Kernel: gauss}, Width: width, Sketches: sketches}.Sample(4, s, rng.New(seed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var srhtGauss = sketch.Composition{{Dist: sketch.SRHT{}, Width: 60}, {Dist: sketch.Gaussian{}, Width: 30}}
+
+// outerOf returns ZZᵀ of a map, from its float64 path.
+func outerOf(m feature.Map, x points.Points) *mat.SymDense {
+	n, _ := x.Dims()
+	_, s := m.Dims()
+	z := make([]float64, n*s)
+	m.MapTo(z, s, x, &feature.Workspace{})
+	var zz mat.SymDense
+	zz.SymOuterK(1, mat.NewDense(n, s, z))
+	return &zz
+}
+
+// exact returns ‖ZZᵀ−K‖₂ and κ(M⁻¹A) by dense eigenvalues.
+func exact(t testing.TB, zz, k *mat.SymDense, lambda, lambdaP float64) (norm, kappa float64) {
+	t.Helper()
+	n := k.SymmetricDim()
+	e, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	a := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			a.Set(i, j, k.At(i, j))
+			if j > i {
+				continue
+			}
+			e.SetSym(i, j, zz.At(i, j)-k.At(i, j))
+			m.SetSym(i, j, zz.At(i, j))
+		}
+		a.Set(i, i, a.At(i, i)+lambda)
+		m.SetSym(i, i, m.At(i, i)+lambdaP)
+	}
+	v := eigenvalues(t, e)
+	norm = max(math.Abs(v[0]), math.Abs(v[n-1]))
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
+		t.Fatal("M is not positive definite")
+	}
+	var l mat.TriDense
+	chol.LTo(&l)
+	var b, c mat.Dense
+	if err := b.Solve(&l, a); err != nil { // L⁻¹A
+		t.Fatal(err)
+	}
+	if err := c.Solve(&l, b.T()); err != nil { // L⁻¹AL⁻ᵀ
+		t.Fatal(err)
+	}
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			sym.SetSym(i, j, (c.At(i, j)+c.At(j, i))/2)
+		}
+	}
+	w := eigenvalues(t, sym)
+	return norm, w[n-1] / w[0]
+}
+
+func eigenvalues(t testing.TB, a *mat.SymDense) []float64 {
+	t.Helper()
+	var eig mat.EigenSym
+	if !eig.Factorize(a, false) {
+		t.Fatal("no eigenvalues")
+	}
+	return eig.Values(nil)
+}
+
+// apart returns the largest difference of a and b over the largest entry of b.
+func apart(a, b mat.Matrix) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	return mat.Max(absolute(&d)) / mat.Max(absolute(b))
+}
+
+func absolute(a mat.Matrix) mat.Matrix {
+	var d mat.Dense
+	d.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, a)
+	return &d
+}
+
+// canceled is a context that has ended.
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

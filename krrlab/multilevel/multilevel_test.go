@@ -1,0 +1,263 @@
+package multilevel
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+)
+
+// TestOuter compares ZZᵀv − Kv, with Z held and mapped anew, with dense matrices, and the bits
+// over threads and over the ways of having Z.
+func TestOuter(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	for _, n := range []int{100, 700} {
+		p, k := setup(t, n, 0.1, 0.1)
+		m := drawn(t, 90, srhtGauss, 1)
+		src := mat.NewDense(n, 1, nil)
+		rng.New(2).Normals(src.RawMatrix().Data, 0)
+		var want, kv mat.Dense
+		want.Mul(outerOf(m, p.X), src)
+		kv.Mul(k, src)
+		want.Sub(&want, &kv)
+		var first []float64
+		for _, threads := range []int{1, 2, 5} {
+			accel.SetThreads(threads)
+			for _, hold := range []bool{true, false} {
+				z, err := form(t.Context(), m, p.X, hold, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				dst := mat.NewDense(n, 1, nil)
+				o := newOuter(z, p.A)
+				for range 2 { // the scratch of the first does not show in the second
+					if err := o.MulTo(t.Context(), dst, src); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if e := apart(dst, &want); e > 1e-5 {
+					t.Errorf("n=%d, held %v: off by %g", n, hold, e)
+				}
+				if first == nil {
+					first = slices.Clone(dst.RawMatrix().Data)
+				}
+				if !slices.Equal(first, dst.RawMatrix().Data) {
+					t.Errorf("n=%d: held %v or %d threads change the bits", n, hold, threads)
+				}
+			}
+		}
+	}
+}
+
+// TestDense compares M⁻¹r and the draws of N(0, M) for s ≥ n with dense float64 matrices, by
+// float32 and by float64 products.
+func TestDense(t *testing.T) {
+	const n, s = 90, 700
+	p, _ := setup(t, n, 0.1, 0.1)
+	m := drawn(t, s, nil, 1)
+	z, err := form(t.Context(), m, p.X, true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zz := outerOf(m, p.X)
+	for _, c := range []struct {
+		lambdaP, tol float64
+		single       bool
+	}{{0.5, 1e-4, true}, {1e-5, 0.05, false}} {
+		if single := singleError(z.held) <= c.lambdaP/10; single != c.single {
+			t.Fatalf("λ_p = %g: predicted error %g", c.lambdaP, singleError(z.held))
+		}
+		ref := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i + 1 {
+				ref.SetSym(i, j, zz.At(i, j))
+			}
+			ref.SetSym(i, i, ref.At(i, i)+c.lambdaP)
+		}
+		var chol mat.Cholesky
+		chol.Factorize(ref)
+		inv, err := newDense(t.Context(), z.held, c.lambdaP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want mat.Dense
+		if err := chol.SolveTo(&want, p.Y); err != nil {
+			t.Fatal(err)
+		}
+		got := mat.NewDense(n, 3, nil)
+		if err := inv.SolveTo(t.Context(), got, p.Y); err != nil {
+			t.Fatal(err)
+		}
+		if e := apart(got, &want); e > c.tol {
+			t.Errorf("λ_p = %g: M⁻¹r is off by %g", c.lambdaP, e)
+		}
+		draw, g := mat.NewDense(n, 1, nil), mat.NewVecDense(n, nil)
+		if err := inv.NormalTo(t.Context(), draw, rng.New(3)); err != nil {
+			t.Fatal(err)
+		}
+		rng.New(3).Normals(g.RawVector().Data, 0)
+		var l mat.TriDense
+		chol.LTo(&l)
+		var lg mat.Dense
+		lg.Mul(&l, g)
+		if e := apart(draw, &lg); e > 1e-4 {
+			t.Errorf("λ_p = %g: the draw is off by %g", c.lambdaP, e)
+		}
+	}
+	if _, err := newDense(t.Context(), z.held, -10); err == nil || !strings.Contains(err.Error(), "not positive definite") {
+		t.Errorf("error %v, want one that says that M is not positive definite", err)
+	}
+}
+
+// TestCoverage counts how often the intervals of ‖ZZᵀ−K‖₂ and κ(M⁻¹A) cover the values that
+// dense eigenvalues give, for Z narrower and wider than n and for a chain: at least 90 % at
+// confidence 0.95 for both together. 40 seeds each; 200 with KRRLAB_LONG=1.
+func TestCoverage(t *testing.T) {
+	const n, lambda, lambdaP = 120, 0.05, 0.1
+	seeds := 40
+	if os.Getenv("KRRLAB_LONG") != "" {
+		seeds = 200
+	}
+	p, k := setup(t, n, lambda, lambdaP)
+	for _, c := range []struct {
+		name     string
+		width    int
+		sketches sketch.Composition
+	}{{"narrow", 50, nil}, {"wide", 300, nil}, {"chain", 300, srhtGauss}} {
+		covered, narrow := 0, 0
+		for seed := range uint64(seeds) {
+			m := drawn(t, c.width, c.sketches, seed)
+			l, err := Measure(t.Context(), p, m, rng.New(seed).Sub("measure"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			norm, kappa := exact(t, outerOf(m, p.X), k, lambda, lambdaP)
+			slack := 1e-4 // Z is rounded to float32, and ZᵀZ formed by float32 products
+			in := func(lo, hi, v float64) bool { return lo <= v*(1+slack) && v*(1-slack) <= hi }
+			if in(l.Error.Lo, l.Error.Hi, norm) && in(l.Kappa.Lo, l.Kappa.Hi, kappa) {
+				covered++
+			}
+			if l.Kappa.Hi <= 1.5*l.Kappa.Lo && l.Error.Hi <= 1.3*l.Error.Lo {
+				narrow++
+			}
+			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 || l.Left != "" {
+				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
+			}
+			if wide := l.Form == "dense"; wide != (l.S >= n) {
+				t.Fatalf("%s: form %s for s = %d", c.name, l.Form, l.S)
+			}
+		}
+		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", c.name, covered, seeds, narrow)
+		if 10*covered < 9*seeds || 10*narrow < 9*seeds {
+			t.Errorf("%s: %d of %d pairs of intervals cover, %d are narrow; want 90 %%", c.name, covered, seeds, narrow)
+		}
+	}
+}
+
+// TestOpenEnd checks that where Lanczos's process is too short to say anything of λ_min,
+// the error gives κ an upper bound, and that it holds.
+func TestOpenEnd(t *testing.T) {
+	const n, lambda = 120, 0.01
+	p, k := setup(t, n, lambda, lambda)
+	m := drawn(t, 20, nil, 3)
+	l, err := Measure(t.Context(), p, m, rng.New(1), &Options{Steps: 4, Width: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, kappa := exact(t, outerOf(m, p.X), k, lambda, lambda)
+	if math.IsInf(l.Kappa.Hi, 1) || l.Kappa.Hi < kappa || l.Kappa.Lo > kappa {
+		t.Errorf("κ in [%g, %g] after 4 steps, want bounds of %g", l.Kappa.Lo, l.Kappa.Hi, kappa)
+	}
+}
+
+// TestLimits checks that a level too dear to make a preconditioner of is measured for its
+// error alone, and that with too little memory for Z the same bits come out.
+func TestLimits(t *testing.T) {
+	const n = 300
+	p, _ := setup(t, n, 0.1, 0.1)
+	m := drawn(t, 90, nil, 1)
+	full, err := Measure(t.Context(), p, m, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, o := range map[string]*Options{"flops": {Work: 1e5}, "GB": {Memory: 1000}, "GB beside Z": {Memory: 4*n*90 + 1000}} {
+		l, err := Measure(t.Context(), p, m, rng.New(1), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit, _, _ := strings.Cut(what, " ")
+		if !strings.Contains(l.Left, unit) || l.Iterations != 0 || l.Form != "" {
+			t.Errorf("%s: %+v", what, l)
+		}
+		if l.Error.Lo != full.Error.Lo || l.Error.Hi != full.Error.Hi {
+			t.Errorf("%s: error %v, with all at hand %v", what, l.Error, full.Error)
+		}
+	}
+}
+
+// TestThreads checks that a level has the same numbers for any number of threads.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	p, _ := setup(t, 300, 0.1, 0.1)
+	for _, width := range []int{90, 400} {
+		var first *Level
+		for _, threads := range []int{1, 2} {
+			accel.SetThreads(threads)
+			l, err := Measure(t.Context(), p, drawn(t, width, nil, 1), rng.New(1), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Seconds, l.Error.Seconds, l.Kappa.Seconds = Seconds{}, 0, 0
+			if first == nil {
+				first = l
+			}
+			if *first != *l {
+				t.Errorf("%d threads: %+v\nwith one: %+v", threads, l, first)
+			}
+		}
+	}
+}
+
+// TestControl checks progress, the ends of contexts at every part, and misuse.
+func TestControl(t *testing.T) {
+	p, _ := setup(t, 200, 0.1, 0.1)
+	m := drawn(t, 50, nil, 1)
+	if _, err := Measure(canceled(), p, m, rng.New(1), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+	for _, part := range []string{"features", "error", "factor", "kappa", "solve"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := false
+		_, err := Measure(ctx, p, m, rng.New(1), &Options{Progress: func(what string, done, total int) {
+			if what == part {
+				seen = true
+				cancel()
+			}
+		}})
+		if !seen || !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled in %s: seen %v, error %v", part, seen, err)
+		}
+		cancel()
+	}
+	for what, o := range map[string]*Options{
+		"confidence": {Confidence: 1}, "width": {Width: -1}, "steps": {Steps: -1}, "iterations": {MaxIter: -1}, "work": {Work: -1}, "memory": {Memory: -1},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("bad %s: no panic", what)
+				}
+			}()
+			Measure(t.Context(), p, m, rng.New(1), o)
+		}()
+	}
+}
