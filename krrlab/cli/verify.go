@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/plots"
+)
+
+// verifyFlags are the flags of krrlab verify.
+type verifyFlags struct {
+	data, train, test, format, target string
+	json, plot, memory                string
+	passes                            int
+	seed                              uint64
+}
+
+func (a *app) verifyCommand() *cobra.Command {
+	f := &verifyFlags{}
+	cmd := &cobra.Command{
+		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
+		Short: "Recompute what is proved of a model: residual, κ, prediction bound",
+		Long: `Verify recomputes by plain loops in float64, independent of the solver, the residual
+y−(K+λI)c of a saved model, a certain interval for κ(K+λI), and the bound
+|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) with the share of test labels that it leaves open. A
+model file has no targets: they come from the training data, whose first n rows must be
+the model's, or, for a classifier, are recovered from the answer itself. Exit code 3 says
+that the residual is above the tolerance the model was fitted to.`,
+		Example: `  krrlab verify m.krr --data mnist
+  krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("verify: say which model: krrlab verify FILE")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
+	}
+	p := cmd.Flags()
+	p.StringVar(&f.data, "data", "", "the named data set it was fitted on; its test rows are predicted")
+	p.StringVar(&f.train, "train", "", "the file it was fitted on")
+	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
+	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
+	p.StringVar(&f.target, "target", "", "target column of a csv file (default: the one of the fit)")
+	p.IntVar(&f.passes, "passes", 0, "passes over K for the interval of κ (default: 30 where K fits into the memory, else 3)")
+	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
+	p.StringVar(&f.json, "json", "", "write what was found as JSON to this file")
+	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png or .pdf)")
+	p.SortFlags = false
+	return cmd
+}
+
+func (f *verifyFlags) check(set *pflag.FlagSet) error {
+	switch {
+	case f.data != "" && (f.train != "" || f.test != ""):
+		return usagef("--data excludes --train and --test")
+	case f.data != "" && (set.Changed("format") || set.Changed("target")):
+		return usagef("--format and --target go with --train; --data knows its own")
+	case set.Changed("passes") && f.passes < 1:
+		return usagef("--passes %d: want at least 1", f.passes)
+	case !slices.Contains(datasets.Formats, f.format):
+		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
+	}
+	for _, name := range []string{f.json, f.plot} {
+		if name != "" {
+			if err := atomicfile.Check(name); err != nil {
+				return err
+			}
+		}
+	}
+	if f.plot != "" {
+		return plots.CheckFormat(f.plot)
+	}
+	return nil
+}
+
+// verify runs krrlab verify.
+func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, name string) error {
+	if err := f.check(set); err != nil {
+		return err
+	}
+	m, err := model.Load(name)
+	if err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	o := krrlab.VerifyOptions{Passes: f.passes, Seed: f.seed, Monitor: progress.show}
+	if f.memory != "" {
+		if o.Memory, err = memoryLimit(f.memory); err != nil {
+			return err
+		}
+	}
+	if o.Train, o.Test, err = a.verifyData(ctx, f, m); err != nil {
+		return err
+	}
+	v, err := krrlab.Verify(ctx, m, o)
+	if err != nil {
+		return err
+	}
+	progress.clear()
+	a.printf("%s", v)
+	if f.json != "" {
+		if err := krrlab.WriteStage(f.json, v); err != nil {
+			return err
+		}
+		a.printf("%-14s %s\n", "wrote", f.json)
+	}
+	if f.plot != "" {
+		if err := v.Plot().Save(f.plot); err != nil {
+			return err
+		}
+		a.printf("%-14s %s\n", "wrote", f.plot)
+	}
+	if v.Residual != nil && *v.Residual-*v.Rounding > v.Tol {
+		return errStatus(exitNotConverged)
+	}
+	return nil
+}
+
+// verifyData reads the training and test data as they are.
+func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset, err error) {
+	if f.data != "" {
+		p, err := datasets.Load(ctx, f.data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
+		if err != nil {
+			return nil, nil, err
+		}
+		return p.Train, p.Test, nil
+	}
+	_, d, _ := m.Dims()
+	target := f.target
+	if target == "" {
+		target = m.Origin.Target
+	}
+	read := func(name string) (*datasets.Dataset, error) {
+		if name == "" {
+			return nil, nil
+		}
+		return datasets.ReadFile(name, &datasets.ReadOptions{Format: f.format, Target: target, Task: m.Task().String(), Dim: d})
+	}
+	if train, err = read(f.train); err != nil {
+		return nil, nil, err
+	}
+	test, err = read(f.test)
+	return train, test, err
+}

@@ -1,0 +1,306 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/verify"
+)
+
+// VerifyOptions are the options of Verify. Zero values mean the defaults.
+type VerifyOptions struct {
+	// Train is the training data as read, before the model's scaling; only the first n rows
+	// count. Without it the labels of a classifier are recovered from the answer itself,
+	// and a regression's residual stays unknown.
+	Train *datasets.Dataset
+	Test  *datasets.Dataset // as read; nil means none
+	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed anew for
+	// every pass. Default: half of what the machine has available.
+	Memory int64
+	// Passes over K for the interval of κ. Default: 30 where K is held, and otherwise 3.
+	Passes  int
+	Seed    uint64
+	Monitor func(Event)
+}
+
+// Where the targets of a Verification come from.
+const (
+	targetsGiven     = "given"
+	targetsRecovered = "recovered from the answer"
+	targetsUnknown   = "unknown"
+)
+
+// Verification is what is proved of a model, recomputed by package verify.
+type Verification struct {
+	Model   string      `json:"model"` // its data set
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	T       int         `json:"t"`
+	Kernel  kernel.Spec `json:"kernel"`
+	Lambda  float64     `json:"lambda"`
+	Tol     float64     `json:"tol"`              // asked at the fit
+	Claimed float64     `json:"claimed_residual"` // what the model file says
+	Targets string      `json:"targets"`
+
+	Columns  []float64 `json:"residuals"`         // ‖y_j−Ac_j‖₂/‖y_j‖₂
+	Residual *float64  `json:"residual"`          // the worst; nil where the targets are unknown
+	Rounding *float64  `json:"residual_rounding"` // bound of its error
+	Norm     *float64  `json:"residual_norm"`     // the largest ‖y_j−Ac_j‖₂
+
+	Cond     estimate.Interval `json:"kappa"` // of A = K+λI, certain
+	Simple   float64           `json:"kappa_simple_bound"`
+	Largest  estimate.Interval `json:"largest_eigenvalue"` // of K
+	Smallest estimate.Interval `json:"smallest_eigenvalue"`
+
+	// Bound is the largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points.
+	Bound     *float64    `json:"prediction_bound"`
+	TestN     int         `json:"test_n"`
+	TestError *float64    `json:"test_error"`     // share of wrong labels, or RMSE
+	Open      *float64    `json:"labels_open"`    // share of test labels that the bound leaves open
+	OpenCurve []OpenShare `json:"open,omitempty"` // the same were the residual another
+
+	Stored  bool    `json:"k_stored"`
+	Passes  int     `json:"passes"`
+	Seconds float64 `json:"seconds"`
+}
+
+// OpenShare is the share of test labels left open at a worst relative residual.
+type OpenShare struct {
+	Residual float64 `json:"residual"`
+	Share    float64 `json:"share"`
+}
+
+// Verify recomputes in float64, by code of its own, what can be proved of a model: the residual
+// with its rounding, an interval for κ(K+λI), and how far the predictions can be from those of the
+// exact answer. Cost: n²d/2 kernel terms, or a pass over n² of them each time where K does
+// not fit, and n·d a test point. The preconditioner is no part of a model, so κ(M⁻¹A), on
+// which the answer does not depend, is not recomputed.
+func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
+	start := time.Now()
+	c, err := newChecker(m, &o)
+	if err != nil {
+		return nil, err
+	}
+	if c.k, err = verify.New(ctx, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
+		return nil, err
+	}
+	if err := c.residual(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.spectrum(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.test(ctx); err != nil {
+		return nil, err
+	}
+	c.v.Stored = c.k.Stored
+	c.v.Seconds = time.Since(start).Seconds()
+	return c.v, nil
+}
+
+// checker is a Verification under way.
+type checker struct {
+	m    *model.Model
+	o    *VerifyOptions
+	v    *Verification
+	k    *verify.Matrix
+	c, y []float64 // n×t; y nil where unknown
+	r    *verify.Residual
+}
+
+func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
+	n, d, t := m.Dims()
+	spec, err := kernel.ToSpec(m.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	if o.Monitor == nil {
+		o.Monitor = func(Event) {}
+	}
+	if o.Memory == 0 {
+		o.Memory = accel.MemoryAvailable() / 2
+	}
+	if o.Memory < 0 || o.Passes < 0 {
+		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)
+	}
+	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
+		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
+		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
+	}}
+	if o.Train != nil {
+		if err := c.targets(o.Train); err != nil {
+			return nil, err
+		}
+	}
+	if o.Test != nil && o.Test.Task != m.Task() {
+		return nil, fmt.Errorf("the test data are for %v, the model for %v", o.Test.Task, m.Task())
+	}
+	return c, nil
+}
+
+func (c *checker) watch(stage string) func(done, total int) {
+	return func(done, total int) { c.o.Monitor(Event{Stage: stage, Done: done, Total: total, Remaining: -1}) }
+}
+
+// targets takes y from the training data, whose points must be the model's.
+func (c *checker) targets(train *datasets.Dataset) error {
+	n, d := c.v.N, c.v.D
+	switch {
+	case train.Task != c.m.Task():
+		return fmt.Errorf("the training data are for %v, the model for %v", train.Task, c.m.Task())
+	case train.Len() < n || train.Dim() != d:
+		return fmt.Errorf("the training data have %d rows of %d features, the model was fitted on %d of %d", train.Len(), train.Dim(), n, d)
+	}
+	train = train.Head(n)
+	x := train.X
+	if c.m.Scaling != nil {
+		x = c.m.Scaling.Apply(x)
+	}
+	if i := firstDifference(x, c.m.X); i >= 0 {
+		return fmt.Errorf("row %d of the training data is not the model's: these are not the data, or not the order, that it was fitted on", i)
+	}
+	y, err := c.m.Coding().Encode(train)
+	if err != nil {
+		return err
+	}
+	c.y, c.v.Targets = y.RawMatrix().Data, targetsGiven
+	return nil
+}
+
+// firstDifference returns the first row in which the points differ by more than the rounding of
+// float32, or −1.
+func firstDifference(a, b points.Points) int {
+	n, d := a.Dims()
+	x, z := make([]float64, d), make([]float64, d)
+	for i := range n {
+		a.RowTo(x, i)
+		b.RowTo(z, i)
+		for j, v := range x {
+			if math.Abs(v-z[j]) > 1e-6*max(math.Abs(v), math.Abs(z[j]), 1e-30) {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// residual forms R, and recovers y where it was not given.
+func (c *checker) residual(ctx context.Context) error {
+	c.k.Progress = c.watch("residual")
+	v, rounding, err := c.k.Apply(ctx, c.c, c.v.T, c.v.Lambda)
+	if err != nil {
+		return err
+	}
+	if c.y == nil && c.m.Labels != nil {
+		if c.y = recover01(v, c.v.T); c.y != nil {
+			c.v.Targets = targetsRecovered
+		}
+	}
+	if c.y == nil {
+		return nil
+	}
+	c.r = c.k.Residual(v, rounding, c.c, c.y, c.v.T, c.v.Lambda)
+	for j, norm := range c.r.Norm {
+		rel := 0.0
+		if norm > 0 {
+			rel = norm / c.r.Target[j]
+		}
+		c.v.Columns = append(c.v.Columns, rel)
+	}
+	worst, upper, norm := c.r.Relative(false), c.r.Relative(true), 0.0
+	for j, v := range c.r.Norm {
+		norm = max(norm, v+c.r.Rounding[j])
+	}
+	bound := math.Sqrt(c.k.Largest) * norm / (2 * math.Sqrt(c.v.Lambda))
+	c.v.Residual, c.v.Rounding, c.v.Norm, c.v.Bound = Number(worst), Number(upper-worst), Number(norm), Number(bound)
+	return nil
+}
+
+// recover01 returns the ±1 coding next to v = AC if that is plain: every number within ½ of
+// its code, and in every row of several columns one +1. It is the problem that the answer
+// solves, whatever the training labels were.
+func recover01(v []float64, t int) []float64 {
+	y := make([]float64, len(v))
+	for p, x := range v {
+		y[p] = math.Copysign(1, x)
+		if math.Abs(x-y[p]) > 0.5 {
+			return nil
+		}
+	}
+	for i := 0; t > 1 && i < len(y); i += t {
+		var sum float64
+		for _, x := range y[i : i+t] {
+			sum += x
+		}
+		if sum != float64(2-t) {
+			return nil
+		}
+	}
+	return y
+}
+
+// spectrum bounds κ(A).
+func (c *checker) spectrum(ctx context.Context) error {
+	passes := c.o.Passes
+	if passes == 0 {
+		passes = 3
+		if c.k.Stored {
+			passes = 30
+		}
+	}
+	c.k.Progress = c.watch("κ")
+	s, err := c.k.Cond(ctx, c.v.Lambda, passes, rng.New(c.o.Seed).Sub("verify"))
+	if err != nil {
+		return err
+	}
+	c.v.Cond, c.v.Largest, c.v.Smallest, c.v.Simple, c.v.Passes = s.Cond, s.Largest, s.Smallest, s.Simple, s.Passes
+	return nil
+}
+
+// test predicts the test points, and counts the labels that the bound leaves open.
+func (c *checker) test(ctx context.Context) error {
+	if c.o.Test == nil || c.r == nil {
+		return nil
+	}
+	x := c.o.Test.X
+	if c.m.Scaling != nil {
+		x = c.m.Scaling.Apply(x)
+	}
+	c.k.Progress = c.watch("predict")
+	p, err := c.k.Predict(ctx, x, c.c, c.v.T, c.r, c.v.Lambda)
+	if err != nil {
+		return err
+	}
+	rows, _ := x.Dims()
+	c.v.TestN = rows
+	f := mat.NewDense(rows, c.v.T, p.F)
+	pred := &model.Prediction{Labels: c.m.Labels, Decision: f}
+	if c.m.Labels == nil {
+		pred.Value = p.F
+		if c.o.Test.HasAnswers() {
+			c.v.TestError = Number(pred.Score(c.o.Test).RMSE)
+		}
+		return nil
+	}
+	pred.Class = c.m.Coding().Decode(f)
+	if c.o.Test.HasAnswers() {
+		c.v.TestError = Number(pred.Score(c.o.Test).ErrorRate)
+	}
+	c.v.Open = Number(p.Open(1))
+	for i := -40; i <= 10; i++ {
+		by := math.Pow(10, float64(i)/10)
+		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: *c.v.Residual * by, Share: p.Open(by)})
+	}
+	return nil
+}

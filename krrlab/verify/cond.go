@@ -1,0 +1,146 @@
+package verify
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Spectrum holds what is proved of the eigenvalues of K and of A = K+λI.
+type Spectrum struct {
+	Largest  estimate.Interval // λ_max(K)
+	Smallest estimate.Interval // λ_min(K)
+	Cond     estimate.Interval // κ(A)
+	Simple   float64           // 1 + n·max k(x,x)/λ, the bound that needs no product
+	Passes   int               // over K
+}
+
+// Cond bounds the ends of the spectrum of K+λI by the given number of passes over K, a third of
+// which are power steps from v = 1 and the others Lanczos steps from a random start of the
+// stream. With one pass or none the bounds are cruder, and as certain.
+func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
+	n := float64(m.N)
+	s := &Spectrum{Simple: 1 + n*m.Largest/lambda}
+	// ‖ΔK‖₂ ≤ nδ, and products are right to sumError of |K||v|.
+	slack := n*m.Entry + m.sumError()*n*m.Largest
+	power := (passes + 2) / 3
+	lo, hi, err := m.perron(ctx, power)
+	if err != nil {
+		return nil, err
+	}
+	least := m.diag[0]
+	for _, d := range m.diag {
+		least = min(least, d) // eᵢᵀKeᵢ
+		lo = max(lo, d)
+	}
+	if steps := min(passes-power, m.N); steps > 0 {
+		ritz, err := m.lanczos(ctx, steps, g)
+		if err != nil {
+			return nil, err
+		}
+		least, lo = min(least, ritz[0]), max(lo, ritz[len(ritz)-1])
+	}
+	s.Passes = passes
+	lo, hi = max(0, lo-slack), min(hi+slack, n*m.Largest)
+	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1, Method: "Rayleigh quotients, Collatz–Wielandt"}
+	least = max(0, least) + slack
+	s.Smallest = estimate.Interval{Value: least, Lo: 0, Hi: least, Confidence: 1, Method: "Rayleigh quotients, K ≽ 0"}
+	c := estimate.Interval{
+		Lo: max(1, (s.Largest.Lo+lambda)/(least+lambda)), Hi: max(1, (s.Largest.Hi+lambda)/lambda),
+		Confidence: 1, Method: "ends of the spectrum of K",
+	}
+	c.Value = math.Sqrt(c.Lo * c.Hi)
+	s.Cond = c
+	return s, nil
+}
+
+// perron bounds λ_max(K) by power steps of |K| from v = 1: from below by the Rayleigh quotient
+// vᵀKv/vᵀv ≤ λ_max, and from above by max_i (|K|v)_i/v_i.
+func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err error) {
+	v, w := make([]float64, m.N), make([]float64, m.N)
+	for i := range v {
+		v[i] = 1
+	}
+	hi = float64(m.N) * m.Largest
+	for range steps {
+		if err := m.Mul(ctx, w, v, 1, true); err != nil {
+			return 0, 0, err
+		}
+		var vw, vv, norm, ratio float64
+		for i, y := range w {
+			vw += v[i] * y
+			vv += v[i] * v[i]
+			ratio = max(ratio, y/v[i])
+			norm = max(norm, y)
+		}
+		hi = min(hi, ratio*(1+4*unit))
+		if !m.f.signed {
+			lo = max(lo, vw/vv)
+		}
+		for i, y := range w {
+			v[i] = y / norm
+		}
+	}
+	return lo, hi, nil
+}
+
+// lanczos returns the Ritz values of K, ascending, after the given steps with full
+// orthogonalisation, or fewer where the space is invariant.
+func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float64, error) {
+	var basis [][]float64
+	v, w := make([]float64, m.N), make([]float64, m.N)
+	g.Normals(v, 0)
+	scale(v, 1/norm(v))
+	t := mat.NewSymDense(steps, nil)
+	k := 0
+	for ; k < steps; k++ {
+		basis = append(basis, append([]float64(nil), v...))
+		if err := m.Mul(ctx, w, v, 1, false); err != nil {
+			return nil, err
+		}
+		size := norm(w)
+		for pass := range 2 {
+			for j, b := range basis {
+				var h float64
+				for i, x := range b {
+					h += x * w[i]
+				}
+				for i, x := range b {
+					w[i] -= h * x
+				}
+				if pass == 0 && j == k {
+					t.SetSym(k, k, h)
+				}
+			}
+		}
+		beta := norm(w)
+		if beta <= 1e-12*size || k+1 == steps {
+			k++
+			break
+		}
+		t.SetSym(k, k+1, beta)
+		copy(v, w)
+		scale(v, 1/beta)
+	}
+	var e mat.EigenSym
+	e.Factorize(t.SliceSym(0, k), false)
+	return e.Values(nil), nil
+}
+
+func norm(v []float64) float64 {
+	var s float64
+	for _, x := range v {
+		s += x * x
+	}
+	return math.Sqrt(s)
+}
+
+func scale(v []float64, by float64) {
+	for i := range v {
+		v[i] *= by
+	}
+}

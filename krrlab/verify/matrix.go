@@ -1,0 +1,187 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// block is the number of terms summed before a sum of sums takes over.
+const block = 256
+
+// Matrix is K of n points, row by row.
+type Matrix struct {
+	N, D    int
+	Largest float64 // max_i k(x_i, x_i)
+	Entry   float64 // δ: bound of the error of an entry
+	Stored  bool
+
+	f    *function
+	x    []float64 // n×d
+	diag []float64
+	k    []float64 // n×n, or nil: rows are formed anew for each product
+	sq   []float64 // ‖x_i‖², where most coordinates are zero and s = ‖x‖²+‖z‖²−2xᵀz
+	norm float64   // the largest of them
+	// Progress, if not nil, is called with the rows done of each pass over K.
+	Progress func(done, total int)
+}
+
+// New takes the points, and forms K where its 8n² bytes are at most memory.
+func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
+	f, err := newFunction(spec)
+	if err != nil {
+		return nil, err
+	}
+	n, d := x.Dims()
+	if n < 1 || d < 1 {
+		return nil, fmt.Errorf("verify: %d points of dimension %d", n, d)
+	}
+	m := &Matrix{N: n, D: d, f: f, x: dense(x), diag: make([]float64, n), Progress: progress}
+	for i := range n {
+		m.diag[i] = f.own(m.x[i*d : (i+1)*d])
+		m.Largest = max(m.Largest, m.diag[i])
+	}
+	if math.IsInf(m.Largest, 0) || math.IsNaN(m.Largest) {
+		return nil, fmt.Errorf("verify: k(x, x) is %v", m.Largest)
+	}
+	m.thin()
+	m.Entry = f.entry(d, m.Largest, m.sq != nil, m.norm)
+	if 8*int64(n)*int64(n) > memory {
+		return m, nil
+	}
+	k := make([]float64, n*n)
+	err = m.each(ctx, n, func(i int) { // the lower half
+		m.form(k[i*n:i*n+i+1], i)
+		k[i*n+i] = m.diag[i]
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // the upper half
+		for i0 := b * block; i0 < n; i0 += block {
+			for i := i0; i < min(i0+block, n); i++ {
+				for j := b * block; j < min((b+1)*block, i); j++ {
+					k[j*n+i] = k[i*n+j]
+				}
+			}
+		}
+	})
+	m.k, m.Stored = k, true
+	return m, err
+}
+
+// dense returns the points as n×d numbers.
+func dense(x points.Points) []float64 {
+	n, d := x.Dims()
+	out := make([]float64, n*d)
+	for i := range n {
+		x.RowTo(out[i*d:(i+1)*d], i)
+	}
+	return out
+}
+
+// each runs body(i) for the rows i < n on all threads, from the last, which is the longest.
+func (m *Matrix) each(ctx context.Context, n int, body func(i int)) error {
+	const rows = 8
+	tasks := (n + rows - 1) / rows
+	var done atomic.Int64
+	return accel.ForEach(ctx, tasks, func(_, b int) {
+		lo := (tasks - 1 - b) * rows
+		for i := lo; i < min(lo+rows, n); i++ {
+			body(i)
+		}
+		if c := int(done.Add(rows)); m.Progress != nil && b%16 == 15 {
+			m.Progress(min(c, n), n)
+		}
+	})
+}
+
+// thin makes products of rows skip zeros where at least half of the coordinates are.
+func (m *Matrix) thin() {
+	zeros := 0
+	for _, v := range m.x {
+		if v == 0 {
+			zeros++
+		}
+	}
+	if 2*zeros < len(m.x) || !m.f.squares && m.f.degree == 0 {
+		return
+	}
+	m.sq = make([]float64, m.N)
+	for i := range m.sq {
+		m.sq[i] = newGather(m.x[i*m.D : (i+1)*m.D]).sq
+		m.norm = max(m.norm, m.sq[i])
+	}
+}
+
+// form sets row to k(x_i, x_j), j < len(row).
+func (m *Matrix) form(row []float64, i int) { m.values(row, m.x[i*m.D:(i+1)*m.D]) }
+
+// values sets row to k(z, x_j), j < len(row).
+func (m *Matrix) values(row, z []float64) {
+	if m.sq == nil {
+		m.f.sum(row, z, m.x)
+	} else {
+		g := newGather(z)
+		sparseProducts(row, g, m.x, m.D)
+		if m.f.squares {
+			for j, s := range row {
+				row[j] = max(0, g.sq+m.sq[j]-2*s)
+			}
+		}
+	}
+	for j, s := range row {
+		row[j] = m.f.finish(s)
+	}
+}
+
+// Mul sets dst_i = Σ_j |K_ij| v_j or Σ_j K_ij v_j for t vectors, dst and v being n×t row by
+// row, with one pass over K.
+func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool) error {
+	return m.each(ctx, m.N, func(i int) {
+		row := m.row(i)
+		if absolute {
+			row = append([]float64(nil), row...)
+			for j, k := range row {
+				row[j] = math.Abs(k)
+			}
+		}
+		combine(dst[i*t:(i+1)*t], row, v, t)
+	})
+}
+
+func (m *Matrix) row(i int) []float64 {
+	if m.k != nil {
+		return m.k[i*m.N : (i+1)*m.N]
+	}
+	row := make([]float64, m.N)
+	m.form(row, i)
+	row[i] = m.diag[i]
+	return row
+}
+
+// combine sets dst = Σ_j row_j·v_j, v_j being t numbers, in blocks.
+func combine(dst, row, v []float64, t int) {
+	clear(dst)
+	part := make([]float64, t)
+	for j0 := 0; j0 < len(row); j0 += block {
+		clear(part)
+		for j := j0; j < min(j0+block, len(row)); j++ {
+			k := row[j]
+			for c, x := range v[j*t : (j+1)*t] {
+				part[c] += k * x
+			}
+		}
+		for c, p := range part {
+			dst[c] += p
+		}
+	}
+}
+
+// sumError returns (n/256+260)·u, the relative error of a sum of n products in blocks.
+func (m *Matrix) sumError() float64 { return (float64(m.N)/block + 260) * unit }

@@ -1,0 +1,119 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// String says in a few aligned lines what is proved.
+func (v *Verification) String() string {
+	var b lines
+	b.add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, specText(v.Kernel), v.Lambda)
+	b.add("targets", "%s%s", v.Targets, v.targetsNote())
+	if v.Residual != nil {
+		b.add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
+			*v.Residual, *v.Rounding, v.Claimed, v.Tol, v.verdict())
+	}
+	b.add("κ(K+λI)", "in [%.4g, %.4g], certain; at most 1+n·max k/λ = %.4g", v.Cond.Lo, v.Cond.Hi, v.Simple)
+	b.add("eigenvalues", "λ_max(K) in [%.5g, %.5g], λ_min(K) in [0, %.3g], %d passes over K", v.Largest.Lo, v.Largest.Hi, v.Smallest.Hi, v.Passes)
+	if v.Bound != nil {
+		b.add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", *v.Bound)
+	}
+	if v.TestN > 0 {
+		b.add("test", "%s", v.testText())
+	}
+	b.add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
+	b.add("seconds", "%.1f", v.Seconds)
+	return b.String()
+}
+
+func (v *Verification) targetsNote() string {
+	switch v.Targets {
+	case targetsRecovered:
+		return ": the labels that this answer solves for; give the training data to compare them with yours"
+	case targetsUnknown:
+		return ": give the training data for the residual and what follows from it"
+	}
+	return ", and the points are those of the model"
+}
+
+// verdict says whether the tolerance of the fit is proved.
+func (v *Verification) verdict() string {
+	switch {
+	case *v.Residual+*v.Rounding <= v.Tol:
+		return "proved"
+	case *v.Residual-*v.Rounding > v.Tol:
+		return "NOT met"
+	}
+	return "not decided at this rounding"
+}
+
+func (v *Verification) testText() string {
+	s := fmt.Sprintf("%d points", v.TestN)
+	if v.TestError != nil && v.Open != nil {
+		s += fmt.Sprintf(", error %.2f %%", 100**v.TestError)
+	} else if v.TestError != nil {
+		s += fmt.Sprintf(", RMSE %.4g", *v.TestError)
+	}
+	if v.Open != nil {
+		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-*v.Open), 100**v.Open)
+	}
+	return s
+}
+
+// Table returns what was recomputed, a line each.
+func (v *Verification) Table() *plots.Table {
+	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"}, {Name: "upper end"}}}
+	if v.Residual != nil {
+		t.Add("residual, worst column", *v.Residual, max(0, *v.Residual-*v.Rounding), *v.Residual+*v.Rounding)
+		for j, r := range v.Columns {
+			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
+		}
+		t.Add("prediction bound", *v.Bound, 0.0, *v.Bound)
+	}
+	t.Add("κ(K+λI)", v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
+	t.Add("λ_max(K)", v.Largest.Value, v.Largest.Lo, v.Largest.Hi)
+	t.Add("λ_min(K)", v.Smallest.Value, v.Smallest.Lo, v.Smallest.Hi)
+	if v.Open != nil {
+		t.Add("share of test labels open", *v.Open, 0.0, *v.Open)
+	}
+	return t
+}
+
+// Plot draws the share of test labels that stay open against the residual, this one's marked;
+// without a test the residuals of the columns, and without targets the eigenvalue bounds.
+func (v *Verification) Plot() *plots.Figure {
+	f := &plots.Figure{Title: fmt.Sprintf("Verified: %s, n = %d, λ = %g", v.Model, v.N, v.Lambda)}
+	switch {
+	case len(v.OpenCurve) > 0:
+		f.X, f.Y = plots.Axis{Label: "relative residual ‖r‖/‖y‖", Log: true}, plots.Axis{Label: "test labels open (%)"}
+		s := plots.Series{Name: "open by |f−f̃| ≤ √k(x,x)·‖r‖/(2√λ)"}
+		for _, o := range v.OpenCurve {
+			s.X, s.Y = append(s.X, o.Residual), append(s.Y, 100*o.Share)
+		}
+		f.Series = []plots.Series{s}
+		f.VLines = []plots.RefLine{{At: *v.Residual, Label: "this answer"}}
+		f.Caption = "How many test labels a residual leaves open, were it this large: those whose decision values lie nearer than the prediction bound."
+	case v.Residual != nil:
+		f.X, f.Y = plots.Axis{Label: "column"}, plots.Axis{Label: "relative residual", Log: true}
+		s := plots.Series{Name: "recomputed", Style: plots.Points}
+		for j, r := range v.Columns {
+			s.X = append(s.X, float64(j+1))
+			s.Y = append(s.Y, math.Max(r, math.SmallestNonzeroFloat64))
+		}
+		f.Series = []plots.Series{s}
+		if v.Tol > 0 {
+			f.HLines = []plots.RefLine{{At: v.Tol, Label: "asked"}}
+		}
+	default:
+		f.X, f.Y = plots.Axis{Label: "bound"}, plots.Axis{Label: "κ(K+λI)", Log: true}
+		f.Series = []plots.Series{{Name: "certain interval", Style: plots.Points, X: []float64{1}, Y: []float64{v.Cond.Value}, Lo: []float64{v.Cond.Lo}, Hi: []float64{v.Cond.Hi}}}
+		f.HLines = []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}
+	}
+	return f
+}
+
+// HTML gives the lines, the picture and the table, for a notebook.
+func (v *Verification) HTML() string { return stageHTML(v) }
