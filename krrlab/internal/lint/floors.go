@@ -43,6 +43,7 @@ var floors = map[string]int{
 	"krrlab/plan":       3,
 	"krrlab/statdim":    3,
 	"krrlab/tune":       3,
+	"krrlab/verify":   3,
 
 	"krrlab": bench,
 
