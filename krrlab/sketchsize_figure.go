@@ -54,7 +54,7 @@ func conditionCells(c *adapt.Conditions) []plots.Cell {
 func (s *SketchSize) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title: s.name(), Caption: s.testText() + ". " + s.resultText() + ".",
-		X: plots.Axis{Label: "features s", Log: true},
+		X: s.axis(),
 		Y: plots.Axis{Label: "κ(M⁻¹A)", Log: true},
 	}
 	unit := 1.0
@@ -89,8 +89,28 @@ func (s *SketchSize) Plot() *plots.Figure {
 			f.Marks = []plots.Mark{{X: float64(r.S), Y: r.Kappa.Value / unit, Label: fmt.Sprintf("s = %d", r.S)}}
 		}
 	}
+	if s.Test == adapt.Theorem7 { // its conditions decide, and their bands are to be seen
+		k.Lo, k.Hi = nil, nil
+	}
 	f.Series = append(f.Series, k)
 	return f
+}
+
+// axis returns the axis of s, with ends at 1, 2 or 5 times a power of ten.
+func (s *SketchSize) axis() plots.Axis {
+	a := plots.Axis{Label: "features s", Log: true}
+	if len(s.Rungs) == 0 {
+		return a
+	}
+	least, most := float64(s.Rungs[0].S), float64(s.Rungs[len(s.Rungs)-1].S)
+	steps := [...]float64{2, 2, 2.5} // ½, 1, 2, 5, 10, …
+	for i, v := 0, 0.5; a.Max <= most; i, v = i+1, v*steps[i%3] {
+		if v <= least && v < most {
+			a.Min = v
+		}
+		a.Max = v
+	}
+	return a
 }
 
 // put appends a value with its ends to a series.

@@ -59,7 +59,8 @@ type Options struct {
 	Steps int
 	// Memory that the features and their factors may take, in bytes; 0 for no limit.
 	Memory int64
-	// Progress, if not nil, is called before every rung and after the last.
+	// Progress, if not nil, is called before every rung and after the last with the work done,
+	// about (s/First)² of a rung.
 	Progress func(done, total int)
 }
 

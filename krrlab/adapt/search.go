@@ -112,9 +112,11 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	return res, err
 }
 
-func (s *search) progress(done int) {
+// progress reports the rungs done, each by its share of the work, about s².
+func (s *search) progress(rungs int) {
 	if s.o.Progress != nil {
-		s.o.Progress(done, s.total)
+		work := func(rungs int) int { return (1<<(2*rungs) - 1) / 3 } // 1 + 4 + 16 + …
+		s.o.Progress(work(rungs), work(s.total))
 	}
 }
 
