@@ -122,13 +122,13 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.kernelCommand(), a.notebookCommand())
 	root.AddCommand(a.statDimCommand())
-	root.AddCommand(a.verifyCommand())
-	root.AddCommand(a.multiLevelCommand())
 	root.AddCommand(a.verifyCommand())
 	root.AddCommand(a.sketchSizeCommand())
 	root.AddCommand(a.multiLevelCommand())
 	root.AddCommand(a.qualityCommand())
+	root.AddCommand(a.lambdaPCommand())
 	return root
 }
 

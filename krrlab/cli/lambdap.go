@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"math"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/plots"
+)
+
+// lambdaPFlags are the flags of krrlab lambda-p.
+type lambdaPFlags struct {
+	krrlab.LambdaPOptions
+	precond    string
+	features   int
+	orthogonal bool
+	tol        float64
+	noSolve    bool
+	asMap      bool
+	draw       string
+}
+
+// secondsOf is a sweep drawn by its predicted times.
+type secondsOf struct{ *krrlab.LambdaP }
+
+// Plot draws the predicted times.
+func (s secondsOf) Plot() *plots.Figure { return s.PlotSeconds() }
+
+func (a *app) lambdaPCommand() *cobra.Command {
+	f := &lambdaPFlags{}
+	return a.stageCommand(stageCommand{
+		use:   "lambda-p (--data NAME | --train FILE)",
+		short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
+		long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
+η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time,
+whose least is the choice. All λ_p share one eigendecomposition of ZᵀZ and the products
+with K. With --map, or --sizes, κ and predicted time for several numbers of features.`,
+		example: `  krrlab lambda-p --data mnist --n 10000 --features 1000 --plot sweep.svg
+  krrlab lambda-p --data ijcnn1 --n 10000 --map --json map.json`,
+		add:   f.add,
+		check: f.check,
+		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
+			c.Features, c.Orthogonal, c.Tol = f.features, f.orthogonal, f.tol
+			c.Precond, err = krrlab.ParsePrecond(f.precond)
+			return err
+		},
+		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
+			o := f.LambdaPOptions
+			if s := l.Config().Features; f.asMap && len(o.Sizes) == 0 {
+				o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
+			}
+			s, err := l.LambdaP(ctx, o)
+			if s == nil || f.draw == "kappa" {
+				return s, err
+			}
+			return secondsOf{s}, err
+		},
+	})
+}
+
+func (f *lambdaPFlags) add(p *pflag.FlagSet) {
+	p.Float64SliceVar(&f.Grid, "grid", nil, "values of λ_p, with commas (default: λ/100 to 100(λ+η))")
+	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
+	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
+	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, with commas")
+	p.StringVar(&f.draw, "draw", "kappa", "what --plot draws: kappa or seconds")
+	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
+	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval to stop at")
+	p.IntVar(&f.Steps, "steps", 80, "most steps of Lanczos")
+	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with (default: 1, in a map 0)")
+	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
+	p.IntVar(&f.MaxIter, "max-iter", 300, "most iterations")
+	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
+	p.StringVar(&f.precond, "precond", "features", "what makes Z: features, nystrom or rpcholesky")
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+}
+
+func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
+	if err := estimate.CheckConfidence(f.Confidence); err != nil {
+		return usagef("--%w", err)
+	}
+	if p, err := krrlab.ParsePrecond(f.precond); err != nil {
+		return errUsage{err}
+	} else if p == krrlab.NoPrecond {
+		return usagef("--precond none has no λ_p: want features, nystrom or rpcholesky")
+	}
+	for _, l := range f.Grid {
+		if !(l > 0) || math.IsInf(l, 1) {
+			return usagef("--grid %g: want positive numbers", l)
+		}
+	}
+	for _, s := range f.Sizes {
+		if s < 1 {
+			return usagef("--sizes %d: want at least 1", s)
+		}
+	}
+	for name, v := range map[string]int{"points": f.Points - 1, "steps": f.Steps, "max-iter": f.MaxIter} {
+		if v < 1 {
+			return usagef("--%s: want at least %d", name, map[bool]int{true: 2, false: 1}[name == "points"])
+		}
+	}
+	for name, v := range map[string]int{"features": f.features, "columns": f.Columns} {
+		if set.Changed(name) && v < 1 {
+			return usagef("--%s %d: want at least 1", name, v)
+		}
+	}
+	if f.draw != "kappa" && f.draw != "seconds" {
+		return usagef("--draw %q: want kappa or seconds", f.draw)
+	}
+	switch {
+	case set.Changed("grid") && len(f.Grid) == 0:
+		return usagef("--grid: want at least one value of λ_p")
+	case set.Changed("sizes") && len(f.Sizes) == 0:
+		return usagef("--sizes: want at least one number of features")
+	case f.asMap && len(f.Sizes) > 0:
+		return usagef("--map and --sizes exclude each other")
+	case f.noSolve && f.Columns > 0:
+		return usagef("--no-solve and --columns exclude each other")
+	case !(f.Width > 0) || math.IsInf(f.Width, 1):
+		return usagef("--width %g: want a positive number, such as 0.3", f.Width)
+	case !(f.tol > 0 && f.tol < 1):
+		return usagef("--tol %g: want a number between 0 and 1", f.tol)
+	}
+	if f.noSolve {
+		f.Columns = -1
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/tune"
+	"github.com/krrlab/lab/plots"
+)
+
+// String gives the sweep in a few aligned lines, a map with one line for each s.
+func (s *LambdaP) String() string {
+	var b lines
+	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", s.Dataset, s.N, s.Columns, kernelName(s.Kernel), s.Lambda)
+	b.add("Z", "%s, s = %s", s.Features, s.sizes())
+	for _, r := range s.Sweeps {
+		b.add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
+		b.add("", "an iteration takes %.3g s, the set-up %.3g s; %d values of λ_p", r.PerIter, r.SetUp, len(r.Points))
+		if r.Best >= 0 {
+			b.add("  best", "%s", pointText(&r.Points[r.Best]))
+		}
+		if p := r.At(s.Lambda); p != nil {
+			b.add("  λ_p = λ", "%s", pointText(p))
+		}
+	}
+	if s.BestS > 0 && len(s.Sweeps) > 1 {
+		b.add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
+	}
+	b.add("seconds", "%.1f in all", s.Seconds)
+	return b.String()
+}
+
+func (s *LambdaP) sizes() string {
+	var names []string
+	for _, r := range s.Sweeps {
+		names = append(names, fmt.Sprint(r.S))
+	}
+	return strings.Join(names, ", ")
+}
+
+func pointText(p *tune.Point) string {
+	t := fmt.Sprintf("λ_p = %.4g: κ %s, %s", p.LambdaP, boundsText(p.Kappa), iterationsOf(p))
+	if p.Seconds > 0 {
+		t += fmt.Sprintf(", %.3g s", p.Seconds)
+	}
+	return t
+}
+
+func iterationsOf(p *tune.Point) string {
+	switch {
+	case p.Iterations != nil && p.Status == "converged":
+		return fmt.Sprintf("%d iterations", *p.Iterations)
+	case p.Iterations != nil:
+		return fmt.Sprintf("%s after %d iterations", p.Status, *p.Iterations)
+	case p.Predicted > 0:
+		return fmt.Sprintf("%d iterations predicted", p.Predicted)
+	}
+	return "iterations not known"
+}
+
+// Table gives a row for each s and λ_p.
+func (s *LambdaP) Table() *plots.Table {
+	t := &plots.Table{
+		Title: "λ_p: " + s.Dataset,
+		Columns: []plots.Column{
+			{Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "κ(M⁻¹A)", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"},
+			{Name: "bound by η", Format: "%.4g"}, {Name: "iterations"}, {Name: "status"}, {Name: "predicted iterations"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
+		},
+	}
+	for _, r := range s.Sweeps {
+		for _, p := range r.Points {
+			var its, predicted, seconds any
+			if p.Iterations != nil {
+				its = *p.Iterations
+			}
+			if p.Predicted > 0 {
+				predicted = p.Predicted
+			}
+			if p.Seconds > 0 {
+				seconds = p.Seconds
+			}
+			t.Add(r.S, p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi, p.Bound, its, p.Status, predicted, seconds)
+		}
+	}
+	return t
+}
+
+// Plot draws κ with its interval, the bound by η and the iterations against λ_p, with λ, 10λ and
+// λ+η marked and the choice ringed; of a map, κ for each s.
+func (s *LambdaP) Plot() *plots.Figure {
+	f := &plots.Figure{
+		Title:   fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda),
+		Caption: fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %s.", s.Features, s.sizes()),
+		X:       plots.Axis{Label: "λ_p", Log: true},
+		Y:       plots.Axis{Label: "κ(M⁻¹A)", Log: true},
+	}
+	var top float64
+	for _, r := range s.Sweeps {
+		c := kappaSeries(r)
+		if len(s.Sweeps) > 1 {
+			c.Name, c.Lo, c.Hi = fmt.Sprintf("s = %d", r.S), nil, nil // bands of several would hide each other
+		}
+		for _, v := range c.Y {
+			top = max(top, v)
+		}
+		f.Series = append(f.Series, c)
+	}
+	last := s.Sweeps[len(s.Sweeps)-1]
+	f.VLines = s.marks()
+	if len(s.Sweeps) == 1 {
+		f.Y.Label = "κ(M⁻¹A); iterations"
+		f.Caption += fmt.Sprintf(" Band: κ with %.3g %% confidence at each λ_p.", 100*last.Eta.Confidence)
+		f.Series = append(f.Series, boundSeries(last), iterationSeries(last))
+	}
+	for _, r := range s.Sweeps {
+		if r.S == s.BestS {
+			p := &r.Points[r.Best]
+			f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
+		}
+	}
+	if top > 1 && !math.IsInf(top, 1) {
+		f.Y.Min, f.Y.Max = 1, 30*top
+	}
+	return f
+}
+
+// marks are the lines at λ, 10λ and λ+η, η being that of the most features.
+func (s *LambdaP) marks() []plots.RefLine {
+	eta := s.Sweeps[len(s.Sweeps)-1].Eta.Value
+	return []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + eta, Label: "λ+η"}}
+}
+
+// PlotSeconds draws the predicted time of a solve against λ_p, for each s.
+func (s *LambdaP) PlotSeconds() *plots.Figure {
+	f := &plots.Figure{
+		Title:   fmt.Sprintf("%s, λ = %g: predicted time of a solve", s.Dataset, s.Lambda),
+		Caption: fmt.Sprintf("Set-up and iterations to τ = %g for t = %d right-hand sides, %s.", s.Tol, s.Columns, s.Features),
+		X:       plots.Axis{Label: "λ_p", Log: true},
+		Y:       plots.Axis{Label: "predicted time (s)", Log: true},
+		VLines:  s.marks(),
+	}
+	for _, r := range s.Sweeps {
+		c := plots.Series{Name: fmt.Sprintf("s = %d", r.S)}
+		for _, p := range r.Points {
+			y := math.NaN()
+			if p.Seconds > 0 {
+				y = p.Seconds
+			}
+			c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, y)
+		}
+		f.Series = append(f.Series, c)
+		if r.S == s.BestS {
+			p := &r.Points[r.Best]
+			f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Seconds, Label: "least"}}
+		}
+	}
+	return f
+}
+
+func kappaSeries(r *tune.Result) plots.Series {
+	c := plots.Series{Name: "κ"}
+	for _, p := range r.Points {
+		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Kappa.Value)
+		c.Lo, c.Hi = append(c.Lo, p.Kappa.Lo), append(c.Hi, p.Kappa.Hi)
+	}
+	return c
+}
+
+func boundSeries(r *tune.Result) plots.Series {
+	c := plots.Series{Name: "bound of κ by η"}
+	for _, p := range r.Points {
+		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Bound)
+	}
+	return c
+}
+
+// iterationSeries has the iterations that were counted, or else those predicted.
+func iterationSeries(r *tune.Result) plots.Series {
+	counted := plots.Series{Name: "PCG iterations"}
+	predicted := plots.Series{Name: "predicted iterations"}
+	for _, p := range r.Points {
+		y := math.NaN()
+		if p.Iterations != nil && p.Status == "converged" {
+			y = float64(*p.Iterations)
+		}
+		counted.X, counted.Y = append(counted.X, p.LambdaP), append(counted.Y, y)
+		if y = math.NaN(); p.Predicted > 0 {
+			y = float64(p.Predicted)
+		}
+		predicted.X, predicted.Y = append(predicted.X, p.LambdaP), append(predicted.Y, y)
+	}
+	for _, p := range r.Points {
+		if p.Iterations != nil {
+			return counted
+		}
+	}
+	return predicted
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (s *LambdaP) HTML() string { return stageHTML(s) }
