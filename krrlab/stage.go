@@ -39,11 +39,7 @@ func WriteStage(name string, s Stage) error {
 func stageHTML(s Stage) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(s.String()))
-	picture, err := s.Plot().HTML()
-	if err != nil {
-		picture = html.EscapeString(err.Error())
-	}
-	b.WriteString(picture)
+	b.WriteString(s.Plot().HTML())
 	fmt.Fprintf(&b, "<details><summary>the numbers</summary>\n%s</details>\n", s.Table().HTML())
 	return b.String()
 }

@@ -15,10 +15,23 @@
 //	}
 //	err := f.Save("statdim.svg")    // or .png, .pdf
 //
-// Save writes the whole file or none. Encode writes to any writer, SVG and PNG
-// return the picture itself, and HTML gives the inline SVG with its caption for a
-// notebook cell. Convergence makes the figure that every iterative solve needs:
-// relative residuals on a log axis against the iteration, the tolerance marked.
+// Save writes the whole file or none, and Encode writes to any writer; both return an
+// error for what Validate refuses. SVG, PNG, HTML and String show the figure by the
+// convention of Jupyter kernels for Go, where a value with such methods displays
+// itself, and so they have no error: they show the reason instead. Table returns the
+// figure's numbers.
+//
+// # Ready-made figures
+//
+// Each returns a *Figure, to which more can be added before it is drawn:
+//
+//	Convergence   relative residuals against the iteration, the tolerance marked
+//	Spectrum      eigenvalues against their index, the ridge λ marked
+//	Ladder        a quantity on each rung of doubled sketch sizes, the target and the rung taken
+//	Sweep         a quantity with its interval, bounds and measurements over a parameter
+//	Map           a heat map over two parameters such as (s, λ_p), values in the cells
+//	ErrorTime     an error against the seconds it took
+//	Grid          panels in rows, one legend, with shared or own axes
 //
 // How to choose a series' Style: Line for a quantity that has a value between the
 // samples (a bound, a curve over λ), Points for separate measurements, Steps for a
@@ -30,6 +43,15 @@
 // log axis) leaves a gap in its line, and an infinite or non-positive end of a band
 // runs to the edge of the picture; neither is an error. A figure without one value
 // that can be shown is an error, for there is nothing to draw.
+//
+// # Maps and panels
+//
+// A figure with a Map draws a HeatMap under its series. Its cells fill the axes, the
+// ticks are the cells' own values while there are few, and reference lines are
+// pointers at the border, for a line would strike out the values in the cells. A Mark
+// frames its cell and stands in the legend. A figure with Panels is a grid: plots in
+// line, one legend above, one look for one name, and with ShareX or ShareY one axis
+// for all, labelled at the grid's edge.
 //
 // # Style
 //
@@ -64,6 +86,7 @@
 // # References
 //
 // M. Okabe, K. Ito, "Color Universal Design", 2008, https://jfly.uni-koeln.de/color/.
+// C. Brewer, M. Harrower, ColorBrewer, https://colorbrewer2.org (YlGnBu).
 // W. S. Cleveland, The Elements of Graphing Data, 1994 (grids, bands and tick marks).
 // S. Fear, "Publication quality tables in LaTeX" (booktabs).
 package plots

@@ -2,6 +2,7 @@ package plots_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -48,4 +49,108 @@ func ExampleConvergence() {
 	// <nil>
 	// tolerance 10⁻³
 	// plots: convergence.gif: a figure cannot be written as .gif, only as .svg, .png or .pdf
+}
+
+func ExampleSpectrum() {
+	f := plots.Spectrum("Eigenvalues of K", 1e-2, plots.Series{Name: "K", Y: []float64{100, 10, 1, 0.1, 0.01, 0.001}})
+	fmt.Print(f)
+	fmt.Println(f.Series[0].X, f.HLines[0].Label)
+	// Output:
+	// Eigenvalues of K
+	// eigenvalue against index i
+	// K: 6 samples from 10⁻³ to 100
+	// [1 2 3 4 5 6] λ = 10⁻²
+}
+
+func ExampleLadder() {
+	f := plots.Ladder("Doubling s until κ ≤ 30", "κ(M⁻¹A)", 30, 2, plots.Series{
+		Name: "κ, 95 % interval",
+		X:    []float64{500, 1000, 2000},
+		Y:    []float64{160, 61, 21},
+		Lo:   []float64{150, 58, 20},
+		Hi:   []float64{190, 70, 24},
+	})
+	fmt.Println(f.HLines[0].Label)
+	fmt.Println(f.Marks[0].Label)
+	fmt.Print(f.Table().Text())
+	// Output:
+	// target 30
+	// s = 2000
+	// Doubling s until κ ≤ 30
+	// series            sketch size s  κ(M⁻¹A)  lower  upper
+	// ────────────────  ─────────────  ───────  ─────  ─────
+	// κ, 95 % interval            500      160    150    190
+	// κ, 95 % interval           1000       61     58     70
+	// κ, 95 % interval           2000       21     20     24
+}
+
+func ExampleSweep() {
+	at := []plots.RefLine{{At: 1e-6, Label: "λ"}, {At: 1e-4, Label: "λ+η"}}
+	lambdaP := []float64{1e-7, 1e-6, 1e-5, 1e-4, 1e-3}
+	f := plots.Sweep("κ against λ_p", "λ_p", "κ(M⁻¹A)", at,
+		plots.Series{Name: "κ", X: lambdaP, Y: []float64{200, 22, 5, 8, 60},
+			Lo: []float64{180, 20, 4.8, 7, 51}, Hi: []float64{250, 26, 5.5, 9, 72}},
+		plots.Series{Name: "bound", X: lambdaP, Y: []float64{900, 110, 31, 35, 240}},
+	)
+	f.Marks = []plots.Mark{{X: 1e-5, Y: 5, Label: "least seconds"}}
+	fmt.Println(f.Validate())
+	fmt.Print(f)
+	// Output:
+	// <nil>
+	// κ against λ_p
+	// κ(M⁻¹A) against λ_p
+	// κ: 5 samples from 5 to 200
+	// bound: 5 samples from 31 to 900
+}
+
+func ExampleMap() {
+	f := plots.Map("Condition number", "sketch size s", "λ_p", "κ(M⁻¹A)",
+		[]float64{1000, 2000, 4000}, []float64{1e-6, 1e-4},
+		[][]float64{{24, 12.5, 6.75}, {4.4, 2.8, math.NaN()}})
+	f.Marks = []plots.Mark{{X: 2000, Y: 1e-4, Label: "least seconds"}}
+	f.HLines = []plots.RefLine{{At: 1e-6, Label: "λ"}}
+	fmt.Print(f.Table().CSV())
+	// Output:
+	// sketch size s,λ_p,κ(M⁻¹A)
+	// 1000,1e-06,24
+	// 2000,1e-06,12.5
+	// 4000,1e-06,6.75
+	// 1000,0.0001,4.4
+	// 2000,0.0001,2.8
+	// 4000,0.0001,NaN
+}
+
+func ExampleErrorTime() {
+	f := plots.ErrorTime("Test error against time", "test error (%)",
+		plots.Series{Name: "random features", X: []float64{0.5, 2.5, 15}, Y: []float64{9, 5.2, 3.3}},
+		plots.Series{Name: "full kernel", X: []float64{25, 60}, Y: []float64{2.1, 1.9}, Style: plots.Points},
+	)
+	fmt.Println("log axes:", f.X.Log, f.Y.Log)
+	// Output:
+	// log axes: true false
+}
+
+func ExampleGrid() {
+	panel := func(title string, rate float64) *plots.Figure {
+		return plots.Convergence(title, 1e-3,
+			plots.Series{Name: "pcg", Y: []float64{1, rate, rate * rate}},
+			plots.Series{Name: "cg", Y: []float64{1, 0.9, 0.8}})
+	}
+	f := plots.Grid("Two data sets", 2, panel("MNIST", 0.1), panel("IJCNN1", 0.02))
+	f.ShareX, f.ShareY = true, true
+	fmt.Print(f)
+	f.Panels[1].Series[0].X = []float64{1}
+	fmt.Print(f.HTML())
+	// Output:
+	// Two data sets
+	// 2 panels
+	//   MNIST
+	//   relative residual against iteration
+	//   pcg: 3 samples from 10⁻² to 1
+	//   cg: 3 samples from 0.8 to 1
+	//   IJCNN1
+	//   relative residual against iteration
+	//   pcg: 3 samples from 4×10⁻⁴ to 1
+	//   cg: 3 samples from 0.8 to 1
+	// <pre>plots: figure &#34;Two data sets&#34;: panel 2 (&#34;IJCNN1&#34;): series &#34;pcg&#34; has 1 values of x and 3 of y</pre>
 }

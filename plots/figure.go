@@ -36,6 +36,9 @@ type Axis struct {
 	// Min and Max are the ends of the axis. If they are equal, as when both are
 	// zero, both ends follow the data; a NaN leaves that end to the data.
 	Min, Max float64
+	// Ticks are the values to label, as many as there is room for; nil chooses
+	// round ones, or the cells' values where the figure has a Map.
+	Ticks []float64
 }
 
 // Series is one named set of samples (X[i], Y[i]).
@@ -78,52 +81,25 @@ type Figure struct {
 	X, Y    Axis
 	Series  []Series
 
+	// Map lies under the series; a figure with a Map needs no series.
+	Map *HeatMap
+
 	HLines []RefLine // at values of Y
 	VLines []RefLine // at values of X
-	Marks  []Mark
+	Marks  []Mark    // on a Map each frames the cell that it is in
 
-	// Width and Height are in inches; 0 means 6.5 and 4.
+	// Panels makes the figure a grid of figures, row by row, with one legend: series
+	// of one name look alike in all of them. Only Title, Caption and the fields
+	// below count beside it.
+	Panels []Figure
+	// Columns is the number of panels side by side; 0 chooses it, three at most.
+	Columns int
+	// ShareX and ShareY give all panels the same axis, labelled at the grid's edge.
+	ShareX, ShareY bool
+
+	// Width and Height are in inches; 0 means 6.5 and 4, and for Panels the height
+	// that its rows need.
 	Width, Height float64
-}
-
-// Validate reports why the figure cannot be drawn: no series, samples of unequal
-// numbers, nothing that the axes can show, or impossible ends of an axis.
-func (f *Figure) Validate() error {
-	if len(f.Series) == 0 {
-		return fmt.Errorf("plots: figure %q has no series", f.Title)
-	}
-	shown := 0
-	for i := range f.Series {
-		s := &f.Series[i]
-		if s.X != nil && len(s.X) != len(s.Y) {
-			return fmt.Errorf("plots: series %q of figure %q has %d values of x and %d of y", s.Name, f.Title, len(s.X), len(s.Y))
-		}
-		if (s.Lo != nil || s.Hi != nil) && (len(s.Lo) != len(s.Y) || len(s.Hi) != len(s.Y)) {
-			return fmt.Errorf("plots: series %q of figure %q has %d values of y with %d lower and %d upper bounds",
-				s.Name, f.Title, len(s.Y), len(s.Lo), len(s.Hi))
-		}
-		if s.Style < Line || s.Style > Steps {
-			return fmt.Errorf("plots: series %q of figure %q has the unknown style %d", s.Name, f.Title, int(s.Style))
-		}
-		for j, y := range s.Y {
-			if f.X.shows(s.x(j)) && f.Y.shows(y) {
-				shown++
-			}
-		}
-	}
-	if shown == 0 {
-		return fmt.Errorf("plots: figure %q has no value that its axes can show", f.Title)
-	}
-	if err := f.X.validate("x"); err != nil {
-		return fmt.Errorf("plots: figure %q: %w", f.Title, err)
-	}
-	if err := f.Y.validate("y"); err != nil {
-		return fmt.Errorf("plots: figure %q: %w", f.Title, err)
-	}
-	if w, h := f.size(); !(w >= 1 && w <= 50 && h >= 1 && h <= 50) {
-		return fmt.Errorf("plots: figure %q is %g by %g inches; want 1 to 50", f.Title, w, h)
-	}
-	return nil
 }
 
 // size returns the width and height in inches.
@@ -134,6 +110,9 @@ func (f *Figure) size() (w, h float64) {
 	}
 	if h == 0 {
 		h = 4
+		if len(f.Panels) > 0 {
+			h = f.gridHeight()
+		}
 	}
 	return w, h
 }
@@ -149,34 +128,4 @@ func (a *Axis) ends() (lo, hi float64) {
 		return math.NaN(), math.NaN()
 	}
 	return a.Min, a.Max
-}
-
-func (a *Axis) validate(name string) error {
-	lo, hi := a.ends()
-	for _, v := range []float64{lo, hi} {
-		if math.IsInf(v, 0) || a.Log && v <= 0 {
-			return fmt.Errorf("the %s axis cannot end at %g", name, v)
-		}
-	}
-	if lo > hi {
-		return fmt.Errorf("the %s axis runs from %g down to %g", name, lo, hi)
-	}
-	return nil
-}
-
-// Convergence returns the figure of an iterative solve: relative residuals
-// ‖y−Ac‖₂/‖y‖₂ on a log axis against the iteration, and the tolerance τ as a dashed
-// line. The Y of each series are the residuals after 0, 1, 2, … iterations; its X may
-// say otherwise. A tolerance that is not positive is left out.
-func Convergence(title string, tol float64, series ...Series) *Figure {
-	f := &Figure{
-		Title:  title,
-		X:      Axis{Label: "iteration"},
-		Y:      Axis{Label: "relative residual", Log: true},
-		Series: series,
-	}
-	if tol > 0 && !math.IsInf(tol, 1) {
-		f.HLines = []RefLine{{At: tol, Label: "tolerance " + scientific(tol)}}
-	}
-	return f
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"html"
 	"image/png"
 	"io"
 	"math"
@@ -34,10 +35,7 @@ func sample() *Figure {
 
 func TestFormats(t *testing.T) {
 	f := sample()
-	svg, err := f.SVG()
-	if err != nil {
-		t.Fatal(err)
-	}
+	svg := f.SVG()
 	for dec := xml.NewDecoder(strings.NewReader(svg)); ; {
 		if _, err := dec.Token(); err == io.EOF {
 			break
@@ -56,20 +54,16 @@ func TestFormats(t *testing.T) {
 			t.Errorf("the SVG holds %q", no)
 		}
 	}
-	b, err := f.PNG()
-	if err != nil {
-		t.Fatal(err)
-	}
-	img, err := png.Decode(bytes.NewReader(b))
+	img, err := png.Decode(bytes.NewReader(f.PNG()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := img.Bounds().Size(); s.X != 800 || s.Y != 640 {
 		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
 	}
-	h, err := f.HTML()
-	if err != nil || !strings.HasPrefix(h, "<figure>\n<svg role=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
-		t.Errorf("HTML: %v, %.80q", err, h)
+	h := f.HTML()
+	if !strings.HasPrefix(h, "<figure>\n<svg style=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
+		t.Errorf("HTML: %.80q", h)
 	}
 	if err := f.Encode(io.Discard, "bmp"); err == nil {
 		t.Error("Encode wrote a bmp")
@@ -149,9 +143,27 @@ func TestValidate(t *testing.T) {
 		"infinite end":   {Y: Axis{Min: 0, Max: inf}, Series: []Series{{Y: []float64{1}}}},
 		"size":           {Width: 0.1, Series: []Series{{Y: []float64{1}}}},
 	} {
-		if _, err := f.SVG(); err == nil {
-			t.Errorf("%s: drawn", name)
+		err := f.Encode(io.Discard, "svg")
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want an error of one line", name, err)
+			continue
 		}
+		refused(t, f, err)
+	}
+}
+
+// refused checks that a figure that cannot be drawn shows why.
+func refused(t *testing.T, f *Figure, err error) {
+	t.Helper()
+	want := html.EscapeString(err.Error())
+	if got := f.HTML(); got != "<pre>"+want+"</pre>\n" {
+		t.Errorf("HTML: %q, want %q", got, want)
+	}
+	if got := f.SVG(); !strings.Contains(got, "<desc>"+want+"</desc>") {
+		t.Errorf("SVG: %.200q, want %q", got, want)
+	}
+	if _, err := png.Decode(bytes.NewReader(f.PNG())); err != nil {
+		t.Errorf("PNG: %v", err)
 	}
 }
 
@@ -191,11 +203,11 @@ func TestHardData(t *testing.T) {
 			}
 		}
 	}
-	odd, err := (&Figure{Title: "a\x00b\nc\xff", Caption: "\x01", Series: []Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
-	if err != nil || xml.Unmarshal([]byte(odd), new(struct{})) != nil {
+	odd := (&Figure{Title: "a\x00b\nc\xff", Caption: "\x01", Series: []Series{{Name: "\x02<", Y: []float64{1, 2}}}}).SVG()
+	if err := xml.Unmarshal([]byte(odd), new(struct{})); err != nil {
 		t.Errorf("control characters: %v, or the SVG is not well-formed", err)
 	}
-	if s, _ := (&Figure{Series: []Series{{Y: big}}}).SVG(); strings.Contains(s, "NaN") {
+	if s := (&Figure{Series: []Series{{Y: big}}}).SVG(); strings.Contains(s, "NaN") {
 		t.Error("NaN in the SVG")
 	}
 }
@@ -214,15 +226,13 @@ func TestFigureJSON(t *testing.T) {
 	if err != nil || !bytes.Equal(b, b2) {
 		t.Errorf("JSON changed on its way:\n%s\n%s", b, b2)
 	}
-	one, _ := f.SVG()
-	two, _ := g.SVG()
-	if one != two {
+	if f.SVG() != g.SVG() {
 		t.Error("the figure read from JSON draws differently")
 	}
 	if !math.IsNaN(g.Series[0].Y[1]) || !math.IsInf(g.Series[1].Y[1], 1) || !math.IsInf(g.Series[2].X[3], -1) {
 		t.Errorf("values that are not finite were lost: %v", g.Series)
 	}
-	if g.Y.Min != 1e-3 || !math.IsNaN(g.Y.Max) || g.X != f.X {
+	if g.Y.Min != 1e-3 || !math.IsNaN(g.Y.Max) || !reflect.DeepEqual(g.X, f.X) {
 		t.Errorf("axes: %+v %+v", g.X, g.Y)
 	}
 	plain := &Figure{Title: "t", Series: []Series{{Name: "s", Y: []float64{1, 2}, Style: Points}}, Y: Axis{Max: 3}}

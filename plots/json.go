@@ -127,11 +127,12 @@ type axisJSON struct {
 	Log   bool    `json:"log,omitempty"`
 	Min   *number `json:"min,omitempty"` // absent: that end follows the data
 	Max   *number `json:"max,omitempty"`
+	Ticks numbers `json:"ticks,omitempty"`
 }
 
 // MarshalJSON implements json.Marshaler. Ends that follow the data are absent.
 func (a Axis) MarshalJSON() ([]byte, error) {
-	j := axisJSON{Label: a.Label, Log: a.Log}
+	j := axisJSON{Label: a.Label, Log: a.Log, Ticks: a.Ticks}
 	lo, hi := a.ends()
 	if !math.IsNaN(lo) {
 		j.Min = (*number)(&lo)
@@ -148,7 +149,7 @@ func (a *Axis) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
-	*a = Axis{Label: j.Label, Log: j.Log}
+	*a = Axis{Label: j.Label, Log: j.Log, Ticks: j.Ticks}
 	if j.Min == nil && j.Max == nil {
 		return nil
 	}
@@ -162,15 +163,51 @@ func (a *Axis) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+type heatMapJSON struct {
+	X      numbers   `json:"x"`
+	Y      numbers   `json:"y"`
+	Z      []numbers `json:"z"`
+	Color  Axis      `json:"color"`
+	Format string    `json:"format,omitempty"`
+	Bare   bool      `json:"bare,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler. A NaN is null, an infinity "+Inf" or "-Inf".
+func (m HeatMap) MarshalJSON() ([]byte, error) {
+	j := heatMapJSON{X: m.X, Y: m.Y, Color: m.Color, Format: m.Format, Bare: m.Bare}
+	for _, row := range m.Z {
+		j.Z = append(j.Z, row)
+	}
+	return json.Marshal(j)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *HeatMap) UnmarshalJSON(b []byte) error {
+	var j heatMapJSON
+	if err := json.Unmarshal(b, &j); err != nil {
+		return err
+	}
+	*m = HeatMap{X: j.X, Y: j.Y, Color: j.Color, Format: j.Format, Bare: j.Bare}
+	for _, row := range j.Z {
+		m.Z = append(m.Z, row)
+	}
+	return nil
+}
+
 type figureJSON struct {
 	Title   string    `json:"title"`
 	Caption string    `json:"caption,omitempty"`
 	X       Axis      `json:"x"`
 	Y       Axis      `json:"y"`
 	Series  []Series  `json:"series"`
+	Map     *HeatMap  `json:"map,omitempty"`
 	HLines  []RefLine `json:"hlines,omitempty"`
 	VLines  []RefLine `json:"vlines,omitempty"`
 	Marks   []Mark    `json:"marks,omitempty"`
+	Panels  []Figure  `json:"panels,omitempty"`
+	Columns int       `json:"columns,omitempty"`
+	ShareX  bool      `json:"share_x,omitempty"`
+	ShareY  bool      `json:"share_y,omitempty"`
 	Width   float64   `json:"width_in,omitempty"`
 	Height  float64   `json:"height_in,omitempty"`
 }

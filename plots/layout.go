@@ -7,20 +7,57 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// drawing is one figure on its way to a canvas: the scales, the rectangle of the plot,
-// and what already stands in it.
+// drawing is one figure, or one panel of a grid, on its way to a canvas: the scales,
+// the rectangle of the plot, and what already stands in it.
 type drawing struct {
-	f    *Figure
-	pen  pen
-	w, h vg.Length
-	x, y *scale
-	box  vg.Rectangle // the plot inside its axes
+	f     *Figure
+	pen   pen
+	w, h  vg.Length
+	x, y  *scale
+	color *scale       // of the map, if there is one
+	box   vg.Rectangle // the plot inside its axes
+	bar   vg.Rectangle // the bar of the map's colours
+	panel *panel       // nil for a figure that stands alone
+	looks []look       // of the series; those beyond have the look of their index
+	marks []int        // the kind of frame of each mark on a map, likewise
 
 	taken []vg.Point // samples of everything drawn in box, to place labels by
 }
 
+// panel is what a drawing has from the grid that it belongs to.
+type panel struct {
+	extent       extent // what its axes must show
+	least        margins
+	hideX, hideY bool // another panel has the labels of that axis
+}
+
+// margins is the room around the plot, in points.
+type margins struct{ left, right, top, bottom vg.Length }
+
+// lookOf returns the look of series i.
+func (d *drawing) lookOf(i int) look {
+	if i < len(d.looks) {
+		return d.looks[i]
+	}
+	return lookOf(i)
+}
+
+// frameOf returns the kind of frame of mark k on a map.
+func (d *drawing) frameOf(k int) int {
+	if k < len(d.marks) {
+		return d.marks[k]
+	}
+	return k
+}
+
 // drawTo draws a valid figure on a canvas of w×h points.
 func (f *Figure) drawTo(p pen, w, h vg.Length) {
+	p.SetColor(paper)
+	p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
+	if len(f.Panels) > 0 {
+		f.drawPanels(p, w, h)
+		return
+	}
 	d := &drawing{f: f, pen: p, w: w, h: h}
 	d.layout(0)
 	d.collect()
@@ -33,57 +70,91 @@ func (f *Figure) drawTo(p pen, w, h vg.Length) {
 		d.collect()
 		labels = d.placeLabels()
 	}
-	p.SetColor(paper)
-	p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
+	d.draw(labels)
+	if inside {
+		key.drawInside(p)
+	} else {
+		key.drawAbove(p, vg.Point{X: d.box.Min.X, Y: d.box.Max.Y + d.tagRoom() + 8}, d.box.Size().X)
+	}
+}
+
+// draw draws everything but the legend.
+func (d *drawing) draw(labels []placed) {
+	d.drawTitle()
+	d.drawGrid()
+	d.drawMap()
 	d.drawAxes()
-	for i := range f.Series {
+	for i := range d.f.Series {
 		d.drawBand(i)
 	}
 	d.drawRefLines()
-	for i := range f.Series {
+	for i := range d.f.Series {
 		d.drawSeries(i)
 	}
 	d.drawMarks()
 	d.drawLabels(labels)
-	if inside {
-		d.drawKeyInside(key)
-	} else {
-		d.drawKeyAbove(key)
+}
+
+// titleSize returns the size of the title in points.
+func (d *drawing) titleSize() vg.Length {
+	if d.panel != nil {
+		return panelTitleSize
 	}
+	return titleSize
 }
 
 // layout chooses scales and the plot's rectangle; above is the room for a legend
 // between the title and the plot.
 func (d *drawing) layout(above vg.Length) {
-	f := d.f
-	xlo, xhi, ylo, yhi := f.dataRange()
-	top := margin + above
+	f, e, least, hideX, hideY := d.f, d.f.extent(), margins{}, false, false
+	if p := d.panel; p != nil {
+		e, least, hideX, hideY = p.extent, p.least, p.hideX, p.hideY
+	}
+	top := margin + above + tickSize*0.4 + d.tagRoom()
 	if f.Title != "" {
-		top += titleSize * 1.35
+		top += d.titleSize() * 1.35
 	}
-	bottom := margin + tickLength + tickSize*1.25
-	if f.X.Label != "" {
-		bottom += labelSize * 1.55
-	}
-	d.box.Min.Y, d.box.Max.Y = bottom, d.h-top-tickSize*0.4
-	d.y = newScale(&f.Y, ylo, yhi, count(d.box.Size().Y, 26))
-
-	left := margin + tickLength + 3 + maxWidth(d.y.ticks)
-	if f.Y.Label != "" {
-		left += labelSize * 1.6
-	}
-	right := margin + 4
-	for n := count(d.w-left-right, 62); ; n-- {
-		d.x = newScale(&f.X, xlo, xhi, n)
-		d.box.Min.X, d.box.Max.X = left, d.w-right
-		for _, t := range d.x.ticks { // the last label may reach over the axis' end
-			over := d.px(t.at) + textWidth(t.label, tickSize, false)/2 - (d.w - margin)
-			if t.label != "" && over > 0 && d.within(t.at) {
-				d.box.Max.X -= over
-			}
+	bottom := margin + tickLength
+	if !hideX {
+		bottom += tickSize * 1.25
+		if f.X.Label != "" {
+			bottom += labelSize * 1.55
 		}
-		if n <= 1 || !d.crowded() {
-			break
+	}
+	d.box.Min.Y, d.box.Max.Y = max(bottom, least.bottom), d.h-max(top, least.top)
+	height := d.box.Size().Y
+	for try, done := 0, false; !done; try++ {
+		d.y, done = f.axisScale(&f.Y, e.ylo, e.yhi, count(height, 26), try, func(s *scale) bool { return d.crowdedY(s) })
+	}
+
+	left := margin + tickLength
+	if !hideY {
+		left += 3 + maxWidth(d.y.ticks)
+		if f.Y.Label != "" {
+			left += labelSize * 1.6
+		}
+	}
+	left, right := max(left, least.left), max(margin+4+d.mapRoom(), least.right)
+	for try, done := 0, false; !done; try++ {
+		d.x, done = f.axisScale(&f.X, e.xlo, e.xhi, count(d.w-left-right, 62), try, func(s *scale) bool {
+			d.x = s
+			d.fitX(left, right, hideX)
+			return d.crowdedX()
+		})
+	}
+	d.fitX(left, right, hideX)
+	if d.color != nil {
+		d.placeBar()
+	}
+}
+
+// fitX sets the sides of the plot so that the last label does not reach over the edge.
+func (d *drawing) fitX(left, right vg.Length, hidden bool) {
+	d.box.Min.X, d.box.Max.X = left, d.w-right
+	for _, t := range d.x.ticks {
+		over := d.px(t.at) + textWidth(t.label, tickSize, false)/2 - (d.w - margin)
+		if t.label != "" && over > 0 && d.within(t.at) && !hidden {
+			d.box.Max.X -= over
 		}
 	}
 }
@@ -103,8 +174,8 @@ func maxWidth(ts []tick) (w vg.Length) {
 // within reports whether x is on its axis.
 func (d *drawing) within(x float64) bool { return x >= d.x.lo && x <= d.x.hi }
 
-// crowded reports whether labels of the x axis touch.
-func (d *drawing) crowded() bool {
+// crowdedX reports whether labels of the x axis touch.
+func (d *drawing) crowdedX() bool {
 	end := vg.Length(math.Inf(-1))
 	for _, t := range d.x.ticks {
 		if t.label == "" {
@@ -115,6 +186,22 @@ func (d *drawing) crowded() bool {
 			return true
 		}
 		end = d.px(t.at) + w/2
+	}
+	return false
+}
+
+// crowdedY reports whether labels of the y axis s touch.
+func (d *drawing) crowdedY(s *scale) bool {
+	end := math.Inf(-1)
+	for _, t := range s.ticks {
+		if t.label == "" {
+			continue
+		}
+		at := s.at(t.at) * float64(d.box.Size().Y)
+		if at < end+float64(tickSize)*1.2 {
+			return true
+		}
+		end = at
 	}
 	return false
 }
@@ -136,17 +223,20 @@ func (d *drawing) area() *draw.Canvas {
 	return &draw.Canvas{Canvas: d.pen.Canvas, Rectangle: d.box}
 }
 
-// dataRange returns the least and greatest values that the axes can show.
-func (f *Figure) dataRange() (xlo, xhi, ylo, yhi float64) {
-	xlo, xhi, ylo, yhi = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
+// extent is the least and greatest values that the axes can show.
+type extent struct{ xlo, xhi, ylo, yhi float64 }
+
+// extent returns the extent of everything in the figure.
+func (f *Figure) extent() extent {
+	e := extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
 	addX := func(v float64) {
 		if f.X.shows(v) {
-			xlo, xhi = math.Min(xlo, v), math.Max(xhi, v)
+			e.xlo, e.xhi = math.Min(e.xlo, v), math.Max(e.xhi, v)
 		}
 	}
 	addY := func(v float64) {
 		if f.Y.shows(v) {
-			ylo, yhi = math.Min(ylo, v), math.Max(yhi, v)
+			e.ylo, e.yhi = math.Min(e.ylo, v), math.Max(e.yhi, v)
 		}
 	}
 	for i := range f.Series {
@@ -163,6 +253,15 @@ func (f *Figure) dataRange() (xlo, xhi, ylo, yhi float64) {
 			}
 		}
 	}
+	if m := f.Map; m != nil { // its edges are the axes' ends; lines and marks do not widen it
+		for _, v := range edges(m.X, f.X.Log) {
+			addX(v)
+		}
+		for _, v := range edges(m.Y, f.Y.Log) {
+			addY(v)
+		}
+		return e
+	}
 	for _, l := range f.HLines {
 		addY(l.At)
 	}
@@ -175,60 +274,5 @@ func (f *Figure) dataRange() (xlo, xhi, ylo, yhi float64) {
 			addY(m.Y)
 		}
 	}
-	return
-}
-
-// drawAxes draws the title, the grid, both axes and their labels.
-func (d *drawing) drawAxes() {
-	b, p := d.box, d.pen
-	left := b.Min.X
-	if d.f.Title != "" {
-		if textWidth(d.f.Title, titleSize, true) > d.w-margin-left {
-			left = margin
-		}
-		size := titleSize
-		if w := textWidth(d.f.Title, size, true); w > d.w-2*margin {
-			size *= (d.w - 2*margin) / w
-		}
-		p.text(d.f.Title, vg.Point{X: left, Y: d.h - margin - titleSize*0.8}, size, ink, 0, true, false)
-	}
-	c := d.area()
-	for _, minor := range []bool{true, false} {
-		clr := grid
-		if minor {
-			clr = faint
-		}
-		sty := draw.LineStyle{Color: clr, Width: 0.6}
-		for _, t := range d.x.ticks {
-			if x := d.px(t.at); (t.label == "") == minor && c.ContainsX(x) {
-				c.StrokeLine2(sty, x, b.Min.Y, x, b.Max.Y)
-			}
-		}
-		for _, t := range d.y.ticks {
-			if y := d.py(t.at); (t.label == "") == minor && c.ContainsY(y) {
-				c.StrokeLine2(sty, b.Min.X, y, b.Max.X, y)
-			}
-		}
-	}
-	axis := draw.LineStyle{Color: soft, Width: 0.8}
-	c.StrokeLines(axis, []vg.Point{{X: b.Min.X, Y: b.Max.Y}, b.Min, {X: b.Max.X, Y: b.Min.Y}})
-	for _, t := range d.x.ticks {
-		x := d.px(t.at)
-		if t.label == "" || !c.ContainsX(x) {
-			continue
-		}
-		c.StrokeLine2(axis, x, b.Min.Y, x, b.Min.Y-tickLength)
-		p.text(t.label, vg.Point{X: x, Y: b.Min.Y - tickLength - tickSize}, tickSize, ink, 0.5, false, false)
-	}
-	for _, t := range d.y.ticks {
-		y := d.py(t.at)
-		if t.label == "" || !c.ContainsY(y) {
-			continue
-		}
-		c.StrokeLine2(axis, b.Min.X-tickLength, y, b.Min.X, y)
-		p.text(t.label, vg.Point{X: b.Min.X - tickLength - 3, Y: y - tickSize*0.35}, tickSize, ink, 1, false, false)
-	}
-	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
-	p.text(d.f.X.Label, vg.Point{X: mid.X, Y: margin + labelSize*0.15}, labelSize, ink, 0.5, false, false)
-	p.text(d.f.Y.Label, vg.Point{X: margin + labelSize*0.8, Y: mid.Y}, labelSize, ink, 0.5, false, true)
+	return e
 }

@@ -23,11 +23,19 @@ func (d *drawing) collect() {
 			}
 			d.takePoints(ps[:1])
 		}
+		for _, p := range d.markerPoints(i) {
+			for _, o := range []vg.Point{{X: -3}, {X: 3}, {Y: -3}, {Y: 3}} {
+				d.takePoints([]vg.Point{p.Add(o)})
+			}
+		}
 		for j := range s.Lo {
 			if x := s.x(j); d.f.X.shows(x) && !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) {
 				d.takePoints([]vg.Point{{X: d.px(x), Y: d.bound(s.Lo[j], false)}, {X: d.px(x), Y: d.bound(s.Hi[j], true)}})
 			}
 		}
+	}
+	if d.f.Map != nil { // it has its labels outside
+		return
 	}
 	for _, l := range d.f.HLines {
 		if d.f.Y.shows(l.At) {
@@ -43,7 +51,8 @@ func (d *drawing) collect() {
 	}
 	for _, m := range d.f.Marks {
 		if d.f.X.shows(m.X) && d.f.Y.shows(m.Y) {
-			d.takePoints([]vg.Point{{X: d.px(m.X), Y: d.py(m.Y)}})
+			c := vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
+			d.takePoints([]vg.Point{c, c.Add(vg.Point{X: 5}), c.Add(vg.Point{X: -5}), c.Add(vg.Point{Y: 5}), c.Add(vg.Point{Y: -5})})
 		}
 	}
 }
@@ -93,17 +102,22 @@ type placed struct {
 	text string
 	at   vg.Point
 	up   bool
+	mark *vg.Point     // what it belongs to, if that is a point
+	veil *vg.Rectangle // what it covers, to be paled under it
 }
 
 // placeLabels finds a place for the labels of reference lines and marks.
 func (d *drawing) placeLabels() (out []placed) {
 	b := d.box
+	if d.f.Map != nil {
+		return nil
+	}
 	for _, l := range d.f.HLines {
 		if y := d.py(l.At); d.f.Y.shows(l.At) && y >= b.Min.Y && y <= b.Max.Y {
 			w := textWidth(l.Label, markSize, false)
 			var at []vg.Point
-			for _, x := range []vg.Length{b.Max.X - w - 4, b.Min.X + 5, (b.Min.X + b.Max.X - w) / 2} {
-				at = append(at, vg.Point{X: x, Y: y + 2}, vg.Point{X: x, Y: y - markSize - 2})
+			for _, x := range along(b.Max.X-w-4, b.Min.X+5) {
+				at = append(at, vg.Point{X: x, Y: y + 2}, vg.Point{X: x, Y: y - markSize - 4})
 			}
 			out = d.place(out, l.Label, false, at)
 		}
@@ -112,7 +126,7 @@ func (d *drawing) placeLabels() (out []placed) {
 		if x := d.px(l.At); d.f.X.shows(l.At) && x >= b.Min.X && x <= b.Max.X {
 			w := textWidth(l.Label, markSize, false)
 			var at []vg.Point
-			for _, y := range []vg.Length{b.Max.Y - w - 4, b.Min.Y + 5, (b.Min.Y + b.Max.Y - w) / 2} {
+			for _, y := range along(b.Max.Y-w-4, b.Min.Y+5) {
 				at = append(at, vg.Point{X: x - markSize - 2, Y: y}, vg.Point{X: x + 2, Y: y})
 			}
 			out = d.place(out, l.Label, true, at)
@@ -129,9 +143,26 @@ func (d *drawing) placeLabels() (out []placed) {
 			{X: -w / 2, Y: 9}, {X: -w / 2, Y: -markSize - 9}, {X: 9, Y: -markSize / 2}, {X: -w - 9, Y: -markSize / 2}} {
 			at = append(at, pt.Add(o))
 		}
-		out = d.place(out, m.Label, false, at)
+		for _, far := range []vg.Length{24, 42, 62, 84, 110} { // with a line to the mark
+			for _, side := range []vg.Length{-w / 2, 8, -w - 8} {
+				at = append(at, pt.Add(vg.Point{X: side, Y: far}), pt.Add(vg.Point{X: side, Y: -far - markSize}))
+			}
+		}
+		n := len(out)
+		if out = d.place(out, m.Label, false, at); len(out) > n {
+			out[n].mark = &pt
+		}
 	}
 	return out
+}
+
+// along returns places for the start of a label on a line: its ends, then between them.
+func along(first, second vg.Length) []vg.Length {
+	at := []vg.Length{first, second}
+	for _, t := range []vg.Length{0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875} {
+		at = append(at, first+t*(second-first))
+	}
+	return at
 }
 
 // place puts a label at the one of some lower left corners where it covers least.
@@ -154,136 +185,45 @@ func (d *drawing) place(out []placed, text string, up bool, at []vg.Point) []pla
 			best, least = r, n
 		}
 	}
+	var veil *vg.Rectangle
+	if least > 0 && least < 10000 {
+		r := best
+		veil = &r
+	}
 	d.takeBox(best)
 	base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
 	if up {
 		base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
 	}
-	return append(out, placed{text, base, up})
+	return append(out, placed{text: text, at: base, up: up, veil: veil})
 }
 
 func (d *drawing) drawLabels(ls []placed) {
 	for _, l := range ls {
+		if l.veil != nil {
+			d.pen.SetColor(d.pen.veil())
+			d.pen.Fill(l.veil.Path())
+		}
+		d.drawLeader(l)
 		d.pen.text(l.text, l.at, markSize, ink, 0, false, l.up)
 	}
 }
 
-// key is the legend: its entries and, inside the plot, its rectangle.
-type key struct {
-	entries []int // indices of the series with a name
-	names   []string
-	box     vg.Rectangle
-}
-
-const (
-	thumb   vg.Length = 26 // length of a sample of the line
-	thumbTo vg.Length = 6  // from there to the name
-	keyPad  vg.Length = 5
-	keyRow  vg.Length = legendSize * 1.4
-)
-
-// placeLegend looks for a corner without data and reports whether there is one.
-func (d *drawing) placeLegend() (k key, inside bool) {
-	var w vg.Length
-	named := false
-	for i := range d.f.Series {
-		name := d.f.Series[i].Name
-		if name == "" {
-			continue
-		}
-		named = true
-		k.entries = append(k.entries, i)
-		k.names = append(k.names, name)
-		w = max(w, textWidth(name, legendSize, false))
-	}
-	if !named {
-		return k, true
-	}
-	w += thumb + thumbTo + 2*keyPad
-	h := keyRow*vg.Length(len(k.entries)) + 2*keyPad - legendSize*0.3
-	const off = 5
-	b := d.box
-	if w > b.Size().X*0.6 || h > b.Size().Y*0.7 {
-		return k, false
-	}
-	l, r, m := b.Min.X+off, b.Max.X-off-w, (b.Min.Y+b.Max.Y-h)/2
-	t, o := b.Max.Y-off-h, b.Min.Y+off
-	mid := (b.Min.X + b.Max.X - w) / 2
-	for _, at := range []vg.Point{{X: r, Y: t}, {X: l, Y: t}, {X: r, Y: o}, {X: l, Y: o},
-		{X: mid, Y: t}, {X: r, Y: m}, {X: l, Y: m}, {X: mid, Y: o}} {
-		box := vg.Rectangle{Min: at, Max: vg.Point{X: at.X + w, Y: at.Y + h}}
-		wide := vg.Rectangle{Min: vg.Point{X: at.X - 4, Y: at.Y - 4}, Max: vg.Point{X: box.Max.X + 4, Y: box.Max.Y + 4}}
-		if d.covers(wide) == 0 {
-			k.box = box
-			return k, true
-		}
-	}
-	return k, false
-}
-
-// drawThumb draws a sample of series i and its name, the baseline starting at pt.
-func (d *drawing) drawThumb(i int, name string, pt vg.Point) {
-	s, l := &d.f.Series[i], lookOf(i)
-	mid := vg.Point{X: pt.X + thumb/2, Y: pt.Y + legendSize*0.33}
-	c := &draw.Canvas{Canvas: d.pen.Canvas}
-	if s.Lo != nil && s.Style != Points {
-		c.FillPolygon(d.pen.tint(l), []vg.Point{{X: pt.X, Y: mid.Y - 4}, {X: pt.X + thumb, Y: mid.Y - 4},
-			{X: pt.X + thumb, Y: mid.Y + 4}, {X: pt.X, Y: mid.Y + 4}})
-	}
-	if s.Style != Points {
-		c.StrokeLines(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash},
-			[]vg.Point{{X: pt.X, Y: mid.Y}, {X: pt.X + thumb, Y: mid.Y}})
-	} else if s.Lo != nil {
-		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: 1}, mid.X, mid.Y-5, mid.X, mid.Y+5)
-	}
-	if len(d.markerPoints(i)) > 0 {
-		d.pen.drawMarker(l.marker, mid, markRadius, l.color)
-	}
-	d.pen.text(name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
-}
-
-func (d *drawing) drawKeyInside(k key) {
-	if len(k.entries) == 0 {
+// drawLeader draws a thin line from a mark to its label where the two are apart.
+func (d *drawing) drawLeader(l placed) {
+	if l.mark == nil {
 		return
 	}
-	d.pen.SetColor(paper)
-	d.pen.Fill(k.box.Path())
-	d.pen.SetColor(grid)
-	d.pen.SetLineDash(nil, 0)
-	d.pen.SetLineWidth(0.6)
-	d.pen.Stroke(k.box.Path())
-	for j, i := range k.entries {
-		y := k.box.Max.Y - keyPad - legendSize*0.8 - keyRow*vg.Length(j)
-		d.drawThumb(i, k.names[j], vg.Point{X: k.box.Min.X + keyPad, Y: y})
+	w := textWidth(l.text, markSize, false)
+	to := vg.Point{X: min(max(l.mark.X, l.at.X), l.at.X+w), Y: l.at.Y - 2.5}
+	if l.mark.Y > l.at.Y {
+		to.Y = l.at.Y + markSize
 	}
-}
-
-// rows breaks the entries into lines of the given width and calls put for each.
-func (k *key) rows(width vg.Length, put func(j int, x vg.Length, row int)) (n int) {
-	x, row := vg.Length(0), 0
-	for j, name := range k.names {
-		w := thumb + thumbTo + textWidth(name, legendSize, false) + 14
-		if x > 0 && x+w > width {
-			x, row = 0, row+1
-		}
-		if put != nil {
-			put(j, x, row)
-		}
-		x += w
+	gap := distance(*l.mark, to)
+	if gap < 15 {
+		return
 	}
-	return row + 1
-}
-
-// rowsHeight returns the room for the legend above a plot of the given width.
-func (k *key) rowsHeight(width vg.Length) vg.Length {
-	return keyRow*vg.Length(k.rows(width, nil)) + 4
-}
-
-func (d *drawing) drawKeyAbove(k key) {
-	b := d.box
-	n := k.rows(b.Size().X, nil)
-	k.rows(b.Size().X, func(j int, x vg.Length, row int) {
-		y := b.Max.Y + 8 + keyRow*vg.Length(n-1-row)
-		d.drawThumb(k.entries[j], k.names[j], vg.Point{X: b.Min.X + x, Y: y})
-	})
+	from := l.mark.Add(to.Sub(*l.mark).Scale((markRadius*1.7 + 1) / gap))
+	c := &draw.Canvas{Canvas: d.pen.Canvas}
+	c.StrokeLine2(draw.LineStyle{Color: soft, Width: 0.7}, from.X, from.Y, to.X, to.Y)
 }

@@ -64,27 +64,50 @@ func (f *Figure) Encode(w io.Writer, format string) error {
 	return err
 }
 
-// SVG returns the figure as an SVG document.
-func (f *Figure) SVG() (string, error) {
+// SVG returns the figure as an SVG document. It implements a notebook's convention
+// that a value shows itself, and so has no error: of a figure that Validate refuses it
+// draws the reason. Encode and Save return it.
+func (f *Figure) SVG() string { return string(f.show("svg")) }
+
+// PNG returns the figure as a PNG image, of the reason where it cannot be drawn.
+func (f *Figure) PNG() []byte { return f.show("png") }
+
+// HTML returns the figure as an HTML figure element, inline SVG and the Caption, or,
+// where it cannot be drawn, the reason as a pre element.
+func (f *Figure) HTML() string {
 	b, err := f.encode("svg")
-	return string(b), err
-}
-
-// PNG returns the figure as a PNG image.
-func (f *Figure) PNG() ([]byte, error) { return f.encode("png") }
-
-// HTML returns the figure as an HTML figure element: inline SVG, and the Caption.
-func (f *Figure) HTML() (string, error) {
-	s, err := f.SVG()
 	if err != nil {
-		return "", err
+		return "<pre>" + html.EscapeString(oneLine(err.Error())) + "</pre>\n"
 	}
-	s = s[strings.Index(s, "<svg"):]
+	s := string(b[bytes.Index(b, []byte("<svg")):])
+	s = strings.Replace(s, "<svg ", `<svg style="max-width:100%;height:auto" `, 1)
 	caption := ""
 	if f.Caption != "" {
 		caption = "<figcaption>" + html.EscapeString(f.Caption) + "</figcaption>\n"
 	}
-	return "<figure>\n" + s + caption + "</figure>\n", nil
+	return "<figure>\n" + s + caption + "</figure>\n"
+}
+
+// show encodes the figure, or the reason why it cannot be drawn.
+func (f *Figure) show(format string) []byte {
+	b, err := f.encode(format)
+	if err == nil {
+		return b
+	}
+	message := oneLine(err.Error())
+	b, err = render(format, 6.5, 0.5, func(p pen, w, h vg.Length) {
+		size := tickSize * min(1, (w-2*margin)/textWidth(message, tickSize, false))
+		p.SetColor(paper)
+		p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
+		p.text(message, vg.Point{X: margin, Y: h/2 - size*0.35}, size, ink, 0, false, false)
+	})
+	if err != nil { // writing to memory does not fail
+		panic(err)
+	}
+	if format == "svg" {
+		b = describe(b, "", message)
+	}
+	return b
 }
 
 // encode draws the figure in one of the three formats.
@@ -92,31 +115,34 @@ func (f *Figure) encode(format string) ([]byte, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
-	wi, hi := f.size()
-	w, h := vg.Length(wi)*vg.Inch, vg.Length(hi)*vg.Inch
+	w, h := f.size()
+	b, err := render(format, w, h, f.drawTo)
+	if err == nil && format == "svg" {
+		b = describe(b, f.Title, f.Caption)
+	}
+	return b, err
+}
+
+// render draws on a canvas of so many inches in one of the three formats.
+func render(format string, width, height float64, draw func(p pen, w, h vg.Length)) ([]byte, error) {
+	w, h := vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch
 	var buf bytes.Buffer
 	switch format {
 	case "svg":
 		c := vgsvg.New(w, h)
-		f.drawTo(pen{Canvas: c}, w, h)
-		if _, err := c.WriteTo(&buf); err != nil {
-			return nil, err
-		}
-		return f.describe(buf.Bytes()), nil
+		draw(pen{Canvas: c}, w, h)
+		_, err := c.WriteTo(&buf)
+		return buf.Bytes(), err
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(paper))
-		f.drawTo(pen{Canvas: c}, w, h)
-		if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf); err != nil {
-			return nil, err
-		}
-		return buf.Bytes(), nil
+		draw(pen{Canvas: c}, w, h)
+		_, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf)
+		return buf.Bytes(), err
 	case "pdf":
 		c := vgpdf.New(w, h)
-		f.drawTo(pen{Canvas: c, outline: true}, w, h)
-		if _, err := c.WriteTo(&buf); err != nil {
-			return nil, err
-		}
-		return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), nil
+		draw(pen{Canvas: c, outline: true}, w, h)
+		_, err := c.WriteTo(&buf)
+		return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 	}
 	return nil, fmt.Errorf("plots: a figure cannot be written as %q, only as svg, png or pdf", format)
 }
@@ -130,7 +156,7 @@ var fontFamily = regexp.MustCompile(`font-family:[^;"]*`)
 
 // describe puts the title and the caption into an SVG document, for those who listen
 // to it, and names substitutes for the font.
-func (f *Figure) describe(svg []byte) []byte {
+func describe(svg []byte, title, caption string) []byte {
 	svg = fontFamily.ReplaceAll(svg, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif"))
 	head, body, ok := bytes.Cut(svg, []byte(">\n<g"))
 	if !ok {
@@ -139,11 +165,11 @@ func (f *Figure) describe(svg []byte) []byte {
 	var b bytes.Buffer
 	b.Write(bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" `), 1))
 	b.WriteString(">\n")
-	if f.Title != "" {
-		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(oneLine(f.Title)))
+	if title != "" {
+		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(oneLine(title)))
 	}
-	if f.Caption != "" {
-		fmt.Fprintf(&b, "<desc>%s</desc>\n", html.EscapeString(oneLine(f.Caption)))
+	if caption != "" {
+		fmt.Fprintf(&b, "<desc>%s</desc>\n", html.EscapeString(oneLine(caption)))
 	}
 	b.WriteString("<g")
 	b.Write(body)

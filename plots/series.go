@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"image/color"
 	"math"
 
 	"gonum.org/v1/plot/vg"
@@ -53,7 +54,7 @@ func distance(a, b vg.Point) vg.Length {
 
 // drawSeries draws the line and markers of series i, or its error bars and points.
 func (d *drawing) drawSeries(i int) {
-	s, l, c := &d.f.Series[i], lookOf(i), d.area()
+	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
 	for _, ps := range d.pieces(i) {
 		if s.Style == Points {
 			continue
@@ -136,7 +137,7 @@ func (d *drawing) drawBand(i int) {
 				path = append(path, hi[k])
 			}
 			c := d.area()
-			c.FillPolygon(d.pen.tint(lookOf(i)), c.ClipPolygonXY(path))
+			c.FillPolygon(d.pen.tint(d.lookOf(i)), c.ClipPolygonXY(path))
 		}
 		lo, hi = nil, nil
 	}
@@ -159,7 +160,7 @@ func (d *drawing) drawBand(i int) {
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
-	sty := draw.LineStyle{Color: lookOf(i).color, Width: 1}
+	sty := draw.LineStyle{Color: d.lookOf(i).color, Width: 1}
 	for j, y := range s.Y {
 		x := s.x(j)
 		if !d.f.X.shows(x) || !d.f.Y.shows(y) || math.IsNaN(s.Lo[j]) || math.IsNaN(s.Hi[j]) {
@@ -179,6 +180,9 @@ func (d *drawing) drawErrorBars(i int) {
 // drawRefLines draws the reference lines.
 func (d *drawing) drawRefLines() {
 	c, b := d.area(), d.box
+	if d.f.Map != nil { // they are tags at its border
+		return
+	}
 	sty := draw.LineStyle{Color: soft, Width: 1, Dashes: []vg.Length{4, 3}}
 	for _, l := range d.f.HLines {
 		if d.f.Y.shows(l.At) && c.ContainsY(d.py(l.At)) {
@@ -192,9 +196,33 @@ func (d *drawing) drawRefLines() {
 	}
 }
 
-// drawMarks draws a ring at each mark.
+// frame draws a dark frame with a white rim inside a rectangle; k tells frames apart.
+func (p pen) frame(r vg.Rectangle, k int) {
+	p.SetLineDash(nil, 0)
+	for _, t := range []struct {
+		in, width vg.Length
+		clr       color.Color
+	}{{2.2, 1.6, paper}, {0.9, 1.8, ink}} {
+		in := vg.Point{X: t.in, Y: t.in}
+		p.SetColor(t.clr)
+		p.SetLineWidth(t.width)
+		if t.clr == ink {
+			p.SetLineDash(dashes[k%len(dashes)], 0)
+		}
+		p.Stroke(vg.Rectangle{Min: r.Min.Add(in), Max: r.Max.Sub(in)}.Path())
+	}
+	p.SetLineDash(nil, 0)
+}
+
+// drawMarks draws a ring at each mark, or a frame around its cell.
 func (d *drawing) drawMarks() {
-	for _, m := range d.f.Marks {
+	for k, m := range d.f.Marks {
+		if d.f.Map != nil {
+			if i, j, ok := d.f.cellAt(m.X, m.Y); ok && visible(d.cell(i, j)) {
+				d.pen.frame(d.cell(i, j), d.frameOf(k))
+			}
+			continue
+		}
 		if !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) {
 			continue
 		}

@@ -39,15 +39,16 @@ var dashes = [][]vg.Length{
 
 // Sizes in points.
 const (
-	titleSize  vg.Length = 12
-	labelSize  vg.Length = 10.5
-	tickSize   vg.Length = 9.5
-	legendSize vg.Length = 9.5
-	markSize   vg.Length = 9
-	lineWidth  vg.Length = 1.6
-	markRadius vg.Length = 3
-	tickLength vg.Length = 4
-	margin     vg.Length = 7
+	titleSize      vg.Length = 12
+	panelTitleSize vg.Length = 10.5
+	labelSize      vg.Length = 10.5
+	tickSize       vg.Length = 9.5
+	legendSize     vg.Length = 9.5
+	markSize       vg.Length = 9
+	lineWidth      vg.Length = 1.6
+	markRadius     vg.Length = 3
+	tickLength     vg.Length = 4
+	margin         vg.Length = 7
 )
 
 // look is how one series is told from the others.
@@ -75,6 +76,16 @@ func (c straight) RGBA() (r, g, b, a uint32) {
 func (p pen) tint(l look) color.Color {
 	c := l.color
 	c.A = shade
+	if p.outline {
+		return straight(c)
+	}
+	return c
+}
+
+// veil returns the colour that pales what is under a label.
+func (p pen) veil() color.Color {
+	c := paper
+	c.A = 0xC8
 	if p.outline {
 		return straight(c)
 	}

@@ -156,10 +156,12 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 			sz, at.Y = size*scriptSize, pt.Y-size*scriptDrop
 		}
 		f := face(sz, bold)
+		word := strings.TrimLeft(r.text, " ") // SVG drops spaces at the start of a text
+		at.X += f.Width(r.text[:len(r.text)-len(word)])
 		if p.outline {
-			p.fillOutline(f, at, r.text)
+			p.fillOutline(f, at, word)
 		} else {
-			p.FillString(f, at, r.text)
+			p.FillString(f, at, word)
 		}
 		pt.X += f.Width(r.text)
 	}

@@ -141,7 +141,8 @@ func logTicks(lo, hi float64, n int) []tick {
 	for decades/float64(every) > float64(max(n, 2))+1 {
 		every++
 	}
-	plain := decades < 1.7 && lo >= 1e-3 && hi <= 1e6 // labels without powers of ten
+	fine := decades < 1.7 || 3*decades <= float64(n)+1 // room for 2 and 5 as well
+	plain := fine && lo >= 1e-3 && hi <= 1e6           // labels without powers of ten
 	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
 	var ts []tick
 	for p := p0; p <= p1; p++ {
@@ -151,7 +152,7 @@ func logTicks(lo, hi float64, n int) []tick {
 				continue
 			}
 			t := tick{at: v}
-			if m == 1 && mod(p, every) == 0 || decades < 1.7 && (m == 2 || m == 5) || decades < 0.7 {
+			if m == 1 && mod(p, every) == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
 				t.label = logLabel(m, p, plain)
 			}
 			ts = append(ts, t)
@@ -228,7 +229,10 @@ func scientific(v float64) string {
 	}
 	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
 	p, _ := strconv.Atoi(e)
-	if p >= -1 && p <= 3 {
+	if p == 3 {
+		return minus(strconv.FormatFloat(v, 'f', 0, 64))
+	}
+	if p >= -1 && p <= 2 {
 		return minus(strconv.FormatFloat(v, 'g', 3, 64))
 	}
 	m = strings.TrimRight(strings.TrimRight(m, "0"), ".")
@@ -239,4 +243,19 @@ func scientific(v float64) string {
 		return "−10" + superscript(p)
 	}
 	return minus(m) + "×10" + superscript(p)
+}
+
+// isPlain reports whether a tick at v is best labelled without a power of ten.
+func isPlain(v float64) bool {
+	a := math.Abs(v)
+	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)
+}
+
+// plainLabel writes v without a power of ten: whole numbers in full, others to three
+// digits.
+func plainLabel(v float64) string {
+	if v == math.Trunc(v) {
+		return group(minus(strconv.FormatFloat(v, 'f', 0, 64)))
+	}
+	return minus(strconv.FormatFloat(v, 'g', 3, 64))
 }

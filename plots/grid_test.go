@@ -1,0 +1,155 @@
+package plots
+
+import (
+	"encoding/json"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/recorder"
+)
+
+func sampleGrid() *Figure {
+	a := Convergence("first", 1e-3, Series{Name: "pcg", Y: []float64{1, 0.1, 1e-4}}, Series{Name: "cg", Y: []float64{1, 0.8, 0.5}})
+	b := Convergence("second", 1e-3, Series{Name: "cg", Y: []float64{1, 0.8, 0.5, 0.2, 0.1}})
+	c := Convergence("third", 1e-3, Series{Name: "cg", Y: []float64{1, 0.9}}, Series{Name: "direct", Y: []float64{1e-9}, Style: Points})
+	return Grid("grid", 2, a, b, c)
+}
+
+// arranged returns the panels' drawings as they are laid out on 468×400 points.
+func arranged(f *Figure) []*drawing {
+	ds := f.panels(pen{Canvas: new(recorder.Canvas)})
+	f.alignPanels(ds, 468, 400)
+	return ds
+}
+
+func near(a, b vg.Length) bool { return a-b < 0.5 && b-a < 0.5 }
+
+func TestGridLayout(t *testing.T) {
+	f := sampleGrid()
+	ds := arranged(f)
+	if reflect.DeepEqual(ds[0].x, ds[1].x) || reflect.DeepEqual(ds[0].y, ds[2].y) {
+		t.Error("own axes are the same")
+	}
+	if !near(ds[0].box.Min.X, ds[2].box.Min.X) || !near(ds[0].box.Min.Y, ds[1].box.Min.Y) || !near(ds[0].box.Max.Y, ds[1].box.Max.Y) {
+		t.Errorf("plots are not in line: %v %v %v", ds[0].box, ds[1].box, ds[2].box)
+	}
+	f.ShareX, f.ShareY = true, true
+	ds = arranged(f)
+	for i, d := range ds {
+		if !reflect.DeepEqual(d.x, ds[0].x) || !reflect.DeepEqual(d.y, ds[0].y) {
+			t.Errorf("panel %d does not share its axes", i)
+		}
+		if size := d.box.Size(); !near(size.X, ds[0].box.Size().X) || !near(size.Y, ds[0].box.Size().Y) {
+			t.Errorf("panel %d is %v, the first %v", i, size, ds[0].box.Size())
+		}
+	}
+	if x := ds[0].x; x.hi < 4 || ds[0].y.lo > 1e-9 {
+		t.Errorf("shared axes do not show all panels: %v, %v", x, ds[0].y)
+	}
+	hidden := func(get func(p *panel) bool) (out []bool) {
+		for _, d := range ds {
+			out = append(out, get(d.panel))
+		}
+		return out
+	}
+	if x := hidden(func(p *panel) bool { return p.hideX }); !reflect.DeepEqual(x, []bool{true, false, false}) {
+		t.Errorf("hidden x labels: %v", x)
+	}
+	if y := hidden(func(p *panel) bool { return p.hideY }); !reflect.DeepEqual(y, []bool{false, true, false}) {
+		t.Errorf("hidden y labels: %v", y)
+	}
+}
+
+// TestGridLegend checks that one name has one look and stands in the legend once.
+func TestGridLegend(t *testing.T) {
+	ds := arranged(sampleGrid())
+	var names []string
+	for _, e := range gridKey(ds).entries {
+		names = append(names, e.name)
+	}
+	if !reflect.DeepEqual(names, []string{"pcg", "cg", "direct"}) {
+		t.Errorf("legend %v", names)
+	}
+	if cg := ds[0].lookOf(1); !reflect.DeepEqual(ds[1].lookOf(0), cg) || !reflect.DeepEqual(ds[2].lookOf(0), cg) {
+		t.Error("cg looks different in different panels")
+	}
+	svg := sampleGrid().SVG()
+	for _, want := range []string{">first<", ">second<", ">third<", ">pcg<"} {
+		if strings.Count(svg, want) != 1 {
+			t.Errorf("%d times %q in the SVG", strings.Count(svg, want), want)
+		}
+	}
+}
+
+func TestGridColumns(t *testing.T) {
+	for n, want := range map[int][2]int{1: {1, 1}, 2: {2, 1}, 3: {2, 2}, 4: {2, 2}, 5: {3, 2}, 9: {3, 3}, 10: {3, 4}} {
+		f := &Figure{Panels: make([]Figure, n)}
+		if got := [2]int{f.columns(), f.rows()}; got != want {
+			t.Errorf("%d panels in %v, want %v", n, got, want)
+		}
+	}
+	if f := (&Figure{Panels: make([]Figure, 2), Columns: 5}); f.columns() != 2 {
+		t.Errorf("%d columns for two panels", f.columns())
+	}
+}
+
+func TestGridJSON(t *testing.T) {
+	f := sampleGrid()
+	f.ShareX = true
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g Figure
+	if err := json.Unmarshal(b, &g); err != nil || !reflect.DeepEqual(*f, g) {
+		t.Errorf("%v: %s", err, b)
+	}
+}
+
+func TestGridValidate(t *testing.T) {
+	for want, change := range map[string]func(f *Figure){
+		"panels and data of its own":             func(f *Figure) { f.HLines = []RefLine{{At: 1}} },
+		`panel 2 ("second") has no series`:       func(f *Figure) { f.Panels[1].Series = nil },
+		`panel 1 ("first") has panels`:           func(f *Figure) { f.Panels[0] = *sampleGrid(); f.Panels[0].Title = "first" },
+		"panels 1 and 3 cannot share":            func(f *Figure) { f.ShareY = true; f.Panels[2].Y.Log = false },
+		"-1 columns":                             func(f *Figure) { f.Columns = -1 },
+		"is 60 by":                               func(f *Figure) { f.Width = 60 },
+		`panel 3 ("third"): series "cg" has 1 v`: func(f *Figure) { f.Panels[2].Series[0].X = []float64{1} },
+	} {
+		f := sampleGrid()
+		change(f)
+		err := f.Encode(io.Discard, "svg")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+			continue
+		}
+		refused(t, f, err)
+	}
+}
+
+// TestHardGrids draws what is valid but awkward, in every format.
+func TestHardGrids(t *testing.T) {
+	long := Convergence(strings.Repeat("title ", 30), 0, Series{Y: []float64{1, 2}})
+	many := Grid("", 0)
+	for range 12 {
+		many.Panels = append(many.Panels, *sampleMap())
+	}
+	for name, f := range map[string]*Figure{
+		"one":   Grid("", 0, long),
+		"long":  Grid(strings.Repeat("title ", 50), 8, long, long, long, long, long, long, long, long),
+		"mixed": Grid("t", 0, sampleMap(), long, sampleGrid2(), sampleMap()),
+		"many":  many,
+		"small": {Width: 1, Height: 1, Panels: sampleGrid().Panels},
+	} {
+		for _, format := range []string{"svg", "pdf", "png"} {
+			if err := f.Encode(io.Discard, format); err != nil {
+				t.Errorf("%s as %s: %v", name, format, err)
+			}
+		}
+	}
+}
+
+func sampleGrid2() *Figure { return &sampleGrid().Panels[0] }

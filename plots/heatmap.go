@@ -1,0 +1,218 @@
+package plots
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"sort"
+	"strconv"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// HeatMap is a quantity over a grid of two others, drawn as coloured cells with their
+// values in them and a bar that explains the colours, light for small and dark for
+// large. The cells meet half-way between the values of the axes, geometrically on a
+// log axis.
+type HeatMap struct {
+	// X and Y are the cells' values on the axes, rising.
+	X, Y []float64
+	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left grey.
+	Z [][]float64
+	// Color is the scale of the colours: its label, whether it is logarithmic, and its
+	// ends. Values beyond the ends have the colours of the ends.
+	Color Axis
+	// Format is a fmt verb for the values, such as "%.1f"; empty means three digits.
+	Format string
+	// Bare leaves the values out. They are left out, too, where they do not fit.
+	Bare bool
+}
+
+// edges returns the borders of cells at v: len(v)+1 values.
+func edges(v []float64, log bool) []float64 {
+	to, from := func(x float64) float64 { return x }, func(x float64) float64 { return x }
+	if log {
+		to, from = math.Log, math.Exp
+	}
+	n := len(v)
+	e := make([]float64, n+1)
+	for i := 1; i < n; i++ {
+		e[i] = to(v[i-1])/2 + to(v[i])/2
+	}
+	if n == 1 {
+		e[0], e[1] = to(v[0])-0.5, to(v[0])+0.5
+	} else {
+		e[0] = to(v[0]) - (e[1] - to(v[0]))
+		e[n] = to(v[n-1]) + (to(v[n-1]) - e[n-1])
+	}
+	for i := range e {
+		e[i] = math.Min(math.Max(from(e[i]), -math.MaxFloat64/4), math.MaxFloat64/4)
+		if log {
+			e[i] = math.Max(e[i], math.SmallestNonzeroFloat64)
+		}
+	}
+	return e
+}
+
+// text writes the value of a cell.
+func (m *HeatMap) text(v float64) string {
+	a := math.Abs(v)
+	switch {
+	case math.IsNaN(v):
+		return ""
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	case m.Format != "":
+		return minus(fmt.Sprintf(m.Format, v))
+	case a >= 999.5 && a < 1e5:
+		return minus(group(strconv.FormatFloat(v, 'f', 0, 64)))
+	case a >= 1e-3 && a < 999.5 || v == 0:
+		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+	}
+	return scientific(v)
+}
+
+// drawMap draws the cells, the colour bar and the tags of the reference lines.
+func (d *drawing) drawMap() {
+	m := d.f.Map
+	if m == nil {
+		return
+	}
+	for i := range m.Z {
+		for j, z := range m.Z[i] {
+			d.drawCell(d.cell(i, j), z)
+		}
+	}
+	if size := d.cellText(); size > 0 {
+		for i := range m.Z {
+			for j, z := range m.Z[i] {
+				if c := d.cell(i, j); visible(c) {
+					at := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y+c.Max.Y)/2 - size*0.35}
+					d.pen.text(m.text(z), at, size, d.inkOn(z), 0.5, false, false)
+				}
+			}
+		}
+	}
+	d.drawBar()
+	d.drawTags()
+}
+
+// cell returns the rectangle of cell (i, j), cut off at the plot's border.
+func (d *drawing) cell(i, j int) vg.Rectangle {
+	ex, ey := edges(d.f.Map.X, d.f.X.Log), edges(d.f.Map.Y, d.f.Y.Log)
+	b := d.box
+	return vg.Rectangle{
+		Min: vg.Point{X: max(d.px(ex[j]), b.Min.X), Y: max(d.py(ey[i]), b.Min.Y)},
+		Max: vg.Point{X: min(d.px(ex[j+1]), b.Max.X), Y: min(d.py(ey[i+1]), b.Max.Y)},
+	}
+}
+
+func visible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
+
+// drawCell fills a cell; a value that the colours cannot show is grey and crossed out.
+func (d *drawing) drawCell(r vg.Rectangle, z float64) {
+	if !visible(r) {
+		return
+	}
+	if s := r.Size(); s.X > 8 && s.Y > 8 { // a thin white line between cells
+		r.Min, r.Max = r.Min.Add(vg.Point{X: 0.4, Y: 0.4}), r.Max.Sub(vg.Point{X: 0.4, Y: 0.4})
+	} else { // no seams: the next cell covers what is too much
+		r.Max.X, r.Max.Y = min(r.Max.X+0.5, d.box.Max.X), min(r.Max.Y+0.5, d.box.Max.Y)
+	}
+	if d.f.Map.Color.shows(z) {
+		d.pen.SetColor(d.shadeOf(z))
+		d.pen.Fill(r.Path())
+		return
+	}
+	d.pen.SetColor(grid)
+	d.pen.Fill(r.Path())
+	if math.IsNaN(z) {
+		c := d.area()
+		c.StrokeLine2(draw.LineStyle{Color: paper, Width: 1}, r.Min.X, r.Min.Y, r.Max.X, r.Max.Y)
+	}
+}
+
+// cellText returns the size of the values in the cells, 0 if they do not fit.
+func (d *drawing) cellText() vg.Length {
+	m := d.f.Map
+	if m.Bare {
+		return 0
+	}
+sizes:
+	for _, size := range []vg.Length{9.5, 8.5, 7.5} {
+		for i := range m.Z {
+			for j, z := range m.Z[i] {
+				r := d.cell(i, j)
+				if s := r.Size(); visible(r) && (textWidth(m.text(z), size, false)+5 > s.X || size+3 > s.Y) {
+					continue sizes
+				}
+			}
+		}
+		return size
+	}
+	return 0
+}
+
+// colors go from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the
+// way, for eyes that do not tell the hues apart.
+var colors = []color.NRGBA{
+	{0xff, 0xff, 0xd9, 0xff}, {0xed, 0xf8, 0xb1, 0xff}, {0xc7, 0xe9, 0xb4, 0xff}, {0x7f, 0xcd, 0xbb, 0xff},
+	{0x41, 0xb6, 0xc4, 0xff}, {0x1d, 0x91, 0xc0, 0xff}, {0x22, 0x5e, 0xa8, 0xff}, {0x25, 0x34, 0x94, 0xff},
+	{0x08, 0x1d, 0x58, 0xff},
+}
+
+// colorAt returns the colour at t in [0, 1].
+func colorAt(t float64) color.NRGBA {
+	t = math.Min(math.Max(t, 0), 1) * float64(len(colors)-1)
+	i := min(int(t), len(colors)-2)
+	t -= float64(i)
+	mix := func(a, b uint8) uint8 { return uint8(math.Round(float64(a)*(1-t) + float64(b)*t)) }
+	a, b := colors[i], colors[i+1]
+	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
+}
+
+// shadeOf returns the colour of a value.
+func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.at(z)) }
+
+// inkOn returns the colour for text on the cell of a value: the one of black and white
+// with more contrast.
+func (d *drawing) inkOn(z float64) color.NRGBA {
+	if !d.f.Map.Color.shows(z) {
+		return ink
+	}
+	if c := luminance(d.shadeOf(z)); 1.05/(c+0.05) > (c+0.05)/(luminance(ink)+0.05) {
+		return paper
+	}
+	return ink
+}
+
+// luminance is the relative luminance of sRGB, in [0, 1].
+func luminance(c color.NRGBA) float64 {
+	lin := func(v uint8) float64 {
+		x := float64(v) / 255
+		if x <= 0.04045 {
+			return x / 12.92
+		}
+		return math.Pow((x+0.055)/1.055, 2.4)
+	}
+	return 0.2126*lin(c.R) + 0.7152*lin(c.G) + 0.0722*lin(c.B)
+}
+
+// cellAt returns the row and column of the cell that holds a point, and whether there
+// is one.
+func (f *Figure) cellAt(x, y float64) (i, j int, ok bool) {
+	if !f.X.shows(x) || !f.Y.shows(y) {
+		return 0, 0, false
+	}
+	find := func(e []float64, v float64) int {
+		if v == e[len(e)-1] {
+			return len(e) - 2
+		}
+		return sort.Search(len(e), func(i int) bool { return e[i] > v }) - 1
+	}
+	i, j = find(edges(f.Map.Y, f.Y.Log), y), find(edges(f.Map.X, f.X.Log), x)
+	return i, j, i >= 0 && j >= 0 && i < len(f.Map.Y) && j < len(f.Map.X)
+}

@@ -1,0 +1,184 @@
+package plots
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func sampleMap() *Figure {
+	f := Map("κ", "s", "λ_p", "κ(M⁻¹A)", []float64{500, 1000, 2000}, []float64{1e-6, 1e-4},
+		[][]float64{{100, 40, 10}, {7, math.NaN(), math.Inf(1)}})
+	f.Marks = []Mark{{X: 500, Y: 1e-4, Label: "chosen"}, {X: 1e9, Y: 1, Label: "nowhere"}}
+	f.HLines = []RefLine{{At: 1e-6, Label: "ridge"}}
+	f.VLines = []RefLine{{At: 800, Label: "dimension"}}
+	return f
+}
+
+func TestEdges(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		log  bool
+		want []float64
+	}{
+		{[]float64{1, 2, 4}, false, []float64{0.5, 1.5, 3, 5}},
+		{[]float64{1, 4, 16}, true, []float64{0.5, 2, 8, 32}},
+		{[]float64{3}, false, []float64{2.5, 3.5}},
+	} {
+		got := edges(c.v, c.log)
+		for i := range c.want {
+			if len(got) != len(c.want) || math.Abs(got[i]-c.want[i]) > 1e-12*c.want[i] {
+				t.Errorf("edges(%v, %v) = %v, want %v", c.v, c.log, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+// TestMapCells checks where the cells lie and which one a point is in.
+func TestMapCells(t *testing.T) {
+	f := sampleMap()
+	d := &drawing{f: f, w: 468, h: 288}
+	d.layout(0)
+	if first, last := d.cell(0, 0), d.cell(1, 2); distance(first.Min, d.box.Min) > 1e-6 || distance(last.Max, d.box.Max) > 1e-6 {
+		t.Errorf("cells from %v to %v do not fill %v", first.Min, last.Max, d.box)
+	}
+	if math.Abs(float64(d.cell(0, 1).Size().X-d.box.Size().X/3)) > 1e-6 {
+		t.Error("cells of doubled sizes are not equally wide on a log axis")
+	}
+	for _, c := range []struct {
+		x, y float64
+		i, j int
+		ok   bool
+	}{{500, 1e-6, 0, 0, true}, {720, 1e-4, 1, 1, true}, {700, 1e-4, 1, 0, true}, {3000, 1e-6, 0, 0, false}, {0, 1, 0, 0, false}} {
+		if i, j, ok := f.cellAt(c.x, c.y); ok != c.ok || ok && (i != c.i || j != c.j) {
+			t.Errorf("cellAt(%g, %g) = %d, %d, %v", c.x, c.y, i, j, ok)
+		}
+	}
+	if d.bar.Min.X < d.box.Max.X || d.bar.Max.X+d.barLabels() > d.w {
+		t.Errorf("bar %v beside the plot %v on %v points", d.bar, d.box, d.w)
+	}
+	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
+		t.Errorf("ticks %v", got)
+	}
+}
+
+func TestMapText(t *testing.T) {
+	m := &HeatMap{}
+	for v, want := range map[float64]string{1.234: "1.23", 12.34: "12.3", 999.7: "1000", 12345: "12,345", 2.5e6: "2.5×10⁶",
+		1e-5: "10⁻⁵", 0: "0", -0.5: "−0.5", math.Inf(1): "∞"} {
+		if got := m.text(v); got != want {
+			t.Errorf("text(%g) = %q, want %q", v, got, want)
+		}
+	}
+	if got := (&HeatMap{Format: "%.1f"}).text(2.25); got != "2.2" {
+		t.Errorf("format: %q", got)
+	}
+	svg := sampleMap().SVG()
+	for _, want := range []string{">100<", ">40<", ">7<", ">∞<", ">ridge<", ">dimension<", ">chosen<"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("the map lacks %q", want)
+		}
+	}
+	if strings.Contains(svg, "nowhere") || strings.Contains(svg, "NaN") {
+		t.Error("the map shows what it should not")
+	}
+	bare := sampleMap()
+	bare.Map.Bare = true
+	if strings.Contains(bare.SVG(), ">40<") {
+		t.Error("a bare map has values")
+	}
+}
+
+// TestColors checks that lightness falls all the way, and that values stand out.
+func TestColors(t *testing.T) {
+	last := 2.0
+	for k := range 101 {
+		l := luminance(colorAt(float64(k) / 100))
+		if l >= last {
+			t.Fatalf("luminance rises at %d", k)
+		}
+		last = l
+	}
+	d := &drawing{f: sampleMap(), color: &scale{lo: 0, hi: 1}}
+	for k := range 101 {
+		z := 1e-9 + float64(k)/100
+		a, b := luminance(d.shadeOf(z)), luminance(d.inkOn(z))
+		if ratio := (math.Max(a, b) + 0.05) / (math.Min(a, b) + 0.05); ratio < 3.9 {
+			t.Errorf("contrast %g at %g", ratio, z)
+		}
+	}
+}
+
+func TestMapJSON(t *testing.T) {
+	f := sampleMap()
+	f.Map.Format, f.X.Ticks = "%.0f", []float64{500, 2000}
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g Figure
+	if err := json.Unmarshal(b, &g); err != nil {
+		t.Fatal(err)
+	}
+	if g.SVG() != f.SVG() || !math.IsNaN(g.Map.Z[1][1]) || !math.IsInf(g.Map.Z[1][2], 1) {
+		t.Errorf("the map changed on its way: %s", b)
+	}
+	g.Map.Z[1][1], f.Map.Z[1][1] = 0, 0
+	if !reflect.DeepEqual(&g, f) {
+		t.Errorf("%+v became %+v", f, g)
+	}
+}
+
+func TestMapValidate(t *testing.T) {
+	nan := math.NaN()
+	for want, change := range map[string]func(m *HeatMap){
+		"no values of x":                  func(m *HeatMap) { m.X = nil },
+		"must rise, and 1000 follows":     func(m *HeatMap) { m.X[2] = 1000 },
+		"at y = 0, which the axis cannot": func(m *HeatMap) { m.Y[0] = 0 },
+		"1 rows for 2 values of y":        func(m *HeatMap) { m.Z = m.Z[:1] },
+		"row 1 of the map has 2 cells":    func(m *HeatMap) { m.Z[1] = m.Z[1][:2] },
+		"no value that its colours":       func(m *HeatMap) { m.Z = [][]float64{{nan, nan, nan}, {0, -1, nan}} },
+		"colour axis runs from 2 down to": func(m *HeatMap) { m.Color.Min, m.Color.Max = 2, 1 },
+	} {
+		f := sampleMap()
+		change(f.Map)
+		err := f.Encode(io.Discard, "svg")
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `plots: figure "κ": `) {
+			t.Errorf("%v, want %q", err, want)
+			continue
+		}
+		refused(t, f, err)
+	}
+}
+
+// TestHardMaps draws what is valid but awkward, in every format.
+func TestHardMaps(t *testing.T) {
+	many := make([]float64, 60)
+	z := make([][]float64, 60)
+	for i := range many {
+		many[i] = float64(i + 1)
+		z[i] = many
+	}
+	one := [][]float64{{3}}
+	for name, f := range map[string]*Figure{
+		"one cell": Map("", "", "", "", []float64{1}, []float64{1}, one),
+		"zero":     {Map: &HeatMap{X: []float64{0}, Y: []float64{0}, Z: [][]float64{{0}}}},
+		"huge":     {Map: &HeatMap{X: []float64{-math.MaxFloat64, math.MaxFloat64}, Y: []float64{0}, Z: [][]float64{{-math.MaxFloat64, math.MaxFloat64}}}},
+		"huge log": Map("", "", "", "", []float64{5e-324, math.MaxFloat64}, []float64{1}, [][]float64{{5e-324, math.MaxFloat64}}),
+		"many":     Map("t", "x", "y", "z", many, many, z),
+		"outside":  {X: Axis{Min: 5, Max: 6}, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one}},
+		"small":    {Width: 1, Height: 1, Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one, Color: Axis{Label: "κ"}}},
+		"series":   {Map: &HeatMap{X: []float64{1}, Y: []float64{1}, Z: one}, Series: []Series{{Name: "path", Y: []float64{1, 2}}}},
+	} {
+		for _, format := range []string{"svg", "pdf", "png"} {
+			var b strings.Builder
+			if err := f.Encode(&b, format); err != nil || format == "svg" && strings.Contains(b.String(), "NaN") {
+				t.Errorf("%s as %s: %v", name, format, err)
+			}
+		}
+	}
+}
