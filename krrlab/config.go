@@ -39,6 +39,9 @@ type Config struct {
 	// together, with the same data and configuration, and get the same answer. Memory is
 	// then each rank's. Default: nil, no ranks.
 	Comm comm.Comm
+
+	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
+	Checkpoint *Checkpoint
 }
 
 // Event is a sign of life from a stage.
@@ -243,6 +246,10 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Solver == Direct && c.Comm != nil:
 		return fmt.Errorf("the direct solver holds a dense K in one process; on ranks take pcg, block-pcg or cg")
+	case c.Checkpoint != nil && c.Checkpoint.Dir == "":
+		return fmt.Errorf("krrlab: no folder for checkpoints")
+	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
+		return fmt.Errorf("checkpoints every %v or %d iterations: want none negative", c.Checkpoint.Every, c.Checkpoint.EveryIter)
 	case c.Repeat > 1 && c.Precond == NoPrecond:
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Memory < 0:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
@@ -41,6 +42,7 @@ type Solution struct {
 	Ranks           *Ranks      // what they sent; nil without ranks
 
 	converged bool
+	store     *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
 	lab       *Lab
 }
 
@@ -90,7 +92,16 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	var a *gram.Matrix
 	var m pcg.Preconditioner
 	var answers []*mat.Dense
+	k, err := l.newKeeper(ctx, sol)
+	if err != nil {
+		return nil, err
+	}
 	for rep := range l.cfg.Repeat {
+		c := k.answer(rep)
+		if c != nil && rep+1 < l.cfg.Repeat { // the last one's M and K are needed all the same
+			answers = append(answers, c)
+			continue
+		}
 		if l.cfg.Precond == NoPrecond {
 			var err error
 			if a, err = l.matrix(ctx, sol, 0); err != nil {
@@ -107,11 +118,17 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 		if l.exact() {
 			exact = a.Exact()
 		}
-		c, err := l.pcg(ctx, sol, a, m, nil, exact, exactKind)
-		if err != nil {
-			return nil, err
+		if c == nil {
+			o := &pcg.Options{}
+			k.begin(rep, answers, sol, o)
+			if c, err = l.pcg(ctx, sol, a, m, o, exact, exactKind); err != nil {
+				return nil, err
+			}
 		}
 		answers = append(answers, c)
+	}
+	if k.refining() {
+		return l.refine(ctx, sol, k, a, m, answers, answers[0])
 	}
 	c := answers[0]
 	if len(answers) > 1 {
@@ -123,16 +140,23 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	if l.exact() {
 		return c, nil
 	}
-	err := timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
+	err = timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
 	rounding := sol.converged || sol.Status == pcg.Inaccurate.String() || sol.Status == pcg.Stagnated.String()
 	if err != nil || !rounding || !(worst(sol.SampledResidual) > sampleSlack*l.cfg.Tol) {
 		return c, err
 	}
+	return l.refine(ctx, sol, k, a, m, answers, c)
+}
+
+// refine refines the answer c of K as stored, with what residuals can be taken with.
+func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matrix, m pcg.Preconditioner, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
 	finer, kind, err := l.finer(ctx, a)
 	if err != nil || finer == nil {
 		return c, err
 	}
-	if c, err = l.pcg(ctx, sol, a, m, c, finer, kind); err != nil || kind == exactKind {
+	o := &pcg.Options{InitX: c}
+	k.begin(l.cfg.Repeat, answers, sol, o)
+	if c, err = l.pcg(ctx, sol, a, m, o, finer, kind); err != nil || kind == exactKind {
 		sol.SampledResidual = nil
 		return c, err
 	}

@@ -116,11 +116,11 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 	return nil, storedKind, nil
 }
 
-// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = init, nil for 0. If
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, nil for 0. If
 // finer is not nil the true residual is taken with it, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
-func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, init *mat.Dense, finer *gram.Matrix, kind string) (*mat.Dense, error) {
-	o := &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(), InitX: init}
+func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
+	o.Tol, o.Aim, o.MaxIter, o.Monitor = l.cfg.Tol, aim, l.cfg.MaxIter, l.watchSolve()
 	sol.ResidualKind = storedKind
 	if finer != nil {
 		o.Exact, sol.ResidualKind = finer, kind

@@ -1,0 +1,206 @@
+package krrlab
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/gob"
+	"fmt"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
+// whether it goes on from one. The state is that of the iteration, 24nt bytes; features and
+// K are a function of the data and the configuration and are formed again. A solve that is
+// resumed gives the coefficients of an unbroken one, bit for bit with the same BLAS, and
+// on any number of ranks. The direct solver keeps no state.
+type Checkpoint struct {
+	Dir       string        // a folder of its own, made if it is not there
+	Every     time.Duration // at most this between two; default, if EveryIter is 0 too: a minute
+	EveryIter int           // or as many iterations
+	// Resume goes on from the newest checkpoint in Dir that is whole and of the same data and
+	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
+	// none at all. Without it Dir must have none.
+	Resume bool
+	Note   func(string) // told what is resumed, and which files are refused; nil is silent
+}
+
+// progress is what is done of a solve when a run of conjugate gradients, its leg, begins: leg
+// 0 … Repeat-1 is that of a preconditioner, leg Repeat the refinement of their answer.
+type progress struct {
+	Leg        int
+	Answers    [][]float64 // n×t, of the legs before
+	Iterations int
+	History    []HistRow
+}
+
+// keeper keeps the state of one solve. A nil one does nothing.
+type keeper struct {
+	lab   *Lab
+	o     Checkpoint
+	store *checkpoint.Store // nil at ranks but the first, where states are the same
+	now   progress
+	state []byte // of the leg to resume; nil if none is
+	from  int    // that leg
+	last  time.Time
+	iter  int // iterations at the last checkpoint
+}
+
+// newKeeper opens the folder and reads what is to be resumed.
+func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
+	if l.cfg.Checkpoint == nil {
+		return nil, nil
+	}
+	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
+	if k.o.Note == nil {
+		k.o.Note = func(string) {}
+	}
+	if k.o.Every == 0 && k.o.EveryIter == 0 {
+		k.o.Every = time.Minute
+	}
+	var found []byte
+	var err error
+	c := l.cfg.Comm
+	if c == nil || c.Rank() == 0 {
+		found, err = k.open()
+	}
+	if c != nil {
+		if err = comm.Agree(ctx, c, err); err == nil {
+			found, err = comm.Share(ctx, c, found, 0)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	sol.store = k.store
+	if len(found) == 0 {
+		return k, nil
+	}
+	if err := k.decode(found); err != nil {
+		return nil, err
+	}
+	sol.Iterations, sol.History = k.now.Iterations, k.now.History
+	return k, nil
+}
+
+// open opens the folder and returns the state in it.
+func (k *keeper) open() (found []byte, err error) {
+	if k.store, err = checkpoint.Open(k.o.Dir, k.lab.owner()); err != nil {
+		return nil, err
+	}
+	if !k.o.Resume {
+		empty, err := k.store.Empty()
+		if err == nil && !empty {
+			err = fmt.Errorf("%s has a checkpoint: resume from it, or take another folder", k.o.Dir)
+		}
+		return nil, err
+	}
+	found, refused, err := k.store.Load()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range refused {
+		k.o.Note(fmt.Sprintf("refused %v", r))
+	}
+	if found == nil {
+		k.o.Note(fmt.Sprintf("no checkpoint in %s; beginning", k.o.Dir))
+	}
+	return found, nil
+}
+
+// owner is the fingerprint of the data and of what in the configuration the answer
+// depends on.
+func (l *Lab) owner() [sha256.Size]byte {
+	c := l.cfg
+	data := Fingerprint(l.train)
+	text := fmt.Sprintf("%x %v λ=%x %v %v %v %d λp=%x %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond,
+		c.Map, c.Features, c.LambdaP, c.Form, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
+	return sha256.Sum256([]byte(text))
+}
+
+// decode takes up a state: the length of the progress, the progress, the state of pcg.
+func (k *keeper) decode(b []byte) error {
+	n := uint64(0)
+	if len(b) >= 8 {
+		n = binary.LittleEndian.Uint64(b)
+		b = b[8:]
+	}
+	if n == 0 || n > uint64(len(b)) {
+		return fmt.Errorf("krrlab: the checkpoint in %s is cut off", k.o.Dir)
+	}
+	if err := gob.NewDecoder(bytes.NewReader(b[:n])).Decode(&k.now); err != nil {
+		return fmt.Errorf("krrlab: the checkpoint in %s: %w", k.o.Dir, err)
+	}
+	k.from, k.state = k.now.Leg, b[n:]
+	return nil
+}
+
+// answer returns the answer of a leg that was done before the state that is resumed, nil if
+// there is none.
+func (k *keeper) answer(leg int) *mat.Dense {
+	if k == nil || k.state == nil || leg >= k.from {
+		return nil
+	}
+	n, _, t := k.lab.Dims()
+	return mat.NewDense(n, t, k.now.Answers[leg])
+}
+
+// refining reports whether the refinement is what is resumed.
+func (k *keeper) refining() bool { return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat }
+
+// begin settles the options of a leg after those with the given answers.
+func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, o *pcg.Options) {
+	if k == nil {
+		return
+	}
+	if k.state != nil && leg == k.from {
+		o.Resume, k.state = k.state, nil
+		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
+	} else {
+		k.now = progress{Leg: leg, Iterations: sol.Iterations, History: sol.History}
+		for _, a := range answers {
+			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
+		}
+	}
+	k.iter = 0
+	if k.store != nil {
+		o.Checkpoint = k.keep
+	}
+}
+
+// keep writes a state where one is due.
+func (k *keeper) keep(st *pcg.State) error {
+	due := k.o.EveryIter > 0 && st.Iterations()-k.iter >= k.o.EveryIter || k.o.Every > 0 && time.Since(k.last) >= k.o.Every
+	if !due {
+		return nil
+	}
+	var head, b bytes.Buffer
+	if err := gob.NewEncoder(&head).Encode(k.now); err != nil {
+		return fmt.Errorf("krrlab: checkpoint: %w", err)
+	}
+	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())))
+	b.Write(head.Bytes())
+	if _, err := st.WriteTo(&b); err != nil {
+		return err
+	}
+	if err := k.store.Save(b.Bytes()); err != nil {
+		return err
+	}
+	k.last, k.iter = time.Now(), st.Iterations()
+	return nil
+}
+
+// Forget removes the checkpoints of a solution that is safe elsewhere.
+func (s *Solution) Forget() error {
+	if s.store == nil {
+		return nil
+	}
+	return s.store.Clear()
+}

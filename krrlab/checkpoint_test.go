@@ -1,0 +1,183 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+)
+
+// kept is the number of points of the problems here.
+const kept = 700
+
+// interrupted solves until the given number of iterations has been seen, on p ranks or, for
+// 0, without, and then ends the context. It returns the solution of rank 0 if it came to
+// one.
+func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	seen := 0
+	one := func(cfg Config) *Solution {
+		lab, err := New(ranksProblem(kept), cfg)
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		if cfg.Storage == gram.Fixed16 {
+			lab.cheap = -1 // refine after the rows are checked
+		}
+		sol, err := lab.Solve(ctx)
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		return sol
+	}
+	watched := cfg
+	watched.Monitor = func(e Event) {
+		if e.Iteration > 0 {
+			if seen++; seen == iterations {
+				cancel()
+			}
+		}
+	}
+	if p == 0 {
+		return one(watched)
+	}
+	var wg sync.WaitGroup
+	var sol *Solution
+	for r, c := range comm.Local(p, comm.Options{}) {
+		cfg := cfg
+		if r == 0 {
+			cfg = watched
+		}
+		cfg.Comm = c
+		wg.Go(func() {
+			if s := one(cfg); r == 0 {
+				sol = s
+			}
+		})
+	}
+	wg.Wait()
+	return sol
+}
+
+// TestCheckpoint interrupts solves of each kind again and again, goes on from the newest
+// state, and compares with the unbroken solve: bitwise the same coefficients. On ranks
+// their number changes each time.
+func TestCheckpoint(t *testing.T) {
+	accel.Use(nil)
+	for name, cfg := range map[string]Config{
+		"pcg":         {Features: 100, Solver: PCG, Tol: 1e-8},
+		"block-pcg":   {Features: 100, Solver: BlockPCG, Tol: 1e-8},
+		"cg":          {Solver: CG, Tol: 1e-4},
+		"repetitions": {Features: 100, Repeat: 3, Storage: gram.Float64, Tol: 1e-6},
+		"refined":     {Features: 100, Storage: gram.Fixed16, Tol: 1e-7},
+	} {
+		for _, ranks := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, 0.1, 5
+				p := 0
+				if ranks {
+					p = 2
+				}
+				want := interrupted(t, p, -1, cfg)
+				step := want.Iterations/4 + 1
+				cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 3}
+				var got *Solution
+				for round := 0; got == nil; round++ {
+					if round == 10 {
+						t.Fatal("ten rounds without an end")
+					}
+					cfg.Checkpoint.Resume = round > 0
+					if ranks {
+						p = 1 + round%3
+					}
+					got = interrupted(t, p, step, cfg)
+				}
+				if !mat.Equal(got.Model.C, want.Model.C) || got.Iterations != want.Iterations || got.Status != want.Status {
+					t.Errorf("resumed: %s after %d iterations, unbroken %s after %d, or other coefficients",
+						got.Status, got.Iterations, want.Status, want.Iterations)
+				}
+				if len(got.History) != len(want.History) {
+					t.Errorf("a history of %d, want %d", len(got.History), len(want.History))
+				}
+				if err := got.Forget(); err != nil {
+					t.Error(err)
+				}
+				if left, _ := os.ReadDir(cfg.Checkpoint.Dir); len(left) > 0 {
+					t.Errorf("%v are left", left)
+				}
+			})
+		}
+	}
+}
+
+// TestCheckpointRefused: checkpoints of another problem are refused, damaged ones as long as
+// there is another.
+func TestCheckpointRefused(t *testing.T) {
+	dir := t.TempDir()
+	var notes []string
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(s string) { notes = append(notes, s) }}
+	interrupted(t, 0, 6, cfg)
+	files, _ := filepath.Glob(filepath.Join(dir, "checkpoint-*"))
+	if len(files) != 2 {
+		t.Fatalf("%v are kept", files)
+	}
+	fail := func(cfg Config, want string) {
+		t.Helper()
+		lab, err := New(ranksProblem(kept), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	fail(cfg, "resume from it, or take another folder")
+	cfg.Checkpoint.Resume = true
+	other := cfg
+	other.Lambda = 0.2
+	fail(other, "of other data or another configuration")
+	if err := os.WriteFile(files[1], []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if sol := interrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
+		t.Errorf("%v", sol)
+	}
+	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 bytes") || !strings.Contains(all, "resuming") {
+		t.Errorf("notes: %s", all)
+	}
+	if _, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}}); err == nil {
+		t.Error("checkpoints in no folder")
+	}
+}
+
+// TestCheckpointFails: a checkpoint that cannot be written ends the solve with the reason.
+func TestCheckpointFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 2}
+	cfg.Monitor = func(e Event) {
+		if e.Iteration == 1 {
+			os.RemoveAll(dir)
+		}
+	}
+	lab, err := New(ranksProblem(kept), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("%v", err)
+	}
+}
