@@ -255,6 +255,10 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 	})
 	if r != nil {
 		s.set(r, m)
+		if s.Curve == nil {
+			all := slices.Compact(slices.Sorted(slices.Values(append([]float64{s.Lambda}, o.Lambdas...))))
+			s.Curve = statdim.Extend(s.N, k.Trace(), statdim.Point{Lambda: s.Lambda, Estimate: s.Estimate}, all)
+		}
 	}
 	return err
 }

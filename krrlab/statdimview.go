@@ -129,8 +129,11 @@ func (s *StatDim) Plot() *plots.Figure {
 // curveName says what the band is.
 func (s *StatDim) curveName() string {
 	e := s.Curve[0].Estimate
-	if e.Confidence == 1 {
+	switch {
+	case e.Confidence == 1:
 		return fmt.Sprintf("K, %s", e.Method)
+	case s.Method == Hutchinson.String() && e.Method != SLQ.String() || s.Method == XTrace.String():
+		return "K, as far as s_λ at one λ tells"
 	}
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -126,6 +127,27 @@ func TraceBounds(n int, t, lambda float64) (lo, hi float64) {
 		return 0, 0
 	}
 	return t / (t + lambda), float64(n) * t / (t + float64(n)*lambda)
+}
+
+// Extend returns what s_λ at one λ proves of it at others: t/(t+λ) falls in λ, and λ·t/(t+λ)
+// rises, so that min(1, λ/λ')·s_λ ≤ s_λ' ≤ max(1, λ/λ')·s_λ, within TraceBounds. The value is the
+// geometric mean of the ends.
+func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
+	var out []Point
+	for _, l := range lambdas {
+		if l == at.Lambda {
+			out = append(out, at)
+			continue
+		}
+		lo, hi := TraceBounds(n, trace, l)
+		e := at.Estimate
+		e.Lo = min(hi, max(lo, e.Lo*min(1, at.Lambda/l)))
+		e.Hi = max(e.Lo, min(hi, e.Hi*max(1, at.Lambda/l)))
+		e.Value = math.Sqrt(e.Lo * e.Hi)
+		e.Method = "from λ = " + strconv.FormatFloat(at.Lambda, 'g', 4, 64)
+		out = append(out, Point{l, e})
+	}
+	return out
 }
 
 // storage returns (e/λ)·min(n−s, 2s), the allowance for K as stored at an estimate s.

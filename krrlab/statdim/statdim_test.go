@@ -2,8 +2,15 @@ package statdim
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -55,5 +62,279 @@ func TestCoverage(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestForms checks that each probe's quadratic form lies within its certain bounds, however
+// early the solve or the Lanczos process is ended.
+func TestForms(t *testing.T) {
+	const n, m = 120, 6
+	for _, s := range spectra {
+		d := s.design(n, 7)
+		a := mat.NewSymDense(n, nil)
+		a.CopySym(d.k.SymDense)
+		for i := range n {
+			a.SetSym(i, i, a.At(i, i)+s.lambda)
+		}
+		var chol mat.Cholesky
+		if !chol.Factorize(a) {
+			t.Fatal(s.name)
+		}
+		z := signs(n, 0, m, rng.New(1))
+		var x mat.Dense
+		if err := chol.SolveTo(&x, z); err != nil {
+			t.Fatal(err)
+		}
+		exact := dots(z, &x) // zᵀA⁻¹z
+		p := &Problem{K: d.k, Lambda: s.lambda}
+		o, err := settled(p, &Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(how string, j int, y, half float64) {
+			want := float64(n) - s.lambda*exact[j]
+			if slack := 1e-9 * n; math.Abs(y-want) > half+slack {
+				t.Errorf("%s, %s: form %.9g ± %.3g, want %.9g", s.name, how, y, half, want)
+			}
+		}
+		lan := newTridiagonals(z)
+		for _, tol := range []float64{0.3, 0.01, 1e-6} {
+			q, err := p.solve(t.Context(), z, tol, &o, nil, pcg.SolveBlock)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y, half := q.forms(p)
+			for j := range m {
+				check("solve", j, y[j], half[j])
+			}
+		}
+		for k := range 40 {
+			if err := lan.step(t.Context(), d.k); err != nil {
+				t.Fatal(err)
+			}
+			for j := range m {
+				y, half := lan.form(j, s.lambda, p)
+				check(fmt.Sprintf("%d Lanczos steps", k+1), j, y, half)
+				if k == 39 && half > 0.05*n {
+					t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
+				}
+			}
+		}
+	}
+}
+
+// TestXTraceByDefinition compares the leave-one-out algebra with the definition: a QR
+// factorisation without columns i and j for every pair.
+func TestXTraceByDefinition(t *testing.T) {
+	const n, m = 60, 9
+	s := spectra[1]
+	d := s.design(n, 5)
+	p := &Problem{K: d.k, Lambda: s.lambda}
+	o, err := settled(p, &Options{MaxSteps: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &xtrace{p: p, n: n}
+	for _, k := range []int{5, m} { // in two batches
+		if err := x.extend(t.Context(), k, 1e-12, &o, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := mat.NewDense(n, n, nil) // K(K+λI)⁻¹
+	b.Mul(d.u, mat.NewDiagDense(n, degrees(d.mu, s.lambda)))
+	b.Mul(b, d.u.T())
+	omega := mat.NewDense(m, n, x.omega).T()
+	single := func(i, j int) float64 {
+		var cols []int
+		for k := range m {
+			if k != i && k != j {
+				cols = append(cols, k)
+			}
+		}
+		y := mat.NewDense(n, len(cols), nil)
+		for k, c := range cols {
+			for r := range n {
+				y.Set(r, k, omega.At(r, c))
+			}
+		}
+		y.Mul(b, y)
+		var qr mat.QR
+		qr.Factorize(y)
+		var full mat.Dense
+		qr.QTo(&full)
+		q := full.Slice(0, n, 0, len(cols))
+		var bq, qbq mat.Dense
+		bq.Mul(b, q)
+		qbq.Mul(q.T(), &bq)
+		v := mat.NewVecDense(n, mat.Col(nil, i, omega))
+		var c, qc mat.VecDense
+		c.MulVec(q.T(), v)
+		qc.MulVec(q, &c)
+		v.SubVec(v, &qc)
+		return mat.Trace(&qbq) + float64(n-len(cols))/mat.Dot(v, v)*mat.Inner(v, b, v)
+	}
+	var want, v float64
+	without := make([]float64, m)
+	for i := range m {
+		want += single(i, i) / m
+		for j := range m {
+			if j != i {
+				without[j] += single(i, j) / (m - 1)
+			}
+		}
+	}
+	for _, u := range without {
+		v += (u - average(without)) * (u - average(without)) * (m - 1) / m
+	}
+	got, half, truncation := x.traces(0.95)
+	if math.Abs(got-want) > 1e-6*want || math.Abs(half-student(0.95, m-1)*math.Sqrt(v)) > 1e-5*half || truncation > 1e-9*want {
+		t.Errorf("T = %.10g ± %.8g, truncation %.2g; want %.10g ± %.8g", got, half, truncation, want, student(0.95, m-1)*math.Sqrt(v))
+	}
+}
+
+func degrees(mu []float64, lambda float64) []float64 {
+	out := make([]float64, len(mu))
+	for i, m := range mu {
+		out[i] = degree(m, lambda)
+	}
+	return out
+}
+
+// TestExact checks the eigenvalue method against the designed eigenvalues along a curve.
+func TestExact(t *testing.T) {
+	for _, s := range spectra {
+		d := s.design(150, 2)
+		k := mat.DenseCopyOf(d.k.SymDense)
+		r, err := Exact(k, 1e-12, s.lambda, []float64{s.lambda * 100, s.lambda / 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Curve) != 3 || r.Estimate.Width() > 1e-6 || r.Estimate.Confidence != 1 {
+			t.Errorf("%s: %d points, %v", s.name, len(r.Curve), r.Estimate)
+		}
+		for _, c := range r.Curve {
+			var want float64
+			for _, m := range d.mu {
+				want += m / (m + c.Lambda)
+			}
+			if !c.Estimate.Covers(want) {
+				t.Errorf("%s: s_%g = %.12g not in %v", s.name, c.Lambda, want, c.Estimate)
+			}
+		}
+	}
+}
+
+// TestFree checks the certain interval for K within a known distance of ZZᵀ, that it shrinks with
+// the distance, and that it is no wider than what any spectrum in the boxes attains.
+func TestFree(t *testing.T) {
+	const n, lambda = 50, 0.3
+	g := rng.New(8)
+	for trial := range 200 {
+		sigma2, mu := make([]float64, 20), make([]float64, n)
+		at := g.Sub("trial", uint64(trial))
+		eta := 0.5 * at.Float64(0)
+		var trace float64
+		for i := range n {
+			if i < len(sigma2) {
+				sigma2[i] = 5 * math.Exp(-float64(i)/4) * at.Sub("s").Float64(uint64(i))
+				mu[i] = sigma2[i]
+			}
+			mu[i] = max(0, mu[i]+eta*(2*at.Sub("m").Float64(uint64(i))-1)) // Weyl: sorted, they are within η too
+			trace += mu[i]
+		}
+		var exact float64
+		for _, m := range mu {
+			exact += m / (m + lambda)
+		}
+		width := math.Inf(1)
+		for _, d := range []Distance{Unknown, {2 * eta, 2 * eta, 1}, {eta, eta, 1}} {
+			c, err := Free(n, trace, sigma2, d, []float64{lambda})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := c[0].Estimate
+			if !e.Covers(exact) || e.Hi-e.Lo > width*(1+1e-9) {
+				t.Fatalf("trial %d: s_λ = %.6g, %v at distance %v", trial, exact, e, d)
+			}
+			width = e.Hi - e.Lo
+		}
+	}
+	lo, hi := TraceBounds(n, 7, lambda)
+	c, err := Free(n, 7, []float64{1}, Unknown, []float64{lambda})
+	if err != nil || math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
+		t.Errorf("%v, want the trace's bounds [%g, %g] (%v)", c, lo, hi, err)
+	}
+	if x := minorant(6, []float64{0, 0, 1}, []float64{5, 2, 5}); math.Abs(x[0]-2) > 1e-12 || math.Abs(x[1]-2) > 1e-12 || math.Abs(x[2]-2) > 1e-12 {
+		t.Errorf("minorant %v", x)
+	}
+	if x := majorant(6, []float64{0, 0, 0}, []float64{5, 2, 1}); x[0] != 5 || x[1] != 1 || x[2] != 0 {
+		t.Errorf("majorant %v", x)
+	}
+}
+
+// TestExtend checks the bounds at other λ against designed eigenvalues.
+func TestExtend(t *testing.T) {
+	for _, s := range spectra {
+		d := s.design(60, 2)
+		at := Point{s.lambda, estimate.Exact(d.exact, 0, "exact")}
+		for _, p := range Extend(60, d.k.Trace(), at, []float64{s.lambda / 30, s.lambda, s.lambda * 30}) {
+			if want := sum(degrees(d.mu, p.Lambda)); p.Estimate.Lo > want*(1+1e-9) || p.Estimate.Hi < want*(1-1e-9) {
+				t.Errorf("%s: s_%g = %g not in %v", s.name, p.Lambda, want, p.Estimate)
+			}
+		}
+	}
+}
+
+func sum(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+// TestStorage checks the allowance for K as stored against perturbed matrices.
+func TestStorage(t *testing.T) {
+	const n = 80
+	for _, s := range spectra {
+		d := s.design(n, 4)
+		e := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i {
+				e.SetSym(i, j, rng.New(6).Normal(uint64(i*n+j)))
+			}
+		}
+		e.ScaleSym(0.01*s.lambda/mat.Norm(e, 2), e)
+		p := &Problem{K: d.k, Lambda: s.lambda, Error: mat.Norm(e, 2)}
+		var off mat.SymDense
+		off.AddSym(d.k.SymDense, e)
+		var eig mat.EigenSym
+		if !eig.Factorize(&off, false) {
+			t.Fatal(s.name)
+		}
+		if got := sum(degrees(eig.Values(nil), s.lambda)); math.Abs(got-d.exact) > p.storage(s.lambda, d.exact) {
+			t.Errorf("%s: s_λ moves from %.8g to %.8g, allowance %.3g", s.name, d.exact, got, p.storage(s.lambda, d.exact))
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	d := spectra[0].design(30, 1)
+	for _, m := range methods {
+		for _, o := range []Options{{Confidence: 2}, {Width: -1}, {Probes: 3}, {Probes: 50, MaxProbes: 20}, {MaxSteps: -1}, {Lambdas: []float64{-1}}} {
+			if _, err := m.run(t.Context(), &Problem{K: d.k, Lambda: 1}, &o); err == nil {
+				t.Errorf("%s takes %+v", m.name, o)
+			}
+		}
+		for _, p := range []Problem{{K: d.k}, {K: d.k, Lambda: math.Inf(1)}, {K: d.k, Lambda: 1, Error: -1}, {K: d.k, Lambda: 1, Control: control(t, d.features(5, 0, 1).Slice(0, 20).(*points.Dense32), 1)}} {
+			if _, err := m.run(t.Context(), &p, nil); err == nil {
+				t.Errorf("%s takes %+v", m.name, p)
+			}
+		}
+	}
+	if _, err := Exact(mat.NewDense(2, 2, nil), 0, 0, nil); err == nil {
+		t.Error("λ = 0")
+	}
+	if _, err := Free(3, 1, nil, Unknown, []float64{1}); err == nil {
+		t.Error("no eigenvalues")
 	}
 }
