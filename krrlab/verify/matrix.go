@@ -55,9 +55,15 @@ func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, p
 		return m, nil
 	}
 	k := make([]float64, n*n)
-	err = m.each(ctx, n, func(i int) { // the lower half
-		m.form(k[i*n:i*n+i+1], i)
-		k[i*n+i] = m.diag[i]
+	err = m.each(ctx, n, func(lo, hi int) { // the lower half
+		dst, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
+		for i := lo; i < hi; i++ {
+			dst[i-lo], z[i-lo] = k[i*n:i*n+i+1], m.point(i)
+		}
+		m.values(dst, z)
+		for i := lo; i < hi; i++ {
+			k[i*n+i] = m.diag[i]
+		}
 	})
 	if err != nil {
 		return nil, err
@@ -85,21 +91,24 @@ func dense(x points.Points) []float64 {
 	return out
 }
 
-// each runs body(i) for the rows i < n on all threads, from the last, which is the longest.
-func (m *Matrix) each(ctx context.Context, n int, body func(i int)) error {
-	const rows = 8
-	tasks := (n + rows - 1) / rows
+// group is how many rows of K are formed together, so that points are read once for all.
+const group = 16
+
+// each runs body for groups of the rows i < n on all threads, from the last, which are longest.
+func (m *Matrix) each(ctx context.Context, n int, body func(lo, hi int)) error {
+	tasks := (n + group - 1) / group
 	var done atomic.Int64
 	return accel.ForEach(ctx, tasks, func(_, b int) {
-		lo := (tasks - 1 - b) * rows
-		for i := lo; i < min(lo+rows, n); i++ {
-			body(i)
-		}
-		if c := int(done.Add(rows)); m.Progress != nil && b%16 == 15 {
+		lo := (tasks - 1 - b) * group
+		body(lo, min(lo+group, n))
+		if c := int(done.Add(group)); m.Progress != nil && b%8 == 7 {
 			m.Progress(min(c, n), n)
 		}
 	})
 }
+
+// point returns x_i.
+func (m *Matrix) point(i int) []float64 { return m.x[i*m.D : (i+1)*m.D] }
 
 // thin makes products of rows skip zeros where at least half of the coordinates are.
 func (m *Matrix) thin() {
@@ -119,55 +128,88 @@ func (m *Matrix) thin() {
 	}
 }
 
-// form sets row to k(x_i, x_j), j < len(row).
-func (m *Matrix) form(row []float64, i int) { m.values(row, m.x[i*m.D:(i+1)*m.D]) }
-
-// values sets row to k(z, x_j), j < len(row).
-func (m *Matrix) values(row, z []float64) {
-	if m.sq == nil {
-		m.f.sum(row, z, m.x)
-	} else {
-		g := newGather(z)
-		sparseProducts(row, g, m.x, m.D)
-		if m.f.squares {
-			for j, s := range row {
-				row[j] = max(0, g.sq+m.sq[j]-2*s)
-			}
+// values sets dst_r to k(z_r, x_j), j < len(dst_r), some points x_j at a time for all r.
+func (m *Matrix) values(dst, z [][]float64) {
+	most := 0
+	rows := make([]gather, len(z))
+	for r := range z {
+		most = max(most, len(dst[r]))
+		if m.sq != nil {
+			rows[r] = newGather(z[r])
 		}
 	}
-	for j, s := range row {
-		row[j] = m.f.finish(s)
+	step := max(4, (1<<14)/m.D&^3) // 128 kB of points
+	for j0 := 0; j0 < most; j0 += step {
+		x := m.x[j0*m.D:]
+		for r := range z {
+			if j0 >= len(dst[r]) {
+				continue
+			}
+			part := dst[r][j0:min(j0+step, len(dst[r]))]
+			if m.sq == nil {
+				m.f.sum(part, z[r], x)
+			} else {
+				sparseProducts(part, rows[r], x, m.D)
+			}
+			for j, s := range part {
+				if m.sq != nil && m.f.squares {
+					s = max(0, rows[r].sq+m.sq[j0+j]-2*s) // ‖x‖²+‖z‖²−2xᵀz
+				}
+				part[j] = m.f.finish(s)
+			}
+		}
 	}
 }
 
 // Mul sets dst_i = Σ_j |K_ij| v_j or Σ_j K_ij v_j for t vectors, dst and v being n×t row by
 // row, with one pass over K.
 func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool) error {
-	return m.each(ctx, m.N, func(i int) {
-		row := m.row(i)
-		if absolute {
-			row = append([]float64(nil), row...)
-			for j, k := range row {
-				row[j] = math.Abs(k)
+	return m.each(ctx, m.N, func(lo, hi int) {
+		for i, row := range m.rows(lo, hi) {
+			i += lo
+			if absolute && m.f.signed {
+				row = append([]float64(nil), row...)
+				for j, k := range row {
+					row[j] = math.Abs(k)
+				}
 			}
+			combine(dst[i*t:(i+1)*t], row, v, t)
 		}
-		combine(dst[i*t:(i+1)*t], row, v, t)
 	})
 }
 
-func (m *Matrix) row(i int) []float64 {
-	if m.k != nil {
-		return m.k[i*m.N : (i+1)*m.N]
+// rows returns rows lo … hi−1 of K.
+func (m *Matrix) rows(lo, hi int) [][]float64 {
+	out, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
+	for i := lo; i < hi; i++ {
+		if m.k != nil {
+			out[i-lo] = m.k[i*m.N : (i+1)*m.N]
+			continue
+		}
+		out[i-lo], z[i-lo] = make([]float64, m.N), m.point(i)
 	}
-	row := make([]float64, m.N)
-	m.form(row, i)
-	row[i] = m.diag[i]
-	return row
+	if m.k == nil {
+		m.values(out, z)
+		for i := lo; i < hi; i++ {
+			out[i-lo][i] = m.diag[i]
+		}
+	}
+	return out
 }
 
 // combine sets dst = Σ_j row_j·v_j, v_j being t numbers, in blocks.
 func combine(dst, row, v []float64, t int) {
 	clear(dst)
+	if t == 1 {
+		for j0 := 0; j0 < len(row); j0 += block {
+			var p float64
+			for j, k := range row[j0:min(j0+block, len(row))] {
+				p += k * v[j0+j]
+			}
+			dst[0] += p
+		}
+		return
+	}
 	part := make([]float64, t)
 	for j0 := 0; j0 < len(row); j0 += block {
 		clear(part)

@@ -26,13 +26,17 @@ func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t in
 	}
 	at := dense(z)
 	p := &Prediction{F: make([]float64, rows*t), Bound: make([]float64, rows*t), Gap: make([]float64, rows)}
-	err := m.each(ctx, rows, func(a int) {
-		x := at[a*d : (a+1)*d]
-		row := make([]float64, m.N)
-		m.values(row, x)
-		f, b := p.F[a*t:(a+1)*t], p.Bound[a*t:(a+1)*t]
-		combine(f, row, c, t)
-		p.Gap[a] = m.gap(f, b, x, r, lambda)
+	err := m.each(ctx, rows, func(lo, hi int) {
+		k, x := make([][]float64, hi-lo), make([][]float64, hi-lo)
+		for a := lo; a < hi; a++ {
+			k[a-lo], x[a-lo] = make([]float64, m.N), at[a*d:(a+1)*d]
+		}
+		m.values(k, x)
+		for a := lo; a < hi; a++ {
+			f, b := p.F[a*t:(a+1)*t], p.Bound[a*t:(a+1)*t]
+			combine(f, k[a-lo], c, t)
+			p.Gap[a] = m.gap(f, b, x[a-lo], r, lambda)
+		}
 	})
 	return p, err
 }

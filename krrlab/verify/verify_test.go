@@ -60,7 +60,7 @@ func TestMatrix(t *testing.T) {
 					t.Errorf("%s: stored %v with %d bytes, zeros skipped %v at density %g", spec.Name, m.Stored, memory, m.sq != nil, density)
 				}
 				for i := range n {
-					for j, v := range m.row(i) {
+					for j, v := range m.rows(i, i+1)[0] {
 						if e := math.Abs(v - k.At(i, j)); e > 2*m.Entry { // both are rounded
 							t.Fatalf("%s: entry (%d, %d) is off by %.2g, bound %.2g", spec.Name, i, j, e, m.Entry)
 						}

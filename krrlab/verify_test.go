@@ -1,0 +1,175 @@
+package krrlab
+
+import (
+	"encoding/json"
+	"math"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestVerify checks, for every kernel and kind of points, a saved model against dense references:
+// residual, κ, and predictions within the bound of the exact answer's.
+func TestVerify(t *testing.T) {
+	for _, k := range kernels {
+		for kind, x := range kinds(140, 4, 3) {
+			for _, classCount := range []int{0, 2, 3} {
+				train := regression(x)
+				if classCount > 0 {
+					train = classes(x, classCount)
+				}
+				sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Features: 40, Tol: 0.02, Seed: 2})
+				name := filepath.Join(t.TempDir(), "m.krr")
+				if err := sol.Model.Save(name); err != nil {
+					t.Fatal(err)
+				}
+				m, err := model.Load(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				z := kinds(80, 4, 9)[kind]
+				test := regression(z)
+				if classCount > 0 {
+					test = classes(z, classCount)
+				}
+				v, err := Verify(t.Context(), m, VerifyOptions{Train: train, Test: test})
+				if err != nil {
+					t.Fatal(err)
+				}
+				lab, err := New(train, Config{Kernel: k, Lambda: 0.1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkVerified(t, k, v, m, newReference(t, k, x, 0.1, lab.y), lab.y, test)
+			}
+		}
+	}
+}
+
+func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Model, r *reference, y *mat.Dense, test *datasets.Dataset) {
+	t.Helper()
+	want := worst(r.residuals(m.C, y))
+	if v.Residual == nil || math.Abs(*v.Residual-want) > *v.Rounding+1e-12 || *v.Rounding > 1e-8 {
+		t.Errorf("%v: residual %v ± %v, want %.6g", k, v.Residual, v.Rounding, want)
+		return
+	}
+	var e mat.EigenSym
+	if !e.Factorize(r.a, false) {
+		t.Fatal("eigenvalues")
+	}
+	mu := e.Values(nil)
+	if kappa := mu[len(mu)-1] / mu[0]; !(v.Cond.Lo <= kappa*(1+1e-9) && kappa <= v.Cond.Hi*(1+1e-9)) || v.Cond.Hi > v.Simple*(1+1e-9) {
+		t.Errorf("%v: κ = %g not in %v, simple bound %g", k, kappa, v.Cond, v.Simple)
+	}
+	exact := r.predict(test.X)
+	f, err := m.Decision(t.Context(), test.X, &model.Options{Float64: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for a, p := range rows(test.X) {
+		bound := math.Sqrt(k.Eval(p, p)) * *v.Norm / (2 * math.Sqrt(0.1))
+		for j := range v.T {
+			if e := math.Abs(exact.At(a, j) - f.At(a, j)); e > bound+1e-9 {
+				t.Errorf("%v: f̃ is off by %.3g, bound %.3g", k, e, bound)
+			}
+		}
+	}
+	if v.TestN != test.Len() || v.TestError == nil || (v.Open != nil) != (m.Labels != nil) {
+		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.Open)
+	}
+}
+
+// TestVerifyTargets checks where targets come from, and that other data than the model's are
+// refused.
+func TestVerifyTargets(t *testing.T) {
+	x := kinds(100, 4, 3)["float64"]
+	for _, c := range []struct {
+		train *datasets.Dataset
+		want  string
+	}{{classes(x, 2), targetsRecovered}, {classes(x, 4), targetsRecovered}, {regression(x), targetsUnknown}} {
+		sol := mustSolve(t, c.train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+		v, err := Verify(t.Context(), sol.Model, VerifyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Targets != c.want || (v.Residual == nil) != (c.want == targetsUnknown) {
+			t.Errorf("targets %s, residual %v: want %s", v.Targets, v.Residual, c.want)
+		}
+		given, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given.Targets != targetsGiven || v.Residual != nil && *v.Residual != *given.Residual {
+			t.Errorf("%s, residual %v with the data, %v without", given.Targets, *given.Residual, *v.Residual)
+		}
+		other := regression(kinds(100, 4, 4)["float64"])
+		if c.train.Task == datasets.Classification {
+			other = classes(kinds(100, 4, 4)["float64"], len(c.train.Labels))
+		}
+		if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: other}); err == nil || !strings.Contains(err.Error(), "row 0") {
+			t.Errorf("other points: %v", err)
+		}
+		if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train.Head(50)}); err == nil {
+			t.Error("half the data are taken")
+		}
+	}
+	reg := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
+	for _, o := range []VerifyOptions{{Train: classes(x, 2)}, {Test: classes(x, 2)}, {Passes: -1}, {Memory: -1}} {
+		if _, err := Verify(t.Context(), reg.Model, o); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+// TestVerifyTampered checks that a changed coefficient is seen.
+func TestVerifyTampered(t *testing.T) {
+	train := classes(kinds(100, 4, 3)["float64"], 2)
+	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+	sol.Model.C.Set(7, 0, sol.Model.C.At(7, 0)*1.5+0.1)
+	v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *v.Residual < 2e-3 || !strings.Contains(v.String(), "NOT met") {
+		t.Errorf("a changed coefficient goes unseen:\n%s", v)
+	}
+}
+
+func TestVerifyView(t *testing.T) {
+	x := kinds(100, 4, 3)["float64"]
+	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1})
+	reg := mustSolve(t, regression(x), Config{Kernel: gauss, Lambda: 0.1})
+	for _, c := range []struct {
+		m *model.Model
+		o VerifyOptions
+	}{{sol.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Test: classes(x, 3)}}, {reg.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Memory: 1, Passes: 1}}} {
+		v, err := Verify(t.Context(), c.m, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Verification
+		if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(*v, back) {
+			t.Errorf("JSON gives %+v, want %+v (%v)", back, *v, err)
+		}
+		if err := v.Plot().Validate(); err != nil {
+			t.Error(err)
+		}
+		if h := v.HTML(); !strings.Contains(h, "<svg") || len(v.Table().Rows) < 3 {
+			t.Error("HTML or table is empty")
+		}
+		if !strings.Contains(v.String(), "κ(K+λI)") {
+			t.Error(v)
+		}
+	}
+}
