@@ -20,6 +20,7 @@ var floors = map[string]int{
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/npy":        0,
 	"krrlab/points":              0,
+	"krrlab/notebook/bindgen":    0,
 	"krrlab/rng":                 0,
 	"plots":                      0,
 
@@ -43,15 +44,19 @@ var floors = map[string]int{
 	"krrlab/plan":       3,
 	"krrlab/statdim":    3,
 	"krrlab/tune":       3,
-	"krrlab/verify":   3,
+	"krrlab/verify":     3,
 
-	"krrlab": bench,
+	"krrlab":                  bench,
+	"krrlab/notebook/display": bench,
+	"krrlab/notebook/jupyter": bench,
 
 	"experiments": 5,
 	"theory":      5,
 
-	"krrlab/cli":      6,
-	"krrlab/notebook": 6,
+	"krrlab/cli":               6,
+	"krrlab/notebook":          6,
+	"krrlab/notebook/bindings": 6,
+	"krrlab/notebook/golang":   6,
 
 	"krrlab/cmd/krrlab":    7,
 	"krrlab/internal/lint": 7,
@@ -60,15 +65,21 @@ var floors = map[string]int{
 
 // allowed lists the imports within one floor, with the reason for each.
 var allowed = map[[2]string]string{
-	{"krrlab/accel", "krrlab/accel/gemm"}:   "the BLAS of a machine without OpenBLAS",
-	{"krrlab/points", "krrlab/accel"}:       "products of many points run on the pool of workers",
-	{"krrlab/comm", "krrlab/accel"}:         "a rank knows how many threads it has",
-	{"krrlab/comm/commtest", "krrlab/comm"}: "the conformance suite of comm's interface",
-	{"krrlab/pcg/pcgtest", "krrlab/pcg"}:    "the conformance suite of pcg's interfaces",
+	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
+	{"krrlab/points", "krrlab/accel"}:                      "products of many points run on the pool of workers",
+	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
+	{"krrlab/comm/commtest", "krrlab/comm"}:                "the conformance suite of comm's interface",
+	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",
+	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
+	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
+	{"krrlab/pcg/pcgtest", "krrlab/pcg"}:                   "the conformance suite of pcg's interfaces",
 }
 
-// gotaUsers are the only packages that know of data frames.
-var gotaUsers = map[string]bool{"datasets": true, "krrlab": true, "experiments": true}
+// gotaUsers are the only packages that know of data frames; a notebook shows them.
+var gotaUsers = map[string]bool{"datasets": true, "krrlab": true, "experiments": true, "krrlab/notebook/bindings": true, "krrlab/notebook/display": true}
+
+// plotUsers are the only packages that know of gonum/plot; a notebook shows its plots.
+var plotUsers = map[string]bool{"plots": true, "krrlab/notebook/bindings": true, "krrlab/notebook/display": true}
 
 const (
 	gota = "github.com/go-gota/gota"
@@ -89,7 +100,7 @@ func checkFloors(t *Tree, p *Package) (out []Violation) {
 			switch {
 			case within(imp.path, gota) && !gotaUsers[p.Path]:
 				add("%s imports gota; only datasets, krrlab and experiments may", p.Path)
-			case within(imp.path, plot) && p.Path != "plots":
+			case within(imp.path, plot) && !plotUsers[p.Path]:
 				add("%s imports gonum/plot; make a plots.Figure instead", p.Path)
 			}
 			target, ours := t.local(imp.path)

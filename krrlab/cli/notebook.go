@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab/notebook"
+)
+
+func (a *app) kernelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "kernel CONNECTION_FILE",
+		Short:  "Serve a Jupyter front end; Jupyter starts this itself",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// An interrupt ends the cell, not the kernel.
+			interrupt := make(chan os.Signal, 1)
+			signal.Notify(interrupt, os.Interrupt)
+			defer signal.Stop(interrupt)
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
+			defer stop()
+			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Interrupt: interrupt})
+		},
+	}
+}
+
+func (a *app) notebookCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notebook",
+		Short: "Install the Jupyter kernel, or run a notebook",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand())
+	return cmd
+}
+
+// place is where a kernel is installed.
+type place struct {
+	user, sys    bool
+	prefix, name string
+}
+
+func (p *place) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&p.user, "user", false, "for the user (the default)")
+	f.StringVar(&p.prefix, "prefix", "", "below DIR/share/jupyter/kernels")
+	f.BoolVar(&p.sys, "sys-prefix", false, "for the Python that python3 is: its sys.prefix")
+	f.StringVar(&p.name, "name", "krrlab", "of the kernel")
+	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
+}
+
+// spec finds the prefix.
+func (p *place) spec() (notebook.Spec, error) {
+	s := notebook.Spec{Prefix: p.prefix, Name: p.name}
+	switch {
+	case p.prefix != "":
+	case p.sys:
+		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
+		if err != nil {
+			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
+		}
+		s.Prefix = strings.TrimSpace(string(out))
+	default:
+		home, err := homeDir()
+		if err != nil {
+			return s, err
+		}
+		s.Prefix = filepath.Join(home, ".local")
+	}
+	return s, nil
+}
+
+// homeDir asks the shell, which knows the user's home folder.
+func homeDir() (string, error) {
+	out, err := exec.Command("sh", "-c", "echo ~").Output()
+	if home := strings.TrimSpace(string(out)); err == nil && filepath.IsAbs(home) {
+		return home, nil
+	}
+	return "", errors.New("no home folder: use --prefix")
+}
+
+func (a *app) installCommand() *cobra.Command {
+	p := &place{}
+	var interrupt string
+	cmd := &cobra.Command{
+		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME]",
+		Short: "Tell Jupyter of this kernel",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.spec()
+			if err != nil {
+				return err
+			}
+			s.Interrupt = interrupt
+			if s.Program, err = os.Executable(); err != nil {
+				return err
+			}
+			dir, err := notebook.Install(s)
+			if err == nil {
+				a.printf("installed the kernel %s in %s\n", p.name, dir)
+			}
+			return err
+		},
+	}
+	p.add(cmd)
+	cmd.Flags().StringVar(&interrupt, "interrupt", "message", "how Jupyter interrupts it: message or signal")
+	return cmd
+}
+
+func (a *app) uninstallCommand() *cobra.Command {
+	p := &place{}
+	cmd := &cobra.Command{
+		Use:   "uninstall [--user | --prefix DIR | --sys-prefix] [--name NAME]",
+		Short: "Remove this kernel from Jupyter",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.spec()
+			if err != nil {
+				return err
+			}
+			dir, err := notebook.Uninstall(s)
+			if err == nil {
+				a.printf("removed %s\n", dir)
+			}
+			return err
+		},
+	}
+	p.add(cmd)
+	return cmd
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var out string
+	var check bool
+	cmd := &cobra.Command{
+		Use:   "run FILE.ipynb [--out FILE | --check]",
+		Short: "Run a notebook from top to bottom and keep its outputs",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to := args[0]
+			switch {
+			case check:
+				to = ""
+			case out != "":
+				to = out
+			}
+			err := notebook.Run(args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs()})
+			if err == nil {
+				a.printf("ran %s\n", args[0])
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&out, "out", "", "write the notebook with its outputs here instead")
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing: only see whether it runs")
+	return cmd
+}

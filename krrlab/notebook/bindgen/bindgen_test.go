@@ -1,0 +1,152 @@
+package bindgen
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write krrlab/notebook/bindings")
+
+// command is what brings the bindings up to date.
+const command = "go generate ./krrlab/notebook/bindgen"
+
+// TestBindings compares what is in krrlab/notebook/bindings with what would be written.
+func TestBindings(t *testing.T) {
+	files, err := Generate(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "bindings")
+	there := map[string]bool{}
+	for _, glob := range []string{"bind_*.go", "docs/*.json"} {
+		names, _ := filepath.Glob(filepath.Join(dir, glob))
+		for _, n := range names {
+			rel, _ := filepath.Rel(dir, n)
+			there[filepath.ToSlash(rel)] = true
+		}
+	}
+	for name, want := range files {
+		delete(there, name)
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		got, err := os.ReadFile(path)
+		if err == nil && bytes.Equal(got, want) {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s is not up to date with the packages it binds; run: %s", name, command)
+			continue
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range there {
+		if !*update {
+			t.Errorf("%s binds a package that is no more; run: %s", name, command)
+		} else if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// load writes one package into a module of its own and loads it.
+func load(t *testing.T, src string) *Package {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"go.mod": "module m\n\ngo 1.26\n", "a.go": "package m\n\n" + src} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ps, err := Load(dir, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ps[0]
+}
+
+// TestRefused has one package for each thing that the interpreter cannot carry.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"func F[T any](x T) {}", "m.F: a generic function"},
+		{"type T[E any] struct{}", "m.T: a generic type"},
+		{"type C interface{ ~int | ~string }", "m.C: a constraint"},
+		{"type u struct{}\n\ntype I interface{ M(u) }", "m.I: method M: its type u is not exported"},
+	} {
+		p := load(t, c.src)
+		_, _, err := Source("b", p, nil)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.src, err, c.want)
+			continue
+		}
+		key := strings.SplitN(c.want, ":", 2)[0]
+		if _, used, err := Source("b", p, Skip{key: "a test"}); err != nil || len(used) != 1 {
+			t.Errorf("%s: skipped: %v, %v", key, used, err)
+		}
+	}
+}
+
+// TestSource reads a small package of every kind of name.
+func TestSource(t *testing.T) {
+	p := load(t, `
+// Pi is a number.
+const Pi = 3.25
+
+// N is another.
+const N int8 = 3
+
+// V holds it.
+var V int
+
+// E is embedded.
+type E struct{}
+
+// M does a thing.
+func (E) M() {}
+
+// S embeds.
+type S struct {
+	E
+	// F is a field.
+	F float64
+}
+
+// I is implemented by cells.
+type I interface {
+	// Eval evaluates.
+	Eval(x []float64, more ...int) (float64, error)
+}
+
+func hidden() {}
+`)
+	src, _, err := Source("b", p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"Pi": "float:13/4"`, `"N":  r.ValueOf(m.N)`, `r.ValueOf(&m.V).Elem()`, `"S": []string{"M"}`,
+		`Eval_  func(_ any, a0 []float64, a1 ...int) (float64, error)`, `return p.Eval_(p.Object, a0, a1...)`,
+	} {
+		if !strings.Contains(string(src), want) {
+			t.Errorf("no %s in\n%s", want, src)
+		}
+	}
+	if strings.Contains(string(src), "hidden") {
+		t.Error("an unexported name is bound")
+	}
+	docs := p.Docs(NewIndex([]*Package{p}))
+	for key, want := range map[string]string{
+		"Pi": "Pi is a number.", "N": "N is another.", "V": "V holds it.", "S.M": "M does a thing.", "S.F": "F is a field.", "I.Eval": "Eval evaluates.",
+	} {
+		if docs[key].Doc != want {
+			t.Errorf("%s: %q, want %q", key, docs[key].Doc, want)
+		}
+	}
+	if d := docs["S"].Decl; !strings.Contains(d, "// F is a field.") {
+		t.Errorf("declaration of S: %s", d)
+	}
+}

@@ -1,0 +1,24 @@
+// Package bindgen writes the Go source that links compiled packages into the notebook's
+// interpreter, and the documentation that the notebook shows for them.
+//
+// The interpreter, gomacro, knows a compiled package by a table: its functions,
+// variables and constants as reflect.Values, its types as reflect.Types, a proxy struct
+// for each interface (so that types declared in a cell can implement it), and the methods
+// that a struct owes to an embedded field. Load reads packages by their export data, as
+// the compiler wrote it, and by their source for the comments; Source writes the table of
+// one package, Docs its documentation.
+//
+// What the interpreter cannot carry is an error: an exported generic, a constraint, an
+// interface whose methods cannot be written outside of its package. Names that are to be
+// left out stand in Skip, each with its reason, and a name there that need not be skipped
+// is an error too.
+//
+// To bring everything up to date after an exported name changed:
+//
+//	go generate ./krrlab/notebook/bindgen
+//
+// This package's test compares what is in krrlab/notebook/bindings with what it would
+// write. It does not import the bindings, and so runs when they no longer compile.
+package bindgen
+
+//go:generate go test -count=1 -run TestBindings -update .

@@ -1,0 +1,219 @@
+package bindgen
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/printer"
+	"go/types"
+	"strings"
+)
+
+// Entry is what the notebook shows of one name.
+type Entry struct {
+	Decl string `json:"decl"`
+	Doc  string `json:"doc,omitempty"`
+}
+
+// PackageKey is the key of the package's own comment in the map of Docs.
+const PackageKey = ""
+
+// Index is the comments of several packages, by the full name of what they belong to.
+type Index map[string]string
+
+// NewIndex reads the comments of packages.
+func NewIndex(ps []*Package) Index {
+	ix := Index{}
+	for _, p := range ps {
+		for _, f := range p.files {
+			if f.Doc != nil && len(f.Doc.Text()) > len(ix[p.Path]) {
+				ix[p.Path] = f.Doc.Text()
+			}
+			for _, d := range f.Decls {
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					ix.add(p.Path, funcKey(d), d.Doc)
+				case *ast.GenDecl:
+					ix.genDecl(p.Path, d)
+				}
+			}
+		}
+	}
+	return ix
+}
+
+// add notes the first comment that there is.
+func (ix Index) add(path, name string, groups ...*ast.CommentGroup) {
+	key := path + "." + name
+	for _, g := range groups {
+		if g != nil && ix[key] == "" {
+			ix[key] = strings.TrimSpace(g.Text())
+		}
+	}
+}
+
+func funcKey(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return d.Name.Name
+	}
+	t := d.Recv.List[0].Type
+	if s, ok := t.(*ast.StarExpr); ok {
+		t = s.X
+	}
+	switch x := t.(type) {
+	case *ast.IndexExpr:
+		t = x.X
+	case *ast.IndexListExpr:
+		t = x.X
+	}
+	if id, ok := t.(*ast.Ident); ok {
+		return id.Name + "." + d.Name.Name
+	}
+	return d.Name.Name
+}
+
+func (ix Index) genDecl(path string, d *ast.GenDecl) {
+	for _, s := range d.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			ix.add(path, s.Name.Name, s.Doc, s.Comment, d.Doc)
+			var list *ast.FieldList
+			switch t := s.Type.(type) {
+			case *ast.StructType:
+				list = t.Fields
+			case *ast.InterfaceType:
+				list = t.Methods
+			}
+			if list != nil {
+				for _, f := range list.List {
+					for _, n := range f.Names {
+						ix.add(path, s.Name.Name+"."+n.Name, f.Doc, f.Comment)
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			for _, n := range s.Names {
+				ix.add(path, n.Name, s.Doc, s.Comment, d.Doc)
+			}
+		}
+	}
+}
+
+// Docs returns the declarations and comments of the exported names of p, of the methods
+// and of the fields of its types (as Type.Name), and its own comment under PackageKey.
+func (p *Package) Docs(ix Index) map[string]Entry {
+	out := map[string]Entry{PackageKey: {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path), Doc: strings.TrimSpace(ix[p.Path])}}
+	qual := types.RelativeTo(p.Types)
+	decls := p.typeDecls()
+	for _, o := range p.exported() {
+		e := Entry{Decl: types.ObjectString(o, qual), Doc: ix[p.Path+"."+o.Name()]}
+		switch o := o.(type) {
+		case *types.Const:
+			e.Decl += " = " + o.Val().String()
+			e.Doc = orTypeDoc(e.Doc, o, ix)
+		case *types.Var:
+			e.Doc = orTypeDoc(e.Doc, o, ix)
+		case *types.TypeName:
+			if d := decls[o.Name()]; d != "" {
+				e.Decl = d
+			}
+			p.members(out, o, ix, qual)
+		}
+		out[o.Name()] = e
+	}
+	return out
+}
+
+// orTypeDoc returns doc, or the comment of the type of a constant or variable that has
+// none of its own: what is true of every value of an enumeration.
+func orTypeDoc(doc string, o types.Object, ix Index) string {
+	named, ok := o.Type().(*types.Named)
+	if doc != "" || !ok || named.Obj().Pkg() == nil {
+		return doc
+	}
+	return ix[named.Obj().Pkg().Path()+"."+named.Obj().Name()]
+}
+
+// members adds the methods and fields of a type.
+func (p *Package) members(out map[string]Entry, o *types.TypeName, ix Index, qual types.Qualifier) {
+	t := types.Unalias(o.Type())
+	if s, ok := t.Underlying().(*types.Struct); ok {
+		for i := range s.NumFields() {
+			if f := s.Field(i); f.Exported() {
+				key := o.Name() + "." + f.Name()
+				out[key] = Entry{Decl: types.ObjectString(f, qual), Doc: ix[p.Path+"."+key]}
+			}
+		}
+	}
+	recv := t
+	if !types.IsInterface(t) {
+		recv = types.NewPointer(t)
+	}
+	set := types.NewMethodSet(recv)
+	for i := range set.Len() {
+		m, ok := set.At(i).Obj().(*types.Func)
+		if !ok || !m.Exported() {
+			continue
+		}
+		key := o.Name() + "." + m.Name()
+		doc := ix[p.Path+"."+key]
+		if doc == "" {
+			doc = ix[originKey(m)]
+		}
+		out[key] = Entry{Decl: types.ObjectString(m, qual), Doc: doc}
+	}
+}
+
+// originKey is the key in an Index of a method where it is declared.
+func originKey(m *types.Func) string {
+	recv := m.Signature().Recv()
+	if recv == nil || m.Pkg() == nil {
+		return ""
+	}
+	t := recv.Type()
+	if ptr, ok := t.(*types.Pointer); ok {
+		t = ptr.Elem()
+	}
+	if named, ok := t.(*types.Named); ok {
+		return m.Pkg().Path() + "." + named.Obj().Name() + "." + m.Name()
+	}
+	return ""
+}
+
+// typeDecls returns the source of every type declaration, without its comment.
+func (p *Package) typeDecls() map[string]string {
+	out := map[string]string{}
+	for _, f := range p.files {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok && s.Name.IsExported() {
+					var b bytes.Buffer
+					spec := *s
+					spec.Doc, spec.Comment = nil, nil
+					cfg := printer.Config{Mode: printer.UseSpaces, Tabwidth: 4}
+					if cfg.Fprint(&b, p.fset, &printer.CommentedNode{Node: &spec, Comments: f.Comments}) == nil {
+						out[s.Name.Name] = "type " + b.String()
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// JSON writes documentation as it is kept beside the bindings.
+func JSON(docs map[string]Entry) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(docs); err != nil {
+		return nil, fmt.Errorf("bindgen: %w", err)
+	}
+	return b.Bytes(), nil
+}

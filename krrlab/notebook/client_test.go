@@ -1,0 +1,218 @@
+package notebook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+
+	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+)
+
+// client is a front end for tests.
+type client struct {
+	t                            *testing.T
+	conn                         jupyter.Connection
+	shell, control, stdin, iopub zmq4.Socket
+	published                    chan *jupyter.Message
+	answers                      map[zmq4.Socket]chan *jupyter.Message
+	ended                        chan error
+	interrupt                    chan os.Signal
+}
+
+// freePorts returns ports that nobody listens on.
+func freePorts(t testing.TB, n int) []int {
+	t.Helper()
+	var out []int
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		out = append(out, l.Addr().(*net.TCPAddr).Port)
+	}
+	return out
+}
+
+// newConnection writes a connection file.
+func newConnection(t testing.TB) (jupyter.Connection, string) {
+	p := freePorts(t, 5)
+	c := jupyter.Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256", Key: "a key", ShellPort: p[0], IOPubPort: p[1], StdinPort: p[2], ControlPort: p[3], HBPort: p[4]}
+	js, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "connection.json")
+	if err := os.WriteFile(name, js, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return c, name
+}
+
+// start runs a kernel in this process and connects to it.
+func start(t *testing.T) *client {
+	conn, file := newConnection(t)
+	c := &client{t: t, conn: conn, ended: make(chan error, 1), interrupt: make(chan os.Signal, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() { c.ended <- Kernel(ctx, file, &Options{Version: "test", Interrupt: c.interrupt}) }()
+	c.connect(ctx)
+	t.Cleanup(func() {
+		stop()
+		<-c.ended
+		for _, s := range []zmq4.Socket{c.shell, c.control, c.stdin, c.iopub} {
+			s.Close()
+		}
+	})
+	return c
+}
+
+// connect opens the sockets and waits until the kernel publishes.
+func (c *client) connect(ctx context.Context) {
+	id := zmq4.WithID(zmq4.SocketIdentity(fmt.Sprintf("client-%p", c)))
+	c.shell, c.control, c.stdin = zmq4.NewDealer(ctx, id), zmq4.NewDealer(ctx, id), zmq4.NewDealer(ctx, id)
+	c.iopub = zmq4.NewSub(ctx)
+	for s, port := range map[zmq4.Socket]int{c.shell: c.conn.ShellPort, c.control: c.conn.ControlPort, c.stdin: c.conn.StdinPort, c.iopub: c.conn.IOPubPort} {
+		if err := s.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	if err := c.iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
+		c.t.Fatal(err)
+	}
+	c.answers = map[zmq4.Socket]chan *jupyter.Message{}
+	for _, s := range []zmq4.Socket{c.shell, c.control, c.stdin} {
+		c.answers[s] = c.follow(s)
+	}
+	c.published = c.follow(c.iopub)
+	c.wait(c.published, "iopub_welcome")
+}
+
+// follow hands on what a socket receives.
+func (c *client) follow(s zmq4.Socket) chan *jupyter.Message {
+	out := make(chan *jupyter.Message, 100000)
+	go func() {
+		for {
+			msg, err := s.Recv()
+			if err != nil {
+				return
+			}
+			if m, err := jupyter.Decode(msg.Frames, []byte(c.conn.Key)); err == nil {
+				out <- m
+			}
+		}
+	}()
+	return out
+}
+
+// wait returns the next message of a type.
+func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
+	c.t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		select {
+		case m := <-from:
+			if m.Header.Type == typ {
+				return m
+			}
+		case <-limit:
+			c.t.Fatalf("no %s came", typ)
+		}
+	}
+}
+
+// send sends a request and returns the id of it.
+func (c *client) send(s zmq4.Socket, typ string, content any) string {
+	c.t.Helper()
+	frames, err := jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := s.SendMulti(zmq4.NewMsgFrom(frames...)); err != nil {
+		c.t.Fatal(err)
+	}
+	var h jupyter.Header
+	if err := json.Unmarshal(frames[2], &h); err != nil {
+		c.t.Fatal(err)
+	}
+	return h.ID
+}
+
+// ask sends a request of the shell channel and returns the content of the answer.
+func (c *client) ask(typ string, content any) map[string]any {
+	c.t.Helper()
+	c.send(c.shell, typ+"_request", content)
+	return fields(c.wait(c.answers[c.shell], typ+"_reply"))
+}
+
+func fields(m *jupyter.Message) map[string]any {
+	var out map[string]any
+	_ = json.Unmarshal(m.Content, &out)
+	return out
+}
+
+// run runs a cell and returns what was published of it, in order and on one line, and
+// the reply.
+func (c *client) run(code string, more ...map[string]any) (string, map[string]any) {
+	c.t.Helper()
+	content := map[string]any{"code": code, "silent": false, "store_history": true, "allow_stdin": true, "stop_on_error": true, "user_expressions": map[string]string{}}
+	for _, m := range more {
+		for k, v := range m {
+			content[k] = v
+		}
+	}
+	id := c.send(c.shell, "execute_request", content)
+	reply := fields(c.wait(c.answers[c.shell], "execute_reply"))
+	return c.until(id), reply
+}
+
+// until collects what is published of a request until the kernel is idle.
+func (c *client) until(id string) string {
+	c.t.Helper()
+	var out []string
+	limit := time.After(60 * time.Second)
+	for {
+		select {
+		case m := <-c.published:
+			var parent jupyter.Header
+			_ = json.Unmarshal(m.Parent, &parent)
+			if parent.ID != id {
+				continue
+			}
+			f := fields(m)
+			switch m.Header.Type {
+			case "status":
+				if f["execution_state"] == "idle" {
+					return strings.Join(out, "|")
+				}
+				out = append(out, fmt.Sprint(f["execution_state"]))
+			case "stream":
+				out = append(out, fmt.Sprint(f["name"], " ", f["text"]))
+			case "execute_result", "display_data", "update_display_data":
+				text := f["data"].(map[string]any)["text/plain"]
+				id := ""
+				if tr, ok := f["transient"].(map[string]any); ok && tr["display_id"] != nil {
+					id = fmt.Sprint("#", tr["display_id"])
+				}
+				out = append(out, fmt.Sprint(m.Header.Type, id, " ", text))
+			case "error":
+				out = append(out, fmt.Sprint("error ", f["ename"]))
+			case "clear_output":
+				out = append(out, fmt.Sprint("clear_output ", f["wait"]))
+			case "execute_input":
+				out = append(out, fmt.Sprint("in ", f["execution_count"]))
+			default:
+				out = append(out, m.Header.Type)
+			}
+		case <-limit:
+			c.t.Fatalf("the kernel is not idle; so far: %q", out)
+		}
+	}
+}

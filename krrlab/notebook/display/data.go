@@ -1,0 +1,191 @@
+package display
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+)
+
+// MIME types of a notebook.
+const (
+	MIMETypeHTML       = "text/html"
+	MIMETypeJavaScript = "application/javascript"
+	MIMETypeJPEG       = "image/jpeg"
+	MIMETypeJSON       = "application/json"
+	MIMETypeLatex      = "text/latex"
+	MIMETypeMarkdown   = "text/markdown"
+	MIMETypePNG        = "image/png"
+	MIMETypePDF        = "application/pdf"
+	MIMETypeSVG        = "image/svg+xml"
+	MIMETypeText       = "text/plain"
+)
+
+// MIMEMap holds one value in several representations, by MIME type.
+type MIMEMap = map[string]any
+
+// Data is what a notebook is sent: representations, what belongs to them (sizes), and what is
+// not kept with the notebook (display_id).
+type Data = struct {
+	Data      MIMEMap
+	Metadata  MIMEMap
+	Transient MIMEMap
+}
+
+// MakeData returns data of one type, with its text as well.
+func MakeData(mimeType string, data any) Data {
+	d := Data{Data: MIMEMap{mimeType: data}}
+	if mimeType != MIMETypeText {
+		d.Data[MIMETypeText] = placeholder(mimeType, data)
+	}
+	return d
+}
+
+// placeholder is the text beside data: the data itself where a person can read it.
+func placeholder(mimeType string, data any) string {
+	switch x := data.(type) {
+	case string:
+		if mimeType == MIMETypeMarkdown || mimeType == MIMETypeLatex {
+			return x
+		}
+		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(x))
+	case []byte:
+		return fmt.Sprintf("<%s, %d bytes>", mimeType, len(x))
+	}
+	return fmt.Sprint(data)
+}
+
+// MakeData3 returns data of one type with the text given.
+func MakeData3(mimeType, plaintext string, data any) Data {
+	return Data{Data: MIMEMap{MIMETypeText: plaintext, mimeType: data}}
+}
+
+// MIME returns data in the representations given.
+func MIME(data, metadata MIMEMap) Data { return Data{Data: data, Metadata: metadata} }
+
+// HTML shows a piece of HTML.
+func HTML(html string) Data { return MakeData(MIMETypeHTML, html) }
+
+// JavaScript runs a script in the browser.
+func JavaScript(script string) Data { return MakeData(MIMETypeJavaScript, script) }
+
+// JPEG shows a picture.
+func JPEG(jpeg []byte) Data { return MakeData(MIMETypeJPEG, jpeg) }
+
+// JSON shows a tree of values.
+func JSON(json map[string]any) Data { return MakeData(MIMETypeJSON, json) }
+
+// Latex shows a formula in the line.
+func Latex(latex string) Data {
+	return MakeData3(MIMETypeLatex, latex, "$"+strings.Trim(latex, "$")+"$")
+}
+
+// Math shows a formula on a line of its own.
+func Math(latex string) Data {
+	return MakeData3(MIMETypeLatex, latex, "$$"+strings.Trim(latex, "$")+"$$")
+}
+
+// Markdown shows formatted text.
+func Markdown(markdown string) Data { return MakeData(MIMETypeMarkdown, markdown) }
+
+// PDF shows a document.
+func PDF(pdf []byte) Data { return MakeData(MIMETypePDF, pdf) }
+
+// PNG shows a picture.
+func PNG(png []byte) Data { return MakeData(MIMETypePNG, png) }
+
+// SVG shows a drawing.
+func SVG(svg string) Data { return MakeData(MIMETypeSVG, svg) }
+
+// Image shows a picture.
+func Image(img image.Image) Data { return Render(img) }
+
+// Auto shows a value as Render does, and bytes, readers and io.WriterTos by their
+// content.
+func Auto(data any) Data { return Any("", data) }
+
+// Any is Auto for data whose MIME type is known.
+func Any(mimeType string, data any) Data {
+	var b []byte
+	switch x := data.(type) {
+	case []byte:
+		b = x
+	case io.Reader:
+		var err error
+		if b, err = io.ReadAll(x); err != nil {
+			return MakeData(MIMETypeText, err.Error())
+		}
+	case io.WriterTo:
+		var buf bytes.Buffer
+		if _, err := x.WriteTo(&buf); err != nil {
+			return MakeData(MIMETypeText, err.Error())
+		}
+		b = buf.Bytes()
+	case string:
+		if mimeType == "" {
+			mimeType = MIMETypeText
+		}
+		return MakeData(mimeType, x)
+	default:
+		return Render(data)
+	}
+	if mimeType == "" {
+		mimeType, _, _ = strings.Cut(http.DetectContentType(b), ";")
+	}
+	if strings.HasPrefix(mimeType, "text/") || mimeType == MIMETypeSVG {
+		return MakeData(mimeType, string(b))
+	}
+	return MakeData(mimeType, b)
+}
+
+// File shows the content of a file. It panics if the file cannot be read.
+func File(mimeType, path string) Data {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return Any(mimeType, b)
+}
+
+// encodePNG returns a picture as PNG, and its size as metadata.
+func encodePNG(img image.Image) ([]byte, MIMEMap, error) {
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		return nil, nil, err
+	}
+	s := img.Bounds().Size()
+	return b.Bytes(), MIMEMap{MIMETypePNG: MIMEMap{"width": s.X, "height": s.Y}}, nil
+}
+
+// The interfaces by which a value shows itself; types declared in cells implement them
+// as well.
+type (
+	// HTMLer shows as HTML.
+	HTMLer interface{ HTML() string }
+	// JavaScripter runs a script.
+	JavaScripter interface{ JavaScript() string }
+	// JPEGer shows as a picture.
+	JPEGer interface{ JPEG() []byte }
+	// JSONer shows as a tree of values.
+	JSONer interface{ JSON() map[string]any }
+	// Latexer shows as a formula.
+	Latexer interface{ Latex() string }
+	// Markdowner shows as formatted text.
+	Markdowner interface{ Markdown() string }
+	// PNGer shows as a picture.
+	PNGer interface{ PNG() []byte }
+	// PDFer shows as a document.
+	PDFer interface{ PDF() []byte }
+	// SVGer shows as a drawing.
+	SVGer interface{ SVG() string }
+	// Renderer shows in several representations, with metadata.
+	Renderer interface{ Render() Data }
+	// SimpleRenderer shows in several representations.
+	SimpleRenderer interface{ SimpleRender() map[string]any }
+	// Stringer shows as text.
+	Stringer interface{ String() string }
+)

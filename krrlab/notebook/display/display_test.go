@@ -1,0 +1,81 @@
+package display_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"strings"
+	"testing"
+
+	"github.com/go-gota/gota/dataframe"
+	"github.com/go-gota/gota/series"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/plots"
+)
+
+type page struct{}
+
+func (page) HTML() string   { return "<b>x</b>" }
+func (page) String() string { return "x" }
+
+type drawing struct{ err error }
+
+func (d *drawing) SVG() (string, error) { return "<svg/>", d.err }
+func (d *drawing) PNG() []byte          { return []byte("png") }
+
+type wild struct{}
+
+func (wild) HTML() string   { panic("no") }
+func (wild) String() string { return "wild" }
+
+// TestRender renders one value of every kind.
+func TestRender(t *testing.T) {
+	figure := plots.Convergence("c", 0, plots.Series{Name: "s", X: []float64{0, 1}, Y: []float64{1, 0.1}})
+	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
+	for name, c := range map[string]struct {
+		v    any
+		want map[string]string // part of the representation by MIME type
+	}{
+		"number":    {3, map[string]string{"text/plain": "3"}},
+		"nil":       {nil, map[string]string{"text/plain": "nil"}},
+		"nil value": {(*drawing)(nil), map[string]string{"text/plain": "nil"}},
+		"struct":    {struct{ A int }{3}, map[string]string{"text/plain": "{A:3}"}},
+		"slice":     {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
+		"long":      {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
+		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
+		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "text/plain": "err"}},
+		"fails":     {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
+		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "text/plain": "err"}},
+		"panics":    {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
+		"image":     {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
+		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "text/html": "<svg", "text/plain": ""}},
+		"plot":      {plot.New(), map[string]string{"image/svg+xml": "<svg", "text/plain": "plot"}},
+		"matrix":    {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"frame":     {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
+		"series":    {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"data":      {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"bytes":     {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+	} {
+		got := display.Render(c.v).Data
+		for mime, part := range c.want {
+			if s := fmt.Sprint(got[mime]); got[mime] == nil || !strings.Contains(s, part) {
+				t.Errorf("%s: %s is %.80q, want %q", name, mime, s, part)
+			}
+		}
+		if len(got) != len(c.want) {
+			t.Errorf("%s: %d representations, want %d: %.200v", name, len(got), len(c.want), got)
+		}
+	}
+}
+
+// ExampleRender shows what a notebook is sent of a matrix.
+func ExampleRender() {
+	fmt.Println(display.Render(mat.NewDense(2, 2, []float64{1, 0.5, 0.5, 1})).Data[display.MIMETypeText])
+	// Output:
+	// 2 × 2 *mat.Dense
+	//            1         0.5
+	//          0.5           1
+}

@@ -1,0 +1,32 @@
+// Package golang runs the cells of a notebook: Go, interpreted by gomacro, with compiled
+// packages at hand (package bindings).
+//
+// A Session is one interpreter. Run executes a cell and sends what it shows to an Output;
+// Complete, Inspect and IsComplete answer an editor's questions. All of them are safe to
+// call from any goroutine and wait for each other; Interrupt does not wait.
+//
+// What a cell may do beside plain Go:
+//
+//	ctx                       the cell's context, which an interrupt cancels; context.Background() is the same
+//	Display(v), Update(id, v) show a value, show another in its place
+//	Clear()                   empty the cell's output
+//	Input(prompt)             ask the reader for a line
+//	DataDirs                  folders to look for data in
+//	Progress()                a krrlab.Config.Monitor that shows one line; New takes it where none is set
+//	!cmd, %cd, %time, %doc, %reset, %who, %help
+//
+// The value of the last expression is shown, unless a semicolon follows. If the last of
+// its values is an error, the cell fails with it.
+//
+// # What is made good here
+//
+// gomacro takes a number where a string is wanted, and 1 + "a": a cell that does so is
+// refused before it runs. So are generics, which it cannot read, and packages that are
+// not linked in, which it would compile for minutes; range over a number is rewritten.
+// After an error, variables whose declaration did not come to its end are as before the
+// cell. A panic becomes an error that names the line, in goroutines of the cell too. What
+// is printed comes in order, whole characters only, and at most Options.MaxOutput bytes of
+// it a cell.
+//
+// A process has one Session at a time: it owns os.Stdout and os.Stderr.
+package golang

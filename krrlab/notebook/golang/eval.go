@@ -1,0 +1,250 @@
+package golang
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"reflect"
+	"strings"
+
+	"github.com/cosmos72/gomacro/ast2"
+	"github.com/cosmos72/gomacro/base"
+	basereflect "github.com/cosmos72/gomacro/base/reflect"
+	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/xreflect"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+)
+
+// Run executes a cell. name says which it is in messages: Cell 5.
+func (s *Session) Run(name, code string, out Output) (res Result) {
+	s.do(func() {
+		c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{})}
+		s.out.begin(out, s.max)
+		s.ctx.renew()
+		s.running.Store(c)
+		defer func() {
+			s.running.Store(nil)
+			close(c.done)
+			s.endProgress()
+			s.out.end()
+		}()
+		res = s.segments(c)
+	})
+	return res
+}
+
+// Eval returns the value of an expression as text and in its other forms, as
+// user_expressions asks for.
+func (s *Session) Eval(expr string, out Output) Result { return s.Run("expression", expr, out) }
+
+// segments runs the parts of a cell: commands, and the Go between them.
+func (s *Session) segments(c *cell) (res Result) {
+	parts, err := split(c.lines)
+	if err != nil {
+		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
+	}
+	for _, p := range parts {
+		switch {
+		case p.command != "":
+			if err := s.command(c, p.command); err != nil {
+				return Result{Err: c.failure("CommandError", err.Error(), p.line)}
+			}
+			res = Result{}
+		default:
+			stop := s.timed(p.timed)
+			res = s.goCode(c, p)
+			stop()
+		}
+		if res.Err != nil {
+			return res
+		}
+	}
+	return res
+}
+
+// goCode runs lines of Go.
+func (s *Session) goCode(c *cell, p part) (res Result) {
+	state := s.save()
+	compiled := false
+	defer func() {
+		if r := recover(); r != nil {
+			res = Result{Err: s.explain(c, r, compiled)}
+			s.restore(state, compiled)
+		}
+	}()
+	src := strings.Repeat("\n", p.line-1) + p.code
+	if err := s.prescan(src); err != nil {
+		return Result{Err: c.failure(err.name, err.text, err.line)}
+	}
+	comp := s.ir.Comp
+	comp.Filepath, comp.Line = c.name, 0
+	nodes := comp.ParseBytes([]byte(src))
+	if err := s.check(nodes); err != nil {
+		return Result{Err: c.failure(err.name, err.text, err.line)}
+	}
+	s.rewrite(nodes)
+	form := ast2.AnyToAst(nodes, "cell")
+	if form == nil {
+		return Result{}
+	}
+	expr := s.ir.CompileAst(form)
+	compiled = true
+	vals, types := s.exec(expr)
+	if !shown(nodes, src) {
+		return Result{}
+	}
+	if receives(nodes[len(nodes)-1]) { // the interpreter gives the second value even where it is not asked for
+		vals, types = vals[:1], types[:1]
+	}
+	return s.result(c, vals, types)
+}
+
+// receives reports whether a statement is <-ch.
+func receives(n ast.Node) bool {
+	if st, ok := n.(*ast.ExprStmt); ok {
+		n = st.X
+	}
+	u, ok := n.(*ast.UnaryExpr)
+	return ok && u.Op == token.ARROW
+}
+
+// exec runs compiled code. It does what gomacro's own RunExpr does, but leaves the
+// innermost environment in CurrEnv when a panic comes, from which the line is known.
+func (s *Session) exec(e *fast.Expr) ([]xreflect.Value, []xreflect.Type) {
+	if e == nil {
+		return nil, nil
+	}
+	env := s.ir.PrepareEnv()
+	if e.Untyped() {
+		e.ConstTo(e.DefaultType())
+	}
+	env.Run.CurrEnv = env
+	v, vs := e.AsXV(fast.COptKeepUntyped)(env)
+	env.Run.CurrEnv = nil
+	return basereflect.PackValues(v, vs), basereflect.PackTypes(e.Type, e.Types)
+}
+
+// state is what a failed cell must not change.
+type state struct {
+	binds          map[string]*fast.Bind
+	types          map[string]xreflect.Type
+	bindNum, intNo int
+}
+
+func (s *Session) save() state {
+	c := s.ir.Comp
+	return state{maps.Clone(c.Binds), maps.Clone(c.Types), c.BindNum, c.IntBindNum}
+}
+
+// restore undoes what a failed cell left half done: everything if it did not compile,
+// else the variables without a value.
+func (s *Session) restore(st state, compiled bool) {
+	c := s.ir.Comp
+	c.Code.Clear()
+	c.Loop, c.Func, c.Labels = nil, nil, nil
+	run := s.ir.PrepareEnv().Run
+	run.ExecFlags, run.PanicFun, run.Panic, run.DeferOfFun, run.InstallDefer = 0, nil, nil, nil, nil
+	run.Interrupt, run.CurrEnv, run.Signals = nil, nil, base.Signals{}
+	if !compiled {
+		c.Binds, c.Types = st.binds, st.types
+		// The slots stay taken: a slot that is given out again may be of another kind.
+		return
+	}
+	vals := s.ir.PrepareEnv().Vals
+	for name, b := range c.Binds {
+		old := st.binds[name]
+		if old == b {
+			continue
+		}
+		if class := b.Desc.Class(); class == fast.VarBind || class == fast.FuncBind {
+			if i := b.Desc.Index(); i >= 0 && (i >= len(vals) || !vals[i].IsValid()) {
+				if old != nil && old.Desc.Index() != i {
+					c.Binds[name] = old
+				} else {
+					delete(c.Binds, name)
+				}
+			}
+		}
+	}
+}
+
+// shown reports whether the value of the last statement is shown: it is that of an
+// expression, without a semicolon behind it, and not of a function that prints.
+func shown(nodes []ast.Node, src string) bool {
+	if len(nodes) == 0 {
+		return false
+	}
+	last := nodes[len(nodes)-1]
+	if st, ok := last.(*ast.ExprStmt); ok {
+		last = st.X
+	}
+	e, ok := last.(ast.Expr)
+	if !ok || strings.HasSuffix(strings.TrimSpace(src), ";") {
+		return false
+	}
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return true
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return true
+	}
+	x, ok := sel.X.(*ast.Ident)
+	return !ok || x.Name != "fmt" || !strings.HasPrefix(sel.Sel.Name, "Print") && !strings.HasPrefix(sel.Sel.Name, "Fprint") && !strings.HasPrefix(sel.Sel.Name, "Scan")
+}
+
+// result turns the values of the last expression into what is shown. If the last of
+// several is an error, or the only one is, that is how the cell ended.
+func (s *Session) result(c *cell, vals []xreflect.Value, types []xreflect.Type) (res Result) {
+	var shows []any
+	var shownTypes []xreflect.Type
+	for i, v := range vals {
+		x := basereflect.ValueInterface(v)
+		if i == len(vals)-1 && len(vals) > 1 && isErrorType(types[i]) {
+			if err, ok := x.(error); ok && err != nil {
+				res.Err = c.failure("Error", err.Error(), 0)
+			}
+			continue
+		}
+		if x == nil && (res.Err != nil || len(vals) == 1 && types[i] == nil) {
+			continue
+		}
+		shows, shownTypes = append(shows, x), append(shownTypes, types[i])
+	}
+	if len(shows) == 0 {
+		return res
+	}
+	if res.Err != nil && allZero(shows) {
+		return res
+	}
+	d := s.render(shows[0], shownTypes[0])
+	if len(shows) > 1 {
+		var text []string
+		for i, x := range shows {
+			text = append(text, fmt.Sprint(s.render(x, shownTypes[i]).Data[display.MIMETypeText]))
+		}
+		d = display.MakeData(display.MIMETypeText, strings.Join(text, ", "))
+	}
+	if res.Err != nil { // what there is of a value is worth seeing
+		s.out.show(d)
+		return res
+	}
+	res.Value = &d
+	return res
+}
+
+func isErrorType(t xreflect.Type) bool {
+	return t != nil && t.Kind() == reflect.Interface && t.Name() == "error"
+}
+
+func allZero(vs []any) bool {
+	for _, v := range vs {
+		if r := reflect.ValueOf(v); r.IsValid() && !r.IsZero() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package golang
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/xreflect"
+
+	"github.com/krrlab/lab/krrlab/notebook/bindings"
+)
+
+// Inspect returns the signature and the comment of the name at the cursor, or of the
+// function whose arguments are being written. more asks for all there is.
+func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok bool) {
+	cursor = min(max(cursor, 0), len(code))
+	s.do(func() {
+		defer func() {
+			if recover() != nil {
+				ok = false
+			}
+			s.ir.Comp.Code.Clear()
+		}()
+		for _, name := range candidates(code, cursor) {
+			if text, ok = s.describeIn(name, code[:cursor], more); ok {
+				return
+			}
+		}
+	})
+	return text, ok
+}
+
+// candidates returns the names at a cursor, the nearest first.
+func candidates(code string, cursor int) []string {
+	end := cursor
+	for end < len(code) {
+		r, n := utf8.DecodeRuneInString(code[end:])
+		if tailWord(string(r)) == "" {
+			break
+		}
+		end += n
+	}
+	var out []string
+	if tailWord(code[:end]) != "" {
+		out = append(out, tailExpr(code[:end]))
+	}
+	depth := 0
+	for i := cursor - 1; i >= 0; i-- {
+		switch code[i] {
+		case ')', '}', ']':
+			depth++
+		case '(', '{', '[':
+			if depth--; depth < 0 {
+				depth = 0
+				if name := tailExpr(strings.TrimRight(code[:i], " ")); name != "" {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// describe documents a name of the notebook.
+func (s *Session) describe(name string, more bool) (string, bool) {
+	return s.describeIn(name, "", more)
+}
+
+// describeIn documents an expression that stands behind head.
+func (s *Session) describeIn(name, head string, more bool) (string, bool) {
+	name = strings.TrimLeft(name, "&*")
+	if imp := s.importOf(name); imp != nil {
+		if e, ok := bindings.Lookup(imp.Path, ""); ok {
+			return entryText(e, more), true
+		}
+		return goDoc(imp.Path, "")
+	}
+	i := strings.LastIndexByte(name, '.')
+	if i < 0 {
+		return s.describeWord(name, head)
+	}
+	left, member := name[:i], name[i+1:]
+	if imp := s.importOf(left); imp != nil {
+		return describeBound(imp, member, more)
+	}
+	t := s.typeOf(left, head)
+	if t == nil {
+		return "", false
+	}
+	return s.describeMember(t, member, more)
+}
+
+func entryText(e bindings.Entry, more bool) string {
+	doc := e.Doc
+	if !more && len(doc) > 4000 {
+		doc = strings.ToValidUTF8(doc[:4000], "") + " …"
+	}
+	return strings.TrimSpace(e.Decl + "\n\n" + doc)
+}
+
+// describeBound documents a name of a package.
+func describeBound(imp *fast.Import, member string, more bool) (string, bool) {
+	if e, ok := bindings.Lookup(imp.Path, member); ok {
+		return entryText(e, more), true
+	}
+	if text, ok := goDoc(imp.Path, member); ok {
+		return text, true
+	}
+	if b := imp.Binds[member]; b != nil {
+		return fmt.Sprintf("%s.%s %v", imp.Name, member, b.Type), true
+	}
+	if t := imp.Types[member]; t != nil {
+		return fmt.Sprintf("type %s.%s %v", imp.Name, member, t.GoType().Underlying()), true
+	}
+	return "", false
+}
+
+// describeMember documents a field or method of a type.
+func (s *Session) describeMember(t xreflect.Type, member string, more bool) (string, bool) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if e, ok := bindings.Lookup(t.PkgPath(), t.Name()+"."+member); ok {
+		return entryText(e, more), true
+	}
+	if t.PkgPath() != "" && t.PkgPath() != "main" && t.Name() != "" {
+		if text, ok := goDoc(t.PkgPath(), t.Name()+"."+member); ok {
+			return text, true
+		}
+	}
+	if m, n := t.MethodByName(member, t.PkgPath()); n == 1 && m.Type != nil {
+		return fmt.Sprintf("func (%v) %s %v", t, member, m.Type), true
+	}
+	if t.Kind() == reflect.Struct {
+		if f, n := t.FieldByName(member, t.PkgPath()); n == 1 {
+			text := fmt.Sprintf("field %s %v", member, f.Type)
+			return text + typeDoc(f.Type, more), true
+		}
+	}
+	return "", false
+}
+
+// typeDoc is the comment of a named compiled type.
+func typeDoc(t xreflect.Type, more bool) string {
+	if t == nil {
+		return ""
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if e, ok := bindings.Lookup(t.PkgPath(), t.Name()); ok && t.Name() != "" {
+		return "\n\n" + entryText(e, more)
+	}
+	return ""
+}
+
+// describeWord documents a variable, function or type of the notebook.
+func (s *Session) describeWord(name, head string) (string, bool) {
+	if name == "" {
+		return "", false
+	}
+	if doc, ok := helpers[name]; ok && s.base[name] {
+		return doc, true
+	}
+	if sym := s.ir.Comp.TryResolve(name); sym != nil && sym.Type != nil {
+		if sym.Desc.Class() == fast.FuncBind {
+			return "func " + name + strings.TrimPrefix(sym.Type.String(), "func"), true
+		}
+		text := fmt.Sprintf("%s %v", name, sym.Type)
+		if sym.Desc.Class() == fast.ConstBind {
+			text = fmt.Sprintf("const %s = %v", name, sym.Value)
+		}
+		return text + typeDoc(sym.Type, false), true
+	}
+	if t := s.ir.Comp.TryResolveType(name); t != nil {
+		return fmt.Sprintf("type %s %v", name, t.GoType().Underlying()), true
+	}
+	if t := s.typeOf(name, head); t != nil {
+		return fmt.Sprintf("%s %v", name, t) + typeDoc(t, false), true
+	}
+	return "", false
+}
+
+// helpers are the names that cells find without an import.
+var helpers = map[string]string{
+	"ctx":       "var ctx context.Context\n\nThe context of the cell: an interrupt cancels it. context.Background() is the same in a cell.",
+	"Display":   "func Display(v any)\n\nDisplay shows a value as the last expression of a cell is shown.",
+	"DisplayID": "func DisplayID(id string, v any)\n\nDisplayID shows a value that Update can replace.",
+	"Update":    "func Update(id string, v any)\n\nUpdate shows v in place of what DisplayID showed with the same id.",
+	"Clear":     "func Clear()\n\nClear empties the output of the cell, when something new comes.",
+	"Input":     "func Input(prompt string) (string, error)\n\nInput asks the reader for a line.",
+	"Password":  "func Password(prompt string) (string, error)\n\nPassword asks the reader for a line that is not shown.",
+	"Progress":  "func Progress() func(krrlab.Event)\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",
+	"display":   "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
+}
+
+// goDoc asks the go command, where there is one, for what is not bound here: the
+// standard library.
+func goDoc(path, name string) (string, bool) {
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
+		return "", false
+	}
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		return "", false
+	}
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	defer stop()
+	args := []string{"doc", path}
+	if name != "" {
+		args = []string{"doc", path + "." + name}
+	}
+	out, err := exec.CommandContext(ctx, tool, args...).Output()
+	if err != nil || len(out) == 0 {
+		return "", false
+	}
+	return strings.TrimSpace(string(out)), true
+}

@@ -1,0 +1,247 @@
+package golang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/cosmos72/gomacro/fast"
+
+	"github.com/krrlab/lab/krrlab/notebook/bindings"
+	"github.com/krrlab/lab/krrlab/notebook/display"
+)
+
+// part is a piece of a cell: a command, or lines of Go.
+type part struct {
+	line    int    // of the cell, from 1
+	command string // without its line end
+	code    string
+	timed   bool
+}
+
+// split takes a cell apart. A line outside of brackets and strings that begins with %, !
+// or $ is a command; %time code times the code, and %time alone the rest of the cell.
+func split(lines []string) ([]part, error) {
+	inside := insideLines(lines)
+	var out []part
+	var code []string
+	start, timed := 1, false
+	flush := func(next int) {
+		if strings.TrimSpace(strings.Join(code, "")) != "" {
+			out = append(out, part{line: start, code: strings.Join(code, "\n"), timed: timed})
+		}
+		code, start = nil, next
+	}
+	for i, l := range lines {
+		text := strings.TrimSpace(l)
+		if inside[i] || text == "" || !strings.ContainsRune("%!$", rune(text[0])) {
+			code = append(code, l)
+			continue
+		}
+		flush(i + 2)
+		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "%"), "%time"); ok || strings.HasPrefix(text, "%time") {
+			if !ok {
+				rest = strings.TrimPrefix(text, "%time")
+			}
+			if rest = strings.TrimSpace(rest); rest != "" {
+				out = append(out, part{line: i + 1, code: rest, timed: true})
+			} else {
+				timed = true
+			}
+			continue
+		}
+		out = append(out, part{line: i + 1, command: text})
+	}
+	flush(0)
+	return out, nil
+}
+
+// insideLines tells of each line whether it begins inside of a bracket, a raw string or a
+// comment.
+func insideLines(lines []string) []bool {
+	out := make([]bool, len(lines))
+	src := []byte(strings.Join(lines, "\n"))
+	// Commands are no Go: their characters are blanked for the scanner.
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	blank := blankCommands(lines)
+	var sc scanner.Scanner
+	sc.Init(file, blank, func(token.Position, string) {}, scanner.ScanComments)
+	depth, line := 0, 1
+	mark := func(upTo int, in bool) {
+		for ; line < upTo; line++ {
+			if in && line < len(out) {
+				out[line] = true // index of the next line
+			}
+		}
+	}
+	for {
+		pos, tok, lit := sc.Scan()
+		if tok == token.EOF {
+			mark(len(lines)+1, depth > 0)
+			return out
+		}
+		mark(file.Line(pos), depth > 0)
+		if n := strings.Count(lit, "\n"); n > 0 && tok != token.SEMICOLON {
+			mark(file.Line(pos)+n, true)
+		}
+		switch tok {
+		case token.LPAREN, token.LBRACE, token.LBRACK:
+			depth++
+		case token.RPAREN, token.RBRACE, token.RBRACK:
+			depth--
+		}
+	}
+}
+
+// blankCommands replaces lines that look like commands by spaces.
+func blankCommands(lines []string) []byte {
+	out := make([]string, len(lines))
+	for i, l := range lines {
+		out[i] = l
+		if t := strings.TrimSpace(l); t != "" && strings.ContainsRune("%!$", rune(t[0])) {
+			out[i] = strings.Repeat(" ", len(l))
+		}
+	}
+	return []byte(strings.Join(out, "\n"))
+}
+
+// timed returns what prints the time since, if it is to be.
+func (s *Session) timed(want bool) func() {
+	if !want {
+		return func() {}
+	}
+	start := time.Now()
+	var before runtime.MemStats
+	runtime.ReadMemStats(&before)
+	return func() {
+		d := time.Since(start)
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		s.out.write(stdout, fmt.Appendf(nil, "time %v, %.1f MB allocated\n", d.Round(time.Microsecond), float64(after.TotalAlloc-before.TotalAlloc)/1e6))
+	}
+}
+
+const help = `Commands, each on a line of its own:
+  !cmd          run a command of the shell
+  %cd [DIR]     change the folder, or say which it is
+  %time [code]  say how long code, or the rest of the cell, takes
+  %doc [NAME]   documentation of a package, name or method; without a name: the packages
+  %who          the variables and functions of this notebook
+  %reset        forget them all
+In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), Progress().
+`
+
+// command runs one command of a cell.
+func (s *Session) command(c *cell, line string) error {
+	if line[0] == '!' || line[0] == '$' {
+		return s.shell(line[1:])
+	}
+	name, arg, _ := strings.Cut(line, " ")
+	arg = strings.TrimSpace(arg)
+	switch name {
+	case "%cd":
+		return s.changeDir(arg)
+	case "%doc":
+		return s.doc(arg)
+	case "%who":
+		s.out.write(stdout, []byte(strings.Join(s.names(), "\n")+"\n"))
+	case "%reset":
+		return s.start()
+	case "%help":
+		s.out.write(stdout, []byte(help))
+	default:
+		return fmt.Errorf("unknown command %s; %%help lists them", name)
+	}
+	return nil
+}
+
+// names lists what cells declared, with types.
+func (s *Session) names() []string {
+	var out []string
+	for name, b := range s.ir.Comp.Binds {
+		if s.base[name] {
+			continue
+		}
+		t := ""
+		if imp, ok := b.Value.(*fast.Import); ok {
+			t = "package " + imp.Path
+		} else if b.Type != nil {
+			t = b.Type.String()
+		}
+		out = append(out, name+"  "+t)
+	}
+	for name := range s.ir.Comp.Types {
+		out = append(out, name+"  type")
+	}
+	sort.Strings(out)
+	return out
+}
+
+func (s *Session) changeDir(dir string) error {
+	if dir != "" {
+		if rest, ok := strings.CutPrefix(dir, "~"); ok {
+			out, err := exec.Command("sh", "-c", "echo ~").Output()
+			if err != nil {
+				return fmt.Errorf("no home folder: %w", err)
+			}
+			dir = strings.TrimSpace(string(out)) + rest
+		}
+		if err := os.Chdir(filepath.FromSlash(dir)); err != nil {
+			return err
+		}
+	}
+	wd, err := os.Getwd()
+	if err == nil {
+		s.out.write(stdout, []byte(wd+"\n"))
+	}
+	return err
+}
+
+// shell runs a command line; an interrupt ends it.
+func (s *Session) shell(line string) error {
+	ctx, stop := context.WithCancel(s.ctx.now())
+	defer stop()
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Stdout, cmd.Stderr = writer{s.out, stdout}, writer{s.out, stderr}
+	cmd.WaitDelay = time.Second
+	asGroup(cmd)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	case errors.As(err, &exit):
+		return fmt.Errorf("%s: %v", strings.TrimSpace(line), exit)
+	}
+	return err
+}
+
+// doc shows documentation.
+func (s *Session) doc(name string) error {
+	if name == "" {
+		s.out.write(stdout, []byte(strings.Join(bindings.Paths(), "\n")+"\n"))
+		return nil
+	}
+	text, ok := s.describe(name, true)
+	if !ok {
+		if e, found := bindings.Lookup(name, ""); found {
+			text, ok = e.Decl+"\n\n"+e.Doc, true
+		} else {
+			text, ok = goDoc(name, "")
+		}
+	}
+	if !ok {
+		return fmt.Errorf("no documentation of %s", name)
+	}
+	s.out.show(display.MakeData(display.MIMETypeText, text))
+	return nil
+}

@@ -1,0 +1,247 @@
+package golang
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/build"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cosmos72/gomacro/base"
+	"github.com/cosmos72/gomacro/fast"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+)
+
+// Output receives what a cell shows, in order. Its methods may be called from any
+// goroutine.
+type Output interface {
+	Stream(name, text string)                           // name is stdout or stderr
+	Display(d display.Data)                             // a value
+	Update(d display.Data)                              // instead of that with the same display_id
+	Clear(wait bool)                                    // what was shown; with wait, when something new comes
+	Input(prompt string, password bool) (string, error) // a line from the reader
+}
+
+// Options are those of New; zero values mean the defaults.
+type Options struct {
+	MaxOutput int      // bytes of text a cell may print; default 4 MB
+	DataDirs  []string // value of the cells' variable DataDirs: folders to look for data in
+}
+
+// Result is how a cell ended.
+type Result struct {
+	Value *display.Data // of the last expression; nil if it has none
+	Err   *Error        // nil if the cell came to its end
+}
+
+// Session is one interpreter with the variables that its cells made.
+type Session struct {
+	ir      *fast.Interp
+	work    chan func()
+	quit    chan struct{}
+	out     *capture
+	running atomic.Pointer[cell]
+	ctx     *cellContext
+	max     int
+	dirs    []string
+	types   []rendererType
+	base    map[string]bool // names that are there before the first cell
+}
+
+// cell is one that runs.
+type cell struct {
+	name  string // Cell 5
+	lines []string
+	out   Output
+	done  chan struct{}
+	hits  atomic.Int32 // interrupts
+}
+
+var active sync.Mutex // held by the one session of the process
+
+// ErrActive says that the process has a session already.
+var ErrActive = errors.New("golang: the process has a session already; close it first")
+
+// New starts an interpreter.
+func New(o *Options) (*Session, error) {
+	if !active.TryLock() {
+		return nil, ErrActive
+	}
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs}
+	if s.max == 0 {
+		s.max = 4 << 20
+	}
+	var err error
+	if s.out, err = newCapture(); err != nil {
+		active.Unlock()
+		return nil, err
+	}
+	go s.loop()
+	s.do(func() { err = s.start() })
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the session and gives os.Stdout and os.Stderr back.
+func (s *Session) Close() {
+	s.Interrupt()
+	close(s.quit)
+	s.out.close()
+	active.Unlock()
+}
+
+// loop runs all that the interpreter does in one goroutine, as it must be.
+func (s *Session) loop() {
+	for {
+		select {
+		case f := <-s.work:
+			f()
+		case <-s.quit:
+			return
+		}
+	}
+}
+
+// do runs f in the interpreter's goroutine and waits for it.
+func (s *Session) do(f func()) {
+	done := make(chan struct{})
+	select {
+	case s.work <- func() { defer close(done); f() }:
+		<-done
+	case <-s.quit:
+	}
+}
+
+// start makes a fresh interpreter with what cells find in it.
+func (s *Session) start() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("golang: cannot start the interpreter: %v", r)
+		}
+	}()
+	// Without a Go root gomacro knows packages by reflection alone: it cannot read the
+	// export data of Go 1.26.
+	build.Default.GOROOT = ""
+	s.ctx = newCellContext()
+	s.hook()
+	s.ir = fast.New()
+	s.ir.Comp.Stdout, s.ir.Comp.Stderr = io.Discard, io.Discard
+	s.ir.Comp.Options &^= base.OptShowPrompt | base.OptTrapPanic | base.OptModuleImport
+	s.declare()
+	s.base = map[string]bool{}
+	for name := range s.ir.Comp.Binds {
+		s.base[name] = true
+	}
+	return nil
+}
+
+// grace is how long an interrupted cell has to return by itself when something in it
+// watches the context: what that has found so far is then kept.
+const grace = 500 * time.Millisecond
+
+// Interrupt ends the cell that runs: it cancels the cell's context, and stops the
+// interpreter, at once if nothing has looked at the context, or if this is the second time.
+func (s *Session) Interrupt() {
+	c := s.running.Load()
+	if c == nil {
+		return
+	}
+	first := c.hits.Add(1) == 1
+	watched := s.ctx.cancel()
+	go func() {
+		if first && watched {
+			select {
+			case <-c.done:
+				return
+			case <-time.After(grace):
+			}
+		}
+		if s.stop(c, 2*time.Second) || !first {
+			return
+		}
+		s.out.write(stderr, []byte("the cell is in compiled code that does not watch its context; it ends when that returns, or restart the kernel\n"))
+	}()
+}
+
+// stop signals the interpreter until the cell has ended, and reports whether it did in
+// time.
+func (s *Session) stop(c *cell, limit time.Duration) bool {
+	for end := time.Now().Add(limit); time.Now().Before(end); {
+		select {
+		case <-c.done:
+			return true
+		default:
+			s.ir.Interrupt(nil)
+		}
+		select {
+		case <-c.done:
+			return true
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+	return false
+}
+
+// cellContext is the context of the cells: it can be cancelled and used again, and knows
+// whether someone has looked at it since.
+type cellContext struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	stop    context.CancelFunc
+	watched bool
+}
+
+func newCellContext() *cellContext {
+	c := &cellContext{}
+	c.renew()
+	return c
+}
+
+// renew is called before each cell.
+func (c *cellContext) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched = false
+	if c.ctx == nil || c.ctx.Err() != nil {
+		c.ctx, c.stop = context.WithCancel(context.Background())
+	}
+}
+
+// cancel ends the context and reports whether it was watched.
+func (c *cellContext) cancel() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop()
+	return c.watched
+}
+
+func (c *cellContext) now() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watched = true
+	return c.ctx
+}
+
+// Deadline, Done, Err and Value are those of a context.Context.
+func (c *cellContext) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Done returns the channel that an interrupt closes.
+func (c *cellContext) Done() <-chan struct{} { return c.now().Done() }
+
+// Err is nil until an interrupt.
+func (c *cellContext) Err() error { return c.now().Err() }
+
+// Value returns nil.
+func (c *cellContext) Value(any) any { return nil }
+
+func (c *cellContext) String() string { return "context of the cell" }

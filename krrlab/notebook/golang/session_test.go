@@ -1,0 +1,396 @@
+package golang
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+)
+
+// sheet is an Output that keeps what it is sent.
+type sheet struct {
+	mu     sync.Mutex
+	events []string
+	reply  func(prompt string) (string, error)
+}
+
+func (p *sheet) add(s string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, s)
+}
+
+func (p *sheet) Stream(name, text string) { p.add(name + ": " + text) }
+func (p *sheet) Display(d display.Data)   { p.add(fmt.Sprint("display: ", d.Data["text/plain"])) }
+func (p *sheet) Update(d display.Data) {
+	p.add(fmt.Sprint("update ", d.Transient["display_id"], ": ", d.Data["text/plain"]))
+}
+func (p *sheet) Clear(wait bool) { p.add(fmt.Sprint("clear ", wait)) }
+func (p *sheet) Input(prompt string, password bool) (string, error) {
+	return p.reply(prompt)
+}
+
+func (p *sheet) all() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.events, "|")
+}
+
+// open starts a session for a test.
+func open(t testing.TB, o *Options) *Session {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// run runs a cell and returns what it showed, its value and its error, on one line.
+func run(s *Session, code string) string {
+	p := &sheet{}
+	return outcome(s.Run("Cell 1", code, p), p)
+}
+
+func outcome(r Result, p *sheet) string {
+	out := p.all()
+	if r.Value != nil {
+		out += fmt.Sprint("→", r.Value.Data["text/plain"])
+	}
+	if r.Err != nil {
+		out += "✗" + r.Err.Error()
+	}
+	return out
+}
+
+// TestCells runs cells one after the other in one session.
+func TestCells(t *testing.T) {
+	s := open(t, nil)
+	for _, c := range []struct{ code, want string }{
+		{"", ""},
+		{"// nothing", ""},
+		{`import ("fmt"; "os"; "strings"; "time"; "sort"; "context"; "errors"; "math")`, ""},
+		{"x := 3", ""},
+		{"x + 1", "→4"},
+		{"x", "→3"},
+		{"x;", ""},
+		{`fmt.Println("hi", x)`, "stdout: hi 3\n"},
+		{`fmt.Println("a"); fmt.Fprintln(os.Stderr, "b"); fmt.Println("c"); Display(5); fmt.Println("d")`, "stdout: a\n|stderr: b\n|stdout: c\n|display: 5|stdout: d\n"},
+		{`os.Stdout.WriteString("raw "); fmt.Print("cooked")`, "stdout: raw cooked"},
+		{"func f(a, b int) (int, string) { return a + b, \"ok\" }", ""},
+		{"f(1, 2)", "→3, ok"},
+		{`type P struct { S float64; Name string }
+func (p P) HTML() string { return "<p>" + p.Name + "</p>" }`, ""},
+		{`p := P{S: 1.5, Name: "n"}
+p`, "→{S:1.5 Name:n}"},
+		{"p.HTML()", "→<p>n</p>"},
+		{"func fail() (int, error) { return 7, errors.New(\"no luck\") }", ""},
+		{"fail()", "display: 7✗Error: no luck"},
+		{"strings.Repeat(\"ü\", 3)", "→üüü"},
+		{"for i := range 3 { fmt.Print(i) }", "stdout: 012"},
+		{"for i := range x { fmt.Print(i) }", "stdout: 012"},
+		{"y := []int{3, 1, 2}\nsort.Ints(y)\ny", "→[1 2 3]"},
+		{"math.Pi", "→3.141592653589793"},
+		{"var e error\ne", "→nil"},
+		{"DisplayID(\"a\", 1); Update(\"a\", 2); Clear()", "display: 1|update a: 2|clear true"},
+		{"ch := make(chan int)\ngo func(v int) { ch <- v }(4)\n<-ch", "→4"},
+		{"func add(a float64, c chan float64) { c <- a + 1 }\ncf := make(chan float64)\ngo add(1, cf)\n<-cf", "→2"},
+		{"context.Background() == ctx", "→true"},
+	} {
+		if got := run(s, c.code); got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+}
+
+// TestErrors has one cell for each way to fail.
+func TestErrors(t *testing.T) {
+	s := open(t, nil)
+	s.Run("Cell 0", "import (\"fmt\"; \"strings\"; \"time\"; \"os\")\nn := 1\nword := \"w\"\nfunc at(i int) int {\n\tvar a []int\n\treturn a[i]\n}\ntype P struct { Name string }", &sheet{})
+	for _, c := range []struct{ code, want string }{
+		{"1 + \"a\"", "CompileError: mismatched types: number + string; the interpreter would take it silently (Cell 1, line 1)"},
+		{"\n\nn + \"a\"", "CompileError: mismatched types: number + string; the interpreter would take it silently (Cell 1, line 3)"},
+		{"word + 1", "CompileError: mismatched types"},
+		{"word == 1", "CompileError: mismatched types"},
+		{"var s string = 65", "CompileError: a number where a string is wanted"},
+		{"word = 65", "CompileError: a number where a string is wanted"},
+		{"strings.ToUpper(5)", "CompileError: a number where a string is wanted"},
+		{"map[string]int{1: 2}", "CompileError: a number where a string is wanted"},
+		{"[]string{1}", "CompileError: a number where a string is wanted"},
+		{"P{Name: 3}", "CompileError: a number where a string is wanted"},
+		{"func g() string { return 3 }", "CompileError: a number where a string is wanted"},
+		{"n = \"a\"", "CompileError: error compiling assignment"},
+		{"func g[T any](a T) T { return a }", "CompileError: a generic function: the interpreter has no generics"},
+		{"type L[T any] struct { v T }", "CompileError: a generic type"},
+		{"import \"golang.org/x/exp/slices\"", "CompileError: package golang.org/x/exp/slices is not in this kernel"},
+		{"import \"krrlab\"", "there is github.com/krrlab/lab/krrlab"},
+		{"nosuch", "CompileError: undefined identifier: nosuch; declare it"},
+		{"x := 1\ny := x + ) 2", "SyntaxError: expected operand, found ')' (Cell 1, line 2)"},
+		{"fmt.Printn(1)", "CompileError: undefined: fmt.Printn; press Tab"},
+		{"min(1, 2)", "undefined identifier: min; the interpreter has no min and max"},
+		{"x := 1\n_ = x\nat(3)", "Panic: index out of range (in a function of Cell 0, line 6)"},
+		{"x := 1\n_ = x\nvar a []int\na[3] = 1", "Panic: index out of range (Cell 1, line 4)"},
+		{"for i := 0; i < 3; i++ {\n\tif i == 2 {\n\t\tpanic(\"boom\")\n\t}\n}", "Panic: boom"},
+		{"var p *P\np.Name", "Panic: "},
+		{"os.Exit(1)", "Panic: os.Exit(1) would end the kernel"},
+		{"1, 2", "SyntaxError: expected 1 expression"},
+		{"%nosuch", "CommandError: unknown command %nosuch"},
+		{"!exit 3", "CommandError: exit 3: exit status 3"},
+		{"strings.Repeat(\"a\", -1)", "Panic: strings: negative Repeat count"},
+	} {
+		if got := run(s, c.code); !strings.Contains(got, c.want) {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+		if got := run(s, "n"); got != "→1" {
+			t.Fatalf("after %q: n is %q", c.code, got)
+		}
+	}
+}
+
+// TestAfterError makes sure that a failed cell leaves no variables without a value, and
+// those of before as they were.
+func TestAfterError(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"errors\"\nfunc boom() string { panic(\"no\") }\nword := \"old\"")
+	run(s, "fresh := boom()")
+	if got := run(s, "fresh"); !strings.Contains(got, "undefined identifier: fresh") {
+		t.Errorf("fresh: %q", got)
+	}
+	run(s, "for i := 0; i < 3; i++ { nosuch(i) }")
+	if got := run(s, "z := 5\nz"); got != "→5" {
+		t.Errorf("z: %q", got)
+	}
+	run(s, "word := nosuch()")
+	if got := run(s, "word"); got != "→old" {
+		t.Errorf("word: %q", got)
+	}
+}
+
+// TestInterrupt interrupts cells of every kind, twenty times each, and goes on.
+func TestInterrupt(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { <-ctx.Done(); return 7 }\nfunc spin() { for { } }")
+	for _, c := range []struct{ code, want string }{
+		{"for { }", "✗Interrupted: "},
+		{"n := 0\nfor { n++ }", "✗Interrupted: the cell was interrupted (Cell 1, line 2)"},
+		{"spin()", "✗Interrupted: "},
+		{"time.Sleep(time.Hour)", ""},
+		{"!sleep 100", "✗CommandError: interrupted"},
+		{"sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for { }; return false })", "✗Interrupted: "},
+	} {
+		for i := range 20 {
+			go func() { time.Sleep(time.Duration(5+i) * time.Millisecond); s.Interrupt() }()
+			start := time.Now()
+			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
+				t.Fatalf("%s: %q, want %q", c.code, got, c.want)
+			}
+			if d := time.Since(start); d > 5*time.Second {
+				t.Errorf("%s: stopped after %v", c.code, d)
+			}
+			if got := run(s, "1 + 1"); got != "→2" {
+				t.Fatalf("after %s: %q", c.code, got)
+			}
+		}
+	}
+}
+
+// TestPartial interrupts a solve: the cell keeps what the solve returned.
+func TestPartial(t *testing.T) {
+	s := open(t, nil)
+	run(s, `import ("context"; "time"; "fmt")
+var found int
+func long(ctx context.Context) (int, error) {
+	for i := 0; ; i++ {
+		if ctx.Err() != nil { return i, ctx.Err() }
+		time.Sleep(time.Millisecond)
+	}
+}`)
+	go func() { time.Sleep(30 * time.Millisecond); s.Interrupt() }()
+	if got := run(s, "found, err := long(ctx)\nfmt.Println(found > 0, err)"); got != "stdout: true context canceled\n" {
+		t.Errorf("%q", got)
+	}
+	if got := run(s, "found > 0"); got != "→true" {
+		t.Errorf("found: %q", got)
+	}
+	if got := run(s, "ctx.Err()"); got != "→nil" {
+		t.Errorf("the next cell's context: %q", got)
+	}
+}
+
+// TestGoroutinePanic panics in goroutines of every kind.
+func TestGoroutinePanic(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
+	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()"} {
+		got := run(s, code+"\ntime.Sleep(50 * time.Millisecond)")
+		if !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+			t.Errorf("%s: %q", code, got)
+		}
+	}
+	if got := run(s, "1"); got != "→1" {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// TestOutput prints much, and characters in pieces.
+func TestOutput(t *testing.T) {
+	s := open(t, &Options{MaxOutput: 1000})
+	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
+	got := run(s, "for i := 0; i < 100; i++ { fmt.Println(strings.Repeat(\"x\", 1000)) }")
+	if !strings.Contains(got, "[output cut after 1000 bytes") || !strings.Contains(got, "[99100 more bytes were printed and left out]") || len(got) > 1300 {
+		t.Errorf("%d bytes: %q", len(got), got)
+	}
+	got = run(s, "b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")
+	if strings.ReplaceAll(strings.ReplaceAll(got, "stdout: ", ""), "|", "") != "aü€😀z" {
+		t.Errorf("%q", got)
+	}
+	if got := run(s, "os.Stdout.Write([]byte{255})"); !strings.HasPrefix(got, "stdout: \xff") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestMany runs many cells, as many as ten thousand where time is no matter.
+func TestMany(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"fmt\"\ntotal := 0")
+	n := 300
+	if os.Getenv("KRRLAB_LONG") != "" {
+		n = 10000
+	}
+	var before, after runtime.MemStats
+	for i := range n {
+		if i == n/10 {
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+		}
+		if got, want := run(s, fmt.Sprintf("x := %d\ntotal += x\nfmt.Println(x)\ntotal", i)), fmt.Sprintf("stdout: %d\n→%d", i, i*(i+1)/2); got != want {
+			t.Fatalf("cell %d: %q, want %q", i, got, want)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > int64(n)*1500 {
+		t.Errorf("%d cells left %d bytes", n, grown)
+	} else {
+		t.Logf("%d cells left %d bytes", n, grown)
+	}
+}
+
+// TestCommands runs the commands.
+func TestCommands(t *testing.T) {
+	s := open(t, nil)
+	t.Chdir(t.TempDir())
+	for _, c := range []struct{ code, want string }{
+		{"!echo hi", "stdout: hi\n"},
+		{"!echo a >&2", "stderr: a\n"},
+		{"x := 1\n!echo mid\nx + 1", "stdout: mid\n→2"},
+		{"%time x + 5", "→6"},
+		{"%time\nx", "→1"},
+		{"!mkdir sub\n%cd sub", "sub\n"},
+		{"%who", "x  int"},
+		{"s := `\n%cd nowhere\n`\nlen(s)", "→13"},
+		{"%help", "%reset        forget them all"},
+		{"%doc fmt", "package fmt"},
+		{"import \"gonum.org/v1/gonum/mat\"\n%doc mat.NewDense", "NewDense creates a new Dense matrix"},
+		{"%doc gonum.org/v1/gonum/mat", "Package mat provides"},
+		{"%doc", "gonum.org/v1/gonum/mat\n"},
+		{"%reset\nx", "undefined identifier: x"},
+	} {
+		if got := run(s, c.code); !strings.Contains(got, c.want) {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+}
+
+// TestInput reads lines from the reader.
+func TestInput(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"fmt\"")
+	p := &sheet{reply: func(prompt string) (string, error) { return "12 b", nil }}
+	if got := outcome(s.Run("Cell 2", "line, _ := Input(\"? \")\nline", p), p); got != "→12 b" {
+		t.Errorf("Input: %q", got)
+	}
+	if got := outcome(s.Run("Cell 3", "var i int; var w string\nfmt.Scanln(&i, &w)\nfmt.Println(i + 1, w)", p), p); got != "stdout: 13 b\n" {
+		t.Errorf("Scanln: %q", got)
+	}
+}
+
+// TestComplete asks for names at the end of cells.
+func TestComplete(t *testing.T) {
+	s := open(t, nil)
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("points.csv", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(s, `import ("fmt"; "strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
+lambda := 3
+type P struct { Alpha float64; inner int }
+func (p *P) Beta() *P { return p }
+p := &P{}
+var lab *krrlab.Lab
+m := mat.NewDense(2, 2, nil)`)
+	for _, c := range []struct{ code, want string }{
+		{"lamb", "lambda"}, {"fmt.Printl", "Println"}, {"strings.NewRead", "NewReader"}, {"p.Al", "Alpha"}, {"p.Beta().Be", "Beta"},
+		{"lab.Config().Lam", "Lambda"}, {"m.T().Di", "Dims"}, {"kernel.Gaussian{Sigma: 1}.Ev", "Eval"}, {"q := kernel.Gaussian{}\nq.Sig", "Sigma"},
+		{"sol, err := lab.Solve(ctx)\nsol.Itera", "Iterations"}, {"import \"gonum.org/v1/gonum/sta", "gonum.org/v1/gonum/stat"},
+		{"import (\n\t\"fmt\"\n\t\"distu", "gonum.org/v1/gonum/stat/distuv"}, {"x := \"poi", "points.csv"}, {"%ti", "%time"}, {"var longname int\nlongn", "longname"},
+		{"Disp", "Display"}, {"retu", "return"}, {"p.in", "inner"}, {"krrlab.New(nil, krrlab.Config{Lam", ""},
+	} {
+		got, start, end := s.Complete(c.code, len(c.code))
+		if c.want == "" {
+			continue
+		}
+		if !slices.Contains(got, c.want) || end != len(c.code) || !strings.Contains(c.want, c.code[start:end]) {
+			t.Errorf("%s: %v, %d to %d; want %s", c.code, got, start, end, c.want)
+		}
+	}
+	if got := run(s, "lambda"); got != "→3" {
+		t.Errorf("afterwards: %q", got)
+	}
+}
+
+// TestInspect asks for documentation at the end of cells.
+func TestInspect(t *testing.T) {
+	s := open(t, nil)
+	run(s, `import ("strings"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "gonum.org/v1/gonum/mat")
+var lab *krrlab.Lab
+x := 3
+func f(a int) string { return "" }`)
+	for _, c := range []struct{ code, want string }{
+		{"krrlab.New", "New checks the data"}, {"krrlab.New(nil, ", "func New(train"}, {"lab.Solve", "Solve"}, {"lab.Config().Lambda", "ridge λ > 0"},
+		{"mat.NewDense(2, 3, nil).T", "T performs an implicit transpose"}, {"kernel.Gaussian", "type Gaussian struct"}, {"x", "x int"}, {"f", "func f(int) string"},
+		{"ctx", "an interrupt cancels it"}, {"krrlab", "Package krrlab is the bench"}, {"strings.ToUpper", "ToUpper"}, {"m := mat.NewDense(1, 1, nil)\nm.At(", "At returns the element"},
+	} {
+		got, ok := s.Inspect(c.code, len(c.code), false)
+		if !ok || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %v %.200q, want %q", c.code, ok, got, c.want)
+		}
+	}
+	if got, ok := s.Inspect("nosuch.Thing", 12, false); ok {
+		t.Errorf("nosuch.Thing: %q", got)
+	}
+}
+
+// TestIsComplete asks of cells whether they can be run.
+func TestIsComplete(t *testing.T) {
+	s := open(t, nil)
+	for code, want := range map[string]string{
+		"": "complete", "x := 1": "complete", "for {": "incomplete", "f(1,": "incomplete", "x :=": "incomplete", "x +": "incomplete", "s := `a": "incomplete",
+		"/* a": "incomplete", "f(]": "invalid", "}": "invalid", "x := := 1": "invalid", "func f() {\n}": "complete", "%time x": "complete", "!ls (": "complete", "if x {\n\tif y {": "incomplete",
+	} {
+		got, indent := s.IsComplete(code)
+		if got != want {
+			t.Errorf("%q: %s, want %s", code, got, want)
+		}
+		if code == "if x {\n\tif y {" && indent != "\t\t" {
+			t.Errorf("indent %q", indent)
+		}
+	}
+}

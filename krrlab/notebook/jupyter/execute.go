@@ -1,0 +1,230 @@
+package jupyter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-zeromq/zmq4"
+)
+
+// Cell is where a running cell sends what it shows.
+type Cell struct {
+	s      *Server
+	parent *Message
+	silent bool
+	stdin  bool
+}
+
+// Stream sends text that was printed.
+func (c *Cell) Stream(name, text string) {
+	if !c.silent {
+		c.s.publish("stream", c.parent.RawHeader, map[string]any{"name": name, "text": text})
+	}
+}
+
+// Display shows a value.
+func (c *Cell) Display(d Data) { c.show("display_data", d) }
+
+// Update shows a value in place of that with the same display_id.
+func (c *Cell) Update(d Data) { c.show("update_display_data", d) }
+
+func (c *Cell) show(typ string, d Data) {
+	if !c.silent {
+		c.s.publish(typ, c.parent.RawHeader, map[string]any{"data": carried(d.Data), "metadata": carried(d.Metadata), "transient": carried(d.Transient)})
+	}
+}
+
+// Clear removes what the cell has shown; with wait, when it shows something new.
+func (c *Cell) Clear(wait bool) {
+	if !c.silent {
+		c.s.publish("clear_output", c.parent.RawHeader, map[string]any{"wait": wait})
+	}
+}
+
+// carried returns what JSON can carry of m.
+func carried(m map[string]any) map[string]any {
+	out := map[string]any{}
+	for k, v := range m {
+		if _, err := json.Marshal(v); err == nil {
+			out[k] = v
+		} else {
+			out[k] = fmt.Sprintf("%v (%v)", v, err)
+		}
+	}
+	return out
+}
+
+// question is an input_request that waits for its answer.
+type question struct{ answer chan string }
+
+// ErrNoInput says that nobody can be asked.
+var ErrNoInput = errors.New("this front end takes no input (allow_stdin is off)")
+
+// Input asks the reader for a line.
+func (c *Cell) Input(prompt string, password bool) (string, error) {
+	if !c.stdin {
+		return "", ErrNoInput
+	}
+	q := &question{make(chan string, 1)}
+	c.s.mu.Lock()
+	c.s.asking = q
+	c.s.mu.Unlock()
+	c.s.reply(c.s.stdin, c.parent, "input_request", map[string]any{"prompt": prompt, "password": password})
+	line, ok := <-q.answer
+	if !ok {
+		return "", errors.New("interrupted")
+	}
+	return line, nil
+}
+
+// answered takes an input_reply.
+func (s *Server) answered(m *Message) {
+	var content struct {
+		Value string `json:"value"`
+	}
+	if m.Header.Type != "input_reply" || json.Unmarshal(m.Content, &content) != nil {
+		return
+	}
+	s.mu.Lock()
+	q := s.asking
+	s.asking = nil
+	s.mu.Unlock()
+	if q != nil {
+		q.answer <- content.Value
+	}
+}
+
+// execute runs a cell.
+func (s *Server) execute(socket zmq4.Socket, m *Message, req request) {
+	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
+	if store {
+		s.count++
+	}
+	n := s.count
+	if !req.Silent {
+		s.publish("execute_input", m.RawHeader, map[string]any{"code": req.Code, "execution_count": n})
+	}
+	cell := &Cell{s: s, parent: m, silent: req.Silent, stdin: req.AllowStdin}
+	out := s.lang.Run(fmt.Sprintf("Cell %d", n), req.Code, cell)
+	content := map[string]any{"status": "ok", "execution_count": n, "payload": []any{}, "user_expressions": map[string]any{}}
+	text := ""
+	if v := out.Value; v != nil {
+		text, _ = v.Data["text/plain"].(string)
+		if !req.Silent {
+			s.publish("execute_result", m.RawHeader, map[string]any{"execution_count": n, "data": carried(v.Data), "metadata": carried(v.Metadata)})
+		}
+	}
+	if store {
+		s.history = append(s.history, entry{n, req.Code, text})
+	}
+	if f := out.Failure; f != nil {
+		fields := map[string]any{"ename": f.Name, "evalue": f.Value, "traceback": f.Traceback}
+		if !req.Silent {
+			s.publish("error", m.RawHeader, fields)
+		}
+		for k, v := range fields {
+			content[k] = v
+		}
+		content["status"] = "error"
+		if req.StopOnError == nil || *req.StopOnError {
+			s.abort(socket)
+		}
+	} else {
+		content["user_expressions"] = s.evaluate(m, req.UserExpressions)
+	}
+	s.reply(socket, m, "execute_reply", content)
+}
+
+// evaluate returns the values of a request's user_expressions.
+func (s *Server) evaluate(m *Message, exprs map[string]string) map[string]any {
+	values := map[string]any{}
+	for name, expr := range exprs {
+		out := s.lang.Run("expression "+name, expr, &Cell{s: s, parent: m, silent: true})
+		switch {
+		case out.Failure != nil:
+			values[name] = map[string]any{"status": "error", "ename": out.Failure.Name, "evalue": out.Failure.Value, "traceback": out.Failure.Traceback}
+		case out.Value != nil:
+			values[name] = map[string]any{"status": "ok", "data": carried(out.Value.Data), "metadata": carried(out.Value.Metadata)}
+		default:
+			values[name] = map[string]any{"status": "ok", "data": map[string]any{}, "metadata": map[string]any{}}
+		}
+	}
+	return values
+}
+
+// abort answers the cells that wait without running them.
+func (s *Server) abort(socket zmq4.Socket) {
+	s.mu.Lock()
+	var cells []*Message
+	rest := s.queue[:0:0]
+	for _, m := range s.queue {
+		if m.Header.Type == "execute_request" {
+			cells = append(cells, m)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	s.queue = rest
+	s.mu.Unlock()
+	for _, m := range cells {
+		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
+		s.reply(socket, m, "execute_reply", map[string]any{"status": "aborted", "execution_count": s.count})
+		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
+	}
+}
+
+// glob turns a pattern with * and ? into an expression.
+func glob(pattern string) *regexp.Regexp {
+	q := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
+	return regexp.MustCompile("(?s)^" + q + "$")
+}
+
+// entry is a cell that was run.
+type entry struct {
+	line          int
+	input, output string
+}
+
+// search returns the entries of the history that a request asks for, as session, line,
+// and input or the pair of input and output.
+func (s *Server) search(req request) [][]any {
+	var found []entry
+	switch req.Access {
+	case "range":
+		for _, e := range s.history {
+			if e.line >= req.Start && (req.Stop == nil || e.line < *req.Stop) && req.Session <= 1 {
+				found = append(found, e)
+			}
+		}
+	case "search":
+		seen := map[string]int{}
+		for _, e := range s.history {
+			if !glob(req.Pattern).MatchString(e.input) {
+				continue
+			}
+			if i, again := seen[e.input]; req.Unique && again {
+				found[i] = e
+				continue
+			}
+			seen[e.input] = len(found)
+			found = append(found, e)
+		}
+	default: // tail
+		found = s.history
+	}
+	if req.N > 0 && req.Access != "range" {
+		found = found[max(0, len(found)-req.N):]
+	}
+	out := [][]any{}
+	for _, e := range found {
+		if req.Output {
+			out = append(out, []any{1, e.line, []any{e.input, e.output}})
+		} else {
+			out = append(out, []any{1, e.line, e.input})
+		}
+	}
+	return out
+}

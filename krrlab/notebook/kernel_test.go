@@ -1,0 +1,274 @@
+package notebook
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+
+	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+)
+
+// TestExecute runs cells and reads every message that comes of them.
+func TestExecute(t *testing.T) {
+	c := start(t)
+	for i, x := range []struct {
+		code, want, status string
+	}{
+		{"import (\"fmt\"; \"os\")", "", "ok"},
+		{"x := 3\nx", "|execute_result 3", "ok"},
+		{"fmt.Println(\"ü\"); fmt.Fprint(os.Stderr, \"e\"); Display(x)", "|stdout ü\n|stderr e|display_data 3", "ok"},
+		{"DisplayID(\"a\", 1); Update(\"a\", 2); Clear()", "|display_data#a 1|update_display_data#a 2|clear_output true", "ok"},
+		{"nosuch", "|error CompileError", "error"},
+		{"panic(\"p\")", "|error Panic", "error"},
+		{"x", "|execute_result 3", "ok"},
+	} {
+		got, reply := c.run(x.code)
+		if want := fmt.Sprintf("busy|in %d%s", i+1, x.want); strings.Replace(got, "stream ", "", -1) != want {
+			t.Errorf("%s: %q, want %q", x.code, got, want)
+		}
+		if reply["status"] != x.status || reply["execution_count"] != float64(i+1) {
+			t.Errorf("%s: %v", x.code, reply)
+		}
+	}
+	got, reply := c.run("y := x + 1\ny", map[string]any{"silent": true, "user_expressions": map[string]string{"a": "y * 2", "b": "nosuch"}})
+	exprs := reply["user_expressions"].(map[string]any)
+	a, b := exprs["a"].(map[string]any), exprs["b"].(map[string]any)
+	if got != "busy" || a["data"].(map[string]any)["text/plain"] != "8" || b["status"] != "error" {
+		t.Errorf("silent: %q, %v", got, reply)
+	}
+	if _, reply := c.run("1", map[string]any{"store_history": false}); reply["execution_count"] != float64(7) {
+		t.Errorf("store_history false: %v", reply)
+	}
+}
+
+// TestAbort sends cells behind one that fails.
+func TestAbort(t *testing.T) {
+	c := start(t)
+	c.run("import \"time\"")
+	for _, stop := range []bool{true, false} {
+		for _, code := range []string{"time.Sleep(200 * time.Millisecond); panic(1)", "2", "3"} {
+			c.send(c.shell, "execute_request", map[string]any{"code": code, "stop_on_error": stop})
+		}
+		want := []string{"error", "ok", "ok"}
+		if stop {
+			want = []string{"error", "aborted", "aborted"}
+		}
+		seen := map[string]int{}
+		for range want {
+			seen[fmt.Sprint(fields(c.wait(c.answers[c.shell], "execute_reply"))["status"])]++
+		}
+		for _, w := range want {
+			if seen[w]--; seen[w] < 0 {
+				t.Errorf("stop_on_error %v: want %v, %v left", stop, want, seen)
+			}
+		}
+	}
+}
+
+// TestQuestions asks all that is not a cell.
+func TestQuestions(t *testing.T) {
+	c := start(t)
+	info := c.ask("kernel_info", map[string]any{})
+	lang := info["language_info"].(map[string]any)
+	if info["status"] != "ok" || info["protocol_version"] != "5.4" || info["implementation"] != "krrlab" || lang["name"] != "go" || lang["file_extension"] != ".go" || info["banner"] == "" {
+		t.Errorf("kernel_info: %v", info)
+	}
+	c.send(c.control, "kernel_info_request", map[string]any{})
+	c.wait(c.answers[c.control], "kernel_info_reply")
+	c.run("import \"gonum.org/v1/gonum/mat\"\nüber := 3")
+	r := c.ask("complete", map[string]any{"code": "s := \"äö\"; übe", "cursor_pos": 14})
+	if fmt.Sprint(r["matches"]) != "[über]" || r["cursor_start"] != 11.0 || r["cursor_end"] != 14.0 {
+		t.Errorf("complete: %v", r)
+	}
+	r = c.ask("inspect", map[string]any{"code": "mat.NewDense", "cursor_pos": 12, "detail_level": 0})
+	if text := fmt.Sprint(r["data"].(map[string]any)["text/plain"]); r["found"] != true || !strings.Contains(text, "func NewDense(r int, c int") {
+		t.Errorf("inspect: %v", r)
+	}
+	if r = c.ask("inspect", map[string]any{"code": "zzz", "cursor_pos": 3}); r["found"] != false || r["status"] != "ok" {
+		t.Errorf("inspect: %v", r)
+	}
+	for code, want := range map[string]string{"x := 1": "complete", "for {": "incomplete", "}": "invalid"} {
+		r := c.ask("is_complete", map[string]any{"code": code})
+		if r["status"] != want || want == "incomplete" && r["indent"] != "\t" {
+			t.Errorf("is_complete %q: %v", code, r)
+		}
+	}
+	c.run("7")
+	for _, h := range []struct {
+		req  map[string]any
+		want string
+	}{
+		{map[string]any{"hist_access_type": "tail", "n": 1, "output": true}, "[[1 2 [7 7]]]"},
+		{map[string]any{"hist_access_type": "range", "session": 0, "start": 2, "stop": 3}, "[[1 2 7]]"},
+		{map[string]any{"hist_access_type": "search", "pattern": "*", "n": 1, "unique": true}, "[[1 2 7]]"},
+		{map[string]any{"hist_access_type": "search", "pattern": "zz*"}, "[]"},
+	} {
+		if r := c.ask("history", h.req); fmt.Sprint(r["history"]) != h.want {
+			t.Errorf("history %v: %v, want %s", h.req, r, h.want)
+		}
+	}
+	if r := c.ask("comm_info", map[string]any{}); r["status"] != "ok" || len(r["comms"].(map[string]any)) != 0 {
+		t.Errorf("comm_info: %v", r)
+	}
+	id := c.send(c.shell, "comm_open", map[string]any{"comm_id": "1", "target_name": "t", "data": map[string]any{}})
+	if got := c.until(id); got != "busy|comm_close" {
+		t.Errorf("comm_open: %q", got)
+	}
+	for _, typ := range []string{"comm_msg", "comm_close"} {
+		if got := c.until(c.send(c.shell, typ, map[string]any{"comm_id": "1", "data": map[string]any{}})); got != "busy" {
+			t.Errorf("%s: %q", typ, got)
+		}
+	}
+	if r := c.ask("nosuch", map[string]any{}); r["status"] != "error" {
+		t.Errorf("nosuch_request: %v", r)
+	}
+}
+
+// TestSignature sends messages that are not signed, and garbage: they are dropped, and the
+// next is answered.
+func TestSignature(t *testing.T) {
+	c := start(t)
+	frames, err := jupyter.Encode(nil, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte("another key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range [][][]byte{frames, {[]byte("<IDS|MSG>")}, {[]byte("x")}, {[]byte("<IDS|MSG>"), nil, nil, nil, nil, nil}} {
+		if err := c.shell.SendMulti(zmq4.NewMsgFrom(f...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := c.run("x := 5\nx"); got != "busy|in 1|execute_result 5" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestHeartbeat sends bytes and has them back, while a cell runs too.
+func TestHeartbeat(t *testing.T) {
+	c := start(t)
+	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
+	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
+	defer stop()
+	hb := zmq4.NewReq(ctx)
+	defer hb.Close()
+	if err := hb.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", c.conn.HBPort)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		want := fmt.Sprintf("ping %d", i)
+		if err := hb.Send(zmq4.NewMsgString(want)); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := hb.Recv(); err != nil || string(m.Bytes()) != want {
+			t.Fatalf("%q, %v", m.Bytes(), err)
+		}
+	}
+	c.send(c.control, "interrupt_request", map[string]any{})
+	c.wait(c.answers[c.control], "interrupt_reply")
+	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["ename"] != "Interrupted" {
+		t.Errorf("%v", r)
+	}
+}
+
+// TestInterrupts interrupts twenty times in a row, by message and by signal.
+func TestInterrupts(t *testing.T) {
+	c := start(t)
+	for i := range 20 {
+		c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
+		time.Sleep(5 * time.Millisecond)
+		var r map[string]any
+		for r == nil { // an interrupt before the cell has begun interrupts nothing
+			if i%2 == 0 {
+				c.interrupt <- os.Interrupt
+			} else {
+				c.send(c.control, "interrupt_request", map[string]any{})
+			}
+			select {
+			case m := <-c.answers[c.shell]:
+				r = fields(m)
+			case <-time.After(500 * time.Millisecond):
+			}
+		}
+		if r["ename"] != "Interrupted" {
+			t.Fatalf("interrupt %d: %v", i, r)
+		}
+		if got, _ := c.run("1 + 1", map[string]any{"store_history": true}); !strings.HasSuffix(got, "execute_result 2") {
+			t.Fatalf("after interrupt %d: %q", i, got)
+		}
+	}
+}
+
+// TestInputRequest answers a question, refuses one, and interrupts one.
+func TestInputRequest(t *testing.T) {
+	c := start(t)
+	c.send(c.shell, "execute_request", map[string]any{"code": "line, err := Password(\"who? \")\nline", "allow_stdin": true})
+	q := fields(c.wait(c.answers[c.stdin], "input_request"))
+	if q["prompt"] != "who? " || q["password"] != true {
+		t.Errorf("%v", q)
+	}
+	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
+	c.wait(c.answers[c.shell], "execute_reply")
+	if got, _ := c.run("line"); !strings.HasSuffix(got, "execute_result me") {
+		t.Errorf("%q", got)
+	}
+	if _, r := c.run("Input(\"x\")", map[string]any{"allow_stdin": false}); !strings.Contains(fmt.Sprint(r["evalue"]), "takes no input") {
+		t.Errorf("%v", r)
+	}
+	c.send(c.shell, "execute_request", map[string]any{"code": "Input(\"x\")", "allow_stdin": true})
+	c.wait(c.answers[c.stdin], "input_request")
+	c.interrupt <- syscall.SIGINT
+	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "error" {
+		t.Errorf("%v", r)
+	}
+}
+
+// TestShutdown ends the kernel while a cell runs.
+func TestShutdown(t *testing.T) {
+	c := start(t)
+	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
+	time.Sleep(20 * time.Millisecond)
+	c.send(c.control, "shutdown_request", map[string]any{"restart": true})
+	if r := fields(c.wait(c.answers[c.control], "shutdown_reply")); r["restart"] != true || r["status"] != "ok" {
+		t.Errorf("%v", r)
+	}
+	select {
+	case err := <-c.ended:
+		c.ended <- err
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the kernel did not end")
+	}
+}
+
+// TestMuchOutput prints more than a cell may.
+func TestMuchOutput(t *testing.T) {
+	n := 10
+	if os.Getenv("KRRLAB_LONG") != "" {
+		n = 100
+	}
+	c := start(t)
+	c.run("import (\"fmt\"; \"strings\"; \"os\")\nmega := strings.Repeat(\"0123456789\", 100000)")
+	for _, f := range []string{"fmt.Print(mega)", "os.Stdout.WriteString(mega)"} {
+		got, r := c.run(fmt.Sprintf("for i := 0; i < %d; i++ { %s }", n, f))
+		if r["status"] != "ok" || !strings.Contains(got, "output cut after 4194304 bytes") || len(got) > 5<<20 || !strings.Contains(got, fmt.Sprintf("%d more bytes", n*1000000-4194304)) {
+			t.Errorf("%s: %v, %d bytes, ends %q", f, r["status"], len(got), got[max(0, len(got)-200):])
+		}
+	}
+}
+
+// TestMonitor solves a problem that takes a while: one line shows how far it is.
+func TestMonitor(t *testing.T) {
+	c := start(t)
+	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\")\np := Progress()")
+	got, _ := c.run("for i := 0; i < 12; i++ { p(krrlab.Event{Stage: \"solve\", Iteration: i + 1, Residual: 0.5}); time.Sleep(100 * time.Millisecond) }")
+	if strings.Count(got, "|display_data#") != 1 || strings.Count(got, "|update_display_data#") < 2 || !strings.Contains(got, "solve, iteration") || !strings.HasSuffix(got, "seconds") {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,222 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/golang"
+)
+
+// CellError says which cell of a notebook failed.
+type CellError struct {
+	File string
+	Cell int // of the code cells, from 1
+	Err  *golang.Error
+}
+
+// Error names the cell.
+func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
+
+// Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
+// file out (the notebook itself, or another; "" for none). It stops at the first cell
+// that fails, with a *CellError, and writes what there is by then.
+func Run(file, out string, o *Options) error {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var nb map[string]any
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	if err := dec.Decode(&nb); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	cells, ok := nb["cells"].([]any)
+	if !ok {
+		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
+	}
+	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if out != "" {
+		if out, err = filepath.Abs(out); err != nil {
+			return err
+		}
+	}
+	if dir := filepath.Dir(file); dir != "." {
+		back, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		defer os.Chdir(back)
+		if err := os.Chdir(dir); err != nil {
+			return err
+		}
+	}
+	failed := runCells(s, file, cells)
+	if out != "" {
+		if err := writeNotebook(out, nb); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// runCells runs the code cells and puts their outputs in.
+func runCells(s *golang.Session, file string, cells []any) error {
+	n := 0
+	for _, c := range cells {
+		cell, ok := c.(map[string]any)
+		if !ok || cell["cell_type"] != "code" {
+			continue
+		}
+		n++
+		p := &page{}
+		r := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), p)
+		p.mu.Lock()
+		outputs := p.outputs
+		p.mu.Unlock()
+		if r.Value != nil {
+			outputs = append(outputs, map[string]any{"output_type": "execute_result", "execution_count": n, "data": stored(r.Value.Data), "metadata": orEmpty(r.Value.Metadata)})
+		}
+		if r.Err != nil {
+			outputs = append(outputs, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value, "traceback": r.Err.Traceback})
+		}
+		cell["outputs"], cell["execution_count"] = orNone(outputs), n
+		if r.Err != nil {
+			return &CellError{file, n, r.Err}
+		}
+	}
+	return nil
+}
+
+// source joins the lines of a cell.
+func source(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	var b strings.Builder
+	lines, _ := v.([]any)
+	for _, l := range lines {
+		fmt.Fprint(&b, l)
+	}
+	return b.String()
+}
+
+func orEmpty(m map[string]any) map[string]any {
+	if m == nil {
+		return map[string]any{}
+	}
+	return m
+}
+
+func orNone(l []map[string]any) []map[string]any {
+	if l == nil {
+		return []map[string]any{}
+	}
+	return l
+}
+
+// writeNotebook writes a notebook as Jupyter does: one space of indent, keys in order.
+func writeNotebook(name string, nb map[string]any) error {
+	meta, _ := nb["metadata"].(map[string]any)
+	meta = orEmpty(meta)
+	meta["language_info"] = languageInfo()
+	if meta["kernelspec"] == nil {
+		meta["kernelspec"] = map[string]any{"display_name": "Go (krrlab)", "language": "go", "name": "krrlab"}
+	}
+	nb["metadata"] = meta
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	if err := enc.Encode(nb); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+}
+
+// page collects the outputs of a cell as a notebook keeps them.
+type page struct {
+	mu      sync.Mutex
+	outputs []map[string]any
+	ids     map[string]int // index of an output by its display_id
+	clear   bool           // when something new comes
+}
+
+func (p *page) add(o map[string]any) {
+	if p.clear {
+		p.outputs, p.ids, p.clear = nil, nil, false
+	}
+	p.outputs = append(p.outputs, o)
+}
+
+// Stream appends text, to the output before if that is of the same stream.
+func (p *page) Stream(name, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.outputs); n > 0 && !p.clear && p.outputs[n-1]["name"] == name {
+		p.outputs[n-1]["text"] = p.outputs[n-1]["text"].(string) + text
+		return
+	}
+	p.add(map[string]any{"output_type": "stream", "name": name, "text": text})
+}
+
+// Display appends a value.
+func (p *page) Display(d display.Data) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.add(map[string]any{"output_type": "display_data", "data": stored(d.Data), "metadata": orEmpty(d.Metadata)})
+	if id, ok := d.Transient["display_id"].(string); ok {
+		if p.ids == nil {
+			p.ids = map[string]int{}
+		}
+		p.ids[id] = len(p.outputs) - 1
+	}
+}
+
+// Update replaces a value of this cell.
+func (p *page) Update(d display.Data) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id, _ := d.Transient["display_id"].(string)
+	if i, ok := p.ids[id]; ok {
+		p.outputs[i]["data"], p.outputs[i]["metadata"] = stored(d.Data), orEmpty(d.Metadata)
+	}
+}
+
+// Clear removes what there is.
+func (p *page) Clear(wait bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.clear = wait; !wait {
+		p.outputs, p.ids = nil, nil
+	}
+}
+
+// Input has nobody to ask.
+func (p *page) Input(string, bool) (string, error) {
+	return "", fmt.Errorf("the notebook runs without a reader: no input")
+}
+
+// stored returns data as a notebook file keeps it.
+func stored(m map[string]any) map[string]any {
+	out := maps.Clone(orEmpty(m))
+	for k, v := range out {
+		if _, err := json.Marshal(v); err != nil {
+			out[k] = fmt.Sprint(v)
+		}
+	}
+	return out
+}
