@@ -3,7 +3,6 @@ package krrlab
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -186,14 +185,6 @@ func (s *SketchSize) resultText() string {
 
 // HTML returns the stage for a notebook.
 func (s *SketchSize) HTML() string { return stageHTML(s) }
-
-// relative2 returns how far condition 2's extremes are from 1, in units of γ, with its ends.
-func relative2(c *adapt.Conditions, gamma float64) (v, lo, hi float64) {
-	v = math.Max(1-c.Low.Value, c.High.Value-1) / gamma
-	lo = math.Max(1-c.Low.Hi, c.High.Lo-1) / gamma
-	hi = math.Max(1-c.Low.Lo, c.High.Hi-1) / gamma
-	return v, lo, hi
-}
 
 // name says in a few words what is drawn.
 func (s *SketchSize) name() string {

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/plots"
@@ -52,69 +53,48 @@ func conditionCells(c *adapt.Conditions) []plots.Cell {
 // each condition asks about divided by its threshold, and κ divided by the bound that the
 // conditions imply; a rung is accepted where both conditions are below 1.
 func (s *SketchSize) Plot() *plots.Figure {
-	f := &plots.Figure{
-		Title: s.name(), Caption: s.testText() + ". " + s.resultText() + ".",
-		X: s.axis(),
-		Y: plots.Axis{Label: "κ(M⁻¹A)", Log: true},
-	}
-	unit := 1.0
-	if s.Test == adapt.Theorem7 {
-		unit = s.Target
-		first, second := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}, plots.Series{Name: "condition 2: |ratio−1|/γ"}
-		for _, r := range s.Rungs {
-			if c := r.Conditions; c != nil {
-				a, g := s.Constants.Alpha, s.Constants.Gamma
-				put(&first, r.S, c.Norm.Value/a, c.Norm.Lo/a, c.Norm.Hi/a)
-				v, lo, hi := relative2(c, g)
-				put(&second, r.S, v, lo, hi)
-			}
-		}
-		for _, series := range []plots.Series{first, second} {
-			if len(series.X) > 0 {
-				f.Series = append(f.Series, series)
-			}
-		}
-		f.Y.Label = "relative to the threshold"
-		f.HLines = []plots.RefLine{{At: 1, Label: "threshold"}}
-	} else {
-		f.HLines = []plots.RefLine{{At: s.Target, Label: fmt.Sprintf("target %g", s.Target)}}
-	}
+	chosen := -1
 	k := plots.Series{Name: "κ(M⁻¹A)"}
-	if unit != 1 {
-		k.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", unit)
-	}
-	for _, r := range s.Rungs {
-		put(&k, r.S, r.Kappa.Value/unit, r.Kappa.Lo/unit, r.Kappa.Hi/unit)
+	for i, r := range s.Rungs {
+		put(&k, r.S, 1, r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
 		if s.Status == adapt.Found && r.S == s.S {
-			f.Marks = []plots.Mark{{X: float64(r.S), Y: r.Kappa.Value / unit, Label: fmt.Sprintf("s = %d", r.S)}}
+			chosen = i
 		}
 	}
-	if s.Test == adapt.Theorem7 { // its conditions decide, and their bands are to be seen
-		k.Lo, k.Hi = nil, nil
+	var f *plots.Figure
+	if s.Test == adapt.Theorem7 {
+		k.Name = fmt.Sprintf("κ(M⁻¹A)/%.3g", s.Target)
+		for i := range k.Y {
+			k.Y[i] /= s.Target
+		}
+		k.Lo, k.Hi = nil, nil // its conditions decide, and their bars are to be seen
+		f = plots.Ladder(s.name(), "relative to the threshold", 1, chosen, append(s.conditionSeries(), k)...)
+		f.HLines[0].Label = "threshold"
+	} else {
+		f = plots.Ladder(s.name(), k.Name, s.Target, chosen, k)
 	}
-	f.Series = append(f.Series, k)
+	f.X.Label = "features s"
+	f.Caption = s.testText() + ". " + s.resultText() + "."
 	return f
 }
 
-// axis returns the axis of s, with ends at 1, 2 or 5 times a power of ten.
-func (s *SketchSize) axis() plots.Axis {
-	a := plots.Axis{Label: "features s", Log: true}
-	if len(s.Rungs) == 0 {
-		return a
-	}
-	least, most := float64(s.Rungs[0].S), float64(s.Rungs[len(s.Rungs)-1].S)
-	steps := [...]float64{2, 2, 2.5} // ½, 1, 2, 5, 10, …
-	for i, v := 0, 0.5; a.Max <= most; i, v = i+1, v*steps[i%3] {
-		if v <= least && v < most {
-			a.Min = v
+// conditionSeries returns what was measured of both conditions in units of their thresholds.
+func (s *SketchSize) conditionSeries() []plots.Series {
+	first, second := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}, plots.Series{Name: "condition 2: |ratio−1|/γ"}
+	for _, r := range s.Rungs {
+		if c := r.Conditions; c != nil {
+			put(&first, r.S, s.Constants.Alpha, c.Norm.Value, c.Norm.Lo, c.Norm.Hi)
+			put(&second, r.S, s.Constants.Gamma, math.Max(1-c.Low.Value, c.High.Value-1), math.Max(1-c.Low.Hi, c.High.Lo-1), math.Max(1-c.Low.Lo, c.High.Hi-1))
 		}
-		a.Max = v
 	}
-	return a
+	if len(first.X) == 0 {
+		return nil
+	}
+	return []plots.Series{first, second}
 }
 
-// put appends a value with its ends to a series.
-func put(s *plots.Series, at int, v, lo, hi float64) {
+// put appends a value with its ends, in a unit, to a series.
+func put(s *plots.Series, at int, unit, v, lo, hi float64) {
 	s.X = append(s.X, float64(at))
-	s.Y, s.Lo, s.Hi = append(s.Y, v), append(s.Lo, lo), append(s.Hi, hi)
+	s.Y, s.Lo, s.Hi = append(s.Y, v/unit), append(s.Lo, lo/unit), append(s.Hi, hi/unit)
 }
