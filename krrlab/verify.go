@@ -298,8 +298,8 @@ func (c *checker) test(ctx context.Context) error {
 		c.v.TestError = Number(pred.Score(c.o.Test).ErrorRate)
 	}
 	c.v.Open = Number(p.Open(1))
-	for i := -40; i <= 10; i++ {
-		by := math.Pow(10, float64(i)/10)
+	for i := -60; i <= 20; i++ {
+		by := math.Pow(10, float64(i)/20)
 		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: *c.v.Residual * by, Share: p.Open(by)})
 	}
 	return nil

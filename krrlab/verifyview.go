@@ -89,7 +89,7 @@ func (v *Verification) Plot() *plots.Figure {
 	switch {
 	case len(v.OpenCurve) > 0:
 		f.X, f.Y = plots.Axis{Label: "relative residual ‖r‖/‖y‖", Log: true}, plots.Axis{Label: "test labels open (%)"}
-		s := plots.Series{Name: "open by |f−f̃| ≤ √k(x,x)·‖r‖/(2√λ)"}
+		s := plots.Series{Name: "open by the prediction bound"}
 		for _, o := range v.OpenCurve {
 			s.X, s.Y = append(s.X, o.Residual), append(s.Y, 100*o.Share)
 		}
