@@ -131,6 +131,9 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	}
 	slices.Reverse(m.Chain)
 	slices.Reverse(m.OneLevel)
+	if len(m.Chain)+len(m.OneLevel) == 0 {
+		return nil, err
+	}
 	m.Seconds = time.Since(began).Seconds()
 	return m, err
 }

@@ -2,59 +2,87 @@ package krrlab
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krrlab/lab/plots"
 )
 
-// Plot draws κ(M_k⁻¹A) with its interval against the width s_k, for the chain and for features
-// alone, each point with the iterations and the seconds of its fit. Where no level has a
-// preconditioner it draws ‖Z_kZ_kᵀ−K‖₂.
+// Plot draws four panels against the width s_k, for the levels of the chain and for features
+// alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
+// seconds of a fit without K. Panels that would be empty are left out.
 func (m *MultiLevel) Plot() *plots.Figure {
-	f := &plots.Figure{
-		Title:   fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, kernelName(m.Kernel), m.Lambda),
-		Caption: fmt.Sprintf("Each level of the chain %s, read from right to left, and features alone of the same widths; intervals of confidence %g.", FormatLevels(m.Levels), m.Confidence),
-		X:       plots.Axis{Label: "width s_k", Log: true},
-		Y:       plots.Axis{Label: "κ(M_k⁻¹A)", Log: true},
-	}
-	value := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+	kappa := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
 		if l.Kappa == nil {
 			return 0, 0, 0, false
 		}
 		return l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi, true
 	}
-	if !m.anyKappa() {
-		f.Y.Label = "‖Z_kZ_kᵀ−K‖₂"
-		value = func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
-			return l.Error.Value, l.Error.Lo, l.Error.Hi, true
+	norm := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		return l.Error.Value, l.Error.Lo, l.Error.Hi, true
+	}
+	iterations := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		v = float64(l.Iterations)
+		return v, v, v, l.Kappa != nil
+	}
+	seconds := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		v = l.Seconds.Fit()
+		return v, v, v, l.Kappa != nil
+	}
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, kernelName(m.Kernel), m.Lambda), 2)
+	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
+		"the two intervals of a level hold with probability %g.", FormatLevels(m.Levels), m.Confidence)
+	for _, p := range []struct {
+		label  string
+		banded bool
+		value  func(l *MeasuredLevel) (v, lo, hi float64, ok bool)
+	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_kZ_kᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
+		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
+			f.Panels = append(f.Panels, panel)
 		}
 	}
-	series := func(name string, levels []MeasuredLevel) {
-		s := plots.Series{Name: name, Style: plots.Points}
-		for i := range levels {
-			l := &levels[i]
-			if v, lo, hi, ok := value(l); ok {
-				s.X, s.Y, s.Lo, s.Hi = append(s.X, float64(l.Width)), append(s.Y, v), append(s.Lo, lo), append(s.Hi, hi)
-				if l.Kappa != nil {
-					f.Marks = append(f.Marks, plots.Mark{X: float64(l.Width), Y: v, Label: fmt.Sprintf("%d it., %.1f s", l.Iterations, l.Seconds.Fit())})
-				}
+	return f
+}
+
+// panel draws one number against the width.
+func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLevel) (v, lo, hi float64, ok bool)) plots.Figure {
+	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Label: label, Log: true}}
+	for _, line := range []struct {
+		name   string
+		levels []MeasuredLevel
+	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
+		s := plots.Series{Name: line.name}
+		for i := range line.levels {
+			l := &line.levels[i]
+			v, lo, hi, ok := value(l)
+			if !ok {
+				continue
+			}
+			s.X, s.Y = append(s.X, float64(l.Width)), append(s.Y, v)
+			if banded {
+				s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
 			}
 		}
 		if len(s.X) > 0 {
 			f.Series = append(f.Series, s)
 		}
 	}
-	series("levels of the chain", m.Chain)
-	series("features alone", m.OneLevel)
 	return f
 }
 
-func (m *MultiLevel) anyKappa() bool {
-	for _, levels := range [][]MeasuredLevel{m.Chain, m.OneLevel} {
-		for i := range levels {
-			if levels[i].Kappa != nil {
-				return true
-			}
-		}
+// alone returns features alone of all widths: the first level of the chain is one of them.
+func (m *MultiLevel) alone() []MeasuredLevel {
+	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
+		return append([]MeasuredLevel{m.Chain[0]}, m.OneLevel...)
 	}
-	return false
+	return m.OneLevel
+}
+
+// widths returns the widths of the levels, ascending.
+func (m *MultiLevel) widths() []float64 {
+	var w []float64
+	for _, l := range m.Levels {
+		w = append(w, float64(l.Width))
+	}
+	slices.Sort(w)
+	return slices.Compact(w)
 }
