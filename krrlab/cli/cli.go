@@ -59,6 +59,7 @@ type app struct {
 	cpu     string
 	dataDir string
 	party   *party // nil unless the process is a rank
+	kept    string // folder of checkpoints
 }
 
 // Main runs the command line args (without the program's name) and returns the
@@ -70,7 +71,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
-	code, text := verdict(ctx, err)
+	code, text := a.verdict(ctx, err)
 	a.part(ctx, err, code, func() {
 		if text != "" {
 			fmt.Fprintf(env.Stderr, "krrlab: %s\n", text)
@@ -80,7 +81,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 }
 
 // verdict returns the exit code of a command that ended with err, and what to say of it.
-func verdict(ctx context.Context, err error) (code int, text string) {
+func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	var status errStatus
 	var usage errUsage
 	switch {
@@ -89,7 +90,7 @@ func verdict(ctx context.Context, err error) (code int, text string) {
 	case errors.As(err, &status):
 		return int(status), ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return exitInterrupted, "interrupted; nothing was written"
+		return exitInterrupted, a.interruptedText()
 	case errors.As(err, &usage):
 		return exitUsage, fmt.Sprintf("%v (see krrlab help)", err)
 	}

@@ -26,6 +26,7 @@ type fitFlags struct {
 	kernelFlags
 	solveFlags
 	rankFlags
+	checkpointFlags
 	out, json, plot string
 }
 
@@ -67,9 +68,14 @@ func (a *app) fitCommand() *cobra.Command {
 		Long: `Fit solves (K+λI)c = y for the training data, one column of c per class (RLSC:
 ±1 coding; one column for two classes), without centring and without intercept,
 and judges the result on the test data. Exit code 3 says that the solve did not
-reach the tolerance within --max-iter; all results are written all the same.`,
+reach the tolerance within --max-iter; all results are written all the same.
+
+Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
+dealt to them, rank 0 reads out and writes. With --checkpoint DIR a run that was
+stopped goes on with --resume, on any number of ranks, to the same coefficients.`,
 		Example: `  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --lambda-p 0.1 --features 6000
-  krrlab fit --train train.csv --test test.csv --target price --scale standard --sigma 2`,
+  krrlab fit --train train.csv --test test.csv --target price --scale standard --sigma 2
+  mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.fit(cmd.Context(), cmd.Flags(), f) },
 	}
@@ -84,6 +90,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.kernelFlags.add(p)
 	f.solveFlags.add(p)
 	f.rankFlags.add(p)
+	f.checkpointFlags.add(p)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence to this file (.svg, .png or .pdf)")
@@ -92,6 +99,9 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 // fit runs krrlab fit.
 func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err := f.rankFlags.check(); err != nil {
+		return err
+	}
+	if _, err := f.settings(set); err != nil {
 		return err
 	}
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
@@ -155,6 +165,9 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	}
 	cfg.Monitor = progress.show
 	a.onRanks(&cfg)
+	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
+		return nil, err
+	}
 	return a.run(ctx, data, cfg, load)
 }
 
@@ -215,7 +228,12 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.plot != "" {
-		return r.report.ConvergenceFigure().Save(f.plot)
+		if err := r.report.ConvergenceFigure().Save(f.plot); err != nil {
+			return err
+		}
+	}
+	if r.sol.Converged() {
+		return r.sol.Forget()
 	}
 	return nil
 }

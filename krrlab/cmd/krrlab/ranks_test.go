@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// playVariable makes this test binary the command krrlab.
+const playVariable = "KRRLAB_PLAY_KRRLAB"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// launchers are the commands that start ranks: Debian's names, by which both can be
+// installed together.
+var launchers = []struct {
+	name string
+	args []string
+}{
+	{"mpirun.openmpi", []string{"--allow-run-as-root", "--oversubscribe"}},
+	{"mpirun.mpich", nil},
+}
+
+// krrlab returns the command on p ranks of a launcher, or in one process for none.
+func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := append([]string{self}, args...)
+	if launcher >= 0 {
+		l := launchers[launcher]
+		words = append(append([]string{l.name}, l.args...), append([]string{"-n", fmt.Sprint(p)}, words...)...)
+		if _, err := exec.LookPath(l.name); err != nil {
+			t.Skipf("no %s here: install openmpi-bin and mpich (make test does)", l.name)
+		}
+	}
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = append(os.Environ(), playVariable+"=1")
+	cmd.WaitDelay = 20 * time.Second
+	return cmd
+}
+
+// limited is a context for a run that must come to an end.
+func limited(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// coefficients reads C of a model file.
+func coefficients(t *testing.T, name string) *mat.Dense {
+	t.Helper()
+	m, err := model.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.C
+}
+
+// TestFitOnRanks fits on 1, 2 and 4 ranks of each MPI: one report, one model, the same
+// coefficients everywhere, and the bytes of a product as the formula has them.
+func TestFitOnRanks(t *testing.T) {
+	var first *mat.Dense
+	for l := range launchers {
+		for _, p := range []int{1, 2, 4} {
+			t.Run(fmt.Sprintf("%s-%d", launchers[l].name, p), func(t *testing.T) {
+				dir := t.TempDir()
+				out, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "r.json")
+				cmd := krrlab(limited(t), t, l, p, "fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100",
+					"--lambda", "0.1", "--tol", "1e-6", "--blas", "go", "--out", out, "--json", js)
+				text, err := cmd.CombinedOutput()
+				if err != nil || strings.Count(string(text), "converged after") != 1 || !strings.Contains(string(text), fmt.Sprintf("ranks        %d (%d on this machine)", p, p)) {
+					t.Fatalf("%v:\n%s", err, text)
+				}
+				c := coefficients(t, out)
+				if first == nil {
+					first = c
+				}
+				if !mat.Equal(c, first) {
+					t.Error("other coefficients than on the first number of ranks")
+				}
+				var r struct {
+					Ranks struct {
+						Count          int
+						ProductBytes   int64 `json:"product_bytes"`
+						ProductFormula int64 `json:"product_formula"`
+					}
+				}
+				b, err := os.ReadFile(js)
+				if err == nil {
+					err = json.Unmarshal(b, &r)
+				}
+				if err != nil || r.Ranks.Count != p || r.Ranks.ProductBytes == 0 || r.Ranks.ProductBytes != r.Ranks.ProductFormula {
+					t.Errorf("%v, %+v", err, r)
+				}
+			})
+		}
+	}
+}
+
+// TestOtherCommandsOnRanks: what does not run on ranks runs once.
+func TestOtherCommandsOnRanks(t *testing.T) {
+	for l := range launchers {
+		t.Run(launchers[l].name, func(t *testing.T) {
+			text, err := krrlab(limited(t), t, l, 3, "version").CombinedOutput()
+			if err != nil || strings.Count(string(text), "krrlab ") != 1 {
+				t.Errorf("%v:\n%s", err, text)
+			}
+			text, err = krrlab(limited(t), t, l, 3, "fit", "--data", "no-such-data").CombinedOutput()
+			if err == nil || strings.Count(string(text), "no-such-data") != 1 {
+				t.Errorf("%v:\n%s", err, text)
+			}
+		})
+	}
+}
+
+// TestAloneThoughRanked: a process that was started as one of three ranks, and finds itself
+// alone, must not solve the problem.
+func TestAloneThoughRanked(t *testing.T) {
+	if _, err := exec.LookPath("mpirun.openmpi"); err != nil {
+		t.Skip("no mpirun.openmpi here")
+	}
+	cmd := krrlab(limited(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
+	cmd.Env = append(cmd.Env, "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(text), "started 3 ranks") || strings.Contains(string(text), "converged") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+// slow are the flags of a fit of many short iterations.
+func slow(dir string, more ...string) []string {
+	return append([]string{"fit", "--data", "synthetic-classes", "--n", "1000", "--solver", "cg", "--storage", "recompute", "--lambda", "0.01",
+		"--tol", "1e-4", "--blas", "go", "--out", filepath.Join(dir, "m.krr"), "--checkpoint", filepath.Join(dir, "kept"), "--checkpoint-every", "2it"}, more...)
+}
+
+// await waits until there are checkpoints in dir of numbers above after.
+func await(t *testing.T, dir string, after int) {
+	t.Helper()
+	for range 3000 {
+		files, _ := filepath.Glob(filepath.Join(dir, "kept", "checkpoint-*.krrc"))
+		for _, f := range files {
+			var k int
+			if _, err := fmt.Sscanf(filepath.Base(f), "checkpoint-%d.krrc", &k); err == nil && k > after {
+				return
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("no checkpoint within a minute")
+}
+
+// ranksOf returns the processes whose command line has the folder in it, but for launchers.
+func ranksOf(dir string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(b, []byte(dir)) || bytes.HasPrefix(b, []byte("mpirun")) || bytes.Contains(b, []byte("proxy")) {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(f, "/proc/%d/cmdline", &pid); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// TestFaults kills a rank, and ends a run as a scheduler does, for one process and for both
+// MPIs: the run ends with a code other than 0 and leaves no process, and what goes on from its
+// checkpoint has the coefficients of an unbroken run.
+func TestFaults(t *testing.T) {
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("no /proc to find processes by")
+	}
+	for l := -1; l < len(launchers); l++ {
+		name, p := "one-process", 1
+		if l >= 0 {
+			name, p = launchers[l].name, 3
+		}
+		t.Run(name, func(t *testing.T) {
+			whole := t.TempDir()
+			if text, err := krrlab(limited(t), t, l, p, slow(whole)...).CombinedOutput(); err != nil {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			want := coefficients(t, filepath.Join(whole, "m.krr"))
+			dir := t.TempDir()
+			for round, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+				cmd := krrlab(limited(t), t, l, p, slow(dir, "--resume")...)
+				var text bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &text, &text
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				await(t, dir, 3+6*round)
+				victim := cmd.Process.Pid // a scheduler signals the launcher
+				if pids := ranksOf(dir); sig == syscall.SIGKILL && len(pids) > 0 {
+					victim = pids[len(pids)-1]
+				}
+				_ = syscall.Kill(victim, sig)
+				if err := cmd.Wait(); err == nil {
+					t.Fatalf("%v: code 0:\n%s", sig, text.String())
+				}
+				time.Sleep(time.Second)
+				if left := ranksOf(dir); len(left) > 0 {
+					t.Errorf("%v: processes %v are left:\n%s", sig, left, text.String())
+				}
+			}
+			text, err := krrlab(limited(t), t, l, max(1, p-1), slow(dir, "--resume")...).CombinedOutput()
+			if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), want) {
+				t.Error("resumed twice: other coefficients than the unbroken run's")
+			}
+		})
+	}
+}
