@@ -315,7 +315,7 @@ func TestMultiLevelLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := m.Plot(); len(f.Panels) != 1 || f.Panels[0].Y.Label != "‖Z_kZ_kᵀ−K‖₂" {
+	if f := m.Plot(); len(f.Panels) != 1 || f.Panels[0].Title != "‖Z_{k}Z_{k}ᵀ−K‖₂" {
 		t.Errorf("without any κ the picture is %v", f)
 	}
 	checkLimited(t, m)

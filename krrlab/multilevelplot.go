@@ -29,13 +29,14 @@ func (m *MultiLevel) Plot() *plots.Figure {
 		return v, v, v, l.Kappa != nil
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, kernelName(m.Kernel), m.Lambda), 2)
+	f.ShareX = true
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
 		"the two intervals of a level hold with probability %g.", FormatLevels(m.Levels), m.Confidence)
 	for _, p := range []struct {
 		label  string
 		banded bool
 		value  func(l *MeasuredLevel) (v, lo, hi float64, ok bool)
-	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_kZ_kᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
+	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
 		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
 			f.Panels = append(f.Panels, panel)
 		}
@@ -45,7 +46,7 @@ func (m *MultiLevel) Plot() *plots.Figure {
 
 // panel draws one number against the width.
 func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLevel) (v, lo, hi float64, ok bool)) plots.Figure {
-	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Label: label, Log: true}}
+	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Log: true}}
 	for _, line := range []struct {
 		name   string
 		levels []MeasuredLevel
