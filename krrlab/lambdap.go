@@ -22,7 +22,7 @@ type LambdaPOptions struct {
 	Width      float64   // relative width of κ's interval to stop at; default: 0.3
 	Steps      int       // at most so many of Lanczos; default: 80
 	Columns    int       // right-hand sides that iterations are counted with; negative: none; default: 1
-	MaxIter    int       // where counting ends; default: 300
+	MaxIter    int       // where counting ends; default: 200
 	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which
 	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
 	// Columns is set. Default: the configuration's s alone.

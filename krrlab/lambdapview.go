@@ -87,74 +87,65 @@ func (s *LambdaP) Table() *plots.Table {
 }
 
 // Plot draws κ with its interval, the bound by η and the iterations against λ_p, with λ, 10λ and
-// λ+η marked and the choice ringed; of a map, κ for each s.
+// λ+η marked and the choice ringed; a map as two heat maps over λ_p and s, of κ and of the
+// predicted time.
 func (s *LambdaP) Plot() *plots.Figure {
-	f := &plots.Figure{
-		Title:   fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda),
-		Caption: fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %s.", s.Features, s.sizes()),
-		X:       plots.Axis{Label: "λ_p", Log: true},
-		Y:       plots.Axis{Label: "κ(M⁻¹A)", Log: true},
+	if len(s.Sweeps) > 1 {
+		return s.plotMap()
+	}
+	r := s.Sweeps[0]
+	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p", "κ(M⁻¹A); iterations",
+		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
+		kappaSeries(r), boundSeries(r), iterationSeries(r))
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Features, r.S, 100*r.Eta.Confidence)
+	if r.Best >= 0 {
+		p := &r.Points[r.Best]
+		f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
 	}
 	var top float64
-	for _, r := range s.Sweeps {
-		c := kappaSeries(r)
-		if len(s.Sweeps) > 1 {
-			c.Name, c.Lo, c.Hi = fmt.Sprintf("s = %d", r.S), nil, nil // bands of several would hide each other
-		}
-		for _, v := range c.Y {
-			top = max(top, v)
-		}
-		f.Series = append(f.Series, c)
+	for _, p := range r.Points {
+		top = max(top, p.Kappa.Value)
 	}
-	last := s.Sweeps[len(s.Sweeps)-1]
-	f.VLines = s.marks()
-	if len(s.Sweeps) == 1 {
-		f.Y.Label = "κ(M⁻¹A); iterations"
-		f.Caption += fmt.Sprintf(" Band: κ with %.3g %% confidence at each λ_p.", 100*last.Eta.Confidence)
-		f.Series = append(f.Series, boundSeries(last), iterationSeries(last))
-	}
-	for _, r := range s.Sweeps {
-		if r.S == s.BestS {
-			p := &r.Points[r.Best]
-			f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}
-		}
-	}
-	if top > 1 && !math.IsInf(top, 1) {
+	if top > 1 && !math.IsInf(top, 1) { // the bound, and upper ends, may be far above
 		f.Y.Min, f.Y.Max = 1, 30*top
 	}
 	return f
 }
 
-// marks are the lines at λ, 10λ and λ+η, η being that of the most features.
-func (s *LambdaP) marks() []plots.RefLine {
-	eta := s.Sweeps[len(s.Sweeps)-1].Eta.Value
-	return []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + eta, Label: "λ+η"}}
-}
-
-// PlotSeconds draws the predicted time of a solve against λ_p, for each s.
-func (s *LambdaP) PlotSeconds() *plots.Figure {
-	f := &plots.Figure{
-		Title:   fmt.Sprintf("%s, λ = %g: predicted time of a solve", s.Dataset, s.Lambda),
-		Caption: fmt.Sprintf("Set-up and iterations to τ = %g for t = %d right-hand sides, %s.", s.Tol, s.Columns, s.Features),
-		X:       plots.Axis{Label: "λ_p", Log: true},
-		Y:       plots.Axis{Label: "predicted time (s)", Log: true},
-		VLines:  s.marks(),
+// plotMap draws κ and the predicted time over λ_p and s.
+func (s *LambdaP) plotMap() *plots.Figure {
+	first := s.Sweeps[0]
+	var grid, sizes []float64
+	for _, p := range first.Points {
+		grid = append(grid, p.LambdaP)
 	}
+	var kappa, seconds [][]float64
 	for _, r := range s.Sweeps {
-		c := plots.Series{Name: fmt.Sprintf("s = %d", r.S)}
-		for _, p := range r.Points {
-			y := math.NaN()
-			if p.Seconds > 0 {
-				y = p.Seconds
+		k, t := make([]float64, len(grid)), make([]float64, len(grid))
+		for j, l := range grid {
+			k[j], t[j] = math.NaN(), math.NaN()
+			if p := r.At(l); p != nil {
+				k[j] = p.Kappa.Value
+				if p.Seconds > 0 {
+					t[j] = p.Seconds
+				}
 			}
-			c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, y)
 		}
-		f.Series = append(f.Series, c)
-		if r.S == s.BestS {
-			p := &r.Points[r.Best]
-			f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Seconds, Label: "least"}}
-		}
+		sizes, kappa, seconds = append(sizes, float64(r.S)), append(kappa, k), append(seconds, t)
 	}
+	panel := func(quantity string, z [][]float64) *plots.Figure {
+		f := plots.Map("", "λ_p", "s", quantity, grid, sizes, z)
+		f.Y.Ticks = sizes
+		f.VLines = []plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}}
+		if s.BestS > 0 {
+			f.Marks = []plots.Mark{{X: s.BestLambdaP, Y: float64(s.BestS), Label: "least time"}}
+		}
+		return f
+	}
+	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
+		panel("κ(M⁻¹A)", kappa), panel("time (s)", seconds))
+	f.ShareX = true
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Features, s.Tol, s.Columns)
 	return f
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/plots"
 )
 
 // lambdaPFlags are the flags of krrlab lambda-p.
@@ -21,14 +20,7 @@ type lambdaPFlags struct {
 	tol        float64
 	noSolve    bool
 	asMap      bool
-	draw       string
 }
-
-// secondsOf is a sweep drawn by its predicted times.
-type secondsOf struct{ *krrlab.LambdaP }
-
-// Plot draws the predicted times.
-func (s secondsOf) Plot() *plots.Figure { return s.PlotSeconds() }
 
 func (a *app) lambdaPCommand() *cobra.Command {
 	f := &lambdaPFlags{}
@@ -53,11 +45,7 @@ with K. With --map, or --sizes, κ and predicted time for several numbers of fea
 			if s := l.Config().Features; f.asMap && len(o.Sizes) == 0 {
 				o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
 			}
-			s, err := l.LambdaP(ctx, o)
-			if s == nil || f.draw == "kappa" {
-				return s, err
-			}
-			return secondsOf{s}, err
+			return l.LambdaP(ctx, o)
 		},
 	})
 }
@@ -67,13 +55,12 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, with commas")
-	p.StringVar(&f.draw, "draw", "kappa", "what --plot draws: kappa or seconds")
 	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval to stop at")
 	p.IntVar(&f.Steps, "steps", 80, "most steps of Lanczos")
 	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with (default: 1, in a map 0)")
 	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
-	p.IntVar(&f.MaxIter, "max-iter", 300, "most iterations")
+	p.IntVar(&f.MaxIter, "max-iter", 200, "most iterations")
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
 	p.StringVar(&f.precond, "precond", "features", "what makes Z: features, nystrom or rpcholesky")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
@@ -108,9 +95,6 @@ func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 		if set.Changed(name) && v < 1 {
 			return usagef("--%s %d: want at least 1", name, v)
 		}
-	}
-	if f.draw != "kappa" && f.draw != "seconds" {
-		return usagef("--draw %q: want kappa or seconds", f.draw)
 	}
 	switch {
 	case set.Changed("grid") && len(f.Grid) == 0:

@@ -1,0 +1,350 @@
+package tune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// ridge is K+λI as an ordinary matrix.
+type ridge struct {
+	k      *mat.SymDense
+	lambda float64
+}
+
+func (a ridge) Dim() int        { return a.k.SymmetricDim() }
+func (a ridge) Lambda() float64 { return a.lambda }
+
+func (a ridge) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Mul(a.k, src)
+	return ctx.Err()
+}
+
+func (a ridge) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := a.KMulTo(ctx, dst, src)
+	dst.Apply(func(i, j int, v float64) float64 { return v + a.lambda*src.At(i, j) }, dst)
+	return err
+}
+
+// problem returns a Gaussian kernel matrix of n random points, and Z whose ZZᵀ is near it:
+// random Fourier features made here.
+func problem(n, s int, lambda float64, seed uint64) (ridge, *points.Dense32) {
+	const d = 3
+	x := make([]float64, n*d)
+	rng.New(seed).Sub("x").Normals(x, 0)
+	k := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			var sq float64
+			for c := range d {
+				e := x[i*d+c] - x[j*d+c]
+				sq += e * e
+			}
+			k.SetSym(i, j, math.Exp(-sq/2))
+		}
+	}
+	z := points.NewDense32(n, s, nil)
+	w := make([]float64, s*d)
+	rng.New(seed).Sub("w").Normals(w, 0)
+	for i := range n {
+		for j := range s {
+			phase := 2 * math.Pi * rng.New(seed).Sub("b").Float64(uint64(j))
+			for c := range d {
+				phase += w[j*d+c] * x[i*d+c]
+			}
+			z.Data[i*s+j] = float32(math.Sqrt(2/float64(s)) * math.Cos(phase))
+		}
+	}
+	return ridge{k, lambda}, z
+}
+
+// outer returns ZZᵀ in float64.
+func outer(z *points.Dense32) *mat.SymDense {
+	m := mat.NewSymDense(z.N, nil)
+	for i := range z.N {
+		for j := range i + 1 {
+			var dot float64
+			for c, v := range z.Row(i) {
+				dot += float64(v) * float64(z.Row(j)[c])
+			}
+			m.SetSym(i, j, dot)
+		}
+	}
+	return m
+}
+
+// less returns a−b.
+func less(a, b *mat.SymDense) *mat.SymDense {
+	e := mat.NewSymDense(a.SymmetricDim(), nil)
+	for i := range a.SymmetricDim() {
+		for j := range i + 1 {
+			e.SetSym(i, j, a.At(i, j)-b.At(i, j))
+		}
+	}
+	return e
+}
+
+// eigenvalues returns those of a, ascending.
+func eigenvalues(t testing.TB, a mat.Symmetric) []float64 {
+	t.Helper()
+	var eig mat.EigenSym
+	if !eig.Factorize(a, false) {
+		t.Fatal("no eigenvalues")
+	}
+	return eig.Values(nil)
+}
+
+// pencil returns the eigenvalues of M⁻¹A, ascending: those of A^(1/2)M⁻¹A^(1/2).
+func pencil(t testing.TB, a ridge, zz *mat.SymDense, lambdaP float64) []float64 {
+	t.Helper()
+	n := a.Dim()
+	var eig mat.EigenSym
+	if !eig.Factorize(a.k, true) {
+		t.Fatal("no eigenvalues")
+	}
+	var v, inv, b mat.Dense
+	eig.VectorsTo(&v)
+	d := eig.Values(nil)
+	v.Apply(func(_, j int, x float64) float64 { return x * math.Sqrt(d[j]+a.lambda) }, &v) // A = VVᵀ
+	m := mat.DenseCopyOf(zz)
+	for i := range n {
+		m.Set(i, i, m.At(i, i)+lambdaP)
+	}
+	if err := inv.Solve(m, &v); err != nil {
+		t.Fatal(err)
+	}
+	b.Mul(v.T(), &inv)
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
+		}
+	}
+	return eigenvalues(t, s)
+}
+
+func TestSpectrum(t *testing.T) {
+	const n, lambda, lambdaP = 130, 0.05, 0.2
+	a, z := problem(n, 40, lambda, 1)
+	want := pencil(t, a, outer(z), lambdaP)
+	got, slack, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, z, lambdaP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if math.Abs(v-want[i]) > 1e-10*want[n-1] {
+			t.Errorf("eigenvalue %d is %v, want %v", i, v, want[i])
+		}
+	}
+	if slack <= 0 || slack > 1e-8 {
+		t.Errorf("slack %g", slack)
+	}
+	plain, _, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range eigenvalues(t, a.k) {
+		if math.Abs(plain[i]-v-lambda) > 1e-12*plain[n-1] {
+			t.Errorf("without M eigenvalue %d is %v, want %v", i, plain[i], v+lambda)
+		}
+	}
+	if _, _, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, z, 1e-30); err == nil || !strings.Contains(err.Error(), "positive definite") {
+		t.Errorf("λ_p = 1e-30: %v", err)
+	}
+}
+
+// TestBound: the bound holds for every λ_p, and where K is 0 or ZZᵀ is, it is reached.
+func TestBound(t *testing.T) {
+	const n, lambda = 80, 0.1
+	a, z := problem(n, 30, lambda, 2)
+	zz := outer(z)
+	v := eigenvalues(t, less(a.k, zz))
+	eta := max(-v[0], v[n-1])
+	for _, lambdaP := range Grid(lambda, eta, 9) {
+		m := pencil(t, a, zz, lambdaP)
+		if kappa, bound := m[n-1]/m[0], Bound(lambda, lambdaP, eta); kappa > bound*(1+1e-9) {
+			t.Errorf("λ_p = %g: κ = %g beyond the bound %g", lambdaP, kappa, bound)
+		}
+	}
+	// K = diag(η, 0), Z = 0 and λ_p ≤ λ: M⁻¹A = diag(λ+η, λ)/λ_p; the bound has λ_p+η for λ_p, as
+	// ZZᵀ = diag(0, η) with K = 0 needs.
+	for _, c := range []struct{ lambdaP, want float64 }{{0.02, 11 * 51}, {0.5, 11 * 3}, {50, 510}, {1e-3, 11 * 1001}} {
+		if b := Bound(0.1, c.lambdaP, 1); math.Abs(b-c.want) > 1e-9*c.want {
+			t.Errorf("Bound(0.1, %g, 1) = %g, want %g", c.lambdaP, b, c.want)
+		}
+	}
+	if b := Bound(0.1, 0.1, 0); b != 1 {
+		t.Errorf("exact features: %g", b)
+	}
+}
+
+func TestGrid(t *testing.T) {
+	const lambda, eta = 0.02, 7.0
+	g := Grid(lambda, eta, 13)
+	if !slices.IsSorted(g) || math.Abs(g[0]/(lambda/100)-1) > 1e-12 || math.Abs(g[len(g)-1]/(100*(lambda+eta))-1) > 1e-12 {
+		t.Errorf("%v", g)
+	}
+	for _, m := range []float64{lambda, 10 * lambda, lambda + eta} {
+		if !slices.Contains(g, m) {
+			t.Errorf("%g is not in %v", m, g)
+		}
+	}
+	if len(g) < 13 || len(g) > 16 {
+		t.Errorf("%d points", len(g))
+	}
+}
+
+// TestRitzIterations compares with pivots taken by hand; that PCG takes as many is the test of
+// the stage Quality.
+func TestRitzIterations(t *testing.T) {
+	alpha, beta := []float64{2, 2, 2, 2}, []float64{1, 1, 1, 1}
+	// d: 2, 1.5, 4/3, 5/4; residuals 1/2, 1/3, 1/4, 1/5.
+	for k, tau := range []float64{0.51, 0.34, 0.26, 0.21} {
+		if got := RitzIterations(alpha, beta, tau, 4); got != float64(k+1) {
+			t.Errorf("τ = %g: %g, want %d", tau, got, k+1)
+		}
+	}
+	// Beyond T: (√4−1)/(√4+1) = 1/3 a step from 1/5.
+	if got := RitzIterations(alpha, beta, 0.2/8.9, 4); got != 6 {
+		t.Errorf("extrapolated to %g, want 6", got)
+	}
+	for _, c := range []float64{RitzIterations([]float64{1, 0.5}, beta, 1e-3, 4), RitzIterations(alpha, beta, 1e-3, math.Inf(1)), RitzIterations(alpha, beta, 1e-3, math.NaN())} {
+		if !math.IsInf(c, 1) {
+			t.Errorf("%g where nothing can be said", c)
+		}
+	}
+}
+
+// TestSweep compares a sweep with dense references: η, κ for each λ_p, and the iterations of
+// PCG with each λ_p alone.
+func TestSweep(t *testing.T) {
+	const n, lambda = 200, 0.01
+	a, z := problem(n, 50, lambda, 3)
+	y := mat.NewDense(n, 3, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	parts := map[string]bool{}
+	r, err := Sweep(t.Context(), a, z, y, 0.5, &Options{Points: 7, Columns: 2, Stream: rng.New(5), Progress: func(p string, _, _ int) { parts[p] = true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zz := outer(z)
+	v := eigenvalues(t, less(a.k, zz))
+	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) || r.Eta.Width() > 0.05 {
+		t.Errorf("η = %v, is %g", r.Eta, eta)
+	}
+	for _, p := range r.Points {
+		m := pencil(t, a, zz, p.LambdaP)
+		if kappa := m[n-1] / m[0]; !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
+			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
+		}
+		w, err := precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := pcg.Solve(t.Context(), a, w, mat.DenseCopyOf(y.Slice(0, n, 0, 2)), &pcg.Options{MaxIter: 200, Aim: aim})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > 1+0.02*float64(res.Iterations) || p.Status != res.Status.String() {
+			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
+		}
+		if best := r.Points[r.Best]; p.Status == "converged" && *p.Iterations < *best.Iterations {
+			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP, *best.Iterations)
+		}
+	}
+	if r.SetUp < 0.5 || !(r.PerIter > 0) || !reflect.DeepEqual(parts, map[string]bool{"eta": true, "lanczos": true, "solve": true}) {
+		t.Errorf("set-up %g s, an iteration %g s, progress %v", r.SetUp, r.PerIter, parts)
+	}
+	if p := r.At(lambda); p == nil || p.LambdaP != lambda || r.At(17) != nil {
+		t.Error("At")
+	}
+}
+
+func TestSweepThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	a, z := problem(300, 40, 0.05, 6)
+	y := mat.NewDense(300, 1, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	var first *Result
+	for _, threads := range []int{1, 2} {
+		accel.SetThreads(threads)
+		r, err := Sweep(t.Context(), a, z, y, 0, &Options{Points: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range r.Points {
+			r.Points[i].Seconds, r.Points[i].Kappa.Seconds = 0, 0
+		}
+		if first == nil {
+			first = r
+		} else if !reflect.DeepEqual(first.Points, r.Points) {
+			t.Errorf("%d threads: other bits", threads)
+		}
+	}
+}
+
+// TestInterrupted: the points a sweep has come back, with intervals that hold, and counts of
+// the solves that had ended.
+func TestInterrupted(t *testing.T) {
+	const n = 200
+	a, z := problem(n, 50, 0.01, 3)
+	y := mat.NewDense(n, 1, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	for part, at := range map[string]int{"lanczos": 4, "solve": 76} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := Sweep(ctx, a, z, y, 0, &Options{Points: 7, Progress: func(p string, done, _ int) {
+			if p == part && done == at {
+				cancel()
+			}
+		}})
+		cancel()
+		if !errors.Is(err, context.Canceled) || r == nil || len(r.Points) < 7 {
+			t.Fatalf("%s: %v, %v", part, r, err)
+		}
+		counted := 0
+		for _, p := range r.Points {
+			m := pencil(t, a, outer(z), p.LambdaP)
+			if kappa := m[n-1] / m[0]; !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
+				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
+			}
+			if p.Iterations != nil {
+				counted++
+			}
+		}
+		if part == "lanczos" && counted > 0 || part == "solve" && (counted == 0 || counted == len(r.Points)) {
+			t.Errorf("%s: %d of %d counted", part, counted, len(r.Points))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if r, err := Sweep(ctx, a, z, y, 0, nil); err == nil || r != nil {
+		t.Errorf("a context that has ended: %v, %v", r, err)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"confidence 2": {Confidence: 2}, "λ_p = 0": {LambdaP: []float64{1, 0}}, "λ_p = -1": {LambdaP: []float64{-1}}, "empty grid": {LambdaP: []float64{}},
+		"grid of 1": {Points: 1}, "width -1": {Width: -1}, "-1 steps": {Steps: -1}, "most -1 iterations": {MaxIter: -1}, "τ = 2": {Tol: 2},
+	} {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", o, err, want)
+		}
+	}
+	if err := (&Options{}).Check(); err != nil {
+		t.Error(err)
+	}
+}
