@@ -40,6 +40,15 @@
 // computes in float64 with the same S. Apply takes rows in panels on all threads; a row's
 // result depends on nothing but the row, so that it has the same bits for any number of threads.
 //
+// # Speed
+//
+// Measured with one thread of an AMD EPYC (AVX2), float32, s = m/4, rows that come from
+// memory: the SRHT takes about 2 ns a number of Z from m = 1,024 to 65,536, and so does CountSketch,
+// where a copy takes 0.2 ns; the Gaussian 0.023 ns times s (BenchmarkApply). Of the SRHT's 2 ns the
+// vector butterflies in the first cache are some 0.7; the rest is loading with signs, short runs
+// and picking rows. Forming the features costs as much for d of about 20 and tens of times as much
+// for d = 784.
+//
 // # References
 //
 // M. Charikar, K. Chen, M. Farach-Colton, Finding frequent items in data streams, 2004
