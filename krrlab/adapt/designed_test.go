@@ -68,9 +68,21 @@ func TestDesigned(t *testing.T) {
 		x := c.points()
 		p, dense := problem(t, k, x, c.lambda), denseKernel(k, x)
 		z := feature.TensorSketch{Kernel: k}
+		type draw struct {
+			seed  uint64
+			theta float64
+		}
+		known := make(map[draw]reference)
+		truth := func(seed uint64, theta float64) reference {
+			d := draw{seed, theta}
+			if _, ok := known[d]; !ok {
+				known[d] = newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, theta)
+			}
+			return known[d]
+		}
 		small := 0
 		for seed := range seeds {
-			if newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, 0.26).kappa <= 5 {
+			if truth(seed, Kappa5.Theta).kappa <= 5 {
 				small++
 			}
 		}
@@ -87,7 +99,11 @@ func TestDesigned(t *testing.T) {
 			var n tally
 			for seed := range seeds {
 				r := search1(t, p, o, seed).Rungs[0]
-				n.count(r, newReference(t, dense, denseFeatures(t, z, x, c.s, c.s, rng.New(seed)), c.lambda, o.Constants.Theta), o)
+				theta := o.Constants.Theta
+				if o.Test == Kappa {
+					theta = Kappa5.Theta
+				}
+				n.count(r, truth(seed, theta), o)
 			}
 			t.Logf("%s, %s %s, sketched %v: %+v", c.name, o.Test, o.Constants.Name, o.Sketched, n)
 			if o.Sketched { // the interval does not cover Z' itself

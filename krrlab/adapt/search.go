@@ -253,8 +253,8 @@ type judgement struct {
 	width, inner float64
 }
 
-// options of Lanczos's process, which ends when the interval is narrow; when the rung is
-// accepted and the interval fit to be drawn; or when it is rejected and the inner end, from
+// options of Lanczos's process, which ends when the interval is narrow; when the verdict is
+// clear and the interval fit to be drawn; or when it is a rejection and the inner end, from
 // which times are predicted, has come to rest.
 func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) judgement) *lanczos.Options {
 	const drawn, narrow, window, rest = 0.1, 1e-3, 16, 1.02
@@ -265,7 +265,7 @@ func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.R
 			j := judge(r)
 			inner = append(inner, j.inner)
 			still := len(inner) > window && j.inner <= rest*inner[len(inner)-1-window]
-			if j.width <= narrow || j.verdict == Accept && j.width <= drawn || j.verdict != Open && still {
+			if j.width <= narrow || j.verdict != Open && j.width <= drawn || j.verdict == Reject && still {
 				return errEnough
 			}
 			return nil
