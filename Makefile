@@ -10,13 +10,14 @@ GO  ?= go
 BIN := bin/krrlab
 OUT ?= out
 
-.PHONY: all build demo test test-long fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo lab test test-long fuzz bench bench-peers bench-go clean help
 
 all: build
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
 	@echo "  make build      bin/krrlab"
+	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (N=10000, REPEAT=5)"
@@ -32,15 +33,22 @@ demo:
 	@$(MAKE) --no-print-directory build
 	@$(BIN) demo --dir $(OUT)
 
+# Debian's Jupyter and its Python; the kernel is installed for the user.
+lab:
+	@.ci/install libopenblas0 jupyter-notebook
+	@$(MAKE) --no-print-directory build
+	@$(BIN) notebook install --user
+	@$(PYTHON) -m notebook --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LABFLAGS)
+
 test:
-	@.ci/install libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12
+	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12
 	$(GO) vet ./...
 	CGO_ENABLED=0 $(GO) vet ./...
 	CGO_ENABLED=0 $(GO) build ./...
 	$(GO) test ./...
 
 test-long:
-	@.ci/install libopenblas0 python3-numpy python3-sklearn
+	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
 
 FUZZTIME ?= 10s

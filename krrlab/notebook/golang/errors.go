@@ -105,8 +105,8 @@ func panicText(text string) string {
 // where returns the line at which the interpreter was stopped, and the cell if it is
 // another one than c: that of the innermost function that was called.
 func (s *Session) where(c *cell) (other string, line int) {
-	env := s.ir.PrepareEnv()
-	for e := env.Run.CurrEnv; e != nil; e = e.Caller {
+	top := s.ir.PrepareEnv()
+	for e := top.Run.CurrEnv; e != nil && e != top; e = e.Caller {
 		if p := s.at(e); p.IsValid() {
 			if p.Filename != c.name {
 				return p.Filename, p.Line
@@ -114,10 +114,10 @@ func (s *Session) where(c *cell) (other string, line int) {
 			return "", p.Line
 		}
 	}
-	if p := s.at(env); p.IsValid() && p.Filename == c.name {
+	if p := s.at(top); p.IsValid() && p.Filename == c.name {
 		return "", p.Line
 	}
-	return "", 0
+	return "", c.last // behind the statements comes the last expression
 }
 
 // at returns the position of the statement that an environment has come to.

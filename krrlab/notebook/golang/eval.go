@@ -86,9 +86,10 @@ func (s *Session) goCode(c *cell, p part) (res Result) {
 	}
 	s.rewrite(nodes)
 	form := ast2.AnyToAst(nodes, "cell")
-	if form == nil {
+	if form == nil || len(nodes) == 0 {
 		return Result{}
 	}
+	c.last = comp.Fileset.Position(nodes[len(nodes)-1].Pos()).Line
 	expr := s.ir.CompileAst(form)
 	compiled = true
 	vals, types := s.exec(expr)

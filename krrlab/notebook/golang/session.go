@@ -59,6 +59,7 @@ type cell struct {
 	out   Output
 	done  chan struct{}
 	hits  atomic.Int32 // interrupts
+	last  int          // line of the last statement of what runs
 }
 
 var active sync.Mutex // held by the one session of the process

@@ -138,6 +138,8 @@ func TestErrors(t *testing.T) {
 		{"x := 1\n_ = x\nat(3)", "Panic: index out of range (in a function of Cell 0, line 6)"},
 		{"x := 1\n_ = x\nvar a []int\na[3] = 1", "Panic: index out of range (Cell 1, line 4)"},
 		{"for i := 0; i < 3; i++ {\n\tif i == 2 {\n\t\tpanic(\"boom\")\n\t}\n}", "Panic: boom"},
+		{"x := 1\npanic(x)", "Panic: 1 (Cell 1, line 2)"},
+		{"panic(\"alone\")", "Panic: alone (Cell 1, line 1)"},
 		{"var p *P\np.Name", "Panic: "},
 		{"os.Exit(1)", "Panic: os.Exit(1) would end the kernel"},
 		{"1, 2", "SyntaxError: expected 1 expression"},

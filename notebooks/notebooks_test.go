@@ -1,0 +1,133 @@
+package notebooks
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/notebook"
+)
+
+// python is the interpreter that Debian's python3-nbclient and jupyter-client are for.
+const python = "/usr/bin/python3"
+
+// smoke switches the notebooks' smoke mode on, unless everything is to be run whole.
+func smoke(t *testing.T) {
+	if os.Getenv("KRRLAB_LONG") == "" {
+		t.Setenv("KRRLAB_SMOKE", "1")
+	} else {
+		t.Setenv("KRRLAB_SMOKE", "")
+	}
+}
+
+// all returns the notebooks.
+func all(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("*.ipynb")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no notebooks: %v", err)
+	}
+	return names
+}
+
+// TestRun runs every notebook by krrlab itself.
+func TestRun(t *testing.T) {
+	smoke(t)
+	for _, name := range all(t) {
+		if err := notebook.Run(name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestOutputsKept makes sure that every notebook was run, from top to bottom, without an
+// error.
+func TestOutputsKept(t *testing.T) {
+	for _, name := range all(t) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nb struct {
+			Cells []struct {
+				Type    string `json:"cell_type"`
+				Count   int    `json:"execution_count"`
+				Outputs []struct {
+					Type string `json:"output_type"`
+				}
+			}
+		}
+		if err := json.Unmarshal(b, &nb); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		n, shown := 0, 0
+		for _, c := range nb.Cells {
+			if c.Type != "code" {
+				continue
+			}
+			if n++; c.Count != n {
+				t.Errorf("%s: code cell %d has number %d; run: bin/krrlab notebook run notebooks/%s", name, n, c.Count, name)
+				break
+			}
+			for _, o := range c.Outputs {
+				if shown++; o.Type == "error" {
+					t.Errorf("%s: code cell %d failed", name, n)
+				}
+			}
+		}
+		if shown == 0 {
+			t.Errorf("%s: no outputs", name)
+		}
+	}
+}
+
+// install builds krrlab, installs its kernel for both ways to interrupt, and returns the
+// environment in which Jupyter finds it.
+func install(t *testing.T) []string {
+	t.Helper()
+	if out, err := exec.Command(python, "-c", "import nbclient, jupyter_client").CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		t.Skipf("no nbclient for %s (apt-get install python3-nbclient jupyter-client): %s", python, lines[len(lines)-1])
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "krrlab")
+	if out, err := exec.Command("go", "build", "-o", program, "../krrlab/cmd/krrlab").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, mode := range []string{"message", "signal"} {
+		if out, err := exec.Command(program, "notebook", "install", "--prefix", dir, "--name", "krrlab-"+mode, "--interrupt", mode).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	t.Cleanup(func() {
+		if out, err := exec.Command(program, "notebook", "uninstall", "--prefix", dir, "--name", "krrlab-signal").CombinedOutput(); err != nil {
+			t.Errorf("uninstall: %v: %s", err, out)
+		}
+	})
+	return append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter"))
+}
+
+// TestJupyter speaks to the installed kernel with Debian's jupyter_client, and runs every
+// notebook on it with nbclient.
+func TestJupyter(t *testing.T) {
+	smoke(t)
+	env := install(t)
+	script := func(name string, args ...string) {
+		cmd := exec.Command(python, append([]string{filepath.Join("testdata", name)}, args...)...)
+		cmd.Env = env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%s %v: %v\n%s", name, args, err, out)
+			return
+		}
+		t.Logf("%s %v: %s", name, args, strings.TrimSpace(string(out)))
+	}
+	script("conformance.py", "krrlab-message")
+	script("conformance.py", "krrlab-signal")
+	for _, name := range all(t) {
+		script("execute.py", "krrlab-message", name)
+	}
+}
