@@ -97,7 +97,7 @@ func (s *LambdaP) Plot() *plots.Figure {
 	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p", "κ(M⁻¹A); iterations",
 		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
 		kappaSeries(r), boundSeries(r), iterationSeries(r))
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Features, r.S, 100*r.Eta.Confidence)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Features, r.S, 100*r.Points[0].Kappa.Confidence)
 	if r.Best >= 0 {
 		p := &r.Points[r.Best]
 		f.Marks = []plots.Mark{{X: p.LambdaP, Y: p.Kappa.Value, Label: "least time"}}

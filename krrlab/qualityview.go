@@ -98,8 +98,10 @@ func (q *Quality) Table() *plots.Table {
 	return t
 }
 
-// ritzColumns is how many steps the figure shows Ritz values of.
-const ritzColumns = 12
+const (
+	ritzColumns = 12 // steps that the figure shows more Ritz values of,
+	ritzEach    = 4  // so many at each end
+)
 
 // Plot draws how the ends of the spectrum of M⁻¹A are closed in on: against the step the Ritz
 // values, which lie inside, and the outermost two with bands up to where the spectrum ends
@@ -107,7 +109,7 @@ const ritzColumns = 12
 func (q *Quality) Plot() *plots.Figure {
 	top := plots.Series{Name: "largest, to the bound of λ_max"}
 	bottom := plots.Series{Name: "smallest, to the bound of λ_min"}
-	inner := plots.Series{Name: "Ritz values", Style: plots.Points}
+	inner := plots.Series{Name: "the next four at each end", Style: plots.Points}
 	every := max(1, (q.Steps+ritzColumns-1)/ritzColumns)
 	for i, s := range q.Trace {
 		x := float64(s.Step)
@@ -116,8 +118,10 @@ func (q *Quality) Plot() *plots.Figure {
 		bottom.X, bottom.Y = append(bottom.X, x), append(bottom.Y, s.Min.Value)
 		bottom.Lo, bottom.Hi = append(bottom.Lo, s.Min.Lo), append(bottom.Hi, s.Min.Value)
 		if k := i + 1; (q.Steps-k)%every == 0 && k > 2 {
-			for _, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k])[1 : k-1] {
-				inner.X, inner.Y = append(inner.X, x), append(inner.Y, r)
+			for j, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k]) {
+				if j > 0 && j <= ritzEach || j < k-1 && j >= k-1-ritzEach {
+					inner.X, inner.Y = append(inner.X, x), append(inner.Y, r)
+				}
 			}
 		}
 	}

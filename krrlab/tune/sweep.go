@@ -36,7 +36,8 @@ type Options struct {
 	LambdaP []float64
 	// Points is the number of λ_p of the default grid, marks aside. Default 13.
 	Points int
-	// Confidence of each interval, in (0, 1). Default 0.95.
+	// Confidence of κ's interval at each λ_p, in (0, 1). Half of what is left is spent on η.
+	// Default 0.95.
 	Confidence float64
 	// Width is the relative width of κ's interval at which its process stops. Default 0.3.
 	Width float64
@@ -221,12 +222,12 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 }
 
 // iteration returns the seconds that a product and a solve of all right-hand sides take, the
-// less of two.
+// least of five.
 func (s *sweep) iteration(ctx context.Context, m *precond.Woodbury) (float64, error) {
 	n, t := s.y.Dims()
 	x := mat.NewDense(n, t, nil)
 	best := math.Inf(1)
-	for range 2 {
+	for range 5 {
 		clock := time.Now()
 		if err := s.a.MulTo(ctx, x, s.y); err != nil {
 			return 0, err
@@ -263,7 +264,7 @@ func (d difference) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 // eta brackets ‖K−ZZᵀ‖₂.
 func (s *sweep) eta(ctx context.Context) error {
 	r, err := lanczos.Run(ctx, difference{s.a, s.w}, &lanczos.Options{
-		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.Confidence, Norm: true, Start: s.o.Stream.Sub("eta"),
+		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.half(), Norm: true, Start: s.o.Stream.Sub("eta"),
 		Monitor: func(r *lanczos.Result) error {
 			s.o.Progress("eta", r.Steps, s.o.Steps)
 			return nil
@@ -288,7 +289,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 	}
 	done := 0
 	results, err := lanczos.RunMany(ctx, s.a, f, len(grid), &lanczos.Options{
-		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.Confidence, Cond: true, Definite: true, Start: s.o.Stream.Sub("kappa"),
+		Steps: s.o.Steps, Tol: s.o.Width, Confidence: s.o.half(), Cond: true, Definite: true, Start: s.o.Stream.Sub("kappa"),
 		Monitor: func(r *lanczos.Result) error {
 			if r.Steps > done {
 				done = r.Steps
@@ -301,7 +302,7 @@ func (s *sweep) kappas(ctx context.Context) error {
 		if r == nil {
 			continue
 		}
-		p := Point{LambdaP: grid[c], Kappa: widened(r.Cond(), s.o.KError/s.res.Lambda), Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
+		p := Point{LambdaP: grid[c], Kappa: s.kappa(r, grid[c]), Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
 		if k := RitzIterations(r.Alpha, r.Beta, s.o.Tol, p.Kappa.Value); k < math.MaxInt32 {
 			p.Predicted = int(k)
 		}
@@ -310,12 +311,23 @@ func (s *sweep) kappas(ctx context.Context) error {
 	return err
 }
 
-// widened allows in κ of a stored K+λI for ‖K_stored−K‖₂ ≤ e·λ.
-func widened(k estimate.Interval, e float64) estimate.Interval {
+// kappa returns the interval of κ for λ_p: that of Lanczos, allowing for ‖K_stored−K‖₂ ≤ e·λ, and
+// no wider than what η alone says of the ends (see Bound). Each has half of the failure
+// probability.
+func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) estimate.Interval {
+	lambda, eta, e := s.res.Lambda, s.res.Eta.Hi, s.o.KError/s.res.Lambda
 	down := max(0, 1-e)
-	k.Lo, k.Hi = max(1, k.Lo*down/(1+e)), k.Hi*(1+e)/down
+	k := r.Cond()
+	k.Confidence = s.o.Confidence
+	k.Lo = max(1, k.Lo*down/(1+e))
+	least := max(r.Min.Lo/(1+e), 1/max(1, (lambdaP+eta)/lambda)) // of λ_min
+	most := min(r.Max.Hi/down, max(1, (lambda+eta)/lambdaP))     // of λ_max
+	k.Hi = max(k.Lo, most/least)
 	return k
 }
+
+// half returns the confidence that leaves half of the failure probability.
+func (o *Options) half() float64 { return 1 - (1-o.Confidence)/2 }
 
 // solves counts the iterations of PCG for every λ_p, side by side.
 func (s *sweep) solves(ctx context.Context) error {
