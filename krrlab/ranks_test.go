@@ -96,6 +96,26 @@ func TestRanks(t *testing.T) {
 	}
 }
 
+// TestRanksWellConditioned: where κ is small, ranks and one process agree to 1e-9 with the BLAS
+// in use, and in their iterations.
+func TestRanksWellConditioned(t *testing.T) {
+	if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	cfg := Config{Kernel: gauss, Lambda: 10, Features: 100, Storage: gram.Float64, Tol: 1e-11, Seed: 5}
+	lone := mustSolve(t, ranksProblem(1300), cfg)
+	for _, p := range []int{2, 3} {
+		sol := solveOnRanks(t, p, 1300, cfg)
+		if d := sol.Iterations - lone.Iterations; d < -1 || d > 1 {
+			t.Errorf("%d ranks: %d iterations, one process %d", p, sol.Iterations, lone.Iterations)
+		}
+		if e := apart(sol.Model.C, lone.Model.C); e > 1e-9 {
+			t.Errorf("%d ranks differ from one process by %.2g", p, e)
+		}
+	}
+}
+
 // TestRanksPredict evaluates a model on ranks: the numbers of one process.
 func TestRanksPredict(t *testing.T) {
 	test := kinds(600, 4, 9)["float64"]

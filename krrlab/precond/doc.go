@@ -53,6 +53,10 @@
 // belong to groups of rows that depend on n and s only and are added in their order, and C
 // is factored by tiles, so that results have the same bits for any number of threads.
 //
+// NewOnRanks deals the rows of Z to the ranks of a distributed run. ZᵀZ and ZᵀR are then sums
+// of products of RankRows rows in fixed point, the same for any number of ranks; the factor
+// is held, and applied, by all of them.
+//
 // # References
 //
 // H. Avron, K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using
