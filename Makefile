@@ -10,7 +10,7 @@ GO  ?= go
 BIN := bin/krrlab
 OUT ?= out
 
-.PHONY: all build demo lab test test-long fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo lab gophernotes test test-long fuzz bench bench-peers bench-go clean help
 
 all: build
 
@@ -18,6 +18,7 @@ help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
 	@echo "  make build      bin/krrlab"
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
+	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (N=10000, REPEAT=5)"
@@ -39,6 +40,11 @@ lab:
 	@$(MAKE) --no-print-directory build
 	@$(BIN) notebook install --user
 	@$(PYTHON) -m notebook --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LABFLAGS)
+
+# The kernel gophernotes as released, with the same packages linked in.
+gophernotes:
+	@mkdir -p bin
+	GO=$(GO) .ci/gophernotes bin/gophernotes
 
 test:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12

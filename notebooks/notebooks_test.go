@@ -84,14 +84,20 @@ func TestOutputsKept(t *testing.T) {
 	}
 }
 
-// install builds krrlab, installs its kernel for both ways to interrupt, and returns the
-// environment in which Jupyter finds it.
-func install(t *testing.T) []string {
+// needNbclient skips a test where Debian's nbclient is not installed.
+func needNbclient(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command(python, "-c", "import nbclient, jupyter_client").CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		t.Skipf("no nbclient for %s (apt-get install python3-nbclient jupyter-client): %s", python, lines[len(lines)-1])
 	}
+}
+
+// install builds krrlab, installs its kernel for both ways to interrupt, and returns the
+// environment in which Jupyter finds it.
+func install(t *testing.T) []string {
+	t.Helper()
+	needNbclient(t)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "krrlab")
 	if out, err := exec.Command("go", "build", "-o", program, "../krrlab/cmd/krrlab").CombinedOutput(); err != nil {
@@ -110,24 +116,56 @@ func install(t *testing.T) []string {
 	return append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter"))
 }
 
+// runPython runs a script of testdata.
+func runPython(t *testing.T, env []string, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(python, append([]string{filepath.Join("testdata", name)}, args...)...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s %v: %v\n%s", name, args, err, out)
+		return
+	}
+	t.Logf("%s %v: %s", name, args, strings.TrimSpace(string(out)))
+}
+
 // TestJupyter speaks to the installed kernel with Debian's jupyter_client, and runs every
 // notebook on it with nbclient.
 func TestJupyter(t *testing.T) {
 	smoke(t)
 	env := install(t)
-	script := func(name string, args ...string) {
-		cmd := exec.Command(python, append([]string{filepath.Join("testdata", name)}, args...)...)
-		cmd.Env = env
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("%s %v: %v\n%s", name, args, err, out)
-			return
-		}
-		t.Logf("%s %v: %s", name, args, strings.TrimSpace(string(out)))
-	}
-	script("conformance.py", "krrlab-message")
-	script("conformance.py", "krrlab-signal")
+	runPython(t, env, "conformance.py", "krrlab-message")
+	runPython(t, env, "conformance.py", "krrlab-signal")
 	for _, name := range all(t) {
-		script("execute.py", "krrlab-message", name)
+		runPython(t, env, "execute.py", "krrlab-message", name)
+	}
+}
+
+// TestGophernotes builds gophernotes with the project's bindings and runs every notebook
+// on it.
+func TestGophernotes(t *testing.T) {
+	if os.Getenv("KRRLAB_LONG") == "" {
+		t.Skip("takes minutes: set KRRLAB_LONG=1 (make test-long)")
+	}
+	needNbclient(t)
+	smoke(t)
+	dir := t.TempDir()
+	program := filepath.Join(dir, "gophernotes")
+	if out, err := exec.Command("../.ci/gophernotes", program).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	spec, err := json.Marshal(map[string]any{"argv": []string{program, "{connection_file}"}, "display_name": "gophernotes", "language": "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernel := filepath.Join(dir, "share", "jupyter", "kernels", "gophernotes")
+	if err := os.MkdirAll(kernel, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(kernel, "kernel.json"), spec, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all(t) {
+		runPython(t, append(os.Environ(), "JUPYTER_PATH="+filepath.Join(dir, "share", "jupyter")), "execute.py", "gophernotes", name)
 	}
 }
