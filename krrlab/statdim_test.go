@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -194,6 +195,10 @@ func TestStatDimCoverage(t *testing.T) {
 	if os.Getenv("KRRLAB_LONG") == "" || os.Getenv("KRRLAB_DATA") == "" {
 		t.Skip("KRRLAB_LONG and KRRLAB_DATA are not set")
 	}
+	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
 		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{os.Getenv("KRRLAB_DATA")}, N: 2000})
 		if err != nil {
@@ -202,7 +207,7 @@ func TestStatDimCoverage(t *testing.T) {
 		var shared *gram.Matrix
 		var exact float64
 		for _, m := range []StatDimMethod{Hutchinson, SLQ, XTrace} {
-			covered, reached := 0, 0
+			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
 				l, err := New(p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG, Seed: uint64(seed)})
 				if err != nil {
@@ -226,7 +231,7 @@ func TestStatDimCoverage(t *testing.T) {
 					reached++
 				}
 			}
-			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d", name, m, exact, covered, reached)
+			t.Logf("%s, %v: s_λ = %.5g covered in %d of 100 seeds, width reached in %d, %.0f s", name, m, exact, covered, reached, time.Since(start).Seconds())
 			if covered < 90 || reached < 90 {
 				t.Errorf("%s, %v: covered %d, reached %d of 100", name, m, covered, reached)
 			}
