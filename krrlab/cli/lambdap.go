@@ -97,10 +97,6 @@ func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 		}
 	}
 	switch {
-	case set.Changed("grid") && len(f.Grid) == 0:
-		return usagef("--grid: want at least one value of λ_p")
-	case set.Changed("sizes") && len(f.Sizes) == 0:
-		return usagef("--sizes: want at least one number of features")
 	case f.asMap && len(f.Sizes) > 0:
 		return usagef("--map and --sizes exclude each other")
 	case f.noSolve && f.Columns > 0:
