@@ -54,10 +54,13 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"ChainLevel":        r.TypeOf((*krrlab.ChainLevel)(nil)).Elem(),
+			"Checkpoint":        r.TypeOf((*krrlab.Checkpoint)(nil)).Elem(),
 			"Config":            r.TypeOf((*krrlab.Config)(nil)).Elem(),
 			"Event":             r.TypeOf((*krrlab.Event)(nil)).Elem(),
 			"HistRow":           r.TypeOf((*krrlab.HistRow)(nil)).Elem(),
 			"Lab":               r.TypeOf((*krrlab.Lab)(nil)).Elem(),
+			"LambdaP":           r.TypeOf((*krrlab.LambdaP)(nil)).Elem(),
+			"LambdaPOptions":    r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),
 			"LevelSeconds":      r.TypeOf((*krrlab.LevelSeconds)(nil)).Elem(),
 			"MeasuredLevel":     r.TypeOf((*krrlab.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":        r.TypeOf((*krrlab.MultiLevel)(nil)).Elem(),

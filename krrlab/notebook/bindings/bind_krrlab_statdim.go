@@ -18,6 +18,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"Eigenvalues": r.ValueOf(statdim.Eigenvalues),
 			"Exact":       r.ValueOf(statdim.Exact),
+			"Extend":      r.ValueOf(statdim.Extend),
 			"Free":        r.ValueOf(statdim.Free),
 			"Hutchinson":  r.ValueOf(statdim.Hutchinson),
 			"SLQ":         r.ValueOf(statdim.SLQ),

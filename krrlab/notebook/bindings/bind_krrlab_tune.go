@@ -7,19 +7,50 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
+	context "context"
 	tune "github.com/krrlab/lab/krrlab/tune"
+	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/tune"] = imports.Package{
 		Name: "tune",
 		Binds: map[string]r.Value{
+			"Bound":          r.ValueOf(tune.Bound),
+			"Grid":           r.ValueOf(tune.Grid),
+			"Marks":          r.ValueOf(tune.Marks),
 			"RitzIterations": r.ValueOf(tune.RitzIterations),
 			"Spectrum":       r.ValueOf(tune.Spectrum),
+			"Sweep":          r.ValueOf(tune.Sweep),
 		},
-		Types:    map[string]r.Type{},
-		Proxies:  map[string]r.Type{},
+		Types: map[string]r.Type{
+			"Matrix":  r.TypeOf((*tune.Matrix)(nil)).Elem(),
+			"Options": r.TypeOf((*tune.Options)(nil)).Elem(),
+			"Point":   r.TypeOf((*tune.Point)(nil)).Elem(),
+			"Result":  r.TypeOf((*tune.Result)(nil)).Elem(),
+		},
+		Proxies: map[string]r.Type{
+			"Matrix": r.TypeOf((*proxy_krrlab_tune_Matrix)(nil)).Elem(),
+		},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
+}
+
+// proxy_krrlab_tune_Matrix implements tune.Matrix by functions of the interpreter.
+type proxy_krrlab_tune_Matrix struct {
+	Object  any
+	Dim_    func(_ any) int
+	KMulTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
+	Lambda_ func(_ any) float64
+	MulTo_  func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
+}
+
+func (p *proxy_krrlab_tune_Matrix) Dim() int { return p.Dim_(p.Object) }
+func (p *proxy_krrlab_tune_Matrix) KMulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
+	return p.KMulTo_(p.Object, a0, a1, a2)
+}
+func (p *proxy_krrlab_tune_Matrix) Lambda() float64 { return p.Lambda_(p.Object) }
+func (p *proxy_krrlab_tune_Matrix) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
+	return p.MulTo_(p.Object, a0, a1, a2)
 }
