@@ -126,14 +126,14 @@ func seeds() int {
 	if os.Getenv("KRRLAB_LONG") != "" {
 		return 100
 	}
-	return 30
+	return 10
 }
 
-// least is how many of the seeds a 95 % interval must cover in: 90 %, less what chance
-// allows for 30 (24 or fewer of 30 at a coverage of 95 % have probability 1e-3).
+// least is how many of the seeds a 95 % interval must cover in: 90 of 100, and less where chance
+// allows (6 or fewer of 10 have probability 6e-5 at a coverage of 95 %).
 func least(count int) int {
 	if count >= 100 {
 		return 90
 	}
-	return count - 5
+	return count - 3
 }
