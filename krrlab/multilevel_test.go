@@ -5,17 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -330,73 +327,5 @@ func checkLimited(t *testing.T, m *MultiLevel) {
 	var back MultiLevel
 	if err != nil || json.Unmarshal(js, &back) != nil || !reflect.DeepEqual(&back, m) {
 		t.Errorf("JSON does not come back: %s", js)
-	}
-}
-
-// TestMultiLevelLong compares the stage on the first 2,000 points of MNIST and IJCNN1 with dense
-// float64 matrices, for two seeds: both intervals of a level cover in
-// at least 90 of 100 of each, and hi/lo of κ ≤ 1.5 in 90 of 100 where κ ≤ 100.
-func TestMultiLevelLong(t *testing.T) {
-	dir := os.Getenv("KRRLAB_DATA")
-	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
-		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST and IJCNN1")
-	}
-	for _, name := range []string{"mnist", "ijcnn1"} {
-		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: p.Info.Sigma}, kernel.Polynomial{Gamma: 0.01, Coef0: 1, Degree: 3}} {
-			covered, all, narrow, small := 0, 0, 0, 0
-			for seed := range uint64(2) {
-				lab, err := New(p.Train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Seed: seed, Storage: gram.Float64})
-				if err != nil {
-					t.Fatal(err)
-				}
-				spec := levels(t, "features:2400,srht:1000,gaussian:400")
-				m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: spec})
-				if err != nil {
-					t.Fatal(err)
-				}
-				chain, err := ChainFor(k, false, spec)
-				if err != nil {
-					t.Fatal(err)
-				}
-				alone, _ := featuresFor(k, false)
-				drawn, err := chain.Sample(p.Train.Dim(), 400, rng.New(seed).Sub("features", 0))
-				if err != nil {
-					t.Fatal(err)
-				}
-				check := func(l MeasuredLevel, fm feature.Map) {
-					norm, kappa := denseLevel(t, lab, fm)
-					all++
-					if l.Error.Lo <= norm*1.001 && l.Error.Hi >= norm*0.999 && l.Kappa.Lo <= kappa*1.001 && l.Kappa.Hi >= kappa*0.999 {
-						covered++
-					} else {
-						t.Logf("%s, %v, seed %d, %s:%d: error %v, exactly %g; κ %v, exactly %g", name, k, seed, l.Sketch, l.Width, l.Error, norm, *l.Kappa, kappa)
-					}
-					if kappa <= 100 {
-						small++
-						if l.Kappa.Hi <= 1.5*l.Kappa.Lo {
-							narrow++
-						}
-					}
-				}
-				for i, l := range m.Chain {
-					check(l, drawn.(*feature.ChainMap).Level(i+1))
-				}
-				for _, l := range m.OneLevel {
-					fm, err := alone.Sample(p.Train.Dim(), l.Width, rng.New(seed).Sub("features", 0))
-					if err != nil {
-						t.Fatal(err)
-					}
-					check(l, fm)
-				}
-			}
-			t.Logf("%s, %v: %d of %d levels covered, %d of %d with κ ≤ 100 narrow", name, k, covered, all, narrow, small)
-			if 10*covered < 9*all || 10*narrow < 9*small {
-				t.Errorf("%s, %v: %d of %d levels covered, %d of %d narrow", name, k, covered, all, narrow, small)
-			}
-		}
 	}
 }

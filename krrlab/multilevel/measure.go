@@ -41,7 +41,7 @@ type Problem struct {
 type Options struct {
 	Confidence float64 // that both intervals hold, in (0, 1). Default 0.95
 	Width      float64 // relative width that ends Lanczos's process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A. Default 0.2
-	Steps      int     // most steps of it. Default 100
+	Steps      int     // most steps of it. Default 200
 	Tol        float64 // τ of the solve. Default 1e-3
 	Aim        float64 // share of it that the recurrence aims at, as of pcg.Options. Default 1
 	MaxIter    int     // default 1000
@@ -68,7 +68,7 @@ func (o *Options) settled() Options {
 	def(&s.Aim, 1)
 	def(&s.Work, 5e12)
 	if s.Steps == 0 {
-		s.Steps = 100
+		s.Steps = 200
 	}
 	if s.MaxIter == 0 {
 		s.MaxIter = 1000
