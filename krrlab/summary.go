@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"math"
+	"path/filepath"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -18,11 +19,15 @@ func (s *Solution) Report() *Report {
 	if err != nil { // a kernel of the caller's own
 		spec = kernel.Spec{Name: c.Kernel.String()}
 	}
+	blas := accel.InUse()
+	if blas.Path != "" { // a report is read elsewhere too: the file's folder says nothing there
+		blas.Path = filepath.Base(blas.Path)
+	}
 	r := &Report{
 		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), N: n, D: d, T: t,
 		Kernel: spec, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Solver: c.Solver.String(), Repeat: c.Repeat,
 		Storage: s.Storage, Choice: s.Choice, KBound: Number(s.KBound), KBytes: s.KBytes,
-		BLAS: accel.InUse().String(), Threads: accel.Threads(), Seed: c.Seed,
+		BLAS: blas.String(), Threads: accel.Threads(), Seed: c.Seed,
 		Iterations: s.Iterations, Status: s.Status, TrueResidual: Number(s.WorstResidual()), ResidualKind: s.ResidualKind,
 		Residuals: finiteOnly(s.TrueResidual), Kappa: Number(s.Kappa), StatDim: Number(s.StatDim),
 		PeakBytes: accel.PeakRSS(), Seconds: s.Seconds, History: s.History,
