@@ -3,7 +3,13 @@ package accel
 import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 )
+
+// ownOrder is the least dimension of a product for which package gemm takes less time
+// with AVX2, on one thread, than OpenBLAS 0.3.21: 512×512×784 in 0.97 of it on Zen 3.
+const ownOrder = 128
 
 // openblas32 is a blas.Float32: gonum's, with the routines that the time goes
 // into overridden. Each override sends what is plainly good, and large enough to
@@ -17,12 +23,17 @@ type openblas32 struct {
 
 var _ blas.Float32 = openblas32{}
 
-// Sgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n.
+// Sgemm computes C = α·op(A)·op(B) + β·C, C m×n, op(A) m×k, op(B) k×n. On one thread
+// package gemm computes it where it has been measured to be the faster of the two.
 func (o openblas32) Sgemm(tA, tB blas.Transpose, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32, c []float32, ldc int) {
 	ra, ca := opDims(tA, m, k)
 	rb, cb := opDims(tB, k, n)
 	if large(m, n, k, gemmWork) && isTrans(tA) && isTrans(tB) && alpha != 0 &&
 		matrix(ra, ca, lda, len(a)) && matrix(rb, cb, ldb, len(b)) && matrix(m, n, ldc, len(c)) {
+		if ownThreads.Load() == 1 && min(m, n, k) >= ownOrder && gogemm.InUse() == gogemm.AVX2 {
+			gogemm.Sgemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
+			return
+		}
 		gemm(o.lib, o.lib.sgemm, tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		return
 	}

@@ -46,7 +46,10 @@ func Use(l *Library) {
 	blas64.Use(openblas64{lib: l})
 	blas32.Use(openblas32{lib: l})
 	lapack64.Use(openlapack64{lib: l})
-	blasThreads.use(l.threads)
+	blasThreads.use(func(n int) {
+		l.threads(n)
+		ownThreads.Store(int32(n))
+	})
 }
 
 // InUse returns the BLAS and LAPACK that are in use. Without a library its Name is
