@@ -20,7 +20,7 @@ type LambdaPOptions struct {
 	Points     int       // default: 13
 	Confidence float64   // of each interval, in (0, 1); default: 0.95
 	Width      float64   // relative width of κ's interval to stop at; default: 0.3
-	Steps      int       // at most so many of Lanczos; default: 80
+	Steps      int       // at most so many of Lanczos; default: 150
 	Columns    int       // right-hand sides that iterations are counted with; negative: none; default: 1
 	MaxIter    int       // where counting ends; default: 200
 	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which

@@ -57,7 +57,7 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, with commas")
 	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval to stop at")
-	p.IntVar(&f.Steps, "steps", 80, "most steps of Lanczos")
+	p.IntVar(&f.Steps, "steps", 150, "most steps of Lanczos")
 	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with (default: 1, in a map 0)")
 	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
 	p.IntVar(&f.MaxIter, "max-iter", 200, "most iterations")

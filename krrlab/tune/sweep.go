@@ -42,7 +42,7 @@ type Options struct {
 	// Width is the relative width of κ's interval at which its process stops. Default 0.3.
 	Width float64
 	// Steps is the most steps of Lanczos, for κ and for η; 16nk bytes are held for each λ_p
-	// and k steps. Default 80.
+	// and k steps. Default 150.
 	Steps int
 	// Columns is the number of right-hand sides that iterations are counted with, the first
 	// of Y; negative means none. Default 1.
@@ -101,7 +101,7 @@ func (o *Options) settled() Options {
 		}
 	}
 	set(&s.Points, 13)
-	set(&s.Steps, 80)
+	set(&s.Steps, 150)
 	set(&s.Columns, 1)
 	set(&s.MaxIter, 200)
 	if s.Confidence == 0 {
