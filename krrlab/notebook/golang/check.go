@@ -6,13 +6,10 @@ import (
 	"go/scanner"
 	"go/token"
 	"reflect"
-	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/cosmos72/gomacro/fast"
 	"github.com/cosmos72/gomacro/xreflect"
-	"github.com/gopherdata/gophernotes/imports"
 )
 
 // trap is what is found in a cell before it runs.
@@ -371,33 +368,4 @@ func (k *checker) returns(t *ast.FuncType, body *ast.BlockStmt) (found *trap) {
 		return true
 	})
 	return found
-}
-
-// imported refuses packages that are not linked in.
-func (k *checker) imported(n *ast.ImportSpec) *trap {
-	path, err := strconv.Unquote(n.Path.Value)
-	if err != nil {
-		return nil
-	}
-	if _, ok := imports.Packages[path]; ok || k.s.ir.Comp.KnownImports[path] != nil {
-		return nil
-	}
-	text := fmt.Sprintf("package %s is not in this kernel", path)
-	if near := similar(path); len(near) > 0 {
-		text += "; there is " + strings.Join(near, ", ")
-	}
-	return k.at(n, "%s (%%doc lists the packages)", text)
-}
-
-// similar returns packages with the same last element, or one that begins so.
-func similar(path string) []string {
-	last := path[strings.LastIndexByte(path, '/')+1:]
-	var out []string
-	for p := range imports.Packages {
-		if q := p[strings.LastIndexByte(p, '/')+1:]; q == last || len(last) > 2 && (strings.HasPrefix(q, last) || strings.HasPrefix(last, q) && len(q) > 3) {
-			out = append(out, p)
-		}
-	}
-	sort.Strings(out)
-	return out[:min(len(out), 3)]
 }

@@ -84,6 +84,9 @@ func (s *Session) goCode(c *cell, p part) (res Result) {
 	if err := s.check(nodes); err != nil {
 		return Result{Err: c.failure(err.name, err.text, err.line)}
 	}
+	if err := s.imports(nodes); err != nil {
+		return Result{Err: c.failure(compileError, oneLine(err.Error()), 0)}
+	}
 	s.rewrite(nodes)
 	form := ast2.AnyToAst(nodes, "cell")
 	if form == nil || len(nodes) == 0 {

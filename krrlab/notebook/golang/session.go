@@ -50,6 +50,7 @@ type Session struct {
 	dirs    []string
 	types   []rendererType
 	base    map[string]bool // names that are there before the first cell
+	settled int             // compiled types known when they were last put right
 }
 
 // cell is one that runs.
@@ -135,7 +136,7 @@ func (s *Session) start() (err error) {
 	build.Default.GOROOT = ""
 	s.ctx = newCellContext()
 	s.hook()
-	s.ir = fast.New()
+	s.ir, s.settled = fast.New(), 0
 	s.ir.Comp.Stdout, s.ir.Comp.Stderr = io.Discard, io.Discard
 	s.ir.Comp.Options &^= base.OptShowPrompt | base.OptTrapPanic | base.OptModuleImport
 	s.declare()
