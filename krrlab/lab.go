@@ -143,20 +143,23 @@ func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury
 // Gram returns K+λI. Of the memory the configuration allows, held bytes are in use
 // already. With E the error of K as stored, the answer C of the stored problem misses
 // that of the true one by the residual EC, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and products in float32
-// miss by as much again. Where the true residual decides, ‖E‖₂ ≤ 10τλ is preferred: c_j
+// miss by as much again. Where the true residual decides, ‖E‖₂ ≤ 20τλ is preferred: c_j
 // lies mostly outside the leading directions, in which E is largest. (ADULT, λ = 0.01,
 // τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4 with a true residual
 // of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
 	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
 	if l.exact() || l.refines() {
-		o.Prefer = 10 * l.cfg.Tol * l.cfg.Lambda
+		o.Prefer = l.preferred()
 	}
 	if l.cfg.Memory > 0 {
 		o.Memory = max(1, l.cfg.Memory-held)
 	}
 	return gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
 }
+
+// preferred returns 20τλ: see Gram.
+func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
 
 // watch returns a progress function that reports a stage's share and the time left.
 func (l *Lab) watch(stage string) func(done, total int) {

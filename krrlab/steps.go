@@ -100,18 +100,24 @@ func (l *Lab) exact() bool {
 func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.dear }
 
 // finer returns what residuals are taken with to refine an answer of K as stored, and its
-// name; nil if nothing is: K in float64, or beside 16-bit tiles, where that takes long,
-// K recomputed in the cheapest arithmetic whose error is at most λ/10.
+// name; nil if nothing is: K in float64, or beside 16-bit tiles K recomputed in the cheapest
+// arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
 func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, error) {
 	switch {
-	case l.exact() || l.refines():
+	case l.exact():
 		return a.Exact(), exactKind, nil
 	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
-		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm})
+		o := &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm}
+		if l.refines() {
+			o.Accuracy = l.preferred()
+		}
+		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
 		if err != nil {
 			return nil, "", err
 		}
 		return f, fmt.Sprintf("K recomputed in %v", f.Choice().Arithmetic), nil
+	case l.refines():
+		return a.Exact(), exactKind, nil
 	}
 	return nil, storedKind, nil
 }

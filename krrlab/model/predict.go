@@ -29,8 +29,8 @@ type Options struct {
 	// Scaled says that the points have been scaled already.
 	Scaled bool
 	// Accuracy is the largest error, relative to the largest |F|, at which tiles may be
-	// formed in float32. Default 1e-5. A tenth of the tolerance that C was solved to is
-	// as good: AccuracyFor.
+	// formed in float32. Default 1e-5. A quarter of the tolerance that C was solved to
+	// adds little to what the solve left: AccuracyFor.
 	Accuracy float64
 	// Float64 forms all tiles in float64.
 	Float64 bool
@@ -44,8 +44,8 @@ type Options struct {
 }
 
 // AccuracyFor returns the Options.Accuracy that goes with coefficients solved to the
-// tolerance tol: a tenth of it, between 1e-6 and 1e-4.
-func AccuracyFor(tol float64) float64 { return min(max(tol/10, 1e-6), 1e-4) }
+// tolerance tol: a quarter of it, between 1e-6 and 2.5e-4.
+func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
 // raw, to which the model's scaling is applied first. Kernel values are formed in
