@@ -49,6 +49,7 @@ var floors = map[string]int{
 	"krrlab":                  bench,
 	"krrlab/notebook/display": bench,
 	"krrlab/notebook/jupyter": bench,
+	"krrlab/notebook/selfref": bench,
 
 	"experiments": 5,
 	"theory":      5,

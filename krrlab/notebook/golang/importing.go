@@ -3,15 +3,14 @@ package golang
 import (
 	"fmt"
 	"go/ast"
-	"reflect"
 	"sort"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/cosmos72/gomacro/fast"
-	"github.com/cosmos72/gomacro/xreflect"
 	"github.com/gopherdata/gophernotes/imports"
+
+	"github.com/krrlab/lab/krrlab/notebook/selfref"
 )
 
 // imports makes the packages that a cell imports known before it is compiled, and puts
@@ -39,38 +38,13 @@ func (s *Session) imports(nodes []ast.Node) error {
 	return nil
 }
 
-// settle puts right the compiled types that refer to themselves, such as
-// plots.Figure with its Panels []Figure. The interpreter, which meets such a type in the
-// midst of making it, takes it for one of its own that reflection does not know, and goes on
-// to approximate *Figure and []Figure by an empty interface, so that no function can
-// return one. But of a compiled type reflection knows all.
+// settle puts right the compiled types that refer to themselves.
 func (s *Session) settle() {
 	u := s.ir.Comp.Universe
-	if len(u.ReflectTypes) == s.settled {
-		return
+	if len(u.ReflectTypes) != s.settled {
+		selfref.Settle(u)
+		s.settled = len(u.ReflectTypes)
 	}
-	s.settled = len(u.ReflectTypes)
-	for rt, t := range u.ReflectTypes {
-		if o := option(t); o != nil && *o != 0 {
-			*o = 0
-			t.UnsafeForceReflectType(rt)
-		}
-	}
-}
-
-// option returns where a type of the interpreter notes that it is an approximation, not
-// 0 then; nil if it is not where it was found to be.
-func option(t xreflect.Type) *uint8 {
-	v := reflect.ValueOf(t) // a function of an empty struct that returns the type's data
-	if v.Kind() != reflect.Func || v.IsNil() || v.Type().NumIn() != 1 || v.Type().NumOut() != 1 || v.Type().Out(0).Kind() != reflect.Pointer {
-		return nil
-	}
-	data := v.Call([]reflect.Value{reflect.Zero(v.Type().In(0))})[0]
-	f, ok := data.Type().Elem().FieldByName("option")
-	if !ok || f.Type.Kind() != reflect.Uint8 || data.IsNil() {
-		return nil
-	}
-	return (*uint8)(unsafe.Add(data.UnsafePointer(), f.Offset))
 }
 
 // imported refuses packages that are not linked in.
