@@ -21,7 +21,7 @@ help:
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
-	@echo "  make bench        the inner loops against their floors (N=10000, REPEAT=5)"
+	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
 	@echo "  make bench-go     every Go benchmark"
 

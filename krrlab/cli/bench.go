@@ -37,12 +37,12 @@ Floor and loop alternate --repeat times; of each the best of a fifth of a second
 counts, since other processes can only make it slower; the table has the medians over the
 repetitions and of their ratios, and the ratio of the best of all. The points are uniform
 numbers in [0, 0.6], which have the norms of MNIST's. Below some n the matrices fit a
-cache, and ratios to reading memory say little: take 10,000 or more. docs/benchmarks.md says how to read the table.`,
+cache, and ratios to reading memory say little: take 20,000 or more. docs/benchmarks.md says how to read the table.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), f) },
 	}
 	p := cmd.Flags()
-	p.IntVar(&f.n, "n", 10000, "points")
+	p.IntVar(&f.n, "n", 20000, "points")
 	p.IntVar(&f.d, "d", 784, "numbers a point")
 	p.IntVar(&f.features, "features", 0, "random features (default: n/5)")
 	p.IntVar(&f.repeat, "repeat", 5, "repetitions")

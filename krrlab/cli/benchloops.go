@@ -307,6 +307,24 @@ func (b *loopBench) products(x *points.Dense32) error {
 			}
 		}
 	}
+	return b.flops(all)
+}
+
+// flops measures K·P for 10 columns again, against the matrix library's time for as many
+// flops, 2n²t: where memory is fast that is more than reading takes.
+func (b *loopBench) flops(all []stored) error {
+	const t = 10
+	src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
+	for _, s := range all {
+		if s.name == "float64" {
+			continue
+		}
+		l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "sgemm of its flops", work: 2 * float64(b.n) * float64(b.n) * t,
+			run: timed(func() error { return s.m.MulTo(b.ctx, dst, src) })}
+		if err := b.compare(sgemm, l); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
