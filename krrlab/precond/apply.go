@@ -272,13 +272,10 @@ func (p *solve) scatter(worker, panel int) {
 	f, stored := p.w.src.(feature32)
 	if stored {
 		clear(w.rt[:t*(i1-i0)])
+		simd.Forward(i1-i0, s, f.z.Data[i0*f.z.Stride:], f.z.Stride, p.v, s, zv.Data, zv.Stride, t) // Zv
 	}
-	for c0 := 0; c0 < s; c0 += colBlock {
+	for c0 := 0; c0 < s && !stored; c0 += colBlock {
 		c1 := min(c0+colBlock, s)
-		if stored {
-			simd.Forward(i1-i0, c1-c0, f.z.Data[i0*f.z.Stride+c0:], f.z.Stride, p.v[c0:], s, zv.Data, zv.Stride, t) // Zv
-			continue
-		}
 		v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
 		beta := 1.0
 		if c0 == 0 {

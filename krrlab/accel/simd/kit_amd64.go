@@ -10,22 +10,34 @@ func candidates() (paths [numPaths]*kit) {
 	avx2 := cpu.X86.HasAVX2 && cpu.X86.HasFMA
 	if avx2 {
 		paths[AVX2] = &kit{
-			both32:   &passes[float32, float32]{true, true, 16, 3, [4]int{0, 4, 3, 2}, [4]pass[float32, float32]{nil, sBoth4x1AVX2, sBoth3x2AVX2, sBoth2x3AVX2}, [4]pass[float32, float32]{nil, sBothStream4x1AVX2, sBothStream3x2AVX2, sBothStream2x3AVX2}, [4]pass[float32, float32]{nil, sBoth1x1AVX2, sBoth1x2AVX2, sBoth1x3AVX2}, sAddAVX2},
-			both16:   &passes[uint16, float32]{true, true, 16, 3, [4]int{0, 4, 3, 2}, [4]pass[uint16, float32]{nil, hBoth4x1AVX2, hBoth3x2AVX2, hBoth2x3AVX2}, [4]pass[uint16, float32]{nil, hBothStream4x1AVX2, hBothStream3x2AVX2, hBothStream2x3AVX2}, [4]pass[uint16, float32]{nil, hBoth1x1AVX2, hBoth1x2AVX2, hBoth1x3AVX2}, sAddAVX2},
-			both64:   &passes[float64, float64]{true, true, 8, 3, [4]int{0, 4, 3, 2}, [4]pass[float64, float64]{nil, dBoth4x1AVX2, dBoth3x2AVX2, dBoth2x3AVX2}, [4]pass[float64, float64]{nil, dBothStream4x1AVX2, dBothStream3x2AVX2, dBothStream2x3AVX2}, [4]pass[float64, float64]{nil, dBoth1x1AVX2, dBoth1x2AVX2, dBoth1x3AVX2}, dAddAVX2},
-			forward:  &passes[float32, float64]{true, false, 8, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wForward4x1AVX2, wForward4x2AVX2}, [4]pass[float32, float64]{nil, wForwardStream4x1AVX2, wForwardStream4x2AVX2}, [4]pass[float32, float64]{nil, wForward1x1AVX2, wForward1x2AVX2}, nil},
-			backward: &passes[float32, float64]{false, true, 8, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wBackward4x1AVX2, wBackward4x2AVX2}, [4]pass[float32, float64]{nil, wBackwardStream4x1AVX2, wBackwardStream4x2AVX2}, [4]pass[float32, float64]{nil, wBackward1x1AVX2, wBackward1x2AVX2}, nil},
-			vectors:  true,
+			both32: &passes[float32, float32]{true, true, 16, 3, [mostSides + 1]int{0, 4, 3, 2}, [mostSides + 1]pass[float32, float32]{nil, sBoth4x1AVX2, sBoth3x2AVX2, sBoth2x3AVX2}, [mostSides + 1]pass[float32, float32]{nil, sBothStream4x1AVX2, sBothStream3x2AVX2, sBothStream2x3AVX2}, [mostSides + 1]pass[float32, float32]{nil, sBoth1x1AVX2, sBoth1x2AVX2, sBoth1x3AVX2}, sAddAVX2},
+			both16: &passes[uint16, float32]{true, true, 16, 3, [mostSides + 1]int{0, 4, 3, 2}, [mostSides + 1]pass[uint16, float32]{nil, hBoth4x1AVX2, hBoth3x2AVX2, hBoth2x3AVX2}, [mostSides + 1]pass[uint16, float32]{nil, hBothStream4x1AVX2, hBothStream3x2AVX2, hBothStream2x3AVX2}, [mostSides + 1]pass[uint16, float32]{nil, hBoth1x1AVX2, hBoth1x2AVX2, hBoth1x3AVX2}, sAddAVX2},
+			both64: &passes[float64, float64]{true, true, 8, 3, [mostSides + 1]int{0, 4, 3, 2}, [mostSides + 1]pass[float64, float64]{nil, dBoth4x1AVX2, dBoth3x2AVX2, dBoth2x3AVX2}, [mostSides + 1]pass[float64, float64]{nil, dBothStream4x1AVX2, dBothStream3x2AVX2, dBothStream2x3AVX2}, [mostSides + 1]pass[float64, float64]{nil, dBoth1x1AVX2, dBoth1x2AVX2, dBoth1x3AVX2}, dAddAVX2},
+			forward: &passes[float32, float64]{true, false, 8, 6, [mostSides + 1]int{0, 4, 4, 4, 3, 2, 2},
+				[mostSides + 1]pass[float32, float64]{nil, wForward4x1AVX2, wForward4x2AVX2, wForward4x3AVX2, wForward3x4AVX2, wForward2x5AVX2, wForward2x6AVX2},
+				[mostSides + 1]pass[float32, float64]{nil, wForwardStream4x1AVX2, wForwardStream4x2AVX2, wForwardStream4x3AVX2, wForwardStream3x4AVX2, wForwardStream2x5AVX2, wForwardStream2x6AVX2},
+				[mostSides + 1]pass[float32, float64]{nil, wForward1x1AVX2, wForward1x2AVX2, wForward1x3AVX2, wForward1x4AVX2, wForward1x5AVX2, wForward1x6AVX2}, nil},
+			backward: &passes[float32, float64]{false, true, 8, 4, [mostSides + 1]int{0, 4, 4, 4, 3},
+				[mostSides + 1]pass[float32, float64]{nil, wBackward4x1AVX2, wBackward4x2AVX2, wBackward4x3AVX2, wBackward3x4AVX2},
+				[mostSides + 1]pass[float32, float64]{nil, wBackwardStream4x1AVX2, wBackwardStream4x2AVX2, wBackwardStream4x3AVX2, wBackwardStream3x4AVX2},
+				[mostSides + 1]pass[float32, float64]{nil, wBackward1x1AVX2, wBackward1x2AVX2, wBackward1x3AVX2, wBackward1x4AVX2}, nil},
+			vectors: true,
 		}
 	}
 	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL {
 		paths[AVX512] = &kit{
-			both32:   &passes[float32, float32]{true, true, 32, 3, [4]int{0, 4, 4, 4}, [4]pass[float32, float32]{nil, sBoth4x1AVX512, sBoth4x2AVX512, sBoth4x3AVX512}, [4]pass[float32, float32]{nil, sBothStream4x1AVX512, sBothStream4x2AVX512, sBothStream4x3AVX512}, [4]pass[float32, float32]{nil, sBoth1x1AVX512, sBoth1x2AVX512, sBoth1x3AVX512}, sAddAVX2},
-			both16:   &passes[uint16, float32]{true, true, 32, 3, [4]int{0, 4, 4, 4}, [4]pass[uint16, float32]{nil, hBoth4x1AVX512, hBoth4x2AVX512, hBoth4x3AVX512}, [4]pass[uint16, float32]{nil, hBothStream4x1AVX512, hBothStream4x2AVX512, hBothStream4x3AVX512}, [4]pass[uint16, float32]{nil, hBoth1x1AVX512, hBoth1x2AVX512, hBoth1x3AVX512}, sAddAVX2},
-			both64:   &passes[float64, float64]{true, true, 16, 3, [4]int{0, 4, 4, 4}, [4]pass[float64, float64]{nil, dBoth4x1AVX512, dBoth4x2AVX512, dBoth4x3AVX512}, [4]pass[float64, float64]{nil, dBothStream4x1AVX512, dBothStream4x2AVX512, dBothStream4x3AVX512}, [4]pass[float64, float64]{nil, dBoth1x1AVX512, dBoth1x2AVX512, dBoth1x3AVX512}, dAddAVX2},
-			forward:  &passes[float32, float64]{true, false, 16, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wForward4x1AVX512, wForward4x2AVX512}, [4]pass[float32, float64]{nil, wForwardStream4x1AVX512, wForwardStream4x2AVX512}, [4]pass[float32, float64]{nil, wForward1x1AVX512, wForward1x2AVX512}, nil},
-			backward: &passes[float32, float64]{false, true, 16, 2, [4]int{0, 4, 4}, [4]pass[float32, float64]{nil, wBackward4x1AVX512, wBackward4x2AVX512}, [4]pass[float32, float64]{nil, wBackwardStream4x1AVX512, wBackwardStream4x2AVX512}, [4]pass[float32, float64]{nil, wBackward1x1AVX512, wBackward1x2AVX512}, nil},
-			vectors:  true,
+			both32: &passes[float32, float32]{true, true, 32, 3, [mostSides + 1]int{0, 4, 4, 4}, [mostSides + 1]pass[float32, float32]{nil, sBoth4x1AVX512, sBoth4x2AVX512, sBoth4x3AVX512}, [mostSides + 1]pass[float32, float32]{nil, sBothStream4x1AVX512, sBothStream4x2AVX512, sBothStream4x3AVX512}, [mostSides + 1]pass[float32, float32]{nil, sBoth1x1AVX512, sBoth1x2AVX512, sBoth1x3AVX512}, sAddAVX2},
+			both16: &passes[uint16, float32]{true, true, 32, 3, [mostSides + 1]int{0, 4, 4, 4}, [mostSides + 1]pass[uint16, float32]{nil, hBoth4x1AVX512, hBoth4x2AVX512, hBoth4x3AVX512}, [mostSides + 1]pass[uint16, float32]{nil, hBothStream4x1AVX512, hBothStream4x2AVX512, hBothStream4x3AVX512}, [mostSides + 1]pass[uint16, float32]{nil, hBoth1x1AVX512, hBoth1x2AVX512, hBoth1x3AVX512}, sAddAVX2},
+			both64: &passes[float64, float64]{true, true, 16, 3, [mostSides + 1]int{0, 4, 4, 4}, [mostSides + 1]pass[float64, float64]{nil, dBoth4x1AVX512, dBoth4x2AVX512, dBoth4x3AVX512}, [mostSides + 1]pass[float64, float64]{nil, dBothStream4x1AVX512, dBothStream4x2AVX512, dBothStream4x3AVX512}, [mostSides + 1]pass[float64, float64]{nil, dBoth1x1AVX512, dBoth1x2AVX512, dBoth1x3AVX512}, dAddAVX2},
+			forward: &passes[float32, float64]{true, false, 16, 6, [mostSides + 1]int{0, 4, 4, 4, 4, 4, 4},
+				[mostSides + 1]pass[float32, float64]{nil, wForward4x1AVX512, wForward4x2AVX512, wForward4x3AVX512, wForward4x4AVX512, wForward4x5AVX512, wForward4x6AVX512},
+				[mostSides + 1]pass[float32, float64]{nil, wForwardStream4x1AVX512, wForwardStream4x2AVX512, wForwardStream4x3AVX512, wForwardStream4x4AVX512, wForwardStream4x5AVX512, wForwardStream4x6AVX512},
+				[mostSides + 1]pass[float32, float64]{nil, wForward1x1AVX512, wForward1x2AVX512, wForward1x3AVX512, wForward1x4AVX512, wForward1x5AVX512, wForward1x6AVX512}, nil},
+			backward: &passes[float32, float64]{false, true, 16, 6, [mostSides + 1]int{0, 4, 4, 4, 4, 4, 4},
+				[mostSides + 1]pass[float32, float64]{nil, wBackward4x1AVX512, wBackward4x2AVX512, wBackward4x3AVX512, wBackward4x4AVX512, wBackward4x5AVX512, wBackward4x6AVX512},
+				[mostSides + 1]pass[float32, float64]{nil, wBackwardStream4x1AVX512, wBackwardStream4x2AVX512, wBackwardStream4x3AVX512, wBackwardStream4x4AVX512, wBackwardStream4x5AVX512, wBackwardStream4x6AVX512},
+				[mostSides + 1]pass[float32, float64]{nil, wBackward1x1AVX512, wBackward1x2AVX512, wBackward1x3AVX512, wBackward1x4AVX512, wBackward1x5AVX512, wBackward1x6AVX512}, nil},
+			vectors: true,
 		}
 	}
 	return paths

@@ -147,10 +147,25 @@ func wForward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
 // wForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -162,26 +177,6 @@ func wForward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // wBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
@@ -192,10 +187,135 @@ func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
 // wBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
 func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
@@ -342,10 +462,25 @@ func wForward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
 // wForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // wForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -357,26 +492,6 @@ func wForward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //go:noescape
 func wForwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
-//
-//go:noescape
-func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // wBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
@@ -387,10 +502,135 @@ func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
 // wBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
 func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// wBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
 // widen16AVX2 sets dst to x for n numbers, n a multiple of 16.
 //

@@ -12,10 +12,15 @@ type (
 
 // pass multiplies groups of rows of a tile by k right-hand sides, cols columns, a
 // multiple of the lanes of a register. x and y have columns of the given stride, z and u
-// of rowStride. Each turn of the loop fetches from memory what is ahead, a row of its
-// columns or as much as it reads, and moves ahead on by step bytes. Pointers that a way of
-// passing has no use for may be nil.
+// of rowStride. Each turn of the loop fetches from memory what is ahead. Both ways that is a
+// row of its columns or as much as it reads, and the next turn fetches step bytes on. One way
+// it is, beside each group, cols columns of one row or of as many as the group has, with
+// stride ld, and the next group fetches step bytes on. Pointers that a way of passing has no
+// use for may be nil.
 type pass[T entry, V number] func(groups, cols int, tile *T, ld int, x, y *V, stride int, z, u *V, rowStride int, ahead *T, step int)
+
+// mostSides is the largest number of right-hand sides of a pass.
+const mostSides = 6
 
 // passes are the passes of one kind: wide[k] and stream[k] take rows[k] rows at a time,
 // narrow[k] one.
@@ -23,9 +28,9 @@ type passes[T entry, V number] struct {
 	sums, adds bool // u += T·x, y += Tᵀ·z
 	lanes      int  // columns of one turn of the loop
 	most       int  // right-hand sides of one pass
-	rows       [4]int
+	rows       [mostSides + 1]int
 	// wide passes fetch up to a row ahead for each group, streaming ones up to all rows.
-	wide, stream, narrow [4]pass[T, V]
+	wide, stream, narrow [mostSides + 1]pass[T, V]
 	add                  func(n int, b, a *V) // b += a, n a multiple of 16; nil without y
 }
 
@@ -37,18 +42,28 @@ const chunkRows = 24
 // fetchRows is how far a single pass fetches ahead.
 const fetchRows = 8
 
-// take returns how many of the right-hand sides left the next pass takes: the most it
-// can, but two and two in place of three and one.
+// take returns how many of the right-hand sides left the next pass takes: as few passes
+// as can be, and about as many in each.
 func (p *passes[T, V]) take(left int) int {
-	if left == p.most+1 && p.most > 2 {
-		return p.most - 1
-	}
-	return min(left, p.most)
+	n := (left + p.most - 1) / p.most
+	return (left + n - 1) / n
 }
 
 // run multiplies by the whole tile.
 func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	body := cols - cols%p.lanes
+	if p.sums != p.adds {
+		p.oneWay(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
+	} else {
+		p.both(rows, body, tile, ld, x, y, stride, z, u, rowStride, t)
+	}
+	if body < cols {
+		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
+	}
+}
+
+// both multiplies both ways by body columns, a multiple of the lanes.
+func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
 	chunk := chunkRows
 	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
 		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)
@@ -73,9 +88,6 @@ func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride in
 			}
 			c += k
 		}
-	}
-	if body < cols {
-		portable(p.sums, p.adds, rows, body, cols, tile, ld, x, y, stride, z, u, rowStride, t)
 	}
 }
 
@@ -216,40 +228,6 @@ func (p *passes[T, V]) addTo(b, a []V) {
 // converted in registers.
 func Both16(rows, cols int, tile []uint16, ld int, x, y, z, u []float32, t int, w *Workspace) {
 	both(current().both16, rows, cols, tile, ld, x, y, z, u, t, &w.v32)
-}
-
-// Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns:
-// x[c*xs+j] and u[c*us+r]. See Both32.
-func Forward(rows, cols int, tile []float32, ld int, x []float64, xs int, u []float64, us, t int) {
-	checkTile(rows, cols, len(tile), ld, t)
-	checkBlock(cols, t, len(x), xs)
-	checkBlock(rows, t, len(u), us)
-	if p := current().forward; p != nil {
-		p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
-		return
-	}
-	portable(true, false, rows, 0, cols, tile, ld, x, nil, xs, nil, u, us, t)
-}
-
-// Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns:
-// y[c*ys+j] and z[c*zs+r]. See Both32.
-func Backward(rows, cols int, tile []float32, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
-	checkTile(rows, cols, len(tile), ld, t)
-	checkBlock(cols, t, len(y), ys)
-	checkBlock(rows, t, len(z), zs)
-	p := current().backward
-	if p == nil {
-		portable(false, true, rows, 0, cols, tile, ld, nil, y, ys, z, nil, zs, t)
-		return
-	}
-	_, py, stride := apart(&w.v64, cols, t)
-	for c := range t {
-		copy(py[c*stride:c*stride+cols], y[c*ys:c*ys+cols])
-	}
-	p.run(rows, cols, tile, ld, nil, py, stride, z, nil, zs, t)
-	for c := range t {
-		copy(y[c*ys:c*ys+cols], py[c*stride:c*stride+cols])
-	}
 }
 
 // Workspace is the scratch memory of one worker. The zero value is ready; it grows on

@@ -451,7 +451,7 @@ func TestPaths(t *testing.T) {
 // TestSelfTest checks that a path that computes something else is not used.
 func TestSelfTest(t *testing.T) {
 	wrong := &passes[float32, float32]{
-		sums: true, adds: true, lanes: 8, most: 1, rows: [4]int{0, 1},
+		sums: true, adds: true, lanes: 8, most: 1, rows: [mostSides + 1]int{0, 1},
 	}
 	f := func(groups, cols int, tile *float32, ld int, x, y *float32, stride int, z, u *float32, rowStride int, ahead *float32, step int) {
 	}

@@ -80,8 +80,8 @@ func file() (*ir.File, error) {
 				}
 			}
 		}
-		for _, w := range []way{forward, backward} {
-			for _, shape := range [][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}} {
+		for _, shape := range s.oneWay {
+			for _, w := range []way{forward, backward} {
 				tilePass{widened, s, w, shape[0], shape[1], false}.build(c)
 				if shape[0] > 1 {
 					tilePass{widened, s, w, shape[0], shape[1], true}.build(c)

@@ -10,6 +10,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// shift are the logarithms of sizes in bytes.
+var shift = map[int]uint64{2: 1, 4: 2, 8: 3}
+
 // unroll is the number of registers of columns in one turn of the loop.
 const unroll = 2
 
@@ -19,7 +22,7 @@ type tilePass struct {
 	set
 	way
 	rows, k int
-	stream  bool // fetch up to as much ahead as is read, and not up to one row in all
+	stream  bool // fetch up to as much ahead as is read, and not one row for all
 }
 
 // way is which products with the tile are formed.
@@ -58,16 +61,18 @@ func (p tilePass) build(c *build.Context) {
 	param := func(name string) reg.GPVirtual { return c.Load(c.Param(name), c.GP64()).(reg.GPVirtual) }
 	groups, tile, ld, stride := param("groups"), param("tile"), param("ld"), param("stride")
 	z, u, rowStride, ahead, pace := param("z"), param("u"), param("rowStride"), param("ahead"), param("step")
-	shift := map[int]uint64{2: 1, 4: 2, 8: 3}
+	if !p.both() { // from the end of what is fetched beside a group on to the next
+		bytes := c.Load(c.Param("cols"), c.GP64())
+		c.SHLQ(operand.Imm(shift[p.stored]), bytes)
+		c.SUBQ(bytes, pace)
+	}
 	c.Comment("Strides in bytes.")
 	c.SHLQ(operand.Imm(shift[p.stored]), ld)
 	c.SHLQ(operand.Imm(shift[p.size]), stride)
 	c.SHLQ(operand.Imm(shift[p.size]), rowStride)
 
 	sums, zs := make([][]reg.VecVirtual, p.rows), make([][]reg.VecVirtual, p.rows)
-	ts := make([]reg.VecVirtual, p.rows)
 	for r := range p.rows {
-		ts[r] = p.reg(c)
 		sums[r], zs[r] = make([]reg.VecVirtual, p.k), make([]reg.VecVirtual, p.k)
 		for k := range p.k {
 			if p.sums {
@@ -78,103 +83,87 @@ func (p tilePass) build(c *build.Context) {
 			}
 		}
 	}
-	v := p.reg(c)
-	// column k of a block with that stride, for k ≤ 2
-	at := func(base, index reg.GPVirtual, k, disp int) operand.Mem {
-		m := operand.Mem{Base: base, Disp: disp}
-		if k > 0 {
-			m.Index, m.Scale = index, uint8(k)
-		}
-		return m
-	}
-	xp, yp, tp, tp2, left := c.GP64(), c.GP64(), c.GP64(), c.GP64(), c.GP64()
+	xp, yp, tp, tp2, ahead2, left := newColumns(c, stride, p.k), newColumns(c, stride, p.k), c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), c.GP64()
 
 	c.Label("group")
 	c.TESTQ(groups, groups)
 	c.JZ(operand.LabelRef("done"))
+	zp := newColumns(c, rowStride, p.k)
+	if p.adds {
+		zp.start(c, z)
+	}
 	for r := range p.rows {
 		for k := range p.k {
 			if p.sums {
 				p.zero(c, sums[r][k])
 			}
 			if p.adds {
-				p.broadcast(c, at(z, rowStride, k, r*p.size), zs[r][k])
+				p.broadcast(c, zp.at(k, r*p.size), zs[r][k])
 			}
 		}
 	}
 	if p.sums {
-		c.Load(c.Param("x"), xp)
+		c.Load(c.Param("x"), xp.base)
+		xp.start(c, xp.base)
 	}
 	if p.adds {
-		c.Load(c.Param("y"), yp)
+		c.Load(c.Param("y"), yp.base)
+		yp.start(c, yp.base)
 	}
 	c.MOVQ(tile, tp)
-	c.LEAQ(operand.Mem{Base: tile, Index: ld, Scale: 2}, tp2)
-	c.Load(c.Param("cols"), left)
-	tileAt := func(r int) operand.Mem {
-		m := operand.Mem{Base: tp}
-		if r >= 2 {
-			m.Base = tp2
+	if p.rows > 2 {
+		c.LEAQ(operand.Mem{Base: tile, Index: ld, Scale: 2}, tp2)
+		if p.stream && !p.both() {
+			c.LEAQ(operand.Mem{Base: ahead, Index: ld, Scale: 2}, ahead2)
 		}
-		if r%2 == 1 {
-			m.Index, m.Scale = ld, 1
-		}
-		return m
 	}
+	c.Load(c.Param("cols"), left)
+	tileAt := func(r int) operand.Mem { return rowAt(tp, tp2, ld, r) }
 
 	lanes := p.bytes / p.size
 	align(c)
 	c.Label("columns")
-	for l := range p.lines() {
-		c.PREFETCHT1(operand.Mem{Base: ahead, Disp: 64 * l})
-	}
+	p.fetch(c, ahead, ahead2, ld)
 	for n := range unroll {
-		for r := range p.rows {
-			t := tileAt(r)
-			t.Disp = n * lanes * p.stored
-			p.load(c, t, ts[r])
-		}
-		for k := range p.k {
-			if p.sums {
-				p.move(c, at(xp, stride, k, n*p.bytes), v)
-				for r := range p.rows {
-					p.fma(c, v, ts[r], sums[r][k])
-				}
-			}
-			if p.adds {
-				p.move(c, at(yp, stride, k, n*p.bytes), v)
-				for r := range p.rows {
-					p.fma(c, zs[r][k], ts[r], v)
-				}
-				p.move(c, v, at(yp, stride, k, n*p.bytes))
-			}
-		}
+		p.columns(c, n, tileAt, xp, yp, sums, zs)
 	}
 	step := unroll * lanes * p.stored
 	c.ADDQ(operand.U32(step), tp)
 	if p.rows > 2 {
 		c.ADDQ(operand.U32(step), tp2)
 	}
-	c.ADDQ(pace, ahead)
+	if p.both() {
+		c.ADDQ(pace, ahead)
+	} else {
+		c.ADDQ(operand.U32(step), ahead)
+		if p.stream && p.rows > 2 {
+			c.ADDQ(operand.U32(step), ahead2)
+		}
+	}
 	if p.sums {
-		c.ADDQ(operand.U32(unroll*p.bytes), xp)
+		xp.add(c, unroll*p.bytes)
 	}
 	if p.adds {
-		c.ADDQ(operand.U32(unroll*p.bytes), yp)
+		yp.add(c, unroll*p.bytes)
 	}
 	c.SUBQ(operand.U32(unroll*lanes), left)
 	c.JNZ(operand.LabelRef("columns"))
 
 	if p.sums {
 		c.Comment("The sums of the lanes.")
+		up := newColumns(c, rowStride, p.k)
+		up.start(c, u)
 		for r := range p.rows {
 			for k := range p.k {
-				p.flush(c, sums[r][k], at(u, rowStride, k, r*p.size))
+				p.flush(c, sums[r][k], up.at(k, r*p.size))
 			}
 		}
 	}
 	for range p.rows {
 		c.ADDQ(ld, tile)
+	}
+	if !p.both() {
+		c.ADDQ(pace, ahead)
 	}
 	if p.adds {
 		c.ADDQ(operand.U32(p.rows*p.size), z)
@@ -189,19 +178,144 @@ func (p tilePass) build(c *build.Context) {
 	c.RET()
 }
 
+// columns writes the n-th register of columns of a turn of the loop. Of the rows of T and the
+// right-hand sides the fewer are kept in registers and the others loaded one after the other.
+func (p tilePass) columns(c *build.Context, n int, tileAt func(r int) operand.Mem, xp, yp columns, sums, zs [][]reg.VecVirtual) {
+	disp := n * p.bytes
+	load := func(r int) reg.VecVirtual {
+		t, v := tileAt(r), p.reg(c)
+		t.Disp = disp / p.size * p.stored
+		p.load(c, t, v)
+		return v
+	}
+	if p.rows > p.k && !p.both() {
+		vs := make([]reg.VecVirtual, p.k) // of x, or of y
+		from := xp
+		if p.adds {
+			from = yp
+		}
+		for k := range vs {
+			vs[k] = p.reg(c)
+			p.move(c, from.at(k, disp), vs[k])
+		}
+		for r := range p.rows {
+			t := load(r)
+			for k, v := range vs {
+				if p.sums {
+					p.fma(c, v, t, sums[r][k])
+				} else {
+					p.fma(c, zs[r][k], t, v)
+				}
+			}
+		}
+		for k, v := range vs {
+			if p.adds {
+				p.move(c, v, yp.at(k, disp))
+			}
+		}
+		return
+	}
+	ts := make([]reg.VecVirtual, p.rows)
+	for r := range ts {
+		ts[r] = load(r)
+	}
+	for k := range p.k {
+		if p.sums {
+			v := p.reg(c)
+			p.move(c, xp.at(k, disp), v)
+			for r, t := range ts {
+				p.fma(c, v, t, sums[r][k])
+			}
+		}
+		if p.adds {
+			v := p.reg(c)
+			p.move(c, yp.at(k, disp), v)
+			for r, t := range ts {
+				p.fma(c, zs[r][k], t, v)
+			}
+			p.move(c, v, yp.at(k, disp))
+		}
+	}
+}
+
+// columns addresses k columns of a block with a stride: the first three from base, the others
+// from high, three columns on.
+type columns struct {
+	base, high, stride reg.GPVirtual
+	k                  int
+}
+
+func newColumns(c *build.Context, stride reg.GPVirtual, k int) columns {
+	return columns{c.GP64().(reg.GPVirtual), c.GP64().(reg.GPVirtual), stride, k}
+}
+
+// start sets the address of the first column.
+func (b *columns) start(c *build.Context, base reg.GPVirtual) {
+	b.base = base
+	if b.k > 3 {
+		c.LEAQ(operand.Mem{Base: base, Index: b.stride, Scale: 2}, b.high)
+		c.ADDQ(b.stride, b.high)
+	}
+}
+
+// add moves on by so many bytes.
+func (b *columns) add(c *build.Context, bytes int) {
+	c.ADDQ(operand.U32(bytes), b.base)
+	if b.k > 3 {
+		c.ADDQ(operand.U32(bytes), b.high)
+	}
+}
+
+// at is the address disp bytes on in column k.
+func (b *columns) at(k, disp int) operand.Mem {
+	m := operand.Mem{Base: b.base, Disp: disp}
+	if k >= 3 {
+		m.Base, k = b.high, k-3
+	}
+	if k > 0 {
+		m.Index, m.Scale = b.stride, uint8(k)
+	}
+	return m
+}
+
 // align starts a loop at the start of a cache line: what the decoders make of that of a pass
 // fits their cache, and the time does not depend on what is written before.
 func align(c *build.Context) {
 	c.Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []operand.Op{operand.Imm(64)}})
 }
 
-// lines is the number of cache lines fetched ahead in a turn of the loop.
-func (p tilePass) lines() int {
-	read := unroll * p.bytes / p.size * p.stored
-	if p.stream {
-		read *= p.rows
+// fetch fetches what is ahead, of a tile to be multiplied both ways a row of the turn's columns
+// or as much as is read, and else the next columns of one row or of as many as are read.
+func (p tilePass) fetch(c *build.Context, ahead, ahead2, ld reg.GPVirtual) {
+	row := unroll * p.bytes / p.size * p.stored
+	switch {
+	case !p.both() && p.stream:
+		for r := range p.rows {
+			c.PREFETCHT1(rowAt(ahead, ahead2, ld, r))
+		}
+	case p.both() && p.stream:
+		row *= p.rows
+		fallthrough
+	default:
+		for l := range (row + 63) / 64 {
+			c.PREFETCHT1(operand.Mem{Base: ahead, Disp: 64 * l})
+		}
 	}
-	return (read + 63) / 64
+}
+
+// both reports whether the pass forms both products.
+func (p tilePass) both() bool { return p.sums && p.adds }
+
+// rowAt is row r ≤ 3 of rows of stride ld, two of which are at low and two at high.
+func rowAt(low, high, ld reg.GPVirtual, r int) operand.Mem {
+	m := operand.Mem{Base: low}
+	if r >= 2 {
+		m.Base = high
+	}
+	if r%2 == 1 {
+		m.Index, m.Scale = ld, 1
+	}
+	return m
 }
 
 // flush adds the lanes of a register to a number in memory.

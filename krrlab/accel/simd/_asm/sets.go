@@ -45,12 +45,15 @@ type set struct {
 	bytes  int // of a register
 	reg    func(c *build.Context) reg.VecVirtual
 	zero   func(c *build.Context, r operand.Op)
-	shapes [][2]int // rows and right-hand sides of a pass both ways
+	shapes [][2]int // rows and right-hand sides of a pass both ways,
+	oneWay [][2]int // and of one forward or backward
 }
 
 var (
 	avx2 = set{"AVX2", 32, (*build.Context).YMM, func(c *build.Context, r operand.Op) { c.VXORPS(r, r, r) },
-		[][2]int{{4, 1}, {1, 1}, {3, 2}, {1, 2}, {2, 3}, {1, 3}}}
+		[][2]int{{4, 1}, {1, 1}, {3, 2}, {1, 2}, {2, 3}, {1, 3}},
+		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}, {3, 4}, {1, 4}, {2, 5}, {1, 5}, {2, 6}, {1, 6}}}
 	avx512 = set{"AVX512", 64, (*build.Context).ZMM, func(c *build.Context, r operand.Op) { c.VPXORD(r, r, r) },
-		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}}}
+		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}},
+		[][2]int{{4, 1}, {1, 1}, {4, 2}, {1, 2}, {4, 3}, {1, 3}, {4, 4}, {1, 4}, {4, 5}, {1, 5}, {4, 6}, {1, 6}}}
 )

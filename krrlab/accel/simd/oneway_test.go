@@ -1,0 +1,94 @@
+package simd
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestOneWay checks products of tiles of many pieces for all numbers of right-hand sides that
+// are dealt to passes in different ways.
+func TestOneWay(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		g := rand.New(rand.NewPCG(15, 16))
+		var w Workspace
+		for k := 1; k <= 2*mostSides+1; k++ {
+			rows, cols := 2*chunkRows+k, 2*blockCols+7*k
+			ld := cols + k
+			tile := draw[float32](g, rows*ld)
+			x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
+			y, u := make([]float64, cols*k), make([]float64, rows*k)
+			Forward(rows, cols, tile, ld, x, cols, u, rows, k)
+			Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
+			wy, wu := make([]float64, cols*k), make([]float64, rows*k)
+			portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, wu, rows, k)
+			portable(false, true, rows, 0, cols, tile, ld, nil, wy, cols, z, nil, rows, k)
+			for i := range y {
+				if math.Abs(y[i]-wy[i]) > 1e-12 {
+					t.Fatalf("t=%d: y(%d, %d) is %g, want %g", k, i%cols, i/cols, y[i], wy[i])
+				}
+			}
+			for i := range u {
+				if math.Abs(u[i]-wu[i]) > 1e-12 {
+					t.Fatalf("t=%d: u(%d, %d) is %g, want %g", k, i%rows, i/rows, u[i], wu[i])
+				}
+			}
+		}
+	})
+}
+
+// TestPieces checks that the pieces of a tile cover it, each entry once.
+func TestPieces(t *testing.T) {
+	for _, p := range []*passes[float32, float64]{{sums: true}, {adds: true}} {
+		for _, size := range [][2]int{{1, 8}, {24, 512}, {25, 520}, {71, 1536}, {7, 2000}} {
+			rows, body := size[0], size[1]
+			seen := make([]int, rows*body)
+			i := 0
+			for a := p.piece(i, rows, body); a.m > 0 && a.k > 0; a = p.piece(i, rows, body) {
+				for r := a.r; r < a.r+a.m; r++ {
+					for c := a.c; c < a.c+a.k; c++ {
+						seen[r*body+c]++
+					}
+				}
+				i++
+			}
+			for j, n := range seen {
+				if n != 1 {
+					t.Fatalf("%d×%d, sums %v: entry (%d, %d) is in %d pieces", rows, body, p.sums, j/body, j%body, n)
+				}
+			}
+		}
+	}
+}
+
+// TestShare checks that as many rows are fetched as are wanted, and not many more, where the
+// groups read enough.
+func TestShare(t *testing.T) {
+	for want := range 40 {
+		for groups := range 13 {
+			for rows := 2; rows <= 4; rows++ {
+				streamed, wide := share(want, groups, rows)
+				got := streamed*rows + wide
+				if streamed < 0 || wide < 0 || streamed+wide > groups || got < min(want, groups*rows) || got >= want+rows {
+					t.Errorf("%d rows beside %d groups of %d: %d and %d", want, groups, rows, streamed, wide)
+				}
+			}
+		}
+	}
+}
+
+// TestTake checks that the passes take all right-hand sides, in as few passes as can be.
+func TestTake(t *testing.T) {
+	for most := 1; most <= mostSides; most++ {
+		p := &passes[float32, float64]{most: most}
+		for k := 1; k <= 40; k++ {
+			n, left := 0, k
+			for ; left > 0; n++ {
+				left -= p.take(left)
+			}
+			if left < 0 || n != (k+most-1)/most {
+				t.Errorf("%d right-hand sides, %d in a pass: %d passes, %d left", k, most, n, left)
+			}
+		}
+	}
+}
