@@ -130,6 +130,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	root.AddCommand(a.multiLevelCommand())
 	root.AddCommand(a.qualityCommand())
 	root.AddCommand(a.lambdaPCommand())
+	root.AddCommand(a.checkCommand())
 	return root
 }
 

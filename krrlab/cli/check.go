@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/theory"
+)
+
+// checkFlags are the flags of krrlab check.
+type checkFlags struct {
+	trials        int
+	seed          uint64
+	verbose       bool
+	json, figures string
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	f := &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "check [CLAIM...]",
+		Short: "Check the theory: every theorem, lemma and bound as an experiment",
+		Long: `Check runs the claims of the paper, and those of this project, on small matrices: an
+identity fails by an error above rounding, a bound by one counterexample, and a
+probability where the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean is
+not what it is derived to be. The margin is 1 − the largest ratio of what was measured to
+what is claimed; a claim fails where it is negative. Exit code 1 says that one failed.
+theory/README.md is the guide. The claims are
+` + claimList(),
+		Example: `  krrlab check
+  krrlab check theorem1 lemma4 --verbose
+  krrlab check --trials 10000 --json theory.json
+  krrlab check theorem1 --figures .`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.check(cmd.Context(), f, args) },
+	}
+	p := cmd.Flags()
+	p.IntVar(&f.trials, "trials", theory.DefaultTrials, "random instances of each claim")
+	p.Uint64Var(&f.seed, "seed", 0, "seed of all random numbers")
+	p.BoolVar(&f.verbose, "verbose", false, "print what was measured, and what each claim states")
+	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
+	p.StringVar(&f.figures, "figures", "", "draw the claims' figures into this folder instead")
+	p.SortFlags = false
+	return cmd
+}
+
+// claimList names the claims in lines of at most 80 characters.
+func claimList() string {
+	var b strings.Builder
+	width := 0
+	for _, c := range theory.Claims() {
+		if width > 0 && width+len(c.Name) > 75 {
+			b.WriteString("\n")
+			width = 0
+		}
+		fmt.Fprintf(&b, "  %s", c.Name)
+		width += len(c.Name) + 2
+	}
+	return b.String() + "."
+}
+
+// claims returns those named, or all.
+func claims(names []string) ([]theory.Claim, error) {
+	if len(names) == 0 {
+		return theory.Claims(), nil
+	}
+	var out []theory.Claim
+	for _, name := range names {
+		c, err := theory.Find(name)
+		if err != nil {
+			return nil, errUsage{err}
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
+	list, err := claims(args)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.trials < theory.MinTrials:
+		return usagef("--trials %d: want at least %d", f.trials, theory.MinTrials)
+	case f.json != "" && f.figures != "":
+		return usagef("--json and --figures exclude each other")
+	case f.json != "":
+		if err := atomicfile.Check(f.json); err != nil {
+			return err
+		}
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	o := &theory.Options{Trials: f.trials, Seed: f.seed, Progress: func(claim string, done, total int) {
+		progress.show(krrlab.Event{Stage: claim, Done: done, Total: total})
+	}}
+	if f.figures != "" {
+		return a.checkFigures(ctx, f, list, o, progress)
+	}
+	began := time.Now()
+	rep, err := theory.Check(ctx, list, o, func(r *theory.Result) {
+		progress.clear()
+		a.printResult(f, r)
+	})
+	progress.clear()
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	if f.json != "" {
+		if err := writeReport(f.json, rep); err != nil {
+			return err
+		}
+	}
+	return a.checkEnd(ctx, f, rep, len(list), time.Since(began))
+}
+
+// printResult prints a claim as soon as it is checked.
+func (a *app) printResult(f *checkFlags, r *theory.Result) {
+	if !f.verbose {
+		a.printf("%s\n", r.Line())
+		return
+	}
+	c, err := theory.Find(r.Claim)
+	if err == nil {
+		a.printf("%s\n    %s\n    measured: %s\n    fails by: %s\n", c.Place, strings.ReplaceAll(c.Statement, "\n", "\n    "), c.Measured, c.Fails)
+	}
+	a.printf("%s\n", r)
+}
+
+// checkEnd prints the summary and settles the exit code.
+func (a *app) checkEnd(ctx context.Context, f *checkFlags, rep *theory.Report, asked int, took time.Duration) error {
+	if f.json != "" {
+		a.printf("wrote %s\n", f.json)
+	}
+	failed := rep.Failed()
+	verdict := "all pass"
+	if len(failed) > 0 {
+		verdict = "failed: " + strings.Join(failed, ", ")
+	}
+	a.printf("%d of %d claims checked with %d trials each in %.0f s: %s\n", len(rep.Claims), asked, rep.Trials, took.Seconds(), verdict)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was checked until then\n", took.Seconds())
+		return errStatus(exitInterrupted)
+	case len(failed) > 0:
+		return errStatus(exitError)
+	}
+	return nil
+}
+
+func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Claim, o *theory.Options, progress *progress) error {
+	names, err := theory.Figures(ctx, f.figures, list, o)
+	progress.clear()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("none of these claims has a figure")
+	}
+	for _, name := range names {
+		a.printf("figure: %s\n", name)
+	}
+	return nil
+}
+
+func writeReport(name string, rep *theory.Report) error {
+	js, err := json.MarshalIndent(rep, "", "  ")
+	if err != nil {
+		return fmt.Errorf("krrlab: %w", err)
+	}
+	return atomicfile.Write(name, func(w io.Writer) error {
+		_, err := w.Write(append(js, '\n'))
+		return err
+	})
+}

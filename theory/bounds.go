@@ -1,0 +1,349 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/plots"
+)
+
+var lambdaP = Claim{
+	Name: "lambda-p", Place: "section 6.3 has no theory; this is the project's", Kind: Bound,
+	Statement: "For M = ZZᵀ+λ_pI, A = K+λI and η = ‖K−ZZᵀ‖₂, κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p)·max(1, (λ_p+η)/λ):\n" +
+		"(1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η. It is least at λ_p = λ+η, where it is 1+2η/λ. And M⁻¹ = λ_p⁻¹(I−UᵀU).",
+	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the pairs for which the bound is met; M·M⁻¹−I.",
+	Fails:    "with λ in place of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
+	run:      checkLambdaP, figure: figureLambdaP,
+}
+
+// twin is a pair of matrices of small order: K, and Z in float32 with ZZᵀ near it.
+type twin struct {
+	k   *mat.SymDense
+	z   *points.Dense32
+	eta float64 // ‖K−ZZᵀ‖₂
+}
+
+// newTwin draws a K with eigenvalues over decades and a Z of n or fewer columns.
+func newTwin(g rng.Stream, n int) (*twin, error) {
+	closeness := spread(g.Sub("closeness"), 0, 1e-3, 1)
+	r := root(g.Sub("K"), values(n, func(i int) float64 { return math.Pow(10, 1-5*float64(i)/float64(n)) }))
+	var z mat.Dense
+	noise := normals(g.Sub("noise"), n, n)
+	noise.Scale(closeness/math.Sqrt(float64(n)), noise)
+	z.Mul(r, noise)
+	z.Add(&z, r)
+	cut := mat.DenseCopyOf(z.Slice(0, n, 0, 1+g.Sub("columns").IntN(0, n)))
+	p := &twin{k: outer(r), z: rounded(cut)}
+	return p, p.measure(cut)
+}
+
+func (p *twin) measure(z *mat.Dense) (err error) {
+	d := outer(z)
+	subtract(d, p.k)
+	p.eta, err = norm(d)
+	return err
+}
+
+// spectrum returns the eigenvalues of M⁻¹A, with M⁻¹ as it is applied.
+func (p *twin) spectrum(ctx context.Context, e *experiment, lambda, lambdaP float64, form precond.Form) ([]float64, error) {
+	m, err := e.parts.Precond(ctx, p.z, lambda, lambdaP, form)
+	if err != nil {
+		return nil, err
+	}
+	l, err := factor(shifted(p.k, lambda))
+	if err != nil {
+		return nil, err
+	}
+	return (&problem{l: l}).pencil(ctx, m)
+}
+
+func checkLambdaP(ctx context.Context, e *experiment) error {
+	out, err := e.sample(ctx, "trial", e.trials, 4, func(i int, g rng.Stream, out []float64) error {
+		p, err := newTwin(g, 8)
+		if err != nil {
+			return err
+		}
+		lambda := spread(g.Sub("lambda"), 0, 1e-2, 10)
+		lp := spread(g.Sub("lambda_p"), 0, lambda*1e-2, 1e2*(lambda+p.eta))
+		form := forms[i%len(forms)]
+		for j, ridge := range []float64{lp, lambda + p.eta} {
+			v, err := p.spectrum(ctx, e, lambda, ridge, form)
+			if err != nil {
+				return err
+			}
+			out[j] = cond(v) / e.parts.RidgeBound(lambda, ridge, p.eta)
+		}
+		best := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
+		out[2] = math.Max(math.Abs(best/(1+2*p.eta/lambda)-1), best/e.parts.RidgeBound(lambda, lp, p.eta)-1)
+		out[3], err = backward(ctx, e, p.z, lambda, lp, form)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	e.atMost("κ over its bound, any λ_p", out[0], 1+1e-6)
+	e.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", out[1], 1+1e-6)
+	e.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1", out[2], 1e-12)
+	e.atMost("|M·M⁻¹ − I|", out[3], 1e-6)
+	tight, err := e.tightRidge(ctx)
+	if err != nil {
+		return err
+	}
+	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", tight, 1+1e-9)
+	return nil
+}
+
+// backward returns |M·M⁻¹−I| for M = ZZᵀ+λ_pI.
+func backward(ctx context.Context, e *experiment, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (float64, error) {
+	m, err := e.parts.Precond(ctx, z, lambda, lambdaP, form)
+	if err != nil {
+		return 0, err
+	}
+	inv, err := inverse(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	var product mat.Dense
+	product.Mul(shifted(outer(whole(z)), lambdaP), inv)
+	return apart(&product, identity(z.N)), nil
+}
+
+// tightRidge returns κ over the bound for the pair that meets it at every λ_p in [λ−η, λ+η].
+func (e *experiment) tightRidge(ctx context.Context) (out []float64, err error) {
+	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
+	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
+		v, err := p.spectrum(ctx, e, c.lambda, c.lambdaP, precond.FormLInv)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, cond(v)/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
+	}
+	return out, nil
+}
+
+func figureLambdaP(ctx context.Context, e *experiment) (*plots.Figure, error) {
+	g := e.g.Sub("figure")
+	const lambda = 0.01
+	k := kernel.Gaussian{Sigma: 1.5}
+	x := cloud(g, 60, 4, 0.8)
+	var series []plots.Series
+	var at []plots.RefLine
+	for _, s := range []int{40, 640} {
+		m, err := e.parts.Fourier(k).Sample(x.D, s, g)
+		if err != nil {
+			return nil, err
+		}
+		z := mat.NewDense(x.N, s, nil)
+		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
+		p := &twin{k: evaluated(k, x), z: rounded(z)}
+		if err := p.measure(z); err != nil {
+			return nil, err
+		}
+		bound := plots.Series{Name: fmt.Sprintf("bound, s = %d", s)}
+		kappa := plots.Series{Name: fmt.Sprintf("κ, s = %d", s)}
+		for i := range 81 {
+			lp := 1e-4 * math.Pow(10, 6*float64(i)/80)
+			v, err := p.spectrum(ctx, e, lambda, lp, precond.FormEigen)
+			if err != nil {
+				return nil, err
+			}
+			addAt(&bound, lp, e.parts.RidgeBound(lambda, lp, p.eta))
+			addAt(&kappa, lp, cond(v))
+		}
+		series = append(series, bound, kappa)
+		at = append(at, plots.RefLine{At: lambda + p.eta, Label: fmt.Sprintf("λ+η, s = %d", s)})
+	}
+	at = append(at, plots.RefLine{At: lambda, Label: "λ"})
+	return plots.Sweep("The ridge of the preconditioner: λ = 0.01, Fourier features", "λ_p", "κ(M⁻¹A)", at, series...), nil
+}
+
+var nystrom = Claim{
+	Name: "nystrom", Place: "section 1.1 compares with it; the bound is the project's", Kind: Bound,
+	Statement: "For K̂ ≼ K from columns of K (Nyström, randomly pivoted Cholesky), κ((K̂+λI)⁻¹(K+λI)) ≤ 1 + tr(K−K̂)/λ, for certain.",
+	Measured:  "κ with the project's M⁻¹ over the bound, for Gaussian and polynomial kernels of any rank; with one column less than the rank of K, where K−K̂ has rank one and the bound is met.",
+	Fails:     "a factor that is not below K, or a column of it that is scaled.",
+	run:       checkNystrom,
+}
+
+func checkNystrom(ctx context.Context, e *experiment) error {
+	for i, build := range e.parts.LowRank {
+		out, err := e.sample(ctx, fmt.Sprintf("method %d", i), e.trials, 2, func(t int, g rng.Stream, out []float64) error {
+			size := g.Sub("sizes")
+			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
+			k := manyKernels[t%len(manyKernels)]
+			gram := evaluated(k, x)
+			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1)
+			for j, rank := range []int{1 + size.IntN(1, x.N-1), x.N - 1} {
+				r, err := lowRankRatio(ctx, e, build, gram, rank, lambda, g.Sub("draw", uint64(j)))
+				if err != nil {
+					return err
+				}
+				out[j] = r
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		name := []string{"Nyström", "RPCholesky", "method"}[min(i, 2)]
+		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", any rank", out[0], 1+1e-6)
+		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", rank n−1", out[1], 1+1e-6)
+	}
+	return nil
+}
+
+// lowRankRatio returns κ over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as
+// lowrank.Factor.CondBound does.
+func lowRankRatio(ctx context.Context, e *experiment, build func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error),
+	gram *mat.SymDense, rank int, lambda float64, g rng.Stream) (float64, error) {
+	f, err := build(ctx, columns{gram}, rank, g, nil)
+	if err != nil {
+		return 0, err
+	}
+	v, err := (&twin{k: gram, z: f.F}).spectrum(ctx, e, lambda, lambda, precond.FormEigen)
+	if err != nil {
+		return 0, err
+	}
+	rest := mat.Trace(gram) - frobenius(whole(f.F))
+	return cond(v) / (1 + (math.Max(rest, 0)+2*f.Rounding)/(lambda-f.Rounding)), nil
+}
+
+// columns is a dense K as a source of columns.
+type columns struct{ *mat.SymDense }
+
+func (k columns) Dim() int { return k.SymmetricDim() }
+
+func (k columns) Diag() []float64 { return values(k.Dim(), func(i int) float64 { return k.At(i, i) }) }
+
+func (k columns) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
+	for q, j := range idx {
+		for i := range k.Dim() {
+			dst.Set(i, q, k.At(i, j))
+		}
+	}
+	return ctx.Err()
+}
+
+var general = Claim{
+	Name: "general", Place: "Theorem 7's first part, for any constants (θ, α, γ)", Kind: Bound,
+	Statement: "P projects on the eigenvectors of ZZᵀ above θλ. If ‖(I−P)K(I−P)‖₂ ≤ αλ and ‖VᵀPx‖² = (1±γ)‖ZᵀPx‖², the spectrum of M⁻¹A lies between\n" +
+		"min_t [1+(√((1−γ)t)−√α)₊²]/(1+θ+t) and max_t [1+(√((1+γ)t)+√α)²]/(1+t).",
+	Measured: "the ends of the spectrum over these, with the least α and γ that hold measured on random pairs; and on pairs of order 2 and 3 that come to the bounds as their largest eigenvalue grows.",
+	Fails:    "an inequality that loses a square root's cross term, or a P above another threshold.",
+	run:      checkGeneral, figure: figureTheorem7,
+}
+
+// conditions returns the least α and γ for which K and ZZᵀ meet the conditions at θ; ok is false
+// if γ ≥ 1.
+func conditions(k, zz *mat.SymDense, lambda, theta float64) (c adapt.Test, ok bool, err error) {
+	var e mat.EigenSym
+	if !e.Factorize(zz, true) {
+		return c, false, fmt.Errorf("no eigenvalues of ZZᵀ")
+	}
+	vals := e.Values(nil)
+	n := len(vals)
+	var vecs, kv mat.Dense
+	e.VectorsTo(&vecs)
+	kv.Product(vecs.T(), k, &vecs) // K in the eigenvectors of ZZᵀ
+	cut := slices.IndexFunc(vals, func(v float64) bool { return v > theta*lambda })
+	if cut < 0 {
+		cut = n
+	}
+	c = adapt.Test{Theta: theta}
+	if cut > 0 {
+		v, err := eigenvalues(symmetrized(kv.Slice(0, cut, 0, cut)))
+		if err != nil {
+			return c, false, err
+		}
+		c.Alpha = math.Max(v[cut-1], 0) / lambda
+	}
+	if cut < n {
+		b := symmetrized(kv.Slice(cut, n, cut, n))
+		for i := range n - cut {
+			for j := i; j < n-cut; j++ {
+				b.SetSym(i, j, b.At(i, j)/math.Sqrt(vals[cut+i]*vals[cut+j]))
+			}
+		}
+		v, err := eigenvalues(b)
+		if err != nil {
+			return c, false, err
+		}
+		c.Gamma = math.Max(math.Max(1-v[0], v[len(v)-1]-1), 0)
+	}
+	return c, c.Gamma < 1, nil
+}
+
+func checkGeneral(ctx context.Context, e *experiment) error {
+	out, err := e.sample(ctx, "trial", e.trials, 2, func(i int, g rng.Stream, out []float64) error {
+		for t := uint64(0); ; t++ { // until γ < 1
+			g := g.Sub("try", t)
+			p, err := newTwin(g, 8)
+			if err != nil {
+				return err
+			}
+			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1e2)
+			c, ok, err := conditions(p.k, outer(whole(p.z)), lambda, uniform(g.Sub("theta"), 0, 0, 0.6))
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+			v, err := p.spectrum(ctx, e, lambda, lambda, forms[i%len(forms)])
+			if err != nil {
+				return err
+			}
+			low, high := e.parts.TestBound(c)
+			out[0], out[1] = low/v[0], v[len(v)-1]/high
+			return nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	e.atMost("the lower bound over the least eigenvalue", out[0], 1+1e-6)
+	e.atMost("the largest eigenvalue over the upper bound", out[1], 1+1e-6)
+	return e.tightConditions(ctx)
+}
+
+// tightConditions measures pairs that meet the presets' constants and come to the bounds.
+func (e *experiment) tightConditions(ctx context.Context) error {
+	for _, c := range []adapt.Test{adapt.PaperTest, adapt.Kappa5, adapt.Kappa10} {
+		low, high := e.parts.TestBound(c)
+		var lows, highs []float64
+		for _, big := range []float64{1e2, 1e4} {
+			// λ = 1; the second coordinate is outside of P, the eigenvalue there is θ or 0.
+			up, err := e.tightPair(ctx, big, 0, math.Sqrt((1+c.Gamma)*big), math.Sqrt(c.Alpha))
+			if err != nil {
+				return err
+			}
+			down, err := e.tightPair(ctx, big, c.Theta, math.Sqrt((1-c.Gamma)*big), math.Sqrt(c.Alpha))
+			if err != nil {
+				return err
+			}
+			highs, lows = append(highs, up[1]/high), append(lows, low/down[0])
+		}
+		e.atMost(fmt.Sprintf("the largest eigenvalue over the upper bound, %s, pairs that come to it", c.Name), highs, 1+1e-6)
+		e.atMost(fmt.Sprintf("the lower bound over the least eigenvalue, %s, pairs that come to it", c.Name), lows, 1+1e-6)
+	}
+	return nil
+}
+
+// tightPair returns the ends of the spectrum for K = vvᵀ, v = (v₁, v₂), and ZZᵀ = diag(z₁, z₂) at
+// λ = 1.
+func (e *experiment) tightPair(ctx context.Context, z1, z2, v1, v2 float64) ([]float64, error) {
+	z := mat.NewDense(2, 2, []float64{math.Sqrt(z1), 0, 0, math.Sqrt(z2)})
+	p := &twin{k: outer(mat.NewDense(2, 1, []float64{v1, v2})), z: rounded(z)}
+	return p.spectrum(ctx, e, 1, 1, precond.FormEigen)
+}

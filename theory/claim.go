@@ -1,0 +1,164 @@
+package theory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/plots"
+)
+
+// Kind says in what sense a claim holds, and so how its check fails.
+type Kind string
+
+const (
+	Identity    Kind = "identity"    // always and exactly: an error above rounding fails it
+	Bound       Kind = "bound"       // always: one counterexample fails it
+	Probability Kind = "probability" // with probability 1−δ, or on average: what contradicts that fails it
+)
+
+// Claim is one statement of the paper, or of the notes that correct and complete it, with the
+// check of it.
+type Claim struct {
+	Name      string // what the command knows it by, such as "theorem1"
+	Place     string // where it stands
+	Kind      Kind
+	Statement string // the formula, as corrected (ERRATA.md)
+	Measured  string // what is measured
+	Fails     string // why the check can fail
+
+	run    func(ctx context.Context, e *experiment) error
+	figure func(ctx context.Context, e *experiment) (*plots.Figure, error) // nil: none
+}
+
+// DefaultTrials is the number of random instances of each claim.
+const DefaultTrials = 400
+
+// Options of a check. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	Trials int    // random instances of each claim, at least MinTrials. Default DefaultTrials
+	Seed   uint64 // of all random numbers. Default 0
+	Parts  Parts  // what the claims are checked on. Default: the project's own
+	// Progress, if not nil, is called with the trials of the claim that are done of those of
+	// the part of it under way; calls do not overlap.
+	Progress func(claim string, done, total int)
+}
+
+// MinTrials is the least number of trials that the statistics of a check make sense for.
+const MinTrials = 20
+
+// settled returns o with the defaults filled in.
+func (o *Options) settled() (Options, error) {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	if s.Trials == 0 {
+		s.Trials = DefaultTrials
+	}
+	if s.Trials < MinTrials {
+		return s, fmt.Errorf("theory: %d trials: want at least %d", s.Trials, MinTrials)
+	}
+	s.Parts = s.Parts.settled()
+	return s, nil
+}
+
+// Claims returns all claims, in the order of the paper, then those of the notes.
+func Claims() []Claim {
+	return []Claim{
+		features, definition1, proposition2, proposition3, lemma4, theorem1, remark1, remark2,
+		definition2, theorem5, definition3, theorem6, remark3, remark4, theorem7, proposition8, proposition9,
+		iterations, general, lambdaP, nystrom, prediction, leaveOneOut, fixed16,
+	}
+}
+
+// Find returns the claim of that name.
+func Find(name string) (Claim, error) {
+	var names []string
+	for _, c := range Claims() {
+		if c.Name == name {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	return Claim{}, fmt.Errorf("unknown claim %q: want one of %s", name, strings.Join(names, ", "))
+}
+
+// Check runs the check. The result depends on the options alone, not on the number of
+// threads. It returns an error if ctx ends, an option makes no sense, or a part fails where
+// the claim says that it works.
+func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
+	e, err := c.experiment(o)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := c.run(ctx, e); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fmt.Errorf("theory: %s: %w", c.Name, err)
+	}
+	e.finish()
+	e.Seconds = time.Since(began).Seconds()
+	return &e.Result, nil
+}
+
+// HasFigure reports whether Figure has one to draw.
+func (c Claim) HasFigure() bool { return c.figure != nil }
+
+// Figure draws the claim: its bound beside what is measured, mostly against s. It panics if
+// the claim has none.
+func (c Claim) Figure(ctx context.Context, o *Options) (*plots.Figure, error) {
+	if c.figure == nil {
+		panic("theory: " + c.Name + " has no figure")
+	}
+	e, err := c.experiment(o)
+	if err != nil {
+		return nil, err
+	}
+	return c.figure(ctx, e)
+}
+
+func (c Claim) experiment(o *Options) (*experiment, error) {
+	s, err := o.settled()
+	if err != nil {
+		return nil, err
+	}
+	e := &experiment{trials: s.Trials, g: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
+	e.Claim, e.Kind, e.Place = c.Name, c.Kind, c.Place
+	e.progress = func(done, total int) {
+		if s.Progress != nil {
+			s.Progress(c.Name, done, total)
+		}
+	}
+	return e, nil
+}
+
+// Check runs the checks of several claims one after the other; each, if not nil, is called with
+// every result. If ctx ends it returns what has run beside ctx's error. A part that fails where the
+// claim says that it works fails the claim, and the others go on.
+func Check(ctx context.Context, claims []Claim, o *Options, each func(*Result)) (*Report, error) {
+	s, err := o.settled()
+	if err != nil {
+		return nil, err
+	}
+	rep := &Report{Trials: s.Trials, Seed: s.Seed}
+	for _, c := range claims {
+		r, err := c.Check(ctx, &s)
+		if err != nil {
+			if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+				return rep, err
+			}
+			r = &Result{Claim: c.Name, Kind: c.Kind, Place: c.Place, Verdict: Fail, Margin: -worstRatio, Error: err.Error()}
+		}
+		rep.Claims = append(rep.Claims, *r)
+		if each != nil {
+			each(r)
+		}
+	}
+	return rep, nil
+}

@@ -1,0 +1,169 @@
+package theory
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// experiment is the run of one check: its trials, and the result that they add to.
+type experiment struct {
+	Result
+	trials   int
+	g        rng.Stream
+	parts    Parts
+	progress func(done, total int)
+}
+
+// each calls body for trials 0, …, n−1 on Threads() goroutines, each with the stream of its own
+// g.Sub(name, i), whatever the number of threads. It returns the error of the first trial that
+// had one, or ctx's.
+func (e *experiment) each(ctx context.Context, name string, n int, body func(i int, g rng.Stream) error) error {
+	var (
+		mu   sync.Mutex
+		next int
+		done int
+		bad  = n
+		err  error
+		wg   sync.WaitGroup
+	)
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || ctx.Err() != nil {
+			return n
+		}
+		next++
+		return next - 1
+	}
+	workers := min(n, accel.Threads())
+	work := func() {
+		for i := take(); i < n; i = take() {
+			failed := body(i, e.g.Sub(name, uint64(i)))
+			mu.Lock()
+			if failed != nil && i < bad {
+				bad, err = i, failed
+			}
+			done++
+			e.progress(done, n)
+			mu.Unlock()
+		}
+	}
+	// Within ForEach products take one thread each, which is faster for small ones and makes the bits
+	// the same for any number of threads. The trials run beside it, for parts call ForEach themselves.
+	if stopped := accel.ForEach(ctx, 1, func(_, _ int) {
+		for range workers {
+			wg.Go(work)
+		}
+		wg.Wait()
+	}); stopped != nil {
+		return stopped
+	}
+	return err
+}
+
+// sample runs n trials of a body that returns k numbers, and returns column j of the results as
+// out[j].
+func (e *experiment) sample(ctx context.Context, name string, n, k int, body func(i int, g rng.Stream, v []float64) error) (out [][]float64, err error) {
+	out = make([][]float64, k)
+	for j := range out {
+		out[j] = make([]float64, n)
+	}
+	err = e.each(ctx, name, n, func(i int, g rng.Stream) error {
+		v := make([]float64, k)
+		if err := body(i, g, v); err != nil {
+			return err
+		}
+		for j := range out {
+			out[j][i] = v[j]
+		}
+		return nil
+	})
+	return out, err
+}
+
+func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }
+
+// atMost adds the measure of errors that may reach limit at most, or of quantities that may
+// reach their bound: with limit 1 the values are quantities over their bounds.
+func (e *experiment) atMost(name string, values []float64, limit float64) {
+	m := Measure{Name: name, Limit: limit, Trials: len(values)}
+	for _, v := range values {
+		if !(v <= limit) {
+			m.Failures++
+		}
+		if !(v <= m.Value) {
+			m.Value = v
+		}
+	}
+	m.Ratio = m.Value / limit
+	e.add(m)
+}
+
+// share adds the measure of an event, one that happened where values exceed limit, of which the
+// claim is that its probability is at most δ: the ratio is the lower end of the 99.9 % interval of
+// Clopper and Pearson over δ.
+func (e *experiment) share(name string, values []float64, limit, delta float64) {
+	m := Measure{Name: name, Limit: delta, Trials: len(values)}
+	for _, v := range values {
+		if !(v <= limit) {
+			m.Failures++
+		}
+	}
+	m.Value = float64(m.Failures) / float64(m.Trials)
+	m.Ratio = clopperPearson(m.Failures, m.Trials) / delta
+	e.add(m)
+}
+
+// clopperPearson returns the lower end of the one-sided 99.9 % interval of a probability, for k
+// events in n trials: the p for which k or more have the probability 0.001,
+//
+//	I_p(k, n−k+1) = 0.001,
+//
+// and 0 for k = 0. C. J. Clopper and E. S. Pearson, Biometrika 26 (1934).
+func clopperPearson(k, n int) float64 {
+	if k == 0 {
+		return 0
+	}
+	return mathext.InvRegIncBeta(float64(k), float64(n-k+1), 1e-3)
+}
+
+// meanLevel is the two-sided level of a test of a mean. It is far below the 0.001 of
+// probabilities, for there are dozens of such tests, and squares are not quite normal.
+const meanLevel = 1e-6
+
+// mean adds the measure of numbers whose expectation is known: the ratio is Student's t over its
+// quantile of level 1e-6, on both sides. bound, if not 0, is what the claim has in place of the
+// expectation, for the tightness.
+func (e *experiment) mean(name string, values []float64, want, bound float64) {
+	n := float64(len(values))
+	mean, sd := stat.MeanStdDev(values, nil)
+	t := math.Abs(mean-want) / math.Max(sd/math.Sqrt(n), 1e-12*math.Abs(want))
+	if mean == want {
+		t = 0
+	}
+	q := distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(1 - meanLevel/2)
+	m := Measure{Name: name, Value: mean, Limit: want, Trials: len(values), Ratio: t / q}
+	if m.Ratio > 1 {
+		m.Failures = 1
+	}
+	if bound > 0 {
+		m.Tightness = want / bound
+	}
+	e.add(m)
+}
+
+// clopperPearsonUpper returns the upper end of the one-sided 99.9 % interval of a probability.
+func clopperPearsonUpper(k, n int) float64 {
+	if k == n {
+		return 1
+	}
+	return mathext.InvRegIncBeta(float64(k+1), float64(n-k), 1-1e-3)
+}

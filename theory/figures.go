@@ -1,0 +1,56 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// Figures draws the figures of the claims that have one into the folder dir, as SVG files named
+// after the claims, and returns their names. The same options give the same files. If ctx ends it
+// returns what is there beside ctx's error.
+func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("cannot write to %s: %w", dir, err)
+	}
+	for _, c := range claims {
+		if !c.HasFigure() {
+			continue
+		}
+		f, err := c.Figure(ctx, o)
+		if err != nil {
+			return names, err
+		}
+		name := filepath.Join(dir, c.Name+".svg")
+		if err := f.Save(name); err != nil {
+			return names, err
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// add appends a sample.
+func add(s *plots.Series, x int, y float64) { addAt(s, float64(x), y) }
+
+func addAt(s *plots.Series, x, y float64) {
+	s.X, s.Y = append(s.X, x), append(s.Y, y)
+}
+
+// addDraws appends the median of draws, with the range from the 5th to the 95th of 100.
+func addDraws(s *plots.Series, x float64, draws []float64) {
+	v := slices.Sorted(slices.Values(draws))
+	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, v, nil) }
+	addAt(s, x, at(0.5))
+	s.Lo, s.Hi = append(s.Lo, at(0.05)), append(s.Hi, at(0.95))
+}
+
+func average(v []float64) float64 { return stat.Mean(v, nil) }
+
+func floats(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }

@@ -1,0 +1,118 @@
+package theory
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/krrlab/tune"
+)
+
+// Parts are the pieces of the project that the claims are checked on. A nil field means the
+// project's own; another is for trying what a check makes of a piece that is broken, or of a new
+// one.
+type Parts struct {
+	Fourier      func(k kernel.Kernel) feature.Dist
+	TensorSketch func(k kernel.Polynomial) feature.Dist
+	SRHT         sketch.Dist
+	CountSketch  sketch.Dist
+	Gaussian     sketch.Dist
+	// Precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.
+	Precond func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner, error)
+	// Kernel returns K, n×n, as it is stored.
+	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, storage gram.Storage) (*mat.Dense, error)
+	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error)
+	// LowRank are the factors K̂ = FFᵀ of some columns of K.
+	LowRank []func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
+	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
+	// that (θ, α, γ) guarantee, and Iterations is the count for κ and ε.
+	RidgeBound func(lambda, lambdaP, eta float64) float64
+	TestBound  func(c adapt.Test) (low, high float64)
+	Iterations func(kappa, eps float64) int
+	// PredictionBound bounds |f(x)−f̃(x)|, given k(x, x), ‖r‖₂ and λ.
+	PredictionBound func(diag, residual, lambda float64) float64
+	// LeaveOneOut returns the residuals of the points left out, given c and diag A⁻¹.
+	LeaveOneOut func(c, diag []float64) []float64
+	Search      func(ctx context.Context, p adapt.Problem, o *adapt.Options, g rng.Stream) (*adapt.Result, error)
+}
+
+// Preconditioner is M⁻¹ and s_{λ_p}(ZZᵀ). *precond.Woodbury is one.
+type Preconditioner interface {
+	pcg.Preconditioner
+	StatDim() float64
+}
+
+// settled returns p with the project's own for what is nil.
+func (p Parts) settled() Parts {
+	own := ownParts()
+	or(p.Fourier != nil, &p.Fourier, own.Fourier)
+	or(p.TensorSketch != nil, &p.TensorSketch, own.TensorSketch)
+	or(p.SRHT != nil, &p.SRHT, own.SRHT)
+	or(p.CountSketch != nil, &p.CountSketch, own.CountSketch)
+	or(p.Gaussian != nil, &p.Gaussian, own.Gaussian)
+	or(p.Precond != nil, &p.Precond, own.Precond)
+	or(p.Kernel != nil, &p.Kernel, own.Kernel)
+	or(p.Solve != nil, &p.Solve, own.Solve)
+	or(p.LowRank != nil, &p.LowRank, own.LowRank)
+	or(p.RidgeBound != nil, &p.RidgeBound, own.RidgeBound)
+	or(p.TestBound != nil, &p.TestBound, own.TestBound)
+	or(p.Iterations != nil, &p.Iterations, own.Iterations)
+	or(p.PredictionBound != nil, &p.PredictionBound, own.PredictionBound)
+	or(p.LeaveOneOut != nil, &p.LeaveOneOut, own.LeaveOneOut)
+	or(p.Search != nil, &p.Search, own.Search)
+	return p
+}
+
+func or[T any](set bool, field *T, own T) {
+	if !set {
+		*field = own
+	}
+}
+
+func ownParts() Parts {
+	return Parts{
+		Fourier:      func(k kernel.Kernel) feature.Dist { return feature.Fourier{Kernel: k} },
+		TensorSketch: func(k kernel.Polynomial) feature.Dist { return feature.TensorSketch{Kernel: k} },
+		SRHT:         sketch.SRHT{},
+		CountSketch:  sketch.CountSketch{},
+		Gaussian:     sketch.Gaussian{},
+		Precond: func(ctx context.Context, z *points.Dense32, _, lambdaP float64, form precond.Form) (Preconditioner, error) {
+			return precond.New(ctx, z, lambdaP, &precond.Options{Form: form})
+		},
+		Kernel:     storedKernel,
+		Solve:      pcg.Solve,
+		RidgeBound: tune.Bound,
+		LowRank: []func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error){
+			lowrank.Nystrom, lowrank.RPCholesky},
+		TestBound: func(c adapt.Test) (low, high float64) {
+			low, _ = c.Lower()
+			high, _ = c.Upper()
+			return low, high
+		},
+		Iterations:      pcg.IterationBound,
+		PredictionBound: PredictionBound,
+		LeaveOneOut:     LeaveOneOut,
+		Search:          adapt.Search,
+	}
+}
+
+// storedKernel is K as package gram stores it.
+func storedKernel(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, storage gram.Storage) (*mat.Dense, error) {
+	a, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: storage, Accuracy: math.MaxFloat64})
+	if err != nil {
+		return nil, err
+	}
+	out := mat.NewDense(a.Dim(), a.Dim(), nil)
+	return out, a.DenseTo(ctx, out)
+}

@@ -1,0 +1,337 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/plots"
+)
+
+var definition3 = Claim{
+	Name: "definition3", Place: "Definition 3, section 4", Kind: Identity,
+	Statement: "SRHT: S = s^(−1/2)·P·H·D, H_ij = (−1)^|i∧j| of order m, a power of two, HᵀH = mI, D random signs, P s rows without replacement.\n" +
+		"E[SᵀS] = I, and SᵀS = I for s = m.",
+	Measured: "S·x by the fast transform against S entry by entry, in float64 and float32; |SᵀS−I| at s = m; the means of ‖Sx‖² and of ‖Y(SᵀS−I)Yᵀ‖_F² against their closed form, two-sided; the same for CountSketch.",
+	Fails:    "without its scale S is √s too large; with rows sampled with replacement SᵀS ≠ I at s = m; without D the mean square is another.",
+	run:      checkDefinition3,
+}
+
+var theorem6 = Claim{
+	Name: "theorem6", Place: "Theorem 6, section 4", Kind: Probability,
+	Statement: "For k = (xᵀz)^q, ‖K‖₂ ≥ λ, TensorSketch S₁ to s₁ ≥ 32(2+3^q)s_λ²/δ and an SRHT S₂ to s₂ = Ω(s_λ·log s_λ/δ²), with probability 1−δ\n" +
+		"‖QS₁ᵀS₁Qᵀ−QQᵀ‖ ≤ ¼ and ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ ≤ ¼, hence κ(M⁻¹A) ≤ 3 for M = Z₂Z₂ᵀ+λI. The constant taken here: s₂ = 2·s_λ·max(1, ln s_λ)/δ².",
+	Measured: "the shares that miss each quarter (δ/2), κ ≤ 3 and ε after the iterations; the mean of the square of the first against its closed form, and that of the second given S₁; the power of s_λ with which the s₂ grows that brings the second norm to ¼.",
+	Fails:    "an SRHT without its scale misses in every draw; a sketch that needs s_λ² has the power 2, not 1.",
+	run:      checkTheorem6, figure: figureTheorem6,
+}
+
+// srhtConstant is the constant of Theorem 6's Ω.
+const srhtConstant = 2
+
+func srhtFeatures(statDim, delta float64) int {
+	return int(math.Ceil(srhtConstant * statDim * math.Max(1, math.Log(statDim)) / (delta * delta)))
+}
+
+// rowed is an SRHT that says what it is made of. *sketch.SRHTOperator is one.
+type rowed interface {
+	Sign(j int) float64
+	Row(i int) (row, order int)
+}
+
+func checkDefinition3(ctx context.Context, e *experiment) error {
+	out, err := e.sample(ctx, "entries", e.trials, 3, func(_ int, g rng.Stream, out []float64) error {
+		size := g.Sub("sizes")
+		m := 1 + size.IntN(0, 40)
+		order := 1 << bits.Len(uint(m-1))
+		o, err := e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)
+		if err != nil {
+			return err
+		}
+		if out[0], out[1], err = entries(o); err != nil {
+			return err
+		}
+		all, err := e.parts.SRHT.Sample(m, order, g)
+		if err != nil {
+			return err
+		}
+		s := matrixOf(all)
+		out[2] = apart(outer(s.T()), identity(m))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.atMost("|S − s^(−1/2)PHD|, float64", out[0], 1e-12)
+	e.atMost("|S − s^(−1/2)PHD|, float32", out[1], 1e-5)
+	e.atMost("|SᵀS − I| at s = m", out[2], 1e-12)
+	for _, c := range []struct {
+		name string
+		d    sketch.Dist
+		want func(y *mat.Dense) float64
+	}{
+		{"SRHT", e.parts.SRHT, func(y *mat.Dense) float64 { return srhtExpected(y, 64, 16) }},
+		{"CountSketch", e.parts.CountSketch, func(y *mat.Dense) float64 { return countExpected(y, 16) }},
+	} {
+		if err := e.secondMoment(ctx, c.name, c.d, c.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matrixOf returns S from what it makes of the unit vectors.
+func matrixOf(o sketch.Operator) *mat.Dense {
+	m, s := o.Dims()
+	unit, st := mat.DenseCopyOf(identity(m)), mat.NewDense(m, s, nil)
+	o.Apply64(st.RawMatrix().Data, s, unit.RawMatrix().Data, m, m, new(sketch.Workspace))
+	return mat.DenseCopyOf(st.T())
+}
+
+// entries compares S with its definition, in float64 and float32.
+func entries(o sketch.Operator) (err64, err32 float64, err error) {
+	r, ok := o.(rowed)
+	if !ok {
+		return 0, 0, fmt.Errorf("an SRHT that does not say what it is made of")
+	}
+	m, s := o.Dims()
+	got := matrixOf(o)
+	unit, st := make([]float32, m*m), make([]float32, m*s)
+	for j := range m {
+		unit[j*m+j] = 1
+	}
+	o.Apply32(st, s, unit, m, m, new(sketch.Workspace))
+	for i := range s {
+		row, order := r.Row(i)
+		if row < 0 || row >= order {
+			return 0, 0, fmt.Errorf("row %d of a transform of order %d", row, order)
+		}
+		for j := range m {
+			h := 1 - 2*float64(bits.OnesCount(uint(row&j))&1)
+			want := h * r.Sign(j) / math.Sqrt(float64(s))
+			err64 = math.Max(err64, math.Abs(got.At(i, j)-want))
+			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-want))
+		}
+	}
+	return err64, err32, nil
+}
+
+// secondMoment compares means over draws of a sketch of R⁵⁰ to 16 numbers.
+func (e *experiment) secondMoment(ctx context.Context, name string, d sketch.Dist, want func(y *mat.Dense) float64) error {
+	const n, m, s = 6, 50, 16
+	y := normals(e.g.Sub("vectors"), n, m)
+	y.Apply(func(i, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
+	g0 := outer(y)
+	out, err := e.sample(ctx, name, e.trials, 2, func(_ int, g rng.Stream, out []float64) error {
+		o, err := d.Sample(m, s, g)
+		if err != nil {
+			return err
+		}
+		z := mat.NewDense(n, s, nil)
+		o.Apply64(z.RawMatrix().Data, s, y.RawMatrix().Data, m, n, new(sketch.Workspace))
+		diff := outer(z)
+		out[0] = diff.At(0, 0)
+		subtract(diff, g0)
+		out[1] = frobenius(diff)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.mean("mean of ‖Sx‖², "+name, out[0], g0.At(0, 0), 0)
+	e.mean("mean of ‖Y(SᵀS−I)Yᵀ‖_F², "+name, out[1], want(y), 0)
+	return nil
+}
+
+func checkTheorem6(ctx context.Context, e *experiment) error {
+	const q, delta = 2, 0.2
+	g := e.g.Sub("problem")
+	p, err := newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
+	if err != nil {
+		return err
+	}
+	e.atMost("λ/‖K‖₂", []float64{p.lambda / p.mu[p.n-1]}, 1)
+	s1 := 1 << bits.Len(uint(32*(2+9)*p.statDim*p.statDim/delta)) // at least the s₁ of the theorem
+	s2 := srhtFeatures(p.statDim, delta)
+	out, err := e.sample(ctx, "two levels", e.trials, 6, func(i int, g rng.Stream, out []float64) error {
+		return p.twoLevels(ctx, e, q, s1, s2, g, out)
+	})
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
+	e.share("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out[0], 1.0/16, delta/2)
+	e.share("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out[1], 0.25, delta/2)
+	e.share("share of κ > 3, "+name, out[2], 3*(1+1e-9), delta)
+	e.share("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, out[3], epsilon+solveSlack, delta)
+	e.mean("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F²", out[0], p.expected(q, s1), p.bound(q, s1))
+	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out[4], 1, 0)
+	e.sharp(name, [][]float64{nil, out[5], out[2], nil})
+	points, err := e.scaling(ctx)
+	if err != nil {
+		return err
+	}
+	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims), []float64{growth(points) / 1.5}, 1)
+	return nil
+}
+
+// twoLevels draws Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ and sets out to ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², the norm of what
+// S₂ adds, κ, the error of PCG, the square of what S₂ adds over its expectation given S₁, and the
+// norm of both together.
+func (p *problem) twoLevels(ctx context.Context, e *experiment, q, s1, s2 int, g rng.Stream, out []float64) error {
+	c := feature.Chain{Features: e.parts.TensorSketch(plain(q)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
+	m, err := c.Sample(p.x.D, s2, g)
+	if err != nil {
+		return err
+	}
+	z2, err := feature.Matrix(ctx, m, p.x, nil)
+	if err != nil {
+		return err
+	}
+	z1, err := feature.Matrix(ctx, m.(*feature.ChainMap).Level(1), p.x, nil)
+	if err != nil {
+		return err
+	}
+	y := solved(p.l, whole(z1)) // QS₁ᵀ
+	out[0] = frobenius(p.whitened(whole(z1)))
+	second := outer(solved(p.l, whole(z2)))
+	subtract(second, outer(y))
+	if out[1], err = norm(second); err != nil {
+		return err
+	}
+	out[4] = frobenius(second) / srhtExpected(y, s1, s2)
+	z2 = condensed(z2)
+	if out[5], err = norm(p.whitened(whole(z2))); err != nil {
+		return err
+	}
+	pre, err := e.parts.Precond(ctx, z2, p.lambda, p.lambda, precond.FormLInv)
+	if err != nil {
+		return err
+	}
+	v, err := p.pencil(ctx, pre)
+	if err != nil {
+		return err
+	}
+	out[2] = cond(v)
+	out[3], err = p.missed(ctx, e, pre, e.parts.Iterations(3, epsilon))
+	return err
+}
+
+// scalingDims are the s_λ at which the growth of s₂ is measured, and scalingDelta the share of
+// draws that may miss.
+var scalingDims = []int{2, 4, 8, 16}
+
+const scalingDelta = 0.1
+
+// scaled is the norm that an SRHT adds at s₂ of an s_λ, in the 1−scalingDelta of draws.
+type scaled struct {
+	statDim float64
+	s2      int
+	norm    float64
+	draws   []float64
+}
+
+// scaling measures it for flat spectra: K has ⌈s_λ/0.9⌉ eigenvalues of 9λ, and nothing else, for
+// which the stable rank of Q is s_λ/0.9. S₁ is a TensorSketch with q = 1 to 2,048 features.
+func (e *experiment) scaling(ctx context.Context) (out []scaled, err error) {
+	const s1 = 2048
+	for _, dim := range scalingDims {
+		rank := int(math.Ceil(float64(dim) / 0.9))
+		g := e.g.Sub("flat", uint64(dim))
+		y := normals(g, rank, rank+8)
+		var svd mat.SVD
+		svd.Factorize(y, mat.SVDThin)
+		var v mat.Dense
+		svd.VTo(&v) // rows of Vᵀ are orthonormal: QQᵀ = 0.9·I
+		q := points.NewDense(rank, rank+8, mat.DenseCopyOf(v.T()).RawMatrix().Data)
+		for i := range q.Data {
+			q.Data[i] *= math.Sqrt(0.9)
+		}
+		statDim := 0.9 * float64(rank)
+		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
+		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
+		norms, err := e.sample(ctx, fmt.Sprintf("flat %d", dim), max(MinTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) error {
+			m, err := c.Sample(q.D, s2, g)
+			if err != nil {
+				return err
+			}
+			z2, z1 := mat.NewDense(rank, s2, nil), mat.NewDense(rank, s1, nil)
+			w := new(feature.Workspace)
+			m.MapTo(z2.RawMatrix().Data, s2, q, w)
+			m.(*feature.ChainMap).Level(1).MapTo(z1.RawMatrix().Data, s1, q, w)
+			diff := outer(z2)
+			subtract(diff, outer(z1))
+			out[0], err = norm(diff)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		sorted := slices.Sorted(slices.Values(norms[0]))
+		out = append(out, scaled{statDim, s2, stat.Quantile(1-scalingDelta, stat.Empirical, sorted, nil), norms[0]})
+	}
+	return out, nil
+}
+
+// needed returns the s₂ at which the norm would be ¼: it falls as 1/√s₂.
+func (s scaled) needed() float64 { return float64(s.s2) * 16 * s.norm * s.norm }
+
+// growth returns the power p of s₂ ∝ s_λ^p, by least squares in logarithms.
+func growth(points []scaled) float64 {
+	x := values(len(points), func(i int) float64 { return math.Log(points[i].statDim) })
+	y := values(len(points), func(i int) float64 { return math.Log(points[i].needed()) })
+	_, slope := stat.LinearRegression(x, y, nil, false)
+	return slope
+}
+
+func figureTheorem6(ctx context.Context, e *experiment) (*plots.Figure, error) {
+	const q = 2
+	g := e.g.Sub("problem")
+	p, err := newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
+	if err != nil {
+		return nil, err
+	}
+	kappa := plots.Series{Name: "κ of two levels, median and 5 to 95 %", Style: plots.Points}
+	one := plots.Series{Name: "κ of TensorSketch alone", Style: plots.Points}
+	for _, s := range []int{8, 16, 32, 64, 128, 256, 512} {
+		out, err := e.sample(ctx, fmt.Sprintf("figure %d", s), e.trials, 6, func(_ int, g rng.Stream, out []float64) error {
+			return p.twoLevels(ctx, e, q, 4096, s, g, out)
+		})
+		if err != nil {
+			return nil, err
+		}
+		addDraws(&kappa, float64(s), out[2])
+		if out, err = p.draws(ctx, e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(plain(q)), s, e.trials, false); err != nil {
+			return nil, err
+		}
+		addDraws(&one, float64(s)*1.12, out[2])
+	}
+	left := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)", []plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, kappa, one)
+	left.HLines = []plots.RefLine{{At: 3, Label: "3"}}
+	points, err := e.scaling(ctx)
+	if err != nil {
+		return nil, err
+	}
+	need := plots.Series{Name: "s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼", Style: plots.Points}
+	line := plots.Series{Name: "s_λ·ln s_λ, scaled"}
+	square := plots.Series{Name: "s_λ², scaled"}
+	last := points[0]
+	for _, s := range points {
+		addAt(&need, s.statDim, s.needed())
+		addAt(&line, s.statDim, last.needed()*s.statDim*math.Max(1, math.Log(s.statDim))/(last.statDim*math.Max(1, math.Log(last.statDim))))
+		addAt(&square, s.statDim, last.needed()*s.statDim*s.statDim/(last.statDim*last.statDim))
+	}
+	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line, need)
+	right.X.Ticks = floats(scalingDims)
+	return pair("Theorem 6: an SRHT after TensorSketch", left, right), nil
+}
