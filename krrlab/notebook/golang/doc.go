@@ -24,7 +24,9 @@
 // refused before it runs. So are generics, which it cannot read, and packages that are
 // not linked in, which it would compile for minutes; range over a number is rewritten.
 // After an error, variables whose declaration did not come to its end are as before the
-// cell. A panic becomes an error that names the line, in goroutines of the cell too. What
+// cell. A cell that an interrupt cannot stop, since it waits for a channel or a lock, is left
+// behind, and the next cell runs beside it with all variables. Recursion without end is ended
+// before it takes the process with it. A panic becomes an error that names the line, in goroutines of the cell too. What
 // is printed comes in order, whole characters only, and at most Options.MaxOutput bytes of
 // it a cell.
 //

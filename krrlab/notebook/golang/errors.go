@@ -65,6 +65,9 @@ var position = regexp.MustCompile(`(?s)^(.*?):(\d+):(\d+): (.*)$`)
 func (s *Session) explain(c *cell, r any, compiled bool) *Error {
 	if r == base.SigInterrupt {
 		_, line := s.where(c)
+		if c.deep.Load() {
+			return c.failure(panicError, "the recursion is too deep: functions that are not done take more than 192 MB of stack", line)
+		}
 		return c.failure(interrupted, "the cell was interrupted", line)
 	}
 	if list, ok := r.(scanner.ErrorList); ok && len(list) > 0 {

@@ -18,21 +18,43 @@ import (
 )
 
 // Run executes a cell. name says which it is in messages: Cell 5.
-func (s *Session) Run(name, code string, out Output) (res Result) {
-	s.do(func() {
-		c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{})}
-		s.out.begin(out, s.max)
-		s.ctx.renew()
-		s.running.Store(c)
-		defer func() {
+func (s *Session) Run(name, code string, out Output) Result {
+	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}), gone: make(chan struct{})}
+	result := make(chan Result, 1)
+	select {
+	case s.work <- func() { s.runCell(c, result) }:
+	case <-s.quit:
+		return Result{}
+	}
+	select {
+	case r := <-result:
+		return r
+	case <-c.gone:
+		return Result{Err: c.failure(interrupted, "the cell was interrupted and left behind", 0)}
+	}
+}
+
+// runCell runs a cell in the goroutine that is for it.
+func (s *Session) runCell(c *cell, result chan<- Result) {
+	var res Result
+	c.ir.Store(s.ir)
+	s.out.begin(c.out, s.max)
+	s.ctx.renew()
+	s.running.Store(c)
+	go s.guard(c)
+	defer func() {
+		if c.end() {
 			s.running.Store(nil)
-			close(c.done)
 			s.endProgress()
 			s.out.end()
-		}()
-		res = s.segments(c)
-	})
-	return res
+			if c.deep.Load() { // the goroutine would keep its huge stack
+				s.replace(s.ir)
+			}
+			result <- res
+		}
+		close(c.done)
+	}()
+	res = s.segments(c)
 }
 
 // Eval returns the value of an expression as text and in its other forms, as
@@ -69,7 +91,7 @@ func (s *Session) goCode(c *cell, p part) (res Result) {
 	state := s.save()
 	compiled := false
 	defer func() {
-		if r := recover(); r != nil {
+		if r := recover(); r != nil && c.end() {
 			res = Result{Err: s.explain(c, r, compiled)}
 			s.restore(state, compiled)
 		}

@@ -138,6 +138,7 @@ func (s *Session) declare() {
 	ir.DeclFunc("Progress", s.Progress)
 	ir.DeclFunc(goName, s.goCall)
 	ir.DeclFunc(caughtName, s.caught)
+	ir.DeclFunc(waitName, func() { select {} })
 	s.displayTypes()
 }
 

@@ -155,7 +155,9 @@ func (s *Session) command(c *cell, line string) error {
 	case "%who":
 		s.out.write(stdout, []byte(strings.Join(s.names(), "\n")+"\n"))
 	case "%reset":
-		return s.start()
+		err := s.start()
+		c.ir.Store(s.ir)
+		return err
 	case "%help":
 		s.out.write(stdout, []byte(help))
 	default:
@@ -166,21 +168,26 @@ func (s *Session) command(c *cell, line string) error {
 
 // names lists what cells declared, with types.
 func (s *Session) names() []string {
-	var out []string
-	for name, b := range s.ir.Comp.Binds {
-		if s.base[name] {
-			continue
+	found := map[string]string{}
+	for c := s.ir.Comp; c.Outer != nil; c = c.Outer { // the outermost has Go's own names
+		for name, b := range c.Binds {
+			if _, inner := found[name]; inner || s.base[name] {
+				continue
+			}
+			found[name] = ""
+			if imp, ok := b.Value.(*fast.Import); ok {
+				found[name] = "package " + imp.Path
+			} else if b.Type != nil {
+				found[name] = b.Type.String()
+			}
 		}
-		t := ""
-		if imp, ok := b.Value.(*fast.Import); ok {
-			t = "package " + imp.Path
-		} else if b.Type != nil {
-			t = b.Type.String()
+		for name := range c.Types {
+			found[name] = "type"
 		}
-		out = append(out, name+"  "+t)
 	}
-	for name := range s.ir.Comp.Types {
-		out = append(out, name+"  type")
+	var out []string
+	for name, t := range found {
+		out = append(out, name+"  "+t)
 	}
 	sort.Strings(out)
 	return out

@@ -14,6 +14,7 @@ const (
 	hidden     = "krrlab_"
 	goName     = hidden + "go"
 	caughtName = hidden + "caught"
+	waitName   = hidden + "wait"
 )
 
 // rewrite changes a cell where the interpreter would do other than Go: a panic in a
@@ -52,8 +53,12 @@ func (r rewriter) list(l []ast.Stmt) {
 	}
 }
 
-// stmt turns for i := range 10 into for i, n := 0, 10; i < n; i++.
+// stmt turns for i := range 10 into for i, n := 0, 10; i < n; i++, and select {} into a call
+// that waits.
 func (r rewriter) stmt(st ast.Stmt) ast.Stmt {
+	if w, ok := st.(*ast.SelectStmt); ok && len(w.Body.List) == 0 { // the interpreter would not wait
+		return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: waitName, NamePos: w.Select}, Lparen: w.Select, Rparen: w.Select}}
+	}
 	n, ok := st.(*ast.RangeStmt)
 	if !ok || n.Value != nil || n.Tok == token.ASSIGN || !r.isInt(n.X) {
 		return st

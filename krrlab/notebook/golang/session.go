@@ -51,6 +51,7 @@ type Session struct {
 	types   []rendererType
 	base    map[string]bool // names that are there before the first cell
 	settled int             // compiled types known when they were last put right
+	worker  atomic.Int32    // number of the goroutine that runs cells
 }
 
 // cell is one that runs.
@@ -59,8 +60,12 @@ type cell struct {
 	lines []string
 	out   Output
 	done  chan struct{}
-	hits  atomic.Int32 // interrupts
-	last  int          // line of the last statement of what runs
+	hits  atomic.Int32                // interrupts
+	last  int                         // line of the last statement of what runs
+	ir    atomic.Pointer[fast.Interp] // that runs it
+	state atomic.Int32                // running, ended or left
+	gone  chan struct{}               // closed when the cell is left behind
+	deep  atomic.Bool                 // interrupted for its recursion
 }
 
 var active sync.Mutex // held by the one session of the process
@@ -85,7 +90,7 @@ func New(o *Options) (*Session, error) {
 		active.Unlock()
 		return nil, err
 	}
-	go s.loop()
+	go s.loop(0, nil)
 	s.do(func() { err = s.start() })
 	if err != nil {
 		s.Close()
@@ -102,9 +107,13 @@ func (s *Session) Close() {
 	active.Unlock()
 }
 
-// loop runs all that the interpreter does in one goroutine, as it must be.
-func (s *Session) loop() {
-	for {
+// loop runs all that the interpreter does in one goroutine, as it must be, until a cell is
+// left behind and another goroutine takes over.
+func (s *Session) loop(number int32, begin func()) {
+	if begin != nil {
+		begin()
+	}
+	for s.worker.Load() == number {
 		select {
 		case f := <-s.work:
 			f()
@@ -151,6 +160,9 @@ func (s *Session) start() (err error) {
 // watches the context: what that has found so far is then kept.
 const grace = 500 * time.Millisecond
 
+// patience is how long an interrupted cell is signalled before it is left behind.
+const patience = 2 * time.Second
+
 // Interrupt ends the cell that runs: it cancels the cell's context, and stops the
 // interpreter, at once if nothing has looked at the context, or if this is the second time.
 func (s *Session) Interrupt() {
@@ -168,10 +180,9 @@ func (s *Session) Interrupt() {
 			case <-time.After(grace):
 			}
 		}
-		if s.stop(c, 2*time.Second) || !first {
-			return
+		if !s.stop(c, patience) {
+			s.leave(c)
 		}
-		s.out.write(stderr, []byte("the cell is in compiled code that does not watch its context; it ends when that returns, or restart the kernel\n"))
 	}()
 }
 
@@ -183,7 +194,7 @@ func (s *Session) stop(c *cell, limit time.Duration) bool {
 		case <-c.done:
 			return true
 		default:
-			s.ir.Interrupt(nil)
+			c.ir.Load().Interrupt(nil)
 		}
 		select {
 		case <-c.done:

@@ -1,0 +1,98 @@
+package golang
+
+import (
+	"reflect"
+	"runtime/metrics"
+	"time"
+	"unsafe"
+
+	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/gls"
+)
+
+// What a cell has come to.
+const (
+	isRunning = iota
+	hasEnded
+	isLeft
+)
+
+// end marks a cell as ended and reports whether it may touch the session: not if it was left
+// behind before.
+func (c *cell) end() bool {
+	c.state.CompareAndSwap(isRunning, hasEnded)
+	return c.state.Load() == hasEnded
+}
+
+// leave gives up a cell that an interrupt cannot stop, since it waits for a channel or a
+// lock, or is in compiled code that does not watch its context. Its goroutine stays where it is and ends
+// when it gets on; another one, with a scope of its own within the old, runs the cells to come.
+func (s *Session) leave(c *cell) {
+	if !c.state.CompareAndSwap(isRunning, isLeft) {
+		return
+	}
+	s.out.write(stderr, []byte("the cell waits, or is in compiled code that does not watch its context: it is left behind, and ends when that returns\n"))
+	s.endProgress()
+	s.out.end()
+	s.running.CompareAndSwap(c, nil)
+	s.replace(c.ir.Load())
+	close(c.gone)
+}
+
+// replace lets a new goroutine run the cells to come, once the calling one is done.
+func (s *Session) replace(old *fast.Interp) {
+	n := s.worker.Add(1)
+	ready := make(chan struct{})
+	go s.loop(n, func() {
+		s.ir = within(old)
+		close(ready)
+	})
+	<-ready
+}
+
+// within returns an interpreter for the calling goroutine that sees what another one has
+// declared. Of the older one's environment only the variables are shared: what it still has to
+// execute, its call stack and its signals are its own.
+func within(old *fast.Interp) *fast.Interp {
+	ir := fast.NewInnerInterp(old, "main", "main")
+	env := ir.PrepareEnv()
+	run := &fast.Run{IrGlobals: env.Run.IrGlobals}
+	if f, ok := reflect.TypeFor[fast.Run]().FieldByName("goid"); ok && f.Type.Kind() == reflect.Uintptr {
+		*(*uintptr)(unsafe.Add(unsafe.Pointer(run), f.Offset)) = gls.GoID()
+	}
+	env.Run, env.UsedByClosure = run, true
+	return ir
+}
+
+// maxStack is by how much a cell may make the stacks of all goroutines grow. Go ends the process
+// where one takes 1 GB.
+const maxStack = 192 << 20
+
+// guard interrupts a cell whose recursion has no end, until it is done.
+func (s *Session) guard(c *cell) {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
+	metrics.Read(sample)
+	if sample[0].Value.Kind() != metrics.KindUint64 {
+		return
+	}
+	limit := sample[0].Value.Uint64() + maxStack
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-c.gone:
+			return
+		case <-tick.C:
+		}
+		if metrics.Read(sample); sample[0].Value.Uint64() > limit {
+			c.deep.Store(true)
+			s.ctx.cancel()
+			if !s.stop(c, patience) {
+				s.leave(c)
+			}
+			return
+		}
+	}
+}
