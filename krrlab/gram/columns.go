@@ -96,29 +96,62 @@ func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []i
 			for q < len(sorted) && sorted[q].col < c1 {
 				q++
 			}
-			picks := sorted[q0:q]
-			if !e.ranks.has(e.at(max(b, bc), min(b, bc))) {
+			id := e.at(max(b, bc), min(b, bc))
+			if !e.ranks.has(id) {
 				continue
 			}
-			if b >= bc { // columns c−c0 of tile (b, bc)
-				tile := e.src.tile(&workers[who], e.at(b, bc))
-				for r := lo; r < hi; r++ {
-					row, out := tile[(r-lo)*(c1-c0):(r-lo+1)*(c1-c0)], raw.Data[r*raw.Stride:]
-					for _, p := range picks {
-						out[p.at] = float64(row[p.col-c0])
-					}
-				}
+			width := c1 - c0 // of a row of the tile
+			if b < bc {
+				width = hi - lo
+			}
+			dst := blas64.General{Rows: hi - lo, Stride: raw.Stride, Data: raw.Data[lo*raw.Stride:]}
+			f := picking{dst, sorted[q0:q], c0, width, b < bc}
+			if s, ok := any(e.src).(*packed); ok { // as they lie, not converted as a whole
+				pickFrom(f, s.tiles[id])
+				f.unpack()
 				continue
 			}
-			tile := e.src.tile(&workers[who], e.at(bc, b)) // rows c−c0 of tile (bc, b)
-			for r := lo; r < hi; r++ {
-				out := raw.Data[r*raw.Stride:]
-				for _, p := range picks {
-					out[p.at] = float64(tile[(p.col-c0)*(hi-lo)+r-lo])
-				}
-			}
+			pickFrom(f, e.src.tile(&workers[who], id))
 		}
 	})
+}
+
+// picking fills rows of dst at the columns of the picks, all in the block of columns that
+// starts at first, from a tile with rows of that width. Pick p is column p.col−first of the
+// tile, or, with across, that row.
+type picking struct {
+	dst    blas64.General
+	picks  []pick
+	first  int
+	width  int
+	across bool
+}
+
+// pickFrom takes the entries out of the tile.
+func pickFrom[S uint16 | float32 | float64](f picking, tile []S) {
+	for r := range f.dst.Rows {
+		out := f.dst.Data[r*f.dst.Stride:]
+		if f.across {
+			for _, p := range f.picks {
+				out[p.at] = float64(tile[(p.col-f.first)*f.width+r])
+			}
+			continue
+		}
+		row := tile[r*f.width : (r+1)*f.width]
+		for _, p := range f.picks {
+			out[p.at] = float64(row[p.col-f.first])
+		}
+	}
+}
+
+// unpack turns 16-bit numbers into what they stand for, the float32 that packed.tile gives.
+func (f picking) unpack() {
+	for r := range f.dst.Rows {
+		out := f.dst.Data[r*f.dst.Stride:]
+		for _, p := range f.picks {
+			out[p.at] = float64(float32(out[p.at]) / fixedOne)
+		}
+	}
 }
 
 // pick is a column of K and the column of dst that it goes to.

@@ -40,7 +40,7 @@
 //
 //	flops     n·r² and r columns of K; RPCholesky also those that are rejected
 //	memory    4nr bytes, F. On the way 8nb, b = Options.Block, 1 MB a thread (Nystrom:
-//	          128r bytes if that is more), and
+//	          2048r bytes), and
 //	          Nystrom:     8r², and 4nr more unless K consists of float32 numbers
 //	          RPCholesky:  4nr more, 8br + 16b² + 33n
 //

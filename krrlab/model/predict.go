@@ -20,6 +20,7 @@ import (
 const (
 	batchRows = 256 // points predicted together by one worker
 	tileCols  = 512 // training points a tile spans
+	trialRows = 64  // points predicted in both precisions at first
 	// defaultAccuracy is Options.Accuracy where it is not given.
 	defaultAccuracy = 1e-5
 )
@@ -50,8 +51,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
 // raw, to which the model's scaling is applied first. Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
-// tiles are formed in float32 where the first batch, formed in both precisions,
-// differs by at most Options.Accuracy of its largest |F|, and in float64 otherwise.
+// tiles are formed in float32 where the first 64 points, predicted in both precisions,
+// differ by at most Options.Accuracy of their largest |F|, and in float64 otherwise.
 //
 // Decision returns an error if raw's dimension is not the model's, or the
 // context's error if it ends first.
@@ -75,7 +76,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if !o.Float64 {
-		if err := p.choose(ctx, min(rows, batchRows), o.Accuracy); err != nil {
+		if err := p.choose(ctx, min(rows, trialRows), o.Accuracy); err != nil {
 			return nil, err
 		}
 	}
