@@ -6,6 +6,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cosmos72/gomacro/atomic"
 	"github.com/cosmos72/gomacro/fast"
 	"github.com/cosmos72/gomacro/gls"
 )
@@ -36,6 +37,7 @@ func (s *Session) leave(c *cell) {
 	s.out.end()
 	s.running.CompareAndSwap(c, nil)
 	s.replace(c.ir.Load())
+	c.ir.Load().Interrupt(nil) // what it will find when it gets on
 	close(c.gone)
 }
 
@@ -56,12 +58,36 @@ func (s *Session) replace(old *fast.Interp) {
 func within(old *fast.Interp) *fast.Interp {
 	ir := fast.NewInnerInterp(old, "main", "main")
 	env := ir.PrepareEnv()
-	run := &fast.Run{IrGlobals: env.Run.IrGlobals}
-	if f, ok := reflect.TypeFor[fast.Run]().FieldByName("goid"); ok && f.Type.Kind() == reflect.Uintptr {
-		*(*uintptr)(unsafe.Add(unsafe.Pointer(run), f.Offset)) = gls.GoID()
-	}
-	env.Run, env.UsedByClosure = run, true
+	env.Run, env.UsedByClosure = ownRun(env.Run.IrGlobals), true
 	return ir
+}
+
+// ownRun returns the interpreter's record of the calling goroutine, entered where
+// functions look for it. The interpreter has no other way to make one than a go statement of a cell;
+// its fields are found by name, and with other types than expected the record is not entered.
+func ownRun(g *fast.IrGlobals) *fast.Run {
+	run, id := &fast.Run{IrGlobals: g}, gls.GoID()
+	if p, ok := field(unsafe.Pointer(run), reflect.TypeFor[fast.Run](), "goid", reflect.TypeFor[uintptr]()); ok {
+		*(*uintptr)(p) = id
+	}
+	all := reflect.TypeFor[fast.IrGlobals]()
+	runs, ok := field(unsafe.Pointer(g), all, "gls", reflect.TypeFor[map[uintptr]*fast.Run]())
+	lock, locked := field(unsafe.Pointer(g), all, "lock", reflect.TypeFor[atomic.SpinLock]())
+	if ok && locked {
+		(*atomic.SpinLock)(lock).Lock()
+		(*(*map[uintptr]*fast.Run)(runs))[id] = run
+		(*atomic.SpinLock)(lock).Unlock()
+	}
+	return run
+}
+
+// field returns the address of a field of a struct, if it has one of that type.
+func field(p unsafe.Pointer, t reflect.Type, name string, want reflect.Type) (unsafe.Pointer, bool) {
+	f, ok := t.FieldByName(name)
+	if !ok || f.Type != want {
+		return nil, false
+	}
+	return unsafe.Add(p, f.Offset), true
 }
 
 // maxStack is by how much a cell may make the stacks of all goroutines grow. Go ends the process
