@@ -10,7 +10,7 @@ GO  ?= go
 BIN := bin/krrlab
 OUT ?= out
 
-.PHONY: all build demo lab gophernotes test test-long fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo lab gophernotes test test-long test-ui fuzz bench bench-peers bench-go clean help
 
 all: build
 
@@ -20,6 +20,7 @@ help:
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
+	@echo "  make test-ui    the Notebook UI in a real browser; screenshots in $(OUT)"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
@@ -56,6 +57,12 @@ test:
 test-long:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
+
+# The Notebook UI in a real browser; says so and does nothing where that cannot be had.
+test-ui:
+	@.ci/install libopenblas0 jupyter-notebook chromium nodejs npm
+	@$(MAKE) --no-print-directory build
+	@PYTHON=$(PYTHON) .ci/test-ui $(BIN) $(OUT)
 
 FUZZTIME ?= 10s
 fuzz:

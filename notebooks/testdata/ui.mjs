@@ -1,0 +1,100 @@
+// Drives the Notebook UI in a real browser: node ui.mjs URL CHROMIUM OUTPUT.
+// playwright-core is found in the folder that NODE_MODULES names. Screenshots go to OUTPUT;
+// prints a line for each step and exits with 1 at the first that fails.
+import { createRequire } from "node:module";
+import path from "node:path";
+
+const [url, browserPath, out] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(process.env.NODE_MODULES, "x.js"))("playwright-core");
+
+const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1200, height: 1000 } });
+page.setDefaultTimeout(120000);
+let shots = 0;
+const step = async (name, f) => {
+  try {
+    await f();
+  } catch (e) {
+    await page.screenshot({ path: path.join(out, "ui-failed.png") });
+    console.log(`FAILED: ${name}: ${e.message.split("\n")[0]}`);
+    await browser.close();
+    process.exit(1);
+  }
+  shots++;
+  await page.screenshot({ path: path.join(out, `ui-${shots}.png`) });
+  console.log(`ok: ${name}`);
+};
+const idle = () => page.waitForFunction(() => window.Jupyter?.notebook?.kernel?.is_connected() && !window.Jupyter.notebook.kernel_busy);
+// typed puts code into a new cell at the end and leaves the cursor behind it.
+const typed = async (code) => {
+  await page.evaluate((code) => {
+    const nb = window.Jupyter.notebook;
+    const cell = nb.insert_cell_at_bottom("code");
+    nb.select(nb.ncells() - 1);
+    nb.edit_mode();
+    cell.set_text(code);
+    cell.code_mirror.focus();
+    cell.code_mirror.execCommand("goDocEnd");
+    cell.element[0].scrollIntoView({ block: "center" });
+  }, code);
+};
+const lastOutput = () => page.evaluate(() => {
+  const nb = window.Jupyter.notebook;
+  return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText;
+});
+
+await step("the notebook opens and its kernel is ready", async () => {
+  await page.goto(url);
+  await idle();
+});
+await step("all cells run", async () => {
+  await page.evaluate(() => window.Jupyter.notebook.execute_all_cells());
+  await page.waitForFunction(() => {
+    const cells = window.Jupyter.notebook.get_cells().filter((c) => c.cell_type === "code");
+    return cells.every((c) => typeof c.input_prompt_number === "number");
+  });
+  if (await page.locator(".output_error").count()) throw new Error("a cell failed");
+});
+await step("a figure is seen", async () => {
+  const svg = page.locator(".output_svg svg, .output_html svg").first();
+  await svg.scrollIntoViewIfNeeded();
+  const box = await svg.boundingBox();
+  if (!box || box.width < 200 || box.height < 100) throw new Error("no figure of a size to be seen");
+});
+await step("a table is seen", async () => {
+  const table = page.locator(".output_html table").last();
+  await table.scrollIntoViewIfNeeded();
+  if (!(await table.innerText()).includes("iterations")) throw new Error("the table is another");
+});
+await step("Tab completes a field", async () => {
+  await typed("sol.Iterat");
+  await page.keyboard.press("Tab");
+  await page.waitForFunction(() => {
+    const nb = window.Jupyter.notebook;
+    return document.querySelector("#complete, .completions") || nb.get_cell(nb.ncells() - 1).get_text().startsWith("sol.Iterations");
+  });
+});
+await step("Shift-Tab shows the documentation", async () => {
+  await page.keyboard.press("Escape");
+  await typed("krrlab.New");
+  await page.keyboard.press("Shift+Tab");
+  await page.waitForFunction(() => document.querySelector(".tooltip, #tooltip")?.innerText.includes("New checks the data"));
+});
+await step("an endless cell is interrupted", async () => {
+  await page.keyboard.press("Escape");
+  await typed("for { }");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => window.Jupyter.notebook.kernel_busy);
+  await page.evaluate(() => window.Jupyter.notebook.kernel.interrupt());
+  await idle();
+  if (!(await lastOutput()).includes("interrupted")) throw new Error(`it says ${await lastOutput()}`);
+});
+await step("the session goes on", async () => {
+  await typed("sol.Iterations > 0");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => {
+    const nb = window.Jupyter.notebook;
+    return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText.includes("true");
+  });
+});
+await browser.close();
