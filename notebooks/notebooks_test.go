@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -43,6 +44,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// ownPath is a path that means nothing on another machine.
+var ownPath = regexp.MustCompile(`/(usr|home|root|tmp|var|work|opt|mnt)/[\w./-]+`)
+
 // TestOutputsKept makes sure that every notebook was run, from top to bottom, without an
 // error.
 func TestOutputsKept(t *testing.T) {
@@ -63,6 +67,9 @@ func TestOutputsKept(t *testing.T) {
 		if err := json.Unmarshal(b, &nb); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if found := ownPath.Find(b); found != nil {
+			t.Errorf("%s: a path of one machine: %s", name, found)
+		}
 		n, shown := 0, 0
 		for _, c := range nb.Cells {
 			if c.Type != "code" {
@@ -81,6 +88,43 @@ func TestOutputsKept(t *testing.T) {
 		if shown == 0 {
 			t.Errorf("%s: no outputs", name)
 		}
+	}
+}
+
+// TestPage makes sure that each test named on the notebook page is there.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/notebook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, pattern := range []string{"*_test.go", "../krrlab/notebook/*_test.go", "../krrlab/notebook/*/*_test.go"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(b)
+		}
+	}
+	rows := 0
+	for line := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(line, "| ") || !strings.Contains(line, "`Test") {
+			continue
+		}
+		rows++
+		for _, m := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(line, -1) {
+			if !strings.Contains(tests.String(), "func "+m[1]+"(") {
+				t.Errorf("no test %s: %s", m[1], line)
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("%d rows with a test", rows)
 	}
 }
 
