@@ -24,9 +24,10 @@ const (
 // columns, as t×k row-major matrices, so that the long side of every product is the
 // long side for BLAS too.
 type solve struct {
-	w      *Woodbury
-	t      int
-	skinny bool // products column by column
+	w       *Woodbury
+	t       int
+	skinny  bool // products column by column
+	kernels bool // package simd has assembly
 
 	groups, groupRows, colBlocks int
 
@@ -129,7 +130,7 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.groupRows = (panels + p.groups - 1) / p.groups * rowBlock
 		p.groups = (w.n + p.groupRows - 1) / p.groupRows
 	}
-	p.t, p.skinny = t, t <= gemvColumns()
+	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
 	if w.ranks == nil {
 		p.part = grow(p.part, p.groups*t*w.s)
 	}
@@ -225,6 +226,13 @@ func (p *solve) first(_, b int) {
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	u := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.u[c0:]}
 	if p.w.form == FormLInv {
+		if p.kernels {
+			for row := range t {
+				clear(p.u[row*s+c0 : row*s+c1])
+			}
+			simd.Forward64(c1-c0, c1, p.w.factor[c0*s:], s, p.v, s, p.u[c0:], s, t) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
+			return
+		}
 		v := blas64.General{Rows: t, Cols: c1, Stride: s, Data: p.v}
 		rows := blas64.General{Rows: c1 - c0, Cols: c1, Stride: s, Data: p.w.factor[c0*s:]}
 		p.mulTrans(u, v, rows, 0) // u_I = Σ_{J≤I} (L⁻¹)_IJ v_J
@@ -247,10 +255,17 @@ func (p *solve) lambdaP(col int) float64 {
 }
 
 // second is a block of v = L⁻ᵀu, or of v = Vu.
-func (p *solve) second(_, b int) {
+func (p *solve) second(worker, b int) {
 	s, t := p.w.s, p.t
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
 	v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
+	if p.w.form == FormLInv && p.kernels {
+		for row := range t {
+			clear(p.v[row*s+c0 : row*s+c1])
+		}
+		simd.Backward64(s-c0, c1-c0, p.w.factor[c0*s+c0:], s, p.v[c0:], s, p.u[c0:], s, t, &p.workers[worker].simd) // v_J = Σ_{I≥J} (L⁻¹)_IJᵀ u_I
+		return
+	}
 	if p.w.form == FormLInv {
 		u := blas64.General{Rows: t, Cols: s - c0, Stride: s, Data: p.u[c0:]}
 		cols := blas64.General{Rows: s - c0, Cols: c1 - c0, Stride: s, Data: p.w.factor[c0*s+c0:]}

@@ -10,6 +10,7 @@
 //	Both16            the same for a tile of 16-bit whole numbers
 //	Forward           u += T·x   with T in float32 and vectors in float64
 //	Backward          y += Tᵀ·z  likewise
+//	Forward64, Backward64        the same with T in float64
 //
 // Vectors lie one after the other: entry j of column c of x is x[c*cols+j]. A pass of the
 // assembly takes one to three right-hand sides and two to four rows: the tile's entries are

@@ -9,23 +9,40 @@ const blockCols = 512
 // Forward sets u += T·x, rows×t, for a float32 tile and float64 vectors by columns:
 // x[c*xs+j] and u[c*us+r]. See Both32.
 func Forward(rows, cols int, tile []float32, ld int, x []float64, xs int, u []float64, us, t int) {
+	forward(current().forward, rows, cols, tile, ld, x, xs, u, us, t)
+}
+
+// Forward64 is Forward for a float64 tile.
+func Forward64(rows, cols int, tile []float64, ld int, x []float64, xs int, u []float64, us, t int) {
+	forward(current().forward64, rows, cols, tile, ld, x, xs, u, us, t)
+}
+
+func forward[T entry](p *passes[T, float64], rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int) {
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(x), xs)
 	checkBlock(rows, t, len(u), us)
-	if p := current().forward; p != nil {
-		p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
+	if p == nil {
+		portable(true, false, rows, 0, cols, tile, ld, x, nil, xs, nil, u, us, t)
 		return
 	}
-	portable(true, false, rows, 0, cols, tile, ld, x, nil, xs, nil, u, us, t)
+	p.run(rows, cols, tile, ld, x, nil, xs, nil, u, us, t)
 }
 
 // Backward sets y += Tᵀ·z, cols×t, for a float32 tile and float64 vectors by columns:
 // y[c*ys+j] and z[c*zs+r]. See Both32.
 func Backward(rows, cols int, tile []float32, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
+	backward(current().backward, rows, cols, tile, ld, y, ys, z, zs, t, w)
+}
+
+// Backward64 is Backward for a float64 tile.
+func Backward64(rows, cols int, tile []float64, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
+	backward(current().backward64, rows, cols, tile, ld, y, ys, z, zs, t, w)
+}
+
+func backward[T entry](p *passes[T, float64], rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace) {
 	checkTile(rows, cols, len(tile), ld, t)
 	checkBlock(cols, t, len(y), ys)
 	checkBlock(rows, t, len(z), zs)
-	p := current().backward
 	if p == nil {
 		portable(false, true, rows, 0, cols, tile, ld, nil, y, ys, z, nil, zs, t)
 		return

@@ -9,32 +9,40 @@ import (
 // TestOneWay checks products of tiles of many pieces for all numbers of right-hand sides that
 // are dealt to passes in different ways.
 func TestOneWay(t *testing.T) {
-	onEach(t, func(t *testing.T) {
-		g := rand.New(rand.NewPCG(15, 16))
-		var w Workspace
-		for k := 1; k <= 2*mostSides+1; k++ {
-			rows, cols := 2*chunkRows+k, 2*blockCols+7*k
-			ld := cols + k
-			tile := draw[float32](g, rows*ld)
-			x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
-			y, u := make([]float64, cols*k), make([]float64, rows*k)
-			Forward(rows, cols, tile, ld, x, cols, u, rows, k)
-			Backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
-			wy, wu := make([]float64, cols*k), make([]float64, rows*k)
-			portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, wu, rows, k)
-			portable(false, true, rows, 0, cols, tile, ld, nil, wy, cols, z, nil, rows, k)
-			for i := range y {
-				if math.Abs(y[i]-wy[i]) > 1e-12 {
-					t.Fatalf("t=%d: y(%d, %d) is %g, want %g", k, i%cols, i/cols, y[i], wy[i])
-				}
-			}
-			for i := range u {
-				if math.Abs(u[i]-wu[i]) > 1e-12 {
-					t.Fatalf("t=%d: u(%d, %d) is %g, want %g", k, i%rows, i/rows, u[i], wu[i])
-				}
+	onEach(t, func(t *testing.T) { testOneWay(t, Forward, Backward) })
+}
+
+// TestOneWay64 is TestOneWay in float64.
+func TestOneWay64(t *testing.T) {
+	onEach(t, func(t *testing.T) { testOneWay(t, Forward64, Backward64) })
+}
+
+func testOneWay[T float32 | float64](t *testing.T, forward func(rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int),
+	backward func(rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *Workspace)) {
+	g := rand.New(rand.NewPCG(15, 16))
+	var w Workspace
+	for k := 1; k <= 2*mostSides+1; k++ {
+		rows, cols := 2*chunkRows+k, 2*blockCols+7*k
+		ld := cols + k
+		tile := draw[T](g, rows*ld)
+		x, z := draw[float64](g, cols*k), draw[float64](g, rows*k)
+		y, u := make([]float64, cols*k), make([]float64, rows*k)
+		forward(rows, cols, tile, ld, x, cols, u, rows, k)
+		backward(rows, cols, tile, ld, y, cols, z, rows, k, &w)
+		wy, wu := make([]float64, cols*k), make([]float64, rows*k)
+		portable(true, false, rows, 0, cols, tile, ld, x, nil, cols, nil, wu, rows, k)
+		portable(false, true, rows, 0, cols, tile, ld, nil, wy, cols, z, nil, rows, k)
+		for i := range y {
+			if math.Abs(y[i]-wy[i]) > 1e-12 {
+				t.Fatalf("t=%d: y(%d, %d) is %g, want %g", k, i%cols, i/cols, y[i], wy[i])
 			}
 		}
-	})
+		for i := range u {
+			if math.Abs(u[i]-wu[i]) > 1e-12 {
+				t.Fatalf("t=%d: u(%d, %d) is %g, want %g", k, i%rows, i/rows, u[i], wu[i])
+			}
+		}
+	}
 }
 
 // TestPieces checks that the pieces of a tile cover it, each entry once.

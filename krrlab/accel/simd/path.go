@@ -37,11 +37,12 @@ func ParsePath(name string) (Path, error) {
 
 // kit is what a path runs on; a nil field means the portable code.
 type kit struct {
-	both32            *passes[float32, float32]
-	both64            *passes[float64, float64]
-	both16            *passes[uint16, float32]
-	forward, backward *passes[float32, float64]
-	vectors           bool // the elementwise routines of AVX2
+	both32                *passes[float32, float32]
+	both64                *passes[float64, float64]
+	both16                *passes[uint16, float32]
+	forward, backward     *passes[float32, float64]
+	forward64, backward64 *passes[float64, float64]
+	vectors               bool // the elementwise routines of AVX2
 }
 
 var (
@@ -84,7 +85,7 @@ func current() *kit { return kits[inUse.Load()] }
 // numbers are small integers, so that every order of the sums is exact.
 func tested(paths [numPaths]*kit) [numPaths]*kit {
 	for p, k := range paths {
-		if Path(p) != Portable && k != nil && !(passes2(k.both32) && passes2(k.both64) && passes2(k.both16) && passes2(k.forward) && passes2(k.backward)) {
+		if Path(p) != Portable && k != nil && !(passes2(k.both32) && passes2(k.both64) && passes2(k.both16) && passes2(k.forward) && passes2(k.backward) && passes2(k.forward64) && passes2(k.backward64)) {
 			paths[p] = nil
 		}
 	}

@@ -157,6 +157,26 @@ func wBackward4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream4x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x1AVX2 is a pass of AVX2 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
@@ -166,6 +186,16 @@ func wForward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x1AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x1AVX2 is a pass of AVX2 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x1AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -187,6 +217,26 @@ func wBackward4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream4x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x2AVX2 is a pass of AVX2 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
@@ -196,6 +246,16 @@ func wForward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x2AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x2AVX2 is a pass of AVX2 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x2AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
 //
@@ -217,6 +277,26 @@ func wBackward4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream4x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x3AVX2 is a pass of AVX2 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
@@ -226,6 +306,16 @@ func wForward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x3AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x3AVX2 is a pass of AVX2 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x3AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
 //
@@ -247,6 +337,26 @@ func wBackward3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream3x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream3x4AVX2 is a pass of AVX2 over groups of 3 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream3x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
@@ -256,6 +366,16 @@ func wForward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x4AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x4AVX2 is a pass of AVX2 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x4AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
@@ -277,6 +397,26 @@ func wBackward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
@@ -286,6 +426,16 @@ func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
@@ -307,6 +457,26 @@ func wBackward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y
 //go:noescape
 func wBackwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
@@ -316,6 +486,16 @@ func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //
 //go:noescape
 func wBackward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
@@ -472,6 +652,26 @@ func wBackward4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
 //
 //go:noescape
@@ -481,6 +681,16 @@ func wForward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x1AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x1AVX512 is a pass of AVX512 over groups of 1 rows for 1 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x1AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
 //
@@ -502,6 +712,26 @@ func wBackward4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x2AVX512 is a pass of AVX512 over groups of 4 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
 //
 //go:noescape
@@ -511,6 +741,16 @@ func wForward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x2AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x2AVX512 is a pass of AVX512 over groups of 1 rows for 2 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x2AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
 //
@@ -532,6 +772,26 @@ func wBackward4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x3AVX512 is a pass of AVX512 over groups of 4 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
 //
 //go:noescape
@@ -541,6 +801,16 @@ func wForward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x3AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x3AVX512 is a pass of AVX512 over groups of 1 rows for 3 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x3AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
 //
@@ -562,6 +832,26 @@ func wBackward4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x4AVX512 is a pass of AVX512 over groups of 4 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
 //
 //go:noescape
@@ -571,6 +861,16 @@ func wForward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x4AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x4AVX512 is a pass of AVX512 over groups of 1 rows for 4 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x4AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
 //
@@ -592,6 +892,26 @@ func wBackward4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x5AVX512 is a pass of AVX512 over groups of 4 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
@@ -601,6 +921,16 @@ func wForward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x5AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x5AVX512 is a pass of AVX512 over groups of 1 rows for 5 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x5AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
 //
@@ -622,6 +952,26 @@ func wBackward4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64,
 //go:noescape
 func wBackwardStream4x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
+// dForward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dForwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackwardStream4x6AVX512 is a pass of AVX512 over groups of 4 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackwardStream4x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
 // wForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
@@ -631,6 +981,16 @@ func wForward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, 
 //
 //go:noescape
 func wBackward1x6AVX512(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
+
+// dForward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dForward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
+
+// dBackward1x6AVX512 is a pass of AVX512 over groups of 1 rows for 6 right-hand sides; see pass.
+//
+//go:noescape
+func dBackward1x6AVX512(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // widen16AVX2 sets dst to x for n numbers, n a multiple of 16.
 //

@@ -221,6 +221,22 @@ func TestBackward(t *testing.T) {
 	})
 }
 
+func TestForward64(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testProducts(t, true, false, 0x1p-53, func(rows, cols int, tile []float64, ld int, x, _, _, u []float64, k int, _ *Workspace) {
+			Forward64(rows, cols, tile, ld, x, cols, u, rows, k)
+		})
+	})
+}
+
+func TestBackward64(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testProducts(t, false, true, 0x1p-53, func(rows, cols int, tile []float64, ld int, _, y, z, _ []float64, k int, w *Workspace) {
+			Backward64(rows, cols, tile, ld, y, cols, z, rows, k, w)
+		})
+	})
+}
+
 // TestMany checks many right-hand sides, in passes of three and less.
 func TestMany(t *testing.T) {
 	onEach(t, func(t *testing.T) {
@@ -319,6 +335,8 @@ func TestTileAllocations(t *testing.T) {
 			Both16(n, n, h, n, v, v, v, v, k, &w)
 			Forward(n, n, a, n, d, n, d, n, k)
 			Backward(n, n, a, n, d, n, d, n, k, &w)
+			Forward64(5, 5, d, 5, d, 5, d, 5, k)
+			Backward64(5, 5, d, 5, d, 5, d, 5, k, &w)
 		}
 		f()
 		if m := testing.AllocsPerRun(10, f); m > 0 {

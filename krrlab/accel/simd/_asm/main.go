@@ -81,10 +81,12 @@ func file() (*ir.File, error) {
 			}
 		}
 		for _, shape := range s.oneWay {
-			for _, w := range []way{forward, backward} {
-				tilePass{widened, s, w, shape[0], shape[1], false}.build(c)
-				if shape[0] > 1 {
-					tilePass{widened, s, w, shape[0], shape[1], true}.build(c)
+			for _, f := range []format{widened, float64s} {
+				for _, w := range []way{forward, backward} {
+					tilePass{f, s, w, shape[0], shape[1], false}.build(c)
+					if shape[0] > 1 {
+						tilePass{f, s, w, shape[0], shape[1], true}.build(c)
+					}
 				}
 			}
 		}
