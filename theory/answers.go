@@ -93,8 +93,8 @@ func (e *experiment) hardest(ctx context.Context) error {
 
 func figureIterations(ctx context.Context, e *experiment) (*plots.Figure, error) {
 	const n, kappa = 200, 30.0
-	bound := plots.Series{Name: "2e^(−2k/√κ), the bound"}
-	easy := plots.Series{Name: "error ‖c̃−c‖_A/‖c‖_A, uniform spectrum"}
+	bound := plots.Series{Name: "2e^{−2k/√κ}, the bound"}
+	easy := plots.Series{Name: "error ‖c̃−c‖_{A}/‖c‖_{A}, uniform spectrum"}
 	hard := plots.Series{Name: "error, Chebyshev's points"}
 	g := e.g.Sub("figure")
 	m := precond.Identity{N: n}
@@ -113,7 +113,7 @@ func figureIterations(ctx context.Context, e *experiment) (*plots.Figure, error)
 		add(&easy, k, x)
 		add(&hard, k, y)
 	}
-	f := plots.Sweep("The count ⌈(√κ/2)·ln(2/ε)⌉: κ = 30", "iterations k", "‖c̃−c‖_A / ‖c‖_A", nil, bound, hard, easy)
+	f := plots.Sweep("The count ⌈(√κ/2)·ln(2/ε)⌉: κ = 30", "iterations k", "‖c̃−c‖_{A} / ‖c‖_{A}", nil, bound, hard, easy)
 	f.X.Log = false
 	return f, nil
 }

@@ -245,6 +245,7 @@ type fault struct {
 	name   string
 	parts  Parts
 	caught []string
+	trials int // 0: 40
 }
 
 func faults() []fault {
@@ -267,50 +268,50 @@ func faults() []fault {
 		}
 	}
 	return []fault{
-		{"Fourier features without √2", Parts{Fourier: fourier(1 / math.Sqrt2)}, []string{"features", "definition2", "theorem5"}},
-		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)}, []string{"features", "lemma4", "theorem1", "definition2", "theorem5", "theorem6"}},
-		{"TensorSketch with g₂(i₁)", Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return tuples{k, printedSign} }}, []string{"features", "lemma4"}},
-		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}}, []string{"features", "definition3", "theorem6"}},
-		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}}, []string{"features", "definition3", "theorem6"}},
-		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, []string{"definition3"}},
+		{"Fourier features without √2", Parts{Fourier: fourier(1 / math.Sqrt2)}, []string{"features", "definition2", "theorem5"}, 0},
+		{"TensorSketch times √2", Parts{TensorSketch: tensor(math.Sqrt2)}, []string{"features", "lemma4", "theorem1", "definition2", "theorem5", "theorem6"}, 0},
+		{"TensorSketch with g₂(i₁)", Parts{TensorSketch: func(k kernel.Polynomial) feature.Dist { return tuples{k, printedSign} }}, []string{"features", "lemma4"}, 1000},
+		{"SRHT without its scale", Parts{SRHT: changed{own.SRHT, unscaled}}, []string{"features", "definition3", "theorem6"}, 0},
+		{"SRHT with the scale of an orthonormal H left out", Parts{SRHT: changed{own.SRHT, orthonormalScale}}, []string{"features", "definition3", "theorem6"}, 0},
+		{"SRHT with a row twice", Parts{SRHT: changed{own.SRHT, withReplacement}}, []string{"definition3"}, 0},
 		{"CountSketch without signs", Parts{CountSketch: changed{own.CountSketch, func(_ sketch.Operator, v []float64) {
 			for i := range v {
 				v[i] = math.Abs(v[i])
 			}
-		}}}, []string{"definition3"}},
+		}}}, []string{"definition3"}, 0},
 		{"λ in place of λ_p", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, _ float64, form precond.Form) (Preconditioner, error) {
 			return own.Precond(ctx, z, lambda, lambda, form)
-		}}, []string{"lambda-p"}},
+		}}, []string{"lambda-p"}, 0},
 		{"λ in C, λ_p in front", Parts{Precond: func(ctx context.Context, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (Preconditioner, error) {
 			m, err := own.Precond(ctx, z, lambda, lambda, form)
 			return halfRidge{m, lambda / lambdaP}, err
-		}}, []string{"lambda-p"}},
-		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU}, []string{"definition1", "proposition2", "theorem1", "lambda-p", "general"}},
+		}}, []string{"lambda-p"}, 0},
+		{"U = L⁻ᵀZᵀ, a transposition missing", Parts{Precond: printedU}, []string{"definition1", "proposition2", "theorem1", "lambda-p", "general"}, 0},
 		{"K of another scale", Parts{Kernel: func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, st gram.Storage) (*mat.Dense, error) {
 			m, err := own.Kernel(ctx, k, x, lambda, st)
 			if err == nil {
 				m.Scale(1.001, m)
 			}
 			return m, err
-		}}, []string{"remark1", "proposition8", "proposition9", "remark3", "fixed16"}},
-		{"16-bit numbers truncated", Parts{Kernel: truncated}, []string{"fixed16"}},
-		{"half of the iterations", Parts{Iterations: func(kappa, eps float64) int { return (pcg.IterationBound(kappa, eps) + 1) / 2 }}, []string{"iterations"}},
-		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP, eta float64) float64 { return math.Max(1, (lambda+eta)/lambdaP) }}, []string{"lambda-p"}},
+		}}, []string{"remark1", "proposition8", "proposition9", "remark3", "fixed16"}, 0},
+		{"16-bit numbers truncated", Parts{Kernel: truncated}, []string{"fixed16"}, 0},
+		{"half of the iterations", Parts{Iterations: func(kappa, eps float64) int { return (pcg.IterationBound(kappa, eps) + 1) / 2 }}, []string{"iterations"}, 0},
+		{"a λ_p bound with one factor", Parts{RidgeBound: func(lambda, lambdaP, eta float64) float64 { return math.Max(1, (lambda+eta)/lambdaP) }}, []string{"lambda-p"}, 0},
 		{"Theorem 7 without the cross term", Parts{TestBound: func(c adapt.Test) (float64, float64) {
 			return (1 - c.Gamma) / (1 + c.Theta), 1 + c.Gamma + c.Alpha
-		}}, []string{"general"}},
-		{"a prediction bound with λ for √λ", Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }}, []string{"prediction"}},
-		{"leave-one-out by the fit of all", Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"}},
+		}}, []string{"general"}, 0},
+		{"a prediction bound with λ for √λ", Parts{PredictionBound: func(diag, r, lambda float64) float64 { return math.Sqrt(diag) * r / (2 * lambda) }}, []string{"prediction"}, 0},
+		{"leave-one-out by the fit of all", Parts{LeaveOneOut: func(c, diag []float64) []float64 { return slices.Clone(c) }}, []string{"leave-one-out"}, 0},
 		{"a test that accepts by looser constants", Parts{Search: func(ctx context.Context, p adapt.Problem, o *adapt.Options, g rng.Stream) (*adapt.Result, error) {
 			loose := *o
 			loose.Constants = adapt.Test{Theta: o.Constants.Theta, Alpha: 1.5 * o.Constants.Alpha, Gamma: min(1.5*o.Constants.Gamma, 0.99)}
 			return adapt.Search(ctx, p, &loose, g)
-		}}, []string{"theorem7"}},
+		}}, []string{"theorem7"}, 0},
 		{"a solver that stops at ten times τ", Parts{Solve: func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error) {
 			loose := *o
 			loose.Tol *= 10
 			return pcg.Solve(ctx, a, m, b, &loose)
-		}}, []string{"remark2"}},
+		}}, []string{"remark2"}, 0},
 		{"a low-rank factor above K", Parts{LowRank: []func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error){
 			func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 				f, err := lowrank.Nystrom(ctx, src, rank, g, o)
@@ -320,7 +321,7 @@ func faults() []fault {
 					}
 				}
 				return f, err
-			}}}, []string{"nystrom"}},
+			}}}, []string{"nystrom"}, 0},
 	}
 }
 
@@ -342,7 +343,7 @@ func TestFaults(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := Check(context.Background(), []Claim{c}, &Options{Trials: 40, Parts: f.parts}, nil)
+				r, err := Check(context.Background(), []Claim{c}, &Options{Trials: max(40, f.trials), Parts: f.parts}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -143,7 +143,7 @@ func figureLemma4(ctx context.Context, e *experiment) (*plots.Figure, error) {
 	var series []plots.Series
 	for _, q := range []int{2, 3} {
 		p := newProducts(e.g.Sub("products", uint64(q)), q, map[int]int{2: 14, 3: 8}[q])
-		bound := plots.Series{Name: fmt.Sprintf("bound (2+3^q)/s, q = %d", q)}
+		bound := plots.Series{Name: fmt.Sprintf("bound (2+3^{q})/s, q = %d", q)}
 		exact := plots.Series{Name: fmt.Sprintf("expectation, q = %d", q)}
 		mean := plots.Series{Name: fmt.Sprintf("mean of draws, q = %d", q), Style: plots.Points}
 		for _, s := range sizes {
@@ -157,7 +157,7 @@ func figureLemma4(ctx context.Context, e *experiment) (*plots.Figure, error) {
 		}
 		series = append(series, bound, exact, mean)
 	}
-	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_F² / ‖A‖_F²‖B‖_F²", nil, series...)
+	f := plots.Sweep("Lemma 4: the error of a product of sketches", "s", "E‖ASᵀSBᵀ − ABᵀ‖_{F}^{2} / ‖A‖_{F}^{2}‖B‖_{F}^{2}", nil, series...)
 	f.X.Ticks = floats(sizes)
 	return f, nil
 }

@@ -179,7 +179,7 @@ func figureTheorem1(ctx context.Context, e *experiment) (*plots.Figure, error) {
 		return nil, err
 	}
 	need := Features(q, p.statDim, delta)
-	bound := plots.Series{Name: "bound (2+3^q)s_λ²/s"}
+	bound := plots.Series{Name: "bound (2+3^{q})s_λ²/s"}
 	exact := plots.Series{Name: "expectation"}
 	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
 	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
@@ -198,7 +198,7 @@ func figureTheorem1(ctx context.Context, e *experiment) (*plots.Figure, error) {
 		}
 	}
 	at := []plots.RefLine{{At: need, Label: "s of Theorem 1"}}
-	left := plots.Sweep("What the proof bounds", "s", "E‖QSᵀSQᵀ − QQᵀ‖_F²", at, bound, exact, mean)
+	left := plots.Sweep("What the proof bounds", "s", "E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", at, bound, exact, mean)
 	left.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
 	right := plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, three, kappa)
 	right.HLines = []plots.RefLine{{At: 3, Label: "3"}}

@@ -169,7 +169,7 @@ func figureTheorem5(ctx context.Context, e *experiment) (*plots.Figure, error) {
 		}
 	}
 	at := []plots.RefLine{{At: 4 * one / delta, Label: "s of Theorem 5"}}
-	left := plots.Sweep("What the proof bounds", "s", "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F²", at, exact, mean)
+	left := plots.Sweep("What the proof bounds", "s", "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", at, exact, mean)
 	left.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
 	right := plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, bound, kappa)
 	right.HLines = []plots.RefLine{{At: 3, Label: "3"}}

@@ -24,7 +24,7 @@ var theorem7 = Claim{
 		"The test of package adapt accepts what does not meet them with probability δ at most, and rejects what does for no draw but by rounding.",
 	Measured: "false accepts and false rejects against dense algebra, on a designed spectrum whose features are off by so much that some draws of each preset meet the conditions and some do not, and on TensorSketch; κ of what was accepted over the bound; the mean of what was accepted.",
 	Fails:    "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are not those of the kernel.",
-	run:      checkTheorem7,
+	run:      checkTheorem7, figure: figureTheorem7,
 }
 
 // shaken is a distribution of linear maps for the kernel xᵀz that are off by a known amount:

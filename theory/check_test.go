@@ -1,0 +1,221 @@
+package theory
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestClopperPearson checks the ends by the sums of binomial probabilities that define them.
+func TestClopperPearson(t *testing.T) {
+	for _, c := range []struct{ k, n int }{{1, 10}, {3, 40}, {25, 400}, {399, 400}, {400, 400}} {
+		p := clopperPearson(c.k, c.n)
+		if tail := 1 - (distuv.Binomial{N: float64(c.n), P: p}).CDF(float64(c.k)-1); math.Abs(tail-1e-3) > 1e-8 {
+			t.Errorf("%d of %d: P(X ≥ k) = %g at the lower end", c.k, c.n, tail)
+		}
+		if c.k == c.n {
+			continue
+		}
+		p = clopperPearsonUpper(c.k, c.n)
+		if tail := (distuv.Binomial{N: float64(c.n), P: p}).CDF(float64(c.k)); math.Abs(tail-1e-3) > 1e-8 {
+			t.Errorf("%d of %d: P(X ≤ k) = %g at the upper end", c.k, c.n, tail)
+		}
+	}
+	if clopperPearson(0, 100) != 0 || clopperPearsonUpper(100, 100) != 1 {
+		t.Error("the ends of no event and of events only")
+	}
+}
+
+// TestMeasures checks the ratios on numbers that are known.
+func TestMeasures(t *testing.T) {
+	e := &experiment{}
+	e.atMost("a", []float64{0.1, 0.5}, 1)
+	e.atMost("b", []float64{0.1, math.NaN()}, 1)
+	e.share("c", []float64{0, 0, 2, 2}, 1, 0.1)
+	z := make([]float64, 1000)
+	rng.New(1).Normals(z, 0)
+	e.mean("d", z, 0, 0)
+	e.mean("e", z, 0.5, 1)
+	e.finish()
+	m := e.Measures
+	if m[0].Ratio != 0.5 || m[0].Failures != 0 || m[1].Ratio != worstRatio || m[1].Failures != 1 {
+		t.Errorf("atMost: %+v, %+v", m[0], m[1])
+	}
+	if m[2].Failures != 2 || m[2].Value != 0.5 || math.Abs(m[2].Ratio-10*clopperPearson(2, 4)) > 1e-12 {
+		t.Errorf("share: %+v", m[2])
+	}
+	if m[3].Ratio > 0.6 || m[4].Ratio < 2 || m[4].Tightness != 0.5 {
+		t.Errorf("mean: %+v, %+v", m[3], m[4])
+	}
+	if e.Verdict != Fail || e.Trials != 2+2+4+2000 {
+		t.Errorf("%+v", e.Result)
+	}
+}
+
+func TestNoMeasureFails(t *testing.T) {
+	e := &experiment{}
+	if e.finish(); e.Verdict != Fail {
+		t.Error("a check that measured nothing passes")
+	}
+}
+
+// TestReport checks the JSON, which names what the issue names and round-trips.
+func TestReport(t *testing.T) {
+	r, err := Check(context.Background(), []Claim{proposition2, lambdaP}, &Options{Trials: 20}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Report
+	if err := json.Unmarshal(js, &back); err != nil || !reflect.DeepEqual(&back, r) {
+		t.Errorf("%v: %s", err, js)
+	}
+	var plain struct {
+		Claims []map[string]any `json:"claims"`
+	}
+	if err := json.Unmarshal(js, &plain); err != nil || len(plain.Claims) != 2 {
+		t.Fatalf("%v: %s", err, js)
+	}
+	for _, key := range []string{"claim", "kind", "trials", "failures", "margin", "verdict"} {
+		if _, ok := plain.Claims[1][key]; !ok {
+			t.Errorf("no %q in %s", key, js)
+		}
+	}
+	if s := r.String(); !strings.Contains(s, "proposition2") || !strings.Contains(s, "bound") {
+		t.Error(s)
+	}
+	if f := r.Failed(); len(f) != 0 {
+		t.Error(f)
+	}
+}
+
+// TestThreads runs claims of each kind on one thread and on three.
+func TestThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	for _, c := range []Claim{lemma4, definition1, theorem7, lambdaP, fixed16} {
+		var out []*Result
+		for _, n := range []int{1, 3} {
+			accel.SetThreads(n)
+			r, err := c.Check(context.Background(), &Options{Trials: 20, Seed: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Seconds = 0
+			out = append(out, r)
+		}
+		if !reflect.DeepEqual(out[0], out[1]) {
+			t.Errorf("%v\n%v", out[0], out[1])
+		}
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	o := &Options{Trials: 20, Progress: func(claim string, done, _ int) {
+		if claim == lambdaP.Name && done == 5 {
+			cancel()
+		}
+	}}
+	r, err := Check(ctx, []Claim{proposition2, lambdaP, lemma4}, o, nil)
+	if !errors.Is(err, context.Canceled) || len(r.Claims) != 1 || r.Claims[0].Claim != "proposition2" {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	if _, err := Check(context.Background(), Claims(), &Options{Trials: 3}, nil); err == nil || !strings.Contains(err.Error(), "at least 20") {
+		t.Error(err)
+	}
+	if _, err := Find("theorem8"); err == nil || !strings.Contains(err.Error(), "theorem7") {
+		t.Error(err)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a figure of a claim that has none")
+		}
+	}()
+	_, _ = proposition2.Figure(context.Background(), nil)
+}
+
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range Claims() {
+		if seen[c.Name] {
+			t.Errorf("two claims %q", c.Name)
+		}
+		seen[c.Name] = true
+	}
+}
+
+// TestFigures draws the cheaper figures twice and compares the files.
+func TestFigures(t *testing.T) {
+	claims := []Claim{proposition2, lemma4, theorem7, lambdaP, iterations, fixed16}
+	if os.Getenv("KRRLAB_LONG") == "1" {
+		claims = Claims()
+	}
+	var files [2][][]byte
+	for i := range files {
+		names, err := Figures(context.Background(), t.TempDir(), claims, &Options{Trials: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(names) < 5 || filepath.Base(names[0]) != "lemma4.svg" {
+			t.Fatal(names)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[i] = append(files[i], b)
+		}
+	}
+	for i := range files[0] {
+		if !bytes.Equal(files[0][i], files[1][i]) || !bytes.Contains(files[0][i], []byte("</svg>")) {
+			t.Errorf("figure %d differs from draw to draw", i)
+		}
+	}
+}
+
+// TestFalseAlarms runs all claims on the project's own parts with many seeds; with KRRLAB_LONG=1
+// on 60, otherwise the cheaper claims on 4.
+func TestFalseAlarms(t *testing.T) {
+	seeds := uint64(4)
+	var claims []Claim
+	long := os.Getenv("KRRLAB_LONG") == "1"
+	for _, c := range Claims() {
+		if long || c.Name != theorem1.Name && c.Name != theorem5.Name && c.Name != theorem6.Name {
+			claims = append(claims, c)
+		}
+	}
+	if long {
+		seeds = 60
+	}
+	for seed := range seeds {
+		r, err := Check(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range r.Claims {
+			if c.Verdict != Pass {
+				t.Errorf("seed %d: %v", 1000+seed, &c)
+			}
+		}
+	}
+}

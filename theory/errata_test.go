@@ -1,0 +1,397 @@
+package theory
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+)
+
+// The tests of this file show for each entry of ERRATA.md that the printed form fails and the
+// right one does not. Entries 12 and 13 are about tables, and are tested where these are.
+
+// meanSquare returns the mean of ‖φ(x)‖² of one point over n draws, and its standard error.
+func meanSquare(t *testing.T, d feature.Dist, x *points.Dense, s, n int) (mean, err float64) {
+	t.Helper()
+	v := make([]float64, n)
+	for i := range v {
+		z, e := mapped(d, x, s, rng.New(uint64(i)))
+		if e != nil {
+			t.Fatal(e)
+		}
+		v[i] = outer(z).At(0, 0)
+	}
+	m, sd := stat.MeanStdDev(v, nil)
+	return m, sd / math.Sqrt(float64(n))
+}
+
+// is fails unless the mean is want to five standard errors, and not other to as many.
+func is(t *testing.T, what string, mean, err, want, other float64) {
+	t.Helper()
+	if math.Abs(mean-want) > 5*err || math.Abs(mean-other) < 5*err {
+		t.Errorf("%s: mean %.4g ± %.2g, want %.4g and not %.4g", what, mean, err, want, other)
+	}
+}
+
+// TestErratum1: without √2 the mean of φ(x)ᵀφ(x) is k(x, x)/2.
+func TestErratum1(t *testing.T) {
+	k, x := kernel.Gaussian{Sigma: 1}, points.NewDense(1, 2, []float64{0.3, 0.7})
+	right := feature.Fourier{Kernel: k}
+	m, e := meanSquare(t, right, x, 4, 2000)
+	is(t, "with √2", m, e, 1, 0.5)
+	m, e = meanSquare(t, scaledDist{right, 1 / math.Sqrt2}, x, 4, 2000)
+	is(t, "as printed", m, e, 0.5, 1)
+}
+
+// TestErratum2: for all-ones x in R⁴, q = 2 and s = 16 the printed signs have the mean 19, and the
+// distinct monomials alone have not the product (xᵀz)².
+func TestErratum2(t *testing.T) {
+	x := points.NewDense(1, 4, []float64{1, 1, 1, 1})
+	m, e := meanSquare(t, tuples{plain(2), rightSign}, x, 16, 6000)
+	is(t, "g₁(i₁)g₂(i₂)", m, e, 16, 19)
+	m, e = meanSquare(t, tuples{plain(2), printedSign}, x, 16, 6000)
+	is(t, "g₁(i₁)g₂(i₁)", m, e, 19, 16)
+	two := points.NewDense(2, 3, []float64{1, -2, 0.5, 3, 1, 2})
+	want := plain(2).Eval(two.Row(0), two.Row(1))
+	v := tensors(two, 2)
+	ordered, distinct := 0.0, 0.0
+	for c := range 9 {
+		p := v.At(0, c) * v.At(1, c)
+		ordered += p
+		if c/3 <= c%3 {
+			distinct += p
+		}
+	}
+	if math.Abs(ordered-want) > 1e-12 || math.Abs(distinct-want) < 0.1 {
+		t.Errorf("(xᵀz)² = %g, all ordered products %g, distinct monomials %g", want, ordered, distinct)
+	}
+}
+
+// exactInverse returns (ZZᵀ+λI)⁻¹.
+func exactInverse(t *testing.T, z *points.Dense32, lambda float64) *mat.SymDense {
+	t.Helper()
+	var c mat.Cholesky
+	if !c.Factorize(shifted(outer(whole(z)), lambda)) {
+		t.Fatal("ZZᵀ+λI is not positive definite")
+	}
+	out := mat.NewSymDense(z.N, nil)
+	if err := c.InverseTo(out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func someFeatures(n, s int) *points.Dense32 { return rounded(normals(rng.New(5), n, s)) }
+
+// applied returns M⁻¹ as a part makes it.
+func applied(t *testing.T, part func(context.Context, *points.Dense32, float64, float64, precond.Form) (Preconditioner, error), z *points.Dense32, lambda, lambdaP float64) *mat.Dense {
+	t.Helper()
+	m, err := part(context.Background(), z, lambda, lambdaP, precond.FormU)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := inverse(context.Background(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inv
+}
+
+// TestErratum3: λ⁻¹(I−UᵀU) is (ZZᵀ+λI)⁻¹ for U = L⁻¹Zᵀ, and not for the printed L⁻ᵀZᵀ.
+func TestErratum3(t *testing.T) {
+	z := someFeatures(6, 4)
+	want := exactInverse(t, z, 0.5)
+	if d := apart(applied(t, ownParts().Precond, z, 0.5, 0.5), want); d > 1e-12 {
+		t.Errorf("U = L⁻¹Zᵀ is off by %g", d)
+	}
+	if d := apart(applied(t, printedU, z, 0.5, 0.5), want); d < 0.1 {
+		t.Errorf("U = L⁻ᵀZᵀ is off by %g only", d)
+	}
+}
+
+// TestErratum4: λ_p belongs into C and in front. λ in C alone is another matrix, λ in front alone
+// a multiple of the right one.
+func TestErratum4(t *testing.T) {
+	z := someFeatures(6, 4)
+	const lambda, lambdaP = 0.1, 2.0
+	own := ownParts().Precond
+	want := exactInverse(t, z, lambdaP)
+	if d := apart(applied(t, own, z, lambda, lambdaP), want); d > 1e-12 {
+		t.Errorf("λ_p in both places is off by %g", d)
+	}
+	inC := applied(t, own, z, lambda, lambda) // λ in C and in front
+	inC.Scale(lambda/lambdaP, inC)            // λ_p in front
+	if d := apart(inC, want); d < 0.1 {
+		t.Errorf("λ in C is off by %g only", d)
+	}
+	inFront := mat.DenseCopyOf(want)
+	inFront.Scale(lambdaP/lambda, inFront)
+	inFront.Scale(want.At(0, 0)/inFront.At(0, 0), inFront)
+	if d := apart(inFront, want); d > 1e-12 {
+		t.Errorf("λ in front is no multiple: %g", d)
+	}
+}
+
+// TestErratum5: Algorithm 2 with the L of Algorithm 1, which is Z₁'s, does not give M of Z₃; and
+// the transform of a length that is no power of two is not orthogonal, while that of the padded
+// vector is.
+func TestErratum5(t *testing.T) {
+	g := rng.New(3)
+	x := cloud(g, 6, 4, 0.8)
+	c := feature.Chain{Features: feature.TensorSketch{Kernel: plain(2)}, Width: 24,
+		Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 8}, {Dist: sketch.Gaussian{}}}}
+	m, err := c.Sample(4, 5, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z3, err := feature.Matrix(context.Background(), m, x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z1, err := feature.Matrix(context.Background(), m.(*feature.ChainMap).Level(1), x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := exactInverse(t, z3, 0.5)
+	own := ownParts().Precond
+	if d := apart(applied(t, own, z3, 0.5, 0.5), want); d > 1e-6 {
+		t.Errorf("C = Z₃ᵀZ₃+λI: off by %g", d)
+	}
+	if d := apart(applied(t, own, z1, 0.5, 0.5), want); d < 1e-2 {
+		t.Errorf("C = Z₁ᵀZ₁+λI: off by %g only", d)
+	}
+	o, err := sketch.SRHT{}.Sample(24, 32, g) // padded to 32
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(outer(matrixOf(o).T()), identity(24)); d > 1e-12 {
+		t.Errorf("padded: |SᵀS−I| = %g", d)
+	}
+	cut := mat.DenseCopyOf(matrixOf(o).Slice(0, 24, 0, 24)) // the leading 24 rows of H₃₂, as if of order 24
+	cut.Scale(math.Sqrt(32.0/24), cut)
+	if d := apart(outer(cut.T()), identity(24)); d < 0.1 {
+		t.Errorf("without padding: |SᵀS−I| = %g only", d)
+	}
+}
+
+// TestErratum6: with entries ±1 the scale s^(−1/2) makes E[SᵀS] = I; with an orthonormal H it
+// makes I/m of it. Rows with replacement do not make S orthogonal at s = m.
+func TestErratum6(t *testing.T) {
+	const m, s, draws = 8, 3, 4000
+	sum := mat.NewSymDense(m, nil)
+	for i := range draws {
+		o, err := sketch.SRHT{}.Sample(m, s, rng.New(uint64(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.AddSym(sum, outer(matrixOf(o).T()))
+	}
+	sum.ScaleSym(1.0/draws, sum)
+	if d := apart(sum, identity(m)); d > 0.1 {
+		t.Errorf("entries ±1: |E SᵀS − I| = %g", d)
+	}
+	sum.ScaleSym(1.0/m, sum) // H/√m
+	if d := apart(sum, identity(m)); d < 0.8 {
+		t.Errorf("orthonormal H: |E SᵀS − I| = %g only", d)
+	}
+	twice, err := changed{sketch.SRHT{}, withReplacement}.Sample(m, m, rng.New(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := apart(outer(matrixOf(twice).T()), identity(m)); d < 0.05 {
+		t.Errorf("a row twice: |SᵀS − I| = %g only", d)
+	}
+}
+
+// TestErratum7: n − λ·tr((K+I)⁻¹) is not s_λ(K), but for λ = 1.
+func TestErratum7(t *testing.T) {
+	mu := []float64{0.2, 1, 5, 40}
+	for _, lambda := range []float64{0.1, 1, 10} {
+		right, printed := 4.0, 4.0
+		for _, v := range mu {
+			right -= lambda / (v + lambda)
+			printed -= lambda / (v + 1)
+		}
+		want := degrees(mu, lambda)
+		if math.Abs(right-want) > 1e-12 {
+			t.Errorf("λ = %g: n − λ·tr((K+λI)⁻¹) = %g, want %g", lambda, right, want)
+		}
+		if off := math.Abs(printed - want); (off < 0.1) != (lambda == 1) {
+			t.Errorf("λ = %g: the printed form is off by %g", lambda, off)
+		}
+	}
+	// A wide A of deficient rank has its λ-LQ factorization, for all that Definition 1 asks.
+	a := mat.NewDense(3, 2, []float64{1, 2, 2, 4, 3, 6})
+	l, err := factor(shifted(outer(a), 0.5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := solved(l, a)
+	if d := frobenius(q) - 70/70.5; math.Abs(d) > 1e-12 { // one singular value, √70
+		t.Errorf("‖Q‖_F² is off by %g for m > n and rank 1", d)
+	}
+}
+
+// TestErratum8: s_λ⁻¹/2√2 read from left to right, (s_λ⁻¹/2)·√2, gives ν²s_λ²+ξ² = 1, not ¼; the
+// norm of S₁Qᵀ that Theorem 6 needs may be below ½.
+func TestErratum8(t *testing.T) {
+	const sLambda = 7.0
+	goal := func(nu, xi float64) float64 { return nu*nu*sLambda*sLambda + xi*xi }
+	if got := goal(1/(sLambda*2*math.Sqrt2), 1/(2*math.Sqrt2)); math.Abs(got-0.25) > 1e-15 {
+		t.Errorf("1/(2√2): %g, want ¼", got)
+	}
+	if got := goal(1/sLambda/2*math.Sqrt2, 1.0/2*math.Sqrt2); got < 0.9 {
+		t.Errorf("read from left to right: %g", got)
+	}
+	// One point with k(x, x) = λ: ‖Qᵀ‖² = ½, and of the draws with |‖S₁Qᵀ‖²−½| ≤ ¼ some are below ½,
+	// none below ¼.
+	x := points.NewDense(1, 4, []float64{1, 1, 1, 1})
+	below, least := 0, 1.0
+	for i := range 200 {
+		z, err := mapped(feature.TensorSketch{Kernel: plain(2)}, x, 200, rng.New(uint64(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := outer(z).At(0, 0) / 32; math.Abs(v-0.5) <= 0.25 {
+			least = min(least, v)
+			if v < 0.49 {
+				below++
+			}
+		}
+	}
+	if below < 10 || least < 0.25 {
+		t.Errorf("‖S₁Qᵀ‖² < ½ in %d of 200 draws, at least %g", below, least)
+	}
+}
+
+// TestErratum10: power iteration accepts a matrix that it should refuse; Lanczos's upper end, at
+// 95 %, refuses or leaves open in all but δ of the starts.
+func TestErratum10(t *testing.T) {
+	const n, limit, steps = 60, 1.0, 3
+	v := values(n, func(i int) float64 { return 0.9 * float64(i) / n })
+	v[n-1] = 1.1 // above the limit, by one eigenvalue
+	a := designed(rng.New(1), v)
+	power, certain := 0, 0
+	const starts = 200
+	for i := range starts {
+		x := mat.NewVecDense(n, nil)
+		rng.New(uint64(i)).Sub("start").Normals(x.RawVector().Data, 0)
+		for range steps {
+			x.ScaleVec(1/mat.Norm(x, 2), x)
+			x.MulVec(a, x)
+		}
+		if mat.Norm(x, 2) <= limit {
+			power++
+		}
+		r, err := lanczos.Run(context.Background(), operator{a}, &lanczos.Options{Steps: steps, Tol: -1, Ends: lanczos.Largest, Definite: true, Start: rng.New(uint64(i))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Max.Hi <= limit {
+			certain++
+		}
+	}
+	if power < starts/2 {
+		t.Errorf("power iteration accepts %d of %d starts only", power, starts)
+	}
+	if clopperPearson(certain, starts) > 0.05 {
+		t.Errorf("Lanczos accepts %d of %d starts", certain, starts)
+	}
+}
+
+// TestErratum11: after the count for ε the error in the A-norm is below ε, while the residual is
+// not below ε‖y‖; it is for ε = τ/√κ(A).
+func TestErratum11(t *testing.T) {
+	const n, tau = 60, 0.05
+	kappa := 2000.0
+	v := chebyshev(n, kappa)
+	a := mat.NewSymDense(n, nil)
+	y, c := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	for i, mu := range v {
+		a.SetSym(i, i, mu)
+	}
+	// An error of 0.9·τ in the A-norm, all of it along the largest eigenvalue, for y along the least.
+	c.SetVec(0, 1)
+	y.SetVec(0, v[0])
+	x := mat.VecDenseCopyOf(c)
+	x.SetVec(n-1, 0.9*tau*math.Sqrt(v[0]/v[n-1]))
+	p := &problem{n: n, a: a, y: y, c: c}
+	if d := p.distance(x); d > tau {
+		t.Fatalf("‖x−c‖_A/‖c‖_A = %g, want at most τ = %g", d, tau)
+	}
+	residual := func(x mat.Vector) float64 {
+		var r mat.VecDense
+		r.MulVec(a, x)
+		r.SubVec(y, &r)
+		return mat.Norm(&r, 2) / mat.Norm(y, 2)
+	}
+	if r := residual(x); r < 10*tau {
+		t.Errorf("the residual is %g for an A-norm error below τ = %g", r, tau)
+	}
+	x.SetVec(n-1, x.AtVec(n-1)/math.Sqrt(kappa))
+	if r := residual(x); r > tau*(1+1e-12) {
+		t.Errorf("the residual is %g for an A-norm error below τ/√κ(A)", r)
+	}
+}
+
+// TestMoments compares the closed forms with the mean over all hashes and signs of a small
+// TensorSketch, so that they rest on nothing that they check.
+func TestMoments(t *testing.T) {
+	x := points.NewDense(2, 2, []float64{0.7, -1.2, 0.4, 0.9})
+	for _, s := range []int{2, 3} {
+		for _, q := range []int{1, 2} {
+			t.Run(fmt.Sprintf("q=%d s=%d", q, s), func(t *testing.T) { momentsByEnumeration(t, x, q, s) })
+		}
+	}
+}
+
+// table is a draw given by its hashes and signs, h[t][i] and g[t][i].
+type table struct{ h, g [][]int }
+
+func (t table) Hash(f, i int) (int, float64) { return t.h[f][i], float64(t.g[f][i]) }
+
+func momentsByEnumeration(t *testing.T, x *points.Dense, q, s int) {
+	d := x.D
+	v := tensors(x, q)
+	var first, second float64
+	count := 0
+	each := power(2*s, q*d) // a hash and a sign for every factor and coordinate
+	for code := range each {
+		m := table{h: make([][]int, q), g: make([][]int, q)}
+		rest := code
+		for f := range q {
+			for range d {
+				m.h[f] = append(m.h[f], rest%s)
+				rest /= s
+				m.g[f] = append(m.g[f], 1-2*(rest%2))
+				rest /= 2
+			}
+		}
+		var z mat.Dense
+		z.Mul(v, explicit(m, q, d, s).T())
+		k := mat.Dot(z.RowView(0), z.RowView(1))
+		first += k
+		second += k * k
+		count++
+	}
+	first /= float64(count)
+	second /= float64(count)
+	want := plain(q).Eval(x.Row(0), x.Row(1))
+	if math.Abs(first-want) > 1e-10 {
+		t.Errorf("mean %g, want %g", first, want)
+	}
+	if cov := tensorSketchCovariance(x, q, s)(0, 1, 0, 1); math.Abs(second-first*first-cov) > 1e-10 {
+		t.Errorf("variance %g, closed form %g", second-first*first, cov)
+	}
+}
