@@ -1,6 +1,7 @@
 package theory_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/krrlab/lab/theory"
@@ -27,4 +28,28 @@ func ExampleRidgeBound() {
 	// λ_p = 0.01  κ ≤ 100
 	// λ_p = 0.1   κ ≤ 19
 	// λ_p = 1     κ ≤ 109
+}
+
+func ExampleCheck() {
+	c, err := theory.Find("lambda-p")
+	if err != nil {
+		panic(err)
+	}
+	r, err := theory.Check(context.Background(), []theory.Claim{c}, &theory.Options{Trials: 50}, nil)
+	if err != nil {
+		panic(err)
+	}
+	got := r.Claims[0]
+	fmt.Println(got.Claim, got.Kind, got.Verdict, got.Failures, "failures")
+	fmt.Printf("bound %q comes to %.0f %% of it\n", got.Measures[4].Name[:len("κ over its bound")], 100*got.Measures[4].Value)
+	// Output:
+	// lambda-p bound pass 0 failures
+	// bound "κ over its bound" comes to 100 % of it
+}
+
+func ExampleLeaveOneOut() {
+	// Two points with k(x, z) = 0, k(x, x) = 1 and λ = 1: A⁻¹ = ½I, c = y/2. Without itself each
+	// point is predicted as 0, and the residual is y.
+	fmt.Println(theory.LeaveOneOut([]float64{1.5, -2}, []float64{0.5, 0.5}))
+	// Output: [3 -4]
 }

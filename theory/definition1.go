@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
-	"github.com/krrlab/lab/krrlab/statdim"
 )
 
 var definition1 = Claim{
@@ -21,22 +20,6 @@ var definition1 = Claim{
 	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, the entries of L above the diagonal, QQᵀ−I at λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as each form of the preconditioner applies it.",
 	Fails:    "a factor that is upper triangular, U from L⁻ᵀ in place of L⁻¹ (as printed), or λ where λ_p belongs, is no such Q.",
 	run:      checkDefinition1,
-}
-
-var proposition2 = Claim{
-	Name: "proposition2", Place: "Proposition 2, section 3.2", Kind: Identity,
-	Statement: "QQᵀ + λL⁻¹L⁻ᵀ = I for the λ-LQ factorization A = LQ.",
-	Measured:  "the largest entry of the difference, with QQᵀ = L⁻¹(A·M⁻¹·Aᵀ)L from the preconditioner's M⁻¹ = (AᵀA+λI)⁻¹.",
-	Fails:     "M⁻¹ of another λ, or with a factor transposed, gives another QQᵀ.",
-	run:       checkProposition2,
-}
-
-var proposition3 = Claim{
-	Name: "proposition3", Place: "Proposition 3, section 3.2", Kind: Identity,
-	Statement: "‖Q‖_F² = s_λ(AAᵀ) = tr((AAᵀ+λI)⁻¹AAᵀ) = m − λ·tr((AAᵀ+λI)⁻¹) (the print has AAᵀ+I in the last).",
-	Measured:  "‖Q‖_F², the statistical dimension that each form of the preconditioner states, and that of package statdim, against Σ σ²/(σ²+λ).",
-	Fails:     "the printed proof's AAᵀ+I gives another number wherever λ ≠ 1, and so does a λ that is not λ_p's.",
-	run:       checkProposition3,
 }
 
 // forms are the ways to hold M⁻¹.
@@ -153,78 +136,4 @@ func values(n int, f func(i int) float64) []float64 {
 		v[i] = f(i)
 	}
 	return v
-}
-
-func checkProposition2(ctx context.Context, e *experiment) error {
-	out, err := e.sample(ctx, "trial", e.trials, 2, func(i int, g rng.Stream, out []float64) error {
-		f, err := newLQ(g)
-		if err != nil {
-			return err
-		}
-		rest := outer(solved(f.l, identity(f.m))) // L⁻¹L⁻ᵀ
-		rest.ScaleSym(f.lambda, rest)
-		direct := outer(f.q)
-		direct.AddSym(direct, rest)
-		out[0] = apart(direct, identity(f.m))
-		m, err := e.parts.Precond(ctx, f.z, f.lambda, f.lambda, forms[i%len(forms)])
-		if err != nil {
-			return err
-		}
-		inv, err := inverse(ctx, m)
-		if err != nil {
-			return err
-		}
-		var middle, sum mat.Dense
-		middle.Product(f.a, inv, f.a.T()) // A(AᵀA+λI)⁻¹Aᵀ = L·QQᵀ·L⁻¹
-		middle.Mul(solved(f.l, &middle), f.l)
-		sum.Add(&middle, rest)
-		out[1] = apart(&sum, identity(f.m))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	e.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, Q = L⁻¹A", out[0], 1e-9)
-	e.atMost("|QQᵀ + λL⁻¹L⁻ᵀ − I|, QQᵀ by M⁻¹", out[1], 1e-6)
-	return nil
-}
-
-func checkProposition3(ctx context.Context, e *experiment) error {
-	out, err := e.sample(ctx, "trial", e.trials, 2+len(forms), func(i int, g rng.Stream, out []float64) error {
-		f, err := newLQ(g)
-		if err != nil {
-			return err
-		}
-		var svd mat.SVD
-		if !svd.Factorize(f.a, mat.SVDNone) {
-			return fmt.Errorf("no singular values")
-		}
-		want := 0.0
-		for _, v := range svd.Values(nil) {
-			want += v * v / (v*v + f.lambda)
-		}
-		out[0] = math.Abs(frobenius(f.q) - want)
-		r, err := statdim.Exact(mat.DenseCopyOf(f.aat), 0, f.lambda, nil)
-		if err != nil {
-			return err
-		}
-		out[1] = math.Abs(r.Estimate.Value - want)
-		for k, form := range forms {
-			m, err := e.parts.Precond(ctx, f.z, f.lambda, f.lambda, form)
-			if err != nil {
-				return err
-			}
-			out[2+k] = math.Abs(m.StatDim() - want)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	e.atMost("|‖Q‖_F² − s_λ|", out[0], 1e-9)
-	e.atMost("|statdim.Exact − s_λ|", out[1], 1e-9)
-	for k, form := range forms {
-		e.atMost(fmt.Sprintf("|StatDim − s_λ|, form %v", form), out[2+k], 1e-9)
-	}
-	return nil
 }
