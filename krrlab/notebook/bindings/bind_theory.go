@@ -7,26 +7,69 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
+	context "context"
 	theory "github.com/krrlab/lab/theory"
+	mat "gonum.org/v1/gonum/mat"
 )
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/theory"] = imports.Package{
 		Name: "theory",
 		Binds: map[string]r.Value{
-			"BestRidge":  r.ValueOf(theory.BestRidge),
-			"Features":   r.ValueOf(theory.Features),
-			"Iterations": r.ValueOf(theory.Iterations),
-			"Kappa10":    r.ValueOf(&theory.Kappa10).Elem(),
-			"Kappa5":     r.ValueOf(&theory.Kappa5).Elem(),
-			"PaperTest":  r.ValueOf(&theory.PaperTest).Elem(),
-			"RidgeBound": r.ValueOf(theory.RidgeBound),
+			"BestRidge":       r.ValueOf(theory.BestRidge),
+			"Bound":           r.ValueOf(theory.Bound),
+			"Check":           r.ValueOf(theory.Check),
+			"Claims":          r.ValueOf(theory.Claims),
+			"DefaultTrials":   r.ValueOf(0),
+			"Fail":            r.ValueOf(theory.Fail),
+			"Features":        r.ValueOf(theory.Features),
+			"Figures":         r.ValueOf(theory.Figures),
+			"Find":            r.ValueOf(theory.Find),
+			"Identity":        r.ValueOf(theory.Identity),
+			"Iterations":      r.ValueOf(theory.Iterations),
+			"Kappa10":         r.ValueOf(&theory.Kappa10).Elem(),
+			"Kappa5":          r.ValueOf(&theory.Kappa5).Elem(),
+			"LeaveOneOut":     r.ValueOf(theory.LeaveOneOut),
+			"MinTrials":       r.ValueOf(0),
+			"PaperTest":       r.ValueOf(&theory.PaperTest).Elem(),
+			"Pass":            r.ValueOf(theory.Pass),
+			"PredictionBound": r.ValueOf(theory.PredictionBound),
+			"Probability":     r.ValueOf(theory.Probability),
+			"RidgeBound":      r.ValueOf(theory.RidgeBound),
 		},
 		Types: map[string]r.Type{
-			"Test": r.TypeOf((*theory.Test)(nil)).Elem(),
+			"Claim":          r.TypeOf((*theory.Claim)(nil)).Elem(),
+			"Kind":           r.TypeOf((*theory.Kind)(nil)).Elem(),
+			"Measure":        r.TypeOf((*theory.Measure)(nil)).Elem(),
+			"Options":        r.TypeOf((*theory.Options)(nil)).Elem(),
+			"Parts":          r.TypeOf((*theory.Parts)(nil)).Elem(),
+			"Preconditioner": r.TypeOf((*theory.Preconditioner)(nil)).Elem(),
+			"Report":         r.TypeOf((*theory.Report)(nil)).Elem(),
+			"Result":         r.TypeOf((*theory.Result)(nil)).Elem(),
+			"Test":           r.TypeOf((*theory.Test)(nil)).Elem(),
+			"Verdict":        r.TypeOf((*theory.Verdict)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
+		Proxies: map[string]r.Type{
+			"Preconditioner": r.TypeOf((*proxy_theory_Preconditioner)(nil)).Elem(),
+		},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"DefaultTrials": "int:400",
+			"MinTrials":     "int:20",
+		},
 	}
 }
+
+// proxy_theory_Preconditioner implements theory.Preconditioner by functions of the interpreter.
+type proxy_theory_Preconditioner struct {
+	Object   any
+	Dim_     func(_ any) int
+	SolveTo_ func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
+	StatDim_ func(_ any) float64
+}
+
+func (p *proxy_theory_Preconditioner) Dim() int { return p.Dim_(p.Object) }
+func (p *proxy_theory_Preconditioner) SolveTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
+	return p.SolveTo_(p.Object, a0, a1, a2)
+}
+func (p *proxy_theory_Preconditioner) StatDim() float64 { return p.StatDim_(p.Object) }
