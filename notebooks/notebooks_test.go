@@ -8,7 +8,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
@@ -34,13 +36,20 @@ func all(t *testing.T) []string {
 	return names
 }
 
-// TestRun runs every notebook by krrlab itself.
+// TestRun runs every notebook by krrlab itself, on OpenBLAS where there is one, as the program
+// does.
 func TestRun(t *testing.T) {
 	smoke(t)
+	if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		t.Cleanup(func() { accel.Use(nil) })
+	}
 	for _, name := range all(t) {
+		start := time.Now()
 		if err := notebook.Run(name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
 			t.Error(err)
 		}
+		t.Logf("%s: %.0f seconds", name, time.Since(start).Seconds())
 	}
 }
 

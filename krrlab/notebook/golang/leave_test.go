@@ -13,7 +13,7 @@ func TestLeave(t *testing.T) {
 	run(s, "import (\"sync\"; \"fmt\")\nkept := 41\nch, full := make(chan int), make(chan int)\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nmu.Lock()\nfunc add(i int) int { return kept + i }")
 	for _, code := range []string{"<-ch", "select {}", "wg.Add(1); wg.Wait()", "full <- 1", "mu.Lock()", "take := func() { x := <-ch; for i := 0; i < 1000; i++ { if i == 999 { kept = x } } }\ntake()"} {
 		start := time.Now()
-		go func() { time.Sleep(20 * time.Millisecond); s.Interrupt() }()
+		go interruptAfter(s, 20*time.Millisecond)
 		got := run(s, code)
 		if !strings.Contains(got, "left behind") || !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", code, got)
@@ -38,7 +38,7 @@ func TestLeave(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	go func() { time.Sleep(20 * time.Millisecond); s.Interrupt() }()
+	go interruptAfter(s, 20*time.Millisecond)
 	if got := run(s, "for { add(1) }"); !strings.HasPrefix(got, "✗Interrupted: the cell was interrupted (Cell 1") {
 		t.Errorf("a loop afterwards: %q", got)
 	}
@@ -55,5 +55,13 @@ func TestRecursion(t *testing.T) {
 	}
 	if got := run(s, "sum(10000)"); got != "→50005000" {
 		t.Errorf("sum(10000): %q", got)
+	}
+}
+
+// interruptAfter interrupts the cell that runs, or will, after some time.
+func interruptAfter(s *Session, d time.Duration) {
+	time.Sleep(d)
+	for !s.Interrupt() {
+		time.Sleep(time.Millisecond)
 	}
 }

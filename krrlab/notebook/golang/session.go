@@ -164,11 +164,12 @@ const grace = 500 * time.Millisecond
 const patience = 2 * time.Second
 
 // Interrupt ends the cell that runs: it cancels the cell's context, and stops the
-// interpreter, at once if nothing has looked at the context, or if this is the second time.
-func (s *Session) Interrupt() {
+// interpreter, at once if nothing has looked at the context, or if this is the second time. It
+// returns false if no cell runs.
+func (s *Session) Interrupt() bool {
 	c := s.running.Load()
 	if c == nil {
-		return
+		return false
 	}
 	first := c.hits.Add(1) == 1
 	watched := s.ctx.cancel()
@@ -184,6 +185,7 @@ func (s *Session) Interrupt() {
 			s.leave(c)
 		}
 	}()
+	return true
 }
 
 // stop signals the interpreter until the cell has ended, and reports whether it did in

@@ -188,7 +188,7 @@ func TestInterrupt(t *testing.T) {
 		{"sort.Slice([]int{3, 2, 1}, func(i, j int) bool { for { }; return false })", "✗Interrupted: "},
 	} {
 		for i := range 20 {
-			go func() { time.Sleep(time.Duration(5+i) * time.Millisecond); s.Interrupt() }()
+			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
 			start := time.Now()
 			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
 				t.Fatalf("%s: %q, want %q", c.code, got, c.want)
@@ -214,7 +214,7 @@ func long(ctx context.Context) (int, error) {
 		time.Sleep(time.Millisecond)
 	}
 }`)
-	go func() { time.Sleep(30 * time.Millisecond); s.Interrupt() }()
+	go interruptAfter(s, 30*time.Millisecond)
 	if got := run(s, "found, err := long(ctx)\nfmt.Println(found > 0, err)"); got != "stdout: true context canceled\n" {
 		t.Errorf("%q", got)
 	}

@@ -99,6 +99,9 @@ func (s *Server) answered(m *Message) {
 
 // execute runs a cell.
 func (s *Server) execute(socket zmq4.Socket, m *Message, req request) {
+	s.executed++
+	s.busy.Store(s.executed)
+	defer s.busy.Store(0)
 	store := !req.Silent && (req.StoreHistory == nil || *req.StoreHistory)
 	if store {
 		s.count++

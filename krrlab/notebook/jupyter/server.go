@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
@@ -45,7 +46,7 @@ type Language interface {
 	Complete(code string, cursor int) (matches []string, start, end int)
 	Inspect(code string, cursor int, more bool) (text string, found bool)
 	IsComplete(code string) (status, indent string)
-	Interrupt()
+	Interrupt() bool // ends the cell that runs; false if none does
 }
 
 // Server is a kernel that listens.
@@ -63,10 +64,12 @@ type Server struct {
 	queue  []*Message // of the shell channel
 	ended  bool
 	asking *question
+	busy   atomic.Int64 // number of the execute_request that is answered; 0 for none
 
-	count   int // of cells
-	history []entry
-	stop    context.CancelFunc
+	count    int   // of cells
+	executed int64 // of execute_requests
+	history  []entry
+	stop     context.CancelFunc
 }
 
 // Listen opens the sockets that c names.
@@ -165,7 +168,10 @@ func (s *Server) Interrupt() {
 	if q != nil {
 		close(q.answer)
 	}
-	s.lang.Interrupt()
+	// A front end may interrupt as soon as it hears that a cell runs, before it does.
+	for n := s.busy.Load(); !s.lang.Interrupt() && n != 0 && s.busy.Load() == n; {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // read hands on the messages of a socket whose signature is right.
