@@ -1,0 +1,123 @@
+package experiments
+
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+// Result is what was measured of a case. A number that was not measured, or does not
+// apply, is null in JSON and a nil pointer here.
+type Result struct {
+	Status string `json:"status"` // how it ended, in words: Done, Failed, NotRun, or a status of package pcg
+	Reason string `json:"reason,omitempty"`
+	// Converged: the true residual of every column is within the tolerance; for methods
+	// without a tolerance, that it was done.
+	Converged bool `json:"converged"`
+
+	Data Data `json:"data"`
+
+	Iterations int       `json:"iterations"`
+	Reached    []Reached `json:"reached,omitempty"` // iterations to coarser tolerances, see Reached
+	History    []float64 `json:"history,omitempty"` // worst relative residual after 0, 1, … iterations, by recurrence
+
+	TrueResidual    *float64 `json:"true_residual"` // worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, recomputed
+	ResidualKind    string   `json:"true_residual_kind,omitempty"`
+	SampledResidual *float64 `json:"sampled_residual"` // the same from rows of K in float64
+	Kappa           *float64 `json:"kappa"`            // estimate of κ(M⁻¹A)
+
+	TestN     int      `json:"test_n"`
+	TestError *float64 `json:"test_error"` // share of wrong labels
+	RMSE      *float64 `json:"rmse"`
+	RelErr    *float64 `json:"relative_error"` // ‖ŷ−y‖₂/‖y‖₂
+	BestError *float64 `json:"best_possible_error"`
+
+	// Seconds by stage. Stages named in Shared were formed for another case of the same run:
+	// their seconds are what that took then, so that a case's seconds are those of the
+	// case run alone.
+	Seconds krrlab.Seconds `json:"seconds"`
+	Shared  []string       `json:"shared,omitempty"`
+
+	Storage string             `json:"storage,omitempty"` // of K
+	Form    string             `json:"precond_form,omitempty"`
+	Bytes   int64              `json:"bytes"`            // held at the end: K, Z and its factor
+	Values  map[string]float64 `json:"values,omitempty"` // what only this method has, by name
+
+	Machine Machine `json:"machine"`
+	Date    string  `json:"date"`   // RFC 3339, UTC
+	Commit  string  `json:"commit"` // version of the program
+}
+
+// Statuses that are not those of package pcg.
+const (
+	Done   = "done"    // a method without iterations, or without a tolerance, ended
+	Failed = "failed"  // it ended with the error in Reason
+	NotRun = "not run" // it could not begin: Reason says why
+)
+
+// Reached says after how many iterations every column had been within Tol, by recurrence:
+// where a solve to that tolerance would have ended.
+type Reached struct {
+	Tol        float64 `json:"tol"`
+	Iterations int     `json:"iterations"`
+}
+
+// Data says what points a case was run on.
+type Data struct {
+	Name   string   `json:"name"`
+	Title  string   `json:"title,omitempty"`
+	Source string   `json:"source,omitempty"` // file, or how it was generated
+	SHA256 []string `json:"sha256,omitempty"` // of the unpacked content of its files
+	N      int      `json:"n"`                // training points used
+	Of     int      `json:"of"`               // training points of the whole set
+	TestN  int      `json:"test_n"`
+	D      int      `json:"d"`
+	T      int      `json:"t"`              // right-hand sides
+	Note   string   `json:"note,omitempty"` // a subset, a stand-in
+}
+
+// Machine is what a case was run on.
+type Machine struct {
+	CPU     string `json:"cpu"`
+	Threads int    `json:"threads"`
+	Memory  int64  `json:"memory"` // bytes the process may use
+	BLAS    string `json:"blas"`
+	OS      string `json:"os"` // and architecture
+}
+
+// Train returns the seconds of training: K, Z, its factor and the solve. Reading the data,
+// recomputing the residual and predicting are not in it.
+func (r *Result) Train() float64 {
+	return r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
+}
+
+// Ran reports whether the case ran to an end, converged or not.
+func (r *Result) Ran() bool { return r != nil && r.Status != Failed && r.Status != NotRun }
+
+// Error returns the error on the test data that the paper would give: the share of wrong
+// labels, or for regression ‖ŷ−y‖₂/‖y‖₂; NaN if there is none.
+func (r *Result) Error() float64 {
+	switch {
+	case r == nil:
+		return math.NaN()
+	case r.TestError != nil:
+		return *r.TestError
+	case r.RelErr != nil:
+		return *r.RelErr
+	}
+	return math.NaN()
+}
+
+// IterationsTo returns after how many iterations the tolerance had been reached, by
+// Reached; ok is false if it is not known.
+func (r *Result) IterationsTo(tol float64) (iterations int, ok bool) {
+	if r == nil {
+		return 0, false
+	}
+	for _, x := range r.Reached {
+		if x.Tol == tol {
+			return x.Iterations, true
+		}
+	}
+	return 0, false
+}
