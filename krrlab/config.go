@@ -42,6 +42,10 @@ type Config struct {
 
 	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
 	Checkpoint *Checkpoint
+
+	// Shared keeps K, Z and the preconditioner for other solves of the same problem. Default:
+	// nil, each solve forms its own. Not with Comm.
+	Shared *Shared
 }
 
 // Event is a sign of life from a stage.
@@ -252,6 +256,8 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("checkpoints every %v or %d iterations: want none negative", c.Checkpoint.Every, c.Checkpoint.EveryIter)
 	case c.Repeat > 1 && c.Precond == NoPrecond:
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
+	case c.Shared != nil && c.Comm != nil:
+		return fmt.Errorf("krrlab: solves on ranks form their own matrices; Shared does not go with Comm")
 	case c.Memory < 0:
 		return fmt.Errorf("memory limit %d: want a positive number of bytes", c.Memory)
 	}

@@ -68,6 +68,9 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		cfg.Map = dist
 	}
 	l.cfg = cfg
+	if err := cfg.Shared.bind(l); err != nil {
+		return nil, err
+	}
 	return l, nil
 }
 
@@ -131,13 +134,17 @@ func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Fa
 // Precond returns (ZZᵀ+λ_pI)⁻¹ for features Z in the form of least predicted time; on
 // ranks Z consists of the rows of this one.
 func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
-	_, _, t := l.Dims()
 	l.cfg.Monitor(Event{Stage: "factor"})
-	o := &precond.Options{Form: l.cfg.Form, RHS: t, StatDim: true, Fast: true}
+	o := l.precondOptions()
 	if l.cfg.Comm != nil {
 		return precond.NewOnRanks(ctx, l.cfg.Comm, l.train.Len(), z, l.cfg.LambdaP, o)
 	}
 	return precond.New(ctx, z, l.cfg.LambdaP, o)
+}
+
+// precondOptions are the options of the preconditioner.
+func (l *Lab) precondOptions() *precond.Options {
+	return &precond.Options{Form: l.cfg.Form, RHS: l.columns(), StatDim: true, Fast: true}
 }
 
 // Gram returns K+λI. Of the memory the configuration allows, held bytes are in use

@@ -39,6 +39,7 @@ type Solution struct {
 	KBytes          int64       // of K
 	Form            string      // of the preconditioner's inverse; "" if there is none
 	Seconds         Seconds     // by stage
+	Shared          []string    // stages taken from an earlier solve by Config.Shared
 	Ranks           *Ranks      // what they sent; nil without ranks
 
 	converged bool
@@ -55,6 +56,7 @@ func (s *Solution) WorstResidual() float64 { return worst(s.TrueResidual) }
 // Solve computes the coefficients with the configured solver. If ctx ends first it
 // returns ctx's error.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	defer l.cfg.Shared.begin()()
 	start := time.Now()
 	sol := &Solution{lab: l, Kappa: math.NaN(), KappaBound: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
 	var c *mat.Dense

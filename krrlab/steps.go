@@ -34,7 +34,7 @@ const (
 
 // matrix forms K, of whose memory held bytes are in use.
 func (l *Lab) matrix(ctx context.Context, sol *Solution, held int64) (a *gram.Matrix, err error) {
-	err = timed(&sol.Seconds.Kernel, func() (err error) { a, err = l.Gram(ctx, held+l.vectors()); return err })
+	a, err = l.cfg.Shared.matrix(l, sol, func() (*gram.Matrix, error) { return l.Gram(ctx, held+l.vectors()) })
 	if err == nil {
 		c := a.Choice()
 		sol.Storage, sol.Choice = a.Storage().String(), c.String()
@@ -49,7 +49,7 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, a **gram.Matrix, rep i
 	var z *points.Dense32
 	switch l.cfg.Precond {
 	case RandomFeatures:
-		err = timed(&sol.Seconds.Features, func() (err error) { z, err = l.Features(ctx, rep); return err })
+		z, err = l.cfg.Shared.features(ctx, l, sol, rep)
 	default:
 		if *a == nil {
 			n, s := int64(l.train.Len()), int64(l.cfg.Features)
@@ -68,7 +68,7 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, a **gram.Matrix, rep i
 	if err != nil {
 		return nil, err
 	}
-	if err = timed(&sol.Seconds.Factor, func() (err error) { m, err = l.Precond(ctx, z); return err }); err != nil {
+	if m, err = l.cfg.Shared.precond(ctx, l, sol, z); err != nil {
 		return nil, err
 	}
 	sol.Form, sol.StatDim = m.Form().String(), m.StatDim()

@@ -15,7 +15,29 @@ import (
 type Gram struct {
 	s    int
 	data []float64 // s×s, lower triangle
+	err  float64   // predicted ‖E‖₂ of the float32 products in it
 }
+
+// NewGram returns ZᵀZ for preconditioners with a ridge of λ_p or more: by float32 products
+// summed in float64, as Options.Fast, where the error E of that is predicted to be at most
+// λ_p/10, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
+// is not finite, and ctx's.
+func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
+	g := &Gram{s: z.D, err: fastError(z)}
+	form := gramFast
+	if !(g.err <= lambdaP/10) {
+		form, g.err = gram, 0
+	}
+	var err error
+	if g.data, err = form(ctx, z); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Error returns the predicted ‖E‖₂ by which ZᵀZ is off for products in float32; 0 if there
+// are none.
+func (g *Gram) Error() float64 { return g.err }
 
 // Order returns s.
 func (g *Gram) Order() int { return g.s }

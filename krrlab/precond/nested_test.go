@@ -2,7 +2,9 @@ package precond
 
 import (
 	"context"
+	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -73,7 +75,7 @@ func TestGramGrows(t *testing.T) {
 	}
 	z.Row(7)[699] = float32(math.NaN())
 	before := g.data[0]
-	g = Gram{g.s - 1, g.data}
+	g = Gram{s: g.s - 1, data: g.data}
 	if err := g.Grow(ctx, z); err == nil || g.Order() != 699 || g.data[0] != before {
 		t.Errorf("a NaN: error %v, order %d", err, g.Order())
 	}
@@ -155,5 +157,50 @@ func TestNestedMisuse(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// TestNewGram compares preconditioners of several λ_p made of one ZᵀZ with those that New
+// makes, bit for bit, and that ZᵀZ is in float64 where float32 would be too coarse.
+func TestNewGram(t *testing.T) {
+	ctx := context.Background()
+	z := randomFeatures(600, 80)
+	g, err := NewGram(ctx, z, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g.Order() != 80 || !(g.Error() > 0) || g.Error() > 0.01 {
+		t.Errorf("order %d, error %g", g.Order(), g.Error())
+	}
+	r := mat.NewDense(600, 3, nil)
+	for i := range 600 {
+		for j := range 3 {
+			r.Set(i, j, rng.New(4).Normal(uint64(3*i+j)))
+		}
+	}
+	want, got := mat.NewDense(600, 3, nil), mat.NewDense(600, 3, nil)
+	for _, lambdaP := range []float64{0.1, 3} {
+		a, err := New(ctx, z, lambdaP, &Options{Form: FormLInv, Fast: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := NewFromGram(ctx, z, g, lambdaP, &Options{Form: FormLInv})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(a.SolveTo(ctx, want, r), b.SolveTo(ctx, got, r)); err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(want, got) {
+			t.Errorf("λ_p = %g: not the same", lambdaP)
+		}
+	}
+	exact, err := NewGram(ctx, z, 1e-9)
+	if err != nil || exact.Error() != 0 {
+		t.Errorf("at λ_p = 1e-9: error %g, %v", exact.Error(), err)
+	}
+	z.Row(5)[7] = float32(math.NaN())
+	if _, err := NewGram(ctx, z, 0.1); err == nil || !strings.Contains(err.Error(), "row 5, feature 7") {
+		t.Errorf("NaN: %v", err)
 	}
 }
