@@ -56,7 +56,7 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 		}
 		return m.(*FourierMap).tail(from), nil
 	}
-	st := &stack{d: d, s: to - from}
+	var parts []Map
 	for j, i0, i1 := 0, 0, f.First; i0 < to; j, i0, i1 = j+1, i1, 2*i1 {
 		if i0 < from {
 			if i1 > from {
@@ -72,12 +72,9 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 		if err != nil {
 			return nil, err
 		}
-		st.parts = append(st.parts, m)
+		parts = append(parts, m)
 	}
-	if len(st.parts) == 1 {
-		return st.parts[0], nil
-	}
-	return st, nil
+	return Stack(parts...), nil
 }
 
 // tail returns the map of features from, …, s-1, scaled to the mean k(x, z).
@@ -91,6 +88,31 @@ func (m *FourierMap) tail(from int) *FourierMap {
 		t.most = max(t.most, v)
 	}
 	return t
+}
+
+// Stack returns the map of several maps' features, one after the other,
+//
+//	φ(x) = (√(b₀/s)·φ₀(x), √(b₁/s)·φ₁(x), …),  b_j features in φ_j,  s = Σ_j b_j:
+//
+// if the φ_j are independent with mean k(x, z), φ has that mean too, and the first parts of a
+// stack are that of fewer parts but for the factor. Of one map it is that map. It panics if
+// there is none, or if their dimensions differ.
+func Stack(parts ...Map) Map {
+	if len(parts) == 0 {
+		panic("feature: a stack of no maps")
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	st := &stack{parts: append([]Map(nil), parts...)}
+	for j, p := range parts {
+		d, b := p.Dims()
+		if j > 0 && d != st.d {
+			panic(fmt.Sprintf("feature: maps of R^%d and R^%d stacked", st.d, d))
+		}
+		st.d, st.s = d, st.s+b
+	}
+	return st
 }
 
 // stack is a map of several maps' features, one after the other.

@@ -122,3 +122,60 @@ func TestDoublingMisuse(t *testing.T) {
 		t.Errorf("s = 0: error %v", err)
 	}
 }
+
+// TestStack: parts of a stack are those maps, scaled by √(b/s); fewer parts are a prefix.
+func TestStack(t *testing.T) {
+	x := doublingPoints(20, 4)
+	var parts []Map
+	for j, s := range []int{5, 9, 2} {
+		m, err := TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 2}}.Sample(4, s, rng.New(uint64(j)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, m)
+	}
+	if Stack(parts[0]) != parts[0] {
+		t.Error("one map is not itself")
+	}
+	m := Stack(parts...)
+	if d, s := m.Dims(); d != 4 || s != 16 {
+		t.Fatalf("%d×%d", d, s)
+	}
+	var w Workspace
+	all := make([]float64, 20*16)
+	m.MapTo(all, 16, x, &w)
+	at := 0
+	for _, p := range parts {
+		_, b := p.Dims()
+		z := make([]float64, 20*b)
+		p.MapTo(z, b, x, &w)
+		for i := range 20 {
+			for k := range b {
+				if want := math.Sqrt(float64(b)/16) * z[i*b+k]; math.Abs(all[i*16+at+k]-want) > 1e-15 {
+					t.Fatalf("point %d, feature %d: %g, want %g", i, at+k, all[i*16+at+k], want)
+				}
+			}
+		}
+		at += b
+	}
+	for _, bad := range [][]Map{nil, {parts[0], mapOf(t, 5)}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("no panic for %v", bad)
+				}
+			}()
+			Stack(bad...)
+		}()
+	}
+}
+
+// mapOf returns a map of R^d.
+func mapOf(t *testing.T, d int) Map {
+	t.Helper()
+	m, err := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(d, 3, rng.New(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

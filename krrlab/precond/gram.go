@@ -92,8 +92,13 @@ func gramBlocks(from, s int) (blocks []gramBlock) {
 //
 //	(ZᵀZ)_IJ = Σ_p float64(Z_pIᵀ Z_pJ),  panels p of fastRows rows.
 func gramFast(ctx context.Context, z *points.Dense32) ([]float64, error) {
+	c := make([]float64, z.D*z.D)
+	return c, gramFastTo(ctx, c, z)
+}
+
+// gramFastTo adds to c what gramFast forms.
+func gramFastTo(ctx context.Context, c []float64, z *points.Dense32) error {
 	n, s := z.N, z.D
-	c := make([]float64, s*s)
 	blocks := gramBlocks(0, s)
 	order := min(gramOrder, s)
 	scratch := make([][]float32, accel.Threads())
@@ -118,9 +123,9 @@ func gramFast(ctx context.Context, z *points.Dense32) ([]float64, error) {
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return c, checkDiagonal(c, z)
+	return checkDiagonal(c, z)
 }
 
 // fastError predicts ‖E‖₂ for the error E of gramFast. The sum of a panel's m products is

@@ -3,6 +3,7 @@ package precond
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -11,7 +12,9 @@ import (
 //
 //	[Z Z']ᵀ[Z Z'] = [ZᵀZ ZᵀZ'; Z'ᵀZ Z'ᵀZ'],
 //
-// the first block is kept. The zero value belongs to no columns. It takes 8s² bytes.
+// the first block is kept (Grow). Or rows are, of points that come one panel after the
+// other: the products of each are added (ZeroGram, AddRows). The zero value belongs to no
+// columns. It takes 8s² bytes.
 type Gram struct {
 	s    int
 	data []float64 // s×s, lower triangle
@@ -39,8 +42,87 @@ func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, er
 // are none.
 func (g *Gram) Error() float64 { return g.err }
 
+// ZeroGram returns the Gram matrix of s features of no points, which is 0. It panics if
+// s < 1.
+func ZeroGram(s int) *Gram {
+	if s < 1 {
+		panic(fmt.Sprintf("precond: a Gram matrix of %d features", s))
+	}
+	return &Gram{s: s, data: make([]float64, s*s)}
+}
+
 // Order returns s.
 func (g *Gram) Order() int { return g.s }
+
+// AddRows adds to ZᵀZ the products of further rows, z: ns² flops for n rows,
+//
+//	ZᵀZ ← ZᵀZ + zᵀz,
+//
+// in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
+// float64: half the time, and off by about FastError, which Error then tells. Beside g it
+// takes 8192s bytes. After an error, of ctx or of a number in z that is not finite, g is
+// undefined. It panics if z has no rows or not s columns.
+func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
+	if z.D != g.s || z.N < 1 {
+		panic(fmt.Sprintf("precond: %d rows of %d features for a Gram matrix of %d", z.N, z.D, g.s))
+	}
+	if !fast {
+		return gramFrom(ctx, g.data, z, 0)
+	}
+	before := g.trace()
+	if err := gramFastTo(ctx, g.data, z); err != nil {
+		return err
+	}
+	g.err = math.Hypot(g.err, fastBound(g.trace()-before, z.N, g.s)) // panels round independently
+	return nil
+}
+
+// trace returns tr ZᵀZ = ‖Z‖_F².
+func (g *Gram) trace() (sum float64) {
+	for j := range g.s {
+		sum += g.data[j*g.s+j]
+	}
+	return sum
+}
+
+// LeadingTo sets the lower triangle of dst, order×order and row-major with stride ld, to
+//
+//	scale·(ZᵀZ)_{1…order, 1…order} + ridge·I
+//
+// and the rest of its rows, up to column order, to 0. It panics if order is not in [1, s] or
+// does not fit dst.
+func (g *Gram) LeadingTo(dst []float64, ld, order int, scale, ridge float64) {
+	if order < 1 || order > g.s || ld < order || len(dst) < (order-1)*ld+order {
+		panic(fmt.Sprintf("precond: order %d of %d into %d numbers of stride %d", order, g.s, len(dst), ld))
+	}
+	for i := range order {
+		row := dst[i*ld : i*ld+order]
+		for j, v := range g.data[i*g.s : i*g.s+i+1] {
+			row[j] = scale * v
+		}
+		row[i] += ridge
+		clear(row[i+1:])
+	}
+}
+
+// Take returns scale·ZᵀZ + ridge·I as LeadingTo does for all s columns, in g's own memory, and
+// leaves g to belong to no columns.
+func (g *Gram) Take(scale, ridge float64) []float64 {
+	data := g.data
+	if g.s > 0 {
+		g.LeadingTo(data, g.s, g.s, scale, ridge)
+	}
+	*g = Gram{}
+	return data
+}
+
+// FastError predicts the ‖E‖₂ by which a fast AddRows of all n rows is off, Z being n×s with
+// ‖Z‖_F² = normSq:
+//
+//	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
+//
+// Sums of 512 products round independently, and then make a matrix of independent errors.
+func FastError(normSq float64, n, s int) float64 { return fastBound(normSq, n, s) }
 
 // Grow adds the columns of z from g.Order() on, whose columns before must be those that g
 // was made of: n(s²−s₀²) flops to go from s₀ to s columns. An error, of ctx or of a number in

@@ -204,3 +204,69 @@ func TestNewGram(t *testing.T) {
 		t.Errorf("NaN: %v", err)
 	}
 }
+
+// TestGramRows adds panels of rows, in float64 and float32, some of them views of wider
+// rows, and compares ZᵀZ and its leading blocks with plain sums.
+func TestGramRows(t *testing.T) {
+	ctx := context.Background()
+	wide := randomFeatures(1100, 560)
+	view := func(i, j int) *points.Dense32 {
+		return &points.Dense32{N: j - i, D: 520, Stride: wide.Stride, Data: wide.Data[i*wide.Stride+40:]}
+	}
+	var norm float64
+	for _, v := range points.SqNorms(view(0, 1100)) {
+		norm += v
+	}
+	for _, fast := range []bool{false, true} {
+		g, tol := ZeroGram(520), 1e-12
+		if fast {
+			tol = FastError(norm, 1100, 520)
+		}
+		for _, p := range [][2]int{{0, 1}, {1, 700}, {700, 1100}} {
+			if err := g.AddRows(ctx, view(p[0], p[1]), fast); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := map[bool]float64{true: tol}[fast]; g.Error() > 1.01*want || g.Error() < want/2 {
+			t.Errorf("fast %v: error %g, for all rows together %g", fast, g.Error(), want)
+		}
+		lead := make([]float64, 600*400)
+		for i := range lead {
+			lead[i] = math.NaN()
+		}
+		g.LeadingTo(lead, 600, 400, 2, 0.5)
+		all := g.Take(3, 0.25)
+		if g.Order() != 0 {
+			t.Errorf("order %d left", g.Order())
+		}
+		for _, p := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {399, 399}, {399, 17}, {17, 399}, {519, 518}, {519, 519}, {518, 519}} {
+			var want float64
+			for i := range wide.N {
+				want += float64(wide.Row(i)[40+p[0]]) * float64(wide.Row(i)[40+p[1]])
+			}
+			check := func(got, scale, ridge float64) {
+				t.Helper()
+				want := scale * want
+				if p[0] == p[1] {
+					want += ridge
+				} else if p[0] < p[1] {
+					want = 0
+				}
+				if !(math.Abs(got-want) <= scale*tol) {
+					t.Errorf("fast %v, entry %v: %.15g, want %.15g", fast, p, got, want)
+				}
+			}
+			check(all[p[0]*520+p[1]], 3, 0.25)
+			if p[0] < 400 && p[1] < 400 {
+				check(lead[p[0]*600+p[1]], 2, 0.5)
+			}
+		}
+		if v := lead[600+450]; !math.IsNaN(v) {
+			t.Errorf("column 450 was written: %g", v)
+		}
+	}
+	wide.Row(3)[45] = float32(math.Inf(1))
+	if err := ZeroGram(520).AddRows(ctx, view(0, 9), true); err == nil || !strings.Contains(err.Error(), "row 3, feature 5") {
+		t.Errorf("infinity: %v", err)
+	}
+}
