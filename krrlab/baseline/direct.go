@@ -46,28 +46,6 @@ type DirectOptions struct {
 	Progress func(done, total int)
 }
 
-// Status says how Direct ended.
-type Status int
-
-const (
-	Converged Status = iota // every column's true residual is at most Tol
-	Stalled                 // the last round of refinement did not halve the residual
-	MaxRefine               // the rounds of refinement were used up
-)
-
-// String returns "converged", "stalled" or "max-refinements".
-func (s Status) String() string {
-	switch s {
-	case Converged:
-		return "converged"
-	case Stalled:
-		return "stalled"
-	case MaxRefine:
-		return "max-refinements"
-	}
-	return fmt.Sprintf("Status(%d)", int(s))
-}
-
 // DirectResult is the answer of Direct.
 type DirectResult struct {
 	X          *mat.Dense  // C, n×t
@@ -101,15 +79,6 @@ func (r *DirectResult) String() string {
 	n, t := r.X.Dims()
 	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %d rounds of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
 		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, r.Rounds, r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
-}
-
-// worst returns the largest of v, NaN if one is NaN.
-func worst(v []float64) float64 {
-	var m float64
-	for _, x := range v {
-		m = math.Max(m, x)
-	}
-	return m
 }
 
 // MemoryError says that the factor does not fit the memory allowed.
@@ -210,10 +179,7 @@ func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda flo
 		d.opt = *o
 	}
 	d.n, _ = x.Dims()
-	var rows int
-	if rows, d.t = y.Dims(); rows != d.n {
-		panic(fmt.Sprintf("baseline: %d points, %d rows of targets", d.n, rows))
-	}
+	_, d.t = y.Dims()
 	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
 		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
 	}
@@ -226,15 +192,11 @@ func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda flo
 	case d.opt.MaxRefine < 0:
 		d.opt.MaxRefine = 0
 	}
-	if !(lambda > 0) || math.IsInf(lambda, 1) {
-		return nil, fmt.Errorf("baseline: λ = %v, want a positive number", lambda)
+	if err := checkLambda(lambda); err != nil {
+		return nil, err
 	}
-	for i := range d.n {
-		for j, v := range y.RawRowView(i) {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, fmt.Errorf("baseline: the targets have %v in row %d, column %d", v, i, j)
-			}
-		}
+	if err := checkTargets(d.n, y); err != nil {
+		return nil, err
 	}
 	need := Need(d.opt.Precision, d.n, d.t)
 	if d.opt.Memory > 0 && need > d.opt.Memory {

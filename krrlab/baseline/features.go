@@ -1,0 +1,211 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// FeatureForm says which system of the random features method is factored.
+type FeatureForm int
+
+const (
+	AutoFeatureForm FeatureForm = iota // Dual if s > n and Z can be kept, Primal otherwise
+	Primal                             // (ZᵀZ+λI)W = ZᵀY, s×s
+	Dual                               // (ZZᵀ+λI)A = Y, n×n, and W = ZᵀA
+)
+
+// String returns "auto", "primal" or "dual".
+func (f FeatureForm) String() string {
+	switch f {
+	case AutoFeatureForm:
+		return "auto"
+	case Primal:
+		return "primal"
+	case Dual:
+		return "dual"
+	}
+	return fmt.Sprintf("FeatureForm(%d)", int(f))
+}
+
+// FeatureOptions of RandomFeatures. Zero values, and nil, mean the defaults.
+type FeatureOptions struct {
+	// Form of the system. Default AutoFeatureForm.
+	Form FeatureForm
+	// Exact forms ZᵀZ, or ZZᵀ, in float64 throughout. Default false: products in float32 by
+	// panels of 512 rows, summed in float64, where the error of that is predicted to be
+	// at most λ/10. Refinement makes up for it.
+	Exact bool
+	// Stream forms the features anew in each pass, even if Z could be kept.
+	Stream bool
+	// Tol asked of ‖Zᵀ(y_j−Zw_j)−λw_j‖₂/‖Zᵀy_j‖₂ for every column. Default 1e-10.
+	Tol float64
+	// MaxRefine is the most rounds of refinement. Default 30; negative means none.
+	MaxRefine int
+	// Memory is the number of bytes that may be taken, 0 for no limit; then Z is kept if it
+	// takes at most half of what the machine has left.
+	Memory int64
+	// Progress, if not nil, is told how far each stage is: "features" and "gram" (points, or
+	// features for Dual), "residual" (points).
+	Progress func(stage string, done, total int)
+}
+
+// FeatureSeconds are the seconds that the random features method spent.
+type FeatureSeconds struct {
+	Features float64 // forming Z
+	Gram     float64 // ZᵀZ or ZZᵀ
+	Factor   float64 // its Cholesky factor
+	Solve    float64 // triangular solves
+	Residual float64 // ZᵀY, and residuals without the forming of Z
+	Total    float64
+}
+
+// FeatureStep is the state after a round of refinement; round 0 is the first solve.
+type FeatureStep struct {
+	Round     int
+	Seconds   float64 // since the start
+	Objective float64 // ‖ZW−Y‖_F²+λ‖W‖_F²
+	RelRes    float64 // the largest ‖Zᵀ(y_j−Zw_j)−λw_j‖₂/‖Zᵀy_j‖₂
+}
+
+// FeatureResult is the answer of RandomFeatures.
+type FeatureResult struct {
+	W           *mat.Dense  // s×t
+	Map         feature.Map // φ
+	N, S, T     int         // points, features, columns
+	Lambda, Tol float64
+	Form        FeatureForm // taken
+	Fast        bool        // products in float32
+	Kept        bool        // Z was kept
+	Status      Status
+	Objective   float64   // ‖ZW−Y‖_F²+λ‖W‖_F²; NaN if it was not measured
+	Excess      float64   // ‖G‖_F²/λ, at least Objective less its minimum
+	RelRes      []float64 // ‖g_j‖₂/‖Zᵀy_j‖₂, G = Zᵀ(Y−ZW)−λW; 0 for Zᵀy_j = 0
+	Rounds      int       // of refinement
+	History     []FeatureStep
+	Bytes       int64 // FeatureNeed
+	Seconds     FeatureSeconds
+}
+
+// MaxRelRes returns the largest relative residual of the normal equations.
+func (r *FeatureResult) MaxRelRes() float64 { return worst(r.RelRes) }
+
+// String says in one line how it ended.
+func (r *FeatureResult) String() string {
+	products := "float64"
+	if r.Fast {
+		products = "float32"
+	}
+	return fmt.Sprintf("random features, n = %d, s = %d, t = %d, %v, products in %s: %v, residual %.3g (asked %.3g) after %d rounds of refinement, objective %.6g within %.2g; features %.3g s, gram %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
+		r.N, r.S, r.T, r.Form, products, r.Status, r.MaxRelRes(), r.Tol, r.Rounds, r.Objective, r.Excess,
+		r.Seconds.Features, r.Seconds.Gram, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
+}
+
+// FeatureNeed returns the bytes that RandomFeatures takes for n points, s features and t
+// columns: the matrix that is factored, 8s² (Primal) or 8n² (Dual), Z, 4ns, or a panel of
+// it, a panel in float64, and the blocks of t columns. It panics for AutoFeatureForm.
+func FeatureNeed(form FeatureForm, n, s, t int, keep bool) int64 {
+	return sweepNeed([]FeatureForm{form}, n, []int{s}, t, keep)
+}
+
+// RandomFeatures solves kernel ridge regression in the span of the features φ = m of the
+// points,
+//
+//	min_W ‖ZW−Y‖_F² + λ‖W‖_F²,  Z n×s with rows φ(x_i)ᵀ, Y n×t,
+//
+// by the Cholesky factor of the normal equations (Rahimi and Recht 2007; the paper's
+// "sketch-and-solve"); see the package doc for the two forms. f(x) = φ(x)ᵀW. A nil o means
+// the defaults. y and o are not changed. λ is that of K+λI: as ZZᵀ → K, f tends to that of
+// the exact method.
+//
+// The Gram matrix may be formed in float32 products, the answer does not depend on it: with
+// LLᵀ ≈ ZᵀZ+λI each round of refinement,
+//
+//	G = Zᵀ(Y−ZW) − λW,  W ← W + (LLᵀ)⁻¹G,
+//
+// takes the gradient with the features themselves, in float64, and contracts the error by
+// ‖E‖₂/λ. As half the negative gradient of the objective J, G also bounds what is left:
+// J(W) − min J = tr Gᵀ(ZᵀZ+λI)⁻¹G ≤ ‖G‖_F²/λ.
+//
+// Work: ns² + s³/3 flops (Dual: n²s + n³/3), and for each pass over Z the features, unless
+// Z is kept, and 4nst. Memory: FeatureNeed. The result has the same bits for any number of
+// threads, and whether Z is kept or not.
+//
+// It returns an error if λ is not positive, the targets or the features are not finite, the
+// memory allowed is too little (a *LimitError), the matrix is not positive definite in
+// float64, or ctx ends; after the first solve the result so far comes with ctx's error.
+// Missing the tolerance is a Status. It panics if shapes do not fit or an option is negative.
+func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *FeatureOptions) (*FeatureResult, error) {
+	var opt FeatureOptions
+	if o != nil {
+		opt = *o
+	}
+	_, s := m.Dims()
+	w, err := newSweeper(x, lambda, y, []feature.Map{m}, []int{s}, opt)
+	if err != nil {
+		return nil, err
+	}
+	var last *FeatureResult
+	err = w.run(ctx, func(r *FeatureResult) error {
+		last = r
+		return nil
+	})
+	if last != nil {
+		last.Seconds.Features, last.Seconds.Gram = w.seconds.Features, w.seconds.Gram
+		last.Seconds.Residual += w.seconds.Residual
+		last.Seconds.Total, last.Bytes = w.elapsed(), w.bytes
+	}
+	return last, err
+}
+
+// checkFeatureOptions panics for options that are negative and fills in defaults.
+func checkFeatureOptions(o *FeatureOptions) {
+	if !(o.Tol >= 0) || o.Memory < 0 || o.Form < AutoFeatureForm || o.Form > Dual {
+		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, form %v", o.Tol, o.Memory, o.Form))
+	}
+	if o.Tol == 0 {
+		o.Tol = 1e-10
+	}
+	switch {
+	case o.MaxRefine == 0:
+		o.MaxRefine = 30
+	case o.MaxRefine < 0:
+		o.MaxRefine = 0
+	}
+}
+
+// keepable reports whether bytes may be kept where there is no limit.
+func keepable(bytes int64) bool {
+	free := accel.MemoryAvailable()
+	return free == 0 || bytes <= free/2
+}
+
+// Predict returns f(x) = φ(x)ᵀW for all points, p×t: 2ps flops for each column beside the
+// features, which are formed by panels. It returns an error if the points have features that
+// are not finite, and ctx's. It panics if the points are not of φ's dimension.
+func (r *FeatureResult) Predict(ctx context.Context, x points.Points) (*mat.Dense, error) {
+	return predictFeatures(ctx, r.Map, r.W, x)
+}
+
+// predictFeatures returns φ(x)ᵀW for all points x.
+func predictFeatures(ctx context.Context, m feature.Map, w *mat.Dense, x points.Points) (*mat.Dense, error) {
+	n, _ := x.Dims()
+	if n == 0 {
+		return nil, fmt.Errorf("baseline: no points to predict")
+	}
+	_, t := w.Dims()
+	src := newRows(m, x, nil)
+	v, f := byCols(w), make([]float64, n*t)
+	err := src.each(ctx, "", func(i0 int, z *points.Dense32) error {
+		return addProduct(ctx, z, v, f[i0:], n, t)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return fromCols(f, n, t), nil
+}

@@ -1,0 +1,420 @@
+package baseline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+var (
+	gaussian = feature.Fourier{Kernel: kernel.Gaussian{Sigma: 2}}
+	sketched = feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}}
+)
+
+func sample(t testing.TB, dist feature.Dist, d, s int) feature.Map {
+	t.Helper()
+	m, err := dist.Sample(d, s, rng.New(1).Sub("features"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// wave returns smooth targets with some noise: column j is sin of coordinate j and on.
+func wave(x *points.Dense, t int) *mat.Dense {
+	noise := targets(9, x.N, t)
+	y := mat.NewDense(x.N, t, nil)
+	for i := range x.N {
+		for j := range t {
+			y.Set(i, j, math.Sin(x.Row(i)[j%x.D]+x.Row(i)[(j+1)%x.D])+0.1*noise.At(i, j))
+		}
+	}
+	return y
+}
+
+// denseZ is Z in float64, of the features as they are stored.
+func denseZ(t testing.TB, m feature.Map, x points.Points) *mat.Dense {
+	t.Helper()
+	z, err := feature.Matrix(context.Background(), m, x, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := mat.NewDense(z.N, z.D, nil)
+	for i := range z.N {
+		for j, v := range z.Row(i) {
+			out.Set(i, j, float64(v))
+		}
+	}
+	return out
+}
+
+// ridgeOptimum is the reference: W of the normal equations by gonum's Cholesky, refined once,
+// and ‖ZW−Y‖_F²+λ‖W‖_F².
+func ridgeOptimum(t testing.TB, z, y *mat.Dense, lambda float64) (*mat.Dense, float64) {
+	t.Helper()
+	n, s := z.Dims()
+	var w mat.Dense
+	if s <= n {
+		a := mat.NewSymDense(s, nil)
+		a.SymOuterK(1, z.T())
+		for i := range s {
+			a.SetSym(i, i, a.At(i, i)+lambda)
+		}
+		var b mat.Dense
+		b.Mul(z.T(), y)
+		solveSPD(t, a, &w, &b)
+	} else {
+		a := mat.NewSymDense(n, nil)
+		a.SymOuterK(1, z)
+		for i := range n {
+			a.SetSym(i, i, a.At(i, i)+lambda)
+		}
+		var alpha mat.Dense
+		solveSPD(t, a, &alpha, y)
+		w.Mul(z.T(), &alpha)
+	}
+	return &w, ridgeObjective(z, y, &w, lambda)
+}
+
+func solveSPD(t testing.TB, a *mat.SymDense, x, b *mat.Dense) {
+	t.Helper()
+	var chol mat.Cholesky
+	if !chol.Factorize(a) {
+		t.Fatal("reference")
+	}
+	var r, d mat.Dense
+	if err := chol.SolveTo(x, b); err != nil {
+		t.Fatal(err)
+	}
+	r.Mul(a, x)
+	r.Sub(b, &r)
+	if err := chol.SolveTo(&d, &r); err != nil {
+		t.Fatal(err)
+	}
+	x.Add(x, &d)
+}
+
+func ridgeObjective(z, y, w *mat.Dense, lambda float64) float64 {
+	var e mat.Dense
+	e.Mul(z, w)
+	e.Sub(&e, y)
+	a, b := mat.Norm(&e, 2), mat.Norm(w, 2)
+	return a*a + lambda*b*b
+}
+
+// reference is the dense solution for one map.
+type reference struct {
+	z, y, w *mat.Dense
+	lambda  float64
+	best    float64
+}
+
+func newReference(t *testing.T, m feature.Map, x points.Points, y *mat.Dense, lambda float64) *reference {
+	t.Helper()
+	ref := &reference{z: denseZ(t, m, x), y: y, lambda: lambda}
+	ref.w, ref.best = ridgeOptimum(t, ref.z, y, lambda)
+	return ref
+}
+
+// check holds a result to the reference: W, objective, residual, excess.
+func (ref *reference) check(t *testing.T, label string, r *baseline.FeatureResult) {
+	t.Helper()
+	if !(math.Abs(r.Objective-ref.best) <= 1e-10*ref.best) || r.Excess > 1e-6*ref.best {
+		t.Errorf("%s: objective %.15g, optimum %.15g, excess %.3g", label, r.Objective, ref.best, r.Excess)
+	}
+	if own := ridgeObjective(ref.z, ref.y, r.W, ref.lambda); !(math.Abs(own-r.Objective) <= 1e-10*ref.best) {
+		t.Errorf("%s: objective reported %.15g, of W %.15g", label, r.Objective, own)
+	}
+	var d mat.Dense
+	d.Sub(r.W, ref.w)
+	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {
+		t.Errorf("%s: W is off by %.3g", label, e)
+	}
+	if r.Status != baseline.Converged || !(r.MaxRelRes() <= r.Tol) || len(r.History) != r.Rounds+1 {
+		t.Errorf("%s: %v", label, r)
+	}
+}
+
+func TestRandomFeatures(t *testing.T) {
+	const n, d, lambda = 700, 4, 0.05
+	x := draw(11, n, d)
+	y := wave(x, 3)
+	for _, dist := range []feature.Dist{gaussian, sketched} {
+		for _, s := range []int{1, 90, 300, 700, 900} {
+			m := sample(t, dist, d, s)
+			ref := newReference(t, m, x, y, lambda)
+			for _, o := range []baseline.FeatureOptions{
+				{}, {Exact: true}, {Stream: true}, {Form: baseline.Primal, Stream: true, Exact: true}, {Form: baseline.Dual},
+			} {
+				label := fmt.Sprintf("%v s = %d %+v", dist, s, o)
+				r, err := baseline.RandomFeatures(context.Background(), m, x, lambda, y, &o)
+				if err != nil {
+					t.Errorf("%s: %v", label, err)
+					continue
+				}
+				ref.check(t, label, r)
+				want := baseline.Primal
+				if o.Form == baseline.Dual || s > n && !o.Stream {
+					want = baseline.Dual
+				}
+				if r.Form != want || r.Kept == o.Stream || o.Exact && r.Fast || !strings.Contains(r.String(), want.String()) {
+					t.Errorf("%s: %v, kept %v", label, r, r.Kept)
+				}
+			}
+		}
+	}
+}
+
+// TestRandomFeatures2000 is the size at which every method must reach its optimum to 1e-6.
+func TestRandomFeatures2000(t *testing.T) {
+	const n, d = 2000, 6
+	x := draw(12, n, d)
+	y := wave(x, 2)
+	for _, s := range []int{500, 2100} {
+		r, err := baseline.RandomFeatures(context.Background(), sample(t, gaussian, d, s), x, 0.1, y, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !r.Fast || r.Rounds < 1 {
+			t.Errorf("no float32 products to refine: %v", r)
+		}
+		newReference(t, r.Map, x, y, 0.1).check(t, fmt.Sprint(s), r)
+	}
+}
+
+// TestFeaturesSameBits: one thread or two, kept or not.
+func TestFeaturesSameBits(t *testing.T) {
+	const n = 1300
+	x := draw(13, n, 5)
+	y := wave(x, 2)
+	m := sample(t, gaussian, 5, 530)
+	before := accel.Threads()
+	defer accel.SetThreads(before)
+	var want *mat.Dense
+	for _, threads := range []int{1, 2, 3} {
+		accel.SetThreads(threads)
+		for _, stream := range []bool{false, true} {
+			r, err := baseline.RandomFeatures(context.Background(), m, x, 0.01, y, &baseline.FeatureOptions{Stream: stream})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want == nil {
+				want = r.W
+			}
+			if !mat.Equal(r.W, want) {
+				t.Errorf("%d threads, stream %v: other bits", threads, stream)
+			}
+		}
+	}
+}
+
+func TestFeaturePredict(t *testing.T) {
+	x, other := draw(14, 300, 3), draw(15, 700, 3)
+	y := wave(x, 2)
+	for _, dist := range []feature.Dist{gaussian, sketched} {
+		r, err := baseline.RandomFeatures(context.Background(), sample(t, dist, 3, 120), sparse(x), 0.01, y, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := r.Predict(context.Background(), other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want mat.Dense
+		want.Mul(denseZ(t, r.Map, other), r.W)
+		if !mat.EqualApprox(f, &want, 1e-12) {
+			t.Errorf("%v: predictions differ", dist)
+		}
+		if _, err := r.Predict(context.Background(), points.NewDense(0, 3, nil)); err == nil {
+			t.Error("no points predicted")
+		}
+	}
+}
+
+// TestFeatureSweep holds each size of a sweep to the problem of that size alone.
+func TestFeatureSweep(t *testing.T) {
+	const n, d = 600, 4
+	x, other := draw(16, n, d), draw(17, 50, d)
+	y := wave(x, 2)
+	sizes := []int{7, 150, 420, 600, 650, 900}
+	for _, dist := range []feature.Dist{gaussian, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 2}, Orthogonal: true}, sketched} {
+		for _, o := range []baseline.SweepOptions{{}, {Stream: true}, {Exact: true}} {
+			label := fmt.Sprintf("%v %+v", dist, o)
+			var seen []int
+			o.Each = func(r *baseline.FeatureResult) error {
+				seen = append(seen, r.S)
+				return nil
+			}
+			res, err := baseline.RandomFeaturesSweep(context.Background(), dist, x, 0.05, y, sizes, rng.New(3), &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(seen) != fmt.Sprint(sizes) || res.Status != baseline.Converged {
+				t.Errorf("%s: %v of %v", label, res, seen)
+			}
+			predicted, err := res.Predict(context.Background(), other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range res.Results {
+				if _, s := r.Map.Dims(); s != sizes[i] {
+					t.Errorf("%s: map of %d features for %d", label, s, sizes[i])
+				}
+				if wantDual := r.S > n && !o.Stream; (r.Form == baseline.Dual) != wantDual {
+					t.Errorf("%s: %v for %d features", label, r.Form, r.S)
+				}
+				sweepMember(t, fmt.Sprintf("%s s = %d", label, r.S), r, x, y)
+				own, err := r.Predict(context.Background(), other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !mat.EqualApprox(own, predicted[i], 1e-4) {
+					t.Errorf("%s: predictions of %d features differ", label, r.S)
+				}
+			}
+			if (dist == sketched) != res.Stacked {
+				t.Errorf("%s: stacked %v", label, res.Stacked)
+			}
+		}
+	}
+}
+
+// sweepMember holds a result of a sweep to the optimum for its own map, whose features are
+// those of the sweep up to their rounding to float32.
+func sweepMember(t *testing.T, label string, r *baseline.FeatureResult, x points.Points, y *mat.Dense) {
+	t.Helper()
+	z := denseZ(t, r.Map, x)
+	_, best := ridgeOptimum(t, z, y, r.Lambda)
+	own := ridgeObjective(z, y, r.W, r.Lambda)
+	if !(math.Abs(r.Objective-best) <= 1e-6*best) || !(own-best <= 1e-8*best) {
+		t.Errorf("%s: objective %.15g, of W %.15g, optimum %.15g", label, r.Objective, own, best)
+	}
+}
+
+func TestFeatureErrors(t *testing.T) {
+	ctx := context.Background()
+	x := draw(18, 600, 3)
+	y := wave(x, 1)
+	m := sample(t, gaussian, 3, 650)
+	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := baseline.RandomFeatures(ctx, m, x, lambda, y, nil); err == nil || !strings.Contains(err.Error(), "λ") {
+			t.Errorf("λ = %v: %v", lambda, err)
+		}
+	}
+	bad := mat.DenseCopyOf(y)
+	bad.Set(4, 0, math.Inf(1))
+	if _, err := baseline.RandomFeatures(ctx, m, x, 1, bad, nil); err == nil || !strings.Contains(err.Error(), "row 4") {
+		t.Errorf("infinite target: %v", err)
+	}
+	far := draw(18, 600, 3)
+	far.Row(599)[2] = 1e30
+	if _, err := baseline.RandomFeatures(ctx, sample(t, sketched, 3, 40), far, 1, y, &baseline.FeatureOptions{Stream: true}); err == nil || !strings.Contains(err.Error(), "point 599") {
+		t.Errorf("features that are not finite: %v", err)
+	}
+	if _, err := baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Form: baseline.Dual, Stream: true}); err == nil {
+		t.Error("the dual form streamed")
+	}
+	// The limit: as allowed; first without Z, then refused.
+	whole, panel := baseline.FeatureNeed(baseline.Dual, 600, 650, 1, true), baseline.FeatureNeed(baseline.Primal, 600, 650, 1, false)
+	var limit *baseline.LimitError
+	if _, err := baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Memory: min(whole, panel) - 1}); !errors.As(err, &limit) || limit.Have != min(whole, panel)-1 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("memory: %v", err)
+	}
+	r, err := baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Memory: max(whole, panel)})
+	if err != nil || r.Bytes > max(whole, panel) {
+		t.Errorf("memory: %v, %v", r, err)
+	}
+	// ZᵀZ of rank 3, λ below rounding.
+	flat := points.NewDense(600, 3, nil)
+	if _, err := baseline.RandomFeatures(ctx, sample(t, gaussian, 3, 50), flat, 1e-18, y, nil); err == nil || !strings.Contains(err.Error(), "not positive definite at λ = 1e-18") {
+		t.Errorf("singular: %v", err)
+	}
+	for name, f := range map[string]func(){
+		"rows":    func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, targets(1, 599, 1), nil) },
+		"dim":     func() { _, _ = baseline.RandomFeatures(ctx, sample(t, gaussian, 4, 5), x, 1, y, nil) },
+		"options": func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Tol: -1}) },
+		"sizes": func() {
+			_, _ = baseline.RandomFeaturesSweep(ctx, gaussian, x, 1, y, []int{5, 5}, rng.New(1), nil)
+		},
+		"no sizes": func() { _, _ = baseline.RandomFeaturesSweep(ctx, gaussian, x, 1, y, nil, rng.New(1), nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// TestFeaturesInterrupted: before the first solve there is nothing, after it what there is.
+func TestFeaturesInterrupted(t *testing.T) {
+	x := draw(19, 600, 3)
+	y := wave(x, 2)
+	m := sample(t, gaussian, 3, 200)
+	for _, at := range []string{"features", "gram", "residual"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		r, err := baseline.RandomFeatures(ctx, m, x, 0.01, y, &baseline.FeatureOptions{Progress: func(stage string, done, total int) {
+			if stage == at && done == total {
+				cancel()
+			}
+		}})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", at, err)
+		}
+		if at != "residual" && r != nil {
+			t.Errorf("%s: %v", at, r)
+		}
+		if at == "residual" && (r == nil || r.Status != baseline.Canceled || r.W == nil) {
+			t.Errorf("%s: %v", at, r)
+		}
+	}
+	stop := errors.New("enough")
+	res, err := baseline.RandomFeaturesSweep(context.Background(), gaussian, x, 0.01, y, []int{10, 20, 30}, rng.New(1), &baseline.SweepOptions{Each: func(r *baseline.FeatureResult) error {
+		if r.S == 20 {
+			return stop
+		}
+		return nil
+	}})
+	if !errors.Is(err, stop) || res.Status != baseline.Stopped || len(res.Results) != 2 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+func ExampleRandomFeatures() {
+	x := points.NewDense(5, 1, []float64{0, 1, 2, 3, 4})
+	y := mat.NewDense(5, 1, []float64{1, 2, 3, 2, 1})
+	m, err := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(1, 400, rng.New(1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := baseline.RandomFeatures(context.Background(), m, x, 0.01, y, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f, err := r.Predict(context.Background(), x)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v, %v\n%.1f\n", r.Form, r.Status, mat.Formatted(f.T()))
+	// Output:
+	// dual, converged
+	// [1.0  2.0  3.0  2.0  1.0]
+}
