@@ -50,6 +50,10 @@ type Case struct {
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
 	CountOnly bool `json:"count_only,omitempty"`
+	// Nested, for RandomFeatures, solves the case together with those that differ in S only,
+	// as leading columns of one draw: errors for little more than the largest S takes, and
+	// no seconds of its own.
+	Nested bool `json:"nested,omitempty"`
 }
 
 // Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
@@ -70,37 +74,31 @@ func (c Case) Key() string {
 // String describes the case in one line.
 func (c Case) String() string {
 	var b strings.Builder
-	add := func(format string, args ...any) {
-		if b.Len() > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, format, args...)
-	}
 	if c.Data != "" {
-		add("%s", c.Data)
+		b.WriteString(c.Data + ", ")
 	}
 	if c.N > 0 {
-		add("n = %d", c.N)
+		fmt.Fprintf(&b, "n = %d, ", c.N)
 	}
-	add("%s", c.Method)
-	if c.Loss != "" {
-		add("%s loss", c.Loss)
+	return b.String() + c.Settings()
+}
+
+// Settings describes what is done with the data, in one line.
+func (c Case) Settings() string {
+	parts := []string{string(c.Method)}
+	add := func(on bool, format string, args ...any) {
+		if on {
+			parts = append(parts, fmt.Sprintf(format, args...))
+		}
 	}
-	if c.S > 0 {
-		add("s = %d", c.S)
-	}
-	if c.LambdaP > 0 {
-		add("λ_p = %g", c.LambdaP)
-	}
-	if c.Form != "" {
-		add("form %s", c.Form)
-	}
-	if c.T > 0 {
-		add("t = %d", c.T)
-	}
-	if c.Tol > 0 {
-		add("τ = %g", c.Tol)
-	}
-	add("seed %d", c.Seed)
-	return b.String()
+	add(c.Loss != "", "%s loss", c.Loss)
+	add(c.S > 0, "s = %d", c.S)
+	add(c.LambdaP > 0, "λ_p = %g", c.LambdaP)
+	add(c.Form != "", "form %s", c.Form)
+	add(c.T > 0, "t = %d", c.T)
+	add(c.Tol > 0, "τ = %g", c.Tol)
+	add(c.Repeat > 1, "%d preconditioners", c.Repeat)
+	add(c.Nested, "nested")
+	add(true, "seed %d", c.Seed)
+	return strings.Join(parts, ", ")
 }

@@ -29,10 +29,11 @@ type Experiment struct {
 
 // Entry is a case and its place in an experiment.
 type Entry struct {
-	Row  string `json:"row"`            // the table's row, or the figure's series: "MNIST"
-	Role string `json:"role"`           // what it is there: "proposed", "cg"
-	Case Case   `json:"case"`           //
-	Note string `json:"note,omitempty"` // what is to be known of its data: a subset, a stand-in
+	Row  string `json:"row"`  // the table's row, or the figure's series: "MNIST"
+	Role string `json:"role"` // what it is there: "proposed", "cg"
+	Case Case   `json:"case"` //
+	// Paper is the row of the published tables that it is beside; empty if there is none.
+	Paper string `json:"paper,omitempty"`
 	// Skip says why the case is not run at this scale; empty if it is.
 	Skip string `json:"skip,omitempty"`
 	// Expect is the number of iterations that the time is predicted with; 0: a guess.
@@ -63,7 +64,7 @@ const (
 )
 
 // registry lists the experiments in the order of reports.
-var registry = []Experiment{}
+var registry = []Experiment{table1, table2, table3, table4, table5, forms}
 
 // All returns the experiments.
 func All() []Experiment { return slices.Clone(registry) }

@@ -1,14 +1,114 @@
 package experiments
 
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/krrlab/lab/plots"
+)
+
 // Report is an experiment that was run, whole or in part: its entries with their results.
-// Its JSON, in results/<id>.<scale>.json, is all that tables, figures and verdicts are made
-// of.
+// Its JSON, in <id>.<scale>.json, is all that tables, figures and verdicts are made of.
 type Report struct {
 	ID      string  `json:"id"`
 	Scale   Scale   `json:"scale"`
 	Title   string  `json:"title"`
 	Section string  `json:"section"`
 	Entries []Entry `json:"entries"`
+}
+
+// newReport makes the report of a plan whose entries have their results.
+func newReport(p *Plan) *Report {
+	e := p.Experiment
+	return &Report{ID: e.ID, Scale: p.Scale, Title: e.Title, Section: e.Section, Entries: p.Entries}
+}
+
+// FileName returns the name of the report's file: <id>.<scale>.json.
+func (r *Report) FileName() string { return r.base() + ".json" }
+
+func (r *Report) base() string { return r.ID + "." + string(r.Scale) }
+
+// Save writes the report as JSON, whole or not at all.
+func (r *Report) Save(name string) error { return writeJSON(name, r) }
+
+// LoadReport reads the report that Save wrote.
+func LoadReport(name string) (*Report, error) {
+	js, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("experiments: %w", err)
+	}
+	var r Report
+	if err := json.Unmarshal(js, &r); err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+	}
+	if _, err := Find(r.ID); err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+	}
+	if _, err := ParseScale(string(r.Scale)); err != nil {
+		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+	}
+	return &r, nil
+}
+
+// LoadReports reads the reports in a folder, in the order of All, and of Scales. A folder
+// without any, or that does not exist, gives none.
+func LoadReports(dir string) ([]*Report, error) {
+	var out []*Report
+	for _, id := range IDs() {
+		for _, s := range Scales() {
+			r, err := LoadReport(filepath.Join(dir, id+"."+string(s)+".json"))
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// experiment returns the report's experiment. It panics if there is none of that name, which
+// LoadReport and Run see to.
+func (r *Report) experiment() *Experiment {
+	e, err := Find(r.ID)
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+// Tables returns the experiment's tables: ours beside the published.
+func (r *Report) Tables() []*plots.Table { return r.experiment().Tables(r) }
+
+// Figures returns the experiment's figures.
+func (r *Report) Figures() []Figure {
+	if f := r.experiment().Figures; f != nil {
+		return f(r)
+	}
+	return nil
+}
+
+// Verdicts returns what is claimed and what the results say of it.
+func (r *Report) Verdicts() []Verdict {
+	if f := r.experiment().Verdicts; f != nil {
+		return f(r)
+	}
+	return nil
+}
+
+// Prose returns the text that goes with the tables and figures.
+func (r *Report) Prose() string {
+	if f := r.experiment().Prose; f != nil {
+		return f(r)
+	}
+	return ""
 }
 
 // Rows returns the names of the rows, each once, in the order of the entries.
@@ -33,4 +133,30 @@ func (r *Report) Find(row, role string) []*Entry {
 		}
 	}
 	return out
+}
+
+// OK reports whether every case that could run did.
+func (r *Report) OK() bool {
+	for _, e := range r.Entries {
+		if e.Result != nil && e.Result.Status == Failed {
+			return false
+		}
+	}
+	return true
+}
+
+// Text returns the report for a terminal: tables, what was not run, verdicts, provenance.
+func (r *Report) Text() string {
+	var b strings.Builder
+	for _, t := range r.Tables() {
+		fmt.Fprintf(&b, "%s\n", t.Text())
+	}
+	if t := r.NotRun(); len(t.Rows) > 0 {
+		fmt.Fprintf(&b, "%s\n", t.Text())
+	}
+	for _, v := range r.Verdicts() {
+		fmt.Fprintf(&b, "%s\n", v)
+	}
+	fmt.Fprintf(&b, "\n%s", r.Provenance().Text())
+	return b.String()
 }

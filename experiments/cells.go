@@ -1,0 +1,199 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// sample is what the seeds of one case gave.
+type sample struct {
+	first      *Entry // the seed that was tested; nil if it did not run
+	iterations []int  // of the seeds that converged, ascending
+	ran        int    // seeds that ran
+	capped     *Entry // a seed that did not converge; nil if all did
+}
+
+// sampleOf collects the seeds of a row and a role.
+func (r *Report) sampleOf(row, role string) sample {
+	var s sample
+	for i, e := range r.Find(row, role) {
+		if !e.Result.Ran() {
+			continue
+		}
+		s.ran++
+		if i == 0 {
+			s.first = e
+		}
+		if e.Result.Converged {
+			s.iterations = append(s.iterations, e.Result.Iterations)
+		} else if s.capped == nil {
+			s.capped = e
+		}
+	}
+	slices.Sort(s.iterations)
+	return s
+}
+
+// median returns the median number of iterations, the lower of two; NaN where a seed did not
+// converge or none ran.
+func (s sample) median() float64 {
+	if s.capped != nil || len(s.iterations) == 0 {
+		return math.NaN()
+	}
+	return float64(s.iterations[(len(s.iterations)-1)/2])
+}
+
+// text gives the iterations as "85", "85 (83–88)" for several seeds, "FAIL (1,000)" in the
+// paper's word where one did not converge, and a blank where none ran.
+func (s sample) text() plots.Cell {
+	switch {
+	case s.ran == 0:
+		return plots.Blank()
+	case s.capped != nil:
+		return plots.Text(fmt.Sprintf("FAIL (%d)", s.capped.Result.Iterations))
+	case len(s.iterations) == 1:
+		return plots.Number(s.median())
+	}
+	lo, hi := s.iterations[0], s.iterations[len(s.iterations)-1]
+	return plots.Text(fmt.Sprintf("%.0f (%d–%d)", s.median(), lo, hi))
+}
+
+// result returns the first seed's result; nil if it did not run.
+func (s sample) result() *Result {
+	if s.first == nil {
+		return nil
+	}
+	return s.first.Result
+}
+
+// number returns a cell of v, blank for a NaN.
+func number(v float64) plots.Cell {
+	if math.IsNaN(v) {
+		return plots.Blank()
+	}
+	return plots.Number(v)
+}
+
+// optional returns a cell of *v, blank for nil.
+func optional(v *float64) plots.Cell {
+	if v == nil {
+		return plots.Blank()
+	}
+	return plots.Number(*v)
+}
+
+// train returns the seconds of training, blank if there is no result.
+func train(r *Result) plots.Cell {
+	if r == nil {
+		return plots.Blank()
+	}
+	return plots.Number(r.Train())
+}
+
+// ratio returns ours/theirs, blank where one is missing, or where the problem is not the
+// published one.
+func ratio(e *Entry, ours, theirs float64) plots.Cell {
+	if e == nil || !e.sameProblem() || math.IsNaN(ours) || math.IsNaN(theirs) || theirs == 0 {
+		return plots.Blank()
+	}
+	return plots.Number(ours / theirs)
+}
+
+// errorText gives an error as the paper does: per cent for classification, ‖ŷ−y‖/‖y‖ for
+// regression.
+func errorText(r *Result) plots.Cell {
+	switch {
+	case r == nil:
+		return plots.Blank()
+	case r.TestError != nil:
+		return plots.Text(percent(*r.TestError))
+	case r.RelErr != nil:
+		return plots.Text(fmt.Sprintf("%.3g", *r.RelErr))
+	}
+	return plots.Blank()
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+
+// publishedError gives a published error the same way.
+func publishedError(table, name, column string) plots.Cell {
+	v := published1(table, name, column)
+	switch {
+	case math.IsNaN(v):
+		return plots.Blank()
+	case name == "YEARMSD":
+		return plots.Text(fmt.Sprintf("%.3g", v))
+	}
+	return plots.Text(percent(v))
+}
+
+// published returns a cell of a published table as printed; blank for a row that it does
+// not have.
+func publishedCell(table, name, column string) plots.Cell {
+	t, err := Published(table)
+	if err != nil {
+		panic(err)
+	}
+	c, _ := Lookup(t, name, column)
+	return c
+}
+
+// paperOf returns the published row of a row of the report.
+func (r *Report) paperOf(row string) string {
+	for i := range r.Entries {
+		if r.Entries[i].Row == row {
+			return r.Entries[i].Paper
+		}
+	}
+	return ""
+}
+
+// any returns an entry of the row that ran; nil if there is none.
+func (r *Report) any(row string) *Entry {
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Row == row && e.Result.Ran() {
+			return e
+		}
+	}
+	return nil
+}
+
+// ranRows returns the rows of which something ran.
+func (r *Report) ranRows() []string {
+	var rows []string
+	for _, row := range r.Rows() {
+		if r.any(row) != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// Columns that tables share.
+var (
+	dataColumn  = plots.Column{Name: "data"}
+	usedColumn  = plots.Column{Name: "data used"}
+	ratioColumn = plots.Column{Name: "ratio", Format: "%.2f"}
+)
+
+func seconds(name string) plots.Column  { return plots.Column{Name: name, Unit: "s", Format: "%.1f"} }
+func textual(name string) plots.Column  { return plots.Column{Name: name, Align: plots.Right} }
+func residual(name string) plots.Column { return plots.Column{Name: name, Format: "%.1e"} }
+
+// caption says what holds of all tables at the report's scale.
+func (r *Report) caption(text string) string {
+	const how = " Iterations: the median of the seeds, and the least and most. Seconds: of forming K and Z, factoring and iterating," +
+		" for one seed, without reading data and judging the answer; the published ones are of other machines, see their column or table 1." +
+		" Ratios, ours over the published, stand where the training data are the paper's, whole."
+	s := text + how
+	switch r.Scale {
+	case Smoke:
+		s += " Smoke scale: small problems that show that everything runs; none of the numbers says anything of the paper's."
+	case Laptop:
+		s += " Laptop scale: subsets and stand-ins are named as such, their s is scaled by their share of the published n (stand-ins: n/10)."
+	}
+	return s
+}

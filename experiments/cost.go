@@ -1,0 +1,163 @@
+package experiments
+
+import (
+	"context"
+	"math"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// Rates are what a machine does in a second, all threads together.
+type Rates struct {
+	Gemm32  float64 `json:"gemm32"` // flops of a product of matrices in float32
+	Gemm64  float64 `json:"gemm64"` // the same in float64
+	Read    float64 `json:"read"`   // bytes read from memory
+	Threads int     `json:"threads"`
+}
+
+// MeasureRates probes the machine for about two seconds.
+func MeasureRates(ctx context.Context) Rates {
+	const order = 768
+	return Rates{
+		Gemm32: accel.GemmRate32(ctx, order), Gemm64: accel.GemmRate64(ctx, order),
+		Read: accel.ReadBandwidth(ctx, accel.Threads()), Threads: accel.Threads(),
+	}
+}
+
+// Size is the size of a problem.
+type Size struct{ N, D, T, TestN int }
+
+// sizeOf returns the size of a case by the registry, before its data are read.
+func sizeOf(c Case) Size {
+	s := Size{N: c.N, T: c.T}
+	info, err := datasets.Lookup(c.Data)
+	if err != nil {
+		return s
+	}
+	s.D, s.TestN = info.D, info.TestN
+	if s.N == 0 || s.N > info.N {
+		s.N = info.N
+	}
+	if c.TestN > 0 {
+		s.TestN = min(s.TestN, c.TestN)
+	}
+	if s.T = 1; info.Classes > 2 {
+		s.T = info.Classes
+	}
+	return s
+}
+
+// Cost is what a case is predicted to take: seconds by stage, and the most bytes at one time.
+type Cost struct {
+	Kernel, Features, Factor, Solve, Predict float64
+	Bytes                                    int64
+}
+
+// Seconds returns the sum of the stages.
+func (c Cost) Seconds() float64 { return c.Kernel + c.Features + c.Factor + c.Solve + c.Predict }
+
+// How much longer a stage takes than its flops at the rate of a product of matrices, or its
+// bytes at that of reading, as measured with OpenBLAS on two cores (docs/benchmarks.md).
+const (
+	tileSlow     = 1.4    // tiles of K
+	kernelValue  = 0.9e-9 // seconds of a core for exp or cos
+	featureSlow  = 1.4    // Z
+	gramSlow     = 1.6    // ZᵀZ
+	factorSlow   = 1.7    // Cholesky, inverse of a triangle
+	productRead  = 1.1    // K·P where reading K is what it takes
+	productFlops = 1.35   // K·P where the flops are
+	applySlow    = 1.1    // M⁻¹R: reading Z twice and the flops, one after the other
+	// exactWork is n²d up to which a residual in float64 decides, and K is kept in float64
+	// (krrlab.AutoResidual).
+	exactWork = 5e11
+	// Iterations where none are expected, for plain and preconditioned CG.
+	guessPlain, guessPreconditioned = 600, 100
+	admmIterations                  = 200
+	falkonIterations                = 40
+)
+
+// Cost predicts the cost of a case of the given size whose solve takes the given number of
+// iterations; 0 takes a guess. With n points of d features, s random features, t
+// right-hand sides and m test points, at the rates G32, G64 (flops) and B (bytes):
+//
+//	K         1.4·n²d/G + n²/2 values                        Z      1.4·2nsd/G32 + ns values
+//	factor    1.6·ns²/G32 + 1.7·(2/3)s³/G64                  M⁻¹R   1.1·(8ns/B + (4nst + 2s²t)/G64)
+//	K·P       max(1.1·bytes(K)/B, 1.35·2n²t/G)               test   1.4·2mnd/G32 + mn values + 2mnt/G32
+//
+// with G = G64 and 4n² bytes where K is kept in float64, else G32 and 2n². A value, exp or
+// cos, takes 0.9 ns of a core. Direct takes n³/3 flops at G32. Random features methods
+// take Z, ZᵀZ and passes over Z.
+func (r Rates) Cost(c Case, size Size, iterations int) Cost {
+	n, d, t, s := float64(size.N), float64(size.D), float64(size.T), float64(c.S)
+	value := kernelValue / float64(max(1, r.Threads))
+	g, entry := r.Gemm32, 4.0
+	if c.Storage == "float64" || c.Storage == "" && n*n*d <= exactWork {
+		g, entry = r.Gemm64, 8
+	}
+	kBytes := n * n / 2 * entry
+	kernel := tileSlow*n*n*d/g + n*n/2*value
+	product := max(productRead*kBytes/r.Read, productFlops*2*n*n*t/g)
+	features := featureSlow*2*n*s*d/r.Gemm32 + n*s*value
+	gram := gramSlow * n * s * s / r.Gemm32
+	factor := factorSlow * s * s * s / 3 / r.Gemm64
+	apply := applySlow * (8*n*s/r.Read + (4*n*s*t+2*s*s*t)/r.Gemm64)
+	vectors, z, square := 64*n*t+8*n*d, 4*n*s, 8*s*s
+	out := Cost{Bytes: int64(kBytes + vectors)}
+	switch c.Method {
+	case PCG, BlockPCG:
+		out.Kernel, out.Features, out.Factor = kernel, features, gram+2*factor
+		out.Solve = float64(guess(iterations, guessPreconditioned)) * (product + apply)
+		out.Bytes = int64(kBytes + z + 3*square + vectors)
+	case CG:
+		out.Kernel, out.Solve = kernel, float64(guess(iterations, guessPlain))*product
+	case Direct:
+		out.Kernel, out.Factor = kernel, factorSlow*n*n*n/3/r.Gemm32
+		out.Bytes = int64(8*n*n + vectors)
+	case RandomFeatures:
+		out.Features, out.Factor, out.Solve = features, gram+factor, 6*n*s*t*2/r.Gemm64
+		out.Bytes = int64(z + 2*square + vectors)
+	case ADMM:
+		block := math.Min(s, 2048)
+		pass := 8*n*s/r.Read + 4*n*s*t/r.Gemm32
+		out.Features, out.Factor = features, gramSlow*n*s*block/r.Gemm32
+		out.Solve = float64(guess(iterations, admmIterations)) * (pass + (2*s*block*t*2)/r.Gemm64)
+		out.Bytes = int64(z + 8*s*block + 20*n*t*8 + 8*n*d)
+	case Falkon:
+		out.Kernel = tileSlow*2*n*s*d/r.Gemm32 + n*s*value
+		out.Factor = 3 * factor
+		out.Solve = float64(guess(iterations, falkonIterations)) * (4*n*s/r.Read + 4*n*s*t/r.Gemm32)
+		out.Bytes = int64(z + 3*square + vectors)
+	case PrecondForm:
+		return r.formCost(c)
+	}
+	if !c.CountOnly {
+		m, width := float64(size.TestN), n
+		if c.Method == RandomFeatures || c.Method == ADMM || c.Method == Falkon {
+			width = s
+		}
+		out.Predict = tileSlow*2*m*width*d/r.Gemm32 + m*width*value + 2*m*width*t/r.Gemm32
+	}
+	return out
+}
+
+// formCost is Cost for PrecondForm: what package precond says of its forms, at the rate of a
+// product in float64.
+func (r Rates) formCost(c Case) Cost {
+	n, s, t := float64(c.N), float64(c.S), float64(c.T)
+	setup := map[string]float64{
+		"L": s * s * s / 3, "Linv": 2 * s * s * s / 3, "U": s*s*s/3 + n*s*s, "eigen": 9 * s * s * s,
+	}[c.Form]
+	return Cost{
+		Factor: (gramSlow*n*s*s + factorSlow*setup) / r.Gemm64,
+		Solve:  formUses * applySlow * (16*n*s/r.Read + (4*n*s*t+4*s*s*t)/r.Gemm64),
+		Bytes:  int64(12*n*s + 16*s*s + 24*n*t),
+	}
+}
+
+func guess(iterations, def int) int {
+	if iterations > 0 {
+		return iterations
+	}
+	return def
+}

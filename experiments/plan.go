@@ -1,0 +1,169 @@
+package experiments
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/plots"
+)
+
+// Plan is an experiment at a scale: its entries, none run yet.
+type Plan struct {
+	Experiment *Experiment
+	Scale      Scale
+	Entries    []Entry
+}
+
+// NewPlan returns the plan of an experiment.
+func NewPlan(e *Experiment, s Scale) *Plan { return &Plan{e, s, e.Plan(s)} }
+
+// job is a case that is run once, for all entries that ask for it.
+type job struct {
+	c       Case
+	cost    Cost
+	skip    string // why it is not run; empty if it is
+	entries []*Entry
+	ids     []string // of the experiments, one for each entry
+	result  *Result
+}
+
+// users names the experiments that ask for a job.
+func users(j *job) string {
+	var ids []string
+	for _, id := range j.ids {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+// jobs returns what is to be run for the plans: each case once, in an order in which those that
+// share data, K, Z and M follow each other. A case is skipped only where all that ask for it
+// skip it.
+func jobs(plans []*Plan, r Rates, memory int64) []*job {
+	var out []*job
+	byCase := map[Case]*job{}
+	for _, p := range plans {
+		for i := range p.Entries {
+			e := &p.Entries[i]
+			j := byCase[e.Case]
+			if j == nil {
+				j = &job{c: e.Case, skip: e.Skip, cost: r.Cost(e.Case, sizeOf(e.Case), e.Expect)}
+				byCase[e.Case] = j
+				out = append(out, j)
+			}
+			if e.Skip == "" {
+				j.skip = ""
+			}
+			j.entries, j.ids = append(j.entries, e), append(j.ids, p.Experiment.ID)
+		}
+	}
+	for _, j := range out {
+		if j.skip == "" && memory > 0 && j.cost.Bytes > memory {
+			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: %d ranks on as many machines",
+				krrlab.Bytes(j.cost.Bytes), krrlab.Bytes(memory), (j.cost.Bytes+memory-1)/memory)
+		}
+	}
+	sortJobs(out)
+	share(out)
+	return out
+}
+
+// methodOrder puts methods that use the K of the session first.
+var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM, Falkon, PrecondForm}
+
+// sortJobs brings together the jobs of a group, and in it those of one Z and one M.
+func sortJobs(list []*job) {
+	first := map[group]int{} // its place among the groups, by first appearance
+	for _, j := range list {
+		if _, ok := first[groupOf(j.c)]; !ok {
+			first[groupOf(j.c)] = len(first)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *job) int {
+		return cmp.Or(
+			cmp.Compare(first[groupOf(a.c)], first[groupOf(b.c)]),
+			cmp.Compare(slices.Index(methodOrder, a.c.Method), slices.Index(methodOrder, b.c.Method)),
+			cmp.Compare(a.c.Seed, b.c.Seed),
+			cmp.Compare(a.c.S, b.c.S),
+			cmp.Compare(a.c.LambdaP, b.c.LambdaP),
+			cmp.Compare(a.c.Tol, b.c.Tol),
+		)
+	})
+}
+
+// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
+func share(list []*job) {
+	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
+	var last *job
+	for _, j := range list {
+		if j.skip != "" {
+			continue
+		}
+		if last != nil && kept[j.c.Method] && kept[last.c.Method] && groupOf(j.c) == groupOf(last.c) {
+			j.cost.Kernel = 0
+			if j.c.S == last.c.S && j.c.Seed == last.c.Seed {
+				j.cost.Features = 0
+				if j.c.LambdaP == last.c.LambdaP {
+					j.cost.Factor = 0
+				}
+			}
+		}
+		last = j
+	}
+}
+
+// Estimate is what a run of plans is predicted to take.
+type Estimate struct {
+	Seconds float64 // of what is not done yet
+	Bytes   int64   // of the case that takes most
+	Cases   int     // to run
+	Done    int     // kept from before
+	Skipped int     // not to be run
+	Table   *plots.Table
+}
+
+// Predict returns what Run would do with the plans: every case with its predicted seconds
+// and memory, or why it is not run. Cases whose results are kept in o.Out count as done if
+// o.Resume is set.
+func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) {
+	opt := o.withDefaults(ctx)
+	list := jobs(plans, *opt.Rates, opt.Memory)
+	est := &Estimate{Table: &plots.Table{
+		Title: "What is to be run",
+		Columns: []plots.Column{
+			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Unit: "s", Format: "%.0f"}, {Name: "memory"}, {Name: "note"},
+		},
+	}}
+	if err := recall(list, &opt); err != nil {
+		return nil, err
+	}
+	for _, j := range list {
+		est.add(j)
+	}
+	est.Table.Caption = fmt.Sprintf("%d cases to run, %d done before, %d not to be run.", est.Cases, est.Done, est.Skipped)
+	return est, nil
+}
+
+// add counts a job and gives it a row.
+func (est *Estimate) add(j *job) {
+	note := j.skip
+	switch {
+	case j.result != nil:
+		est.Done++
+		note = "done " + j.result.Date
+	case j.skip != "":
+		est.Skipped++
+	default:
+		est.Cases++
+		est.Seconds += j.cost.Seconds()
+		est.Bytes = max(est.Bytes, j.cost.Bytes)
+	}
+	size := sizeOf(j.c)
+	est.Table.Add(j.c.Data, size.N, j.c.Settings(), users(j), j.cost.Seconds(), krrlab.Bytes(j.cost.Bytes), note)
+}

@@ -1,0 +1,114 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// Markers of the part of a text that Readme's section stands between.
+const (
+	ReadmeBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
+	ReadmeEnd   = "<!-- end of results -->"
+)
+
+// noResults is the section where there are no laptop results.
+const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
+
+// ReadmeSection returns the result table of the README, made from the reports at scale
+// Laptop, and what the verdicts say; a line that says so if there are none.
+func ReadmeSection(reports []*Report) string {
+	by := map[string]*Report{}
+	var laptop []*Report
+	for _, r := range reports {
+		if r.Scale == Laptop {
+			by[r.ID] = r
+			laptop = append(laptop, r)
+		}
+	}
+	if len(laptop) == 0 {
+		return noResults
+	}
+	var b strings.Builder
+	if r := by["table1"]; r != nil {
+		fmt.Fprintf(&b, "%s\n", readmeTable(r, by["table2"], by["table4"]).Markdown())
+	}
+	holds, total := 0, 0
+	for _, r := range laptop {
+		for _, v := range r.Verdicts() {
+			total++
+			if v.Outcome == Holds {
+				holds++
+			}
+		}
+	}
+	fmt.Fprintf(&b, "Of %d claims checked %d hold:\n\n", total, holds)
+	for _, r := range laptop {
+		for _, v := range r.Verdicts() {
+			fmt.Fprintf(&b, "- %s: %s\n", r.ID, v)
+		}
+	}
+	return b.String()
+}
+
+// readmeTable is table 1 in short, with the iterations for λ_p = 10λ and without a
+// preconditioner beside it where there are those reports.
+func readmeTable(one, two, four *Report) *plots.Table {
+	t := &plots.Table{
+		Title: "The paper's table 1 on this laboratory",
+		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds those of training, " + machines(one) +
+			". Published numbers stand where data and n are the paper's. See experiments/results for all tables and figures.",
+		Columns: []plots.Column{
+			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
+			{Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
+		},
+	}
+	for _, row := range one.ranRows() {
+		s := one.sampleOf(row, proposed)
+		if s.first == nil {
+			continue
+		}
+		p := one.paperOf(row)
+		its, err := plots.Blank(), plots.Blank()
+		if s.first.sameProblem() {
+			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
+		}
+		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda), iterationsIn(four, row, plainRole),
+			s.first.Result.Train(), errorText(s.first.Result), err)
+	}
+	return t
+}
+
+func iterationsIn(r *Report, row, role string) plots.Cell {
+	if r == nil {
+		return plots.Blank()
+	}
+	return r.sampleOf(row, role).text()
+}
+
+// machines names what the report's cases ran on.
+func machines(r *Report) string {
+	var out []string
+	seen := map[string]bool{}
+	for _, e := range r.Entries {
+		if !e.Result.Ran() {
+			continue
+		}
+		if m := e.Result.Machine; !seen[m.CPU] {
+			seen[m.CPU] = true
+			out = append(out, fmt.Sprintf("%s with %d threads", m.CPU, m.Threads))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// UpdateReadme returns the text with what stands between the markers replaced by the section.
+func UpdateReadme(text, section string) (string, error) {
+	head, rest, ok := strings.Cut(text, ReadmeBegin)
+	_, tail, closed := strings.Cut(rest, ReadmeEnd)
+	if !ok || !closed {
+		return "", fmt.Errorf("experiments: the text has no %q with %q after it", ReadmeBegin, ReadmeEnd)
+	}
+	return head + ReadmeBegin + "\n\n" + section + "\n" + ReadmeEnd + tail, nil
+}

@@ -1,0 +1,223 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// row is one data set of the paper's tables, a part of it, or a stand-in: what the cases of
+// a table's row have in common.
+type row struct {
+	name   string // of the row; the paper's where data and n are the paper's
+	paper  string // the row of the published tables beside it; empty for none
+	data   string // in package datasets
+	n      int    // first training rows; 0: all
+	testN  int    // first test rows; 0: all
+	points int    // n, or the whole set's
+	sigma  float64
+	lambda float64
+	share  float64 // n over the published n, which s is scaled by; 0 for stand-ins
+	tol    float64 // the paper's τ for the task
+	seeds  int
+	skip   string
+}
+
+// set is a row as it is written down: the rest is looked up.
+type set struct {
+	name, paper, data string
+	n, testN, seeds   int
+	skip              string
+}
+
+const (
+	tooLarge = "K takes 2n² bytes in float32, more than a laptop has; figure2 shows how error and time grow with n"
+	slowRead = "reading and splitting the file takes longer than this scale allows"
+)
+
+// sets are the rows of the tables at each scale. At scale Paper they are those printed.
+var sets = map[Scale][]set{
+	Smoke: {
+		{"built-in classes, n = 1,500", "", "synthetic-classes", 1500, 500, 2, ""},
+		{"ADULT, first 1,000 rows", "ADULT", "adult", 1000, 500, 2, ""},
+		{"IJCNN1, first 1,000 rows", "IJCNN1", "ijcnn1", 1000, 500, 2, ""},
+		{"MNIST, first 1,000 rows", "MNIST", "mnist", 1000, 500, 2, ""},
+		{"COVTYPE, first 1,000 rows of a subset", "COVTYPE", "covtype-sample", 1000, 500, 2, slowRead},
+		{"built-in regression, n = 1,000", "", "synthetic-regression", 1000, 500, 2, ""},
+	},
+	Laptop: {
+		{"GISETTE", "GISETTE", "gisette", 0, 0, 5, ""},
+		{"ADULT", "ADULT", "adult", 0, 0, 5, ""},
+		{"IJCNN1", "IJCNN1", "ijcnn1", 0, 0, 3, ""},
+		{"MNIST", "MNIST", "mnist", 0, 0, 3, ""},
+		{"MNIST-200K", "MNIST-200K", "mnist-400k", 200000, 0, 1, tooLarge},
+		{"MNIST-300K", "MNIST-300K", "mnist-400k", 300000, 0, 1, tooLarge},
+		{"MNIST-400K", "MNIST-400K", "mnist-400k", 0, 0, 1, tooLarge},
+		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, tooLarge},
+		{"EPSILON, first 20,000 rows", "EPSILON", "epsilon", 20000, 0, 5, ""},
+		{"COVTYPE, 40,000 rows of a subset", "COVTYPE", "covtype-sample", 40000, 0, 3, ""},
+		{"COVTYPE, 7 classes (not the paper's task), 20,000 rows of a subset", "", "covtype7-sample", 20000, 20000, 5, ""},
+		{"YEARMSD, first 40,000 rows", "YEARMSD", "yearpredictionmsd", 40000, 0, 5, ""},
+		{"California housing (stand-in for YEARMSD)", "", "cal-housing", 0, 0, 5, ""},
+		{"protein (stand-in for YEARMSD)", "", "protein", 0, 0, 5, ""},
+	},
+	Paper: {
+		{"GISETTE", "GISETTE", "gisette", 0, 0, 1, ""},
+		{"ADULT", "ADULT", "adult", 0, 0, 1, ""},
+		{"IJCNN1", "IJCNN1", "ijcnn1", 0, 0, 1, ""},
+		{"MNIST", "MNIST", "mnist", 0, 0, 1, ""},
+		{"MNIST-200K", "MNIST-200K", "mnist-400k", 200000, 0, 1, ""},
+		{"MNIST-300K", "MNIST-300K", "mnist-400k", 300000, 0, 1, ""},
+		{"MNIST-400K", "MNIST-400K", "mnist-400k", 0, 0, 1, ""},
+		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, ""},
+		{"EPSILON", "EPSILON", "epsilon", 0, 0, 1, ""},
+		{"COVTYPE", "COVTYPE", "covtype", 0, 0, 1, ""},
+		{"YEARMSD", "YEARMSD", "yearpredictionmsd", 0, 0, 1, ""},
+	},
+}
+
+// rowsOf returns the rows of a table at a scale: those that the paper prints in it, and the
+// stand-ins and built-in problems.
+func rowsOf(table string, s Scale) []row {
+	var out []row
+	for _, x := range sets[s] {
+		if x.paper == "" || isPublished(table, x.paper) {
+			out = append(out, x.row())
+		}
+	}
+	return out
+}
+
+// row looks up what belongs to a set. It panics for a name that package datasets does not
+// have: the sets are written down above.
+func (x set) row() row {
+	info, err := datasets.Lookup(x.data)
+	if err != nil {
+		panic(err)
+	}
+	w := row{
+		name: x.name, paper: x.paper, data: x.data, n: x.n, testN: x.testN, points: info.N,
+		sigma: info.Sigma, lambda: info.Lambda, tol: 1e-3, seeds: x.seeds, skip: x.skip,
+	}
+	if x.n > 0 {
+		w.points = x.n
+	}
+	if info.Task == datasets.Regression {
+		w.tol = 1e-5
+	}
+	if x.paper != "" {
+		w.share = float64(w.points) / float64(publishedN(x.paper))
+	}
+	return w
+}
+
+// publishedN returns the number of training points of a row of the published tables.
+func publishedN(name string) int {
+	switch name { // in tables 4 and 5 only, which do not print n
+	case "MNIST-200K":
+		return 200000
+	case "MNIST-300K":
+		return 300000
+	}
+	return int(published1("table1", name, "n"))
+}
+
+// isPublished reports whether a published table has a row.
+func isPublished(table, name string) bool {
+	t, err := Published(table)
+	if err != nil {
+		panic(err)
+	}
+	_, ok := Lookup(t, name, t.Columns[0].Name)
+	return ok
+}
+
+// published1 returns a number of a published table; NaN where it is blank, a word or not there.
+func published1(table, name, column string) float64 {
+	t, err := Published(table)
+	if err != nil {
+		panic(err)
+	}
+	cell, _ := Lookup(t, name, column)
+	if v, ok := cell.Float(); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// width returns the s of a published table scaled by the share of the points: as printed
+// where n is the paper's; n/10 for what has no published s. At least 50.
+func (w row) width(table, column string) int {
+	s := float64(w.points) / 10
+	if v := published1(table, w.paper, column); !math.IsNaN(v) {
+		s = v * w.share
+	}
+	return min(w.points, max(50, int(math.Round(s))))
+}
+
+// expect returns a published number of iterations, for the time; 0 if there is none.
+func (w row) expect(table, column string) int {
+	if v := published1(table, w.paper, column); !math.IsNaN(v) {
+		return int(v)
+	}
+	return 0
+}
+
+// solve returns the case of a method with the row's data, σ, λ and τ.
+func (w row) solve(m Method) Case {
+	return Case{
+		Data: w.data, N: w.n, TestN: w.testN, Kernel: kernel.Spec{Name: "gaussian", Sigma: w.sigma}, Lambda: w.lambda,
+		Method: m, Tol: w.tol, Seed: 1,
+	}
+}
+
+// pcg returns the case of Algorithm 1.
+func (w row) pcg(s int, lambdaP, tol float64) Case {
+	c := w.solve(PCG)
+	c.S, c.LambdaP, c.Tol = s, lambdaP, tol
+	return c
+}
+
+// entry makes an entry of a case.
+func (w row) entry(role string, c Case, expect int) Entry {
+	return Entry{Row: w.name, Role: role, Case: c, Skip: w.skip, Paper: w.paper, Expect: expect}
+}
+
+// seeded returns the entry of a case with the row's number of seeds: the first with its
+// test, the others for their iterations only.
+func (w row) seeded(role string, c Case, expect int) []Entry {
+	var out []Entry
+	for k := range w.seeds {
+		c.Seed, c.CountOnly = uint64(k+1), k > 0
+		out = append(out, w.entry(role, c, expect))
+	}
+	return out
+}
+
+// sameProblem reports whether the entry's training data are those of the published row,
+// all of them.
+func (e *Entry) sameProblem() bool {
+	info, err := datasets.Lookup(e.Case.Data)
+	if err != nil || e.Paper == "" || info.Paper == nil {
+		return false
+	}
+	n := info.N
+	if e.Case.N > 0 {
+		n = min(n, e.Case.N)
+	}
+	return n == publishedN(e.Paper)
+}
+
+// dataText says what part of which data the entry ran on.
+func (e *Entry) dataText() string {
+	if e.Result == nil || e.Result.Data.N == 0 {
+		return ""
+	}
+	d := e.Result.Data
+	if d.Note == "" {
+		return fmt.Sprintf("%s, whole", d.Name)
+	}
+	return fmt.Sprintf("%s: %s", d.Name, d.Note)
+}

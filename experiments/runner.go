@@ -1,0 +1,306 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// Options of Run and Predict. Nil means the defaults.
+type Options struct {
+	Dirs    []string // folders to look for data in
+	Out     string   // folder that keeps cases and reports; empty keeps nothing
+	Resume  bool     // take the results of cases that Out has
+	Memory  int64    // bytes a case may take; 0: no limit
+	Rates   *Rates   // of the machine; nil: measured
+	Version string   // of the program, for the results
+	// Monitor is told how it goes on, Finished each case that ended; nil is silent.
+	Monitor  func(Progress)
+	Finished func(c Case, r *Result)
+}
+
+// withDefaults returns the options with their defaults; the caller's are left alone.
+func (o *Options) withDefaults(ctx context.Context) Options {
+	var opt Options
+	if o != nil {
+		opt = *o
+	}
+	if opt.Rates == nil {
+		r := MeasureRates(ctx)
+		opt.Rates = &r
+	}
+	if opt.Monitor == nil {
+		opt.Monitor = func(Progress) {}
+	}
+	if opt.Finished == nil {
+		opt.Finished = func(Case, *Result) {}
+	}
+	return opt
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Case         Case
+	Index, Total int           // of the case, from 1
+	Event        krrlab.Event  // of its stage
+	Elapsed      time.Duration // of the run
+	Remaining    time.Duration // of the run, by the costs predicted and what the cases done took
+}
+
+// Run runs the plans and returns their reports. Each case is run once, whichever plans ask for
+// it, and its result is kept in o.Out as soon as it is there. A case that fails, or whose
+// data are missing, has the reason in its result, and the others go on.
+//
+// If the context ends, Run returns its error with the reports as far as they are; the cases
+// done are kept, and a run with Resume goes on after them. Only complete reports are
+// written, as <id>.<scale>.json in o.Out. Any other error is of keeping results.
+func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
+	opt := o.withDefaults(ctx)
+	r := &runner{opt: &opt, jobs: jobs(plans, *opt.Rates, opt.Memory), start: time.Now()}
+	if opt.Out != "" {
+		var err error
+		if r.store, err = openStore(opt.Out); err != nil {
+			return nil, err
+		}
+	}
+	if err := recall(r.jobs, &opt); err != nil {
+		return nil, err
+	}
+	err := r.all(ctx)
+	for _, j := range r.jobs {
+		for _, e := range j.entries {
+			if e.Skip == "" {
+				e.Result = j.result
+			}
+		}
+	}
+	var reports []*Report
+	for _, p := range plans {
+		reports = append(reports, newReport(p))
+	}
+	if err != nil || opt.Out == "" {
+		return reports, err
+	}
+	for _, rep := range reports {
+		if err := rep.Save(filepath.Join(opt.Out, rep.FileName())); err != nil {
+			return reports, err
+		}
+	}
+	return reports, nil
+}
+
+// recall fills in the results that are kept.
+func recall(list []*job, o *Options) error {
+	if !o.Resume || o.Out == "" {
+		return nil
+	}
+	s := &store{filepath.Join(o.Out, casesDir)}
+	for _, j := range list {
+		var err error
+		if j.result, err = s.load(j.c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runner is one run.
+type runner struct {
+	opt   *Options
+	store *store // nil keeps nothing
+	jobs  []*job
+	start time.Time
+
+	index      int       // of the job under way, from 1
+	began      time.Time // when it did
+	took, cost float64   // seconds of the jobs done in this run, and those predicted
+
+	session *session
+	group   group
+	failed  error // why there is no session of the group
+}
+
+// all runs the jobs in their order.
+func (r *runner) all(ctx context.Context) error {
+	for i := 0; i < len(r.jobs); {
+		batch := batchAt(r.jobs, i)
+		i += len(batch)
+		var todo []*job
+		for _, j := range batch {
+			switch {
+			case j.result != nil:
+			case j.skip != "":
+				j.result = &Result{Status: NotRun, Reason: j.skip}
+				j.result.Data.Name = j.c.Data
+			default:
+				todo = append(todo, j)
+			}
+		}
+		if len(todo) == 0 {
+			continue
+		}
+		r.index = i
+		if err := r.run(ctx, todo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batchAt returns the jobs from i on that are run together: nested cases of one draw, else one.
+func batchAt(list []*job, i int) []*job {
+	j := i + 1
+	for ; j < len(list) && list[i].c.Nested && sameButS(list[i].c, list[j].c); j++ {
+	}
+	return list[i:j]
+}
+
+// sameButS reports whether cases differ in S only.
+func sameButS(a, b Case) bool {
+	a.S = b.S
+	return a == b
+}
+
+// run runs jobs of one batch and keeps their results.
+func (r *runner) run(ctx context.Context, batch []*job) error {
+	r.began = time.Now()
+	c := batch[0].c
+	results, err := r.measure(ctx, batch)
+	if e := ctx.Err(); e != nil {
+		return e
+	}
+	took := time.Since(r.began).Seconds()
+	for i, j := range batch {
+		r.cost += j.cost.Seconds()
+		if j.result = resultOf(results, i, err); j.result.Data.Name == "" {
+			j.result.Data.Name = c.Data
+		}
+		j.result.Machine, j.result.Commit = machine(), r.opt.Version
+		j.result.Date = time.Now().UTC().Format(time.RFC3339)
+		if r.store != nil && j.result.Ran() {
+			if err := r.store.save(j.c, j.result); err != nil {
+				return err
+			}
+		}
+		r.opt.Finished(j.c, j.result)
+	}
+	r.took += took
+	return nil
+}
+
+// resultOf returns result i, or one that says why there is none.
+func resultOf(results []*Result, i int, err error) *Result {
+	if i < len(results) && results[i] != nil {
+		return results[i]
+	}
+	var missing *datasets.MissingError
+	switch {
+	case errors.As(err, &missing):
+		return &Result{Status: NotRun, Reason: oneLine(err)}
+	case err == nil:
+		err = errors.New("no result")
+	}
+	return &Result{Status: Failed, Reason: oneLine(err)}
+}
+
+// oneLine is the first line of an error, without the package's name.
+func oneLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	for _, name := range []string{"experiments: ", "krrlab: "} {
+		line = strings.TrimPrefix(line, name)
+	}
+	return line
+}
+
+// measure runs a batch in its group's session. A panic in it is an error of the case.
+func (r *runner) measure(ctx context.Context, batch []*job) (results []*Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	if err := r.open(ctx, batch[0].c); err != nil {
+		return nil, err
+	}
+	s, c := r.session, batch[0].c
+	one := func(res *Result, err error) ([]*Result, error) { return []*Result{res}, err }
+	if _, ok := solvers[c.Method]; ok {
+		return one(s.solve(ctx, c))
+	}
+	switch c.Method {
+	case PrecondForm:
+		return one(s.precondForm(ctx, c))
+	}
+	return nil, fmt.Errorf("unknown method %q", c.Method)
+}
+
+// open makes the session of a case's group the current one, and lets go of what this case
+// has no use for.
+func (r *runner) open(ctx context.Context, c Case) error {
+	if r.session != nil && r.group == groupOf(c) {
+		if m := c.Method; m != PCG && m != BlockPCG && m != CG {
+			r.session.shared.Forget()
+			debug.FreeOSMemory()
+		}
+		return nil
+	}
+	if r.failed != nil && r.group == groupOf(c) {
+		return r.failed
+	}
+	r.session = nil
+	debug.FreeOSMemory()
+	r.group = groupOf(c)
+	r.session, r.failed = openSession(ctx, r.group, r.opt, r.watch)
+	if r.failed != nil {
+		r.session = nil
+	}
+	return r.failed
+}
+
+// watch reports a stage of the job under way.
+func (r *runner) watch(e krrlab.Event) {
+	r.opt.Monitor(Progress{
+		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
+		Elapsed: time.Since(r.start), Remaining: r.remaining(),
+	})
+}
+
+// remaining predicts the time left: the costs of what is to come, corrected by how much longer
+// than predicted the cases done took.
+func (r *runner) remaining() time.Duration {
+	slow := 1.0
+	if r.cost > 5 {
+		slow = min(max(r.took/r.cost, 0.1), 10)
+	}
+	var left float64
+	for i, j := range r.jobs {
+		if j.result != nil || j.skip != "" {
+			continue
+		}
+		s := slow * j.cost.Seconds()
+		if i == r.index-1 {
+			s = max(0, s-time.Since(r.began).Seconds())
+		}
+		left += s
+	}
+	return time.Duration(left * float64(time.Second))
+}
+
+// machine describes what the process runs on.
+func machine() Machine {
+	limit, _ := accel.MemoryLimit()
+	blas := accel.InUse()
+	if blas.Path != "" {
+		blas.Path = filepath.Base(blas.Path)
+	}
+	return Machine{CPU: accel.CPU().Model, Threads: accel.Threads(), Memory: limit, BLAS: blas.String(), OS: runtime.GOOS + "/" + runtime.GOARCH}
+}

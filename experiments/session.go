@@ -1,0 +1,104 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// session is what the cases of one data set, n, kernel and λ have in common: the data,
+// and what solves form of them.
+type session struct {
+	opt     *Options
+	monitor func(krrlab.Event)
+
+	train, test *datasets.Dataset
+	info        Data
+	load        float64 // seconds of reading
+	shared      *krrlab.Shared
+}
+
+// group says which cases share a session.
+type group struct {
+	data   string
+	n      int
+	kernel kernel.Spec
+	lambda float64
+}
+
+func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
+
+// openSession reads the data of a group and checks them against their checksums.
+func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event)) (*session, error) {
+	s := &session{opt: o, monitor: monitor, shared: &krrlab.Shared{}}
+	if g.data == "" {
+		return s, nil
+	}
+	monitor(krrlab.Event{Stage: "load"})
+	start := time.Now()
+	pair, err := datasets.Load(ctx, g.data, &datasets.LoadOptions{Dirs: o.Dirs, N: g.n})
+	if err != nil {
+		return nil, err
+	}
+	s.train, s.test, s.load = pair.Train, pair.Test, time.Since(start).Seconds()
+	s.info, err = provenance(pair, o.Dirs)
+	return s, err
+}
+
+// provenance says what data a pair is; the checksums of its files are verified where they are
+// known.
+func provenance(p *datasets.Pair, dirs []string) (Data, error) {
+	d := Data{
+		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(), T: 1,
+		Note: p.Info.Note,
+	}
+	if p.Info.Classes > 2 {
+		d.T = p.Info.Classes
+	}
+	if p.Test != nil {
+		d.TestN = p.Test.Len()
+	}
+	if d.N < d.Of {
+		d.Note = joinNotes(fmt.Sprintf("the first %d of %d training rows", d.N, d.Of), d.Note)
+	}
+	if p.Info.BuiltIn() {
+		d.Source = p.Train.Source
+	}
+	paths, _ := p.Info.Find(dirs)
+	for _, f := range p.Info.Files {
+		name := paths[f.Role]
+		known, err := f.Verify(name)
+		if err != nil {
+			return d, err
+		}
+		d.Source = joinNotes(d.Source, filepath.Base(name))
+		if known {
+			d.SHA256 = append(d.SHA256, f.SHA256)
+		}
+	}
+	return d, nil
+}
+
+// joinNotes joins what is not empty.
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
+}
+
+// tests returns the test rows of a case.
+func (s *session) tests(c Case) *datasets.Dataset {
+	if c.CountOnly || s.test == nil {
+		return nil
+	}
+	if c.TestN > 0 {
+		return s.test.Head(c.TestN)
+	}
+	return s.test
+}

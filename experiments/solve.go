@@ -1,0 +1,166 @@
+package experiments
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// solvers are the methods that a krrlab.Lab solves by.
+var solvers = map[Method]krrlab.Solver{PCG: krrlab.PCG, BlockPCG: krrlab.BlockPCG, CG: krrlab.CG, Direct: krrlab.Direct}
+
+// solve runs a case of one of the solvers.
+func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
+	cfg, err := s.config(c)
+	if err != nil {
+		return nil, err
+	}
+	lab, err := krrlab.New(s.train, cfg)
+	if err != nil {
+		return nil, err
+	}
+	sol, err := lab.Solve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := s.begin(c)
+	rep := sol.Report()
+	r.Status, r.Converged, r.Iterations = sol.Status, sol.Converged(), sol.Iterations
+	r.TrueResidual, r.ResidualKind, r.SampledResidual, r.Kappa = rep.TrueResidual, rep.ResidualKind, rep.SampledResidual, rep.Kappa
+	r.History, r.Reached = history(sol.History), reached(sol.History)
+	r.Seconds, r.Shared = sol.Seconds, sol.Shared
+	r.Seconds.Load = s.load
+	r.Storage, r.Form = sol.Storage, sol.Form
+	r.Bytes = sol.KBytes + preconditionerBytes(lab, sol)
+	if err := s.judge(ctx, c, r, sol); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// config turns a case into a configuration.
+func (s *session) config(c Case) (cfg krrlab.Config, err error) {
+	if cfg.Kernel, err = kernel.FromSpec(c.Kernel); err != nil {
+		return cfg, err
+	}
+	if c.Storage != "" {
+		if cfg.Storage, err = gram.ParseStorage(c.Storage); err != nil {
+			return cfg, err
+		}
+	}
+	if c.Form != "" {
+		if cfg.Form, err = precond.ParseForm(c.Form); err != nil {
+			return cfg, err
+		}
+	}
+	cfg.Solver, cfg.Lambda, cfg.LambdaP, cfg.Features = solvers[c.Method], c.Lambda, c.LambdaP, c.S
+	cfg.Tol, cfg.MaxIter, cfg.Repeat, cfg.Seed = c.Tol, c.MaxIter, c.Repeat, c.Seed
+	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor
+	if c.Method != Direct {
+		cfg.Shared = s.shared
+	}
+	return cfg, nil
+}
+
+// begin returns a result with what is known before a case is run.
+func (s *session) begin(c Case) *Result {
+	r := &Result{Data: s.info}
+	if t := s.tests(c); t != nil {
+		r.Data.TestN = t.Len()
+	}
+	return r
+}
+
+// judge puts the error on the test data into the result.
+func (s *session) judge(ctx context.Context, c Case, r *Result, sol *krrlab.Solution) error {
+	test := s.tests(c)
+	if test == nil {
+		return nil
+	}
+	start := time.Now()
+	o := sol.PredictOptions()
+	o.Scaled = true
+	score, err := sol.Model.Evaluate(ctx, test, o)
+	if err != nil {
+		return err
+	}
+	r.setScore(score)
+	r.Seconds.Predict = time.Since(start).Seconds()
+	return nil
+}
+
+func (r *Result) setScore(s *model.Score) {
+	r.TestN = s.N
+	r.TestError, r.RMSE, r.RelErr = krrlab.Number(s.ErrorRate), krrlab.Number(s.RMSE), krrlab.Number(s.RelErr)
+	r.BestError = krrlab.Number(s.BestError)
+}
+
+// preconditionerBytes returns what Z, n×s in float32, and its factor, s×s in float64 (of form
+// U: U, n×s in float64, in their place), take.
+func preconditionerBytes(lab *krrlab.Lab, sol *krrlab.Solution) int64 {
+	if sol.Form == "" {
+		return 0
+	}
+	n, _, _ := lab.Dims()
+	s := int64(lab.Config().Features)
+	if sol.Form == precond.FormU.String() {
+		return 8 * int64(n) * s
+	}
+	return 4*int64(n)*s + 8*s*s
+}
+
+// history returns the worst residual after each iteration, to four digits.
+func history(h []krrlab.HistRow) []float64 {
+	out := make([]float64, len(h))
+	for i, x := range h {
+		out[i] = fourDigits(x.Residual)
+	}
+	return out
+}
+
+// fourDigits rounds to four significant digits.
+func fourDigits(v float64) float64 {
+	out, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return out
+}
+
+// stopAt is the share of the tolerance at which a column of krrlab's solvers stops.
+const stopAt = 0.97
+
+// reached returns after how many iterations every column had been within 10⁻¹, 10⁻², …: where
+// the solve to that tolerance would have ended, since a column that has converged is
+// left as it is, and the others do not depend on it.
+func reached(h []krrlab.HistRow) []Reached {
+	if len(h) == 0 || len(h[0].Columns) == 0 {
+		return nil
+	}
+	least := make([]float64, len(h[0].Columns)) // so far, of each column
+	for j := range least {
+		least[j] = math.Inf(1)
+	}
+	var out []Reached
+	for k, x := range h {
+		worst := 0.0
+		for j, v := range x.Columns {
+			least[j] = math.Min(least[j], v)
+			worst = math.Max(worst, least[j])
+		}
+		for len(out) < len(decades) && worst <= stopAt*decades[len(out)] {
+			out = append(out, Reached{decades[len(out)], k})
+		}
+	}
+	return out
+}
+
+// decades are the tolerances that reached looks for.
+var decades = []float64{1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8}
