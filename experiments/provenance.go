@@ -23,6 +23,7 @@ func (r *Report) Provenance() *plots.Table {
 		}
 	}
 	var data []string
+	described := map[place]bool{}
 	for _, e := range r.Entries {
 		x := e.Result
 		if !x.Ran() {
@@ -33,7 +34,10 @@ func (r *Report) Provenance() *plots.Table {
 		add(&seeds, fmt.Sprint(e.Case.Seed))
 		date, _, _ := strings.Cut(x.Date, "T")
 		add(&dates, date)
-		add(&data, x.Data.String())
+		if key := (place{x.Data.Name, x.Data.N}); !described[key] && !e.Case.CountOnly {
+			described[key] = true
+			add(&data, x.Data.String())
+		}
 	}
 	slices.Sort(dates)
 	row := func(what string, list []string) {
@@ -116,4 +120,10 @@ func (e *Entry) whyNot() string {
 		return e.Result.Status + ": " + e.Result.Reason
 	}
 	return ""
+}
+
+// place names the training rows of a set.
+type place struct {
+	name string
+	n    int
 }

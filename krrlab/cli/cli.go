@@ -131,6 +131,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	root.AddCommand(a.qualityCommand())
 	root.AddCommand(a.lambdaPCommand())
 	root.AddCommand(a.checkCommand())
+	root.AddCommand(a.reproduceCommand())
 	return root
 }
 

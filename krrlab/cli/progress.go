@@ -31,14 +31,19 @@ func (a *app) newProgress() *progress {
 
 // show is a krrlab.Config's Monitor.
 func (p *progress) show(e krrlab.Event) {
+	p.say(func() string { return eventText(e) }, e.Total > 0 && e.Done == e.Total)
+}
+
+// say shows a text, unless another was shown just before; a last one is shown in any case.
+func (p *progress) say(text func() string, last bool) {
 	if p.w == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); now.Sub(p.last) >= every || e.Total > 0 && e.Done == e.Total {
+	if now := time.Now(); now.Sub(p.last) >= every || last {
 		p.last = now
-		p.put(eventText(e))
+		p.put(text())
 	}
 }
 

@@ -1,0 +1,300 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/experiments"
+	"github.com/krrlab/lab/krrlab"
+)
+
+// reproduceFlags are the flags of krrlab reproduce.
+type reproduceFlags struct {
+	scale, out, from, readme string
+	memory                   string
+	resume, list, yes        bool
+}
+
+func (a *app) reproduceCommand() *cobra.Command {
+	f := &reproduceFlags{}
+	cmd := &cobra.Command{
+		Use:   "reproduce (ID... | all)",
+		Short: "Run the paper's tables and figures, ours beside the published",
+		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
+published numbers, their ratio, what was not run and why, and where the numbers come
+from. Cases that several tables share are run once. Each result is kept in --out as soon
+as it is there: a run that was stopped goes on with --resume.
+
+Scales: smoke takes seconds and needs no data, laptop at most an hour an experiment on two
+cores with 24 GiB, paper is the published sizes: it prints its plan and starts with --yes.
+With --from DIR nothing is run: tables and figures are made of the reports kept there.
+
+Exit code 0 says that every case that could run did. The experiments are
+  ` + strings.Join(experiments.IDs(), " ") + `.`,
+		Example: `  krrlab reproduce table1 --scale smoke
+  krrlab reproduce all --scale laptop
+  krrlab reproduce all --scale laptop --resume
+  krrlab reproduce all --from experiments/results`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.reproduce(cmd.Context(), f, args) },
+	}
+	p := cmd.Flags()
+	p.StringVar(&f.scale, "scale", "smoke", "smoke, laptop or paper")
+	p.StringVar(&f.out, "out", "", "folder for results, tables and figures (default: out/reproduce; with --from: that folder)")
+	p.BoolVar(&f.resume, "resume", false, "take the results that --out has, run the others")
+	p.StringVar(&f.memory, "memory", "", "memory a case may take, such as 20GB (default: what the machine allows)")
+	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
+	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
+	p.StringVar(&f.from, "from", "", "make tables and figures of the reports in this folder; run nothing")
+	p.StringVar(&f.readme, "readme", "", "with --from: put the result table into this file, between its markers")
+	p.SortFlags = false
+	return cmd
+}
+
+func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) error {
+	ids, err := experimentIDs(f, args)
+	if err != nil {
+		return err
+	}
+	scale, err := experiments.ParseScale(f.scale)
+	if err != nil {
+		return usagef("--scale: %v", err)
+	}
+	switch {
+	case f.readme != "" && f.from == "":
+		return usagef("--readme goes with --from")
+	case f.from != "":
+		return a.renderReports(f, ids)
+	}
+	if f.out == "" {
+		f.out = filepath.Join("out", "reproduce")
+	}
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.out, Resume: f.resume, Version: a.env.Version}
+	if o.Memory, err = memoryLimit(f.memory); err != nil {
+		return err
+	}
+	rates := experiments.MeasureRates(ctx)
+	o.Rates = &rates
+	if f.list {
+		return a.listExperiments(ctx, ids, o)
+	}
+	var plans []*experiments.Plan
+	for _, id := range ids {
+		e, err := experiments.Find(id)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, experiments.NewPlan(e, scale))
+	}
+	if err := a.announce(ctx, f, scale, plans, o); err != nil {
+		return err
+	}
+	return a.runPlans(ctx, f, ids, plans, o)
+}
+
+// experimentIDs returns the experiments that the arguments name, each once.
+func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
+	if len(args) == 0 {
+		if f.list || f.from != "" {
+			return experiments.IDs(), nil
+		}
+		return nil, usagef("reproduce: say what: %s or all", strings.Join(experiments.IDs(), ", "))
+	}
+	var ids []string
+	for _, id := range args {
+		if id == "all" {
+			return experiments.IDs(), nil
+		}
+		if _, err := experiments.Find(id); err != nil {
+			return nil, errUsage{err}
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// listExperiments prints what there is, and what it takes.
+func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.Options) error {
+	a.printf("%-9s %-7s %5s %9s %9s  %s\n", "id", "scale", "cases", "predicted", "memory", "title")
+	for _, id := range ids {
+		e, err := experiments.Find(id)
+		if err != nil {
+			return err
+		}
+		for _, s := range experiments.Scales() {
+			est, err := experiments.Predict(ctx, []*experiments.Plan{experiments.NewPlan(e, s)}, o)
+			if err != nil {
+				return err
+			}
+			a.printf("%-9s %-7s %5d %9s %9s  %s\n", id, s, est.Cases, spell(est.Seconds), bytesOrDash(est.Bytes), e.Title)
+		}
+	}
+	return nil
+}
+
+// announce prints the plan, and refuses to start at scale paper without --yes.
+func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Scale, plans []*experiments.Plan, o *experiments.Options) error {
+	est, err := experiments.Predict(ctx, plans, o)
+	if err != nil {
+		return err
+	}
+	if s != experiments.Smoke {
+		a.printf("%s\n", est.Table.Text())
+	}
+	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
+		est.Cases, spell(est.Seconds), bytesOrDash(est.Bytes), est.Done, est.Skipped)
+	if s == experiments.Paper && !f.yes {
+		return usagef("nothing was started: scale paper starts with --yes")
+	}
+	return nil
+}
+
+// runPlans runs the plans, prints their reports and writes tables and figures.
+func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, plans []*experiments.Plan, o *experiments.Options) error {
+	progress := a.newProgress()
+	defer progress.clear()
+	o.Monitor = func(p experiments.Progress) { progress.say(func() string { return reproduceText(p) }, false) }
+	o.Finished = func(c experiments.Case, r *experiments.Result) {
+		progress.clear()
+		a.printf("%s\n", finishedText(c, r))
+	}
+	reports, err := experiments.Run(ctx, plans, o)
+	progress.clear()
+	if err != nil && ctx.Err() != nil {
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; what was done is kept, and goes on with: %s\n", resumeLine(f, ids))
+		return errStatus(exitInterrupted)
+	}
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range reports {
+		a.printf("\n%s", r.Text())
+		names, err := r.WriteFiles(f.out)
+		if err != nil {
+			return err
+		}
+		a.printf("wrote %s and %d files beside it\n", filepath.Join(f.out, r.FileName()), len(names))
+		if !r.OK() {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("cases of %d of %d experiments failed; the tables say why", failed, len(reports))
+	}
+	return nil
+}
+
+// renderReports makes tables and figures of reports that are kept.
+func (a *app) renderReports(f *reproduceFlags, ids []string) error {
+	reports, err := experiments.LoadReports(f.from)
+	if err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = f.from
+	}
+	for _, r := range reports {
+		if !slices.Contains(ids, r.ID) {
+			continue
+		}
+		names, err := r.WriteFiles(f.out)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			a.printf("wrote %s\n", name)
+		}
+	}
+	if len(reports) == 0 {
+		a.printf("%s has no reports\n", f.from)
+	}
+	if f.readme == "" {
+		return nil
+	}
+	text, err := os.ReadFile(f.readme)
+	if err != nil {
+		return err
+	}
+	updated, err := experiments.UpdateReadme(string(text), experiments.ReadmeSection(reports))
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.readme, err)
+	}
+	if updated == string(text) {
+		return nil
+	}
+	if err := writeText(f.readme, updated); err != nil {
+		return err
+	}
+	a.printf("wrote %s\n", f.readme)
+	return nil
+}
+
+// reproduceText is the line of progress: which case, its stage, the time left of the run.
+func reproduceText(p experiments.Progress) string {
+	s := fmt.Sprintf("[%d/%d] %v: %s", p.Index, p.Total, p.Case, eventText(p.Event))
+	if i := strings.Index(s, ", about "); i >= 0 { // of the stage; the run's follows
+		s = s[:i]
+	}
+	if p.Remaining > 0 {
+		s += fmt.Sprintf(", about %v left in all", p.Remaining.Round(time.Second))
+	}
+	return s
+}
+
+// finishedText is the line of a case that ended.
+func finishedText(c experiments.Case, r *experiments.Result) string {
+	s := fmt.Sprintf("%v: %s", c, r.Status)
+	if r.Reason != "" {
+		return s + ": " + r.Reason
+	}
+	if r.Iterations > 0 {
+		s += fmt.Sprintf(", %d iterations", r.Iterations)
+	}
+	switch {
+	case r.TestError != nil:
+		s += fmt.Sprintf(", error %.2f %%", 100**r.TestError)
+	case r.RelErr != nil:
+		s += fmt.Sprintf(", relative error %.3g", *r.RelErr)
+	}
+	return s + fmt.Sprintf(", %.1f s", r.Train())
+}
+
+// resumeLine is the command that goes on with a run.
+func resumeLine(f *reproduceFlags, ids []string) string {
+	s := fmt.Sprintf("krrlab reproduce %s --scale %s --out %s --resume", strings.Join(ids, " "), f.scale, f.out)
+	if f.memory != "" {
+		s += " --memory " + f.memory
+	}
+	if f.yes {
+		s += " --yes"
+	}
+	return s
+}
+
+// spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
+func spell(s float64) string {
+	switch {
+	case s < 100:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 6000:
+		return fmt.Sprintf("%.0f min", s/60)
+	}
+	return fmt.Sprintf("%.1f h", s/3600)
+}
+
+func bytesOrDash(n int64) string {
+	if n == 0 {
+		return "–"
+	}
+	return krrlab.Bytes(n)
+}
