@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -63,12 +63,24 @@ func (a *app) keep(cfg *krrlab.Config, set *pflag.FlagSet, f *checkpointFlags, p
 	return nil
 }
 
+// hasCheckpoint reports whether the run has left a checkpoint.
+func (a *app) hasCheckpoint() bool {
+	if a.kept == "" {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join(a.kept, "checkpoint-*"))
+	return err == nil && len(files) > 0
+}
+
+// goOnText says how to go on from a checkpoint.
+func (a *app) goOnText() string {
+	return fmt.Sprintf("the checkpoint in %s is kept, --resume goes on from it", a.kept)
+}
+
 // interruptedText says what is left of an interrupted command.
 func (a *app) interruptedText() string {
-	if a.kept != "" {
-		if files, err := os.ReadDir(a.kept); err == nil && len(files) > 0 {
-			return fmt.Sprintf("interrupted; the checkpoint in %s is kept, --resume goes on from it", a.kept)
-		}
+	if a.hasCheckpoint() {
+		return "interrupted; " + a.goOnText()
 	}
 	return "interrupted; nothing was written"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
 // Exit codes of Main.
@@ -72,12 +73,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 	root.SetErr(env.Stderr)
 	err := root.ExecuteContext(ctx)
 	code, text := a.verdict(ctx, err)
-	a.part(ctx, err, code, func() {
-		if text != "" {
-			fmt.Fprintf(env.Stderr, "krrlab: %s\n", text)
-		}
-	})
-	return code
+	return a.part(ctx, err, code, text)
 }
 
 // verdict returns the exit code of a command that ended with err, and what to say of it.
@@ -94,7 +90,26 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	case errors.As(err, &usage):
 		return exitUsage, fmt.Sprintf("%v (see krrlab help)", err)
 	}
-	return exitError, strings.TrimPrefix(err.Error(), "krrlab: ")
+	return exitError, a.failureText(err)
+}
+
+// failureText says what went wrong, and where a checkpoint is left, how to go on.
+func (a *app) failureText(err error) string {
+	var lost *comm.Error
+	var unsaved *checkpoint.SaveError
+	text := strings.TrimPrefix(err.Error(), "krrlab: ")
+	switch {
+	case errors.As(err, &lost):
+		text = strings.TrimPrefix(lost.Error(), "comm: ")
+	case errors.As(err, &unsaved):
+		text = unsaved.Error()
+	default:
+		return text
+	}
+	if a.hasCheckpoint() {
+		text += "; " + a.goOnText()
+	}
+	return text
 }
 
 func (a *app) root() *cobra.Command {

@@ -68,6 +68,10 @@ func (a *app) join(ctx context.Context, set *pflag.FlagSet, f *rankFlags) error 
 		debug.SetMemoryLimit(limit / int64(a.party.node.Ranks))
 	}
 	a.quiet = a.quiet || w.Rank() > 0
+	if l := a.env.Launch.Lost; l > f.limit && a.party.node.Ranks < w.Size() && !a.quiet {
+		fmt.Fprintf(a.env.Stderr, "krrlab: note: %s takes %v to notice that a host is lost, longer than --rank-timeout %v: it may outlive the ranks by minutes (docs/ranks.md)\n",
+			a.env.Launch.Launcher, l, f.limit)
+	}
 	return nil
 }
 
@@ -116,36 +120,58 @@ func (a *app) describe(r *krrlab.Report) {
 	}
 }
 
-// courtesy is how long ranks but the first wait with an error that not all ranks know of: the
-// first may have it as well, say it, and end all.
-const courtesy = time.Second
+// courtesy is how long the second rank waits with an error that not all ranks know of, the
+// third twice as long, and so on for the first patient ones: an earlier one may have it as
+// well, say it, and end all, which takes launchers some seconds.
+const (
+	courtesy = 4 * time.Second
+	patient  = 5
+)
 
-// part ends this process's part in a run that ended with err, and reports whether it is the
-// one to say so. If all ranks know of the end they end together; otherwise this rank ends the
-// others.
-func (a *app) part(ctx context.Context, err error, code int, say func()) {
+// part ends this process's part in a run that ended with err, of which text is what is to be
+// said, and returns the exit code. If all ranks know of the end they end together, and the
+// first says it; otherwise the first to say it ends the others.
+func (a *app) part(ctx context.Context, err error, code int, text string) int {
+	say := func(who string) {
+		if text != "" {
+			fmt.Fprintf(a.env.Stderr, "krrlab: %s%s\n", who, text)
+		}
+	}
 	if a.env.Launch == nil {
-		say()
-		return
+		say("")
+		return code
 	}
 	var status errStatus
 	var known *comm.RankError
 	together := err == nil || errors.As(err, &status) || errors.As(err, &known)
 	switch {
 	case a.first():
-		say()
+		say("")
 	case !together && ctx.Err() == nil:
-		time.Sleep(courtesy)
-		fmt.Fprintf(a.env.Stderr, "krrlab: rank %d: ", a.env.Launch.Rank)
-		say()
+		select {
+		case <-ctx.Done(): // the launcher ends this rank: an earlier one has spoken
+			return code
+		case <-time.After(time.Duration(min(a.env.Launch.Rank, patient)) * courtesy):
+		}
+		who := fmt.Sprintf("rank %d: ", a.env.Launch.Rank)
+		if lost := (*comm.Error)(nil); errors.As(err, &lost) { // it says so itself
+			who = ""
+		}
+		say(who)
 	}
 	if a.party == nil {
-		return
+		return code
 	}
 	if together {
-		if err := a.party.world.Close(); err == nil {
-			return
+		err := a.party.world.Close()
+		if err == nil {
+			return code
 		}
+		if a.first() {
+			fmt.Fprintf(a.env.Stderr, "krrlab: all is done and written, but not all ranks ended: %s\n", a.failureText(err))
+		}
+		code = max(code, exitError)
 	}
 	a.party.world.Abort(code)
+	return code
 }

@@ -1,12 +1,18 @@
 package comm
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Launch says how the process was started as a rank.
 type Launch struct {
 	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
 	Rank     int
 	Size     int // 0 if the launcher does not tell
+	// Lost is how long the launcher takes to notice that a host cannot be reached any
+	// more, and to end the run; 0 where that is not known.
+	Lost time.Duration
 }
 
 // launchers lists the variables that a launcher sets for each rank it starts. Intel MPI
@@ -34,7 +40,24 @@ func Detect(getenv func(string) string) (Launch, bool) {
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
 			continue
 		}
-		return Launch{Launcher: l.name, Rank: rank, Size: size}, true
+		found := Launch{Launcher: l.name, Rank: rank, Size: size}
+		if l.name == "Open MPI" {
+			found.Lost = openMPILost(getenv)
+		}
+		return found, true
 	}
 	return Launch{}, false
+}
+
+// openMPILost returns when Open MPI 4's mpirun and its daemons give a silent connection up:
+// TCP's keep-alive, after so many seconds of silence and so many probes; its defaults where
+// nothing else was asked for.
+func openMPILost(getenv func(string) string) time.Duration {
+	seconds := func(name string, def int) int {
+		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
+			return v
+		}
+		return def
+	}
+	return time.Duration(seconds("time", 300)+seconds("intvl", 20)*seconds("probes", 9)) * time.Second
 }

@@ -119,8 +119,12 @@ func (w *World) Library() string {
 	return fmt.Sprintf("%s, %s (%s)", w.p.lib.kind, w.p.lib.version(), w.p.lib.name)
 }
 
-// Close ends MPI, together with all peers. The group cannot be used any more.
+// Close ends MPI, together with all peers. The group cannot be used any more. Peers are waited
+// for first, as a peer that does not come can be given up there, but not within MPI_Finalize.
 func (w *World) Close() error {
+	if err := w.Barrier(context.Background()); err != nil {
+		return err
+	}
 	err := w.do(context.Background(), "end", func(*request) int32 { return invoke(w.p.lib.finalize) })
 	if err == nil {
 		w.p.fail(errors.New("closed"))

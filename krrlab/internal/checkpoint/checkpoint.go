@@ -90,8 +90,16 @@ func (s *Store) Empty() (bool, error) {
 	return len(all) == 0, err
 }
 
+// SaveError says that a state could not be written. Those before it are as they were.
+type SaveError struct{ Err error }
+
+func (e *SaveError) Error() string { return fmt.Sprintf("checkpoint: %v", e.Err) }
+
+// Unwrap returns what happened.
+func (e *SaveError) Unwrap() error { return e.Err }
+
 // Save writes a state and then removes all but the newest two, and what an interrupted Save has
-// left.
+// left. A state that cannot be written is a *SaveError.
 func (s *Store) Save(state []byte) error {
 	name := s.path(s.next)
 	err := atomicfile.Write(name, func(w io.Writer) error {
@@ -109,7 +117,7 @@ func (s *Store) Save(state []byte) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("checkpoint: %w", err)
+		return &SaveError{err}
 	}
 	s.next++
 	syncFolder(s.dir)

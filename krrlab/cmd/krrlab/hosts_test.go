@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// hosts are two machines with their own names, addresses and network: namespaces joined by a
+// virtual cable. a is where mpirun runs; agent starts what it wants on b, in place of ssh.
+type hosts struct {
+	dir   string
+	a, b  int // the processes that keep the namespaces
+	enter []string
+}
+
+// makeHosts is the script that makes them; $1 is the folder.
+const makeHosts = `set -e
+hostname krrlab-a
+ip link set lo up
+unshare --net --uts sh -c "hostname krrlab-b; ip link set lo up; : >'$1/b'; exec sleep 600" &
+b=$!
+while ! [ -e "$1/b" ]; do sleep 0.02; done
+ip link add krr0 type veth peer name krr0 netns $b
+nsenter -t $b --net ip addr add 10.77.0.2/24 dev krr0
+nsenter -t $b --net ip link set krr0 up
+ip addr add 10.77.0.1/24 dev krr0
+ip link set krr0 up
+mkdir "$1/small" && mount -t tmpfs -o size=300k none "$1/small"
+cat >"$1/agent" <<END
+#!/bin/sh
+while [ "\${1#-}" != "\$1" ]; do shift; done
+shift
+exec nsenter -t $b --net --uts sh -c "\$*"
+END
+chmod +x "$1/agent"
+echo $b >"$1/pid" && mv "$1/pid" "$1/ready"
+exec sleep 600
+`
+
+// newHosts makes two hosts, or skips the test and says why.
+func newHosts(t *testing.T) *hosts {
+	t.Helper()
+	for _, name := range []string{"unshare", "nsenter", "ip", "mpirun.openmpi"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("no %s here: two hosts need util-linux, iproute2 and openmpi-bin (make test installs them)", name)
+		}
+	}
+	h := &hosts{dir: t.TempDir(), enter: []string{"--net", "--uts", "--mount"}}
+	spaces := []string{"--net", "--uts", "--mount"}
+	if os.Getuid() != 0 {
+		spaces = append([]string{"--user", "--map-root-user"}, spaces...)
+		h.enter = append([]string{"--user", "--preserve-credentials"}, h.enter...)
+	}
+	cmd := exec.Command("unshare", append(spaces, "sh", "-c", makeHosts, "sh", h.dir)...)
+	var text bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &text, &text
+	if err := cmd.Start(); err != nil {
+		t.Skipf("two hosts cannot be made here: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	h.a = cmd.Process.Pid
+	t.Cleanup(func() {
+		for _, pid := range append(processesOf(h.dir), h.a, h.b) {
+			if pid > 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		<-ended
+	})
+	for range 500 {
+		if b, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil {
+			fmt.Sscan(string(b), &h.b)
+			return h
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Skipf("two hosts cannot be made here (network namespaces): %v: %s", err, strings.TrimSpace(text.String()))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("two hosts did not come up: %s", text.String())
+	return nil
+}
+
+// on returns a command on host a.
+func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
+	args := append([]string{"-t", fmt.Sprint(h.a)}, h.enter...)
+	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
+	cmd.Env = append(os.Environ(), playVariable+"=1")
+	cmd.WaitDelay = 20 * time.Second
+	return cmd
+}
+
+// link sets host a's end of the cable up or down.
+func (h *hosts) link(t *testing.T, state string) {
+	t.Helper()
+	if text, err := h.on(t.Context(), "ip", "link", "set", "krr0", state).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+}
+
+// krrlab returns the command on two ranks of each host, TCP between them. The launcher notices
+// after lost seconds that a host cannot be reached.
+func (h *hosts) krrlab(ctx context.Context, t *testing.T, lost int, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--host", "10.77.0.1:2,10.77.0.2:2", "-n", "4", "-x", playVariable}
+	for _, p := range [][2]string{
+		{"plm_rsh_agent", filepath.Join(h.dir, "agent")},
+		{"btl", "tcp,self"}, {"btl_tcp_if_include", "krr0"}, {"oob_tcp_if_include", "krr0"},
+		{"oob_tcp_keepalive_time", fmt.Sprint(lost - 2)}, {"oob_tcp_keepalive_intvl", "1"}, {"oob_tcp_keepalive_probes", "2"},
+	} {
+		words = append(words, "--mca", p[0], p[1])
+	}
+	return h.on(ctx, append(append(words, self), args...)...)
+}
+
+// ranksOn returns the ranks of a run in dir that live on host b, or on a.
+func (h *hosts) ranksOn(dir string, b bool) (pids []int) {
+	space, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", map[bool]int{false: h.a, true: h.b}[b]))
+	for _, pid := range ranksOf(dir) {
+		if ns, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid)); err == nil && ns == space {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// TestTwoHosts fits on two hosts with their own addresses: the coefficients of one rank on
+// this machine, and half of the ranks on each host.
+func TestTwoHosts(t *testing.T) {
+	h := newHosts(t)
+	fit := func(name string) []string {
+		return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol", "1e-6",
+			"--blas", "go", "--out", filepath.Join(h.dir, name)}
+	}
+	text, err := h.krrlab(limited(t), t, 30, fit("two.krr")...).CombinedOutput()
+	if err != nil || strings.Count(string(text), "converged after") != 1 || !strings.Contains(string(text), "ranks        4 (2 on this machine)") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if text, err := krrlab(limited(t), t, 0, 1, fit("one.krr")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if !mat.Equal(coefficients(t, filepath.Join(h.dir, "two.krr")), coefficients(t, filepath.Join(h.dir, "one.krr"))) {
+		t.Error("two hosts have other coefficients than one rank")
+	}
+}
+
+// TestFaultsOfHosts kills a rank of the other host and cuts the cable, and with KRRLAB_LONG=1
+// stops ranks and ends the run as a scheduler does: each time all ranks and the launcher end,
+// the run says why in one line and has a code other than 0, and in the end it goes on from its
+// checkpoint to the coefficients of an unbroken run.
+func TestFaultsOfHosts(t *testing.T) {
+	h := newHosts(t)
+	const limit = "6s"
+	dir := h.dir
+	late := "no answer within " + limit
+	for _, fault := range []struct {
+		name, says string // says "" where it is the launcher that ends the ranks
+		long       bool
+		strike     func(mpirun int)
+	}{
+		{"killed rank", "", false, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[0], syscall.SIGKILL) }},
+		{"stopped rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
+		{"stopped first rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
+		{"SIGTERM", "interrupted; the checkpoint", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
+		{"cut cable", "interrupted; the checkpoint", false, func(int) { h.link(t, "down") }},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			if fault.long && os.Getenv("KRRLAB_LONG") == "" {
+				t.Skip("a long test: set KRRLAB_LONG=1")
+			}
+			cmd := h.krrlab(limited(t), t, 4, slow(dir, "--resume", "--rank-timeout", limit)...)
+			var out, text bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &text
+			newest := newestCheckpoint(dir)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			await(t, dir, newest+2)
+			struck := time.Now()
+			fault.strike(cmd.Process.Pid)
+			err := cmd.Wait()
+			t.Logf("%v after %.1f s", err, time.Since(struck).Seconds())
+			if err == nil || strings.Contains(out.String(), "converged") {
+				t.Fatalf("the run ended well:\n%s%s", out.String(), text.String())
+			}
+			gone(t, dir, text.String())
+			if fault.says == "" {
+				return
+			}
+			lines := said(text.String())
+			if first := fault.name == "stopped first rank"; len(lines) == 2 && first { // which wakes to be ended, and says that
+				lines = lines[:1]
+			}
+			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "--resume goes on") {
+				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.says, text.String())
+			}
+		})
+	}
+	h.link(t, "up")
+	text, err := h.krrlab(limited(t), t, 30, slow(dir, "--resume")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), unbroken(t, true)) {
+		t.Error("after all faults: other coefficients than the unbroken run's")
+	}
+}
+
+// TestDiskFull fills the disk with a checkpoint: the run ends and says so, the checkpoint
+// before is whole, and the run goes on from it where there is room.
+func TestDiskFull(t *testing.T) {
+	h := newHosts(t)
+	full := filepath.Join(h.dir, "small")
+	fit := func(more ...string) []string {
+		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
+	}
+	text, err := h.krrlab(limited(t), t, 30, fit()...).CombinedOutput()
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") || !strings.Contains(got[0], "--resume goes on") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	gone(t, h.dir, string(text))
+	if text, err := h.on(t.Context(), "mount", "-o", "remount,size=4m", full).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	text, err = h.krrlab(limited(t), t, 30, fit("--resume")...).CombinedOutput()
+	if err != nil || !strings.Contains(string(text), "resuming from the checkpoint") || strings.Contains(string(text), "refused") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if !mat.Equal(coefficients(t, filepath.Join(h.dir, "m.krr")), unbroken(t, true)) {
+		t.Error("other coefficients than the unbroken run's")
+	}
+}
+
+// said returns the lines that krrlab itself has written, without what it resumes from.
+func said(text string) (lines []string) {
+	for _, l := range strings.Split(text, "\n") {
+		if strings.HasPrefix(l, "krrlab: ") && !strings.Contains(l, ": resuming from") && !strings.Contains(l, ": no checkpoint in") {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
