@@ -13,10 +13,16 @@
 // # Names
 //
 // Load loads a data set of the Registry by its name: the nine of the paper's table,
-// stand-ins and subsets (Note says so), and two built-in problems that need no file and whose
-// best possible error is known. The folders to look in are given in order; a file that is not
+// stand-ins and subsets (Note says so), and three built-in problems that need no file, two of
+// them with a best possible error that is known. The folders to look in are given in order; a file that is not
 // there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
 // Sets that come in one file are split by a fixed random permutation of their rows.
+//
+// # Pictures without end
+//
+// Deformation shifts, turns and bends pictures, and Endless makes of n of them a sequence
+// without end, any slice of which is a function of the seed alone: "mnist-infinite" takes any
+// number of rows, MNIST's 60,000 first. SyntheticDigits draws digits where there is no file.
 //
 // # Answers and scaling
 //

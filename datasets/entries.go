@@ -144,6 +144,12 @@ var registry = []Info{
 		Page: libsvmSite + "multiclass.html#mnist8m", Sigma: 8.5, Lambda: 0.01, load: firstColumn,
 	},
 	{
+		Name: "mnist-infinite", Title: "MNIST, and as many digits generated from MNIST as are asked for", Task: Classification, N: 60000, TestN: 10000, D: 784, Classes: 10,
+		Files: mnistFiles, Split: "MNIST's 60,000 training rows and generated ones train, MNIST's test file tests", Scale: "pixel",
+		Note:    "rows after the first 60,000 are generated from MNIST; they stand for the growth of MNIST-400K and MNIST-1M, and are neither",
+		Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/", Endless: true, Sigma: 8.5, Lambda: 0.01, load: endless("MNIST"),
+	},
+	{
 		Name: "covtype-sample", Title: "426,598 rows of COVTYPE, class 2 against the rest", Task: Classification, N: 341278, TestN: 85320, D: 54, Classes: 2,
 		Files: []File{covtypeSample}, Split: shuffled, Scale: "unit", Note: "a random subset, 73.4 % of COVTYPE's 581,012 rows", Licence: uciLicence,
 		Page: uciSite + "dataset/31/covertype", Sigma: 0.1, Lambda: 0.01, load: oneFile("2"),
@@ -201,5 +207,10 @@ var registry = []Info{
 		Name: "synthetic-classes", Title: "5 classes of points in 3 variables, 5 % of the labels wrong", Task: Classification, N: 4000, TestN: 2000, D: 3, Classes: 5,
 		Split: "generated", Scale: "none", Note: "built in; the best possible error is the share of wrong labels, 5 %", Licence: "none needed",
 		Sigma: 0.5, Lambda: 0.5, generate: func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
+	},
+	{
+		Name: "synthetic-digits", Title: "drawn digits of 28×28 pixels, each deformed in its own way", Task: Classification, N: 2000, TestN: 1000, D: 784, Classes: 10,
+		Split: "generated", Scale: "pixel", Note: "built in; a stand-in for MNIST where that is not at hand", Licence: "none needed",
+		Sigma: 8.5, Lambda: 0.01, generate: func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
 	},
 }

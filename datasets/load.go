@@ -45,7 +45,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 		if len(missing) > 0 {
 			return nil, &MissingError{info, missing, o.Dirs}
 		}
-		if p.Train, p.Test, err = info.load(info, paths, o); err != nil {
+		if p.Train, p.Test, err = info.load(ctx, info, paths, o); err != nil {
 			return nil, err
 		}
 	}
@@ -67,6 +67,27 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	return p, nil
 }
 
+// Rows says which training rows the pair has where these are not just the set's own: the
+// first of them, or more; "" otherwise.
+func (p *Pair) Rows() string {
+	switch n := p.Train.Len(); {
+	case n < p.Info.N:
+		return fmt.Sprintf("the first %d of %d training rows", n, p.Info.N)
+	case n > p.Info.N:
+		return fmt.Sprintf("%d rows and %d generated from them", p.Info.N, n-p.Info.N)
+	}
+	return ""
+}
+
+// Note says what is special about the pair: Rows and Info.Note.
+func (p *Pair) Note() string {
+	rows := p.Rows()
+	if rows != "" && p.Info.Note != "" {
+		rows += "; "
+	}
+	return rows + p.Info.Note
+}
+
 // rows is the most training rows to read: those asked for, or the set's own number.
 func (i *Info) rows(o *LoadOptions) int {
 	if o.N > 0 {
@@ -79,7 +100,7 @@ func (i *Info) rows(o *LoadOptions) int {
 func (i *Info) options() *ReadOptions { return &ReadOptions{Task: i.Task.String(), Dim: i.D} }
 
 // ownFiles loads a set with a training and a test file.
-func ownFiles(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func ownFiles(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	opt := i.options()
 	opt.MaxRows = i.rows(o)
 	if train, err = ReadFile(paths[TrainFile], opt); err != nil {
@@ -91,8 +112,25 @@ func ownFiles(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Data
 	return train, test, nil
 }
 
+// endless returns ownFiles for pictures, with more rows generated from the training rows (see
+// Endless), those of the set named of, if more are asked for.
+func endless(of string) loader {
+	return func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+		if train, test, err = ownFiles(ctx, i, paths, o); err != nil || o.N <= train.Len() {
+			return train, test, err
+		}
+		train.Name = of
+		e, err := NewEndless(train, endlessDeformation, endlessSeed)
+		if err != nil {
+			return nil, nil, err
+		}
+		train, err = e.Slice(ctx, 0, o.N)
+		return train, test, err
+	}
+}
+
 // firstColumn is ownFiles for tables whose first column has the answers.
-func firstColumn(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func firstColumn(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	table := func(path string, rows int) (*Dataset, error) {
 		opt := i.options()
 		opt.Target, opt.MaxRows = "0", rows
@@ -111,8 +149,8 @@ func firstColumn(i *Info, paths map[Role]string, o *LoadOptions) (train, test *D
 
 // oneFile returns a loader of a set in one file: a fixed random four fifths of its rows
 // train. If one is not empty, the task is that class against the rest.
-func oneFile(one string) func(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-	return func(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func oneFile(one string) loader {
+	return func(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 		all, err := ReadFile(paths[TrainFile], i.options())
 		if err != nil {
 			return nil, nil, err

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,15 +28,21 @@ type Info struct {
 	Page    string // where the data are described
 	// Similar names a set that may be at hand instead.
 	Similar string
+	// Endless says that there are more training rows than N: LoadOptions.N may ask for any
+	// number, and those after the first N are generated from them.
+	Endless bool
 
 	Paper *PaperSettings // nil if the set is not in the paper
 	// Sigma and Lambda are the settings used unless others are asked for: the paper's, or
 	// for other sets a choice that works; 0 for none.
 	Sigma, Lambda float64
 
-	load     func(i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error)
+	load     loader
 	generate func(i *Info) *Dataset // built-in: all N+TestN rows
 }
+
+// loader reads the files of a set.
+type loader func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error)
 
 // PaperSettings are a row of the paper's table of running times (Gaussian kernel, λ_p = λ).
 type PaperSettings struct {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -84,15 +83,7 @@ func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Info.Note, sigma: p.Info.Sigma, lambda: p.Info.Lambda}
-	if n := d.train.Len(); n < p.Info.N {
-		rows := fmt.Sprintf("the first %d of %d training rows", n, p.Info.N)
-		if d.note != "" {
-			rows += "; " + d.note
-		}
-		d.note = rows
-	}
-	return d, nil
+	return &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}, nil
 }
 
 func (f *dataFlags) loadFiles() (*loaded, error) {

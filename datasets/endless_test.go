@@ -1,0 +1,243 @@
+package datasets
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestEndless: the first rows are the given ones, the others functions of seed and index.
+func TestEndless(t *testing.T) {
+	base := SyntheticDigits(30, 3)
+	slice := func(d Deformation, seed uint64, i, j int) *Dataset {
+		t.Helper()
+		e, err := NewEndless(base, d, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := e.Slice(context.Background(), i, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	whole := slice(endlessDeformation, 1, 0, 100)
+	if !slices.Equal(whole.X.(*points.Dense32).Data[:30*784], base.X.(*points.Dense32).Data) || strings.Contains(slice(endlessDeformation, 1, 0, 30).Source, "generated from") {
+		t.Error("the first rows are not the given ones")
+	}
+	if !strings.Contains(whole.Source, "generated from synthetic-digits") {
+		t.Errorf("source %q", whole.Source)
+	}
+	part := slice(endlessDeformation, 1, 40, 75)
+	if !slices.Equal(part.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data[40*784:75*784]) || !slices.Equal(part.Class, whole.Class[40:75]) {
+		t.Error("rows 40 to 75 depend on where the slice begins")
+	}
+	threads := accel.Threads()
+	accel.SetThreads(3)
+	again := slice(endlessDeformation, 1, 0, 100)
+	accel.SetThreads(threads)
+	if !slices.Equal(again.X.(*points.Dense32).Data, whole.X.(*points.Dense32).Data) {
+		t.Error("the rows depend on the number of threads")
+	}
+	row := func(s *Dataset, i int) []float32 { return s.X.(*points.Dense32).Row(i) }
+	if slices.Equal(row(whole, 30), row(whole, 60)) || slices.Equal(row(whole, 30), row(slice(endlessDeformation, 2, 0, 31), 30)) {
+		t.Error("a deformation is drawn twice")
+	}
+	for i := range 100 {
+		if whole.Class[i] != base.Class[i%30] {
+			t.Errorf("row %d has class %d, its original %d", i, whole.Class[i], base.Class[i%30])
+		}
+	}
+	if still := slice(Deformation{}, 1, 30, 60); !slices.Equal(still.X.(*points.Dense32).Data, base.X.(*points.Dense32).Data) {
+		t.Error("no deformation deforms")
+	}
+}
+
+func TestEndlessErrors(t *testing.T) {
+	digits := SyntheticDigits(2, 1)
+	if _, err := NewEndless(SyntheticClasses(9, 3, 3, 0, 1), Deformation{}, 1); err == nil || !strings.Contains(err.Error(), "square") {
+		t.Errorf("points of 3 numbers: %v", err)
+	}
+	if _, err := NewEndless(&Dataset{X: digits.X}, Deformation{}, 1); err == nil || !strings.Contains(err.Error(), "labels") {
+		t.Errorf("no labels: %v", err)
+	}
+	for _, d := range []Deformation{{Shift: -1}, {Rotate: math.NaN()}, {Alpha: math.Inf(1), Sigma: 1}} {
+		if _, err := NewEndless(digits, d, 1); err == nil {
+			t.Errorf("%v passed", d)
+		}
+	}
+	e, err := NewEndless(digits, endlessDeformation, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Slice(context.Background(), 0, 1<<40); err == nil || !strings.Contains(err.Error(), "take fewer") {
+		t.Errorf("2⁴⁰ rows: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.Slice(ctx, 0, 1000); err == nil {
+		t.Error("canceled, and went on")
+	}
+}
+
+// TestDeformation moves a picture by what is asked: a whole number of pixels exactly, half a
+// turn of an odd picture exactly, and the field has the root mean square of its formula.
+func TestDeformation(t *testing.T) {
+	const side = 9
+	src := make([]float32, side*side)
+	for i := range src {
+		src[i] = float32(i)
+	}
+	f := newDeformer(Deformation{}, side)
+	if v := f.value(src, 2.25, 3.5); v != 0.5*(0.75*29+0.25*30)+0.5*(0.75*38+0.25*39) {
+		t.Errorf("interpolated %g", v)
+	}
+	if f.value(src, -1, 0) != 0 || f.value(src, 0, side) != 0 || f.value(src, -0.5, 1) != 4.5 {
+		t.Error("outside the picture there is not zero")
+	}
+	// The rows of a rotation, independently: pixel p has the value at c + R(p−c).
+	g := rng.New(5)
+	u := g.Sub("affine")
+	turn := Deformation{Rotate: 90, Shift: 3}
+	f = newDeformer(turn, side)
+	got := make([]float32, side*side)
+	f.apply(got, src, g)
+	angle, tx, ty := 90*(2*u.Float64(2)-1)*math.Pi/180, 3*(2*u.Float64(0)-1), 3*(2*u.Float64(1)-1)
+	for y := range side {
+		for x := range side {
+			px, py := float64(x-4), float64(y-4)
+			wx, wy := 4+math.Cos(angle)*px-math.Sin(angle)*py+tx, 4+math.Sin(angle)*px+math.Cos(angle)*py+ty
+			want := 0.0
+			if wx >= 0 && wy >= 0 && wx <= side-1 && wy <= side-1 {
+				want = math.Round(wx + side*wy) // the picture is linear, so the interpolation is exact
+			} else if wx > -1 && wy > -1 && wx < side && wy < side {
+				continue // between the border and nothing
+			}
+			if math.Abs(float64(got[y*side+x])-want) > 1e-9 {
+				t.Errorf("pixel (%d, %d) is %g, want %g", x, y, got[y*side+x], want)
+			}
+		}
+	}
+}
+
+func TestElasticField(t *testing.T) {
+	const side, draws = 16, 200
+	d := Deformation{Alpha: 30, Sigma: 3}
+	f := newDeformer(d, side)
+	var sum, border float64
+	for i := range draws {
+		f.draw(rng.New(1).Sub("test", uint64(i)))
+		for axis := range f.field {
+			for at, v := range f.field[axis] {
+				sum += v * v
+				if at < side {
+					border += v * v
+				}
+			}
+		}
+	}
+	want := d.Alpha / (2 * d.Sigma * math.Sqrt(3*math.Pi))
+	for name, got := range map[string]float64{"inside": math.Sqrt(sum / (2 * draws * side * side)), "at the border": math.Sqrt(border / (2 * draws * side))} {
+		// Some 2·200·(16/(2√π·3))² = 900 independent values, for the border 200: 5 standard errors.
+		if math.Abs(got/want-1) > 0.18 {
+			t.Errorf("the field has the root mean square %.3g %s, want %.3g", got, name, want)
+		}
+	}
+	// The field is smooth: neighbours differ by about 1/(√2σ) of its size.
+	var step float64
+	for y := range side {
+		for x := range side - 1 {
+			step = max(step, math.Abs(f.field[0][y*side+x+1]-f.field[0][y*side+x]))
+		}
+	}
+	if step > want {
+		t.Errorf("neighbouring pixels are displaced by %g more", step)
+	}
+}
+
+// TestSyntheticDigits: classes can be told apart, not without error; rows do not depend on
+// their number.
+func TestSyntheticDigits(t *testing.T) {
+	p, err := Load(context.Background(), "synthetic-digits", &LoadOptions{N: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, c := range classCounts(p.Train) {
+		if c < 12 {
+			t.Errorf("%d of the digit %d", c, k)
+		}
+	}
+	if a, b := SyntheticDigits(5, 1), SyntheticDigits(9, 1); !slices.Equal(a.X.(*points.Dense32).Data, b.X.(*points.Dense32).Data[:5*784]) {
+		t.Error("the first rows depend on n")
+	}
+	if e := fitDense(t, p.Train, p.Test.Head(200), kernel.Gaussian{Sigma: p.Info.Sigma}, p.Info.Lambda); e < 0.01 || e > 0.3 {
+		t.Errorf("error %g with 300 digits", e)
+	}
+}
+
+// TestEndlessLoad takes 12 rows of a set of pictures laid out like MNIST with 5.
+func TestEndlessLoad(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "mnist"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	digits := SyntheticDigits(5, 1)
+	images, labels := []byte{0, 0, 8, 3, 0, 0, 0, 5, 0, 0, 0, 28, 0, 0, 0, 28}, []byte{0, 0, 8, 1, 0, 0, 0, 5}
+	for _, v := range digits.X.(*points.Dense32).Data {
+		images = append(images, byte(v))
+	}
+	for _, c := range digits.Class {
+		labels = append(labels, byte(c))
+	}
+	for _, part := range []string{"train", "t10k"} {
+		for name, b := range map[string][]byte{part + "-images-idx3-ubyte": images, part + "-labels-idx1-ubyte": labels} {
+			if err := os.WriteFile(filepath.Join(dir, "mnist", name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	load := func(name string, n int) *Pair {
+		t.Helper()
+		p, err := Load(context.Background(), name, &LoadOptions{Dirs: []string{dir}, N: n})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	p, q := load("mnist-infinite", 12), load("mnist", 12)
+	if p.Train.Len() != 12 || q.Train.Len() != 5 || p.Test.Len() != 5 {
+		t.Errorf("%d and %d rows, want 12 and 5", p.Train.Len(), q.Train.Len())
+	}
+	if !slices.Equal(p.Train.X.(*points.Dense32).Data[:5*784], q.Train.X.(*points.Dense32).Data) {
+		t.Error("the first rows are not MNIST's")
+	}
+	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") || !strings.Contains(p.Note(), "generated from MNIST") {
+		t.Errorf("name %q, source %q, note %q", p.Train.Name, p.Train.Source, p.Note())
+	}
+	p.Info.N = 5 // as if these files were all there is
+	if p.Rows() != "5 rows and 7 generated from them" {
+		t.Errorf("rows: %q", p.Rows())
+	}
+}
+
+func BenchmarkEndless(b *testing.B) {
+	e, err := NewEndless(SyntheticDigits(10, 1), endlessDeformation, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := e.Slice(context.Background(), 10, 266); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(256*float64(b.N)/b.Elapsed().Seconds(), "rows/s")
+}
