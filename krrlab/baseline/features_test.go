@@ -418,3 +418,16 @@ func ExampleRandomFeatures() {
 	// dual, converged
 	// [1.0  2.0  3.0  2.0  1.0]
 }
+
+// signs returns ±1 for the signs of y.
+func signs(y *mat.Dense) *mat.Dense {
+	n, t := y.Dims()
+	out := mat.NewDense(n, t, nil)
+	out.Apply(func(i, j int, _ float64) float64 {
+		if y.At(i, j) < 0 {
+			return -1
+		}
+		return 1
+	}, out)
+	return out
+}

@@ -1,0 +1,463 @@
+package baseline_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+var losses = []baseline.Loss{baseline.Square, baseline.Hinge, baseline.Logistic}
+
+// value is the loss written plainly.
+func value(l baseline.Loss, y, o float64) float64 {
+	switch l {
+	case baseline.Square:
+		return 0.5 * math.Pow(y-o, 2)
+	case baseline.Hinge:
+		return math.Max(0, 1-y*o)
+	}
+	return math.Log(1 + math.Exp(-y*o))
+}
+
+// TestLoss holds values, proximal points and conjugates to a search over a fine grid and to
+// the inequalities that define them.
+func TestLoss(t *testing.T) {
+	for _, l := range losses {
+		for _, y := range []float64{1, -1} {
+			for _, rho := range []float64{0.02, 0.5, 1, 3, 200} {
+				for v := -4.0; v <= 4; v += 0.23 {
+					o := l.Prox(y, v, rho)
+					f := func(o float64) float64 { return value(l, y, o) + rho/2*(o-v)*(o-v) }
+					// f is ρ-strongly convex: f(o') ≥ f(o) + ρ/2·(o'−o)² at its minimum.
+					for _, h := range []float64{1, 0.1, 1e-3, 1e-5} {
+						for _, d := range []float64{h, -h} {
+							if low := f(o) + rho/2*d*d - 1e-14*(1+rho); f(o+d) < low {
+								t.Errorf("%v y = %g v = %g ρ = %g: prox %g, but %g has a value less by %g", l, y, v, rho, o, o+d, low-f(o+d))
+							}
+						}
+					}
+				}
+			}
+			for o := -30.0; o <= 30; o += 0.37 {
+				if got, want := l.Value(y, o), value(l, y, o); math.Abs(got-want) > 1e-12*(1+want) {
+					t.Errorf("%v(%g, %g) = %g, want %g", l, y, o, got, want)
+				}
+			}
+			for u := -1.5; u <= 1.5; u += 0.125 {
+				best := math.Inf(-1)
+				for o := -40.0; o <= 40; o += 0.001 {
+					best = math.Max(best, u*o-value(l, y, o))
+				}
+				got := l.Conjugate(y, u)
+				inside := l == baseline.Square || -u*y >= 0 && -u*y <= 1
+				if inside && math.Abs(got-best) > 1e-6 || !inside && !(math.IsInf(got, 1) && best > 3) {
+					t.Errorf("%v*(%g, %g) = %g, at least %g", l, y, u, got, best)
+				}
+			}
+		}
+		if p, err := baseline.ParseLoss(l.String()); err != nil || p != l {
+			t.Errorf("%v: %v", l, err)
+		}
+	}
+	if v := baseline.Logistic.Value(1, -1e4); v != 1e4 {
+		t.Errorf("logistic overflow: %g", v)
+	}
+	if o := baseline.Logistic.Prox(-1, 1e4, 0.1); math.Abs(o-(1e4-10)) > 1e-9 {
+		t.Errorf("logistic prox far out: %g", o)
+	}
+	if _, err := baseline.ParseLoss("huber"); err == nil {
+		t.Error("a loss that is none")
+	}
+}
+
+// lossObjective is F(W), written plainly.
+func lossObjective(l baseline.Loss, z, y, w *mat.Dense, lambda float64) float64 {
+	var out mat.Dense
+	out.Mul(z, w)
+	n, t := y.Dims()
+	norm := mat.Norm(w, 2)
+	sum := lambda / 2 * norm * norm
+	for i := range n {
+		for j := range t {
+			sum += value(l, y.At(i, j), out.At(i, j))
+		}
+	}
+	return sum
+}
+
+// lossOptimum is the reference for one loss: the normal equations, L-BFGS, or dual coordinate
+// ascent. Columns are independent.
+func lossOptimum(t testing.TB, l baseline.Loss, z, y *mat.Dense, lambda float64) float64 {
+	t.Helper()
+	if l == baseline.Square {
+		_, best := ridgeOptimum(t, z, y, lambda)
+		return best / 2
+	}
+	_, cols := y.Dims()
+	var sum float64
+	for j := range cols {
+		if l == baseline.Hinge {
+			sum += hingeOptimum(t, z, mat.Col(nil, j, y), lambda)
+		} else {
+			sum += logisticOptimum(t, z, mat.Col(nil, j, y), lambda)
+		}
+	}
+	return sum
+}
+
+func logisticOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float64 {
+	t.Helper()
+	n, s := z.Dims()
+	out := mat.NewVecDense(n, nil)
+	p := optimize.Problem{
+		Func: func(w []float64) float64 {
+			return lossObjective(baseline.Logistic, z, mat.NewDense(n, 1, y), mat.NewDense(s, 1, w), lambda)
+		},
+		Grad: func(grad, w []float64) {
+			out.MulVec(z, mat.NewVecDense(s, w))
+			for i, v := range y {
+				out.SetVec(i, -v/(1+math.Exp(v*out.AtVec(i))))
+			}
+			g := mat.NewVecDense(s, grad)
+			g.MulVec(z.T(), out)
+			g.AddScaledVec(g, lambda, mat.NewVecDense(s, w))
+		},
+	}
+	r, err := optimize.Minimize(p, make([]float64, s), &optimize.Settings{GradientThreshold: 1e-6, MajorIterations: 5000}, &optimize.LBFGS{Store: 30})
+	// F is λ-strongly convex: F(w) − min F ≤ ‖∇F(w)‖²/(2λ).
+	grad := make([]float64, s)
+	p.Grad(grad, r.X)
+	g := mat.Norm(mat.NewVecDense(s, grad), 2)
+	if !(g*g/(2*lambda) < 1e-8*r.F) {
+		t.Fatalf("reference: gradient %.3g, %v, %v", g, r.Status, err)
+	}
+	return r.F
+}
+
+// hingeOptimum is dual coordinate ascent (Hsieh et al. 2008): W = Zᵀ(a∘y)/λ, 0 ≤ a ≤ 1.
+func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float64 {
+	t.Helper()
+	n, s := z.Dims()
+	a, w, rnd := make([]float64, n), make([]float64, s), rand.New(rand.NewPCG(1, 2))
+	norms := make([]float64, n)
+	for i := range n {
+		for _, v := range z.RawRowView(i) {
+			norms[i] += v * v
+		}
+	}
+	order := rnd.Perm(n)
+	for epoch := range 3000 {
+		rnd.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		for _, i := range order {
+			row := z.RawRowView(i)
+			var o float64
+			for k, v := range row {
+				o += v * w[k]
+			}
+			next := math.Max(0, math.Min(1, a[i]+lambda*(1-y[i]*o)/norms[i]))
+			if d := (next - a[i]) * y[i] / lambda; d != 0 {
+				for k, v := range row {
+					w[k] += d * v
+				}
+				a[i] = next
+			}
+		}
+		if epoch%10 != 9 {
+			continue
+		}
+		primal := lossObjective(baseline.Hinge, z, mat.NewDense(n, 1, y), mat.NewDense(s, 1, w), lambda)
+		var dual, norm float64
+		for i := range n {
+			dual += a[i]
+		}
+		for _, v := range w {
+			norm += v * v
+		}
+		if dual -= lambda / 2 * norm; primal-dual < 4e-7*primal {
+			return primal
+		}
+	}
+	t.Fatal("reference: the dual ascent did not converge")
+	return 0
+}
+
+// TestADMM2000 is the size at which every method must reach its optimum to 1e-6. The blocks
+// that need thousands of iterations are for KRRLAB_LONG.
+func TestADMM2000(t *testing.T) {
+	const n, d, s, lambda = 2000, 6, 500, 1
+	x := draw(12, n, d)
+	m := sample(t, gaussian, d, s)
+	z := denseZ(t, m, x)
+	for _, l := range losses {
+		y := wave(x, 1)
+		if l != baseline.Square {
+			y = signs(y)
+		}
+		best := lossOptimum(t, l, z, y, lambda)
+		for _, b := range [][2]int{{1, 1}, {2, 3}, {5, 1}} {
+			if l != baseline.Logistic && b[0] > 1 && os.Getenv("KRRLAB_LONG") != "1" {
+				continue
+			}
+			a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, l, &baseline.ADMMOptions{RowBlocks: b[0], FeatureBlocks: b[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: 0.5, Tol: 1, Gap: 8e-7, MaxIter: 8000, Every: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := lossObjective(l, z, y, r.W, lambda)
+			if r.Status != baseline.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || !(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
+				t.Errorf("%v: objective %.10g, of W %.10g, optimum %.10g", r, r.Objective, own, best)
+			}
+			if r.DualBlocks != (b[0] == 5) || r.RowBlocks != b[0] || r.FeatureBlocks != b[1] || len(r.History) != r.Iterations/100 {
+				t.Errorf("%v: dual blocks %v, %d steps", r, r.DualBlocks, len(r.History))
+			}
+		}
+	}
+}
+
+// TestADMMBlocks: uneven blocks, several columns, sparse points, a TensorSketch; and the
+// residual test alone.
+func TestADMMBlocks(t *testing.T) {
+	const n, d, lambda = 203, 4, 2
+	x := draw(21, n, d)
+	for _, c := range []struct {
+		dist feature.Dist
+		s    int
+		b    [2]int
+	}{{gaussian, 67, [2]int{3, 4}}, {sketched, 40, [2]int{1, 2}}, {gaussian, 67, [2]int{7, 1}}, {gaussian, 67, [2]int{9, 2}}} {
+		m := sample(t, c.dist, d, c.s)
+		z := denseZ(t, m, x)
+		for _, l := range losses {
+			y := wave(x, 3)
+			if l != baseline.Square {
+				y = signs(y)
+			}
+			a, err := baseline.NewADMM(context.Background(), m, sparse(x), lambda, y, l, &baseline.ADMMOptions{RowBlocks: c.b[0], FeatureBlocks: c.b[1]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: 0.5, Tol: 3e-7, MaxIter: 20000, Every: 1000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			best := lossOptimum(t, l, z, y, lambda)
+			if r.Status != baseline.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 {
+				t.Errorf("%v, %v: objective %.10g, optimum %.10g", c, r, r.Objective, best)
+			}
+			if own := lossObjective(l, z, y, r.W, lambda); !(math.Abs(own-r.Objective) <= 1e-10*best) {
+				t.Errorf("%v, %v: objective of W %.10g", c, r, own)
+			}
+		}
+	}
+}
+
+// TestADMMIsRandomFeatures: with the square loss W is that of RandomFeatures with the same λ.
+func TestADMMIsRandomFeatures(t *testing.T) {
+	x := draw(22, 400, 3)
+	y := wave(x, 2)
+	m := sample(t, gaussian, 3, 64)
+	rf, err := baseline.RandomFeatures(context.Background(), m, x, 0.5, y, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := baseline.NewADMM(context.Background(), m, x, 0.5, y, baseline.Square, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid, err := a.TuneRho(context.Background(), []float64{0.01, 0.3, 100}, 50)
+	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 || !(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
+		t.Fatalf("%v, %v", grid, err)
+	}
+	r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-11, MaxIter: 5000, Every: 5000, Rhos: grid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d mat.Dense
+	d.Sub(r.W, rf.W)
+	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) || !strings.Contains(r.String(), "ρ = 0.3 of 3 after 50 iterations") {
+		t.Errorf("W is off by %.3g: %v", e, r)
+	}
+	z := draw(23, 40, 3)
+	f, err := r.Predict(context.Background(), z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := rf.Predict(context.Background(), z)
+	if err != nil || !mat.EqualApprox(f, want, 1e-7) {
+		t.Errorf("predictions differ, %v", err)
+	}
+}
+
+func TestADMMSameBits(t *testing.T) {
+	x := draw(24, 900, 3)
+	y := signs(wave(x, 2))
+	m := sample(t, gaussian, 3, 150)
+	before := accel.Threads()
+	defer accel.SetThreads(before)
+	for _, blocks := range []baseline.ADMMOptions{{RowBlocks: 2, FeatureBlocks: 2}, {RowBlocks: 9}} {
+		var want *mat.Dense
+		for _, threads := range []int{1, 2, 3} {
+			accel.SetThreads(threads)
+			a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Logistic, &blocks)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: 7})
+			if err != nil || r.Status != baseline.MaxIterations || r.Iterations != 7 || len(r.History) != 1 {
+				t.Fatal(r, err)
+			}
+			if want == nil {
+				want = r.W
+			}
+			if !mat.Equal(r.W, want) {
+				t.Errorf("%v: other bits on %d threads", blocks, threads)
+			}
+		}
+	}
+}
+
+func TestADMMErrors(t *testing.T) {
+	ctx := context.Background()
+	x := draw(25, 60, 2)
+	y := wave(x, 1)
+	m := sample(t, gaussian, 2, 20)
+	if _, err := baseline.NewADMM(ctx, m, x, 0, y, baseline.Square, nil); err == nil || !strings.Contains(err.Error(), "λ = 0") {
+		t.Errorf("λ = 0: %v", err)
+	}
+	for _, l := range losses[1:] {
+		if _, err := baseline.NewADMM(ctx, m, x, 1, y, l, nil); err == nil || !strings.Contains(err.Error(), "row 0, column 0") {
+			t.Errorf("%v without a coding: %v", l, err)
+		}
+	}
+	var limit *baseline.LimitError
+	if _, err := baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{Memory: 1000}); !errors.As(err, &limit) || !strings.Contains(err.Error(), "n = 60, s = 20, 1×1 blocks") {
+		t.Errorf("memory: %v", err)
+	}
+	far := draw(25, 60, 2)
+	far.Row(3)[0] = 1e30
+	if _, err := baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil); err == nil || !strings.Contains(err.Error(), "point 3") {
+		t.Errorf("features that are not finite: %v", err)
+	}
+	a, err := baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]func(){
+		"rows": func() { _, _ = baseline.NewADMM(ctx, m, x, 1, targets(1, 59, 1), baseline.Square, nil) },
+		"dim":  func() { _, _ = baseline.NewADMM(ctx, sample(t, gaussian, 3, 5), x, 1, y, baseline.Square, nil) },
+		"blocks": func() {
+			_, _ = baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{FeatureBlocks: 21})
+		},
+		"loss":   func() { _, _ = baseline.NewADMM(ctx, m, x, 1, y, baseline.Loss(7), nil) },
+		"ρ":      func() { _, _ = a.Solve(ctx, &baseline.ADMMSolve{Rho: -1}) },
+		"grid":   func() { _, _ = a.TuneRho(ctx, nil, 5) },
+		"zero ρ": func() { _, _ = a.TuneRho(ctx, []float64{0}, 5) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			f()
+		}()
+	}
+	// Zero targets: W = 0 at once.
+	zero, err := baseline.NewADMM(ctx, m, x, 1, mat.NewDense(60, 1, nil), baseline.Square, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != baseline.Converged || r.Objective != 0 || r.Gap != 0 || mat.Norm(r.W, 2) != 0 {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// TestADMMInterrupted: what was reached is returned and its objective is that of W.
+func TestADMMInterrupted(t *testing.T) {
+	x := draw(26, 300, 2)
+	y := wave(x, 1)
+	m := sample(t, gaussian, 2, 40)
+	z := denseZ(t, m, x)
+	for _, blocks := range []baseline.ADMMOptions{{}, {RowBlocks: 10}} {
+		a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Square, &blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		stop := errors.New("enough")
+		for _, c := range []struct {
+			want    baseline.Status
+			monitor func(baseline.ADMMStep) error
+			err     error
+		}{
+			{baseline.Stopped, func(s baseline.ADMMStep) error {
+				if s.Iteration == 6 {
+					return stop
+				}
+				return nil
+			}, stop},
+			{baseline.Canceled, func(s baseline.ADMMStep) error {
+				if s.Iteration == 4 {
+					cancel()
+				}
+				return nil
+			}, context.Canceled},
+		} {
+			r, err := a.Solve(ctx, &baseline.ADMMSolve{Tol: 1e-15, Every: 2, Monitor: c.monitor})
+			if !errors.Is(err, c.err) || r == nil || r.Status != c.want || r.Iterations > 6 || r.Iterations < 4 {
+				t.Fatalf("%v: %v, %v", blocks, r, err)
+			}
+			if own := lossObjective(baseline.Square, z, y, r.W, 1); math.Abs(own-r.Objective) > 1e-10*own {
+				t.Errorf("%v: objective %g, of W %g", r, r.Objective, own)
+			}
+		}
+		if g, err := a.TuneRho(ctx, []float64{1, 2}, 5); !errors.Is(err, context.Canceled) || g != nil {
+			t.Errorf("%v, %v", g, err)
+		}
+	}
+}
+
+func ExampleADMM_Solve() {
+	x := points.NewDense(6, 1, []float64{0, 1, 2, 3, 4, 5})
+	y := mat.NewDense(6, 1, []float64{-1, -1, -1, 1, 1, 1})
+	m, err := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(1, 100, rng.New(1))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	a, err := baseline.NewADMM(context.Background(), m, x, 0.1, y, baseline.Hinge, &baseline.ADMMOptions{RowBlocks: 2, FeatureBlocks: 2})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rhos, err := a.TuneRho(context.Background(), []float64{0.1, 1, 10}, 20)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: rhos.Best, Rhos: rhos, Gap: 1e-3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%v, gap below 1e-3: %v, objective %.2f\n", r.Status, r.Gap <= 1e-3, r.Objective)
+	// Output:
+	// converged, gap below 1e-3: true, objective 0.38
+}

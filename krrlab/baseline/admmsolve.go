@@ -1,0 +1,275 @@
+package baseline
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// ADMMSolve are the options of ADMM.Solve. Zero values, and nil, mean the defaults.
+type ADMMSolve struct {
+	// Rho is ρ > 0, which the speed depends on and the answer does not; see TuneRho. Default 1.
+	Rho float64
+	// Tol is τ of the stopping test, on residuals relative to what they are residuals of:
+	//
+	//	‖z₁−z₂‖ ≤ τ·max(‖z₁‖, ‖z₂‖)  and  ‖z₂−z₂'‖ ≤ τ‖u‖,
+	//
+	// z₁ and z₂ being all variables after the proximal and the averaging step, z₂' those of
+	// the iteration before and u the scaled duals. Default 1e-4.
+	Tol float64
+	// Gap, if positive, is asked of the duality gap beside it: Objective−Dual ≤ Gap·|Objective|,
+	// seen when that is measured.
+	Gap float64
+	// MaxIter is the most iterations. Default 1000.
+	MaxIter int
+	// Every is the number of iterations from one measurement of Objective and Dual to the
+	// next; each costs as much as an iteration. They are measured at the end in any case.
+	// Default 10.
+	Every int
+	// Rhos is the grid that Rho was chosen from, to be recorded. Default none.
+	Rhos *RhoGrid
+	// Monitor, if not nil, is called after each measurement. If it returns an error, Solve ends
+	// with Status Stopped and that error.
+	Monitor func(ADMMStep) error
+}
+
+// ADMMStep is what was measured after an iteration.
+type ADMMStep struct {
+	Iteration int
+	Seconds   float64 // spent iterating, without measurements and the setup
+	Objective float64 // F(W)
+	Dual      float64 // a lower bound of F
+	Primal    float64 // ‖z₁−z₂‖/max(‖z₁‖, ‖z₂‖)
+	DualRes   float64 // ‖z₂−z₂'‖/‖u‖
+}
+
+// ADMMSeconds are the seconds that block ADMM spent.
+type ADMMSeconds struct {
+	Setup   ADMMSetup // NewADMM, once for all solves
+	Iterate float64
+	Measure float64 // of Objective and Dual
+	Total   float64 // of this solve
+}
+
+// ADMMResult is the answer of ADMM.Solve.
+type ADMMResult struct {
+	W                        *mat.Dense  // s×t
+	Map                      feature.Map // φ
+	N, S, T                  int         // points, features, columns
+	Loss                     Loss
+	Lambda, Rho, Tol         float64
+	RowBlocks, FeatureBlocks int
+	DualBlocks               bool // factors of I+Z_ijZ_ijᵀ, and not of I+Z_ijᵀZ_ij
+	Status                   Status
+	Iterations               int
+	Objective                float64 // F(W)
+	Dual                     float64 // a lower bound of F, from the duals
+	Gap                      float64 // (Objective−Dual)/|Objective|
+	History                  []ADMMStep
+	Rhos                     *RhoGrid // that ρ was chosen from, if it was said
+	Bytes                    int64
+	Seconds                  ADMMSeconds
+}
+
+// String says in one line how it ended, and in one more how ρ was chosen.
+func (r *ADMMResult) String() string {
+	last := ADMMStep{Primal: math.NaN(), DualRes: math.NaN()}
+	if k := len(r.History); k > 0 {
+		last = r.History[k-1]
+	}
+	out := fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d×%d blocks, ρ = %g: %v after %d iterations, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
+		r.Loss, r.N, r.S, r.T, r.RowBlocks, r.FeatureBlocks, r.Rho, r.Status, r.Iterations, last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
+		r.Seconds.Setup.Total, r.Seconds.Iterate, r.Seconds.Measure)
+	if r.Rhos != nil {
+		out += "\n" + r.Rhos.String()
+	}
+	return out
+}
+
+// Predict returns φ(x)ᵀW for all points, p×t, as FeatureResult.Predict.
+func (r *ADMMResult) Predict(ctx context.Context, x points.Points) (*mat.Dense, error) {
+	return predictFeatures(ctx, r.Map, r.W, x)
+}
+
+// Solve runs block ADMM from zero until the test of ADMMSolve.Tol, and Gap, is met. A nil o means
+// the defaults. The result has the same bits for any number of threads.
+//
+// Work: an iteration reads Z once (the dual form twice) and takes 4nst + 2RC·k²t flops, k being
+// the order of the factors; no vector is allocated for it.
+//
+// Not converging is a Status. An error is returned if ctx ends or Monitor returns one, with the
+// result so far; its Objective is measured all the same. Solve panics if an option is negative.
+func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
+	began := time.Now()
+	opt := a.solveOptions(o)
+	s := a.start(opt.Rho)
+	res := &ADMMResult{
+		Map: a.m, N: a.n, S: a.s, T: a.t, Loss: a.loss, Lambda: a.lambda, Rho: opt.Rho, Tol: opt.Tol,
+		RowBlocks: a.rowBlocks(), FeatureBlocks: a.colBlocks(), DualBlocks: a.dual,
+		Status: MaxIterations, Rhos: opt.Rhos, Bytes: a.bytes,
+	}
+	err := s.loop(ctx, res, opt)
+	if err != nil {
+		res.Status = Stopped
+		if ctx.Err() != nil {
+			res.Status = Canceled
+		}
+		if k := len(res.History); k == 0 || res.History[k-1].Iteration < res.Iterations {
+			_ = s.measure(context.WithoutCancel(ctx), res)
+		}
+	}
+	res.W = a.weights(s.x)
+	res.Seconds.Setup, res.Seconds.Total = a.setup, time.Since(began).Seconds()
+	return res, err
+}
+
+// solveOptions checks the options and fills in defaults.
+func (a *ADMM) solveOptions(o *ADMMSolve) ADMMSolve {
+	var opt ADMMSolve
+	if o != nil {
+		opt = *o
+	}
+	if !(opt.Rho >= 0) || math.IsInf(opt.Rho, 1) || !(opt.Tol >= 0) || !(opt.Gap >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
+		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, gap %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.Gap, opt.MaxIter, opt.Every))
+	}
+	if opt.Rho == 0 {
+		opt.Rho = 1
+	}
+	if opt.Tol == 0 {
+		opt.Tol = 1e-4
+	}
+	if opt.MaxIter == 0 {
+		opt.MaxIter = 1000
+	}
+	if opt.Every == 0 {
+		opt.Every = 10
+	}
+	return opt
+}
+
+// loop iterates until the tests are met or the iterations used up.
+func (s *admmState) loop(ctx context.Context, res *ADMMResult, opt ADMMSolve) error {
+	for k := 1; k <= opt.MaxIter; k++ {
+		start := time.Now()
+		if err := s.iterate(ctx); err != nil {
+			return err
+		}
+		res.Seconds.Iterate += time.Since(start).Seconds()
+		res.Iterations = k
+		primal, dual := s.total.relative()
+		met := primal <= opt.Tol && dual <= opt.Tol
+		if met && opt.Gap == 0 || k%opt.Every == 0 || k == opt.MaxIter {
+			if err := s.measure(ctx, res); err != nil {
+				return err
+			}
+			if met = met && (opt.Gap == 0 || res.Gap <= opt.Gap); met {
+				res.Status = Converged
+			}
+			if opt.Monitor != nil {
+				if err := opt.Monitor(res.History[len(res.History)-1]); err != nil {
+					return err
+				}
+			}
+			if met {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// relative returns ‖z₁−z₂‖/max(‖z₁‖, ‖z₂‖) and ‖z₂−z₂'‖/‖u‖, 0 for 0/0.
+func (r *residuals) relative() (primal, dual float64) {
+	ratio := func(a, b float64) float64 {
+		if a == 0 {
+			return 0
+		}
+		return math.Sqrt(a / b)
+	}
+	return ratio(r.primal, max(r.z1, r.z2)), ratio(r.change, r.dual)
+}
+
+// measure appends to the history F(W) of the consensus and the dual value of the subgradients u
+// of the losses at the proximal points,
+//
+//	D(u) = −Σ loss*(y, u) − ‖Zᵀu‖_F²/(2λ) ≤ min F   (Fenchel).
+func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
+	start := time.Now()
+	defer func() { res.Seconds.Measure += time.Since(start).Seconds() }()
+	zu := make([]float64, len(s.x))
+	g := make([][]float64, s.a.rowBlocks())
+	for i := range g {
+		g[i] = zu // the sum over all rows
+	}
+	sum, err := s.pass(ctx, g, s.measurePanel)
+	if err != nil {
+		return err
+	}
+	primal, dual := s.total.relative()
+	res.Objective = sum.loss + s.a.lambda/2*sumSquares(s.x)
+	res.Dual = -sum.conj - sumSquares(zu)/(2*s.a.lambda)
+	res.Gap = 0
+	if d := res.Objective - res.Dual; d > 0 {
+		res.Gap = d / math.Abs(res.Objective)
+	}
+	res.History = append(res.History, ADMMStep{res.Iterations, res.Seconds.Iterate, res.Objective, res.Dual, primal, dual})
+	return nil
+}
+
+// RhoGrid says how ρ was tuned: each of Rho was given the same number of iterations from zero.
+type RhoGrid struct {
+	Iterations int
+	Rho        []float64
+	Objective  []float64 // F(W) after them
+	Gap        []float64 // and its duality gap, relative
+	Seconds    []float64 // the iterations took
+	Best       float64   // the ρ of the least objective
+}
+
+// String has a line for each ρ.
+func (r *RhoGrid) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "ρ = %g of %d after %d iterations each", r.Best, len(r.Rho), r.Iterations)
+	for i, rho := range r.Rho {
+		fmt.Fprintf(&b, "\n  ρ = %-8.3g objective %.6g, gap %.2g, %.3g s", rho, r.Objective[i], r.Gap[i], r.Seconds[i])
+	}
+	return b.String()
+}
+
+// TuneRho runs the given number of iterations from zero for each ρ of the grid and returns what
+// each has reached. When ctx ends it returns those that were finished with ctx's error, nil if
+// none was. It panics if the grid is empty or not positive, or iterations < 1.
+func (a *ADMM) TuneRho(ctx context.Context, grid []float64, iterations int) (*RhoGrid, error) {
+	if len(grid) == 0 || iterations < 1 {
+		panic(fmt.Sprintf("baseline: %d values of ρ, %d iterations each", len(grid), iterations))
+	}
+	out := &RhoGrid{Iterations: iterations}
+	best := math.Inf(1)
+	for _, rho := range grid {
+		if !(rho > 0) || math.IsInf(rho, 1) {
+			panic(fmt.Sprintf("baseline: ρ = %v, want a positive number", rho))
+		}
+		s := a.start(rho)
+		res := &ADMMResult{}
+		// Tol = -1 is never met: all have the same iterations.
+		if err := s.loop(ctx, res, ADMMSolve{Rho: rho, Tol: -1, MaxIter: iterations, Every: iterations}); err != nil {
+			if len(out.Rho) == 0 {
+				return nil, err
+			}
+			return out, err
+		}
+		out.Rho, out.Objective = append(out.Rho, rho), append(out.Objective, res.Objective)
+		out.Gap, out.Seconds = append(out.Gap, res.Gap), append(out.Seconds, res.Seconds.Iterate)
+		if res.Objective < best {
+			out.Best, best = rho, res.Objective
+		}
+	}
+	return out, nil
+}

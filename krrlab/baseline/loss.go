@@ -1,0 +1,160 @@
+package baseline
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Loss is a convex loss of one output o against one target y. Hinge and Logistic have
+// y = ±1, one column for each class against the rest.
+type Loss int
+
+const (
+	Square   Loss = iota // ½(y−o)²
+	Hinge                // max(0, 1−yo)
+	Logistic             // log(1+e^(−yo))
+)
+
+// String returns "square", "hinge" or "logistic".
+func (l Loss) String() string {
+	switch l {
+	case Square:
+		return "square"
+	case Hinge:
+		return "hinge"
+	case Logistic:
+		return "logistic"
+	}
+	return fmt.Sprintf("Loss(%d)", int(l))
+}
+
+// ParseLoss is the inverse of String.
+func ParseLoss(name string) (Loss, error) {
+	for l := Square; l <= Logistic; l++ {
+		if l.String() == name {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("baseline: no loss %q; there are square, hinge and logistic", name)
+}
+
+// Value returns the loss.
+func (l Loss) Value(y, o float64) float64 {
+	switch l {
+	case Square:
+		return (y - o) * (y - o) / 2
+	case Hinge:
+		return max(0, 1-y*o)
+	}
+	if m := y * o; m < 0 { // log(1+e^−m), without overflow
+		return -m + math.Log1p(math.Exp(m))
+	}
+	return math.Log1p(math.Exp(-y * o))
+}
+
+// Conjugate returns the convex conjugate sup_o (uo − loss(y, o)): with a = −uy,
+//
+//	square uy + ½u²,  hinge uy,  logistic a·log a + (1−a)·log(1−a),
+//
+// the last two for 0 ≤ a ≤ 1 and +Inf outside.
+func (l Loss) Conjugate(y, u float64) float64 {
+	a := -u * y
+	switch {
+	case l == Square:
+		return u*y + u*u/2
+	case !(a >= 0 && a <= 1):
+		return math.Inf(1)
+	case l == Hinge:
+		return -a
+	}
+	return xlogx(a) + xlogx(1-a)
+}
+
+// xlogx returns x·log x, 0 at 0.
+func xlogx(x float64) float64 {
+	if x == 0 {
+		return 0
+	}
+	return x * math.Log(x)
+}
+
+// Prox returns the proximal point argmin_o loss(y, o) + (ρ/2)(o−v)²:
+//
+//	square    (y+ρv)/(1+ρ)
+//	hinge     v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y between
+//	logistic  the root of ρ(o−v) = y/(1+e^(yo)), by Newton steps kept in its bracket
+func (l Loss) Prox(y, v, rho float64) float64 {
+	switch l {
+	case Square:
+		return (y + rho*v) / (1 + rho)
+	case Hinge:
+		switch m := y * v; {
+		case m >= 1:
+			return v
+		case m <= 1-1/rho:
+			return v + y/rho
+		}
+		return y
+	}
+	return y * logisticProx(y*v, rho)
+}
+
+// logisticProx returns the root m of the increasing function h(m) = ρ(m−c) − 1/(1+e^m). It is in
+// [c, c+1/ρ], as h(c) < 0 < h(c+1/ρ). A Newton step that leaves the bracket, which shrinks with
+// every value of h, is replaced by bisection.
+func logisticProx(c, rho float64) float64 {
+	lo, hi := c, c+1/rho
+	m := c + sigmoid(-c)/(rho+sigmoid(-c)*sigmoid(c)) // Newton's step from c
+	for range 100 {
+		if !(m > lo && m < hi) {
+			m = lo + (hi-lo)/2
+		}
+		p := sigmoid(-m) // 1/(1+e^m)
+		h := rho*(m-c) - p
+		switch {
+		case h < 0:
+			lo = m
+		case h > 0:
+			hi = m
+		default:
+			return m
+		}
+		step := h / (rho + p*(1-p))
+		if math.Abs(step) <= 0x1p-52*math.Abs(m) || hi-lo <= 0x1p-52*math.Abs(m) {
+			return m
+		}
+		m -= step
+	}
+	return m
+}
+
+// sigmoid returns 1/(1+e^−x).
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// dualPoint returns the subgradient u = ρ(v−o) of the loss at o = Prox(y, v, ρ), of which
+// rounding is not let leave the conjugate's domain.
+func (l Loss) dualPoint(y, v, o, rho float64) float64 {
+	u := rho * (v - o)
+	if l == Square {
+		return u
+	}
+	return -y * max(0, min(1, -u*y))
+}
+
+// checkCoding returns an error if the loss needs targets of ±1 and y has others.
+func (l Loss) checkCoding(y *mat.Dense) error {
+	if l == Square {
+		return nil
+	}
+	n, _ := y.Dims()
+	for i := range n {
+		for j, v := range y.RawRowView(i) {
+			if v != 1 && v != -1 {
+				return fmt.Errorf("baseline: the %v loss has targets +1 and −1, row %d, column %d has %g: code the classes one against the rest", l, i, j, v)
+			}
+		}
+	}
+	return nil
+}
