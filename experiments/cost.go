@@ -68,9 +68,9 @@ const (
 	productRead  = 1.1    // K·P where reading K is what it takes
 	productFlops = 1.35   // K·P where the flops are
 	applySlow    = 1.1    // M⁻¹R: reading Z twice and the flops, one after the other
-	// exactWork is n²d up to which a residual in float64 decides, and K is kept in float64
-	// (krrlab.AutoResidual).
-	exactWork = 5e11
+	// fineStorage is the tolerance from which on K is taken to be kept in float64. What is kept
+	// is settled by an error measured on the data (package gram).
+	fineStorage = 1e-5
 	// Iterations where none are expected, for plain and preconditioned CG.
 	guessPlain, guessPreconditioned = 600, 100
 	admmIterations                  = 200
@@ -85,14 +85,14 @@ const (
 //	factor    1.6·ns²/G32 + 1.7·(2/3)s³/G64                  M⁻¹R   1.1·(8ns/B + (4nst + 2s²t)/G64)
 //	K·P       max(1.1·bytes(K)/B, 1.35·2n²t/G)               test   1.4·2mnd/G32 + mn values + 2mnt/G32
 //
-// with G = G64 and 4n² bytes where K is kept in float64, else G32 and 2n². A value, exp or
-// cos, takes 0.9 ns of a core. Direct takes n³/3 flops at G32. Random features methods
+// with G = G64 and 4n² bytes where K is kept in float64, as is assumed from τ = 1e-5 on, else
+// G32 and 2n². A value, exp or cos, takes 0.9 ns of a core. Direct takes n³/3 flops at G32. Random features methods
 // take Z, ZᵀZ and passes over Z.
 func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 	n, d, t, s := float64(size.N), float64(size.D), float64(size.T), float64(c.S)
 	value := kernelValue / float64(max(1, r.Threads))
 	g, entry := r.Gemm32, 4.0
-	if c.Storage == "float64" || c.Storage == "" && n*n*d <= exactWork {
+	if c.Storage == "float64" || c.Storage == "" && c.Tol > 0 && c.Tol <= fineStorage {
 		g, entry = r.Gemm64, 8
 	}
 	kBytes := n * n / 2 * entry

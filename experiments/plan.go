@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/plots"
 )
@@ -45,7 +46,7 @@ func users(j *job) string {
 // jobs returns what is to be run for the plans: each case once, in an order in which those that
 // share data, K, Z and M follow each other. A case is skipped only where all that ask for it
 // skip it.
-func jobs(plans []*Plan, r Rates, memory int64) []*job {
+func jobs(plans []*Plan, o *Options) []*job {
 	var out []*job
 	byCase := map[Case]*job{}
 	for _, p := range plans {
@@ -53,7 +54,7 @@ func jobs(plans []*Plan, r Rates, memory int64) []*job {
 			e := &p.Entries[i]
 			j := byCase[e.Case]
 			if j == nil {
-				j = &job{c: e.Case, skip: e.Skip, cost: r.Cost(e.Case, sizeOf(e.Case), e.Expect)}
+				j = &job{c: e.Case, skip: e.Skip, cost: o.Rates.Cost(e.Case, sizeOf(e.Case), e.Expect)}
 				byCase[e.Case] = j
 				out = append(out, j)
 			}
@@ -64,14 +65,31 @@ func jobs(plans []*Plan, r Rates, memory int64) []*job {
 		}
 	}
 	for _, j := range out {
-		if j.skip == "" && memory > 0 && j.cost.Bytes > memory {
+		switch {
+		case j.skip != "":
+		case o.Memory > 0 && j.cost.Bytes > o.Memory:
 			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: %d ranks on as many machines",
-				krrlab.Bytes(j.cost.Bytes), krrlab.Bytes(memory), (j.cost.Bytes+memory-1)/memory)
+				krrlab.Bytes(j.cost.Bytes), krrlab.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
+		default:
+			j.skip = missing(j.c.Data, o.Dirs)
 		}
 	}
 	sortJobs(out)
-	share(out)
+	share(out, *o.Rates)
 	return out
+}
+
+// missing says which file of a data set is not in the folders; empty if all are.
+func missing(data string, dirs []string) string {
+	info, err := datasets.Lookup(data)
+	if err != nil { // it fails when it is run, and says why
+		return ""
+	}
+	_, files := info.Find(dirs)
+	if len(files) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("data file %s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0], info.Name)
 }
 
 // methodOrder puts methods that use the K of the session first.
@@ -97,18 +115,22 @@ func sortJobs(list []*job) {
 	})
 }
 
-// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
-func share(list []*job) {
+// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed, and
+// of nested cases' all but the last's Z and ZᵀZ.
+func share(list []*job, r Rates) {
 	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
 	var last *job
-	for _, j := range list {
+	for i, j := range list {
 		if j.skip != "" {
 			continue
+		}
+		if j.c.Nested && i+1 < len(list) && sameButS(j.c, list[i+1].c) {
+			j.cost.Features, j.cost.Factor = 0, factorAlone(j.c, r)
 		}
 		if last != nil && kept[j.c.Method] && kept[last.c.Method] && groupOf(j.c) == groupOf(last.c) {
 			j.cost.Kernel = 0
 			if j.c.S == last.c.S && j.c.Seed == last.c.Seed {
-				j.cost.Features = 0
+				j.cost.Features, j.cost.Factor = 0, factorAlone(j.c, r)
 				if j.c.LambdaP == last.c.LambdaP {
 					j.cost.Factor = 0
 				}
@@ -116,6 +138,13 @@ func share(list []*job) {
 		}
 		last = j
 	}
+}
+
+// factorAlone predicts the seconds of a case's factor where its ZᵀZ is there.
+func factorAlone(c Case, r Rates) float64 {
+	size := sizeOf(c)
+	size.N = 0
+	return r.Cost(c, size, 0).Factor
 }
 
 // Estimate is what a run of plans is predicted to take.
@@ -133,7 +162,7 @@ type Estimate struct {
 // o.Resume is set.
 func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) {
 	opt := o.withDefaults(ctx)
-	list := jobs(plans, *opt.Rates, opt.Memory)
+	list := jobs(plans, &opt)
 	est := &Estimate{Table: &plots.Table{
 		Title: "What is to be run",
 		Columns: []plots.Column{

@@ -57,7 +57,7 @@ var sets = map[Scale][]set{
 		{"MNIST-400K", "MNIST-400K", "mnist-400k", 0, 0, 1, tooLarge},
 		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, tooLarge},
 		{"EPSILON, first 20,000 rows", "EPSILON", "epsilon", 20000, 0, 5, ""},
-		{"COVTYPE, 40,000 rows of a subset", "COVTYPE", "covtype-sample", 40000, 0, 3, ""},
+		{"COVTYPE, 40,000 rows of a subset", "COVTYPE", "covtype-sample", 40000, 40000, 3, ""},
 		{"COVTYPE, 7 classes (not the paper's task), 20,000 rows of a subset", "", "covtype7-sample", 20000, 20000, 5, ""},
 		{"YEARMSD, first 40,000 rows", "YEARMSD", "yearpredictionmsd", 40000, 0, 5, ""},
 		{"California housing (stand-in for YEARMSD)", "", "cal-housing", 0, 0, 5, ""},

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 )
@@ -65,7 +64,7 @@ type Progress struct {
 // written, as <id>.<scale>.json in o.Out. Any other error is of keeping results.
 func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	opt := o.withDefaults(ctx)
-	r := &runner{opt: &opt, jobs: jobs(plans, *opt.Rates, opt.Memory), start: time.Now()}
+	r := &runner{opt: &opt, jobs: jobs(plans, &opt), start: time.Now()}
 	if opt.Out != "" {
 		var err error
 		if r.store, err = openStore(opt.Out); err != nil {
@@ -202,11 +201,7 @@ func resultOf(results []*Result, i int, err error) *Result {
 	if i < len(results) && results[i] != nil {
 		return results[i]
 	}
-	var missing *datasets.MissingError
-	switch {
-	case errors.As(err, &missing):
-		return &Result{Status: NotRun, Reason: oneLine(err)}
-	case err == nil:
+	if err == nil {
 		err = errors.New("no result")
 	}
 	return &Result{Status: Failed, Reason: oneLine(err)}
@@ -237,6 +232,13 @@ func (r *runner) measure(ctx context.Context, batch []*job) (results []*Result, 
 		return one(s.solve(ctx, c))
 	}
 	switch c.Method {
+	case RandomFeatures:
+		if c.Nested {
+			return s.nestedFeatures(ctx, batch)
+		}
+		return one(s.randomFeatures(ctx, c))
+	case ADMM:
+		return one(s.admm(ctx, c))
 	case PrecondForm:
 		return one(s.precondForm(ctx, c))
 	}

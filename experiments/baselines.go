@@ -1,0 +1,229 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// targets returns the coding of the training answers and Y, n×t.
+func (s *session) targets() (datasets.Coding, *mat.Dense, error) {
+	var coding datasets.Coding
+	if s.train.Task == datasets.Classification {
+		coding.Labels = s.train.Labels
+	}
+	y, err := coding.Encode(s.train)
+	return coding, y, err
+}
+
+// features returns the distribution of the features of a case's kernel, and the stream they are
+// drawn from: the same features as those of the preconditioner of that seed.
+func features(c Case) (feature.Dist, rng.Stream, error) {
+	g := rng.New(c.Seed).Sub("features", 0)
+	k, err := kernel.FromSpec(c.Kernel)
+	if err != nil {
+		return nil, g, err
+	}
+	dist, err := feature.For(k)
+	return dist, g, err
+}
+
+// stages turns a baseline's progress into events.
+func (s *session) stages() func(stage string, done, total int) {
+	return func(stage string, done, total int) {
+		s.monitor(krrlab.Event{Stage: stage, Done: done, Total: total, Remaining: -1})
+	}
+}
+
+// randomFeatures runs the random features method on one case. Values: "objective", and
+// "residual", the largest relative residual of the normal equations.
+func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
+	coding, y, err := s.targets()
+	if err != nil {
+		return nil, err
+	}
+	dist, g, err := features(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := dist.Sample(s.train.Dim(), c.S, g)
+	if err != nil {
+		return nil, err
+	}
+	fit, err := baseline.RandomFeatures(ctx, m, s.train.X, c.Lambda, y, &baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
+	if err != nil {
+		return nil, err
+	}
+	r := s.featureResult(c, fit)
+	r.Seconds.Features = fit.Seconds.Features
+	r.Seconds.Factor += fit.Seconds.Gram
+	start := time.Now()
+	if test := s.tests(c); test != nil {
+		f, err := fit.Predict(ctx, test.X)
+		if err != nil {
+			return nil, err
+		}
+		r.setScore(score(coding, f, test))
+		r.Seconds.Predict = time.Since(start).Seconds()
+	}
+	return r, nil
+}
+
+// featureResult returns what the fit tells; the seconds of its features and Gram matrix are left
+// out.
+func (s *session) featureResult(c Case, fit *baseline.FeatureResult) *Result {
+	r := s.begin(c)
+	r.Status, r.Converged, r.Iterations = fit.Status.String(), fit.Status == baseline.Converged, fit.Rounds
+	r.Form, r.Bytes = fit.Form.String(), fit.Bytes
+	r.Seconds.Load = s.load
+	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve+fit.Seconds.Residual
+	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})
+	return r
+}
+
+// room returns the memory that a baseline may take beside the points.
+func (s *session) room() int64 {
+	if s.opt.Memory <= 0 {
+		return 0
+	}
+	n, d := s.train.X.Dims()
+	return max(1, s.opt.Memory-8*int64(n)*int64(d))
+}
+
+// nestedFeatures runs the random features method on cases that differ in S only, as one
+// sequence of features. The seconds of forming Z and its Gram matrix are the sequence's and in no
+// result; Value "nested_seconds" is those of all of it.
+func (s *session) nestedFeatures(ctx context.Context, batch []*job) ([]*Result, error) {
+	coding, y, err := s.targets()
+	if err != nil {
+		return nil, err
+	}
+	dist, g, err := features(batch[0].c)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make([]int, len(batch)) // ascending: jobs are sorted by S
+	for i, j := range batch {
+		sizes[i] = j.c.S
+	}
+	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, s.train.X, batch[0].c.Lambda, y, sizes, g,
+		&baseline.SweepOptions{Memory: s.room(), Progress: s.stages()})
+	if err != nil {
+		return nil, err
+	}
+	results := make([]*Result, len(batch))
+	for i, fit := range sweep.Results {
+		results[i] = s.featureResult(batch[i].c, fit)
+		results[i].Values["nested_seconds"] = sweep.Seconds.Total
+	}
+	test := s.tests(batch[0].c)
+	if test == nil {
+		return results, nil
+	}
+	f, err := sweep.Predict(ctx, test.X)
+	if err != nil {
+		return nil, err
+	}
+	for i := range f {
+		results[i].setScore(score(coding, f[i], test))
+	}
+	return results, nil
+}
+
+// score judges decision values on test data.
+func score(coding datasets.Coding, f *mat.Dense, test *datasets.Dataset) *model.Score {
+	p := &model.Prediction{Labels: coding.Labels, Decision: f}
+	if coding.Labels != nil {
+		p.Class = coding.Decode(f)
+	} else {
+		p.Value = mat.Col(nil, 0, f)
+	}
+	return p.Score(test)
+}
+
+// finite returns the values that JSON can carry.
+func finite(v map[string]float64) map[string]float64 {
+	for name, x := range v {
+		if krrlab.Number(x) == nil {
+			delete(v, name)
+		}
+	}
+	return v
+}
+
+// rhoGrid is the grid that ADMM's ρ is chosen from, and rhoTrial the iterations each is given.
+var rhoGrid = []float64{0.01, 0.1, 1, 10}
+
+const rhoTrial = 10
+
+// admm runs block ADMM on random features. Values: "rho", the ρ chosen, and "objective@ρ" for each
+// of the grid; "objective", "gap"; "tune_seconds" of choosing ρ, which are in no stage.
+func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
+	loss, err := baseline.ParseLoss(c.Loss)
+	if err != nil {
+		return nil, err
+	}
+	coding, y, err := s.targets()
+	if err != nil {
+		return nil, err
+	}
+	dist, g, err := features(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := dist.Sample(s.train.Dim(), c.S, g)
+	if err != nil {
+		return nil, err
+	}
+	a, err := baseline.NewADMM(ctx, m, s.train.X, c.Lambda, y, loss, &baseline.ADMMOptions{Memory: s.room(), Progress: s.stages()})
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	s.monitor(krrlab.Event{Stage: "choosing ρ"})
+	grid, err := a.TuneRho(ctx, rhoGrid, rhoTrial)
+	if err != nil {
+		return nil, err
+	}
+	tuned := time.Since(start).Seconds()
+	fit, err := a.Solve(ctx, &baseline.ADMMSolve{
+		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter, Rhos: grid,
+		Monitor: func(x baseline.ADMMStep) error {
+			s.monitor(krrlab.Event{Stage: "solve", Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes), Remaining: -1})
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := s.begin(c)
+	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == baseline.Converged, fit.Iterations, fit.Bytes
+	r.Seconds.Load = s.load
+	set := fit.Seconds.Setup
+	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate
+	r.Values = map[string]float64{"rho": fit.Rho, "objective": fit.Objective, "gap": fit.Gap, "tune_seconds": tuned}
+	for i, rho := range grid.Rho {
+		r.Values[fmt.Sprintf("objective@%g", rho)] = grid.Objective[i]
+	}
+	finite(r.Values)
+	if test := s.tests(c); test != nil {
+		start := time.Now()
+		f, err := fit.Predict(ctx, test.X)
+		if err != nil {
+			return nil, err
+		}
+		r.setScore(score(coding, f, test))
+		r.Seconds.Predict = time.Since(start).Seconds()
+	}
+	return r, nil
+}

@@ -1,0 +1,219 @@
+package experiments
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// reference are the rates of the machine of docs/benchmarks.md when it is idle.
+var reference = Rates{Gemm32: 185e9, Gemm64: 86e9, Read: 28e9, Threads: 2}
+
+// plansAt returns the plans of all experiments at a scale.
+func plansAt(s Scale) []*Plan {
+	var plans []*Plan
+	for _, e := range All() {
+		plans = append(plans, NewPlan(&e, s))
+	}
+	return plans
+}
+
+// everything is a list of jobs as if all data were at hand.
+func everything(plans []*Plan) []*job {
+	list := jobs(plans, &Options{Rates: &reference})
+	for _, j := range list {
+		if strings.HasPrefix(j.skip, "data file") {
+			j.skip = ""
+		}
+	}
+	share(list, reference)
+	return list
+}
+
+// TestLaptopBudget: no experiment is predicted to take more than its hour at scale Laptop, and no
+// case more than the memory.
+func TestLaptopBudget(t *testing.T) {
+	var all float64
+	for _, e := range All() {
+		var total float64
+		for _, j := range everything([]*Plan{NewPlan(&e, Laptop)}) {
+			if j.skip != "" {
+				continue
+			}
+			if _, files := mustLookup(t, j.c.Data); files > 0 && !atHand[j.c.Data] {
+				continue // the user may have it; it is not in the budget
+			}
+			total += j.cost.Seconds()
+			if j.cost.Bytes > LaptopMemory {
+				t.Errorf("%s: %v takes %d bytes", e.ID, j.c, j.cost.Bytes)
+			}
+		}
+		t.Logf("%s: %.0f s", e.ID, total)
+		if total > LaptopSeconds {
+			t.Errorf("%s is predicted to take %.0f s", e.ID, total)
+		}
+	}
+	for _, j := range everything(plansAt(Laptop)) {
+		if _, files := mustLookup(t, j.c.Data); j.skip == "" && (files == 0 || atHand[j.c.Data]) {
+			all += j.cost.Seconds()
+		}
+	}
+	t.Logf("all: %.0f s", all)
+}
+
+// atHand are the data sets with files that the laptop scale counts on.
+var atHand = map[string]bool{
+	"adult": true, "ijcnn1": true, "mnist": true, "covtype-sample": true, "covtype7-sample": true, "cal-housing": true, "protein": true,
+}
+
+func mustLookup(t *testing.T, name string) (*datasets.Info, int) {
+	t.Helper()
+	if name == "" {
+		return nil, 0
+	}
+	info, err := datasets.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info, len(info.Files)
+}
+
+// TestSharedCases: what several tables ask for is run once.
+func TestSharedCases(t *testing.T) {
+	list := everything(plansAt(Laptop))
+	seen := map[Case]bool{}
+	shared := 0
+	for _, j := range list {
+		if seen[j.c] {
+			t.Errorf("%v is there twice", j.c)
+		}
+		seen[j.c] = true
+		if len(j.entries) > 1 {
+			shared++
+		}
+	}
+	if shared == 0 {
+		t.Error("no case is shared")
+	}
+	w := set{"MNIST", "MNIST", "mnist", 0, 0, 3, ""}.row()
+	i := slices.IndexFunc(list, func(j *job) bool { return j.c == w.pcg(10000, 0.01, 1e-3) })
+	if i < 0 {
+		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
+	}
+	if got := users(list[i]); got != "table1 table2 table3 table4 table5" {
+		t.Errorf("MNIST with s = 10,000 is for %q", got)
+	}
+}
+
+// TestOrder: the jobs of one group, and in it those of one Z, follow each other, and only the
+// first of them is charged for what they share.
+func TestOrder(t *testing.T) {
+	list := everything(plansAt(Laptop))
+	closed := map[group]bool{}
+	for i, j := range list {
+		if i > 0 && groupOf(list[i-1].c) != groupOf(j.c) {
+			closed[groupOf(list[i-1].c)] = true
+		}
+		if closed[groupOf(j.c)] {
+			t.Errorf("%v is away from its group", j.c)
+		}
+	}
+	var charged int
+	for _, j := range list {
+		if j.c.Data == "mnist" && j.c.N == 0 && slices.Contains([]Method{PCG, CG}, j.c.Method) && j.cost.Kernel > 0 {
+			charged++
+		}
+	}
+	if charged != 1 {
+		t.Errorf("K of MNIST is charged %d times", charged)
+	}
+}
+
+// TestTableSettings holds the laptop's whole data sets to the s, σ, λ and λ_p that are printed.
+func TestTableSettings(t *testing.T) {
+	for _, c := range []struct {
+		table, row, role   string
+		s                  int
+		sigma, lambda, tol float64
+		lambdaP            float64
+	}{
+		{"table1", "ADULT", proposed, 5000, 8, 0.01, 1e-3, 0.01},
+		{"table1", "IJCNN1", proposed, 12500, 0.3, 0.01, 1e-3, 0.01},
+		{"table1", "MNIST", proposed, 10000, 8.5, 0.01, 1e-3, 0.01},
+		{"table2", "IJCNN1", tenLambda, 10000, 0.3, 0.01, 1e-3, 0.1},
+		{"table3", "MNIST", admmRole, 15000, 8.5, 0.01, 1e-3, 0},
+		{"table4", "IJCNN1", proposed, 10000, 0.3, 0.01, 1e-3, 0.01},
+		{"table4", "MNIST", plainRole, 0, 8.5, 0.01, 1e-3, 0},
+		{"table5", "IJCNN1", coarseRole, 12500, 0.3, 0.01, 1e-2, 0.01},
+	} {
+		e, err := Find(c.table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReport(NewPlan(e, Laptop))
+		got := r.Find(c.row, c.role)
+		if len(got) == 0 {
+			t.Errorf("%s has no %s, %s", c.table, c.row, c.role)
+			continue
+		}
+		x := got[0].Case
+		if x.S != c.s || x.Kernel.Sigma != c.sigma || x.Lambda != c.lambda || x.Tol != c.tol || x.LambdaP != c.lambdaP || x.N != 0 || x.CountOnly {
+			t.Errorf("%s, %s, %s: %+v", c.table, c.row, c.role, x)
+		}
+		if !got[0].sameProblem() {
+			t.Errorf("%s, %s is the paper's problem", c.table, c.row)
+		}
+		for k, e := range got {
+			if e.Case.Seed != uint64(k+1) || e.Case.CountOnly != (k > 0) {
+				t.Errorf("%s, %s, %s: seed %d of entry %d", c.table, c.row, c.role, e.Case.Seed, k)
+			}
+		}
+	}
+	e, _ := Find("table2")
+	if x := newReport(NewPlan(e, Laptop)).Find("COVTYPE, 40,000 rows of a subset", printed)[0]; x.Case.LambdaP != 0.2 || x.Case.S != 3442 || x.sameProblem() {
+		t.Errorf("COVTYPE: %+v", x.Case)
+	}
+}
+
+// TestPaperScale: every row printed is planned at scale Paper, with the published n.
+func TestPaperScale(t *testing.T) {
+	for _, id := range Tables() {
+		e, err := Find(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newReport(NewPlan(e, Paper))
+		p, err := Published(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range p.Rows {
+			es := r.Find(row[0].String(), r.Entries[0].Role)
+			if len(es) == 0 || es[0].Skip != "" || !es[0].sameProblem() {
+				t.Errorf("%s: %v is not planned", id, row[0])
+			}
+		}
+	}
+}
+
+func TestCaseKey(t *testing.T) {
+	c := set{"ADULT", "ADULT", "adult", 0, 0, 5, ""}.row().pcg(5000, 0.01, 1e-3)
+	// The key of a case names its file: it changes on purpose only, as by ResultVersion.
+	if got, want := c.Key(), "adult-pcg-66a3ba3518d96620"; got != want {
+		t.Errorf("key %s, want %s", got, want)
+	}
+	keys := map[string]bool{c.Key(): true}
+	for _, change := range []func(*Case){
+		func(c *Case) { c.Seed = 2 }, func(c *Case) { c.S = 5001 }, func(c *Case) { c.LambdaP = 0.1 }, func(c *Case) { c.CountOnly = true },
+		func(c *Case) { c.N = 100 }, func(c *Case) { c.Kernel.Sigma = 7 },
+	} {
+		d := c
+		change(&d)
+		if keys[d.Key()] {
+			t.Errorf("%v has the key of another", d)
+		}
+		keys[d.Key()] = true
+	}
+}
