@@ -104,7 +104,12 @@ func (ix Index) genDecl(path string, d *ast.GenDecl) {
 // and of the fields of its types (as Type.Name), and its own comment under PackageKey.
 func (p *Package) Docs(ix Index) map[string]Entry {
 	out := map[string]Entry{PackageKey: {Decl: fmt.Sprintf("package %s // import %q", p.Types.Name(), p.Path), Doc: strings.TrimSpace(ix[p.Path])}}
-	qual := types.RelativeTo(p.Types)
+	qual := func(q *types.Package) string { // as one writes it in a cell
+		if q == p.Types {
+			return ""
+		}
+		return q.Name()
+	}
 	decls := p.typeDecls()
 	for _, o := range p.exported() {
 		e := Entry{Decl: types.ObjectString(o, qual), Doc: ix[p.Path+"."+o.Name()]}

@@ -75,6 +75,7 @@ func init() {
 			"Report":            r.TypeOf((*krrlab.Report)(nil)).Elem(),
 			"ResidualPolicy":    r.TypeOf((*krrlab.ResidualPolicy)(nil)).Elem(),
 			"Seconds":           r.TypeOf((*krrlab.Seconds)(nil)).Elem(),
+			"Shared":            r.TypeOf((*krrlab.Shared)(nil)).Elem(),
 			"SketchSize":        r.TypeOf((*krrlab.SketchSize)(nil)).Elem(),
 			"SketchSizeOptions": r.TypeOf((*krrlab.SketchSizeOptions)(nil)).Elem(),
 			"Solution":          r.TypeOf((*krrlab.Solution)(nil)).Elem(),

@@ -19,6 +19,7 @@ func init() {
 			"For":      r.ValueOf(feature.For),
 			"Matrix":   r.ValueOf(feature.Matrix),
 			"MatrixTo": r.ValueOf(feature.MatrixTo),
+			"Stack":    r.ValueOf(feature.Stack),
 		},
 		Types: map[string]r.Type{
 			"Chain":           r.TypeOf((*feature.Chain)(nil)).Elem(),
