@@ -51,7 +51,7 @@
 //
 // With Options.Comm the tiles are dealt to the ranks of a distributed run in turn, in their
 // order, so that each forms and holds 1/P of K. Every rank has all points and all of x;
-// a product is one all-reduce of nt+1 integers of 64 bits. Contributions T_ij·x_j, which
+// a product is one all-reduce of nt+2 integers of 64 bits. Contributions T_ij·x_j, which
 // depend on the tiling alone, are added in fixed point (comm.Fixed, cut off below
 // 2⁻⁶¹·max|K|·‖x‖₁): exactly, so that the result has the same bits for any number of ranks and
 // threads. Without ranks the sums are float64 numbers, and may differ in their last bits.

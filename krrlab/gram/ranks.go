@@ -79,15 +79,16 @@ func (r *ranks) clearAll(dst blas64.General) {
 // divided by the column's scale, is |(T·x_j)_c| ≤ max|K|·‖x_c‖₁/scale_c, which all sums
 // stay below.
 type sums struct {
-	y     []int64 // n×t as x: block by block, each by columns; then a count of misfits
+	y     []int64 // n×t as x: block by block, each by columns; then a count of misfits, and x's hash
 	fixed []comm.Fixed
 	locks []sync.Mutex // of the blocks
 	bad   atomic.Bool  // a contribution is above its bound
 }
 
 // mulRanks is mul on ranks: each adds the contributions of its tiles, and one all-reduce
-// of nt+1 integers adds those of all. The integers are exact, so that the result has the
-// same bits for any number of ranks and threads.
+// of nt+2 integers adds those of all. The integers are exact, so that the result has the
+// same bits for any number of ranks and threads. Ranks whose src is not the same, because
+// their processors or libraries round differently, get an error.
 func (e *engine[T]) mulRanks(ctx context.Context, dst, src blas64.General, lambda float64) error {
 	n, t := src.Rows, src.Cols
 	p := e.acquire(t)
@@ -97,7 +98,7 @@ func (e *engine[T]) mulRanks(ctx context.Context, dst, src blas64.General, lambd
 		p.fixedBody = p.tileFixed
 	}
 	s := p.sums
-	clear(grow(&s.y, n*t+1))
+	clear(grow(&s.y, n*t+extra))
 	grow(&s.fixed, t)
 	s.bad.Store(false)
 	for c := range s.fixed {
@@ -112,8 +113,14 @@ func (e *engine[T]) mulRanks(ctx context.Context, dst, src blas64.General, lambd
 	if s.bad.Load() {
 		s.y[n*t] = 1
 	}
+	own := hash(src)
+	s.y[n*t+1] = own
 	if err == nil {
 		err = e.ranks.comm.AllReduceInt64(ctx, s.y)
+	}
+	if err == nil && s.y[n*t+1] != own*int64(e.ranks.comm.Size()) {
+		err = fmt.Errorf("gram: the ranks have come to different vectors: their processors or libraries round differently; " +
+			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
 	}
 	if err == nil && s.y[n*t] != 0 {
 		err = fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %s is not positive semi-definite, or has values that are not finite", e.ranks.name)
@@ -123,6 +130,23 @@ func (e *engine[T]) mulRanks(ctx context.Context, dst, src blas64.General, lambd
 	}
 	e.release(p)
 	return err
+}
+
+// extra is how many integers a product sends beside its sums.
+const extra = 2
+
+// hash returns a number that two matrices share only if they have the same bits, or by a
+// chance of 2⁻⁶⁴.
+func hash(x blas64.General) int64 {
+	const prime = 0x9e3779b97f4a7c15
+	var h uint64
+	for i := range x.Rows {
+		for _, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
+			h = (h ^ math.Float64bits(v)) * prime
+			h ^= h >> 29
+		}
+	}
+	return int64(h)
 }
 
 // tileFixed multiplies by tile number q of this rank's and adds the results.
@@ -174,9 +198,9 @@ func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 	}
 }
 
-// ProductBytes returns what a rank hands to others for a product with t columns: nt+1
+// ProductBytes returns what a rank hands to others for a product with t columns: nt+2
 // integers.
-func ProductBytes(n, t int) int64 { return 8 * (int64(n)*int64(t) + 1) }
+func ProductBytes(n, t int) int64 { return 8 * (int64(n)*int64(t) + extra) }
 
 // Traffic returns what this rank has handed to others for products; nothing without ranks.
 func (m *Matrix) Traffic() comm.Traffic {

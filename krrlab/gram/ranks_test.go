@@ -182,3 +182,27 @@ func TestRanksMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestRanksApart multiplies vectors that are not the same on all ranks: an error, in place of a
+// product of neither.
+func TestRanksApart(t *testing.T) {
+	x := cloud(300, 3)
+	onRanks(3, func(c comm.Comm) {
+		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Comm: c})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		v, y := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
+		v.Set(7, 1, 1)
+		if err := m.MulTo(t.Context(), y, v); err != nil {
+			t.Error(err)
+		}
+		if c.Rank() == 1 {
+			v.Set(7, 1, 1+0x1p-52)
+		}
+		if err := m.MulTo(t.Context(), y, v); err == nil || !strings.Contains(err.Error(), "different vectors") {
+			t.Errorf("rank %d: %v", c.Rank(), err)
+		}
+	})
+}

@@ -152,7 +152,7 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, src: w.src, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds}
+	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, src: w.src, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds, ranks: w.ranks}
 	v.statEigen()
 	return v, nil
 }

@@ -7,10 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -25,6 +21,7 @@ const RankRows = 512
 // ranks is what a Woodbury knows of the ranks that have the rows of Z.
 type ranks struct {
 	comm   comm.Comm
+	n      int // rows of Z at all ranks
 	first  int // row of M that the first row of this rank's Z is
 	rows   int // of this rank
 	peak   float64
@@ -48,41 +45,69 @@ type sums struct {
 // rows are taken in fixed point, so that the result has the same bits for any number of
 // ranks. FormU is not for ranks. All ranks call the methods together.
 func NewOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	lo, hi := comm.Rows(n, RankRows, c.Rank(), c.Size())
-	if z.N != hi-lo {
-		panic(fmt.Sprintf("precond: %d rows of Z at rank %d of %d, want %d", z.N, c.Rank(), c.Size(), hi-lo))
+	w, fast, err := beginRanks(ctx, c, n, z, lambdaP, o)
+	if err != nil {
+		return nil, err
 	}
+	clock := time.Now()
+	if w.factor, err = w.ranks.gram(ctx, z, 0, fast, lambdaP); err != nil {
+		return nil, err
+	}
+	w.seconds.Gram = time.Since(clock).Seconds()
+	return w, w.finishRanks(ctx, z)
+}
+
+// NewFromGramOnRanks is NewOnRanks with ZᵀZ known, by GrowOnRanks.
+func NewFromGramOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, g *Gram, lambdaP float64, o *Options) (*Woodbury, error) {
+	if g.s != z.D {
+		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
+	}
+	w, _, err := beginRanks(ctx, c, n, z, lambdaP, o)
+	if err != nil {
+		return nil, err
+	}
+	w.factor = append([]float64(nil), g.data...)
+	return w, w.finishRanks(ctx, z)
+}
+
+// NewOuterOnRanks is NewOuter for n×s features of which each rank has its rows, as of
+// NewOnRanks: all ranks call its methods together.
+func NewOuterOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32) (*Outer, error) {
+	r, err := newRanks(ctx, c, n, z)
+	if err != nil {
+		return nil, err
+	}
+	return &Outer{&Woodbury{n: n, s: z.D, form: FormL, src: feature32{z}, ranks: r}}, nil
+}
+
+// beginRanks is begin on ranks.
+func beginRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, lambdaP float64, o *Options) (w *Woodbury, fast bool, err error) {
 	var opt Options
 	if o != nil {
 		opt = *o
 	}
 	if opt.Form == FormU {
-		return nil, fmt.Errorf("precond: the form U is not for ranks: take another form")
+		return nil, false, fmt.Errorf("precond: the form U is not for ranks: take another form")
 	}
 	if opt.Form == AutoForm { // one of L and L⁻¹, as for n > 2s
 		opt.Form = choose(max(n, 2*z.D+1), z.D, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
 	}
-	w, err := begin(n, z, lambdaP, &opt)
-	if err != nil {
-		return nil, err
+	if w, err = begin(n, z, lambdaP, &opt); err != nil {
+		return nil, false, err
 	}
-	w.ranks = &ranks{comm: c, first: lo, rows: hi - lo, counts: func(width int) []int {
-		return comm.Counts(n, RankRows, c.Size(), width)
-	}}
-	clock := time.Now()
-	if err := w.gramRanks(ctx, z, opt.Fast); err != nil {
-		return nil, err
-	}
-	w.seconds.Gram = time.Since(clock).Seconds()
-	if err := comm.Agree(ctx, c, w.finish(ctx, z)); err != nil {
-		return nil, err
-	}
-	return w, nil
+	w.ranks, err = newRanks(ctx, c, n, z)
+	return w, opt.Fast, err
 }
 
-// gramRanks sets the lower triangle of w.factor to ZᵀZ of all ranks.
-func (w *Woodbury) gramRanks(ctx context.Context, z *points.Dense32, fast bool) error {
-	c, s := w.ranks.comm, w.s
+// newRanks returns what is known of the ranks with the rows z of Z; max|Z| is that of all.
+func newRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32) (*ranks, error) {
+	lo, hi := comm.Rows(n, RankRows, c.Rank(), c.Size())
+	if z.N != hi-lo {
+		panic(fmt.Sprintf("precond: %d rows of Z at rank %d of %d, want %d", z.N, c.Rank(), c.Size(), hi-lo))
+	}
+	k := &ranks{comm: c, n: n, first: lo, rows: hi - lo, counts: func(width int) []int {
+		return comm.Counts(n, RankRows, c.Size(), width)
+	}}
 	peaks := make([]float64, c.Size())
 	for i := range z.N {
 		for _, v := range z.Row(i) {
@@ -92,125 +117,55 @@ func (w *Woodbury) gramRanks(ctx context.Context, z *points.Dense32, fast bool) 
 		}
 	}
 	if err := c.AllReduce(ctx, peaks); err != nil {
-		return err
+		return nil, err
 	}
 	for r, v := range peaks {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("precond: Z has %v in the rows of rank %d", v, r)
+			return nil, fmt.Errorf("precond: Z has %v in the rows of rank %d", v, r)
 		}
-		w.ranks.peak = max(w.ranks.peak, v)
+		k.peak = max(k.peak, v)
 	}
-	w.ranks.peak *= 1 + 1e-3 // rounding of products
-	bound := float64(w.n) * w.ranks.peak * w.ranks.peak
-	if fast {
-		norm, err := w.squareNorm(ctx, z, comm.FixedFor(float64(s)*bound))
-		if err != nil {
-			return err
-		}
-		fast = fastBound(norm, w.n, s) <= w.lambdaP/10
-	}
-	sum, fixed := make([]int64, s*s), comm.FixedFor(bound)
-	form := gramPanels
-	if fast {
-		form = gramPanels32
-	}
-	if err := comm.Agree(ctx, c, form(ctx, sum, fixed, z)); err != nil {
+	k.peak *= 1 + 1e-3 // rounding of products
+	return k, nil
+}
+
+// finishRanks is finish on ranks. Where bits of the factor show outside of what is gathered,
+// in eigenvalues and eigenvectors, all ranks get those of the first.
+func (w *Woodbury) finishRanks(ctx context.Context, z *points.Dense32) error {
+	c := w.ranks.comm
+	if err := comm.Agree(ctx, c, w.finish(ctx, z)); err != nil {
 		return err
 	}
-	w.factor = make([]float64, s*s)
-	strip := make([]int64, 0, min(gramOrder, s)*s)
-	for i0 := 0; i0 < s; i0 += gramOrder { // the lower triangle, a strip of blocks at a time
-		i1 := min(i0+gramOrder, s)
-		strip = strip[:0]
-		for i := i0; i < i1; i++ {
-			strip = append(strip, sum[i*s:i*s+i1]...)
-		}
-		if err := c.AllReduceInt64(ctx, strip); err != nil {
+	if w.form != FormEigen {
+		return nil
+	}
+	for _, x := range [][]float64{w.sigma2, w.factor} {
+		if err := shareNumbers(ctx, c, x); err != nil {
 			return err
 		}
-		for i := i0; i < i1; i++ {
-			for j := range i1 {
-				w.factor[i*s+j] = fixed.Value(strip[(i-i0)*i1+j])
-			}
-		}
 	}
+	w.statEigen()
 	return nil
 }
 
-// squareNorm returns ‖Z‖_F² of all ranks.
-func (w *Woodbury) squareNorm(ctx context.Context, z *points.Dense32, f comm.Fixed) (float64, error) {
-	norm := []int64{0}
-	for _, v := range points.SqNorms(z) {
-		f.Add(norm, []float64{v})
-	}
-	err := w.ranks.comm.AllReduceInt64(ctx, norm)
-	return f.Value(norm[0]), err
+// shareNumbers sets x to the first rank's.
+func shareNumbers(ctx context.Context, c comm.Comm, x []float64) error {
+	counts := make([]int, c.Size())
+	counts[0] = len(x)
+	return c.AllGather(ctx, x, counts)
 }
 
-// gramPanels adds ZᵀZ of this rank's rows to sum: the float64 products of panels of
-// RankRows rows, each turned into fixed point.
-func gramPanels(ctx context.Context, sum []int64, f comm.Fixed, z *points.Dense32) error {
-	s := z.D
-	blocks := gramBlocks(0, s)
-	panel := make([]float64, min(RankRows, z.N)*s)
-	parts := make([][]float64, accel.Threads())
-	for p0 := 0; p0 < z.N; p0 += RankRows {
-		rows := min(RankRows, z.N-p0)
-		err := accel.ForEach(ctx, rows, func(_, i int) { widen(panel[i*s:(i+1)*s], z.Row(p0+i)) })
-		if err != nil {
-			return err
-		}
-		err = accel.ForEach(ctx, len(blocks), func(worker, q int) {
-			b := blocks[q]
-			parts[worker] = grow(parts[worker], b.rows*b.cols)
-			x := blas64.General{Rows: rows, Cols: b.rows, Stride: s, Data: panel[b.i:]}
-			y := blas64.General{Rows: rows, Cols: b.cols, Stride: s, Data: panel[b.j:]}
-			out := blas64.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: parts[worker]}
-			blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, out) // Z_pIᵀZ_pJ
-			for i := range b.rows {
-				f.Add(sum[(b.i+i)*s+b.j:], out.Data[i*b.cols:(i+1)*b.cols])
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// gramPanels32 is gramPanels with float32 products.
-func gramPanels32(ctx context.Context, sum []int64, f comm.Fixed, z *points.Dense32) error {
-	s := z.D
-	blocks := gramBlocks(0, s)
-	up := f.Scale()
-	parts := make([][]float32, accel.Threads())
-	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
-		b := blocks[q]
-		if parts[worker] == nil {
-			parts[worker] = make([]float32, min(gramOrder, s)*min(gramOrder, s))
-		}
-		out := blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: parts[worker]}
-		for p0 := 0; p0 < z.N && ctx.Err() == nil; p0 += RankRows {
-			rows := min(RankRows, z.N-p0)
-			x := blas32.General{Rows: rows, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
-			y := blas32.General{Rows: rows, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
-			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, out) // Z_pIᵀZ_pJ
-			for i := range b.rows {
-				dst := sum[(b.i+i)*s+b.j : (b.i+i)*s+b.j+b.cols]
-				for j, v := range out.Data[i*b.cols : (i+1)*b.cols] {
-					dst[j] += int64(float64(v) * up)
-				}
-			}
-		}
-	})
+// newSums makes room for sums over ranks.
+func (p *solve) newSums() {
+	p.sums = &sums{locks: make([]sync.Mutex, p.colBlocks)}
+	p.rankBody = p.gatherRanks
 }
 
 // projectRanks sets v = Zᵀr.
 func (p *solve) projectRanks(ctx context.Context) error {
 	s, t, k := p.w.s, p.t, p.w.ranks
 	if p.sums == nil {
-		p.sums = &sums{locks: make([]sync.Mutex, p.colBlocks)}
-		p.rankBody = p.gatherRanks
+		p.newSums()
 	}
 	q := p.sums
 	for len(q.out) < len(p.workers) {
@@ -283,6 +238,9 @@ func (p *solve) expandRanks(ctx context.Context) error {
 	defer func() { k.sent = k.sent.Plus(k.comm.Traffic().Sub(before)) }()
 	if p.dst.Stride == t {
 		return k.comm.AllGather(ctx, p.dst.Data[:p.w.n*t], k.counts(t))
+	}
+	if p.sums == nil {
+		p.newSums()
 	}
 	q := p.sums
 	q.dense = grow(q.dense, p.w.n*t)
