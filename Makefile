@@ -8,18 +8,21 @@
 
 GO  ?= go
 BIN := bin/krrlab
+COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 OUT ?= out
 
-.PHONY: all build demo lab gophernotes test test-long test-ui fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo figures lab gophernotes test test-long kills test-ui fuzz bench bench-peers bench-go clean help
 
 all: build
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
 	@echo "  make build      bin/krrlab"
+	@echo "  make figures    tables and figures of the results kept in experiments/results, and the README's table"
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
+	@echo "  make kills      runs killed at random times and resumed (N=200)"
 	@echo "  make test-ui    the Notebook UI in a real browser; screenshots in $(OUT)"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
@@ -28,12 +31,16 @@ help:
 
 build:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) ./krrlab/cmd/krrlab
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o $(BIN) ./krrlab/cmd/krrlab
 
 demo:
 	@.ci/install libopenblas0
 	@$(MAKE) --no-print-directory build
 	@$(BIN) demo --dir $(OUT)
+
+# The paper's tables and figures of the results kept, and the README's result table; no data needed.
+figures: build
+	@$(BIN) reproduce all --from experiments/results --readme README.md
 
 # Debian's Jupyter and its Python; the kernel is installed for the user.
 lab:
@@ -57,6 +64,11 @@ test:
 test-long:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
+
+# Runs killed at random and resumed, until N kills are made: the coefficients of an unbroken run.
+kills:
+	@.ci/install openmpi-bin libopenmpi3 mpich libmpich12
+	KRRLAB_KILLS=$(or $(N),200) $(GO) test -count 1 -timeout 120m -v -run TestKills ./krrlab/cmd/krrlab
 
 # The Notebook UI in a real browser; says so and does nothing where that cannot be had.
 test-ui:
