@@ -64,7 +64,7 @@ const (
 )
 
 // registry lists the experiments in the order of reports.
-var registry = []Experiment{table1, table2, table3, table4, table5, forms}
+var registry = []Experiment{table1, table2, table3, table4, table5, figure1, figure2, forms}
 
 // All returns the experiments.
 func All() []Experiment { return slices.Clone(registry) }

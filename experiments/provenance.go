@@ -70,7 +70,7 @@ func (m Machine) String() string {
 func (d Data) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d", d.Name, d.N)
-	if d.N != d.Of {
+	if d.N < d.Of {
 		fmt.Fprintf(&b, " of %d", d.Of)
 	}
 	b.WriteString(" training rows")

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -55,16 +54,13 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	d := Data{
 		Name: p.Info.Name, Title: p.Info.Title, N: p.Train.Len(), Of: p.Info.N, D: p.Train.Dim(), T: 1,
-		Note: p.Info.Note,
+		Note: p.Note(),
 	}
 	if p.Info.Classes > 2 {
 		d.T = p.Info.Classes
 	}
 	if p.Test != nil {
 		d.TestN = p.Test.Len()
-	}
-	if d.N < d.Of {
-		d.Note = joinNotes(fmt.Sprintf("the first %d of %d training rows", d.N, d.Of), d.Note)
 	}
 	if p.Info.BuiltIn() {
 		d.Source = p.Train.Source

@@ -1,0 +1,160 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// Roles of the entries of figures 1 and 2.
+const (
+	exactRole    = "exact method"
+	featuresRole = "random features"
+)
+
+// spot is what the seeds gave at one place of a curve: one s of figure 1, one n of figure 2.
+type spot struct {
+	x          float64
+	c          Case      // of the first seed
+	errors     []float64 // of the seeds that ran and converged, ascending
+	seconds    []float64 // of training them, ascending
+	iterations []float64 // ascending
+	seeds      int       // planned
+	capped     int       // seeds that ran and did not converge: no point of the curve
+}
+
+// curve collects the entries of a row and a role by their place, in the order of the plan.
+func (r *Report) curve(row, role string, at func(Case) float64) []*spot {
+	var out []*spot
+	for _, e := range r.Find(row, role) {
+		x := at(e.Case)
+		i := slices.IndexFunc(out, func(p *spot) bool { return p.x == x })
+		if i < 0 {
+			i = len(out)
+			out = append(out, &spot{x: x, c: e.Case})
+		}
+		p := out[i]
+		p.seeds++
+		switch v := e.Result; {
+		case !v.Ran():
+		case !v.Converged:
+			p.capped++
+		default:
+			p.errors = append(p.errors, v.Error())
+			p.seconds = append(p.seconds, v.Train())
+			p.iterations = append(p.iterations, float64(v.Iterations))
+		}
+	}
+	for _, p := range out {
+		slices.Sort(p.errors)
+		slices.Sort(p.seconds)
+		slices.Sort(p.iterations)
+	}
+	return out
+}
+
+// bySketch and byPoints are the abscissae of figures 1 and 2.
+func bySketch(c Case) float64 { return float64(c.S) }
+func byPoints(c Case) float64 { return float64(c.N) }
+
+// median returns the median of an ascending sample, the lower of two; NaN of none.
+func median(v []float64) float64 {
+	if len(v) == 0 {
+		return math.NaN()
+	}
+	return v[(len(v)-1)/2]
+}
+
+// ends returns the least and the largest of an ascending sample; NaN of none.
+func ends(v []float64) (lo, hi float64) {
+	if len(v) == 0 {
+		return math.NaN(), math.NaN()
+	}
+	return v[0], v[len(v)-1]
+}
+
+// series makes a line of a curve: the medians of of over those of x, with the least and the
+// most of the seeds as a band. ok is false if no place has a value.
+func series(name string, curve []*spot, x, of func(*spot) []float64) (s plots.Series, ok bool) {
+	s.Name = name
+	for _, p := range curve {
+		v := of(p)
+		lo, hi := ends(v)
+		s.X, s.Y = append(s.X, median(x(p))), append(s.Y, median(v))
+		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+		ok = ok || len(v) > 0
+	}
+	return s, ok
+}
+
+// What series are of.
+func place1(p *spot) []float64    { return []float64{p.x} }
+func errorsOf(p *spot) []float64  { return scaled(p.errors, 100) } // per cent
+func secondsOf(p *spot) []float64 { return p.seconds }
+
+func scaled(v []float64, by float64) []float64 {
+	out := make([]float64, len(v))
+	for i, x := range v {
+		out[i] = by * x
+	}
+	return out
+}
+
+// spread writes an ascending sample as "median (least–most)", one value as it is, with the verb
+// of a float64; blank for none.
+func spread(v []float64, verb string) plots.Cell {
+	if len(v) == 0 {
+		return plots.Blank()
+	}
+	lo, hi := ends(v)
+	m, a, b := fmt.Sprintf(verb, median(v)), fmt.Sprintf(verb, lo), fmt.Sprintf(verb, hi)
+	if len(v) == 1 || a == b {
+		return plots.Text(m)
+	}
+	return plots.Text(fmt.Sprintf("%s (%s–%s)", m, a, b))
+}
+
+// seedsText says how many seeds a place has: "5", "3 of 5 converged".
+func (p *spot) seedsText() plots.Cell {
+	switch n := len(p.errors); {
+	case p.capped > 0:
+		return plots.Text(fmt.Sprintf("%d of %d converged", n, n+p.capped))
+	case n < p.seeds:
+		return plots.Text(fmt.Sprintf("%d of %d run", n, p.seeds))
+	default:
+		return plots.Number(float64(n))
+	}
+}
+
+// reseeded returns an entry for each of so many seeds, all of them tested.
+func reseeded(row, role string, c Case, seeds, expect int) []Entry {
+	var out []Entry
+	for k := range seeds {
+		c.Seed = uint64(k + 1)
+		out = append(out, Entry{Row: row, Role: role, Case: c, Expect: expect})
+	}
+	return out
+}
+
+// allErrors returns the errors of all seeds at all places, ascending.
+func allErrors(curve []*spot) []float64 {
+	var out []float64
+	for _, p := range curve {
+		out = append(out, p.errors...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// quickest returns the place with the least median of seconds; nil if none ran.
+func quickest(curve []*spot) *spot {
+	var best *spot
+	for _, p := range curve {
+		if len(p.seconds) > 0 && (best == nil || median(p.seconds) < median(best.seconds)) {
+			best = p
+		}
+	}
+	return best
+}

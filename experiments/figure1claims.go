@@ -1,0 +1,178 @@
+package experiments
+
+import (
+	"fmt"
+	"strings"
+)
+
+// comparison is one kernel's curves, as the claims of figure 1 need them.
+type comparison struct {
+	row             string
+	exact, features []*spot
+	last            *spot // of random features, at s = n; nil if it did not run
+	best            *spot // of the exact method, the quickest; nil if none ran
+	lo, mid, hi     float64
+}
+
+func (r *Report) compare(row string) comparison {
+	c := comparison{row: row, exact: r.curve(row, exactRole, bySketch), features: r.curve(row, featuresRole, bySketch)}
+	c.best = quickest(c.exact)
+	all := allErrors(c.exact)
+	c.lo, c.hi = ends(all)
+	c.mid = median(all)
+	for _, p := range c.features {
+		if len(p.errors) > 0 && p.c.S == r.pointsOf(row) {
+			c.last = p
+		}
+	}
+	return c
+}
+
+// pointsOf returns the number of training points of a row's cases; 0 if none ran.
+func (r *Report) pointsOf(row string) int {
+	if e := r.any(row); e != nil {
+		return e.Result.Data.N
+	}
+	return 0
+}
+
+// exactText gives the exact method's error, and over which range s and the seeds move it.
+func (c comparison) exactText() string {
+	if percent(c.lo) == percent(c.hi) {
+		return percent(c.mid) + " whatever s"
+	}
+	return fmt.Sprintf("%s (from %s to %s over all s and seeds)", percent(c.mid), percent(c.lo), percent(c.hi))
+}
+
+// whole reports whether both methods ran as far as the claims need.
+func (c comparison) whole() bool { return c.last != nil && c.best != nil }
+
+// difference writes a difference of two error rates.
+func difference(v float64) string { return fmt.Sprintf("%.2f percentage points", 100*v) }
+
+// near is how close to the exact error, as a factor, counts as close.
+const near = 1.05
+
+// reaches returns the least s at which the median error of random features is near the exact
+// one's; nil if no s is.
+func (c comparison) reaches() *spot {
+	for _, p := range c.features {
+		if len(p.errors) > 0 && median(p.errors) <= near*c.mid {
+			return p
+		}
+	}
+	return nil
+}
+
+func figure1Verdicts(r *Report) []Verdict {
+	const small = "the scale is too small to say"
+	gap := judgement{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method", undecided: small}
+	flat := judgement{claim: "s does not change the exact method's error: all s and seeds within 0.1 %", undecided: small}
+	closes := judgement{claim: "more features than points close the gap by more than half (not a claim of the paper, which stops at s = n)", undecided: small}
+	slow := judgement{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not reach it", undecided: small}
+	for _, row := range r.Rows() {
+		c := r.compare(row)
+		if r.Scale == Smoke {
+			continue
+		}
+		if strings.HasSuffix(row, beyond) {
+			c.judgeBeyond(&closes)
+			continue
+		}
+		if !c.whole() {
+			for _, j := range []*judgement{&gap, &flat, &slow} {
+				j.missing(row)
+			}
+			continue
+		}
+		lo, hi := ends(c.last.errors)
+		gap.add(lo > c.hi, "%s: %s to %s with s = n = %d, against %s to %s", row, percent(lo), percent(hi), c.last.c.S, percent(c.lo), percent(c.hi))
+		flat.add(c.hi-c.lo <= 0.001, "%s: %s to %s", row, percent(c.lo), percent(c.hi))
+		quick := fmt.Sprintf("%.0f s for the exact method with s = %d", median(c.best.seconds), c.best.c.S)
+		if p := c.reaches(); p != nil {
+			slow.add(median(p.seconds) > median(c.best.seconds), "%s: s = %d in %.0f s, against %s", row, p.c.S, median(p.seconds), quick)
+		} else {
+			slow.add(true, "%s: not by s = n, in %.0f s, against %s", row, median(c.last.seconds), quick)
+		}
+	}
+	return []Verdict{gap.verdict(), flat.verdict(), slow.verdict(), closes.verdict()}
+}
+
+// judgeBeyond judges whether more features than points close the gap.
+func (c comparison) judgeBeyond(j *judgement) {
+	end := largest(c.features)
+	if !c.whole() || end == c.last {
+		j.missing(c.row)
+		return
+	}
+	was, is := median(c.last.errors)-c.mid, median(end.errors)-c.mid
+	j.add(is < was/2, "%s: %s above the exact error with s = n = %d, %s with s = %d", strings.TrimSuffix(c.row, beyond), difference(was), c.last.c.S, difference(is), end.c.S)
+}
+
+func figure1Prose(r *Report) string {
+	var parts []string
+	for _, row := range r.Rows() {
+		c := r.compare(row)
+		if strings.HasSuffix(row, beyond) || !c.whole() || len(c.features) == 0 || len(c.features[0].errors) == 0 {
+			continue
+		}
+		first := c.features[0]
+		text := fmt.Sprintf("With the %s, and n = %d points, the exact method has an error of %s, and is quickest at s = %d: %s seconds and %.0f iterations. "+
+			"Random features begin at %s with s = %d and end at %s with s = n, where they take %s seconds",
+			row, r.pointsOf(row), c.exactText(), c.best.c.S, tidy(median(c.best.seconds)), median(c.best.iterations),
+			percent(median(first.errors)), first.c.S, percent(median(c.last.errors)), tidy(median(c.last.seconds)))
+		if p := c.reaches(); p != nil && p != c.last {
+			text += fmt.Sprintf("; within 5 %% of the exact error they are from s = %d on, after %s seconds", p.c.S, tidy(median(p.seconds)))
+		} else if p == nil {
+			text += fmt.Sprintf(", still %s above the exact error", difference(median(c.last.errors)-c.mid))
+		}
+		parts = append(parts, text+".")
+	}
+	if len(parts) == 0 {
+		return "Of figure 1 no kernel has both methods."
+	}
+	text := "Figure 1 asks what a random feature is worth. Used as the model, s features are all that is learned; used in the preconditioner, they only set how fast the exact answer is reached. "
+	if r.Scale != Paper {
+		text += "The paper has this on all 60,000 of MNIST, on 36 virtual processors, and prints no numbers: what can be compared is the shape. "
+	}
+	return text + strings.Join(parts, " ") + figure1Why(r)
+}
+
+// figure1Why explains the shapes, where both methods ran.
+func figure1Why(r *Report) string {
+	text := " The time of random features grows as ns² + s³/3; that of the exact method falls with s while iterations are saved, and rises where the factor costs more than they do."
+	var parts []string
+	var peaks []string
+	for _, row := range r.Rows() {
+		c := r.compare(row)
+		if !strings.HasSuffix(row, beyond) || !c.whole() {
+			continue
+		}
+		name, end := strings.TrimSuffix(c.row, beyond), largest(c.features)
+		parts = append(parts, fmt.Sprintf("%s with s = n = %d and %s with s = %d against %s exactly (%s)",
+			percent(median(c.last.errors)), c.last.c.S, percent(median(end.errors)), end.c.S, percent(c.mid), name))
+		if best := c.least(); best != c.last {
+			peaks = append(peaks, fmt.Sprintf("%s with s = %d already (%s)", percent(median(best.errors)), best.c.S, name))
+		}
+	}
+	if len(parts) == 0 {
+		return text
+	}
+	text += " The paper stops at s = n. Beyond it, on fewer points: " + strings.Join(parts, "; ") + "."
+	if len(peaks) > 0 {
+		text += " More features up to n can even do harm: " + strings.Join(peaks, "; ") + ". As many features as points, with a small λ, fit the training labels almost exactly by coefficients " +
+			"that have no room to be small, and there the error of such models peaks (double descent: Belkin, Hsu, Ma and Mandal 2019)."
+	}
+	return text
+}
+
+// least returns the place of the least median error of random features with s at most n.
+func (c comparison) least() *spot {
+	best := c.last
+	for _, p := range c.features {
+		if p.x < c.last.x && len(p.errors) > 0 && median(p.errors) < median(best.errors) {
+			best = p
+		}
+	}
+	return best
+}
