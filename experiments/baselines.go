@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -67,16 +68,7 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	r := s.featureResult(c, fit)
 	r.Seconds.Features = fit.Seconds.Features
 	r.Seconds.Factor += fit.Seconds.Gram
-	start := time.Now()
-	if test := s.tests(c); test != nil {
-		f, err := fit.Predict(ctx, test.X)
-		if err != nil {
-			return nil, err
-		}
-		r.setScore(score(coding, f, test))
-		r.Seconds.Predict = time.Since(start).Seconds()
-	}
-	return r, nil
+	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 
 // featureResult returns what the fit tells; the seconds of its features and Gram matrix are left
@@ -216,14 +208,55 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		r.Values[fmt.Sprintf("objective@%g", rho)] = grid.Objective[i]
 	}
 	finite(r.Values)
-	if test := s.tests(c); test != nil {
-		start := time.Now()
-		f, err := fit.Predict(ctx, test.X)
-		if err != nil {
-			return nil, err
-		}
-		r.setScore(score(coding, f, test))
-		r.Seconds.Predict = time.Since(start).Seconds()
+	return r, s.score(ctx, c, r, coding, fit.Predict)
+}
+
+// falkon runs Nyström restricted regression on S centres, drawn uniformly. Values: "objective",
+// "residual", "jitter" ν, and "cond", an estimate of κ.
+func (s *session) falkon(ctx context.Context, c Case) (*Result, error) {
+	coding, y, err := s.targets()
+	if err != nil {
+		return nil, err
 	}
-	return r, nil
+	k, err := kernel.FromSpec(c.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	fit, err := baseline.Falkon(ctx, k, s.train.X, c.Lambda, y, c.S, rng.New(c.Seed).Sub("centres"), &baseline.FalkonOptions{
+		Tol: c.Tol, MaxIter: c.MaxIter, Memory: s.room(), Progress: s.stages(),
+		Monitor: func(x baseline.FalkonStep) error {
+			s.monitor(krrlab.Event{Stage: "solve", Iteration: x.Iteration, Residual: x.RelRes, Remaining: -1})
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := s.begin(c)
+	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == baseline.Converged, fit.Iterations, fit.Bytes
+	for _, x := range fit.History {
+		r.History = append(r.History, fourDigits(x.RelRes))
+	}
+	sec := fit.Seconds
+	r.Seconds.Load = s.load
+	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = sec.Tiles, sec.Centres, sec.Factor, sec.Products+sec.Precond
+	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes(), "jitter": fit.Jitter, "cond": fit.Cond})
+	return r, s.score(ctx, c, r, coding, fit.Predict)
+}
+
+// score predicts the test rows of a case, if there are any, and puts the judgement into the
+// result.
+func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.Coding, predict func(context.Context, points.Points) (*mat.Dense, error)) error {
+	test := s.tests(c)
+	if test == nil {
+		return nil
+	}
+	start := time.Now()
+	f, err := predict(ctx, test.X)
+	if err != nil {
+		return err
+	}
+	r.setScore(score(coding, f, test))
+	r.Seconds.Predict = time.Since(start).Seconds()
+	return nil
 }

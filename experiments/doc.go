@@ -1,9 +1,54 @@
-// Package experiments holds the paper's tables and, as they come, the programs that
-// repeat them with our numbers beside the published ones.
+// Package experiments repeats the tables and figures of the paper: each as data, a runner that
+// measures, and reports with our numbers beside the published ones.
 //
 // The paper is Avron, Clarkson and Woodruff, "Faster Kernel Ridge Regression Using
 // Sketching and Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4), 2017, DOI
-// 10.1137/16M1105396), section 6. Published returns one of its five tables:
+// 10.1137/16M1105396), section 6.
+//
+//	Experiment ── Plan(scale) ──► Entries: cases, each with its place
+//	                                 │ Run: each case once, kept when done
+//	                                 ▼
+//	Report: entries with results ──► Tables, Figures, Verdicts, Prose, Provenance, NotRun
+//
+// # Cases
+//
+// A Case says all that its result depends on: data, n, kernel, λ, method, s, λ_p, τ, seed.
+// It is plain data and compares with ==; its Key is a hash of it and of ResultVersion. Cases
+// that are equal are run once, whichever experiments ask for them. Predict says what a run would do, with
+// the seconds and bytes of each case by a cost model (Rates.Cost); Run does it.
+//
+// Run orders cases so that those of one data set, n, kernel and λ follow each other, share K, and where
+// they can the features and their Gram matrix (krrlab.Shared). A result's seconds are
+// those that the case takes alone: what was shared is charged what forming it took.
+//
+// A case that fails, whose data are not at hand or that does not fit the memory, has the
+// reason in its result and stops no other. With Options.Out each result is written when it
+// is there, and a run with Options.Resume goes on after one that was stopped.
+//
+// # Scales
+//
+// Smoke takes seconds and needs no data, Laptop at most an hour an experiment on two cores,
+// Paper is the published sizes. What is not the paper's data, whole, is named in its row:
+// a subset, the first rows, a stand-in. No ratio is formed with the published numbers there.
+//
+// # Reports
+//
+// A Report is entries and results, nothing else; its JSON is kept in the folder results. Tables, figures,
+// verdicts and text are functions of it that read no clock and no data, so that the same
+// report gives the same bytes (WriteFiles; `make figures`). A number that was not measured
+// is blank.
+//
+// A Verdict is a claim with what the results say: it holds, it fails, or they leave it open.
+//
+// # How to add one
+//
+// A table or figure of your own is an Experiment: a Plan that lists entries for each scale, and
+// what to make of their results, with Report.Find for the entries of a row and a role, one
+// for each seed. Its name goes into registry.
+//
+// # The published numbers
+//
+// Published returns one of the paper's five tables:
 //
 //	table1  time, iterations and error of the method on EC2
 //	table2  the same with another ridge λ_p in the preconditioner

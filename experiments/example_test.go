@@ -1,9 +1,11 @@
 package experiments_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/krrlab/lab/experiments"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 func ExamplePublished() {
@@ -23,4 +25,30 @@ func ExamplePublished() {
 	// IJCNN1                    69          0.0138                  120          0.0139
 	// MNIST                     54          0.0137                   85          0.0133
 	// As published by Avron, Clarkson and Woodruff (2017).
+}
+
+// An experiment of one's own: does the tolerance matter to the error?
+func ExampleRun() {
+	own := &experiments.Experiment{ID: "own", Title: "Two tolerances", Plan: func(experiments.Scale) []experiments.Entry {
+		c := experiments.Case{
+			Data: "synthetic-classes", N: 500, TestN: 500, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5}, Lambda: 0.5,
+			Method: experiments.PCG, S: 100, LambdaP: 0.5, Seed: 1,
+		}
+		coarse, fine := c, c
+		coarse.Tol, fine.Tol = 1e-1, 1e-6
+		return []experiments.Entry{{Row: "classes", Role: "coarse", Case: coarse}, {Row: "classes", Role: "fine", Case: fine}}
+	}}
+	plan := experiments.NewPlan(own, experiments.Smoke)
+	reports, err := experiments.Run(context.Background(), []*experiments.Plan{plan}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, role := range []string{"coarse", "fine"} {
+		r := reports[0].Find("classes", role)[0].Result
+		fmt.Printf("%-6s %s, error %.1f %%\n", role, r.Status, 100*r.Error())
+	}
+	// Output:
+	// coarse converged, error 6.2 %
+	// fine   converged, error 6.4 %
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 )
 
-// reference are the rates of the machine of docs/benchmarks.md when it is idle.
-var reference = Rates{Gemm32: 185e9, Gemm64: 86e9, Read: 28e9, Threads: 2}
+var reference = ReferenceRates()
 
 // plansAt returns the plans of all experiments at a scale.
 func plansAt(s Scale) []*Plan {

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -72,8 +73,12 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 // begin returns a result with what is known before a case is run.
 func (s *session) begin(c Case) *Result {
 	r := &Result{Data: s.info}
-	if t := s.tests(c); t != nil {
-		r.Data.TestN = t.Len()
+	t := s.tests(c)
+	if t == nil {
+		return r
+	}
+	if r.Data.TestN = t.Len(); r.Data.TestN < s.info.TestN {
+		r.Data.Note = joinNotes(fmt.Sprintf("the first %d of %d test rows", r.Data.TestN, s.info.TestN), r.Data.Note)
 	}
 	return r
 }

@@ -66,6 +66,9 @@ func useBLAS(name string) error {
 	return nil
 }
 
+// commit is set by the linker (make build) for builds that carry no revision of their own.
+var commit string
+
 // version is the module's version, or the commit the binary was built from.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
@@ -73,6 +76,9 @@ func version() string {
 		return "unknown"
 	}
 	v := info.Main.Version
+	if commit != "" && (v == "" || v == "(devel)") {
+		v = "devel-" + commit
+	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
 			v = "devel-" + s.Value[:min(12, len(s.Value))]

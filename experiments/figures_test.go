@@ -1,0 +1,305 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestProfiles: the three profiles of s meet at n = 100,000 of MNIST, as the paper's do, and the
+// constant is the paper's where n goes as far as there.
+func TestProfiles(t *testing.T) {
+	if s := profile(constantRole, 1000, 780, 450000); s != 20000 {
+		t.Errorf("the constant s is %d", s)
+	}
+	if s := profile(rootRole, 100000, 780, 450000); s != 19960 {
+		t.Errorf("2.26√(nd) is %d", s)
+	}
+	if s := profile(shareRole, 100000, 780, 450000); s != 20000 {
+		t.Errorf("0.2n is %d", s)
+	}
+	if s := profile(constantRole, 50000, 784, 50000); s != 2222 {
+		t.Errorf("the constant s at laptop scale is %d", s)
+	}
+	r := newReport(NewPlan(&figure2, Paper))
+	for _, row := range r.Rows() {
+		if c := r.Find(row, constantRole)[0].Case; c.S != 20000 {
+			t.Errorf("%s: s = %d", row, c.S)
+		}
+	}
+}
+
+// TestCurve: medians, ends and counts of seeds; what did not converge is no point.
+func TestCurve(t *testing.T) {
+	r := &Report{ID: "figure1", Scale: Laptop}
+	add := func(s int, seed uint64, x *Result) {
+		r.Entries = append(r.Entries, Entry{Row: "a", Role: exactRole, Case: Case{S: s, Seed: seed}, Result: x})
+	}
+	for seed, e := range []float64{0.03, 0.01, 0.02, 0.05} {
+		add(10, uint64(seed), answer(10*(seed+1), e))
+	}
+	capped := answer(1000, 0.9)
+	capped.Converged = false
+	add(10, 9, capped)
+	add(20, 1, nil)
+	add(20, 2, &Result{Status: Failed, Reason: "for a test"})
+	curve := r.curve("a", exactRole, bySketch)
+	if len(curve) != 2 {
+		t.Fatalf("%d places", len(curve))
+	}
+	p, q := curve[0], curve[1]
+	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.02 || p.capped != 1 || p.seconds[0] != 10 {
+		t.Errorf("%+v", p)
+	}
+	if got := spread(errorsOf(p), "%.1f").String(); got != "2.0 (1.0–5.0)" {
+		t.Errorf("spread %q", got)
+	}
+	if got := p.seedsText().String(); got != "4 of 5 converged" {
+		t.Errorf("seeds %q", got)
+	}
+	if !math.IsNaN(median(q.errors)) || !spread(q.errors, "%g").IsBlank() || q.seedsText().String() != "0 of 2 run" {
+		t.Errorf("%+v", q)
+	}
+	line, ok := series("x", curve, place1, errorsOf)
+	if !ok || line.Y[0] != 2 || line.Lo[0] != 1 || line.Hi[0] != 5 || !math.IsNaN(line.Y[1]) {
+		t.Errorf("%+v", line)
+	}
+	if _, ok := series("x", curve[1:], place1, errorsOf); ok {
+		t.Error("a line of nothing")
+	}
+}
+
+// judged returns the outcome of the claim that begins so.
+func judged(t *testing.T, r *Report, claim string) string {
+	t.Helper()
+	for _, v := range r.Verdicts() {
+		if strings.HasPrefix(v.Claim, claim) {
+			return v.Outcome
+		}
+	}
+	t.Fatalf("%s has no claim %q", r.ID, claim)
+	return ""
+}
+
+// mnist1 are invented results of figure 1: the exact error is 2 %, that of random features
+// 2 % + gap·n/s, five times as long with s = n. The seed moves errors by a ten-thousandth.
+func mnist1(gap, exactSpread float64) func(e *Entry) *Result {
+	return func(e *Entry) *Result {
+		jitter := 1e-4 * float64(e.Case.Seed)
+		if e.Role == exactRole {
+			x := answer(50, 0.02+exactSpread*jitter)
+			x.Seconds.Solve = 4 + 1e4/float64(e.Case.S)
+			return x
+		}
+		n := float64(e.Case.N)
+		x := answer(1, 0.02+gap*n/float64(e.Case.S)+jitter)
+		x.Seconds.Factor = 50 * float64(e.Case.S) / n
+		return x
+	}
+}
+
+// TestFigure1Verdicts: each claim holds, fails and stays open when it should.
+func TestFigure1Verdicts(t *testing.T) {
+	const gap, flat, slow, closes = "the gap", "s does not change", "random features take longer", "more features than points"
+	r := invented(t, "figure1", mnist1(0.004, 1))
+	for _, claim := range []string{gap, flat, slow, closes} {
+		if got := judged(t, r, claim); got != Holds {
+			t.Errorf("%s: %s", claim, got)
+		}
+	}
+	if got := judged(t, invented(t, "figure1", mnist1(0.0002, 1)), gap); got != Fails {
+		t.Errorf("a seed within the exact ones: %s", got)
+	}
+	if got := judged(t, invented(t, "figure1", mnist1(0.004, 30)), flat); got != Fails {
+		t.Errorf("an exact error that moves by 0.12 %%: %s", got)
+	}
+	if got := judged(t, invented(t, "figure1", mnist1(0.0001, 1)), slow); got != Fails {
+		t.Errorf("random features that are near with few: %s", got)
+	}
+	stuck := invented(t, "figure1", func(e *Entry) *Result {
+		x := mnist1(0.004, 1)(e)
+		if e.Role == featuresRole && e.Case.S > e.Case.N {
+			*x.TestError = 0.03
+		}
+		return x
+	})
+	if got := judged(t, stuck, closes); got != Fails {
+		t.Errorf("a gap that stays: %s", got)
+	}
+	part := invented(t, "figure1", func(e *Entry) *Result {
+		if e.Role == featuresRole && e.Case.S == e.Case.N {
+			return nil
+		}
+		return mnist1(0.004, 1)(e)
+	})
+	for _, claim := range []string{gap, flat, slow, closes} {
+		if got := judged(t, part, claim); got != Open {
+			t.Errorf("%s without s = n: %s", claim, got)
+		}
+	}
+	r.Scale = Smoke
+	if got := judged(t, r, gap); got != Open {
+		t.Errorf("at smoke scale: %s", got)
+	}
+}
+
+// TestFigure1 reads the table, the figures and the text of invented results.
+func TestFigure1(t *testing.T) {
+	r := invented(t, "figure1", mnist1(0.004, 1))
+	tab := r.Tables()[0]
+	found := false
+	for _, row := range tab.Rows {
+		if row[0].String() == figure1Kernels[0].name && row[1].String() == "20000" && row[2].String() == featuresRole && row[3].String() == "10000" {
+			found = true
+			// 2 % + 0.4 %·2 + 0.01 %·seed; 1+2+25+4 seconds
+			if row[4].String() != "5" || row[5].String() != "2.83 (2.81–2.85)" || row[6].String() != "32" {
+				t.Errorf("row %v", row)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("no row of s = 10,000:\n%s", tab.Text())
+	}
+	figs := r.Figures()
+	if len(figs) != 2 || len(figs[0].Figure.Panels) != 4 || len(figs[1].Figure.Panels) != 2 {
+		t.Fatalf("%d figures", len(figs))
+	}
+	p := figs[0].Figure.Panels[0]
+	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 || p.Series[1].X[5] != 20000 {
+		t.Errorf("error panel %+v", p.Series)
+	}
+	if y := figs[0].Figure.Panels[1].Series[1].Y[5]; y != 57 {
+		t.Errorf("random features take %g s with s = n, want 57", y)
+	}
+	over := figs[1].Figure.Panels[0].Series[1]
+	if over.X[len(over.X)-1] != 40000 || figs[1].Figure.Panels[0].VLines[0].At != 5000 {
+		t.Errorf("beyond s = n: %v", over.X)
+	}
+	text := r.Prose()
+	for _, want := range []string{"2.43 % with s = n", "2.03 % (from 2.01 % to 2.05 % over all s and seeds)", "s = n = 5000", "s = 40000"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the text has no %q: %s", want, text)
+		}
+	}
+	if strings.Contains(text, "double descent") {
+		t.Error("the text speaks of a peak that is not there")
+	}
+	peak := invented(t, "figure1", func(e *Entry) *Result {
+		x := mnist1(0.004, 1)(e)
+		if e.Role == featuresRole && e.Case.S == e.Case.N {
+			*x.TestError = 0.3
+		}
+		return x
+	})
+	if text := peak.Prose(); !strings.Contains(text, "double descent") || !strings.Contains(text, "s = 2500 already") {
+		t.Errorf("no word of the peak: %s", text)
+	}
+	none := invented(t, "figure1", func(*Entry) *Result { return nil })
+	if len(none.Figures()) != 0 || len(none.Tables()[0].Rows) != 0 || !strings.Contains(none.Prose(), "no kernel") {
+		t.Error("a figure of nothing")
+	}
+}
+
+// mnist2 are invented results of figure 2: errors fall as 1/√n, random features' by a factor
+// above them, a share of their time.
+func mnist2(factor, share float64) func(e *Entry) *Result {
+	return func(e *Entry) *Result {
+		n := float64(e.Case.N)
+		x := answer(50, 2/math.Sqrt(n)+1e-5*float64(e.Case.Seed))
+		x.Seconds.Solve = 1e-7 * n * n
+		if e.Role != exactRole {
+			*x.TestError *= factor
+			x.Seconds.Solve *= share
+		}
+		return x
+	}
+}
+
+func TestFigure2(t *testing.T) {
+	const below, falls, time = "the exact method's error is below", "the exact method's error goes on", "no profile"
+	r := invented(t, "figure2", mnist2(1.2, 0.5))
+	for _, claim := range []string{below, falls, time} {
+		if got := judged(t, r, claim); got != Holds {
+			t.Errorf("%s: %s", claim, got)
+		}
+	}
+	better := invented(t, "figure2", mnist2(0.9, 0.5))
+	if judged(t, better, below) != Fails || judged(t, better, time) != Fails {
+		t.Error("random features are better and faster, and nothing is said")
+	}
+	if got := judged(t, invented(t, "figure2", mnist2(0.9, 2)), time); got != Holds {
+		t.Errorf("random features are better in twice the time: %s", got)
+	}
+	flat := invented(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
+	if got := judged(t, flat, falls); got != Fails {
+		t.Errorf("an error that does not fall: %s", got)
+	}
+	part := invented(t, "figure2", func(e *Entry) *Result {
+		if e.Role == exactRole {
+			return nil
+		}
+		return mnist2(1.2, 0.5)(e)
+	})
+	if got := judged(t, part, below); got != Open {
+		t.Errorf("without the exact method: %s", got)
+	}
+	figs := r.Figures()
+	if len(figs) != 1 || len(figs[0].Figure.Panels) != 4 {
+		t.Fatalf("%d figures", len(figs))
+	}
+	left, right := figs[0].Figure.Panels[0], figs[0].Figure.Panels[1]
+	if len(left.Series) != 4 || len(left.Series[0].X) != 6 || !slices.Equal(left.Series[0].Y, right.Series[0].Y) {
+		t.Errorf("panels %+v", left.Series)
+	}
+	if x, want := right.Series[0].X[5], 1+2+3+250.0; math.Abs(x-want) > 1e-9 {
+		t.Errorf("n = 50,000 takes %g s, want %g", x, want)
+	}
+	if !strings.Contains(r.Tables()[0].Caption, "2222 for MNIST") || !strings.Contains(figs[0].Figure.Caption, "2/9") {
+		t.Error("the constant s is not said")
+	}
+	seeds := map[string]int{}
+	for _, e := range r.Entries {
+		seeds[fmt.Sprint(e.Row, e.Role, e.Case.N)]++
+	}
+	for _, row := range r.Rows() {
+		for n, want := range map[int]int{1000: 5, 10000: 5, 20000: 3, 50000: 3} {
+			if got := seeds[fmt.Sprint(row, exactRole, n)]; got != want {
+				t.Errorf("%s, n = %d: %d seeds, want %d", row, n, got, want)
+			}
+		}
+	}
+}
+
+// TestFiguresSmoke runs both figures at smoke scale and draws them.
+func TestFiguresSmoke(t *testing.T) {
+	rates := ReferenceRates()
+	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)}, &Options{Rates: &rates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range reports {
+		for _, e := range r.Entries {
+			if !e.Result.Ran() || !e.Result.Converged || math.IsNaN(e.Result.Error()) {
+				t.Errorf("%s: %v: %s %s", r.ID, e.Case, e.Result.Status, e.Result.Reason)
+			}
+		}
+		for _, f := range r.Figures() {
+			if err := f.Figure.Validate(); err != nil {
+				t.Error(err)
+			}
+			if a, b := f.Figure.SVG(), f.Figure.SVG(); a != b || !strings.Contains(a, exactRole) {
+				t.Errorf("%s is not the same twice", f.Name)
+			}
+		}
+	}
+	// The exact method solves one problem, whatever preconditions it.
+	for _, row := range reports[0].Rows() {
+		all := allErrors(reports[0].curve(row, exactRole, bySketch))
+		if lo, hi := ends(all); hi-lo > 0.011 {
+			t.Errorf("%s: errors from %g to %g", row, lo, hi)
+		}
+	}
+}

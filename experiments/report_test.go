@@ -1,0 +1,353 @@
+package experiments
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// invented returns the laptop report of an experiment with results made up by a function, which
+// returns nil for a case that was not run. Their data are those of the case.
+func invented(t *testing.T, id string, of func(e *Entry) *Result) *Report {
+	t.Helper()
+	e, err := Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReport(NewPlan(e, Laptop))
+	for i := range r.Entries {
+		x := &r.Entries[i]
+		if x.Result = of(x); x.Result != nil {
+			size := sizeOf(x.Case)
+			x.Result.Data = Data{Name: x.Case.Data, N: size.N, Of: size.N, TestN: size.TestN, T: size.T}
+			x.Result.Machine, x.Result.Date, x.Result.Commit = Machine{CPU: "a processor", Threads: 2}, "2017-01-02T03:04:05Z", "v1"
+		}
+	}
+	return r
+}
+
+// answer is a result that converged.
+func answer(iterations int, err float64) *Result {
+	r := &Result{Status: "converged", Converged: true, Iterations: iterations, TestError: &err}
+	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Predict = 1, 2, 3, 4, 100
+	r.History = []float64{1, 0.1, 1e-3}
+	return r
+}
+
+// cellAt returns what a table shows in the row of a name, in the column number j from 1.
+func cellAt(t *testing.T, tab *plots.Table, row string, j int) string {
+	t.Helper()
+	for _, r := range tab.Rows {
+		if r[0].String() == row {
+			return r[j-1].String()
+		}
+	}
+	t.Fatalf("%s has no row %q", tab.Title, row)
+	return ""
+}
+
+func expectCells(t *testing.T, tab *plots.Table, row string, want map[int]string) {
+	t.Helper()
+	for j, w := range want {
+		if got := cellAt(t, tab, row, j); got != w {
+			t.Errorf("%s, %s, column %d: %q, want %q", tab.Title, row, j, got, w)
+		}
+	}
+}
+
+func outcome(t *testing.T, r *Report, claim string) (string, string) {
+	t.Helper()
+	for _, v := range r.Verdicts() {
+		if strings.HasPrefix(v.Claim, claim) {
+			return v.Outcome, v.Detail
+		}
+	}
+	t.Fatalf("%s has no verdict on %q", r.ID, claim)
+	return "", ""
+}
+
+const covtype = "COVTYPE, 40,000 rows of a subset"
+
+// table1Report has three seeds' iterations for MNIST, one that did not converge for ADULT, a
+// subset, and errors that are off by the given amount.
+func table1Report(t *testing.T, off float64) *Report {
+	return invented(t, "table1", func(e *Entry) *Result {
+		switch e.Row {
+		case "MNIST":
+			return answer(80+5*int(e.Case.Seed), 0.0133+off)
+		case "ADULT":
+			x := answer(13, 0.1499)
+			if e.Case.Seed == 2 {
+				x.Converged, x.Status, x.Iterations = false, "iteration limit", 1000
+			}
+			return x
+		case "IJCNN1":
+			return answer(120, 0.0140)
+		case covtype:
+			return answer(500, 0.1)
+		}
+		return nil
+	})
+}
+
+func TestTable1(t *testing.T) {
+	r := table1Report(t, 0)
+	tab := r.Tables()[0]
+	if len(tab.Rows) != 4 {
+		t.Errorf("%d rows, want those of the four sets that ran", len(tab.Rows))
+	}
+	// 1+2+3+4 seconds of training, without the 100 of predicting.
+	expectCells(t, tab, "MNIST", map[int]string{
+		2: "60000", 3: "10000", 4: "90 (85–95)", 5: "85", 6: fmt.Sprint(90. / 85), 7: "10", 8: "115", 9: "1 c4.8xlarge", 10: fmt.Sprint(10. / 115), 11: "1.33 %", 12: "1.33 %",
+	})
+	expectCells(t, tab, "ADULT", map[int]string{4: "FAIL (1000)", 5: "13", 6: ""})
+	expectCells(t, tab, covtype, map[int]string{3: "4733", 4: "500 (500–500)", 5: "555", 6: "", 8: "6180", 10: ""})
+	if o, d := outcome(t, r, "errors agree"); o != Holds || !strings.Contains(d, "MNIST 1.33 % against 1.33 %") {
+		t.Errorf("errors: %s, %s", o, d)
+	}
+	if o, d := outcome(t, table1Report(t, 0.0006), "errors agree"); o != Fails || !strings.HasPrefix(d, "MNIST 1.39 %") {
+		t.Errorf("errors off by 0.06 %%: %s, %s", o, d)
+	}
+	if o, d := outcome(t, r, "iterations of table 1"); o != Holds || strings.Contains(d, "COVTYPE") {
+		t.Errorf("iterations: %s, %s", o, d)
+	}
+	none := invented(t, "table1", func(*Entry) *Result { return nil })
+	if o, d := outcome(t, none, "errors agree"); o != Open || !strings.Contains(d, "ADULT, IJCNN1, MNIST") {
+		t.Errorf("nothing run: %s, %s", o, d)
+	}
+	if n := len(none.Tables()[0].Rows); n != 0 {
+		t.Errorf("%d rows of nothing", n)
+	}
+	if why := r.NotRun().Text(); !strings.Contains(why, "GISETTE") || !strings.Contains(why, "MNIST-1M") {
+		t.Errorf("not run: %s", why)
+	}
+	if p := r.Prose(); !strings.Contains(p, "MNIST took 90 (85–95) iterations") || !strings.Contains(p, covtype+" took 500 (500–500)") {
+		t.Errorf("prose: %s", p)
+	}
+}
+
+// TestIterationsAgree: 25 % is the border, and an explanation is quoted.
+func TestIterationsAgree(t *testing.T) {
+	r := table1Report(t, 0)
+	for _, c := range []struct {
+		ours float64
+		why  map[string]string
+		want string
+	}{{125, nil, Holds}, {126, nil, Fails}, {74, nil, Fails}, {126, map[string]string{"MNIST": "since so"}, Holds}} {
+		v := r.iterationsAgree("x", c.why, func(row string) (*Entry, float64, float64) {
+			if row != "MNIST" {
+				return nil, 0, 0
+			}
+			return r.Find(row, proposed)[0], c.ours, 100
+		})
+		if v.Outcome != c.want || c.why != nil && !strings.Contains(v.Detail, "since so") {
+			t.Errorf("%g of 100: %v", c.ours, v)
+		}
+	}
+}
+
+func table2Report(t *testing.T, mnist, adult int) *Report {
+	return invented(t, "table2", func(e *Entry) *Result {
+		its := map[string][3]int{"MNIST": {85, mnist, 0}, "ADULT": {13, adult, 0}, covtype: {500, 300, 200}}[e.Row]
+		switch {
+		case its[0] == 0:
+			return nil
+		case e.Role == asLambda:
+			return answer(its[0], 0.1)
+		case e.Role == tenLambda:
+			return answer(its[1], 0.1)
+		}
+		return answer(its[2], 0.1)
+	})
+}
+
+func TestTable2(t *testing.T) {
+	r := table2Report(t, 37, 17)
+	tab := r.Tables()[0]
+	var lines []string
+	for _, row := range tab.Rows {
+		lines = append(lines, fmt.Sprint(row[0], row[1], row[2], row[3], row[4]))
+	}
+	want := []string{
+		"ADULT 5000 0.01 13 (13–13) 13", "ADULT 5000 0.1 17 (17–17) 17", "MNIST 10000 0.01 85 (85–85) 85", "MNIST 10000 0.1 37 (37–37) 37",
+		covtype + " 3442 0.01 500 (500–500) ", covtype + " 3442 0.1 300 (300–300) ", covtype + " 3442 0.2 200 (200–200) 206",
+	}
+	for i, w := range want {
+		got := strings.Join(cellsText(tab.Rows[i][:5]), " ")
+		if got != w {
+			t.Errorf("row %d: %q, want %q (%s)", i, got, w, lines[i])
+		}
+	}
+	for _, c := range []struct {
+		mnist, adult int
+		want         string
+	}{{37, 17, Holds}, {37, 13, Holds}, {37, 12, Fails}, {85, 17, Fails}} {
+		if o, d := outcome(t, table2Report(t, c.mnist, c.adult), "λ_p = 10λ helps"); o != c.want {
+			t.Errorf("%d and %d: %s, %s", c.mnist, c.adult, o, d)
+		}
+	}
+}
+
+func cellsText(row []plots.Cell) []string {
+	var out []string
+	for _, c := range row {
+		out = append(out, c.String())
+	}
+	return out
+}
+
+func TestTable3(t *testing.T) {
+	report := func(admm float64) *Report {
+		return invented(t, "table3", func(e *Entry) *Result {
+			if e.Row != "MNIST" {
+				return nil
+			}
+			if e.Role == admmRole {
+				x := answer(200, admm)
+				x.Converged, x.Values = false, map[string]float64{"gap": 0.01}
+				return x
+			}
+			return answer(85, 0.0133)
+		})
+	}
+	r := report(0.0195)
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{2: "15000", 3: "15000", 4: "200", 5: "0.01", 6: "10", 7: "102", 9: "1.95 %", 10: "1.95 %", 11: "10", 12: "115", 14: "1.33 %", 15: "1.33 %"})
+	if o, _ := outcome(t, r, "the method's error"); o != Holds {
+		t.Error(o)
+	}
+	if o, _ := outcome(t, report(0.0130), "the method's error"); o != Fails {
+		t.Error(o)
+	}
+}
+
+func TestTable4(t *testing.T) {
+	report := func(ijcnn1 int) *Report {
+		return invented(t, "table4", func(e *Entry) *Result {
+			its := map[string][2]int{"MNIST": {979, 85}, "ADULT": {369, 13}, "IJCNN1": {ijcnn1, 120}, covtype: {1000, 500}}[e.Row]
+			switch {
+			case its[0] == 0:
+				return nil
+			case e.Role == proposed:
+				return answer(its[1], 0.1)
+			}
+			x := answer(its[0], 0.1)
+			if res := 0.02; its[0] == failAfter {
+				x.Converged, x.TrueResidual = false, &res
+			}
+			return x
+		})
+	}
+	r := report(764)
+	tab := r.Tables()[0]
+	expectCells(t, tab, "IJCNN1", map[int]string{2: "764", 3: "764", 4: "1", 6: "230", 10: "10000", 11: "120 (120–120)", 12: "120", 18: fmt.Sprint(764. / 120)})
+	expectCells(t, tab, covtype, map[int]string{2: "FAIL (1000)", 3: "913", 4: "", 8: "0.02", 18: "2"})
+	for _, c := range []struct {
+		its  int
+		want string
+	}{{764, Holds}, {360, Holds}, {359, Fails}} {
+		if o, d := outcome(t, report(c.its), "plain CG needs several"); o != c.want {
+			t.Errorf("%d: %s, %s", c.its, o, d)
+		}
+	}
+	if p := r.Prose(); !strings.Contains(p, covtype+" ended at a residual of 2.0e-02") {
+		t.Errorf("prose: %s", p)
+	}
+	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Series) != 8 {
+		t.Errorf("figures %+v", f)
+	}
+}
+
+func TestTable5(t *testing.T) {
+	report := func(coarse float64) *Report {
+		return invented(t, "table5", func(e *Entry) *Result {
+			if e.Row != "MNIST" {
+				return nil
+			}
+			if e.Role == coarseRole {
+				return answer(54, coarse)
+			}
+			x := answer(85, 0.0133)
+			x.Reached = []Reached{{0.1, 20}, {0.01, 50 + 3*int(e.Case.Seed)}}
+			return x
+		})
+	}
+	r := report(0.0137)
+	// The first seed's own solve took 54; the others passed 10⁻² after 56 and 59.
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "56 (54–59)", 4: "54", 6: "1.37 %", 8: "85 (85–85)", 13: "+0.04 %"})
+	if o, _ := outcome(t, r, "τ = 10⁻² costs"); o != Holds {
+		t.Error(o)
+	}
+	if o, _ := outcome(t, report(0.0139), "τ = 10⁻² costs"); o != Fails {
+		t.Error(o)
+	}
+}
+
+func TestForms(t *testing.T) {
+	r := invented(t, "forms", func(e *Entry) *Result {
+		use := map[string]float64{"L": 10e-3, "Linv": 6e-3, "U": 8e-3, "eigen": 12e-3}[e.Role]
+		form := map[string]float64{"Linv": 0.1, "U": 1, "eigen": 2}[e.Role]
+		return &Result{Status: Done, Converged: true, Values: map[string]float64{"use": use, "factor": 0.5, "form": form, "gram": 1, "error": 1e-12}}
+	})
+	tab := r.Tables()[0]
+	for i, want := range []string{"", "25", "500", "never"} { // 0.1 s / 4 ms, 1 s / 2 ms
+		if got := tab.Rows[i][8].String(); got != want {
+			t.Errorf("%s is repaid after %q, want %q", tab.Rows[i][3], got, want)
+		}
+	}
+	if o, d := outcome(t, r, "a use of U"); o != Holds || !strings.Contains(d, "0.80 of it") {
+		t.Errorf("%s, %s", o, d)
+	}
+	if p := r.Prose(); !strings.Contains(p, "Linv in 24") {
+		t.Error(p)
+	}
+	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Panels) != 6 || len(f[0].Figure.Panels[0].Series) != 4 {
+		t.Errorf("figures %+v", f)
+	}
+}
+
+// TestFilesAreDeterministic: the same report gives the same bytes, in all files.
+func TestFilesAreDeterministic(t *testing.T) {
+	for _, r := range []*Report{table1Report(t, 0), table2Report(t, 37, 17)} {
+		a, b := t.TempDir(), t.TempDir()
+		names, err := r.WriteFiles(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.WriteFiles(b); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			x, err := os.ReadFile(name)
+			y, err2 := os.ReadFile(filepath.Join(b, filepath.Base(name)))
+			if err != nil || err2 != nil || len(x) == 0 || !slices.Equal(x, y) {
+				t.Errorf("%s: %v, %v, the same bytes: %v", name, err, err2, slices.Equal(x, y))
+			}
+		}
+		if !slices.Contains(names, filepath.Join(a, r.ID+".laptop.md")) || !slices.Contains(names, filepath.Join(a, r.ID+".laptop.tex")) {
+			t.Errorf("files %v", names)
+		}
+	}
+}
+
+// TestSubsetsAreNamed: every row of a subset or a stand-in says so in its name and in its data.
+func TestSubsetsAreNamed(t *testing.T) {
+	for _, s := range []Scale{Smoke, Laptop} {
+		for _, id := range Tables() {
+			e, err := Find(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range e.Plan(s) {
+				named := strings.Contains(x.Row, "rows") || strings.Contains(x.Row, "stand-in") || strings.Contains(x.Row, "built-in")
+				if x.sameProblem() == named {
+					t.Errorf("%s at %s: the row %q, data the paper's: %v", id, s, x.Row, x.sameProblem())
+				}
+			}
+		}
+	}
+}

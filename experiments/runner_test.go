@@ -1,0 +1,356 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// toy is a plan of small cases on built-in data.
+func toy(cases ...Case) *Plan {
+	e := &Experiment{ID: "toy", Title: "Small cases"}
+	var entries []Entry
+	for _, c := range cases {
+		entries = append(entries, Entry{Row: c.Data, Role: c.Settings(), Case: c})
+	}
+	return &Plan{e, Smoke, entries}
+}
+
+// small is a case of 400 points of five classes.
+func small(m Method) Case {
+	return Case{
+		Data: "synthetic-classes", N: 400, TestN: 300, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5}, Lambda: 0.5,
+		Method: m, Tol: 1e-8, Seed: 1,
+	}
+}
+
+func featured(m Method, s int) Case {
+	c := small(m)
+	c.S = s
+	if m == PCG || m == BlockPCG {
+		c.LambdaP = c.Lambda
+	}
+	return c
+}
+
+// run runs a plan and returns its entries.
+func run(t *testing.T, p *Plan, o *Options) []Entry {
+	t.Helper()
+	if o == nil {
+		o = &Options{}
+	}
+	o.Rates, o.Version = &reference, "test"
+	reports, err := Run(t.Context(), []*Plan{p}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reports[0].Entries
+}
+
+// denseError solves (K+λI)C = Y with every entry of K from Eval, and returns the share of the
+// test points whose largest f_j(x) is not their class's.
+func denseError(t *testing.T, c Case) float64 {
+	t.Helper()
+	pair, err := datasets.Load(t.Context(), c.Data, &datasets.LoadOptions{N: c.N})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := kernel.Gaussian{Sigma: c.Kernel.Sigma}
+	rows := func(x points.Points) [][]float64 {
+		n, d := x.Dims()
+		out := make([][]float64, n)
+		for i := range out {
+			out[i] = make([]float64, d)
+			x.RowTo(out[i], i)
+		}
+		return out
+	}
+	train, test := rows(pair.Train.X), rows(pair.Test.Head(c.TestN).X)
+	n, t5 := len(train), len(pair.Train.Labels)
+	a, y := mat.NewSymDense(n, nil), mat.NewDense(n, t5, nil)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, k.Eval(train[i], train[j]))
+		}
+		a.SetSym(i, i, a.At(i, i)+c.Lambda)
+		for j := range t5 {
+			y.Set(i, j, -1)
+		}
+		y.Set(i, pair.Train.Class[i], 1)
+	}
+	var chol mat.Cholesky
+	var coef mat.Dense
+	if !chol.Factorize(a) {
+		t.Fatal("not positive definite")
+	}
+	if err := chol.SolveTo(&coef, y); err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for q, z := range test {
+		best, class := math.Inf(-1), 0
+		for j := range t5 {
+			var f float64
+			for i := range n {
+				f += k.Eval(train[i], z) * coef.At(i, j)
+			}
+			if f > best {
+				best, class = f, j
+			}
+		}
+		if pair.Train.Labels[class] != pair.Test.Labels[pair.Test.Class[q]] {
+			wrong++
+		}
+	}
+	return float64(wrong) / float64(len(test))
+}
+
+// TestMethods holds the methods that solve the exact problem to a dense float64 solution,
+// and the others to what they must be against each other.
+func TestMethods(t *testing.T) {
+	want := denseError(t, small(Direct))
+	nested := featured(RandomFeatures, 60)
+	nested.Nested = true
+	nested2 := nested
+	nested2.S = 120
+	square := featured(ADMM, 60)
+	square.Loss, square.Tol, square.MaxIter = "square", 1e-6, 2000
+	centres := featured(Falkon, 400) // all points: the exact problem, but for float32 tiles
+	centres.Tol = 1e-5
+	form := Case{N: 300, S: 40, T: 3, Form: "U", LambdaP: 0.1, Method: PrecondForm, Seed: 1}
+	es := run(t, toy(small(Direct), small(CG), featured(PCG, 60), featured(BlockPCG, 60),
+		featured(RandomFeatures, 60), featured(RandomFeatures, 120), nested, nested2, square, form, centres), nil)
+	for _, e := range es {
+		x := e.Result
+		if !x.Ran() || !x.Converged || x.Date == "" || x.Commit != "test" || x.Machine.Threads == 0 {
+			t.Fatalf("%v: %+v", e.Case, x)
+		}
+	}
+	for _, e := range es[:4] {
+		if x := e.Result; x.TestError == nil || *x.TestError != want || x.TestN != 300 || x.TrueResidual == nil || *x.TrueResidual > 1e-8 {
+			t.Errorf("%v: error %v, want %v; residual %v", e.Case, x.TestError, want, x.TrueResidual)
+		}
+	}
+	for i := range 2 { // a nested sequence has the features of one size alone
+		a, b := es[4+i].Result, es[6+i].Result
+		if *a.TestError != *b.TestError || math.Abs(a.Values["objective"]/b.Values["objective"]-1) > 1e-7 {
+			t.Errorf("s = %d: error %v and objective %v alone, %v and %v nested", es[4+i].Case.S, *a.TestError, a.Values["objective"], *b.TestError, b.Values["objective"])
+		}
+		if a.Seconds.Features <= 0 || b.Seconds.Features != 0 || b.Values["nested_seconds"] <= 0 {
+			t.Errorf("seconds of the features: %v alone, %v nested", a.Seconds, b.Seconds)
+		}
+	}
+	// ½‖ZW−Y‖²+(λ/2)‖W‖² is half the random features objective.
+	if a, b := es[8].Result, es[4].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 || a.Values["rho"] <= 0 {
+		t.Errorf("ADMM's objective %v, the direct one %v", a.Values, b.Values)
+	}
+	if x := es[10].Result; *x.TestError != want || x.Values["residual"] > 1e-5 {
+		t.Errorf("Falkon with all points as centres: error %v, want %v; %v", *x.TestError, want, x.Values)
+	}
+	if v := es[9].Result.Values; v["error"] > 1e-10 || v["use"] <= 0 {
+		t.Errorf("form U: %v", v)
+	}
+	d := es[0].Result.Data
+	if d.N != 400 || d.Of != 4000 || d.TestN != 300 || !strings.Contains(d.Note, "the first 400 of 4000 training rows") || !strings.Contains(d.Note, "the first 300 of 2000 test rows") {
+		t.Errorf("data %+v", d)
+	}
+}
+
+// TestReached: the iterations to 10⁻² read off a finer solve are those of a solve to 10⁻².
+func TestReached(t *testing.T) {
+	fine, coarse := featured(PCG, 30), featured(PCG, 30)
+	fine.Tol, coarse.Tol = 1e-6, 1e-2
+	es := run(t, toy(fine, coarse), nil)
+	got, ok := es[0].Result.IterationsTo(1e-2)
+	if want := es[1].Result.Iterations; !ok || got != want || want >= es[0].Result.Iterations {
+		t.Errorf("%d iterations to 10⁻² of %d, %v; a solve takes %d", got, es[0].Result.Iterations, ok, want)
+	}
+	if _, ok := es[1].Result.IterationsTo(1e-5); ok {
+		t.Error("10⁻⁵ was reached by a solve to 10⁻²")
+	}
+	if h := es[0].Result.History; len(h) != es[0].Result.Iterations+1 || h[0] != 1 {
+		t.Errorf("history of %d entries that begins with %g", len(h), h[0])
+	}
+	if !reflect.DeepEqual(es[1].Result.Shared, []string{"features", "factor", "kernel"}) && !reflect.DeepEqual(es[0].Result.Shared, []string{"features", "factor", "kernel"}) {
+		t.Errorf("shared %q and %q", es[0].Result.Shared, es[1].Result.Shared)
+	}
+}
+
+// strip leaves out of results what differs from run to run: dates, seconds and what was shared.
+func strip(es []Entry) []Entry {
+	var out []Entry
+	for _, e := range es {
+		if e.Result != nil {
+			x := *e.Result
+			x.Date, x.Shared = "", nil
+			x.Seconds.Load, x.Seconds.Kernel, x.Seconds.Features, x.Seconds.Factor = 0, 0, 0, 0
+			x.Seconds.Solve, x.Seconds.Residual, x.Seconds.Predict, x.Seconds.Total = 0, 0, 0, 0
+			e.Result = &x
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// TestResume interrupts a run after two cases and goes on: what was done is not run again, and
+// all is as without the interruption.
+func TestResume(t *testing.T) {
+	cases := []Case{featured(PCG, 30), featured(PCG, 60), featured(BlockPCG, 60), small(CG)}
+	whole := run(t, toy(cases...), nil)
+	out := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := 0
+	o := &Options{Out: out, Rates: &reference, Version: "test", Finished: func(Case, *Result) {
+		if done++; done == 2 {
+			cancel()
+		}
+	}}
+	reports, err := Run(ctx, []*Plan{toy(cases...)}, o)
+	if !errors.Is(err, context.Canceled) || done != 2 {
+		t.Fatalf("%d cases, %v", done, err)
+	}
+	ran := 0
+	for _, e := range reports[0].Entries {
+		if e.Result.Ran() {
+			ran++
+		}
+	}
+	if ran != 2 {
+		t.Errorf("%d results in the report of an interrupted run", ran)
+	}
+	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err == nil {
+		t.Error("the report of an interrupted run was written")
+	}
+	var again []Case
+	es := run(t, toy(cases...), &Options{Out: out, Resume: true, Finished: func(c Case, _ *Result) { again = append(again, c) }})
+	if len(again) != 2 {
+		t.Errorf("%d cases were run after the interruption: %v", len(again), again)
+	}
+	if !reflect.DeepEqual(strip(es), strip(whole)) {
+		t.Error("resumed, the results are not those of one run")
+	}
+	if _, err := os.Stat(filepath.Join(out, "toy.smoke.json")); err != nil {
+		t.Error(err)
+	}
+	left, err := filepath.Glob(filepath.Join(out, "*", ".*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestFailures: a case that fails, or cannot begin, says why, and the others go on.
+func TestFailures(t *testing.T) {
+	unknown := small(PCG)
+	unknown.Kernel.Name = "none"
+	wide := featured(PCG, 401)
+	none := small(CG)
+	none.Data = "nothing"
+	method := small(CG)
+	method.Method = "guess"
+	absent := small(CG)
+	absent.Data, absent.N = "adult", 100
+	large := small(CG)
+	large.N = 4000
+	es := run(t, toy(unknown, wide, none, method, absent, large, small(CG)), &Options{Out: t.TempDir(), Dirs: []string{t.TempDir()}, Memory: 20e6})
+	for i, want := range []struct{ status, reason string }{
+		{Failed, "none"}, {Failed, "s = 401 features for n = 400 points"}, {Failed, `unknown data set "nothing"`}, {Failed, `unknown method "guess"`},
+		{NotRun, "adult/a9a is not at hand"}, {NotRun, "needs about 65"},
+	} {
+		if x := es[i].Result; x.Ran() || x.Status != want.status || !strings.Contains(x.Reason, want.reason) || strings.Contains(x.Reason, "\n") {
+			t.Errorf("%v: %s: %s, want %q", es[i].Case, x.Status, x.Reason, want.reason)
+		}
+	}
+	if x := es[6].Result; !x.Ran() || !x.Converged {
+		t.Errorf("the case after those that failed: %+v", x)
+	}
+	r := &Report{Entries: es}
+	if r.OK() {
+		t.Error("a report with failures is OK")
+	}
+	if r = (&Report{Entries: es[4:]}); !r.OK() {
+		t.Error("a report whose cases could not begin or ran is not OK")
+	}
+	if n := len((&Report{Entries: es}).NotRun().Rows); n != 6 {
+		t.Errorf("%d rows of what was not run", n)
+	}
+}
+
+// TestStore: a file that is damaged or of another case is an error that names it.
+func TestStore(t *testing.T) {
+	out := t.TempDir()
+	s, err := openStore(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, x := small(CG), &Result{Status: Done, Iterations: 3, Values: map[string]float64{"a": 1}}
+	if r, err := s.load(c); r != nil || err != nil {
+		t.Errorf("nothing kept: %v, %v", r, err)
+	}
+	if err := s.save(c, x); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.load(c); err != nil || !reflect.DeepEqual(r, x) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, content := range []string{"{", `{"version":0}`} {
+		if err := os.WriteFile(s.name(c), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: out, Resume: true, Rates: &reference}); err == nil || !strings.Contains(err.Error(), c.Key()) {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+	if _, err := Run(t.Context(), []*Plan{toy(c)}, &Options{Out: filepath.Join(s.name(c), "below"), Rates: &reference}); err == nil {
+		t.Error("a folder that cannot be made passed")
+	}
+}
+
+// TestReportJSON: a report comes back from its file as it was.
+func TestReportJSON(t *testing.T) {
+	w := set{"built-in", "", "synthetic-classes", 300, 100, 2, ""}.row()
+	p := &Plan{&table1, Smoke, w.seeded(proposed, w.pcg(30, w.lambda, 1e-3), 0)}
+	reports, err := Run(t.Context(), []*Plan{p}, &Options{Rates: &reference, Out: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), reports[0].FileName())
+	if err := reports[0].Save(name); err != nil {
+		t.Fatal(err)
+	}
+	back, err := LoadReport(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _ := json.Marshal(reports[0])
+	b, _ := json.Marshal(back)
+	if string(a) != string(b) || reports[0].Text() != back.Text() {
+		t.Errorf("%s\n%s", a, b)
+	}
+	all, err := LoadReports(filepath.Dir(name))
+	if err != nil || len(all) != 1 || all[0].ID != "table1" {
+		t.Errorf("%v, %v", all, err)
+	}
+	if all, err := LoadReports(filepath.Join(name, "none")); len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, bad := range []string{`{"id":"table9","scale":"smoke"}`, `{"id":"table1","scale":"huge"}`, `{`} {
+		if err := os.WriteFile(name, []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadReport(name); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

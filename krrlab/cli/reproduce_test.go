@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/experiments"
+)
+
+// TestReproduce runs an experiment as a user would, goes on with it, and makes its tables anew
+// from the report.
+func TestReproduce(t *testing.T) {
+	out := t.TempDir()
+	code, stdout, errs := command(t, "reproduce", "table5", "table5", "--out", out)
+	if code != 0 {
+		t.Fatalf("exit %d, %s\n%s", code, errs, stdout)
+	}
+	for _, want := range []string{"Table 5:", "built-in classes", "What was not run", "adult/a9a is not at hand", "open: τ = 10⁻²", "Where the numbers come from"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not in\n%s", want, stdout)
+		}
+	}
+	r, err := experiments.LoadReport(filepath.Join(out, "table5.smoke.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := r.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !x.Ran() || x.Commit != "test" {
+		t.Errorf("result %+v", x)
+	}
+	md, err := os.ReadFile(filepath.Join(out, "table5.smoke.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, errs = command(t, "reproduce", "table5", "--out", out, "--resume")
+	if code != 0 || !strings.Contains(stdout, "0 cases, ") || strings.Contains(stdout, "seed 1: converged") {
+		t.Errorf("resumed: exit %d, %s\n%s", code, errs, stdout)
+	}
+	readme := write(t, out, "README.md", "before\n"+experiments.ReadmeBegin+"\n"+experiments.ReadmeEnd+"\nafter\n")
+	again := filepath.Join(out, "again")
+	code, stdout, errs = command(t, "reproduce", "--from", out, "--out", again, "--readme", readme)
+	if code != 0 || !strings.Contains(stdout, "table5.smoke.md") {
+		t.Fatalf("exit %d, %s\n%s", code, errs, stdout)
+	}
+	if b, err := os.ReadFile(filepath.Join(again, "table5.smoke.md")); err != nil || string(b) != string(md) {
+		t.Errorf("tables made anew differ: %v", err)
+	}
+	if b, err := os.ReadFile(readme); err != nil || !strings.Contains(string(b), "No results at laptop scale") || !strings.HasSuffix(string(b), "after\n") {
+		t.Errorf("README: %s, %v", b, err)
+	}
+}
+
+// TestReproduceInterrupted: what was done is kept, and the command that goes on is said.
+func TestReproduceInterrupted(t *testing.T) {
+	out := t.TempDir()
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { // as soon as the first case is kept
+		for ctx.Err() == nil {
+			if m, _ := filepath.Glob(filepath.Join(out, "cases", "*.json")); len(m) > 0 {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	code, _, errs := commandContext(t, ctx, "reproduce", "forms", "--out", out)
+	cancel()
+	if want := "krrlab reproduce forms --scale smoke --out " + out + " --resume"; code != exitInterrupted || !strings.Contains(errs, want) {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	if code, stdout, errs := command(t, "reproduce", "forms", "--out", out, "--resume"); code != 0 || strings.Contains(stdout, ", 0 done before") {
+		t.Errorf("exit %d, %s\n%s", code, errs, stdout)
+	}
+}
+
+// TestReproduceUsage checks that bad arguments give one line that names them, and that scale paper
+// does not start unasked.
+func TestReproduceUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitUsage, "say what: table1, table2"},
+		{[]string{"table9"}, exitUsage, `unknown experiment "table9"; there are table1, table2`},
+		{[]string{"table1", "--scale", "huge"}, exitUsage, "there are smoke, laptop, paper"},
+		{[]string{"table1", "--readme", "x"}, exitUsage, "--readme goes with --from"},
+		{[]string{"table1", "--memory", "much"}, exitUsage, "--memory"},
+		{[]string{"table3", "--scale", "paper"}, exitUsage, "starts with --yes"},
+		{[]string{"forms", "--out", "/dev/null/x"}, exitError, "/dev/null"},
+	} {
+		code, stdout, errs := command(t, append([]string{"reproduce"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: exit %d, %s", c.args, code, errs)
+		}
+		if len(c.args) == 3 && c.args[2] == "paper" && !strings.Contains(stdout, "What is to be run") {
+			t.Errorf("the plan is not printed: %s", stdout)
+		}
+	}
+	code, stdout, errs := command(t, "reproduce", "--list")
+	if code != 0 || !strings.Contains(stdout, "table4    laptop") {
+		t.Errorf("exit %d, %s, %s", code, errs, stdout)
+	}
+}
