@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -67,25 +69,21 @@ func newDeformer(d Deformation, side int) *deformer {
 // picture as far as the filter, so that the field is as strong at the border as inside.
 func (f *deformer) draw(g rng.Stream) {
 	wide, n := f.side+len(f.filter)-1, f.side
-	for axis := range f.field {
+	for axis, field := range f.field {
 		g.Sub("field", uint64(axis)).Float64s(f.noise, 0)
+		for i, v := range f.noise {
+			f.noise[i] = f.Alpha * (2*v - 1)
+		}
+		clear(f.rows)
+		clear(field)
 		for y := range wide {
-			for x := range n {
-				var v float64
-				for k, w := range f.filter {
-					v += w * (2*f.noise[y*wide+x+k] - 1)
-				}
-				f.rows[y*n+x] = v
+			row := f.rows[y*n : (y+1)*n]
+			for k, w := range f.filter {
+				floats.AddScaled(row, w, f.noise[y*wide+k:y*wide+k+n])
 			}
 		}
-		for y := range n {
-			for x := range n {
-				var v float64
-				for k, w := range f.filter {
-					v += w * f.rows[(y+k)*n+x]
-				}
-				f.field[axis][y*n+x] = f.Alpha * v
-			}
+		for k, w := range f.filter {
+			floats.AddScaled(field, w, f.rows[k*n:(k+n)*n])
 		}
 	}
 }

@@ -209,7 +209,7 @@ var registry = []Info{
 		Sigma: 0.5, Lambda: 0.5, generate: func(i *Info) *Dataset { return SyntheticClasses(i.N+i.TestN, i.D, i.Classes, 0.05, 1) },
 	},
 	{
-		Name: "synthetic-digits", Title: "drawn digits of 28×28 pixels, each deformed in its own way", Task: Classification, N: 2000, TestN: 1000, D: 784, Classes: 10,
+		Name: "synthetic-digits", Title: "drawn digits of 28×28 pixels, each deformed in its own way", Task: Classification, N: 1000, TestN: 500, D: 784, Classes: 10,
 		Split: "generated", Scale: "pixel", Note: "built in; a stand-in for MNIST where that is not at hand", Licence: "none needed",
 		Sigma: 8.5, Lambda: 0.01, generate: func(i *Info) *Dataset { return SyntheticDigits(i.N+i.TestN, 1) },
 	},

@@ -116,7 +116,7 @@ func TestFigure1Verdicts(t *testing.T) {
 	if got := judged(t, invented(t, "figure1", mnist1(0.004, 30)), flat); got != Fails {
 		t.Errorf("an exact error that moves by 0.12 %%: %s", got)
 	}
-	if got := judged(t, invented(t, "figure1", mnist1(0.0001, 1)), slow); got != Fails {
+	if got := judged(t, invented(t, "figure1", mnist1(0.00002, 1)), slow); got != Fails {
 		t.Errorf("random features that are near with few: %s", got)
 	}
 	stuck := invented(t, "figure1", func(e *Entry) *Result {
