@@ -90,8 +90,17 @@ func (l *Lab) Targets() *mat.Dense { return l.y }
 // Features draws the map number rep (0 … Repeat-1) and returns Z, n×s, whose rows
 // are φ(x_i)ᵀ, so that E[ZZᵀ] = K; on ranks, the rows of this one.
 func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
-	n, d, _ := l.Dims()
 	lo, hi := l.featureRows()
+	z, err := l.features(ctx, rep, lo, hi)
+	if l.cfg.Comm != nil {
+		err = comm.Agree(ctx, l.cfg.Comm, err)
+	}
+	return z, err
+}
+
+// features returns rows lo … hi−1 of Z.
+func (l *Lab) features(ctx context.Context, rep, lo, hi int) (*points.Dense32, error) {
+	n, d, _ := l.Dims()
 	need := 4 * int64(hi-lo) * int64(l.cfg.Features)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
 		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features",
@@ -101,11 +110,7 @@ func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 	if err != nil {
 		return nil, err
 	}
-	z, err := feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch("features"))
-	if l.cfg.Comm != nil {
-		err = comm.Agree(ctx, l.cfg.Comm, err)
-	}
-	return z, err
+	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch("features"))
 }
 
 // featureRows returns the rows of Z that are this rank's; all without ranks.
@@ -135,11 +140,21 @@ func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Fa
 // ranks Z consists of the rows of this one.
 func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
 	l.cfg.Monitor(Event{Stage: "factor"})
-	o := l.precondOptions()
+	return l.inverse(ctx, z, l.precondOptions())
+}
+
+// inverse returns (ZZᵀ+λ_pI)⁻¹ as o asks for, on ranks from the rows of this one.
+func (l *Lab) inverse(ctx context.Context, z *points.Dense32, o *precond.Options) (*precond.Woodbury, error) {
 	if l.cfg.Comm != nil {
 		return precond.NewOnRanks(ctx, l.cfg.Comm, l.train.Len(), z, l.cfg.LambdaP, o)
 	}
 	return precond.New(ctx, z, l.cfg.LambdaP, o)
+}
+
+// ownRows returns the rows of F, n×r, that are this rank's; all without ranks.
+func (l *Lab) ownRows(f *points.Dense32) *points.Dense32 {
+	lo, hi := l.featureRows()
+	return f.Slice(lo, hi).(*points.Dense32)
 }
 
 // precondOptions are the options of the preconditioner.

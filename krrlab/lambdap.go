@@ -71,7 +71,7 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 		return nil, err
 	}
 	s.KError = a.Choice().Error
-	opt.KError = s.KError
+	opt.KError, opt.Comm = s.KError, l.cfg.Comm
 	for _, size := range sizes {
 		var r *tune.Result
 		if r, err = l.sweep(ctx, a, size, opt); r != nil {
@@ -146,7 +146,7 @@ func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Optio
 		}
 		f, err := bench.LowRank(ctx, a, 0)
 		if err == nil {
-			z = f.F
+			z = l.ownRows(f.F)
 		}
 		return err
 	})

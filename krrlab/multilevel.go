@@ -108,7 +108,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	p := &multilevel.Problem{A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP}
+	p := &multilevel.Problem{Comm: l.cfg.Comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP}
 	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
 	if l.cfg.Memory > 0 {
 		mo.Memory = max(8*int64(n), l.cfg.Memory-a.Bytes()-l.vectors())

@@ -161,7 +161,7 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 }
 
 // judged makes the preconditioner to be judged, nil for none, in a form that can be multiplied
-// by: exactly ZZᵀ+λ_pI, with ZᵀZ in float64.
+// by: exactly ZZᵀ+λ_pI, with ZᵀZ in float64. On ranks random features z are the rows of this one.
 func (l *Lab) judged(ctx context.Context, q *Quality, a *gram.Matrix) (z *points.Dense32, m *precond.Woodbury, err error) {
 	if l.cfg.Precond == NoPrecond {
 		return nil, nil, nil
@@ -192,7 +192,11 @@ func (l *Lab) judged(ctx context.Context, q *Quality, a *gram.Matrix) (z *points
 		if form == precond.AutoForm || form == precond.FormU {
 			form = precond.FormLInv
 		}
-		m, err = precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: form})
+		own := z
+		if l.cfg.Precond != RandomFeatures {
+			own = l.ownRows(z)
+		}
+		m, err = l.inverse(ctx, own, &precond.Options{Form: form})
 		return err
 	})
 	return z, m, err
@@ -270,6 +274,12 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *point
 	k := mat.NewDense(q.N, q.N, nil)
 	if err := a.Exact().DenseTo(ctx, k); err != nil {
 		return err
+	}
+	if z != nil && z.N < q.N {
+		var err error
+		if z, err = l.features(ctx, 0, 0, q.N); err != nil {
+			return err
+		}
 	}
 	values, slack, err := tune.Spectrum(ctx, k, l.cfg.Lambda, z, l.cfg.LambdaP)
 	if err != nil {

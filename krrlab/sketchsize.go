@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -93,7 +94,12 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	if left := l.cfg.Memory - a.Bytes() - l.vectors(); l.cfg.Memory > 0 && (opt.Memory == 0 || left < opt.Memory) {
 		opt.Memory = max(1, left)
 	}
-	p := adapt.Problem{K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol}
+	if l.cfg.Comm != nil {
+		if opt.Memory, err = comm.Least(ctx, l.cfg.Comm, opt.Memory); err != nil {
+			return nil, err
+		}
+	}
+	p := adapt.Problem{Comm: l.cfg.Comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol}
 	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
 	if res == nil {
 		return nil, err

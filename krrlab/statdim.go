@@ -199,7 +199,7 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
 		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
 	}
-	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute})
+	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm})
 	if err != nil {
 		return err
 	}
@@ -299,11 +299,11 @@ func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) 
 			return nil, d, err
 		}
 		e := f.Rounding + 2*a.Choice().Error
-		z, d = f.F, statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+		z, d = l.ownRows(f.F), statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
 		s.Precond = f.Method
 	}
 	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
-	w, err := precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: precond.FormEigen})
+	w, err := l.inverse(ctx, z, &precond.Options{Form: precond.FormEigen})
 	if err != nil {
 		return nil, d, err
 	}

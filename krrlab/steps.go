@@ -60,8 +60,7 @@ func (l *Lab) prepare(ctx context.Context, sol *Solution, a **gram.Matrix, rep i
 		var f *lowrank.Factor
 		err = timed(&sol.Seconds.Features, func() (err error) { f, err = l.LowRank(ctx, *a, rep); return err })
 		if err == nil {
-			lo, hi := l.featureRows()
-			z, sol.Rank = f.F.Slice(lo, hi).(*points.Dense32), f.Rank()
+			z, sol.Rank = l.ownRows(f.F), f.Rank()
 			sol.KappaBound = f.CondBound(l.cfg.Lambda, l.cfg.LambdaP)
 		}
 	}

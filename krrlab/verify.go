@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -32,6 +33,9 @@ type VerifyOptions struct {
 	Passes  int
 	Seed    uint64
 	Monitor func(Event)
+	// Comm is the group of ranks that share the rows of K; all call Verify together, with the same
+	// model and data. Memory is then each rank's. Default: nil, no ranks.
+	Comm comm.Comm
 }
 
 // Where the targets of a Verification come from.
@@ -92,7 +96,7 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 	if err != nil {
 		return nil, err
 	}
-	if c.k, err = verify.New(ctx, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
+	if c.k, err = verify.NewOnRanks(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
 		return nil, err
 	}
 	if err := c.residual(ctx); err != nil {

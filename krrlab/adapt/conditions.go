@@ -88,7 +88,7 @@ type spectral struct {
 func newSpectral(ctx context.Context, l *ladder, threshold float64) (*spectral, error) {
 	p := &spectral{c: l.scale(), short: mat.NewDense(l.z.D, 1, nil)}
 	var err error
-	if p.w, err = precond.NewFromGram(ctx, l.z, &l.gram, 1, &precond.Options{Form: precond.FormEigen}); err != nil {
+	if p.w, err = l.inverse(ctx, 1, precond.FormEigen); err != nil {
 		return nil, err
 	}
 	p.sigma2 = p.w.Eigenvalues()

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -20,7 +21,9 @@ import (
 // so that neither they nor ẐᵀẐ change when columns are added, and ZZᵀ+λ_pI =
 // (ẐẐᵀ+cλ_pI)/c, where a power of two rounds nothing.
 type ladder struct {
-	x    points.Points
+	x    points.Points // on ranks, those of this one
+	n    int           // of all ranks
+	comm comm.Comm     // nil without ranks
 	dist feature.Doubling
 	g    rng.Stream
 	z    *points.Dense32 // Ẑ, n×s; nil before the first rung
@@ -44,7 +47,7 @@ func (l *ladder) climb(ctx context.Context, s int) error {
 	if err != nil {
 		return err
 	}
-	if err := feature.MatrixTo(ctx, z, from, m, l.x, nil); err != nil {
+	if err := l.agree(ctx, feature.MatrixTo(ctx, z, from, m, l.x, nil)); err != nil {
 		return err
 	}
 	if scale := float32(math.Sqrt(float64(s-from) / float64(l.dist.First))); scale != 1 {
@@ -57,11 +60,30 @@ func (l *ladder) climb(ctx context.Context, s int) error {
 	}
 	l.z = z
 	l.sec.Features += lap(&clock)
-	if err := l.gram.Grow(ctx, z); err != nil {
-		return err
+	if l.comm != nil {
+		err = l.gram.GrowOnRanks(ctx, l.comm, l.n, z)
+	} else {
+		err = l.gram.Grow(ctx, z)
 	}
 	l.sec.Gram += lap(&clock)
-	return nil
+	return err
+}
+
+// agree returns an error where one of the ranks has one.
+func (l *ladder) agree(ctx context.Context, err error) error {
+	if l.comm == nil {
+		return err
+	}
+	return comm.Agree(ctx, l.comm, err)
+}
+
+// inverse returns ẐẐᵀ+ridge·I in a form.
+func (l *ladder) inverse(ctx context.Context, ridge float64, form precond.Form) (*precond.Woodbury, error) {
+	o := &precond.Options{Form: form}
+	if l.comm != nil {
+		return precond.NewFromGramOnRanks(ctx, l.comm, l.n, l.z, &l.gram, ridge, o)
+	}
+	return precond.NewFromGram(ctx, l.z, &l.gram, ridge, o)
 }
 
 // lap returns the seconds since *clock, and sets it to now.
@@ -78,7 +100,7 @@ func (l *ladder) scale() float64 { return float64(l.z.D) / float64(l.dist.First)
 // metric factors M = ZZᵀ+λ_pI.
 func (l *ladder) metric(ctx context.Context, lambdaP float64) (*metric, error) {
 	c := l.scale()
-	w, err := precond.NewFromGram(ctx, l.z, &l.gram, c*lambdaP, &precond.Options{Form: precond.FormL})
+	w, err := l.inverse(ctx, c*lambdaP, precond.FormL)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
@@ -28,6 +29,9 @@ type Problem struct {
 	LambdaP float64 // λ_p; 0 means λ
 	RHS     int     // right-hand sides t of the solve to come; 0 means 1
 	Tol     float64 // its tolerance τ; 0 means 1e-3
+	// Comm is the group of ranks that share K and the rows of the features; all have X, and
+	// call Search together. Default nil, no ranks.
+	Comm comm.Comm
 }
 
 // Kind names a test of Z.

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -77,7 +78,10 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	l := &ladder{x: s.p.X, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
+	l := &ladder{x: s.p.X, n: s.n, comm: s.p.Comm, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
+	if c := s.p.Comm; c != nil {
+		l.x = s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size()))
+	}
 	if d, ok := s.p.Map.(feature.Doubling); ok {
 		l.dist.Dist = d.Dist
 	}
@@ -289,9 +293,16 @@ func (s *search) check(ctx context.Context, l *ladder, g rng.Stream) (multiplier
 	if err != nil {
 		return nil, 0, err
 	}
-	z, err := feature.Matrix(ctx, m, s.p.X, nil)
+	z, err := feature.Matrix(ctx, m, l.x, nil)
+	if l.comm != nil {
+		err = comm.Agree(ctx, l.comm, err)
+	}
 	if err != nil {
 		return nil, 0, err
+	}
+	if l.comm != nil {
+		outer, err := precond.NewOuterOnRanks(ctx, l.comm, l.n, z)
+		return outer, width, err
 	}
 	return precond.NewOuter(z), width, nil
 }

@@ -76,8 +76,9 @@ stopped goes on with --resume, on any number of ranks, to the same coefficients.
 		Example: `  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --lambda-p 0.1 --features 6000
   krrlab fit --train train.csv --test test.csv --target price --scale standard --sigma 2
   mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.fit(cmd.Context(), cmd.Flags(), f) },
+		Args:        noArgs,
+		Annotations: onRanks,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.fit(cmd.Context(), cmd.Flags(), f) },
 	}
 	p := cmd.Flags()
 	f.add(p)
@@ -151,11 +152,8 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 		return nil, err
 	}
 	progress.show(krrlab.Event{Stage: "load"})
-	data, err := a.load(ctx, &f.dataFlags)
-	if err = a.agree(ctx, err); err != nil {
-		return nil, err
-	}
-	if err := a.sameData(ctx, data); err != nil {
+	data, err := a.loadSame(ctx, &f.dataFlags)
+	if err != nil {
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
@@ -164,7 +162,7 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 		return nil, err
 	}
 	cfg.Monitor = progress.show
-	a.onRanks(&cfg)
+	a.deal(set, &cfg)
 	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
 		return nil, err
 	}

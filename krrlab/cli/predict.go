@@ -19,6 +19,7 @@ import (
 
 // predictFlags are the flags of krrlab predict.
 type predictFlags struct {
+	rankFlags
 	model, data, in, format, target, out string
 	decision                             bool
 }
@@ -34,8 +35,9 @@ A csv file --in may have the target column or not; where there is one, the
 predictions are judged.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
+		Args:        noArgs,
+		Annotations: onRanks,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
 	}
 	p := cmd.Flags()
 	p.StringVar(&f.model, "model", "", "model file that fit wrote")
@@ -45,6 +47,7 @@ predictions are judged.`,
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the last if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
+	f.rankFlags.add(p)
 	p.SortFlags = false
 	return cmd
 }
@@ -58,7 +61,7 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
 		return usagef("--format and --target go with --in; --data knows its own")
 	}
-	return nil
+	return f.rankFlags.check()
 }
 
 // predict runs krrlab predict.
@@ -66,32 +69,33 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err := f.check(set); err != nil {
 		return err
 	}
-	if f.out != "" {
-		if err := atomicfile.Check(f.out); err != nil {
-			return err
-		}
+	if err := a.join(ctx, set, &f.rankFlags); err != nil {
+		return err
+	}
+	if err := a.agree(ctx, f.checkOutput(a)); err != nil {
+		return err
 	}
 	m, err := model.Load(f.model)
-	if err != nil {
+	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	data, err := a.points(ctx, f, m)
-	if err != nil {
+	if err = a.agree(ctx, err); err != nil {
+		return err
+	}
+	if err := a.sameData(ctx, &loaded{train: data}); err != nil {
 		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	pred, err := m.Predict(ctx, data, &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Progress: func(done, total int) {
+	pred, err := m.Predict(ctx, data, &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group(), Progress: func(done, total int) {
 		progress.show(krrlab.Event{Stage: "predict", Done: done, Total: total, Remaining: -1})
 	}})
 	if err != nil {
 		return err
 	}
 	progress.clear()
-	if f.out == "" {
-		return writePredictions(a.env.Stdout, pred, f.decision)
-	}
-	if err := atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, f.decision) }); err != nil {
+	if err := a.agree(ctx, a.putPredictions(f, pred)); err != nil || f.out == "" {
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() {
@@ -99,6 +103,25 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	}
 	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
 	return nil
+}
+
+// checkOutput reports whether the predictions could not be written.
+func (f *predictFlags) checkOutput(a *app) error {
+	if f.out == "" || !a.first() {
+		return nil
+	}
+	return atomicfile.Check(f.out)
+}
+
+// putPredictions writes the predictions to the file or the output stream.
+func (a *app) putPredictions(f *predictFlags, pred *model.Prediction) error {
+	switch {
+	case !a.first():
+		return nil
+	case f.out == "":
+		return writePredictions(a.env.Stdout, pred, f.decision)
+	}
+	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, f.decision) })
 }
 
 // points reads what is to be predicted.

@@ -39,10 +39,13 @@ type party struct {
 	node  comm.Node
 }
 
-// idle reports whether this process is a rank that a command has nothing for: fit runs on
-// ranks, every other command on the first alone.
+// onRanks marks the commands that run on all ranks together.
+var onRanks = map[string]string{"ranks": "all"}
+
+// idle reports whether this process is a rank that a command has nothing for: those that are
+// not marked run on the first alone.
 func (a *app) idle(cmd *cobra.Command) bool {
-	return a.env.Launch != nil && a.env.Launch.Rank > 0 && cmd.Name() != "fit"
+	return a.env.Launch != nil && a.env.Launch.Rank > 0 && cmd.Annotations["ranks"] == ""
 }
 
 // join makes this process one of the ranks, if it was started as one, with its share of the
@@ -86,6 +89,15 @@ func (a *app) agree(ctx context.Context, err error) error {
 	return comm.Agree(ctx, a.party.world, err)
 }
 
+// loadSame reads the data the flags name, the same on all ranks.
+func (a *app) loadSame(ctx context.Context, f *dataFlags) (*loaded, error) {
+	data, err := a.load(ctx, f)
+	if err = a.agree(ctx, err); err != nil {
+		return nil, err
+	}
+	return data, a.sameData(ctx, data)
+}
+
 // sameData refuses ranks that have read other data than the first.
 func (a *app) sameData(ctx context.Context, d *loaded) error {
 	if a.party == nil {
@@ -106,11 +118,34 @@ func (a *app) sameData(ctx context.Context, d *loaded) error {
 	return a.agree(ctx, err)
 }
 
-// onRanks puts the ranks into a configuration.
-func (a *app) onRanks(cfg *krrlab.Config) {
+// deal puts the ranks into a configuration, whose memory is this one's share of the machine's
+// unless it was asked for.
+func (a *app) deal(set *pflag.FlagSet, cfg *krrlab.Config) {
 	if a.party != nil {
 		cfg.Comm = a.party.world
+		if !set.Changed("memory") {
+			cfg.Memory /= int64(a.party.node.Ranks)
+		}
 	}
+}
+
+// group returns the ranks, nil if there are none.
+func (a *app) group() comm.Comm {
+	if a.party == nil {
+		return nil
+	}
+	return a.party.world
+}
+
+// ranksText says who shared the work of a stage; "" without ranks.
+func (a *app) ranksText() string {
+	if a.party == nil {
+		return ""
+	}
+	w := a.party.world
+	t := w.Traffic()
+	return fmt.Sprintf("%-14s %d (%d on this machine); %s handed over by each, %.1f s in collectives\n", "ranks", w.Size(), a.party.node.Ranks,
+		krrlab.Bytes(t.Bytes), t.Seconds)
 }
 
 // describe adds to a report which ranks there were.
@@ -143,7 +178,8 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 	}
 	var status errStatus
 	var known *comm.RankError
-	together := err == nil || errors.As(err, &status) || errors.As(err, &known)
+	var usage errUsage // of the command line, which all have
+	together := err == nil || ctx.Err() == nil && (errors.As(err, &status) || errors.As(err, &known) || errors.As(err, &usage))
 	switch {
 	case a.first():
 		say("")

@@ -21,6 +21,7 @@ import (
 type stageFlags struct {
 	dataFlags
 	kernelFlags
+	rankFlags
 	lambda     float64
 	seed       uint64
 	storage    string
@@ -37,6 +38,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png or .pdf)")
+	f.rankFlags.add(p)
 }
 
 // stageCommand makes the command of a stage. add adds the stage's own flags, check refuses
@@ -56,8 +58,9 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 	f := &stageFlags{}
 	cmd := &cobra.Command{
 		Use: c.use, Short: c.short, Long: c.long, Example: c.example,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.stage(cmd.Context(), cmd.Flags(), f, &c) },
+		Args:        noArgs,
+		Annotations: onRanks,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.stage(cmd.Context(), cmd.Flags(), f, &c) },
 	}
 	p := cmd.Flags()
 	c.add(p)
@@ -68,22 +71,27 @@ func (a *app) stageCommand(c stageCommand) *cobra.Command {
 
 // stage runs a stage, prints it and writes what was asked for.
 func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *stageCommand) error {
-	outputs := slices.DeleteFunc([]string{f.json, f.plot}, func(s string) bool { return s == "" })
-	if err := f.checkFlags(set, outputs); err != nil {
+	if err := f.checkFlags(set); err != nil {
 		return err
 	}
 	if err := c.check(set); err != nil {
+		return err
+	}
+	if err := a.join(ctx, set, &f.rankFlags); err != nil {
+		return err
+	}
+	if err := a.agree(ctx, a.checkStageOutputs(f)); err != nil {
 		return err
 	}
 	start := time.Now()
 	progress := a.newProgress()
 	defer progress.clear()
 	progress.show(krrlab.Event{Stage: "load"})
-	data, err := a.load(ctx, &f.dataFlags)
+	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
 		return err
 	}
-	lab, err := f.lab(set, data, c, progress)
+	lab, err := a.lab(set, f, data, c, progress)
 	if err != nil {
 		return err
 	}
@@ -93,23 +101,56 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil && !interrupted {
 		return err
 	}
+	err = a.writeStage(f, s)
+	if !interrupted {
+		err = a.agree(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	a.printf("%s%s", s, a.ranksText())
+	for _, name := range f.outputs() {
+		a.printf("%-14s %s\n", "wrote", name)
+	}
+	if interrupted {
+		if a.first() {
+			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
+		}
+		return errStatus(exitInterrupted)
+	}
+	return nil
+}
+
+// outputs returns the files to write.
+func (f *stageFlags) outputs() []string {
+	return slices.DeleteFunc([]string{f.json, f.plot}, func(s string) bool { return s == "" })
+}
+
+// checkStageOutputs reports what could not be written, before any work is done.
+func (a *app) checkStageOutputs(f *stageFlags) error {
+	if !a.first() {
+		return nil
+	}
+	for _, name := range f.outputs() {
+		if err := atomicfile.Check(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeStage writes what was asked for.
+func (a *app) writeStage(f *stageFlags, s krrlab.Stage) error {
+	if !a.first() {
+		return nil
+	}
 	if f.json != "" {
 		if err := krrlab.WriteStage(f.json, s); err != nil {
 			return err
 		}
 	}
 	if f.plot != "" {
-		if err := s.Plot().Save(f.plot); err != nil {
-			return err
-		}
-	}
-	a.printf("%s", s)
-	for _, name := range outputs {
-		a.printf("%-14s %s\n", "wrote", name)
-	}
-	if interrupted {
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
-		return errStatus(exitInterrupted)
+		return s.Plot().Save(f.plot)
 	}
 	return nil
 }
@@ -123,11 +164,9 @@ func hasValue(s krrlab.Stage) bool {
 	return v.Kind() != reflect.Pointer || !v.IsNil()
 }
 
-func (f *stageFlags) checkFlags(set *pflag.FlagSet, outputs []string) error {
-	for _, name := range outputs {
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
+func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
+	if err := f.rankFlags.check(); err != nil {
+		return err
 	}
 	if f.plot != "" {
 		if err := plots.CheckFormat(f.plot); err != nil {
@@ -144,7 +183,7 @@ func (f *stageFlags) checkFlags(set *pflag.FlagSet, outputs []string) error {
 }
 
 // lab makes the bench for the data and the flags.
-func (f *stageFlags) lab(set *pflag.FlagSet, data *loaded, c *stageCommand, progress *progress) (*krrlab.Lab, error) {
+func (a *app) lab(set *pflag.FlagSet, f *stageFlags, data *loaded, c *stageCommand, progress *progress) (*krrlab.Lab, error) {
 	cfg := krrlab.Config{Lambda: f.lambda, Seed: f.seed, Solver: krrlab.PCG, Monitor: progress.show}
 	var err error
 	if cfg.Kernel, err = f.kernel(set, data); err != nil {
@@ -167,5 +206,6 @@ func (f *stageFlags) lab(set *pflag.FlagSet, data *loaded, c *stageCommand, prog
 			return nil, err
 		}
 	}
+	a.deal(set, &cfg)
 	return krrlab.New(data.train, cfg)
 }

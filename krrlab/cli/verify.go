@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/plots"
@@ -16,6 +17,7 @@ import (
 
 // verifyFlags are the flags of krrlab verify.
 type verifyFlags struct {
+	rankFlags
 	data, train, test, format, target string
 	json, plot, memory                string
 	passes                            int
@@ -41,7 +43,8 @@ that the residual is above the tolerance the model was fitted to.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
+		Annotations: onRanks,
+		RunE:        func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
 	}
 	p := cmd.Flags()
 	p.StringVar(&f.data, "data", "", "the named data set it was fitted on; its test rows are predicted")
@@ -54,6 +57,7 @@ that the residual is above the tolerance the model was fitted to.`,
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
 	p.StringVar(&f.json, "json", "", "write what was found as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png or .pdf)")
+	f.rankFlags.add(p)
 	p.SortFlags = false
 	return cmd
 }
@@ -69,15 +73,22 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	case !slices.Contains(datasets.Formats, f.format):
 		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
 	}
+	if f.plot != "" {
+		if err := plots.CheckFormat(f.plot); err != nil {
+			return err
+		}
+	}
+	return f.rankFlags.check()
+}
+
+// checkOutputs reports what could not be written.
+func (f *verifyFlags) checkOutputs(a *app) error {
 	for _, name := range []string{f.json, f.plot} {
-		if name != "" {
+		if name != "" && a.first() {
 			if err := atomicfile.Check(name); err != nil {
 				return err
 			}
 		}
-	}
-	if f.plot != "" {
-		return plots.CheckFormat(f.plot)
 	}
 	return nil
 }
@@ -87,19 +98,24 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, na
 	if err := f.check(set); err != nil {
 		return err
 	}
+	if err := a.join(ctx, set, &f.rankFlags); err != nil {
+		return err
+	}
+	if err := a.agree(ctx, f.checkOutputs(a)); err != nil {
+		return err
+	}
 	m, err := model.Load(name)
-	if err != nil {
+	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
-	o := krrlab.VerifyOptions{Passes: f.passes, Seed: f.seed, Monitor: progress.show}
-	if f.memory != "" {
-		if o.Memory, err = memoryLimit(f.memory); err != nil {
-			return err
-		}
+	o := krrlab.VerifyOptions{Passes: f.passes, Seed: f.seed, Monitor: progress.show, Comm: a.group()}
+	if o.Memory, err = a.verifyMemory(f.memory); err != nil {
+		return err
 	}
-	if o.Train, o.Test, err = a.verifyData(ctx, f, m); err != nil {
+	o.Train, o.Test, err = a.verifyData(ctx, f, m)
+	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	v, err := krrlab.Verify(ctx, m, o)
@@ -107,21 +123,40 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, na
 		return err
 	}
 	progress.clear()
-	a.printf("%s", v)
-	if f.json != "" {
+	a.printf("%s%s", v, a.ranksText())
+	if err := a.agree(ctx, a.writeVerification(f, v)); err != nil {
+		return err
+	}
+	if v.Residual != nil && *v.Residual-*v.Rounding > v.Tol {
+		return errStatus(exitNotConverged)
+	}
+	return nil
+}
+
+// verifyMemory returns what K may take: by default half of what is available to this rank.
+func (a *app) verifyMemory(text string) (int64, error) {
+	switch {
+	case text != "":
+		return memoryLimit(text)
+	case a.party != nil:
+		return accel.MemoryAvailable() / 2 / int64(a.party.node.Ranks), nil
+	}
+	return 0, nil
+}
+
+// writeVerification writes what was asked for.
+func (a *app) writeVerification(f *verifyFlags, v *krrlab.Verification) error {
+	if f.json != "" && a.first() {
 		if err := krrlab.WriteStage(f.json, v); err != nil {
 			return err
 		}
 		a.printf("%-14s %s\n", "wrote", f.json)
 	}
-	if f.plot != "" {
+	if f.plot != "" && a.first() {
 		if err := v.Plot().Save(f.plot); err != nil {
 			return err
 		}
 		a.printf("%-14s %s\n", "wrote", f.plot)
-	}
-	if v.Residual != nil && *v.Residual-*v.Rounding > v.Tol {
-		return errStatus(exitNotConverged)
 	}
 	return nil
 }

@@ -76,6 +76,22 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Broadcast(ctx, b, root)
 }
 
+// Least is a collective that returns the least v > 0 of the ranks', 0 if none has one.
+func Least(ctx context.Context, c Comm, v int64) (int64, error) {
+	all := make([]int64, c.Size())
+	all[c.Rank()] = v
+	if err := c.AllReduceInt64(ctx, all); err != nil {
+		return 0, err
+	}
+	var least int64
+	for _, w := range all {
+		if w > 0 && (least == 0 || w < least) {
+			least = w
+		}
+	}
+	return least, nil
+}
+
 // Rows returns the rows [lo, hi) of n that belong to a rank, when whole blocks of unit
 // rows are dealt to size ranks as evenly as they go. A rank may have none.
 func Rows(n, unit, rank, size int) (lo, hi int) {

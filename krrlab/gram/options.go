@@ -65,7 +65,7 @@ type Options struct {
 	Prefer float64
 	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its
 	// share, and all call the methods of the Matrix together. Every rank has all points.
-	// Memory is then each rank's. Default nil, no ranks.
+	// Memory is then each rank's, the least of all. Default nil, no ranks.
 	Comm comm.Comm
 }
 

@@ -227,6 +227,9 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 	if m.comm == nil {
 		return m.choose(ctx, o, d)
 	}
+	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {
+		return c, err
+	}
 	type message struct {
 		Choice Choice
 		Floor  float64

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -35,6 +36,9 @@ type Problem struct {
 	X       points.Points
 	Y       *mat.Dense // n×t
 	LambdaP float64
+	// Comm is the group of ranks that share K and the rows of Z; all have X and Y, and call
+	// Measure together. Default nil, no ranks.
+	Comm comm.Comm
 }
 
 // Options of Measure. Zero values, and a nil *Options, mean the defaults.
@@ -131,7 +135,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 	}
 
 	lap := stopwatch()
-	z, err := form(ctx, m, p.X, fits(size), func(done, total int) { opt.Progress("features", done, total) })
+	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.Progress("features", done, total) })
 	if err != nil {
 		return nil, err
 	}
@@ -196,19 +200,27 @@ func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.S
 func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, error) {
 	if z.s >= z.n {
 		l.Form = "dense"
-		return newDense(ctx, z.held, p.LambdaP)
+		return newMetric(ctx, p, z)
 	}
 	_, t := p.Y.Dims()
 	o := &precond.Options{RHS: t, Fast: true, Form: precond.FormLInv}
 	if precond.Cost(precond.FormL, z.n, z.s, t, 100) < precond.Cost(precond.FormLInv, z.n, z.s, t, 100) {
 		o.Form = precond.FormL
 	}
-	w, err := precond.New(ctx, z.held, p.LambdaP, o)
+	w, err := inverse(ctx, p, z, o)
 	if err != nil {
 		return nil, err
 	}
 	l.Form = w.Form().String()
 	return w, nil
+}
+
+// inverse returns M for s < n.
+func inverse(ctx context.Context, p *Problem, z *source, o *precond.Options) (*precond.Woodbury, error) {
+	if p.Comm != nil {
+		return precond.NewOnRanks(ctx, p.Comm, z.n, z.held, p.LambdaP, o)
+	}
+	return precond.New(ctx, z.held, p.LambdaP, o)
 }
 
 // measureKappa sets κ(M⁻¹A). Where the process leaves λ_min open, the error bounds it: with

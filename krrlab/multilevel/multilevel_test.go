@@ -33,7 +33,7 @@ func TestOuter(t *testing.T) {
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
 			for _, hold := range []bool{true, false} {
-				z, err := form(t.Context(), m, p.X, hold, nil)
+				z, err := form(t.Context(), m, p, hold, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -64,7 +64,7 @@ func TestDense(t *testing.T) {
 	const n, s = 90, 700
 	p, _ := setup(t, n, 0.1, 0.1)
 	m := drawn(t, s, nil, 1)
-	z, err := form(t.Context(), m, p.X, true, nil)
+	z, err := form(t.Context(), m, p, true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,10 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 )
 
 const (
@@ -16,26 +18,41 @@ const (
 	wave      = 32  // panels whose parts of Zᵀv exist together
 )
 
-// source gives Z, n×s, in panels of rows: held, or mapped again each time.
+// source gives Z, n×s, in panels of rows: held, or mapped again each time. On ranks the rows
+// are those of this one.
 type source struct {
-	n, s int
-	held *points.Dense32 // nil if it is not
-	m    feature.Map
-	x    points.Points
+	n, s  int             // n of all ranks
+	own   int             // rows here
+	held  *points.Dense32 // nil if it is not
+	m     feature.Map
+	x     points.Points // of the rows
+	ranks *ranks        // nil without
 }
 
 // form maps the points, into memory if hold is set.
-func form(ctx context.Context, m feature.Map, x points.Points, hold bool, progress func(done, total int)) (*source, error) {
+func form(ctx context.Context, m feature.Map, p *Problem, hold bool, progress func(done, total int)) (*source, error) {
 	_, s := m.Dims()
-	n, _ := x.Dims()
-	z := &source{n: n, s: s, m: m, x: x}
-	if !hold {
-		return z, ctx.Err()
+	n, _ := p.X.Dims()
+	lo, hi := ownRows(p.Comm, n)
+	z := &source{n: n, s: s, own: hi - lo, m: m, x: p.X.Slice(lo, hi)}
+	err := ctx.Err()
+	if hold {
+		z.held, err = feature.Matrix(ctx, m, z.x, progress)
 	}
-	var err error
-	z.held, err = feature.Matrix(ctx, m, x, progress)
-	return z, err
+	if p.Comm == nil {
+		return z, err
+	}
+	if err := comm.Agree(ctx, p.Comm, err); err != nil {
+		return nil, err
+	}
+	return z, z.join(ctx, p.Comm, lo)
 }
+
+// panels returns the number of panels of the rows.
+func (z *source) panels() int { return (z.own + panelRows - 1) / panelRows }
+
+// panel returns the rows of panel p.
+func (z *source) panel(p int) (i, j int) { return p * panelRows, min((p+1)*panelRows, z.own) }
 
 // space is the scratch of a worker.
 type space struct {
@@ -99,36 +116,26 @@ func (o *outer) Dim() int { return o.z.n }
 // are added in their order, so that the bits do not depend on the number of threads.
 func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	z, v, out := o.z, src.RawMatrix().Data, dst.RawMatrix().Data
-	panels := (z.n + panelRows - 1) / panelRows
-	clear(o.u)
-	for p0 := 0; p0 < panels; p0 += wave {
-		count := min(wave, panels-p0)
-		err := accel.ForEach(ctx, count, func(worker, q int) { // Z_pᵀv_p
-			w := &o.work[worker]
-			i, j := (p0+q)*panelRows, min((p0+q+1)*panelRows, z.n)
-			data, ld := z.rows(i, j, w)
-			part := o.part[q*z.s : (q+1)*z.s]
-			clear(part)
-			simd.Backward(j-i, z.s, data, ld, part, z.s, v[i:j], j-i, 1, &w.simd)
-		})
-		if err != nil {
-			return err
-		}
-		for q := range count { // u = Σ_p Z_pᵀv_p
-			for c, x := range o.part[q*z.s : (q+1)*z.s] {
-				o.u[c] += x
-			}
-		}
+	first, collect := 0, o.sum
+	if z.ranks != nil {
+		first, collect = z.ranks.first, o.gather
 	}
-	err := accel.ForEach(ctx, panels, func(worker, p int) { // Z_p·u
+	if err := collect(ctx, v); err != nil { // u = Zᵀv
+		return err
+	}
+	err := accel.ForEach(ctx, z.panels(), func(worker, p int) { // Z_p·u
 		w := &o.work[worker]
-		i, j := p*panelRows, min((p+1)*panelRows, z.n)
+		i, j := z.panel(p)
 		data, ld := z.rows(i, j, w)
 		y := w.v[:j-i]
 		clear(y)
 		simd.Forward(j-i, z.s, data, ld, o.u, z.s, y, j-i, 1)
-		copy(out[i:j], y)
+		copy(out[first+i:first+j], y)
 	})
+	if err == nil && z.ranks != nil {
+		c := z.ranks.comm
+		err = c.AllGather(ctx, out[:z.n], comm.Counts(z.n, precond.RankRows, c.Size(), 1))
+	}
 	if err != nil {
 		return err
 	}
@@ -139,4 +146,32 @@ func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 		out[i] -= k
 	}
 	return nil
+}
+
+// sum sets u = Σ_p Z_pᵀv_p.
+func (o *outer) sum(ctx context.Context, v []float64) error {
+	z := o.z
+	clear(o.u)
+	for p0 := 0; p0 < z.panels(); p0 += wave {
+		count := min(wave, z.panels()-p0)
+		if err := accel.ForEach(ctx, count, func(worker, q int) { o.multiply(worker, p0, q, v) }); err != nil {
+			return err
+		}
+		for q := range count {
+			for c, x := range o.part[q*z.s : (q+1)*z.s] {
+				o.u[c] += x
+			}
+		}
+	}
+	return nil
+}
+
+// multiply sets a part to Z_pᵀv_p of panel p0+q, v being of this rank's rows.
+func (o *outer) multiply(worker, p0, q int, v []float64) {
+	w, z := &o.work[worker], o.z
+	i, j := z.panel(p0 + q)
+	data, ld := z.rows(i, j, w)
+	part := o.part[q*z.s : (q+1)*z.s]
+	clear(part)
+	simd.Backward(j-i, z.s, data, ld, part, z.s, v[i:j], j-i, 1, &w.simd)
 }

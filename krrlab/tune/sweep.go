@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -52,6 +53,9 @@ type Options struct {
 	MaxIter int
 	// KError bounds ‖K_stored−K‖₂, for which the intervals are widened. Default 0.
 	KError float64
+	// Comm is the group of ranks that have the rows of Z, as of precond.NewOnRanks, and share K.
+	// Default nil, no ranks.
+	Comm comm.Comm
 	// Stream is where starts are drawn from.
 	Stream rng.Stream
 	// Progress, if not nil, is called with "eta", "lanczos" or "solve" as these go on.
@@ -159,7 +163,7 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	}
 	opt := o.settled()
 	n, t := y.Dims()
-	if a.Dim() != n || z.N != n {
+	if a.Dim() != n || z.N != n && opt.Comm == nil {
 		panic(fmt.Sprintf("tune: K of order %d, %d×%d features, %d×%d targets", a.Dim(), z.N, z.D, n, t))
 	}
 	start := time.Now()
@@ -201,17 +205,17 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 		return d
 	}
 	var g precond.Gram
-	if err := g.Grow(ctx, z); err != nil {
+	if err := s.o.grow(ctx, &g, s.res.N, z); err != nil {
 		return err
 	}
 	gram := lap()
 	var err error
-	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormEigen}); err != nil {
+	if s.w, err = s.o.inverse(ctx, &g, s.res, z, precond.FormEigen); err != nil {
 		return err
 	}
 	s.res.Eigen = lap()
 	m, factor := s.w, s.res.Eigen
-	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormLInv}); err == nil {
+	if w, err := s.o.inverse(ctx, &g, s.res, z, precond.FormLInv); err == nil {
 		m, factor = w, lap()
 	} else if ctx.Err() != nil {
 		return ctx.Err()
@@ -219,6 +223,23 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 	s.res.SetUp = formed + gram + factor
 	s.res.PerIter, err = s.iteration(ctx, m)
 	return err
+}
+
+// grow forms ZᵀZ, on ranks or not.
+func (o *Options) grow(ctx context.Context, g *precond.Gram, n int, z *points.Dense32) error {
+	if o.Comm != nil {
+		return g.GrowOnRanks(ctx, o.Comm, n, z)
+	}
+	return g.Grow(ctx, z)
+}
+
+// inverse returns ZZᵀ+λI in a form.
+func (o *Options) inverse(ctx context.Context, g *precond.Gram, r *Result, z *points.Dense32, form precond.Form) (*precond.Woodbury, error) {
+	p := &precond.Options{Form: form}
+	if o.Comm != nil {
+		return precond.NewFromGramOnRanks(ctx, o.Comm, r.N, z, g, r.Lambda, p)
+	}
+	return precond.NewFromGram(ctx, z, g, r.Lambda, p)
 }
 
 // iteration returns the seconds that a product and a solve of all right-hand sides take, the

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -29,10 +30,20 @@ type Matrix struct {
 	norm float64   // the largest of them
 	// Progress, if not nil, is called with the rows done of each pass over K.
 	Progress func(done, total int)
+
+	comm comm.Comm // nil without ranks
 }
 
 // New takes the points, and forms K where its 8n² bytes are at most memory.
 func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
+	return NewOnRanks(ctx, nil, spec, x, memory, progress)
+}
+
+// NewOnRanks is New with the rows of K dealt to ranks, in groups of 16, each of which forms and
+// holds its own where the 8n²/P bytes are at most the memory of each. All ranks have the points
+// and call the methods together, which give all of them the same bits for any number of ranks.
+// A nil c means no ranks.
+func NewOnRanks(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
 	f, err := newFunction(spec)
 	if err != nil {
 		return nil, err
@@ -41,7 +52,7 @@ func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, p
 	if n < 1 || d < 1 {
 		return nil, fmt.Errorf("verify: %d points of dimension %d", n, d)
 	}
-	m := &Matrix{N: n, D: d, f: f, x: dense(x), diag: make([]float64, n), Progress: progress}
+	m := &Matrix{N: n, D: d, f: f, x: dense(x), diag: make([]float64, n), Progress: progress, comm: c}
 	for i := range n {
 		m.diag[i] = f.own(m.x[i*d : (i+1)*d])
 		m.Largest = max(m.Largest, m.diag[i])
@@ -51,6 +62,9 @@ func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, p
 	}
 	m.thin()
 	m.Entry = f.entry(d, m.Largest, m.sq != nil, m.norm)
+	if c != nil {
+		return m, m.holdOwn(ctx, memory)
+	}
 	if 8*int64(n)*int64(n) > memory {
 		return m, nil
 	}
@@ -94,14 +108,19 @@ func dense(x points.Points) []float64 {
 // group is how many rows of K are formed together, so that points are read once for all.
 const group = 16
 
-// each runs body for groups of the rows i < n on all threads, from the last, which are longest.
+// each runs body for groups of the rows i < n on all threads, from the last, which are longest;
+// on ranks for this one's groups.
 func (m *Matrix) each(ctx context.Context, n int, body func(lo, hi int)) error {
-	tasks := (n + group - 1) / group
+	all, rank, size := (n+group-1)/group, 0, 1
+	if m.comm != nil {
+		rank, size = m.comm.Rank(), m.comm.Size()
+	}
+	tasks := (all - rank + size - 1) / size // groups rank, rank+P, …
 	var done atomic.Int64
 	return accel.ForEach(ctx, tasks, func(_, b int) {
-		lo := (tasks - 1 - b) * group
+		lo := (rank + (tasks-1-b)*size) * group
 		body(lo, min(lo+group, n))
-		if c := int(done.Add(group)); m.Progress != nil && b%8 == 7 {
+		if c := int(done.Add(group)) * size; m.Progress != nil && b%8 == 7 {
 			m.Progress(min(c, n), n)
 		}
 	})
@@ -164,7 +183,10 @@ func (m *Matrix) values(dst, z [][]float64) {
 // Mul sets dst_i = Σ_j |K_ij| v_j or Σ_j K_ij v_j for t vectors, dst and v being n×t row by
 // row, with one pass over K.
 func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool) error {
-	return m.each(ctx, m.N, func(lo, hi int) {
+	if m.comm != nil {
+		clear(dst)
+	}
+	err := m.each(ctx, m.N, func(lo, hi int) {
 		for i, row := range m.rows(lo, hi) {
 			i += lo
 			if absolute && m.f.signed {
@@ -176,6 +198,7 @@ func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool
 			combine(dst[i*t:(i+1)*t], row, v, t)
 		}
 	})
+	return m.gather(ctx, err, dst)
 }
 
 // rows returns rows lo … hi−1 of K.
@@ -183,7 +206,8 @@ func (m *Matrix) rows(lo, hi int) [][]float64 {
 	out, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
 	for i := lo; i < hi; i++ {
 		if m.k != nil {
-			out[i-lo] = m.k[i*m.N : (i+1)*m.N]
+			at := m.place(i)
+			out[i-lo] = m.k[at*m.N : (at+1)*m.N]
 			continue
 		}
 		out[i-lo], z[i-lo] = make([]float64, m.N), m.point(i)

@@ -38,7 +38,7 @@ func (m *Matrix) Predict(ctx context.Context, z points.Points, c []float64, t in
 			p.Gap[a] = m.gap(f, b, x[a-lo], r, lambda)
 		}
 	})
-	return p, err
+	return p, m.gather(ctx, err, p.F, p.Bound, p.Gap)
 }
 
 // gap sets the bounds at the point x, and returns how far its label is from open.

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestStagesUnderMPI runs the command of every stage, and predict and verify, on ranks of the one MPI
+// and the other, of different numbers: one output, one set of files, and the same numbers.
+func TestStagesUnderMPI(t *testing.T) {
+	dir := t.TempDir()
+	data := []string{"--data", "synthetic-classes", "--n", "500", "--lambda", "0.3"}
+	saved := filepath.Join(dir, "m.krr")
+	if text, err := krrlab(limited(t), t, 0, 2, append([]string{"fit", "--blas", "go", "--features", "60", "--out", saved}, data...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+	}{
+		{"statdim", append([]string{"statdim", "--method", "slq", "--features", "60", "--max-probes", "16"}, data...)},
+		{"sketch-size", append([]string{"sketch-size", "--max", "128"}, data...)},
+		{"multilevel", append([]string{"multilevel", "--levels", "features:200,gaussian:60"}, data...)},
+		{"lambda-p", append([]string{"lambda-p", "--features", "60", "--points", "3"}, data...)},
+		{"quality", append([]string{"quality", "--features", "60"}, data...)},
+		{"verify", []string{"verify", saved, "--data", "synthetic-classes"}},
+		{"predict", []string{"predict", "--model", saved, "--data", "synthetic-classes:test", "--decision"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var first any
+			for l, p := range []int{2, 3} {
+				file := filepath.Join(dir, fmt.Sprintf("%s-%d", c.name, l))
+				flag := "--json"
+				if c.name == "predict" {
+					flag = "--out"
+				}
+				text, err := krrlab(limited(t), t, l, p, append(c.args, "--blas", "go", flag, file)...).CombinedOutput()
+				if err != nil || strings.Count(string(text), "wrote") != 1 {
+					t.Fatalf("%v:\n%s", err, text)
+				}
+				if want := fmt.Sprintf("ranks          %d (%d on this machine)", p, p); c.name != "predict" && strings.Count(string(text), want) != 1 {
+					t.Errorf("want one line %q:\n%s", want, text)
+				}
+				b, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := any(string(b))
+				if flag == "--json" {
+					if err := json.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
+						t.Fatal(err)
+					}
+					got = timeless(got)
+				}
+				if first == nil {
+					first = got
+				}
+				if !reflect.DeepEqual(got, first) {
+					t.Errorf("%d ranks of %s:\n%v\n2 of %s:\n%v", p, launchers[l].name, got, launchers[0].name, first)
+				}
+			}
+		})
+	}
+	text, err := krrlab(limited(t), t, 1, 2, append([]string{"quality", "--precond", "none", "--solver"}, data...)...).CombinedOutput()
+	if err == nil || strings.Count(string(text), "unknown flag") != 1 {
+		t.Errorf("%v:\n%s", err, text)
+	}
+}
+
+// timeless drops what depends on the clock.
+func timeless(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, w := range v {
+			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") {
+				delete(v, key)
+				continue
+			}
+			v[key] = timeless(w)
+		}
+	case []any:
+		for i, w := range v {
+			v[i] = timeless(w)
+		}
+	}
+	return v
+}

@@ -1,0 +1,186 @@
+package krrlab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+)
+
+// rankStages are the stages, each with the configuration that its path through ranks asks for.
+var rankStages = map[string]struct {
+	cfg Config
+	run func(ctx context.Context, l *Lab) (Stage, error)
+}{
+	"statdim exact": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) { return l.StatDim(ctx, StatDimOptions{}) }},
+	"statdim slq": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.StatDim(ctx, StatDimOptions{Method: SLQ, MaxProbes: 16})
+	}},
+	"statdim hutchinson": {Config{Features: 40, Precond: Nystrom}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.StatDim(ctx, StatDimOptions{Method: Hutchinson, MaxProbes: 16})
+	}},
+	"statdim xtrace": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.StatDim(ctx, StatDimOptions{Method: XTrace, MaxProbes: 16})
+	}},
+	"statdim free": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.StatDim(ctx, StatDimOptions{Method: FreeStatDim, Measure: true})
+	}},
+	"sketch size": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.SketchSize(ctx, SketchSizeOptions{Target: 4, First: 32, Max: 128})
+	}},
+	"theorem 7": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.SketchSize(ctx, SketchSizeOptions{Test: adapt.Theorem7, Constants: adapt.Kappa10, First: 64, Max: 128})
+	}},
+	"theorem 7 product-free": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.SketchSize(ctx, SketchSizeOptions{Test: adapt.Theorem7, Constants: adapt.Kappa10, First: 64, Max: 64, Sketched: true})
+	}},
+	"multilevel": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 900}, {"srht", 128}, {"gaussian", 40}}})
+	}},
+	"multilevel without room": {Config{Features: 40, Memory: 700_000, Storage: gram.Recompute}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 256}, {"gaussian", 40}}})
+	}},
+	"lambda-p": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.LambdaP(ctx, LambdaPOptions{Points: 3, Columns: 1})
+	}},
+	"lambda-p map": {Config{Features: 40, Precond: RPCholesky}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.LambdaP(ctx, LambdaPOptions{Grid: []float64{0.1, 1}, Sizes: []int{20, 40}})
+	}},
+	"quality":         {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
+	"quality nystrom": {Config{Features: 40, Precond: Nystrom}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
+	"quality plain":   {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
+}
+
+// TestStagesOnRanks runs every stage on 1, 2 and 3 ranks: the same JSON on all, times aside, and
+// the numbers of one process to half a percent, counts to one: sums are in another order, and
+// float32 products of them decide where iterations end.
+func TestStagesOnRanks(t *testing.T) {
+	accel.Use(nil)
+	const n = 700
+	for name, c := range rankStages {
+		t.Run(name, func(t *testing.T) {
+			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = gauss, 0.3, 5
+			if c.cfg.Solver == AutoSolver {
+				c.cfg.Solver = PCG
+			}
+			one := func(group comm.Comm) any {
+				cfg := c.cfg
+				cfg.Comm = group
+				lab, err := New(ranksProblem(n), cfg)
+				if err != nil {
+					t.Error(err)
+					return nil
+				}
+				s, err := c.run(t.Context(), lab)
+				if err != nil {
+					t.Error(err)
+					return nil
+				}
+				return timeless(t, s)
+			}
+			lone := one(nil)
+			var first any
+			for _, p := range []int{1, 2, 3} {
+				all := make([]any, p)
+				var wg sync.WaitGroup
+				for r, group := range comm.Local(p, comm.Options{}) {
+					wg.Go(func() { all[r] = one(group) })
+				}
+				wg.Wait()
+				if t.Failed() {
+					return
+				}
+				if first == nil {
+					first = all[0]
+				}
+				for r, s := range all {
+					if !reflect.DeepEqual(s, first) {
+						t.Errorf("rank %d of %d:\n%v\nrank 0 of 1:\n%v", r, p, s, first)
+					}
+				}
+			}
+			for _, d := range differences("", first, lone) {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// timeless returns the JSON of a stage as maps, lists, texts and numbers, without what depends on
+// the clock, or on memory at the time.
+func timeless(t *testing.T, s Stage) any {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Error(err)
+	}
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Error(err)
+	}
+	return withoutTimes(v)
+}
+
+func withoutTimes(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, w := range v {
+			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || key == "s" && v["status"] == adapt.None {
+				delete(v, key)
+				continue
+			}
+			v[key] = withoutTimes(w)
+		}
+	case []any:
+		for i, w := range v {
+			v[i] = withoutTimes(w)
+		}
+	}
+	return v
+}
+
+// differences lists where two such values differ by more than half a percent, counts of
+// iterations by more than one, or in anything else.
+func differences(at string, a, b any) (list []string) {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return []string{fmt.Sprintf("%s: %v and %v", at, a, b)}
+		}
+		for key := range a {
+			list = append(list, differences(at+"."+key, a[key], b[key])...)
+		}
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return []string{fmt.Sprintf("%s: %d and %d", at, len(a), len(b))}
+		}
+		for i := range a {
+			list = append(list, differences(fmt.Sprintf("%s[%d]", at, i), a[i], b[i])...)
+		}
+	case float64:
+		w, ok := b.(float64)
+		slack := 5e-3*max(math.Abs(a), math.Abs(w)) + 1e-9
+		if strings.HasSuffix(at, ".iterations") || strings.HasSuffix(at, ".slack") { // a count, or an allowance for rounding
+			slack = max(1, slack)
+		}
+		if !ok || math.Abs(a-w) > slack {
+			return []string{fmt.Sprintf("%s: %v and %v", at, a, b)}
+		}
+	default:
+		if a != b {
+			return []string{fmt.Sprintf("%s: %v and %v", at, a, b)}
+		}
+	}
+	return list
+}
