@@ -74,14 +74,7 @@ func (s *admmState) primalPanel(w *passScratch, task int, r0, r1 int, sum *resid
 	}
 	s.exchange(w, i, r0, r1, sum)
 	for j := range a.colBlocks() {
-		out := s.out(w, j, r1-r0)
-		for c := range a.t {
-			at := a.rowIndex(i, c, r0)
-			for r := range r1 - r0 {
-				out[c*(r1-r0)+r] = s.yij[j][at+r] + s.yd[at+r] // d = y_ij + ỹ_i
-			}
-		}
-		s.scatter(w, task, j, r0, r1, out, r1-r0)
+		s.scatter(w, task, j, r0, r1, s.out(w, j, r1-r0), r1-r0)
 	}
 }
 
@@ -121,7 +114,7 @@ func (s *admmState) dualPanel(w *passScratch, task int, r0, r1 int, sum *residua
 }
 
 // exchange is the y-part of an iteration for rows r0, …, r1-1 of row block i, with y_ij of the
-// projection in the scratch:
+// projection in the scratch, where y_ij+ỹ_i is left:
 //
 //	y_i^½ = prox(y_i−ỹ_i),  δ = (y_i^½ − Σ_j y_ij)/(C+1)
 //	y_i ← y_i^½ − δ,  y_ij ← y_ij + δ,  ỹ_i ← ỹ_i + δ
@@ -129,31 +122,37 @@ func (s *admmState) exchange(w *passScratch, i, r0, r1 int, sum *residuals) {
 	a := s.a
 	rows, blocks := r1-r0, a.colBlocks()
 	copies := float64(blocks + 1)
-	size := a.t * a.panel
+	step := w.step[:rows] // Σ_j y_ij, and then δ
 	for c := range a.t {
 		at := a.rowIndex(i, c, r0)
-		for r := range rows {
-			k, p := at+r, c*rows+r
-			y := s.y[k]
-			half := a.loss.Prox(a.targets[k], y-s.yd[k], s.rho)
-			fit := 0.0
-			for j := range blocks {
-				fit += w.out[j*size+p]
+		y, yd, target := s.y[at:at+rows], s.yd[at:at+rows], a.targets[at:at+rows]
+		copy(step, s.out(w, 0, r1-r0)[c*rows:])
+		for j := 1; j < blocks; j++ {
+			for r, v := range s.out(w, j, rows)[c*rows : (c+1)*rows] {
+				step[r] += v
 			}
+		}
+		for r, fit := range step {
+			old := y[r]
+			half := a.loss.proxFrom(target[r], old-yd[r], s.rho, old)
 			d := (half - fit) / copies
-			s.yd[k] += d
-			s.y[k] = half - d
+			mean := half - d
+			step[r], y[r] = d, mean
+			yd[r] += d
 			sum.primal += copies * d * d
-			sum.dual += copies * s.yd[k] * s.yd[k]
+			sum.dual += copies * yd[r] * yd[r]
 			sum.z1 += half * half
-			sum.z2 += (half - d) * (half - d)
-			sum.change += (half - d - y) * (half - d - y)
-			for j := range blocks {
-				v, old := w.out[j*size+p], s.yij[j][k]
-				s.yij[j][k] = v + d
+			sum.z2 += mean * mean
+			sum.change += (mean - old) * (mean - old)
+		}
+		for j := range blocks {
+			out, yij := s.out(w, j, rows)[c*rows:(c+1)*rows], s.yij[j][at:at+rows]
+			for r, v := range out {
+				old, next := yij[r], v+step[r]
+				yij[r], out[r] = next, next+yd[r]
 				sum.z1 += v * v
-				sum.z2 += (v + d) * (v + d)
-				sum.change += (v + d - old) * (v + d - old)
+				sum.z2 += next * next
+				sum.change += (next - old) * (next - old)
 			}
 		}
 	}
@@ -177,7 +176,7 @@ func (s *admmState) measurePanel(w *passScratch, task int, r0, r1 int, sum *resi
 			k, p := at+r, c*rows+r
 			target, v := a.targets[k], s.y[at+r]-s.yd[at+r]
 			sum.loss += a.loss.Value(target, first[p])
-			u := a.loss.dualPoint(target, v, a.loss.Prox(target, v, s.rho), s.rho)
+			u := a.loss.dualPoint(target, v, a.loss.proxFrom(target, v, s.rho, s.y[k]), s.rho)
 			sum.conj += a.loss.Conjugate(target, u)
 			first[p] = u
 		}

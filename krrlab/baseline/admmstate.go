@@ -52,6 +52,7 @@ func (r *residuals) add(o residuals) {
 // passScratch is the scratch of one worker.
 type passScratch struct {
 	out  []float64 // C blocks of t×panel
+	step []float64 // panel
 	simd simd.Workspace
 }
 
@@ -78,7 +79,7 @@ func (a *ADMM) start(rho float64) *admmState {
 		s.tmp = vectors(r, st)
 	}
 	for i := range s.work {
-		s.work[i].out = make([]float64, c*a.t*a.panel)
+		s.work[i].out, s.work[i].step = make([]float64, c*a.t*a.panel), make([]float64, a.panel)
 	}
 	return s
 }

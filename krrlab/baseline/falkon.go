@@ -70,7 +70,7 @@ type FalkonResult struct {
 	Iterations  int
 	Objective   float64   // ‖K̃_nmα−Y‖_F²+λ tr αᵀK_mmα, K̃ the tiles used; NaN if it was not measured
 	RelRes      []float64 // ‖Bᵀ(b_j−Hα_j)‖₂/‖Bᵀb_j‖₂, recomputed from α
-	Rounding    float64   // ‖(K̃−K)α‖_F/‖Kα‖_F on 128 rows spread evenly: how far Objective, too, is off
+	Rounding    float64   // ‖(K̃−K)α‖_F/‖Kα‖_F on 128 rows spread evenly: Objective is off in proportion
 	Cond        float64   // an estimate of κ(BᵀHB), from below
 	Float64     bool      // precision of the tiles
 	Kept        bool      // K_nm was kept
@@ -159,6 +159,9 @@ type falkon struct {
 	opt    FalkonOptions
 	keep   bool
 	kx     cross
+	arith  kernel.Arithmetic // of float32 tiles
+	sample points.Points     // of which their error is measured
+	exact  []float64         // K of it and the centres
 	white  *whitening
 	began  time.Time
 	res    *FalkonResult

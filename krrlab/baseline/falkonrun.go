@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // setup measures the error of tiles, factors and forms K_nm.
@@ -23,7 +24,10 @@ func (f *falkon) setup(ctx context.Context) error {
 		*v += now.Sub(clock).Seconds()
 		clock = now
 	}
-	rms := f.chooseTiles()
+	rms, err := f.chooseTiles(ctx)
+	if err != nil {
+		return err
+	}
 	jitter := max(f.opt.Jitter, 0x1p-52*float64(res.M))
 	top := slices.Max(kernel.Diag(f.k, res.Centres))
 	if top > 0 {
@@ -47,28 +51,31 @@ func (f *falkon) setup(ctx context.Context) error {
 // chooseTiles settles how tiles are formed, and returns the root mean square of their error: in
 // float32 with inner products in float32 where that is at most 2⁻²²·max k, with inner products in
 // float64 otherwise.
-func (f *falkon) chooseTiles() float64 {
+func (f *falkon) chooseTiles(ctx context.Context) (rms float64, err error) {
 	c := f.res.Centres
-	exact := newCross64(f.k, f.x, c, f.keep)
 	if f.opt.Float64 {
-		f.kx = exact
-		return 0
+		f.kx = newCross64(f.k, f.x, c, f.keep)
+		return 0, nil
 	}
-	idx := spread(f.res.N, checkRows)
-	want, got := make([]float64, len(idx)*f.res.M), make([]float64, len(idx)*f.res.M)
-	exact.rows(want, idx)
-	var top, rms float64
-	for _, v := range want {
+	f.sample = points.Gather(f.x, spread(f.res.N, checkRows))
+	if f.exact, err = tilesOf(ctx, f.k, f.sample, c, false, 0); err != nil {
+		return 0, err
+	}
+	var top float64
+	for _, v := range f.exact {
 		top = math.Max(top, math.Abs(v))
 	}
-	for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
-		f.kx = newCross32(f.k, f.x, c, arith, f.keep)
-		f.kx.rows(got, idx)
-		if rms = rmsDifference(got, want); rms <= 0x1p-22*top {
+	for _, f.arith = range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
+		tiles, err := tilesOf(ctx, f.k, f.sample, c, true, f.arith)
+		if err != nil {
+			return 0, err
+		}
+		if rms = rmsDifference(tiles, f.exact); rms <= 0x1p-22*top {
 			break
 		}
 	}
-	return rms
+	f.kx = newCross32(f.k, f.x, c, f.arith, f.keep)
+	return rms, nil
 }
 
 // right returns BᵀK_nmᵀY, m×t.
@@ -194,7 +201,10 @@ func (f *falkon) finish(ctx context.Context, beta *mat.Dense, whole bool) error 
 		return err
 	}
 	res.Alpha = fromCols(f.a, m, t)
-	res.Rounding = f.rounding()
+	var err error
+	if res.Rounding, err = f.rounding(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
 	if res.Status == Converged && !(res.Rounding <= f.opt.Tol) {
 		res.Status = Inaccurate
 	}
@@ -214,22 +224,24 @@ func (f *falkon) finish(ctx context.Context, beta *mat.Dense, whole bool) error 
 }
 
 // rounding returns ‖(K̃−K)α‖_F/‖Kα‖_F on some rows, K̃ being K_nm as it is formed.
-func (f *falkon) rounding() float64 {
+func (f *falkon) rounding(ctx context.Context) (float64, error) {
 	if f.opt.Float64 {
-		return 0
+		return 0, nil
 	}
-	idx := spread(f.res.N, checkRows)
-	m := f.res.M
-	want, got := mat.NewDense(len(idx), m, nil), mat.NewDense(len(idx), m, nil)
-	newCross64(f.k, f.x, f.res.Centres, false).rows(want.RawMatrix().Data, idx)
-	f.kx.rows(got.RawMatrix().Data, idx)
-	got.Sub(got, want)
-	var error, size mat.Dense
-	error.Mul(got, f.res.Alpha)
-	size.Mul(want, f.res.Alpha)
+	tiles, err := tilesOf(ctx, f.k, f.sample, f.res.Centres, true, f.arith)
+	if err != nil {
+		return 0, err
+	}
+	for k, v := range f.exact {
+		tiles[k] -= v
+	}
+	rows := len(tiles) / f.res.M
+	var off, size mat.Dense
+	off.Mul(mat.NewDense(rows, f.res.M, tiles), f.res.Alpha)
+	size.Mul(mat.NewDense(rows, f.res.M, f.exact), f.res.Alpha)
 	norm := mat.Norm(&size, 2)
 	if norm == 0 {
-		return 0
+		return 0, nil
 	}
-	return mat.Norm(&error, 2) / norm
+	return mat.Norm(&off, 2) / norm, nil
 }

@@ -84,8 +84,11 @@ func xlogx(x float64) float64 {
 //
 //	square    (y+ρv)/(1+ρ)
 //	hinge     v if yv ≥ 1, v + y/ρ if yv ≤ 1−1/ρ, and y between
-//	logistic  the root of ρ(o−v) = y/(1+e^(yo)), by Newton steps kept in its bracket
-func (l Loss) Prox(y, v, rho float64) float64 {
+//	logistic  the root of ρ(o−v) = y/(1+e^(yo)), by Halley's method kept in its bracket
+func (l Loss) Prox(y, v, rho float64) float64 { return l.proxFrom(y, v, rho, v) }
+
+// proxFrom is Prox with Halley's method started at o.
+func (l Loss) proxFrom(y, v, rho, o float64) float64 {
 	switch l {
 	case Square:
 		return (y + rho*v) / (1 + rho)
@@ -98,34 +101,47 @@ func (l Loss) Prox(y, v, rho float64) float64 {
 		}
 		return y
 	}
-	return y * logisticProx(y*v, rho)
+	return y * logisticProx(y*v, rho, y*o)
 }
 
-// logisticProx returns the root m of the increasing function h(m) = ρ(m−c) − 1/(1+e^m). It is in
-// [c, c+1/ρ], as h(c) < 0 < h(c+1/ρ). A Newton step that leaves the bracket, which shrinks with
-// every value of h, is replaced by bisection.
-func logisticProx(c, rho float64) float64 {
+// logisticProx returns the root m of the increasing function h(m) = ρ(m−c) − p, p = 1/(1+e^m), which
+// is in [c, c+1/ρ], as h(c) < 0 < h(c+1/ρ), by Halley's method from m,
+//
+//	δ = h/(h' − ½h·h''/h'),  h' = ρ + p(1−p),  h'' = −p(1−p)(1−2p),
+//
+// of which an exponential is the cost of a step. A step that leaves the bracket, which shrinks with
+// every value of h, or is more than half the last one is replaced by bisection. After a step δ of
+// Halley's the error is of the order of |δ|³/(20·min(1, ρ)²) at most.
+func logisticProx(c, rho, m float64) float64 {
 	lo, hi := c, c+1/rho
-	m := c + sigmoid(-c)/(rho+sigmoid(-c)*sigmoid(c)) // Newton's step from c
-	for range 100 {
-		if !(m > lo && m < hi) {
-			m = lo + (hi-lo)/2
-		}
-		p := sigmoid(-m) // 1/(1+e^m)
+	m = max(lo, min(hi, m))
+	last, enough := hi-lo, 0x1p-50*min(1, rho*rho)
+	for range 200 {
+		p := sigmoid(-m)
 		h := rho*(m-c) - p
-		switch {
-		case h < 0:
+		if h < 0 {
 			lo = m
-		case h > 0:
+		} else {
 			hi = m
-		default:
-			return m
 		}
-		step := h / (rho + p*(1-p))
-		if math.Abs(step) <= 0x1p-52*math.Abs(m) || hi-lo <= 0x1p-52*math.Abs(m) {
-			return m
+		q := p * (1 - p)
+		slope := rho + q
+		step := h / (slope + h*q*(1-2*p)/(2*slope))
+		size := math.Abs(step)
+		next := m - step
+		if !(next >= lo && next <= hi) || 2*size > last {
+			next = lo + (hi-lo)/2
+			last = math.Abs(next - m)
+			m = next
+			if hi-lo <= 0x1p-52*math.Abs(m) {
+				break
+			}
+			continue
 		}
-		m -= step
+		m, last = next, size
+		if size*size*size <= enough {
+			break
+		}
 	}
 	return m
 }

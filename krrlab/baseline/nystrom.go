@@ -26,9 +26,6 @@ type cross interface {
 	// pass sets u = K_nm·v − y for each point, where v and y may be nil for zero, adds K_nmᵀu to
 	// dst unless that is nil, and returns ‖u‖_F². v and dst are t×m, y is t×n.
 	pass(ctx context.Context, dst, v, y []float64, t int) (float64, error)
-	// rows sets dst, k×m, to the rows idx as they are formed, in float64.
-	rows(dst []float64, idx []int)
-	bytes(t int) int64
 }
 
 // crossOf is a cross of entries of type T.
@@ -178,26 +175,31 @@ func (q *crossOf[T]) tile(w *crossScratch[T], i0, i1 int) []T {
 	return w.tile
 }
 
-func (q *crossOf[T]) rows(dst []float64, idx []int) {
-	row := make([]T, q.m)
-	for k, i := range idx {
-		q.formRows(row, i, i+1, &q.work[0])
-		for j, v := range row {
-			dst[k*q.m+j] = float64(v)
+// tilesOf returns K of some points and the centres, k×m, in float64; if single is set, rounded as
+// Tile32 forms it.
+func tilesOf(ctx context.Context, k kernel.Kernel, x, c points.Points, single bool, arith kernel.Arithmetic) ([]float64, error) {
+	rows, _ := x.Dims()
+	m, _ := c.Dims()
+	panel := points.NewPanel
+	if single && arith == kernel.Float32 {
+		panel = points.NewPanel32
+	}
+	px, pc := panel(x), panel(c)
+	dst := make([]float64, rows*m)
+	err := accel.ForEach(ctx, (m+crossCols-1)/crossCols, func(_, b int) {
+		var w kernel.Workspace
+		j0, j1 := b*crossCols, min((b+1)*crossCols, m)
+		if !single {
+			kernel.Tile64(dst[j0:], m, k, px, pc.Slice(j0, j1), &w)
+			return
 		}
-	}
-}
-
-func (q *crossOf[T]) bytes(t int) int64 {
-	size := int64(8)
-	if _, single := any(T(0)).(float32); single {
-		size = 4
-	}
-	entries := int64(q.n) * int64(q.m)
-	if !q.keep {
-		entries = int64(len(q.work)) * crossRows * int64(q.m)
-	}
-	return size*entries + 8*int64(len(q.tasks))*int64(t)*int64(q.m)
+		tile := make([]float32, rows*(j1-j0))
+		kernel.Tile32(tile, j1-j0, k, px, pc.Slice(j0, j1), arith, &w)
+		for q, v := range tile {
+			dst[q/(j1-j0)*m+j0+q%(j1-j0)] = float64(v)
+		}
+	})
+	return dst, err
 }
 
 // spread returns up to k of the numbers 0, …, n-1, evenly apart.

@@ -59,5 +59,3 @@ func (a *triangle) backward(ctx context.Context, dst, src []float64, t int, work
 		a.backwardBlock(b, dst, src, t, &work[worker])
 	})
 }
-
-func (a *triangle) bytes() int64 { return 8 * int64(len(a.inv)) }

@@ -134,7 +134,3 @@ func (w *whitening) penalty(alpha, u []float64) float64 {
 	}
 	return sum
 }
-
-func (w *whitening) bytes(t int) int64 {
-	return w.l.bytes() + w.c.bytes() + 8*int64(t)*int64(w.m)
-}

@@ -1,0 +1,262 @@
+package baseline_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// The benchmarks compare each method with what its flops and bytes take at the rates of this machine:
+// the metric x-bound is the ratio of the least time of all rounds to that at the highest rates measured
+// before and after them, so that other work on the machine does not count.
+
+const benchN, benchS, benchD = 16000, 2000, 784
+
+// rates are flops a second of matrix products in float32 and float64, and bytes read a second.
+type rates struct{ single, double, read float64 }
+
+func measureRates() rates {
+	ctx := context.Background()
+	return rates{accel.GemmRate32(ctx, 2048), accel.GemmRate64(ctx, 1536), accel.ReadBandwidth(ctx, accel.Threads())}
+}
+
+// atRates runs f between two measurements of the rates and returns the higher ones.
+func atRates(f func()) rates {
+	a := measureRates()
+	f()
+	b := measureRates()
+	return rates{max(a.single, b.single), max(a.double, b.double), max(a.read, b.read)}
+}
+
+// least keeps the least of the values it is given.
+type least float64
+
+func (l *least) add(v float64) {
+	if *l == 0 || v < float64(*l) {
+		*l = least(v)
+	}
+}
+
+func useOpenBLAS(b *testing.B) {
+	lib, err := accel.OpenBLAS()
+	if err != nil {
+		b.Skip(err)
+	}
+	accel.Use(lib)
+	b.Cleanup(func() { accel.Use(nil) })
+}
+
+// benchPoints are points as MNIST's: of dimension 784, one number in five not 0, norms about 10.
+func benchPoints(n int) *points.Dense32 {
+	x := points.NewDense32(n, benchD, nil)
+	g := rng.New(1)
+	for i := range x.Data {
+		if v := g.Float64(uint64(i)); v < 0.2 {
+			x.Data[i] = float32(5 * v)
+		}
+	}
+	return x
+}
+
+// BenchmarkRandomFeatures: features 2nsd and ZᵀZ ns² flops in float32, Cholesky s³/3 in float64,
+// and Z read in each of the passes.
+func BenchmarkRandomFeatures(b *testing.B) {
+	useOpenBLAS(b)
+	x := benchPoints(benchN)
+	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
+	for _, t := range []int{1, 10} {
+		y := targets(1, benchN, t)
+		for _, o := range []baseline.FeatureOptions{{}, {Exact: true}, {Stream: true}} {
+			b.Run(fmt.Sprintf("t=%d/exact=%v/stream=%v", t, o.Exact, o.Stream), func(b *testing.B) {
+				var total least
+				var passes float64
+				r := atRates(func() {
+					for b.Loop() {
+						res, err := baseline.RandomFeatures(context.Background(), m, x, 0.1, y, &o)
+						if err != nil || res.Status != baseline.Converged {
+							b.Fatal(res, err)
+						}
+						total.add(res.Seconds.Total)
+						passes = float64(res.Rounds + 2)
+					}
+				})
+				const n, s, d = benchN, benchS, benchD
+				forming, gram := 2.0*n*s*d/r.single, n*s*s/r.single
+				if o.Exact {
+					gram = n * s * s / r.double
+				}
+				if o.Stream {
+					forming *= passes
+				}
+				bound := forming + gram + s*s*s/3.0/r.double + passes*max(4*n*s/r.read, 4*n*s*float64(t)/r.double)
+				b.ReportMetric(float64(total)/bound, "x-bound")
+				b.ReportMetric(passes, "passes")
+			})
+		}
+	}
+}
+
+// BenchmarkADMM: an iteration reads Z and the factors once, or takes 4nst flops in float64.
+func BenchmarkADMM(b *testing.B) {
+	useOpenBLAS(b)
+	x := benchPoints(benchN)
+	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
+	for _, t := range []int{1, 10} {
+		y := signs(targets(1, benchN, t))
+		for _, loss := range losses {
+			for _, blocks := range [][2]int{{1, 1}, {2, 4}} {
+				a, err := baseline.NewADMM(context.Background(), m, x, 1, y, loss, &baseline.ADMMOptions{RowBlocks: blocks[0], FeatureBlocks: blocks[1]})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Run(fmt.Sprintf("t=%d/%v/%dx%d", t, loss, blocks[0], blocks[1]), func(b *testing.B) {
+					const n, s, each = benchN, benchS, 5
+					k := float64(s / blocks[1]) // order of the factors
+					factors := float64(blocks[0]*blocks[1]) * k * k
+					var total least
+					r := atRates(func() {
+						for b.Loop() {
+							res, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: each, Every: each, Tol: 1e-12})
+							if err != nil {
+								b.Fatal(err)
+							}
+							total.add(res.Seconds.Iterate / each)
+						}
+					})
+					bound := max(4*n*s/r.read, 4*n*s*float64(t)/r.double) + max(8*factors/r.read, 2*factors*float64(t)/r.double)
+					b.ReportMetric(float64(total)/bound, "x-bound")
+					b.ReportMetric(1e3*float64(total), "ms/iteration")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkADMMSetup: features, ZᵀZ by blocks in float64, factor and inverse.
+func BenchmarkADMMSetup(b *testing.B) {
+	useOpenBLAS(b)
+	x := benchPoints(benchN)
+	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
+	y := targets(1, benchN, 1)
+	var total least
+	r := atRates(func() {
+		for b.Loop() {
+			a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Square, &baseline.ADMMOptions{FeatureBlocks: 2})
+			if err != nil {
+				b.Fatal(err)
+			}
+			total.add(a.Seconds().Total)
+		}
+	})
+	const n, s, d, k = benchN, benchS, benchD, benchS / 2
+	b.ReportMetric(float64(total)/(2.0*n*s*d/r.single+(2*n*k*k+2*2.0/3*k*k*k)/r.double), "x-bound")
+}
+
+// BenchmarkFalkon: K of the centres m²d and its factors 5/3·m³ flops in float64, K_nm 2nmd in float32, and each
+// product reads K_nm once or takes 4nmt flops in float64; or forms it.
+func BenchmarkFalkon(b *testing.B) {
+	useOpenBLAS(b)
+	x := benchPoints(benchN)
+	k := kernel.Gaussian{Sigma: 8.5}
+	for _, t := range []int{1, 10} {
+		y := targets(1, benchN, t)
+		for _, stream := range []bool{false, true} {
+			b.Run(fmt.Sprintf("t=%d/stream=%v", t, stream), func(b *testing.B) {
+				const n, m, d = benchN, benchS, benchD
+				var factoring, forming, multiplying, whitening, total least
+				var iterations int
+				r := atRates(func() {
+					for b.Loop() {
+						res, err := baseline.Falkon(context.Background(), k, x, 0.1, y, m, rng.New(1), &baseline.FalkonOptions{Stream: stream, MaxIter: 10, Tol: 1e-12})
+						if err != nil {
+							b.Fatal(err)
+						}
+						factoring.add(res.Seconds.Factor)
+						forming.add(res.Seconds.Tiles)
+						multiplying.add(res.Seconds.Products)
+						whitening.add(res.Seconds.Precond)
+						total.add(res.Seconds.Total)
+						iterations = res.Iterations
+					}
+				})
+				products := float64(iterations + 3) // and for b, the true residual and the objective
+				factor, form := (m*m*d+5.0/3*m*m*m)/r.double, 2.0*n*m*d/r.single
+				product := products * max(4*n*m/r.read, 4*n*m*float64(t)/r.double)
+				white := products * 2 * max(8*m*m/r.read, 2*m*m*float64(t)/r.double)
+				tiles := form
+				if stream {
+					product, tiles = product+products*form, 0
+				}
+				b.ReportMetric(float64(total)/(factor+tiles+product+white), "x-bound")
+				b.ReportMetric(float64(factoring)/factor, "x-factor")
+				b.ReportMetric(float64(multiplying)/product, "x-products")
+				b.ReportMetric(float64(whitening)/white, "x-precond")
+				if !stream {
+					b.ReportMetric(float64(forming)/form, "x-tiles")
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkDirect: K n²d and the factor n³/3 flops.
+func BenchmarkDirect(b *testing.B) {
+	useOpenBLAS(b)
+	const n, d = 4000, benchD
+	x := benchPoints(n)
+	y := targets(1, n, 10)
+	for _, p := range precisions {
+		b.Run(p.String(), func(b *testing.B) {
+			var forming, factoring least
+			r := atRates(func() {
+				for b.Loop() {
+					res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 8.5}, x, 0.1, y, &baseline.DirectOptions{Precision: p})
+					if err != nil || !res.Converged() {
+						b.Fatal(res, err)
+					}
+					forming.add(res.Seconds.Kernel)
+					factoring.add(res.Seconds.Factor)
+				}
+			})
+			rate := r.double
+			if p == baseline.Float32Refined {
+				rate = r.single
+			}
+			b.ReportMetric(float64(forming)/(1.0*n*n*d/r.double), "x-kernel")
+			b.ReportMetric(float64(factoring)/(1.0*n*n*n/3/rate), "x-factor")
+		})
+	}
+}
+
+// BenchmarkFeatureSweep: ten sizes against the largest alone.
+func BenchmarkFeatureSweep(b *testing.B) {
+	useOpenBLAS(b)
+	x := benchPoints(benchN)
+	y := targets(1, benchN, 10)
+	dist := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}
+	var sizes []int
+	for s := 200; s <= benchS; s += 200 {
+		sizes = append(sizes, s)
+	}
+	var sweep, single least
+	for b.Loop() {
+		for i, list := range [][]int{sizes, sizes[len(sizes)-1:]} {
+			start := time.Now()
+			if _, err := baseline.RandomFeaturesSweep(context.Background(), dist, x, 0.1, mat.DenseCopyOf(y), list, rng.New(1), nil); err != nil {
+				b.Fatal(err)
+			}
+			[]*least{&sweep, &single}[i].add(time.Since(start).Seconds())
+		}
+	}
+	b.ReportMetric(float64(sweep/single), "x-largest-alone")
+}
