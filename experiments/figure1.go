@@ -123,7 +123,7 @@ func (r *Report) dataCaption() string {
 			continue
 		}
 		seen[e.Result.Data.Name] = true
-		text := e.Result.Data.Title
+		text := firstUpper(e.Result.Data.Title)
 		if len(r.sizes(e.Result.Data.Name)) == 1 {
 			text = fmt.Sprintf("%s: %s", text, e.dataText())
 		} else if e.Result.Data.Note != "" {

@@ -131,11 +131,11 @@ func figure1Prose(r *Report) string {
 	if len(parts) == 0 {
 		return "Of figure 1 no kernel has both methods."
 	}
-	text := "Figure 1 asks what a random feature is worth. Used as the model, s features are all that is learned; used in the preconditioner, they only set how fast the exact answer is reached. "
+	text := "Figure 1 asks what a random feature is worth. Used as the model, s features are all that is learned; used in the preconditioner, they only set how fast the exact answer is reached."
 	if r.Scale != Paper {
-		text += "The paper has this on all 60,000 of MNIST, on 36 virtual processors, and prints no numbers: what can be compared is the shape. "
+		text += " The paper has this on all 60,000 of MNIST, on 36 virtual processors, and prints no numbers: what can be compared is the shape."
 	}
-	return text + strings.Join(parts, " ") + figure1Why(r)
+	return text + "\n\n" + strings.Join(parts, " ") + figure1Why(r)
 }
 
 // figure1Why explains the shapes, where both methods ran.
@@ -158,7 +158,7 @@ func figure1Why(r *Report) string {
 	if len(parts) == 0 {
 		return text
 	}
-	text += " The paper stops at s = n. Beyond it, on fewer points: " + strings.Join(parts, "; ") + "."
+	text += "\n\nThe paper stops at s = n. Beyond it, on fewer points: " + strings.Join(parts, "; ") + "."
 	if len(peaks) > 0 {
 		text += " More features up to n can even do harm: " + strings.Join(peaks, "; ") + ". As many features as points, with a small λ, fit the training labels almost exactly by coefficients " +
 			"that have no room to be small, and there the error of such models peaks (double descent: Belkin, Hsu, Ma and Mandal 2019)."

@@ -290,9 +290,9 @@ func figure2Prose(r *Report) string {
 		return "Nothing of figure 2 was run."
 	}
 	text := "Figure 2 asks what more data are worth. A constant s makes training linear in n, 2.26√(nd) makes it quadratic, 0.2n cubic; the exact method forms K and is quadratic for as " +
-		"long as its iterations stay few. "
+		"long as its iterations stay few."
 	if r.Scale == Laptop {
-		text += "The paper goes to 450,000 rows of MNIST8M and 464,809 of COVTYPE; here it is MNIST itself and a random subset of COVTYPE, to n = 50,000. "
+		text += " The paper goes to 450,000 rows of MNIST8M and 464,809 of COVTYPE; here it is MNIST itself and a random subset of COVTYPE, to n = 50,000."
 	}
-	return text + strings.Join(parts, " ")
+	return text + "\n\n" + strings.Join(parts, " ")
 }

@@ -136,7 +136,7 @@ func formsFigures(r *Report) []Figure {
 			}
 		}
 	}
-	f := plots.Grid(r.Title, 2, panels...)
+	f := plots.Grid("Seconds of one use of M⁻¹, M = ZZᵀ+λ_p·I, by form", 2, panels...)
 	f.Caption = "Seconds of one (ZZᵀ+λ_pI)⁻¹R in each form against s, both axes logarithmic. " + scaleText(r.Scale)
 	return []Figure{{r.ID, f}}
 }

@@ -257,7 +257,7 @@ func TestTable4(t *testing.T) {
 	if p := r.Prose(); !strings.Contains(p, covtype+" ended at a residual of 2.0e-02") {
 		t.Errorf("prose: %s", p)
 	}
-	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Series) != 8 {
+	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Panels) != 4 || len(f[0].Figure.Panels[0].Series) != 2 {
 		t.Errorf("figures %+v", f)
 	}
 }
@@ -348,6 +348,14 @@ func TestSubsetsAreNamed(t *testing.T) {
 					t.Errorf("%s at %s: the row %q, data the paper's: %v", id, s, x.Row, x.sameProblem())
 				}
 			}
+		}
+	}
+}
+
+func TestPower(t *testing.T) {
+	for v, want := range map[float64]string{1e-3: "10⁻³", 1e-5: "10⁻⁵", 1e-12: "10⁻¹²", 0.02: "0.02", 100: "100"} {
+		if got := power(v); got != want {
+			t.Errorf("%g: %q, want %q", v, got, want)
 		}
 	}
 }

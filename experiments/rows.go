@@ -58,7 +58,7 @@ var sets = map[Scale][]set{
 		{"MNIST-1M", "MNIST-1M", "mnist-1m", 0, 0, 1, tooLarge},
 		{"EPSILON, first 20,000 rows", "EPSILON", "epsilon", 20000, 0, 5, ""},
 		{"COVTYPE, 40,000 rows of a subset", "COVTYPE", "covtype-sample", 40000, 40000, 3, ""},
-		{"COVTYPE, 7 classes (not the paper's task), 20,000 rows of a subset", "", "covtype7-sample", 20000, 20000, 5, ""},
+		{"COVTYPE, 7 classes, 20,000 rows of a subset", "", "covtype7-sample", 20000, 20000, 5, ""},
 		{"YEARMSD, first 40,000 rows", "YEARMSD", "yearpredictionmsd", 40000, 0, 5, ""},
 		{"California housing (stand-in for YEARMSD)", "", "cal-housing", 0, 0, 5, ""},
 		{"protein (stand-in for YEARMSD)", "", "protein", 0, 0, 5, ""},

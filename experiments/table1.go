@@ -80,7 +80,7 @@ func table1Verdicts(r *Report) []Verdict {
 		got := *e.Result.TestError
 		errors.add(math.Abs(got-want.value) <= want.allowed+1e-9, "%s %s against %s", want.name, percent(got), percent(want.value))
 	}
-	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", nil, func(row string) (*Entry, float64, float64) {
+	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", slips, func(row string) (*Entry, float64, float64) {
 		s := r.sampleOf(row, proposed)
 		return s.first, s.median(), published1("table1", r.paperOf(row), "iterations")
 	})}

@@ -21,7 +21,7 @@ var table3 = Experiment{
 }
 
 // admmMost is the most iterations of ADMM; the paper does not say how many it took.
-const admmMost = 200
+const admmMost = 400
 
 // table3Plan runs ADMM with hinge loss, for regression square loss, on a quarter of n random
 // features, the s printed where n is the paper's, and Algorithm 1 as in table 1.
@@ -33,7 +33,7 @@ func table3Plan(scale Scale) []Entry {
 		if w.tol < 1e-3 {
 			c.Loss = "square"
 		}
-		out = append(out, w.entry(admmRole, c, admmMost))
+		out = append(out, w.entry(admmRole, c, 0))
 		p := w.pcg(w.width("table1", "s"), w.lambda, w.tol)
 		out = append(out, w.entry(proposed, p, w.expect("table1", "iterations")))
 	}
@@ -52,7 +52,7 @@ func (w row) admmWidth() int {
 func table3Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 3: " + r.Title,
-		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 200 iterations; gap is what its objective may be " +
+		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be " +
 			"above its minimum, relative, by a dual bound. Its seconds are without those of choosing ρ. Proposed: as in table 1."),
 		Columns: []plots.Column{
 			dataColumn, {Name: "ADMM s"}, {Name: "published"},

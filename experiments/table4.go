@@ -17,7 +17,7 @@ var table4 = Experiment{
 	Section:  "section 6.3, table 4",
 	Plan:     table4Plan,
 	Tables:   table4Tables,
-	Figures:  func(r *Report) []Figure { return r.convergence(proposed, plainRole) },
+	Figures:  func(r *Report) []Figure { return r.comparison(proposed, plainRole) },
 	Verdicts: table4Verdicts,
 	Prose:    table4Prose,
 }
