@@ -1,13 +1,25 @@
-// Package baseline holds what the preconditioned solver is compared with: a direct
-// solve of (K+λI)C = Y by a dense Cholesky factorisation.
+// Package baseline holds what the preconditioned solver is compared with, each method good of
+// its kind: a direct solve of (K+λI)C = Y by a dense Cholesky factorisation, the random features
+// method, block ADMM on random features, and Nyström restricted kernel ridge regression by
+// preconditioned conjugate gradients. Plain conjugate gradients need nothing from here: they are
+// pcg.Solve without a preconditioner.
 //
-// # When
+//	method               minimises                          cost, s features or m centres
+//	Direct               ‖·‖ of K+λI itself: exact          n²d/2 + n³/3 multiplications
+//	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6
+//	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
+//	Falkon               ‖K_nmα−Y‖²+λαᵀK_mmα                nmd + 5/6·m³, then 2nmt an iteration
+//
+// λ is the same ridge in all of them, that of K+λI: as ZZᵀ → K, or with all points as centres,
+// they tend to the exact method. (The square loss of ADMM is ½(y−o)².)
+//
+// # Direct: when
 //
 // K+λI = LLᵀ costs n³/3 multiplications after the n²d/2 of K, whatever λ and the number
 // of right-hand sides. Below about n = 10,000 that is less than an iterative solve takes;
 // it is also the answer others are measured by.
 //
-// # Precision
+// # Direct: precision
 //
 // Float64 factors in float64, 8n² bytes. Float32Refined factors in float32, half the
 // memory and half the time, and corrects the answer by the residual taken in float64,
@@ -23,8 +35,64 @@
 // tile by tile (gram.Matrix.Exact), so the residual reported is that of the problem, not
 // of what was factored.
 //
+// # Random features
+//
+// RandomFeatures solves the problem of the features themselves, to rounding, by one of two
+// systems,
+//
+//	primal  (ZᵀZ+λI)W = ZᵀY, s×s       dual  (ZZᵀ+λI)A = Y, W = ZᵀA, n×n
+//
+// and takes the smaller one. Z is kept if it fits, and formed anew panel by panel if it does not:
+// in the primal form it never has to fit. Products for ZᵀZ may be in float32 (twice as fast);
+// iterative refinement with the gradient in float64 makes up for it, and bounds how far the
+// objective is from its minimum. RandomFeaturesSweep solves for many s at once from one Gram matrix.
+//
+// # Block ADMM
+//
+// ADMM is the block splitting of Parikh and Boyd as Avron and Sindhwani use it for random
+// features. Z is cut into R×C blocks; with copies x_ij of the weights x_j and parts y_ij of the
+// outputs y_i,
+//
+//	min Σ_i loss(y_i) + (λ/2)Σ_j‖x_j‖²  with  y_ij = Z_ijx_ij,  x_ij = x_j,  y_i = Σ_j y_ij.
+//
+// An iteration, in scaled form, with x̃ and ỹ the duals (the dual of y_ij is −ỹ_i), is
+//
+//	y_i^½ = prox_{loss/ρ}(y_i−ỹ_i),  x_j^½ = ρ(x_j−x̃_j)/(λ+ρ)
+//	(x_ij, y_ij) = the point of {y = Z_ijx} nearest to (x_j−x̃_ij, y_ij+ỹ_i)
+//	x_j ← (x_j^½+Σ_i x_ij)/(R+1),  y_i, y_ij ← the nearest with y_i = Σ_j y_ij
+//	the duals are increased by what the last line took away.
+//
+// The projection needs a factor of I+Z_ijᵀZ_ij or, where that is smaller, I+Z_ijZ_ijᵀ; it does not
+// depend on ρ. In the first case one pass over Z does the second product of one iteration and
+// the first of the next. W is the x_j. The loop ends by the residuals of the splitting
+// (ADMMSolve.Tol), or by a duality gap too (ADMMSolve.Gap), which is measured from the
+// subgradients at the proximal points: it bounds the error of the objective whatever the
+// residuals say. Speed depends on ρ, which TuneRho finds on a grid that the result records.
+//
+// # Restricted kernel ridge regression
+//
+// Falkon runs conjugate gradients on BᵀHB, H = K_nmᵀK_nm + λK_mm, with B from two Cholesky factors of
+// order m. It is never the exact method unless m = n: what is gained is memory nm, or none.
+//
+// # How to read a result
+//
+// Each result has its numbers as fields, the status, the history (objective and residual against
+// iterations and seconds), the seconds of its stages and the bytes taken; String says it in a
+// few lines. Memory asked for is refused by one line (MemoryError, LimitError). An interrupted run
+// returns what it has, with Status Canceled.
+//
 // # References
 //
 // N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002,
-// chapters 10 (Cholesky) and 12 (iterative refinement).
+// chapters 10 (Cholesky) and 12 (iterative refinement). A. Rahimi and B. Recht, Random features
+// for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani, High-performance kernel
+// machines with implicit distributed optimization and randomization, Technometrics 58 (2016),
+// doi:10.1080/00401706.2015.1111261, arXiv:1409.0940. N. Parikh and S. Boyd, Block splitting for
+// distributed optimization, Math. Prog. Comp. 6 (2014), doi:10.1007/s12532-013-0061-8. S. Boyd et
+// al., Distributed optimization and statistical learning via the alternating direction method of
+// multipliers, 2011, doi:10.1561/2200000016: section 3.3 for the residuals. A. Rudi, L. Carratino and
+// L. Rosasco, FALKON: an optimal large scale kernel method, NIPS 2017, arXiv:1705.10958. H. Avron,
+// K. L. Clarkson and D. P. Woodruff, Faster kernel ridge regression using sketching and
+// preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396: section 6 for the
+// comparisons.
 package baseline
