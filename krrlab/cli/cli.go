@@ -138,7 +138,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand())
-	root.AddCommand(a.kernelCommand(), a.notebookCommand())
+	root.AddCommand(a.kernelCommand(), a.notebookCommand(), a.jobCommand())
 	root.AddCommand(a.statDimCommand())
 	root.AddCommand(a.verifyCommand())
 	root.AddCommand(a.sketchSizeCommand())
@@ -146,7 +146,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	root.AddCommand(a.qualityCommand())
 	root.AddCommand(a.lambdaPCommand())
 	root.AddCommand(a.checkCommand())
-	root.AddCommand(a.reproduceCommand())
+	root.AddCommand(a.reproduceCommand(), a.reportCommand())
 	return root
 }
 
