@@ -1,0 +1,76 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+func TestMeasure(t *testing.T) {
+	rates := ReferenceRates()
+	c := Case{Data: "synthetic-classes", N: 200, TestN: 100, Kernel: kernel.Spec{Name: "gaussian", Sigma: 0.5}, Lambda: 0.5, Method: Direct, Seed: 1}
+	f := c
+	f.Method, f.S = PCG, 50
+	bad := f
+	bad.S = 300
+	dir := t.TempDir()
+	got, err := Measure(context.Background(), []Case{f, c, bad, f}, &Options{Rates: &rates, Out: dir})
+	if err != nil || len(got) != 4 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if got[0] != got[3] || !got[0].Converged || got[0].Iterations == 0 || got[1].Iterations != 0 {
+		t.Errorf("%+v, %+v", got[0], got[1])
+	}
+	if math.Abs(got[0].Error()-got[1].Error()) > 0.011 {
+		t.Errorf("errors %g and %g of one problem", got[0].Error(), got[1].Error())
+	}
+	if got[2].Status != Failed || !strings.Contains(got[2].Reason, "s = 300") {
+		t.Errorf("s > n: %+v", got[2])
+	}
+	if files, _ := os.ReadDir(dir); len(files) > 0 {
+		t.Errorf("%d files were written", len(files))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if got, err := Measure(ctx, []Case{c}, &Options{Rates: &rates}); !errors.Is(err, context.Canceled) || len(got) != 1 || got[0] != nil {
+		t.Errorf("canceled: %v, %v", got, err)
+	}
+}
+
+func TestFindReport(t *testing.T) {
+	root := t.TempDir()
+	below := filepath.Join(root, "a", "b")
+	results := filepath.Join(root, resultsDir)
+	for _, dir := range []string{below, results} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(below)
+	if _, err := FindReport("table9", Laptop); err == nil || !strings.Contains(err.Error(), "table9") {
+		t.Errorf("table9: %v", err)
+	}
+	if _, err := FindReport("table1", Paper); err == nil || !strings.Contains(err.Error(), "krrlab reproduce table1 --scale paper") {
+		t.Errorf("nothing kept: %v", err)
+	}
+	r := invented(t, "table1", func(*Entry) *Result { return answer(50, 0.02) })
+	r.Scale = Paper
+	if err := r.Save(filepath.Join(results, r.FileName())); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := FindReport("table1", Paper); err != nil || len(got.Entries) != len(r.Entries) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if err := os.WriteFile(filepath.Join(results, r.FileName()), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FindReport("table1", Paper); err == nil || !strings.Contains(err.Error(), "table1.paper.json") {
+		t.Errorf("a damaged report: %v", err)
+	}
+}
