@@ -68,7 +68,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 		switch {
 		case j.skip != "":
 		case o.Memory > 0 && j.cost.Bytes > o.Memory:
-			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: %d ranks on as many machines",
+			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least %d ranks on as many machines",
 				krrlab.Bytes(j.cost.Bytes), krrlab.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
 		default:
 			j.skip = missing(j.c.Data, o.Dirs)
@@ -147,6 +147,17 @@ func factorAlone(c Case, r Rates) float64 {
 	return r.Cost(c, size, 0).Factor
 }
 
+// Spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
+func Spell(seconds float64) string {
+	switch {
+	case seconds < 100:
+		return fmt.Sprintf("%.0f s", seconds)
+	case seconds < 6000:
+		return fmt.Sprintf("%.0f min", seconds/60)
+	}
+	return fmt.Sprintf("%.1f h", seconds/3600)
+}
+
 // Estimate is what a run of plans is predicted to take.
 type Estimate struct {
 	Seconds float64 // of what is not done yet
@@ -166,7 +177,7 @@ func Predict(ctx context.Context, plans []*Plan, o *Options) (*Estimate, error) 
 	est := &Estimate{Table: &plots.Table{
 		Title: "What is to be run",
 		Columns: []plots.Column{
-			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Unit: "s", Format: "%.0f"}, {Name: "memory"}, {Name: "note"},
+			{Name: "data"}, {Name: "n"}, {Name: "case"}, {Name: "for"}, {Name: "predicted", Align: plots.Right}, {Name: "memory"}, {Name: "note"},
 		},
 	}}
 	if err := recall(list, &opt); err != nil {
@@ -194,5 +205,5 @@ func (est *Estimate) add(j *job) {
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.Settings(), users(j), j.cost.Seconds(), krrlab.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.Settings(), users(j), Spell(j.cost.Seconds()), krrlab.Bytes(j.cost.Bytes), note)
 }

@@ -138,7 +138,7 @@ func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.
 			if err != nil {
 				return err
 			}
-			a.printf("%-9s %-7s %5d %9s %9s  %s\n", id, s, est.Cases, spell(est.Seconds), bytesOrDash(est.Bytes), e.Title)
+			a.printf("%-9s %-7s %5d %9s %9s  %s\n", id, s, est.Cases, experiments.Spell(est.Seconds), bytesOrDash(est.Bytes), e.Title)
 		}
 	}
 	return nil
@@ -154,7 +154,7 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 		a.printf("%s\n", est.Table.Text())
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
-		est.Cases, spell(est.Seconds), bytesOrDash(est.Bytes), est.Done, est.Skipped)
+		est.Cases, experiments.Spell(est.Seconds), bytesOrDash(est.Bytes), est.Done, est.Skipped)
 	if s == experiments.Paper && !f.yes {
 		return usagef("nothing was started: scale paper starts with --yes")
 	}
@@ -282,17 +282,6 @@ func resumeLine(f *reproduceFlags, ids []string) string {
 		s += " --yes"
 	}
 	return s
-}
-
-// spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
-func spell(s float64) string {
-	switch {
-	case s < 100:
-		return fmt.Sprintf("%.0f s", s)
-	case s < 6000:
-		return fmt.Sprintf("%.0f min", s/60)
-	}
-	return fmt.Sprintf("%.1f h", s/3600)
 }
 
 func bytesOrDash(n int64) string {
