@@ -40,6 +40,9 @@ type Config struct {
 	// then each rank's. Default: nil, no ranks.
 	Comm comm.Comm
 
+	// Backend sends the stages to ranks, which it starts. Default: nil, they run here.
+	Backend *Backend
+
 	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
 	Checkpoint *Checkpoint
 
@@ -169,7 +172,7 @@ func (c Config) withDefaults(n, t int) Config {
 		switch {
 		case preset:
 			c.Solver = PCG
-		case n <= DirectBelow && c.Comm == nil:
+		case n <= DirectBelow && !c.onRanks():
 			c.Solver = Direct
 		case blockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -203,6 +206,9 @@ func (c Config) withDefaults(n, t int) Config {
 	}
 	return c
 }
+
+// onRanks reports whether ranks do the work.
+func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
 // blockPays predicts whether t ≥ 2 right-hand sides take less time together. A product
 // with K and M⁻¹ takes 2n²t + 4nst flops; block PCG adds pcg.BlockFlops, on one thread,
@@ -248,7 +254,9 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", c.Features, n)
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
-	case c.Solver == Direct && c.Comm != nil:
+	case c.Comm != nil && c.Backend != nil:
+		return fmt.Errorf("krrlab: ranks (Comm) that send their work to ranks (Backend): want one of them")
+	case c.Solver == Direct && c.onRanks():
 		return fmt.Errorf("the direct solver holds a dense K in one process; on ranks take pcg, block-pcg or cg")
 	case c.Checkpoint != nil && c.Checkpoint.Dir == "":
 		return fmt.Errorf("krrlab: no folder for checkpoints")

@@ -37,6 +37,10 @@
 // relative residual ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ asked of every column; the paper uses
 // 1e-3 for classification and 1e-5 for regression.
 //
+// Where. The stages run here, on all threads. With Config.Backend they are sent to ranks that
+// mpirun, srun or sbatch starts, on this machine or others, and their values come back the
+// same; a program that is a rank itself sets Config.Comm.
+//
 // Not converging is not an error: the Solution says so in its Status, with the best
 // answer there is. Errors are bad input, too little memory, and the context's end.
 package krrlab

@@ -25,6 +25,7 @@ import (
 // stage is a function of the two.
 type Lab struct {
 	cfg    Config // with defaults in place
+	asked  Config // as it was given
 	train  *datasets.Dataset
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
@@ -44,7 +45,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
 	}
-	l := &Lab{train: train, cheap: exactWork, dear: refineWork}
+	l := &Lab{train: train, asked: cfg, cheap: exactWork, dear: refineWork}
 	if train.Task == datasets.Classification {
 		l.coding.Labels = train.Labels
 	}
@@ -55,6 +56,14 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	cfg = cfg.withDefaults(n, l.columns())
 	if err := cfg.validate(n); err != nil {
 		return nil, err
+	}
+	if b := cfg.Backend; b != nil {
+		if err := b.check(); err != nil {
+			return nil, err
+		}
+		if _, err := newJobConfig(l.asked); err != nil {
+			return nil, err
+		}
 	}
 	if cfg.Precond == RandomFeatures && cfg.Map == nil {
 		dist, err := feature.For(cfg.Kernel)

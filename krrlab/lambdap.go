@@ -52,6 +52,9 @@ type LambdaP struct {
 // Lanczos or an iteration; see package tune. If ctx ends it returns the points it has beside
 // ctx's error.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
+	if l.cfg.Backend != nil {
+		return send[LambdaP](ctx, l, "lambda-p", o)
+	}
 	start := time.Now()
 	n, _, t := l.Dims()
 	opt, sizes, err := l.lambdaPOptions(&o)

@@ -84,6 +84,9 @@ func (s LevelSeconds) Fit() float64 { return s.Form + s.Factor + s.Solve }
 // the features alone are those it takes without. If ctx ends, what was finished is returned
 // beside its error.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
+	if l.cfg.Backend != nil {
+		return send[MultiLevel](ctx, l, "multilevel", o)
+	}
 	var opt MultiLevelOptions
 	if o != nil {
 		opt = *o

@@ -125,6 +125,9 @@ func checkQuality(o *QualityOptions) error {
 // and takes one product with each for a step of Lanczos, until κ is known to the width
 // asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
+	if l.cfg.Backend != nil {
+		return send[Quality](ctx, l, "quality", o)
+	}
 	start := time.Now()
 	if err := checkQuality(&o); err != nil {
 		return nil, err

@@ -68,6 +68,9 @@ var _ Stage = (*SketchSize)(nil)
 // Map is feature.Doubling{Dist, First}. Theorem7 is about λ_p = λ, and other values are an
 // error. When ctx ends, it returns the rungs there are beside ctx's error.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
+	if l.cfg.Backend != nil {
+		return send[SketchSize](ctx, l, "sketch-size", o)
+	}
 	began := time.Now()
 	n, d, t := l.Dims()
 	dist := l.cfg.Map

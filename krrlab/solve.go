@@ -32,7 +32,7 @@ type Solution struct {
 	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
 	StatDim         float64     // s_{λ_p}(ZZᵀ) = ‖U‖_F²; NaN if there is no Z
 	History         []HistRow   // of the solve
-	Result          *pcg.Result // of PCG, BlockPCG or CG; nil for Direct
+	Result          *pcg.Result // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
 	Storage         string      // of K
 	Choice          string      // why
 	KBound          float64     // predicted bound of ‖K_stored−K‖₂
@@ -45,6 +45,7 @@ type Solution struct {
 	converged bool
 	store     *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
 	lab       *Lab
+	remote    *Report // of the ranks of a Backend
 }
 
 // Converged reports whether every column met the tolerance.
@@ -56,6 +57,9 @@ func (s *Solution) WorstResidual() float64 { return worst(s.TrueResidual) }
 // Solve computes the coefficients with the configured solver. If ctx ends first it
 // returns ctx's error.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	if l.cfg.Backend != nil {
+		return l.solveRemote(ctx)
+	}
 	defer l.cfg.Shared.begin()()
 	start := time.Now()
 	sol := &Solution{lab: l, Kappa: math.NaN(), KappaBound: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
@@ -69,16 +73,21 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	sol.Model = &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
-		Origin: model.Origin{
-			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status, Tol: l.cfg.Tol,
-			TrueResidual: sol.WorstResidual(), Seed: l.cfg.Seed, Created: start.UTC().Format(time.RFC3339),
-		},
-	}
+	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	l.countWaiting(sol)
 	return sol, nil
+}
+
+// model returns the model with the coefficients C that were begun at a time.
+func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
+	return &model.Model{
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
+		Origin: model.Origin{
+			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status, Tol: l.cfg.Tol,
+			TrueResidual: sol.WorstResidual(), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
+		},
+	}
 }
 
 // timed adds the seconds that f takes to *seconds.

@@ -107,6 +107,9 @@ type StatDim struct {
 // StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
 // randomised method adds probes, it returns what the batches before gave beside ctx's error.
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
+	if l.cfg.Backend != nil {
+		return send[StatDim](ctx, l, "statdim", o)
+	}
 	start := time.Now()
 	s, err := l.newStatDim(&o)
 	if err != nil {

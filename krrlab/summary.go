@@ -12,6 +12,10 @@ import (
 // Report returns what is known of the solution as numbers. What happens after the solve
 // (the test, the load before it) is the caller's to add.
 func (s *Solution) Report() *Report {
+	if s.remote != nil {
+		r := *s.remote
+		return &r
+	}
 	l := s.lab
 	n, d, t := l.Dims()
 	c := l.cfg

@@ -1,0 +1,302 @@
+package krrlab
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestJobs writes the job of every stage and runs it in one process and on two ranks: the values of
+// the stage run as it is.
+func TestJobs(t *testing.T) {
+	train := ranksProblem(300)
+	levels := []ChainLevel{{"features", 120}, {"srht", 60}, {"gaussian", 30}}
+	chain, err := ChainFor(gauss, true, levels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cfg     Config
+		stage   string
+		options any
+		run     func(ctx context.Context, l *Lab) (any, error)
+	}{
+		"statdim": {Config{Features: 30}, "statdim", StatDimOptions{Method: SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
+			func(ctx context.Context, l *Lab) (any, error) {
+				return l.StatDim(ctx, StatDimOptions{Method: SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}})
+			}},
+		"sketch size": {Config{}, "sketch-size", SketchSizeOptions{Max: 64}, func(ctx context.Context, l *Lab) (any, error) { return l.SketchSize(ctx, SketchSizeOptions{Max: 64}) }},
+		"multilevel": {Config{Orthogonal: true}, "multilevel", &MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *Lab) (any, error) {
+			return l.MultiLevel(ctx, &MultiLevelOptions{Levels: levels})
+		}},
+		"multilevel nil": {Config{Features: 20}, "multilevel", (*MultiLevelOptions)(nil), func(ctx context.Context, l *Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
+		"lambda-p": {Config{Precond: RPCholesky, Features: 20}, "lambda-p", LambdaPOptions{Points: 2}, func(ctx context.Context, l *Lab) (any, error) {
+			return l.LambdaP(ctx, LambdaPOptions{Points: 2})
+		}},
+		"quality": {Config{Map: chain, Features: 30, Form: 1, Storage: gram.Float64, LambdaP: 0.5}, "quality", QualityOptions{}, func(ctx context.Context, l *Lab) (any, error) { return l.Quality(ctx, QualityOptions{}) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = gauss, 0.3, 5, 1e-4
+			lab := newLab(t, train, c.cfg)
+			root := t.TempDir()
+			for _, p := range []int{0, 2} {
+				dir := &jobDir{root: root}
+				sender := newLab(t, train, withBackend(c.cfg, root))
+				if _, err := sender.writeJob(dir, c.stage, c.options); err != nil {
+					t.Fatal(err)
+				}
+				runJob(t, dir.path(jobFile), p)
+				out, err := readOutcome(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want any
+				if p == 0 {
+					want, err = c.run(t.Context(), lab)
+				} else {
+					want, err = onTwoRanks(t, train, c.cfg, c.run)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got any
+				if err := json.Unmarshal(out.Value, &got); err != nil {
+					t.Fatal(err)
+				}
+				if s := want.(Stage); !reflect.DeepEqual(withoutTimes(got), timeless(t, s)) {
+					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(t, s))
+				}
+			}
+		})
+	}
+}
+
+func withBackend(c Config, dir string) Config {
+	c.Backend = &Backend{Ranks: 2, Dir: dir}
+	return c
+}
+
+// runJob runs a job on p goroutine ranks, or in one process for p = 0.
+func runJob(t *testing.T, file string, p int) {
+	t.Helper()
+	if p == 0 {
+		if err := RunJob(t.Context(), file, JobOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(p, comm.Options{}) {
+		wg.Go(func() {
+			if err := RunJob(t.Context(), file, JobOptions{Comm: c}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg Config, run func(ctx context.Context, l *Lab) (any, error)) (any, error) {
+	values, errs := make([]any, 2), make([]error, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			cfg := cfg
+			cfg.Comm = c
+			values[r], errs[r] = run(t.Context(), newLab(t, train, cfg))
+		})
+	}
+	wg.Wait()
+	return values[0], errs[0]
+}
+
+// TestJobSolve brings a solution back from two ranks, for every kind of points and answers: the
+// bits of the coefficients, and all that is said of them.
+func TestJobSolve(t *testing.T) {
+	root := t.TempDir()
+	for kind, x := range kinds(260, 4, 8) {
+		for _, train := range []*datasets.Dataset{classes(x, 3), classes(x, 2), regression(x)} {
+			train = train.Slice(3, 257) // rows that do not begin at 0
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 40, Precond: Nystrom, Tol: 1e-5, Seed: 7, Exact: StoredResidual}
+			sender := newLab(t, train, withBackend(cfg, root))
+			dir := &jobDir{root: root}
+			if _, err := sender.writeJob(dir, "solve", nil); err != nil {
+				t.Fatal(err)
+			}
+			runJob(t, dir.path(jobFile), 2)
+			out, err := readOutcome(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &solvedJob{}
+			if err := json.Unmarshal(out.Value, v); err != nil {
+				t.Fatal(err)
+			}
+			got, err := v.decode(sender, dir.path(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, err := onTwoRanks(t, train, cfg, func(ctx context.Context, l *Lab) (any, error) { return l.Solve(ctx) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := value.(*Solution)
+			if !mat.Equal(got.Model.C, want.Model.C) || !reflect.DeepEqual(got.Model.Labels, want.Model.Labels) {
+				t.Fatalf("%s, %v: other coefficients or labels", kind, train.Task)
+			}
+			for what, pair := range map[string][2]any{
+				"status": {got.Status, want.Status}, "iterations": {got.Iterations, want.Iterations}, "residuals": {got.TrueResidual, want.TrueResidual},
+				"sampled": {got.SampledResidual, want.SampledResidual}, "κ": {got.Kappa, want.Kappa}, "bound": {got.KappaBound, want.KappaBound}, "rank": {got.Rank, want.Rank},
+				"history": {got.History, want.History}, "storage": {got.Storage, want.Storage}, "form": {got.Form, want.Form}, "converged": {got.Converged(), want.Converged()},
+				"s_λp": {got.StatDim, want.StatDim}, "ranks": {got.Ranks.Count, want.Ranks.Count}, "report": {got.Report().N, train.Len()},
+			} {
+				if !reflect.DeepEqual(pair[0], pair[1]) {
+					t.Errorf("%s, %v: %s %v, want %v", kind, train.Task, what, pair[0], pair[1])
+				}
+			}
+		}
+	}
+}
+
+// ownKernel is a kernel that no job can carry.
+type ownKernel struct{}
+
+func (ownKernel) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
+func (ownKernel) String() string              { return "cauchy of x₁" }
+
+// TestBackendRefuses asks for what cannot be sent or started: one line that says what to do.
+func TestBackendRefuses(t *testing.T) {
+	train := ranksProblem(50)
+	ok := Config{Kernel: gauss, Lambda: 0.1, Features: 10}
+	for what, c := range map[string]struct {
+		change func(c *Config)
+		want   string
+	}{
+		"own kernel":        {func(c *Config) { c.Kernel = ownKernel{} }, "cauchy of x₁ is of your own"},
+		"own map":           {func(c *Config) { c.Map = feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10} }, "is of your own"},
+		"map of another":    {func(c *Config) { c.Map = feature.Fourier{Kernel: kernels[1]} }, "is of your own"},
+		"no ranks":          {func(c *Config) { c.Backend.Ranks = 0 }, "at least 1"},
+		"hosts, no folder":  {func(c *Config) { c.Backend.Hosts, c.Backend.Dir = []string{"a"}, "" }, "set Dir"},
+		"slurm, no folder":  {func(c *Config) { c.Backend.Launcher, c.Backend.Dir = "srun", "" }, "set Dir"},
+		"ranks and backend": {func(c *Config) { c.Comm = comm.Alone() }, "want one of them"},
+		"direct":            {func(c *Config) { c.Solver, c.Map = Direct, nil }, "direct solver"},
+		"negative limit":    {func(c *Config) { c.Backend.Limit = -time.Second }, "positive time"},
+	} {
+		cfg := withBackend(ok, t.TempDir())
+		c.change(&cfg)
+		if _, err := New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+	cfg := withBackend(ok, t.TempDir())
+	cfg.Backend.Launcher = "/nowhere/mpirun"
+	if _, err := newLab(t, train, cfg).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "no /nowhere/mpirun here") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestJobRefuses changes what a job consists of.
+func TestJobRefuses(t *testing.T) {
+	train := ranksProblem(50)
+	for what, c := range map[string]struct {
+		change func(t *testing.T, root string, j *job)
+		want   string
+	}{
+		"version": {func(_ *testing.T, _ string, j *job) { j.Version = 99 }, "format version 99"},
+		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
+		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Kernel.Name = "x" }, "kernel"},
+		"damaged data": {func(t *testing.T, root string, j *job) {
+			name := filepath.Join(root, j.Data.Files["float64"])
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[len(b)-1] ^= 1
+			if err := os.WriteFile(name, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "damaged or changed"},
+		"no data":    {func(_ *testing.T, root string, j *job) { os.Remove(filepath.Join(root, j.Data.Files["class"])) }, "no such file"},
+		"other data": {func(_ *testing.T, _ string, j *job) { j.Data.Sum = strings.Repeat("0", 64) }, "not those of the job"},
+		"named": {func(_ *testing.T, _ string, j *job) {
+			j.Data.Named = &NamedData{Name: "synthetic-classes", N: 50}
+		}, "not those of the job"},
+		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
+		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "do not fit"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := t.TempDir()
+			l := newLab(t, train, withBackend(Config{Kernel: gauss, Lambda: 0.1, Features: 10}, root))
+			dir := &jobDir{root: root}
+			j, err := l.writeJob(dir, "quality", QualityOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.change(t, root, j)
+			b, err := json.Marshal(j)
+			if err == nil {
+				err = os.WriteFile(dir.path(jobFile), b, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := RunJob(t.Context(), dir.path(jobFile), JobOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestNamedData lets the ranks read the data set themselves.
+func TestNamedData(t *testing.T) {
+	p, err := datasets.Load(t.Context(), "synthetic-classes", &datasets.LoadOptions{N: 120})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	cfg := withBackend(Config{Kernel: gauss, Lambda: 0.1, Features: 10}, root)
+	cfg.Backend.Named = &NamedData{Name: "synthetic-classes", N: 120}
+	l, dir := newLab(t, p.Train, cfg), &jobDir{root: root}
+	if _, err := l.writeJob(dir, "quality", QualityOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	runJob(t, dir.path(jobFile), 2)
+	if files, _ := filepath.Glob(filepath.Join(root, "*.npy")); len(files) > 0 {
+		t.Errorf("named data travelled: %v", files)
+	}
+}
+
+// TestSparseRows refuses rows that are none.
+func TestSparseRows(t *testing.T) {
+	good := func() map[string]any {
+		return map[string]any{"ptr": []int64{0, 2, 3}, "col": []int32{0, 2, 1}, "val": []float64{1, 2, 3}}
+	}
+	if x, ok := sparse(2, 3, good()); !ok || !reflect.DeepEqual(x, &points.CSR{N: 2, D: 3, Ptr: []int{0, 2, 3}, Col: []int32{0, 2, 1}, Val: []float64{1, 2, 3}}) {
+		t.Errorf("%+v", x)
+	}
+	for what, v := range map[string]any{"ptr": []int64{0, 3, 2}, "col": []int32{2, 0, 1}, "val": []float64{1, 2}} {
+		bad := good()
+		bad[what] = v
+		if _, ok := sparse(2, 3, bad); ok {
+			t.Errorf("%s %v are accepted", what, v)
+		}
+	}
+	if _, ok := sparse(2, 2, good()); ok {
+		t.Error("column 2 of 2 is accepted")
+	}
+}

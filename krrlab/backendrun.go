@@ -1,0 +1,209 @@
+package krrlab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+)
+
+// patience is how long ranks that were told to end may take before they are killed.
+const patience = 30 * time.Second
+
+// jobDir is where a job and its files lie.
+type jobDir struct {
+	root      string // with data, which jobs share
+	temporary bool
+	name      string // of the job's folder
+}
+
+func (d *jobDir) path(name string) string { return filepath.Join(d.root, d.name, name) }
+func (d *jobDir) result() string          { return d.path(resultFile) }
+func (d *jobDir) forget() {
+	if d.temporary {
+		os.RemoveAll(d.root)
+	}
+}
+
+// run sends a stage to ranks and waits for its outcome; out is not nil beside ctx's error where
+// the ranks had something when they were ended. A temporary folder is left to the caller
+// where there is an outcome.
+func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (dir *jobDir, out *outcome, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	dir = &jobDir{root: b.Dir}
+	if dir.root == "" {
+		if dir.root, err = os.MkdirTemp("", "krrlab-job-"); err != nil {
+			return nil, nil, fmt.Errorf("krrlab: job: %w", err)
+		}
+		dir.temporary = true
+	}
+	defer func() {
+		if out == nil {
+			dir.forget()
+		}
+	}()
+	l.cfg.Monitor(Event{Stage: "job", Remaining: -1})
+	job, err := l.writeJob(dir, stage, options)
+	if err != nil {
+		return dir, nil, err
+	}
+	if b.kind() == "sbatch" {
+		out, err = b.submit(dir, job)
+		return dir, out, err
+	}
+	if err := os.Remove(dir.result()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return dir, nil, fmt.Errorf("krrlab: job: %w", err)
+	}
+	words, err := b.command(ctx, dir.path(jobFile))
+	if err != nil {
+		return dir, nil, err
+	}
+	failed := b.start(ctx, words, l, dir)
+	out, err = readOutcome(dir)
+	switch {
+	case ctx.Err() != nil:
+		if err != nil {
+			out = nil
+		}
+		return dir, out, ctx.Err()
+	case failed != nil:
+		return dir, nil, failed
+	case err == nil && out.Interrupted:
+		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then")
+	}
+	return dir, out, err
+}
+
+// submit writes the script of a job that sbatch is to run, or reads what it has left.
+func (b *Backend) submit(dir *jobDir, job *job) (*outcome, error) {
+	if out, err := readOutcome(dir); err == nil && !out.Interrupted {
+		return out, nil
+	}
+	text, err := b.script(job, filepath.Join(dir.root, dir.name), dir.path(jobFile))
+	if err != nil {
+		return nil, err
+	}
+	s := &Submission{Script: dir.path("job.sbatch"), Text: text}
+	err = atomicfile.Write(s.Script, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	if err != nil {
+		return nil, err
+	}
+	return nil, s
+}
+
+// start runs the ranks to their end and passes on what they report. When ctx ends they are
+// told to end, and killed if they do not.
+func (b *Backend) start(ctx context.Context, words []string, l *Lab, dir *jobDir) error {
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = patience
+	h := &hearing{lab: l}
+	cmd.Stdout, cmd.Stderr = h, h
+	err := cmd.Run()
+	h.end()
+	log := dir.path("log.txt")
+	_ = atomicfile.Write(log, func(w io.Writer) error { _, err := w.Write(h.log.Bytes()); return err })
+	if err == nil {
+		return nil
+	}
+	where := ""
+	if !dir.temporary {
+		where = fmt.Sprintf(" (all they said is in %s)", log)
+	}
+	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, h.reason(), where)
+}
+
+// report is a line that the first rank of a job writes.
+type report struct {
+	Event *Event `json:"event,omitempty"`
+	Note  string `json:"note,omitempty"`
+}
+
+// hearing hears what ranks write.
+type hearing struct {
+	lab  *Lab
+	mu   sync.Mutex
+	line []byte
+	log  bytes.Buffer // what is no report; its end, if it is long
+}
+
+// maxLog is how much of the ranks' other output is kept.
+const maxLog = 1 << 20
+
+// Write implements io.Writer, for both streams.
+func (h *hearing) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.line = append(h.line, p...)
+	for {
+		i := bytes.IndexByte(h.line, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		h.hear(h.line[:i])
+		h.line = h.line[i+1:]
+	}
+}
+
+// end hears a last line that has no end.
+func (h *hearing) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.line) > 0 {
+		h.hear(h.line)
+	}
+}
+
+func (h *hearing) hear(line []byte) {
+	var r report
+	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
+		if r.Event != nil {
+			h.lab.cfg.Monitor(*r.Event)
+		}
+		if c := h.lab.cfg.Checkpoint; r.Note != "" && c != nil && c.Note != nil {
+			c.Note(r.Note)
+		}
+		return
+	}
+	h.log.Write(line)
+	h.log.WriteByte('\n')
+	if h.log.Len() > 2*maxLog {
+		h.log.Next(h.log.Len() - maxLog)
+	}
+}
+
+// reason returns the line that says best why the ranks ended: krrlab's own, or the last.
+func (h *hearing) reason() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var last string
+	s := bufio.NewScanner(bytes.NewReader(h.log.Bytes()))
+	s.Buffer(nil, maxLog)
+	for s.Scan() {
+		line := strings.TrimSpace(s.Text())
+		if text, ok := strings.CutPrefix(line, "krrlab: "); ok {
+			return text
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	if last == "" {
+		return "they said nothing"
+	}
+	return last
+}

@@ -1,0 +1,137 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCommands checks what launchers are told.
+func TestCommands(t *testing.T) {
+	b := &Backend{Ranks: 3, Hosts: []string{"n1:2", "n2"}, Program: "/opt/krrlab", Options: []string{"--quiet"}, Flags: []string{"--blas", "go"}, Limit: time.Minute}
+	if got, want := strings.Join(b.mpirunWords("HYDRA build details"), " "), "-hosts n1:2,n2"; got != want {
+		t.Errorf("MPICH: %s", got)
+	}
+	got := strings.Join(b.mpirunWords("mpirun (Open MPI) 4.1.4"), " ")
+	for _, want := range []string{"--bind-to none", "--host n1:2,n2", "--mca oob_tcp_keepalive_time 12 --mca oob_tcp_keepalive_intvl 4 --mca oob_tcp_keepalive_probes 2"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("Open MPI: %s, want %s", got, want)
+		}
+	}
+	if strings.Contains(got, "oversubscribe") {
+		t.Error("hosts are oversubscribed")
+	}
+	if got := strings.Join((&Backend{Ranks: 10000}).mpirunWords("Open MPI"), " "); !strings.Contains(got, "--oversubscribe") || strings.Contains(got, "keepalive") {
+		t.Errorf("one machine: %s", got)
+	}
+	words, err := b.program("/jobs/a b/job.json")
+	if want := []string{"/opt/krrlab", "job", "--rank-timeout", "1m0s", "--blas", "go", "/jobs/a b/job.json"}; err != nil || !reflect.DeepEqual(words, want) {
+		t.Errorf("%v, %q", err, words)
+	}
+	b.Launcher = "sbatch"
+	text, err := b.script(&job{Stage: "quality"}, "/jobs/q", "/jobs/a b/job.json")
+	want := `#!/bin/sh
+#SBATCH --job-name=krrlab-quality
+#SBATCH --ntasks=3
+#SBATCH --output=/jobs/q/slurm-%j.txt
+#SBATCH --nodelist=n1,n2
+#SBATCH --quiet
+# --mpi=pmix is for Open MPI; MPICH takes --mpi=pmi2.
+exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/job.json'
+`
+	if err != nil || text != want {
+		t.Errorf("%v:\n%s\nwant\n%s", err, text, want)
+	}
+	if q := quote("it's"); q != `'it'\''s'` {
+		t.Error(q)
+	}
+}
+
+// pretend makes a launcher that does what the script says, with $file the job's.
+func pretend(t *testing.T, script string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "mpirun")
+	text := "#!/bin/sh\n[ \"$1\" = --version ] && { echo HYDRA; exit; }\nfor file; do :; done\n" + script
+	if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestBackendRuns drives launchers that only pretend: progress and notes are passed on, failures
+// say why in one line, and a context that ends ends the launcher and keeps what there is.
+func TestBackendRuns(t *testing.T) {
+	train := ranksProblem(50)
+	var events []Event
+	var notes []string
+	lab := func(script string) *Lab {
+		events, notes = nil, nil
+		return newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 10, Monitor: func(e Event) { events = append(events, e) },
+			Checkpoint: &Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
+			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
+	}
+	const quality = `echo '{"version":1,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
+`
+	done := fmt.Sprintf(quality, "")
+	q, err := lab("printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"+done).Quality(t.Context(), QualityOptions{})
+	if err != nil || q.N != 50 || q.Steps != 7 {
+		t.Errorf("%v, %+v", err, q)
+	}
+	if len(events) != 2 || events[1].Iteration != 3 || !reflect.DeepEqual(notes, []string{"resuming"}) {
+		t.Errorf("events %+v, notes %q", events, notes)
+	}
+	for script, want := range map[string]string{
+		"echo noise; echo 'krrlab: λ = 0: want more' >&2; echo later; exit 2": "the job on 2 ranks failed: exit status 2: λ = 0: want more",
+		"echo first; echo last >&2; exit 9":                                   "exit status 9: last",
+		"exit 7":                                                              "exit status 7: they said nothing",
+		"exit 0":                                                              "ended without a result",
+		fmt.Sprintf(quality, `,"interrupted":true`):                           "were interrupted",
+		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":            "format version 5",
+		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
+	} {
+		if _, err := lab(script).Quality(t.Context(), QualityOptions{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+		"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) || q == nil || q.Steps != 4 {
+		t.Errorf("%v, %+v", err, q)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if q, err = lab("exec sleep 60").Quality(ctx, QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) || q != nil {
+		t.Errorf("%v, %+v", err, q)
+	}
+}
+
+// TestSubmission writes a script for sbatch, and reads the value when that has run.
+func TestSubmission(t *testing.T) {
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 10, Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
+	l := newLab(t, ranksProblem(60), cfg)
+	_, err := l.Quality(t.Context(), QualityOptions{})
+	var s *Submission
+	if !errors.As(err, &s) || !strings.Contains(err.Error(), "sbatch "+s.Script) {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(s.Script)
+	if err != nil || string(b) != s.Text || !strings.Contains(s.Text, "srun --mpi=pmix /opt/krrlab job") {
+		t.Fatalf("%v:\n%s", err, b)
+	}
+	runJob(t, filepath.Join(filepath.Dir(s.Script), jobFile), 2)
+	q, err := l.Quality(t.Context(), QualityOptions{})
+	if err != nil || q.N != 60 || q.Actual == nil {
+		t.Errorf("%v, %+v", err, q)
+	}
+	if _, err := l.Quality(t.Context(), QualityOptions{NoSolve: true}); !errors.As(err, &s) {
+		t.Errorf("other options: %v", err)
+	}
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	bench "github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// backend is one of two ranks that run this program.
+func backend(t *testing.T, launcher string) *bench.Backend {
+	t.Helper()
+	if _, err := exec.LookPath(launcher); err != nil {
+		t.Skipf("no %s here", launcher)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(playVariable, "1")
+	return &bench.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"}, Dir: t.TempDir()}
+}
+
+// TestBackend sends a solve and a stage to two ranks of each MPI, as a notebook does: the
+// coefficients of two ranks within this process, bit for bit, and progress on the way.
+func TestBackend(t *testing.T) {
+	accel.Use(nil)
+	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
+	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Features: 80, Tol: 1e-6, Seed: 3}
+	var want [2]*bench.Solution
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			cfg := cfg
+			cfg.Comm = c
+			lab, err := bench.New(train, cfg)
+			if err == nil {
+				want[r], err = lab.Solve(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for _, l := range launchers {
+		t.Run(l.name, func(t *testing.T) {
+			var solving atomic.Int64
+			cfg := cfg
+			cfg.Backend = backend(t, l.name)
+			cfg.Monitor = func(e bench.Event) {
+				if e.Stage == "solve" && e.Iteration > 0 {
+					solving.Add(1)
+				}
+			}
+			lab, err := bench.New(train, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sol, err := lab.Solve(limited(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() || sol.Report().Ranks.Count != 2 {
+				t.Errorf("%s after %d iterations, want %d; or other coefficients", sol.Status, sol.Iterations, want[0].Iterations)
+			}
+			if solving.Load() == 0 {
+				t.Error("no progress")
+			}
+			q, err := lab.Quality(limited(t), bench.QualityOptions{ExactBelow: -1})
+			if err != nil || q.N != 900 || !(q.Kappa.Lo >= 1) || q.Actual == nil {
+				t.Errorf("%v, %+v", err, q)
+			}
+		})
+	}
+}
+
+// TestBackendInterrupted ends the context of a run that would take long: no process of it is
+// left, and the solve says that it was interrupted.
+func TestBackendInterrupted(t *testing.T) {
+	for _, l := range launchers {
+		t.Run(l.name, func(t *testing.T) {
+			b := backend(t, l.name)
+			ctx, cancel := context.WithCancel(limited(t))
+			var once sync.Once
+			cfg := bench.Config{
+				Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute, Tol: 1e-12, MaxIter: 1e6, Backend: b,
+				Monitor: func(e bench.Event) {
+					if e.Stage == "solve" && e.Iteration > 3 {
+						once.Do(cancel)
+					}
+				},
+			}
+			lab, err := bench.New(datasets.SyntheticClasses(1500, 3, 4, 0.05, 1), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			if _, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("%v, want %v", err, context.Canceled)
+			}
+			t.Logf("ended after %.1f s", time.Since(start).Seconds())
+			gone(t, b.Dir, "")
+		})
+	}
+}
