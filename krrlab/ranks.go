@@ -1,10 +1,13 @@
 package krrlab
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
@@ -72,6 +75,32 @@ func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) 
 			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, hi-lo)
 		}
 	}
+}
+
+// checkMemory returns an error where what the solve holds beside K is more than it may, and
+// names the part that is in the way.
+func (l *Lab) checkMemory(ctx context.Context) error {
+	ranks, c := 1, l.cfg.Comm
+	if c != nil {
+		ranks = c.Size()
+	}
+	n, d, t := l.Dims()
+	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
+	if l.cfg.Precond != NoPrecond {
+		p.S, p.Landmarks = l.cfg.Features, l.cfg.Precond != RandomFeatures
+	}
+	var err error
+	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
+		who := "the solve"
+		if ranks > 1 {
+			who = fmt.Sprintf("each of %d ranks", ranks)
+		}
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, Bytes(m.Most), Bytes(l.cfg.Memory), m.Reason())
+	}
+	if c != nil {
+		err = comm.Agree(ctx, c, err)
+	}
+	return err
 }
 
 // countWaiting sets what ranks have sent in all.

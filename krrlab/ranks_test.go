@@ -139,6 +139,27 @@ func TestRanksPredict(t *testing.T) {
 	wg.Wait()
 }
 
+// TestRanksMemory names what does not fit, on all ranks.
+func TestRanksMemory(t *testing.T) {
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(3, comm.Options{}) {
+		wg.Go(func() {
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 600, Comm: c}
+			if c.Rank() == 1 { // the poorest decides
+				cfg.Memory = 4e6
+			}
+			lab, err := New(ranksProblem(700), cfg)
+			if err == nil {
+				_, err = lab.Solve(t.Context())
+			}
+			if err == nil || !strings.Contains(err.Error(), "each of 3 ranks would hold") || !strings.Contains(err.Error(), "the factor of ZᵀZ+λ_pI") {
+				t.Errorf("rank %d: %v", c.Rank(), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // TestRanksDefaults: a dense factorisation is for one process.
 func TestRanksDefaults(t *testing.T) {
 	train := ranksProblem(100)

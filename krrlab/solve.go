@@ -103,6 +103,9 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	var a *gram.Matrix
 	var m pcg.Preconditioner
 	var answers []*mat.Dense
+	if err := l.checkMemory(ctx); err != nil {
+		return nil, err
+	}
 	k, err := l.newKeeper(ctx, sol)
 	if err != nil {
 		return nil, err

@@ -139,7 +139,7 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand())
 	root.AddCommand(a.kernelCommand(), a.notebookCommand(), a.jobCommand())
-	root.AddCommand(a.statDimCommand())
+	root.AddCommand(a.sizingCommand(), a.statDimCommand())
 	root.AddCommand(a.verifyCommand())
 	root.AddCommand(a.sketchSizeCommand())
 	root.AddCommand(a.multiLevelCommand())

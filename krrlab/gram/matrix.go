@@ -179,9 +179,11 @@ func (m *Matrix) Bytes() int64 {
 }
 
 // tableBytes is the size of the diagonal, the norms and the tables of tiles.
-func tableBytes(t *tiling) int64 {
+func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(len(t.order)), int64(t.blocks)) }
+
+func tablesOf(n, tiles, blocks int64) int64 {
 	const refBytes, sliceBytes, panelBytes = 16, 24, 80
-	return 16*int64(t.n) + (refBytes+sliceBytes)*int64(len(t.order)) + panelBytes*int64(t.blocks)
+	return 16*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
 
 // Points returns x.

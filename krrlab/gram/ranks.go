@@ -254,3 +254,22 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 	got.Choice.floor = got.Floor
 	return got.Choice, nil
 }
+
+// RankBytes returns Bytes of the matrix of n points in tiles of the default size on the rank
+// that holds the most of them, of the given number, to within a tile. It panics for Auto.
+func RankBytes(n int, s Storage, ranks int) int64 {
+	if s == Auto || n < 1 || ranks < 1 {
+		panic(fmt.Sprintf("gram: %d points as %v on %d ranks", n, s, ranks))
+	}
+	o := (*Options)(nil).settled(n, 1)
+	size := int64(o.TileSize)
+	blocks := (int64(n) + size - 1) / size
+	tiles := blocks * (blocks + 1) / 2
+	bytes := tablesOf(int64(n), tiles, blocks)
+	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
+	if ranks == 1 { // the last block may be short
+		short := int64(n) - (blocks-1)*size
+		return bytes + width*((blocks-1)*blocks/2*size*size+(blocks-1)*size*short+short*short)
+	}
+	return bytes + width*((tiles+int64(ranks)-1)/int64(ranks))*size*size
+}

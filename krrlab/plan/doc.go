@@ -1,0 +1,30 @@
+// Package plan predicts what a solve holds in memory, on one machine or on ranks, how many
+// ranks a problem needs, and which part is in the way where no number is enough.
+//
+// # What a rank holds
+//
+// Of n points in R^d with t right-hand sides and s features, on P ranks:
+//
+//	points X             all of them                8nd, 4nd in float32, 12 a nonzero
+//	kernel K             1/P of its tiles           w·n²/(2P), w = 8, 4, 2 or 0 bytes an entry
+//	features Z           1/P of the rows            4ns/P
+//	landmark factor F    all of it, in place of Z   4ns, and some columns of K on the way
+//	factor of ZᵀZ+λ_pI   all of it                  8s², twice that while it is formed
+//	vectors              all of them                80nt
+//
+// K and Z shrink with P, the others do not. The largest at once is either the forming of the
+// factor, when there is no K yet (with landmarks there is), or the solve.
+//
+// # How to choose
+//
+// Take one rank for each machine and let its threads share the work: what does not shrink is
+// then held once a machine. With P machines of M bytes, w·n²/(2P) ≈ M gives P; the points are
+// negligible as long as 2dP ≪ n. Where the factor is in the way, take fewer features, landmarks
+// (a better preconditioner of the same width), or machines with more memory. Bytes are those of
+// the numbers; the program itself takes some 0.1 GB, and Go's collector what it is left.
+//
+// # References
+//
+// docs/ranks.md has a table for the paper's problems, and docs/adr/0010 why the points are
+// whole on each rank.
+package plan

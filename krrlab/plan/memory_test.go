@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestHeld compares with what matrices and preconditioners on 1 to 5 ranks say they hold: no less
+// than any rank, and no more than a tile and a block of rows above the fullest.
+func TestHeld(t *testing.T) {
+	const n, d, s = 3000, 4, 90
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	z := points.NewDense32(n, s, nil)
+	for i := range z.Data {
+		z.Data[i] = float32(rng.New(2).Normal(uint64(i)))
+	}
+	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
+		for ranks := range 6 {
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			var most, rows, factor int64
+			group := []comm.Comm{nil}
+			if ranks > 0 {
+				group = comm.Local(ranks, comm.Options{})
+			}
+			for _, c := range group {
+				wg.Go(func() {
+					k, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: storage, Comm: c})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					lo, hi := 0, n
+					var w *precond.Woodbury
+					if c == nil {
+						w, err = precond.New(t.Context(), z, 1, &precond.Options{Form: precond.FormL})
+					} else {
+						lo, hi = comm.Rows(n, precond.RankRows, c.Rank(), c.Size())
+						w, err = precond.NewOnRanks(t.Context(), c, n, z.Slice(lo, hi).(*points.Dense32), 1, &precond.Options{Form: precond.FormL})
+					}
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					most, rows, factor = max(most, k.Bytes()), max(rows, 4*int64(hi-lo)*s), max(factor, w.Bytes()-4*int64(hi-lo)*s)
+				})
+			}
+			wg.Wait()
+			m := Of(Problem{N: n, D: d, T: 1, S: s, Storage: storage}, max(1, ranks))
+			if m.Kernel < most || m.Kernel > most+8*512*512 {
+				t.Errorf("%v on %d ranks: K of %d bytes predicted, %d held", storage, ranks, m.Kernel, most)
+			}
+			if m.Features != rows || m.Factor != factor {
+				t.Errorf("%d ranks: %d and %d bytes of features and factor predicted, %d and %d held", ranks, m.Features, m.Factor, rows, factor)
+			}
+		}
+	}
+}
+
+// TestRanks finds the least number of ranks, by trying all.
+func TestRanks(t *testing.T) {
+	for _, p := range []Problem{
+		{N: 20000, D: 50, T: 3, S: 500, Storage: gram.Float32},
+		{N: 20000, D: 50, T: 3, S: 500, Storage: gram.Fixed16, Landmarks: true},
+		{N: 20000, D: 50, T: 3, Storage: gram.Float64, PointBytes: 1e6},
+	} {
+		for _, bytes := range []int64{60e6, 100e6, 200e6, 1e9, 1e12} {
+			want := 0
+			for r := 200; r >= 1; r-- {
+				if Of(p, r).Most <= bytes {
+					want = r
+				}
+			}
+			got, err := Ranks(p, bytes, 200)
+			if (err == nil) != (want > 0) || got != want {
+				t.Errorf("%+v in %d bytes: %d ranks, %v; want %d", p, bytes, got, err, want)
+			}
+		}
+	}
+}
+
+// TestReason names what is in the way.
+func TestReason(t *testing.T) {
+	for want, p := range map[string]Problem{
+		"the points":  {N: 1000, D: 100000, T: 1, S: 10, Storage: gram.Float32},
+		"K:":          {N: 50000, D: 2, T: 1, S: 10, Storage: gram.Float64},
+		"the factor":  {N: 20000, D: 2, T: 1, S: 19000, Storage: gram.Recompute},
+		"vectors":     {N: 20000, D: 2, T: 500, S: 1, Storage: gram.Recompute},
+		"features: t": {N: 200000, D: 2, T: 1, S: 4000, Storage: gram.Recompute},
+	} {
+		m := Of(p, 1)
+		if r := m.Reason(); !strings.Contains(r, want) {
+			t.Errorf("%s: %s", m, r)
+		}
+		if m.Most < m.Points+m.Features+m.Factor || !strings.Contains(m.String(), "one rank") {
+			t.Errorf("%+v", m)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("storage auto is accepted")
+		}
+	}()
+	Of(Problem{N: 10, D: 1, T: 1}, 1)
+}
