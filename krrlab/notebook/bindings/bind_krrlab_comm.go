@@ -23,6 +23,7 @@ func init() {
 			"ErrAborted":   r.ValueOf(&comm.ErrAborted).Elem(),
 			"Fits":         r.ValueOf(comm.Fits),
 			"FixedFor":     r.ValueOf(comm.FixedFor),
+			"Least":        r.ValueOf(comm.Least),
 			"Local":        r.ValueOf(comm.Local),
 			"Locate":       r.ValueOf(comm.Locate),
 			"Open":         r.ValueOf(comm.Open),

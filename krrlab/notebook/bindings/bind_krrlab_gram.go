@@ -21,6 +21,7 @@ func init() {
 			"New":          r.ValueOf(gram.New),
 			"ParseStorage": r.ValueOf(gram.ParseStorage),
 			"ProductBytes": r.ValueOf(gram.ProductBytes),
+			"RankBytes":    r.ValueOf(gram.RankBytes),
 			"Recompute":    r.ValueOf(gram.Recompute),
 		},
 		Types: map[string]r.Type{

@@ -14,7 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/verify"] = imports.Package{
 		Name: "verify",
 		Binds: map[string]r.Value{
-			"New": r.ValueOf(verify.New),
+			"New":        r.ValueOf(verify.New),
+			"NewOnRanks": r.ValueOf(verify.NewOnRanks),
 		},
 		Types: map[string]r.Type{
 			"Matrix":     r.TypeOf((*verify.Matrix)(nil)).Elem(),
