@@ -1,0 +1,131 @@
+package baseline_test
+
+import (
+	"context"
+	"math"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// mnist returns points of MNIST, ±1 for each class against the rest, and the classes.
+func mnist(t *testing.T, n, held int) (x, z points.Points, y *mat.Dense, class []int) {
+	t.Helper()
+	dir := os.Getenv("KRRLAB_DATA")
+	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
+		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST")
+	}
+	pair, err := datasets.Load(context.Background(), "mnist", &datasets.LoadOptions{Dirs: []string{dir}})
+	if err != nil {
+		t.Skip(err)
+	}
+	y = mat.NewDense(n, 10, nil)
+	for i := range n {
+		for j := range 10 {
+			y.Set(i, j, -1)
+		}
+		y.Set(i, int(pair.Train.Class[i]), 1)
+	}
+	return pair.Train.X.Slice(0, n), pair.Test.X.Slice(0, held), y, pair.Test.Class[:held]
+}
+
+// errorRate is the share of rows of f whose largest entry is not the class.
+func errorRate(f *mat.Dense, class []int) float64 {
+	wrong := 0
+	for i, c := range class {
+		row, best := f.RawRowView(i), 0
+		for j, v := range row {
+			if v > row[best] {
+				best = j
+			}
+		}
+		if best != c {
+			wrong++
+		}
+	}
+	return float64(wrong) / float64(len(class))
+}
+
+// TestMNIST: at n = 5,000, σ = 8.5 and λ = 0.01 the random features method with s = n features
+// must be worse than the exact method and approach it as s grows, ADMM with the square loss must have
+// its objective, and restricted KRR with all points as centres must be the exact method.
+func TestMNIST(t *testing.T) {
+	const n, held, lambda = 5000, 5000, 0.01
+	x, z, y, class := mnist(t, n, held)
+	if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	ctx := context.Background()
+	k := kernel.Gaussian{Sigma: 8.5}
+	dist := feature.Fourier{Kernel: k}
+	rate := func(f *mat.Dense, err error) float64 {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return errorRate(f, class)
+	}
+	all, err := baseline.Falkon(ctx, k, x, lambda, y, n, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := rate(all.Predict(ctx, z))
+	t.Logf("%.4f %v", exact, all)
+	direct, err := baseline.Direct(ctx, k, x, lambda, y, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := (&baseline.FalkonResult{Kernel: k, Centres: x, Alpha: direct.X, Tol: 1e-6}).Predict(ctx, z)
+	if want := rate(f, err); math.Abs(want-exact) > 0.0011 {
+		t.Errorf("error of all points as centres %.4f, of the direct method %.4f", exact, want)
+	}
+	some, err := baseline.Falkon(ctx, k, x, lambda, y, 1000, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.4f %v", rate(some.Predict(ctx, z)), some)
+	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, x, lambda, y, []int{500, 1000, 2000, 5000, 10000}, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	predicted, err := sweep.Predict(ctx, z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(sweep)
+	last := 1.0
+	for i, r := range sweep.Results {
+		e := errorRate(predicted[i], class)
+		t.Logf("s = %d: %.4f", r.S, e)
+		if r.Status != baseline.Converged || e > last || r.S <= n && e <= exact {
+			t.Errorf("error %.4f, before %.4f, exact %.4f: %v", e, last, exact, r)
+		}
+		last = e
+	}
+	a, err := baseline.NewADMM(ctx, sweep.Results[1].Map, x, lambda, y, baseline.Square, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid, err := a.TuneRho(ctx, []float64{1e-3, 1e-2, 1e-1, 1, 10}, 30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := a.Solve(ctx, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1, Gap: 1e-6, MaxIter: 3000, Rhos: grid})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%.4f %v", rate(r.Predict(ctx, z)), r)
+	if want := sweep.Results[1].Objective / 2; r.Status != baseline.Converged || math.Abs(r.Objective-want) > 1e-5*want {
+		t.Errorf("%v: objective of the random features method %.9g", r, want)
+	}
+}
