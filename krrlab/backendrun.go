@@ -111,6 +111,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *Lab, dir *jobDir
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = patience
+	ownGroup(cmd)
 	h := &hearing{lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
 	err := cmd.Run()

@@ -144,6 +144,7 @@ func (h *hosts) ranksOn(dir string, b bool) (pids []int) {
 // TestTwoHosts fits on two hosts with their own addresses: the coefficients of one rank on
 // this machine, and half of the ranks on each host.
 func TestTwoHosts(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	fit := func(name string) []string {
 		return []string{"fit", "--data", "synthetic-classes", "--n", "1200", "--features", "100", "--lambda", "0.1", "--tol", "1e-6",
@@ -166,6 +167,7 @@ func TestTwoHosts(t *testing.T) {
 // the run says why in one line and has a code other than 0, and in the end it goes on from its
 // checkpoint to the coefficients of an unbroken run.
 func TestFaultsOfHosts(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	const limit = "6s"
 	dir := h.dir
@@ -226,6 +228,7 @@ func TestFaultsOfHosts(t *testing.T) {
 // TestDiskFull fills the disk with a checkpoint: the run ends and says so, the checkpoint
 // before is whole, and the run goes on from it where there is room.
 func TestDiskFull(t *testing.T) {
+	t.Parallel()
 	h := newHosts(t)
 	full := filepath.Join(h.dir, "small")
 	fit := func(more ...string) []string {

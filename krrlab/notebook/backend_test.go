@@ -1,0 +1,50 @@
+package notebook
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBackend sends a stage from a cell to a launcher that waits, and interrupts the cell: the
+// launcher is told to end, and the next cell runs.
+func TestBackend(t *testing.T) {
+	dir := t.TempDir()
+	launcher := filepath.Join(dir, "mpirun")
+	script := fmt.Sprintf("#!/bin/sh\n[ \"$1\" = --version ] && exit\ntrap ': >%s/ended; exit 1' TERM\n: >%s/begun\nwhile :; do sleep 0.05; echo '{\"event\":{\"Stage\":\"solve\",\"Iteration\":7}}'; done\n", dir, dir)
+	if err := os.WriteFile(launcher, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t)
+	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel")
+lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Features: 5, Monitor: Progress(),
+	Backend: &krrlab.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
+if err != nil { panic(err) }`, launcher))
+	id := c.send(c.shell, "execute_request", map[string]any{"code": "lab.Solve(ctx)"})
+	await(t, filepath.Join(dir, "begun"))
+	time.Sleep(time.Second)
+	c.interrupt <- os.Interrupt
+	r := fields(c.wait(c.answers[c.shell], "execute_reply"))
+	if got := c.until(id); r["status"] != "error" || !strings.Contains(fmt.Sprint(r["evalue"]), "canceled") || !strings.Contains(got, "solve, iteration 7") {
+		t.Errorf("%v: %s", r, got)
+	}
+	await(t, filepath.Join(dir, "ended"))
+	if got, _ := c.run("1 + 1"); !strings.HasSuffix(got, "execute_result 2") {
+		t.Errorf("%q", got)
+	}
+}
+
+// await waits for a file.
+func await(t *testing.T, name string) {
+	t.Helper()
+	for range 1000 {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("no %s", name)
+}
