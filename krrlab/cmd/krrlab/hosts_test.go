@@ -251,6 +251,37 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestFileLimit writes a checkpoint that is larger than files may be, in one process: as a full
+// disk, without one.
+func TestFileLimit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--max-iter", "30")...).CombinedOutput(); !strings.Contains(string(text), "not converged") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	newest := newestCheckpoint(dir)
+	cmd := krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...)
+	cmd.Args = append([]string{"sh", "-c", `ulimit -f 40 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	shell, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no shell to limit files with")
+	}
+	cmd.Path = shell
+	text, err := cmd.CombinedOutput()
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") || !strings.Contains(got[0], "--resume goes on") {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if now := newestCheckpoint(dir); now != newest {
+		t.Errorf("checkpoint %d is the newest, it was %d", now, newest)
+	}
+	if text, err := krrlab(limited(t), t, -1, 1, slow(dir, "--resume")...).CombinedOutput(); err != nil {
+		t.Fatalf("%v:\n%s", err, text)
+	}
+	if !mat.Equal(coefficients(t, filepath.Join(dir, "m.krr")), unbroken(t, false)) {
+		t.Error("other coefficients than the unbroken run's")
+	}
+}
+
 // said returns the lines that krrlab itself has written, without what it resumes from.
 func said(text string) (lines []string) {
 	for _, l := range strings.Split(text, "\n") {

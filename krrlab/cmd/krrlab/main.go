@@ -19,6 +19,7 @@ import (
 
 func main() {
 	accel.BoundGarbage()
+	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
 		Launch:   launch(),

@@ -1,0 +1,12 @@
+//go:build unix
+
+package main
+
+import (
+	"os/signal"
+	"syscall"
+)
+
+// ignoreFileLimit makes a write beyond the limit of file sizes (ulimit -f) an error like any
+// other, in place of a signal that ends the program.
+func ignoreFileLimit() { signal.Ignore(syscall.SIGXFSZ) }
