@@ -123,6 +123,7 @@ func (s *admmState) exchange(w *passScratch, i, r0, r1 int, sum *residuals) {
 	rows, blocks := r1-r0, a.colBlocks()
 	copies := float64(blocks + 1)
 	step := w.step[:rows] // Σ_j y_ij, and then δ
+	var primal, dual, z1, z2, change float64
 	for c := range a.t {
 		at := a.rowIndex(i, c, r0)
 		y, yd, target := s.y[at:at+rows], s.yd[at:at+rows], a.targets[at:at+rows]
@@ -139,23 +140,24 @@ func (s *admmState) exchange(w *passScratch, i, r0, r1 int, sum *residuals) {
 			mean := half - d
 			step[r], y[r] = d, mean
 			yd[r] += d
-			sum.primal += copies * d * d
-			sum.dual += copies * yd[r] * yd[r]
-			sum.z1 += half * half
-			sum.z2 += mean * mean
-			sum.change += (mean - old) * (mean - old)
+			primal += copies * d * d
+			dual += copies * yd[r] * yd[r]
+			z1 += half * half
+			z2 += mean * mean
+			change += (mean - old) * (mean - old)
 		}
 		for j := range blocks {
 			out, yij := s.out(w, j, rows)[c*rows:(c+1)*rows], s.yij[j][at:at+rows]
 			for r, v := range out {
 				old, next := yij[r], v+step[r]
 				yij[r], out[r] = next, next+yd[r]
-				sum.z1 += v * v
-				sum.z2 += next * next
-				sum.change += (next - old) * (next - old)
+				z1 += v * v
+				z2 += next * next
+				change += (next - old) * (next - old)
 			}
 		}
 	}
+	sum.add(residuals{primal: primal, dual: dual, z1: z1, z2: z2, change: change})
 }
 
 // measurePanel adds the loss of ZW, W being the consensus x, and the conjugate at the
@@ -170,17 +172,19 @@ func (s *admmState) measurePanel(w *passScratch, task int, r0, r1 int, sum *resi
 			first[p] += v
 		}
 	}
+	var loss, conj float64
 	for c := range a.t {
 		at := a.rowIndex(i, c, r0)
 		for r := range rows {
 			k, p := at+r, c*rows+r
 			target, v := a.targets[k], s.y[at+r]-s.yd[at+r]
-			sum.loss += a.loss.Value(target, first[p])
+			loss += a.loss.Value(target, first[p])
 			u := a.loss.dualPoint(target, v, a.loss.proxFrom(target, v, s.rho, s.y[k]), s.rho)
-			sum.conj += a.loss.Conjugate(target, u)
+			conj += a.loss.Conjugate(target, u)
 			first[p] = u
 		}
 	}
+	sum.add(residuals{loss: loss, conj: conj})
 	for j := range a.colBlocks() {
 		s.scatter(w, task, j, r0, r1, first, rows)
 	}
