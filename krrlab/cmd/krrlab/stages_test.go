@@ -25,7 +25,7 @@ func TestStagesUnderMPI(t *testing.T) {
 		args []string
 	}{
 		{"statdim", append([]string{"statdim", "--method", "slq", "--features", "60", "--max-probes", "16"}, data...)},
-		{"sketch-size", append([]string{"sketch-size", "--max", "128"}, data...)},
+		{"sketch-size", append([]string{"sketch-size", "--max", "128", "--kappa-target", "170"}, data...)},
 		{"multilevel", append([]string{"multilevel", "--levels", "features:200,gaussian:60"}, data...)},
 		{"lambda-p", append([]string{"lambda-p", "--features", "60", "--points", "3"}, data...)},
 		{"quality", append([]string{"quality", "--features", "60"}, data...)},
