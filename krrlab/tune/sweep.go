@@ -8,13 +8,11 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // aim is the share of τ that PCG aims at, so that rounding does not cost a restart.
@@ -29,37 +27,6 @@ type Matrix interface {
 	// MulTo sets dst = (K+λI)·src, and KMulTo dst = K·src, all n×k.
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 	KMulTo(ctx context.Context, dst, src *mat.Dense) error
-}
-
-// Options of Sweep. Zero values, and a nil *Options, mean the defaults.
-type Options struct {
-	// LambdaP is the grid. Default: Grid(λ, η, Points).
-	LambdaP []float64
-	// Points is the number of λ_p of the default grid, marks aside. Default 13.
-	Points int
-	// Confidence of κ's interval at each λ_p, in (0, 1). Half of what is left is spent on η.
-	// Default 0.95.
-	Confidence float64
-	// Width is the relative width of κ's interval at which its process stops. Default 0.3.
-	Width float64
-	// Steps is the most steps of Lanczos, for κ and for η; 16nk bytes are held for each λ_p
-	// and k steps. Default 150.
-	Steps int
-	// Columns is the number of right-hand sides that iterations are counted with, the first
-	// of Y; negative means none. Default 1.
-	Columns int
-	// Tol is τ, and MaxIter where counting ends. Defaults 1e-3 and 200.
-	Tol     float64
-	MaxIter int
-	// KError bounds ‖K_stored−K‖₂, for which the intervals are widened. Default 0.
-	KError float64
-	// Comm is the group of ranks that have the rows of Z, as of precond.NewOnRanks, and share K.
-	// Default nil, no ranks.
-	Comm comm.Comm
-	// Stream is where starts are drawn from.
-	Stream rng.Stream
-	// Progress, if not nil, is called with "eta", "lanczos" or "solve" as these go on.
-	Progress func(part string, done, total int)
 }
 
 // Point is one λ_p of a sweep.
@@ -91,64 +58,6 @@ type Result struct {
 	PerIter float64           `json:"seconds_iteration"` // of all right-hand sides
 	Eigen   float64           `json:"seconds_eigen"`     // of the eigendecomposition that the sweep takes
 	Total   float64           `json:"seconds"`
-}
-
-// settled returns a copy of o with the defaults filled in.
-func (o *Options) settled() Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
-	set := func(v *int, def int) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	set(&s.Points, 13)
-	set(&s.Steps, 150)
-	set(&s.Columns, 1)
-	set(&s.MaxIter, 200)
-	if s.Confidence == 0 {
-		s.Confidence = 0.95
-	}
-	if s.Width == 0 {
-		s.Width = 0.3
-	}
-	if s.Tol == 0 {
-		s.Tol = 1e-3
-	}
-	if s.Progress == nil {
-		s.Progress = func(string, int, int) {}
-	}
-	return s
-}
-
-// Check returns an error for options that no data could make right.
-func (o *Options) Check() error {
-	s := o.settled()
-	if err := estimate.CheckConfidence(s.Confidence); err != nil {
-		return err
-	}
-	for _, l := range s.LambdaP {
-		if !(l > 0) || math.IsInf(l, 1) {
-			return fmt.Errorf("λ_p = %g: want a positive number", l)
-		}
-	}
-	switch {
-	case s.LambdaP != nil && len(s.LambdaP) == 0:
-		return fmt.Errorf("an empty grid of λ_p: want at least one value")
-	case s.Points < 2:
-		return fmt.Errorf("a grid of %d values of λ_p: want at least 2", s.Points)
-	case !(s.Width > 0) || math.IsInf(s.Width, 1):
-		return fmt.Errorf("width %g of κ's interval: want a positive number, such as 0.3", s.Width)
-	case s.Steps < 1:
-		return fmt.Errorf("%d steps of Lanczos: want at least 1", s.Steps)
-	case s.MaxIter < 1:
-		return fmt.Errorf("at most %d iterations: want at least 1", s.MaxIter)
-	case !(s.Tol > 0 && s.Tol < 1):
-		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", s.Tol)
-	}
-	return nil
 }
 
 // Sweep measures ZZᵀ+λ_pI as a preconditioner of K+λI for a grid of λ_p: η = ‖K−ZZᵀ‖₂, and
@@ -193,72 +102,6 @@ type sweep struct {
 	o   *Options
 	w   *precond.Woodbury // in the eigen form
 	res *Result
-}
-
-// prepare forms ZᵀZ, decomposes it, and measures what a solve with these features costs: its
-// set-up with L⁻¹, and an iteration.
-func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) error {
-	clock := time.Now()
-	lap := func() float64 {
-		d := time.Since(clock).Seconds()
-		clock = time.Now()
-		return d
-	}
-	var g precond.Gram
-	if err := s.o.grow(ctx, &g, s.res.N, z); err != nil {
-		return err
-	}
-	gram := lap()
-	var err error
-	if s.w, err = s.o.inverse(ctx, &g, s.res, z, precond.FormEigen); err != nil {
-		return err
-	}
-	s.res.Eigen = lap()
-	m, factor := s.w, s.res.Eigen
-	if w, err := s.o.inverse(ctx, &g, s.res, z, precond.FormLInv); err == nil {
-		m, factor = w, lap()
-	} else if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	s.res.SetUp = formed + gram + factor
-	s.res.PerIter, err = s.iteration(ctx, m)
-	return err
-}
-
-// grow forms ZᵀZ, on ranks or not.
-func (o *Options) grow(ctx context.Context, g *precond.Gram, n int, z *points.Dense32) error {
-	if o.Comm != nil {
-		return g.GrowOnRanks(ctx, o.Comm, n, z)
-	}
-	return g.Grow(ctx, z)
-}
-
-// inverse returns ZZᵀ+λI in a form.
-func (o *Options) inverse(ctx context.Context, g *precond.Gram, r *Result, z *points.Dense32, form precond.Form) (*precond.Woodbury, error) {
-	p := &precond.Options{Form: form}
-	if o.Comm != nil {
-		return precond.NewFromGramOnRanks(ctx, o.Comm, r.N, z, g, r.Lambda, p)
-	}
-	return precond.NewFromGram(ctx, z, g, r.Lambda, p)
-}
-
-// iteration returns the seconds that a product and a solve of all right-hand sides take, the
-// least of five.
-func (s *sweep) iteration(ctx context.Context, m *precond.Woodbury) (float64, error) {
-	n, t := s.y.Dims()
-	x := mat.NewDense(n, t, nil)
-	best := math.Inf(1)
-	for range 5 {
-		clock := time.Now()
-		if err := s.a.MulTo(ctx, x, s.y); err != nil {
-			return 0, err
-		}
-		if err := m.SolveTo(ctx, x, x); err != nil {
-			return 0, err
-		}
-		best = min(best, time.Since(clock).Seconds())
-	}
-	return best, nil
 }
 
 // difference is K−ZZᵀ.
@@ -346,9 +189,6 @@ func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) estimate.Interval {
 	k.Hi = max(k.Lo, most/least)
 	return k
 }
-
-// half returns the confidence that leaves half of the failure probability.
-func (o *Options) half() float64 { return 1 - (1-o.Confidence)/2 }
 
 // solves counts the iterations of PCG for every λ_p, side by side.
 func (s *sweep) solves(ctx context.Context) error {

@@ -1,0 +1,78 @@
+package tune
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// prepare forms ZᵀZ, decomposes it, and measures what a solve with these features costs: its
+// set-up with L⁻¹, and an iteration.
+func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) error {
+	clock := time.Now()
+	lap := func() float64 {
+		d := time.Since(clock).Seconds()
+		clock = time.Now()
+		return d
+	}
+	var g precond.Gram
+	if err := s.o.grow(ctx, &g, s.res.N, z); err != nil {
+		return err
+	}
+	gram := lap()
+	var err error
+	if s.w, err = s.o.inverse(ctx, &g, s.res, z, precond.FormEigen); err != nil {
+		return err
+	}
+	s.res.Eigen = lap()
+	m, factor := s.w, s.res.Eigen
+	if w, err := s.o.inverse(ctx, &g, s.res, z, precond.FormLInv); err == nil {
+		m, factor = w, lap()
+	} else if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.res.SetUp = formed + gram + factor
+	s.res.PerIter, err = s.iteration(ctx, m)
+	return err
+}
+
+// grow forms ZᵀZ, on ranks or not.
+func (o *Options) grow(ctx context.Context, g *precond.Gram, n int, z *points.Dense32) error {
+	if o.Comm != nil {
+		return g.GrowOnRanks(ctx, o.Comm, n, z)
+	}
+	return g.Grow(ctx, z)
+}
+
+// inverse returns ZZᵀ+λI in a form.
+func (o *Options) inverse(ctx context.Context, g *precond.Gram, r *Result, z *points.Dense32, form precond.Form) (*precond.Woodbury, error) {
+	p := &precond.Options{Form: form}
+	if o.Comm != nil {
+		return precond.NewFromGramOnRanks(ctx, o.Comm, r.N, z, g, r.Lambda, p)
+	}
+	return precond.NewFromGram(ctx, z, g, r.Lambda, p)
+}
+
+// iteration returns the seconds that a product and a solve of all right-hand sides take, the
+// least of five.
+func (s *sweep) iteration(ctx context.Context, m *precond.Woodbury) (float64, error) {
+	n, t := s.y.Dims()
+	x := mat.NewDense(n, t, nil)
+	best := math.Inf(1)
+	for range 5 {
+		clock := time.Now()
+		if err := s.a.MulTo(ctx, x, s.y); err != nil {
+			return 0, err
+		}
+		if err := m.SolveTo(ctx, x, x); err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(clock).Seconds())
+	}
+	return best, nil
+}
