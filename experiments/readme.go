@@ -16,8 +16,9 @@ const (
 // noResults is the section where there are no laptop results.
 const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
 
-// ReadmeSection returns the result table of the README, made from the reports at scale
-// Laptop, and what the verdicts say; a line that says so if there are none.
+// ReadmeSection returns what the README says of the reports at scale Laptop: the result table,
+// figure 1, and the verdicts, with the numbers they were judged by where a claim does not
+// hold; a line that says so if there are none.
 func ReadmeSection(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
@@ -34,6 +35,11 @@ func ReadmeSection(reports []*Report) string {
 	if r := by["table1"]; r != nil {
 		fmt.Fprintf(&b, "%s\n", readmeTable(r, by["table2"], by["table4"]).Markdown())
 	}
+	if r := by["figure1"]; r != nil {
+		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
+			fmt.Fprintf(&b, "![%s](experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f, ".svg"))
+		}
+	}
 	holds, total := 0, 0
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
@@ -43,10 +49,13 @@ func ReadmeSection(reports []*Report) string {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "Of %d claims checked %d hold:\n\n", total, holds)
+	fmt.Fprintf(&b, "Of %d claims checked %d hold; the numbers they were judged by stand in [experiments/results](experiments/results):\n\n", total, holds)
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
-			fmt.Fprintf(&b, "- %s: %s\n", r.ID, v)
+			if v.Outcome == Holds {
+				v.Detail = ""
+			}
+			fmt.Fprintf(&b, "- [%s](experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}
 	}
 	return b.String()

@@ -51,7 +51,7 @@ func TestReadmeSection(t *testing.T) {
 		t.Errorf("of smoke results: %s", s)
 	}
 	s := ReadmeSection([]*Report{table1Report(t, 0), table2Report(t, 37, 17)})
-	for _, want := range []string{"| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 (37–37) |", "a processor with 2 threads", "- table1: holds: errors agree", "- table2: holds: λ_p = 10λ helps"} {
+	for _, want := range []string{"| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 (37–37) |", "a processor with 2 threads", "- [Table 1](experiments/results/table1.laptop.md) holds: errors agree", "- [Table 2](experiments/results/table2.laptop.md) holds: λ_p = 10λ helps"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is not in\n%s", want, s)
 		}

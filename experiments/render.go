@@ -107,7 +107,13 @@ func (r *Report) HTML() string {
 func (r *Report) String() string { return r.Text() }
 
 // String gives a verdict in one line.
-func (v Verdict) String() string { return fmt.Sprintf("%s: %s (%s)", v.Outcome, v.Claim, v.Detail) }
+func (v Verdict) String() string {
+	s := v.Outcome + ": " + v.Claim
+	if v.Detail != "" {
+		s += " (" + v.Detail + ")"
+	}
+	return s
+}
 
 func firstUpper(s string) string {
 	if s == "" {
