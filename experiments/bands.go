@@ -25,6 +25,9 @@ type spot struct {
 	capped     int       // seeds that ran and did not converge: no point of the curve
 }
 
+// complete reports whether all seeds ran and converged.
+func (p *spot) complete() bool { return p != nil && p.seeds > 0 && len(p.errors) == p.seeds }
+
 // curve collects the entries of a row and a role by their place, in the order of the plan.
 func (r *Report) curve(row, role string, at func(Case) float64) []*spot {
 	var out []*spot

@@ -40,9 +40,9 @@ type Case struct {
 	S       int         `json:"s,omitempty"`        // features or centres
 	LambdaP float64     `json:"lambda_p,omitempty"` // λ_p; default: λ
 	Tol     float64     `json:"tol,omitempty"`      // τ
-	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
+	MaxIter int         `json:"max_iter,omitempty"` // default: 1000; of Falkon 100
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
-	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_pI)⁻¹, as precond.ParseForm; default: the cheapest
+	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_p·I)⁻¹, as precond.ParseForm; default: the cheapest
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square, hinge or logistic
 	T       int         `json:"t,omitempty"`        // of PrecondForm: right-hand sides
 	Repeat  int         `json:"repeat,omitempty"`   // independent preconditioners, the median answer kept; default: 1

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -46,19 +47,44 @@ func (s sample) median() float64 {
 	return float64(s.iterations[(len(s.iterations)-1)/2])
 }
 
-// text gives the iterations as "85", "85 (83–88)" for several seeds, "FAIL (1,000)" in the
-// paper's word where one did not converge, and a blank where none ran.
+// needs returns the iterations to the tolerance as far as they are known: the median, +Inf
+// where a seed did not converge, NaN where none ran.
+func (s sample) needs() float64 {
+	if s.capped != nil {
+		return math.Inf(1)
+	}
+	return s.median()
+}
+
+// text gives the iterations as "85", "85 (83–88)" for several seeds, "FAIL (1000)" in the
+// paper's word where one did not converge within the iterations allowed, what else it ended
+// with, and a blank where none ran.
 func (s sample) text() plots.Cell {
 	switch {
 	case s.ran == 0:
 		return plots.Blank()
 	case s.capped != nil:
-		return plots.Text(fmt.Sprintf("FAIL (%d)", s.capped.Result.Iterations))
+		how := s.capped.Result.Status
+		if how == pcg.MaxIterations.String() {
+			how = "FAIL"
+		}
+		return plots.Text(fmt.Sprintf("%s (%d)", how, s.capped.Result.Iterations))
 	case len(s.iterations) == 1:
 		return plots.Number(s.median())
 	}
 	lo, hi := s.iterations[0], s.iterations[len(s.iterations)-1]
 	return plots.Text(fmt.Sprintf("%.0f (%d–%d)", s.median(), lo, hi))
+}
+
+// words gives the iterations in a sentence: "90 (85–95) iterations", "more than 1000 iterations".
+func (s sample) words() string {
+	switch {
+	case s.capped == nil:
+		return s.text().String() + " iterations"
+	case s.capped.Result.Status == pcg.MaxIterations.String():
+		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
+	}
+	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
 }
 
 // result returns the first seed's result; nil if it did not run.

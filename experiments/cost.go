@@ -155,9 +155,10 @@ func (r Rates) formCost(c Case) Cost {
 		"L": s * s * s / 3, "Linv": 2 * s * s * s / 3, "U": s*s*s/3 + n*s*s, "eigen": 9 * s * s * s,
 	}[c.Form]
 	return Cost{
-		Factor: (gramSlow*n*s*s + factorSlow*setup) / r.Gemm64,
-		Solve:  formUses * applySlow * (16*n*s/r.Read + (4*n*s*t+4*s*s*t)/r.Gemm64),
-		Bytes:  int64(12*n*s + 16*s*s + 24*n*t),
+		Features: gramSlow * n * s * s / r.Gemm64, // ZᵀZ: the numbers of Z take no time beside it
+		Factor:   factorSlow * setup / r.Gemm64,
+		Solve:    formUses * applySlow * (16*n*s/r.Read + (4*n*s*t+4*s*s*t)/r.Gemm64),
+		Bytes:    int64(12*n*s + 24*s*s + 24*n*t),
 	}
 }
 

@@ -51,8 +51,9 @@ type Figure struct {
 // Verdict is a claim and what the results say of it.
 type Verdict struct {
 	Claim   string `json:"claim"`
-	Outcome string `json:"outcome"` // Holds, Fails or Open
-	Detail  string `json:"detail"`  // the numbers it was judged by
+	Outcome string `json:"outcome"`          // Holds, Fails or Open
+	Detail  string `json:"detail"`           // the numbers it was judged by
+	Excuse  string `json:"excuse,omitempty"` // the part of Detail that rests on an explanation
 }
 
 // Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, where data

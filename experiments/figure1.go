@@ -30,7 +30,7 @@ var figure1Kernels = []struct {
 
 // figure1Size is what figure 1 takes at a scale. s runs over n/2ᵏ, k = first … 0 for random
 // features, and for the exact method of each kernel k = from … 1, with the iterations
-// expected. Beside it, on the first few points only, s runs to 2ᵘn, u = up, beyond what the paper
+// expected. At the largest s of each method there are at most three seeds. Beside it, on the first few points only, s runs to 2ᵘn, u = up, beyond what the paper
 // shows.
 type figure1Size struct {
 	data      string
@@ -50,6 +50,9 @@ var figure1Sizes = map[Scale]figure1Size{
 	Paper:  {"mnist", 0, 0, 60000, 3, 5, [2]int{4, 4}, [2][]int{{200, 120, 75, 50}, {700, 400, 230, 130}}, 5000, 3, [2]int{90, 300}},
 }
 
+// lastSeeds is the most seeds at the largest s of a method, where each takes minutes.
+const lastSeeds = 3
+
 // beyond is the end of the names of the rows in which s goes beyond n.
 const beyond = ", s beyond n"
 
@@ -64,10 +67,10 @@ func figure1Plan(scale Scale) []Entry {
 				expect = z.expect[k][at]
 			}
 			c.S = z.points >> i
-			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
+			out = append(out, reseeded(kern.name, exactRole, c, z.seedsAt(i == 1), expect)...)
 		}
 		for i := z.first; i >= 0; i-- {
-			out = append(out, reseeded(kern.name, featuresRole, c.byFeatures(z.points>>i), z.seeds, 0)...)
+			out = append(out, reseeded(kern.name, featuresRole, c.byFeatures(z.points>>i), z.seedsAt(i == 0), 0)...)
 		}
 	}
 	for k, kern := range figure1Kernels {
@@ -79,6 +82,14 @@ func figure1Plan(scale Scale) []Entry {
 		}
 	}
 	return out
+}
+
+// seedsAt returns the number of seeds at an s, the largest of a method or not.
+func (z figure1Size) seedsAt(last bool) int {
+	if last {
+		return min(z.seeds, lastSeeds)
+	}
+	return z.seeds
 }
 
 // byFeatures returns the case of random features method on the same problem.
@@ -169,7 +180,13 @@ func figure1Figures(r *Report) []Figure {
 	if len(panels) == 0 {
 		return nil
 	}
-	f := plots.Grid("Random features against the exact method", 2, panels...)
+	n := 0
+	for _, row := range r.Rows() {
+		if !strings.HasSuffix(row, beyond) {
+			n = max(n, r.pointsOf(row))
+		}
+	}
+	f := plots.Grid(fmt.Sprintf("Random features against the exact method, n = %d", n), 2, panels...)
 	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole model of the random features method and only the " +
 		"preconditioner of the exact one. Lines: medians of the seeds, bands: least to most. The last point of random features is s = n. " + r.dataCaption()
 	return append([]Figure{{r.ID, f}}, figure1Beyond(r)...)
@@ -178,14 +195,14 @@ func figure1Figures(r *Report) []Figure {
 // figure1Beyond is the figure of the rows in which s goes beyond n.
 func figure1Beyond(r *Report) []Figure {
 	var panels []*plots.Figure
-	n := 0
+	n, most := 0, 0.0
 	for _, row := range r.Rows() {
 		exact := allErrors(r.curve(row, exactRole, bySketch))
 		line, ok := series(featuresRole, r.curve(row, featuresRole, bySketch), place1, errorsOf)
 		if !strings.HasSuffix(row, beyond) || !ok || len(exact) == 0 {
 			continue
 		}
-		n = r.pointsOf(row)
+		n, most = r.pointsOf(row), line.X[len(line.X)-1]
 		lo, hi := ends(exact)
 		wide := plots.Series{Name: exactRole}
 		for _, x := range []float64{line.X[0], line.X[len(line.X)-1]} { // it has no s: a line across
@@ -201,7 +218,7 @@ func figure1Beyond(r *Report) []Figure {
 		return nil
 	}
 	f := plots.Grid(fmt.Sprintf("Beyond s = n, on n = %d points", n), 2, panels...)
-	f.Caption = fmt.Sprintf("Test error of random features on the first n = %d points, with s to %d times n, and that of the exact method, which has no s. Lines: medians of the seeds, "+
-		"bands: least to most. %s", n, 1<<figure1Sizes[r.Scale].up, scaleText(r.Scale))
+	f.Caption = fmt.Sprintf("Test error of random features on the first n = %d points, with s to %.0f, and that of the exact method, which has no s. Lines: medians of the seeds, "+
+		"bands: least to most. %s", n, most, scaleText(r.Scale))
 	return []Figure{{r.ID + "-beyond", f}}
 }

@@ -219,7 +219,7 @@ func figure2Verdicts(r *Report) []Verdict {
 	const small = "the scale is too small to say"
 	more := judgement{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
 	grow := judgement{claim: "the exact method's error goes on falling as n grows", undecided: small}
-	time := judgement{claim: "no profile of random features has a smaller error than the exact method in the same time, at the largest n", undecided: small}
+	time := judgement{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a smaller error", undecided: small}
 	for _, row := range r.Rows() {
 		if r.Scale == Smoke {
 			continue
@@ -227,29 +227,44 @@ func figure2Verdicts(r *Report) []Verdict {
 		exact := r.curve(row, exactRole, byPoints)
 		last := largest(exact)
 		if last == nil {
-			more.missing(row)
-			grow.missing(row)
-			time.missing(row)
+			for _, j := range []*judgement{&more, &grow, &time} {
+				j.unclear("%s: not run", row)
+			}
 			continue
 		}
 		_, hi := ends(last.errors)
 		for _, role := range profiles {
 			p := at(r.curve(row, role, byPoints), last.x)
 			if p == nil {
-				more.missing(row + ", " + role)
+				more.unclear("%s, %s: not run", row, role)
+				time.unclear("%s, %s: not run", row, role)
 				continue
 			}
 			lo, _ := ends(p.errors)
 			more.add(lo > hi, "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
-			faster := median(p.seconds) <= median(last.seconds) && median(p.errors) < median(last.errors)
-			time.add(!faster, "%s: %s in %.0f s by %s, against %s in %.0f s", row, percent(median(p.errors)), median(p.seconds), role,
-				percent(median(last.errors)), median(last.seconds))
+		}
+		if p, role := r.within(row, median(last.seconds)); p != nil {
+			time.add(median(p.errors) >= median(last.errors), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
+				percent(median(p.errors)), median(p.seconds), p.c.N, p.c.S, strings.TrimPrefix(role, "random features, "), percent(median(last.errors)), median(last.seconds))
 		}
 		if prev := before(exact, last); prev != nil {
 			grow.add(median(last.errors) < median(prev.errors), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
 		}
 	}
 	return []Verdict{more.verdict(), grow.verdict(), time.verdict()}
+}
+
+// within returns the place of random features, of all profiles and n, with the least median of
+// errors among those that take no more than so many seconds, and its role; nil if none does.
+func (r *Report) within(row string, seconds float64) (best *spot, role string) {
+	for _, name := range profiles {
+		for _, p := range r.curve(row, name, byPoints) {
+			if len(p.errors) > 0 && median(p.seconds) <= seconds && (best == nil || median(p.errors) < median(best.errors)) {
+				best, role = p, name
+			}
+		}
+	}
+	return best, role
 }
 
 // before returns the place of the largest n below p's that ran.
@@ -261,6 +276,25 @@ func before(curve []*spot, p *spot) *spot {
 		}
 	}
 	return best
+}
+
+// shortOfTime says for which n random features on other points, or as many, do better in the time of
+// the exact method.
+func (r *Report) shortOfTime(row string, exact []*spot) string {
+	var parts []string
+	for _, p := range exact {
+		if len(p.errors) == 0 {
+			continue
+		}
+		if q, _ := r.within(row, median(p.seconds)); q != nil && median(q.errors) < median(p.errors) {
+			parts = append(parts, fmt.Sprintf("%s against %s in %s seconds (n = %d with s = %d against n = %d)", percent(median(q.errors)),
+				percent(median(p.errors)), tidy(median(p.seconds)), q.c.N, q.c.S, p.c.N))
+		}
+	}
+	if len(parts) == 0 {
+		return " At no n do random features do better in its time, however many points they take."
+	}
+	return " Where time is short, more points with few features do better than few points exactly: " + strings.Join(parts, ", ") + "."
 }
 
 func figure2Prose(r *Report) string {
@@ -284,7 +318,7 @@ func figure2Prose(r *Report) string {
 		if len(others) > 0 {
 			text += "; random features reach " + strings.Join(others, ", ")
 		}
-		parts = append(parts, text+".")
+		parts = append(parts, text+"."+r.shortOfTime(row, exact))
 	}
 	if len(parts) == 0 {
 		return "Nothing of figure 2 was run."

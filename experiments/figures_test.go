@@ -140,6 +140,16 @@ func TestFigure1Verdicts(t *testing.T) {
 			t.Errorf("%s without s = n: %s", claim, got)
 		}
 	}
+	lost := invented(t, "figure1", func(e *Entry) *Result {
+		x := mnist1(0.004, 1)(e)
+		x.Converged = e.Case.Seed != 2
+		return x
+	})
+	for _, claim := range []string{gap, flat, slow, closes} {
+		if got := judged(t, lost, claim); got != Open {
+			t.Errorf("%s with a seed that did not converge: %s", claim, got)
+		}
+	}
 	r.Scale = Smoke
 	if got := judged(t, r, gap); got != Open {
 		t.Errorf("at smoke scale: %s", got)
@@ -166,6 +176,9 @@ func TestFigure1(t *testing.T) {
 	figs := r.Figures()
 	if len(figs) != 2 || len(figs[0].Figure.Panels) != 4 || len(figs[1].Figure.Panels) != 2 {
 		t.Fatalf("%d figures", len(figs))
+	}
+	if title := figs[0].Figure.Title; !strings.HasSuffix(title, "n = 20000") {
+		t.Errorf("title %q", title)
 	}
 	p := figs[0].Figure.Panels[0]
 	if len(p.Series) != 2 || p.Series[0].Name != exactRole || len(p.Series[0].X) != 4 || len(p.Series[1].X) != 6 || p.Series[1].X[5] != 20000 {
@@ -219,7 +232,7 @@ func mnist2(factor, share float64) func(e *Entry) *Result {
 }
 
 func TestFigure2(t *testing.T) {
-	const below, falls, time = "the exact method's error is below", "the exact method's error goes on", "no profile"
+	const below, falls, time = "the exact method's error is below", "the exact method's error goes on", "in the time that"
 	r := invented(t, "figure2", mnist2(1.2, 0.5))
 	for _, claim := range []string{below, falls, time} {
 		if got := judged(t, r, claim); got != Holds {
@@ -230,8 +243,16 @@ func TestFigure2(t *testing.T) {
 	if judged(t, better, below) != Fails || judged(t, better, time) != Fails {
 		t.Error("random features are better and faster, and nothing is said")
 	}
-	if got := judged(t, invented(t, "figure2", mnist2(0.9, 2)), time); got != Holds {
+	slower := invented(t, "figure2", mnist2(0.9, 2))
+	if got := judged(t, slower, time); got != Holds {
 		t.Errorf("random features are better in twice the time: %s", got)
+	}
+	if text := slower.Prose(); !strings.Contains(text, "At no n do random features do better") {
+		t.Errorf("the text: %s", text)
+	}
+	// A hundredth of the time: with 5,000 points for 2,000.
+	if text := invented(t, "figure2", mnist2(1.2, 0.01)).Prose(); !strings.Contains(text, "Where time is short") {
+		t.Errorf("the text: %s", text)
 	}
 	flat := invented(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
 	if got := judged(t, flat, falls); got != Fails {

@@ -11,7 +11,7 @@ import (
 
 var forms = Experiment{
 	ID:      "forms",
-	Title:   "Seconds of each form of (ZZᵀ+λ_pI)⁻¹",
+	Title:   "Seconds of each form of (ZZᵀ+λ_p·I)⁻¹",
 	Section: "section 3.1 (the choice of U over L)",
 	Plan:    formsPlan,
 	Tables:  formsTables,
@@ -70,7 +70,7 @@ func formsTables(r *Report) []*plots.Table {
 				continue
 			}
 			c := r.Find(row, form)[0].Case
-			cells := []any{c.N, c.S, c.T, form, x.Seconds.Factor, x.Values["gram"], 1e3 * x.Values["use"], plots.Blank(), plots.Blank(), float64(x.Bytes) / 1e6, x.Values["error"]}
+			cells := []any{c.N, c.S, c.T, form, x.Seconds.Factor, x.Values["gram"], 1e3 * x.Values["use"], plots.Blank(), plots.Blank(), float64(x.Bytes) / 1e6, x.value("error")}
 			if base != nil {
 				cells[7] = x.Values["use"] / base.Values["use"]
 				cells[8] = repaid(x, base)

@@ -136,6 +136,9 @@ func share(list []*job, r Rates) {
 				}
 			}
 		}
+		if last != nil && sameFeatures(j.c, last.c) {
+			j.cost.Features = 0
+		}
 		last = j
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -21,7 +22,8 @@ const formUses = 5
 // precondForm sets (ZZᵀ+λ_pI)⁻¹ up in the form of the case and applies it to n×t numbers.
 // Z is n×s standard normal numbers over √s: what a form takes depends on n, s and t only.
 // Values: "gram", "factor" and "form", the seconds of setting up; "use", the median seconds
-// of applying; "error", ‖M(M⁻¹r)−r‖₂/‖r‖₂ of the first column.
+// of applying; "error", ‖M(M⁻¹r)−r‖₂/‖r‖₂ of the first column. Cases of the same Z share
+// it and ZᵀZ: each is charged with the seconds that forming ZᵀZ took.
 func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	form, err := precond.ParseForm(c.Form)
 	if err != nil {
@@ -30,25 +32,20 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	if c.N < 1 || c.S < 1 || c.T < 1 || form == precond.AutoForm {
 		return nil, fmt.Errorf("experiments: form %q with n = %d, s = %d, t = %d: want a form and positive numbers", c.Form, c.N, c.S, c.T)
 	}
-	g := rng.New(c.Seed).Sub("precond form")
-	z := points.NewDense32(c.N, c.S, nil)
-	row := make([]float64, c.S)
-	for i := range c.N {
-		g.Sub("features").Normals(row, uint64(i*c.S))
-		for j, v := range row {
-			z.Row(i)[j] = float32(v / math.Sqrt(float64(c.S)))
-		}
-	}
-	r := mat.NewDense(c.N, c.T, nil)
-	g.Sub("columns").Normals(r.RawMatrix().Data, 0)
 	s.monitor(krrlab.Event{Stage: "factor"})
+	f, err := s.featuresOf(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	z, r := f.z, mat.NewDense(c.N, c.T, nil)
+	formStream(c).Sub("columns").Normals(r.RawMatrix().Data, 0)
 	start := time.Now()
-	m, err := precond.New(ctx, z, c.LambdaP, &precond.Options{Form: form})
+	m, err := precond.NewFromGram(ctx, z, &f.gram, c.LambdaP, &precond.Options{Form: form})
 	if err != nil {
 		return nil, err
 	}
 	res := &Result{Status: Done, Converged: true, Form: m.Form().String(), Bytes: m.Bytes()}
-	res.Seconds.Factor = time.Since(start).Seconds()
+	res.Seconds.Factor = f.seconds + time.Since(start).Seconds()
 	x := mat.NewDense(c.N, c.T, nil)
 	uses := make([]float64, formUses)
 	for i := range uses {
@@ -66,9 +63,53 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	}
 	slices.Sort(uses)
 	sec := m.Seconds()
-	res.Values = map[string]float64{"gram": sec.Gram, "factor": sec.Factor, "form": sec.Form, "use": uses[formUses/2], "error": off}
+	res.Values = finite(map[string]float64{"gram": f.seconds, "factor": sec.Factor, "form": sec.Form, "use": uses[formUses/2], "error": off})
 	res.Data = Data{Name: "random numbers", Note: "Z of random numbers", Source: "generated", N: c.N, Of: c.N, D: c.S, T: c.T}
 	return res, nil
+}
+
+// formFeatures are the Z of cases of PrecondForm, and ZᵀZ.
+type formFeatures struct {
+	n, s    int
+	seed    uint64
+	z       *points.Dense32
+	gram    precond.Gram
+	seconds float64 // that ZᵀZ took
+}
+
+// formStream returns where the numbers of a case are drawn from.
+func formStream(c Case) rng.Stream { return rng.New(c.Seed).Sub("precond form") }
+
+// featuresOf returns the Z of a case, and ZᵀZ: those of the case before where they are the same.
+func (s *session) featuresOf(ctx context.Context, c Case) (*formFeatures, error) {
+	if f := s.forms; f != nil && f.n == c.N && f.s == c.S && f.seed == c.Seed {
+		return f, nil
+	}
+	s.forms = nil
+	f := &formFeatures{n: c.N, s: c.S, seed: c.Seed, z: points.NewDense32(c.N, c.S, nil)}
+	g := formStream(c).Sub("features")
+	err := accel.ForEach(ctx, c.N, func(_, i int) {
+		row := make([]float64, c.S)
+		g.Normals(row, uint64(i*c.S))
+		for j, v := range row {
+			f.z.Row(i)[j] = float32(v / math.Sqrt(float64(c.S)))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := f.gram.Grow(ctx, f.z); err != nil {
+		return nil, err
+	}
+	f.seconds = time.Since(start).Seconds()
+	s.forms = f
+	return f, nil
+}
+
+// sameFeatures reports whether two cases of PrecondForm have the same Z.
+func sameFeatures(a, b Case) bool {
+	return a.Method == PrecondForm && b.Method == PrecondForm && a.N == b.N && a.S == b.S && a.Seed == b.Seed
 }
 
 // formError returns ‖Mx−r‖₂/‖r‖₂ of the first columns, with Mx = Z(Zᵀx) + λ_px.

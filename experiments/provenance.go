@@ -92,19 +92,30 @@ func (d Data) String() string {
 	return b.String()
 }
 
-// NotRun returns what has no result, and why: one row for each row of the report and reason.
+// NotRun returns what has no result, and why: one row for each row of the report and reason, with
+// its cases.
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
-		Columns: []plots.Column{{Name: "row"}, {Name: "case"}, {Name: "why"}},
+		Columns: []plots.Column{{Name: "row"}, {Name: "cases"}, {Name: "why"}},
 	}
-	seen := map[[2]string]bool{}
+	roles := map[[2]string][]string{}
+	var order [][2]string
 	for _, e := range r.Entries {
 		why := e.whyNot()
-		if key := [2]string{e.Row, why}; why != "" && !seen[key] {
-			seen[key] = true
-			t.Add(e.Row, e.Role, why)
+		if why == "" {
+			continue
 		}
+		key := [2]string{e.Row, why}
+		if roles[key] == nil {
+			order = append(order, key)
+		}
+		if !slices.Contains(roles[key], e.Role) {
+			roles[key] = append(roles[key], e.Role)
+		}
+	}
+	for _, key := range order {
+		t.Add(key[0], strings.Join(roles[key], ", "), key[1])
 	}
 	return t
 }

@@ -18,7 +18,7 @@ const noResults = "No results at laptop scale are kept yet: `krrlab reproduce al
 
 // ReadmeSection returns what the README says of the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold; a line that says so if there are none.
+// hold or rests on an explanation; a line that says so if there are none.
 func ReadmeSection(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
@@ -53,7 +53,7 @@ func ReadmeSection(reports []*Report) string {
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
-				v.Detail = ""
+				v.Detail = v.Excuse
 			}
 			fmt.Fprintf(&b, "- [%s](experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}
@@ -83,17 +83,23 @@ func readmeTable(one, two, four *Report) *plots.Table {
 		if s.first.sameProblem() {
 			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
 		}
-		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda), iterationsIn(four, row, plainRole),
+		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
 			s.first.Result.Train(), errorText(s.first.Result), err)
 	}
 	return t
 }
 
-func iterationsIn(r *Report, row, role string) plots.Cell {
+// iterationsIn returns the iterations of a row and a role, and their s where it is not the one
+// given.
+func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 	if r == nil {
 		return plots.Blank()
 	}
-	return r.sampleOf(row, role).text()
+	x := r.sampleOf(row, role)
+	if x.first == nil || x.first.Case.S == s {
+		return x.text()
+	}
+	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.first.Case.S))
 }
 
 // machines names what the report's cases ran on.

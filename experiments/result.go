@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/plots"
 )
 
 // Result is what was measured of a case. A number that was not measured, or does not
@@ -89,6 +90,23 @@ type Machine struct {
 // recomputing the residual and predicting are not in it.
 func (r *Result) Train() float64 {
 	return r.Seconds.Kernel + r.Seconds.Features + r.Seconds.Factor + r.Seconds.Solve
+}
+
+// value returns one of Values as a cell, blank if it is not there.
+func (r *Result) value(name string) plots.Cell {
+	if v, ok := r.Values[name]; ok {
+		return plots.Number(v)
+	}
+	return plots.Blank()
+}
+
+// residual returns the worst relative residual against K itself: recomputed, or estimated from
+// rows of K in float64 where that was done; nil if neither was.
+func (r *Result) residual() *float64 {
+	if r.SampledResidual != nil {
+		return r.SampledResidual
+	}
+	return r.TrueResidual
 }
 
 // Ran reports whether the case ran to an end, converged or not.

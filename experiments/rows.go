@@ -197,7 +197,7 @@ func (w row) seeded(role string, c Case, expect int) []Entry {
 }
 
 // sameProblem reports whether the entry's training data are those of the published row,
-// all of them.
+// all of them: by the registry, and where there is a result by what was read.
 func (e *Entry) sameProblem() bool {
 	info, err := datasets.Lookup(e.Case.Data)
 	if err != nil || e.Paper == "" || info.Paper == nil {
@@ -206,6 +206,9 @@ func (e *Entry) sameProblem() bool {
 	n := info.N
 	if e.Case.N > 0 {
 		n = min(n, e.Case.N)
+	}
+	if e.Result.Ran() {
+		n = e.Result.Data.N
 	}
 	return n == publishedN(e.Paper)
 }

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -56,7 +57,8 @@ type Progress struct {
 }
 
 // Run runs the plans and returns their reports. Each case is run once, whichever plans ask for
-// it, and its result is kept in o.Out as soon as it is there. A case that fails, or whose
+// it, and its result is kept in o.Out as soon as it is there; without Resume those that o.Out has
+// of the same cases are renamed first, to <name>.old. A case that fails, or whose
 // data are missing, has the reason in its result, and the others go on.
 //
 // If the context ends, Run returns its error with the reports as far as they are; the cases
@@ -73,6 +75,13 @@ func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	}
 	if err := recall(r.jobs, &opt); err != nil {
 		return nil, err
+	}
+	if r.store != nil && !opt.Resume {
+		for _, j := range r.jobs {
+			if err := r.store.retire(j.c); err != nil {
+				return nil, err
+			}
+		}
 	}
 	err := r.all(ctx)
 	for _, j := range r.jobs {
@@ -186,7 +195,11 @@ func (r *runner) run(ctx context.Context, batch []*job) error {
 		j.result.Machine, j.result.Commit = machine(), r.opt.Version
 		j.result.Date = time.Now().UTC().Format(time.RFC3339)
 		if r.store != nil && j.result.Ran() {
-			if err := r.store.save(j.c, j.result); err != nil {
+			err := r.store.save(j.c, j.result)
+			var not *json.UnsupportedValueError
+			if errors.As(err, &not) { // a number that is not finite
+				j.result = &Result{Status: Failed, Reason: oneLine(err), Data: j.result.Data}
+			} else if err != nil {
 				return err
 			}
 		}

@@ -20,6 +20,7 @@ type session struct {
 	info        Data
 	load        float64 // seconds of reading
 	shared      *krrlab.Shared
+	forms       *formFeatures // of PrecondForm; nil if the last case was none
 }
 
 // group says which cases share a session.

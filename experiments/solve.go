@@ -144,7 +144,8 @@ const stopAt = 0.97
 
 // reached returns after how many iterations every column had been within 10⁻¹, 10⁻², …: where
 // the solve to that tolerance would have ended, since a column that has converged is
-// left as it is, and the others do not depend on it.
+// left as it is, and the others do not depend on it. (Those of block conjugate gradients do: there
+// it is when they had come so far, and no more.)
 func reached(h []krrlab.HistRow) []Reached {
 	if len(h) == 0 || len(h[0].Columns) == 0 {
 		return nil

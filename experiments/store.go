@@ -56,6 +56,16 @@ func (s *store) load(c Case) (*Result, error) {
 	return k.Result, nil
 }
 
+// retire renames the file of a case that is to be run again, so that a run that is interrupted
+// before does not take it for its own.
+func (s *store) retire(c Case) error {
+	name := s.name(c)
+	if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("experiments: %w", err)
+	}
+	return nil
+}
+
 // save keeps the result of a case.
 func (s *store) save(c Case, r *Result) error {
 	return writeJSON(s.name(c), kept{ResultVersion, c, r})

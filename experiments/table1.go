@@ -50,14 +50,10 @@ func table1Tables(r *Report) []*plots.Table {
 			continue
 		}
 		theirs, time := published1("table1", p, "iterations"), published1("table1", p, "time")
-		res := x.TrueResidual
-		if x.SampledResidual != nil {
-			res = x.SampledResidual
-		}
 		t.Add(row, x.Data.N, s.first.Case.S,
 			s.text(), number(theirs), ratio(s.first, s.median(), theirs),
 			train(x), number(time), publishedCell("table1", p, "resources"), ratio(s.first, x.Train(), time),
-			errorText(x), publishedError("table1", p, "error_rate"), optional(res), optional(x.Kappa), s.first.dataText())
+			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa), s.first.dataText())
 	}
 	return []*plots.Table{t}
 }
@@ -77,17 +73,21 @@ func table1Verdicts(r *Report) []Verdict {
 			errors.missing(want.name)
 			continue
 		}
+		if !e.Result.Converged {
+			errors.unclear("%s did not converge", want.name)
+			continue
+		}
 		got := *e.Result.TestError
 		errors.add(math.Abs(got-want.value) <= want.allowed+1e-9, "%s %s against %s", want.name, percent(got), percent(want.value))
 	}
-	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", slips, func(row string) (*Entry, float64, float64) {
+	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", slips, func(row string) (sample, float64) {
 		s := r.sampleOf(row, proposed)
-		return s.first, s.median(), published1("table1", r.paperOf(row), "iterations")
+		return s, published1("table1", r.paperOf(row), "iterations")
 	})}
 }
 
 // published returns the first seed's entry of a published row, of the paper's data and n,
-// that ran; nil if there is none.
+// that ran, converged or not; nil if there is none.
 func (r *Report) published(name, role string) *Entry {
 	for i := range r.Entries {
 		e := &r.Entries[i]
@@ -111,14 +111,14 @@ func table1Prose(r *Report) string {
 			continue
 		}
 		p := r.paperOf(row)
-		text := fmt.Sprintf("%s took %s iterations and %.0f seconds to an error of %s", row, s.text(), x.Train(), errorText(x))
+		text := fmt.Sprintf("%s took %s and %.0f seconds to an error of %s", row, s.words(), x.Train(), errorText(x))
 		if s.first.sameProblem() {
-			text += fmt.Sprintf(" (published: %s iterations, %.3g seconds on %s, %s)", publishedCell("table1", p, "iterations"),
-				published1("table1", p, "time"), publishedCell("table1", p, "resources"), publishedError("table1", p, "error_rate"))
+			text += fmt.Sprintf(" (published: %s iterations, %s seconds on %s, %s)", publishedCell("table1", p, "iterations"),
+				publishedCell("table1", p, "time"), publishedCell("table1", p, "resources"), publishedError("table1", p, "error_rate"))
 		}
 		parts = append(parts, text)
 	}
 	return "Table 1 is the method as proposed: how long, how many iterations, to which error. " + strings.Join(parts, "; ") + ". " +
 		"Errors do not depend on s, the seed or the machine, so they can be compared with the published ones; iterations depend on the draw of the features; " +
-		"seconds on the machine, and the paper's have 8 to 36 virtual processors, and up to 42 of them."
+		"seconds on the machine, and the paper's have 2 to 36 virtual processors, and are up to 42."
 }

@@ -103,19 +103,24 @@ func table2Verdicts(r *Report) []Verdict {
 			helps.missing(want.name)
 			continue
 		}
-		x, y := r.sampleOf(a.Row, asLambda).median(), r.sampleOf(a.Row, tenLambda).median()
-		helps.add((y < x) == want.fewer, "%s %.0f iterations with λ, %.0f with 10λ", want.name, x, y)
+		with, without := r.sampleOf(a.Row, tenLambda), r.sampleOf(a.Row, asLambda)
+		text := fmt.Sprintf("%s %s with λ, %s with 10λ", want.name, without.words(), with.words())
+		if math.IsInf(with.needs(), 1) && math.IsInf(without.needs(), 1) {
+			helps.unclear("%s", text)
+			continue
+		}
+		helps.add((with.needs() < without.needs()) == want.fewer, "%s", text)
 	}
-	agree := r.iterationsAgree("iterations of table 2", nil, func(row string) (*Entry, float64, float64) {
+	agree := r.iterationsAgree("iterations of table 2", nil, func(row string) (sample, float64) {
 		s := r.sampleOf(row, printed)
 		if s.first == nil {
 			s = r.sampleOf(row, tenLambda)
 		}
-		if s.first == nil {
-			return nil, 0, 0
+		if s.first == nil || math.IsNaN(published1("table2", s.first.Paper, "lambda_p")) { // ADULT's is blank
+			return sample{}, math.NaN()
 		}
 		its, _ := publishedFor(s.first)
-		return s.first, s.median(), its
+		return s, its
 	})
 	return []Verdict{helps.verdict(), agree}
 }
@@ -123,10 +128,10 @@ func table2Verdicts(r *Report) []Verdict {
 func table2Prose(r *Report) string {
 	var fewer, more []string
 	for _, row := range r.ranRows() {
-		x, y := r.sampleOf(row, asLambda).median(), r.sampleOf(row, tenLambda).median()
-		text := fmt.Sprintf("%s (%.0f to %.0f)", row, x, y)
-		switch {
-		case math.IsNaN(x) || math.IsNaN(y):
+		a, b := r.sampleOf(row, asLambda), r.sampleOf(row, tenLambda)
+		text := fmt.Sprintf("%s (%s to %s)", row, strings.TrimSuffix(a.words(), " iterations"), strings.TrimSuffix(b.words(), " iterations"))
+		switch x, y := a.needs(), b.needs(); {
+		case math.IsNaN(x) || math.IsNaN(y) || math.IsInf(x, 1) && math.IsInf(y, 1):
 		case y < x:
 			fewer = append(fewer, text)
 		default:

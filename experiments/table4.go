@@ -50,7 +50,7 @@ func table4Tables(r *Report) []*plots.Table {
 			dataColumn, textual("CG iterations"), textual("published"), ratioColumn, seconds("CG time"), seconds("published"), ratioColumn,
 			residual("CG residual"), textual("CG error"),
 			{Name: "s"}, textual("iterations"), textual("published"), ratioColumn, seconds("time"), seconds("published"), ratioColumn,
-			textual("error"), {Name: "CG/proposed", Format: "%.1f"}, usedColumn,
+			textual("error"), textual("CG/proposed"), usedColumn,
 		},
 	}
 	for _, row := range r.ranRows() {
@@ -61,7 +61,7 @@ func table4Tables(r *Report) []*plots.Table {
 		cells := []any{row, a.text(), publishedCell("table4", p, "cg_iterations"), ratio(e, a.median(), of("cg_iterations")),
 			train(x), number(of("cg_time")), ratioOf(a, of("cg_time"))}
 		if x != nil {
-			cells = append(cells, optional(x.TrueResidual), errorText(x))
+			cells = append(cells, optional(x.residual()), errorText(x))
 		} else {
 			cells, e = append(cells, plots.Blank(), plots.Blank()), b.first
 		}
@@ -71,7 +71,7 @@ func table4Tables(r *Report) []*plots.Table {
 			cells = append(cells, plots.Blank())
 		}
 		cells = append(cells, b.text(), number(of("proposed_iterations")), ratio(b.first, b.median(), of("proposed_iterations")),
-			train(y), number(of("proposed_time")), ratioOf(b, of("proposed_time")), errorText(y), number(a.needed()/b.median()), e.dataText())
+			train(y), number(of("proposed_time")), ratioOf(b, of("proposed_time")), errorText(y), timesMore(a, b), e.dataText())
 		t.Add(cells...)
 	}
 	return []*plots.Table{t}
@@ -86,6 +86,19 @@ func (s sample) needed() float64 {
 	return s.median()
 }
 
+// timesMore returns how many times the iterations of b those of a are; at least so many where
+// a did not converge.
+func timesMore(a, b sample) plots.Cell {
+	q := a.needed() / b.median()
+	switch {
+	case math.IsNaN(q):
+		return plots.Blank()
+	case a.capped != nil:
+		return plots.Text(fmt.Sprintf("≥ %.1f", q))
+	}
+	return plots.Text(fmt.Sprintf("%.1f", q))
+}
+
 // severalTimes is what "several times the iterations" is taken to mean.
 const severalTimes = 3
 
@@ -97,16 +110,20 @@ func table4Verdicts(r *Report) []Verdict {
 			j.missing(name)
 			continue
 		}
-		x, y := r.sampleOf(a.Row, plainRole).needed(), r.sampleOf(b.Row, proposed).median()
-		j.add(x >= severalTimes*y, "%s %.0f against %.0f", name, x, y)
+		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposed)
+		text := fmt.Sprintf("%s %s against %s", name, x.words(), strings.TrimSuffix(y.words(), " iterations"))
+		enough := x.needed() >= severalTimes*y.needs()
+		if math.IsInf(y.needs(), 1) || x.capped != nil && !enough { // only a bound is known
+			j.unclear("%s", text)
+			continue
+		}
+		j.add(enough, "%s", text)
 	}
-	plain := r.iterationsAgree("iterations of plain CG", nil, func(row string) (*Entry, float64, float64) {
-		s := r.sampleOf(row, plainRole)
-		return s.first, s.median(), published1("table4", r.paperOf(row), "cg_iterations")
+	plain := r.iterationsAgree("iterations of plain CG", nil, func(row string) (sample, float64) {
+		return r.sampleOf(row, plainRole), published1("table4", r.paperOf(row), "cg_iterations")
 	})
-	with := r.iterationsAgree("iterations of table 4", nil, func(row string) (*Entry, float64, float64) {
-		s := r.sampleOf(row, proposed)
-		return s.first, s.median(), published1("table4", r.paperOf(row), "proposed_iterations")
+	with := r.iterationsAgree("iterations of table 4", nil, func(row string) (sample, float64) {
+		return r.sampleOf(row, proposed), published1("table4", r.paperOf(row), "proposed_iterations")
 	})
 	return []Verdict{j.verdict(), plain, with}
 }
@@ -119,9 +136,9 @@ func table4Prose(r *Report) string {
 		if x == nil || y == nil {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %.0f against %s iterations, %s against %s seconds", row, a.needed(), b.text(), tidy(x.Train()), tidy(y.Train())))
-		if a.capped != nil && x.TrueResidual != nil && !math.IsNaN(x.Error()) {
-			failed = append(failed, fmt.Sprintf("%s ended at a residual of %.1e with an error of %s, against %s", row, *x.TrueResidual, errorText(x), errorText(y)))
+		parts = append(parts, fmt.Sprintf("%s %s against %s, %s against %s seconds", row, strings.TrimSuffix(a.words(), " iterations"), b.words(), tidy(x.Train()), tidy(y.Train())))
+		if a.capped != nil && x.residual() != nil && !math.IsNaN(x.Error()) {
+			failed = append(failed, fmt.Sprintf("%s ended at a residual of %.1e with an error of %s, against %s", row, *x.residual(), errorText(x), errorText(y)))
 		}
 	}
 	if len(parts) == 0 {

@@ -79,9 +79,18 @@ func table5Tables(r *Report) []*plots.Table {
 		ka, kb := published1("table5", p, "tol_1e-2_iterations"), published1("table5", p, "tol_1e-3_iterations")
 		t.Add(row, b.first.Case.S, a.text(), number(ka), ratio(a.first, a.median(), ka), errorText(x), publishedError("table5", p, "tol_1e-2_error"),
 			b.text(), number(kb), ratio(b.first, b.median(), kb), errorText(y), publishedError("table5", p, "tol_1e-3_error"),
-			fmt.Sprintf("%+.2f %%", 100*(x.Error()-y.Error())), b.first.dataText())
+			errorChange(x, y), b.first.dataText())
 	}
 	return []*plots.Table{t}
+}
+
+// errorChange returns the error of x above that of y; blank if one has none.
+func errorChange(x, y *Result) plots.Cell {
+	d := x.Error() - y.Error()
+	if math.IsNaN(d) {
+		return plots.Blank()
+	}
+	return plots.Text(fmt.Sprintf("%+.2f %%", 100*d))
 }
 
 // costsAtMost is how much error a tolerance of 10⁻² may cost: 0.05 %.
@@ -94,15 +103,17 @@ func table5Verdicts(r *Report) []Verdict {
 		if r.Scale == Smoke || x == nil || y == nil || math.IsNaN(x.Error()-y.Error()) {
 			continue
 		}
+		if !x.Converged || !y.Converged {
+			j.unclear("%s did not converge", row)
+			continue
+		}
 		j.add(x.Error()-y.Error() <= costsAtMost+1e-12, "%s %+.2f %%", row, 100*(x.Error()-y.Error()))
 	}
-	coarse := r.iterationsAgree("iterations to 10⁻²", slips, func(row string) (*Entry, float64, float64) {
-		s := r.coarse(row)
-		return s.first, s.median(), published1("table5", r.paperOf(row), "tol_1e-2_iterations")
+	coarse := r.iterationsAgree("iterations to 10⁻²", slips, func(row string) (sample, float64) {
+		return r.coarse(row), published1("table5", r.paperOf(row), "tol_1e-2_iterations")
 	})
-	fine := r.iterationsAgree("iterations to 10⁻³", slips, func(row string) (*Entry, float64, float64) {
-		s := r.sampleOf(row, fineRole)
-		return s.first, s.median(), published1("table5", r.paperOf(row), "tol_1e-3_iterations")
+	fine := r.iterationsAgree("iterations to 10⁻³", slips, func(row string) (sample, float64) {
+		return r.sampleOf(row, fineRole), published1("table5", r.paperOf(row), "tol_1e-3_iterations")
 	})
 	return []Verdict{j.verdict(), coarse, fine}
 }
@@ -115,7 +126,7 @@ func table5Prose(r *Report) string {
 		if x == nil || y == nil {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %s after %s iterations against %s after %s", row, errorText(x), a.text(), errorText(y), b.text()))
+		parts = append(parts, fmt.Sprintf("%s %s after %s against %s after %s", row, errorText(x), a.words(), errorText(y), strings.TrimSuffix(b.words(), " iterations")))
 	}
 	if len(parts) == 0 {
 		return "Of table 5 no row has both tolerances."

@@ -80,7 +80,7 @@ const (
 )
 
 // DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
-// factorisation: n³/3 is then less work than forming K for all but tiny d.
+// factorisation: its n³/3 flops are few there.
 const DirectBelow = 4000
 
 var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}

@@ -20,6 +20,9 @@
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history → Report
 //
+// What can be looked at alone: StatDim, SketchSize, MultiLevel, LambdaP and Quality, each a
+// method of Lab whose result has String, Table, Plot and JSON, and Verify for a saved model.
+//
 // A Config says what to do; its zero values mean the documented defaults. Solve does
 // all that is needed:
 //

@@ -34,10 +34,10 @@
 //
 // once, and those packages run on OpenBLAS from then on; if err is not nil it
 // says which Debian package to install. Without it gonum's own Go code runs, save for
-// products in float32 after Use(nil): blas32.Gemm and Syrk are package gemm's, cut into
-// pieces for the pool of workers, where gemm has kernels for the processor. On a core
-// with AVX2 they are about as fast as OpenBLAS (BenchmarkSgemm), and they give the same
-// bits for any number of threads. OpenBLAS
+// products and triangular solves (Gemm, Syrk, Trsm, Trmm in float32 and float64): after Use(nil)
+// these are package gemm's, cut into pieces for the pool of workers, where gemm has kernels
+// for the processor. On a core with AVX2 products are about as fast as OpenBLAS's
+// (BenchmarkGemmSizes), and they give the same bits for any number of threads. OpenBLAS
 // is loaded by dlopen through purego, so the program builds with or without cgo
 // and starts with or without the library. Semantics stay gonum's: row-major
 // storage, panics for bad shapes with gonum's words (they are raised by gonum's

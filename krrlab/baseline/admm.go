@@ -178,9 +178,11 @@ func (a *ADMM) need() int64 {
 			sum, top = sum+8*k*k, max(top, k)
 		}
 	}
-	vectors := n*t*(c+4) + s*t*(4*r+4+int64(len(a.tasks)))
+	vectors := n*t*(c+2) + s*t*(4*r+2+int64(len(a.tasks)))
 	if a.dual {
 		vectors += n * t * 2 * c
+	} else {
+		vectors += s * t * r
 	}
 	return sum + 8*1024*top + 8*vectors
 }

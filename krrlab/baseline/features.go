@@ -156,7 +156,8 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 		return nil
 	})
 	if last != nil {
-		last.Seconds.Features, last.Seconds.Gram = w.seconds.Features, w.seconds.Gram
+		last.Seconds.Features += w.seconds.Features // those formed again in passes are in it
+		last.Seconds.Gram = w.seconds.Gram
 		last.Seconds.Residual += w.seconds.Residual
 		last.Seconds.Total, last.Bytes = w.elapsed(), w.bytes
 	}

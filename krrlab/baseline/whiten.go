@@ -87,7 +87,7 @@ func (w *whitening) gram(ctx context.Context, l []float64, k kernel.Kernel, cent
 	return err
 }
 
-// inner returns scale·LᵀL + λI, lower triangle, by tiles: m³/3 multiplications, as rows of L
+// inner returns scale·LᵀL + λI, lower triangle, by tiles: m³/6 multiplications, as rows of L
 // above a tile's are zero.
 func (w *whitening) inner(ctx context.Context, l []float64, scale, lambda float64) ([]float64, error) {
 	m := w.m

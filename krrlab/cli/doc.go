@@ -1,4 +1,6 @@
-// Package cli is the krrlab command: fit, predict, data, demo, bench, doctor, version.
+// Package cli is the krrlab command: fit and predict; the stages (statdim, sketch-size, multilevel,
+// lambda-p, quality, verify); check, reproduce and report; data, ranks, notebook, demo, bench,
+// doctor, version.
 //
 // Main runs one command line and returns its exit code: 0 for success, 1 for an
 // error (one line on the error stream), 2 for a command line that cannot be

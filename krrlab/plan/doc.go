@@ -19,7 +19,7 @@
 //
 // Take one rank for each machine and let its threads share the work: what does not shrink is
 // then held once a machine. With P machines of M bytes, w·n²/(2P) ≈ M gives P; the points are
-// negligible as long as 2dP ≪ n. Where the factor is in the way, take fewer features, landmarks
+// negligible as long as 4dP ≪ n. Where the factor is in the way, take fewer features, landmarks
 // (a better preconditioner of the same width), or machines with more memory. Bytes are those of
 // the numbers; the program itself takes some 0.1 GB, and Go's collector what it is left.
 //

@@ -4,9 +4,10 @@
 //
 // λ_p is the preconditioner's own: the answer does not depend on it. With η = ‖K−ZZᵀ‖₂,
 //
-//	κ(M⁻¹A) ≤ (1+η/λ)(1+η/λ_p)  for λ_p ≤ λ+η,   κ(M⁻¹A) ≤ (λ_p+η)/λ  beyond
+//	κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p) · max(1, (λ_p+η)/λ)
 //
-// (Bound), which is least, 1+2η/λ, at λ_p = λ+η. The bound holds for any Z that far from K
+// (Bound): (λ+η)/λ_p up to λ−η, (1+η/λ)(1+η/λ_p) from there to λ+η, (λ_p+η)/λ beyond. It is
+// least, 1+2η/λ, at λ_p = λ+η where η > 0. The bound holds for any Z that far from K
 // and is pessimistic for this one: the best λ_p is often far below λ+η, and only the spectrum
 // knows. Sweep finds out: for each λ_p of a grid an interval of κ by Lanczos's process on
 // the pencil, and the iterations that PCG takes. One eigendecomposition ZᵀZ = VΣ²Vᵀ serves
@@ -27,6 +28,6 @@
 //
 // H. Avron, K. L. Clarkson, D. P. Woodruff, Faster kernel ridge regression using
 // sketching and preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017),
-// doi:10.1137/16M1105396: section 4. O. Axelsson, Iterative Solution Methods, Cambridge 1994,
+// doi:10.1137/16M1105396: section 6.3 (λ_p). O. Axelsson, Iterative Solution Methods, Cambridge 1994,
 // chapter 13.
 package tune

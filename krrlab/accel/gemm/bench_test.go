@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkPaths compares the paths with each other and with gonum's code, which takes
-// all cores where ours takes one. Package accel's BenchmarkSgemm has OpenBLAS beside it.
+// all cores where ours takes one. Package accel's BenchmarkGemmSizes has OpenBLAS beside it.
 func BenchmarkPaths(b *testing.B) {
 	b.Run("float32", func(b *testing.B) { benchmarkPaths(b, Sgemm, gonum.Implementation{}.Sgemm) })
 	b.Run("float64", func(b *testing.B) { benchmarkPaths(b, Dgemm, gonum.Implementation{}.Dgemm) })

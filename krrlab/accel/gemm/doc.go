@@ -1,8 +1,8 @@
 // Package gemm multiplies matrices without a library: C = α·op(A)·op(B) + β·C in
 // float32 and float64, with the semantics of the BLAS. It is what a machine without
-// OpenBLAS computes with: package accel registers the float32 products and adds threads.
+// OpenBLAS computes with: package accel registers these products and triangular solves, and adds threads.
 // Where there is a kernel in assembly it is about as fast as OpenBLAS, as measured with
-// AVX2 by BenchmarkSgemm in package accel; where there is none it is slower than gonum's
+// AVX2 by BenchmarkGemmSizes in package accel; where there is none it is slower than gonum's
 // code on x86-64, and accel uses that.
 //
 // # Method

@@ -8,9 +8,11 @@
 // What a cell may do beside plain Go:
 //
 //	ctx                       the cell's context, which an interrupt cancels; context.Background() is the same
-//	Display(v), Update(id, v) show a value, show another in its place
+//	Display(v)                show a value
+//	DisplayID(id, v)          show it with a name
+//	Update(id, v)             show another in the place of that name
 //	Clear()                   empty the cell's output
-//	Input(prompt)             ask the reader for a line
+//	Input(prompt)             ask the reader for a line; Password(prompt) does not echo it
 //	DataDirs                  folders to look for data in
 //	Progress()                a krrlab.Config.Monitor that shows one line; New takes it where none is set
 //	!cmd, %cd, %time, %doc, %reset, %who, %help
