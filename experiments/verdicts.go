@@ -11,7 +11,7 @@ import (
 type judgement struct {
 	claim      string
 	good, bad  []string
-	undecided  string // said where there is neither
+	undecided  string   // said where there is neither
 	incomplete []string // what leaves it open
 	absent     []string // rows that were not run
 	excused    []string // rows that bear the claim out by an explanation only
