@@ -17,12 +17,15 @@ import (
 
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
-	Dirs    []string // folders to look for data in
-	Out     string   // folder that keeps cases and reports; empty keeps nothing
-	Resume  bool     // take the results of cases that Out has
-	Memory  int64    // bytes a case may take; 0: no limit
-	Rates   *Rates   // of the machine; nil: measured
-	Version string   // of the program, for the results
+	Dirs   []string // folders to look for data in
+	Out    string   // folder that keeps cases and reports; empty keeps nothing
+	Resume bool     // take the results of cases that Out has
+	Memory int64    // bytes a case may take; 0: no limit
+	// Time is how long a run may take; 0: no limit. A case that is predicted to end after it is
+	// not begun, and its result says so.
+	Time    time.Duration
+	Rates   *Rates // of the machine; nil: measured
+	Version string // of the program, for the results
 	// Monitor is told how it goes on, Finished each case that ended; nil is silent.
 	Monitor  func(Progress)
 	Finished func(c Case, r *Result)
@@ -153,7 +156,7 @@ func (r *runner) all(ctx context.Context) error {
 				todo = append(todo, j)
 			}
 		}
-		if len(todo) == 0 {
+		if len(todo) == 0 || r.late(todo) {
 			continue
 		}
 		r.index = i
@@ -162,6 +165,31 @@ func (r *runner) all(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// late reports whether jobs are predicted to end after the time allowed; if so they have a result
+// that says it.
+func (r *runner) late(batch []*job) bool {
+	end := time.Since(r.start)
+	for _, j := range batch {
+		end += time.Duration(r.slow() * j.cost.Seconds() * float64(time.Second))
+	}
+	if r.opt.Time == 0 || end <= r.opt.Time {
+		return false
+	}
+	for _, j := range batch {
+		j.result = &Result{Status: NotRun, Reason: fmt.Sprintf("the run was allowed %v, and this would have ended after it", r.opt.Time)}
+		j.result.Data.Name = j.c.Data
+	}
+	return true
+}
+
+// slow is how much longer than predicted the cases done took.
+func (r *runner) slow() float64 {
+	if r.cost <= 5 {
+		return 1
+	}
+	return min(max(r.took/r.cost, 0.1), 10)
 }
 
 // batchAt returns the jobs from i on that are run together: nested cases of one draw, else one.
@@ -294,16 +322,12 @@ func (r *runner) watch(e krrlab.Event) {
 // remaining predicts the time left: the costs of what is to come, corrected by how much longer
 // than predicted the cases done took.
 func (r *runner) remaining() time.Duration {
-	slow := 1.0
-	if r.cost > 5 {
-		slow = min(max(r.took/r.cost, 0.1), 10)
-	}
 	var left float64
 	for i, j := range r.jobs {
 		if j.result != nil || j.skip != "" {
 			continue
 		}
-		s := slow * j.cost.Seconds()
+		s := r.slow() * j.cost.Seconds()
 		if i == r.index-1 {
 			s = max(0, s-time.Since(r.began).Seconds())
 		}

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -352,5 +353,79 @@ func TestReportJSON(t *testing.T) {
 		if _, err := LoadReport(name); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", bad, err)
 		}
+	}
+}
+
+// TestTime: a run that is allowed too little time begins nothing, says so in its report, and goes
+// on when it is resumed.
+func TestTime(t *testing.T) {
+	out := t.TempDir()
+	cases := []Case{featured(PCG, 30), small(CG)}
+	es := run(t, toy(cases...), &Options{Out: out, Time: time.Nanosecond})
+	for _, e := range es {
+		if e.Result.Status != NotRun || !strings.Contains(e.Result.Reason, "allowed 1ns") {
+			t.Errorf("%v: %s: %s", e.Case, e.Result.Status, e.Result.Reason)
+		}
+	}
+	if r, err := os.ReadFile(filepath.Join(out, "toy.smoke.json")); err != nil || !strings.Contains(string(r), "allowed 1ns") {
+		t.Errorf("the report: %v", err)
+	}
+	for _, e := range run(t, toy(cases...), &Options{Out: out, Resume: true, Time: time.Hour}) {
+		if !e.Result.Ran() {
+			t.Errorf("%v: %s: %s", e.Case, e.Result.Status, e.Result.Reason)
+		}
+	}
+}
+
+// TestBeginAnew: without Resume the kept results of the same cases are put aside, so that what an
+// interrupted run goes on from is its own; those of other cases stay.
+func TestBeginAnew(t *testing.T) {
+	out := t.TempDir()
+	a, b, other := featured(PCG, 30), featured(PCG, 60), small(CG)
+	run(t, toy(a, b, other), &Options{Out: out})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := Run(ctx, []*Plan{toy(a, b)}, &Options{Out: out, Rates: &reference, Finished: func(Case, *Result) { cancel() }})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s, err := openStore(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		c    Case
+		kept bool
+	}{{a, true}, {b, false}, {other, true}} {
+		if r, err := s.load(x.c); err != nil || (r != nil) != x.kept {
+			t.Errorf("%v: kept %v, %v; want %v", x.c, r != nil, err, x.kept)
+		}
+	}
+	if _, err := os.Stat(s.name(b) + ".old"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFormsShare: the forms of one Z share it and ZᵀZ, whose seconds all are charged with, and each inverts
+// it.
+func TestFormsShare(t *testing.T) {
+	var cases []Case
+	for _, s := range []int{30, 40} {
+		for _, form := range formNames {
+			cases = append(cases, Case{N: 300, S: s, T: 2, Form: form, LambdaP: 0.1, Method: PrecondForm, Seed: 1})
+		}
+	}
+	gram := map[int]float64{}
+	for _, e := range run(t, toy(cases...), nil) {
+		v := e.Result.Values
+		if !e.Result.Ran() || v["error"] > 1e-9 || v["gram"] <= 0 || e.Result.Seconds.Factor < v["gram"]+v["factor"] {
+			t.Errorf("%v: %+v", e.Case, e.Result)
+		}
+		if was := gram[e.Case.S]; was != 0 && was != v["gram"] {
+			t.Errorf("%v: ZᵀZ took %g, and %g for another form", e.Case, v["gram"], was)
+		}
+		gram[e.Case.S] = v["gram"]
+	}
+	if gram[30] == gram[40] {
+		t.Error("ZᵀZ of another Z was taken")
 	}
 }

@@ -19,6 +19,7 @@ import (
 type reproduceFlags struct {
 	scale, out, from, readme string
 	memory                   string
+	time                     time.Duration
 	resume, list, yes        bool
 }
 
@@ -50,6 +51,7 @@ Exit code 0 says that every case that could run did. The experiments are
 	p.StringVar(&f.out, "out", "", "folder for results, tables and figures (default: out/reproduce; with --from: that folder)")
 	p.BoolVar(&f.resume, "resume", false, "take the results that --out has, run the others")
 	p.StringVar(&f.memory, "memory", "", "memory a case may take, such as 20GB (default: what the machine allows)")
+	p.DurationVar(&f.time, "time", 0, "begin no case that would end after so long, such as 2h (default: no limit); the reports name those left out")
 	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
 	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
 	p.StringVar(&f.from, "from", "", "make tables and figures of the reports in this folder; run nothing")
@@ -68,6 +70,8 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 		return usagef("--scale: %v", err)
 	}
 	switch {
+	case f.time < 0:
+		return usagef("--time %v: want a positive time", f.time)
 	case f.readme != "" && f.from == "":
 		return usagef("--readme goes with --from")
 	case f.from != "":
@@ -76,7 +80,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	if f.out == "" {
 		f.out = filepath.Join("out", "reproduce")
 	}
-	o := &experiments.Options{Dirs: a.dirs(), Out: f.out, Resume: f.resume, Version: a.env.Version}
+	o := &experiments.Options{Dirs: a.dirs(), Out: f.out, Resume: f.resume, Time: f.time, Version: a.env.Version}
 	if o.Memory, err = memoryLimit(f.memory); err != nil {
 		return err
 	}
@@ -277,6 +281,9 @@ func resumeLine(f *reproduceFlags, ids []string) string {
 	s := fmt.Sprintf("krrlab reproduce %s --scale %s --out %s --resume", strings.Join(ids, " "), f.scale, f.out)
 	if f.memory != "" {
 		s += " --memory " + f.memory
+	}
+	if f.time > 0 {
+		s += fmt.Sprintf(" --time %v", f.time)
 	}
 	if f.yes {
 		s += " --yes"
