@@ -111,7 +111,7 @@ func table2Verdicts(r *Report) []Verdict {
 		}
 		helps.add((with.needs() < without.needs()) == want.fewer, "%s", text)
 	}
-	agree := r.iterationsAgree("iterations of table 2", nil, func(row string) (sample, float64) {
+	agree := r.iterationsAgree("iterations of table 2", excuses{}, func(row string) (sample, float64) {
 		s := r.sampleOf(row, printed)
 		if s.first == nil {
 			s = r.sampleOf(row, tenLambda)

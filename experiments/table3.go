@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,7 +56,7 @@ func table3Tables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: "Table 3: " + r.Title,
 		Caption: r.caption("ADMM: hinge loss, for regression square loss, as many random features as s says, at most 400 iterations, fewer where its residuals are within 10⁻³; gap is what its objective may be " +
-			"above its minimum, relative, by a dual bound. ρ is the one of " + rhoText() + " with the least objective after " + strconv.Itoa(rhoTrial) + " iterations; the seconds are without those of choosing it. " +
+			"above its minimum, relative, by a dual bound. ρ is the one of " + r.rhoText() + " with the least objective after " + strconv.Itoa(rhoTrial) + " iterations; the seconds are without those of choosing it. " +
 			"Proposed: as in table 1."),
 		Columns: []plots.Column{
 			dataColumn, {Name: "ADMM s"}, {Name: "published"},
@@ -84,11 +85,26 @@ func table3Tables(r *Report) []*plots.Table {
 	return []*plots.Table{t}
 }
 
-// rhoText lists the grid of ρ.
-func rhoText() string {
-	var parts []string
-	for _, rho := range rhoGrid {
-		parts = append(parts, fmt.Sprint(rho))
+// rhoText lists the values of ρ that were tried.
+func (r *Report) rhoText() string {
+	var grid []float64
+	for _, e := range r.Entries {
+		if e.Role != admmRole || !e.Result.Ran() {
+			continue
+		}
+		for name := range e.Result.Values {
+			if text, ok := strings.CutPrefix(name, atRho); ok {
+				rho, err := strconv.ParseFloat(text, 64)
+				if err == nil && !slices.Contains(grid, rho) {
+					grid = append(grid, rho)
+				}
+			}
+		}
+	}
+	slices.Sort(grid)
+	parts := make([]string, len(grid))
+	for i, rho := range grid {
+		parts[i] = fmt.Sprint(rho)
 	}
 	return strings.Join(parts, ", ")
 }
