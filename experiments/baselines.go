@@ -156,7 +156,7 @@ func finite(v map[string]float64) map[string]float64 {
 // rhoGrid is the grid that ADMM's ρ is chosen from, and rhoTrial the iterations each is given.
 // On MNIST's first rows 0.03 to 0.1 is best for the hinge loss, on all of them more; ten iterations
 // are too few to see it.
-var rhoGrid = []float64{0.03, 0.1, 0.3, 1}
+var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
 
 const rhoTrial = 30
 

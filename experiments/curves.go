@@ -8,7 +8,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the iteration; first seed, %s scale."
+const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the iteration; a jump up near the end is a restart from the residual recomputed. First seed, %s scale."
 
 // convergence returns the figure of a role's residuals against the iteration, first seeds: a
 // panel for each tolerance, a line for each row.
