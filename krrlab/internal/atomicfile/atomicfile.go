@@ -6,20 +6,37 @@ package atomicfile
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 )
 
 // Write calls write with a buffered writer and gives the file its name when
-// write has succeeded. The file's folder must exist. A name that is a device or a
-// pipe is written to as it is.
+// write has succeeded. The file's folder must exist. A link stays, and what it points to
+// is replaced. A file that is replaced keeps its mode, a new one has what umask leaves of
+// 0666. A name that is a device, a pipe, or where the process's own output goes, is
+// written to as it is.
 func Write(name string, write func(io.Writer) error) (err error) {
-	if special(name) {
-		return writeTo(name, write)
+	st, err := os.Stat(name)
+	if err == nil && !st.IsDir() {
+		if f := stream(st); f != nil {
+			return writeTo(name, f, write)
+		}
+		if !st.Mode().IsRegular() {
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return fmt.Errorf("cannot write %s: %w", name, cause(err))
+			}
+			defer f.Close() // the content went through a device or a pipe: the writes say what failed
+			return writeTo(name, f, write)
+		}
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
+	to := target(name)
+	f, err := temporary(to)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, cause(err))
 	}
@@ -37,8 +54,10 @@ func Write(name string, write func(io.Writer) error) (err error) {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
+	if st != nil {
+		if err := f.Chmod(st.Mode().Perm()); err != nil {
+			return err
+		}
 	}
 	if err := f.Sync(); err != nil {
 		return err
@@ -46,28 +65,54 @@ func Write(name string, write func(io.Writer) error) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	return os.Rename(f.Name(), to)
 }
 
-// special reports whether name exists and is neither a file nor a folder.
-func special(name string) bool {
-	st, err := os.Stat(name)
-	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
-}
-
-// writeTo writes to a device or a pipe.
-func writeTo(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", name, cause(err))
+// stream returns which of the process's own outputs goes to the file of st, nil if none does.
+func stream(st fs.FileInfo) *os.File {
+	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+		if own, err := f.Stat(); err == nil && os.SameFile(own, st) {
+			return f
+		}
 	}
+	return nil
+}
+
+// mostLinks is how many links are followed, as many as Linux follows.
+const mostLinks = 40
+
+// target returns where name points to: itself if it is no link. The target need not exist.
+func target(name string) string {
+	for range mostLinks {
+		to, err := os.Readlink(name)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) { // not cleaned: the folder may be a link, and .. its parent
+			to = filepath.Dir(name) + string(filepath.Separator) + to
+		}
+		name = to
+	}
+	return name
+}
+
+// temporary creates a file in the folder of name, of a name that none there has.
+func temporary(name string) (*os.File, error) {
+	dir, base := filepath.Split(name)
+	for {
+		f, err := os.OpenFile(fmt.Sprintf("%s.%s.%08x.part", dir, base, rand.Uint32()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// writeTo writes to a device, a pipe or an output.
+func writeTo(name string, f *os.File, write func(io.Writer) error) error {
 	w := bufio.NewWriter(f)
-	err = write(w)
+	err := write(w)
 	if err == nil {
 		err = w.Flush()
-	}
-	if e := f.Close(); err == nil {
-		err = e
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, cause(err))
@@ -78,13 +123,15 @@ func writeTo(name string, write func(io.Writer) error) error {
 // Check reports whether Write could create name, before hours of work are spent
 // on its content.
 func Check(name string) error {
-	if special(name) {
-		return nil
+	if st, err := os.Stat(name); err == nil {
+		switch {
+		case st.IsDir():
+			return fmt.Errorf("cannot write %s: it is a folder", name)
+		case !st.Mode().IsRegular() || stream(st) != nil:
+			return nil
+		}
 	}
-	if st, err := os.Stat(name); err == nil && st.IsDir() {
-		return fmt.Errorf("cannot write %s: it is a folder", name)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
+	f, err := temporary(target(name))
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", name, cause(err))
 	}
@@ -94,8 +141,11 @@ func Check(name string) error {
 
 // cause drops the temporary name from an error.
 func cause(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
+	switch e := err.(type) {
+	case *os.PathError:
+		return e.Err
+	case *os.LinkError:
+		return e.Err
 	}
 	return err
 }
