@@ -146,5 +146,6 @@ func table2Prose(r *Report) string {
 	}
 	return "Table 2 asks whether another ridge in the preconditioner saves iterations; the answer does not change with it. λ_p = 10λ takes fewer iterations on " +
 		list(fewer) + ", and as many or more on " + list(more) + ". For λ ≤ λ_p ≤ λ+η, η = ‖K−ZZᵀ‖₂, κ ≤ (1+η/λ)(1+η/λ_p), which falls as λ_p grows; " +
-		"beyond, κ ≤ (λ_p+η)/λ, which rises. So 10λ helps where the features leave much of K out, η ≫ λ, and not where they catch it."
+		"beyond, κ ≤ (λ_p+η)/λ, which rises. So these bounds allow a gain where η ≫ λ and none where η ≲ λ; they do not promise one, since η is an error in leading directions of K, " +
+		"and what counts is what the features miss where its eigenvalues are near λ."
 }

@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, name := range all(t) {
 		start := time.Now()
-		if err := notebook.Run(name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
+		if err := notebook.Run(t.Context(), name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
 			t.Error(err)
 		}
 		t.Logf("%s: %.0f seconds", name, time.Since(start).Seconds())

@@ -52,7 +52,7 @@
 //
 // J. L. M. van Dorsselaer, M. E. Hochstenbach, H. A. van der Vorst, Computing probabilistic
 // bounds for extreme eigenvalues of symmetric matrices with the Lanczos method, SIAM J.
-// Matrix Anal. Appl. 22 (2000), doi:10.1137/S0895479800368859. J. Kuczyński, H. Woźniakowski,
+// Matrix Anal. Appl. 22 (2000), doi:10.1137/S0895479800366859. J. Kuczyński, H. Woźniakowski,
 // Estimating the largest eigenvalue by the power and Lanczos algorithms with a random
 // start, SIAM J. Matrix Anal. Appl. 13 (1992), doi:10.1137/0613066. B. N. Parlett, The Symmetric
 // Eigenvalue Problem, SIAM 1998, chapters 13 and 15.

@@ -3,7 +3,8 @@
 //	s_λ(K) = tr(K(K+λI)⁻¹) = Σ_i μ_i/(μ_i+λ) = n − λ·tr((K+λI)⁻¹),
 //
 // the number of degrees of freedom of the ridge regression, with an interval for what is
-// not known exactly. The paper's bounds on the number of features s are multiples of it.
+// not known exactly. The paper's sufficient numbers of features are functions of it: of the
+// order of s_λ² (Theorem 1) or s_λ·log s_λ (Theorem 6).
 //
 // # The methods
 //
