@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // number parses a finite number.
@@ -17,11 +18,20 @@ func number(text string) (float64, error) {
 	case errors.Is(err, strconv.ErrRange):
 		return 0, fmt.Errorf("%q is too large for a float64", text)
 	case err != nil:
-		return 0, fmt.Errorf("%q is not a number", text)
+		return 0, fmt.Errorf("%q is not a number%s", text, decimalComma(text))
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return 0, fmt.Errorf("%q is not finite; fill in or remove missing values", text)
 	}
 	return v, nil
+}
+
+// decimalComma says how to write a number that has a comma.
+func decimalComma(text string) string {
+	point := strings.Replace(text, ",", ".", 1)
+	if _, err := strconv.ParseFloat(point, 64); err != nil || point == text {
+		return ""
+	}
+	return ": decimal comma? write " + point
 }
 
 // Classification is guessed for whole-numbered answers of at most maxGuess values,
@@ -34,33 +44,40 @@ const (
 // setAnswers interprets the answers as classes or numbers; lines[i] is the line that
 // answer i stands in, for errors.
 func (d *Dataset) setAnswers(s *source, answers []string, lines []int, task string) error {
-	place := func(i int) int {
-		if lines == nil {
-			return 0
+	fail := func(i int, format string, args ...any) error {
+		line := 0
+		if lines != nil {
+			line = lines[i]
 		}
-		return lines[i]
+		return s.fail(line, 0, "target: "+format, args...)
 	}
 	values := make([]float64, len(answers))
-	numeric, whole := true, true
+	count := map[string]int{}
+	word, numbers, whole := -1, 0, true // word is the first answer that is no number
 	for i, a := range answers {
+		count[a]++
 		v, err := number(a)
-		if err != nil {
-			if task == "regression" || a == "" || errors.Is(parse(a), strconv.ErrRange) || isNotFinite(a) {
-				return s.fail(place(i), 0, "target: %v", err)
-			}
-			numeric = false
-			break
+		if err != nil && (task == "regression" || a == "" || !isWord(a)) {
+			return fail(i, "%v", err)
 		}
-		values[i] = v
-		whole = whole && v == math.Trunc(v)
-	}
-	distinct := map[string]bool{}
-	for _, a := range answers {
-		distinct[a] = true
+		if err == nil {
+			values[i] = v
+			numbers++
+			whole = whole && v == math.Trunc(v)
+		} else if word < 0 {
+			word = i
+		}
 	}
 	if task == "auto" {
+		few := whole && len(count) <= maxGuess && len(count)*rowsPerGuess <= len(answers)
+		if word >= 0 && numbers > 0 {
+			if i := strayWord(answers, count, few); i >= 0 {
+				return fail(i, "%q is not a number, though others are: fill in or remove it, or say --task classification%s",
+					answers[i], decimalComma(answers[i]))
+			}
+		}
 		task = "regression"
-		if !numeric || whole && len(distinct) <= maxGuess && len(distinct)*rowsPerGuess <= len(answers) {
+		if word >= 0 || few {
 			task = "classification"
 		}
 	}
@@ -69,7 +86,7 @@ func (d *Dataset) setAnswers(s *source, answers []string, lines []int, task stri
 		return nil
 	}
 	d.Task = Classification
-	if numeric { // 1, 1.0 and +1 are one class
+	if word < 0 { // 1, 1.0 and +1 are one class
 		for i, v := range values {
 			answers[i] = strconv.FormatFloat(v, 'g', -1, 64)
 		}
@@ -78,11 +95,19 @@ func (d *Dataset) setAnswers(s *source, answers []string, lines []int, task stri
 	return nil
 }
 
-func parse(text string) error { _, err := strconv.ParseFloat(text, 64); return err }
+// strayWord returns the first word among numbers that is no class beside them, -1 if there
+// is none: any word if the numbers are not classes themselves, and else one that stands for
+// a missing value or is in fewer than rowsPerGuess rows.
+func strayWord(answers []string, count map[string]int, few bool) int {
+	return slices.IndexFunc(answers, func(a string) bool {
+		return isWord(a) && (!few || isMissing(a) || count[a] < rowsPerGuess)
+	})
+}
 
-func isNotFinite(text string) bool {
-	v, err := strconv.ParseFloat(text, 64)
-	return err == nil && (math.IsNaN(v) || math.IsInf(v, 0))
+// isWord reports whether the text has not the form of a number, finite or not.
+func isWord(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return errors.Is(err, strconv.ErrSyntax)
 }
 
 // setClasses sets Labels, sorted, and Class.

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,6 +20,10 @@ import (
 // overhead small, few enough that a large file is never held as text.
 const csvBlock = 2048
 
+// csvColumns is the number of columns that are handed to gota together: its time grows
+// with their square.
+const csvColumns = 128
+
 // csvReader reads a table of numbers with at most one column of answers.
 type csvReader struct {
 	s      *source
@@ -39,19 +42,28 @@ type csvReader struct {
 
 // csv reads cells separated by commas, semicolons, tabs or blanks. Records are split
 // by encoding/csv, block by block, and turned into numbers by gota; the first row is a
-// header if a cell outside the target column is not a number. Points are dense.
+// header if it has the target's name or no number. Blank lines and lines that start with
+// # are skipped. Points are dense.
 func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	c := &csvReader{s: s, o: o}
-	c.open()
+	if err := c.open(); err != nil {
+		return nil, err
+	}
 	for o.MaxRows == 0 || len(c.lines) < o.MaxRows {
 		record, err := c.r.Read()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, c.failed(err, len(record))
+			return nil, c.failed(err)
+		}
+		if len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
+			continue
 		}
 		line, _ := c.r.FieldPos(0)
+		if c.width > 0 && len(record) != c.width {
+			return nil, c.ragged(line, len(record))
+		}
 		if c.width == 0 {
 			if header, err := c.begin(record, line); err != nil {
 				return nil, err
@@ -71,114 +83,17 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	n := len(c.lines)
-	if n == 0 {
+	switch {
+	case n == 0 && c.header != nil:
+		return nil, s.fail(0, 0, oneLine)
+	case n == 0:
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
-	d := &Dataset{X: points.NewDense(n, len(c.data)/n, c.data)}
+	d := &Dataset{X: points.NewDense(n, len(c.data)/n, c.data), Columns: c.columns()}
 	if c.target < 0 {
 		return d, nil
 	}
 	return d, d.setAnswers(s, c.answers, c.lines, o.Task)
-}
-
-// open sets up the splitting of records; the separator is the first of comma,
-// semicolon and tab that the first line has, and else blanks.
-func (c *csvReader) open() {
-	head, _ := c.s.r.Peek(1 << 14)
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte{'\n'})
-	var r io.Reader = c.s.r
-	comma := ','
-	switch {
-	case bytes.IndexByte(line, ',') >= 0:
-	case bytes.IndexByte(line, ';') >= 0:
-		comma = ';'
-	case bytes.IndexByte(line, '\t') >= 0:
-		comma = '\t'
-	case bytes.ContainsAny(bytes.TrimSpace(line), " "):
-		r = &blanks{r: c.s.r}
-	}
-	c.r = csv.NewReader(r)
-	c.r.Comma = comma
-	c.r.TrimLeadingSpace = comma != '\t'
-}
-
-// blanks turns each run of blanks within a line into a comma and drops those at its ends.
-type blanks struct {
-	r   io.Reader
-	gap bool // blanks are pending
-	in  bool // the line has content
-}
-
-func (b *blanks) Read(p []byte) (int, error) {
-	buf := make([]byte, max(1, len(p)/2)) // a byte becomes two at most
-	n, err := b.r.Read(buf)
-	k := 0
-	for _, c := range buf[:n] {
-		switch c {
-		case ' ', '\t', '\r':
-			b.gap = true
-			continue
-		case '\n':
-			b.gap, b.in = false, false
-		default:
-			if b.gap && b.in && k < len(p)-1 {
-				p[k] = ','
-				k++
-			}
-			b.gap, b.in = false, true
-		}
-		p[k] = c
-		k++
-	}
-	return k, err
-}
-
-// begin looks at the first record and reports whether it is a header.
-func (c *csvReader) begin(record []string, line int) (header bool, err error) {
-	c.width = len(record)
-	named := false
-	if c.target, named, err = targetColumn(c.o.Target, record, c.o.Dim); err != nil {
-		return false, c.s.fail(line, 0, "%v", err)
-	}
-	for j, cell := range record {
-		if _, err := strconv.ParseFloat(strings.TrimSpace(cell), 64); j != c.target && errors.Is(err, strconv.ErrSyntax) {
-			header = true
-		}
-	}
-	if header = header || named; header {
-		c.header = slices.Clone(record)
-	}
-	if c.width == 1 && c.target == 0 {
-		return false, c.s.fail(line, 0, "one column only: no features beside the target")
-	}
-	return header, nil
-}
-
-// targetColumn returns the column of the answers, -1 for none, and whether it was found
-// by its name.
-func targetColumn(target string, first []string, dim int) (col int, named bool, err error) {
-	w := len(first)
-	switch {
-	case target == "none":
-		return -1, false, nil
-	case target == "" && dim > 0 && w == dim:
-		return -1, false, nil
-	case target == "":
-		return w - 1, false, nil
-	}
-	if i := slices.IndexFunc(first, func(cell string) bool { return strings.TrimSpace(cell) == target }); i >= 0 {
-		if _, err := strconv.Atoi(target); err != nil {
-			return i, true, nil
-		}
-	}
-	i, err := strconv.Atoi(target)
-	if err != nil {
-		return 0, false, fmt.Errorf("no column is named %q in the first row", target)
-	}
-	if i < -w || i >= w {
-		return 0, false, fmt.Errorf("target column %d: the rows have %d columns, 0 to %d", i, w, w-1)
-	}
-	return (i + w) % w, false, nil
 }
 
 // convert turns the block into numbers.
@@ -187,62 +102,103 @@ func (c *csvReader) convert() error {
 	if rows == 0 {
 		return nil
 	}
-	names := make([]string, c.width)
-	types := map[string]series.Type{}
-	for j := range names {
-		names[j] = strconv.Itoa(j)
-		if j == c.target {
-			types[names[j]] = series.String
-		}
-	}
-	df := dataframe.LoadRecords(c.block, dataframe.HasHeader(false), dataframe.Names(names...),
-		dataframe.DetectTypes(false), dataframe.DefaultType(series.Float), dataframe.WithTypes(types), dataframe.NaNValues(nil))
-	if df.Err != nil {
-		return c.s.fail(c.lines[c.first], 0, "%v", df.Err)
-	}
 	d := c.width
 	if c.target >= 0 {
 		d--
 	}
 	at := len(c.data)
 	c.data = append(c.data, make([]float64, rows*d)...)
-	k := 0
-	for j, name := range names {
-		if j == c.target {
-			for i := range rows {
-				c.answers = append(c.answers, strings.TrimSpace(c.block[i][j]))
-			}
-			continue
+	for j := 0; j < c.width; j += csvColumns {
+		if err := c.convertColumns(c.data[at:], d, j, min(j+csvColumns, c.width)); err != nil {
+			return err
 		}
-		for i, v := range df.Col(name).Float() {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				if v, err := number(strings.TrimSpace(c.block[i][j])); err != nil {
-					return c.s.fail(c.lines[c.first+i], j+1, "%v", err)
-				} else {
-					c.data[at+i*d+k] = v
-				}
-				continue
-			}
-			c.data[at+i*d+k] = v
+	}
+	if c.target >= 0 {
+		for _, record := range c.block {
+			c.answers = append(c.answers, strings.TrimSpace(record[c.target]))
 		}
-		k++
 	}
 	c.block, c.first = c.block[:0], c.first+rows
 	return nil
 }
 
+// convertColumns turns columns from, …, to-1 of the block into numbers: features of the
+// rows of data, d in each.
+func (c *csvReader) convertColumns(data []float64, d, from, to int) error {
+	part := make([][]string, len(c.block))
+	for i, record := range c.block {
+		part[i] = record[from:to]
+	}
+	names := make([]string, to-from)
+	types := map[string]series.Type{}
+	for j := range names {
+		names[j] = strconv.Itoa(from + j)
+		if from+j == c.target {
+			types[names[j]] = series.String
+		}
+	}
+	df := dataframe.LoadRecords(part, dataframe.HasHeader(false), dataframe.Names(names...),
+		dataframe.DetectTypes(false), dataframe.DefaultType(series.Float), dataframe.WithTypes(types), dataframe.NaNValues(nil))
+	if df.Err != nil {
+		return c.s.fail(c.lines[c.first], 0, "%v", df.Err)
+	}
+	k := from // the feature that the column is
+	if c.target >= 0 && c.target < from {
+		k--
+	}
+	for j, name := range names {
+		if from+j == c.target {
+			continue
+		}
+		for i, v := range df.Col(name).Float() {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				var err error
+				if v, err = number(strings.TrimSpace(part[i][j])); err != nil {
+					return c.cellFault(i, from+j, err)
+				}
+			}
+			data[i*d+k] = v
+		}
+		k++
+	}
+	return nil
+}
+
+// cellFault says what is wrong with cell j of row i of the block, by the header's name
+// where there is one.
+func (c *csvReader) cellFault(i, j int, err error) error {
+	if c.header != nil {
+		err = fmt.Errorf("%s: %w", c.header[j], err)
+	}
+	return c.s.fail(c.lines[c.first+i], j+1, "%v", err)
+}
+
+// columns returns the names of the features, nil if there is no header.
+func (c *csvReader) columns() []string {
+	if c.header == nil {
+		return nil
+	}
+	names := slices.Clone(c.header)
+	if c.target >= 0 {
+		names = slices.Delete(names, c.target, c.target+1)
+	}
+	return names
+}
+
+// ragged is the error for a row of another width.
+func (c *csvReader) ragged(line, cells int) error {
+	first := "the first row"
+	if c.header != nil {
+		first = "the header"
+	}
+	return c.s.fail(line, 0, "the row has %d columns, %s has %d", cells, first, c.width)
+}
+
 // failed turns an error of encoding/csv into one with a place.
-func (c *csvReader) failed(err error, cells int) error {
+func (c *csvReader) failed(err error) error {
 	var pe *csv.ParseError
 	if !errors.As(err, &pe) {
 		return c.s.failed(0, err)
-	}
-	if errors.Is(err, csv.ErrFieldCount) {
-		first := "the first row"
-		if c.header != nil {
-			first = "the header"
-		}
-		return c.s.fail(pe.Line, 0, "the row has %d columns, %s has %d", cells, first, c.width)
 	}
 	return c.s.fail(pe.Line, 0, "%v", pe.Err)
 }

@@ -35,6 +35,8 @@ type Dataset struct {
 	Class  []int         // classification: the answers, indices into Labels
 	Labels []string      // original labels, sorted by value if all are numbers, else as text
 	Source string        // file or generator
+	// Columns are the names of the features in the file's header; nil without one.
+	Columns []string
 
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }
@@ -53,6 +55,24 @@ func (d *Dataset) Dim() int {
 
 // HasAnswers reports whether the answers are known.
 func (d *Dataset) HasAnswers() bool { return d.Target != nil || d.Class != nil }
+
+// CheckColumns returns an error if the features have names, names are given, those of the
+// data called where, and the two are not the same in the same order.
+func (d *Dataset) CheckColumns(names []string, where string) error {
+	if d.Columns == nil || names == nil {
+		return nil
+	}
+	if len(d.Columns) != len(names) {
+		return &ParseError{File: d.Source, Reason: fmt.Sprintf("%d feature columns here, %d in %s", len(d.Columns), len(names), where)}
+	}
+	for j, name := range d.Columns {
+		if name != names[j] {
+			return &ParseError{File: d.Source, Reason: fmt.Sprintf("feature column %d is %q here, %q in %s: give both the same columns in the same order",
+				j+1, name, names[j], where)}
+		}
+	}
+	return nil
+}
 
 // Slice returns points i, …, j-1 with their answers. Memory is shared.
 func (d *Dataset) Slice(i, j int) *Dataset {

@@ -15,7 +15,7 @@ import (
 const maxColumn = math.MaxInt32 - 1
 
 // libsvm reads lines "answer index:value …", indices from 1 and increasing; text after
-// # is a comment. Points are sparse.
+// # is a comment. Points are sparse. The answers are dropped if o.Target is "none".
 func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var answers []string
@@ -50,6 +50,9 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(0, 0, "no row has a feature")
 	}
 	d := &Dataset{X: x}
+	if o.Target == "none" {
+		return d, nil
+	}
 	return d, d.setAnswers(s, answers, lines, o.Task)
 }
 

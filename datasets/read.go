@@ -46,11 +46,18 @@ type ReadOptions struct {
 	Format string
 	// Target is the column of a csv file that holds the answers: an index from 0,
 	// one from the end (-1 is the last), a name in the header, or "none". Default:
-	// the last, or none if Dim is set and the file has just Dim columns.
+	// the last, or none if Dim is set and the file has just Dim columns. Files of other
+	// formats have their answers in a place of their own: for them Target may be "none",
+	// and a column other than -1 is an error.
 	Target string
-	// Task is one of Tasks; default "auto": classification if an answer is not a
-	// number, or if all are whole numbers of at most 20 values, each of them taken
-	// by 5 rows on average; regression otherwise.
+	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
+	// Target is, and that files of other formats do not heed Target.
+	TargetOptional bool
+	// Task is one of Tasks; default "auto": classification if the answers are words,
+	// or whole numbers of at most 20 values, each of them taken by 5 rows on average;
+	// regression otherwise. Words among numbers are classes too if numbers and words
+	// together are such values and each word is in 5 rows at least and is none that
+	// stands for a missing value (NA, ?, …); otherwise they are an error.
 	Task string
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
@@ -181,8 +188,18 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	format := opt.Format
+	if format != "idx" {
+		if err := s.dropMark(); err != nil {
+			return nil, err
+		}
+	}
 	if format == "auto" {
 		if format, err = s.sniff(); err != nil {
+			return nil, err
+		}
+	}
+	if format != "csv" {
+		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err
 		}
 	}
@@ -204,6 +221,34 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	d.Source = s.name
 	d.Name = baseName(s.name)
 	return d, nil
+}
+
+// dropMark skips the byte order mark of UTF-8, and refuses UTF-16.
+func (s *source) dropMark() error {
+	head, _ := s.r.Peek(3)
+	switch {
+	case bytes.HasPrefix(head, []byte{0xef, 0xbb, 0xbf}):
+		_, err := s.r.Discard(3)
+		return err
+	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
+		return s.fail(0, 0, "the text is UTF-16; save as UTF-8")
+	}
+	return nil
+}
+
+// noColumn refuses a target column where the format has no columns.
+func (s *source) noColumn(format string, o *ReadOptions) error {
+	if o.TargetOptional && o.Target != "none" {
+		o.Target = ""
+	}
+	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
+		return nil
+	}
+	place := "first in each line"
+	if format == "idx" {
+		place = "in a file of their own"
+	}
+	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format, place, o.Target)
 }
 
 // baseName is the file's name without folders and endings.

@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 	}{
 		{"empty", "", ReadOptions{}, 0, 0, "empty"},
 		{"blank", "\n\n", ReadOptions{}, 0, 0, "empty"},
-		{"header only", "a,b\n", ReadOptions{}, 0, 0, "empty"},
+		{"header only", "a,b\n", ReadOptions{}, 0, 0, "one line only: a header without rows, or CR line ends"},
 		{"empty gzip", gzipped(""), ReadOptions{}, 0, 0, "empty"},
 		{"ragged", "1,2,3\n1,2\n", ReadOptions{}, 2, 0, "the row has 2 columns, the first row has 3"},
 		{"ragged under header", "a,b\n1,2\n\n1,2,3\n", ReadOptions{}, 4, 0, "the row has 3 columns, the header has 2"},
