@@ -82,7 +82,7 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels, Columns: l.train.Columns,
 		Origin: model.Origin{
 			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status, Tol: l.cfg.Tol,
 			TrueResidual: sol.WorstResidual(), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),

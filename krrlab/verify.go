@@ -142,6 +142,14 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
 	}}
+	for _, given := range []*datasets.Dataset{o.Train, o.Test} {
+		if given == nil {
+			continue
+		}
+		if err := given.CheckColumns(m.Columns, "the model"); err != nil {
+			return nil, err
+		}
+	}
 	if o.Train != nil {
 		if err := c.targets(o.Train); err != nil {
 			return nil, err

@@ -31,8 +31,10 @@ func (a *app) predictCommand() *cobra.Command {
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
 (the label or the value), and with --decision the decision values f_j(x) too.
-A csv file --in may have the target column or not; where there is one, the
-predictions are judged.`,
+A csv file --in may have the target column or not: with one column more than the
+model has features, the target's column is that of the fit unless --target says
+another, and the predictions are judged. Where both the file and the model's
+training file have a header, the names of the features must be the same.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision`,
 		Args:        noArgs,
@@ -44,7 +46,7 @@ predictions are judged.`,
 	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
 	p.StringVar(&f.in, "in", "", "points in a file")
 	p.StringVar(&f.format, "format", "auto", "of --in: auto, idx, libsvm or csv")
-	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the last if there is one column more than the model has features)`)
+	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	f.rankFlags.add(p)
@@ -128,7 +130,15 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction) error {
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	_, d, _ := m.Dims()
 	if f.data == "" {
-		return datasets.ReadFile(f.in, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Dim: d})
+		o := &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Dim: d}
+		if o.Target == "" {
+			o.Target, o.TargetOptional = m.Origin.Target, true
+		}
+		data, err := datasets.ReadFile(f.in, o)
+		if err != nil {
+			return nil, err
+		}
+		return data, data.CheckColumns(m.Columns, "the model")
 	}
 	name, part, ok := strings.Cut(f.data, ":")
 	if !ok || part != "test" && part != "train" {

@@ -44,6 +44,7 @@ type metadata struct {
 	Points  string            `json:"points"` // "dense" or "csr"
 	Labels  []string          `json:"labels,omitempty"`
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
+	Columns []string          `json:"columns,omitempty"`
 	Origin  Origin            `json:"origin"`
 }
 
@@ -66,7 +67,7 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 		return flate.NewWriter(w, flate.BestSpeed)
 	})
 	n, d, t := m.Dims()
-	meta := metadata{formatName, formatVersion, m.Task().String(), spec, m.Lambda, n, d, t, "dense", m.Labels, m.Scaling, m.Origin}
+	meta := metadata{formatName, formatVersion, m.Task().String(), spec, m.Lambda, n, d, t, "dense", m.Labels, m.Scaling, m.Columns, m.Origin}
 	x, sparse := m.X.(*points.CSR)
 	if sparse {
 		meta.Points = "csr"
@@ -149,7 +150,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Columns: meta.Columns, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

@@ -33,6 +33,7 @@ func models() []*Model {
 			}
 			if j == 1 {
 				m.Scaling = scaled(3)
+				m.Columns = []string{"a", "b, c", `"d"`}
 			}
 			all = append(all, m)
 		}
@@ -77,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
 		}
 		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda || got.Origin != m.Origin ||
-			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) {
+			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) || !reflect.DeepEqual(got.Columns, m.Columns) {
 			t.Errorf("saved\n%+v\nloaded\n%+v", m, got)
 		}
 		z := kinds(4, d, 5)["float64"]
@@ -98,7 +99,9 @@ func TestSaveFails(t *testing.T) {
 	own := random(kernel.Func{Name: "own", F: kernels[0].Eval}, x, 1)
 	short := random(kernels[0], x, 1)
 	short.C = mat.NewDense(6, 1, nil)
-	for want, m := range map[string]*Model{"own": own, "6 rows of coefficients for 7 points": short} {
+	named := random(kernels[0], x, 1)
+	named.Columns = []string{"a", "b"}
+	for want, m := range map[string]*Model{"own": own, "6 rows of coefficients for 7 points": short, "2 names for 3 features": named} {
 		if err := m.Save(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}

@@ -21,6 +21,7 @@ type Model struct {
 	// number of labels and the largest f_j(x) wins.
 	Labels  []string
 	Scaling *datasets.Scaling // from raw features to X's; nil means none
+	Columns []string          // names of the features; nil where the data had none
 	Origin  Origin
 }
 
@@ -79,6 +80,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d class label; a classifier has at least 2", len(m.Labels))
 	case t != want:
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
+	case m.Columns != nil && len(m.Columns) != d:
+		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
 	case m.Scaling != nil && m.Scaling.Dim() != 0 && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}

@@ -53,8 +53,12 @@ func (p *Prediction) Text(i int) string {
 	return fmt.Sprint(p.Value[i])
 }
 
-// Predict returns the label or the value of each point of raw; see Decision.
+// Predict returns the label or the value of each point of d; see Decision. It returns an
+// error if d's features and the model's have names, and these are not the same.
 func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*Prediction, error) {
+	if err := d.CheckColumns(m.Columns, "the model"); err != nil {
+		return nil, err
+	}
 	f, err := m.Decision(ctx, d.X, o)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// priced returns a table whose first column is 3x − 2y, with the columns in that order.
+func priced(n int, order ...string) string {
+	var b strings.Builder
+	b.WriteString(strings.Join(order, ",") + "\n")
+	for i := range n {
+		x, y := math.Sin(float64(i)), math.Cos(3*float64(i))
+		value := map[string]float64{"price": 3*x - 2*y, "x": x, "y": y}
+		for j, name := range order {
+			if j > 0 {
+				b.WriteString(",")
+			}
+			fmt.Fprintf(&b, "%.9g", value[name])
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// TestColumnsOfTheFit checks that predict and verify take the target's column of the fit,
+// whatever its place, and that features under other names are refused.
+func TestColumnsOfTheFit(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, order ...string) string { return write(t, dir, name, priced(40, order...)) }
+	train, m := file("train.csv", "price", "x", "y"), filepath.Join(dir, "m.krr")
+	code, _, errs := command(t, "fit", "--train", train, "--target", "price", "--sigma", "1", "--lambda", "1e-6", "--solver", "direct", "--out", m)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	for name, in := range map[string]string{
+		"target first": train, "target last": file("last.csv", "x", "y", "price"), "no target": file("none.csv", "x", "y"),
+	} {
+		pred := filepath.Join(dir, "pred.csv")
+		if code, out, errs := command(t, "predict", "--model", m, "--in", in, "--out", pred); code != 0 || strings.Contains(out, "R²") == (name == "no target") {
+			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
+			continue
+		}
+		b, err := os.ReadFile(pred)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
+			_, text, _ := strings.Cut(line, ",")
+			v, err := strconv.ParseFloat(text, 64)
+			if want := 3*math.Sin(float64(i)) - 2*math.Cos(3*float64(i)); err != nil || math.Abs(v-want) > 0.01 {
+				t.Errorf("%s: row %d is predicted %s, want %g", name, i, text, want)
+			}
+		}
+	}
+	swapped, other := file("swapped.csv", "price", "y", "x"), file("other.csv", "x", "y", "price")
+	for _, args := range [][]string{
+		{"fit", "--train", train, "--test", swapped, "--target", "price"},
+		{"predict", "--model", m, "--in", swapped},
+		{"verify", m, "--train", swapped},
+		{"verify", m, "--train", train, "--test", swapped},
+	} {
+		code, _, errs := command(t, args...)
+		if code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, `swapped.csv: feature column 1 is "y" here, "x" in `) {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
+	}
+	if code, _, errs := command(t, "fit", "--train", train, "--test", other, "--target", "price", "--solver", "direct"); code != 0 {
+		t.Errorf("the target elsewhere: exit %d: %s", code, errs)
+	}
+	if code, _, errs := command(t, "predict", "--model", m, "--in", train, "--target", "prise"); code != 1 || !strings.Contains(errs, `"prise": there are "price", "x", "y"`) {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}
