@@ -65,8 +65,8 @@ type Solver int
 
 const (
 	// AutoSolver takes PCG where the preconditioner or the storage was set. Otherwise it
-	// takes Direct where n ≤ DirectBelow and there are no ranks, and else BlockPCG or PCG
-	// by predicted cost.
+	// takes Direct where n ≤ DirectBelow and there are no ranks and no checkpoints, and else
+	// BlockPCG or PCG by predicted cost.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG
@@ -168,11 +168,12 @@ func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 // t right-hand sides.
 func (c Config) withDefaults(n, t int) Config {
 	if c.Solver == AutoSolver {
-		preset := c.Features != 0 || c.LambdaP != 0 || c.Map != nil || c.Storage != gram.Auto || c.Precond != RandomFeatures || c.Repeat > 1
+		preset := c.Features != 0 || c.LambdaP != 0 || c.Map != nil || c.Storage != gram.Auto || c.Precond != RandomFeatures || c.Repeat > 1 ||
+			c.Orthogonal || c.Form != precond.AutoForm
 		switch {
 		case preset:
 			c.Solver = PCG
-		case n <= DirectBelow && !c.onRanks():
+		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil:
 			c.Solver = Direct
 		case blockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -258,6 +259,8 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("krrlab: ranks (Comm) that send their work to ranks (Backend): want one of them")
 	case c.Solver == Direct && c.onRanks():
 		return fmt.Errorf("the direct solver holds a dense K in one process; on ranks take pcg, block-pcg or cg")
+	case c.Solver == Direct && c.Checkpoint != nil:
+		return fmt.Errorf("the direct solver has no iterations to keep checkpoints of; take pcg, block-pcg or cg")
 	case c.Checkpoint != nil && c.Checkpoint.Dir == "":
 		return fmt.Errorf("krrlab: no folder for checkpoints")
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):

@@ -47,14 +47,14 @@ func (f *checkpointFlags) settings(set *pflag.FlagSet) (*krrlab.Checkpoint, erro
 	return c, nil
 }
 
-// keep puts the flags into a configuration. What is resumed or refused is said on stderr.
+// keep puts the flags into a configuration. What is resumed or refused is said on stderr, unless --quiet.
 func (a *app) keep(cfg *krrlab.Config, set *pflag.FlagSet, f *checkpointFlags, progress *progress) error {
 	c, err := f.settings(set)
 	if err != nil || c == nil {
 		return err
 	}
 	c.Note = func(text string) {
-		if a.first() {
+		if a.first() && !a.quiet {
 			progress.clear()
 			fmt.Fprintf(a.env.Stderr, "krrlab: %s\n", text)
 		}

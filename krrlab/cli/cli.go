@@ -61,18 +61,25 @@ type app struct {
 	dataDir string
 	party   *party // nil unless the process is a rank
 	kept    string // folder of checkpoints
+	path    string // of the command that runs, such as "krrlab fit"
 }
 
 // Main runs the command line args (without the program's name) and returns the
 // exit code.
 func Main(ctx context.Context, args []string, env Env) int {
+	out := &output{w: env.Stdout}
+	env.Stdout = out
 	a := &app{env: env}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	a.path = cmd.CommandPath()
 	code, text := a.verdict(ctx, err)
+	if e := out.failure(); e != nil && code == exitOK {
+		code, text = exitError, e.Error()
+	}
 	return a.part(ctx, err, code, text)
 }
 
@@ -88,7 +95,7 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return exitInterrupted, a.interruptedText()
 	case errors.As(err, &usage):
-		return exitUsage, fmt.Sprintf("%v (see krrlab help)", err)
+		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.path)
 	}
 	return exitError, a.failureText(err)
 }
@@ -118,7 +125,10 @@ func (a *app) root() *cobra.Command {
 		Short: "Kernel ridge regression by sketching and preconditioning",
 		Long: `krrlab solves kernel ridge regression, (K+λI)c = y, to a stated residual by
 conjugate gradients with random-features preconditioning (Avron, Clarkson and
-Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").`,
+Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
+
+Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results written;
+130 interrupted (Ctrl-C or SIGTERM).`,
 		Example: `  krrlab demo                                   solve the built-in problems
   krrlab fit --data mnist --n 10000             the paper's MNIST, first 10,000 rows
   krrlab fit --train a.csv --test b.csv --sigma 2 --lambda 0.1 --out m.krr
@@ -151,11 +161,21 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 }
 
 // noArgs refuses positional arguments, naming the first.
-func noArgs(cmd *cobra.Command, args []string) error {
+func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s: unknown argument or command %q", cmd.CommandPath(), args[0])
+		return usagef("unknown argument or command %q", args[0])
 	}
 	return nil
+}
+
+// oneArg refuses all but one positional argument, with a text that says what it is.
+func oneArg(text string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usagef("%s", text)
+		}
+		return nil
+	}
 }
 
 // setUp acts on the flags that all commands share.

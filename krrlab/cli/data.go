@@ -27,20 +27,24 @@ where fetch puts them.`,
 			RunE: func(*cobra.Command, []string) error { return a.dataList() },
 		},
 		&cobra.Command{
-			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneName,
+			Use: "info NAME", Short: "Describe a data set, and check its files", Args: oneArg("want one name; krrlab data list shows them"),
 			RunE: func(_ *cobra.Command, args []string) error { return a.dataInfo(args[0]) },
 		},
 		&cobra.Command{
-			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache", Args: oneName,
+			Use: "fetch NAME", Short: "Download a data set into --data-dir, or the user's cache", Args: oneArg("want one name; krrlab data list shows them"),
 			RunE: func(cmd *cobra.Command, args []string) error { return a.dataFetch(cmd.Context(), args[0]) },
 		},
 	)
 	return cmd
 }
 
-func oneName(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return usagef("%s: want one name (krrlab data list shows them)", cmd.CommandPath())
+// knownData refuses a name that no data set has; "" is none.
+func knownData(name string) error {
+	if name == "" {
+		return nil
+	}
+	if _, err := datasets.Lookup(name); err != nil {
+		return errUsage{err}
 	}
 	return nil
 }
@@ -72,7 +76,7 @@ func (a *app) dataList() error {
 func (a *app) dataInfo(name string) error {
 	i, err := datasets.Lookup(name)
 	if err != nil {
-		return err
+		return errUsage{err}
 	}
 	line := func(name, format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); s != "" {
@@ -125,6 +129,9 @@ func paperError(i *datasets.Info) string {
 
 // dataFetch downloads what is missing of a data set.
 func (a *app) dataFetch(ctx context.Context, name string) error {
+	if err := knownData(name); err != nil {
+		return err
+	}
 	dirs := a.dirs()
 	if len(dirs) == 0 {
 		return fmt.Errorf("no folder to put data in: give --data-dir")
@@ -142,6 +149,11 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 		}
 		progress.show(e)
 	}})
+	if err != nil && ctx.Err() != nil {
+		progress.clear()
+		fmt.Fprintln(a.env.Stderr, "krrlab: interrupted; what was downloaded is kept: run it again to go on")
+		return errStatus(exitInterrupted)
+	}
 	if err != nil {
 		return err
 	}

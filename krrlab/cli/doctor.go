@@ -39,12 +39,12 @@ func (a *app) doctor(ctx context.Context) error {
 	if p := found("mpirun", "mpiexec", "srun"); p != "" {
 		line("mpi", "%s", p)
 	} else {
-		line("mpi", "not found (not needed by this version)")
+		line("mpi", "not found (for runs on ranks: sudo apt-get install openmpi-bin)")
 	}
 	if p := found("jupyter-notebook", "jupyter-lab", "jupyter"); p != "" {
 		line("jupyter", "%s", p)
 	} else {
-		line("jupyter", "not found (not needed by this version)")
+		line("jupyter", "not found (for notebooks: sudo apt-get install jupyter-notebook)")
 	}
 	for i, d := range a.dirs() {
 		line([]string{"data", ""}[min(i, 1)], "%s", d)
@@ -53,7 +53,7 @@ func (a *app) doctor(ctx context.Context) error {
 		line("install", "sudo apt-get install libopenblas0")
 		line("", "(the dense linear algebra then runs many times faster)")
 	} else {
-		line("install", "nothing: all that this version can use is here")
+		line("install", "nothing: the fast matrix library is here")
 	}
 	return ctx.Err()
 }

@@ -14,10 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/plots"
 )
 
 // fitFlags are the flags of krrlab fit.
@@ -50,7 +48,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
-	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct")
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points unless the preconditioner, --storage or --checkpoint is set, else pcg or block-pcg")
 	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
@@ -99,10 +97,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 
 // fit runs krrlab fit.
 func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
-	if err := f.rankFlags.check(); err != nil {
-		return err
-	}
-	if _, err := f.settings(set); err != nil {
+	if err := f.check(set); err != nil {
 		return err
 	}
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
@@ -129,15 +124,7 @@ func (a *app) checkOutputs(f *fitFlags) error {
 	if !a.first() {
 		return nil
 	}
-	for _, name := range f.outputs() {
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
-	}
-	if f.plot != "" {
-		return plots.CheckFormat(f.plot)
-	}
-	return nil
+	return checkFiles([]namedFile{{"--train", f.train}, {"--test", f.test}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
 }
 
 // outputs returns the files to write.
@@ -148,9 +135,6 @@ func (f *fitFlags) outputs() []string {
 // solve loads the data, solves the problem and judges the answer.
 func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	if err := f.check(set); err != nil {
-		return nil, err
-	}
 	progress.show(krrlab.Event{Stage: "load"})
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
@@ -281,7 +265,32 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 			return usagef("--%s %d: want at least 1", name, v)
 		}
 	}
+	if err := f.settle(&krrlab.Config{}); err != nil {
+		return err
+	}
+	if err := f.checkPlain(set); err != nil {
+		return err
+	}
 	return f.checkSketch(set)
+}
+
+// checkPlain refuses flags of a preconditioner for a solver that has none.
+func (f *solveFlags) checkPlain(set *pflag.FlagSet) error {
+	without := "--solver " + f.solver
+	switch {
+	case f.precond == krrlab.NoPrecond.String():
+		without = "--precond none"
+	case f.solver != krrlab.CG.String() && f.solver != krrlab.Direct.String():
+		return nil
+	case set.Changed("precond"):
+		return usagef("%s has no preconditioner: --precond %s does not go with it", without, f.precond)
+	}
+	for _, name := range []string{"sketch", "form", "orthogonal"} {
+		if set.Changed(name) {
+			return usagef("%s has no preconditioner: --%s does not go with it", without, name)
+		}
+	}
+	return nil
 }
 
 // checkSketch refuses a chain that does not parse, or that goes with no other flag.
@@ -302,13 +311,45 @@ func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
 }
 
 func (f *fitFlags) check(set *pflag.FlagSet) error {
-	if err := f.dataFlags.check(set); err != nil {
+	kept, err := f.settings(set)
+	if err != nil {
 		return err
 	}
-	if err := f.kernelFlags.check(set); err != nil {
-		return err
+	if kept != nil && f.solver == krrlab.Direct.String() {
+		return usagef("--checkpoint keeps the state of an iteration: --solver direct has none")
 	}
-	return f.solveFlags.check(set)
+	for _, check := range []func(*pflag.FlagSet) error{f.dataFlags.check, f.kernelFlags.check, f.solveFlags.check} {
+		if err := check(set); err != nil {
+			return err
+		}
+	}
+	for _, err := range []error{knownData(f.data), checkPlot(f.plot)} {
+		if err != nil {
+			return err
+		}
+	}
+	return f.rankFlags.check()
+}
+
+// settle puts into a configuration what the flags say of themselves, without the data.
+func (f *solveFlags) settle(c *krrlab.Config) (err error) {
+	if c.Solver, err = krrlab.ParseSolver(f.solver); err != nil {
+		return errUsage{err}
+	}
+	if c.Precond, err = krrlab.ParsePrecond(f.precond); err != nil {
+		return errUsage{err}
+	}
+	if c.Form, err = precond.ParseForm(f.form); err != nil {
+		return errUsage{err}
+	}
+	if c.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return errUsage{err}
+	}
+	if c.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {
+		return errUsage{err}
+	}
+	c.Memory, err = memoryLimit(f.memory)
+	return err
 }
 
 // config turns the flags into a configuration; what is not set comes from the
@@ -331,22 +372,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 			cfg.Tol = 1e-5
 		}
 	}
-	if cfg.Solver, err = krrlab.ParseSolver(f.solver); err != nil {
-		return cfg, errUsage{err}
-	}
-	if cfg.Precond, err = krrlab.ParsePrecond(f.precond); err != nil {
-		return cfg, errUsage{err}
-	}
-	if cfg.Form, err = precond.ParseForm(f.form); err != nil {
-		return cfg, errUsage{err}
-	}
-	if cfg.Storage, err = gram.ParseStorage(f.storage); err != nil {
-		return cfg, errUsage{err}
-	}
-	if cfg.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {
-		return cfg, errUsage{err}
-	}
-	if cfg.Memory, err = memoryLimit(f.memory); err != nil {
+	if err := f.settle(&cfg); err != nil {
 		return cfg, err
 	}
 	cfg.Features, cfg.Orthogonal = f.features, f.orthogonal

@@ -24,13 +24,8 @@ value beside it as result.json. It is what a Backend of package krrlab starts by
 srun or sbatch; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("job: say which: krrlab job FILE")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return a.job(cmd.Context(), cmd.Flags(), f, args[0]) },
+		Args:        oneArg("say which job: krrlab job FILE"),
+		RunE:        func(cmd *cobra.Command, args []string) error { return a.job(cmd.Context(), cmd.Flags(), f, args[0]) },
 	}
 	f.add(cmd.Flags())
 	return cmd

@@ -52,6 +52,7 @@ with K. With --map, or --sizes, κ and predicted time for several numbers of fea
 
 func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.Float64SliceVar(&f.Grid, "grid", nil, "values of λ_p, with commas (default: λ/100 to 100(λ+η))")
+	p.Lookup("grid").DefValue = "" // the text has it
 	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, with commas")

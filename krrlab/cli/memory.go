@@ -20,6 +20,12 @@ var units = []struct {
 	{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3}, {"B", 1},
 }
 
+// checkMemory refuses a --memory that is no number of bytes.
+func checkMemory(text string) error {
+	_, err := memoryLimit(text)
+	return err
+}
+
 // memoryLimit returns the bytes that --memory allows; by default nine tenths of the
 // machine's, or of its control group's.
 func memoryLimit(text string) (int64, error) {

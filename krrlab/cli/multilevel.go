@@ -51,7 +51,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 				return usagef("--max-iter %d: want at least 1", maxIter)
 			}
 			if err := estimate.CheckConfidence(o.Confidence); err != nil {
-				return usagef("--confidence: %v", err)
+				return usagef("--%v", err)
 			}
 			if set.Changed("levels") {
 				if o.Levels, err = krrlab.ParseLevels(spec); err != nil {

@@ -20,7 +20,7 @@ func (a *app) kernelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "kernel CONNECTION_FILE",
 		Short:  "Serve a Jupyter front end; Jupyter starts this itself",
-		Args:   cobra.ExactArgs(1),
+		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// An interrupt ends the cell, not the kernel.
@@ -57,13 +57,14 @@ func (p *place) add(cmd *cobra.Command) {
 	f.StringVar(&p.prefix, "prefix", "", "below DIR/share/jupyter/kernels")
 	f.BoolVar(&p.sys, "sys-prefix", false, "for the Python that python3 is: its sys.prefix")
 	f.StringVar(&p.name, "name", "krrlab", "of the kernel")
-	cmd.MarkFlagsMutuallyExclusive("user", "prefix", "sys-prefix")
 }
 
 // spec finds the prefix.
 func (p *place) spec() (notebook.Spec, error) {
 	s := notebook.Spec{Prefix: p.prefix, Name: p.name}
 	switch {
+	case p.user && p.sys, p.user && p.prefix != "", p.sys && p.prefix != "":
+		return s, usagef("--user, --prefix and --sys-prefix exclude each other")
 	case p.prefix != "":
 	case p.sys:
 		out, err := exec.Command("python3", "-c", "import sys; print(sys.prefix)").Output()
@@ -146,7 +147,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check]",
 		Short: "Run a notebook from top to bottom and keep its outputs",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("say which notebook: krrlab notebook run FILE.ipynb"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := args[0]
 			switch {
@@ -155,7 +156,7 @@ func (a *app) runCommand() *cobra.Command {
 			case out != "":
 				to = out
 			}
-			err := notebook.Run(args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs()})
+			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs()})
 			if err == nil {
 				a.printf("ran %s\n", args[0])
 			}

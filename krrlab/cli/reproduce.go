@@ -203,6 +203,9 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 
 // renderReports makes tables and figures of reports that are kept.
 func (a *app) renderReports(f *reproduceFlags, ids []string) error {
+	if st, err := os.Stat(f.from); err != nil || !st.IsDir() {
+		return fmt.Errorf("--from %s: there is no such folder", f.from)
+	}
 	reports, err := experiments.LoadReports(f.from)
 	if err != nil {
 		return err
@@ -235,6 +238,9 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	updated, err := experiments.UpdateReadme(string(text), experiments.ReadmeSection(reports))
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.readme, err)
+	}
+	if _, kept, _ := strings.Cut(string(text), experiments.ReadmeBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
+		return fmt.Errorf("%s has no reports: the table in %s is left; if there is to be none, take it out by hand", f.from, f.readme)
 	}
 	if updated == string(text) {
 		return nil

@@ -53,6 +53,30 @@ func TestReproduce(t *testing.T) {
 	}
 }
 
+// TestReproduceFromNothing: a folder that is not there is an error, and one without reports takes no
+// table out of a README.
+func TestReproduceFromNothing(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text := "before\n" + experiments.ReadmeBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.ReadmeEnd + "\nafter\n"
+	readme := write(t, dir, "README.md", text)
+	for from, want := range map[string]string{filepath.Join(dir, "none"): "there is no such folder", readme: "there is no such folder", empty: "has no reports: the table"} {
+		code, _, errs := command(t, "reproduce", "all", "--from", from, "--readme", readme)
+		if code != exitError || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit %d, %s", from, code, errs)
+		}
+	}
+	if b, err := os.ReadFile(readme); err != nil || string(b) != text {
+		t.Errorf("README: %s, %v", b, err)
+	}
+	if code, out, errs := command(t, "reproduce", "--from", empty); code != exitOK || !strings.Contains(out, "has no reports") {
+		t.Errorf("exit %d, %s, %s", code, errs, out)
+	}
+}
+
 // TestReproduceInterrupted: what was done is kept, and the command that goes on is said.
 func TestReproduceInterrupted(t *testing.T) {
 	out := t.TempDir()

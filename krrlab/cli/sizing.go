@@ -63,7 +63,7 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 		value, from int
 	}{{"n", f.n, 2}, {"d", f.d, 1}, {"t", f.t, 1}} {
 		if v.value < v.from || v.value > 1<<40 {
-			return p, usagef("--%s %d: want at least %d", v.name, v.value, v.from)
+			return p, usagef("--%s %d: want %d to 2^40", v.name, v.value, v.from)
 		}
 	}
 	for _, c := range f.counts {
@@ -106,6 +106,10 @@ func (a *app) sizing(set *pflag.FlagSet, f *sizingFlags) error {
 	if err != nil {
 		return err
 	}
+	bytes, err := memoryLimit(f.memory)
+	if err != nil {
+		return err
+	}
 	t := sizingTable(p, f.counts)
 	a.printf("%s", t.Text())
 	if f.markdown != "" {
@@ -116,10 +120,6 @@ func (a *app) sizing(set *pflag.FlagSet, f *sizingFlags) error {
 	}
 	if f.memory == "" {
 		return nil
-	}
-	bytes, err := memoryLimit(f.memory)
-	if err != nil {
-		return err
 	}
 	ranks, err := plan.Ranks(p, bytes, mostRanks)
 	if err != nil {

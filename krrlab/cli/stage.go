@@ -13,8 +13,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
-	"github.com/krrlab/lab/plots"
 )
 
 // stageFlags are the flags that the commands of all stages share.
@@ -30,7 +28,14 @@ type stageFlags struct {
 }
 
 func (f *stageFlags) add(p *pflag.FlagSet) {
-	f.dataFlags.add(p)
+	data := pflag.NewFlagSet("data", pflag.ContinueOnError)
+	data.SortFlags = false
+	f.dataFlags.add(data)
+	data.VisitAll(func(g *pflag.Flag) {
+		if g.Name != "test" { // no stage reads test data
+			p.AddFlag(g)
+		}
+	})
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
@@ -131,12 +136,7 @@ func (a *app) checkStageOutputs(f *stageFlags) error {
 	if !a.first() {
 		return nil
 	}
-	for _, name := range f.outputs() {
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkFiles([]namedFile{{"--train", f.train}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
 }
 
 // writeStage writes what was asked for.
@@ -168,8 +168,11 @@ func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
 	if err := f.rankFlags.check(); err != nil {
 		return err
 	}
-	if f.plot != "" {
-		if err := plots.CheckFormat(f.plot); err != nil {
+	if _, err := gram.ParseStorage(f.storage); err != nil {
+		return errUsage{err}
+	}
+	for _, err := range []error{knownData(f.data), checkMemory(f.memory), checkPlot(f.plot)} {
+		if err != nil {
 			return err
 		}
 	}

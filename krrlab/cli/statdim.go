@@ -52,6 +52,7 @@ func (f *statDimFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval to stop at")
 	p.IntVar(&f.probes, "max-probes", 256, "most probes, at least 16")
 	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, with commas (default: λ/10 to 10⁴λ)")
+	p.Lookup("grid").DefValue = "" // the text has it
 	p.BoolVar(&f.eta, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
 	f.approximationFlags.add(p)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -10,9 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/plots"
 )
 
 // verifyFlags are the flags of krrlab verify.
@@ -37,12 +36,7 @@ the model's, or, for a classifier, are recovered from the answer itself. Exit co
 that the residual is above the tolerance the model was fitted to.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usagef("verify: say which model: krrlab verify FILE")
-			}
-			return nil
-		},
+		Args:        oneArg("say which model: krrlab verify FILE"),
 		Annotations: onRanks,
 		RunE:        func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
 	}
@@ -73,24 +67,20 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	case !slices.Contains(datasets.Formats, f.format):
 		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
 	}
-	if f.plot != "" {
-		if err := plots.CheckFormat(f.plot); err != nil {
+	for _, err := range []error{knownData(f.data), checkMemory(f.memory), checkPlot(f.plot)} {
+		if err != nil {
 			return err
 		}
 	}
 	return f.rankFlags.check()
 }
 
-// checkOutputs reports what could not be written.
-func (f *verifyFlags) checkOutputs(a *app) error {
-	for _, name := range []string{f.json, f.plot} {
-		if name != "" && a.first() {
-			if err := atomicfile.Check(name); err != nil {
-				return err
-			}
-		}
+// checkOutputs reports what could not be written beside the model of that name.
+func (f *verifyFlags) checkOutputs(a *app, name string) error {
+	if !a.first() {
+		return nil
 	}
-	return nil
+	return checkFiles([]namedFile{{"the model", name}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
 }
 
 // verify runs krrlab verify.
@@ -101,7 +91,7 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, na
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, f.checkOutputs(a)); err != nil {
+	if err := a.agree(ctx, f.checkOutputs(a, name)); err != nil {
 		return err
 	}
 	m, err := model.Load(name)
@@ -128,6 +118,9 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, na
 		return err
 	}
 	if v.Residual != nil && *v.Residual-*v.Rounding > v.Tol {
+		if a.first() {
+			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with --residual exact\n", *v.Residual, v.Tol)
+		}
 		return errStatus(exitNotConverged)
 	}
 	return nil

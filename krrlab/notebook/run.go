@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/notebook/display"
@@ -28,8 +30,9 @@ func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.Fil
 
 // Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
 // file out (the notebook itself, or another; "" for none). It stops at the first cell
-// that fails, with a *CellError, and writes what there is by then.
-func Run(file, out string, o *Options) error {
+// that fails, with a *CellError, and writes what there is by then. Where ctx ends first it
+// interrupts the cell that runs, writes nothing and returns the context's error.
+func Run(ctx context.Context, file, out string, o *Options) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -64,7 +67,12 @@ func Run(file, out string, o *Options) error {
 			return err
 		}
 	}
-	failed := runCells(s, file, cells)
+	ended := interruptAfter(ctx, s)
+	failed := runCells(ctx, s, file, cells)
+	ended()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	if out != "" {
 		if err := writeNotebook(out, nb); err != nil {
 			return err
@@ -73,13 +81,41 @@ func Run(file, out string, o *Options) error {
 	return failed
 }
 
-// runCells runs the code cells and puts their outputs in.
-func runCells(s *golang.Session, file string, cells []any) error {
+// interruptAfter interrupts whatever runs in the session once ctx has ended, until the function
+// that it returns is called: an interrupt between two cells would meet none.
+func interruptAfter(ctx context.Context, s *golang.Session) (ended func()) {
+	stop, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-ctx.Done():
+		case <-stop:
+			return
+		}
+		for !s.Interrupt() {
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-gone
+	}
+}
+
+// runCells runs the code cells and puts their outputs in, until ctx ends.
+func runCells(ctx context.Context, s *golang.Session, file string, cells []any) error {
 	n := 0
 	for _, c := range cells {
 		cell, ok := c.(map[string]any)
 		if !ok || cell["cell_type"] != "code" {
 			continue
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		n++
 		p := &page{}
