@@ -173,7 +173,8 @@ func (c *csvReader) cellFault(i, j int, err error) error {
 	return c.s.fail(c.lines[c.first+i], j+1, "%v", err)
 }
 
-// columns returns the names of the features, nil if there is no header.
+// columns returns the names of the features, as UTF-8, so that a model file keeps them as
+// they are; nil if there is no header.
 func (c *csvReader) columns() []string {
 	if c.header == nil {
 		return nil
@@ -181,6 +182,9 @@ func (c *csvReader) columns() []string {
 	names := slices.Clone(c.header)
 	if c.target >= 0 {
 		names = slices.Delete(names, c.target, c.target+1)
+	}
+	for j, name := range names {
+		names[j] = strings.ToValidUTF8(name, "\uFFFD")
 	}
 	return names
 }

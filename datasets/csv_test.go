@@ -66,6 +66,7 @@ func TestTables(t *testing.T) {
 		{name: "target first", file: "y,a,b\n3.5,1,2\n", o: ReadOptions{Target: "y"}, x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"a", "b"}},
 		{name: "named among numbers", file: "2019,2020,y\n1,2,3.5\n", o: ReadOptions{Target: "y"}, x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"2019", "2020"}},
 		{name: "no name in the corner", file: ",a,y\n1,2,3.5\n", x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"", "a"}},
+		{name: "Latin-1", file: "gr\xf6\xdfe,y\n1,3.5\n", x: [][]float64{{1}}, target: []float64{3.5}, columns: []string{"gr\uFFFDe"}},
 		{name: "mark", file: "\xef\xbb\xbf1,2,3.5\n", x: [][]float64{{1, 2}}, target: []float64{3.5}},
 		{name: "mark before a name", file: "\xef\xbb\xbfy,a\n3.5,1\n", o: ReadOptions{Target: "y"}, x: [][]float64{{1}}, target: []float64{3.5}, columns: []string{"a"}},
 		{name: "mark, packed", file: gzipped("\xef\xbb\xbf1,2,3.5\n"), x: [][]float64{{1, 2}}, target: []float64{3.5}},
