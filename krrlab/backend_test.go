@@ -300,3 +300,15 @@ func TestSparseRows(t *testing.T) {
 		t.Error("column 2 of 2 is accepted")
 	}
 }
+
+// TestSolveNotWritten: a job whose coefficients cannot be written has no value, so that no result of
+// it is.
+func TestSolveNotWritten(t *testing.T) {
+	lab, err := New(regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if value, err := jobStages["solve"](t.Context(), lab, nil, filepath.Join(t.TempDir(), "none")); value != nil || err == nil {
+		t.Errorf("%v, %v", value, err)
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -57,6 +58,9 @@ type keeper struct {
 func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 	if l.cfg.Checkpoint == nil {
 		return nil, nil
+	}
+	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
+		return nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
 	}
 	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
 	if k.o.Note == nil {

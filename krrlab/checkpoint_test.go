@@ -13,7 +13,9 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // kept is the number of points of the problems here.
@@ -158,6 +160,9 @@ func TestCheckpointRefused(t *testing.T) {
 	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 bytes") || !strings.Contains(all, "resuming") {
 		t.Errorf("notes: %s", all)
 	}
+	own := cfg
+	own.Kernel, own.Map = kernel.Func{F: gauss.Eval}, feature.Fourier{Kernel: gauss}
+	fail(own, "checkpoint")
 	if _, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}}); err == nil {
 		t.Error("checkpoints in no folder")
 	}

@@ -93,7 +93,14 @@ var jobStages = map[string]func(ctx context.Context, l *Lab, options json.RawMes
 		if err != nil {
 			return nil, err
 		}
-		return s.encode(dir)
+		v, err := s.encode(dir)
+		if l.cfg.Comm != nil { // only the first rank writes
+			err = comm.Agree(ctx, l.cfg.Comm, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return v, nil
 	},
 }
 

@@ -3,8 +3,6 @@ package krrlab
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +42,9 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	n := train.Len()
 	if n < 2 {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
+	}
+	if train.Dim() < 1 {
+		return nil, fmt.Errorf("krrlab: the training points have no numbers: want at least 1 each")
 	}
 	l := &Lab{train: train, asked: cfg, cheap: exactWork, dear: refineWork}
 	if train.Task == datasets.Classification {
@@ -214,36 +215,4 @@ func pointBytes(x points.Points) int64 {
 		return 4 * int64(n) * int64(d)
 	}
 	return 8 * int64(n) * int64(d)
-}
-
-// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
-// over all pairs of the first min(n, 1000) points: a common first guess of a
-// bandwidth σ (the "median heuristic").
-func MedianDistance(x points.Points, l1 bool) float64 {
-	n, d := x.Dims()
-	n = min(n, 1000)
-	rows := make([]float64, n*d)
-	x.Slice(0, n).Panel64To(rows, d)
-	dist := make([]float64, 0, n*(n-1)/2)
-	for i := range n {
-		for j := range i {
-			var s float64
-			for k, v := range rows[i*d : (i+1)*d] {
-				if e := v - rows[j*d+k]; l1 {
-					s += math.Abs(e)
-				} else {
-					s += e * e
-				}
-			}
-			if !l1 {
-				s = math.Sqrt(s)
-			}
-			dist = append(dist, s)
-		}
-	}
-	if len(dist) == 0 {
-		return 0
-	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
 }

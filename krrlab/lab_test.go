@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -138,6 +139,27 @@ func TestRepeat(t *testing.T) {
 		if !sol.Converged() || sol.Iterations < 2*once.Iterations {
 			t.Errorf("%s after %d iterations in all, one run took %d", sol.Status, sol.Iterations, once.Iterations)
 		}
+	}
+}
+
+// TestRepeatStatus: where the median answer misses the tolerance the status is not that of the last
+// run, which may have met it.
+func TestRepeatStatus(t *testing.T) {
+	lab, err := New(regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 20, Solver: PCG})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := lab.K(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _, cols := lab.Dims()
+	sol := &Solution{lab: lab, Status: "converged", converged: true}
+	if _, err := lab.median(t.Context(), sol, k, []*mat.Dense{mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)}, "stagnated"); err != nil {
+		t.Fatal(err)
+	}
+	if sol.Converged() || sol.Status != "stagnated" {
+		t.Errorf("an answer of zeros: %s", sol.Status)
 	}
 }
 
@@ -409,6 +431,23 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestStageMemory: a stage counts what it holds beside K, and names the limit.
+func TestStageMemory(t *testing.T) {
+	lab, err := New(regression(kinds(1000, 5, 6)["float32"]), Config{Kernel: gauss, Lambda: 0.1, Features: 500, Solver: PCG, Memory: 6e6, Storage: gram.Float32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Quality(t.Context(), QualityOptions{}); err == nil {
+		t.Error("8 MB of features beside K in 6 MB")
+	}
+	if _, err := lab.K(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.LambdaP(t.Context(), LambdaPOptions{}); err == nil || !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("beside a K that is kept: %v", err)
+	}
+}
+
 // TestMedianDistance checks the bandwidth's first guess against its definition.
 func TestMedianDistance(t *testing.T) {
 	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
@@ -421,6 +460,38 @@ func TestMedianDistance(t *testing.T) {
 	}
 	if got := MedianDistance(x.Slice(0, 1), false); got != 0 {
 		t.Errorf("of one point: %g", got)
+	}
+	all := kinds(60, 9, 5)
+	for _, l1 := range []bool{false, true} {
+		if got, want := MedianDistance(all["sparse"], l1), MedianDistance(points.NewDense(60, 9, panel(all["sparse"])), l1); math.Abs(got/want-1) > 1e-14 {
+			t.Errorf("sparse: %g, dense: %g", got, want)
+		}
+	}
+	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1}, Val: []float64{3, 4, 0}}
+	if got := MedianDistance(far, false); got != 4 {
+		t.Errorf("of points of dimension 2³¹: %g, want 4", got)
+	}
+}
+
+// panel returns points as n×d numbers.
+func panel(x points.Points) []float64 {
+	n, d := x.Dims()
+	out := make([]float64, n*d)
+	x.Panel64To(out, d)
+	return out
+}
+
+// TestNoNumbers: points without numbers are refused, at the fit and for a test of a model.
+func TestNoNumbers(t *testing.T) {
+	train := regression(kinds(5, 3, 1)["float64"])
+	train.X = points.NewDense(5, 0, nil)
+	if _, err := New(train, Config{Kernel: gauss, Lambda: 1}); err == nil || !strings.Contains(err.Error(), "no numbers") {
+		t.Errorf("a fit: %v", err)
+	}
+	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 10})
+	sol.Model.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1, 1, 1}}
+	if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])}); err == nil || !strings.Contains(err.Error(), "2 numbers") {
+		t.Errorf("a test of another dimension: %v", err)
 	}
 }
 

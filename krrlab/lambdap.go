@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -69,7 +70,12 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	if l.cfg.Precond == RandomFeatures {
 		s.Features = l.cfg.Map.String()
 	}
-	a, err := l.K(ctx)
+	grid := len(opt.LambdaP)
+	if grid == 0 {
+		grid = cmp.Or(opt.Points, 13) + 3 // and the marks
+	}
+	lanczos := 16 * int64(n) * int64(min(cmp.Or(opt.Steps, 150), n)) * int64(grid)
+	a, err := l.kBeside(ctx, l.featureBytes(slices.Max(sizes))+lanczos)
 	if err != nil {
 		return nil, err
 	}

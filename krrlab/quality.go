@@ -141,7 +141,8 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 		Dataset: l.train.Name, Kernel: spec, N: n, Columns: t, Lambda: l.cfg.Lambda, Precond: l.cfg.Precond.String(), Tol: l.cfg.Tol,
 	}
 	var a *gram.Matrix
-	if err := timed(&q.Seconds.Kernel, func() (err error) { a, err = l.K(ctx); return err }); err != nil {
+	held := l.featureBytes(l.cfg.Features) + 16*int64(n)*int64(min(o.Steps, n)) // and Lanczos vectors
+	if err := timed(&q.Seconds.Kernel, func() (err error) { a, err = l.kBeside(ctx, held); return err }); err != nil {
 		return nil, err
 	}
 	q.KError = a.Choice().Error

@@ -18,15 +18,15 @@ import (
 // tolerance, λ_p, features, seed or solver: K+λI, the features Z last drawn, their ZᵀZ, and
 // the preconditioner last made of them. Each is formed by the first solve that needs it and
 // taken by those after it that would form the same; the answers have the bits that they
-// have without it, unless an earlier solve asked for a more exact K. Seconds of a stage that was shared are those that it took when it was
-// formed, so that a solve's seconds are what it takes alone, and Solution.Shared names it.
+// have without it, unless an earlier solve asked for a more exact K. Seconds of a stage that
+// was shared are those that it took when it was formed, so that a solve's seconds are what it takes alone, and Solution.Shared names it.
 //
 // The zero value is ready to use. A Shared belongs to the training data, kernel and λ of the first
 // lab that uses it. Solves that share wait for each other; the direct solver, and solves on
 // ranks, share nothing.
 type Shared struct {
 	mu     sync.Mutex
-	solve  sync.Mutex // held during a solve
+	solve  chan struct{} // full during a solve
 	train  *datasets.Dataset
 	kernel kernel.Kernel
 	lambda float64
@@ -82,13 +82,22 @@ func (s *Shared) Forget() {
 	s.k, s.z, s.g, s.m = nil, nil, nil, nil
 }
 
-// begin waits for other solves and returns what ends this one.
-func (s *Shared) begin() func() {
+// begin waits for other solves, as long as ctx lets it, and returns what ends this one.
+func (s *Shared) begin(ctx context.Context) (end func(), err error) {
 	if s == nil {
-		return func() {}
+		return func() {}, nil
 	}
-	s.solve.Lock()
-	return s.solve.Unlock
+	s.mu.Lock()
+	if s.solve == nil {
+		s.solve = make(chan struct{}, 1)
+	}
+	s.mu.Unlock()
+	select {
+	case s.solve <- struct{}{}:
+		return func() { <-s.solve }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // matrix returns K+λI, by form where what is kept is not of the storage or the accuracy

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -117,4 +118,23 @@ func TestSharedRefuses(t *testing.T) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
+}
+
+// TestSharedWaits: a solve that waits for another one ends with its context.
+func TestSharedWaits(t *testing.T) {
+	s := &Shared{}
+	end, err := s.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.begin(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another runs: %v", err)
+	}
+	end()
+	if end, err = s.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end()
 }

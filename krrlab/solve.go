@@ -60,11 +60,14 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	if l.cfg.Backend != nil {
 		return l.solveRemote(ctx)
 	}
-	defer l.cfg.Shared.begin()()
+	end, err := l.cfg.Shared.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	start := time.Now()
 	sol := &Solution{lab: l, Kappa: math.NaN(), KappaBound: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
 	var c *mat.Dense
-	var err error
 	if l.cfg.Solver == Direct {
 		c, err = l.direct(ctx, sol)
 	} else {
@@ -103,6 +106,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	var a *gram.Matrix
 	var m pcg.Preconditioner
 	var answers []*mat.Dense
+	short := pcg.MaxIterations.String() // how one that did not converge ended, as far as is known
 	if err := l.checkMemory(ctx); err != nil {
 		return nil, err
 	}
@@ -138,6 +142,9 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 			if c, err = l.pcg(ctx, sol, a, m, o, exact, exactKind); err != nil {
 				return nil, err
 			}
+			if !sol.converged {
+				short = sol.Status
+			}
 		}
 		answers = append(answers, c)
 	}
@@ -147,7 +154,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	c := answers[0]
 	if len(answers) > 1 {
 		var err error
-		if c, err = l.median(ctx, sol, a, answers); err != nil {
+		if c, err = l.median(ctx, sol, a, answers, short); err != nil {
 			return nil, err
 		}
 	}
@@ -179,8 +186,8 @@ func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matr
 }
 
 // median picks the answer of least median A-norm distance to the others, column by
-// column, and recomputes its residual.
-func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers []*mat.Dense) (*mat.Dense, error) {
+// column, and recomputes its residual. short is the status if that is not within τ.
+func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers []*mat.Dense, short string) (*mat.Dense, error) {
 	c, err := pcg.MedianByNorm(ctx, a, answers)
 	if err != nil {
 		return nil, err
@@ -195,7 +202,7 @@ func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers
 		return nil, err
 	}
 	sol.converged = worst(sol.TrueResidual) <= l.cfg.Tol
-	if sol.converged {
+	if sol.Status = short; sol.converged {
 		sol.Status = pcg.Converged.String()
 	}
 	return c, nil

@@ -53,18 +53,36 @@ func (b *lines) add(name, format string, args ...any) {
 
 // K returns K+λI, formed at the first call and kept for the stages that follow; Forget
 // gives it back. It has the bits that Gram gives with nothing else held.
-func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
+func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) { return l.kBeside(ctx, 0) }
+
+// kBeside is K where a stage is going to hold so many bytes beside it, which it takes account of
+// where the configuration has a limit of memory.
+func (l *Lab) kBeside(ctx context.Context, held int64) (*gram.Matrix, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	held += l.vectors()
 	if l.k != nil {
+		if all := l.k.Bytes() + held; l.cfg.Memory > 0 && all > l.cfg.Memory {
+			return nil, fmt.Errorf("krrlab: K as it is kept takes %s and this stage %s, the limit is %s: Forget it first, or take fewer features",
+				Bytes(l.k.Bytes()), Bytes(held), Bytes(l.cfg.Memory))
+		}
 		return l.k, nil
 	}
-	k, err := l.Gram(ctx, l.vectors())
+	k, err := l.Gram(ctx, held)
 	if err != nil {
 		return nil, err
 	}
 	l.k = k
 	return k, nil
+}
+
+// featureBytes returns what a stage holds of s features: Z in float32, ZᵀZ, its factor, and
+// room to form that.
+func (l *Lab) featureBytes(s int) int64 {
+	if l.cfg.Precond == NoPrecond {
+		return 0
+	}
+	return 4*int64(l.train.Len())*int64(s) + 24*int64(s)*int64(s)
 }
 
 // Forget gives back the memory of the K that stages share.

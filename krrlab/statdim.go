@@ -231,7 +231,7 @@ func (s *StatDim) set(r *statdim.Result, m StatDimMethod) {
 
 // randomStatDim runs a randomised method.
 func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, m StatDimMethod) error {
-	k, err := l.K(ctx)
+	k, err := l.kBeside(ctx, l.featureBytes(min(l.cfg.Features, controlFeatures)))
 	if err != nil {
 		return err
 	}
@@ -276,6 +276,8 @@ func soFar(e estimate.Interval) string {
 
 // withFeatures returns the same bench with s features.
 func (l *Lab) withFeatures(s int) *Lab {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	c := &Lab{cfg: l.cfg, train: l.train, coding: l.coding, y: l.y, cheap: l.cheap, dear: l.dear, k: l.k}
 	c.cfg.Features = s
 	return c
@@ -369,7 +371,7 @@ func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *
 		return statdim.Distance{}, err
 	}
 	eta := r.Norm()
-	eta.Hi += s.KError
+	eta.Lo, eta.Hi = max(0, eta.Lo-s.KError), eta.Hi+s.KError
 	s.Eta = &eta
 	below, above := max(0, -r.Min.Lo), max(0, r.Max.Hi)
 	return statdim.Distance{Below: below + s.KError, Above: above + s.KError, Confidence: o.Confidence}, nil

@@ -91,5 +91,8 @@ func CheckConfidence(c float64) error {
 	if !(c > 0 && c < 1) {
 		return fmt.Errorf("confidence %g: want a number between 0 and 1, such as 0.95", c)
 	}
+	if 1-c < 1e-12 { // what is left is shared out, and a share must not round to nothing
+		return fmt.Errorf("confidence 1 − %.1e: want at most 1 − 1e-12", 1-c)
+	}
 	return nil
 }

@@ -49,7 +49,7 @@ func TestInterval(t *testing.T) {
 	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {
 		t.Errorf("%+v", x)
 	}
-	for _, c := range []float64{0, 1, -1, 2, math.NaN()} {
+	for _, c := range []float64{0, 1, -1, 2, math.NaN(), 0.9999999999999999} {
 		if CheckConfidence(c) == nil {
 			t.Errorf("CheckConfidence(%v) is nil", c)
 		}

@@ -51,8 +51,9 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
 // raw, to which the model's scaling is applied first. Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
-// tiles are formed in float32 where the first 64 points, predicted in both precisions,
-// differ by at most Options.Accuracy of their largest |F|, and in float64 otherwise.
+// tiles are formed in float32 where 64 points, spread over all of them with the one of
+// largest norm among them, predicted in both precisions, differ by at most Options.Accuracy of
+// their largest |F|, and in float64 otherwise.
 //
 // Decision returns an error if raw's dimension is not the model's, or the
 // context's error if it ends first.
@@ -76,7 +77,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if !o.Float64 {
-		if err := p.choose(ctx, min(rows, trialRows), o.Accuracy); err != nil {
+		if err := p.choose(ctx, o.Accuracy); err != nil {
 			return nil, err
 		}
 	}
@@ -87,7 +88,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	}
 	err := accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
 		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
-		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), i, j, p.single)
+		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.single)
 		mu.Lock()
 		defer mu.Unlock()
 		if done += j - i; o.Progress != nil {
@@ -133,11 +134,35 @@ func (p *predictor) transpose() {
 	}
 }
 
-// choose sets p.single by predicting the first rows in both precisions.
-func (p *predictor) choose(ctx context.Context, rows int, accuracy float64) error {
+// trial returns the points that are predicted in both precisions: all if they are few, else
+// some at equal steps, as points may be sorted, and the one of largest norm, for which products are
+// least exact.
+func (p *predictor) trial() points.Panel {
+	n := p.z.Len()
+	if n <= trialRows {
+		return p.z
+	}
+	idx := make([]int, trialRows)
+	largest := 0
+	for i := range idx {
+		idx[i] = i * n / trialRows
+	}
+	for i, v := range p.z.Norms {
+		if v > p.z.Norms[largest] {
+			largest = i
+		}
+	}
+	idx[trialRows-1] = largest
+	return points.NewPanel(points.Gather(p.z.X, idx))
+}
+
+// choose sets p.single by predicting some points in both precisions.
+func (p *predictor) choose(ctx context.Context, accuracy float64) error {
 	if accuracy == 0 {
 		accuracy = defaultAccuracy
 	}
+	z := p.trial()
+	rows := z.Len()
 	var f [2]*mat.Dense
 	for k := range f {
 		f[k] = mat.NewDense(rows, p.t, nil)
@@ -146,7 +171,7 @@ func (p *predictor) choose(ctx context.Context, rows int, accuracy float64) erro
 	err := accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
 		i, j := b*step, min((b+1)*step, rows)
 		for k := range f {
-			p.batch(&p.work[w], f[k].Slice(i, j, 0, p.t).(*mat.Dense), i, j, k == 1)
+			p.batch(&p.work[w], f[k].Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), k == 1)
 		}
 	})
 	var diff, size float64
@@ -158,13 +183,12 @@ func (p *predictor) choose(ctx context.Context, rows int, accuracy float64) erro
 	return err
 }
 
-// batch sets f to the decision values of points i … j-1 of z:
+// batch sets f to the decision values of the points z:
 // f = Σ_b T_b C_b over the column blocks b of K(z, x).
-func (p *predictor) batch(w *worker, f *mat.Dense, i, j int, single bool) {
-	rows := j - i
+func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, single bool) {
+	rows := z.Len()
 	w.f = grow(w.f, rows*p.t)
 	clear(w.f)
-	z := p.z.Slice(i, j)
 	for lo := 0; lo < p.n; lo += tileCols {
 		hi := min(lo+tileCols, p.n)
 		cols := hi - lo

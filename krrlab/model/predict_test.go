@@ -61,6 +61,24 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
+// TestPrecisionOfSorted: points that are sorted, the first of them near the origin, are predicted as
+// exactly as others.
+func TestPrecisionOfSorted(t *testing.T) {
+	const n = 2000
+	x, z := points.NewDense(n, 1, nil), points.NewDense(3*n, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float64(i) / 2
+	}
+	for i := range z.Data {
+		z.Data[i] = float64(i) / 6
+	}
+	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
+	got, exact := mustDecide(t, m, z, nil), mustDecide(t, m, z, &Options{Float64: true})
+	if e := apart(got, exact); e > defaultAccuracy {
+		t.Errorf("off by %.2g", e)
+	}
+}
+
 // TestScaling checks that raw points are scaled, and scaled ones are not.
 func TestScaling(t *testing.T) {
 	x, z := kinds(30, 4, 1)["float64"], kinds(20, 4, 2)["float64"]

@@ -150,7 +150,7 @@ func (c *curve) quality(t *tridiagonals) (value, half float64) {
 
 // form returns zᵀ(I−λA⁻¹)z of probe j to ± half.
 func (t *tridiagonals) form(j int, lambda float64, p *Problem) (y, half float64) {
-	lo, hi := t.inverse(j, lambda, -min(p.Error, lambda/2)-rounding(t.norm[j], t.n))
+	lo, hi := t.inverse(j, lambda, -min(p.Error+rounding(t.norm[j], t.n), lambda/2))
 	zz := float64(t.n)
 	return zz * (1 - lambda*(lo+hi)/2), zz * lambda * (hi - lo) / 2
 }

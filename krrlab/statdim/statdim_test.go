@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -121,6 +122,36 @@ func TestForms(t *testing.T) {
 				if k == 39 && half > 0.05*n {
 					t.Errorf("%s: 40 steps leave ± %.3g", s.name, half)
 				}
+			}
+		}
+	}
+}
+
+// TestTinyRidge: with a λ below the rounding of ‖K‖ the quadratic forms are as far from the truth as is said,
+// and never said to be exact.
+func TestTinyRidge(t *testing.T) {
+	const n, m, lambda = 60, 4, 1e-7
+	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) }, lambda}.design(n, 3)
+	z := signs(n, 0, m, rng.New(1))
+	var uz mat.Dense
+	uz.Mul(d.u.T(), z)
+	p := &Problem{K: d.k, Lambda: lambda}
+	lan := newTridiagonals(z)
+	if r := rounding(d.mu[0], n); r < lambda {
+		t.Fatalf("rounding %g is below λ: the test is too tame", r)
+	}
+	for k := range 12 {
+		if err := lan.step(t.Context(), d.k); err != nil {
+			t.Fatal(err)
+		}
+		for j := range m {
+			var want float64
+			for i, mu := range d.mu {
+				want += uz.At(i, j) * uz.At(i, j) * mu / (mu + lambda)
+			}
+			y, half := lan.form(j, lambda, p)
+			if off := math.Abs(y - want); off > half+1e-6*n || half < 0 {
+				t.Errorf("%d steps: form %.6g ± %.3g, want %.6g", k+1, y, half, want)
 			}
 		}
 	}
@@ -333,6 +364,10 @@ func TestBadArguments(t *testing.T) {
 				t.Errorf("%s takes %+v", m.name, p)
 			}
 		}
+	}
+	few := spectra[0].design(3, 1)
+	if _, err := XTrace(t.Context(), &Problem{K: few.k, Lambda: 1}, nil); err == nil || !strings.Contains(err.Error(), "at least 4") {
+		t.Errorf("xtrace on 3 points: %v", err)
 	}
 	if _, err := Exact(mat.NewDense(2, 2, nil), 0, 0, nil); err == nil {
 		t.Error("λ = 0")

@@ -2,6 +2,7 @@ package statdim
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -34,6 +35,9 @@ func XTrace(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	}
 	start := time.Now()
 	n := p.K.Dim()
+	if n < 4 {
+		return nil, fmt.Errorf("statdim: xtrace on %d points: want at least 4, or the exact method", n)
+	}
 	opt.MaxProbes = min(opt.MaxProbes, max(1, n/2))
 	x := &xtrace{p: p, n: n}
 	var res *Result

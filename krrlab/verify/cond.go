@@ -81,8 +81,11 @@ func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err err
 		if !m.f.signed {
 			lo = max(lo, vw/vv)
 		}
+		if norm == 0 { // K = 0
+			break
+		}
 		for i, y := range w {
-			v[i] = y / norm
+			v[i] = max(y/norm, 0x1p-1000) // any positive v will do: rows of zeros stay out of 0/0
 		}
 	}
 	return lo, hi, nil

@@ -128,6 +128,31 @@ func TestCond(t *testing.T) {
 	}
 }
 
+// TestCondOfZeros: a point whose row of K is zero, and a K of zeros, leave the interval finite.
+func TestCondOfZeros(t *testing.T) {
+	const lambda = 0.5
+	for _, nonzero := range []int{9, 0} {
+		x := points.NewDense(10, 2, nil)
+		for i := range 2 * nonzero {
+			x.Data[i] = float64(1 + i)
+		}
+		m, err := New(t.Context(), kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := m.Cond(t.Context(), lambda, 30, rng.New(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var e mat.EigenSym
+		e.Factorize(reference(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x), false)
+		most := max(0, e.Values(nil)[9])
+		if kappa := (most + lambda) / lambda; !s.Cond.Covers(kappa) || math.IsInf(s.Cond.Hi, 1) || math.IsNaN(s.Cond.Value) {
+			t.Errorf("%d points that are not zero: κ = %g in %v", nonzero, kappa, s.Cond)
+		}
+	}
+}
+
 // TestBounds checks the prediction bound and the residual on answers that are off on purpose:
 // against the exact answer the bound holds everywhere, and no label that it proves is another.
 func TestBounds(t *testing.T) {

@@ -1,0 +1,80 @@
+package krrlab
+
+import (
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
+// over all pairs of the first min(n, 1000) points: a common first guess of a
+// bandwidth σ (the "median heuristic").
+func MedianDistance(x points.Points, l1 bool) float64 {
+	n, d := x.Dims()
+	n = min(n, 1000)
+	between := sparseDistance // of rows i and j: |·| or (·)², summed
+	var rows []float64
+	sparse, ok := x.(*points.CSR)
+	if !ok {
+		rows = make([]float64, n*d)
+		x.Slice(0, n).Panel64To(rows, d)
+		between = func(_ *points.CSR, i, j int, l1 bool) float64 {
+			return denseDistance(rows[i*d:(i+1)*d], rows[j*d:(j+1)*d], l1)
+		}
+	}
+	dist := make([]float64, 0, n*(n-1)/2)
+	for i := range n {
+		for j := range i {
+			s := between(sparse, i, j, l1)
+			if !l1 {
+				s = math.Sqrt(s)
+			}
+			dist = append(dist, s)
+		}
+	}
+	if len(dist) == 0 {
+		return 0
+	}
+	slices.Sort(dist)
+	return dist[len(dist)/2]
+}
+
+// denseDistance returns Σ|x_k−z_k|, or Σ(x_k−z_k)².
+func denseDistance(x, z []float64, l1 bool) (s float64) {
+	for k, v := range x {
+		s += term(v-z[k], l1)
+	}
+	return s
+}
+
+// sparseDistance is denseDistance of two rows, in the time that their entries take.
+func sparseDistance(x *points.CSR, i, j int, l1 bool) (s float64) {
+	ci, vi := x.Row(i)
+	cj, vj := x.Row(j)
+	for len(ci) > 0 && len(cj) > 0 {
+		switch {
+		case ci[0] < cj[0]:
+			s += term(vi[0], l1)
+			ci, vi = ci[1:], vi[1:]
+		case ci[0] > cj[0]:
+			s += term(vj[0], l1)
+			cj, vj = cj[1:], vj[1:]
+		default:
+			s += term(vi[0]-vj[0], l1)
+			ci, vi, cj, vj = ci[1:], vi[1:], cj[1:], vj[1:]
+		}
+	}
+	for _, v := range append(vi[:len(vi):len(vi)], vj...) {
+		s += term(v, l1)
+	}
+	return s
+}
+
+// term is |e| or e².
+func term(e float64, l1 bool) float64 {
+	if l1 {
+		return math.Abs(e)
+	}
+	return e * e
+}
