@@ -42,6 +42,9 @@ func TestFlagsBeforeData(t *testing.T) {
 		"verify no.krr --data mnits":                                `unknown data set "mnits"`,
 		"verify no.krr --plot x.jpg":                                "x.jpg",
 		"verify":                                                    "krrlab: say which model",
+		"predict --model no.krr --in no.csv --format cvs":           `--format "cvs"`,
+		"predict --model no.krr --data mnits:test":                  `unknown data set "mnits"`,
+		"predict --model no.krr --data mnist":                       "want NAME:test or NAME:train",
 		"data info mnits":                                           `unknown data set "mnits"`,
 		"data fetch mnits":                                          `unknown data set "mnits"`,
 		"data info":                                                 "krrlab: want one name",
@@ -88,6 +91,7 @@ func TestOutputsApart(t *testing.T) {
 		{[]string{"fit", "--train", train, "--out", other, "--json", dir + "/../" + filepath.Base(dir) + "/other.json"}, "the file of --out"},
 		{[]string{"statdim", "--train", train, "--json", train}, "the file of --train"},
 		{[]string{"verify", train, "--json", link}, "the file of the model"},
+		{[]string{"predict", "--model", other, "--in", train, "--out", link}, "the file of --in"},
 	} {
 		code, _, errs := command(t, c.args...)
 		if code != exitUsage || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {

@@ -20,9 +20,7 @@ type dataFlags struct {
 func (f *dataFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
-	if p.Lookup("test") == nil { // a stage that needs no test data may have a --test of its own
-		p.StringVar(&f.test, "test", "", "test data, a file of the same form")
-	}
+	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
 	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression")

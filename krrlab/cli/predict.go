@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,6 +63,13 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 		return usagef("say what to predict: either --data NAME:test or --in FILE")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
 		return usagef("--format and --target go with --in; --data knows its own")
+	case !slices.Contains(datasets.Formats, f.format):
+		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
+	}
+	if name, part, _ := strings.Cut(f.data, ":"); f.data != "" && part != "test" && part != "train" {
+		return usagef("--data %s: want NAME:test or NAME:train", f.data)
+	} else if err := knownData(name); err != nil {
+		return err
 	}
 	return f.rankFlags.check()
 }
@@ -109,10 +117,10 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 
 // checkOutput reports whether the predictions could not be written.
 func (f *predictFlags) checkOutput(a *app) error {
-	if f.out == "" || !a.first() {
+	if !a.first() {
 		return nil
 	}
-	return atomicfile.Check(f.out)
+	return checkFiles([]namedFile{{"--model", f.model}, {"--in", f.in}}, []namedFile{{"--out", f.out}})
 }
 
 // putPredictions writes the predictions to the file or the output stream.
@@ -140,10 +148,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		}
 		return data, data.CheckColumns(m.Columns, "the model")
 	}
-	name, part, ok := strings.Cut(f.data, ":")
-	if !ok || part != "test" && part != "train" {
-		return nil, usagef("--data %s: want NAME:test or NAME:train", f.data)
-	}
+	name, part, _ := strings.Cut(f.data, ":")
 	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
 	if err != nil {
 		return nil, err

@@ -21,8 +21,12 @@ func main() {
 	accel.BoundGarbage()
 	ignoreFileLimit()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	launched := launch()
+	if launched == nil { // a second signal ends the process at once; a launcher's ranks end together
+		context.AfterFunc(ctx, stop)
+	}
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
-		Launch:   launch(),
+		Launch:   launched,
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
