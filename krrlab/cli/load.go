@@ -23,7 +23,7 @@ func (f *dataFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
 	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
-	p.StringVar(&f.task, "task", "auto", "auto, classification or regression")
+	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
 }
