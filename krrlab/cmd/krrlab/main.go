@@ -15,11 +15,13 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/cli"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 )
 
 func main() {
 	accel.BoundGarbage()
 	ignoreFileLimit()
+	atomicfile.Streams = []*os.File{os.Stdout, os.Stderr}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	launched := launch()
 	if launched == nil { // a second signal ends the process at once; a launcher's ranks end together

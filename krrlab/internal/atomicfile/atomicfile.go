@@ -68,9 +68,13 @@ func Write(name string, write func(io.Writer) error) (err error) {
 	return os.Rename(f.Name(), to)
 }
 
-// stream returns which of the process's own outputs goes to the file of st, nil if none does.
+// Streams are the process's own outputs, which main sets: a file that one of them goes to is written
+// through it.
+var Streams []*os.File
+
+// stream returns which of Streams goes to the file of st, nil if none does.
 func stream(st fs.FileInfo) *os.File {
-	for _, f := range []*os.File{os.Stdout, os.Stderr} {
+	for _, f := range Streams {
 		if own, err := f.Stat(); err == nil && os.SameFile(own, st) {
 			return f
 		}

@@ -80,9 +80,8 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	own := os.Stdout
-	os.Stdout = f
-	defer func() { os.Stdout = own }()
+	Streams = []*os.File{f}
+	defer func() { Streams = nil }()
 	link := filepath.Join(dir, "stdout")
 	if err := os.Symlink("f", link); err != nil {
 		t.Fatal(err)
