@@ -145,7 +145,7 @@ func (r *runner) all(ctx context.Context) error {
 	for i := 0; i < len(r.jobs); {
 		batch := batchAt(r.jobs, i)
 		i += len(batch)
-		var todo []*job
+		var due []*job
 		for _, j := range batch {
 			switch {
 			case j.result != nil:
@@ -153,14 +153,14 @@ func (r *runner) all(ctx context.Context) error {
 				j.result = &Result{Status: NotRun, Reason: j.skip}
 				j.result.Data.Name = j.c.Data
 			default:
-				todo = append(todo, j)
+				due = append(due, j)
 			}
 		}
-		if len(todo) == 0 || r.late(todo) {
+		if len(due) == 0 || r.late(due) {
 			continue
 		}
 		r.index = i
-		if err := r.run(ctx, todo); err != nil {
+		if err := r.run(ctx, due); err != nil {
 			return err
 		}
 	}

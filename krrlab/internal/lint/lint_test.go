@@ -59,7 +59,7 @@ func tree(t *testing.T, files map[string]string) *Tree {
 
 // TestRules breaks each rule in a small tree; want is "file:line: words".
 func TestRules(t *testing.T) {
-	todo := "TO" + "DO"
+	mark := "TO" + "DO"
 	for name, c := range map[string]struct {
 		file, src, want string
 	}{
@@ -102,9 +102,9 @@ func TestRules(t *testing.T) {
 		"line comment":    {"krrlab/rng/a.go", manual + "package p\n\nconst C = 1 // one\n", ""},
 		"unformatted":     {"krrlab/rng/a_test.go", "package p\n\nvar  x int\n", "krrlab/rng/a_test.go:3: is not formatted; run gofmt -w krrlab/rng/a_test.go"},
 		"broken":          {"krrlab/rng/a.go", "package p\n\nvar = 1\n", "krrlab/rng/a.go:1: does not parse"},
-		"unfinished":      {"krrlab/rng/a_test.go", "package p\n\n// " + todo + ": more\n", "krrlab/rng/a_test.go:3: " + todo},
-		"unfinished doc":  {"docs/a.md", "text\n" + todo + "\n", "docs/a.md:2: " + todo},
-		"testdata":        {"krrlab/rng/testdata/a.go", "package  p // " + todo + "\n", ""},
+		"unfinished":      {"krrlab/rng/a_test.go", "package p\n\n// " + mark + ": more\n", "krrlab/rng/a_test.go:3: " + mark},
+		"unfinished doc":  {"docs/a.md", "text\n" + mark + "\n", "docs/a.md:2: " + mark},
+		"testdata":        {"krrlab/rng/testdata/a.go", "package  p // " + mark + "\n", ""},
 		"hidden folder":   {".x/a.go", "package  p\n", ""},
 		"test may print":  {"krrlab/rng/a_test.go", "package p\n\nimport \"fmt\"\n\nfunc F() { fmt.Println() }\n", ""},
 	} {
