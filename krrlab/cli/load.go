@@ -17,11 +17,17 @@ type dataFlags struct {
 	n                           int
 }
 
+// add adds the flags of training and test data.
 func (f *dataFlags) add(p *pflag.FlagSet) {
+	f.addTraining(p)
+	p.StringVar(&f.test, "test", "", "test data, a file of the same form as --train")
+}
+
+// addTraining adds those of training data, which is all that a stage reads.
+func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
-	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
-	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
+	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")

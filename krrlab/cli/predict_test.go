@@ -58,6 +58,14 @@ func TestColumnsOfTheFit(t *testing.T) {
 			}
 		}
 	}
+	var svm strings.Builder // the same rows in a format that has no columns
+	for _, line := range strings.Split(strings.TrimSpace(priced(40, "price", "x", "y")), "\n")[1:] {
+		cells := strings.Split(line, ",")
+		fmt.Fprintf(&svm, "%s 1:%s 2:%s\n", cells[0], cells[1], cells[2])
+	}
+	if code, out, errs := command(t, "verify", m, "--train", write(t, dir, "train.svm", svm.String())); code != 0 || !strings.Contains(out, "proved") {
+		t.Errorf("in LIBSVM's format: exit %d: %s%s", code, out, errs)
+	}
 	swapped, other := file("swapped.csv", "price", "y", "x"), file("other.csv", "x", "y", "price")
 	for _, args := range [][]string{
 		{"fit", "--train", train, "--test", swapped, "--target", "price"},

@@ -28,14 +28,7 @@ type stageFlags struct {
 }
 
 func (f *stageFlags) add(p *pflag.FlagSet) {
-	data := pflag.NewFlagSet("data", pflag.ContinueOnError)
-	data.SortFlags = false
-	f.dataFlags.add(data)
-	data.VisitAll(func(g *pflag.Flag) {
-		if g.Name != "test" { // no stage reads test data
-			p.AddFlag(g)
-		}
-	})
+	f.addTraining(p)
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")

@@ -165,14 +165,15 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	}
 	_, d, _ := m.Dims()
 	target := f.target
-	if target == "" {
+	asked := target != "" // what the fit's was goes for a csv file only
+	if !asked {
 		target = m.Origin.Target
 	}
 	read := func(name string) (*datasets.Dataset, error) {
 		if name == "" {
 			return nil, nil
 		}
-		return datasets.ReadFile(name, &datasets.ReadOptions{Format: f.format, Target: target, Task: m.Task().String(), Dim: d})
+		return datasets.ReadFile(name, &datasets.ReadOptions{Format: f.format, Target: target, TargetOptional: !asked, Task: m.Task().String(), Dim: d})
 	}
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err
