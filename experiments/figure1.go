@@ -30,8 +30,8 @@ var figure1Kernels = []struct {
 
 // figure1Size is what figure 1 takes at a scale. s runs over n/2ᵏ, k = first … 0 for random
 // features, and for the exact method of each kernel k = from … 1, with the iterations
-// expected. At the largest s of each method there are at most three seeds. Beside it, on the first few points only, s runs to 2ᵘn, u = up, beyond what the paper
-// shows.
+// expected. Beside it, on the first few points only, s runs to 2ᵘn, u = up, beyond what the
+// paper shows.
 type figure1Size struct {
 	data      string
 	n, testN  int // 0: all
@@ -45,13 +45,10 @@ type figure1Size struct {
 }
 
 var figure1Sizes = map[Scale]figure1Size{
-	Smoke:  {"synthetic-digits", 256, 300, 256, 3, 4, [2]int{3, 3}, [2][]int{}, 64, 3, [2]int{}},
+	Smoke:  {"synthetic-digits", 256, 300, 256, 5, 4, [2]int{3, 3}, [2][]int{}, 64, 3, [2]int{}},
 	Laptop: {"mnist", 20000, 0, 20000, 5, 5, [2]int{4, 3}, [2][]int{{290, 140, 75, 45}, {400, 230, 130}}, 5000, 3, [2]int{90, 300}},
 	Paper:  {"mnist", 0, 0, 60000, 3, 5, [2]int{4, 4}, [2][]int{{200, 120, 75, 50}, {700, 400, 230, 130}}, 5000, 3, [2]int{90, 300}},
 }
-
-// lastSeeds is the most seeds at the largest s of a method, where each takes minutes.
-const lastSeeds = 3
 
 // beyond is the end of the names of the rows in which s goes beyond n.
 const beyond = ", s beyond n"
@@ -67,10 +64,10 @@ func figure1Plan(scale Scale) []Entry {
 				expect = z.expect[k][at]
 			}
 			c.S = z.points >> i
-			out = append(out, reseeded(kern.name, exactRole, c, z.seedsAt(i == 1), expect)...)
+			out = append(out, reseeded(kern.name, exactRole, c, z.seeds, expect)...)
 		}
 		for i := z.first; i >= 0; i-- {
-			out = append(out, reseeded(kern.name, featuresRole, c.byFeatures(z.points>>i), z.seedsAt(i == 0), 0)...)
+			out = append(out, reseeded(kern.name, featuresRole, c.byFeatures(z.points>>i), z.seeds, 0)...)
 		}
 	}
 	for k, kern := range figure1Kernels {
@@ -82,14 +79,6 @@ func figure1Plan(scale Scale) []Entry {
 		}
 	}
 	return out
-}
-
-// seedsAt returns the number of seeds at an s, the largest of a method or not.
-func (z figure1Size) seedsAt(last bool) int {
-	if last {
-		return min(z.seeds, lastSeeds)
-	}
-	return z.seeds
 }
 
 // byFeatures returns the case of random features method on the same problem.

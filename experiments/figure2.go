@@ -60,12 +60,12 @@ type figure2Row struct {
 
 var figure2Rows = map[Scale][]figure2Row{
 	Smoke: {
-		{"built-in digits", "synthetic-digits", []int{100, 200, 400}, 300, 1. / 6, 0, 0, 0, 3, 0},
-		{"built-in classes", "synthetic-classes", []int{100, 200, 400}, 300, 0.12, 0, 0, 0, 3, 0},
+		{"built-in digits", "synthetic-digits", []int{100, 200, 400}, 300, 1. / 6, 0, 0, 0, 0, 0},
+		{"built-in classes", "synthetic-classes", []int{100, 200, 400}, 300, 0.12, 0, 0, 0, 0, 0},
 	},
 	Laptop: {
-		{"MNIST", "mnist", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 1. / 6, 20000, 110, 0, 0, 0},
-		{"COVTYPE, a subset", "covtype-sample", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 55000. / 464809, 20000, 650, 0.5, 0, 0},
+		{"MNIST", "mnist", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 1. / 6, 50000, 110, 0, 0, 0},
+		{"COVTYPE, a subset", "covtype-sample", []int{1000, 2000, 5000, 10000, 20000, 50000}, 0, 55000. / 464809, 50000, 650, 0.5, 0, 0},
 	},
 	Paper: {
 		{"MNIST, generated beyond 60,000", "mnist-infinite", []int{10000, 30000, 100000, 200000, 450000}, 0, 35000. / 400000, 0, 100, 0, 1, 20000},

@@ -286,7 +286,7 @@ func TestFigure2(t *testing.T) {
 		seeds[fmt.Sprint(e.Row, e.Role, e.Case.N)]++
 	}
 	for _, row := range r.Rows() {
-		for n, want := range map[int]int{1000: 5, 10000: 5, 20000: 3, 50000: 3} {
+		for n, want := range map[int]int{1000: 5, 10000: 5, 20000: 5, 50000: 3} {
 			if got := seeds[fmt.Sprint(row, exactRole, n)]; got != want {
 				t.Errorf("%s, n = %d: %d seeds, want %d", row, n, got, want)
 			}
