@@ -19,8 +19,12 @@ func dlsym(lib uintptr, name string) uintptr {
 	return p
 }
 
-// invoke calls a C function that returns an int. Its arguments are addresses or integers;
-// the caller keeps what lies at the addresses alive and in place.
+// invoke calls a C function that returns an int. Its arguments are addresses or integers.
+// What an argument written uintptr(unsafe.Pointer(p)) points to is on the heap, where it
+// does not move, and stays during the call: a stack moves when it grows, as on the way to
+// C. For any other address the caller sees to both.
+//
+//go:uintptrescapes
 func invoke(fn uintptr, args ...uintptr) int32 {
 	r, _, _ := purego.SyscallN(fn, args...)
 	return int32(r)

@@ -134,8 +134,6 @@ func cLine(buf []byte, n int32) string {
 // with MPICH.
 type handle struct{ bits uint64 }
 
-func (h *handle) addr() uintptr { return uintptr(unsafe.Pointer(&h.bits)) }
-
 // value returns what C has stored.
 func (h *handle) value(l *library) uintptr {
 	if l.kind == "MPICH" {

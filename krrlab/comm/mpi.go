@@ -26,8 +26,8 @@ type process struct {
 	broken error
 }
 
-// request is a call for the MPI thread. The buffers that f's MPI calls are given are
-// reached from it and thus stay where they are.
+// request is a call for the MPI thread. It is on the heap, and so are the buffers that f's MPI
+// calls are given, which are reached from it: C may write to them until the collective has ended.
 type request struct {
 	f    func(r *request) int32
 	code chan int32
@@ -50,14 +50,14 @@ const stopped = -1
 // finish starts a collective that does not block and waits for its end, or until nobody
 // wants it any more. So the MPI thread is never caught within MPI by a peer that does not
 // come.
-func (r *request) finish(start func(req uintptr) int32) int32 {
+func (r *request) finish(start func(req *handle) int32) int32 {
 	h, done := new(handle), new(int32)
-	if code := start(h.addr()); code != 0 {
+	if code := start(h); code != 0 {
 		return code
 	}
 	began := time.Now()
 	for {
-		if code := invoke(r.lib.test, h.addr(), uintptr(unsafe.Pointer(done)), r.lib.statusIgnore); code != 0 || *done != 0 {
+		if code := invoke(r.lib.test, uintptr(unsafe.Pointer(h)), uintptr(unsafe.Pointer(done)), r.lib.statusIgnore); code != 0 || *done != 0 {
 			return code
 		}
 		if r.stop.Load() {
@@ -201,8 +201,8 @@ func (c *mpiComm) AllReduceInt64(ctx context.Context, x []int64) error {
 // reduce adds n numbers in place, in pieces of at most MaxCount.
 func (c *mpiComm) reduce(ctx context.Context, op string, n int, at func(int) uintptr, kind uintptr) error {
 	l := c.p.lib
-	return c.pieces(ctx, op, 8*n, n, func(lo, m int, req uintptr) int32 {
-		return invoke(l.iallreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle, req)
+	return c.pieces(ctx, op, 8*n, n, func(lo, m int, req *handle) int32 {
+		return invoke(l.iallreduce, l.inPlace, at(lo), uintptr(m), kind, l.sum, c.handle, uintptr(unsafe.Pointer(req)))
 	})
 }
 
@@ -217,11 +217,11 @@ func (c *mpiComm) collective(ctx context.Context, op string, bytes int, f func(r
 }
 
 // pieces starts and finishes one call after the other for at most MaxCount of n numbers.
-func (c *mpiComm) pieces(ctx context.Context, op string, bytes, n int, start func(lo, m int, req uintptr) int32) error {
+func (c *mpiComm) pieces(ctx context.Context, op string, bytes, n int, start func(lo, m int, req *handle) int32) error {
 	return c.collective(ctx, op, bytes, func(r *request) int32 {
 		for lo := 0; lo < n; lo += c.p.opt.MaxCount {
 			m := min(c.p.opt.MaxCount, n-lo)
-			if code := r.finish(func(req uintptr) int32 { return start(lo, m, req) }); code != 0 {
+			if code := r.finish(func(req *handle) int32 { return start(lo, m, req) }); code != 0 {
 				return code
 			}
 		}
@@ -242,9 +242,9 @@ func (c *mpiComm) AllGather(ctx context.Context, x []float64, counts []int) erro
 		sum += m
 	}
 	return c.collective(ctx, opGather, bytes, func(r *request) int32 {
-		return r.finish(func(req uintptr) int32 {
+		return r.finish(func(req *handle) int32 {
 			return invoke(l.iallgatherv, l.inPlace, 0, l.float64, uintptr(unsafe.Pointer(&x[0])),
-				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle, req)
+				uintptr(unsafe.Pointer(&n[0])), uintptr(unsafe.Pointer(&at[0])), l.float64, c.handle, uintptr(unsafe.Pointer(req)))
 		})
 	})
 }
@@ -257,8 +257,8 @@ func (c *mpiComm) gatherParts(ctx context.Context, x []float64, counts []int, by
 		lo := 0
 		for root, m := range counts {
 			for i := 0; i < m; i += limit {
-				code := r.finish(func(req uintptr) int32 {
-					return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(min(limit, m-i)), l.float64, uintptr(root), c.handle, req)
+				code := r.finish(func(req *handle) int32 {
+					return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo+i])), uintptr(min(limit, m-i)), l.float64, uintptr(root), c.handle, uintptr(unsafe.Pointer(req)))
 				})
 				if code != 0 {
 					return code
@@ -276,14 +276,14 @@ func (c *mpiComm) Broadcast(ctx context.Context, x []byte, root int) error {
 	if root == c.rank {
 		bytes = len(x)
 	}
-	return c.pieces(ctx, opBroadcast, bytes, len(x), func(lo, m int, req uintptr) int32 {
-		return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), l.byte, uintptr(root), c.handle, req)
+	return c.pieces(ctx, opBroadcast, bytes, len(x), func(lo, m int, req *handle) int32 {
+		return invoke(l.ibcast, uintptr(unsafe.Pointer(&x[lo])), uintptr(m), l.byte, uintptr(root), c.handle, uintptr(unsafe.Pointer(req)))
 	})
 }
 
 func (c *mpiComm) Barrier(ctx context.Context) error {
 	return c.collective(ctx, opBarrier, 0, func(r *request) int32 {
-		return r.finish(func(req uintptr) int32 { return invoke(c.p.lib.ibarrier, c.handle, req) })
+		return r.finish(func(req *handle) int32 { return invoke(c.p.lib.ibarrier, c.handle, uintptr(unsafe.Pointer(req))) })
 	})
 }
 
@@ -292,7 +292,7 @@ func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
 	l := c.p.lib
 	h, rank, size := new(handle), new(int32), new(int32)
 	err := c.collective(ctx, opSplit, 0, func(*request) int32 {
-		if code := invoke(l.commSplit, c.handle, uintptr(color), uintptr(key), h.addr()); code != 0 {
+		if code := invoke(l.commSplit, c.handle, uintptr(color), uintptr(key), uintptr(unsafe.Pointer(h))); code != 0 {
 			return code
 		}
 		invoke(l.setErrhandler, h.value(l), l.errorsReturn)

@@ -1,0 +1,46 @@
+//go:build linux && (amd64 || arm64)
+
+package comm
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// TestFinish: C finds the request and the mark of its end where it was told, though the stack
+// grows, and so moves, between the address and the call. Two functions of the C library stand
+// for MPI's: one stores a number in the request, the other takes it from there to the mark.
+func TestFinish(t *testing.T) {
+	libc, err := dlopen("libc.so.6")
+	if err != nil {
+		t.Skip(err)
+	}
+	set, get := dlsym(libc, "pthread_mutexattr_settype"), dlsym(libc, "pthread_mutexattr_gettype")
+	if set == 0 || get == 0 {
+		t.Skip("no pthread_mutexattr_settype in libc.so.6")
+	}
+	r := &request{lib: &library{test: get}}
+	code := make(chan int32, 1)
+	go func() {
+		code <- r.finish(func(req *handle) int32 {
+			grow(1000)
+			return invoke(set, uintptr(unsafe.Pointer(req)), 1)
+		})
+	}()
+	time.AfterFunc(10*time.Second, func() { r.stop.Store(true) })
+	if c := <-code; c != 0 {
+		t.Errorf("code %d: the end was not seen", c)
+	}
+}
+
+// grow uses a kilobyte of stack per step.
+//
+//go:noinline
+func grow(steps int) byte {
+	var b [1024]byte
+	if steps > 0 {
+		b[steps%len(b)] = grow(steps - 1)
+	}
+	return b[0]
+}
