@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -153,15 +154,23 @@ func finite(v map[string]float64) map[string]float64 {
 	return v
 }
 
-// rhoGrid is the grid that ADMM's ρ is chosen from, and rhoTrial the iterations each is given.
-// On MNIST's first rows 0.03 to 0.1 is best for the hinge loss, on all of them more; ten iterations
+// rhoGrid is the grid that ADMM's ρ is chosen from where a case has none, and rhoTrial the iterations
+// each is given. On MNIST's first rows 0.03 to 0.1 is best for the hinge loss, on all of them more; ten iterations
 // are too few to see it.
-var rhoGrid = []float64{0.03, 0.1, 0.3, 1, 3}
+var rhoGrid = RhoGrid{0.03, 0.1, 0.3, 1, 3}
 
 const rhoTrial = 30
 
 // atRho begins the names of the values that have the objective for a ρ.
 const atRho = "objective@"
+
+// rhos returns the grid of ρ of a case and the iterations each is given.
+func (c Case) rhos() (RhoGrid, int) {
+	if c.Rhos == (RhoGrid{}) {
+		c.Rhos = rhoGrid
+	}
+	return c.Rhos, cmp.Or(c.Trial, rhoTrial)
+}
 
 // admm runs block ADMM on random features. Values: "rho", the ρ chosen, and "objective@ρ" for each
 // of the grid; "objective", "gap"; "tune_seconds" of choosing ρ, which are in no stage.
@@ -188,7 +197,8 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	}
 	start := time.Now()
 	s.monitor(krrlab.Event{Stage: "choosing ρ"})
-	grid, err := a.TuneRho(ctx, rhoGrid, rhoTrial)
+	rhos, trial := c.rhos()
+	grid, err := a.TuneRho(ctx, rhos[:], trial)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type Case struct {
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
 	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_p·I)⁻¹, as precond.ParseForm; default: the cheapest
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square, hinge or logistic
+	Rhos    RhoGrid     `json:"rhos,omitzero"`      // that ADMM's ρ is chosen from; default: rhoGrid
+	Trial   int         `json:"trial,omitempty"`    // iterations each of Rhos is given; default: rhoTrial
 	T       int         `json:"t,omitempty"`        // of PrecondForm: right-hand sides
 	Repeat  int         `json:"repeat,omitempty"`   // independent preconditioners, the median answer kept; default: 1
 	Seed    uint64      `json:"seed"`               // all random numbers are a function of it
@@ -55,6 +57,9 @@ type Case struct {
 	// no seconds of its own.
 	Nested bool `json:"nested,omitempty"`
 }
+
+// RhoGrid are the values that ADMM's ρ is chosen from.
+type RhoGrid [5]float64
 
 // Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
 // JSON and ResultVersion, in hexadecimal.

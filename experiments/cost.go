@@ -127,7 +127,8 @@ func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 		block := math.Min(s, 2048)
 		pass := 8*n*s/r.Read + 4*n*s*t/r.Gemm32
 		out.Features, out.Factor = features, gramSlow*n*s*block/r.Gemm32
-		out.Solve = float64(guess(iterations, admmIterations)+rhoTrial*len(rhoGrid)) * (pass + (2*s*block*t*2)/r.Gemm64)
+		rhos, trial := c.rhos()
+		out.Solve = float64(guess(iterations, admmIterations)+trial*len(rhos)) * (pass + (2*s*block*t*2)/r.Gemm64)
 		out.Bytes = int64(z + 8*s*block + 20*n*t*8 + 8*n*d)
 	case Falkon:
 		out.Kernel = tileSlow*2*n*s*d/r.Gemm32 + n*s*value

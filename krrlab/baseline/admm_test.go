@@ -232,6 +232,37 @@ func TestADMM2000(t *testing.T) {
 	}
 }
 
+// TestADMMDual: after a few iterations with any ρ the dual value is a lower bound that is of use: not
+// below 0 and not above the optimum.
+func TestADMMDual(t *testing.T) {
+	const n, d, s, lambda = 200, 4, 40, 0.1
+	x := draw(31, n, d)
+	m := sample(t, gaussian, d, s)
+	z := denseZ(t, m, x)
+	for _, l := range losses {
+		y := wave(x, 1)
+		if l != baseline.Square {
+			y = signs(y)
+		}
+		best := lossOptimum(t, l, z, y, lambda)
+		a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, l, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rho := range []float64{0.001, 0.03, 1, 30} {
+			for _, k := range []int{1, 10} {
+				r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: rho, Tol: 1e-12, MaxIter: k})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) || l != baseline.Square && r.Dual == 0 {
+					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap, best)
+				}
+			}
+		}
+	}
+}
+
 // TestADMMBlocks: uneven blocks, several columns, sparse points, a TensorSketch; and the
 // residual test alone.
 func TestADMMBlocks(t *testing.T) {

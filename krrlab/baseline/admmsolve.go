@@ -70,8 +70,8 @@ type ADMMResult struct {
 	Status                   Status
 	Iterations               int
 	Objective                float64 // F(W)
-	Dual                     float64 // a lower bound of F, from the duals
-	Gap                      float64 // (Objective−Dual)/|Objective|
+	Dual                     float64 // a lower bound of F, ≥ 0, from the duals
+	Gap                      float64 // (Objective−Dual)/|Objective|, at most 1
 	History                  []ADMMStep
 	Rhos                     *RhoGrid // that ρ was chosen from, if it was said
 	Bytes                    int64
@@ -196,10 +196,13 @@ func (r *residuals) relative() (primal, dual float64) {
 	return ratio(r.primal, max(r.z1, r.z2)), ratio(r.change, r.dual)
 }
 
-// measure appends to the history F(W) of the consensus and the dual value of the subgradients u
-// of the losses at the proximal points,
+// measure appends to the history F(W) of the consensus and the best dual value of θu, 0 ≤ θ ≤ 1, that
+// is known for the subgradients u of the losses at the proximal points: conjugates are convex and 0 at 0,
+// so that
 //
-//	D(u) = −Σ loss*(y, u) − ‖Zᵀu‖_F²/(2λ) ≤ min F   (Fenchel).
+//	−θ·Σ loss*(y, u) − θ²‖Zᵀu‖_F²/(2λ) ≤ D(θu) = −Σ loss*(y, θu) − ‖Zᵀθu‖_F²/(2λ) ≤ min F   (Fenchel).
+//
+// At the optimum θ = 1; far from it D(u) may be below 0, which every loss is above.
 func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
 	start := time.Now()
 	defer func() { res.Seconds.Measure += time.Since(start).Seconds() }()
@@ -214,13 +217,22 @@ func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
 	}
 	primal, dual := s.total.relative()
 	res.Objective = sum.loss + s.a.lambda/2*sumSquares(s.x)
-	res.Dual = -sum.conj - sumSquares(zu)/(2*s.a.lambda)
+	res.Dual = dualBound(sum.conj, sumSquares(zu)/s.a.lambda)
 	res.Gap = 0
 	if d := res.Objective - res.Dual; d > 0 {
 		res.Gap = d / math.Abs(res.Objective)
 	}
 	res.History = append(res.History, ADMMStep{res.Iterations, res.Seconds.Iterate, res.Objective, res.Dual, primal, dual})
 	return nil
+}
+
+// dualBound returns the maximum of −θc − θ²q/2 over 0 ≤ θ ≤ 1, q ≥ 0.
+func dualBound(c, q float64) float64 {
+	theta := 1.0
+	if -c < q {
+		theta = max(0, -c) / q
+	}
+	return -theta*c - theta*theta*q/2
 }
 
 // RhoGrid says how ρ was tuned: each of Rho was given the same number of iterations from zero.
