@@ -44,6 +44,7 @@ func (r *Report) curve(row, role string, at func(Case) float64) []*spot {
 		case !v.Ran():
 		case !v.Converged:
 			p.capped++
+		case math.IsNaN(v.Error()): // it was not judged
 		default:
 			p.errors = append(p.errors, v.Error())
 			p.seconds = append(p.seconds, v.Train())

@@ -11,21 +11,25 @@ import (
 
 // sample is what the seeds of one case gave.
 type sample struct {
-	first      *Entry // the seed that was tested; nil if it did not run
-	iterations []int  // of the seeds that converged, ascending
-	ran        int    // seeds that ran
-	capped     *Entry // a seed that did not converge; nil if all did
+	first      *Entry    // the first seed that ran: the one that was tested, if it did; nil if none ran
+	iterations []int     // of the seeds that converged, ascending
+	seconds    []float64 // of training, of the seeds that ran, ascending
+	seeds      int       // planned
+	ran        int       // seeds that ran
+	capped     *Entry    // a seed that did not converge; nil if all did
 }
 
 // sampleOf collects the seeds of a row and a role.
 func (r *Report) sampleOf(row, role string) sample {
 	var s sample
-	for i, e := range r.Find(row, role) {
+	for _, e := range r.Find(row, role) {
+		s.seeds++
 		if !e.Result.Ran() {
 			continue
 		}
 		s.ran++
-		if i == 0 {
+		s.seconds = append(s.seconds, e.Result.Train())
+		if s.first == nil {
 			s.first = e
 		}
 		if e.Result.Converged {
@@ -35,6 +39,7 @@ func (r *Report) sampleOf(row, role string) sample {
 		}
 	}
 	slices.Sort(s.iterations)
+	slices.Sort(s.seconds)
 	return s
 }
 
@@ -58,7 +63,7 @@ func (s sample) needs() float64 {
 
 // text gives the iterations as "85", "85 (83–88)" for several seeds, "FAIL (1000)" in the
 // paper's word where one did not converge within the iterations allowed, what else it ended
-// with, and a blank where none ran.
+// with, and a blank where none ran; how many of the seeds these are, where it is not all.
 func (s sample) text() plots.Cell {
 	switch {
 	case s.ran == 0:
@@ -68,26 +73,48 @@ func (s sample) text() plots.Cell {
 		if how == pcg.MaxIterations.String() {
 			how = "FAIL"
 		}
-		return plots.Text(fmt.Sprintf("%s (%d)", how, s.capped.Result.Iterations))
+		return plots.Text(fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
+	case s.ran < s.seeds:
+		return plots.Text(s.spread() + s.share())
 	case len(s.iterations) == 1:
 		return plots.Number(s.median())
 	}
-	lo, hi := s.iterations[0], s.iterations[len(s.iterations)-1]
-	return plots.Text(fmt.Sprintf("%.0f (%d–%d)", s.median(), lo, hi))
+	return plots.Text(s.spread())
+}
+
+// spread gives the iterations as "85" or "85 (83–88)".
+func (s sample) spread() string {
+	if len(s.iterations) == 1 {
+		return fmt.Sprint(s.iterations[0])
+	}
+	return fmt.Sprintf("%.0f (%d–%d)", s.median(), s.iterations[0], s.iterations[len(s.iterations)-1])
+}
+
+// share says how many of the seeds ran where it is not all: ", 2 of 5 seeds".
+func (s sample) share() string {
+	if s.ran >= s.seeds {
+		return ""
+	}
+	return fmt.Sprintf(", %d of %d seeds", s.ran, s.seeds)
 }
 
 // words gives the iterations in a sentence: "90 (85–95) iterations", "more than 1000 iterations".
 func (s sample) words() string {
 	switch {
+	case s.capped == nil && s.ran == 0:
+		return "no iterations"
 	case s.capped == nil:
-		return s.text().String() + " iterations"
+		return s.spread() + " iterations" + s.share()
 	case s.capped.Result.Status == pcg.MaxIterations.String():
 		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
 	}
 	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
 }
 
-// result returns the first seed's result; nil if it did not run.
+// train returns the median of the seconds of training, the lower of two; NaN if no seed ran.
+func (s sample) train() float64 { return median(s.seconds) }
+
+// result returns the first seed's result; nil if none ran.
 func (s sample) result() *Result {
 	if s.first == nil {
 		return nil
@@ -109,14 +136,6 @@ func optional(v *float64) plots.Cell {
 		return plots.Blank()
 	}
 	return plots.Number(*v)
-}
-
-// train returns the seconds of training, blank if there is no result.
-func train(r *Result) plots.Cell {
-	if r == nil {
-		return plots.Blank()
-	}
-	return plots.Number(r.Train())
 }
 
 // ratio returns ours/theirs, blank where one is missing, or where the problem is not the
@@ -212,7 +231,8 @@ func residual(name string) plots.Column { return plots.Column{Name: name, Format
 // caption says what holds of all tables at the report's scale.
 func (r *Report) caption(text string) string {
 	const how = " Iterations: the median of the seeds, and the least and most. Seconds: of forming K and Z, factoring and iterating," +
-		" for one seed, without reading data and judging the answer; the published ones are of other machines, see their column or table 1." +
+		" the median of the seeds, without reading data and judging the answer; the published ones are of other machines, see their column or table 1." +
+		" All else is of the first seed." +
 		" Ratios, ours over the published, stand where the training data are the paper's, whole."
 	s := text + how
 	switch r.Scale {

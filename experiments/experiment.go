@@ -54,10 +54,12 @@ type Verdict struct {
 	Outcome string `json:"outcome"`          // Holds, Fails or Open
 	Detail  string `json:"detail"`           // the numbers it was judged by
 	Excuse  string `json:"excuse,omitempty"` // the part of Detail that rests on an explanation
+	On      string `json:"on,omitempty"`     // what it was judged on, where that is not only the paper's data, whole
 }
 
-// Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, where data
-// or n are not the paper's, or where a case was not run.
+// Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, or where a case was
+// not run. Claims on numbers are judged where data and n are the paper's; others on parts of the
+// data too, which On names.
 const (
 	Holds = "holds"
 	Fails = "fails"

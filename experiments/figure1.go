@@ -169,15 +169,19 @@ func figure1Figures(r *Report) []Figure {
 	if len(panels) == 0 {
 		return nil
 	}
-	n := 0
+	n, end := 0, " The last point of random features is s = n."
 	for _, row := range r.Rows() {
-		if !strings.HasSuffix(row, beyond) {
-			n = max(n, r.pointsOf(row))
+		if strings.HasSuffix(row, beyond) {
+			continue
+		}
+		n = max(n, r.pointsOf(row))
+		if r.compare(row).last == nil {
+			end = ""
 		}
 	}
 	f := plots.Grid(fmt.Sprintf("Random features against the exact method, n = %d", n), 2, panels...)
 	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole model of the random features method and only the " +
-		"preconditioner of the exact one. Lines: medians of the seeds, bands: least to most. The last point of random features is s = n. " + r.dataCaption()
+		"preconditioner of the exact one. Lines: medians of the seeds, bands: least to most." + end + " " + r.dataCaption()
 	return append([]Figure{{r.ID, f}}, figure1Beyond(r)...)
 }
 
@@ -186,15 +190,16 @@ func figure1Beyond(r *Report) []Figure {
 	var panels []*plots.Figure
 	n, most := 0, 0.0
 	for _, row := range r.Rows() {
-		exact := allErrors(r.curve(row, exactRole, bySketch))
-		line, ok := series(featuresRole, r.curve(row, featuresRole, bySketch), place1, errorsOf)
+		exact, features := allErrors(r.curve(row, exactRole, bySketch)), r.curve(row, featuresRole, bySketch)
+		line, ok := series(featuresRole, features, place1, errorsOf)
 		if !strings.HasSuffix(row, beyond) || !ok || len(exact) == 0 {
 			continue
 		}
-		n, most = r.pointsOf(row), line.X[len(line.X)-1]
+		last := largest(features)
+		n, most = r.pointsOf(row), max(most, last.x)
 		lo, hi := ends(exact)
 		wide := plots.Series{Name: exactRole}
-		for _, x := range []float64{line.X[0], line.X[len(line.X)-1]} { // it has no s: a line across
+		for _, x := range []float64{smallest(features).x, last.x} { // it has no s: a line across
 			wide.X, wide.Y = append(wide.X, x), append(wide.Y, 100*median(exact))
 			wide.Lo, wide.Hi = append(wide.Lo, 100*lo), append(wide.Hi, 100*hi)
 		}

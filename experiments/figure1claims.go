@@ -37,9 +37,31 @@ func (r *Report) pointsOf(row string) int {
 	return 0
 }
 
+// rowsText names the data of a row's cases and how many of them they are; empty if none ran.
+func (r *Report) rowsText(row string) string {
+	e := r.any(row)
+	if e == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%s, %d training rows", e.Result.Data.Name, e.Result.Data.N)
+	if of := e.Result.Data.Of; of > e.Result.Data.N {
+		text += fmt.Sprintf(" of %d", of)
+	}
+	return text
+}
+
 // exactText gives the exact method's error, and over which range s and the seeds move it.
 func (c comparison) exactText() string {
-	if percent(c.lo) == percent(c.hi) {
+	ran := 0
+	for _, p := range c.exact {
+		if len(p.errors) > 0 {
+			ran++
+		}
+	}
+	switch {
+	case ran < 2:
+		return percent(c.mid)
+	case percent(c.lo) == percent(c.hi):
 		return percent(c.mid) + " whatever s"
 	}
 	return fmt.Sprintf("%s (from %s to %s over all s and seeds)", percent(c.mid), percent(c.lo), percent(c.hi))
@@ -89,7 +111,11 @@ func figure1Verdicts(r *Report) []Verdict {
 		}
 		if strings.HasSuffix(row, beyond) {
 			c.judgeBeyond(&closes)
+			closes.on = []string{r.rowsText(row)}
 			continue
+		}
+		for _, j := range []*judgement{&gap, &flat, &slow} {
+			j.on = []string{r.rowsText(row)}
 		}
 		if !c.complete() {
 			for _, j := range []*judgement{&gap, &flat, &slow} {
@@ -125,18 +151,22 @@ func figure1Prose(r *Report) string {
 	var parts []string
 	for _, row := range r.Rows() {
 		c := r.compare(row)
-		if strings.HasSuffix(row, beyond) || !c.whole() || len(c.features) == 0 || len(c.features[0].errors) == 0 {
+		first, last := smallest(c.features), largest(c.features)
+		if strings.HasSuffix(row, beyond) || c.best == nil || last == nil {
 			continue
 		}
-		first := c.features[0]
+		end := "s = n"
+		if last != c.last {
+			end = fmt.Sprintf("s = %d, the largest that ran", last.c.S)
+		}
 		text := fmt.Sprintf("With the %s, and n = %d points, the exact method has an error of %s, and is quickest at s = %d: %s seconds and %.0f iterations. "+
-			"Random features begin at %s with s = %d and end at %s with s = n, where they take %s seconds",
+			"Random features begin at %s with s = %d and end at %s with %s, where they take %s seconds",
 			row, r.pointsOf(row), c.exactText(), c.best.c.S, tidy(median(c.best.seconds)), median(c.best.iterations),
-			percent(median(first.errors)), first.c.S, percent(median(c.last.errors)), tidy(median(c.last.seconds)))
-		if p := c.reaches(); p != nil && p != c.last {
+			percent(median(first.errors)), first.c.S, percent(median(last.errors)), end, tidy(median(last.seconds)))
+		if p := c.reaches(); p != nil && p != last {
 			text += fmt.Sprintf("; within 5 %% of the exact error they are at s = %d, after %s seconds", p.c.S, tidy(median(p.seconds)))
 		} else if p == nil {
-			text += fmt.Sprintf(", still %s above the exact error", difference(median(c.last.errors)-c.mid))
+			text += fmt.Sprintf(", still %s above the exact error", difference(median(last.errors)-c.mid))
 		}
 		parts = append(parts, text+".")
 	}

@@ -225,29 +225,40 @@ func figure2Verdicts(r *Report) []Verdict {
 			continue
 		}
 		exact := r.curve(row, exactRole, byPoints)
-		last := largest(exact)
-		if last == nil {
+		last := planned(exact)
+		if !last.complete() {
 			for _, j := range []*judgement{&more, &grow, &time} {
-				j.unclear("%s: not run", row)
+				j.unclear("%s: at the largest n not all seeds ran and converged", row)
 			}
 			continue
 		}
-		_, hi := ends(last.errors)
-		for _, role := range profiles {
-			p := at(r.curve(row, role, byPoints), last.x)
-			if p == nil {
-				more.unclear("%s, %s: not run", row, role)
-				time.unclear("%s, %s: not run", row, role)
-				continue
-			}
-			lo, _ := ends(p.errors)
-			more.add(lo > hi, "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
+		for _, j := range []*judgement{&more, &grow, &time} {
+			j.on = append(j.on, fmt.Sprintf("%s, n to %d", row, last.c.N))
 		}
-		if p, role := r.within(row, median(last.seconds)); p != nil {
+		_, hi := ends(last.errors)
+		whole := true
+		for _, role := range profiles {
+			curve := r.curve(row, role, byPoints)
+			p := at(curve, last.x)
+			if !p.complete() {
+				more.unclear("%s, %s: at the largest n not all seeds ran", row, role)
+			} else {
+				lo, _ := ends(p.errors)
+				more.add(lo > hi, "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
+			}
+			for _, p := range curve {
+				whole = whole && p.complete()
+			}
+		}
+		if p, role := r.within(row, median(last.seconds)); !whole {
+			time.unclear("%s: random features did not run with all seeds and n", row)
+		} else if p != nil {
 			time.add(median(p.errors) >= median(last.errors), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
 				percent(median(p.errors)), median(p.seconds), p.c.N, p.c.S, strings.TrimPrefix(role, "random features, "), percent(median(last.errors)), median(last.seconds))
 		}
-		if prev := before(exact, last); prev != nil {
+		if prev := before(exact, last); !prev.complete() {
+			grow.unclear("%s: at the n before the largest not all seeds ran and converged", row)
+		} else {
 			grow.add(median(last.errors) < median(prev.errors), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
 		}
 	}
@@ -267,11 +278,22 @@ func (r *Report) within(row string, seconds float64) (best *spot, role string) {
 	return best, role
 }
 
-// before returns the place of the largest n below p's that ran.
+// planned returns the place of the largest n, run or not; nil if there is none.
+func planned(curve []*spot) *spot {
+	var best *spot
+	for _, p := range curve {
+		if best == nil || p.x > best.x {
+			best = p
+		}
+	}
+	return best
+}
+
+// before returns the place of the largest n below p's, run or not; nil if there is none.
 func before(curve []*spot, p *spot) *spot {
 	var best *spot
 	for _, q := range curve {
-		if len(q.errors) > 0 && q.x < p.x && (best == nil || q.x > best.x) {
+		if q.x < p.x && (best == nil || q.x > best.x) {
 			best = q
 		}
 	}
@@ -282,6 +304,11 @@ func before(curve []*spot, p *spot) *spot {
 // the exact method.
 func (r *Report) shortOfTime(row string, exact []*spot) string {
 	var parts []string
+	for _, role := range profiles {
+		if largest(r.curve(row, role, byPoints)) == nil {
+			return ""
+		}
+	}
 	for _, p := range exact {
 		if len(p.errors) == 0 {
 			continue

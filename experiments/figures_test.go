@@ -210,6 +210,27 @@ func TestFigure1(t *testing.T) {
 	if text := peak.Prose(); !strings.Contains(text, "double descent") || !strings.Contains(text, "s = 2500 already") {
 		t.Errorf("no word of the peak: %s", text)
 	}
+	part := invented(t, "figure1", func(e *Entry) *Result {
+		if e.Role == featuresRole && e.Case.S >= e.Case.N || e.Role == exactRole && e.Case.S != 2500 {
+			return nil
+		}
+		return mnist1(0.004, 1)(e)
+	})
+	if text := part.Prose(); !strings.Contains(text, "end at 2.83 % with s = 10000, the largest that ran") || strings.Contains(text, "whatever s") || strings.Contains(text, "over all s") {
+		t.Errorf("without s = n: %s", text)
+	}
+	if c := part.Figures()[0].Figure.Caption; strings.Contains(c, "s = n") {
+		t.Error(c)
+	}
+	short := invented(t, "figure1", func(e *Entry) *Result {
+		if e.Role == featuresRole && e.Case.S > 20000 {
+			return nil
+		}
+		return mnist1(0.004, 1)(e)
+	})
+	if f := short.Figures()[1].Figure; !strings.Contains(f.Caption, "with s to 20000") || slices.Max(f.Panels[0].Series[0].X) != 20000 {
+		t.Errorf("without s beyond 20000: %s, %v", f.Caption, f.Panels[0].Series[0].X)
+	}
 	none := invented(t, "figure1", func(*Entry) *Result { return nil })
 	if len(none.Figures()) != 0 || len(none.Tables()[0].Rows) != 0 || !strings.Contains(none.Prose(), "no kernel") {
 		t.Error("a figure of nothing")
@@ -253,6 +274,38 @@ func TestFigure2(t *testing.T) {
 	// A hundredth of the time: with 5,000 points for 2,000.
 	if text := invented(t, "figure2", mnist2(1.2, 0.01)).Prose(); !strings.Contains(text, "Where time is short") {
 		t.Errorf("the text: %s", text)
+	}
+	// What did not run leaves open what it would decide, and nothing is said of it.
+	for name, c := range map[string]struct {
+		without func(e *Entry) bool
+		open    []string
+	}{
+		"the largest n":          {func(e *Entry) bool { return e.Case.N == 50000 }, []string{below, falls, time}},
+		"a seed":                 {func(e *Entry) bool { return e.Case.N == 50000 && e.Role == exactRole && e.Case.Seed == 2 }, []string{below, falls, time}},
+		"random features":        {func(e *Entry) bool { return e.Role != exactRole }, []string{below, time}},
+		"a profile at one n":     {func(e *Entry) bool { return e.Role == shareRole && e.Case.N == 10000 }, []string{time}},
+		"the n before the last":  {func(e *Entry) bool { return e.Role == exactRole && e.Case.N == 20000 }, []string{falls}},
+		"a profile at the end":   {func(e *Entry) bool { return e.Role == rootRole && e.Case.N == 50000 }, []string{below, time}},
+		"nothing that was asked": {func(e *Entry) bool { return false }, nil},
+	} {
+		r := invented(t, "figure2", func(e *Entry) *Result {
+			if c.without(e) {
+				return nil
+			}
+			return mnist2(1.2, 0.5)(e)
+		})
+		for _, claim := range []string{below, falls, time} {
+			want := Holds
+			if slices.Contains(c.open, claim) {
+				want = Open
+			}
+			if got := judged(t, r, claim); got != want {
+				t.Errorf("without %s: %s: %s", name, claim, got)
+			}
+		}
+		if name == "random features" && strings.Contains(r.Prose(), "do random features do better") {
+			t.Error(r.Prose())
+		}
 	}
 	flat := invented(t, "figure2", func(e *Entry) *Result { return answer(50, 0.02) })
 	if got := judged(t, flat, falls); got != Fails {

@@ -49,6 +49,7 @@ type pageClaim struct {
 // page is what page/report.html shows.
 type page struct {
 	Title    string
+	What     string // which of the paper's tables and figures
 	Machines []string
 	Sections []pageSection
 	Claims   []pageClaim // of the largest scale
@@ -84,7 +85,7 @@ func Page(reports []*Report) (string, error) {
 			}
 		}
 	}
-	p.Count = countClaims(p.Claims)
+	p.Count, p.What = countClaims(p.Claims), shown(reports)
 	p.Reports = fmt.Sprintf("%d reports", len(reports))
 	if len(reports) == 1 {
 		p.Reports = "1 report"
@@ -94,6 +95,33 @@ func Page(reports []*Report) (string, error) {
 		return "", fmt.Errorf("experiments: %w", err)
 	}
 	return strings.TrimSpace(b.String()) + "\n", nil
+}
+
+// shown names the tables and figures of the paper that the reports are of.
+func shown(reports []*Report) string {
+	var names []string
+	all := true
+	for _, id := range IDs() {
+		name := label(id)
+		if !strings.Contains(name, " ") { // not the paper's
+			continue
+		}
+		if slices.ContainsFunc(reports, func(r *Report) bool { return r.ID == id }) {
+			names = append(names, name)
+		} else {
+			all = false
+		}
+	}
+	switch n := len(names); {
+	case all:
+		return "Every table and figure"
+	case n == 0:
+		return "What is claimed"
+	case n == 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
 }
 
 // largestScale returns the largest of the scales.

@@ -103,3 +103,25 @@ func TestTypeset(t *testing.T) {
 		}
 	}
 }
+
+// TestShown: the page says of which of the paper's tables and figures it is.
+func TestShown(t *testing.T) {
+	var all []*Report
+	for _, id := range IDs() {
+		all = append(all, &Report{ID: id})
+	}
+	for want, list := range map[string][]*Report{
+		"Every table and figure":         all,
+		"Table 1":                        all[:1],
+		"Table 1 and Table 2":            all[:2],
+		"Table 5, Figure 1 and Figure 2": all[4:],
+		"What is claimed":                nil,
+	} {
+		if got := shown(list); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if html, err := Page([]*Report{table1Report(t, 0)}); err != nil || strings.Contains(html, "Every table") || !strings.Contains(html, "Table 1 of section 6") {
+		t.Errorf("the page of table 1: %v", err)
+	}
+}

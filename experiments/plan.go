@@ -79,6 +79,9 @@ func jobs(plans []*Plan, o *Options) []*job {
 	return out
 }
 
+// noFile begins the reason of a case whose data are not at hand.
+const noFile = "data file "
+
 // missing says which file of a data set is not in the folders; empty if all are.
 func missing(data string, dirs []string) string {
 	info, err := datasets.Lookup(data)
@@ -89,7 +92,7 @@ func missing(data string, dirs []string) string {
 	if len(files) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("data file %s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0], info.Name)
+	return fmt.Sprintf(noFile+"%s is not at hand; krrlab data info %s says where to get it", files[0].Paths[0], info.Name)
 }
 
 // methodOrder puts methods that use the K of the session first.

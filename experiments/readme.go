@@ -18,7 +18,7 @@ const noResults = "No results at laptop scale are kept yet: `krrlab reproduce al
 
 // ReadmeSection returns what the README says of the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold or rests on an explanation; a line that says so if there are none.
+// hold or rests on an explanation, and else what they were judged on where that is a part; a line that says so if there are none.
 func ReadmeSection(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
@@ -37,7 +37,7 @@ func ReadmeSection(reports []*Report) string {
 	}
 	if r := by["figure1"]; r != nil {
 		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
-			fmt.Fprintf(&b, "![%s](experiments/results/%s)\n\n", f.Figure.Title, r.figureFile(f, ".svg"))
+			fmt.Fprintf(&b, "![%s](experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
 		}
 	}
 	holds, total := 0, 0
@@ -55,6 +55,9 @@ func ReadmeSection(reports []*Report) string {
 			if v.Outcome == Holds {
 				v.Detail = v.Excuse
 			}
+			if v.On != "" && v.Detail == "" {
+				v.Detail = "on " + v.On
+			}
 			fmt.Fprintf(&b, "- [%s](experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}
 	}
@@ -66,7 +69,7 @@ func ReadmeSection(reports []*Report) string {
 func readmeTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
-		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds those of training, " + machines(one) +
+		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
 			". Published numbers stand where data and n are the paper's. See experiments/results for all tables and figures.",
 		Columns: []plots.Column{
 			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
@@ -84,7 +87,7 @@ func readmeTable(one, two, four *Report) *plots.Table {
 			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
 		}
 		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
-			s.first.Result.Train(), errorText(s.first.Result), err)
+			s.train(), errorText(s.first.Result), err)
 	}
 	return t
 }

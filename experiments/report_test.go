@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,7 +150,7 @@ func TestIterationsAgree(t *testing.T) {
 	} {
 		v := r.iterationsAgree("x", c.why, func(row string) (sample, float64) {
 			if row != "MNIST" {
-				return sample{}, 0
+				return sample{}, math.NaN()
 			}
 			e := *r.Find(row, proposed)[0]
 			e.Result = answer(c.ours, 0.01)
@@ -165,6 +166,65 @@ func TestIterationsAgree(t *testing.T) {
 			t.Errorf("%d of 100: %+v", c.ours, v)
 		}
 	}
+}
+
+// TestRowsThatDidNotRun: without a row of the paper's problem that was to be run a claim on all of them
+// is open; seeds that did not run are counted; the first that ran stands for the one that was tested.
+func TestRowsThatDidNotRun(t *testing.T) {
+	report := func(mnist func(e *Entry) *Result) *Report {
+		return invented(t, "table1", func(e *Entry) *Result {
+			switch e.Row {
+			case "ADULT":
+				return answer(13, 0.1499)
+			case "IJCNN1":
+				return answer(120, 0.0139)
+			case "MNIST":
+				return mnist(e)
+			}
+			return &Result{Status: NotRun, Reason: missing(e.Case.Data, nil)}
+		})
+	}
+	for name, c := range map[string]struct {
+		mnist *Result
+		want  string
+	}{
+		"ran":    {answer(85, 0.0133), Holds},
+		"failed": {&Result{Status: Failed, Reason: "for a test"}, Open},
+		"late":   {&Result{Status: NotRun, Reason: "the run was allowed 2h0m0s"}, Open},
+		"absent": {&Result{Status: NotRun, Reason: missing("mnist", nil)}, Holds},
+		"nil":    {nil, Open},
+	} {
+		r := report(func(*Entry) *Result { return c.mnist })
+		if o, d := outcome(t, r, "iterations of table 1"); o != c.want {
+			t.Errorf("%s: %s, %s", name, o, d)
+		}
+	}
+	r := report(func(e *Entry) *Result {
+		if e.Case.Seed == 1 {
+			return &Result{Status: Failed, Reason: "for a test"}
+		}
+		x := answer(80+int(e.Case.Seed), 0)
+		x.TestError = nil
+		x.Seconds.Solve = 100 * float64(e.Case.Seed)
+		return x
+	})
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{4: "82 (82–83), 2 of 3 seeds", 7: "206", 11: ""})
+	if p := r.Prose(); !strings.Contains(p, "MNIST took 82 (82–83) iterations, 2 of 3 seeds and 206 seconds") {
+		t.Error(p)
+	}
+	if o, d := outcome(t, r, "errors agree"); o != Open || !strings.Contains(d, "not run at the paper's n: MNIST") {
+		t.Errorf("%s, %s", o, d)
+	}
+}
+
+// TestSeconds: those of the middle seed, not of the first.
+func TestSeconds(t *testing.T) {
+	r := invented(t, "table1", func(e *Entry) *Result {
+		x := answer(85, 0.0133)
+		x.Seconds.Solve = []float64{0, 90, 30, 50, 10, 20}[e.Case.Seed]
+		return x
+	})
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{7: "56"}) // 50 of 90, 30, 50, and the 6 of K and Z
 }
 
 func table2Report(t *testing.T, mnist, adult int) *Report {
@@ -251,6 +311,40 @@ func TestTable3(t *testing.T) {
 	if o, _ := outcome(t, report(0.0130), "the method's error"); o != Fails {
 		t.Error(o)
 	}
+	if p := r.Prose(); !strings.Contains(p, "nor its ρ;") || strings.Contains(p, "On parts of") {
+		t.Error(p)
+	}
+	// An ADMM that was stopped far from its optimum decides nothing; stand-ins are not judged.
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Role == admmRole && e.Result != nil {
+			e.Result.Values["gap"] = 0.5
+		}
+	}
+	if o, d := outcome(t, r, "the method's error"); o != Open || !strings.Contains(d, "not known to be near its optimum") {
+		t.Errorf("%s, %s", o, d)
+	}
+	stand := invented(t, "table3", func(e *Entry) *Result { return answer(85, map[string]float64{admmRole: 0.1}[e.Role]) })
+	for _, v := range stand.Verdicts() {
+		if strings.Contains(v.Detail+v.On, "stand-in") || !strings.Contains(v.On, covtype) {
+			t.Errorf("%+v", v)
+		}
+	}
+}
+
+// TestTable3Grids: the caption has the grid of ρ of the cases, each if they differ.
+func TestTable3Grids(t *testing.T) {
+	r := invented(t, "table3", func(*Entry) *Result { return answer(85, 0.1) })
+	if c := r.Tables()[0].Caption; !strings.Contains(c, "0.03 0.1 0.3 1 3 with the least objective after 30 iterations") || strings.Contains(c, "or of") {
+		t.Error(c)
+	}
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Row == "MNIST" {
+			e.Case.Rhos, e.Case.Trial = RhoGrid{1, 2, 3, 4, 5}, 10
+		}
+	}
+	if c := r.Tables()[0].Caption; !strings.Contains(c, "or of") || !strings.Contains(c, "1 2 3 4 5 with the least objective after 10 iterations") {
+		t.Error(c)
+	}
 }
 
 func TestTable4(t *testing.T) {
@@ -289,7 +383,7 @@ func TestTable4(t *testing.T) {
 	if p := r.Prose(); !strings.Contains(p, covtype+" ended at a residual of 2.0e-02") {
 		t.Errorf("prose: %s", p)
 	}
-	if p := r.Prose(); !strings.Contains(p, "1.50 times the iterations that it takes in float64") || strings.Contains(p, "does harm") {
+	if p := r.Prose(); !strings.Contains(p, "1.50 times the iterations that it takes with K in float64") || strings.Contains(p, "does harm") {
 		t.Errorf("prose: %s", p)
 	}
 	if tabs := r.Tables(); len(tabs) != 2 || len(tabs[1].Rows) != 2 || len(tab.Rows) != 4 {
@@ -323,6 +417,14 @@ func TestTable5(t *testing.T) {
 	if o, _ := outcome(t, report(0.0139), "τ = 10⁻² costs"); o != Fails {
 		t.Error(o)
 	}
+	// A seed that never came to 10⁻² did not converge.
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Row == "MNIST" && e.Case.Seed == 3 {
+			e.Result.Reached, e.Result.Iterations = nil, 1000
+			e.Result.Status, e.Result.Converged = "max-iterations", false
+		}
+	}
+	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
 }
 
 func TestForms(t *testing.T) {
@@ -361,8 +463,64 @@ func TestOvertaken(t *testing.T) {
 		x.Kappa = &kappa
 		return x
 	})
-	if p := r.Prose(); !strings.Contains(p, "does harm with λ_p = λ on "+covtype+" (κ of A is 2e+03, that of M⁻¹A 3.2e+04)") {
+	if p := r.Prose(); !strings.Contains(p, "does harm with λ_p = λ on "+covtype+" (κ of A is 2e+03, that of M⁻¹A 3.2e+04): κ(A) is small there,") {
 		t.Error(p)
+	}
+	for i := range r.Entries {
+		if x := r.Entries[i].Result; x != nil {
+			x.Data.Of = 2 * x.Data.N
+		}
+	}
+	if p := r.Prose(); !strings.Contains(p, "on part of a data set κ(A), which grows with n, is still small") {
+		t.Error(p)
+	}
+}
+
+// TestRoundingExplains: what K in float32 costs explains as many iterations as it costs, no more.
+func TestRoundingExplains(t *testing.T) {
+	for _, c := range []struct {
+		in32, plain int
+		want        string
+	}{{404, 1500, Fails}, {600, 1500, Holds}, {600, 1900, Fails}, {404, 1200, Holds}} {
+		r := invented(t, "table4", func(e *Entry) *Result {
+			switch {
+			case e.Role == roundingRoles[0].role:
+				return answer(c.in32, 0.1)
+			case e.Role == roundingRoles[1].role:
+				return answer(400, 0.1)
+			case e.Row == "MNIST" && e.Role == plainRole:
+				return answer(c.plain, 0.1)
+			case e.Row == "MNIST":
+				return answer(85, 0.1)
+			}
+			return &Result{Status: NotRun, Reason: missing("gisette", nil)}
+		})
+		if o, d := outcome(t, r, "iterations of plain CG"); o != c.want {
+			t.Errorf("%+v: %s, %s", c, o, d)
+		}
+	}
+}
+
+// TestCheaper: table 4 speaks of what a plain iteration spares only where the seconds bear it out.
+func TestCheaper(t *testing.T) {
+	for _, c := range []struct {
+		plain, seconds int
+		want           bool
+	}{{500, 10, true}, {500, 10000, false}, {50, 10, false}} {
+		r := invented(t, "table4", func(e *Entry) *Result {
+			if e.Row != "MNIST" {
+				return nil
+			}
+			x := answer(85, 0.1)
+			if e.Role == plainRole {
+				x = answer(c.plain, 0.1)
+				x.Seconds.Solve = float64(c.seconds)
+			}
+			return x
+		})
+		if p := r.Prose(); strings.Contains(p, "A plain iteration is cheaper") != c.want {
+			t.Errorf("%+v: %s", c, p)
+		}
 	}
 }
 

@@ -237,15 +237,23 @@ func (r *runner) run(ctx context.Context, batch []*job) error {
 	return nil
 }
 
-// resultOf returns result i, or one that says why there is none.
+// resultOf returns result i, or one that says why there is none: a result with an error is none.
 func resultOf(results []*Result, i int, err error) *Result {
-	if i < len(results) && results[i] != nil {
-		return results[i]
+	var r *Result
+	if i < len(results) {
+		r = results[i]
 	}
-	if err == nil {
+	switch {
+	case r != nil && err == nil:
+		return r
+	case err == nil:
 		err = errors.New("no result")
 	}
-	return &Result{Status: Failed, Reason: oneLine(err)}
+	failed := &Result{Status: Failed, Reason: oneLine(err)}
+	if r != nil {
+		failed.Data = r.Data
+	}
+	return failed
 }
 
 // oneLine is the first line of an error, without the package's name.

@@ -429,3 +429,17 @@ func TestFormsShare(t *testing.T) {
 		t.Error("ZᵀZ of another Z was taken")
 	}
 }
+
+// TestResultOf: a result with an error is a failure with the error's reason, of the same data.
+func TestResultOf(t *testing.T) {
+	done := &Result{Status: "converged", Converged: true, Data: Data{Name: "adult"}}
+	if got := resultOf([]*Result{done}, 0, nil); got != done {
+		t.Errorf("%+v", got)
+	}
+	if got := resultOf([]*Result{done}, 0, errors.New("krrlab: too wide\nmore")); got.Ran() || got.Status != Failed || got.Reason != "too wide" || got.Data.Name != "adult" {
+		t.Errorf("%+v", got)
+	}
+	if got := resultOf([]*Result{done}, 1, nil); got.Ran() || got.Reason == "" {
+		t.Errorf("%+v", got)
+	}
+}

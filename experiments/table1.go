@@ -52,7 +52,7 @@ func table1Tables(r *Report) []*plots.Table {
 		theirs, time := published1("table1", p, "iterations"), published1("table1", p, "time")
 		t.Add(row, x.Data.N, s.first.Case.S,
 			s.text(), number(theirs), ratio(s.first, s.median(), theirs),
-			train(x), number(time), publishedCell("table1", p, "resources"), ratio(s.first, x.Train(), time),
+			number(s.train()), number(time), publishedCell("table1", p, "resources"), ratio(s.first, s.train(), time),
 			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa), s.first.dataText())
 	}
 	return []*plots.Table{t}
@@ -86,12 +86,12 @@ func table1Verdicts(r *Report) []Verdict {
 	})}
 }
 
-// published returns the first seed's entry of a published row, of the paper's data and n,
-// that ran, converged or not; nil if there is none.
+// published returns the first entry of a published row, of the paper's data and n, that ran,
+// converged or not: the seed that was tested, if it did; nil if there is none.
 func (r *Report) published(name, role string) *Entry {
 	for i := range r.Entries {
 		e := &r.Entries[i]
-		if e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() && !e.Case.CountOnly {
+		if e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() {
 			return e
 		}
 	}
@@ -111,7 +111,7 @@ func table1Prose(r *Report) string {
 			continue
 		}
 		p := r.paperOf(row)
-		text := fmt.Sprintf("%s took %s and %.0f seconds to an error of %s", row, s.words(), x.Train(), errorText(x))
+		text := fmt.Sprintf("%s took %s and %.0f seconds to an error of %s", row, s.words(), s.train(), errorText(x))
 		if s.first.sameProblem() {
 			text += fmt.Sprintf(" (published: %s iterations, %s seconds on %s, %s)", publishedCell("table1", p, "iterations"),
 				publishedCell("table1", p, "time"), publishedCell("table1", p, "resources"), publishedError("table1", p, "error_rate"))

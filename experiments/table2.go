@@ -79,14 +79,13 @@ func table2Tables(r *Report) []*plots.Table {
 		base := r.sampleOf(row, asLambda).median()
 		for _, role := range []string{asLambda, tenLambda, printed} {
 			s := r.sampleOf(row, role)
-			x := s.result()
-			if x == nil {
+			if s.first == nil {
 				continue
 			}
 			its, time := publishedFor(s.first)
 			c := s.first.Case
 			t.Add(row, c.S, c.LambdaP, s.text(), number(its), ratio(s.first, s.median(), its), number(s.median()/base),
-				train(x), number(time), ratio(s.first, x.Train(), time), s.first.dataText())
+				number(s.train()), number(time), ratio(s.first, s.train(), time), s.first.dataText())
 		}
 	}
 	return []*plots.Table{t}
@@ -112,15 +111,16 @@ func table2Verdicts(r *Report) []Verdict {
 		helps.add((with.needs() < without.needs()) == want.fewer, "%s", text)
 	}
 	agree := r.iterationsAgree("iterations of table 2", excuses{}, func(row string) (sample, float64) {
-		s := r.sampleOf(row, printed)
-		if s.first == nil {
-			s = r.sampleOf(row, tenLambda)
+		role := tenLambda
+		if len(r.Find(row, printed)) > 0 {
+			role = printed
 		}
-		if s.first == nil || math.IsNaN(published1("table2", s.first.Paper, "lambda_p")) { // ADULT's is blank
+		planned := r.Find(row, role)
+		if len(planned) == 0 || math.IsNaN(published1("table2", planned[0].Paper, "lambda_p")) { // ADULT's is blank
 			return sample{}, math.NaN()
 		}
-		its, _ := publishedFor(s.first)
-		return s, its
+		its, _ := publishedFor(planned[0])
+		return r.sampleOf(row, role), its
 	})
 	return []Verdict{helps.verdict(), agree}
 }

@@ -51,9 +51,18 @@ func table5Plan(scale Scale) []Entry {
 func (r *Report) coarse(row string) sample {
 	s := r.sampleOf(row, coarseRole)
 	for _, e := range r.Find(row, fineRole) {
-		if k, ok := e.Result.IterationsTo(coarseTol); ok && e.Case.CountOnly {
+		if !e.Case.CountOnly {
+			continue
+		}
+		s.seeds++
+		if !e.Result.Ran() {
+			continue
+		}
+		s.ran++
+		if k, ok := e.Result.IterationsTo(coarseTol); ok {
 			s.iterations = append(s.iterations, k)
-			s.ran++
+		} else if s.capped == nil {
+			s.capped = e
 		}
 	}
 	slices.Sort(s.iterations)
@@ -107,6 +116,7 @@ func table5Verdicts(r *Report) []Verdict {
 			j.unclear("%s did not converge", row)
 			continue
 		}
+		j.on = append(j.on, row)
 		j.add(x.Error()-y.Error() <= costsAtMost+1e-12, "%s %+.2f %%", row, 100*(x.Error()-y.Error()))
 	}
 	coarse := r.iterationsAgree("iterations to 10⁻²", excuses{fewer: slips}, func(row string) (sample, float64) {

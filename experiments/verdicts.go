@@ -15,6 +15,7 @@ type judgement struct {
 	incomplete []string // what leaves it open
 	absent     []string // rows that were not run
 	excused    []string // rows that bear the claim out by an explanation only
+	on         []string // what it was judged on, where that is not all whole data of the paper's
 }
 
 // add notes a row.
@@ -51,7 +52,7 @@ func (j *judgement) verdict() Verdict {
 	case len(j.good) == 0:
 		v.Outcome, v.Detail = Open, j.undecided
 	}
-	v.Excuse = strings.Join(j.excused, "; ")
+	v.Excuse, v.On = strings.Join(j.excused, "; "), strings.Join(j.on, "; ")
 	return v
 }
 
@@ -67,11 +68,25 @@ var slips = map[string]string{
 // far is from which share of the published iterations on ours need an explanation.
 const far = 0.25
 
+// planned returns the first entry of a row if it was to be run and its data are at hand; nil if not.
+func (r *Report) planned(row string) *Entry {
+	for i := range r.Entries {
+		if e := &r.Entries[i]; e.Row == row {
+			if e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, noFile) {
+				return nil
+			}
+			return e
+		}
+	}
+	return nil
+}
+
 // iterationsAgree judges whether iterations are within 25 % of the published ones, on rows
 // where the problem is the paper's. of returns what our seeds took and the published number, NaN
 // for none. An explanation is quoted in the verdict. More iterations than were allowed need
 // one too; without it they contradict the claim where the limit is 25 % above the
-// published number, and leave it open where it is not.
+// published number, and leave it open where it is not. So does a row that did not run, unless its
+// data are not at hand.
 func (r *Report) iterationsAgree(what string, why excuses, of func(row string) (ours sample, theirs float64)) Verdict {
 	j := judgement{
 		claim:     what + " within 25 % of the published, or explained",
@@ -80,7 +95,14 @@ func (r *Report) iterationsAgree(what string, why excuses, of func(row string) (
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
 		e := s.first
+		if e == nil {
+			e = r.planned(row)
+		}
 		if e == nil || !e.sameProblem() || math.IsNaN(theirs) {
+			continue
+		}
+		if s.first == nil {
+			j.missing(row)
 			continue
 		}
 		text := fmt.Sprintf("%s %s against %.0f", row, s.words(), theirs)
