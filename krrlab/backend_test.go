@@ -312,3 +312,12 @@ func TestSolveNotWritten(t *testing.T) {
 		t.Errorf("%v, %v", value, err)
 	}
 }
+
+// TestJobFolders: the folder of checkpoints is the caller's, wherever the ranks run.
+func TestJobFolders(t *testing.T) {
+	j, err := newJobConfig(Config{Kernel: gauss, Checkpoint: &Checkpoint{Dir: "kept"}})
+	here, e := filepath.Abs("kept")
+	if err != nil || e != nil || j.Checkpoint.Dir != here {
+		t.Errorf("%v, %v: %s, want %s", err, e, j.Checkpoint.Dir, here)
+	}
+}

@@ -37,9 +37,9 @@ func (d *jobDir) forget() {
 	}
 }
 
-// run sends a stage to ranks and waits for its outcome; out is not nil beside ctx's error where
-// the ranks had something when they were ended. A temporary folder is left to the caller
-// where there is an outcome.
+// run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
+// not nil beside an error where the ranks had something when they were ended. A temporary folder
+// is left to the caller where there is an outcome.
 func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (dir *jobDir, out *outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
@@ -75,17 +75,18 @@ func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (d
 	failed := b.start(ctx, words, l, dir)
 	out, err = readOutcome(dir)
 	switch {
+	case err == nil && !out.Interrupted: // all is done, however the ranks and the launcher ended
+		return dir, out, nil
 	case ctx.Err() != nil:
-		if err != nil {
-			out = nil
-		}
 		return dir, out, ctx.Err()
+	case err == nil && failed != nil:
+		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then: %w", failed)
+	case err == nil:
+		return dir, out, errors.New("krrlab: the ranks were interrupted; this is what they had measured until then")
 	case failed != nil:
 		return dir, nil, failed
-	case err == nil && out.Interrupted:
-		return dir, out, fmt.Errorf("krrlab: the ranks were interrupted; this is what they had measured until then")
 	}
-	return dir, out, err
+	return dir, nil, err
 }
 
 // submit writes the script of a job that sbatch is to run, or reads what it has left.

@@ -92,14 +92,27 @@ func TestBackendRuns(t *testing.T) {
 		"exit 7":                                                              "exit status 7: they said nothing",
 		"exit 0":                                                              "ended without a result",
 		fmt.Sprintf(quality, `,"interrupted":true`):                           "were interrupted",
-		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":            "format version 5",
-		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n": "the value of quality",
+		fmt.Sprintf(quality, `,"interrupted":true`) + "echo 'krrlab: a scheduler'; exit 130": "until then: the job on 2 ranks failed: exit status 130: a scheduler",
+		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":                           "format version 5",
+		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n":             "the value of quality",
 	} {
 		if _, err := lab(script).Quality(t.Context(), QualityOptions{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
+	q, err = lab(fmt.Sprintf(quality, `,"interrupted":true`)+"exit 130").Quality(t.Context(), QualityOptions{})
+	if err == nil || q == nil || q.Steps != 7 {
+		t.Errorf("interrupted by others: %v, %+v", err, q)
+	}
+	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(), QualityOptions{}); err != nil || q.Steps != 7 {
+		t.Errorf("a failure after the result: %v, %+v", err, q)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if q, err = lab("trap 'exit 143' TERM\n"+done+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{}); err != nil || q.Steps != 7 {
+		t.Errorf("an end after the result: %v, %+v", err, q)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
 		"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{})

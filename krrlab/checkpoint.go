@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -19,11 +20,12 @@ import (
 
 // Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
 // whether it goes on from one. The state is that of the iteration, 24nt bytes; features and
-// K are a function of the data and the configuration and are formed again. A solve that is
-// resumed gives the coefficients of an unbroken one, bit for bit with the same BLAS, and
-// on any number of ranks. The direct solver keeps no state.
+// K are a function of the data and the configuration and are formed again, K as it was stored and
+// computed before, whatever the memory allows now: where that does not fit, it is an error. A
+// solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
+// BLAS, and on any number of ranks. The direct solver keeps no state.
 type Checkpoint struct {
-	Dir       string        // a folder of its own, made if it is not there
+	Dir       string        // a folder of its own, made if it is not there; the host of the first rank must see it, in this run and when it is resumed
 	Every     time.Duration // at most this between two; default, if EveryIter is 0 too: a minute
 	EveryIter int           // or as many iterations
 	// Resume goes on from the newest checkpoint in Dir that is whole and of the same data and
@@ -40,6 +42,15 @@ type progress struct {
 	Answers    [][]float64 // n×t, of the legs before
 	Iterations int
 	History    []HistRow
+	K          keptAs
+}
+
+// keptAs is how K was kept, which with the storage auto is a matter of memory and of ranks. It is
+// zero in files that do not say it.
+type keptAs struct {
+	Storage    gram.Storage
+	Arithmetic kernel.Arithmetic
+	Centred    bool
 }
 
 // keeper keeps the state of one solve. A nil one does nothing.
@@ -91,6 +102,9 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 		return nil, err
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
+	if was := k.now.K; was.Storage != gram.Auto {
+		sol.as = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
+	}
 	return k, nil
 }
 
@@ -159,8 +173,8 @@ func (k *keeper) answer(leg int) *mat.Dense {
 // refining reports whether the refinement is what is resumed.
 func (k *keeper) refining() bool { return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat }
 
-// begin settles the options of a leg after those with the given answers.
-func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, o *pcg.Options) {
+// begin settles the options of a leg with K as it is, after those with the given answers.
+func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, a *gram.Matrix, o *pcg.Options) {
 	if k == nil {
 		return
 	}
@@ -173,6 +187,8 @@ func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, o *pcg.Opti
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
 	}
+	c := a.Choice()
+	k.now.K = keptAs{c.Storage, c.Arithmetic, c.Centred}
 	k.iter = 0
 	if k.store != nil {
 		o.Checkpoint = k.keep

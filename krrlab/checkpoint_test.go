@@ -1,7 +1,10 @@
 package krrlab
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
+	"encoding/gob"
 	"errors"
 	"os"
 	"path/filepath"
@@ -121,6 +124,60 @@ func TestCheckpoint(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestCheckpointStorage resumes with another memory, for which K would be stored otherwise: it is
+// stored as it was, or refused where that does not fit.
+func TestCheckpointStorage(t *testing.T) {
+	accel.Use(nil)
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(2)
+	const tight = 2_300_000 // float64 tiles alone take this
+	for storage, memory := range map[string]struct{ first, second int64 }{
+		"float64": {0, tight},
+		"float32": {tight, 0},
+	} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Features: 100, Solver: PCG, Tol: 1e-8, Memory: memory.first}
+		want := interrupted(t, 0, -1, cfg)
+		if want.Storage != storage {
+			t.Fatalf("K as %s with %d bytes, want %s", want.Storage, memory.first, storage)
+		}
+		cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 3}
+		if sol := interrupted(t, 0, want.Iterations/2, cfg); sol != nil {
+			t.Fatal("not interrupted")
+		}
+		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
+		lab, err := New(ranksProblem(kept), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sol, err := lab.Solve(t.Context())
+		var full *gram.MemoryError
+		switch {
+		case errors.As(err, &full) && memory.second == tight:
+			if !strings.Contains(err.Error(), "has K as float64") {
+				t.Errorf("%v", err)
+			}
+		case err != nil:
+			t.Errorf("%s: %v", storage, err)
+		case sol.Storage != storage || !mat.Equal(sol.Model.C, want.Model.C):
+			t.Errorf("begun with K as %s, resumed as %s: other coefficients", storage, sol.Storage)
+		}
+	}
+}
+
+// TestCheckpointBefore: checkpoints that do not say how K was stored can be resumed.
+func TestCheckpointBefore(t *testing.T) {
+	var head bytes.Buffer
+	old := struct{ Leg, Iterations int }{1, 7}
+	if err := gob.NewEncoder(&head).Encode(old); err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{}
+	b := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
+	if err := k.decode(append(append(b, head.Bytes()...), "state"...)); err != nil || k.now.Iterations != 7 || k.from != 1 || string(k.state) != "state" {
+		t.Errorf("%v, %+v", err, k)
 	}
 }
 

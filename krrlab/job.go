@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"time"
 
@@ -62,7 +63,8 @@ type jobCheckpoint struct {
 	Resume    bool          `json:"resume,omitempty"`
 }
 
-// newJobConfig returns the configuration as it was given, or says what of it cannot travel.
+// newJobConfig returns the configuration as it was given, the folder of checkpoints by its full
+// name, or says what of it cannot travel.
 func newJobConfig(c Config) (j jobConfig, err error) {
 	if j.Kernel, err = kernel.ToSpec(c.Kernel); err != nil {
 		return j, fmt.Errorf("kernel %v is of your own and cannot be sent to ranks: take a built-in one, or no Backend", c.Kernel)
@@ -75,6 +77,9 @@ func newJobConfig(c Config) (j jobConfig, err error) {
 	j.Storage, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Memory, c.Seed, c.Exact.String()
 	if k := c.Checkpoint; k != nil {
 		j.Checkpoint = &jobCheckpoint{k.Dir, k.Every, k.EveryIter, k.Resume}
+		if j.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
+			return j, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
+		}
 	}
 	return j, nil
 }

@@ -180,7 +180,12 @@ func (l *Lab) precondOptions() *precond.Options {
 // τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4 with a true residual
 // of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
-	o := &gram.Options{Storage: l.cfg.Storage, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
+	return l.gram(ctx, held, nil)
+}
+
+// gram is Gram, with K stored and computed as it was before, if as is not nil.
+func (l *Lab) gram(ctx context.Context, held int64, as *gram.Choice) (*gram.Matrix, error) {
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
 	}

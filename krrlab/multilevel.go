@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -115,6 +116,11 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
 	if l.cfg.Memory > 0 {
 		mo.Memory = max(8*int64(n), l.cfg.Memory-a.Bytes()-l.vectors())
+	}
+	if c := l.cfg.Comm; c != nil { // one memory decides what all leave out
+		if mo.Memory, err = comm.Least(ctx, c, mo.Memory); err != nil {
+			return nil, err
+		}
 	}
 	for k := last; k >= 0; k-- {
 		level := m.Levels[k]

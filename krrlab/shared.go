@@ -111,7 +111,7 @@ func (s *Shared) matrix(l *Lab, sol *Solution, form func() (*gram.Matrix, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	asked := l.accuracy()
-	if s.k != nil && s.kStorage == l.cfg.Storage && (s.kAccuracy <= asked || s.k.Choice().Error <= asked) {
+	if s.k != nil && s.kStorage == l.cfg.Storage && (s.kAccuracy <= asked || s.k.Choice().Error <= asked) && sol.takes(s.k.Choice()) {
 		sol.share("kernel")
 		sol.Seconds.Kernel += s.kSeconds
 		return s.k, nil
@@ -125,6 +125,11 @@ func (s *Shared) matrix(l *Lab, sol *Solution, form func() (*gram.Matrix, error)
 	s.k, s.kStorage, s.kAccuracy, s.kSeconds = a, l.cfg.Storage, asked, time.Since(start).Seconds()
 	sol.Seconds.Kernel += s.kSeconds
 	return a, nil
+}
+
+// takes reports whether K so kept is that of the state that is resumed, if one is.
+func (s *Solution) takes(c gram.Choice) bool {
+	return s.as == nil || s.as.Storage == c.Storage && s.as.Arithmetic == c.Arithmetic && s.as.Centred == c.Centred
 }
 
 // accuracy returns the bound of ‖E‖₂ that Gram asks for, or prefers.

@@ -44,6 +44,7 @@ type Solution struct {
 
 	converged bool
 	store     *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
+	as        *gram.Choice      // how K was kept when the state that is resumed was written; nil if none is
 	lab       *Lab
 	remote    *Report // of the ranks of a Backend
 }
@@ -138,7 +139,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 		}
 		if c == nil {
 			o := &pcg.Options{}
-			k.begin(rep, answers, sol, o)
+			k.begin(rep, answers, sol, a, o)
 			if c, err = l.pcg(ctx, sol, a, m, o, exact, exactKind); err != nil {
 				return nil, err
 			}
@@ -176,7 +177,7 @@ func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matr
 		return c, err
 	}
 	o := &pcg.Options{InitX: c}
-	k.begin(l.cfg.Repeat, answers, sol, o)
+	k.begin(l.cfg.Repeat, answers, sol, a, o)
 	if c, err = l.pcg(ctx, sol, a, m, o, finer, kind); err != nil || kind == exactKind {
 		sol.SampledResidual = nil
 		return c, err

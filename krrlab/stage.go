@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/plots"
@@ -60,11 +61,19 @@ func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) { return l.kBeside(ct
 func (l *Lab) kBeside(ctx context.Context, held int64) (*gram.Matrix, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	beside := held > 0
 	held += l.vectors()
 	if l.k != nil {
+		var err error
 		if all := l.k.Bytes() + held; l.cfg.Memory > 0 && all > l.cfg.Memory {
-			return nil, fmt.Errorf("krrlab: K as it is kept takes %s and this stage %s, the limit is %s: Forget it first, or take fewer features",
+			err = fmt.Errorf("krrlab: K as it is kept takes %s and this stage %s, the limit is %s: Forget it first, or take fewer features",
 				Bytes(l.k.Bytes()), Bytes(held), Bytes(l.cfg.Memory))
+		}
+		if c := l.cfg.Comm; c != nil && beside { // ranks have shares and limits of their own
+			err = comm.Agree(ctx, c, err)
+		}
+		if err != nil {
+			return nil, err
 		}
 		return l.k, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
@@ -112,6 +113,75 @@ func TestStagesOnRanks(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestMultiLevelMemory: where one rank alone has no room for a preconditioner, all do without.
+func TestMultiLevelMemory(t *testing.T) {
+	left := make([]string, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+		wg.Go(func() {
+			cfg := Config{Kernel: gauss, Lambda: 0.3, Features: 40, Storage: gram.Recompute, Seed: 5, Comm: c}
+			if r == 1 {
+				cfg.Memory = 700_000
+			}
+			lab, err := New(ranksProblem(700), cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: []ChainLevel{{"features", 256}, {"gaussian", 40}}})
+			if err != nil {
+				t.Errorf("rank %d: %v", r, err)
+				return
+			}
+			for _, l := range m.Chain {
+				left[r] += fmt.Sprintf("%d: %s; ", l.Width, l.Left)
+			}
+		})
+	}
+	wg.Wait()
+	if left[0] != left[1] || !strings.Contains(left[0], "GB") {
+		t.Errorf("rank 0 leaves out %q, rank 1 %q", left[0], left[1])
+	}
+}
+
+// TestStagesOnRanksMemory: what does not fit one rank's memory is an error on all of them.
+func TestStagesOnRanksMemory(t *testing.T) {
+	for name, run := range map[string]func(l *Lab) error{
+		"Forget it first": func(l *Lab) error {
+			k, err := l.K(t.Context())
+			if err != nil {
+				return err
+			}
+			if l.cfg.Comm.Rank() == 1 {
+				l.cfg.Memory = k.Bytes() + l.vectors() + 1
+			}
+			_, err = l.Quality(t.Context(), QualityOptions{})
+			return err
+		},
+		"take another method": func(l *Lab) error {
+			if l.cfg.Comm.Rank() == 1 {
+				l.cfg.Memory = 100_000
+			}
+			_, err := l.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})
+			return err
+		},
+	} {
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(2, comm.Options{Limit: 2 * time.Second}) {
+			wg.Go(func() {
+				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Features: 40, Storage: gram.Recompute, Comm: c})
+				if err == nil {
+					err = run(lab)
+				}
+				if err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("rank %d: %v, want %q", r, err, name)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -199,8 +200,15 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 // exactStatDim takes all eigenvalues.
 func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
 	n := int64(s.N)
+	var err error
 	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
-		return fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
+		err = fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
+	}
+	if c := l.cfg.Comm; c != nil {
+		err = comm.Agree(ctx, c, err)
+	}
+	if err != nil {
+		return err
 	}
 	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm})
 	if err != nil {

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -32,9 +33,13 @@ const (
 	storedKind = "K as stored"
 )
 
-// matrix forms K, of whose memory held bytes are in use.
+// matrix forms K, of whose memory held bytes are in use; where a solve is resumed, as it was.
 func (l *Lab) matrix(ctx context.Context, sol *Solution, held int64) (a *gram.Matrix, err error) {
-	a, err = l.cfg.Shared.matrix(l, sol, func() (*gram.Matrix, error) { return l.Gram(ctx, held+l.vectors()) })
+	a, err = l.cfg.Shared.matrix(l, sol, func() (*gram.Matrix, error) { return l.gram(ctx, held+l.vectors(), sol.as) })
+	var full *gram.MemoryError
+	if errors.As(err, &full) && sol.as != nil {
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other goes on from it: %w", l.cfg.Checkpoint.Dir, sol.as.Storage, err)
+	}
 	if err == nil {
 		c := a.Choice()
 		sol.Storage, sol.Choice = a.Storage().String(), c.String()

@@ -163,7 +163,7 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 // direct is the state of one Direct.
 type direct struct {
 	k      kernel.Kernel
-	x      points.Points
+	p      points.Panel // moved to their mean where that is kernel.Origin
 	y      *mat.Dense
 	n, t   int
 	lambda float64
@@ -174,7 +174,7 @@ type direct struct {
 }
 
 func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*direct, error) {
-	d := &direct{k: k, x: x, y: y, lambda: lambda}
+	d := &direct{k: k, y: y, lambda: lambda}
 	if o != nil {
 		d.opt = *o
 	}
@@ -207,6 +207,10 @@ func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda flo
 		return nil, err
 	}
 	d.exact = m.Exact()
+	d.p = points.NewPanel(x)
+	if c := kernel.Origin(k, d.p); c != nil {
+		d.p = points.NewPanel(points.Shift(x, c))
+	}
 	if d.opt.Precision == Float64 {
 		d.factor = &factor64{n: d.n}
 	} else {

@@ -165,6 +165,20 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// TestFar: of points far from zero beside their spread, here like unix time, distances do not
+// cancel.
+func TestFar(t *testing.T) {
+	x := points.NewDense(120, 1, nil)
+	rnd := rand.New(rand.NewPCG(9, 7))
+	for i := range x.Data {
+		x.Data[i] = 1.7e9 + 1e4*rnd.Float64()
+	}
+	y := targets(9, 120, 2)
+	for _, p := range precisions {
+		check(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &baseline.DirectOptions{Precision: p, Tol: 1e-9})
+	}
+}
+
 func TestRefinement(t *testing.T) {
 	x := draw(5, 300, 2)
 	y := targets(4, 300, 2)

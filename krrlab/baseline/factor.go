@@ -12,7 +12,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // factor is K+λI, and then L, in one n×n array of which the lower triangle counts.
@@ -69,10 +68,9 @@ type factor64 struct {
 func (f *factor64) form(ctx context.Context, d *direct) error {
 	n := f.n
 	f.a = make([]float64, n*n)
-	p := points.NewPanel(d.x)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile64(f.a[i0*n+j0:], n, d.k, p.Slice(i0, i1), p.Slice(j0, j1), &work[worker]) // K_ij
+		kernel.Tile64(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
 		f.a[i*n+i] = v + d.lambda // k(x_i, x_i) + λ
@@ -113,10 +111,9 @@ func (f *factor32) form(ctx context.Context, d *direct) error {
 	n := f.n
 	f.a = make([]float32, n*n)
 	f.r = make([]float32, n*f.t)
-	p := points.NewPanel(d.x)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile32(f.a[i0*n+j0:], n, d.k, p.Slice(i0, i1), p.Slice(j0, j1), kernel.Float64, &work[worker]) // K_ij
+		kernel.Tile32(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), kernel.Float64, &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
 		f.a[i*n+i] = float32(v + d.lambda) // k(x_i, x_i) + λ

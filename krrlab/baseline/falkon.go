@@ -152,7 +152,7 @@ func Falkon(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 // falkon is the state of one Falkon, and the operator BᵀHB.
 type falkon struct {
 	k      kernel.Kernel
-	x      points.Points
+	x, c   points.Points // points and centres, moved to the mean where that is kernel.Origin
 	y      *mat.Dense
 	cols   []float64 // Y by columns
 	lambda float64
@@ -220,6 +220,10 @@ func newFalkon(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, m
 	f.res = &FalkonResult{
 		Indices: idx, Centres: points.Gather(x, idx), Kernel: k, N: n, M: m, T: t, Lambda: lambda, Tol: opt.Tol,
 		Float64: opt.Float64, Kept: f.keep, Bytes: need(f.keep),
+	}
+	f.c = f.res.Centres
+	if c := kernel.Origin(k, points.NewPanel(x)); c != nil {
+		f.x, f.c = points.Shift(x, c), points.Shift(f.c, c)
 	}
 	return f, fits("restricted KRR", fmt.Sprintf("n = %d, m = %d", n, m), f.res.Bytes, opt.Memory, "take fewer centres")
 }

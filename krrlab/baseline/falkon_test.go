@@ -150,6 +150,30 @@ func TestFalkonKernels(t *testing.T) {
 	}
 }
 
+// TestFalkonFar: points far from zero beside their spread.
+func TestFalkonFar(t *testing.T) {
+	const n, lambda = 300, 1e-2
+	x := points.NewDense(n, 1, nil)
+	rng.New(34).Float64s(x.Data, 0)
+	for i := range x.Data {
+		x.Data[i] = 1.7e9 + 1e4*x.Data[i]
+	}
+	y := targets(34, n, 1)
+	k := kernel.Gaussian{Sigma: 1e3}
+	for _, o := range []baseline.FalkonOptions{{Tol: 1e-6, Float64: true}, {Tol: 1e-5}} {
+		r, err := baseline.Falkon(context.Background(), k, x, lambda, y, 60, rng.New(8), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		knm := crossDense(k, x, r.Indices)
+		best := restricted(t, knm, r.Indices, y, lambda)
+		own := restrictedObjective(knm, r.Indices, y, r.Alpha, lambda)
+		if r.Status != baseline.Converged || !(math.Abs(own-best) <= 1e-6*best) {
+			t.Errorf("%+v: %v: objective of α %.10g, optimum %.10g", o, r, own, best)
+		}
+	}
+}
+
 // TestFalkonIsDirect: with all points as centres it is the exact method.
 func TestFalkonIsDirect(t *testing.T) {
 	x := draw(33, 250, 3)

@@ -37,7 +37,7 @@ func (f *falkon) setup(ctx context.Context) error {
 		return fmt.Errorf("baseline: K_nm of the kernel %v in float32 is off by %.2g (root mean square): take Float64", f.k, rms)
 	}
 	lap(&sec.Centres)
-	w, err := newWhitening(ctx, f.k, res.Centres, res.N, f.lambda, jitter)
+	w, err := newWhitening(ctx, f.k, f.c, res.N, f.lambda, jitter)
 	if err != nil {
 		return err
 	}
@@ -52,13 +52,12 @@ func (f *falkon) setup(ctx context.Context) error {
 // float32 with inner products in float32 where that is at most 2⁻²²·max k, with inner products in
 // float64 otherwise.
 func (f *falkon) chooseTiles(ctx context.Context) (rms float64, err error) {
-	c := f.res.Centres
 	if f.opt.Float64 {
-		f.kx = newCross64(f.k, f.x, c, f.keep)
+		f.kx = newCross64(f.k, f.x, f.c, f.keep)
 		return 0, nil
 	}
 	f.sample = points.Gather(f.x, spread(f.res.N, checkRows))
-	if f.exact, err = tilesOf(ctx, f.k, f.sample, c, false, 0); err != nil {
+	if f.exact, err = tilesOf(ctx, f.k, f.sample, f.c, false, 0); err != nil {
 		return 0, err
 	}
 	var top float64
@@ -66,7 +65,7 @@ func (f *falkon) chooseTiles(ctx context.Context) (rms float64, err error) {
 		top = math.Max(top, math.Abs(v))
 	}
 	for _, f.arith = range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
-		tiles, err := tilesOf(ctx, f.k, f.sample, c, true, f.arith)
+		tiles, err := tilesOf(ctx, f.k, f.sample, f.c, true, f.arith)
 		if err != nil {
 			return 0, err
 		}
@@ -74,7 +73,7 @@ func (f *falkon) chooseTiles(ctx context.Context) (rms float64, err error) {
 			break
 		}
 	}
-	f.kx = newCross32(f.k, f.x, c, f.arith, f.keep)
+	f.kx = newCross32(f.k, f.x, f.c, f.arith, f.keep)
 	return rms, nil
 }
 
@@ -228,7 +227,7 @@ func (f *falkon) rounding(ctx context.Context) (float64, error) {
 	if f.opt.Float64 {
 		return 0, nil
 	}
-	tiles, err := tilesOf(ctx, f.k, f.sample, f.res.Centres, true, f.arith)
+	tiles, err := tilesOf(ctx, f.k, f.sample, f.c, true, f.arith)
 	if err != nil {
 		return 0, err
 	}

@@ -44,7 +44,7 @@ func (c Choice) String() string {
 type frame struct {
 	x      points.Points
 	mean   []float64 // nil unless the kernel depends on x−z only
-	far    bool      // max‖x_i−mean‖² is below max‖x_i‖²/16
+	far    bool      // mean is kernel.Origin
 	sparse bool
 	maxSq  float64 // max‖x_i‖²
 }
@@ -52,7 +52,8 @@ type frame struct {
 func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 	f := frame{x: x}
 	_, f.sparse = x.(*points.CSR)
-	for i, v := range points.SqNorms(x) {
+	p := points.NewPanel(x)
+	for i, v := range p.Norms {
 		if !(v <= math.MaxFloat64) && !isOwn(k) {
 			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
 		}
@@ -62,17 +63,7 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 		return f, nil
 	}
 	f.mean = points.Mean(x)
-	var mm, maxDist float64
-	for _, v := range f.mean {
-		mm += v * v
-	}
-	if 4*mm < f.maxSq/16 { // ‖x−m‖ ≥ ‖x‖−‖m‖ > ‖x‖/4: no need to look at each point
-		return f, nil
-	}
-	for _, v := range points.SqNorms(points.Shift(x, f.mean)) {
-		maxDist = max(maxDist, v)
-	}
-	f.far = 16*maxDist < f.maxSq
+	f.far = kernel.Origin(k, p) != nil
 	return f, nil
 }
 
@@ -147,6 +138,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if largest >= largest32 {
 		narrow = nil
 	}
+	if o.As != nil {
+		narrow, wide, c.Reason = like(narrow, o.As), like(wide, o.As), "as before"
+	}
 	var best Estimate
 	switch o.Storage {
 	case Float32:
@@ -159,6 +153,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		best, err = s.best(ctx, &c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 	case Auto:
 		best, err = m.auto(ctx, s, &c, narrow, wide, o, d)
+	}
+	if err == nil && len(c.Tried) == 0 {
+		err = fmt.Errorf("gram: K was %v with distances in %v before, which these points and %v do not have", o.As.Storage, o.As.Arithmetic, m.k)
 	}
 	if err != nil {
 		return c, err
@@ -207,6 +204,16 @@ func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []metho
 		err = fmt.Errorf("gram: in fixed16 ‖E‖₂ would be about %.2g, more than λ/2 = %.2g, and refinement would not converge: take float32", best.Bound, m.lambda/2)
 	}
 	return best, err
+}
+
+// like returns the methods that compute as an earlier choice does.
+func like(list []method, c *Choice) (out []method) {
+	for _, v := range list {
+		if v.arith == c.Arithmetic && v.centred == c.Centred {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // only returns the methods of the given arithmetic.

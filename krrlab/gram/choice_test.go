@@ -308,3 +308,38 @@ func ExampleNew() {
 	// Output:
 	// float32, λ = 0.5: first column [1.5000 0.6065 0.1353 0.0111]
 }
+
+// TestAs asks for the choice of an earlier matrix: the same bits, whatever would be chosen now.
+func TestAs(t *testing.T) {
+	k := kernel.Gaussian{Sigma: 2}
+	x := moved(3, 300, 5, 4)
+	src := normal(4, 300, 2)
+	for _, o := range []gram.Options{
+		{Storage: gram.Float64}, {Storage: gram.Float32, Accuracy: 1e3}, {Storage: gram.Float32, Accuracy: 1e-20},
+		{Storage: gram.Recompute, Accuracy: 1e3}, {Storage: gram.Recompute, Accuracy: 1e-20}, {Storage: gram.Fixed16},
+	} {
+		before := mustNew(t, k, x, 100, &o)
+		want, got := mat.NewDense(300, 2, nil), mat.NewDense(300, 2, nil)
+		if err := before.MulTo(ctx, want, src); err != nil {
+			t.Fatal(err)
+		}
+		was := before.Choice()
+		for _, accuracy := range []float64{1e-20, 1e3} {
+			m := mustNew(t, k, x, 100, &gram.Options{As: &was, Accuracy: accuracy})
+			if err := m.MulTo(ctx, got, src); err != nil {
+				t.Fatal(err)
+			}
+			if c := m.Choice(); c.Storage != was.Storage || c.Arithmetic != was.Arithmetic || c.Centred != was.Centred || !mat.Equal(got, want) {
+				t.Errorf("%v\nas\n%v", c, was)
+			}
+		}
+		var full *gram.MemoryError
+		if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &was, Memory: 1000}); !errors.As(err, &full) || full.Storage != was.Storage {
+			t.Errorf("as %v in 1 kB: %v", was.Storage, err)
+		}
+	}
+	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
+	if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &other}); err == nil || !strings.Contains(err.Error(), "before") {
+		t.Errorf("float64 of float32 distances: %v", err)
+	}
+}

@@ -49,6 +49,9 @@ func ParseStorage(s string) (Storage, error) {
 type Options struct {
 	// Storage of the tiles. Default Auto.
 	Storage Storage
+	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
+	// is taken in place of Storage, and entries are computed as they were there.
+	As *Choice
 	// Memory is the number of bytes that the matrix may take, 0 for no limit.
 	Memory int64
 	// TileSize is the number of points of a block. Default: 512; less for
@@ -74,6 +77,12 @@ func (o *Options) settled(n int, lambda float64) Options {
 	var s Options
 	if o != nil {
 		s = *o
+	}
+	if s.As != nil {
+		if s.As.Storage == Auto {
+			panic("gram: as an earlier choice that says no storage")
+		}
+		s.Storage = s.As.Storage
 	}
 	if s.Storage < Auto || s.Storage > Fixed16 {
 		panic(fmt.Sprintf("gram: unknown storage %v", s.Storage))

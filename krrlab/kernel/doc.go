@@ -34,7 +34,8 @@
 // to k with ε = 6e-8, since r² cancels; this error is alike for whole rows, so it
 // grows with ‖K‖₂ while rounding grows with √n only. Package gram measures it
 // and chooses. In Float32 the panels should come from points.NewPanel32, whose norms belong to the
-// rounded points. Everything after the inner product (r², the argument of
+// rounded points. Origin says which points are better moved to their mean first, in either
+// precision. Everything after the inner product (r², the argument of
 // the exponential) is float64; the exponential of a float32 tile is
 // simd.Exp32.
 //

@@ -53,7 +53,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // tiles and summed in float64, so that beside the result only tiles are held. The
 // tiles are formed in float32 where 64 points, spread over all of them with the one of
 // largest norm among them, predicted in both precisions, differ by at most Options.Accuracy of
-// their largest |F|, and in float64 otherwise.
+// their largest |F|, and in float64 otherwise. Where the training points lie far from zero, all
+// points are moved by their mean first (kernel.Origin).
 //
 // Decision returns an error if raw's dimension is not the model's, or the
 // context's error if it ends first.
@@ -73,7 +74,11 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	if m.Scaling != nil && !o.Scaled {
 		z = m.Scaling.Apply(raw)
 	}
-	p := &predictor{m: m, n: n, t: t, z: points.NewPanel(z), x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
+	p := &predictor{m: m, n: n, t: t, x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
+	if c := kernel.Origin(m.Kernel, p.x); c != nil {
+		p.x, z = points.NewPanel(points.Shift(m.X, c)), points.Shift(z, c)
+	}
+	p.z = points.NewPanel(z)
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if !o.Float64 {

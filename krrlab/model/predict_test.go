@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestDecision checks f against its definition for every kernel and kind of points, over
@@ -41,22 +42,52 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-// TestPrecision checks that float32 tiles are given up where they are not exact enough:
-// for points far from the origin their distances cancel.
+// TestPrecision: points far from zero are predicted as exactly as those near it. Float32 tiles
+// are given up where they are not exact enough: for two groups far apart distances cancel
+// wherever the origin is.
 func TestPrecision(t *testing.T) {
 	near := kinds(200, 4, 1)["float64"].(*points.Dense)
-	for _, by := range []float64{0, 1e3, 1e6} {
+	for _, c := range []struct {
+		by     float64
+		groups bool
+	}{{0, false}, {1e3, false}, {1e6, false}, {1e3, true}} {
 		x := points.NewDense(near.N, near.D, slices.Clone(near.Data))
 		for i := range x.Data {
-			x.Data[i] += by
+			if c.groups && i < len(x.Data)/2 {
+				x.Data[i] -= 2 * c.by
+			}
+			x.Data[i] += c.by
 		}
 		m := random(kernels[0], x, 1)
+		want := reference(m, x)
 		got, exact := mustDecide(t, m, x, nil), mustDecide(t, m, x, &Options{Float64: true})
-		if e := apart(got, exact); e > 2e-5 {
-			t.Errorf("moved by %g: off by %.2g", by, e)
+		if e := apart(got, want); e > 2e-5 {
+			t.Errorf("%+v: off by %.2g", c, e)
 		}
-		if same := mat.Equal(got, exact); same != (by > 0) {
-			t.Errorf("moved by %g: float64 tiles: %v", by, same)
+		if e := apart(exact, want); e > 1e-8 {
+			t.Errorf("%+v: off by %.2g in float64", c, e)
+		}
+		if same := mat.Equal(got, exact); same != c.groups {
+			t.Errorf("%+v: float64 tiles: %v", c, same)
+		}
+	}
+}
+
+// TestFar: of a feature like unix time, for the kernels of x−z and test points that are others.
+func TestFar(t *testing.T) {
+	at := func(n int, seed uint64) *points.Dense {
+		x := points.NewDense(n, 1, nil)
+		rng.New(seed).Float64s(x.Data, 0)
+		for i := range x.Data {
+			x.Data[i] = 1.7e9 + 1e4*x.Data[i]
+		}
+		return x
+	}
+	x, z := at(120, 1), at(90, 2)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1e3}, kernel.Matern32{Sigma: 1e3}, kernel.Matern52{Sigma: 1e3}, kernel.Laplacian{Sigma: 1e3}} {
+		m := random(k, x, 2)
+		if e := apart(mustDecide(t, m, z, &Options{Float64: true}), reference(m, z)); e > 1e-9 {
+			t.Errorf("%v: off by %.2g", k, e)
 		}
 	}
 }

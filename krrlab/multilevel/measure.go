@@ -50,7 +50,7 @@ type Options struct {
 	Aim        float64 // share of it that the recurrence aims at, as of pcg.Options. Default 1
 	MaxIter    int     // default 1000
 	Work       float64 // flops that setting up a preconditioner may take. Default 5e12
-	Memory     int64   // bytes that Z and the preconditioner may take. Default: no limit
+	Memory     int64   // bytes that Z and the preconditioner may take, the same on all ranks. Default: no limit
 	// Progress, if not nil, is told of "features", "error", "factor", "kappa" and "solve": points
 	// mapped, steps or iterations taken. A total of 0 means unknown.
 	Progress func(part string, done, total int)

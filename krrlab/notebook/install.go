@@ -18,8 +18,8 @@ type Spec struct {
 	Interrupt string // how it is interrupted: message (default) or signal
 }
 
-// names are those that Jupyter takes for a kernel.
-var names = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+// names are those that Jupyter takes for a kernel, without . and .., which are folders above it.
+var names = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
 // Dir is the folder of the kernel below its prefix.
 func (s Spec) Dir() string {
@@ -34,7 +34,7 @@ func (s *Spec) complete() error {
 		s.Interrupt = "message"
 	}
 	if !names.MatchString(s.Name) {
-		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _", s.Name)
+		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
 	}
 	if s.Interrupt != "message" && s.Interrupt != "signal" {
 		return fmt.Errorf("interrupt mode %q: want message or signal", s.Interrupt)

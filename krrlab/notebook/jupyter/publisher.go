@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-zeromq/zmq4"
 	"github.com/go-zeromq/zmq4/security/null"
@@ -161,8 +162,10 @@ func (s *subscriber) close() {
 	s.conn.Close()
 }
 
-// flush waits until all that was published is sent.
-func (p *publisher) flush() {
+// flush waits until all that was published is sent, but no longer than the limit: a subscriber
+// that does not read gets no more.
+func (p *publisher) flush(limit time.Duration) {
+	end := time.Now().Add(limit)
 	p.mu.Lock()
 	subs := make([]*subscriber, 0, len(p.subs))
 	for s := range p.subs {
@@ -170,11 +173,21 @@ func (p *publisher) flush() {
 	}
 	p.mu.Unlock()
 	for _, s := range subs {
+		s.flush(end)
+	}
+}
+
+// flush waits until the queue is sent, at most until end.
+func (s *subscriber) flush(end time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer time.AfterFunc(time.Until(end), func() {
 		s.mu.Lock()
-		for (len(s.queue) > 0 || !s.idle) && !s.closed {
-			s.wake.Wait()
-		}
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		s.wake.Broadcast()
+	}).Stop()
+	for (len(s.queue) > 0 || !s.idle) && !s.closed && time.Now().Before(end) {
+		s.wake.Wait()
 	}
 }
 

@@ -70,12 +70,13 @@ type Server struct {
 	executed int64 // of execute_requests
 	history  []entry
 	stop     context.CancelFunc
+	patience time.Duration // how long an interrupt, the last cell and the last messages are waited for
 }
 
 // Listen opens the sockets that c names.
 func Listen(c Connection, lang Language) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), stop: stop}
+	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), stop: stop, patience: 2 * time.Second}
 	s.wake = sync.NewCond(&s.mu)
 	quiet := zmq4.WithLogger(log.New(io.Discard, "", 0))
 	s.shell, s.control = zmq4.NewRouter(ctx, quiet), zmq4.NewRouter(ctx, quiet)
@@ -134,12 +135,12 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	}()
 	s.waitForEnd()
-	s.Interrupt()
+	go s.Interrupt() // the cell may be about to begin
 	select {
 	case <-done:
-	case <-time.After(2 * time.Second):
+	case <-time.After(s.patience):
 	}
-	s.pub.flush()
+	s.pub.flush(s.patience)
 	return nil
 }
 
@@ -168,8 +169,10 @@ func (s *Server) Interrupt() {
 	if q != nil {
 		close(q.answer)
 	}
-	// A front end may interrupt as soon as it hears that a cell runs, before it does.
-	for n := s.busy.Load(); !s.lang.Interrupt() && n != 0 && s.busy.Load() == n; {
+	// A front end may interrupt as soon as it hears that a cell runs, before it does. It may never
+	// do: the goroutine that runs cells may be gone.
+	end := time.Now().Add(s.patience)
+	for n := s.busy.Load(); !s.lang.Interrupt() && n != 0 && s.busy.Load() == n && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
