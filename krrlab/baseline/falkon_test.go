@@ -152,7 +152,7 @@ func TestFalkonKernels(t *testing.T) {
 
 // TestFalkonFar: points far from zero beside their spread.
 func TestFalkonFar(t *testing.T) {
-	const n, lambda = 300, 1e-2
+	const n, lambda = 300, 1.0
 	x := points.NewDense(n, 1, nil)
 	rng.New(34).Float64s(x.Data, 0)
 	for i := range x.Data {

@@ -64,7 +64,7 @@ func TestPrecision(t *testing.T) {
 		if e := apart(got, want); e > 2e-5 {
 			t.Errorf("%+v: off by %.2g", c, e)
 		}
-		if e := apart(exact, want); e > 1e-8 {
+		if e := apart(exact, want); e > 1e-9 {
 			t.Errorf("%+v: off by %.2g in float64", c, e)
 		}
 		if same := mat.Equal(got, exact); same != c.groups {

@@ -1,0 +1,37 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestOrigin: the mean of points that lie together far from zero, nil for others.
+func TestOrigin(t *testing.T) {
+	g := kernel.Gaussian{Sigma: 1}
+	for _, c := range []struct {
+		k    kernel.Kernel
+		x    []float64
+		want bool
+	}{
+		{g, nil, false},
+		{g, []float64{0, 0}, false},
+		{g, []float64{5}, true},
+		{g, []float64{10, 11, 12}, true},
+		{g, []float64{1, 2, 3}, false},
+		{g, []float64{-10, 10, -10, 10}, false},
+		{g, []float64{10, 11, 10, 0}, false}, // one is elsewhere
+		{g, []float64{10, 10, 10, 10, 7.5, 10}, true},
+		{g, []float64{10, 10, 10, 10, 6, 10}, false}, // the mean is 9.33
+		{kernel.Laplacian{Sigma: 1}, []float64{10, 11, 12}, true},
+		{kernel.Polynomial{Gamma: 1, Degree: 2}, []float64{10, 11, 12}, false},
+		{kernel.Func{F: g.Eval}, []float64{10, 11, 12}, false},
+	} {
+		x := points.NewDense(len(c.x), 1, c.x)
+		m := kernel.Origin(c.k, points.NewPanel(x))
+		if (m != nil) != c.want || m != nil && m[0] != points.Mean(x)[0] {
+			t.Errorf("%v of %v: %v", c.k, c.x, m)
+		}
+	}
+}
