@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -47,6 +48,8 @@ type frame struct {
 	far    bool      // mean is kernel.Origin
 	sparse bool
 	maxSq  float64 // max‖x_i‖²
+
+	maxSq64 float64 // of the points as float64 takes them: moved to their mean if far
 }
 
 func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
@@ -63,7 +66,10 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 		return f, nil
 	}
 	f.mean = points.Mean(x)
-	f.far = kernel.Origin(k, p) != nil
+	f.maxSq64 = f.maxSq
+	if f.far = kernel.Origin(k, p) != nil; f.far {
+		f.maxSq64 = slices.Max(points.SqNorms(points.Shift(x, f.mean)))
+	}
 	return f, nil
 }
 

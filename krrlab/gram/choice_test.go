@@ -65,6 +65,23 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
+// TestPredictionOfGroups: between groups of points far apart distances cancel in float64 too, and
+// moving the points does not help. The prediction says so.
+func TestPredictionOfGroups(t *testing.T) {
+	x := draw(8, 200, 2, 1)[0].(*points.Dense)
+	for i := range x.N {
+		x.Row(i)[0] += float64(2*(i%2)-1) * 1e7
+	}
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
+		m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float64})
+		for _, m := range []*gram.Matrix{m, m.Exact()} {
+			if e := errorNorm(t, m); e > 2*m.Choice().Error {
+				t.Errorf("%v: ‖E‖₂ = %.2g: %v", k, e, m.Choice())
+			}
+		}
+	}
+}
+
 // TestExtrapolation predicts for n rows from a sample of fewer. The float32
 // distances of points far off have errors that grow with n.
 func TestExtrapolation(t *testing.T) {

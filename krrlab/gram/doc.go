@@ -11,7 +11,7 @@
 //
 // # Storages
 //
-//	Float64    4n² bytes; exact to rounding
+//	Float64    4n² bytes; exact to rounding, also that of distances: ‖E‖₂ as in Choice
 //	Float32    2n² bytes; ‖E‖₂ as predicted in Choice
 //	Fixed16    n² bytes; kernels with values in [0, 1] and k(x, x) = 1, each rounded to a
 //	           multiple of 1/65535: ‖E‖₂ ≈ 2·4.4e-6·√n, checked to be at most λ/2

@@ -170,10 +170,28 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	return r, nil
 }
 
-// floor is the rounding of float64 itself, ε‖K_n‖₂ with ‖K_n‖₂ ≈ (n/m)‖K_m‖₂,
-// below which the sample cannot see.
+// floor is the rounding of float64 itself, which the sample cannot see,
+//
+//	ε(1 + s·max‖x‖²)‖K_n‖₂,  ε = 2⁻⁵²,  ‖K_n‖₂ ≈ (n/m)‖K_m‖₂,
+//
+// with the points where float64 has them. The second term is what distances lose that are
+// formed from inner products: s ≥ |∂k/∂r²|/k.
 func (s *sample) floor() float64 {
-	return 0x1p-52 * s.normK * float64(s.m.tiling.n) / float64(len(s.idx))
+	f := &s.m.frame
+	return 0x1p-52 * (1 + slope(s.m.k)*f.maxSq64) * s.normK * float64(s.m.tiling.n) / float64(len(s.idx))
+}
+
+// slope bounds |∂k/∂r²|/k for a kernel of r = ‖x−z‖₂; 0 for others.
+func slope(k kernel.Kernel) float64 {
+	switch k := k.(type) {
+	case kernel.Gaussian:
+		return 1 / (2 * k.Sigma * k.Sigma)
+	case kernel.Matern32:
+		return 3 / (2 * k.Sigma * k.Sigma) // of (1+u)e^−u, u = √3r/σ: 3/(2σ²)·1/(1+u)
+	case kernel.Matern52:
+		return 5 / (6 * k.Sigma * k.Sigma) // of (1+u+u²/3)e^−u, u = √5r/σ: 5/(6σ²)·(1+u)/(1+u+u²/3)
+	}
+	return 0
 }
 
 // best measures methods in turn until ‖E‖₂ is at most enough, and returns that

@@ -226,8 +226,9 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 }
 
 // Exact returns the same matrix recomputed tile by tile in float64 for every
-// product: what true residuals are taken with. It holds no K; a product costs
-// n²d flops (n²d/2 multiply-adds) and the kernel values.
+// product: what true residuals are taken with. Its Choice has the ‖E‖₂ of float64, which is
+// above rounding where groups of points are far apart beside σ. It holds no K; a product
+// costs n²d flops (n²d/2 multiply-adds) and the kernel values.
 func (m *Matrix) Exact() *Matrix {
 	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, tiling: m.tiling, frame: m.frame, comm: m.comm}
 	e.choice = Choice{
