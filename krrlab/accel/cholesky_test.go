@@ -106,6 +106,32 @@ func testCholesky[T real](t *testing.T, tol float64, potrf func(n int, a []T, ld
 	})
 }
 
+// TestBadPivot: the pivot that failed is in the diagonal, also where the diagonal was positive.
+func TestBadPivot(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		a, b := []float64{1, 0, 2, 1}, []float32{1, 0, 2, 1} // 1 − 2² = −3
+		if Dpotrf(2, a, 2) || Spotrf(2, b, 2) {
+			t.Error("ok of a matrix that is not definite")
+		}
+		if a[3] != -3 || b[3] != -3 {
+			t.Errorf("pivots %v and %v, want -3", a[3], b[3])
+		}
+		for _, n := range []int{40, tileOrder + 1} { // of order n, with that at its end
+			a, b := make([]float64, n*n), make([]float32, n*n)
+			for i := range n {
+				a[i*n+i], b[i*n+i] = 1, 1
+			}
+			a[n*n-2], b[n*n-2] = 2, 2
+			if Dpotrf(n, a, n) || Spotrf(n, b, n) {
+				t.Errorf("n = %d: ok of a matrix that is not definite", n)
+			}
+			if a[n*n-1] != -3 || b[n*n-1] != -3 {
+				t.Errorf("n = %d: pivots %v and %v, want -3", n, a[n*n-1], b[n*n-1])
+			}
+		}
+	})
+}
+
 func TestTiledDpotrf(t *testing.T) { testCholesky(t, 1e-14, Dpotrf) }
 func TestTiledSpotrf(t *testing.T) { testCholesky(t, 1e-6, Spotrf) }
 

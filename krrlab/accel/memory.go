@@ -27,7 +27,7 @@ func MemoryLimit() (bytes int64, source string) { return here.memoryLimit() }
 // MemoryAvailable returns the bytes that the process may still take: of the
 // machine's memory what can be had without swapping, and of each limit in
 // MemoryLimit what is left, caches that can be dropped not counted as used. It
-// is 0 where the system tells nothing.
+// is 1 where nothing is left, and 0 where the system tells nothing.
 func MemoryAvailable() int64 { return here.memoryAvailable() }
 
 // PeakRSS returns the most bytes of physical memory that the process has held
@@ -45,21 +45,21 @@ func (m machine) memoryLimit() (int64, string) {
 }
 
 func (m machine) memoryAvailable() int64 {
-	avail := int64(0)
-	if kb, ok := field(m.read("/proc/meminfo"), "MemAvailable:"); ok {
-		avail = kb << 10
-	}
+	kb, known := field(m.read("/proc/meminfo"), "MemAvailable:")
+	avail, meminfo := kb<<10, known
 	rss, _ := field(m.read("/proc/self/status"), "VmRSS:")
 	for i, l := range m.allLimits() {
-		if i == 0 && l.source == physicalSource && avail > 0 {
+		if i == 0 && l.source == physicalSource && meminfo {
 			continue
 		}
-		left := max(0, l.bytes-max(l.used, rss<<10))
-		if avail == 0 || left < avail {
-			avail = left
+		if left := l.bytes - max(l.used, rss<<10); !known || left < avail {
+			avail, known = left, true
 		}
 	}
-	return avail
+	if !known {
+		return 0
+	}
+	return max(1, avail)
 }
 
 func (m machine) peakRSS() int64 {

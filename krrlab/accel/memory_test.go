@@ -104,7 +104,14 @@ func TestMemoryLimit(t *testing.T) {
 		}, []limit{{5 << 30, 0, "GOMEMLIMIT"}, {6 << 30, 2 << 30, "RLIMIT_AS"}}, 5 << 30, "GOMEMLIMIT", 4 << 30},
 		{"used beyond the limit", map[string]string{
 			"/proc/meminfo": meminfo,
-		}, []limit{{1 << 30, 2 << 30, "RLIMIT_AS"}}, 1 << 30, "RLIMIT_AS", 0},
+		}, []limit{{1 << 30, 2 << 30, "RLIMIT_AS"}}, 1 << 30, "RLIMIT_AS", 1},
+		{"one of two limits used up", map[string]string{
+			"/proc/meminfo": meminfo,
+		}, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30, "a", 1},
+		{"used up, the machine's memory unknown", nil, []limit{{1 << 30, 2 << 30, "a"}, {6 << 30, 0, "b"}}, 1 << 30, "a", 1},
+		{"nothing left of the machine's", map[string]string{
+			"/proc/meminfo": "MemTotal: 16777216 kB\nMemAvailable: 0 kB\n",
+		}, []limit{{6 << 30, 0, "b"}}, 6 << 30, "b", 1},
 		{"damaged files", map[string]string{
 			"/proc/meminfo":             "MemTotal:\nMemTotal: x kB\n",
 			"/proc/self/mountinfo":      "\n - \n1 2 3 - cgroup2\n" + unified,

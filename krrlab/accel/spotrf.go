@@ -33,7 +33,8 @@ func spotrfGo(n int, a []float32, lda int) bool {
 	return true
 }
 
-// spotf2 factors a diagonal block row by row, with float64 sums:
+// spotf2 factors a diagonal block row by row, with float64 sums; it leaves the first pivot that is
+// not positive in its place:
 //
 //	l_ij = (a_ij − Σ_{k<j} l_ik·l_jk)/l_jj, j < i;  l_ii = √(a_ii − Σ_{k<i} l_ik²)
 func spotf2(n int, a []float32, lda int) bool {
@@ -51,6 +52,7 @@ func spotf2(n int, a []float32, lda int) bool {
 		}
 		r := float32(math.Sqrt(d))
 		if !(r > 0) { // d ≤ 0, d below float32's range, or NaN
+			li[i] = float32(d)
 			return false
 		}
 		li[i] = r
