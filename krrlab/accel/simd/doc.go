@@ -23,8 +23,9 @@
 // once, beside the arithmetic. One way a block has 512 columns, and what is fetched are the
 // rows of the next one, so that the tile may be all of a matrix.
 //
-// Float32 sums are formed in as many lanes as a register has, so that a sum over c columns
-// is off by at most about (c/8+3)·2⁻²⁴ of the sum of magnitudes.
+// Float32 sums are formed in lanes: as many as a register has, at least 8, in assembly and 4 in
+// Go. A sum over c columns in l lanes is off by at most about (c/l+3)·2⁻²⁴ of the sum of
+// magnitudes.
 //
 // # Elementwise functions
 //

@@ -64,6 +64,9 @@ func (p *passes[T, V]) run(rows, cols int, tile []T, ld int, x, y []V, stride in
 
 // both multiplies both ways by body columns, a multiple of the lanes.
 func (p *passes[T, V]) both(rows, body int, tile []T, ld int, x, y []V, stride int, z, u []V, rowStride, t int) {
+	if t == 0 {
+		return
+	}
 	chunk := chunkRows
 	if p.take(t) == t { // one pass: all rows but the last few, for which nothing is ahead
 		chunk = max(chunk, (rows-fetchRows)/chunkRows*chunkRows)

@@ -74,6 +74,21 @@ func testProducts[T, V number](t *testing.T, sums, adds bool, u float64, f func(
 	}
 }
 
+// TestNoVectors: without right-hand sides there is nothing to do.
+func TestNoVectors(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		const rows, cols = 25, 33
+		var w Workspace
+		Both32(rows, cols, make([]float32, rows*cols), cols, nil, nil, nil, nil, 0, &w)
+		Both64(rows, cols, make([]float64, rows*cols), cols, nil, nil, nil, nil, 0, &w)
+		Both16(rows, cols, make([]uint16, rows*cols), cols, nil, nil, nil, nil, 0, &w)
+		Forward(rows, cols, make([]float32, rows*cols), cols, nil, cols, nil, rows, 0)
+		Forward64(rows, cols, make([]float64, rows*cols), cols, nil, cols, nil, rows, 0)
+		Backward(rows, cols, make([]float32, rows*cols), cols, nil, cols, nil, rows, 0, &w)
+		Backward64(rows, cols, make([]float64, rows*cols), cols, nil, cols, nil, rows, 0, &w)
+	})
+}
+
 func TestBoth32(t *testing.T) {
 	onEach(t, func(t *testing.T) { testProducts(t, true, true, 0x1p-24, Both32) })
 }
