@@ -39,7 +39,7 @@
 // the exponential) is float64; the exponential of a float32 tile is
 // simd.Exp32.
 //
-// A value of an exponential kernel below 2^-100 (float32) or 2^-200 (float64) is
+// A value whose exponential is below 2^-100 (float32) or 2^-200 (float64) is
 // stored as 0: it is less than any error above, and without it the products with
 // K would meet subnormal numbers, which cost up to a hundred times a normal one.
 //

@@ -69,15 +69,19 @@ func (k Laplacian) Eval(x, z []float64) float64 {
 	return math.Exp(-s / k.Sigma)
 }
 
+// beyond stands for every larger u in a polynomial of u times e^−u, so that this is 0 where
+// the polynomial would overflow: e^−beyond is 0 in float64.
+const beyond = 1000
+
 // Eval implements Kernel.
 func (k Matern32) Eval(x, z []float64) float64 {
-	u := math.Sqrt(3*dist2(x, z)) / k.Sigma // √3r/σ
+	u := min(math.Sqrt(3*dist2(x, z))/k.Sigma, beyond) // √3r/σ
 	return (1 + u) * math.Exp(-u)
 }
 
 // Eval implements Kernel.
 func (k Matern52) Eval(x, z []float64) float64 {
-	u := math.Sqrt(5*dist2(x, z)) / k.Sigma // √5r/σ, so that 5r²/(3σ²) = u²/3
+	u := min(math.Sqrt(5*dist2(x, z))/k.Sigma, beyond) // √5r/σ, so that 5r²/(3σ²) = u²/3
 	return (1 + u + u*u/3) * math.Exp(-u)
 }
 

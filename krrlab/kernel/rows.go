@@ -31,13 +31,13 @@ func apply64(k Kernel, row []float64, xx float64, zz []float64) {
 	case Matern32:
 		c := math.Sqrt(3) / k.Sigma
 		for b, p := range row {
-			u := c * math.Sqrt(clamp(xx+zz[b]-2*p)) // √3r/σ
+			u := min(c*math.Sqrt(clamp(xx+zz[b]-2*p)), beyond) // √3r/σ
 			row[b] = (1 + u) * exp64(-u)
 		}
 	case Matern52:
 		c := math.Sqrt(5) / k.Sigma
 		for b, p := range row {
-			u := c * math.Sqrt(clamp(xx+zz[b]-2*p)) // √5r/σ
+			u := min(c*math.Sqrt(clamp(xx+zz[b]-2*p)), beyond) // √5r/σ
 			row[b] = (1 + u + u*u/3) * exp64(-u)
 		}
 	case Polynomial:
