@@ -42,9 +42,11 @@ func (f Doubling) Sample(d, s int, g rng.Stream) (Map, error) {
 	return f.Part(d, 0, s, g)
 }
 
-// Part returns features from, …, to-1 of the maps that Sample draws with to features or
-// more, but scaled so that they have the mean k(x, z) themselves. Unless Dist is Fourier,
-// from must be 0, First or 2^k·First; Part panics if it is not, or if to ≤ from.
+// Part returns features from, …, to-1 of the map that Sample draws with to features, but
+// scaled so that they have the mean k(x, z) themselves. Where Dist is Fourier, or to is First or
+// 2^k·First, they are those of all wider maps too; else the last draw, of what is left of to, is
+// another than theirs. Unless Dist is Fourier, from must be 0, First or 2^k·First; Part panics if
+// it is not, or if to ≤ from.
 func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 	if f.First < 1 || from < 0 || to <= from {
 		panic(fmt.Sprintf("feature: features %d to %d of maps doubled from %d", from, to, f.First))

@@ -60,7 +60,7 @@ var _ Map32 = (*FourierMap)(nil)
 // g.Sub("orthogonal", ⌊j/d⌋), and b_j = 2π·g.Sub("phases").Float64(j).
 //
 // Besides d, s < 1 it is an error if the kernel has no Fourier features, if it is the
-// Laplacian and Orthogonal is set, if W needs more memory than there is, or if
+// Laplacian and Orthogonal is set, if the draw needs more memory than there is, or if
 // frequencies leave the range of float32 (σ below about 1e-37).
 func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
@@ -76,7 +76,7 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
 	}
-	if need, have := 4*float64(d)*float64(s), accel.MemoryAvailable(); have > 0 && need > float64(have) {
+	if need, have := need(d, s, accel.Threads(), f.Orthogonal), accel.MemoryAvailable(); have > 0 && need > float64(have) {
 		return nil, fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, %.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s), norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
@@ -97,6 +97,17 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		m.most = max(m.most, v)
 	}
 	return m, nil
+}
+
+// need returns the bytes that a draw takes: W in float32, and with orthogonal the blocks of
+// min(d, s) frequencies that threads draw at a time, each twice in float64 for its QR
+// factorization.
+func need(d, s, threads int, orthogonal bool) float64 {
+	bytes := 4 * float64(d) * float64(s)
+	if orthogonal {
+		bytes += 16 * float64(d) * float64(min(d, s)) * float64(min(threads, (s+d-1)/d))
+	}
+	return bytes
 }
 
 // drawBlock is the number of frequencies drawn and transposed together.
