@@ -55,7 +55,7 @@ type Options struct {
 	// Memory is the number of bytes that the matrix may take, 0 for no limit.
 	Memory int64
 	// TileSize is the number of points of a block. Default: 512; less for
-	// n < 4,096, so that there are at least eight blocks of at least 64.
+	// n ≤ 3,584: an eighth of n, rounded up to a multiple of 64.
 	TileSize int
 	// Progress, if not nil, is called after each tile formed, with calls never at
 	// the same time and done rising from 1 to total. Never called by Recompute.
