@@ -76,6 +76,13 @@ func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
 	return b, c.Broadcast(ctx, b, root)
 }
 
+// ShareNumbers is a collective that sets x, of the same length on all ranks, to rank root's.
+func ShareNumbers(ctx context.Context, c Comm, x []float64, root int) error {
+	counts := make([]int, c.Size())
+	counts[root] = len(x)
+	return c.AllGather(ctx, x, counts)
+}
+
 // Least is a collective that returns the least v > 0 of the ranks', 0 if none has one.
 func Least(ctx context.Context, c Comm, v int64) (int64, error) {
 	all := make([]int64, c.Size())

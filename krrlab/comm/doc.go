@@ -22,9 +22,9 @@
 // pieces.
 //
 // Detect tells from the environment whether the process was started as a rank, without
-// loading anything. A rank whose library cannot be loaded, or that finds itself with
-// another number of ranks than its launcher announced, gets an error: it must not go on
-// alone, or P processes would solve the whole problem P times.
+// loading anything. A rank whose library cannot be loaded, or that finds itself another
+// rank, or with another number of ranks, than its launcher announced, gets an error: it must
+// not go on alone, or P processes would solve the whole problem P times.
 //
 // # What a collective promises
 //

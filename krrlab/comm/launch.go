@@ -17,7 +17,8 @@ type Launch struct {
 
 // launchers lists the variables that a launcher sets for each rank it starts. Intel MPI
 // and MVAPICH use those of MPICH's Hydra. Slurm's are of a job step, which srun starts;
-// a batch script, which sees the job's size as well, is none.
+// a batch script, which sees the job's size as well, is none. PMIx, by which srun starts ranks
+// of Open MPI, does not tell the size.
 var launchers = []struct{ name, rank, size string }{
 	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
 	{"MPICH", "PMI_RANK", "PMI_SIZE"},
@@ -34,7 +35,7 @@ func Detect(getenv func(string) string) (Launch, bool) {
 			continue
 		}
 		if l.size == "" {
-			return Launch{Launcher: l.name, Rank: rank}, true
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank)}, true
 		}
 		size, err := strconv.Atoi(getenv(l.size))
 		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
@@ -47,6 +48,17 @@ func Detect(getenv func(string) string) (Launch, bool) {
 		return found, true
 	}
 	return Launch{}, false
+}
+
+// stepSize returns the number of ranks of the job step of srun in which this is that rank, 0 if
+// it is not in one of several.
+func stepSize(getenv func(string) string, rank int) int {
+	id, err := strconv.Atoi(getenv("SLURM_PROCID"))
+	size, e := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || e != nil || id != rank || size < 2 {
+		return 0
+	}
+	return size
 }
 
 // openMPILost returns when Open MPI 4's mpirun and its daemons give a silent connection up:

@@ -73,8 +73,8 @@ func (r *request) finish(start func(req *handle) int32) int32 {
 }
 
 // Open loads MPI, starts it, and returns the group of all ranks. It returns an error if
-// the process was not started as the launch says: without a library, or with another
-// number of ranks than the launcher announced.
+// the process was not started as the launch says: without a library, or as another rank, or
+// with another number of ranks, than the launcher announced.
 func Open(launch Launch, o Options) (*World, error) {
 	lib, err := load(launch.Launcher)
 	if err != nil {
@@ -101,6 +101,13 @@ func Open(launch Launch, o Options) (*World, error) {
 		_ = w.Close()
 		return nil, fmt.Errorf("comm: %s started %d ranks, but %s (%s) sees %d: install or load the MPI library of the launcher",
 			launch.Launcher, launch.Size, lib.kind, lib.name, w.size)
+	}
+	if w.rank != launch.Rank {
+		if w.size == 1 { // peers may see no fault, and not come to the end
+			_ = w.Close()
+		}
+		return nil, fmt.Errorf("comm: %s started this as rank %d, but %s (%s) sees rank %d of %d: install or load the MPI library of the launcher; srun takes --mpi=pmix for Open MPI and --mpi=pmi2 for MPICH",
+			launch.Launcher, launch.Rank, lib.kind, lib.name, w.rank, w.size)
 	}
 	return w, nil
 }

@@ -139,3 +139,29 @@ func TestMPIFaults(t *testing.T) {
 		})
 	}
 }
+
+// TestAloneThoughRanked: a process that was started as a rank, and that its library takes for the
+// only one, gets an error.
+func TestAloneThoughRanked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for env, want := range map[string]string{
+		"PMIX_RANK=2": "started this as rank 2, but",
+		"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3": "started 3 ranks, but",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, self)
+		cmd.Env = append(os.Environ(), playVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+		cmd.Env = append(cmd.Env, strings.Fields(env)...)
+		text, err := cmd.CombinedOutput()
+		if strings.Contains(string(text), "no MPI library found") {
+			t.Skip("no MPI library here: install openmpi-bin or mpich (make test does)")
+		}
+		if err == nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, want %q:\n%s", env, err, want, text)
+		}
+	}
+}
