@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
 // TestCheckpointFlags: what cannot be meant is refused before any work.
@@ -50,5 +52,23 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left after the end", left)
+	}
+}
+
+// TestHasCheckpoint: a folder's name is no pattern.
+func TestHasCheckpoint(t *testing.T) {
+	a := &app{kept: filepath.Join(t.TempDir(), "run[1]")}
+	if a.hasCheckpoint() {
+		t.Error("a checkpoint in no folder")
+	}
+	s, err := checkpoint.Open(a.kept, [32]byte{})
+	if err == nil {
+		err = s.Save(nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !a.hasCheckpoint() {
+		t.Error("a checkpoint is not found")
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
 
 // checkpointFlags say where the state of a solve is kept.
@@ -68,8 +68,8 @@ func (a *app) hasCheckpoint() bool {
 	if a.kept == "" {
 		return false
 	}
-	files, err := filepath.Glob(filepath.Join(a.kept, "checkpoint-*"))
-	return err == nil && len(files) > 0
+	empty, err := checkpoint.Empty(a.kept)
+	return err == nil && !empty
 }
 
 // goOnText says how to go on from a checkpoint.

@@ -158,10 +158,9 @@ func (a *app) describe(r *krrlab.Report) {
 // courtesy is how long the second rank waits with an error that not all ranks know of, the
 // third twice as long, and so on for the first patient ones: an earlier one may have it as
 // well, say it, and end all, which takes launchers some seconds.
-const (
-	courtesy = 4 * time.Second
-	patient  = 5
-)
+var courtesy = 4 * time.Second
+
+const patient = 5
 
 // part ends this process's part in a run that ended with err, of which text is what is to be
 // said, and returns the exit code. If all ranks know of the end they end together, and the

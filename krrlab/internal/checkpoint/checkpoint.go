@@ -85,10 +85,13 @@ func (s *Store) path(k int) string {
 }
 
 // Empty reports whether the folder has no checkpoints, of any computation.
-func (s *Store) Empty() (bool, error) {
-	all, err := s.files()
+func Empty(dir string) (bool, error) {
+	all, err := (&Store{dir: dir}).files()
 	return len(all) == 0, err
 }
+
+// Empty reports whether the folder has no checkpoints, of any computation.
+func (s *Store) Empty() (bool, error) { return Empty(s.dir) }
 
 // SaveError says that a state could not be written. Those before it are as they were.
 type SaveError struct{ Err error }
@@ -142,9 +145,11 @@ func (s *Store) remove(list []int) error {
 			return fmt.Errorf("checkpoint: %w", err)
 		}
 	}
-	parts, _ := filepath.Glob(filepath.Join(s.dir, "."+prefix+"*.part"))
-	for _, p := range parts {
-		_ = os.Remove(p)
+	entries, _ := os.ReadDir(s.dir)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+prefix) && strings.HasSuffix(e.Name(), ".part") {
+			_ = os.Remove(filepath.Join(s.dir, e.Name()))
+		}
 	}
 	return nil
 }

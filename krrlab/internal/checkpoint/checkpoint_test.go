@@ -104,3 +104,29 @@ func TestOther(t *testing.T) {
 		t.Error("a folder within a file")
 	}
 }
+
+// TestFolderNames: a folder whose name is a pattern of others is itself, and the others are left
+// alone.
+func TestFolderNames(t *testing.T) {
+	parent := t.TempDir()
+	dir, other := filepath.Join(parent, "run[1]"), filepath.Join(parent, "run1")
+	s := open(t, dir, 1)
+	own, foreign := filepath.Join(dir, ".checkpoint-00000000.krrc.1.part"), filepath.Join(other, ".checkpoint-00000000.krrc.1.part")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{own, foreign} {
+		if err := os.WriteFile(name, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Save([]byte("state")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(own); !os.IsNotExist(err) {
+		t.Errorf("what an interrupted Save has left: %v", err)
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("another run's: %v", err)
+	}
+}
