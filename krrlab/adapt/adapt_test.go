@@ -2,8 +2,13 @@ package adapt
 
 import (
 	"context"
+	"sync"
 	"testing"
+	"time"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -121,5 +126,51 @@ func TestMemory(t *testing.T) {
 	}
 	if _, err := Search(context.Background(), p, &Options{First: 16, Memory: 10e3}, rng.New(1)); err == nil {
 		t.Error("10 kB were enough")
+	}
+}
+
+// slow is K whose products take longer on a rank but the first.
+type slow struct {
+	Operator
+	rank int
+}
+
+func (k slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := k.Operator.MulTo(ctx, dst, src)
+	if k.rank > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same rung.
+func TestRanksChoose(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(200, 3, 0.8), 0.05)
+	all := make([]*Result, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			p := p
+			p.K, p.Comm = slow{p.K, r}, c
+			var err error
+			if all[r], err = Search(t.Context(), p, &Options{Target: 1.01, First: 8, Max: 64}, rng.New(3)); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	if all[0].Status != None || len(all[0].Rungs) != 4 {
+		t.Fatalf("%s after %d rungs", all[0].Status, len(all[0].Rungs))
+	}
+	if all[0].Chosen != all[1].Chosen {
+		t.Errorf("rank 0 takes rung %d, rank 1 rung %d", all[0].Chosen, all[1].Chosen)
+	}
+	for i, a := range all[0].Rungs {
+		if b := all[1].Rungs[i]; a.Predicted != b.Predicted || a.Iteration != b.Iteration || a.Seconds != b.Seconds {
+			t.Errorf("s = %d: %g s predicted by rank 0, %g s by rank 1", a.S, a.Predicted, b.Predicted)
+		}
 	}
 }

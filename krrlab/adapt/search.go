@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Seconds are the wall-clock seconds of a rung.
+// Seconds are the wall-clock seconds of a rung; on ranks, those of the first.
 type Seconds struct {
 	Features float64 `json:"features"` // of Z, of this and the rungs before it
 	Gram     float64 `json:"gram"`     // of ZᵀZ, likewise
@@ -198,9 +198,24 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 	out.Seconds.Test = lap(&clock)
 	out.Seconds.Rung = time.Since(began).Seconds()
 	out.Iteration = perK + perM
+	if err := s.share(ctx, out); err != nil {
+		return nil, err
+	}
 	out.Iterations = int(math.Ceil(math.Sqrt(out.Kappa.Value) / 2 * math.Log(2/s.p.Tol)))
 	out.Predicted = out.Seconds.Features + out.Seconds.Gram + out.Seconds.Factor + float64(out.Iterations)*out.Iteration
 	return out, nil
+}
+
+// share sets the seconds of all ranks to the first one's, so that all choose the same rung by them.
+func (s *search) share(ctx context.Context, r *Rung) error {
+	if s.p.Comm == nil {
+		return nil
+	}
+	t := &r.Seconds
+	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration}
+	err := comm.ShareNumbers(ctx, s.p.Comm, x, 0)
+	t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration = x[0], x[1], x[2], x[3], x[4], x[5]
+	return err
 }
 
 // kappa measures κ, and for the test of it decides.

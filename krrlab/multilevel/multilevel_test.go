@@ -7,11 +7,15 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
 )
@@ -260,4 +264,32 @@ func TestControl(t *testing.T) {
 			Measure(t.Context(), p, m, rng.New(1), o)
 		}()
 	}
+}
+
+// spoilt is a map whose feature of the third point of a panel is NaN.
+type spoilt struct{ feature.Map }
+
+func (m spoilt) MapTo(dst []float64, ld int, x points.Points, w *feature.Workspace) {
+	m.Map.MapTo(dst, ld, x, w)
+	if n, _ := x.Dims(); n > 2 {
+		dst[2*ld] = math.NaN()
+	}
+}
+
+// TestRanksRefuse: a NaN in Z, where that is not held, is an error on all ranks, whatever numbers
+// follow it.
+func TestRanksRefuse(t *testing.T) {
+	p, _ := setup(t, 700, 0.1, 0.1)
+	m := spoilt{drawn(t, 20, nil, 1)}
+	var wg sync.WaitGroup
+	for _, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			q := *p
+			q.Comm = c
+			if _, err := form(t.Context(), m, &q, false, nil); err == nil || !strings.Contains(err.Error(), "Z has NaN") {
+				t.Errorf("rank %d: %v", c.Rank(), err)
+			}
+		})
+	}
+	wg.Wait()
 }

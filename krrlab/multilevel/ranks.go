@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -33,17 +34,13 @@ func (z *source) join(ctx context.Context, c comm.Comm, first int) error {
 		for r := range j - i {
 			for _, v := range data[r*ld : r*ld+z.s] {
 				if a := math.Abs(float64(v)); !(a <= most[worker]) {
-					most[worker] = a
+					most[worker] = max(most[worker], a) // NaN from the first one on
 				}
 			}
 		}
 	})
 	peaks := make([]float64, c.Size())
-	for _, v := range most {
-		if !(v <= peaks[c.Rank()]) {
-			peaks[c.Rank()] = v
-		}
-	}
+	peaks[c.Rank()] = slices.Max(most)
 	if err = comm.Agree(ctx, c, err); err != nil {
 		return err
 	}
@@ -141,9 +138,7 @@ func (a *atFirst) share(ctx context.Context, dst *mat.Dense, fill func(m *dense,
 	if err := comm.Agree(ctx, a.comm, err); err != nil {
 		return err
 	}
-	counts := make([]int, a.comm.Size())
-	counts[0] = n * t
-	if err := a.comm.AllGather(ctx, out.RawMatrix().Data, counts); err != nil {
+	if err := comm.ShareNumbers(ctx, a.comm, out.RawMatrix().Data, 0); err != nil {
 		return err
 	}
 	dst.Copy(out)

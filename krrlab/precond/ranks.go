@@ -108,14 +108,16 @@ func newRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32) (*rank
 	k := &ranks{comm: c, n: n, first: lo, rows: hi - lo, counts: func(width int) []int {
 		return comm.Counts(n, RankRows, c.Size(), width)
 	}}
-	peaks := make([]float64, c.Size())
+	peak := 0.0
 	for i := range z.N {
 		for _, v := range z.Row(i) {
-			if a := math.Abs(float64(v)); !(a <= peaks[c.Rank()]) {
-				peaks[c.Rank()] = a
+			if a := math.Abs(float64(v)); !(a <= peak) {
+				peak = max(peak, a) // NaN from the first one on
 			}
 		}
 	}
+	peaks := make([]float64, c.Size())
+	peaks[c.Rank()] = peak
 	if err := c.AllReduce(ctx, peaks); err != nil {
 		return nil, err
 	}
@@ -140,19 +142,12 @@ func (w *Woodbury) finishRanks(ctx context.Context, z *points.Dense32) error {
 		return nil
 	}
 	for _, x := range [][]float64{w.sigma2, w.factor} {
-		if err := shareNumbers(ctx, c, x); err != nil {
+		if err := comm.ShareNumbers(ctx, c, x, 0); err != nil {
 			return err
 		}
 	}
 	w.statEigen()
 	return nil
-}
-
-// shareNumbers sets x to the first rank's.
-func shareNumbers(ctx context.Context, c comm.Comm, x []float64) error {
-	counts := make([]int, c.Size())
-	counts[0] = len(x)
-	return c.AllGather(ctx, x, counts)
 }
 
 // newSums makes room for sums over ranks.

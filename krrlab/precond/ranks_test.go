@@ -87,11 +87,16 @@ func TestRanks(t *testing.T) {
 // TestRanksRefuse asks for what ranks cannot do.
 func TestRanksRefuse(t *testing.T) {
 	z := points.NewDense32(600, 2, nil)
-	z.Data[1199] = float32(math.Inf(1)) // of the second rank
+	for at, bad := range map[int]float64{1199: math.Inf(1), 1100: math.NaN()} { // of the second rank; the last, and one before others
+		clear(z.Data)
+		z.Data[at] = float32(bad)
+		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
+			if _, err := NewOnRanks(t.Context(), c, 600, own, 1, nil); err == nil || !strings.Contains(err.Error(), "rank 1") {
+				t.Errorf("%v at rank %d: %v", bad, c.Rank(), err)
+			}
+		})
+	}
 	onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-		if _, err := NewOnRanks(t.Context(), c, 600, own, 1, nil); err == nil || !strings.Contains(err.Error(), "rank 1") {
-			t.Errorf("rank %d: %v", c.Rank(), err)
-		}
 		if _, err := NewOnRanks(t.Context(), c, 600, own, 1, &Options{Form: FormU}); err == nil {
 			t.Error("form U on ranks")
 		}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -37,7 +38,21 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 		return ctx.Err()
 	}
 	s.res.SetUp = formed + gram + factor
-	s.res.PerIter, err = s.iteration(ctx, m)
+	if s.res.PerIter, err = s.iteration(ctx, m); err != nil {
+		return err
+	}
+	return s.share(ctx)
+}
+
+// share sets the seconds of all ranks to the first one's, so that all choose the same λ_p by them.
+func (s *sweep) share(ctx context.Context) error {
+	if s.o.Comm == nil {
+		return nil
+	}
+	r := s.res
+	x := []float64{r.SetUp, r.PerIter, r.Eigen}
+	err := comm.ShareNumbers(ctx, s.o.Comm, x, 0)
+	r.SetUp, r.PerIter, r.Eigen = x[0], x[1], x[2]
 	return err
 }
 

@@ -8,11 +8,14 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -346,5 +349,52 @@ func TestOptions(t *testing.T) {
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// slow is K whose products take longer on a rank but the first.
+type slow struct {
+	ridge
+	rank int
+}
+
+func (a slow) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := a.ridge.MulTo(ctx, dst, src)
+	if a.rank > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// TestRanksChoose: ranks whose clocks differ predict the same times, and choose the same λ_p.
+func TestRanksChoose(t *testing.T) {
+	const n = 60
+	a, z := problem(n, 12, 0.1, 1)
+	y := mat.NewDense(n, 2, nil)
+	rng.New(2).Normals(y.RawMatrix().Data, 0)
+	all := make([]*Result, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{}) {
+		wg.Go(func() {
+			lo, hi := comm.Rows(n, precond.RankRows, r, 2)
+			o := &Options{LambdaP: []float64{0.1, 1, 10}, Steps: 10, Columns: -1, Stream: rng.New(3), Comm: c}
+			var err error
+			if all[r], err = Sweep(t.Context(), slow{a, r}, z.Slice(lo, hi).(*points.Dense32), y, float64(r), o); err != nil {
+				t.Errorf("rank %d: %v", r, err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	a0, a1 := all[0], all[1]
+	if a0.Best < 0 || a0.Best != a1.Best || a0.SetUp != a1.SetUp || a0.PerIter != a1.PerIter || a0.Eigen != a1.Eigen {
+		t.Errorf("rank 0: %+v\nrank 1: %+v", a0, a1)
+	}
+	for i, p := range a0.Points {
+		if q := a1.Points[i]; p.Seconds != q.Seconds {
+			t.Errorf("λ_p = %g: %g s predicted by rank 0, %g s by rank 1", p.LambdaP, p.Seconds, q.Seconds)
+		}
 	}
 }
