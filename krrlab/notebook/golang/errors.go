@@ -142,7 +142,7 @@ func hint(text string) string {
 	text = strings.ReplaceAll(untyped.ReplaceAllString(text, "$2 ($1)"), "<untyped.Lit>", "untyped constant")
 	switch {
 	case strings.Contains(text, "cannot range over"):
-		return text + "; write for i := 0; i < n; i++: the interpreter ranges over a number only where it is a literal, and not over functions"
+		return text + "; write for i := 0; i < n; i++: the interpreter ranges over a number only where it is a literal, a len or known as int, and not over functions"
 	case regexp.MustCompile(`undefined identifier: (min|max)$`).MatchString(text):
 		return text + "; the interpreter has no min and max: use math.Min and math.Max, or if"
 	case strings.HasSuffix(text, "undefined identifier: clear"):

@@ -20,7 +20,10 @@ const (
 // rewrite changes a cell where the interpreter would do other than Go: a panic in a
 // goroutine would end the process, and range over a number is unknown to it.
 func (s *Session) rewrite(nodes []ast.Node) {
-	r := rewriter{s: s}
+	r := rewriter{s: s, declared: map[string]bool{}}
+	for _, n := range nodes {
+		ast.Inspect(n, r.declares)
+	}
 	for i, n := range nodes {
 		if st, ok := n.(ast.Stmt); ok {
 			nodes[i] = r.stmt(st)
@@ -29,7 +32,48 @@ func (s *Session) rewrite(nodes []ast.Node) {
 	}
 }
 
-type rewriter struct{ s *Session }
+// rewriter changes one cell. It knows of the names declared in it whether all that declares them
+// makes them an int.
+type rewriter struct {
+	s        *Session
+	declared map[string]bool
+}
+
+// declares notes the names that a node declares.
+func (r rewriter) declares(n ast.Node) bool {
+	note := func(e ast.Expr, isInt bool) {
+		if id, ok := e.(*ast.Ident); ok {
+			was, known := r.declared[id.Name]
+			r.declared[id.Name] = isInt && (was || !known)
+		}
+	}
+	several := func(ids []*ast.Ident, typ ast.Expr, values []ast.Expr) {
+		t, _ := typ.(*ast.Ident)
+		for i, id := range ids {
+			note(id, t != nil && t.Name == "int" || typ == nil && len(values) == len(ids) && intLiteral(values[i]))
+		}
+	}
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		for i, e := range n.Lhs {
+			if n.Tok == token.DEFINE {
+				note(e, len(n.Lhs) == len(n.Rhs) && intLiteral(n.Rhs[i]))
+			}
+		}
+	case *ast.RangeStmt:
+		if n.Tok == token.DEFINE {
+			note(n.Key, false)
+			note(n.Value, false)
+		}
+	case *ast.ValueSpec:
+		several(n.Names, n.Type, n.Values)
+	case *ast.Field:
+		several(n.Names, n.Type, nil)
+	case *ast.FuncDecl:
+		note(n.Name, false)
+	}
+	return true
+}
 
 func (r rewriter) node(n ast.Node) bool {
 	switch n := n.(type) {
@@ -53,8 +97,8 @@ func (r rewriter) list(l []ast.Stmt) {
 	}
 }
 
-// stmt turns for i := range 10 into for i, n := 0, 10; i < n; i++, and select {} into a call
-// that waits.
+// stmt turns for i := range 10 into for k, n := 0, 10; k < n; k++ { i := k, and select {} into a
+// call that waits.
 func (r rewriter) stmt(st ast.Stmt) ast.Stmt {
 	if w, ok := st.(*ast.SelectStmt); ok && len(w.Body.List) == 0 { // the interpreter would not wait
 		return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: waitName, NamePos: w.Select}, Lparen: w.Select, Rparen: w.Select}}
@@ -63,35 +107,51 @@ func (r rewriter) stmt(st ast.Stmt) ast.Stmt {
 	if !ok || n.Value != nil || n.Tok == token.ASSIGN || !r.isInt(n.X) {
 		return st
 	}
-	i, ok := n.Key.(*ast.Ident)
-	if !ok || i.Name == "_" {
-		i = ast.NewIdent(hidden + "i")
-	}
-	end := ast.NewIdent(hidden + "n")
-	id := func(x *ast.Ident) *ast.Ident { return &ast.Ident{Name: x.Name, NamePos: n.For} }
+	id := func(name string) *ast.Ident { return &ast.Ident{Name: name, NamePos: n.For} }
+	const count, end = hidden + "i", hidden + "n"
 	zero := &ast.BasicLit{Kind: token.INT, Value: "0", ValuePos: n.For}
+	body := n.Body
+	if i, ok := n.Key.(*ast.Ident); ok && i.Name != "_" {
+		own := &ast.AssignStmt{Lhs: []ast.Expr{id(i.Name)}, Tok: token.DEFINE, TokPos: n.For, Rhs: []ast.Expr{id(count)}}
+		body = &ast.BlockStmt{Lbrace: body.Lbrace, List: append([]ast.Stmt{own}, body.List...), Rbrace: body.Rbrace}
+	}
 	return &ast.ForStmt{
 		For:  n.For,
-		Init: &ast.AssignStmt{Lhs: []ast.Expr{id(i), id(end)}, Tok: token.DEFINE, TokPos: n.For, Rhs: []ast.Expr{zero, n.X}},
-		Cond: &ast.BinaryExpr{X: id(i), Op: token.LSS, OpPos: n.For, Y: id(end)},
-		Post: &ast.IncDecStmt{X: id(i), Tok: token.INC, TokPos: n.For},
-		Body: n.Body,
+		Init: &ast.AssignStmt{Lhs: []ast.Expr{id(count), id(end)}, Tok: token.DEFINE, TokPos: n.For, Rhs: []ast.Expr{zero, n.X}},
+		Cond: &ast.BinaryExpr{X: id(count), Op: token.LSS, OpPos: n.For, Y: id(end)},
+		Post: &ast.IncDecStmt{X: id(count), Tok: token.INC, TokPos: n.For},
+		Body: body,
 	}
 }
 
-// isInt reports whether an expression is known to be an int.
+// isInt reports whether an expression is known to be an int. A name of the cell that the session
+// knows too must be an int in both.
 func (r rewriter) isInt(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		return intLiteral(e)
+	}
+	isInt, declared := r.declared[id.Name]
+	if declared && !isInt {
+		return false
+	}
+	sym := r.s.ir.Comp.TryResolve(id.Name)
+	if sym == nil {
+		return declared
+	}
+	return sym.Type != nil && sym.Type.Kind() == reflect.Int
+}
+
+// intLiteral reports whether an expression is an int by itself.
+func intLiteral(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		return e.Kind == token.INT
 	case *ast.ParenExpr:
-		return r.isInt(e.X)
+		return intLiteral(e.X)
 	case *ast.CallExpr:
 		f, ok := e.Fun.(*ast.Ident)
 		return ok && (f.Name == "len" || f.Name == "cap")
-	case *ast.Ident:
-		sym := r.s.ir.Comp.TryResolve(e.Name)
-		return sym != nil && sym.Type != nil && sym.Type.Kind() == reflect.Int
 	}
 	return false
 }
