@@ -17,20 +17,24 @@
 //	Progress()                a krrlab.Config.Monitor that shows one line; New takes it where none is set
 //	!cmd, %cd, %time, %doc, %reset, %who, %help
 //
-// The value of the last expression is shown, unless a semicolon follows. If the last of
-// its values is an error, the cell fails with it.
+// The value of the last expression is shown, unless a semicolon follows. If it is a call, or has
+// several values, and the last of its values is an error, the cell fails with it; a nil error is not shown.
 //
 // # What is made good here
 //
-// gomacro takes a number where a string is wanted, and 1 + "a": a cell that does so is
-// refused before it runs. So are generics, which it cannot read, and packages that are
-// not linked in, which it would compile for minutes; range over a number is rewritten.
-// After an error, variables whose declaration did not come to its end are as before the
-// cell. A cell that an interrupt cannot stop, since it waits for a channel or a lock, is left
-// behind, and the next cell runs beside it with all variables. Recursion without end is ended
-// before it takes the process with it. A panic becomes an error that names the line, in goroutines of the cell too. What
-// is printed comes in order, whole characters only, and at most Options.MaxOutput bytes of
-// it a cell.
+// gomacro takes a number where a string is wanted, and 1 + "a": a cell that does so is refused
+// before it runs. So are generics, which it cannot read, and packages that are not linked in,
+// which it would compile for minutes; range over a number is rewritten. A name declared again
+// with another type is another variable: functions of before keep the old one, where the
+// interpreter would let them take its bits for those of the old type. After an error or an
+// interrupt, the names that the statement which ended and those behind it declare are as
+// before the cell; declarations that stand together count as one statement, of which functions
+// stay. A cell that an interrupt cannot stop, since it waits for a channel or a lock, is left
+// behind, and the next cell runs beside it with all variables and a context of its own.
+// Recursion without end is ended before it takes the process with it; runtime.Goexit ends the
+// cell alone. A panic becomes an error that names the line, in goroutines of the cell too.
+// What is printed comes in order, whole characters only, and at most Options.MaxOutput bytes
+// of it a cell.
 //
 // A process has one Session at a time: it owns os.Stdout and os.Stderr.
 package golang

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/cosmos72/gomacro/ast2"
 	"github.com/cosmos72/gomacro/base"
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/fast"
@@ -37,9 +36,10 @@ func (s *Session) Run(name, code string, out Output) Result {
 // runCell runs a cell in the goroutine that is for it.
 func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
+	returned := false
 	c.ir.Store(s.ir)
 	s.out.begin(c.out, s.max)
-	s.ctx.renew()
+	c.ctx = s.renewContext()
 	s.running.Store(c)
 	go s.guard(c)
 	defer func() {
@@ -47,7 +47,10 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 			s.running.Store(nil)
 			s.endProgress()
 			s.out.end()
-			if c.deep.Load() { // the goroutine would keep its huge stack
+			if !returned {
+				res = Result{Err: c.failure(panicError, "runtime.Goexit ended the goroutine of the cell", c.last)}
+			}
+			if !returned || c.deep.Load() { // deep: the goroutine would keep its huge stack
 				s.replace(s.ir)
 			}
 			result <- res
@@ -55,6 +58,7 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 		close(c.done)
 	}()
 	res = s.segments(c)
+	returned = true
 }
 
 // Eval returns the value of an expression as text and in its other forms, as
@@ -68,6 +72,9 @@ func (s *Session) segments(c *cell) (res Result) {
 		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
 	}
 	for _, p := range parts {
+		if c.state.Load() != isRunning { // left behind: the session is another cell's
+			return Result{}
+		}
 		switch {
 		case p.command != "":
 			if err := s.command(c, p.command); err != nil {
@@ -76,8 +83,9 @@ func (s *Session) segments(c *cell) (res Result) {
 			res = Result{}
 		default:
 			stop := s.timed(p.timed)
-			res = s.goCode(c, p)
-			stop()
+			if res = s.goCode(c, p); c.state.Load() != isLeft {
+				stop()
+			}
 		}
 		if res.Err != nil {
 			return res
@@ -88,14 +96,21 @@ func (s *Session) segments(c *cell) (res Result) {
 
 // goCode runs lines of Go.
 func (s *Session) goCode(c *cell, p part) (res Result) {
-	state := s.save()
-	compiled := false
+	before := s.save()
+	compiled, returned := false, false
 	defer func() {
-		if r := recover(); r != nil && c.end() {
+		if r := recover(); !returned && c.end() { // without r it is runtime.Goexit
 			res = Result{Err: s.explain(c, r, compiled)}
-			s.restore(state, compiled)
+			s.restore(c, before, compiled)
 		}
 	}()
+	res = s.statements(c, p, &compiled)
+	returned = true
+	return res
+}
+
+// statements checks, compiles and executes lines of Go.
+func (s *Session) statements(c *cell, p part, compiled *bool) Result {
 	src := strings.Repeat("\n", p.line-1) + p.code
 	if err := s.prescan(src); err != nil {
 		return Result{Err: c.failure(err.name, err.text, err.line)}
@@ -110,21 +125,20 @@ func (s *Session) goCode(c *cell, p part) (res Result) {
 		return Result{Err: c.failure(compileError, oneLine(err.Error()), 0)}
 	}
 	s.rewrite(nodes)
-	form := ast2.AnyToAst(nodes, "cell")
-	if form == nil || len(nodes) == 0 {
+	if len(nodes) == 0 {
 		return Result{}
 	}
-	c.last = comp.Fileset.Position(nodes[len(nodes)-1].Pos()).Line
-	expr := s.ir.CompileAst(form)
-	compiled = true
-	vals, types := s.exec(expr)
-	if !shown(nodes, src) {
+	steps := s.compile(nodes)
+	*compiled = true
+	vals, types, ok := s.exec(c, steps)
+	if !ok || !shown(nodes, src) {
 		return Result{}
 	}
-	if receives(nodes[len(nodes)-1]) { // the interpreter gives the second value even where it is not asked for
+	last := nodes[len(nodes)-1]
+	if receives(last) { // the interpreter gives the second value even where it is not asked for
 		vals, types = vals[:1], types[:1]
 	}
-	return s.result(c, vals, types)
+	return s.result(c, vals, types, calls(last))
 }
 
 // receives reports whether a statement is <-ch.
@@ -136,25 +150,18 @@ func receives(n ast.Node) bool {
 	return ok && u.Op == token.ARROW
 }
 
-// exec runs compiled code. It does what gomacro's own RunExpr does, but leaves the
-// innermost environment in CurrEnv when a panic comes, from which the line is known.
-func (s *Session) exec(e *fast.Expr) ([]xreflect.Value, []xreflect.Type) {
-	if e == nil {
-		return nil, nil
+// calls reports whether a statement is f(x).
+func calls(n ast.Node) bool {
+	if st, ok := n.(*ast.ExprStmt); ok {
+		n = st.X
 	}
-	env := s.ir.PrepareEnv()
-	if e.Untyped() {
-		e.ConstTo(e.DefaultType())
-	}
-	env.Run.CurrEnv = env
-	v, vs := e.AsXV(fast.COptKeepUntyped)(env)
-	env.Run.CurrEnv = nil
-	return basereflect.PackValues(v, vs), basereflect.PackTypes(e.Type, e.Types)
+	_, ok := n.(*ast.CallExpr)
+	return ok
 }
 
 // state is what a failed cell must not change.
 type state struct {
-	binds          map[string]*fast.Bind
+	binds          names
 	types          map[string]xreflect.Type
 	bindNum, intNo int
 }
@@ -164,13 +171,13 @@ func (s *Session) save() state {
 	return state{maps.Clone(c.Binds), maps.Clone(c.Types), c.BindNum, c.IntBindNum}
 }
 
-// restore undoes what a failed cell left half done: everything if it did not compile,
-// else the variables without a value.
-func (s *Session) restore(st state, compiled bool) {
-	c := s.ir.Comp
+// restore undoes what a failed cell left half done: everything if it did not compile, else
+// what the statement that failed and those behind it declare.
+func (s *Session) restore(cell *cell, st state, compiled bool) {
+	c, env := s.ir.Comp, s.ir.PrepareEnv()
 	c.Code.Clear()
 	c.Loop, c.Func, c.Labels = nil, nil, nil
-	run := s.ir.PrepareEnv().Run
+	run := env.Run
 	run.ExecFlags, run.PanicFun, run.Panic, run.DeferOfFun, run.InstallDefer = 0, nil, nil, nil, nil
 	run.Interrupt, run.CurrEnv, run.Signals = nil, nil, base.Signals{}
 	if !compiled {
@@ -178,20 +185,16 @@ func (s *Session) restore(st state, compiled bool) {
 		// The slots stay taken: a slot that is given out again may be of another kind.
 		return
 	}
-	vals := s.ir.PrepareEnv().Vals
-	for name, b := range c.Binds {
-		old := st.binds[name]
-		if old == b {
-			continue
-		}
-		if class := b.Desc.Class(); class == fast.VarBind || class == fast.FuncBind {
-			if i := b.Desc.Index(); i >= 0 && (i >= len(vals) || !vals[i].IsValid()) {
-				if old != nil && old.Desc.Index() != i {
-					c.Binds[name] = old
-				} else {
-					delete(c.Binds, name)
-				}
-			}
+	before := cell.names.Load()
+	if before == nil {
+		return
+	}
+	now := c.Binds
+	c.Binds = *before
+	for name, b := range now { // functions that stand before what failed
+		old, i := c.Binds[name], b.Desc.Index()
+		if b.Desc.Class() == fast.FuncBind && (old == nil || old.Desc.Index() != i) && i < len(env.Vals) && env.Vals[i].IsValid() {
+			c.Binds[name] = b
 		}
 	}
 }
@@ -223,13 +226,13 @@ func shown(nodes []ast.Node, src string) bool {
 }
 
 // result turns the values of the last expression into what is shown. If the last of
-// several is an error, or the only one is, that is how the cell ended.
-func (s *Session) result(c *cell, vals []xreflect.Value, types []xreflect.Type) (res Result) {
+// several is an error, or the only one of a call is, that is how the cell ended.
+func (s *Session) result(c *cell, vals []xreflect.Value, types []xreflect.Type, call bool) (res Result) {
 	var shows []any
 	var shownTypes []xreflect.Type
 	for i, v := range vals {
 		x := basereflect.ValueInterface(v)
-		if i == len(vals)-1 && len(vals) > 1 && isErrorType(types[i]) {
+		if i == len(vals)-1 && (call || len(vals) > 1) && isErrorType(types[i]) {
 			if err, ok := x.(error); ok && err != nil {
 				res.Err = c.failure("Error", err.Error(), 0)
 			}

@@ -36,6 +36,9 @@ func (s *Session) leave(c *cell) {
 	s.endProgress()
 	s.out.end()
 	s.running.CompareAndSwap(c, nil)
+	if before := c.names.Load(); before != nil {
+		c.ir.Load().Comp.Binds = *before
+	}
 	s.replace(c.ir.Load())
 	c.ir.Load().Interrupt(nil) // what it will find when it gets on
 	close(c.gone)
@@ -114,7 +117,7 @@ func (s *Session) guard(c *cell) {
 		}
 		if metrics.Read(sample); sample[0].Value.Uint64() > limit {
 			c.deep.Store(true)
-			s.ctx.cancel()
+			c.ctx.cancel()
 			if !s.stop(c, patience) {
 				s.leave(c)
 			}

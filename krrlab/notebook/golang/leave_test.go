@@ -1,6 +1,9 @@
 package golang
 
 import (
+	"context"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +44,65 @@ func TestLeave(t *testing.T) {
 	go interruptAfter(s, 20*time.Millisecond)
 	if got := run(s, "for { add(1) }"); !strings.HasPrefix(got, "✗Interrupted: the cell was interrupted (Cell 1") {
 		t.Errorf("a loop afterwards: %q", got)
+	}
+}
+
+// TestLeftForGood wakes cells that were left behind: neither their other parts nor their context
+// come back to life, and what they did not come to is not declared.
+func TestLeftForGood(t *testing.T) {
+	s := open(t, nil)
+	t.Chdir(t.TempDir())
+	resume, got, woken := make(chan bool), make(chan error), make(chan bool)
+	s.do(func() {
+		s.ir.DeclFunc("slow", func(ctx context.Context) { <-resume; got <- ctx.Err() })
+		s.ir.DeclFunc("sleeper", func() float64 { <-resume; defer close(woken); return 1 })
+	})
+	run(s, "import \"context\"\nmine := context.Background()")
+	go interruptAfter(s, 10*time.Millisecond)
+	run(s, "slow(ctx)\n!touch slow")
+	if got := run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"); got != "→true" {
+		t.Errorf("the context of the next cell: %q", got)
+	}
+	resume <- true
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("the context of the cell left behind: %v", err)
+	}
+	go interruptAfter(s, 10*time.Millisecond)
+	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
+	if got := run(s, "number"); !strings.Contains(got, "undefined identifier: number") {
+		t.Errorf("number: %q", got)
+	}
+	resume <- true
+	<-woken
+	time.Sleep(50 * time.Millisecond)
+	for _, name := range []string{"slow", "sleeper"} {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("!touch %s of the cell left behind was run", name)
+		}
+	}
+}
+
+// TestGoexit ends the goroutine of the cell, not the session.
+func TestGoexit(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"runtime\"\nkept := 1")
+	for range 2 {
+		if got := run(s, "kept := 0.5\nlost := func() int { runtime.Goexit(); return 1 }()"); !strings.Contains(got, "✗Panic: runtime.Goexit") {
+			t.Errorf("Goexit: %q", got)
+		}
+		done := make(chan string, 1)
+		go func() { done <- run(s, "kept + 1") }()
+		select {
+		case got := <-done:
+			if got != "→1.5" {
+				t.Errorf("afterwards: %q", got)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the session hangs")
+		}
+	}
+	if got := run(s, "lost"); !strings.Contains(got, "undefined identifier: lost") {
+		t.Errorf("lost: %q", got)
 	}
 }
 

@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"go/build"
@@ -45,7 +44,7 @@ type Session struct {
 	quit    chan struct{}
 	out     *capture
 	running atomic.Pointer[cell]
-	ctx     *cellContext
+	ctx     *contexts
 	max     int
 	dirs    []string
 	types   []rendererType
@@ -59,13 +58,15 @@ type cell struct {
 	name  string // Cell 5
 	lines []string
 	out   Output
+	ctx   *cellContext
 	done  chan struct{}
 	hits  atomic.Int32                // interrupts
-	last  int                         // line of the last statement of what runs
+	last  int                         // line of the statement that runs
 	ir    atomic.Pointer[fast.Interp] // that runs it
 	state atomic.Int32                // running, ended or left
 	gone  chan struct{}               // closed when the cell is left behind
 	deep  atomic.Bool                 // interrupted for its recursion
+	names atomic.Pointer[names]       // as they were before the statement that runs
 }
 
 var active sync.Mutex // held by the one session of the process
@@ -143,12 +144,16 @@ func (s *Session) start() (err error) {
 	// Without a Go root gomacro knows packages by reflection alone: it cannot read the
 	// export data of Go 1.26.
 	build.Default.GOROOT = ""
-	s.ctx = newCellContext()
+	if s.ctx == nil {
+		s.ctx = newContexts()
+	}
 	s.hook()
+	bindContext()
 	s.ir, s.settled = fast.New(), 0
 	s.ir.Comp.Stdout, s.ir.Comp.Stderr = io.Discard, io.Discard
 	s.ir.Comp.Options &^= base.OptShowPrompt | base.OptTrapPanic | base.OptModuleImport
 	s.declare()
+	s.setContext(s.ctx, s.ctx.get())
 	s.base = map[string]bool{}
 	for name := range s.ir.Comp.Binds {
 		s.base[name] = true
@@ -172,7 +177,7 @@ func (s *Session) Interrupt() bool {
 		return false
 	}
 	first := c.hits.Add(1) == 1
-	watched := s.ctx.cancel()
+	watched := c.ctx.cancel()
 	go func() {
 		if first && watched {
 			select {
@@ -206,57 +211,3 @@ func (s *Session) stop(c *cell, limit time.Duration) bool {
 	}
 	return false
 }
-
-// cellContext is the context of the cells: it can be cancelled and used again, and knows
-// whether someone has looked at it since.
-type cellContext struct {
-	mu      sync.Mutex
-	ctx     context.Context
-	stop    context.CancelFunc
-	watched bool
-}
-
-func newCellContext() *cellContext {
-	c := &cellContext{}
-	c.renew()
-	return c
-}
-
-// renew is called before each cell.
-func (c *cellContext) renew() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watched = false
-	if c.ctx == nil || c.ctx.Err() != nil {
-		c.ctx, c.stop = context.WithCancel(context.Background())
-	}
-}
-
-// cancel ends the context and reports whether it was watched.
-func (c *cellContext) cancel() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stop()
-	return c.watched
-}
-
-func (c *cellContext) now() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watched = true
-	return c.ctx
-}
-
-// Deadline, Done, Err and Value are those of a context.Context.
-func (c *cellContext) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-// Done returns the channel that an interrupt closes.
-func (c *cellContext) Done() <-chan struct{} { return c.now().Done() }
-
-// Err is nil until an interrupt.
-func (c *cellContext) Err() error { return c.now().Err() }
-
-// Value returns nil.
-func (c *cellContext) Value(any) any { return nil }
-
-func (c *cellContext) String() string { return "context of the cell" }

@@ -1,0 +1,80 @@
+package golang
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestRetyped declares names again with another type: functions of before keep the old
+// variables, and with the same type they see the new value.
+func TestRetyped(t *testing.T) {
+	s := open(t, nil)
+	for _, c := range []struct{ code, want string }{
+		{"sigma := 2", ""},
+		{"func k(d float64) float64 { return d / float64(sigma) }", ""},
+		{"sigma := 4\nk(1)", "→0.25"},
+		{"sigma := 0.5\nsigma", "→0.5"},
+		{"k(1)", "→0.25"},
+		{"func k(d float64) float64 { return d / sigma }\nk(1)", "→2"},
+		{"word := \"a\"", ""},
+		{"func g() string { return word }", ""},
+		{"word := []int{1}\nword", "→[1]"},
+		{"g()", "→a"},
+		{"func h() string { return g() + \"!\" }", ""},
+		{"func g() int { return len(word) }\ng()", "→1"},
+		{"h()", "→a!"},
+		{"sigma := int(sigma * 10)\nsigma", "→5"},
+		{"func depth(n int) int { if n == 0 { return 0 }; return 1 + depth(n-1) }", ""},
+		{"func depth(n float64) float64 { if n < 1 { return 0 }; return 1 + depth(n-1) }\ndepth(3)", "→3"},
+		{"part := 1\ntold := func() int { return part }\npart := 0.5\ntold()", "→1"},
+		{"type P struct{ A int }\nfunc (p P) Twice() int { return 2 * p.A }\np := P{A: 1}\np.Twice()", "→2"},
+		{"type P struct{ A, B int }\nfunc (p P) Twice() int { return 3 * p.B }\np := P{A: 5, B: 6}\np.Twice()", "→18"},
+	} {
+		if got := run(s, c.code); got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+}
+
+// TestAfterError makes sure that a failed cell leaves no variables without a value, and
+// those of before as they were.
+func TestAfterError(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"errors\"\nfunc boom() string { panic(\"no\") }\nword := \"old\"")
+	run(s, "fresh := boom()")
+	if got := run(s, "fresh"); !strings.Contains(got, "undefined identifier: fresh") {
+		t.Errorf("fresh: %q", got)
+	}
+	run(s, "for i := 0; i < 3; i++ { nosuch(i) }")
+	if got := run(s, "z := 5\nz"); got != "→5" {
+		t.Errorf("z: %q", got)
+	}
+	run(s, "word := nosuch()")
+	if got := run(s, "word"); got != "→old" {
+		t.Errorf("word: %q", got)
+	}
+	run(s, "func boomf() float64 { panic(1) }\nfunc booms() []int { panic(1) }\nx, on := 3, true")
+	for _, c := range []struct{ fail, code, want string }{
+		{"number := boomf()", "number", "✗CompileError: undefined identifier: number"},
+		{"yes := boomf() > 0", "yes", "✗CompileError: undefined identifier: yes"},
+		{"x := boomf()", "x", "→3"},
+		{"on := boomf()", "on", "→true"},
+		{"word := booms()", "word", "→old"},
+		{"a := 1\nb := boomf()\nc := 3", "a", "→1"},
+		{"d := 1\ne := boomf()\nf := 3", "f", "✗CompileError: undefined identifier: f"},
+		{"func one() int { return 1 }\nvar two = boomf()", "one()", "→1"},
+	} {
+		if got := run(s, c.fail); !strings.Contains(got, "✗Panic: 1") {
+			t.Errorf("%s: %q", c.fail, got)
+		}
+		if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s after %s: %q, want %s", c.code, c.fail, got, c.want)
+		}
+	}
+	go interruptAfter(s, 10*time.Millisecond)
+	run(s, "endless := func() float64 { for { } }()")
+	if got := run(s, "endless"); !strings.Contains(got, "undefined identifier: endless") {
+		t.Errorf("endless: %q", got)
+	}
+}
