@@ -1,0 +1,91 @@
+package jupyter
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+	"github.com/go-zeromq/zmq4/security/null"
+)
+
+// deaf is a Language whose cells run until the test ends, and cannot be interrupted.
+type deaf struct {
+	Language
+	ended chan struct{}
+}
+
+func (d deaf) Run(string, string, *Cell) Outcome { <-d.ended; return Outcome{} }
+func (deaf) Interrupt() bool                     { return false }
+
+// serve starts a kernel that has little patience. The channel is closed when Serve returns.
+func serve(t *testing.T) (*Server, <-chan struct{}) {
+	t.Helper()
+	lang := deaf{ended: make(chan struct{})}
+	s, err := Listen(Connection{Transport: "tcp", IP: "127.0.0.1", SignatureScheme: "hmac-sha256"}, lang)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.patience = 50 * time.Millisecond
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(lang.ended) })
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := s.Serve(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	return s, served
+}
+
+// within fails the test unless the channel is closed soon.
+func within(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("%s does not end", what)
+	}
+}
+
+// TestInterruptInVain interrupts a cell that the language knows nothing of, as after its
+// goroutine has died, and shuts down.
+func TestInterruptInVain(t *testing.T) {
+	s, served := serve(t)
+	s.enqueue(&Message{Header: Header{Type: "execute_request"}, Content: []byte("{}")})
+	for s.busy.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); s.Interrupt() }()
+	within(t, "the interrupt", done)
+	s.end()
+	within(t, "the kernel", served)
+}
+
+// TestSubscriberThatDoesNotRead shuts down while a subscriber has more to read than connections
+// hold.
+func TestSubscriberThatDoesNotRead(t *testing.T) {
+	s, served := serve(t)
+	rw, err := net.Dial("tcp", s.pub.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rw.Close()
+	conn, err := zmq4.Open(rw, null.Security(), zmq4.Sub, nil, false, func(*zmq4.Conn) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SendMsg(zmq4.NewMsg([]byte{1})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.RecvMsg(); err != nil { // the welcome
+		t.Fatal(err)
+	}
+	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})
+	s.end()
+	within(t, "the kernel", served)
+}
