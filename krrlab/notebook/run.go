@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -108,7 +108,7 @@ func interruptAfter(ctx context.Context, s *golang.Session) (ended func()) {
 
 // runCells runs the code cells and puts their outputs in, until ctx ends.
 func runCells(ctx context.Context, s *golang.Session, file string, cells []any) error {
-	n := 0
+	n, shown := 0, &shownAs{}
 	for _, c := range cells {
 		cell, ok := c.(map[string]any)
 		if !ok || cell["cell_type"] != "code" {
@@ -118,23 +118,25 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 			return ctx.Err()
 		}
 		n++
-		p := &page{}
+		p := &page{shown: shown}
 		r := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), p)
-		p.mu.Lock()
-		outputs := p.outputs
-		p.mu.Unlock()
-		if r.Value != nil {
-			outputs = append(outputs, map[string]any{"output_type": "execute_result", "execution_count": n, "data": stored(r.Value.Data), "metadata": orEmpty(r.Value.Metadata)})
-		}
-		if r.Err != nil {
-			outputs = append(outputs, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value, "traceback": r.Err.Traceback})
-		}
-		cell["outputs"], cell["execution_count"] = orNone(outputs), n
+		cell["outputs"], cell["execution_count"] = p.take(result(n, r)...), n
 		if r.Err != nil {
 			return &CellError{file, n, r.Err}
 		}
 	}
 	return nil
+}
+
+// result returns how cell n ended, as the last of its outputs.
+func result(n int, r golang.Result) (out []map[string]any) {
+	if r.Value != nil {
+		out = append(out, map[string]any{"output_type": "execute_result", "execution_count": n, "data": stored(r.Value.Data), "metadata": stored(r.Value.Metadata)})
+	}
+	if r.Err != nil {
+		out = append(out, map[string]any{"output_type": "error", "ename": r.Err.Name, "evalue": r.Err.Value, "traceback": r.Err.Traceback})
+	}
+	return out
 }
 
 // source joins the lines of a cell.
@@ -157,13 +159,6 @@ func orEmpty(m map[string]any) map[string]any {
 	return m
 }
 
-func orNone(l []map[string]any) []map[string]any {
-	if l == nil {
-		return []map[string]any{}
-	}
-	return l
-}
-
 // writeNotebook writes a notebook as Jupyter does: one space of indent, keys in order.
 func writeNotebook(name string, nb map[string]any) error {
 	meta, _ := nb["metadata"].(map[string]any)
@@ -183,62 +178,106 @@ func writeNotebook(name string, nb map[string]any) error {
 	return atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
 }
 
-// page collects the outputs of a cell as a notebook keeps them.
+// shownAs has the outputs of all cells by their display_id.
+type shownAs struct {
+	mu  sync.Mutex // guards the outputs too
+	ids map[string][]shownOn
+}
+
+// shownOn is an output and the page it is on.
+type shownOn struct {
+	page   *page
+	output map[string]any
+}
+
+// page collects the outputs of a cell as a notebook keeps them, until they are taken.
 type page struct {
-	mu      sync.Mutex
+	shown   *shownAs
 	outputs []map[string]any
-	ids     map[string]int // index of an output by its display_id
-	clear   bool           // when something new comes
+	clear   bool // when something new comes
+	taken   bool // what comes now is dropped
+}
+
+// change calls f under the lock, unless the outputs are taken.
+func (p *page) change(f func()) {
+	p.shown.mu.Lock()
+	defer p.shown.mu.Unlock()
+	if !p.taken {
+		f()
+	}
 }
 
 func (p *page) add(o map[string]any) {
 	if p.clear {
-		p.outputs, p.ids, p.clear = nil, nil, false
+		p.empty()
 	}
 	p.outputs = append(p.outputs, o)
 }
 
+// empty removes the outputs.
+func (p *page) empty() {
+	p.outputs, p.clear = nil, false
+	for id, l := range p.shown.ids {
+		p.shown.ids[id] = slices.DeleteFunc(l, func(s shownOn) bool { return s.page == p })
+	}
+}
+
+// take adds the last outputs and returns all.
+func (p *page) take(last ...map[string]any) []map[string]any {
+	p.change(func() {
+		for _, o := range last {
+			p.add(o)
+		}
+		p.taken = true
+	})
+	if p.outputs == nil {
+		return []map[string]any{}
+	}
+	return p.outputs
+}
+
 // Stream appends text, to the output before if that is of the same stream.
 func (p *page) Stream(name, text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.outputs); n > 0 && !p.clear && p.outputs[n-1]["name"] == name {
-		p.outputs[n-1]["text"] = p.outputs[n-1]["text"].(string) + text
-		return
-	}
-	p.add(map[string]any{"output_type": "stream", "name": name, "text": text})
+	p.change(func() {
+		if n := len(p.outputs); n > 0 && !p.clear && p.outputs[n-1]["name"] == name {
+			p.outputs[n-1]["text"] = p.outputs[n-1]["text"].(string) + text
+			return
+		}
+		p.add(map[string]any{"output_type": "stream", "name": name, "text": text})
+	})
 }
 
 // Display appends a value.
 func (p *page) Display(d display.Data) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.add(map[string]any{"output_type": "display_data", "data": stored(d.Data), "metadata": orEmpty(d.Metadata)})
-	if id, ok := d.Transient["display_id"].(string); ok {
-		if p.ids == nil {
-			p.ids = map[string]int{}
+	p.change(func() {
+		o := map[string]any{"output_type": "display_data", "data": stored(d.Data), "metadata": stored(d.Metadata)}
+		p.add(o)
+		if id, ok := d.Transient["display_id"].(string); ok {
+			if p.shown.ids == nil {
+				p.shown.ids = map[string][]shownOn{}
+			}
+			p.shown.ids[id] = append(p.shown.ids[id], shownOn{p, o})
 		}
-		p.ids[id] = len(p.outputs) - 1
-	}
+	})
 }
 
-// Update replaces a value of this cell.
+// Update replaces what has the same display_id, in the cells before too.
 func (p *page) Update(d display.Data) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	id, _ := d.Transient["display_id"].(string)
-	if i, ok := p.ids[id]; ok {
-		p.outputs[i]["data"], p.outputs[i]["metadata"] = stored(d.Data), orEmpty(d.Metadata)
-	}
+	p.change(func() {
+		id, _ := d.Transient["display_id"].(string)
+		for _, s := range p.shown.ids[id] {
+			s.output["data"], s.output["metadata"] = stored(d.Data), stored(d.Metadata)
+		}
+	})
 }
 
 // Clear removes what there is.
 func (p *page) Clear(wait bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.clear = wait; !wait {
-		p.outputs, p.ids = nil, nil
-	}
+	p.change(func() {
+		if p.clear = wait; !wait {
+			p.empty()
+		}
+	})
 }
 
 // Input has nobody to ask.
@@ -246,13 +285,24 @@ func (p *page) Input(string, bool) (string, error) {
 	return "", fmt.Errorf("the notebook runs without a reader: no input")
 }
 
-// stored returns data as a notebook file keeps it.
+// stored returns data as a notebook file keeps it: as it is now, whatever a cell does with it later.
 func stored(m map[string]any) map[string]any {
-	out := maps.Clone(orEmpty(m))
-	for k, v := range out {
-		if _, err := json.Marshal(v); err != nil {
-			out[k] = fmt.Sprint(v)
+	out := map[string]any{}
+	for k, v := range m {
+		b, err := encoded(v)
+		if err != nil {
+			b, _ = encoded(fmt.Sprint(v))
 		}
+		out[k] = json.RawMessage(b)
 	}
 	return out
+}
+
+// encoded returns v as JSON, with <, > and & as they are.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

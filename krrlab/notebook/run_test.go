@@ -1,0 +1,117 @@
+package notebook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/golang"
+)
+
+// TestPageTaken sends outputs after those of a cell were taken: what was taken does not change.
+func TestPageTaken(t *testing.T) {
+	data := func(v any) display.Data {
+		return display.Data{Data: display.MIMEMap{"text/plain": v}, Transient: display.MIMEMap{"display_id": "a"}}
+	}
+	text := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	p := &page{shown: &shownAs{}}
+	for i := range 3 {
+		p.Display(data(i))
+	}
+	value := display.Data{Data: display.MIMEMap{"text/plain": "7"}}
+	got := p.take(result(1, golang.Result{Value: &value})...)
+	want := text(got)
+	if len(got) != 4 || !strings.Contains(want, `"data":{"text/plain":"7"},"execution_count":1,"metadata":{},"output_type":"execute_result"`) {
+		t.Errorf("%s", want)
+	}
+	q := &page{shown: &shownAs{}}
+	q.Stream("stdout", "a")
+	stream := q.take()
+	for _, p := range []*page{p, q} {
+		p.Stream("stdout", "late")
+		p.Display(data("late"))
+		p.Update(data("late"))
+		p.Clear(false)
+		p.Stream("stdout", "late")
+	}
+	if text(got[:4:4]) != want || text(stream) != `[{"name":"stdout","output_type":"stream","text":"a"}]` {
+		t.Errorf("%s, %s", text(got), text(stream))
+	}
+	if p := (&page{shown: &shownAs{}}).take(); text(p) != "[]" {
+		t.Errorf("no outputs: %s", text(p))
+	}
+}
+
+// TestRunOutputs runs a notebook and reads what was kept of each cell.
+func TestRunOutputs(t *testing.T) {
+	cells := []struct{ code, want string }{
+		{"import \"fmt\"", ""},
+		{"fmt.Println(\"a\"); Clear(); 7", "execute_result 7"},
+		{"DisplayID(\"x\", 1); DisplayID(\"y\", 1)", "display_data 3|display_data 4"},
+		{"DisplayID(\"x\", 2); Update(\"x\", 3); Update(\"nosuch\", 5)", "display_data 3"},
+		{"Update(\"y\", 4)", ""},
+		{"m := map[string]interface{}{\"<a>\": 1}\nDisplay(display.Data{Data: display.MIMEMap{\"application/json\": m}, Metadata: m})\nm[\"<a>\"] = 2", `display_data map[<a>:1] map[<a>:1]`},
+		{"fmt.Println(\"b\"); Clear(); panic(\"p\")", "error Panic"},
+		{"1", "old"},
+	}
+	var list []any
+	for _, c := range cells {
+		list = append(list, map[string]any{"cell_type": "code", "source": c.code, "outputs": []any{map[string]any{"output_type": "old"}}})
+	}
+	b, err := json.Marshal(map[string]any{"cells": list, "nbformat": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "n.ipynb")
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var failed *CellError
+	if err := Run(t.Context(), name, name, &Options{}); !errors.As(err, &failed) || failed.Cell != 7 {
+		t.Fatal(err)
+	}
+	if b, err = os.ReadFile(name); err != nil {
+		t.Fatal(err)
+	}
+	var nb struct {
+		Cells []struct{ Outputs []map[string]any }
+	}
+	if err := json.Unmarshal(b, &nb); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range nb.Cells {
+		var got []string
+		for _, o := range c.Outputs {
+			line := []any{o["output_type"]}
+			for _, k := range []string{"text", "ename"} {
+				if o[k] != nil {
+					line = append(line, o[k])
+				}
+			}
+			data, _ := o["data"].(map[string]any)
+			for _, k := range []string{"text/plain", "application/json"} {
+				if v := data[k]; v != nil && v != "" {
+					line = append(line, v)
+				}
+			}
+			if m, _ := o["metadata"].(map[string]any); len(m) > 0 {
+				line = append(line, m)
+			}
+			got = append(got, strings.TrimSpace(fmt.Sprintln(line...)))
+		}
+		if got := strings.Join(got, "|"); got != cells[i].want {
+			t.Errorf("%s: %q, want %q", cells[i].code, got, cells[i].want)
+		}
+	}
+}
