@@ -130,7 +130,10 @@ func (s *Session) declare() {
 	ir.DeclVar("ctx", ir.Comp.Universe.FromReflectType(reflect.TypeFor[context.Context]()), context.Context(s.ctx))
 	ir.DeclVar("DataDirs", nil, append([]string{}, s.dirs...))
 	ir.DeclFunc("Display", func(v any) { s.out.show(display.Render(v)) })
-	ir.DeclFunc("Update", func(id string, v any) { s.out.ordered(func(o Output) { o.Update(withID(display.Render(v), id)) }) })
+	ir.DeclFunc("Update", func(id string, v any) {
+		d := withID(display.Render(v), id) // may print, so not while the output is locked
+		s.out.ordered(func(o Output) { o.Update(d) })
+	})
 	ir.DeclFunc("DisplayID", func(id string, v any) { s.out.show(withID(display.Render(v), id)) })
 	ir.DeclFunc("Clear", func() { s.out.ordered(func(o Output) { o.Clear(true) }) })
 	ir.DeclFunc("Input", func(prompt string) (string, error) { return s.input(prompt, false) })

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cosmos72/gomacro/fast"
@@ -218,16 +220,48 @@ func (s *Session) shell(line string) error {
 	ctx, stop := context.WithCancel(s.ctx.now())
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
-	cmd.Stdout, cmd.Stderr = writer{s.out, stdout}, writer{s.out, stderr}
-	cmd.WaitDelay = time.Second
 	asGroup(cmd)
-	err := cmd.Run()
+	err := s.printed(cmd)
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	case errors.As(err, &exit):
 		return fmt.Errorf("%s: %v", strings.TrimSpace(line), exit)
+	}
+	return err
+}
+
+// lateOutput is how long a command's output may take to end after the command itself.
+const lateOutput = time.Second
+
+// printed runs a command and shows what it prints. What it leaves in the background keeps the
+// streams, and prints into the cells to come.
+func (s *Session) printed(cmd *exec.Cmd) error {
+	var copies sync.WaitGroup
+	for stream, to := range []*io.Writer{stdout: &cmd.Stdout, stderr: &cmd.Stderr} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		*to = w
+		copies.Go(func() {
+			defer r.Close()
+			_, _ = io.Copy(writer{s.out, stream}, r)
+		})
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	cmd.Stdout.(*os.File).Close() // the command has its own
+	cmd.Stderr.(*os.File).Close()
+	err := cmd.Wait()
+	ended := make(chan struct{})
+	go func() { copies.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(lateOutput):
 	}
 	return err
 }

@@ -1,0 +1,34 @@
+package golang
+
+import (
+	"log"
+	"strings"
+	"testing"
+	"time"
+)
+
+// noisy is a value that prints while it shows itself.
+type noisy struct{}
+
+func (noisy) HTML() string { log.Print("drawn"); return "<b>n</b>" }
+
+// TestUpdatePrints puts a value that prints while it is rendered in place of another.
+func TestUpdatePrints(t *testing.T) {
+	s, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.do(func() { s.ir.DeclVar("v", nil, noisy{}) })
+	p := &sheet{}
+	done := make(chan Result, 1)
+	go func() { done <- s.Run("Cell 1", `Update("a", v)`, p) }()
+	select {
+	case r := <-done:
+		s.Close()
+		if got := outcome(r, p); !strings.Contains(got, "drawn\n|update a: ") {
+			t.Errorf("%q", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the cell does not end")
+	}
+}

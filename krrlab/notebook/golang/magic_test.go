@@ -1,0 +1,32 @@
+package golang
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBackground leaves a command in the background: the cell ends without an error, and what
+// the command prints afterwards is shown.
+func TestBackground(t *testing.T) {
+	s := open(t, nil)
+	t.Chdir(t.TempDir())
+	p := &sheet{}
+	if r := s.Run("Cell 1", "!mkfifo line\n!echo now; (read x <line; echo $x; echo $x; : >ended) &", p); r.Err != nil {
+		t.Error(r.Err)
+	}
+	if got := p.all(); got != "stdout: now\n" {
+		t.Errorf("%q", got)
+	}
+	if err := os.WriteFile("line", []byte("late\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if _, err := os.Stat("ended"); err == nil && strings.Contains(p.all(), "late\nlate\n") {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("the command was cut off: %q", p.all())
+}
