@@ -70,9 +70,14 @@ func TestBackendRuns(t *testing.T) {
 	train := ranksProblem(50)
 	var events []Event
 	var notes []string
+	end := func() {} // when the script says that it is ready
 	lab := func(script string) *Lab {
 		events, notes = nil, nil
-		return newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 10, Monitor: func(e Event) { events = append(events, e) },
+		return newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 10, Monitor: func(e Event) {
+			if events = append(events, e); e.Stage == "ready" {
+				end()
+			}
+		},
 			Checkpoint: &Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
 	}
@@ -107,16 +112,20 @@ func TestBackendRuns(t *testing.T) {
 	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(), QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("a failure after the result: %v, %+v", err, q)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	const ready = `echo '{"event":{"Stage":"ready"}}'
+`
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if q, err = lab("trap 'exit 143' TERM\n"+done+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{}); err != nil || q.Steps != 7 {
+	end = cancel
+	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("an end after the result: %v, %+v", err, q)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
+	end = cancel
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
-		"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{})
-	if !errors.Is(err, context.DeadlineExceeded) || q == nil || q.Steps != 4 {
+		ready+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{})
+	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
