@@ -144,17 +144,20 @@ func formsFigures(r *Report) []Figure {
 // formsVerdict judges the paper's claim that forming U reduces the cost of an iteration.
 func formsVerdict(r *Report) Verdict {
 	j := judgement{claim: "a use of U takes less time than one of L", undecided: "nothing was run at a scale that decides it"}
+	var all []float64
 	for _, row := range r.Rows() {
 		l, u := r.sampleOf(row, "L").result(), r.sampleOf(row, "U").result()
 		if r.Scale == Smoke || l == nil || u == nil {
 			continue
 		}
 		q := u.Values["use"] / l.Values["use"]
-		j.add(q < 1, "%s: %.2f of it", row, q)
+		j.add(q < 1, "%s", row)
+		all = append(all, q)
 	}
 	v := j.verdict()
-	if v.Outcome == Fails {
-		v.Detail = fmt.Sprintf("not in %d of %d: %s", len(j.bad), len(j.bad)+len(j.good), strings.Join(j.bad, "; "))
+	if n := len(all); n > 0 {
+		slices.Sort(all)
+		v.Detail = fmt.Sprintf("in %d of %d sizes; the median is %.2f of it, the least %.2f, the most %.2f", len(j.good), n, median(all), all[0], all[n-1])
 	}
 	return v
 }

@@ -445,7 +445,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is repaid after %q, want %q", tab.Rows[i][3], got, want)
 		}
 	}
-	if o, d := outcome(t, r, "a use of U"); o != Holds || !strings.Contains(d, "0.80 of it") {
+	if o, d := outcome(t, r, "a use of U"); o != Holds || !strings.Contains(d, "in 24 of 24 sizes; the median is 0.80 of it, the least 0.80") {
 		t.Errorf("%s, %s", o, d)
 	}
 	if p := r.Prose(); !strings.Contains(p, "Linv in 24") {
