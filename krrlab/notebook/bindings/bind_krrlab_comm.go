@@ -29,6 +29,7 @@ func init() {
 			"Open":         r.ValueOf(comm.Open),
 			"Rows":         r.ValueOf(comm.Rows),
 			"Share":        r.ValueOf(comm.Share),
+			"ShareNumbers": r.ValueOf(comm.ShareNumbers),
 		},
 		Types: map[string]r.Type{
 			"Comm":      r.TypeOf((*comm.Comm)(nil)).Elem(),

@@ -20,6 +20,7 @@ func init() {
 			"Float64":        r.ValueOf(kernel.Float64),
 			"FromSpec":       r.ValueOf(kernel.FromSpec),
 			"Names":          r.ValueOf(kernel.Names),
+			"Origin":         r.ValueOf(kernel.Origin),
 			"Parse":          r.ValueOf(kernel.Parse),
 			"ShiftInvariant": r.ValueOf(kernel.ShiftInvariant),
 			"Tile32":         r.ValueOf(kernel.Tile32),
