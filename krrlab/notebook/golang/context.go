@@ -3,7 +3,6 @@ package golang
 import (
 	"context"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/cosmos72/gomacro/fast"
@@ -40,55 +39,30 @@ func (c *cellContext) cancel() bool {
 
 // contexts has the context of the cell that runs. What was cancelled stays so: a cell left behind
 // keeps it, and the cell after it has another one.
-type contexts struct {
-	*cellContext                 // of now
-	mu           sync.Mutex      // guards the change to another one
-	ctx          context.Context // that within: who looks at it does not count as watching
-}
+type contexts struct{ of atomic.Pointer[cellContext] }
 
 func newContexts() *contexts {
 	c := &contexts{}
-	c.another()
+	c.of.Store(newCellContext())
 	return c
 }
 
-// another replaces the context; mu is held, or nobody else knows c yet.
-func (c *contexts) another() {
+func newCellContext() *cellContext {
 	ctx, stop := context.WithCancel(context.Background())
-	c.cellContext, c.ctx = &cellContext{Context: ctx, stop: stop}, ctx
+	return &cellContext{Context: ctx, stop: stop}
 }
 
 // get returns the context of now.
-func (c *contexts) get() *cellContext {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.cellContext
-}
-
-// now returns the context of now for someone who watches it.
-func (c *contexts) now() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.watched.Store(true)
-	return c.ctx
-}
+func (c *contexts) get() *cellContext { return c.of.Load() }
 
 // renew is called before each cell. It returns the context of before and that of the cell.
 func (c *contexts) renew() (old, now *cellContext) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	old = c.cellContext
+	old = c.get()
 	old.watched.Store(false)
-	if c.ctx.Err() != nil {
-		c.another()
+	if old.Context.Err() != nil {
+		c.of.Store(newCellContext())
 	}
-	return old, c.cellContext
-}
-
-// bindContext lets context.Background give cells the context of now.
-func bindContext() {
-	background := func() context.Context { return current.Load().ctx.get() }
-	replace("context", map[string]any{"Background": background, "TO" + "DO": background})
+	return old, c.get()
 }
 
 // renewContext gives the cell to come a context that is not cancelled.

@@ -47,7 +47,7 @@ func (s *Session) hook() {
 				return scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
 			},
 		})
-		background := func() context.Context { return current.Load().ctx }
+		background := func() context.Context { return current.Load().ctx.get() }
 		replace("context", map[string]any{"Background": background, "TO" + "DO": background})
 		replace("time", map[string]any{"Sleep": sleep})
 		replace("os", map[string]any{"Exit": func(code int) { panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code)) }})
@@ -97,9 +97,7 @@ func sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	s := current.Load()
-	s.ctx.mu.Lock()
-	done := s.ctx.ctx.Done()
-	s.ctx.mu.Unlock()
+	done := s.ctx.get().Context.Done() // that within: to sleep is not to watch
 	select {
 	case <-t.C:
 	case <-done:
@@ -127,7 +125,7 @@ func (s *Session) input(prompt string, password bool) (string, error) {
 func (s *Session) declare() {
 	ir := s.ir
 	ir.ImportPackage("", "display")
-	ir.DeclVar("ctx", ir.Comp.Universe.FromReflectType(reflect.TypeFor[context.Context]()), context.Context(s.ctx))
+	ir.DeclVar("ctx", ir.Comp.Universe.FromReflectType(reflect.TypeFor[context.Context]()), context.Context(s.ctx.get()))
 	ir.DeclVar("DataDirs", nil, append([]string{}, s.dirs...))
 	ir.DeclFunc("Display", func(v any) { s.out.show(display.Render(v)) })
 	ir.DeclFunc("Update", func(id string, v any) {

@@ -217,7 +217,7 @@ func (s *Session) changeDir(dir string) error {
 
 // shell runs a command line; an interrupt ends it.
 func (s *Session) shell(line string) error {
-	ctx, stop := context.WithCancel(s.ctx.now())
+	ctx, stop := context.WithCancel(s.ctx.get())
 	defer stop()
 	cmd := exec.CommandContext(ctx, "sh", "-c", line)
 	asGroup(cmd)

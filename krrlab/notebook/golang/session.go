@@ -148,12 +148,10 @@ func (s *Session) start() (err error) {
 		s.ctx = newContexts()
 	}
 	s.hook()
-	bindContext()
 	s.ir, s.settled = fast.New(), 0
 	s.ir.Comp.Stdout, s.ir.Comp.Stderr = io.Discard, io.Discard
 	s.ir.Comp.Options &^= base.OptShowPrompt | base.OptTrapPanic | base.OptModuleImport
 	s.declare()
-	s.setContext(s.ctx, s.ctx.get())
 	s.base = map[string]bool{}
 	for name := range s.ir.Comp.Binds {
 		s.base[name] = true
