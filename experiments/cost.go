@@ -67,6 +67,7 @@ const (
 	tileSlow     = 1.4    // tiles of K
 	kernelValue  = 0.9e-9 // seconds of a core for exp or cos
 	featureSlow  = 1.4    // Z
+	fftValue     = 4e-9   // seconds of a core for a value of one FFT of a TensorSketch, times log₂ s
 	gramSlow     = 1.6    // ZᵀZ
 	factorSlow   = 1.7    // Cholesky, inverse of a triangle
 	productRead  = 1.1    // K·P where reading K is what it takes
@@ -91,7 +92,8 @@ const (
 //
 // with G = G64 and 4n² bytes where K is kept in float64, as is assumed from τ = 1e-5 on, else
 // G32 and 2n². A value, exp or cos, takes 0.9 ns of a core. Direct takes n³/3 flops at G32. Random features methods
-// take Z, ZᵀZ (ZZᵀ where s > n) and passes over Z.
+// take Z, ZᵀZ (ZZᵀ where s > n) and passes over Z. Z of a polynomial kernel of degree q, a TensorSketch, takes
+// 4(q+1)·log₂(s) ns of a core a value.
 func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 	n, d, t, s := float64(size.N), float64(size.D), float64(size.T), float64(c.S)
 	value := kernelValue / float64(max(1, r.Threads))
@@ -102,7 +104,7 @@ func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 	kBytes := n * n / 2 * entry
 	kernel := tileSlow*n*n*d/g + n*n/2*value
 	product := max(productRead*kBytes/r.Read, productFlops*2*n*n*t/g)
-	features := featureSlow*2*n*s*d/r.Gemm32 + n*s*value
+	features := r.featureSeconds(c, n, d)
 	gram := gramSlow * n * s * s / r.Gemm32
 	factor := factorSlow * s * s * s / 3 / r.Gemm64
 	apply := applySlow * (8*n*s/r.Read + (4*n*s*t+2*s*s*t)/r.Gemm64)
@@ -139,13 +141,29 @@ func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 		return r.formCost(c)
 	}
 	if !c.CountOnly {
-		m, width := float64(size.TestN), n
-		if c.Method == RandomFeatures || c.Method == ADMM || c.Method == Falkon {
-			width = s
+		m := float64(size.TestN)
+		switch c.Method {
+		case RandomFeatures, ADMM:
+			out.Predict = r.featureSeconds(c, m, d) + 2*m*s*t/r.Gemm32
+		case Falkon:
+			out.Predict = tileSlow*2*m*s*d/r.Gemm32 + m*s*value + 2*m*s*t/r.Gemm32
+		default:
+			out.Predict = tileSlow*2*m*n*d/r.Gemm32 + m*n*value + 2*m*n*t/r.Gemm32
 		}
-		out.Predict = tileSlow*2*m*width*d/r.Gemm32 + m*width*value + 2*m*width*t/r.Gemm32
 	}
 	return out
+}
+
+const polynomial = "polynomial"
+
+// featureSeconds predicts the seconds of the random features of n points in R^d: a product of matrices
+// and a cosine a value; for the polynomial kernel of degree q the q+1 FFTs of a TensorSketch.
+func (r Rates) featureSeconds(c Case, n, d float64) float64 {
+	s, threads := float64(c.S), float64(max(1, r.Threads))
+	if c.Kernel.Name == polynomial {
+		return n * s * math.Log2(math.Max(2, s)) * float64(c.Kernel.Degree+1) * fftValue / threads
+	}
+	return featureSlow*2*n*s*d/r.Gemm32 + n*s*kernelValue/threads
 }
 
 // formCost is Cost for PrecondForm: what package precond says of its forms, at the rate of a

@@ -27,7 +27,7 @@
 //
 // # Scales
 //
-// Smoke takes seconds and needs no data, Laptop at most an hour an experiment on two cores,
+// Smoke takes seconds and needs no data, Laptop about an hour an experiment on two cores,
 // Paper is the published sizes. What is not the paper's data, whole, is named in its row:
 // a subset, the first rows, a stand-in. No ratio is formed with the published numbers there.
 //

@@ -31,8 +31,8 @@ func everything(plans []*Plan) []*job {
 	return list
 }
 
-// TestLaptopBudget: no experiment is predicted to take more than its hour at scale Laptop, and no
-// case more than the memory.
+// TestLaptopBudget: no experiment is predicted to take more than its hour at scale Laptop, figure 1 not
+// more than an hour and a half, and no case more than the memory.
 func TestLaptopBudget(t *testing.T) {
 	var all float64
 	for _, e := range All() {
@@ -50,7 +50,11 @@ func TestLaptopBudget(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %.0f s", e.ID, total)
-		if total > LaptopSeconds {
+		limit := float64(LaptopSeconds)
+		if e.ID == "figure1" {
+			limit *= 1.5
+		}
+		if total > limit {
 			t.Errorf("%s is predicted to take %.0f s", e.ID, total)
 		}
 	}

@@ -33,7 +33,7 @@ published numbers, their ratio, what was not run and why, and where the numbers 
 from. Cases that several tables share are run once. Each result is kept in --out as soon
 as it is there: a run that was stopped goes on with --resume.
 
-Scales: smoke takes seconds and needs no data, laptop at most an hour an experiment on two
+Scales: smoke takes seconds and needs no data, laptop about an hour an experiment on two
 cores with 24 GiB, paper is the published sizes: it prints its plan and starts with --yes.
 With --from DIR nothing is run: tables and figures are made of the reports kept there.
 
