@@ -54,7 +54,8 @@ type Case struct {
 	CountOnly bool `json:"count_only,omitempty"`
 	// Nested, for RandomFeatures, solves the case together with those that differ in S only,
 	// as leading columns of one draw: errors for little more than the largest S takes, and
-	// no seconds of its own.
+	// no seconds of its own. TensorSketches are stacked of those of the smaller S, so that what a
+	// case gives depends on the cases it is solved with.
 	Nested bool `json:"nested,omitempty"`
 }
 
