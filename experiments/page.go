@@ -141,7 +141,11 @@ func countClaims(list []pageClaim) string {
 	for _, v := range list {
 		counts[v.Outcome]++
 	}
-	s := fmt.Sprintf("Of %d claims %d hold and %d do not", len(list), counts[Holds], counts[Fails])
+	verb := "do"
+	if counts[Fails] == 1 {
+		verb = "does"
+	}
+	s := fmt.Sprintf("Of %d claims %d hold and %d %s not", len(list), counts[Holds], counts[Fails], verb)
 	if n := counts[Open]; n > 0 {
 		s += fmt.Sprintf("; %d are left open, because what they need was not run or the scale is too small", n)
 	}
