@@ -133,7 +133,7 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 		o.Monitor = func(Event) {}
 	}
 	if o.Memory == 0 {
-		o.Memory = accel.MemoryAvailable() / 2
+		o.Memory = (accel.MemoryAvailable() + 1) / 2 // upwards: 0 is unknown, not used up
 	}
 	if o.Memory < 0 || o.Passes < 0 {
 		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)

@@ -132,7 +132,8 @@ func (a *app) verifyMemory(text string) (int64, error) {
 	case text != "":
 		return memoryLimit(text)
 	case a.party != nil:
-		return accel.MemoryAvailable() / 2 / int64(a.party.node.Ranks), nil
+		parts := 2 * int64(a.party.node.Ranks)
+		return (accel.MemoryAvailable() + parts - 1) / parts, nil // upwards: 0 is unknown, not used up
 	}
 	return 0, nil
 }
