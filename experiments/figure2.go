@@ -225,7 +225,7 @@ func figure2Verdicts(r *Report) []Verdict {
 			continue
 		}
 		exact := r.curve(row, exactRole, byPoints)
-		last := planned(exact)
+		last := furthest(exact)
 		if !last.complete() {
 			for _, j := range []*judgement{&more, &grow, &time} {
 				j.unclear("%s: at the largest n not all seeds ran and converged", row)
@@ -278,8 +278,8 @@ func (r *Report) within(row string, seconds float64) (best *spot, role string) {
 	return best, role
 }
 
-// planned returns the place of the largest n, run or not; nil if there is none.
-func planned(curve []*spot) *spot {
+// furthest returns the place of the largest n, run or not; nil if there is none.
+func furthest(curve []*spot) *spot {
 	var best *spot
 	for _, p := range curve {
 		if best == nil || p.x > best.x {
