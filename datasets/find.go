@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -62,7 +63,7 @@ func (f *File) Verify(name string) (known bool, err error) {
 
 // contentSum is the sha256 of the file's unpacked content.
 func contentSum(name string) (string, error) {
-	s, err := open(name)
+	s, err := open(context.Background(), name)
 	if err != nil {
 		return "", err
 	}

@@ -105,7 +105,7 @@ func (s *source) idxLabels(total, n int) ([]string, error) {
 	var l *source
 	for _, ext := range []string{"", ".gz", ".bz2"} {
 		var err error
-		if l, err = open(filepath.Join(dir, bare+ext)); err == nil {
+		if l, err = open(s.ctx, filepath.Join(dir, bare+ext)); err == nil {
 			break
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err

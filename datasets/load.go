@@ -100,13 +100,13 @@ func (i *Info) rows(o *LoadOptions) int {
 func (i *Info) options() *ReadOptions { return &ReadOptions{Task: i.Task.String(), Dim: i.D} }
 
 // ownFiles loads a set with a training and a test file.
-func ownFiles(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func ownFiles(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	opt := i.options()
 	opt.MaxRows = i.rows(o)
-	if train, err = ReadFile(paths[TrainFile], opt); err != nil {
+	if train, err = ReadFileContext(ctx, paths[TrainFile], opt); err != nil {
 		return nil, nil, err
 	}
-	if test, err = ReadFile(paths[TestFile], i.options()); err != nil {
+	if test, err = ReadFileContext(ctx, paths[TestFile], i.options()); err != nil {
 		return nil, nil, err
 	}
 	return train, test, nil
@@ -130,17 +130,17 @@ func endless(of string) loader {
 }
 
 // firstColumn is ownFiles for tables whose first column has the answers.
-func firstColumn(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	table := func(path string, rows int) (*Dataset, error) {
 		opt := i.options()
 		opt.Target, opt.MaxRows = "0", rows
-		return ReadFile(path, opt)
+		return ReadFileContext(ctx, path, opt)
 	}
 	if train, err = table(paths[TrainFile], i.rows(o)); err != nil {
 		return nil, nil, err
 	}
 	if paths[TestLabels] != "" { // MNIST's test file
-		test, err = ReadFile(paths[TestFile], i.options())
+		test, err = ReadFileContext(ctx, paths[TestFile], i.options())
 	} else {
 		test, err = table(paths[TestFile], 0)
 	}
@@ -150,8 +150,8 @@ func firstColumn(_ context.Context, i *Info, paths map[Role]string, o *LoadOptio
 // oneFile returns a loader of a set in one file: a fixed random four fifths of its rows
 // train. If one is not empty, the task is that class against the rest.
 func oneFile(one string) loader {
-	return func(_ context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-		all, err := ReadFile(paths[TrainFile], i.options())
+	return func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+		all, err := ReadFileContext(ctx, paths[TrainFile], i.options())
 		if err != nil {
 			return nil, nil, err
 		}

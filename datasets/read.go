@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -92,18 +93,28 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 // them, named with labels-idx1 in place of images-idx3. Errors are of type
 // *ParseError where the content is at fault.
 func ReadFile(name string, o *ReadOptions) (*Dataset, error) {
-	s, err := open(name)
+	return ReadFileContext(context.Background(), name, o)
+}
+
+// ReadFileContext is ReadFile that returns ctx's error when ctx ends first. A read that waits for
+// the system, as of a pipe, is not ended.
+func ReadFileContext(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
+	s, err := open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
-	return s.read(o)
+	d, err := s.read(o)
+	if e := ctx.Err(); e != nil { // err may be of the end that it made
+		return nil, e
+	}
+	return d, err
 }
 
 // Read is ReadFile for a stream; name stands in errors. MNIST's idx form, which takes
 // two files, cannot be read so.
 func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
-	s := &source{name: name}
+	s := &source{ctx: context.Background(), name: name}
 	if err := s.unpack(r); err != nil {
 		return nil, err
 	}
@@ -112,12 +123,13 @@ func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
 
 // source is a file that is being read.
 type source struct {
+	ctx  context.Context
 	name string
 	file *os.File // nil for a stream
 	r    *bufio.Reader
 }
 
-func open(name string) (*source, error) {
+func open(ctx context.Context, name string) (*source, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		var pe *os.PathError
@@ -126,7 +138,7 @@ func open(name string) (*source, error) {
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", name, err)
 	}
-	s := &source{name: name, file: f}
+	s := &source{ctx: ctx, name: name, file: f}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		f.Close()
 		return nil, fmt.Errorf("cannot read %s: it is a folder", name)
@@ -138,6 +150,19 @@ func open(name string) (*source, error) {
 	return s, nil
 }
 
+// watched ends a reader with its context.
+type watched struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
+
 func (s *source) close() {
 	if s.file != nil {
 		s.file.Close()
@@ -146,7 +171,7 @@ func (s *source) close() {
 
 // unpack sets s.r to the content of r.
 func (s *source) unpack(r io.Reader) error {
-	br := bufio.NewReaderSize(r, 1<<18)
+	br := bufio.NewReaderSize(&watched{s.ctx, r}, 1<<18)
 	head, _ := br.Peek(3)
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -281,4 +282,36 @@ func check(t *testing.T, b []byte, o *ReadOptions) {
 	if err := points.CheckFinite(d.X); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestReadFileContext: a context that ends while a file is read ends the reading, with its error, in
+// whatever form the file is; a file that is read to its end is not concerned.
+func TestReadFileContext(t *testing.T) {
+	dir := t.TempDir()
+	for name, line := range map[string]string{"table.csv": "1,2,3\n", "table.libsvm": "1 1:2 2:3\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(strings.Repeat(line, 1<<17)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		ctx := &counted{Context: context.Background(), most: 2}
+		if _, err := ReadFileContext(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d, err := ReadFileContext(t.Context(), path, &ReadOptions{Task: "regression"}); err != nil || d.Len() != 1<<17 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// counted is a context that ends when it was asked more than so many times.
+type counted struct {
+	context.Context
+	most, asked int
+}
+
+func (c *counted) Err() error {
+	if c.asked++; c.asked > c.most {
+		return context.Canceled
+	}
+	return nil
 }

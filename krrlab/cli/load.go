@@ -79,7 +79,7 @@ func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.data != "" {
 		return a.loadNamed(ctx, f)
 	}
-	return f.loadFiles()
+	return f.loadFiles(ctx)
 }
 
 func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
@@ -90,8 +90,8 @@ func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
 	return &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}, nil
 }
 
-func (f *dataFlags) loadFiles() (*loaded, error) {
-	train, err := datasets.ReadFile(f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n})
+func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
+	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (f *dataFlags) loadFiles() (*loaded, error) {
 	d := &loaded{train: train, scaling: scaling, target: f.target}
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
-		d.test, err = datasets.ReadFile(f.test, &datasets.ReadOptions{
+		d.test, err = datasets.ReadFileContext(ctx, f.test, &datasets.ReadOptions{
 			Format: f.format, Target: f.target, Task: train.Task.String(), Dim: train.Dim(),
 		})
 		if err != nil {

@@ -142,7 +142,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		if o.Target == "" {
 			o.Target, o.TargetOptional = m.Origin.Target, true
 		}
-		data, err := datasets.ReadFile(f.in, o)
+		data, err := datasets.ReadFileContext(ctx, f.in, o)
 		if err != nil {
 			return nil, err
 		}

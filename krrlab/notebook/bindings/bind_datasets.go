@@ -24,6 +24,7 @@ func init() {
 			"NewEndless":          r.ValueOf(datasets.NewEndless),
 			"Read":                r.ValueOf(datasets.Read),
 			"ReadFile":            r.ValueOf(datasets.ReadFile),
+			"ReadFileContext":     r.ValueOf(datasets.ReadFileContext),
 			"Registry":            r.ValueOf(datasets.Registry),
 			"Regression":          r.ValueOf(datasets.Regression),
 			"Scalings":            r.ValueOf(&datasets.Scalings).Elem(),
