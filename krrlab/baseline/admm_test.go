@@ -196,6 +196,15 @@ func hingeOptimum(t testing.TB, z *mat.Dense, y []float64, lambda float64) float
 	return 0
 }
 
+// targetsOf returns t columns of targets of the points: ±1 where the loss wants classes.
+func targetsOf(l baseline.Loss, x *points.Dense, t int) *mat.Dense {
+	y := wave(x, t)
+	if l != baseline.Square {
+		y = signs(y)
+	}
+	return y
+}
+
 // TestADMM2000 is the size at which every method must reach its optimum to 1e-6. The blocks
 // that need thousands of iterations are for KRRLAB_LONG.
 func TestADMM2000(t *testing.T) {
@@ -204,10 +213,7 @@ func TestADMM2000(t *testing.T) {
 	m := sample(t, gaussian, d, s)
 	z := denseZ(t, m, x)
 	for _, l := range losses {
-		y := wave(x, 1)
-		if l != baseline.Square {
-			y = signs(y)
-		}
+		y := targetsOf(l, x, 1)
 		best := lossOptimum(t, l, z, y, lambda)
 		for _, b := range [][2]int{{1, 1}, {2, 3}, {5, 1}} {
 			if l != baseline.Logistic && b[0] > 1 && os.Getenv("KRRLAB_LONG") != "1" {
@@ -240,10 +246,7 @@ func TestADMMDual(t *testing.T) {
 	m := sample(t, gaussian, d, s)
 	z := denseZ(t, m, x)
 	for _, l := range losses {
-		y := wave(x, 1)
-		if l != baseline.Square {
-			y = signs(y)
-		}
+		y := targetsOf(l, x, 1)
 		best := lossOptimum(t, l, z, y, lambda)
 		a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, l, nil)
 		if err != nil {
@@ -276,10 +279,7 @@ func TestADMMBlocks(t *testing.T) {
 		m := sample(t, c.dist, d, c.s)
 		z := denseZ(t, m, x)
 		for _, l := range losses {
-			y := wave(x, 3)
-			if l != baseline.Square {
-				y = signs(y)
-			}
+			y := targetsOf(l, x, 3)
 			a, err := baseline.NewADMM(context.Background(), m, sparse(x), lambda, y, l, &baseline.ADMMOptions{RowBlocks: c.b[0], FeatureBlocks: c.b[1]})
 			if err != nil {
 				t.Fatal(err)

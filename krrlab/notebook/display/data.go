@@ -40,13 +40,13 @@ type Data = struct {
 func MakeData(mimeType string, data any) Data {
 	d := Data{Data: MIMEMap{mimeType: data}}
 	if mimeType != MIMETypeText {
-		d.Data[MIMETypeText] = placeholder(mimeType, data)
+		d.Data[MIMETypeText] = textBeside(mimeType, data)
 	}
 	return d
 }
 
-// placeholder is the text beside data: the data itself where a person can read it.
-func placeholder(mimeType string, data any) string {
+// textBeside is the text beside data: the data itself where a person can read it.
+func textBeside(mimeType string, data any) string {
 	switch x := data.(type) {
 	case string:
 		if mimeType == MIMETypeMarkdown || mimeType == MIMETypeLatex {
