@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -259,23 +259,22 @@ func TestMemory(t *testing.T) {
 	}
 	// What is allocated beside the array (tiles, the rows that gram samples) does not
 	// grow with n²: from n to 2n the growth is that of one array. The least of three runs
-	// counts, since buffers that a collection took out of their pools are made again.
-	allocated := func(p baseline.Precision, n int) float64 {
-		least := math.Inf(1)
+	// counts, the first of which fills pools, and no collection empties them.
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	least := func(p baseline.Precision, n int) float64 {
+		bytes := int64(math.MaxInt64)
 		for range 3 {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &baseline.DirectOptions{Precision: p})
-			if err != nil || res.Bytes != baseline.Need(p, n, 1) {
-				t.Fatal(res, err)
-			}
-			runtime.ReadMemStats(&after)
-			least = min(least, float64(after.TotalAlloc-before.TotalAlloc))
+			bytes = min(bytes, allocated(func() {
+				res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &baseline.DirectOptions{Precision: p})
+				if err != nil || res.Bytes != baseline.Need(p, n, 1) {
+					t.Fatal(res, err)
+				}
+			}))
 		}
-		return least
+		return float64(bytes)
 	}
 	for p, entry := range map[baseline.Precision]float64{baseline.Float64: 8, baseline.Float32Refined: 4} {
-		growth, array := allocated(p, 2*n)-allocated(p, n), entry*3*n*n
+		growth, array := least(p, 2*n)-least(p, n), entry*3*n*n
 		if growth > 1.3*array {
 			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
 		}
