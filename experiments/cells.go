@@ -52,13 +52,13 @@ func (s sample) median() float64 {
 	return float64(s.iterations[(len(s.iterations)-1)/2])
 }
 
-// needs returns the iterations to the tolerance as far as they are known: the median, +Inf
-// where a seed did not converge, NaN where none ran.
-func (s sample) needs() float64 {
+// needs returns what is known of the iterations to the tolerance: the median; more than were allowed
+// where a seed did not converge; nothing where none ran.
+func (s sample) needs() bounds {
 	if s.capped != nil {
-		return math.Inf(1)
+		return bounds{float64(s.capped.Result.Iterations) + 1, math.Inf(1)}
 	}
-	return s.median()
+	return bounds{s.median(), s.median()}
 }
 
 // text gives the iterations as "85", "85 (83–88)" for several seeds, "FAIL (1000)" in the

@@ -51,10 +51,9 @@ type Figure struct {
 // Verdict is a claim and what the results say of it.
 type Verdict struct {
 	Claim   string `json:"claim"`
-	Outcome string `json:"outcome"`          // Holds, Fails or Open
-	Detail  string `json:"detail"`           // the numbers it was judged by
-	Excuse  string `json:"excuse,omitempty"` // the part of Detail that rests on an explanation
-	On      string `json:"on,omitempty"`     // what it was judged on, where that is not only the paper's data, whole
+	Outcome string `json:"outcome"`      // Holds, Fails or Open
+	Detail  string `json:"detail"`       // the numbers it was judged by
+	On      string `json:"on,omitempty"` // what it was judged on, where that is not only the paper's data, whole
 }
 
 // Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, or where a case was

@@ -103,7 +103,7 @@ func figure1Verdicts(r *Report) []Verdict {
 	gap := judgement{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method", undecided: small}
 	flat := judgement{claim: "s does not change the exact method's error: all s and seeds within 0.1 %", undecided: small}
 	closes := judgement{claim: "more features than points close the gap by more than half (not a claim of the paper, which stops at s = n)", undecided: small}
-	slow := judgement{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not reach it", undecided: small}
+	slow := judgement{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not reach it with s ≤ n", undecided: small}
 	for _, row := range r.Rows() {
 		c := r.compare(row)
 		if r.Scale == Smoke {
@@ -119,18 +119,18 @@ func figure1Verdicts(r *Report) []Verdict {
 		}
 		if !c.complete() {
 			for _, j := range []*judgement{&gap, &flat, &slow} {
-				j.unclear("%s: not all seeds ran and converged", row)
+				j.add(Open, "%s: not all seeds ran and converged", row)
 			}
 			continue
 		}
 		lo, hi := ends(c.last.errors)
-		gap.add(lo > c.hi, "%s: %s to %s with s = n = %d, against %s to %s", row, percent(lo), percent(hi), c.last.c.S, percent(c.lo), percent(c.hi))
-		flat.add(c.hi-c.lo <= 0.001+1e-9, "%s: %s to %s", row, percent(c.lo), percent(c.hi))
+		gap.add(known(lo > c.hi), "%s: %s to %s with s = n = %d, against %s to %s", row, percent(lo), percent(hi), c.last.c.S, percent(c.lo), percent(c.hi))
+		flat.add(known(c.hi-c.lo <= 0.001+1e-9), "%s: %s to %s", row, percent(c.lo), percent(c.hi))
 		quick := fmt.Sprintf("%.0f s for the exact method with s = %d", median(c.best.seconds), c.best.c.S)
 		if p := c.reaches(); p != nil {
-			slow.add(median(p.seconds) > median(c.best.seconds), "%s: s = %d in %.0f s, against %s", row, p.c.S, median(p.seconds), quick)
+			slow.add(known(median(p.seconds) > median(c.best.seconds)), "%s: s = %d in %.0f s, against %s", row, p.c.S, median(p.seconds), quick)
 		} else {
-			slow.add(true, "%s: not by s = n, in %.0f s, against %s", row, median(c.last.seconds), quick)
+			slow.add(Holds, "%s: not by s = n, in %.0f s, against %s", row, median(c.last.seconds), quick)
 		}
 	}
 	return []Verdict{gap.verdict(), flat.verdict(), slow.verdict(), closes.verdict()}
@@ -140,11 +140,11 @@ func figure1Verdicts(r *Report) []Verdict {
 func (c comparison) judgeBeyond(j *judgement) {
 	end := largest(c.features)
 	if !c.whole() || end == c.last || !c.last.complete() || !end.complete() || !c.best.complete() {
-		j.unclear("%s: not all seeds ran and converged", c.row)
+		j.add(Open, "%s: not all seeds ran and converged", c.row)
 		return
 	}
 	was, is := median(c.last.errors)-c.mid, median(end.errors)-c.mid
-	j.add(is < was/2, "%s: %s above the exact error with s = n = %d, %s with s = %d", strings.TrimSuffix(c.row, beyond), difference(was), c.last.c.S, difference(is), end.c.S)
+	j.add(known(is < was/2), "%s: %s above the exact error with s = n = %d, %s with s = %d", strings.TrimSuffix(c.row, beyond), difference(was), c.last.c.S, difference(is), end.c.S)
 }
 
 func figure1Prose(r *Report) string {

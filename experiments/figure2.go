@@ -228,7 +228,7 @@ func figure2Verdicts(r *Report) []Verdict {
 		last := furthest(exact)
 		if !last.complete() {
 			for _, j := range []*judgement{&more, &grow, &time} {
-				j.unclear("%s: at the largest n not all seeds ran and converged", row)
+				j.add(Open, "%s: at the largest n not all seeds ran and converged", row)
 			}
 			continue
 		}
@@ -241,25 +241,25 @@ func figure2Verdicts(r *Report) []Verdict {
 			curve := r.curve(row, role, byPoints)
 			p := at(curve, last.x)
 			if !p.complete() {
-				more.unclear("%s, %s: at the largest n not all seeds ran", row, role)
+				more.add(Open, "%s, %s: at the largest n not all seeds ran", row, role)
 			} else {
 				lo, _ := ends(p.errors)
-				more.add(lo > hi, "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
+				more.add(known(lo > hi), "%s, n = %d: at least %s by %s, at most %s exactly", row, p.c.N, percent(lo), role, percent(hi))
 			}
 			for _, p := range curve {
 				whole = whole && p.complete()
 			}
 		}
 		if p, role := r.within(row, median(last.seconds)); !whole {
-			time.unclear("%s: random features did not run with all seeds and n", row)
+			time.add(Open, "%s: random features did not run with all seeds and n", row)
 		} else if p != nil {
-			time.add(median(p.errors) >= median(last.errors), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
+			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
 				percent(median(p.errors)), median(p.seconds), p.c.N, p.c.S, strings.TrimPrefix(role, "random features, "), percent(median(last.errors)), median(last.seconds))
 		}
 		if prev := before(exact, last); !prev.complete() {
-			grow.unclear("%s: at the n before the largest not all seeds ran and converged", row)
+			grow.add(Open, "%s: at the n before the largest not all seeds ran and converged", row)
 		} else {
-			grow.add(median(last.errors) < median(prev.errors), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
+			grow.add(known(median(last.errors) < median(prev.errors)), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
 		}
 	}
 	return []Verdict{more.verdict(), grow.verdict(), time.verdict()}

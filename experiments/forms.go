@@ -151,7 +151,7 @@ func formsVerdict(r *Report) Verdict {
 			continue
 		}
 		q := u.Values["use"] / l.Values["use"]
-		j.add(q < 1, "%s", row)
+		j.add(known(q < 1), "%s", row)
 		all = append(all, q)
 	}
 	v := j.verdict()

@@ -135,19 +135,15 @@ func largestScale(of map[Scale]bool) Scale {
 	return out
 }
 
-// countClaims says how many claims hold.
+// countClaims says how many claims hold, fail and are open.
 func countClaims(list []pageClaim) string {
 	counts := map[string]int{}
 	for _, v := range list {
 		counts[v.Outcome]++
 	}
-	verb := "do"
-	if counts[Fails] == 1 {
-		verb = "does"
-	}
-	s := fmt.Sprintf("Of %d claims %d hold and %d %s not", len(list), counts[Holds], counts[Fails], verb)
-	if n := counts[Open]; n > 0 {
-		s += fmt.Sprintf("; %d are left open, because what they need was not run or the scale is too small", n)
+	s := tally(counts)
+	if counts[Open] > 0 {
+		s += ". Open: what it needs was not run to its end, or the scale is too small"
 	}
 	return s + ". The numbers each was judged by stand in its section."
 }

@@ -18,7 +18,7 @@ const noResults = "No results at laptop scale are kept yet: `krrlab reproduce al
 
 // ReadmeSection returns what the README says of the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold or rests on an explanation, and else what they were judged on where that is a part; a line that says so if there are none.
+// hold, and else what they were judged on; a line that says so if there are none.
 func ReadmeSection(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
@@ -40,23 +40,20 @@ func ReadmeSection(reports []*Report) string {
 			fmt.Fprintf(&b, "![%s](experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
 		}
 	}
-	holds, total := 0, 0
+	counts := map[string]int{}
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
-			total++
-			if v.Outcome == Holds {
-				holds++
-			}
+			counts[v.Outcome]++
 		}
 	}
-	fmt.Fprintf(&b, "Of %d claims checked %d hold; the numbers they were judged by stand in [experiments/results](experiments/results):\n\n", total, holds)
+	fmt.Fprintf(&b, "%s ([the rule](docs/reproduce.md#the-rule-for-claims)). The numbers they were judged by stand in [experiments/results](experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
-				v.Detail = v.Excuse
-			}
-			if v.On != "" && v.Detail == "" {
-				v.Detail = "on " + v.On
+				v.Detail = ""
+				if v.On != "" {
+					v.Detail = "on " + v.On
+				}
 			}
 			fmt.Fprintf(&b, "- [%s](experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}

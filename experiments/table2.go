@@ -104,13 +104,13 @@ func table2Verdicts(r *Report) []Verdict {
 		}
 		with, without := r.sampleOf(a.Row, tenLambda), r.sampleOf(a.Row, asLambda)
 		text := fmt.Sprintf("%s %s with λ, %s with 10λ", want.name, without.words(), with.words())
-		if math.IsInf(with.needs(), 1) && math.IsInf(without.needs(), 1) {
-			helps.unclear("%s", text)
-			continue
+		fewer := below(with.needs(), without.needs())
+		if !want.fewer {
+			fewer = not(fewer)
 		}
-		helps.add((with.needs() < without.needs()) == want.fewer, "%s", text)
+		helps.add(fewer, "%s", text)
 	}
-	agree := r.iterationsAgree("iterations of table 2", excuses{}, func(row string) (sample, float64) {
+	agree := r.iterationsAgree("iterations of table 2", func(row string) (sample, float64) {
 		role := tenLambda
 		if len(r.Find(row, printed)) > 0 {
 			role = printed
@@ -130,11 +130,10 @@ func table2Prose(r *Report) string {
 	for _, row := range r.ranRows() {
 		a, b := r.sampleOf(row, asLambda), r.sampleOf(row, tenLambda)
 		text := fmt.Sprintf("%s (%s to %s)", row, strings.TrimSuffix(a.words(), " iterations"), strings.TrimSuffix(b.words(), " iterations"))
-		switch x, y := a.needs(), b.needs(); {
-		case math.IsNaN(x) || math.IsNaN(y) || math.IsInf(x, 1) && math.IsInf(y, 1):
-		case y < x:
+		switch below(b.needs(), a.needs()) {
+		case Holds:
 			fewer = append(fewer, text)
-		default:
+		case Fails:
 			more = append(more, text)
 		}
 	}

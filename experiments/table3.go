@@ -127,10 +127,10 @@ func table3Verdicts(r *Report) []Verdict {
 			text += fmt.Sprintf(" (gap %.2g)", gap)
 		}
 		if !y.Converged {
-			j.unclear("%s did not converge", row)
+			j.add(Open, "%s did not converge", row)
 			continue
 		}
-		j.add(y.Error() < x.Error(), "%s", text)
+		j.add(known(y.Error() < x.Error()), "%s", text)
 	}
 	return []Verdict{j.verdict()}
 }

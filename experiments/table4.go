@@ -117,28 +117,12 @@ func table4Verdicts(r *Report) []Verdict {
 			continue
 		}
 		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposed)
-		text := fmt.Sprintf("%s %s against %s", name, x.words(), strings.TrimSuffix(y.words(), " iterations"))
-		enough := x.needed() >= severalTimes*y.needs()
-		if math.IsInf(y.needs(), 1) || x.capped != nil && !enough { // only a bound is known
-			j.unclear("%s", text)
-			continue
-		}
-		j.add(enough, "%s", text)
+		j.add(not(below(x.needs(), y.needs().times(severalTimes))), "%s %s against %s", name, x.words(), strings.TrimSuffix(y.words(), " iterations"))
 	}
-	// What rounding costs explains iterations that would agree without it, not any number.
-	var why map[string]string
-	if q := r.rounding(); q > 1 {
-		for _, row := range r.ranRows() {
-			name := r.paperOf(row)
-			if x := r.sampleOf(row, plainRole); name == "MNIST" && x.needed()/q <= (1+far)*published1("table4", name, "cg_iterations") {
-				why = map[string]string{name: r.roundingText()}
-			}
-		}
-	}
-	plain := r.iterationsAgree("iterations of plain CG", excuses{more: why}, func(row string) (sample, float64) {
+	plain := r.iterationsAgree("iterations of plain CG", func(row string) (sample, float64) {
 		return r.sampleOf(row, plainRole), published1("table4", r.paperOf(row), "cg_iterations")
 	})
-	with := r.iterationsAgree("iterations of table 4", excuses{}, func(row string) (sample, float64) {
+	with := r.iterationsAgree("iterations of table 4", func(row string) (sample, float64) {
 		return r.sampleOf(row, proposed), published1("table4", r.paperOf(row), "proposed_iterations")
 	})
 	return []Verdict{j.verdict(), plain, with}
@@ -199,7 +183,7 @@ func (r *Report) overtaken() string {
 	for _, row := range r.ranRows() {
 		a, b := r.sampleOf(row, plainRole), r.sampleOf(row, proposed)
 		x, y := a.result(), b.result()
-		if x == nil || y == nil || !(a.needs() < b.needs()) || x.Kappa == nil || y.Kappa == nil {
+		if x == nil || y == nil || below(a.needs(), b.needs()) != Holds || x.Kappa == nil || y.Kappa == nil {
 			continue
 		}
 		subset = subset && x.Data.N < x.Data.Of

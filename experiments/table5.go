@@ -113,16 +113,16 @@ func table5Verdicts(r *Report) []Verdict {
 			continue
 		}
 		if !x.Converged || !y.Converged {
-			j.unclear("%s did not converge", row)
+			j.add(Open, "%s did not converge", row)
 			continue
 		}
 		j.on = append(j.on, row)
-		j.add(x.Error()-y.Error() <= costsAtMost+1e-12, "%s %+.2f %%", row, 100*(x.Error()-y.Error()))
+		j.add(known(x.Error()-y.Error() <= costsAtMost+1e-12), "%s %+.2f %%", row, 100*(x.Error()-y.Error()))
 	}
-	coarse := r.iterationsAgree("iterations to 10⁻²", excuses{fewer: slips}, func(row string) (sample, float64) {
+	coarse := r.iterationsAgree("iterations to 10⁻²", func(row string) (sample, float64) {
 		return r.coarse(row), published1("table5", r.paperOf(row), "tol_1e-2_iterations")
 	})
-	fine := r.iterationsAgree("iterations to 10⁻³", excuses{fewer: slips}, func(row string) (sample, float64) {
+	fine := r.iterationsAgree("iterations to 10⁻³", func(row string) (sample, float64) {
 		return r.sampleOf(row, fineRole), published1("table5", r.paperOf(row), "tol_1e-3_iterations")
 	})
 	return []Verdict{j.verdict(), coarse, fine}

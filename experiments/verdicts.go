@@ -3,69 +3,129 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
-// judgement collects what a verdict is made of: rows that bear a claim out, and rows that
-// do not.
-type judgement struct {
-	claim      string
-	good, bad  []string
-	undecided  string   // said where there is neither
-	incomplete []string // what leaves it open
-	absent     []string // rows that were not run
-	excused    []string // rows that bear the claim out by an explanation only
-	on         []string // what it was judged on, where that is not all whole data of the paper's
+// The rule for claims, the same for all of them.
+//
+// A claim is about rows. What is known of a row is a number, or, of a solve that its cap
+// stopped, that the number is above the cap: bounds. A row bears the claim out if the claim is true
+// for every number within the bounds, contradicts it if it is false for every one, and leaves
+// it open if it is neither, or did not run. A claim fails if a row contradicts it; else it is open if a row
+// leaves it open, or if there is no row; else it holds. Reasons that a number may have are for the
+// prose: they do not enter.
+
+// bounds is what is known of a number: it is from lo to hi. Both are NaN where nothing is.
+type bounds struct{ lo, hi float64 }
+
+// below judges a < b.
+func below(a, b bounds) string {
+	switch {
+	case a.hi < b.lo:
+		return Holds
+	case a.lo >= b.hi:
+		return Fails
+	}
+	return Open
 }
 
-// add notes a row.
-func (j *judgement) add(ok bool, format string, args ...any) {
-	s := fmt.Sprintf(format, args...)
+// times returns the bounds of q > 0 times the number.
+func (a bounds) times(q float64) bounds { return bounds{q * a.lo, q * a.hi} }
+
+// within judges |a − b| ≤ share·b.
+func within(a bounds, b, share float64) string {
+	lo, hi := (1-share)*b, (1+share)*b
+	switch {
+	case a.lo >= lo && a.hi <= hi:
+		return Holds
+	case a.hi < lo || a.lo > hi:
+		return Fails
+	}
+	return Open
+}
+
+// not returns the outcome of the opposite claim.
+func not(outcome string) string {
+	switch outcome {
+	case Holds:
+		return Fails
+	case Fails:
+		return Holds
+	}
+	return outcome
+}
+
+// known returns the outcome of what is known to be true or false.
+func known(ok bool) string {
 	if ok {
+		return Holds
+	}
+	return Fails
+}
+
+// judgement collects what a verdict is made of: rows that bear a claim out, rows that contradict
+// it, and rows that leave it open.
+type judgement struct {
+	claim           string
+	good, bad, open []string
+	undecided       string   // said where there is no row
+	absent          []string // rows that were not run
+	on              []string // what it was judged on, where that is not all whole data of the paper's
+}
+
+// add notes a row and its outcome.
+func (j *judgement) add(outcome, format string, args ...any) {
+	s := fmt.Sprintf(format, args...)
+	switch outcome {
+	case Holds:
 		j.good = append(j.good, s)
-	} else {
+	case Fails:
 		j.bad = append(j.bad, s)
+	default:
+		j.open = append(j.open, s)
 	}
 }
 
 // missing notes a row that the claim is about and that has no result at the paper's n.
 func (j *judgement) missing(row string) { j.absent = append(j.absent, row) }
 
-// unclear notes a row whose result does not decide the claim.
-func (j *judgement) unclear(format string, args ...any) {
-	j.incomplete = append(j.incomplete, fmt.Sprintf(format, args...))
-}
-
-// verdict returns what comes of it. A row that contradicts the claim settles it; a row that
-// is missing leaves it open.
+// verdict returns what comes of it, by the rule above.
 func (j *judgement) verdict() Verdict {
 	if len(j.absent) > 0 {
-		j.unclear("not run at the paper's n: %s", strings.Join(j.absent, ", "))
+		j.add(Open, "not run at the paper's n: %s", strings.Join(j.absent, ", "))
 	}
-	v := Verdict{Claim: j.claim, Outcome: Holds, Detail: strings.Join(append(j.bad, j.good...), "; ")}
+	v := Verdict{Claim: j.claim, Outcome: Holds, Detail: strings.Join(slices.Concat(j.bad, j.open, j.good), "; ")}
 	switch {
 	case len(j.bad) > 0:
 		v.Outcome = Fails
-	case len(j.incomplete) > 0:
+	case len(j.open) > 0:
 		v.Outcome = Open
-		v.Detail = strings.TrimPrefix(v.Detail+"; "+strings.Join(j.incomplete, "; "), "; ")
 	case len(j.good) == 0:
 		v.Outcome, v.Detail = Open, j.undecided
 	}
-	v.Excuse, v.On = strings.Join(j.excused, "; "), strings.Join(j.on, "; ")
+	v.On = strings.Join(j.on, "; ")
 	return v
 }
 
-// excuses explain iterations that are not the published ones, by the published name of their row:
-// why ours are fewer, and why they are more.
-type excuses struct{ fewer, more map[string]string }
-
-// slips explains fewer iterations with the s of table 1 by what the paper prints (theory/ERRATA.md, point 13).
-var slips = map[string]string{
-	"IJCNN1": "the paper prints 120 iterations for s = 12,500 in table 1 and the same 120 for s = 10,000 in table 4; one of them is a slip",
+// tally says how many claims there are of each outcome: "Of 19 claims 17 hold, 1 fails, 1 is open".
+func tally(counts map[string]int) string {
+	total, parts := 0, []string(nil)
+	for _, x := range []struct{ outcome, one, more string }{{Holds, "holds", "hold"}, {Fails, "fails", "fail"}, {Open, "is open", "are open"}} {
+		n := counts[x.outcome]
+		total += n
+		switch n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+x.one)
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, x.more))
+		}
+	}
+	return fmt.Sprintf("Of %d claims %s", total, strings.Join(parts, ", "))
 }
 
-// far is from which share of the published iterations on ours need an explanation.
+// far is from which share of the published iterations on ours are not theirs.
 const far = 0.25
 
 // planned returns the first entry of a row if it was to be run and its data are at hand; nil if not.
@@ -83,15 +143,10 @@ func (r *Report) planned(row string) *Entry {
 
 // iterationsAgree judges whether iterations are within 25 % of the published ones, on rows
 // where the problem is the paper's. of returns what our seeds took and the published number, NaN
-// for none. An explanation is quoted in the verdict. More iterations than were allowed need
-// one too; without it they contradict the claim where the limit is 25 % above the
-// published number, and leave it open where it is not. So does a row that did not run, unless its
-// data are not at hand.
-func (r *Report) iterationsAgree(what string, why excuses, of func(row string) (ours sample, theirs float64)) Verdict {
-	j := judgement{
-		claim:     what + " within 25 % of the published, or explained",
-		undecided: "no case has the paper's data and n at this scale",
-	}
+// for none. A row that did not run leaves the claim open, unless its data are not at hand; the
+// verdict names the rows that it was judged on.
+func (r *Report) iterationsAgree(what string, of func(row string) (ours sample, theirs float64)) Verdict {
+	j := judgement{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
 		e := s.first
@@ -105,25 +160,8 @@ func (r *Report) iterationsAgree(what string, why excuses, of func(row string) (
 			j.missing(row)
 			continue
 		}
-		text := fmt.Sprintf("%s %s against %.0f", row, s.words(), theirs)
-		q := s.needs() / theirs
-		excuse := ""
-		switch {
-		case q < 1-far:
-			excuse = why.fewer[e.Paper]
-		case q > 1+far: // or not known
-			excuse = why.more[e.Paper]
-		}
-		switch {
-		case excuse != "":
-			text += " (" + excuse + ")"
-			j.add(true, "%s", text)
-			j.excused = append(j.excused, text)
-		case s.capped != nil && s.needed() <= (1+far)*theirs:
-			j.unclear("%s", text)
-		default:
-			j.add(math.Abs(q-1) <= far, "%s", text)
-		}
+		j.on = append(j.on, row)
+		j.add(within(s.needs(), theirs, far), "%s %s against %.0f", row, s.words(), theirs)
 	}
 	return j.verdict()
 }
