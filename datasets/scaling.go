@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -17,6 +18,9 @@ type Scaling struct {
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 }
 
+// roundedMean is the deviation, relative to the mean, up to which it is rounding of the mean.
+const roundedMean = 1e-12
+
 // FitScaling fits a scaling to x:
 //
 //	none      nil: points stay as they are
@@ -25,72 +29,179 @@ type Scaling struct {
 //	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
-// A feature that is constant becomes 0 with unit and standard. An unknown kind is an error.
+// A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
+// unknown, if a feature's range or its inverse exceeds the float64s, and if the scaled points would
+// take more memory than the machine has.
 func FitScaling(kind string, x points.Points) (*Scaling, error) {
-	_, d := x.Dims()
-	s := &Scaling{Kind: kind, Scale: make([]float64, d)}
 	switch kind {
 	case "none":
 		return nil, nil
-	case "unit":
-		s.unit(x)
-	case "standard":
-		s.standard(x)
-	case "pixel":
+	case "unit", "standard", "pixel":
+	default:
+		return nil, fmt.Errorf("unknown scaling %q: want one of %s", kind, strings.Join(Scalings, ", "))
+	}
+	if err := scalingFits(kind, x); err != nil {
+		return nil, err
+	}
+	_, d := x.Dims()
+	s := &Scaling{Kind: kind, Scale: make([]float64, d)}
+	if kind == "pixel" {
 		for j := range s.Scale {
 			s.Scale[j] = 1.0 / 255
 		}
-	default:
-		return nil, fmt.Errorf("unknown scaling %q: want one of %s", kind, strings.Join(Scalings, ", "))
+		return s, nil
+	}
+	lo, hi := ranges(x)
+	if kind == "unit" {
+		s.unit(x, lo, hi)
+	} else {
+		s.standard(x, lo, hi)
+	}
+	for j, v := range s.Scale {
+		if w := hi[j] - lo[j]; !isFinite(w) || !isFinite(v) {
+			return nil, fmt.Errorf("feature %d goes from %g to %g, which a float64 cannot scale: give it in another unit", j, lo[j], hi[j])
+		}
 	}
 	return s, nil
 }
 
-func (s *Scaling) unit(x points.Points) {
+// scalingFits returns an error if what the scaling makes of sparse points, dense ones or numbers
+// for each feature, is more than the machine has memory for.
+func scalingFits(kind string, x points.Points) error {
+	c, ok := x.(*points.CSR)
+	has := float64(accel.MemoryAvailable())
+	if !ok || has == 0 {
+		return nil
+	}
+	need := 8 * 6 * float64(c.D)
+	if kind == "standard" {
+		need += 8 * float64(c.N) * float64(c.D)
+	}
+	if need <= has {
+		return nil
+	}
+	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %.3g GB, and %.3g GB are free: scale by unit, which keeps zeros, or not at all",
+		kind, c.N, c.D, need/1e9, has/1e9)
+}
+
+// ranges returns the least and the largest value of each feature.
+func ranges(x points.Points) (lo, hi []float64) {
 	n, d := x.Dims()
-	lo, hi := make([]float64, d), make([]float64, d)
+	lo, hi = make([]float64, d), make([]float64, d)
 	if c, ok := x.(*points.CSR); ok {
+		count := make([]int, d)
 		for i := range n {
 			col, val := c.Row(i)
 			for k, j := range col {
-				hi[j] = max(hi[j], math.Abs(val[k]))
+				if count[j]++; count[j] == 1 {
+					lo[j], hi[j] = val[k], val[k]
+				}
+				lo[j], hi[j] = min(lo[j], val[k]), max(hi[j], val[k])
 			}
 		}
-	} else {
-		row := make([]float64, d)
-		for i := range n {
-			x.RowTo(row, i)
-			if i == 0 {
-				copy(lo, row)
-				copy(hi, row)
-			}
-			for j, v := range row {
-				lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+		for j, k := range count {
+			if k < n {
+				lo[j], hi[j] = min(lo[j], 0), max(hi[j], 0)
 			}
 		}
+		return lo, hi
+	}
+	row := make([]float64, d)
+	for i := range n {
+		x.RowTo(row, i)
+		if i == 0 {
+			copy(lo, row)
+			copy(hi, row)
+		}
+		for j, v := range row {
+			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
+		}
+	}
+	return lo, hi
+}
+
+// moments returns the mean and the standard deviation √(Σ(x_j − mean_j)²/n) of each feature,
+// which has values from lo to hi.
+func moments(x points.Points, lo, hi []float64) (mean, sd []float64) {
+	n, d := x.Dims()
+	mean, sd = points.Mean(x), make([]float64, d)
+	eachRow(x, func(row []float64) {
+		for j, v := range row {
+			sd[j] += (v - mean[j]) * (v - mean[j])
+		}
+	})
+	var again []int // features whose sums or squares overflow, or whose squares vanish
+	for j, v := range sd {
+		sd[j] = math.Sqrt(v / float64(n))
+		switch varies := lo[j] < hi[j]; {
+		case varies && !(v > 0x1p-900 && v < math.MaxFloat64):
+			again = append(again, j)
+		case !varies && !isFinite(mean[j]):
+			mean[j], sd[j] = lo[j], 0
+		}
+	}
+	if len(again) > 0 {
+		momentsOf(x, again, lo, hi, mean, sd)
+	}
+	return mean, sd
+}
+
+// momentsOf sets mean and sd of some features, each in a unit of about its largest value.
+func momentsOf(x points.Points, features []int, lo, hi, mean, sd []float64) {
+	n, _ := x.Dims()
+	e := make([]int, len(features)) // the unit of features[k] is 2^e[k]
+	for k, j := range features {
+		_, e[k] = math.Frexp(max(math.Abs(lo[j]), math.Abs(hi[j])))
+		mean[j], sd[j] = 0, 0
+	}
+	eachRow(x, func(row []float64) {
+		for k, j := range features {
+			mean[j] += math.Ldexp(row[j], -e[k]) / float64(n)
+		}
+	})
+	eachRow(x, func(row []float64) {
+		for k, j := range features {
+			v := math.Ldexp(row[j], -e[k]) - mean[j]
+			sd[j] += v * v / float64(n)
+		}
+	})
+	for k, j := range features {
+		mean[j], sd[j] = math.Ldexp(mean[j], e[k]), math.Ldexp(math.Sqrt(sd[j]), e[k])
+	}
+}
+
+// eachRow calls f with every point in turn.
+func eachRow(x points.Points, f func(row []float64)) {
+	n, d := x.Dims()
+	row := make([]float64, d)
+	for i := range n {
+		x.RowTo(row, i)
+		f(row)
+	}
+}
+
+func (s *Scaling) unit(x points.Points, lo, hi []float64) {
+	_, sparse := x.(*points.CSR)
+	if !sparse {
 		s.Shift = lo
 	}
-	for j := range d {
-		if w := hi[j] - lo[j]; w > 0 {
+	for j := range s.Scale {
+		w := hi[j] - lo[j]
+		if sparse {
+			w = max(math.Abs(lo[j]), math.Abs(hi[j]))
+		}
+		if w > 0 {
 			s.Scale[j] = 1 / w
 		}
 	}
 }
 
-func (s *Scaling) standard(x points.Points) {
-	n, d := x.Dims()
-	s.Shift = points.Mean(x)
-	ss, row := make([]float64, d), make([]float64, d)
-	for i := range n {
-		x.RowTo(row, i)
-		for j, v := range row {
-			ss[j] += (v - s.Shift[j]) * (v - s.Shift[j])
-		}
-	}
-	for j, v := range ss {
-		// A deviation that is mere rounding of the mean is none.
-		if sd := math.Sqrt(v / float64(n)); sd > 1e-12*math.Abs(s.Shift[j]) {
-			s.Scale[j] = 1 / sd
+func (s *Scaling) standard(x points.Points, lo, hi []float64) {
+	mean, sd := moments(x, lo, hi)
+	s.Shift = mean
+	for j, v := range sd {
+		if lo[j] < hi[j] && (v == 0 || v > roundedMean*math.Abs(mean[j])) {
+			s.Scale[j] = 1 / v // +Inf if the deviation is below the float64s
 		}
 	}
 }

@@ -1,0 +1,160 @@
+package datasets
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// columnsOf returns n points whose feature j is normal with standard deviation sd[j].
+func columnsOf(n int, sd ...float64) *points.Dense {
+	x := points.NewDense(n, len(sd), nil)
+	rng.New(3).Normals(x.Data, 0)
+	for i := range n {
+		for j, s := range sd {
+			x.Row(i)[j] *= s
+		}
+	}
+	return x
+}
+
+// sparseOf returns the dense points as sparse ones.
+func sparseOf(x *points.Dense) *points.CSR {
+	c := &points.CSR{N: x.N, D: x.D, Ptr: []int{0}}
+	for i := range x.N {
+		for j, v := range x.Row(i) {
+			if v != 0 {
+				c.Col, c.Val = append(c.Col, int32(j)), append(c.Val, v)
+			}
+		}
+		c.Ptr = append(c.Ptr, len(c.Col))
+	}
+	return c
+}
+
+// TestScalingHint: spreads like those of the wine data call for scaling; equal ones, pixels that
+// are rarely set and a constant do not.
+func TestScalingHint(t *testing.T) {
+	wine := columnsOf(150, 0.81, 1.1, 0.27, 3.3, 14, 0.63, 1, 0.12, 0.57, 2.3, 0.23, 0.71, 315)
+	pixels := points.NewDense(1000, 40, nil)
+	for i := range pixels.N {
+		for j := range pixels.D {
+			if j < 20 || i%100 == j { // of 20 each tenth of a hundred is set once in a hundred rows
+				pixels.Row(i)[j] = float64(255 * (i * (j + 7) % 2))
+			}
+		}
+	}
+	constant := columnsOf(50, 1, 0, 2)
+	for i := range constant.N {
+		constant.Row(i)[1] = 1e9 + 0.1
+	}
+	names := make([]string, 13)
+	names[12], names[2], names[7] = "pro\x1b[31mline", "ash", "phenols"
+	for _, c := range []struct {
+		name string
+		d    *Dataset
+		want []string // nil: no hint
+	}{
+		{"wine", &Dataset{X: wine}, []string{"feature 12", "feature 10", "--scale standard"}},
+		{"wine, sparse", &Dataset{X: sparseOf(wine)}, []string{"feature 12"}},
+		{"with names", &Dataset{X: wine, Columns: names}, []string{`"pro\x1b[31mline"`}},
+		{"alike", &Dataset{X: columnsOf(150, 1, 2, 3, 5)}, nil},
+		{"two", &Dataset{X: columnsOf(150, 1, 50)}, []string{"feature 1", "feature 0"}},
+		{"squares overflow", &Dataset{X: columnsOf(150, 1, 1e200)}, []string{"2e+200"}},
+		{"pixels", &Dataset{X: pixels}, nil},
+		{"constant", &Dataset{X: constant}, nil},
+		{"one", &Dataset{X: columnsOf(9, 5)}, nil},
+		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1}, Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, nil},
+	} {
+		got := c.d.ScalingHint()
+		if (got == "") != (c.want == nil) || strings.ContainsAny(got, "\n\x1b") {
+			t.Errorf("%s: %q", c.name, got)
+		}
+		for _, w := range c.want {
+			if c.name != "squares overflow" && !strings.Contains(got, w) {
+				t.Errorf("%s: %q, want %q", c.name, got, w)
+			}
+		}
+	}
+}
+
+// TestIDHint: a column that counts the rows is found wherever it starts.
+func TestIDHint(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		at   func(i int) float64
+		want bool
+	}{
+		{"from 0", func(i int) float64 { return float64(i) }, true},
+		{"from 1001", func(i int) float64 { return 1001 + float64(i) }, true},
+		{"every other", func(i int) float64 { return 2 * float64(i) }, false},
+		{"one is missing", func(i int) float64 { return float64(i + i/19) }, false},
+	} {
+		x := columnsOf(20, 1, 1)
+		for i := range x.N {
+			x.Row(i)[1] = c.at(i)
+		}
+		if got := (&Dataset{X: x, Columns: []string{"a", "id"}}).IDHint(); (got != "") != c.want || c.want && !strings.HasPrefix(got, `"id" counts the rows`) {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestScalingExtremes: features whose sums or squares overflow or vanish are scaled like others,
+// and those that no float64 can scale are refused.
+func TestScalingExtremes(t *testing.T) {
+	for _, unit := range []float64{1, 1e200, 1e307, 1e-200, 1e-300} {
+		x := columnsOf(64, 1, 1, 1)
+		plain := points.NewDense(64, 3, nil)
+		copy(plain.Data, x.Data)
+		for i := range x.N {
+			x.Row(i)[1] *= unit
+			x.Row(i)[2] = unit // constant; the sum of 1e307 overflows
+			plain.Row(i)[2] = 1
+		}
+		for _, kind := range []string{"unit", "standard"} {
+			s, err := FitScaling(kind, x)
+			if err != nil {
+				t.Fatalf("%g, %s: %v", unit, kind, err)
+			}
+			want, _ := FitScaling(kind, plain)
+			got, ref := dense(s.Apply(x)), dense(want.Apply(plain))
+			for i := range got {
+				for j := range got[i] {
+					if !(math.Abs(got[i][j]-ref[i][j]) <= 1e-13) {
+						t.Fatalf("%g, %s: row %d is %v, want %v", unit, kind, i, got[i], ref[i])
+					}
+				}
+			}
+			if err := s.Validate(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for want, x := range map[string]*points.Dense{
+		"feature 1 goes from -1.5e+308 to 1.5e+308": points.NewDense(2, 2, []float64{0, -1.5e308, 1, 1.5e308}),
+		"feature 0 goes from 0 to 5e-324":           points.NewDense(2, 1, []float64{0, 5e-324}),
+	} {
+		for _, kind := range []string{"unit", "standard"} {
+			if _, err := FitScaling(kind, x); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %q", kind, err, want)
+			}
+		}
+	}
+}
+
+// TestScalingWide: an index of 2^31−2 costs nothing where nothing is scaled, and standard scaling,
+// which would make such points dense, is refused.
+func TestScalingWide(t *testing.T) {
+	x := &points.CSR{N: 2, D: math.MaxInt32 - 1, Ptr: []int{0, 1, 2}, Col: []int32{0, math.MaxInt32 - 2}, Val: []float64{1, 2}}
+	if s, err := FitScaling("none", x); s != nil || err != nil {
+		t.Errorf("none: %v, %v", s, err)
+	}
+	x.N, x.Ptr = 1<<20, make([]int, 1<<20+1)
+	if _, err := FitScaling("standard", x); err == nil || !strings.Contains(err.Error(), "scale by unit") {
+		t.Errorf("standard: %v", err)
+	}
+}
