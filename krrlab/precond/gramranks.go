@@ -35,7 +35,7 @@ func (g *Gram) GrowOnRanks(ctx context.Context, c comm.Comm, n int, z *points.De
 }
 
 // gram returns ZᵀZ of all ranks, in the lower triangle from row `from` on: by float32 products
-// where fast is set and their error is at most λ_p/10.
+// where fast is set and their error is at most λ_p/10, as gramWithin.
 func (k *ranks) gram(ctx context.Context, z *points.Dense32, from int, fast bool, lambdaP float64) ([]float64, error) {
 	c, s := k.comm, z.D
 	bound := float64(k.n) * k.peak * k.peak
@@ -46,11 +46,22 @@ func (k *ranks) gram(ctx context.Context, z *points.Dense32, from int, fast bool
 		}
 		fast = fastBound(norm, k.n, s) <= lambdaP/10
 	}
-	sum, fixed := make([]int64, s*s), comm.FixedFor(bound)
-	form := gramPanels
 	if fast {
-		form = gramPanels32
+		factor, err := k.sums(ctx, z, from, comm.FixedFor(bound), gramPanels32)
+		if err != nil {
+			return nil, err
+		}
+		if e, err := measuredError(ctx, c, z, factor); err != nil || e <= lambdaP/10 {
+			return factor, err
+		}
 	}
+	return k.sums(ctx, z, from, comm.FixedFor(bound), gramPanels)
+}
+
+// sums returns ZᵀZ of all ranks, as gram, whose panels form adds in fixed point.
+func (k *ranks) sums(ctx context.Context, z *points.Dense32, from int, fixed comm.Fixed, form func(context.Context, []int64, comm.Fixed, *points.Dense32, []gramBlock) error) ([]float64, error) {
+	c, s := k.comm, z.D
+	sum := make([]int64, s*s)
 	if err := comm.Agree(ctx, c, form(ctx, sum, fixed, z, gramBlocks(from, s))); err != nil {
 		return nil, err
 	}

@@ -18,28 +18,23 @@ import (
 type Gram struct {
 	s    int
 	data []float64 // s×s, lower triangle
-	err  float64   // predicted ‖E‖₂ of the float32 products in it
+	err  float64   // ‖E‖₂ of the float32 products in it, measured (AddRows: predicted)
 }
 
 // NewGram returns ZᵀZ for preconditioners with a ridge of λ_p or more: by float32 products
-// summed in float64, as Options.Fast, where the error E of that is predicted to be at most
-// λ_p/10, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
+// summed in float64, as Options.Fast, where the error E of that is at most λ_p/10, predicted and
+// then measured, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
 // is not finite, and ctx's.
 func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
-	g := &Gram{s: z.D, err: fastError(z)}
-	form := gramFast
-	if !(g.err <= lambdaP/10) {
-		form, g.err = gram, 0
-	}
-	var err error
-	if g.data, err = form(ctx, z); err != nil {
+	c, e, err := gramWithin(ctx, z, lambdaP/10)
+	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	return &Gram{s: z.D, data: c, err: e}, nil
 }
 
-// Error returns the predicted ‖E‖₂ by which ZᵀZ is off for products in float32; 0 if there
-// are none.
+// Error returns the ‖E‖₂ by which ZᵀZ is off for products in float32: what NewGram measured, or
+// what FastError predicts of AddRows; 0 if there are none.
 func (g *Gram) Error() float64 { return g.err }
 
 // ZeroGram returns the Gram matrix of s features of no points, which is 0. It panics if
@@ -121,7 +116,9 @@ func (g *Gram) Take(scale, ridge float64) []float64 {
 //
 //	‖E‖₂ ≲ 2·2⁻²⁴·min(n, 512)·‖Z‖_F²/√(ns).
 //
-// Sums of 512 products round independently, and then make a matrix of independent errors.
+// This takes the errors of sums of 512 products for independent, which they are for random
+// features: columns of like norm, and rows that do not repeat. For others it may be several
+// times too small; New and NewGram measure what they formed.
 func FastError(normSq float64, n, s int) float64 { return fastBound(normSq, n, s) }
 
 // Grow adds the columns of z from g.Order() on, whose columns before must be those that g

@@ -1,0 +1,184 @@
+package precond
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// decaying returns columns like those of a landmark factor of a smooth kernel: the first is
+// nearly constant and holds nearly all, the next are shorter by the factor rate each.
+func decaying(n, s int, rate float64) *points.Dense32 {
+	z := points.NewDense32(n, s, nil)
+	g := rng.New(6)
+	for i := range n {
+		x := g.Float64(uint64(i))
+		for j := range s {
+			z.Data[i*s+j] = float32(math.Pow(rate, float64(j)) * (0.99 - 0.01*math.Cos(float64(j+1)*x)) * math.Cos(float64(j)*x))
+		}
+	}
+	return z
+}
+
+// spectralNorm returns ‖a−b‖₂ of the matrices of order s whose lower triangles are given.
+func spectralNorm(t *testing.T, a, b []float64, s int) float64 {
+	t.Helper()
+	e := mat.NewSymDense(s, nil)
+	for i := range s {
+		for j := range i + 1 {
+			e.SetSym(i, j, a[i*s+j]-b[i*s+j])
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(e, false) {
+		t.Fatal("no eigenvalues")
+	}
+	v := eig.Values(nil)
+	return max(math.Abs(v[0]), math.Abs(v[s-1]))
+}
+
+// TestMeasuredError holds the measured bound of ‖E‖₂ to the norm itself, for columns of like and
+// of very different norm, for rows that repeat, so that their errors add up, and for rows of
+// which a few hold all; and M⁻¹ to being definite and within a tenth of the exact one.
+func TestMeasuredError(t *testing.T) {
+	repeated, one := points.NewDense32(4096, 60, nil), cosines(1, 60)
+	for i := range repeated.N {
+		copy(repeated.Row(i), one.Row(0))
+	}
+	peaked := randomFeatures(2000, 80)
+	for i := range 20 {
+		for j := range peaked.D {
+			peaked.Row(i)[j] *= 1000
+		}
+	}
+	cases := map[string]*points.Dense32{
+		"even": cosines(1500, 300), "decaying": decaying(5000, 60, 0.7), "slowly decaying": decaying(3000, 120, 0.97),
+		"steep": decaying(6000, 40, 0.1), "repeated rows": repeated, "few large rows": peaked, "one column": decaying(5000, 1, 1),
+	}
+	run := func(t *testing.T) {
+		for name, z := range cases {
+			exact, err := gram(t.Context(), z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fast, err := gramFast(t.Context(), z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bound, err := measuredError(t.Context(), nil, z, fast)
+			if err != nil {
+				t.Fatal(err)
+			}
+			norm := spectralNorm(t, exact, fast, z.D)
+			t.Logf("%s: ‖E‖₂ = %.3g, measured bound %.3g, predicted %.3g", name, norm, bound, fastError(z))
+			if norm > bound {
+				t.Errorf("%s: ‖E‖₂ = %.3g, bound %.3g", name, norm, bound)
+			}
+			if bound > 8*norm+1e-12*trace(exact, z.D) {
+				t.Errorf("%s: bound %.3g is far above ‖E‖₂ = %.3g", name, bound, norm)
+			}
+			for _, lambdaP := range []float64{10 * norm, 3 * norm, norm, norm / 4} {
+				if err := withinTenth(t, z, lambdaP); err != nil {
+					t.Errorf("%s, λ_p = %.3g with ‖E‖₂ = %.3g: %v", name, lambdaP, norm, err)
+				}
+			}
+		}
+	}
+	t.Run("go", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}
+
+func trace(c []float64, s int) (sum float64) {
+	for j := range s {
+		sum += c[j*s+j]
+	}
+	return sum
+}
+
+// withinTenth says whether the factor that New makes with Fast is one of ZᵀZ+E+λ_pI with ‖E‖₂ ≤
+// λ_p/10.
+func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
+	t.Helper()
+	if !(lambdaP > 0) {
+		return nil
+	}
+	exact, err := gram(t.Context(), z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(t.Context(), z, lambdaP, &Options{Form: FormL, Fast: true})
+	if err != nil {
+		return err
+	}
+	s := z.D
+	l := mat.NewTriDense(s, mat.Lower, nil)
+	for i := range s {
+		for j := range i + 1 {
+			l.SetTri(i, j, w.factor[i*s+j])
+		}
+		exact[i*s+i] += lambdaP
+	}
+	var c mat.Dense
+	c.Mul(l, l.T())
+	if e := spectralNorm(t, c.RawMatrix().Data, exact, s); e > lambdaP/10+1e-14*trace(exact, s) {
+		return fmt.Errorf("the factor is off by %.3g", e)
+	}
+	return nil
+}
+
+// TestMeasuredOnRanks: rows that repeat make float32 products refuse themselves on any number of
+// ranks, and where they pass the factor has the same bits.
+func TestMeasuredOnRanks(t *testing.T) {
+	z, one := points.NewDense32(4096, 60, nil), cosines(1, 60)
+	for i := range z.N {
+		copy(z.Row(i), one.Row(0))
+	}
+	exact, err := gram(t.Context(), z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lambdaP := range []float64{0.01, 10} { // predicted 5.9e-4, true 5e-3
+		var first []float64
+		for _, p := range []int{1, 3} {
+			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
+				r, err := newRanks(t.Context(), c, z.N, own)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := r.gram(t.Context(), own, 0, true, lambdaP)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if c.Rank() > 0 {
+					return
+				}
+				if e := spectralNorm(t, got, exact, z.D); e > lambdaP/10 {
+					t.Errorf("λ_p = %g, %d ranks: ‖E‖₂ = %.3g", lambdaP, p, e)
+				}
+				if first == nil {
+					first = got
+				} else if !slices.Equal(first, got) {
+					t.Errorf("λ_p = %g: other bits on %d ranks", lambdaP, p)
+				}
+			})
+		}
+	}
+}

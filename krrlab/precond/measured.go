@@ -1,0 +1,127 @@
+package precond
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// The measurement of E: so many random columns, and so many products with E. A sum of squares
+// of measureColumns standard normal numbers is below measureTail with probability 1e-6.
+const (
+	measureColumns = 8
+	measureSteps   = 4
+	measureTail    = 0.14
+)
+
+// gramWithin returns ZᵀZ with ‖E‖₂ ≤ limit for its error E: by float32 products where that is
+// predicted and then measured to be so, in float64 otherwise, where E is taken for 0.
+func gramWithin(ctx context.Context, z *points.Dense32, limit float64) (c []float64, e float64, err error) {
+	if fastError(z) <= limit {
+		if c, err = gramFast(ctx, z); err != nil {
+			return nil, 0, err
+		}
+		if e, err = measuredError(ctx, nil, z, c); err != nil || e <= limit {
+			return c, e, err
+		}
+	}
+	c, err = gram(ctx, z)
+	return c, 0, err
+}
+
+// measuredError returns a bound of ‖E‖₂, E = C−ZᵀZ, for the ZᵀZ of all ranks' rows that float32
+// products gave as the lower triangle C. No model of rounding errors holds for all Z: the
+// columns of a landmark factor differ in norm by orders of magnitude, and the errors of sums of
+// like numbers point the same way. So E is multiplied by random columns V: with u its leading
+// eigenvector, ‖EᵏV‖_F ≥ ‖E‖₂ᵏ‖uᵀV‖₂, and
+//
+//	‖E‖₂ ≤ (‖EᵏV‖_F/√x)^{1/k},
+//
+// x = measureTail, but for a probability of 1e-6. For independent errors the bound is some three
+// times ‖E‖₂. Work: 4nst flops a step, t = measureColumns.
+func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []float64) (float64, error) {
+	s, t := z.D, measureColumns
+	m := &measurement{z: z, c: c, v: make([]float64, t*s), u: make([]float64, t*s)}
+	rng.New(0).Sub("float32 products").Normals(m.v, 0)
+	var norm float64 // ‖Z‖_F²
+	for j := range s {
+		norm += math.Abs(gram[j*s+j])
+	}
+	sym := blas64.Symmetric{Uplo: blas.Lower, N: s, Stride: s, Data: gram}
+	logSize := 0.0
+	for range measureSteps {
+		if err := m.product(ctx, norm); err != nil {
+			return 0, err
+		}
+		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
+		u := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.u}
+		blas64.Symm(blas.Right, 1, sym, v, -1, u) // V ← CV − ZᵀZV, by rows
+		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
+		if size == 0 {
+			return 0, nil // at all ranks
+		}
+		blas64.Scal(1/size, blas64.Vector{N: t * s, Inc: 1, Data: m.u})
+		logSize += math.Log(size)
+		m.u, m.v = m.v, m.u
+	}
+	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
+	if c == nil {
+		return e[0], nil
+	}
+	err := comm.ShareNumbers(ctx, c, e, 0) // one number decides for all ranks
+	return e[0], err
+}
+
+// measurement is the state of products with ZᵀZ: v and u are t×s.
+type measurement struct {
+	z    *points.Dense32
+	c    comm.Comm // nil without ranks
+	v, u []float64
+}
+
+// product sets u = ZᵀZv over the rows of all ranks, in panels of RankRows rows whose sums are
+// taken in fixed point: |Σ_p Z_pᵀZ_pv| ≤ ‖Z‖_F²‖v‖₂.
+func (m *measurement) product(ctx context.Context, normSq float64) error {
+	s, t := m.z.D, measureColumns
+	size := blas64.Nrm2(blas64.Vector{N: len(m.v), Inc: 1, Data: m.v})
+	fixed := comm.FixedFor(1.01 * normSq * size)
+	sum := make([]int64, t*s)
+	var mu sync.Mutex
+	type scratch struct {
+		y, u []float64
+		simd simd.Workspace
+	}
+	work := make([]scratch, accel.Threads())
+	panels := (m.z.N + RankRows - 1) / RankRows
+	err := accel.ForEach(ctx, panels, func(who, p int) {
+		w := &work[who]
+		i0, i1 := p*RankRows, min((p+1)*RankRows, m.z.N)
+		rows, data := i1-i0, m.z.Data[i0*m.z.Stride:]
+		w.y, w.u = grow(w.y, t*rows), grow(w.u, t*s)
+		clear(w.y)
+		clear(w.u)
+		simd.Forward(rows, s, data, m.z.Stride, m.v, s, w.y, rows, t)           // y = Z_pv
+		simd.Backward(rows, s, data, m.z.Stride, w.u, s, w.y, rows, t, &w.simd) // Z_pᵀy
+		mu.Lock()
+		defer mu.Unlock()
+		fixed.Add(sum, w.u)
+	})
+	if m.c != nil {
+		if err = comm.Agree(ctx, m.c, err); err == nil {
+			err = m.c.AllReduceInt64(ctx, sum)
+		}
+	}
+	for i, v := range sum {
+		m.u[i] = fixed.Value(v)
+	}
+	return err
+}
