@@ -21,7 +21,7 @@ type Ranks struct {
 
 	Products       int     `json:"products"`        // with K as stored
 	ProductBytes   int64   `json:"product_bytes"`   // of all products, counted
-	ProductFormula int64   `json:"product_formula"` // Σ 8(nk+2), k columns a product
+	ProductFormula int64   `json:"product_formula"` // Σ 8(nk+2), or 8(2nk+2) with float64 tiles; k columns a product
 	Solves         int     `json:"solves"`          // with M
 	SolveBytes     int64   `json:"solve_bytes"`     // counted
 	SolveFormula   int64   `json:"solve_formula"`   // Σ 8(s+m)k, m of Z's n rows at the first rank
@@ -63,11 +63,10 @@ func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) 
 	}
 	products, solves := a.Traffic().Bytes, solved()
 	return func(res *pcg.Result) {
-		n, _, _ := l.Dims()
 		r, mul, pre := sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
 		r.Products += mul.Calls
 		r.ProductBytes += a.Traffic().Bytes - products
-		r.ProductFormula += gram.ProductBytes(n, mul.Columns) + int64(mul.Calls-1)*gram.ProductBytes(n, 0)
+		r.ProductFormula += a.ProductBytes(mul.Columns) + int64(mul.Calls-1)*a.ProductBytes(0)
 		r.Solves += pre.Calls
 		r.SolveBytes += solved() - solves
 		if w != nil {

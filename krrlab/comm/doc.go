@@ -5,7 +5,7 @@
 //
 // Comm is the interface; what runs on ranks takes one and does not know which it is.
 //
-//	Alone()          one rank, every collective is the identity
+//	Alone()          one rank, every collective is the identity: a process without ranks
 //	Local(p, o)      p ranks, goroutines of this process: for tests
 //	Open(launch, o)  the ranks that mpirun, mpiexec or srun started, by MPI
 //
@@ -38,7 +38,8 @@
 // Nothing is promised about the order in which AllReduce adds float64 numbers. What must
 // not depend on the number of ranks is added as integers: Fixed turns float64 numbers of
 // a known bound into 64-bit fixed point, whose sums are exact, so that order and
-// grouping do not enter.
+// grouping do not enter. A process without ranks is one rank, Alone(), and adds in the same
+// way, so that its sums have the bits of any number of ranks.
 //
 // # References
 //

@@ -50,5 +50,47 @@ func (f Fixed) Add(dst []int64, src []float64) bool {
 	return ok
 }
 
+// Add32 is Add for float32 numbers.
+func (f Fixed) Add32(dst []int64, src []float32) bool {
+	if !f.valid {
+		return true
+	}
+	ok := true
+	dst = dst[:len(src)]
+	for i, v := range src {
+		s := float64(v) * f.up
+		ok = ok && Fits(s)
+		dst[i] += int64(s)
+	}
+	return ok
+}
+
+// AddFine is Add with what is cut off, which is exact in float64, added to rest in units of
+// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms is off by at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
+func (f Fixed) AddFine(dst, rest []int64, src []float64) bool {
+	if !f.valid {
+		return true
+	}
+	ok := true
+	dst, rest = dst[:len(src)], rest[:len(src)]
+	for i, v := range src {
+		s := v * f.up
+		ok = ok && Fits(s)
+		w := int64(s)
+		dst[i] += w
+		rest[i] += int64((s - float64(w)) * restUnits)
+	}
+	return ok
+}
+
+// restUnits is how many units of the rest make one of the sum.
+const restUnits = 1 << 40
+
+// Fine returns the number that a sum and its rest stand for, to the rounding of float64.
+func (f Fixed) Fine(sum, rest int64) float64 {
+	sum += rest / restUnits
+	return (float64(sum) + float64(rest%restUnits)/restUnits) * f.down
+}
+
 // Value returns the number that the integer stands for.
 func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }

@@ -43,7 +43,7 @@ func (m *Matrix) DenseTo(ctx context.Context, dst *mat.Dense) error {
 func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
-	e.ranks.clearAll(raw)
+	e.clearAll(raw)
 	err := accel.ForEach(ctx, e.held(), func(who, q int) {
 		p := e.nth(q)
 		r := e.order[p]
@@ -61,22 +61,22 @@ func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 	if err != nil {
 		return err
 	}
-	return e.ranks.gather(ctx, raw)
+	return e.gather(ctx, raw)
 }
 
 func (e *engine[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
 	raw := dst.RawMatrix()
-	e.ranks.clearAll(raw)
+	e.clearAll(raw)
 	var err error
 	if s, ok := e.src.(*recomputed[T]); ok {
-		err = s.columns(ctx, dst, idx, e.ranks)
+		err = s.columns(ctx, dst, idx)
 	} else {
 		err = e.pickColumns(ctx, raw, idx)
 	}
 	if err != nil {
 		return err
 	}
-	return e.ranks.gather(ctx, raw)
+	return e.gather(ctx, raw)
 }
 
 // pickColumns takes columns out of the tiles that this rank holds.
@@ -97,7 +97,7 @@ func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []i
 				q++
 			}
 			id := e.at(max(b, bc), min(b, bc))
-			if !e.ranks.has(id) {
+			if !e.has(id) {
 				continue
 			}
 			width := c1 - c0 // of a row of the tile
@@ -159,14 +159,14 @@ type pick struct{ col, at int }
 
 // columns forms k(x_i, x_c) for the columns c of idx, a block of rows at a time: on ranks
 // block b is rank b mod P's.
-func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int, ranks *ranks) error {
+func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) error {
 	workers := make([]worker[T], accel.Threads())
 	raw := dst.RawMatrix()
 	for k0 := 0; k0 < len(idx); k0 += s.size {
 		part := idx[k0:min(k0+s.size, len(idx))]
 		z := s.gather(part)
 		err := accel.ForEach(ctx, len(s.panels), func(who, b int) {
-			if !ranks.has(b) {
+			if !s.has(b) {
 				return
 			}
 			lo, hi := s.block(b)

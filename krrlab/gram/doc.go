@@ -34,13 +34,20 @@
 //
 //	y_i += T_ij·x_j   and   y_j += T_ijᵀ·x_i.
 //
-// Contributions reach each block of y in an order fixed by the tiling, so that
-// the result has the same bits for any number of threads. A product allocates
-// nothing once warm.
+// Contributions T_ij·x_j depend on the tiling alone. They are added as 64-bit integers
+// (comm.Fixed), exactly, so that the result has the same bits in any order: for any number of
+// threads and of ranks. A product allocates nothing once warm.
+//
+// The unit of the integers is at most q = 2⁻⁶¹·max|K|·‖x_c‖₁, and each of the n/TileSize
+// contributions to an entry loses less than one: with float32 tiles at most
+// n/TileSize·2⁻⁶¹·max|K|·‖x_c‖₁ in all, far below what float32 loses. With float64 tiles, so
+// with Exact, what is cut off is added in a second word, and the loss is 2⁻⁴⁰ of that: the error of
+// a product is that of the tiles' own sums, at most TileSize terms in float64, and of the last
+// rounding.
 //
 // Float32 tiles are multiplied in float32: x is scaled column by column to 1 and
 // rounded once, each tile's sums (at most TileSize terms) are float32, and sums
-// across tiles are float64. With u = 2^-24 the error of a column is about
+// across tiles are integers. With u = 2^-24 the error of a column is about
 //
 //	‖ŷ − Kx‖₂ ≲ 4u·( rms(K)·√n·‖x‖₂ + ‖Kx‖₂ ),
 //
@@ -51,10 +58,8 @@
 //
 // With Options.Comm the tiles are dealt to the ranks of a distributed run in turn, in their
 // order, so that each forms and holds 1/P of K. Every rank has all points and all of x;
-// a product is one all-reduce of nt+2 integers of 64 bits. Contributions T_ij·x_j, which
-// depend on the tiling alone, are added in fixed point (comm.Fixed, cut off below
-// 2⁻⁶¹·max|K|·‖x‖₁): exactly, so that the result has the same bits for any number of ranks and
-// threads. Without ranks the sums are float64 numbers, and may differ in their last bits.
+// a product is one all-reduce of nt+2 integers of 64 bits, 2nt+2 with float64 tiles. A process
+// without ranks is one rank, and computes the same.
 //
 // # References
 //

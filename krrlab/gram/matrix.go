@@ -17,8 +17,8 @@ import (
 )
 
 // Matrix is K+λI for n points. Its methods may be called by several goroutines
-// at once; each product under way has its own scratch, 4nt or 8nt bytes and two
-// blocks a worker.
+// at once where there are no ranks; each product under way has its own scratch, 12nt or
+// 24nt bytes and two blocks a worker.
 type Matrix struct {
 	k      kernel.Kernel
 	x      points.Points
@@ -28,7 +28,7 @@ type Matrix struct {
 	frame  frame
 	choice Choice
 	ops    operations
-	comm   comm.Comm // nil without ranks
+	comm   comm.Comm
 
 	mu      sync.Mutex
 	traffic comm.Traffic // of products
@@ -65,10 +65,8 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	if err != nil {
 		return nil, err
 	}
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), tiling: newTiling(n, opt.TileSize), frame: fr, comm: opt.Comm}
-	if m.comm != nil {
-		m.tiling.deal(m.comm.Rank(), m.comm.Size())
-	}
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, comm: opt.Comm}
+	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	for i, v := range m.diag {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
@@ -79,11 +77,7 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 		return nil, err
 	}
 	m.build()
-	err = m.ops.formAll(ctx, opt.Progress)
-	if m.comm != nil {
-		err = comm.Agree(ctx, m.comm, err)
-	}
-	if err != nil {
+	if err := comm.Agree(ctx, m.comm, m.ops.formAll(ctx, opt.Progress)); err != nil {
 		return nil, err
 	}
 	m.choice.Bytes = m.Bytes()
@@ -102,14 +96,14 @@ func (m *Matrix) build() {
 	for b := range panels {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
-	own, ranks := isOwn(m.k), m.newRanks()
+	own, peak, name := isOwn(m.k), m.peak(), m.k.String()
 	switch {
 	case c.Storage == Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
-		m.ops = &engine[float64]{tiling: m.tiling, ranks: ranks, src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, peak: peak, name: name, src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
 	case c.Storage == Recompute && c.Arithmetic == kernel.Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
-		m.ops = &engine[float64]{tiling: m.tiling, ranks: ranks, src: &recomputed[float64]{g}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, peak: peak, name: name, src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
 		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
@@ -122,7 +116,7 @@ func (m *Matrix) build() {
 		case Fixed16:
 			s = &packed{g, make([][]uint16, len(m.tiling.order))}
 		}
-		m.ops = &engine[float32]{tiling: m.tiling, ranks: ranks, src: s, mulTile: tileMul32}
+		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, peak: peak, name: name, src: s, mulTile: tileMul32}
 	}
 }
 
@@ -182,7 +176,7 @@ func (m *Matrix) Bytes() int64 {
 func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(len(t.order)), int64(t.blocks)) }
 
 func tablesOf(n, tiles, blocks int64) int64 {
-	const refBytes, sliceBytes, panelBytes = 16, 24, 80
+	const refBytes, sliceBytes, panelBytes = 8, 24, 80
 	return 16*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
 
@@ -206,7 +200,7 @@ func (m *Matrix) Trace() float64 {
 
 // MulTo sets dst = (K+λI)·src for n×t matrices, with one pass over K for all t
 // columns. dst may be src, but must not overlap it otherwise. The result has the
-// same bits for any number of threads. MulTo panics if the shapes do not fit; it
+// same bits for any number of threads and of ranks. MulTo panics if the shapes do not fit; it
 // returns ctx's error when ctx is done, with dst undefined.
 func (m *Matrix) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return m.mulTo(ctx, dst, src, m.lambda)

@@ -68,7 +68,7 @@ type Options struct {
 	Prefer float64
 	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its
 	// share, and all call the methods of the Matrix together. Every rank has all points.
-	// Memory is then each rank's, the least of all. Default nil, no ranks.
+	// Memory is then each rank's, the least of all. Default: comm.Alone().
 	Comm comm.Comm
 }
 
@@ -78,6 +78,7 @@ func (o *Options) settled(n int, lambda float64) Options {
 	if o != nil {
 		s = *o
 	}
+	s.Comm = comm.OrAlone(s.Comm)
 	if s.As != nil {
 		if s.As.Storage == Auto {
 			panic("gram: as an earlier choice that says no storage")

@@ -2,8 +2,8 @@ package gram
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -11,33 +11,37 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 // engine multiplies by the tiles of one source.
 type engine[T float] struct {
 	*tiling
 	src     source[T]
-	ranks   *ranks // nil without
+	comm    comm.Comm // that shares the tiles
+	peak    float64   // bounds |K_ij|
+	name    string    // of the kernel
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
 	mu   sync.Mutex
 	idle []*product[T] // scratch of products that are over
 }
 
-// product is the state of one product dst = (K+λI)·src.
+// product is the state of one product dst = (K+λI)·src. The sums of it are integers:
+// contribution T·x_j of a tile, divided by the column's scale, is
+// |(T·x_j)_c| ≤ max|K|·‖x_c‖₁/scale_c, which all sums stay below.
 type product[T float] struct {
 	e       *engine[T]
 	t       int
-	x       []T            // src block by block, each by columns, scaled
-	scale   []float64      // powers of two: src = x·diag(scale)
-	dst     blas64.General // n×t
-	turn    []atomic.Int32 // turn[b]: how many tiles have been added to y_b
-	abort   atomic.Bool    // a body has panicked: stop waiting for it
+	x       []T       // src block by block, each by columns, scaled
+	scale   []float64 // powers of two: src = x·diag(scale)
+	norm    []float64 // ‖x_c‖₁/scale_c
+	fixed   []comm.Fixed
+	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
+	locks   []sync.Mutex // of the blocks of sums
+	bad     atomic.Bool  // a contribution is above its bound
 	workers []worker[T]
-	body    func(worker, p int)
-
-	sums      *sums // on ranks
-	fixedBody func(worker, p int)
+	body    func(worker, q int)
 }
 
 func (e *engine[T]) acquire(t int) *product[T] {
@@ -47,14 +51,11 @@ func (e *engine[T]) acquire(t int) *product[T] {
 	if k := len(e.idle); k > 0 {
 		p, e.idle = e.idle[k-1], e.idle[:k-1]
 	} else {
-		p = &product[T]{e: e, turn: make([]atomic.Int32, e.blocks)}
+		p = &product[T]{e: e, locks: make([]sync.Mutex, e.blocks)}
 		p.body = p.tile
 	}
 	p.t = t
-	for b := range p.turn {
-		p.turn[b].Store(0)
-	}
-	p.abort.Store(false)
+	p.bad.Store(false)
 	for len(p.workers) < accel.Threads() {
 		p.workers = append(p.workers, worker[T]{})
 	}
@@ -62,44 +63,44 @@ func (e *engine[T]) acquire(t int) *product[T] {
 }
 
 func (e *engine[T]) release(p *product[T]) {
-	p.dst = blas64.General{}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle = append(e.idle, p)
 }
 
-// mul sets dst = (K+λI)·src. dst may be src.
+// words is how many integers a sum consists of: float64 numbers have a rest.
+func words[T float]() int { return int(sizeOf[T]() / 4) }
+
+// mul sets dst = (K+λI)·src. dst may be src. Each rank adds the contributions of its tiles, and
+// one all-reduce of integers adds those of all. The integers are exact, so that the result has
+// the same bits for any number of ranks and threads. Ranks whose src is not the same, because
+// their processors or libraries round differently, get an error.
 func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda float64) error {
-	if e.ranks != nil {
-		return e.mulRanks(ctx, dst, src, lambda)
-	}
-	p := e.acquire(src.Cols)
+	n, t := src.Rows, src.Cols
+	p := e.acquire(t)
 	p.load(src)
-	p.dst = dst
-	for i := range dst.Rows { // y = λx
-		y, x := dst.Data[i*dst.Stride:i*dst.Stride+dst.Cols], src.Data[i*src.Stride:i*src.Stride+dst.Cols]
-		for c, v := range x {
-			y[c] = lambda * v
-		}
+	clear(grow(&p.sums, words[T]()*n*t+extra))
+	if err := accel.ForEach(ctx, e.held(), p.body); err != nil { // a body that panics leaves p to the collector
+		e.release(p)
+		return err
 	}
-	err := accel.ForEach(ctx, len(e.order), p.body)
-	e.release(p) // not if a body panicked
+	err := p.reduce(ctx, src)
+	if err == nil {
+		p.unload(dst, src, lambda)
+	}
+	e.release(p)
 	return err
 }
 
-// load copies src to p.x, block by block and by columns. In float32 each column
-// is first divided by a power of two, exactly, so that its largest entry is at
-// most 1 and neither overflow nor subnormal numbers arise from its magnitude.
+// load copies src to p.x, block by block and by columns. Each column is first divided by a
+// power of two, exactly, so that its largest entry is at most 1 and neither overflow nor
+// subnormal numbers arise from its magnitude.
 func (p *product[T]) load(src blas64.General) {
 	n, t := src.Rows, src.Cols
 	grow(&p.x, n*t)
-	grow(&p.scale, t)
-	for c := range p.scale {
-		p.scale[c] = 1
-		if sizeOf[T]() == 4 {
-			p.scale[c] = columnScale(src, c)
-		}
-	}
+	scale, norm, fixed := grow(&p.scale, t), grow(&p.norm, t), grow(&p.fixed, t)
+	columnScales(scale, src)
+	clear(norm)
 	for b := range p.e.blocks {
 		lo, hi := p.e.block(b)
 		rows := hi - lo
@@ -107,41 +108,45 @@ func (p *product[T]) load(src blas64.General) {
 		for r := range rows {
 			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
 			for c, v := range row {
-				x[c*rows+r] = T(v / p.scale[c])
+				v /= scale[c]
+				norm[c] += math.Abs(v)
+				x[c*rows+r] = T(v)
 			}
 		}
 	}
+	for c, v := range norm {
+		fixed[c] = comm.FixedFor(p.e.peak * v)
+	}
 }
 
-// columnScale returns 2^e with max_i |x_ic| in (2^(e-1), 2^e], 1 for a column of
+// columnScales sets scale_c to 2^e with max_i |x_ic| in (2^(e-1), 2^e], to 1 for a column of
 // zeros or one that is not finite.
-func columnScale(x blas64.General, c int) float64 {
-	var largest float64
+func columnScales(scale []float64, x blas64.General) {
+	clear(scale)
 	for i := range x.Rows {
-		largest = max(largest, math.Abs(x.Data[i*x.Stride+c]))
+		for c, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
+			if a := math.Abs(v); !(a <= scale[c]) {
+				scale[c] = max(scale[c], a) // NaN from the first one on
+			}
+		}
 	}
-	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
-		return 1
+	for c, v := range scale {
+		scale[c] = 1
+		if v > 0 && !math.IsInf(v, 1) {
+			_, exp := math.Frexp(v)
+			scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
+		}
 	}
-	_, exp := math.Frexp(largest)
-	return math.Ldexp(1, max(-1000, min(exp, 1000)))
 }
 
-// tile multiplies by tile number q and adds the results to y when it is their turn.
+// tile multiplies by tile number q of this rank's and adds the results.
 func (p *product[T]) tile(who, q int) {
-	finished := false
-	defer func() {
-		if !finished {
-			p.abort.Store(true)
-		}
-	}()
-	r := p.e.order[q]
-	i, j, yi, yj := p.multiply(who, q)
-	p.add(i, r.seqI, yi) // y_i += T·x_j
+	at := p.e.nth(q)
+	i, j, yi, yj := p.multiply(who, at)
+	p.add(i, yi) // y_i += T·x_j
 	if i != j {
-		p.add(j, r.seqJ, yj) // y_j += Tᵀ·x_i
+		p.add(j, yj) // y_j += Tᵀ·x_i
 	}
-	finished = true
 }
 
 // multiply multiplies by tile number q, (i, j), both ways.
@@ -164,25 +169,72 @@ func (p *product[T]) block(b int) []T {
 	return p.x[lo*p.t : hi*p.t]
 }
 
-// add waits until seq contributions have been added to y_b, then adds y. The
-// tiles waited for are earlier in the order; ForEach hands tiles out in order
-// and lets those handed out finish, so the earliest tile in work never waits.
-func (p *product[T]) add(b int, seq int32, y []T) {
-	for spin := 0; p.turn[b].Load() != seq; spin++ {
-		if p.abort.Load() {
-			return
-		}
-		if spin > 100 {
-			runtime.Gosched()
-		}
-	}
+// add adds a contribution to y_b.
+func (p *product[T]) add(b int, y []T) {
 	lo, hi := p.e.block(b)
-	rows := hi - lo
-	for r := range rows {
-		out := p.dst.Data[(lo+r)*p.dst.Stride : (lo+r)*p.dst.Stride+p.t]
-		for c := range out {
-			out[c] += float64(y[c*rows+r]) * p.scale[c]
+	rows, at, ok := hi-lo, lo*p.t, true
+	p.locks[b].Lock()
+	for c, f := range p.fixed {
+		sum := p.sums[at+c*rows : at+(c+1)*rows]
+		switch y := any(y[c*rows : (c+1)*rows]).(type) {
+		case []float32:
+			ok = f.Add32(sum, y) && ok
+		case []float64:
+			ok = f.AddFine(sum, p.sums[len(p.x)+at+c*rows:], y) && ok
 		}
 	}
-	p.turn[b].Store(seq + 1)
+	p.locks[b].Unlock()
+	if !ok {
+		p.bad.Store(true)
+	}
+}
+
+// extra is how many integers a product sends beside its sums.
+const extra = 2
+
+// reduce adds the sums of all ranks.
+func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
+	c, tail := p.e.comm, p.sums[len(p.sums)-extra:]
+	if p.bad.Load() {
+		tail[0] = 1
+	}
+	var own int64
+	if c.Size() > 1 {
+		own = hash(src)
+	}
+	tail[1] = own
+	if err := c.AllReduceInt64(ctx, p.sums); err != nil {
+		return err
+	}
+	if tail[1] != own*int64(c.Size()) {
+		return fmt.Errorf("gram: the ranks have come to different vectors: their processors or libraries round differently; " +
+			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
+	}
+	if tail[0] != 0 {
+		return fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %s is not positive semi-definite, or has values that are not finite", p.e.name)
+	}
+	return nil
+}
+
+// unload sets dst = λ·src + y.
+func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
+	fine := words[T]() > 1
+	for b := range p.e.blocks {
+		lo, hi := p.e.block(b)
+		rows := hi - lo
+		for r := range rows {
+			y := dst.Data[(lo+r)*dst.Stride : (lo+r)*dst.Stride+p.t]
+			x := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+p.t]
+			for c, v := range x {
+				at, f := lo*p.t+c*rows+r, &p.fixed[c]
+				var s float64
+				if fine {
+					s = f.Fine(p.sums[at], p.sums[len(p.x)+at])
+				} else {
+					s = f.Value(p.sums[at])
+				}
+				y[c] = float64(lambda*v) + float64(s*p.scale[c])
+			}
+		}
+	}
 }

@@ -6,57 +6,50 @@ import (
 	"encoding/gob"
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// ranks is what an engine knows of the ranks that share its tiles, nil if there are none.
-type ranks struct {
-	comm comm.Comm
-	peak float64 // bounds |K_ij|
-	name string  // of the kernel
-}
-
-func (m *Matrix) newRanks() *ranks {
-	if m.comm == nil {
-		return nil
+// peak returns a bound of |K_ij|: |k(x, z)| ≤ max k(x, x) as K is positive semi-definite.
+func (m *Matrix) peak() (peak float64) {
+	for _, v := range m.diag {
+		peak = max(peak, math.Abs(v))
 	}
-	r := &ranks{comm: m.comm, name: m.k.String()}
-	for _, v := range m.diag { // |k(x,z)| ≤ max k(x,x) as K is positive semi-definite
-		r.peak = max(r.peak, math.Abs(v))
-	}
-	r.peak *= 1 + 1e-3 // rounding of tiles and products
+	peak *= 1 + 1e-3 // rounding of tiles and products
 	if isOwn(m.k) {
-		r.peak *= ownSlack
+		peak *= ownSlack
 	}
-	return r
+	return peak
 }
 
 // ownSlack is by how much entries of a researcher's own kernel may exceed the diagonal: it
 // may turn out not to be positive semi-definite.
 const ownSlack = 1 << 10
 
-// has reports whether tile, or block of rows, number q is this rank's.
-func (r *ranks) has(q int) bool { return r == nil || q%r.comm.Size() == r.comm.Rank() }
+// share is the part of a tiling that a rank has.
+type share struct{ rank, size int }
+
+// has reports whether tile, or block of rows, number q is this rank's: neighbours in the order
+// lie on one diagonal, so all ranks have tiles of all kinds, and as many entries as each
+// other but for one tile.
+func (s share) has(q int) bool { return q%s.size == s.rank }
 
 // gather adds dst over the ranks, of which one at most has an entry that is not zero.
-func (r *ranks) gather(ctx context.Context, dst blas64.General) error {
-	if r == nil {
+func (e *engine[T]) gather(ctx context.Context, dst blas64.General) error {
+	if e.comm.Size() == 1 {
 		return nil
 	}
 	if dst.Stride == dst.Cols {
-		return r.comm.AllReduce(ctx, dst.Data[:dst.Rows*dst.Cols])
+		return e.comm.AllReduce(ctx, dst.Data[:dst.Rows*dst.Cols])
 	}
 	x := make([]float64, 0, dst.Rows*dst.Cols)
 	for i := range dst.Rows {
 		x = append(x, dst.Data[i*dst.Stride:i*dst.Stride+dst.Cols]...)
 	}
-	if err := r.comm.AllReduce(ctx, x); err != nil {
+	if err := e.comm.AllReduce(ctx, x); err != nil {
 		return err
 	}
 	for i := range dst.Rows {
@@ -66,74 +59,13 @@ func (r *ranks) gather(ctx context.Context, dst blas64.General) error {
 }
 
 // clearAll sets dst = 0 where ranks are to gather it.
-func (r *ranks) clearAll(dst blas64.General) {
-	if r == nil {
-		return
-	}
+func (e *engine[T]) clearAll(dst blas64.General) {
 	for i := range dst.Rows {
-		clear(dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols])
-	}
-}
-
-// sums are the sums of a product on ranks, in fixed point: contribution T·x_j of a tile,
-// divided by the column's scale, is |(T·x_j)_c| ≤ max|K|·‖x_c‖₁/scale_c, which all sums
-// stay below.
-type sums struct {
-	y     []int64 // n×t as x: block by block, each by columns; then a count of misfits, and x's hash
-	fixed []comm.Fixed
-	locks []sync.Mutex // of the blocks
-	bad   atomic.Bool  // a contribution is above its bound
-}
-
-// mulRanks is mul on ranks: each adds the contributions of its tiles, and one all-reduce
-// of nt+2 integers adds those of all. The integers are exact, so that the result has the
-// same bits for any number of ranks and threads. Ranks whose src is not the same, because
-// their processors or libraries round differently, get an error.
-func (e *engine[T]) mulRanks(ctx context.Context, dst, src blas64.General, lambda float64) error {
-	n, t := src.Rows, src.Cols
-	p := e.acquire(t)
-	p.load(src)
-	if p.sums == nil {
-		p.sums = &sums{locks: make([]sync.Mutex, e.blocks)}
-		p.fixedBody = p.tileFixed
-	}
-	s := p.sums
-	clear(grow(&s.y, n*t+extra))
-	grow(&s.fixed, t)
-	s.bad.Store(false)
-	for c := range s.fixed {
-		var norm float64 // ‖x_c‖₁/scale_c
-		inv := 1 / p.scale[c]
-		for i := range n {
-			norm += math.Abs(src.Data[i*src.Stride+c] * inv)
+		if e.comm.Size() > 1 {
+			clear(dst.Data[i*dst.Stride : i*dst.Stride+dst.Cols])
 		}
-		s.fixed[c] = comm.FixedFor(e.ranks.peak * norm)
 	}
-	err := accel.ForEach(ctx, e.held(), p.fixedBody)
-	if s.bad.Load() {
-		s.y[n*t] = 1
-	}
-	own := hash(src)
-	s.y[n*t+1] = own
-	if err == nil {
-		err = e.ranks.comm.AllReduceInt64(ctx, s.y)
-	}
-	if err == nil && s.y[n*t+1] != own*int64(e.ranks.comm.Size()) {
-		err = fmt.Errorf("gram: the ranks have come to different vectors: their processors or libraries round differently; " +
-			"give all of them the Go BLAS (--blas go) and the same instructions (--cpu)")
-	}
-	if err == nil && s.y[n*t] != 0 {
-		err = fmt.Errorf("gram: a product with K is larger than its diagonal allows: kernel %s is not positive semi-definite, or has values that are not finite", e.ranks.name)
-	}
-	if err == nil {
-		p.unload(dst, src, lambda)
-	}
-	e.release(p)
-	return err
 }
-
-// extra is how many integers a product sends beside its sums.
-const extra = 2
 
 // hash returns a number that two matrices share only if they have the same bits, or by a
 // chance of 2⁻⁶⁴.
@@ -149,60 +81,17 @@ func hash(x blas64.General) int64 {
 	return int64(h)
 }
 
-// tileFixed multiplies by tile number q of this rank's and adds the results.
-func (p *product[T]) tileFixed(who, q int) {
-	at := p.e.nth(q)
-	i, j, yi, yj := p.multiply(who, at)
-	p.addFixed(i, yi) // y_i += T·x_j
-	if i != j {
-		p.addFixed(j, yj) // y_j += Tᵀ·x_i
-	}
-}
-
-// addFixed adds a contribution to y_b.
-func (p *product[T]) addFixed(b int, y []T) {
-	lo, hi := p.e.block(b)
-	rows, s := hi-lo, p.sums
-	ok := true
-	s.locks[b].Lock()
-	for c, f := range s.fixed {
-		up := f.Scale()
-		if up == 0 { // x_c is not finite, and no sum of it will be
-			continue
-		}
-		sum := s.y[lo*p.t+c*rows : lo*p.t+(c+1)*rows]
-		for r, v := range y[c*rows : (c+1)*rows] {
-			w := float64(v) * up
-			ok = ok && comm.Fits(w)
-			sum[r] += int64(w)
-		}
-	}
-	s.locks[b].Unlock()
-	if !ok {
-		s.bad.Store(true)
-	}
-}
-
-// unload sets dst = λ·src + y.
-func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
-	for b := range p.e.blocks {
-		lo, hi := p.e.block(b)
-		rows := hi - lo
-		for r := range rows {
-			y := dst.Data[(lo+r)*dst.Stride : (lo+r)*dst.Stride+p.t]
-			x := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+p.t]
-			for c, v := range x {
-				y[c] = float64(lambda*v) + p.sums.fixed[c].Value(p.sums.y[lo*p.t+c*rows+r])*p.scale[c]
-			}
-		}
-	}
-}
-
 // ProductBytes returns what a rank hands to others for a product with t columns: nt+2
-// integers.
-func ProductBytes(n, t int) int64 { return 8 * (int64(n)*int64(t) + extra) }
+// integers, and with float64 tiles 2nt+2.
+func (m *Matrix) ProductBytes(t int) int64 {
+	words := int64(1)
+	if c := &m.choice; c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic == kernel.Float64 {
+		words = 2
+	}
+	return 8 * (words*int64(m.tiling.n)*int64(t) + extra)
+}
 
-// Traffic returns what this rank has handed to others for products; nothing without ranks.
+// Traffic returns what this rank has handed to others for products.
 func (m *Matrix) Traffic() comm.Traffic {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,9 +100,6 @@ func (m *Matrix) Traffic() comm.Traffic {
 
 // counted counts the traffic of a product.
 func (m *Matrix) counted(f func() error) error {
-	if m.comm == nil {
-		return f()
-	}
 	before := m.comm.Traffic()
 	err := f()
 	m.mu.Lock()
@@ -224,9 +110,6 @@ func (m *Matrix) counted(f func() error) error {
 
 // agree is choose by rank 0, for all.
 func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err error) {
-	if m.comm == nil {
-		return m.choose(ctx, o, d)
-	}
 	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
@@ -244,7 +127,7 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 		return c, err
 	}
 	text, err := comm.Share(ctx, m.comm, b.Bytes(), 0)
-	if err != nil {
+	if err != nil || m.comm.Rank() == 0 {
 		return c, err
 	}
 	var got message

@@ -2,12 +2,14 @@ package gram
 
 import (
 	"math"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -30,14 +32,15 @@ func cloud(n, d int) *points.Dense {
 	return points.NewDense(n, d, x)
 }
 
-// TestRanks multiplies by K on 1, 2, 3, 4 and 7 ranks: the same bits everywhere, and
-// nearly those of one process; columns and the dense matrix are exactly those.
+// TestRanks multiplies by K without ranks and on 1, 2, 3, 5 and 7, with 1, 2, 3 and 8 threads:
+// the same bits everywhere, of products, columns and the dense matrix.
 func TestRanks(t *testing.T) {
 	const n, d, cols = 300, 5, 3
 	x := cloud(n, d)
 	b := mat.NewDense(n, cols, nil)
 	rng.New(2).Sub("b").Normals(b.RawMatrix().Data, 0)
 	idx := []int{299, 0, 17, 64, 150}
+	defer accel.SetThreads(accel.Threads())
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
 		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
 			if st == Fixed16 && !kernel.Bounded01(k) {
@@ -54,9 +57,15 @@ func TestRanks(t *testing.T) {
 			}
 			_ = lone.Columns(t.Context(), idx, wantCols)
 			_ = lone.DenseTo(t.Context(), wantAll)
-			var first *mat.Dense
-			for _, p := range []int{1, 2, 3, 4, 7} {
-				got := make([]*mat.Dense, p)
+			for _, threads := range []int{1, 2, 3, 8} {
+				accel.SetThreads(threads)
+				y := mat.NewDense(n, cols, nil)
+				if err := lone.MulTo(t.Context(), y, b); err != nil || !mat.Equal(y, want) {
+					t.Errorf("%v %v: other bits on %d threads, %v", k, st, threads, err)
+				}
+			}
+			for i, p := range []int{1, 2, 3, 5, 7} {
+				accel.SetThreads(1 + i%3)
 				var held [7]int64
 				onRanks(p, func(c comm.Comm) {
 					o := o
@@ -70,8 +79,8 @@ func TestRanks(t *testing.T) {
 					if err := m.MulTo(t.Context(), y, b); err != nil {
 						t.Error(err)
 					}
-					if tr := m.Traffic(); tr.Bytes != ProductBytes(n, cols) || tr.Calls != 1 {
-						t.Errorf("%+v for a product, want %d bytes in one call", tr, ProductBytes(n, cols))
+					if tr := m.Traffic(); tr.Bytes != m.ProductBytes(cols) || tr.Calls != 1 {
+						t.Errorf("%+v for a product, want %d bytes in one call", tr, m.ProductBytes(cols))
 					}
 					if err := m.Columns(t.Context(), idx, cs); err != nil {
 						t.Error(err)
@@ -79,22 +88,16 @@ func TestRanks(t *testing.T) {
 					if err := m.DenseTo(t.Context(), all); err != nil {
 						t.Error(err)
 					}
-					if !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
-						t.Errorf("%v %v on %d ranks: columns differ from one process's", k, st, p)
+					if !mat.Equal(y, want) || !mat.Equal(cs, wantCols) || !mat.Equal(all, wantAll) {
+						t.Errorf("%v %v: rank %d of %d has other bits than one process", k, st, c.Rank(), p)
 					}
-					got[c.Rank()], held[c.Rank()] = y, m.ops.tileBytes()
+					held[c.Rank()] = m.ops.tileBytes()
 				})
 				if t.Failed() {
 					return
 				}
-				if first == nil {
-					first = got[0]
-				}
 				var sum int64
-				for r, y := range got {
-					if !mat.Equal(y, first) {
-						t.Errorf("%v %v: rank %d of %d has other bits than one rank", k, st, r, p)
-					}
+				for r := range p {
 					if sum += held[r]; held[r] > lone.ops.tileBytes()/int64(p)+8*64*64 {
 						t.Errorf("%v: rank %d of %d holds %d of %d bytes", st, r, p, held[r], lone.ops.tileBytes())
 					}
@@ -103,11 +106,47 @@ func TestRanks(t *testing.T) {
 					t.Errorf("%v: %d ranks hold %d bytes, one process %d", st, p, sum, lone.ops.tileBytes())
 				}
 			}
-			var diff mat.Dense
-			diff.Sub(first, want)
-			tol := 1e-13 // of float64 sums
-			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); e > tol {
-				t.Errorf("%v %v: ranks differ from one process by %.2g", k, st, e)
+		}
+	}
+}
+
+// TestExactSums: products with float64 tiles are those of big floats to the rounding of the tiles'
+// own sums, γ = (w+1)u of Σ_j |K_ij||x_j| for tiles of width w, that of the sum of λx and
+// them, and 2⁻¹⁰¹·max|K|·‖x‖₁ for each block. K is near the identity and x has entries of all
+// sizes, so that one word of 62 bits, off by 2⁻⁶¹ of that, would show.
+func TestExactSums(t *testing.T) {
+	const n, width = 700, 16
+	const u = 0x1p-53
+	x := cloud(n, 3)
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 0.05}, x, 0.5, &Options{Storage: Float64, TileSize: width})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
+	var norm float64
+	for i := range n {
+		src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
+		norm += math.Abs(src.At(i, 0))
+	}
+	if err := m.DenseTo(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range map[string]*Matrix{"stored": m, "exact": m.Exact()} {
+		if err := a.MulTo(t.Context(), y, src); err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			want, size := new(big.Float).SetPrec(300), 0.0
+			for j := range n {
+				p := new(big.Float).SetPrec(300).Mul(big.NewFloat(k.At(i, j)), big.NewFloat(src.At(j, 0)))
+				want.Add(want, p)
+				size += math.Abs(k.At(i, j) * src.At(j, 0))
+			}
+			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
+			size += 0.5 * math.Abs(src.At(i, 0))
+			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
+			if bound := (width+4)*u*size + (n/width+2)*0x1p-101*norm*1.002; math.Abs(diff) > bound {
+				t.Fatalf("%s: row %d is off by %.3g, more than %.3g", name, i, diff, bound)
 			}
 		}
 	}

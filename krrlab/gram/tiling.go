@@ -1,11 +1,7 @@
 package gram
 
-// ref is a tile: its block row i ≥ block column j, and how many tiles before it,
-// in the order of the tiling, contribute to y_i and to y_j.
-type ref struct {
-	i, j       int32
-	seqI, seqJ int32
-}
+// ref is a tile: its block row i ≥ block column j.
+type ref struct{ i, j int32 }
 
 // tiling cuts n points into blocks and orders the tiles of the lower half.
 //
@@ -16,22 +12,16 @@ type ref struct {
 type tiling struct {
 	n, size, blocks int
 	order           []ref
-	mine            []int // the tiles of this rank, ascending; nil for all
+	share
 }
 
-func newTiling(n, size int) *tiling {
+// newTiling cuts n points into blocks of the given size, whose tiles are dealt to ranks in turn.
+func newTiling(n, size int, own share) *tiling {
 	b := (n + size - 1) / size
-	t := &tiling{n: n, size: size, blocks: b, order: make([]ref, 0, b*(b+1)/2)}
-	seq := make([]int32, b)
+	t := &tiling{n: n, size: size, blocks: b, order: make([]ref, 0, b*(b+1)/2), share: own}
 	for o := range b {
 		for j := range b - o {
-			i := j + o
-			r := ref{i: int32(i), j: int32(j), seqI: seq[i], seqJ: seq[j]}
-			seq[i]++
-			if i != j {
-				seq[j]++
-			}
-			t.order = append(t.order, r)
+			t.order = append(t.order, ref{int32(j + o), int32(j)})
 		}
 	}
 	return t
@@ -50,31 +40,11 @@ func (t *tiling) at(i, j int) int {
 	return o*t.blocks - o*(o-1)/2 + j
 }
 
-// deal gives tile number q of the order to rank q mod size of the ranks: neighbours in the
-// order lie on one diagonal, so all ranks have tiles of all kinds, and as many entries as
-// each other but for one tile.
-func (t *tiling) deal(rank, size int) {
-	t.mine = make([]int, 0, len(t.order)/size+1)
-	for q := rank; q < len(t.order); q += size {
-		t.mine = append(t.mine, q)
-	}
-}
-
 // held returns how many tiles this rank has.
-func (t *tiling) held() int {
-	if t.mine == nil {
-		return len(t.order)
-	}
-	return len(t.mine)
-}
+func (t *tiling) held() int { return (len(t.order) - t.rank + t.share.size - 1) / t.share.size }
 
 // nth returns the position in the order of tile number q of this rank.
-func (t *tiling) nth(q int) int {
-	if t.mine == nil {
-		return q
-	}
-	return t.mine[q]
-}
+func (t *tiling) nth(q int) int { return t.rank + q*t.share.size }
 
 // entries returns the number of entries of all tiles of this rank.
 func (t *tiling) entries() int64 {

@@ -27,6 +27,7 @@ func init() {
 			"Local":        r.ValueOf(comm.Local),
 			"Locate":       r.ValueOf(comm.Locate),
 			"Open":         r.ValueOf(comm.Open),
+			"OrAlone":      r.ValueOf(comm.OrAlone),
 			"Rows":         r.ValueOf(comm.Rows),
 			"Share":        r.ValueOf(comm.Share),
 			"ShareNumbers": r.ValueOf(comm.ShareNumbers),

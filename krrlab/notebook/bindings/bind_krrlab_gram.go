@@ -20,7 +20,6 @@ func init() {
 			"Float64":      r.ValueOf(gram.Float64),
 			"New":          r.ValueOf(gram.New),
 			"ParseStorage": r.ValueOf(gram.ParseStorage),
-			"ProductBytes": r.ValueOf(gram.ProductBytes),
 			"RankBytes":    r.ValueOf(gram.RankBytes),
 			"Recompute":    r.ValueOf(gram.Recompute),
 		},
