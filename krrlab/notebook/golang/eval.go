@@ -11,6 +11,7 @@ import (
 	"github.com/cosmos72/gomacro/base"
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/gls"
 	"github.com/cosmos72/gomacro/xreflect"
 
 	"github.com/krrlab/lab/krrlab/notebook/display"
@@ -18,7 +19,7 @@ import (
 
 // Run executes a cell. name says which it is in messages: Cell 5.
 func (s *Session) Run(name, code string, out Output) Result {
-	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}), gone: make(chan struct{})}
+	c := &cell{name: name, lines: strings.Split(code, "\n"), out: out, done: make(chan struct{}), halt: make(chan struct{}), gone: make(chan struct{})}
 	result := make(chan Result, 1)
 	select {
 	case s.work <- func() { s.runCell(c, result) }:
@@ -38,6 +39,7 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 	var res Result
 	returned := false
 	c.ir.Store(s.ir)
+	c.goid = gls.GoID()
 	s.out.begin(c.out, s.max)
 	c.ctx = s.renewContext()
 	s.running.Store(c)
@@ -47,7 +49,9 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 			s.running.Store(nil)
 			s.endProgress()
 			s.out.end()
-			if !returned {
+			if returned {
+				res = s.ended(c, res)
+			} else {
 				res = Result{Err: c.failure(panicError, "runtime.Goexit ended the goroutine of the cell", c.last)}
 			}
 			if !returned || c.deep.Load() { // deep: the goroutine would keep its huge stack
@@ -61,6 +65,25 @@ func (s *Session) runCell(c *cell, result chan<- Result) {
 	returned = true
 }
 
+// ended makes Interrupted of however a cell ended that an interrupt has met, so that the cells
+// behind it are dropped. What there is of a value is shown.
+func (s *Session) ended(c *cell, res Result) Result {
+	if c.hits.Load() == 0 {
+		return res
+	}
+	s.ir.PrepareEnv().Run.Signals = base.Signals{} // a signal that came too late is not the next cell's
+	if res.Value != nil {
+		s.out.show(*res.Value)
+	}
+	switch {
+	case res.Err == nil:
+		return Result{Err: c.failure(interrupted, "the cell was interrupted", c.last)}
+	case res.Err.Name == interrupted, res.Err.Name == panicError:
+		return Result{Err: res.Err}
+	}
+	return Result{Err: c.failure(interrupted, "the cell was interrupted: "+res.Err.Value, 0)}
+}
+
 // Eval returns the value of an expression as text and in its other forms, as
 // user_expressions asks for.
 func (s *Session) Eval(expr string, out Output) Result { return s.Run("expression", expr, out) }
@@ -72,8 +95,8 @@ func (s *Session) segments(c *cell) (res Result) {
 		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
 	}
 	for _, p := range parts {
-		if c.state.Load() != isRunning { // left behind: the session is another cell's
-			return Result{}
+		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
+			return res
 		}
 		switch {
 		case p.command != "":

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/cosmos72/gomacro/base"
+	"github.com/cosmos72/gomacro/gls"
 	"github.com/gopherdata/gophernotes/imports"
 
 	"github.com/krrlab/lab/datasets"
@@ -92,15 +94,20 @@ func scan(f func(string) (int, error)) (int, error) {
 	return f(line + "\n")
 }
 
-// sleep is time.Sleep that an interrupt ends.
+// sleep is time.Sleep that an interrupt ends, and with it the cell: it does not return into the
+// interpreter, which would go on until its signal comes. Goroutines of cells sleep on.
 func sleep(d time.Duration) {
+	c := current.Load().running.Load()
+	if c == nil || c.goid != gls.GoID() {
+		time.Sleep(d)
+		return
+	}
 	t := time.NewTimer(d)
 	defer t.Stop()
-	s := current.Load()
-	done := s.ctx.get().Context.Done() // that within: to sleep is not to watch
 	select {
 	case <-t.C:
-	case <-done:
+	case <-c.halt:
+		panic(base.SigInterrupt)
 	}
 }
 

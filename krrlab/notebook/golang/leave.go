@@ -19,10 +19,32 @@ const (
 )
 
 // end marks a cell as ended and reports whether it may touch the session: not if it was left
-// behind before.
+// behind before. No interrupt meets the cell afterwards.
 func (c *cell) end() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.state.CompareAndSwap(isRunning, hasEnded)
 	return c.state.Load() == hasEnded
+}
+
+// interrupted counts an interrupt. It reports whether it is the first, and whether it meets the
+// cell before its end.
+func (c *cell) interrupted() (first, meets bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() != isRunning {
+		return false, false
+	}
+	return c.hits.Add(1) == 1, true
+}
+
+// signal stops the interpreter of a cell that has not ended.
+func (c *cell) signal() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() != hasEnded {
+		c.ir.Load().Interrupt(nil)
+	}
 }
 
 // leave gives up a cell that an interrupt cannot stop, since it waits for a channel or a

@@ -60,11 +60,15 @@ type cell struct {
 	out   Output
 	ctx   *cellContext
 	done  chan struct{}
+	halt  chan struct{}               // closed when the interpreter is stopped: sleep does not return then
+	halts sync.Once                   // closes halt
 	hits  atomic.Int32                // interrupts
+	goid  uintptr                     // goroutine of the cell
 	last  int                         // line of the statement that runs
 	ir    atomic.Pointer[fast.Interp] // that runs it
 	state atomic.Int32                // running, ended or left
 	gone  chan struct{}               // closed when the cell is left behind
+	mu    sync.Mutex                  // an interrupt, or the end of the cell
 	deep  atomic.Bool                 // interrupted for its recursion
 	names atomic.Pointer[names]       // as they were before the statement that runs
 }
@@ -167,14 +171,17 @@ const grace = 500 * time.Millisecond
 const patience = 2 * time.Second
 
 // Interrupt ends the cell that runs: it cancels the cell's context, and stops the
-// interpreter, at once if nothing has looked at the context, or if this is the second time. It
-// returns false if no cell runs.
+// interpreter, at once if nothing has looked at the context, or if this is the second time. The cell
+// fails with the error Interrupted, however it comes to its end. Interrupt returns false if no cell runs.
 func (s *Session) Interrupt() bool {
 	c := s.running.Load()
 	if c == nil {
 		return false
 	}
-	first := c.hits.Add(1) == 1
+	first, meets := c.interrupted()
+	if !meets {
+		return false
+	}
 	watched := c.ctx.cancel()
 	go func() {
 		if first && watched {
@@ -194,13 +201,9 @@ func (s *Session) Interrupt() bool {
 // stop signals the interpreter until the cell has ended, and reports whether it did in
 // time.
 func (s *Session) stop(c *cell, limit time.Duration) bool {
+	c.halts.Do(func() { close(c.halt) })
 	for end := time.Now().Add(limit); time.Now().Before(end); {
-		select {
-		case <-c.done:
-			return true
-		default:
-			c.ir.Load().Interrupt(nil)
-		}
+		c.signal()
 		select {
 		case <-c.done:
 			return true

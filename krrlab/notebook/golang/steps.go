@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/cosmos72/gomacro/ast2"
+	"github.com/cosmos72/gomacro/base"
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/fast"
 	"github.com/cosmos72/gomacro/xreflect"
@@ -118,6 +119,10 @@ func (s *Session) exec(c *cell, steps []step) (vals []xreflect.Value, types []xr
 		c.names.Store(nil)
 		if c.state.Load() != isRunning {
 			return nil, nil, false
+		}
+		if i+1 < len(steps) && c.hits.Load() > 0 { // what comes next does not run
+			c.names.Store(&steps[i+1].before)
+			panic(base.SigInterrupt)
 		}
 		vals, types = basereflect.PackValues(v, vs), basereflect.PackTypes(e.Type, e.Types)
 	}

@@ -1,0 +1,48 @@
+package golang
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestInterruptedFails interrupts cells that would come to their end all the same: sleeps in a loop,
+// a call that returns when its context ends, a command. Each fails with Interrupted, what is behind the statement
+// does not run, and what the statement found is kept.
+func TestInterruptedFails(t *testing.T) {
+	s := open(t, nil)
+	run(s, `import ("context"; "fmt"; "time")
+x := 0
+func solve(ctx context.Context) (*int, error) { <-ctx.Done(); return nil, ctx.Err() }
+func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err() }`)
+	for _, c := range []struct{ code, check, want string }{
+		{"for i := 0; i < 3; i++ { time.Sleep(time.Hour); x = 99 }; x", "x", "→0"},
+		{"sol, err := solve(ctx)", "sol == nil", "→true"},
+		{"sol, err := solve(ctx)\nfmt.Println(\"on\")\nlater := 1", "later", "✗CompileError: undefined identifier: later"},
+		{"found, err := partial(ctx)\nfound = 0", "found", "→7"},
+		{"partial(ctx)", "1", "→1"},
+		{"%time solve(ctx)\nafter := 1", "after", "✗CompileError: undefined identifier: after"},
+		{"!sleep 100\nbehind := 1", "behind", "✗CompileError: undefined identifier: behind"},
+		{"defer func() { recover() }()\ntime.Sleep(time.Hour)", "1", "→1"},
+	} {
+		go interruptAfter(s, 50*time.Millisecond)
+		got := run(s, c.code)
+		if !strings.Contains(got, "✗Interrupted: the cell was interrupted") || strings.Contains(got, "on\n") {
+			t.Errorf("%s: %q", c.code, got)
+		}
+		if got := run(s, c.check); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s after %s: %q, want %q", c.check, c.code, got, c.want)
+		}
+	}
+}
+
+// TestSleepOfGoroutine interrupts a cell while a goroutine of another one sleeps: that sleeps on.
+func TestSleepOfGoroutine(t *testing.T) {
+	s := open(t, nil)
+	run(s, "import \"time\"\nwoken := make(chan time.Duration, 1)\nstart := time.Now()\ngo func() { time.Sleep(300*time.Millisecond); woken <- time.Since(start) }()")
+	go interruptAfter(s, 10*time.Millisecond)
+	run(s, "time.Sleep(time.Hour)")
+	if got := run(s, "<-woken >= 300*time.Millisecond"); got != "→true" {
+		t.Errorf("it slept for the time it was to: %q", got)
+	}
+}
