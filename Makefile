@@ -44,7 +44,7 @@ figures: build
 
 # Debian's Jupyter and its Python; the kernel is installed for the user.
 lab:
-	@.ci/install libopenblas0 jupyter-notebook
+	@.ci/install libopenblas0 jupyter-notebook fonts-liberation
 	@$(MAKE) --no-print-directory build
 	@$(BIN) notebook install --user
 	@$(PYTHON) -m notebook --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LABFLAGS)
@@ -72,7 +72,8 @@ kills:
 
 # The Notebook UI in a real browser; says so and does nothing where that cannot be had.
 test-ui:
-	@.ci/install libopenblas0 jupyter-notebook chromium nodejs npm
+	@.ci/install libopenblas0 jupyter-notebook fonts-liberation chromium
+	@command -v npm >/dev/null || .ci/install nodejs npm
 	@$(MAKE) --no-print-directory build
 	@PYTHON=$(PYTHON) .ci/test-ui $(BIN) $(OUT)
 

@@ -3,6 +3,7 @@ package plots
 import (
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -100,9 +101,21 @@ func TestMarkLabel(t *testing.T) {
 	}
 }
 
-func TestSVGKeepsSpaces(t *testing.T) {
-	svg := (&Figure{Title: "κ against λ_p at s", Series: []Series{{Y: []float64{1, 2}}}}).SVG()
-	if !strings.Contains(svg, ">at s<") {
-		t.Error("a text starts with a space, which SVG drops")
+// TestSVGFlows makes sure that a line of text is one element, which knows its end and its length: its
+// raised and lowered runs then follow each other in any font.
+func TestSVGFlows(t *testing.T) {
+	svg := (&Figure{Title: "κ of M⁻¹A <λ_p>", X: Axis{Label: "10⁻³ s"}, Series: []Series{{Y: []float64{1, 2}}}}).SVG()
+	title := regexp.MustCompile(`<text ([^>]*)>κ of M<tspan dy="([-0-9.]+)" font-size="8.64px">−1</tspan><tspan dy="([-0-9.]+)">A &lt;λ</tspan><tspan dy="[0-9.]+" font-size="8.64px">p</tspan><tspan dy="-[0-9.]+">&gt;</tspan></text>`).FindStringSubmatch(svg)
+	if title == nil || title[2] != "-"+title[3] || !strings.Contains(title[1], `text-anchor="start" textLength="`) {
+		t.Errorf("%q", title)
+	}
+	if !regexp.MustCompile(`<text [^>]*text-anchor="middle"[^>]*>10<tspan `).MatchString(svg) {
+		t.Error("the axis is not labeled in its middle")
+	}
+	if i := strings.IndexFunc(svg, isMark); i >= 0 {
+		t.Errorf("a mark is left: %.80q", svg[i:])
+	}
+	if svg := (&Figure{Title: "a\ue001\ue005b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg, ">a  b</text>") {
+		t.Error("private characters in a label")
 	}
 }

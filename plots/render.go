@@ -49,7 +49,7 @@ func (t *Table) Text() string {
 // oneLine puts a text on one line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if unicode.IsControl(r) || isMark(r) {
 			return ' '
 		}
 		return r

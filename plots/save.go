@@ -130,9 +130,9 @@ func render(format string, width, height float64, draw func(p pen, w, h vg.Lengt
 	switch format {
 	case "svg":
 		c := vgsvg.New(w, h)
-		draw(pen{Canvas: c}, w, h)
+		draw(pen{Canvas: c, flows: true}, w, h)
 		_, err := c.WriteTo(&buf)
-		return buf.Bytes(), err
+		return flow(buf.Bytes()), err
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(paper))
 		draw(pen{Canvas: c}, w, h)

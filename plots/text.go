@@ -117,6 +117,7 @@ const (
 type pen struct {
 	vg.Canvas
 	outline bool // for PDF: fill the outlines of the glyphs instead of writing text
+	flows   bool // for SVG: a line is one element, whose runs follow each other in any font
 }
 
 // textWidth returns the width of one line of text.
@@ -146,7 +147,12 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 		p.Rotate(math.Pi / 2)
 		pt = vg.Point{}
 	}
-	pt.X -= vg.Length(align) * textWidth(s, size, bold)
+	width := textWidth(s, size, bold)
+	if p.flows {
+		p.FillString(face(size, bold), pt, marked(s, width, align))
+		return
+	}
+	pt.X -= vg.Length(align) * width
 	for _, r := range runs(s) {
 		sz, at := size, pt
 		switch {
@@ -156,12 +162,10 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 			sz, at.Y = size*scriptSize, pt.Y-size*scriptDrop
 		}
 		f := face(sz, bold)
-		word := strings.TrimLeft(r.text, " ") // SVG drops spaces at the start of a text
-		at.X += f.Width(r.text[:len(r.text)-len(word)])
 		if p.outline {
-			p.fillOutline(f, at, word)
+			p.fillOutline(f, at, r.text)
 		} else {
-			p.FillString(f, at, word)
+			p.FillString(f, at, r.text)
 		}
 		pt.X += f.Width(r.text)
 	}
