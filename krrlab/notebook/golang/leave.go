@@ -119,6 +119,9 @@ func field(p unsafe.Pointer, t reflect.Type, name string, want reflect.Type) (un
 // where one takes 1 GB.
 const maxStack = 192 << 20
 
+// unwinding is how long the calls on such a stack may take to end: seconds on a busy machine.
+const unwinding = time.Minute
+
 // guard interrupts a cell whose recursion has no end, until it is done.
 func (s *Session) guard(c *cell) {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/stacks:bytes"}}
@@ -140,7 +143,7 @@ func (s *Session) guard(c *cell) {
 		if metrics.Read(sample); sample[0].Value.Uint64() > limit {
 			c.deep.Store(true)
 			c.ctx.cancel()
-			if !s.stop(c, patience) {
+			if !s.stop(c, unwinding) {
 				s.leave(c)
 			}
 			return
