@@ -140,7 +140,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 		PersistentPreRunE: a.setUp,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return errUsage{err} })
+	root.SetFlagErrorFunc(flagError)
 	p := root.PersistentFlags()
 	p.BoolVar(&a.quiet, "quiet", false, "print nothing but errors")
 	p.IntVar(&a.threads, "threads", runtime.GOMAXPROCS(0), "cores to use")
@@ -161,9 +161,9 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 }
 
 // noArgs refuses positional arguments, naming the first.
-func noArgs(_ *cobra.Command, args []string) error {
+func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("unknown argument or command %q", args[0])
+		return usagef("unknown argument or command %q%s", args[0], commandMeant(cmd, args[0]))
 	}
 	return nil
 }

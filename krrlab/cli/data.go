@@ -44,7 +44,7 @@ func knownData(name string) error {
 		return nil
 	}
 	if _, err := datasets.Lookup(name); err != nil {
-		return errUsage{err}
+		return usagef("unknown data set %q, none of those that krrlab data list shows%s", name, dataMeant(name))
 	}
 	return nil
 }
@@ -74,9 +74,12 @@ func (a *app) dataList() error {
 
 // dataInfo prints what is known of a data set and checks the files that are here.
 func (a *app) dataInfo(name string) error {
+	if err := knownData(name); err != nil {
+		return err
+	}
 	i, err := datasets.Lookup(name)
 	if err != nil {
-		return errUsage{err}
+		return err
 	}
 	line := func(name, format string, args ...any) {
 		if s := fmt.Sprintf(format, args...); s != "" {

@@ -60,6 +60,43 @@ func TestFlagsBeforeData(t *testing.T) {
 	}
 }
 
+// TestMeant: a mistyped command, flag or data set is answered with the nearest, if one is near.
+func TestMeant(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "a.csv", "1,2\n")
+	for args, want := range map[string]string{
+		"fti":                        `unknown argument or command "fti"; did you mean fit? (see krrlab --help)`,
+		"data lsit":                  `unknown argument or command "lsit"; did you mean list? (see krrlab data --help)`,
+		"lambda_p":                   `unknown argument or command "lambda_p"; did you mean lambda-p? (see krrlab --help)`,
+		"regress":                    `unknown argument or command "regress" (see krrlab --help)`,
+		"fit a.csv":                  `unknown argument or command "a.csv"; did you mean --train a.csv? (see krrlab fit --help)`,
+		"predict a.csv":              `unknown argument or command "a.csv"; did you mean --in a.csv? (see krrlab predict --help)`,
+		"fit b.csv":                  `unknown argument or command "b.csv" (see krrlab fit --help)`,
+		"fit --trian a.csv":          `unknown flag: --trian; did you mean --train? (see krrlab fit --help)`,
+		"fit --thread 2":             `unknown flag: --thread; did you mean --threads? (see krrlab fit --help)`,
+		"fit --epochs 2":             `unknown flag: --epochs (see krrlab fit --help)`,
+		"fit -q":                     `unknown shorthand flag: 'q' in -q (see krrlab fit --help)`,
+		"fit --data mnits":           `unknown data set "mnits", none of those that krrlab data list shows; did you mean mnist? (see krrlab fit --help)`,
+		"data info iris":             `unknown data set "iris", none of those that krrlab data list shows (see krrlab data info --help)`,
+		"fit --train a --sigma 0":    `--sigma 0: want a positive number (see krrlab fit --help)`,
+		"fit --train a --sigma -Inf": `--sigma -Inf: want a positive number (see krrlab fit --help)`,
+	} {
+		code, out, errs := command(t, strings.Fields(args)...)
+		if want = "krrlab: " + want + "\n"; code != exitUsage || out != "" || errs != want {
+			t.Errorf("%s: exit %d, printed %q\n%swant\n%s", args, code, out, errs, want)
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"fit", "", 3}, {"", "fit", 3}, {"fti", "fit", 1}, {"kappa", "kapa", 1}, {"σ", "s", 1}, {"abc", "ca", 3}} {
+		if got := typos(c.a, c.b); got != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
 // TestHelp: the exit codes are told, no default is told twice.
 func TestHelp(t *testing.T) {
 	if _, out, _ := command(t, "help"); !strings.Contains(out, "Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached") {

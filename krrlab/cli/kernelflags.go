@@ -31,6 +31,9 @@ func (f *kernelFlags) check(set *pflag.FlagSet) error {
 		return err
 	}
 	if set.Changed("sigma") {
+		if !(f.sigma > 0) || math.IsInf(f.sigma, 0) {
+			return usagef("--sigma %g: want a positive number", f.sigma)
+		}
 		if k, err = f.build(f.sigma); err != nil {
 			return err
 		}

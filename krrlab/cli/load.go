@@ -14,7 +14,7 @@ import (
 type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
-	n                           int
+	n, dim                      int
 }
 
 // add adds the flags of training and test data.
@@ -30,6 +30,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
+	p.IntVar(&f.dim, "dim", 0, "features of a libsvm file, where columns of zeros were left out at the end (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
 }
@@ -44,6 +45,8 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 		return usagef("--test goes with --train; --data has test rows of its own")
 	case set.Changed("n") && f.n < 2:
 		return usagef("--n %d: want at least 2", f.n)
+	case set.Changed("dim") && f.dim < 1:
+		return usagef("--dim %d: want at least 1", f.dim)
 	}
 	for _, w := range []struct {
 		flag, value string
@@ -57,7 +60,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 			return usagef("--%s %q: want one of %s", w.flag, w.value, strings.Join(w.words, ", "))
 		}
 	}
-	for _, name := range []string{"format", "target", "task"} {
+	for _, name := range []string{"format", "target", "task", "dim"} {
 		if f.data != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data knows its own", name)
 		}
@@ -91,7 +94,7 @@ func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
 }
 
 func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
-	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n})
+	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim})
 	if err != nil {
 		return nil, err
 	}

@@ -177,8 +177,11 @@ func Validate(k Kernel) error {
 }
 
 func checkSigma(name string, sigma float64) error {
-	if inv := 1 / (2 * sigma * sigma); !positive(sigma) || math.IsInf(inv, 0) || inv == 0 {
-		return fmt.Errorf("kernel: %s has sigma = %v, want a number > 0 whose square neither overflows nor vanishes", name, sigma)
+	if !positive(sigma) {
+		return fmt.Errorf("kernel: %s has sigma = %v, want a positive number", name, sigma)
+	}
+	if inv := 1 / (2 * sigma * sigma); math.IsInf(inv, 0) || inv == 0 { // its square overflows or vanishes
+		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
 	}
 	return nil
 }
