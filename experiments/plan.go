@@ -166,11 +166,12 @@ func Spell(seconds float64) string {
 
 // Estimate is what a run of plans is predicted to take.
 type Estimate struct {
-	Seconds float64 // of what is not done yet
-	Bytes   int64   // of the case that takes most
-	Cases   int     // to run
-	Done    int     // kept from before
-	Skipped int     // not to be run
+	Seconds float64  // of what is not done yet
+	Bytes   int64    // of the case that takes most
+	Cases   int      // to run
+	Done    int      // kept from before
+	Skipped int      // not to be run
+	Absent  []string // data sets that cases among them need and that are not at hand
 	Table   *plots.Table
 }
 
@@ -205,6 +206,9 @@ func (est *Estimate) add(j *job) {
 		note = "done " + j.result.Date
 	case j.skip != "":
 		est.Skipped++
+		if strings.HasPrefix(j.skip, noFile) && !slices.Contains(est.Absent, j.c.Data) {
+			est.Absent = append(est.Absent, j.c.Data)
+		}
 	default:
 		est.Cases++
 		est.Seconds += j.cost.Seconds()

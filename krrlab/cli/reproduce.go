@@ -131,7 +131,8 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 
 // listExperiments prints what there is, and what it takes.
 func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.Options) error {
-	a.printf("%-9s %-7s %5s %9s %9s  %s\n", "id", "scale", "cases", "predicted", "memory", "title")
+	a.printf("%-9s %-7s %5s %8s %9s %9s  %s\n", "id", "scale", "cases", "left out", "predicted", "memory", "title")
+	var absent []string
 	for _, id := range ids {
 		e, err := experiments.Find(id)
 		if err != nil {
@@ -142,10 +143,33 @@ func (a *app) listExperiments(ctx context.Context, ids []string, o *experiments.
 			if err != nil {
 				return err
 			}
-			a.printf("%-9s %-7s %5d %9s %9s  %s\n", id, s, est.Cases, experiments.Spell(est.Seconds), bytesOrDash(est.Bytes), e.Title)
+			time := experiments.Spell(est.Seconds)
+			if est.Cases == 0 {
+				time = "–"
+			}
+			a.printf("%-9s %-7s %5d %8d %9s %9s  %s\n", id, s, est.Cases, est.Skipped, time, bytesOrDash(est.Bytes), e.Title)
+			if s != experiments.Smoke { // whose cases of real data are a bonus
+				absent = append(absent, est.Absent...)
+			}
 		}
 	}
+	a.printf("%s", absentText(absent))
 	return nil
+}
+
+// absentText says which data sets are not at hand and what to do; empty if all are.
+func absentText(names []string) string {
+	var each []string
+	for _, name := range names {
+		if !slices.Contains(each, name) {
+			each = append(each, name)
+		}
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("left out for want of data: %s (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
+		strings.Join(each, ", "))
 }
 
 // announce prints the plan, and refuses to start at scale paper without --yes.
@@ -159,6 +183,9 @@ func (a *app) announce(ctx context.Context, f *reproduceFlags, s experiments.Sca
 	}
 	a.printf("%d cases, predicted %s, at most %s of memory; %d done before, %d not to be run\n",
 		est.Cases, experiments.Spell(est.Seconds), bytesOrDash(est.Bytes), est.Done, est.Skipped)
+	if s != experiments.Smoke {
+		a.printf("%s", absentText(est.Absent))
+	}
 	if s == experiments.Paper && !f.yes {
 		return usagef("nothing was started: scale paper starts with --yes")
 	}
