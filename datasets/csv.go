@@ -10,46 +10,36 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-gota/gota/dataframe"
-	"github.com/go-gota/gota/series"
-
 	"github.com/krrlab/lab/krrlab/points"
 )
-
-// csvBlock is the number of rows that are handed to gota together: enough to make its
-// overhead small, few enough that a large file is never held as text.
-const csvBlock = 2048
-
-// csvColumns is the number of columns that are handed to gota together: its time grows
-// with their square.
-const csvColumns = 128
 
 // csvReader reads a table of numbers with at most one column of answers.
 type csvReader struct {
 	s      *source
 	r      *csv.Reader
+	long   *lineGuard
 	o      *ReadOptions
 	header []string // nil if there is none
 	width  int
-	target int // column of the answers, -1 for none
+	target int   // column of the answers, -1 for none
+	keep   []int // columns of the features
 
 	data    []float64
-	answers []string
-	lines   []int
-	block   [][]string
-	first   int // row of data of block[0]
+	answers answers
+	missing missing
+	rows    int
 }
 
 // csv reads cells separated by commas, semicolons, tabs or blanks. Records are split
-// by encoding/csv, block by block, and turned into numbers by gota; the first row is a
-// header if it has the target's name or no number. Blank lines and lines that start with
-// # are skipped. Points are dense.
+// by encoding/csv; the first row is a header if it has the target's name or no number. Blank
+// lines and lines that start with # are skipped. Points are dense. Missing cells are counted to the
+// end of the file, any other fault ends the reading.
 func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	c := &csvReader{s: s, o: o}
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	for o.MaxRows == 0 || len(c.lines) < o.MaxRows {
+	for o.MaxRows == 0 || c.rows < o.MaxRows {
 		record, err := c.r.Read()
 		if errors.Is(err, io.EOF) {
 			break
@@ -57,6 +47,7 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		if err != nil {
 			return nil, c.failed(err)
 		}
+		c.long.reset()
 		if len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
 			continue
 		}
@@ -71,106 +62,65 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 				continue
 			}
 		}
-		c.block = append(c.block, record)
-		c.lines = append(c.lines, line)
-		if len(c.block) == csvBlock {
-			if err := c.convert(); err != nil {
-				return nil, err
-			}
+		if err := c.row(record, line); err != nil {
+			return nil, err
 		}
 	}
-	if err := c.convert(); err != nil {
-		return nil, err
-	}
-	n := len(c.lines)
 	switch {
-	case n == 0 && c.header != nil:
+	case c.rows == 0 && c.header != nil:
 		return nil, s.fail(0, 0, oneLine)
-	case n == 0:
+	case c.rows == 0:
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
-	d := &Dataset{X: points.NewDense(n, len(c.data)/n, c.data), Columns: c.columns()}
+	if err := c.missing.fault(c); err != nil {
+		return nil, err
+	}
+	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns()}
 	if c.target < 0 {
 		return d, nil
 	}
-	return d, d.setAnswers(s, c.answers, c.lines, o.Task)
+	return d, d.setAnswers(s, &c.answers, o.Task)
 }
 
-// convert turns the block into numbers.
-func (c *csvReader) convert() error {
-	rows := len(c.block)
-	if rows == 0 {
+// row turns a record into numbers.
+func (c *csvReader) row(record []string, line int) error {
+	if err := c.s.take(float64Growth*len(c.keep), c.rows); err != nil {
+		return err
+	}
+	c.rows++
+	for _, j := range c.keep {
+		v, err := strconv.ParseFloat(strings.TrimSpace(record[j]), 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			cell := strings.TrimSpace(record[j])
+			_, err := number(cell)
+			if !isMissing(cell) && !math.IsNaN(v) {
+				if isWord(cell) && localForm(cell) == "" {
+					err = fmt.Errorf("%w; a column that is no feature is left out by --drop", err)
+				}
+				return c.cellFault(line, j, err)
+			}
+			c.missing.add(line, j, err)
+			v = 0
+		}
+		c.data = append(c.data, v)
+	}
+	if c.target < 0 {
 		return nil
 	}
-	d := c.width
-	if c.target >= 0 {
-		d--
+	answer := strings.TrimSpace(record[c.target])
+	if answer == "" || c.o.Task == "regression" && isMissing(answer) {
+		_, err := number(answer)
+		c.missing.add(line, c.target, fmt.Errorf("target: %w", err))
 	}
-	at := len(c.data)
-	c.data = append(c.data, make([]float64, rows*d)...)
-	for j := 0; j < c.width; j += csvColumns {
-		if err := c.convertColumns(c.data[at:], d, j, min(j+csvColumns, c.width)); err != nil {
-			return err
-		}
-	}
-	if c.target >= 0 {
-		for _, record := range c.block {
-			c.answers = append(c.answers, strings.TrimSpace(record[c.target]))
-		}
-	}
-	c.block, c.first = c.block[:0], c.first+rows
-	return nil
+	return c.answers.add(c.s, answer, line)
 }
 
-// convertColumns turns columns from, …, to-1 of the block into numbers: features of the
-// rows of data, d in each.
-func (c *csvReader) convertColumns(data []float64, d, from, to int) error {
-	part := make([][]string, len(c.block))
-	for i, record := range c.block {
-		part[i] = record[from:to]
+// cellFault says what is wrong with cell j of a line, by the header's name where there is one.
+func (c *csvReader) cellFault(line, j int, err error) error {
+	if c.header == nil {
+		return c.s.fail(line, j+1, "%v", err)
 	}
-	names := make([]string, to-from)
-	types := map[string]series.Type{}
-	for j := range names {
-		names[j] = strconv.Itoa(from + j)
-		if from+j == c.target {
-			types[names[j]] = series.String
-		}
-	}
-	df := dataframe.LoadRecords(part, dataframe.HasHeader(false), dataframe.Names(names...),
-		dataframe.DetectTypes(false), dataframe.DefaultType(series.Float), dataframe.WithTypes(types), dataframe.NaNValues(nil))
-	if df.Err != nil {
-		return c.s.fail(c.lines[c.first], 0, "%v", df.Err)
-	}
-	k := from // the feature that the column is
-	if c.target >= 0 && c.target < from {
-		k--
-	}
-	for j, name := range names {
-		if from+j == c.target {
-			continue
-		}
-		for i, v := range df.Col(name).Float() {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				var err error
-				if v, err = number(strings.TrimSpace(part[i][j])); err != nil {
-					return c.cellFault(i, from+j, err)
-				}
-			}
-			data[i*d+k] = v
-		}
-		k++
-	}
-	return nil
-}
-
-// cellFault says what is wrong with cell j of row i of the block, by the header's name
-// where there is one.
-func (c *csvReader) cellFault(i, j int, err error) error {
-	if c.header != nil {
-		err = fmt.Errorf("%s: %w", c.header[j], err)
-	}
-	return c.s.fail(c.lines[c.first+i], j+1, "%v", err)
+	return c.s.fail(line, j+1, "%s: %v", plain(c.header[j]), err)
 }
 
 // columns returns the names of the features, as UTF-8, so that a model file keeps them as
@@ -179,12 +129,9 @@ func (c *csvReader) columns() []string {
 	if c.header == nil {
 		return nil
 	}
-	names := slices.Clone(c.header)
-	if c.target >= 0 {
-		names = slices.Delete(names, c.target, c.target+1)
-	}
-	for j, name := range names {
-		names[j] = strings.ToValidUTF8(name, "\uFFFD")
+	names := make([]string, len(c.keep))
+	for k, j := range c.keep {
+		names[k] = strings.ToValidUTF8(c.header[j], "\uFFFD")
 	}
 	return names
 }
@@ -201,8 +148,76 @@ func (c *csvReader) ragged(line, cells int) error {
 // failed turns an error of encoding/csv into one with a place.
 func (c *csvReader) failed(err error) error {
 	var pe *csv.ParseError
-	if !errors.As(err, &pe) {
+	var ours *ParseError
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case !errors.As(err, &pe):
 		return c.s.failed(0, err)
 	}
 	return c.s.fail(pe.Line, 0, "%v", pe.Err)
+}
+
+// missing counts the missing cells of a table by column.
+type missing struct {
+	line, column int // of the first
+	err          error
+	count        map[int]int
+	total        int
+}
+
+func (m *missing) add(line, column int, err error) {
+	if m.err == nil {
+		m.line, m.column, m.err, m.count = line, column, err, map[int]int{}
+	}
+	m.count[column]++
+	m.total++
+}
+
+// fault returns an error with the first of the missing cells, and how many there are in which
+// columns; nil if there are none.
+func (m *missing) fault(c *csvReader) error {
+	if m.err == nil {
+		return nil
+	}
+	place, name := m.column+1, ""
+	if m.column == c.target {
+		place = 0
+	} else if c.header != nil {
+		name = plain(c.header[m.column]) + ": "
+	}
+	if m.total == 1 {
+		return c.s.fail(m.line, place, "%s%v", name, m.err)
+	}
+	const most = 20
+	columns := make([]int, 0, len(m.count))
+	for j := range m.count {
+		columns = append(columns, j)
+	}
+	slices.SortFunc(columns, func(a, b int) int { // most first
+		if m.count[a] != m.count[b] {
+			return m.count[b] - m.count[a]
+		}
+		return a - b
+	})
+	var each []string
+	for _, j := range columns[:min(most, len(columns))] {
+		each = append(each, fmt.Sprintf("%s %d", c.name(j), m.count[j]))
+	}
+	if n := len(columns) - most; n > 0 {
+		each = append(each, fmt.Sprintf("and %d columns more", n))
+	}
+	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop",
+		name, m.err, c.rows, m.total, strings.Join(each, ", "))
+}
+
+// name names column j for a reader.
+func (c *csvReader) name(j int) string {
+	switch {
+	case c.header != nil:
+		return quote(c.header[j])
+	case j == c.target:
+		return "the target"
+	}
+	return "column " + strconv.Itoa(j+1)
 }

@@ -44,14 +44,14 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 				x.Row(i)[j] = v
 				continue
 			}
-			return nil, s.fail(i+1, slices.Index(names, name)+1, "%s: %q is not a finite number", name, col.Elem(i).String())
+			return nil, s.fail(i+1, slices.Index(names, name)+1, "%s: %s is not a finite number", plain(name), quote(col.Elem(i).String()))
 		}
 	}
 	d := &Dataset{Name: "data frame", Source: "data frame", X: x}
 	if target == "" {
 		return d, nil
 	}
-	return d, d.setAnswers(s, df.Col(target).Records(), nil, task)
+	return d, d.setAnswers(s, &answers{text: df.Col(target).Records()}, task)
 }
 
 // Frame returns the data set as a gota data frame with the columns x0, x1, … and, if the

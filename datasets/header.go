@@ -20,9 +20,22 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		first[j] = strings.TrimSpace(cell)
 	}
 	c.width = len(first)
-	named := false
-	if c.target, named, err = targetColumn(c.o, first); err != nil {
+	dropped, named, err := dropColumns(c.o, first)
+	if err == nil {
+		var byName bool
+		c.target, byName, err = targetColumn(c.o, first, len(first)-len(dropped))
+		named = named || byName
+	}
+	if err == nil && dropped[c.target] {
+		err = fmt.Errorf("the target, column %d, is among those dropped: say which other column it is by --target", c.target)
+	}
+	if err != nil {
 		return false, c.s.fail(line, 0, "%v", err)
+	}
+	for j := range first {
+		if j != c.target && !dropped[j] {
+			c.keep = append(c.keep, j)
+		}
 	}
 	if header, err = c.isHeader(first, line, named); err != nil {
 		return false, err
@@ -30,8 +43,11 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if header {
 		c.header = first
 	}
-	if c.width == 1 && c.target == 0 {
+	switch {
+	case c.width == 1 && c.target == 0:
 		return false, c.s.fail(line, 0, "one column only: no features beside the target")
+	case len(c.keep) == 0:
+		return false, c.s.fail(line, 0, "no column is left for a feature")
 	}
 	return header, nil
 }
@@ -44,7 +60,13 @@ func (c *csvReader) isHeader(first []string, line int, named bool) (bool, error)
 		return true, nil
 	}
 	firstWord, firstNumber, missing := -1, -1, true
-	for j, cell := range first {
+	look := c.keep
+	if c.target >= 0 {
+		look = append(slices.Clone(look), c.target)
+		slices.Sort(look)
+	}
+	for _, j := range look {
+		cell := first[j]
 		_, err := strconv.ParseFloat(cell, 64)
 		switch {
 		case !errors.Is(err, strconv.ErrSyntax):
@@ -55,7 +77,7 @@ func (c *csvReader) isHeader(first []string, line int, named bool) (bool, error)
 			if firstWord < 0 {
 				firstWord = j
 			}
-			if decimalComma(cell) != "" {
+			if localNumber(cell) != "" {
 				_, err := number(cell)
 				return false, c.s.fail(line, j+1, "%v", err)
 			}
@@ -63,33 +85,67 @@ func (c *csvReader) isHeader(first []string, line int, named bool) (bool, error)
 		}
 	}
 	if firstWord >= 0 && firstNumber >= 0 {
-		return false, c.s.fail(line, firstWord+1, "%q is neither a number nor, beside the number %q, of a header: want a header of words, or numbers only",
-			first[firstWord], first[firstNumber])
+		return false, c.s.fail(line, firstWord+1, "%s is neither a number nor, beside the number %s, of a header: want a header of words, or numbers only",
+			quote(first[firstWord]), quote(first[firstNumber]))
 	}
 	return firstWord >= 0 && !missing, nil
 }
 
-// targetColumn returns the column of the answers, -1 for none, and whether it was found
-// by its name.
-func targetColumn(o *ReadOptions, first []string) (col int, named bool, err error) {
-	w, target := len(first), o.Target
-	switch {
-	case target == "none":
-		return -1, false, nil
-	case (target == "" || o.TargetOptional) && o.Dim > 0 && w == o.Dim:
-		return -1, false, nil
-	case target == "":
-		return w - 1, false, nil
+// dropColumns returns the columns that are left out, and whether one was found by its name.
+func dropColumns(o *ReadOptions, first []string) (dropped map[int]bool, named bool, err error) {
+	if o.TargetOptional && len(first) == o.Dim { // the features alone
+		return nil, false, nil
 	}
-	i, err := strconv.Atoi(target)
+	dropped = map[int]bool{}
+	for _, column := range o.Drop {
+		j, byName, err := findColumn(first, column)
+		if err != nil && !(o.TargetOptional && !isIndex(column)) {
+			return nil, false, fmt.Errorf("drop: %w", err)
+		}
+		if err == nil {
+			dropped[j] = true
+		}
+		named = named || byName
+	}
+	return dropped, named, nil
+}
+
+// targetColumn returns the column of the answers, -1 for none, and whether it was found
+// by its name; left is the number of columns that are not dropped.
+func targetColumn(o *ReadOptions, first []string, left int) (col int, named bool, err error) {
+	switch {
+	case o.Target == "none":
+		return -1, false, nil
+	case (o.Target == "" || o.TargetOptional) && o.Dim > 0 && left == o.Dim:
+		return -1, false, nil
+	case o.Target == "":
+		return len(first) - 1, false, nil
+	}
+	if col, named, err = findColumn(first, o.Target); err != nil {
+		return 0, false, fmt.Errorf("target: %w", err)
+	}
+	return col, named, nil
+}
+
+// isIndex reports whether a column is given by its number.
+func isIndex(column string) bool {
+	_, err := strconv.Atoi(column)
+	return err == nil
+}
+
+// findColumn returns the column that is given by its number, from the end if it is negative, or
+// by its name in the first row.
+func findColumn(first []string, column string) (col int, named bool, err error) {
+	w := len(first)
+	i, err := strconv.Atoi(column)
 	if err != nil {
-		if i = slices.Index(first, target); i < 0 {
-			return 0, false, fmt.Errorf("no column is named %q: %s", target, namesIn(first))
+		if i = slices.Index(first, column); i < 0 {
+			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), namesIn(first))
 		}
 		return i, true, nil
 	}
 	if i < -w || i >= w {
-		return 0, false, fmt.Errorf("target column %d: the rows have %d columns, 0 to %d", i, w, w-1)
+		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d", i, w, w-1)
 	}
 	return (i + w) % w, false, nil
 }
@@ -100,7 +156,7 @@ func namesIn(first []string) string {
 	var names []string
 	for _, cell := range first {
 		if _, err := strconv.ParseFloat(cell, 64); err != nil {
-			names = append(names, strconv.Quote(cell))
+			names = append(names, quote(cell))
 		}
 	}
 	switch n := len(names); {

@@ -52,7 +52,7 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, out.setAnswers(s, labels, nil, o.Task)
+	return out, out.setAnswers(s, &answers{text: labels}, o.Task)
 }
 
 // idxHeader reads the magic number and the dimensions.
@@ -83,6 +83,9 @@ func (s *source) idxBytes(n, d int, what string) ([]byte, error) {
 	for len(out) < n*d {
 		k := min(n*d-len(out), max(chunk, len(out)/2))
 		at := len(out)
+		if err := s.take((byteGrowth+4)*k, at/d); err != nil { // a pixel is a byte, and then a float32
+			return nil, err
+		}
 		out = append(out, make([]byte, k)...)
 		if m, err := io.ReadFull(s.r, out[at:]); err != nil {
 			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

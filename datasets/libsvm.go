@@ -18,30 +18,42 @@ const maxColumn = math.MaxInt32 - 1
 // # is a comment. Points are sparse. The answers are dropped if o.Target is "none".
 func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
-	var answers []string
-	var lines []int
-	for line := 1; o.MaxRows == 0 || len(answers) < o.MaxRows; line++ {
+	var a answers
+	widest := 0 // the line of the last feature
+	for line := 1; o.MaxRows == 0 || len(a.text) < o.MaxRows; line++ {
 		text, err := s.r.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			text, err = s.longLine(text)
+			text, err = s.longLine(text, line)
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, s.failed(line, err)
 		}
-		end := err != nil
-		if answer, ok, err := s.libsvmLine(x, text, line); err != nil {
+		end, nonzeros, d := err != nil, len(x.Col), x.D
+		answer, ok, err := s.libsvmLine(x, text, line)
+		if err != nil {
 			return nil, err
-		} else if ok {
-			answers, lines = append(answers, answer), append(lines, line)
+		}
+		if x.D > d {
+			widest = line
+		}
+		if ok {
 			x.Ptr = append(x.Ptr, len(x.Col))
+			if err := s.take((float64Growth+int32Growth)*(len(x.Col)-nonzeros)+intGrowth, len(a.text)); err != nil {
+				return nil, err
+			}
+			if err := a.add(s, answer, line); err != nil {
+				return nil, err
+			}
 		}
 		if end {
 			break
 		}
 	}
-	x.N = len(answers)
-	if x.N == 0 {
+	if x.N = len(a.text); x.N == 0 {
 		return nil, s.fail(0, 0, "the file is empty: no rows")
+	}
+	if o.Dim > 0 && x.D > o.Dim {
+		return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
 	}
 	if o.Dim > x.D {
 		x.D = o.Dim
@@ -53,7 +65,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	if o.Target == "none" {
 		return d, nil
 	}
-	return d, d.setAnswers(s, answers, lines, o.Task)
+	return d, d.setAnswers(s, &a, o.Task)
 }
 
 // libsvmLine appends the nonzeros of a line to x; ok is false for a line without
@@ -74,12 +86,12 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int) (answer string
 		}
 		colon := bytes.IndexByte(word, ':')
 		if colon < 0 {
-			return "", false, s.fail(line, item, "%q is not of the form index:value", word)
+			return "", false, s.fail(line, item, "%s is not of the form index:value", quote(word))
 		}
 		col, err := strconv.Atoi(string(word[:colon]))
 		switch {
 		case err != nil || col < 1 || col > maxColumn:
-			return "", false, s.fail(line, item, "index %q: want a whole number from 1 to %d", word[:colon], maxColumn)
+			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]), maxColumn)
 		case col <= last:
 			return "", false, s.fail(line, item, "index %d after index %d: indices must increase", col, last)
 		}
@@ -109,8 +121,15 @@ func cutWord(b []byte) (word, rest []byte) {
 
 // longLine returns a line that does not fit the reader's buffer, the start of which
 // has been read.
-func (s *source) longLine(start []byte) ([]byte, error) {
-	head := bytes.Clone(start)
-	rest, err := s.r.ReadBytes('\n')
-	return append(head, rest...), err
+func (s *source) longLine(start []byte, line int) ([]byte, error) {
+	text := bytes.Clone(start)
+	for {
+		more, err := s.r.ReadSlice('\n')
+		if text = append(text, more...); int64(len(text)) > s.lineLimit() {
+			return nil, s.tooLong(line)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+	}
 }

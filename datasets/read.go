@@ -31,7 +31,7 @@ type ParseError struct {
 }
 
 func (e *ParseError) Error() string {
-	s := e.File
+	s := printable(e.File)
 	if e.Line > 0 {
 		s += fmt.Sprintf(", line %d", e.Line)
 	}
@@ -60,11 +60,34 @@ type ReadOptions struct {
 	// together are such values and each word is in 5 rows at least and is none that
 	// stands for a missing value (NA, ?, …); otherwise they are an error.
 	Task string
+	// Drop are columns of a csv file that are no features and are left out, such as an
+	// index: each a number or a name as in Target, counted in the file as it is. If
+	// TargetOptional is set, a name that the header lacks is let be, and a file of just Dim
+	// columns has nothing dropped.
+	Drop []string
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
 	Dim int
+	// DimOf says for the error whose number Dim is, such as the training file's name.
+	DimOf string
 	// MaxRows is the most rows read; default: all.
 	MaxRows int
+	// Memory is how many bytes the content may take while it is read, more is an error;
+	// default: what the machine has available.
+	Memory int64
+}
+
+// wrongDim says that there are d features, and not Dim.
+func (o *ReadOptions) wrongDim(d int) string {
+	whose := "want"
+	if o.DimOf != "" {
+		whose = printable(o.DimOf) + " has"
+	}
+	text := fmt.Sprintf("points have %d features, %s %d", d, whose, o.Dim)
+	if o.DimOf != "" && d > o.Dim {
+		text += fmt.Sprintf("; where the last features of sparse data are all zero, say --dim %d for both files", d)
+	}
+	return text
 }
 
 // settled returns a copy with the defaults in place.
@@ -127,6 +150,8 @@ type source struct {
 	name string
 	file *os.File // nil for a stream
 	r    *bufio.Reader
+	// limit is how many bytes may be held, 0 if that is not known; held is how many are.
+	limit, held int64
 }
 
 func open(ctx context.Context, name string) (*source, error) {
@@ -136,12 +161,12 @@ func open(ctx context.Context, name string) (*source, error) {
 		if errors.As(err, &pe) {
 			err = pe.Err
 		}
-		return nil, fmt.Errorf("cannot read %s: %w", name, err)
+		return nil, fmt.Errorf("cannot read %s: %w", printable(name), err)
 	}
 	s := &source{ctx: ctx, name: name, file: f}
 	if st, err := f.Stat(); err == nil && st.IsDir() {
 		f.Close()
-		return nil, fmt.Errorf("cannot read %s: it is a folder", name)
+		return nil, fmt.Errorf("cannot read %s: it is a folder", printable(name))
 	}
 	if err := s.unpack(f); err != nil {
 		f.Close()
@@ -196,7 +221,10 @@ func (s *source) fail(line, column int, format string, args ...any) error {
 // failed says in words what reading the stream failed of.
 func (s *source) failed(line int, err error) error {
 	var syntax bzip2.StructuralError
+	var ours *ParseError
 	switch {
+	case errors.As(err, &ours):
+		return ours
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return s.fail(line, 0, "the file is cut short; get it again")
 	case errors.Is(err, gzip.ErrChecksum):
@@ -212,6 +240,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.setLimit(opt.Memory)
 	format := opt.Format
 	if format != "idx" {
 		if err := s.dropMark(); err != nil {
@@ -241,7 +270,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	if opt.Dim > 0 && d.Dim() != opt.Dim {
-		return nil, s.fail(0, 0, "points have %d features, want %d", d.Dim(), opt.Dim)
+		return nil, s.fail(0, 0, "%s", opt.wrongDim(d.Dim()))
 	}
 	d.Source = s.name
 	d.Name = baseName(s.name)
@@ -266,6 +295,9 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if o.TargetOptional && o.Target != "none" {
 		o.Target = ""
 	}
+	if len(o.Drop) > 0 && !o.TargetOptional {
+		return s.fail(0, 0, "a file of format %s has no columns to leave out: --drop is for csv files", format)
+	}
 	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
 		return nil
 	}
@@ -273,7 +305,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if format == "idx" {
 		place = "in a file of their own"
 	}
-	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format, place, o.Target)
+	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format, place, printable(o.Target))
 }
 
 // baseName is the file's name without folders and endings.

@@ -70,7 +70,7 @@ func TestCSV(t *testing.T) {
 		{name: "gzip", file: gzipped("1,2,3.5\n"), x: [][]float64{{1, 2}}, target: []float64{3.5}},
 		{name: "bzip2", file: bz2, o: ReadOptions{Target: "none"}, x: [][]float64{{1, 2}, {3, 4}}},
 		{name: "max rows", file: "1,2.5\n3,4.5\n5,oops\n", o: ReadOptions{MaxRows: 2}, x: [][]float64{{1}, {3}}, target: []float64{2.5, 4.5}},
-		{name: "many blocks", file: strings.Repeat("1,2,0.5\n", 2*csvBlock+3), target: slices.Repeat([]float64{0.5}, 2*csvBlock+3)},
+		{name: "many blocks", file: strings.Repeat("1,2,0.5\n", 5003), target: slices.Repeat([]float64{0.5}, 5003)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, err := Read(strings.NewReader(c.file), "file", &c.o)
@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 		{"overflow", "1,2,3\n1,1e309,3\n", ReadOptions{}, 2, 2, "too large"},
 		{"cell empty", "1,2,3\n1,,3\n", ReadOptions{}, 2, 2, "empty"},
 		{"NA", "1,2,3\n1,NA,3\n", ReadOptions{}, 2, 2, `"NA" is not a number`},
-		{"later block", strings.Repeat("1,2\n", csvBlock+10) + "x,2\n", ReadOptions{}, csvBlock + 11, 1, "not a number"},
+		{"later block", strings.Repeat("1,2\n", 2058) + "x,2\n", ReadOptions{}, 2059, 1, "not a number"},
 		{"target nan", "1,2.5\n1,nan\n", ReadOptions{}, 2, 0, "target"},
 		{"target empty", "1,2.5\n1,\n", ReadOptions{}, 2, 0, "target"},
 		{"target text", "1,2.5\n1,x\n", ReadOptions{Task: "regression"}, 2, 0, "target"},
@@ -216,7 +216,7 @@ func TestFaults(t *testing.T) {
 		{"svm huge index", "1 1:2\n1 99999999999:1\n", ReadOptions{}, 2, 2, "2147483646"},
 		{"svm label", "1.5 1:2\nx 4:2\n", ReadOptions{Task: "regression"}, 2, 0, "target"},
 		{"svm no feature", "1\n2\n", ReadOptions{Format: "libsvm"}, 0, 0, "no row has a feature"},
-		{"svm dim", "1 5:2\n", ReadOptions{Dim: 3}, 0, 0, "5 features, want 3"},
+		{"svm dim", "1 5:2\n", ReadOptions{Dim: 3}, 1, 0, "5 features, want 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(c.file), "the file", &c.o)

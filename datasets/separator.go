@@ -16,16 +16,19 @@ func (c *csvReader) open() error {
 	if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 && bytes.IndexByte(head, '\n') < 0 {
 		return c.s.fail(0, 0, oneLine)
 	}
-	var r io.Reader = c.s.r
+	c.long = &lineGuard{s: c.s, r: c.s.r}
+	c.long.reset()
+	var r io.Reader = c.long
 	comma := separator(firstLine(head))
 	if comma == ' ' {
-		r, comma = &blanks{r: c.s.r}, ','
+		r, comma = &blanks{r: c.long}, ','
 	}
 	c.r = csv.NewReader(r)
 	c.r.Comma = comma
 	c.r.Comment = '#'
 	c.r.TrimLeadingSpace = comma != '\t'
 	c.r.FieldsPerRecord = -1
+	c.r.ReuseRecord = true
 	return nil
 }
 
