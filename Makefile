@@ -11,17 +11,19 @@ BIN := bin/krrlab
 COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 OUT ?= out
 
-.PHONY: all build demo figures lab gophernotes test test-long kills test-ui fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-go clean help
 
 all: build
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
 	@echo "  make build      bin/krrlab"
 	@echo "  make figures    tables and figures of the results kept in experiments/results, and the README's table"
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
+	@echo "  make test-machines  the tests on every instruction set, BLAS, number of threads, and arm64 (ROW=avx2: one of them)"
+	@echo "  make mutants    the core packages broken in 300 small ways: does a test notice? (N=300, SEED=1, PACKAGES=krrlab/gram)"
 	@echo "  make kills      runs killed at random times and resumed (N=200)"
 	@echo "  make test-ui    the Notebook UI in a real browser; screenshots in $(OUT)"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
@@ -64,6 +66,17 @@ test:
 test-long:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
+
+# The tests on every arithmetic this machine has: a table of what ran and what could not. Rows that
+# passed are kept until the sources change; AGAIN=1 runs them again. `.ci/machines list` names them.
+test-machines:
+	@.ci/install libopenblas0 qemu-user gcc libc6-dev
+	@GO=$(GO) OUT=$(OUT) .ci/machines $(or $(ROW),all)
+
+# Mutants of the core packages, and the tests that let them live.
+mutants:
+	@mkdir -p $(OUT)
+	$(GO) run ./krrlab/cmd/mutants -n $(or $(N),300) -seed $(or $(SEED),1) -packages '$(PACKAGES)' -json $(OUT)/mutants.json
 
 # Runs killed at random and resumed, until N kills are made: the coefficients of an unbroken run.
 kills:

@@ -47,6 +47,9 @@
 // for the call into C, about 0.2 µs, and those with alpha = 0 or a dimension of
 // 2³¹ or more stay in Go.
 //
+// The build tag nodl leaves the loading of shared libraries out of the program; with the tag
+// openblas a process starts on OpenBLAS, which is how make test-machines runs all tests on it.
+//
 // Row-major operands are handed over as they lie: a row-major m×n matrix is a
 // column-major n×m one, its transpose, so C = A·B becomes Cᵀ = Bᵀ·Aᵀ, a lower
 // triangle becomes an upper one and a left side a right side. Nothing is copied.

@@ -1,4 +1,4 @@
-//go:build !((linux || darwin) && !android && (amd64 || arm64))
+//go:build nodl || !((linux || darwin) && !android && (amd64 || arm64))
 
 package comm
 

@@ -59,9 +59,11 @@ var floors = map[string]int{
 	"krrlab/notebook/bindings": 6,
 	"krrlab/notebook/golang":   6,
 
-	"krrlab/cmd/krrlab":    7,
-	"krrlab/internal/lint": 7,
-	"notebooks":            7,
+	"krrlab/cmd/krrlab":       7,
+	"krrlab/cmd/mutants":      7,
+	"krrlab/internal/lint":    7,
+	"krrlab/internal/mutants": 6,
+	"notebooks":               7,
 }
 
 // allowed lists the imports within one floor, with the reason for each.

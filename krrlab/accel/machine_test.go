@@ -1,0 +1,37 @@
+package accel_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+)
+
+// TestMachine says what the tests of this process run on, in one line of words. A row of
+// make test-machines that wants a certain arithmetic asks for its words in KRRLAB_MACHINE: it
+// fails where they are missing, as the row's other tests would show nothing.
+func TestMachine(t *testing.T) {
+	words := []string{runtime.GOARCH, "loops:" + simd.InUse().String(), "products:" + gemm.InUse().String(),
+		fmt.Sprintf("threads:%d", accel.Threads()), "blas:" + accel.InUse().Name}
+	if lib, err := accel.OpenBLAS(); err == nil {
+		for _, core := range []string{"Prescott", "Nehalem", "Sandybridge", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids"} {
+			if strings.Contains(strings.ToLower(lib.Info().Config), strings.ToLower(core)) {
+				words = append(words, "core:"+core)
+			}
+		}
+	} else {
+		words = append(words, "core:none")
+	}
+	t.Log("machine:", strings.Join(words, " "))
+	for _, want := range strings.Fields(os.Getenv("KRRLAB_MACHINE")) {
+		if !slices.Contains(words, want) {
+			t.Errorf("%s wanted, the tests run on %s", want, strings.Join(words, " "))
+		}
+	}
+}

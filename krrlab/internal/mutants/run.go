@@ -1,0 +1,192 @@
+package mutants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+// Options say what Run does.
+type Options struct {
+	Root    string                           // the module's folder
+	Targets []Target                         // empty means All
+	N       int                              // mutants in all targets together; 0 means 300
+	Seed    int                              // of the draw
+	Workers int                              // mutants tried at once; 0 means 1
+	Slack   float64                          // a run may take this many times what it takes without a mutant; 0 means 10
+	Limit   time.Duration                    // for one test without a mutant; 0 means five minutes
+	Log     func(format string, args ...any) // nil means silence
+}
+
+// The ways a mutant ends.
+const (
+	Killed    = "killed"
+	TimedOut  = "timed out" // killed by its taking too long
+	Survived  = "survived"
+	Unreached = "unreached" // survived, as no test runs the place
+)
+
+// Mutant is a site and what became of it.
+type Mutant struct {
+	Site
+	State  string
+	By     string `json:",omitempty"` // package and test that killed it
+	Reason string `json:",omitempty"` // why it may live, from the reviewed list
+}
+
+// Lives reports whether no test failed.
+func (m *Mutant) Lives() bool { return m.State == Survived || m.State == Unreached }
+
+// Package is what Run found out about one target.
+type Package struct {
+	Path    string
+	Sites   int      // that there are
+	Broken  int      // drawn, and put back because they do not compile
+	Failing []string `json:",omitempty"` // tests that fail without a mutant, and were not used
+	Mutants []Mutant
+}
+
+// Run tries the mutants of every target; on an error it returns what is done.
+func Run(ctx context.Context, o Options) ([]Package, error) {
+	if o.N == 0 {
+		o.N = 300
+	}
+	if o.Targets == nil {
+		o.Targets = All
+	}
+	if o.Slack == 0 {
+		o.Slack = 10
+	}
+	if o.Limit == 0 {
+		o.Limit = 5 * time.Minute
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	o.Workers = max(1, o.Workers)
+	var paths []string
+	for _, t := range o.Targets {
+		paths = append(paths, t.Package)
+	}
+	m, err := open(ctx, o.Root, paths)
+	if err != nil {
+		return nil, err
+	}
+	var done []Package
+	for i, n := range share(o.N, o.Targets) {
+		p, err := m.try(ctx, o, o.Targets[i], n)
+		if err != nil {
+			return done, fmt.Errorf("%s: %w", o.Targets[i].Package, err)
+		}
+		done = append(done, p)
+	}
+	return done, nil
+}
+
+// try tries n mutants of one target.
+func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, error) {
+	p := Package{Path: t.Package}
+	src, err := m.load(t.Package)
+	if err != nil {
+		return p, err
+	}
+	all := src.sites(t.wants)
+	p.Sites = len(all)
+	var drawn []*Site
+	drawn, p.Broken = src.sample(all, n, o.Seed)
+	if err := src.compiles(drawn); err != nil {
+		return p, err
+	}
+	folder, err := os.MkdirTemp("", "krrlab-mutants-")
+	if err != nil {
+		return p, err
+	}
+	defer os.RemoveAll(folder)
+	overlay, err := src.overlay(folder, drawn, 1, len(drawn))
+	if err != nil {
+		return p, err
+	}
+	for _, s := range drawn {
+		p.Mutants = append(p.Mutants, Mutant{Site: *s, State: Unreached})
+	}
+	for _, pkg := range append([]string{t.Package}, t.Dependants...) {
+		left := 0
+		for i := range p.Mutants {
+			if p.Mutants[i].Lives() {
+				left++
+			}
+		}
+		if left == 0 {
+			break
+		}
+		start := time.Now()
+		b, err := m.build(ctx, pkg, overlay, folder)
+		if err != nil {
+			return p, err
+		}
+		built := time.Since(start)
+		bad, err := b.trace(ctx, o.Limit)
+		if err != nil {
+			return p, err
+		}
+		for _, name := range bad {
+			p.Failing = append(p.Failing, pkg+"."+name)
+		}
+		o.Log("%s: %d mutants; tests of %s: built in %.0f s, traced in %.0f s", t.Package, left, pkg, built.Seconds(), (time.Since(start) - built).Seconds())
+		if err := b.tryAll(ctx, o, p.Mutants); err != nil {
+			return p, err
+		}
+		_ = os.Remove(filepath.Join(folder, filepath.Base(b.file)))
+	}
+	for i := range p.Mutants {
+		if x := &p.Mutants[i]; x.Lives() {
+			o.Log("%s: %s/%s:%d: %s", x.State, x.Package, x.File, x.Line, x.Key())
+		}
+	}
+	return p, nil
+}
+
+// tryAll gives every mutant that lives to the tests of b.
+func (b *binary) tryAll(ctx context.Context, o Options, list []Mutant) error {
+	var wg sync.WaitGroup
+	ids := make(chan int)
+	errs := make([]error, o.Workers)
+	for w := range o.Workers {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range ids {
+				if errs[w] == nil {
+					errs[w] = b.judge(ctx, o, &list[i], i+1)
+				}
+			}
+		}()
+	}
+	for i := range list {
+		if list[i].Lives() {
+			ids <- i
+		}
+	}
+	close(ids)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (b *binary) judge(ctx context.Context, o Options, x *Mutant, id int) error {
+	v, by, reached, err := b.kill(ctx, id, o.Slack*float64(o.Workers))
+	switch {
+	case err != nil:
+		return err
+	case v == failed:
+		x.State, x.By = Killed, b.pkg+"."+by
+	case v == timedOut:
+		x.State, x.By = TimedOut, b.pkg+"."+by
+	case reached:
+		x.State = Survived
+	}
+	return nil
+}
