@@ -20,9 +20,15 @@ type limit struct {
 // MemoryLimit returns the bytes of memory that the process may use and which
 // bound that is: the least of the machine's memory, the limits of its control
 // group and of every group above it (cgroup version 1 and 2: containers, batch
-// systems and systemd use them), RLIMIT_AS and Go's own GOMEMLIMIT. Where the
-// system tells nothing it is 0 and "unknown".
+// systems and systemd use them), RLIMIT_AS (less the addresses that hold no memory)
+// and Go's own GOMEMLIMIT. Where the system tells nothing it is 0 and "unknown".
 func MemoryLimit() (bytes int64, source string) { return here.memoryLimit() }
+
+// addressLimit is the limit on a process's addresses as one on its memory: addresses that hold
+// none, of stacks, libraries and buffers that wait, cannot be had for data.
+func addressLimit(bound, used, rss int64) limit {
+	return limit{max(1, bound-used+rss), rss, "RLIMIT_AS (ulimit -v), less the addresses that hold no memory"}
+}
 
 // MemoryAvailable returns the bytes that the process may still take: of the
 // machine's memory what can be had without swapping, and of each limit in
@@ -90,9 +96,10 @@ var garbageBound atomic.Int64
 
 // BoundGarbage makes Go's collector keep what it has not freed yet within nine tenths
 // of MemoryLimit: beside a kernel matrix of gigabytes the collector's default, as much
-// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call.
+// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call, and
+// again when a library has been loaded.
 func BoundGarbage() {
-	if debug.SetMemoryLimit(-1) < math.MaxInt64 {
+	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
 		return
 	}
 	if b, _ := MemoryLimit(); b > 0 {

@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -35,6 +36,7 @@ type Library struct {
 	info BLAS
 	par  parallel
 	want atomic.Int32 // threads asked for, see Library.threads
+	most int          // threads that there are addresses for; 0 is no limit
 
 	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
 
@@ -44,6 +46,10 @@ type Library struct {
 
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
+
+// MaxThreads returns how many threads the library may have where addresses are limited
+// (ulimit -v), 0 where they are not.
+func (l *Library) MaxThreads() int { return l.most }
 
 // parallel is what openblas_get_parallel returns.
 type parallel int
@@ -107,6 +113,11 @@ var openBLAS struct {
 // that to one without threads. A library with 64-bit integers (ILP64), without
 // one of the routines wanted, or that fails a small known-answer test, is
 // passed over. The error says what was tried and which package to install.
+//
+// Where addresses are limited (ulimit -v) it takes the buffers of calls from Threads() goroutines
+// at once, and keeps to as many threads of its own as there is room for; where there is none
+// the error wraps a *RoomError. Set the threads before, and have OPENBLAS_NUM_THREADS=1 in the
+// environment of such a process: its first threads alone may be too much.
 func OpenBLAS() (*Library, error) {
 	openBLAS.once.Do(func() { openBLAS.lib, openBLAS.err = find(libraryNames()) })
 	return openBLAS.lib, openBLAS.err
@@ -118,6 +129,10 @@ func find(names []string) (*Library, error) {
 	var tried []string
 	for _, name := range names {
 		l, err := load(name)
+		var full *RoomError
+		if errors.As(err, &full) && best == nil {
+			return nil, fmt.Errorf("accel: OpenBLAS cannot be loaded: %w", full)
+		}
 		if err != nil {
 			tried = append(tried, fmt.Sprintf("%s (%v)", name, err))
 			continue
@@ -150,6 +165,12 @@ func (e *LibraryError) Error() string {
 
 // load loads one library and checks it.
 func load(name string) (*Library, error) {
+	left, limited := room()
+	if limited {
+		if want := here.roomWanted(); left < want {
+			return nil, &RoomError{Left: left, Want: want}
+		}
+	}
 	handle, err := dlopen(name)
 	if err != nil {
 		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
@@ -184,6 +205,11 @@ func load(name string) (*Library, error) {
 	if l.setThreads == 0 {
 		l.par = serial
 	}
+	if limited {
+		if err := l.hold(handle, Threads()); err != nil {
+			return nil, err
+		}
+	}
 	if err := l.selfTest(); err != nil {
 		return nil, err
 	}
@@ -206,6 +232,9 @@ func (l *Library) selfTest() error {
 // property of the library, with OpenMP of each operating system thread that
 // calls it, set anew before each call (Library.call).
 func (l *Library) threads(n int) {
+	if l.most > 0 {
+		n = min(n, l.most)
+	}
 	l.want.Store(int32(n))
 	if l.setThreads != 0 {
 		f := frames.Get().(*frame)

@@ -12,13 +12,32 @@ import (
 // processLimits lists the limits on memory that the process itself carries.
 func processLimits() []limit {
 	all := goLimit()
-	var r unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err == nil && r.Cur < 1<<60 {
+	if bound, used, limited := addresses(); limited {
 		status, _ := os.ReadFile("/proc/self/status")
-		used, _ := field(string(status), "VmSize:") // it counts addresses, not pages held
-		all = append(all, limit{int64(r.Cur), used << 10, "RLIMIT_AS (ulimit -v)"})
+		rss, _ := field(string(status), "VmRSS:")
+		all = append(all, addressLimit(bound, used, rss<<10))
 	}
 	return all
+}
+
+// addresses returns the limit on the bytes of addresses, and how many are in use.
+func addresses() (bound, used int64, limited bool) {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &r); err != nil || r.Cur >= 1<<60 {
+		return 0, 0, false
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	kb, _ := field(string(status), "VmSize:")
+	return int64(r.Cur), kb << 10, true
+}
+
+// stackSize returns the bytes of addresses that a thread of a C library has for its stack.
+func stackSize() int64 {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_STACK, &r); err != nil || r.Cur >= 1<<40 {
+		return 8 << 20
+	}
+	return int64(r.Cur)
 }
 
 func maxRSS() (bytes int64, ok bool) {

@@ -33,8 +33,8 @@ type Env struct {
 	DataDirs       []string // folders to look for data in, after --data-dir; the last is the user's cache
 	Version        string
 	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
-	// error) or "go".
-	UseBLAS func(name string) error
+	// error) or "go". The note, if any, says in a line why it is slower than it could be.
+	UseBLAS func(ctx context.Context, name string) (note string, err error)
 	// Launch says how the process was started as a rank; nil if it was not.
 	Launch *comm.Launch
 }
@@ -196,7 +196,20 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 	if err := useCPU(a.cpu); err != nil {
 		return err
 	}
-	return a.env.UseBLAS(a.blas)
+	if slices.Contains(plain, cmd.CommandPath()) {
+		return nil
+	}
+	note, err := a.env.UseBLAS(cmd.Context(), a.blas)
+	if note != "" && a.first() && !a.quiet {
+		fmt.Fprintf(a.env.Stderr, "krrlab: %s\n", note)
+	}
+	return err
+}
+
+// plain are the commands that compute nothing: for them no BLAS is loaded.
+var plain = []string{
+	"krrlab", "krrlab version", "krrlab data", "krrlab data list", "krrlab data info", "krrlab data fetch", "krrlab ranks", "krrlab report",
+	"krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 }
 
 // useCPU makes the inner loops run on the instructions named.
@@ -238,8 +251,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := accel.InUse()
-			fmt.Fprintf(a.env.Stdout, "krrlab %s, %s %s/%s, BLAS %s %s\n", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, b.Name, b.Version)
+			fmt.Fprintf(a.env.Stdout, "krrlab %s, %s %s/%s\n", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}

@@ -154,12 +154,12 @@ func (full) Write([]byte) (int, error) {
 func TestOutputLost(t *testing.T) {
 	for _, args := range []string{"version", "help", "data list"} {
 		var errs strings.Builder
-		code := Main(t.Context(), strings.Fields(args), Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(string) error { return nil }})
+		code := Main(t.Context(), strings.Fields(args), Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) { return "", nil }})
 		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {
 			t.Errorf("%s: exit %d, %s", args, code, errs.String())
 		}
 	}
-	if code := Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard, UseBLAS: func(string) error { return nil }}); code != exitOK {
+	if code := Main(t.Context(), []string{"version"}, Env{Stdout: io.Discard, Stderr: io.Discard, UseBLAS: func(context.Context, string) (string, error) { return "", nil }}); code != exitOK {
 		t.Errorf("exit %d", code)
 	}
 }

@@ -41,7 +41,7 @@ func TestPaper(t *testing.T) {
 			args := append([]string{"fit", "--data", c.name, "--tol", "1e-3", "--json", js, "--data-dir", os.Getenv("KRRLAB_DATA")}, c.args...)
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
-				UseBLAS: func(string) error { accel.Use(lib); return nil },
+				UseBLAS: func(context.Context, string) (string, error) { accel.Use(lib); return "", nil },
 			})
 			defer accel.Use(nil)
 			if code != 0 {

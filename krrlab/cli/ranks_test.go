@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func TestProcessorOfRank(t *testing.T) {
 	courtesy = 0
 	var out, errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
-		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(string) error { return nil },
+		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) { return "", nil },
 		Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
 	})
 	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError || !strings.Contains(errs.String(), want) {

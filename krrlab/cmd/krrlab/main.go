@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 )
 
 func main() {
+	spareAddresses()
 	accel.BoundGarbage()
 	ignoreFileLimit()
 	atomicfile.Streams = []*os.File{os.Stdout, os.Stderr}
@@ -60,17 +63,47 @@ func dataDirs() []string {
 	return dirs
 }
 
-func useBLAS(name string) error {
+// loading calls load, unless a signal comes first: C code knows of none.
+func loading(ctx context.Context, load func() (*accel.Library, error)) (lib *accel.Library, err error) {
+	type result struct {
+		lib *accel.Library
+		err error
+	}
+	loaded := make(chan result, 1)
+	go func() {
+		lib, err := load()
+		loaded <- result{lib, err}
+	}()
+	select {
+	case r := <-loaded:
+		return r.lib, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// useBLAS installs a BLAS.
+func useBLAS(ctx context.Context, name string) (note string, err error) {
 	if name == "go" {
 		accel.Use(nil)
-		return nil
+		return "", nil
 	}
-	lib, err := accel.OpenBLAS()
-	if err != nil && name == "openblas" {
-		return err
+	lib, err := loading(ctx, accel.OpenBLAS)
+	if e := ctx.Err(); e != nil {
+		return "", e
+	}
+	var full *accel.RoomError
+	switch {
+	case err != nil && name == "openblas":
+		return "", err
+	case errors.As(err, &full):
+		note = fmt.Sprintf("OpenBLAS is not used, Go's own linear algebra is: %v", full)
+	case err == nil && lib.MaxThreads() > 0 && lib.MaxThreads() < accel.Threads():
+		note = fmt.Sprintf("OpenBLAS has %d of %d threads: the limit on addresses (ulimit -v) leaves no more", lib.MaxThreads(), accel.Threads())
 	}
 	accel.Use(lib)
-	return nil
+	accel.BoundGarbage() // the library has had its share
+	return note, nil
 }
 
 // commit is set by the linker (make build) for builds that carry no revision of their own.

@@ -36,6 +36,7 @@ func init() {
 			"CPUInfo":      r.TypeOf((*accel.CPUInfo)(nil)).Elem(),
 			"Library":      r.TypeOf((*accel.Library)(nil)).Elem(),
 			"LibraryError": r.TypeOf((*accel.LibraryError)(nil)).Elem(),
+			"RoomError":    r.TypeOf((*accel.RoomError)(nil)).Elem(),
 			"WorkerPanic":  r.TypeOf((*accel.WorkerPanic)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
