@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
@@ -23,12 +24,17 @@ func (c Coding) Columns() int {
 }
 
 // Encode returns Y, n×t. It returns an error if d has no answers, a label that is not
-// among c's, or points of one class only.
+// among c's, points of one class only, or a target that is not finite or whose square overflows.
 func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	n := d.Len()
 	if c.Labels == nil {
 		if d.Target == nil {
 			return nil, fmt.Errorf("%s: no numbers to fit", d.Name)
+		}
+		for i, v := range d.Target {
+			if !(math.Abs(v) <= maxTarget) {
+				return nil, fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: give it in another unit", d.Name, i, v)
+			}
 		}
 		return mat.NewDense(n, 1, slices.Clone(d.Target)), nil
 	}

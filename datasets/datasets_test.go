@@ -327,6 +327,11 @@ func TestLoad(t *testing.T) {
 	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) || p.Test.Labels[p.Test.Class[0]] != "2" || p.Scaling.Kind != "standard" {
 		t.Errorf("%+v, %+v", p.Train, p.Test)
 	}
+	for n, want := range map[int]string{3: "the first 3 of 7291 training rows", 12000: "all 3 training rows: 12000 were asked for, and there are no more"} {
+		if p, err := Load(t.Context(), "usps", &LoadOptions{Dirs: []string{dir}, N: n}); err != nil || p.Rows() != want || !strings.HasPrefix(p.Note(), want+"; ") {
+			t.Errorf("%d rows: %q, %q, %v", n, p.Rows(), p.Note(), err)
+		}
+	}
 	var b strings.Builder
 	for i := range 100 {
 		b.WriteString(strings.Repeat("1", 1+i%15) + ".5 1:1 8:" + strings.Repeat("2", 1+i%3) + "\n")

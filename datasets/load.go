@@ -20,6 +20,7 @@ type Pair struct {
 	Train, Test *Dataset // Test is nil if there are no test rows
 	Scaling     *Scaling // fitted on Train and applied to both; nil for none
 	Info        *Info
+	Asked       int // LoadOptions.N: the training rows asked for; 0 for all
 }
 
 // splitSeed fixes the random split of sets that come in one file.
@@ -36,7 +37,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pair{Info: info}
+	p := &Pair{Info: info, Asked: o.N}
 	if info.BuiltIn() {
 		all := info.generate(info)
 		p.Train, p.Test = all.Slice(0, info.N), all.Slice(info.N, all.Len())
@@ -68,9 +69,11 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 }
 
 // Rows says which training rows the pair has where these are not just the set's own: the
-// first of them, or more; "" otherwise.
+// first of them, or more, or fewer than were asked for; "" otherwise.
 func (p *Pair) Rows() string {
 	switch n := p.Train.Len(); {
+	case p.Asked > n:
+		return fmt.Sprintf("all %d training rows: %d were asked for, and there are no more", n, p.Asked)
 	case n < p.Info.N:
 		return fmt.Sprintf("the first %d of %d training rows", n, p.Info.N)
 	case n > p.Info.N:

@@ -301,6 +301,9 @@ func (c *checker) test(ctx context.Context) error {
 	rows, _ := x.Dims()
 	c.v.TestN = rows
 	f := mat.NewDense(rows, c.v.T, p.F)
+	if err := model.CheckDecision(f); err != nil {
+		return err
+	}
 	pred := &model.Prediction{Labels: c.m.Labels, Decision: f}
 	if c.m.Labels == nil {
 		pred.Value = p.F

@@ -56,8 +56,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // their largest |F|, and in float64 otherwise. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
 //
-// Decision returns an error if raw's dimension is not the model's, or the
-// context's error if it ends first.
+// Decision returns an error if raw's dimension is not the model's or a decision value is not
+// finite, or the context's error if it ends first.
 func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*mat.Dense, error) {
 	if o == nil {
 		o = &Options{}
@@ -102,6 +102,9 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	})
 	if err == nil && o.Comm != nil {
 		err = o.Comm.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, o.Comm.Size(), t))
+	}
+	if err == nil {
+		err = CheckDecision(p.f)
 	}
 	if err != nil {
 		return nil, err

@@ -101,17 +101,23 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		s.ErrorRate = float64(wrong) / float64(s.N)
 		return s
 	}
-	var mean, sse, syy, tss float64
-	for _, y := range d.Target {
+	var mean, sse, syy, tss, largest float64
+	for i, y := range d.Target {
 		mean += y / float64(s.N)
+		largest = max(largest, math.Abs(y), math.Abs(p.Value[i]))
+	}
+	u := 1.0 // a power of two, by which numbers are multiplied whose squares overflow
+	if largest > 1e140 {
+		_, e := math.Frexp(largest)
+		u = math.Ldexp(1, -e)
 	}
 	for i, y := range d.Target {
-		e := p.Value[i] - y
+		e := u*p.Value[i] - u*y
 		sse += e * e
-		syy += y * y
-		tss += (y - mean) * (y - mean)
+		syy += u * y * (u * y)
+		tss += (u*y - u*mean) * (u*y - u*mean)
 	}
-	s.RMSE = math.Sqrt(sse / float64(s.N))
+	s.RMSE = math.Sqrt(sse/float64(s.N)) / u
 	s.RelErr = ratio(math.Sqrt(sse), math.Sqrt(syy))
 	s.R2 = 1 - ratio(sse, tss)
 	return s

@@ -14,9 +14,10 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/model"] = imports.Package{
 		Name: "model",
 		Binds: map[string]r.Value{
-			"AccuracyFor": r.ValueOf(model.AccuracyFor),
-			"Load":        r.ValueOf(model.Load),
-			"Read":        r.ValueOf(model.Read),
+			"AccuracyFor":   r.ValueOf(model.AccuracyFor),
+			"CheckDecision": r.ValueOf(model.CheckDecision),
+			"Load":          r.ValueOf(model.Load),
+			"Read":          r.ValueOf(model.Read),
 		},
 		Types: map[string]r.Type{
 			"Model":      r.TypeOf((*model.Model)(nil)).Elem(),

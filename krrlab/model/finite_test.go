@@ -1,0 +1,73 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestDecisionNotFinite: a row whose features overflow the kernel is an error that names it, for
+// labels and numbers, and no row of the first class.
+func TestDecisionNotFinite(t *testing.T) {
+	z := points.NewDense(300, 3, nil)
+	z.Row(271)[1] = 1e200
+	for _, labels := range [][]string{nil, {"a", "b"}} {
+		m := random(kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 3}, kinds(30, 3, 1)["float64"], 1, labels...)
+		for _, o := range []*Options{nil, {Float64: true}} {
+			if p, err := m.Predict(t.Context(), &datasets.Dataset{X: z}, o); err == nil || !strings.Contains(err.Error(), "the prediction of row 271 (counted from 0)") {
+				t.Errorf("labels %q: %v, %v", labels, p != nil, err)
+			}
+		}
+	}
+	for i, v := range []float64{math.NaN(), math.Inf(-1)} {
+		f := mat.NewDense(3, 2, nil)
+		f.Set(2, i, v)
+		if err := CheckDecision(f); err == nil || !strings.Contains(err.Error(), "row 2 ") {
+			t.Errorf("%g: %v", v, err)
+		}
+	}
+	if err := CheckDecision(mat.NewDense(1, 1, []float64{math.MaxFloat64})); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestScoreLarge: answers whose squares overflow are judged like others.
+func TestScoreLarge(t *testing.T) {
+	score := func(unit float64) *Score {
+		p := &Prediction{Value: []float64{1 * unit, 2 * unit, 4 * unit}}
+		return p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil), Target: []float64{1 * unit, 3 * unit, 2 * unit}})
+	}
+	want := score(1)
+	for _, unit := range []float64{0x1p400, 0x1p600, 0x1p1000} {
+		if s := score(unit); s.RMSE != want.RMSE*unit || s.RelErr != want.RelErr || s.R2 != want.R2 {
+			t.Errorf("%g: %+v, want %+v", unit, s, want)
+		}
+	}
+}
+
+// TestPrecisionAt: float32 tiles are taken if and only if they are within the accuracy: at a little
+// more than the error they have and not at a little less.
+func TestPrecisionAt(t *testing.T) {
+	x := kinds(60, 4, 1)["float64"]
+	for _, k := range kernels {
+		m := random(k, x, 1)
+		exact := mustDecide(t, m, x, &Options{Float64: true})
+		single := mustDecide(t, m, x, &Options{Accuracy: 1})
+		e := apart(single, exact) // of all 60 points, which is the trial's
+		if e == 0 {
+			t.Fatalf("%v: float32 tiles are exact", k)
+		}
+		if !mat.Equal(mustDecide(t, m, x, &Options{Accuracy: 1.01 * e}), single) {
+			t.Errorf("%v: float64 tiles at an accuracy that float32 has", k)
+		}
+		if !mat.Equal(mustDecide(t, m, x, &Options{Accuracy: 0.99 * e}), exact) {
+			t.Errorf("%v: float32 tiles at an accuracy that they lack", k)
+		}
+	}
+}
