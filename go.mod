@@ -15,7 +15,6 @@ require (
 )
 
 require (
-	github.com/go-zeromq/goczmq/v4 v4.2.2 // indirect
 	github.com/mattn/go-runewidth v0.0.15 // indirect
 	github.com/peterh/liner v1.2.2 // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
@@ -31,7 +30,6 @@ require (
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/cosmos72/gomacro v0.0.0-20240506194242-2ff796e3da10
-	github.com/go-zeromq/zmq4 v0.17.0
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/gopherdata/gophernotes v0.7.5
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect

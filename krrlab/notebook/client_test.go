@@ -11,18 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
-
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // client is a front end for tests.
 type client struct {
 	t                            *testing.T
 	conn                         jupyter.Connection
-	shell, control, stdin, iopub zmq4.Socket
+	shell, control, stdin, iopub *zmtp.Conn
 	published                    chan *jupyter.Message
-	answers                      map[zmq4.Socket]chan *jupyter.Message
+	answers                      map[*zmtp.Conn]chan *jupyter.Message
 	ended                        chan error
 	interrupt                    chan os.Signal
 }
@@ -63,11 +62,11 @@ func start(t *testing.T) *client {
 	c := &client{t: t, conn: conn, ended: make(chan error, 1), interrupt: make(chan os.Signal, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() { c.ended <- Kernel(ctx, file, &Options{Version: "test", Interrupt: c.interrupt}) }()
-	c.connect(ctx)
+	c.connect()
 	t.Cleanup(func() {
 		stop()
 		<-c.ended
-		for _, s := range []zmq4.Socket{c.shell, c.control, c.stdin, c.iopub} {
+		for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin, c.iopub} {
 			s.Close()
 		}
 	})
@@ -75,36 +74,50 @@ func start(t *testing.T) *client {
 }
 
 // connect opens the sockets and waits until the kernel publishes.
-func (c *client) connect(ctx context.Context) {
-	id := zmq4.WithID(zmq4.SocketIdentity(fmt.Sprintf("client-%p", c)))
-	c.shell, c.control, c.stdin = zmq4.NewDealer(ctx, id), zmq4.NewDealer(ctx, id), zmq4.NewDealer(ctx, id)
-	c.iopub = zmq4.NewSub(ctx)
-	for s, port := range map[zmq4.Socket]int{c.shell: c.conn.ShellPort, c.control: c.conn.ControlPort, c.stdin: c.conn.StdinPort, c.iopub: c.conn.IOPubPort} {
-		if err := s.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port)); err != nil {
-			c.t.Fatal(err)
-		}
+func (c *client) connect() {
+	id := fmt.Sprintf("client-%p", c)
+	for _, x := range []struct {
+		conn    **zmtp.Conn
+		typ, id string
+		port    int
+	}{{&c.shell, "DEALER", id, c.conn.ShellPort}, {&c.control, "DEALER", id, c.conn.ControlPort}, {&c.stdin, "DEALER", id, c.conn.StdinPort}, {&c.iopub, "SUB", "", c.conn.IOPubPort}} {
+		*x.conn = c.dial(x.typ, x.id, x.port)
 	}
-	if err := c.iopub.SetOption(zmq4.OptionSubscribe, ""); err != nil {
+	if err := c.iopub.Send([]byte{1}); err != nil {
 		c.t.Fatal(err)
 	}
-	c.answers = map[zmq4.Socket]chan *jupyter.Message{}
-	for _, s := range []zmq4.Socket{c.shell, c.control, c.stdin} {
+	c.answers = map[*zmtp.Conn]chan *jupyter.Message{}
+	for _, s := range []*zmtp.Conn{c.shell, c.control, c.stdin} {
 		c.answers[s] = c.follow(s)
 	}
 	c.published = c.follow(c.iopub)
 	c.wait(c.published, "iopub_welcome")
 }
 
+// dial connects to a port of the kernel, which may not listen yet.
+func (c *client) dial(typ, id string, port int) *zmtp.Conn {
+	c.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), typ, id, zmtp.Limits{})
+		if err == nil {
+			return conn
+		}
+		if time.Now().After(end) {
+			c.t.Fatal(err)
+		}
+	}
+}
+
 // follow hands on what a socket receives.
-func (c *client) follow(s zmq4.Socket) chan *jupyter.Message {
+func (c *client) follow(s *zmtp.Conn) chan *jupyter.Message {
 	out := make(chan *jupyter.Message, 100000)
 	go func() {
 		for {
-			msg, err := s.Recv()
+			frames, err := s.Recv()
 			if err != nil {
 				return
 			}
-			if m, err := jupyter.Decode(msg.Frames, []byte(c.conn.Key)); err == nil {
+			if m, err := jupyter.Decode(frames, []byte(c.conn.Key)); err == nil {
 				out <- m
 			}
 		}
@@ -129,13 +142,13 @@ func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
 }
 
 // send sends a request and returns the id of it.
-func (c *client) send(s zmq4.Socket, typ string, content any) string {
+func (c *client) send(s *zmtp.Conn, typ string, content any) string {
 	c.t.Helper()
 	frames, err := jupyter.Encode(nil, typ, "session", nil, content, []byte(c.conn.Key))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if err := s.SendMulti(zmq4.NewMsgFrom(frames...)); err != nil {
+	if err := s.Send(frames...); err != nil {
 		c.t.Fatal(err)
 	}
 	var h jupyter.Header

@@ -1,15 +1,12 @@
 package notebook
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/go-zeromq/zmq4"
 
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
@@ -139,7 +136,7 @@ func TestSignature(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range [][][]byte{frames, {[]byte("<IDS|MSG>")}, {[]byte("x")}, {[]byte("<IDS|MSG>"), nil, nil, nil, nil, nil}} {
-		if err := c.shell.SendMulti(zmq4.NewMsgFrom(f...)); err != nil {
+		if err := c.shell.Send(f...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -152,20 +149,15 @@ func TestSignature(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	c := start(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
-	ctx, stop := context.WithTimeout(context.Background(), 20*time.Second)
-	defer stop()
-	hb := zmq4.NewReq(ctx)
+	hb := c.dial("REQ", "", c.conn.HBPort)
 	defer hb.Close()
-	if err := hb.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", c.conn.HBPort)); err != nil {
-		t.Fatal(err)
-	}
 	for i := range 5 {
 		want := fmt.Sprintf("ping %d", i)
-		if err := hb.Send(zmq4.NewMsgString(want)); err != nil {
+		if err := hb.Send(nil, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := hb.Recv(); err != nil || string(m.Bytes()) != want {
-			t.Fatalf("%q, %v", m.Bytes(), err)
+		if m, err := hb.Recv(); err != nil || len(m) != 2 || len(m[0]) != 0 || string(m[1]) != want {
+			t.Fatalf("%q, %v", m, err)
 		}
 	}
 	c.send(c.control, "interrupt_request", map[string]any{})

@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"krrlab/internal/npy":        0,
 	"krrlab/points":              0,
 	"krrlab/notebook/bindgen":    0,
+	"krrlab/notebook/zmtp":       0,
 	"krrlab/rng":                 0,
 	"plots":                      0,
 

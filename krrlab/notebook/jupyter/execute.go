@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/go-zeromq/zmq4"
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // Cell is where a running cell sends what it shows.
@@ -58,26 +58,45 @@ func carried(m map[string]any) map[string]any {
 }
 
 // question is an input_request that waits for its answer.
-type question struct{ answer chan string }
+type question struct {
+	answer   chan string
+	identity string   // who is asked
+	frames   [][]byte // the request
+}
 
 // ErrNoInput says that nobody can be asked.
 var ErrNoInput = errors.New("this front end takes no input (allow_stdin is off)")
 
 // Input asks the reader for a line.
 func (c *Cell) Input(prompt string, password bool) (string, error) {
-	if !c.stdin {
+	m := c.parent
+	if !c.stdin || m.from.Identity() == "" {
 		return "", ErrNoInput
 	}
-	q := &question{make(chan string, 1)}
+	frames, err := Encode(m.Identities, "input_request", c.s.session, m.RawHeader, map[string]any{"prompt": prompt, "password": password}, c.s.key)
+	if err != nil {
+		return "", err
+	}
+	q := &question{make(chan string, 1), m.from.Identity(), frames}
 	c.s.mu.Lock()
 	c.s.asking = q
 	c.s.mu.Unlock()
-	c.s.reply(c.s.stdin, c.parent, "input_request", map[string]any{"prompt": prompt, "password": password})
+	c.s.stdin.SendTo(q.identity, q.frames)
 	line, ok := <-q.answer
 	if !ok {
 		return "", errors.New("interrupted")
 	}
 	return line, nil
+}
+
+// askAgain asks who was gone when the question came.
+func (s *Server) askAgain(p *zmtp.Peer) {
+	s.mu.Lock()
+	q := s.asking
+	s.mu.Unlock()
+	if q != nil && q.identity != "" && q.identity == p.Identity() {
+		p.Send(q.frames)
+	}
 }
 
 // answered takes an input_reply.
@@ -98,7 +117,7 @@ func (s *Server) answered(m *Message) {
 }
 
 // execute runs a cell.
-func (s *Server) execute(socket zmq4.Socket, m *Message, req request) {
+func (s *Server) execute(m *Message, req request) {
 	s.executed++
 	s.busy.Store(s.executed)
 	defer s.busy.Store(0)
@@ -133,12 +152,12 @@ func (s *Server) execute(socket zmq4.Socket, m *Message, req request) {
 		}
 		content["status"] = "error"
 		if req.StopOnError == nil || *req.StopOnError {
-			s.abort(socket)
+			s.abort()
 		}
 	} else {
 		content["user_expressions"] = s.evaluate(m, req.UserExpressions)
 	}
-	s.reply(socket, m, "execute_reply", content)
+	s.reply(m, "execute_reply", content)
 }
 
 // evaluate returns the values of a request's user_expressions.
@@ -159,7 +178,7 @@ func (s *Server) evaluate(m *Message, exprs map[string]string) map[string]any {
 }
 
 // abort answers the cells that wait without running them.
-func (s *Server) abort(socket zmq4.Socket) {
+func (s *Server) abort() {
 	s.mu.Lock()
 	var cells []*Message
 	rest := s.queue[:0:0]
@@ -174,7 +193,7 @@ func (s *Server) abort(socket zmq4.Socket) {
 	s.mu.Unlock()
 	for _, m := range cells {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		s.reply(socket, m, "execute_reply", map[string]any{"status": "aborted", "execution_count": s.count})
+		s.reply(m, "execute_reply", map[string]any{"status": "aborted", "execution_count": s.count})
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
 }

@@ -9,48 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // ProtocolVersion is the version of the messages.
 const ProtocolVersion = "5.4"
-
-// Connection is the content of a connection file.
-type Connection struct {
-	Transport       string `json:"transport"`
-	IP              string `json:"ip"`
-	SignatureScheme string `json:"signature_scheme"`
-	Key             string `json:"key"`
-	ShellPort       int    `json:"shell_port"`
-	IOPubPort       int    `json:"iopub_port"`
-	StdinPort       int    `json:"stdin_port"`
-	ControlPort     int    `json:"control_port"`
-	HBPort          int    `json:"hb_port"`
-}
-
-// ReadConnection reads a connection file.
-func ReadConnection(name string) (c Connection, err error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return c, fmt.Errorf("connection file: %w", err)
-	}
-	if err := json.Unmarshal(b, &c); err != nil {
-		return c, fmt.Errorf("connection file %s: %w", name, err)
-	}
-	if c.Key != "" && c.SignatureScheme != "" && c.SignatureScheme != "hmac-sha256" {
-		return c, fmt.Errorf("connection file %s: signature scheme %q: want hmac-sha256", name, c.SignatureScheme)
-	}
-	return c, nil
-}
-
-// address is the ZeroMQ address of a port.
-func (c Connection) address(port int) string {
-	if c.Transport == "ipc" {
-		return fmt.Sprintf("ipc://%s-%d", c.IP, port)
-	}
-	return fmt.Sprintf("tcp://%s:%d", c.IP, port)
-}
 
 // Header says what a message is.
 type Header struct {
@@ -70,6 +35,9 @@ type Message struct {
 	Parent     json.RawMessage
 	Metadata   json.RawMessage
 	Content    json.RawMessage
+
+	from      *zmtp.Peer
+	signature []byte
 }
 
 var (
@@ -103,7 +71,7 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 	if !hmac.Equal(sign(key, parts), frames[i+1]) {
 		return nil, errSignature
 	}
-	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Metadata: parts[2], Content: parts[3]}
+	m := &Message{Identities: frames[:i], RawHeader: parts[0], Parent: parts[1], Metadata: parts[2], Content: parts[3], signature: frames[i+1]}
 	if err := json.Unmarshal(parts[0], &m.Header); err != nil {
 		return nil, errMalformed
 	}

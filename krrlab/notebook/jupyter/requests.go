@@ -4,30 +4,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
-
-	"github.com/go-zeromq/zmq4"
 )
 
 // handle answers one request, between busy and idle.
-func (s *Server) handle(socket zmq4.Socket, m *Message) {
+func (s *Server) handle(m *Message) {
 	s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
 	defer s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	var req request
 	if err := json.Unmarshal(m.Content, &req); err != nil {
-		s.reply(socket, m, replyType(m.Header.Type), failed("ProtocolError", err.Error()))
+		s.reply(m, replyType(m.Header.Type), failed("ProtocolError", err.Error()))
 		return
 	}
 	answer := func(content map[string]any) {
 		if content["status"] == nil {
 			content["status"] = "ok"
 		}
-		s.reply(socket, m, replyType(m.Header.Type), content)
+		s.reply(m, replyType(m.Header.Type), content)
 	}
 	switch m.Header.Type {
 	case "kernel_info_request":
 		answer(s.info())
 	case "execute_request":
-		s.execute(socket, m, req)
+		s.execute(m, req)
 	case "complete_request":
 		answer(s.complete(req))
 	case "inspect_request":

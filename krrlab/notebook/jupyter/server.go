@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // Data is a value in several representations, as a Language shows it.
@@ -55,9 +53,10 @@ type Server struct {
 	key     []byte
 	session string
 
-	shell, control, stdin, hb zmq4.Socket
+	shell, control, stdin, hb *zmtp.Socket
 	pub                       *publisher
-	send                      sync.Mutex // one sender at a time on the sockets that answer
+	seen                      signatures
+	controlling               sync.Mutex // one request of the control channel at a time
 
 	mu     sync.Mutex
 	wake   *sync.Cond
@@ -69,45 +68,67 @@ type Server struct {
 	count    int   // of cells
 	executed int64 // of execute_requests
 	history  []entry
-	stop     context.CancelFunc
+	serving  chan struct{} // closed when Serve begins
 	patience time.Duration // how long an interrupt, the last cell and the last messages are waited for
 }
 
-// Listen opens the sockets that c names.
+// smallMessage is the limit in bytes of heartbeats and subscriptions.
+const smallMessage = 4 << 10
+
+// Listen opens the sockets that c names. Messages wait until Serve is called.
 func Listen(c Connection, lang Language) (*Server, error) {
-	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), stop: stop, patience: 2 * time.Second}
+	if err := c.complete(); err != nil {
+		return nil, fmt.Errorf("jupyter: %w", err)
+	}
+	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), patience: 2 * time.Second, serving: make(chan struct{})}
+	s.seen.limit = remembered
 	s.wake = sync.NewCond(&s.mu)
-	quiet := zmq4.WithLogger(log.New(io.Discard, "", 0))
-	s.shell, s.control = zmq4.NewRouter(ctx, quiet), zmq4.NewRouter(ctx, quiet)
-	s.stdin, s.hb = zmq4.NewRouter(ctx, quiet), zmq4.NewRouter(ctx, quiet)
+	router := func(handle func(*Message)) zmtp.Options {
+		return zmtp.Options{Type: "ROUTER", Owner: c.owner, Replaceable: true, Receive: s.receive(handle)}
+	}
+	stdin := router(s.answered)
+	stdin.Connected = s.askAgain
+	beat := zmtp.Options{Type: "REP", Owner: c.owner, Receive: func(p *zmtp.Peer, frames [][]byte) { p.Send(frames) }}
+	beat.Limits = zmtp.Limits{Message: smallMessage, Queue: 16 * smallMessage}
 	for _, x := range []struct {
-		socket zmq4.Socket
+		socket **zmtp.Socket
 		port   int
-	}{{s.shell, c.ShellPort}, {s.control, c.ControlPort}, {s.stdin, c.StdinPort}, {s.hb, c.HBPort}} {
-		if err := x.socket.Listen(c.address(x.port)); err != nil {
+		o      zmtp.Options
+	}{{&s.shell, c.ShellPort, router(s.enqueue)}, {&s.control, c.ControlPort, router(s.direct)}, {&s.stdin, c.StdinPort, stdin}, {&s.hb, c.HBPort, beat}} {
+		var err error
+		if *x.socket, err = zmtp.Listen(c.address(x.port), x.o); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("jupyter: %w", err)
 		}
 	}
-	var err error
-	if s.pub, err = listenPub(c.address(c.IOPubPort), s.welcome); err != nil {
+	pub, err := listenPub(c.address(c.IOPubPort), zmtp.Options{Owner: c.owner}, s.welcome)
+	if err != nil {
 		s.Close()
-		return nil, err
+		return nil, fmt.Errorf("jupyter: %w", err)
 	}
+	s.pub = pub
 	return s, nil
 }
 
 // Close closes the sockets.
 func (s *Server) Close() {
 	s.end()
-	s.stop()
-	for _, x := range []zmq4.Socket{s.shell, s.control, s.stdin, s.hb} {
+	for _, x := range s.sockets() {
 		x.Close()
 	}
-	if s.pub != nil {
-		s.pub.close()
+}
+
+// sockets are those that are open.
+func (s *Server) sockets() (open []*zmtp.Socket) {
+	for _, x := range []*zmtp.Socket{s.shell, s.control, s.stdin, s.hb} {
+		if x != nil {
+			open = append(open, x)
+		}
 	}
+	if s.pub != nil {
+		open = append(open, s.pub.Socket)
+	}
+	return open
 }
 
 // welcome is the first message of a subscriber.
@@ -121,17 +142,14 @@ func (s *Server) welcome(topic []byte) [][]byte {
 
 // Serve answers messages until a shutdown_request comes or ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
-	go s.read(s.shell, s.enqueue)
-	go s.read(s.control, func(m *Message) { s.handle(s.control, m) })
-	go s.read(s.stdin, s.answered)
-	go s.beat()
 	defer context.AfterFunc(ctx, s.end)()
 	s.publish("status", nil, map[string]any{"execution_state": "starting"})
+	close(s.serving)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for m := s.next(); m != nil; m = s.next() {
-			s.handle(s.shell, m)
+			s.handle(m)
 		}
 	}()
 	s.waitForEnd()
@@ -140,7 +158,10 @@ func (s *Server) Serve(ctx context.Context) error {
 	case <-done:
 	case <-time.After(s.patience):
 	}
-	s.pub.flush(s.patience)
+	end := time.Now().Add(s.patience)
+	for _, x := range s.sockets() {
+		x.Flush(end)
+	}
 	return nil
 }
 
@@ -177,43 +198,26 @@ func (s *Server) Interrupt() {
 	}
 }
 
-// read hands on the messages of a socket whose signature is right.
-func (s *Server) read(socket zmq4.Socket, handle func(*Message)) {
-	for {
-		msg, err := socket.Recv()
-		s.mu.Lock()
-		ended := s.ended
-		s.mu.Unlock()
-		if ended {
+// receive hands on the messages of a peer whose signature is right and new, and trusts the peer then.
+// What the server itself has said, which all may read, is no request.
+func (s *Server) receive(handle func(*Message)) func(*zmtp.Peer, [][]byte) {
+	return func(p *zmtp.Peer, frames [][]byte) {
+		m, err := Decode(frames, s.key)
+		if err != nil || m.Header.Session == s.session || len(s.key) > 0 && !s.seen.fresh(m.signature) {
 			return
 		}
-		if err != nil {
-			time.Sleep(time.Millisecond) // a connection broke; others go on
-			continue
-		}
-		if m, err := Decode(msg.Frames, s.key); err == nil {
-			handle(m)
-		}
+		p.Trust()
+		m.from = p
+		<-s.serving
+		handle(m)
 	}
 }
 
-// beat returns every heartbeat.
-func (s *Server) beat() {
-	for {
-		msg, err := s.hb.Recv()
-		s.mu.Lock()
-		ended := s.ended
-		s.mu.Unlock()
-		if ended {
-			return
-		}
-		if err == nil {
-			err = s.hb.SendMulti(msg)
-		}
-		if err != nil {
-			time.Sleep(time.Millisecond)
-		}
-	}
+// direct answers a request of the control channel.
+func (s *Server) direct(m *Message) {
+	s.controlling.Lock()
+	defer s.controlling.Unlock()
+	s.handle(m)
 }
 
 func (s *Server) enqueue(m *Message) {
@@ -238,16 +242,14 @@ func (s *Server) next() *Message {
 	return m
 }
 
-// reply answers a request on the socket it came from.
-func (s *Server) reply(socket zmq4.Socket, m *Message, typ string, content any) {
+// reply answers a request on the connection that it came from.
+func (s *Server) reply(m *Message, typ string, content any) {
 	frames, err := Encode(m.Identities, typ, s.session, m.RawHeader, content, s.key)
 	if err != nil {
 		frames, err = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key)
 	}
-	if err == nil {
-		s.send.Lock()
-		defer s.send.Unlock()
-		_ = socket.SendMulti(zmq4.NewMsgFrom(frames...)) // who asked may be gone
+	if err == nil && m.from != nil {
+		m.from.Reply(frames)
 	}
 }
 

@@ -2,13 +2,11 @@ package jupyter
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
-	"github.com/go-zeromq/zmq4/security/null"
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // deaf is a Language whose cells run until the test ends, and cannot be interrupted.
@@ -70,19 +68,15 @@ func TestInterruptInVain(t *testing.T) {
 // hold.
 func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s, served := serve(t)
-	rw, err := net.Dial("tcp", s.pub.listener.Addr().String())
+	conn, err := zmtp.Dial("tcp://"+s.pub.Addr().String(), "SUB", "", zmtp.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rw.Close()
-	conn, err := zmq4.Open(rw, null.Security(), zmq4.Sub, nil, false, func(*zmq4.Conn) {})
-	if err != nil {
+	defer conn.Close()
+	if err := conn.Send([]byte{1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SendMsg(zmq4.NewMsg([]byte{1})); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := conn.RecvMsg(); err != nil { // the welcome
+	if _, err := conn.Recv(); err != nil { // the welcome
 		t.Fatal(err)
 	}
 	s.publish("stream", nil, map[string]any{"name": "stdout", "text": strings.Repeat("x", 32<<20)})

@@ -1,0 +1,30 @@
+package zmtp_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
+)
+
+// A socket that answers what it receives, and a client of it.
+func Example() {
+	s, err := zmtp.Listen("tcp://127.0.0.1:0", zmtp.Options{
+		Type:    "ROUTER",
+		Receive: func(p *zmtp.Peer, frames [][]byte) { p.Send(append(frames, []byte("to "+p.Identity()))) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	c, err := zmtp.Dial("tcp://"+s.Addr().String(), "DEALER", "me", zmtp.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	if err := c.Send([]byte("hello"), []byte("there")); err != nil {
+		panic(err)
+	}
+	m, err := c.Recv()
+	fmt.Printf("%s %v\n", m, err)
+	// Output: [hello there to me] <nil>
+}

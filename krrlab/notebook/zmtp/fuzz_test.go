@@ -1,0 +1,84 @@
+package zmtp
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+// tape is a connection on which b comes, and nothing is heard.
+type tape struct {
+	net.Conn
+	io.Reader
+}
+
+func (t *tape) Read(b []byte) (int, error)     { return t.Reader.Read(b) }
+func (*tape) Write(b []byte) (int, error)      { return len(b), nil }
+func (*tape) SetReadDeadline(time.Time) error  { return nil }
+func (*tape) SetWriteDeadline(time.Time) error { return nil }
+func wire(flags byte, size uint64, b string) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{flags | flagLong}, size), b...)
+}
+
+// readyShort is a READY command whose only property ends after its name.
+var readyShort = []byte("\x04\x09\x05READY\x01A\x00")
+
+// FuzzHandshake hands any bytes to the side that listens: it ends, with an error or with a peer that
+// it may talk to.
+func FuzzHandshake(f *testing.F) {
+	var good bytes.Buffer
+	w := bufio.NewWriter(&good)
+	w.Write(greeting[:])
+	writeCommand(w, "READY", ready{"DEALER", "me"}.bytes())
+	w.Flush()
+	f.Add(good.Bytes())
+	f.Add(append(bytes.Clone(greeting[:]), readyShort...))
+	f.Add(append(bytes.Clone(greeting[:]), wire(flagCommand, 1<<62, "")...))
+	f.Add(append(bytes.Clone(greeting[:]), "\x04\x0c\x05READY\x01A\xff\xff\xff\xff"...))
+	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := newConn(&tape{Reader: bytes.NewReader(b)}, Limits{}.complete())
+		if err := c.open(ready{typ: "ROUTER"}); err == nil && (!slices.Contains(talksTo["ROUTER"], c.peer.typ) || len(c.peer.identity) > 255) {
+			t.Errorf("%+v", c.peer)
+		}
+	})
+}
+
+// FuzzFrames hands any bytes to the reader of messages: what it takes is within the limits, and is
+// the same when it is written and read again.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte("\x01\x02ab\x00\x00"), 1000)
+	f.Add(wire(0, 1<<62, "a"), 1000)
+	f.Add(wire(flagMore, 1<<36, "a"), 1<<20)
+	f.Add(wire(flagMore, 1<<63, ""), -1)
+	f.Add([]byte("\x04\x07\x04PING\x00\x00\x00\x01a"), 100)
+	f.Add([]byte("\x00\x00"), 28)
+	f.Add([]byte("\x04\x02\x09A\x00\x01a"), 100)
+	f.Fuzz(func(t *testing.T, b []byte, limit int) {
+		limit = min(limit, 1<<20)
+		r := bufio.NewReader(bytes.NewReader(b))
+		for {
+			m, err := readMessage(r, limit, 8, func(string, []byte) {})
+			if err != nil {
+				return
+			}
+			if len(m) > 8 || size(m) > limit {
+				t.Fatalf("%d frames, %d bytes, limit %d", len(m), size(m), limit)
+			}
+			var again bytes.Buffer
+			c := Conn{w: bufio.NewWriter(&again)}
+			if err := c.Send(m...); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := readMessage(bufio.NewReader(&again), limit, 8, nil); err != nil || !reflect.DeepEqual(got, m) {
+				t.Fatalf("%q, %v, want %q", got, err, m)
+			}
+		}
+	})
+}

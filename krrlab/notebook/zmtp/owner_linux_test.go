@@ -1,0 +1,51 @@
+package zmtp
+
+import (
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// dialAs connects as another user, by a thread that ends then.
+func dialAs(t *testing.T, uid int, addr string) net.Conn {
+	t.Helper()
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	out := make(chan result)
+	go func() {
+		runtime.LockOSThread()
+		if _, _, e := syscall.RawSyscall(syscall.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); e != 0 {
+			out <- result{nil, e}
+			return
+		}
+		c, err := net.Dial("tcp", addr)
+		out <- result{c, err}
+	}()
+	r := <-out
+	if r.err != nil {
+		t.Skipf("cannot connect as another user: %v", r.err)
+	}
+	t.Cleanup(func() { r.conn.Close() })
+	return r.conn
+}
+
+// TestForeign connects as other users of the machine: only the one that is named is heard.
+func TestForeign(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can connect as another user")
+	}
+	s := echo(t, Options{Owner: 1234})
+	for uid, heard := range map[int]bool{0: true, 1234: true, 65534: false} {
+		c := dialAs(t, uid, s.Addr().String())
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_, _ = c.Write(greeting[:])
+		if n, err := c.Read(make([]byte, 64)); (n > 0) != heard {
+			t.Errorf("user %d: %d bytes, %v", uid, n, err)
+		}
+	}
+}

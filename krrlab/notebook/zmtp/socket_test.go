@@ -1,0 +1,277 @@
+package zmtp
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// echo opens a socket that answers what it receives.
+func echo(t *testing.T, o Options) *Socket {
+	t.Helper()
+	if o.Type == "" {
+		o.Type = "ROUTER"
+	}
+	if o.Receive == nil {
+		o.Receive = func(p *Peer, m [][]byte) { p.Send(m) }
+	}
+	s, err := Listen("tcp://127.0.0.1:0", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// raw connects without a word.
+func raw(t *testing.T, s *Socket) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// dial connects as a DEALER.
+func dial(t *testing.T, s *Socket, identity string) *Conn {
+	t.Helper()
+	c, err := Dial("tcp://"+s.Addr().String(), "DEALER", identity, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// alive makes sure that a connection is answered.
+func alive(t *testing.T, what string, c *Conn) {
+	t.Helper()
+	_ = c.rw.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if err := c.Send([]byte(what)); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if m, err := c.Recv(); err != nil || string(bytes.Join(m, nil)) != what {
+		t.Fatalf("%s: %q, %v", what, m, err)
+	}
+}
+
+// dropped waits until the other side has closed the connection.
+func dropped(t *testing.T, what string, c net.Conn) {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%s: not dropped", what)
+	}
+}
+
+// TestMalformed sends what no peer sends: the connection is closed, little memory is taken, and
+// another peer is answered as before.
+func TestMalformed(t *testing.T) {
+	s := echo(t, Options{})
+	other := dial(t, s, "other")
+	hello := string(greeting[:]) + "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06DEALER"
+	curve := strings.Replace(string(greeting[:]), "NULL\x00", "CURVE", 1)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for what, b := range map[string]string{
+		"http":                 "GET / HTTP/1.1\r\n\r\n",
+		"version 2":            "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x00",
+		"curve":                curve,
+		"short property":       string(greeting[:]) + string(readyShort),
+		"long property":        string(greeting[:]) + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff",
+		"no name":              string(greeting[:]) + "\x04\x0b\x05READY\x00\x00\x00\x00\x00",
+		"long identity":        string(greeting[:]) + "\x06\x00\x00\x00\x00\x00\x00\x01\x13\x05READY\x08Identity\x00\x00\x01\x00" + strings.Repeat("i", 256),
+		"short command":        string(greeting[:]) + "\x04\x01\x05",
+		"empty command":        string(greeting[:]) + "\x04\x00",
+		"message":              string(greeting[:]) + "\x00\x05READY",
+		"type":                 string(greeting[:]) + "\x04\x1b\x05READY\x0bSocket-Type\x00\x00\x00\x05XPUSH",
+		"no type":              string(greeting[:]) + "\x04\x06\x05READY",
+		"2^62 bytes":           hello + string(wire(0, 1<<62, "x")),
+		"2^63 bytes":           hello + string(wire(0, 1<<63, "x")),
+		"2^36 bytes":           hello + string(wire(0, 1<<36, "x")),
+		"2^36 bytes of READY":  string(greeting[:]) + string(wire(flagCommand, 1<<36, "x")),
+		"limit in two frames":  hello + string(wire(flagMore, 1<<19, strings.Repeat("x", 1<<19))) + string(wire(0, 1<<19, "")),
+		"unknown flag":         hello + "\x08\x01x",
+		"command with more":    hello + "\x05\x05\x04PING",
+		"257 frames":           hello + strings.Repeat("\x01\x00", 257),
+		"command that is none": hello + "\x04\x01\x05",
+	} {
+		c := raw(t, s)
+		if _, err := c.Write([]byte(b)); err != nil {
+			continue // it was dropped before all was said
+		}
+		dropped(t, what, c)
+		alive(t, what, other)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 16<<20 {
+		t.Errorf("%d bytes allocated", n)
+	}
+	c := raw(t, s)
+	if _, err := io.WriteString(c, hello+"\x04\x0a\x04PING\x00\x00abc"+"\x00\x02hi"); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	want := "\x04\x08\x04PONGabc\x00\x02hi"
+	all := make([]byte, 64+2+41+len(want)) // the greeting, READY of two properties, what is asked for
+	if _, err := io.ReadFull(c, all); err != nil || !strings.HasSuffix(string(all), want) {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// TestSilent connects and says nothing: nobody waits for that, and it ends in time.
+func TestSilent(t *testing.T) {
+	s := echo(t, Options{Limits: Limits{Handshake: 300 * time.Millisecond}})
+	var silent []net.Conn
+	for i := range 20 {
+		c := raw(t, s)
+		if i%2 == 1 {
+			if _, err := c.Write(greeting[:30]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		silent = append(silent, c)
+	}
+	alive(t, "beside silent ones", dial(t, s, ""))
+	for _, c := range silent {
+		dropped(t, "silent", c)
+	}
+}
+
+// TestPeers opens more connections than there may be: those in handshake give way first, then, if
+// peers may be replaced, the oldest that is not trusted.
+func TestPeers(t *testing.T) {
+	trusting := func(p *Peer, m [][]byte) {
+		if string(m[0]) == "trust" {
+			p.Trust()
+		}
+		p.Send(m)
+	}
+	for _, replaceable := range []bool{true, false} {
+		s := echo(t, Options{Limits: Limits{Peers: 3}, Receive: trusting, Replaceable: replaceable})
+		first, second := dial(t, s, "first"), dial(t, s, "second")
+		alive(t, "trust", first)
+		alive(t, "second", second)
+		silent := raw(t, s)
+		third := dial(t, s, "third")
+		dropped(t, "in handshake", silent)
+		alive(t, "third", third)
+		fourth, err := Dial("tcp://"+s.Addr().String(), "DEALER", "", Limits{})
+		alive(t, "trusted", first)
+		if !replaceable {
+			if err == nil {
+				t.Error("a fourth peer of three")
+			}
+			alive(t, "second of three", second)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fourth.Close()
+		alive(t, "fourth", fourth)
+		dropped(t, "second", second.rw)
+	}
+}
+
+// TestTrust sends a message that only a trusted peer may send.
+func TestTrust(t *testing.T) {
+	o := Options{Receive: func(p *Peer, m [][]byte) { p.Trust(); p.Send(m) }}
+	o.Limits = Limits{Message: 1000, Trusted: 100000}
+	s := echo(t, o)
+	large := strings.Repeat("x", 50000)
+	c := dial(t, s, "")
+	if err := c.Send([]byte(large)); err == nil {
+		dropped(t, "not trusted", c.rw)
+	}
+	c = dial(t, s, "")
+	alive(t, "x", c)
+	alive(t, large, c)
+	if err := c.Send([]byte(large + large)); err == nil {
+		dropped(t, "trusted", c.rw)
+	}
+}
+
+// TestDeaf sends to peers that do not read, until too much waits or for too long.
+func TestDeaf(t *testing.T) {
+	part := make([]byte, 1<<20)
+	for _, l := range []Limits{{Queue: 32 << 20, Write: time.Hour}, {Queue: 1 << 40, Write: 300 * time.Millisecond}} {
+		gone := make(chan bool)
+		o := Options{Limits: l, Gone: func(*Peer) { gone <- true }}
+		o.Receive = func(p *Peer, m [][]byte) {
+			for i := 0; i < 64 && p.Send([][]byte{part}); i++ {
+			}
+		}
+		s := echo(t, o)
+		c := dial(t, s, "")
+		if err := c.Send([]byte("send")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-gone:
+		case <-time.After(30 * time.Second):
+			t.Errorf("%+v: still there", l)
+			c.Close()
+			<-gone
+		}
+	}
+}
+
+// TestReply answers a peer that has come again, and none of another identity.
+func TestReply(t *testing.T) {
+	peers := make(chan *Peer, 3)
+	s := echo(t, Options{Receive: func(p *Peer, m [][]byte) { peers <- p; p.Send(m) }})
+	first := dial(t, s, "me")
+	alive(t, "first", first)
+	p := <-peers
+	first.Close()
+	again, nameless := dial(t, s, "me"), dial(t, s, "")
+	alive(t, "again", again)
+	alive(t, "nameless", nameless)
+	p.Close()
+	p.Reply([][]byte{[]byte("late")})
+	s.SendTo("", [][]byte{[]byte("nobody")})
+	if m, err := again.Recv(); err != nil || string(m[0]) != "late" {
+		t.Errorf("%q, %v", m, err)
+	}
+	alive(t, "nameless again", nameless)
+}
+
+// TestIPC listens at a file that is its owner's alone, and replaces one that is left of a process
+// that was killed, not one in use.
+func TestIPC(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "s")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	s, err := Listen("ipc://"+name, Options{Type: "REP", Receive: func(p *Peer, m [][]byte) { p.Send(m) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if st, err := os.Stat(name); err != nil || st.Mode().Perm() != 0o600 {
+		t.Error(st.Mode(), err)
+	}
+	if s, err := Listen("ipc://"+name, Options{Type: "REP"}); err == nil {
+		s.Close()
+		t.Error("listens twice")
+	}
+	c, err := Dial("ipc://"+name, "REQ", "", Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	alive(t, "ipc", c)
+}
