@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
 // TestExecute runs cells and reads every message that comes of them.
@@ -141,6 +142,60 @@ func TestSignature(t *testing.T) {
 		}
 	}
 	if got, _ := c.run("x := 5\nx"); got != "busy|in 1|execute_result 5" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestReplay sends a signed message again, on the same connection and on others, and what the kernel
+// has published as a request: nothing runs twice.
+func TestReplay(t *testing.T) {
+	c := start(t)
+	c.run("n := 0")
+	frames, err := jupyter.Encode(nil, "execute_request", "s", nil, map[string]any{"code": "n++"}, []byte(c.conn.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := c.dial("DEALER", "other", c.conn.ShellPort)
+	defer other.Close()
+	for _, conn := range []*zmtp.Conn{c.shell, c.shell, other, c.control} {
+		if err := conn.Send(frames...); err != nil {
+			t.Fatal(err)
+		}
+		if conn == c.shell {
+			c.run("")
+		}
+	}
+	again := c.dial("DEALER", "again", c.conn.ShellPort)
+	defer again.Close()
+	reader := c.dial("SUB", "", c.conn.IOPubPort)
+	defer reader.Close()
+	if err := reader.Send([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	published, err := reader.Recv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Send(published...); err != nil {
+		t.Fatal(err)
+	}
+	for _, conn := range []*zmtp.Conn{other, again} { // what was sent before has been dealt with when this is answered
+		f, err := jupyter.Encode(nil, "kernel_info_request", "s", nil, map[string]any{}, []byte(c.conn.Key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Send(f...); err != nil {
+			t.Fatal(err)
+		}
+		frames, err := conn.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, err := jupyter.Decode(frames, []byte(c.conn.Key)); err != nil || m.Header.Type != "kernel_info_reply" {
+			t.Errorf("%s, %v", frames, err)
+		}
+	}
+	if got, _ := c.run("n"); !strings.HasSuffix(got, "execute_result 1") {
 		t.Errorf("%q", got)
 	}
 }

@@ -1,0 +1,52 @@
+package jupyter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestReadConnection reads connection files: what is missing or unknown is refused, or replaced by
+// what is safe.
+func TestReadConnection(t *testing.T) {
+	const ports = `"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":65535`
+	for _, x := range []struct{ file, address, want string }{
+		{`{"transport":"tcp","ip":"127.0.0.1","signature_scheme":"hmac-sha256","key":"k","kernel_name":"x",` + ports + `}`, "tcp://127.0.0.1:1", ""},
+		{`{` + ports + `}`, "tcp://127.0.0.1:1", ""},
+		{`{"key":"k",` + ports + `}`, "tcp://127.0.0.1:1", ""},
+		{`{"ip":"::1",` + ports + `}`, "tcp://[::1]:1", ""},
+		{`{"ip":"localhost",` + ports + `}`, "tcp://localhost:1", ""},
+		{`{"ip":"*","key":"k",` + ports + `}`, "tcp://0.0.0.0:1", ""},
+		{`{"ip":"/run/k","transport":"ipc",` + ports + `}`, "ipc:///run/k-1", ""},
+		{`{}`, "", "shell_port is 0: want a port from 1 to 65535"},
+		{`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4}`, "", "hb_port is 0"},
+		{`{"shell_port":-1}`, "", "shell_port is -1"},
+		{`{"shell_port":65536}`, "", "shell_port is 65536"},
+		{`{"ip":"0.0.0.0",` + ports + `}`, "", "no key with ip 0.0.0.0"},
+		{`{"ip":"*",` + ports + `}`, "", "no key with ip 0.0.0.0"},
+		{`{"ip":"192.0.2.1","key":"",` + ports + `}`, "", "no key with ip 192.0.2.1"},
+		{`{"ip":"example.org",` + ports + `}`, "", "no key with ip example.org"},
+		{`{"transport":"udp",` + ports + `}`, "", `transport "udp": want tcp or ipc`},
+		{`{"transport":"ipc",` + ports + `}`, "", "transport ipc without ip"},
+		{`{"signature_scheme":"hmac-md5","key":"k",` + ports + `}`, "", `signature_scheme "hmac-md5": want hmac-sha256`},
+		{`{"signature_scheme":"none",` + ports + `}`, "", `signature_scheme "none"`},
+		{`[]`, "", "cannot unmarshal"},
+	} {
+		name := filepath.Join(t.TempDir(), "c.json")
+		if err := os.WriteFile(name, []byte(x.file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadConnection(name)
+		switch {
+		case x.want == "" && (err != nil || c.address(c.ShellPort) != x.address):
+			t.Errorf("%s: %v, %v", x.file, c.address(c.ShellPort), err)
+		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want) || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v, want %s", x.file, err, x.want)
+		}
+	}
+	if s, err := Listen(Connection{IP: "0.0.0.0"}, nil); err == nil {
+		s.Close()
+		t.Error("listens on all interfaces without a key")
+	}
+}

@@ -1,0 +1,104 @@
+package jupyter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// encoded returns the frames of an execute_request.
+func encoded(t testing.TB, key string) [][]byte {
+	t.Helper()
+	frames, err := Encode([][]byte{[]byte("id")}, "execute_request", "s", nil, map[string]any{"code": "x := 1"}, []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frames
+}
+
+// TestDecode takes the message with its signature, and with no other.
+func TestDecode(t *testing.T) {
+	const key = "a key"
+	frames := encoded(t, key)
+	m, err := Decode(frames, []byte(key))
+	if err != nil || m.Header.Type != "execute_request" || m.Header.Session != "s" || string(m.Content) != `{"code":"x := 1"}` || fmt.Sprintf("%s", m.Identities) != "[id]" {
+		t.Fatalf("%+v, %v", m, err)
+	}
+	right := frames[2]
+	for what, signature := range map[string][]byte{
+		"empty": {}, "nil": nil, "of another key": encoded(t, "another key")[2], "cut short": right[:63], "longer": append(bytes.Clone(right), '0'),
+		"in capitals": bytes.ToUpper(right), "zeros": []byte(strings.Repeat("0", 64)), "of no key": encoded(t, "")[2],
+	} {
+		bad := slices.Clone(frames)
+		if bad[2] = signature; bytes.Equal(signature, right) {
+			continue
+		}
+		if m, err := Decode(bad, []byte(key)); !errors.Is(err, errSignature) {
+			t.Errorf("signature %s: %v, %v", what, m, err)
+		}
+	}
+	for i := 3; i < 7; i++ {
+		bad := slices.Clone(frames)
+		bad[i] = append(bytes.Clone(bad[i]), ' ')
+		if _, err := Decode(bad, []byte(key)); !errors.Is(err, errSignature) {
+			t.Errorf("frame %d changed: %v", i, err)
+		}
+	}
+	if _, err := Decode(frames, nil); !errors.Is(err, errSignature) {
+		t.Errorf("a signature without a key: %v", err)
+	}
+	if _, err := Decode(encoded(t, ""), nil); err != nil {
+		t.Errorf("without a key: %v", err)
+	}
+}
+
+// FuzzDecode hands any frames to Decode, with and without their signature: it returns a message that
+// is signed and has a header, or an error.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("id\n<IDS|MSG>\n\n{}\n{}\n{}\n{}"), true)
+	f.Add(bytes.Join(encoded(f, "key"), []byte("\n")), false)
+	f.Add([]byte("<IDS|MSG>\n\n"), false)
+	f.Add([]byte("<IDS|MSG>\n\n"+strings.Repeat("[", 1000)+"\n{}\n{}\n{}"), true)
+	f.Fuzz(func(t *testing.T, b []byte, signed bool) {
+		key := []byte("key")
+		frames := bytes.Split(b, []byte("\n"))
+		i := slices.IndexFunc(frames, func(f []byte) bool { return bytes.Equal(f, delimiter) })
+		whole := i >= 0 && len(frames) >= i+6
+		if signed && whole {
+			frames[i+1] = sign(key, frames[i+2:i+6])
+		}
+		m, err := Decode(frames, key)
+		if err != nil {
+			if errors.Is(err, errSignature) && signed {
+				t.Errorf("%q: %v", frames, err)
+			}
+			return
+		}
+		if !whole || !bytes.Equal(frames[i+1], sign(key, frames[i+2:i+6])) || len(m.Identities) != i || !json.Valid(m.RawHeader) {
+			t.Errorf("%q: %+v", frames, m)
+		}
+	})
+}
+
+// TestSignatures remembers as many signatures as promised, and no more than twice as many.
+func TestSignatures(t *testing.T) {
+	s := signatures{limit: 100}
+	sig := func(i int) []byte { return sign([]byte("k"), [][]byte{{byte(i), byte(i >> 8)}}) }
+	for i := range 1000 {
+		if !s.fresh(sig(i)) {
+			t.Fatalf("signature %d is not new", i)
+		}
+		for _, before := range []int{0, 1, 50, 99} {
+			if i >= before && s.fresh(sig(i-before)) {
+				t.Fatalf("signature %d is taken again after %d others", i-before, before)
+			}
+		}
+		if n := len(s.last) + len(s.before); n > 200 {
+			t.Fatalf("%d are remembered", n)
+		}
+	}
+}
