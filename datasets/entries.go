@@ -31,8 +31,14 @@ var (
 		mnistFile(TrainFile, "train-images-idx3-ubyte", "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
 		mnistFile(TrainLabels, "train-labels-idx1-ubyte", "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
 	}, mnistTest...)
-	mnist8m = append([]File{libsvmFile(TrainFile, "mnist8m", "multiclass/mnist8m.bz2", "")}, mnistTest...)
+	mnist8m = append([]File{allRows(libsvmFile(TrainFile, "mnist8m", "multiclass/mnist8m.bz2", ""), 8100000)}, mnistTest...)
 )
+
+// allRows returns a file that has more rows than its set.
+func allRows(f File, n int) File {
+	f.Rows = n
+	return f
+}
 
 // libsvmFile is a file of the LIBSVM data page, kept in a folder of the set's own.
 func libsvmFile(role Role, folder, path, sum string) File {

@@ -74,6 +74,8 @@ type File struct {
 	URLs []string
 	// SHA256 is the checksum of the unpacked content in hexadecimal; "" if it is not known.
 	SHA256 string
+	// Rows is how many the file has where they are more than the set's; it bounds a download.
+	Rows int
 }
 
 // Registry returns all data sets, in the order of the paper's table, then stand-ins, then
