@@ -1,0 +1,247 @@
+package statdim
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// quantiles are those of Student's distribution at 0.975 and at 0.9, by degrees of freedom,
+// from the usual tables.
+var quantiles = map[int][2]float64{
+	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171}, 14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
+}
+
+// TestFit compares the fit with the textbook's regression, by normal equations, for samples with
+// and without a control.
+func TestFit(t *testing.T) {
+	for _, c := range []struct {
+		m       int
+		control bool
+		dof     int
+	}{{16, true, 14}, {16, false, 15}, {8, true, 6}, {8, false, 7}, {10, false, 9}, {15, true, 13}} {
+		g := rng.New(uint64(c.m))
+		var s sample
+		for i := range c.m {
+			w := 3 + g.Normal(uint64(i))
+			s.y = append(s.y, 7+2*w+0.5*g.Normal(uint64(100+i)))
+			s.half = append(s.half, 0.01*float64(i+1))
+			if c.control {
+				s.w = append(s.w, w)
+			}
+		}
+		const at = 4.5 // far from the mean of w: the leverage counts
+		x, p := mat.NewDense(c.m, 1, nil), 1
+		probe := mat.NewVecDense(1, []float64{1})
+		if c.control {
+			x, p, probe = mat.NewDense(c.m, 2, nil), 2, mat.NewVecDense(2, []float64{1, at})
+		}
+		for i := range c.m {
+			x.Set(i, 0, 1)
+			if c.control {
+				x.Set(i, 1, s.w[i])
+			}
+		}
+		var xx, inv mat.Dense
+		xx.Mul(x.T(), x)
+		if err := inv.Inverse(&xx); err != nil {
+			t.Fatal(err)
+		}
+		// The prediction is vᵀy with v = X(XᵀX)⁻¹x₀.
+		var v, r mat.VecDense
+		v.MulVec(&inv, probe)
+		coef := mat.VecDenseCopyOf(&v)
+		v.Reset()
+		v.MulVec(x, coef)
+		y := mat.NewVecDense(c.m, s.y)
+		var hat, half mat.Dense
+		half.Mul(x, &inv)
+		hat.Mul(&half, x.T())
+		r.MulVec(&hat, y)
+		r.SubVec(y, &r)
+		rss, ybar := mat.Dot(&r, &r), mat.Sum(y)/float64(c.m)
+		var syy, truncation float64
+		for i := range c.m {
+			syy += (s.y[i] - ybar) * (s.y[i] - ybar)
+			truncation += math.Abs(v.AtVec(i)) * s.half[i]
+		}
+		for i, confidence := range []float64{0.95, 0.8} {
+			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(rss/float64(c.m-p)*mat.Dot(&v, &v)), truncation, 1 - rss/syy}
+			a, sampling, trunc, explained := s.fit(at, confidence)
+			for k, got := range []float64{a, sampling, trunc, explained} {
+				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
+					t.Errorf("m = %d, control %v, %g: %s %.9g, want %.9g", c.m, c.control, confidence, []string{"value", "half-width", "truncation", "explained"}[k], got, want[k])
+				}
+			}
+		}
+	}
+}
+
+// TestFitFew: below eight probes, or where the control does not vary, there is no slope.
+func TestFitFew(t *testing.T) {
+	few := sample{y: []float64{1, 2, 3, 4, 5, 6, 9}, w: []float64{1, 2, 3, 4, 5, 6, 9}, half: make([]float64, 7)}
+	constant := sample{y: []float64{1, 2, 3, 4, 5, 6, 9, 10}, w: []float64{2, 2, 2, 2, 2, 2, 2, 2}, half: make([]float64, 8)}
+	for name, s := range map[string]sample{"seven probes": few, "a constant control": constant} {
+		plain := sample{y: s.y, half: s.half}
+		a, sampling, _, _ := s.fit(100, 0.95)
+		b, want, _, _ := plain.fit(0, 0.95)
+		if a != b || sampling != want {
+			t.Errorf("%s: %g ± %g, want %g ± %g", name, a, sampling, b, want)
+		}
+	}
+}
+
+// TestFitCoverage draws samples from the model behind the fit: of 20,000 intervals at 95 % and
+// at 90 %, those that hold the value are 95 % and 90 % to within four standard deviations, 0.62 % and
+// 0.85 %.
+func TestFitCoverage(t *testing.T) {
+	const count, m, value, mean = 20000, 9, 2.5, 1.25
+	for _, controlled := range []bool{false, true} {
+		for _, confidence := range []float64{0.95, 0.9} {
+			covered := 0
+			for seed := range count {
+				g := rng.New(uint64(seed)).Sub("fit")
+				s := sample{half: make([]float64, m)}
+				for i := range m {
+					w := mean + g.Normal(uint64(i))
+					s.y = append(s.y, value+0.8*(w-mean)+0.3*g.Normal(uint64(m+i)))
+					if controlled {
+						s.w = append(s.w, w)
+					}
+				}
+				a, half, _, _ := s.fit(mean, confidence)
+				if math.Abs(a-value) <= half {
+					covered++
+				}
+			}
+			share, slack := float64(covered)/count, 4*math.Sqrt(confidence*(1-confidence)/count)
+			if math.Abs(share-confidence) > slack {
+				t.Errorf("control %v: %.4f of the intervals at %g hold the value, want within %.4f", controlled, share, confidence, slack)
+			}
+		}
+	}
+}
+
+// TestCoverageRate pools seeds and spectra with no more probes than the first batch: enough to tell
+// a 95 % interval from a 90 % one. Of 1,200 at 95 %, fewer than 1,117 cover with probability 0.1 %; at 90 %,
+// 1,117 or more with probability 0.02 %.
+func TestCoverageRate(t *testing.T) {
+	const n, each, least = 48, 200, 1117
+	for _, m := range methods {
+		covered, count := 0, 0
+		for _, s := range spectra {
+			d := s.design(n, 11)
+			p := &Problem{K: d.k, Lambda: s.lambda}
+			for seed := range each {
+				r, err := m.run(t.Context(), p, &Options{Stream: rng.New(uint64(seed)).Sub(s.name), Probes: 12, MaxProbes: 12, Width: 1e-4})
+				if err != nil {
+					t.Fatal(err)
+				}
+				count++
+				if r.Estimate.Covers(d.exact) {
+					covered++
+				}
+			}
+		}
+		t.Logf("%s: %d of %d", m.name, covered, count)
+		if covered < least {
+			t.Errorf("%s: 95 %% intervals cover in %d of %d", m.name, covered, count)
+		}
+	}
+}
+
+// TestProbes: no more probes are drawn than are allowed, and none after the width is reached.
+func TestProbes(t *testing.T) {
+	d := spectra[0].design(120, 3)
+	for _, m := range methods {
+		p := &Problem{K: d.k, Lambda: spectra[0].lambda}
+		for _, o := range []Options{{Width: 1e-6, Probes: 8, MaxProbes: 8}, {Width: 1e-6, Probes: 8, MaxProbes: 21}, {Width: 1.5, Probes: 9}} {
+			want := max(o.Probes, o.MaxProbes)
+			var last, most int
+			o.Progress = func(done, total int, e estimate.Interval) {
+				last, most = done, max(most, done)
+				if total != 100 {
+					t.Errorf("%s: progress of %d", m.name, total)
+				}
+			}
+			r, err := m.run(t.Context(), p, &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Probes != want || r.Reached != (o.Width > 1) {
+				t.Errorf("%s: %d probes, reached %v, with %d to %d and width %g", m.name, r.Probes, r.Reached, o.Probes, o.MaxProbes, o.Width)
+			}
+			if most > 100 || last < 90 {
+				t.Errorf("%s: progress ends at %d %%, and was %d %% at most", m.name, last, most)
+			}
+		}
+	}
+}
+
+// TestTolerance checks the solves' tolerance and the first guess of s_λ.
+func TestTolerance(t *testing.T) {
+	d := spectra[0].design(100, 3)
+	p := &Problem{K: d.k, Lambda: spectra[0].lambda}
+	for _, c := range []struct{ width, s, want float64 }{{0.1, 10, math.Sqrt(0.1 * 0.1 * 10 / 100)}, {1e-20, 10, 1e-7}, {10, 100, 0.1}} {
+		if got := p.tolerance(&Options{Width: c.width}, c.s); math.Abs(got-c.want) > 1e-12*c.want {
+			t.Errorf("width %g, s = %g: tolerance %g, want %g", c.width, c.s, got, c.want)
+		}
+	}
+	low, _ := TraceBounds(100, p.K.Trace(), p.Lambda)
+	if got := p.guess(); got != low {
+		t.Errorf("guess %g, want the trace's %g", got, low)
+	}
+	var z *points.Dense32 = d.features(30, 0, 5)
+	p.Control = control(t, z, 1)
+	same := control(t, z, p.Lambda)
+	if got, want := p.guess(), 0.5*same.StatDim(); math.Abs(got-want) > 1e-6*want || want <= low {
+		t.Errorf("guess with features %g, want %g, above %g", got, want, low)
+	}
+}
+
+// TestExactRounds: the certain interval leaves room for the rounding of the sums, also where
+// that of the eigenvalues is nothing beside it.
+func TestExactRounds(t *testing.T) {
+	const n, lambda = 50, 1e-6
+	k := mat.NewDense(n, n, nil)
+	for i := range n {
+		k.Set(i, i, 1)
+	}
+	r, err := Exact(k, 0, lambda, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, least := r.Estimate, 0.99*n*0x1p-52*r.Estimate.Value
+	if e.Hi-e.Value < least || e.Value-e.Lo < least {
+		t.Errorf("%.17g in [%.17g, %.17g]: want %.3g on either side", e.Value, e.Lo, e.Hi, least)
+	}
+	if want := max(e.Hi-e.Value, e.Value-e.Lo); r.Storage != want {
+		t.Errorf("half-width %g, want %g", r.Storage, want)
+	}
+}
+
+// TestExtendAll: one point for each λ, in their order, the value between the ends, each end what the
+// theorem gives.
+func TestExtendAll(t *testing.T) {
+	const n, trace = 20, 20.0
+	at := Point{0.5, estimate.Interval{Value: 8, Lo: 7, Hi: 9, Confidence: 0.9, Method: "slq"}}
+	lambdas := []float64{0.25, 0.5, 1}
+	out := Extend(n, trace, at, lambdas)
+	if len(out) != 3 {
+		t.Fatalf("%d points", len(out))
+	}
+	for i, want := range []estimate.Interval{{Lo: 7, Hi: n * trace / (trace + n*0.25)}, {Lo: 7, Hi: 9}, {Lo: 3.5, Hi: 9}} {
+		e := out[i].Estimate
+		if out[i].Lambda != lambdas[i] || math.Abs(e.Lo-want.Lo) > 1e-12 || math.Abs(e.Hi-want.Hi) > 1e-12 || e.Confidence != 0.9 {
+			t.Errorf("at %g: %+v, want [%g, %g]", out[i].Lambda, e, want.Lo, want.Hi)
+		}
+		if i != 1 && math.Abs(e.Value-math.Sqrt(e.Lo*e.Hi)) > 1e-12 {
+			t.Errorf("at %g: value %g of [%g, %g]", out[i].Lambda, e.Value, e.Lo, e.Hi)
+		}
+	}
+}
