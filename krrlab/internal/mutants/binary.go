@@ -200,7 +200,7 @@ func (b *binary) kill(ctx context.Context, id int, slack float64) (v verdict, by
 	seconds, budget := 0.0, 1.0
 	flush := func() error {
 		if len(names) > 0 && v == passed {
-			limit := time.Duration((20 + slack*seconds) * float64(time.Second))
+			limit := time.Duration((10 + slack*seconds) * float64(time.Second))
 			if v, by, err = b.run(ctx, names, id, "", limit); v == timedOut {
 				by = names[len(names)-1]
 			}

@@ -1,0 +1,38 @@
+package estimate
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+// TestEnds checks both ends of an exact interval, the relative width of a negative value, and
+// which confidences are too near to 1.
+func TestEnds(t *testing.T) {
+	if x := Exact(3, 0.5, "m"); x.Lo != 2.5 || x.Hi != 3.5 || x.Value != 3 || x.Method != "m" {
+		t.Errorf("%+v", x)
+	}
+	if w := (Interval{Value: -2, Lo: -3, Hi: -1}).Width(); w != 1 {
+		t.Errorf("width %g", w)
+	}
+	if w := (Interval{Value: 0, Lo: 0, Hi: 0}).Width(); w != 0 {
+		t.Errorf("width of zero %g", w)
+	}
+	if w := (Interval{Value: 1, Lo: math.Inf(-1), Hi: 2}).Width(); !math.IsInf(w, 1) {
+		t.Errorf("unbounded width %g", w)
+	}
+	if CheckConfidence(1-1.05e-12) != nil || CheckConfidence(1-0.9e-12) == nil {
+		t.Error("the largest confidence is not 1 − 1e-12")
+	}
+}
+
+// TestNullEnds reads missing ends as unbounded on their own side.
+func TestNullEnds(t *testing.T) {
+	var e Interval
+	if err := json.Unmarshal([]byte(`{"value":null,"lo":null,"hi":null,"confidence":0.9,"method":"x","seconds":2}`), &e); err != nil {
+		t.Fatal(err)
+	}
+	if !math.IsNaN(e.Value) || !math.IsInf(e.Lo, -1) || !math.IsInf(e.Hi, 1) || e.Confidence != 0.9 || e.Seconds != 2 {
+		t.Errorf("%+v", e)
+	}
+}
