@@ -92,6 +92,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 		}
 	}
 	if err != nil {
+		k.close()
 		return nil, err
 	}
 	sol.store = k.store
@@ -99,6 +100,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 		return k, nil
 	}
 	if err := k.decode(found); err != nil {
+		k.close()
 		return nil, err
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
@@ -131,6 +133,13 @@ func (k *keeper) open() (found []byte, err error) {
 		k.o.Note(fmt.Sprintf("no checkpoint in %s; beginning", k.o.Dir))
 	}
 	return found, nil
+}
+
+// close lets other runs have the folder.
+func (k *keeper) close() {
+	if k != nil && k.store != nil {
+		k.store.Close()
+	}
 }
 
 // owner is the fingerprint of the data and of what in the configuration the answer

@@ -225,6 +225,48 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 }
 
+// TestCheckpointTwoRuns: a second run in a folder is refused in a line, resumed or not, and the first
+// comes to its end with all that it kept.
+func TestCheckpointTwoRuns(t *testing.T) {
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	want := interrupted(t, 0, -1, cfg)
+	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1}
+	second := cfg
+	cfg.Monitor = func(e Event) {
+		if e.Iteration != 4 {
+			return
+		}
+		for _, resume := range []bool{false, true} {
+			second.Checkpoint = &Checkpoint{Dir: cfg.Checkpoint.Dir, EveryIter: 1, Resume: resume}
+			lab, err := New(ranksProblem(kept), second)
+			if err == nil {
+				_, err = lab.Solve(t.Context())
+			}
+			if err == nil || !strings.Contains(err.Error(), "in use by process") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v", err)
+			}
+		}
+		if files, _ := filepath.Glob(filepath.Join(cfg.Checkpoint.Dir, "checkpoint-*")); len(files) != 2 {
+			t.Errorf("%v are kept", files)
+		}
+	}
+	lab, err := New(ranksProblem(kept), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || !mat.Equal(sol.Model.C, want.Model.C) {
+		t.Fatalf("%v", err)
+	}
+	cfg.Monitor, cfg.Checkpoint.Resume = nil, true // free again
+	if lab, err = New(ranksProblem(kept), cfg); err == nil {
+		_, err = lab.Solve(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCheckpointFails: a checkpoint that cannot be written ends the solve with the reason.
 func TestCheckpointFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")

@@ -115,6 +115,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer k.close()
 	for rep := range l.cfg.Repeat {
 		c := k.answer(rep)
 		if c != nil && rep+1 < l.cfg.Repeat { // the last one's M and K are needed all the same

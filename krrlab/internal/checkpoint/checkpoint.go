@@ -38,18 +38,24 @@ const (
 type Store struct {
 	dir   string
 	owner [sha256.Size]byte
-	next  int // number of the next file
+	next  int      // number of the next file
+	held  *os.File // the lock; nil without
 }
 
 // Open returns the store in dir, which it makes if it is not there, of the computation with
-// that fingerprint.
+// that fingerprint, and keeps others out until Close. If another run has it the error is a
+// *HeldError.
 func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("checkpoint folder: %w", err)
 	}
 	s := &Store{dir: dir, owner: owner}
+	if err := s.lock(); err != nil {
+		return nil, err
+	}
 	all, err := s.files()
 	if err != nil {
+		s.Close()
 		return nil, err
 	}
 	if len(all) > 0 {
@@ -104,6 +110,9 @@ func (e *SaveError) Unwrap() error { return e.Err }
 // Save writes a state and then removes all but the newest two, and what an interrupted Save has
 // left. A state that cannot be written is a *SaveError.
 func (s *Store) Save(state []byte) error {
+	if err := s.mine(); err != nil {
+		return &SaveError{err}
+	}
 	name := s.path(s.next)
 	err := atomicfile.Write(name, func(w io.Writer) error {
 		sum := sha256.New()
@@ -154,8 +163,19 @@ func (s *Store) remove(list []int) error {
 	return nil
 }
 
-// Clear removes all checkpoints, when the computation has ended.
+// Clear removes all checkpoints, when the computation has ended. After Close it leaves those of a
+// run that has gone on from them since.
 func (s *Store) Clear() error {
+	if s.held == nil {
+		var other *HeldError
+		switch err := s.lock(); {
+		case errors.As(err, &other), errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		}
+		defer s.Close()
+	}
 	all, err := s.files()
 	if err != nil {
 		return err

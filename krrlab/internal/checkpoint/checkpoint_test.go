@@ -15,6 +15,7 @@ func open(t *testing.T, dir string, owner byte) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -43,6 +44,7 @@ func TestStore(t *testing.T) {
 	if all, _ := s.files(); len(all) != kept {
 		t.Errorf("%v are kept", all)
 	}
+	s.Close()
 	s = open(t, dir, 1) // by another process
 	if err := s.Save([]byte("state 5")); err != nil {
 		t.Fatal(err)
@@ -54,6 +56,7 @@ func TestStore(t *testing.T) {
 	if err := s.Clear(); err != nil {
 		t.Fatal(err)
 	}
+	s.Close()
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left", left)
 	}
@@ -96,7 +99,9 @@ func TestDamage(t *testing.T) {
 
 func TestOther(t *testing.T) {
 	dir := t.TempDir()
-	_ = open(t, dir, 1).Save([]byte("mine"))
+	s := open(t, dir, 1)
+	_ = s.Save([]byte("mine"))
+	s.Close()
 	if _, _, err := open(t, dir, 2).Load(); err == nil || !strings.Contains(err.Error(), "of other data or another configuration") {
 		t.Errorf("%v", err)
 	}

@@ -1,0 +1,99 @@
+package checkpoint
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// playVariable makes this test binary a process that has the folder it names, until it is killed.
+const playVariable = "KRRLAB_PLAY_RUN"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(playVariable); dir != "" {
+		if _, err := Open(dir, [32]byte{1}); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("has it")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// TestTwoRuns: a folder is one run's, whatever another would do, and free when that ends.
+func TestTwoRuns(t *testing.T) {
+	dir := t.TempDir()
+	first := open(t, dir, 1)
+	_ = first.Save([]byte("mine"))
+	_, err := Open(dir, [32]byte{1})
+	var held *HeldError
+	if !errors.As(err, &held) || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d on ", os.Getpid())) {
+		t.Errorf("%v", err)
+	}
+	load(t, first, "mine", 0, "")
+	first.Close()
+	second := open(t, dir, 1)
+	_ = second.Save([]byte("gone on"))
+	if err := first.Clear(); err != nil { // what it kept is another's now
+		t.Error(err)
+	}
+	load(t, second, "gone on", 0, "")
+	second.Close()
+	if err := first.Clear(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestKilledRun: the folder of a run that was killed is free at once.
+func TestKilledRun(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), playVariable+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if _, e := Open(dir, [32]byte{1}); e == nil || !strings.Contains(e.Error(), fmt.Sprintf("process %d ", cmd.Process.Pid)) {
+		t.Errorf("the folder of a run that says %q, %v: %v", line, err, e)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
+		t.Errorf("killed, it cannot have cleared up: %v", err)
+	}
+	open(t, dir, 1)
+}
+
+// TestFolderTaken: a run whose folder was removed and is another's now does not write into it.
+func TestFolderTaken(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "kept")
+	first := open(t, dir, 1)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	var unsaved *SaveError
+	if err := first.Save(nil); !errors.As(err, &unsaved) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	second := open(t, dir, 1)
+	if err := first.Save(nil); !errors.As(err, &unsaved) || !strings.Contains(err.Error(), "another run's") {
+		t.Errorf("%v", err)
+	}
+	first.Close()
+	if err := second.Save([]byte("its own")); err != nil {
+		t.Error(err)
+	}
+}
