@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/krrlab/lab/krrlab/comm"
 )
@@ -81,6 +82,15 @@ func (b *Backend) check() error {
 		return fmt.Errorf("ranks that wait for %v: want a positive time", b.Limit)
 	case b.Dir == "" && (len(b.Hosts) > 0 || b.slurm()):
 		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
+	}
+	for field, words := range map[string][]string{
+		"Dir": {b.Dir}, "Launcher": {b.Launcher}, "Program": {b.Program}, "Hosts": b.Hosts, "Options": b.Options, "Flags": b.Flags,
+	} {
+		for _, w := range words {
+			if strings.ContainsFunc(w, unicode.IsControl) { // a line of its own in a script
+				return fmt.Errorf("%s of the Backend has %q: want one line of printable characters", field, w)
+			}
+		}
 	}
 	return nil
 }
@@ -195,9 +205,10 @@ func (b *Backend) script(job *job, dir, file string) (string, error) {
 		return "", err
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage, b.Ranks, filepath.Join(dir, "slurm-%j.txt"))
+	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage, b.Ranks,
+		quote(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt")) // % begins a name of Slurm's
 	if len(b.Hosts) > 0 {
-		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", strings.Join(bareHosts(b.Hosts), ","))
+		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", quote(strings.Join(bareHosts(b.Hosts), ",")))
 	}
 	for _, o := range b.Options {
 		fmt.Fprintf(&s, "#SBATCH %s\n", o)

@@ -48,8 +48,35 @@ exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/jo
 	if err != nil || text != want {
 		t.Errorf("%v:\n%s\nwant\n%s", err, text, want)
 	}
+	b.Hosts = []string{"node[1-3]:8"}
+	text, err = b.script(&job{Stage: "quality"}, "/jobs 50%/it's", "job.json")
+	if want := `--output='/jobs 50%%/it'\''s/slurm-%j.txt'`; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "--nodelist='node[1-3]'") {
+		t.Errorf("%v, want %s:\n%s", err, want, text)
+	}
 	if q := quote("it's"); q != `'it'\''s'` {
 		t.Error(q)
+	}
+}
+
+// TestBackendLines: what would be a line of its own in the script of a job is refused.
+func TestBackendLines(t *testing.T) {
+	const evil = "x\ntouch /tmp/pwned"
+	for field, b := range map[string]*Backend{
+		"Dir":      {Dir: evil},
+		"Launcher": {Launcher: "/opt/" + evil + "/sbatch"},
+		"Program":  {Program: evil},
+		"Hosts":    {Hosts: []string{"n1", evil}},
+		"Options":  {Options: []string{"--quiet", evil}},
+		"Flags":    {Flags: []string{evil}},
+	} {
+		b.Ranks = 1
+		if b.Dir == "" {
+			b.Dir = "/jobs"
+		}
+		_, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Backend: b})
+		if err == nil || !strings.Contains(err.Error(), field+" of the Backend") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 }
 

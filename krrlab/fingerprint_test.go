@@ -1,0 +1,75 @@
+package krrlab
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// TestOwner: the fingerprint of a computation changes with all that the answer depends on, and with
+// nothing that may differ when it is resumed.
+func TestOwner(t *testing.T) {
+	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
+		t.Helper()
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Features: 20, Tol: 1e-6, Seed: 3, LambdaP: 0.2, Storage: gram.Float64}
+		if change != nil {
+			change(&cfg)
+		}
+		return newLab(t, train, cfg).owner()
+	}
+	train := ranksProblem(40)
+	seen := map[[32]byte]string{owner(train, nil): "unchanged"}
+	differs := func(what string, sum [32]byte) {
+		t.Helper()
+		if other, ok := seen[sum]; ok {
+			t.Errorf("%s: the fingerprint of %s", what, other)
+		}
+		seen[sum] = what
+	}
+	for what, change := range map[string]func(*Config){
+		"kernel":     func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
+		"λ":          func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
+		"solver":     func(c *Config) { c.Solver = BlockPCG },
+		"precond":    func(c *Config) { c.Precond = RPCholesky },
+		"orthogonal": func(c *Config) { c.Orthogonal = true },
+		"features":   func(c *Config) { c.Features = 21 },
+		"λ_p":        func(c *Config) { c.LambdaP = math.Nextafter(0.2, 1) },
+		"form":       func(c *Config) { c.Form = precond.FormEigen },
+		"repeat":     func(c *Config) { c.Repeat = 2 },
+		"τ":          func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
+		"storage":    func(c *Config) { c.Storage = gram.Float32 },
+		"seed":       func(c *Config) { c.Seed = 4 },
+		"residual":   func(c *Config) { c.Exact = ExactResidual },
+	} {
+		differs(what, owner(train, change))
+	}
+	for what, change := range map[string]func(d *datasets.Dataset){
+		"a class":      func(d *datasets.Dataset) { d.Class[7] = (d.Class[7] + 1) % len(d.Labels) },
+		"a label":      func(d *datasets.Dataset) { d.Labels[1] += "x" },
+		"a number":     func(d *datasets.Dataset) { x := d.X.(*points.Dense); x.Data[5] = math.Nextafter(x.Data[5], 9) },
+		"a row less":   func(d *datasets.Dataset) { *d = *d.Head(39) },
+		"numbers as y": func(d *datasets.Dataset) { d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil },
+		"another y": func(d *datasets.Dataset) {
+			d.Task, d.Target, d.Class = datasets.Regression, make([]float64, 40), nil
+			d.Target[39] = 1e-300
+		},
+	} {
+		d := ranksProblem(40)
+		change(d)
+		differs(what, owner(d, nil))
+	}
+	for what, change := range map[string]func(*Config){
+		"iterations": func(c *Config) { c.MaxIter = 7 },
+		"memory":     func(c *Config) { c.Memory = 1 << 30 },
+		"monitor":    func(c *Config) { c.Monitor = func(Event) {} },
+	} {
+		if sum := owner(train, change); seen[sum] != "unchanged" {
+			t.Errorf("another fingerprint for other %s", what)
+		}
+	}
+}
