@@ -122,8 +122,8 @@ func (r *Result) judge(o *Options) {
 		r.Max.Hi = beyond(r.Alpha, r.Beta, 1, most, mass) + r.Slack
 		done = done && r.Max.Width() <= o.Tol
 	}
-	if o.Definite {
-		r.Min.Lo = max(r.Min.Lo, 0)
+	if o.Definite && !r.Indefinite() {
+		r.Min.Lo, r.Min.Value = max(r.Min.Lo, 0), max(r.Min.Value, 0)
 	}
 	switch {
 	case o.Norm:

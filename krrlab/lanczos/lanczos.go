@@ -72,8 +72,9 @@ type Options struct {
 	Norm bool
 	// Cond says that κ = λ_max/λ_min is what is wanted, of Both ends.
 	Cond bool
-	// Definite says that the spectrum is known to have no negative values. RunPencil does
-	// not assume it.
+	// Definite says that the spectrum is known to have no negative values, so that the interval
+	// of λ_min begins at 0. RunPencil does not assume it. A Ritz value below −Slack refutes it:
+	// see Result.Indefinite.
 	Definite bool
 	// Start is the stream that the start vector is drawn from. Default: that of seed 0.
 	Start rng.Stream
@@ -132,6 +133,12 @@ type Result struct {
 
 	confidence float64 // of all that was asked for
 }
+
+// Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix, as it
+// multiplies, has a negative eigenvalue. The interval of λ_min is then not cut off at 0, whatever
+// Options.Definite says, so that Lo ≤ Hi < 0. For A = K+λI it means that K as stored is off by more
+// than λ.
+func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0
 // or less, and its confidence that of Options where Both ends were asked for.
