@@ -46,9 +46,10 @@ type MultiLevel struct {
 	Levels     []ChainLevel    `json:"levels"` // what was asked for
 	Features   string          `json:"features"`
 	Confidence float64         `json:"confidence"`
-	Chain      []MeasuredLevel `json:"chain"`     // of the levels; those not reached are missing
-	OneLevel   []MeasuredLevel `json:"one_level"` // features alone, at the widths of the levels after the first
-	Seconds    float64         `json:"seconds"`   // in all, without K
+	KError     *float64        `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	Chain      []MeasuredLevel `json:"chain"`              // of the levels; those not reached are missing
+	OneLevel   []MeasuredLevel `json:"one_level"`          // features alone, at the widths of the levels after the first
+	Seconds    float64         `json:"seconds"`            // in all, without K
 }
 
 // MeasuredLevel is what was measured of one Z_k, n×s_k.
@@ -57,6 +58,9 @@ type MeasuredLevel struct {
 	Level int               `json:"level"` // k = 1, 2, …; of OneLevel, the level whose width it has
 	Error estimate.Interval `json:"error"` // ‖Z_kZ_kᵀ−K‖₂
 	Left  string            `json:"left,omitempty"`
+	// Indefinite says that K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ, whatever
+	// is predicted, and nothing is known of κ.
+	Indefinite bool `json:"stored_indefinite,omitempty"`
 	// What follows is null or zero where Left says why there is no preconditioner.
 	Form         string             `json:"precond_form,omitempty"`
 	Kappa        *estimate.Interval `json:"kappa"` // κ(M_k⁻¹A)
@@ -112,7 +116,8 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	p := &multilevel.Problem{Comm: l.cfg.Comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP}
+	p := &multilevel.Problem{Comm: l.cfg.Comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP, Error: a.Choice().Error}
+	m.KError = Number(p.Error)
 	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
 	if l.cfg.Memory > 0 {
 		mo.Memory = max(8*int64(n), l.cfg.Memory-a.Bytes()-l.vectors())
@@ -214,7 +219,7 @@ func (l *Lab) watchLevel(name string) func(part string, done, total int) {
 // measured is a level as the stage reports it.
 func measured(k int, level ChainLevel, r *multilevel.Level) MeasuredLevel {
 	m := MeasuredLevel{
-		ChainLevel: level, Level: k + 1, Error: r.Error, Left: r.Left,
+		ChainLevel: level, Level: k + 1, Error: r.Error, Left: r.Left, Indefinite: r.Indefinite,
 		Seconds: LevelSeconds{Form: r.Seconds.Form, Factor: r.Seconds.Factor, Solve: r.Seconds.Solve, Error: r.Seconds.Error, Kappa: r.Seconds.Kappa},
 	}
 	if r.Left == "" {
@@ -247,6 +252,9 @@ func (m *MultiLevel) String() string {
 		if !l.Converged {
 			note = ", " + l.Status
 		}
+		if l.Indefinite {
+			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
+		}
 		s := l.Seconds
 		b.add(name, "%-10s %7d  %-26s  %-26s  %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.Fit(), s.Form, s.Factor, s.Solve, note)
 	}
@@ -255,6 +263,9 @@ func (m *MultiLevel) String() string {
 	}
 	for i := range m.OneLevel {
 		row("one level", &m.OneLevel[i])
+	}
+	if m.KError != nil {
+		b.add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", *m.KError)
 	}
 	b.add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
 	return b.String()

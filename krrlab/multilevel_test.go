@@ -14,6 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -64,7 +66,7 @@ func TestParseLevels(t *testing.T) {
 }
 
 // TestMultiLevel checks what the stage says against the parts it is made of: the maps that fit
-// draws, the iterations that Solve takes with them, and the views of the numbers.
+// draws, the iterations that PCG takes with M of them, and the views of the numbers.
 func TestMultiLevel(t *testing.T) {
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1.5}, kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3}} {
 		const n, spec = 400, "features:600,countsketch:200,srht:100,gaussian:40"
@@ -100,7 +102,8 @@ func TestMultiLevel(t *testing.T) {
 	}
 }
 
-// checkLevel compares a level with dense eigenvalues and, where fit draws the same map, with Solve.
+// checkLevel compares a level with dense eigenvalues and, where fit draws the same map, with PCG and M
+// formed in float64.
 func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same bool) {
 	t.Helper()
 	if !same {
@@ -108,9 +111,25 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	}
 	cfg := lab.Config()
 	cfg.Map, cfg.Features = dist, l.Width
-	sol := mustSolve(t, lab.train, cfg)
-	if sol.Iterations != l.Iterations || sol.Status != l.Status {
-		t.Errorf("%v: %d iterations (%s), Solve takes %d (%s)", dist, l.Iterations, l.Status, sol.Iterations, sol.Status)
+	fit := newLab(t, lab.train, cfg)
+	z, err := fit.Features(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := fit.K(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := precond.New(t.Context(), z, cfg.LambdaP, &precond.Options{Form: precond.FormLInv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := pcg.Solve(t.Context(), a, w, fit.y, &pcg.Options{Tol: cfg.Tol, Aim: aim, MaxIter: cfg.MaxIter})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Iterations != l.Iterations || res.Status.String() != l.Status {
+		t.Errorf("%v: %d iterations (%s), PCG takes %d (%v)", dist, l.Iterations, l.Status, res.Iterations, res.Status)
 	}
 	m, err := dist.Sample(lab.train.Dim(), l.Width, rng.New(cfg.Seed).Sub("features", 0))
 	if err != nil {

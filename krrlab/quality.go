@@ -50,13 +50,19 @@ type Quality struct {
 	LambdaP  float64     `json:"lambda_p,omitempty"`
 	Tol      float64     `json:"tol"` // τ of the solve
 
-	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max. Kappa's probability of failure is split
-	// over both ends. They allow for KError.
+	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they
+	// allow for KError, whose prediction the confidence does not cover. Kappa's probability of
+	// failure is split over both ends.
 	Kappa estimate.Interval `json:"kappa"`
 	Min   estimate.Interval `json:"lambda_min"`
 	Max   estimate.Interval `json:"lambda_max"`
-	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise.
+	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise. It
+	// covers the rounding of K's columns, of the factorization and of F, and does not depend on how
+	// K is stored; 0 too where that rounding is above λ, and for user-defined kernels.
 	Certain float64 `json:"kappa_certain,omitempty"`
+	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves ‖K_stored−K‖₂ > λ
+	// whatever KError predicts: then nothing is known of κ.
+	Indefinite bool `json:"stored_indefinite,omitempty"`
 	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
 	// not to exceed whatever the spectrum, with the confidence of one end.
 	APriori float64 `json:"a_priori_error"`
@@ -229,7 +235,8 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precon
 	}
 	q.Steps, q.Reached, q.Slack = r.Steps, r.Converged, r.Slack
 	q.Alpha, q.Beta, q.Ritz = r.Alpha, r.Beta, r.Ritz
-	q.Kappa, q.Min, q.Max = allowFor(q.KError/l.cfg.Lambda, r)
+	q.Kappa, q.Min, q.Max = r.Allowing(q.KError / l.cfg.Lambda)
+	q.Indefinite = r.Indefinite()
 	q.APriori = lanczos.APriori(q.N, r.Steps, (1-o.Confidence)/2)
 	q.Seconds.Lanczos = r.Seconds
 	if !math.IsInf(q.Kappa.Hi, 1) {
@@ -239,20 +246,6 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precon
 		q.Predicted = int(k)
 	}
 	return err
-}
-
-// allowFor widens the intervals of a stored K+λI for ‖K_stored−K‖₂ ≤ e·λ: as K+λI ≽ λI,
-// the stored matrix lies between (1−e)(K+λI) and (1+e)(K+λI).
-func allowFor(e float64, r *lanczos.Result) (kappa, least, most estimate.Interval) {
-	widen := func(i estimate.Interval, up, down float64) estimate.Interval {
-		i.Lo, i.Hi = i.Lo/up, i.Hi/down
-		return i
-	}
-	down := max(0, 1-e) // 0: unbounded
-	least, most = widen(r.Min, 1+e, down), widen(r.Max, 1+e, down)
-	kappa = r.Cond()
-	kappa.Lo, kappa.Hi = max(1, kappa.Lo*down/(1+e)), kappa.Hi*(1+e)/down
-	return kappa, least, most
 }
 
 // count takes the iterations of PCG on the targets.

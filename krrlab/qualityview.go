@@ -14,6 +14,9 @@ func (q *Quality) String() string {
 	var b lines
 	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", q.Dataset, q.N, q.Columns, kernelName(q.Kernel), q.Lambda)
 	b.add("M", "%s", q.metricText())
+	if q.Indefinite {
+		b.add("K", "%s", indefiniteText(q.Lambda, q.KError))
+	}
 	b.add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
 	b.add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
 	if q.Certain > 0 {
@@ -32,6 +35,11 @@ func (q *Quality) String() string {
 	b.add("seconds", "kernel %.1f, features %.1f, factor %.1f, Lanczos %.1f, solve %.1f, exact %.1f, total %.1f",
 		s.Kernel, s.Features, s.Factor, s.Lanczos, s.Solve, s.Exact, s.Total)
 	return b.String()
+}
+
+// indefiniteText says what a negative eigenvalue of K+λI as stored proves.
+func indefiniteText(lambda, predicted float64) string {
+	return fmt.Sprintf("K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", lambda, predicted)
 }
 
 // boundsText writes an interval without its method.

@@ -23,8 +23,8 @@ type SketchSizeOptions struct {
 	Max       int        // largest s, below n; default: n−1
 	// Confidence is the probability that no rung is accepted that should not be. Default: 0.95.
 	Confidence float64
-	// Sketched takes independent features Z' of Check·s columns in place of K in condition 2;
-	// Check: default 4.
+	// Sketched looks at condition 2 with independent features Z' of Check·s columns in place of K, and
+	// with K only where they pass it; Check: default 4.
 	Sketched bool
 	Check    int
 	// Eigen is the largest s at which the conditions are measured (9s³ flops) though κ already
@@ -45,7 +45,7 @@ type SketchSize struct {
 	Features string      `json:"features"`
 	Seed     uint64      `json:"seed"`
 	Storage  string      `json:"storage"`
-	KBound   *float64    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂; all is said of K as stored
+	KBound   *float64    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
 
 	Test       adapt.Kind `json:"test"`
 	Target     float64    `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
@@ -102,7 +102,7 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 			return nil, err
 		}
 	}
-	p := adapt.Problem{Comm: l.cfg.Comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol}
+	p := adapt.Problem{Comm: l.cfg.Comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
 	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
 	if res == nil {
 		return nil, err

@@ -20,12 +20,14 @@ type Conditions struct {
 	Norm estimate.Interval `json:"norm"`
 	// Low and High are the extreme eigenvalues of (WᵀKW, WᵀZZᵀW), W an orthonormal basis
 	// of range(P), which condition 2 wants in [1−γ, 1+γ]; both 1 if P = 0.
-	Low     estimate.Interval `json:"low"`
-	High    estimate.Interval `json:"high"`
-	First   Verdict           `json:"condition_1"`
-	Second  Verdict           `json:"condition_2"`
-	Sketch  int               `json:"check_features,omitempty"` // s' of Z' in place of K in condition 2; 0 for K itself
-	Seconds float64           `json:"seconds"`
+	Low    estimate.Interval `json:"low"`
+	High   estimate.Interval `json:"high"`
+	First  Verdict           `json:"condition_1"`
+	Second Verdict           `json:"condition_2"`
+	// Sketch is the s' of the Z' that stood for K in condition 2, where that did not pass: Low and High
+	// are then those of Z'Z'ᵀ, which say nothing certain of K, and Second is Open. 0: they are of K.
+	Sketch  int     `json:"check_features,omitempty"`
+	Seconds float64 `json:"seconds"`
 }
 
 // Verdict says what is known of a condition, or decided of a rung.
@@ -193,54 +195,87 @@ func (s *search) conditions(ctx context.Context, l *ladder, c Test, delta float6
 		if err != nil {
 			return nil, 0, err
 		}
-		out.Norm = scaled(r.Max, 1/s.p.Lambda)
-		out.Norm.Lo = max(out.Norm.Lo, 0)
+		out.Norm = scaled(widened(r.Max, s.p.Error), 1/s.p.Lambda)
 		products += r.MulTo.Calls
 	}
 	if p.rank > 0 {
-		k := multiplier(s.p.K)
-		if s.o.Sketched {
-			if k, out.Sketch, err = s.check(ctx, l, g); err != nil {
-				return nil, 0, err
-			}
-		}
-		r, err := s.ratios(ctx, p, k, c.Gamma, 2*delta/3, g)
-		if err != nil {
+		var calls int
+		if calls, err = s.second(ctx, l, p, c.Gamma, 2*delta/3, g, out); err != nil {
 			return nil, 0, err
 		}
-		out.Low, out.High = r.Min, r.Max
-		if !s.o.Sketched {
-			products += r.MulTo.Calls
-		}
+		products += calls
 	}
 	out.First = atMost(out.Norm, c.Alpha)
-	out.Second = both(atLeast(out.Low, 1-c.Gamma), atMost(out.High, 1+c.Gamma))
+	if out.Second = Open; out.Sketch == 0 {
+		out.Second = within(out.Low, out.High, c.Gamma)
+	}
 	out.Seconds = time.Since(began).Seconds()
 	return out, products, nil
 }
 
-// norm finds ‖(I−P)K(I−P)‖₂ and compares it with αλ.
+// second measures condition 2 with probability 1−delta, with independent features in place of K
+// first where that is asked for. It returns the products with K.
+func (s *search) second(ctx context.Context, l *ladder, p *spectral, gamma, delta float64, g rng.Stream, out *Conditions) (products int, err error) {
+	if s.o.Sketched {
+		z, width, err := s.check(ctx, l, g)
+		if err != nil {
+			return 0, err
+		}
+		r, err := s.ratios(ctx, p, z, gamma, 0, delta, g.Sub("sketched"))
+		if err != nil {
+			return 0, err
+		}
+		if within(r.Min, r.Max, gamma) != Accept {
+			out.Low, out.High, out.Sketch = r.Min, r.Max, width
+			return 0, nil
+		}
+	}
+	e := s.ratioError(p)
+	r, err := s.ratios(ctx, p, s.p.K, gamma, e, delta, g)
+	if err != nil {
+		return 0, err
+	}
+	out.Low, out.High = widened(r.Min, e), widened(r.Max, e)
+	return r.MulTo.Calls, nil
+}
+
+// ratioError returns ‖D^(-½)WᵀEWD^(-½)‖₂ ≤ ‖E‖₂/min σ² for ‖E‖₂ = ‖K_stored−K‖₂.
+func (s *search) ratioError(p *spectral) float64 {
+	return s.p.Error * p.c / p.sigma2[len(p.sigma2)-p.rank]
+}
+
+// within judges condition 2.
+func within(low, high estimate.Interval, gamma float64) Verdict {
+	return both(atLeast(low, 1-gamma), atMost(high, 1+gamma))
+}
+
+// norm finds ‖(I−P)K(I−P)‖₂ of K as stored and compares it, with the error of that, with αλ.
 func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g rng.Stream) (*lanczos.Result, error) {
 	judge := func(r *lanczos.Result) judgement {
 		width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, alpha*s.p.Lambda/10)
-		return judgement{atMost(r.Max, alpha*s.p.Lambda), width, r.Max.Lo}
+		return judgement{atMost(widened(r.Max, s.p.Error), alpha*s.p.Lambda), width, r.Max.Lo}
 	}
 	o := s.options(1-delta, g.Sub("condition 1"), judge)
-	o.Ends, o.Definite = lanczos.Largest, true
+	o.Ends = lanczos.Largest
 	a := &rest{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
 	return finished(lanczos.Run(ctx, a, o))
 }
 
-// ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them with 1±γ.
-func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, delta float64, g rng.Stream) (*lanczos.Result, error) {
+// ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
+func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e, delta float64, g rng.Stream) (*lanczos.Result, error) {
 	judge := func(r *lanczos.Result) judgement {
-		v := both(atLeast(r.Min, 1-gamma), atMost(r.Max, 1+gamma))
+		v := within(widened(r.Min, e), widened(r.Max, e), gamma)
 		return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
 	}
-	o := s.options(1-delta, g.Sub("condition 2"), judge)
-	o.Definite = true
 	a := &quotient{p, k, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
-	return finished(lanczos.Run(ctx, a, o))
+	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))
+}
+
+// widened returns the interval of a number ≥ 0 that is off by at most e.
+func widened(i estimate.Interval, e float64) estimate.Interval {
+	i.Lo, i.Hi = max(0, i.Lo-e), max(0, i.Hi+e)
+	i.Value = max(0, i.Value)
+	return i
 }
 
 // scaled returns the interval of f times the number.

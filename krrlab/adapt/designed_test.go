@@ -106,16 +106,13 @@ func TestDesigned(t *testing.T) {
 				n.count(r, truth(seed, theta), o)
 			}
 			t.Logf("%s, %s %s, sketched %v: %+v", c.name, o.Test, o.Constants.Name, o.Sketched, n)
-			if o.Sketched { // the interval does not cover Z' itself
-				continue
-			}
 			if most := (1 - confidence) * float64(seeds); float64(n.falseAccepts) > most || float64(n.unmet) > most {
 				t.Errorf("%s, %s %s: %+v, want at most %.0f false accepts", c.name, o.Test, o.Constants.Name, n, most)
 			}
 			if !c.turned && o.Constants != PaperTest && (n.accepts == 0 || n.accepts == int(seeds)) {
 				t.Errorf("%s, %s %s: %d of %d accepted", c.name, o.Test, o.Constants.Name, n.accepts, seeds)
 			}
-			if float64(n.missed) > 0.1*float64(seeds) {
+			if float64(n.missed) > 0.1*float64(seeds) && !o.Sketched { // independent features may refuse what K would not
 				t.Errorf("%s, %s %s: %+v, %d met the conditions and were not accepted", c.name, o.Test, o.Constants.Name, n, n.missed)
 			}
 		}

@@ -17,11 +17,11 @@
 // Test.Bound is the κ that follows. With ZᵀZ = VΣ²Vᵀ, W = ZV_rΣ_r⁻¹ and WᵀZZᵀW = Σ_r² is
 // diagonal, so condition 2 asks for the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 for a norm:
 // both by Lanczos's process from a random start, which unlike power iteration bounds the
-// norm from above, with a stated probability. Instead of K condition 2 can use Z'Z'ᵀ, Z' wider
-// features independent of Z (Options.Sketched), which takes no product with K. Since λ_max is
-// convex, E λ_max(BᵀZ'Z'ᵀB) ≥ λ_max(BᵀKB), and the other end likewise: in the mean the sketch only
-// pushes the ends out, which costs acceptances. How far one draw of Z' strays from that
-// mean is not in the interval.
+// norm from above, with a stated probability. With Options.Sketched condition 2 is asked of Z'Z'ᵀ
+// first, Z' wider features independent of Z, which takes no product with K. Since λ_max is convex,
+// E λ_max(BᵀZ'Z'ᵀB) ≥ λ_max(BᵀKB), and the other end likewise: in expectation Z' only pushes the ends
+// out. But one draw of Z' says nothing certain of K, so a rung that passes is tested with K too, and one
+// that does not pass is open, not rejected.
 //
 // The theorem is stated for the polynomial kernel with TensorSketch. What it proves of a
 // given Z — the conditions imply the bound on κ — uses nothing of how Z came about and
@@ -34,7 +34,8 @@
 // probability 1−Confidence at most, for the whole ladder: each of its rungs gets an equal
 // share, of which condition 1 takes a third and condition 2 two. Reject: by the inner ends,
 // which are Ritz values and certain up to rounding. Open, where the threshold lies within, is
-// not accepted. All is said of K as it is stored.
+// not accepted. All is said of K itself: the intervals are those of K as it is multiplied by, widened for
+// Problem.Error. Where that is a prediction, the confidence is given that it holds.
 //
 // Where the Ritz values of M⁻¹A leave the range that the conditions imply, they cannot both
 // hold; the eigenvectors, 9s³ flops on one thread, are then found only up to Options.Eigen.

@@ -29,6 +29,9 @@ type Problem struct {
 	LambdaP float64 // λ_p; 0 means λ
 	RHS     int     // right-hand sides t of the solve to come; 0 means 1
 	Tol     float64 // its tolerance τ; 0 means 1e-3
+	// Error is e ≥ ‖K_stored−K‖₂ of the K that is multiplied by; all that is said is said of K itself,
+	// and allows for it. Default 0.
+	Error float64
 	// Comm is the group of ranks that share K and the rows of the features; all have X, and
 	// call Search together. Default nil, no ranks.
 	Comm comm.Comm
@@ -52,8 +55,9 @@ type Options struct {
 	// Confidence is the probability that no rung is accepted that should not be: a rung's
 	// own intervals share 1−Confidence evenly with those of all rungs up to Max. Default 0.95.
 	Confidence float64
-	// Sketched puts Z'Z'ᵀ in place of K in condition 2, with Z' of Check·s features
-	// independent of Z: no product with K. Check: default 4.
+	// Sketched looks at condition 2 with Z'Z'ᵀ in place of K first, with Z' of Check·s features
+	// independent of Z: a rung that does not pass it is not accepted, and costs no product with K for
+	// that condition; one that does is tested with K. Check: default 4.
 	Sketched bool
 	Check    int
 	// Eigen is the largest s at which conditions are measured that can no longer both hold,

@@ -29,7 +29,7 @@ type Seconds struct {
 // Rung is one width s and what was found of its Z.
 type Rung struct {
 	S int `json:"s"`
-	// Kappa is κ(M⁻¹A), and Min and Max the ends of the spectrum of M⁻¹A.
+	// Kappa is κ(M⁻¹A), and Min and Max the ends of the spectrum of M⁻¹A, of K itself.
 	Kappa estimate.Interval `json:"kappa"`
 	Min   estimate.Interval `json:"lambda_min"`
 	Max   estimate.Interval `json:"lambda_max"`
@@ -126,6 +126,9 @@ func (s *search) progress(rungs int) {
 
 // settle fills in the defaults, checks, and finds the last rung.
 func settle(p Problem, o *Options) (*search, *Result, error) {
+	if !(p.Error >= 0) {
+		return nil, nil, fmt.Errorf("adapt: ‖K_stored−K‖₂ ≤ %g: want a number ≥ 0", p.Error)
+	}
 	s := &search{p: p, n: p.K.Dim()}
 	def(&s.p.LambdaP, p.Lambda)
 	def(&s.p.RHS, 1)
@@ -224,18 +227,20 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 	if s.o.Test == Theorem7 {
 		limit = s.o.Constants.Bound()
 	}
+	e := s.p.Error / s.p.Lambda
 	judge := func(r *lanczos.Result) judgement {
-		k := r.Cond()
-		return judgement{atMost(k, limit), (k.Hi - k.Lo) / k.Lo, k.Lo}
+		stored := r.Cond()
+		k, _, _ := r.Allowing(e)
+		return judgement{atMost(k, limit), (stored.Hi - stored.Lo) / stored.Lo, stored.Lo}
 	}
 	r, err := finished(lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge)))
 	if err != nil {
 		return err
 	}
-	out.Kappa, out.Min, out.Max = r.Cond(), r.Min, r.Max
+	out.Kappa, out.Min, out.Max = r.Allowing(e)
 	out.Products = r.MulTo.Calls
 	if !(out.Kappa.Value >= 1) {
-		return fmt.Errorf("adapt: the spectrum of M⁻¹A at s = %d reaches down to %.3g: rounding is above λ, take a larger λ", out.S, r.Min.Value)
+		return fmt.Errorf("adapt: the spectrum of M⁻¹A at s = %d reaches down to %.3g: K as stored is off by more than λ, take float64 storage or a larger λ", out.S, r.Min.Value)
 	}
 	out.Verdict = atMost(out.Kappa, limit)
 	return nil

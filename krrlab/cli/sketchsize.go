@@ -53,7 +53,7 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.preset, "preset", adapt.Kappa5.Name, "constants of theorem7: paper, kappa5 or kappa10")
 	p.Float64SliceVar(&f.own, "constants", nil, "θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ")
 	p.Lookup("constants").DefValue = "" // the text has it
-	p.BoolVar(&f.Sketched, "product-free", false, "condition 2 with independent features in place of K")
+	p.BoolVar(&f.Sketched, "product-free", false, "condition 2 with independent features first, and with K only where they pass")
 	p.IntVar(&f.Check, "check-factor", 4, "how many times s these independent features are")
 	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 where that is less)")
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")

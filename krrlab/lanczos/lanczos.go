@@ -156,6 +156,38 @@ func (r *Result) Cond() estimate.Interval {
 	return e
 }
 
+// Allowing returns the intervals of κ, λ_min and λ_max of M⁻¹A' for the positive definite A' that A
+// stands for, with
+//
+//	(1−e)A' ≼ A ≼ (1+e)A',
+//
+// which K'+λI and K+λI satisfy for e = ‖K−K'‖₂/λ. As far as e is predicted, the confidence is not
+// that of the prediction. If A is Indefinite no e < 1 is right, and nothing is known of A'. It
+// panics if e < 0.
+func (r *Result) Allowing(e float64) (kappa, least, most estimate.Interval) {
+	if !(e >= 0) {
+		panic(fmt.Sprintf("lanczos: an allowance of %v", e))
+	}
+	kappa, least, most = r.Cond(), r.Min, r.Max
+	if r.Indefinite() {
+		kappa.Value, least.Value, most.Value = math.NaN(), math.NaN(), math.NaN()
+		e = math.Inf(1)
+	}
+	up, down := 1+e, max(0, 1-e)
+	above := func(v float64) float64 {
+		if down == 0 {
+			return math.Inf(1)
+		}
+		return v / down
+	}
+	for _, i := range []*estimate.Interval{&least, &most} {
+		i.Lo, i.Hi = max(0, i.Lo)/up, above(i.Hi)
+		i.Value = max(i.Value, i.Lo) // NaN stays
+	}
+	kappa.Lo, kappa.Hi = max(1, kappa.Lo/up*down), above(kappa.Hi*up)
+	return kappa, least, most
+}
+
 // Norm returns the interval of ‖A‖₂ = max(|λ_min|, |λ_max|).
 func (r *Result) Norm() estimate.Interval {
 	return estimate.Interval{

@@ -113,3 +113,45 @@ func TestRandomSpectra(t *testing.T) {
 		t.Errorf("%d of %d missed, stated probability %.2g", missed, problems, 1-confidence)
 	}
 }
+
+// TestAllowing: intervals of a perturbed matrix, with the allowance for the perturbation, hold for the
+// matrix meant: λ, κ and both ends, perturbations up to above λ, and an indefinite one.
+func TestAllowing(t *testing.T) {
+	const n, lambda = 30, 1e-3
+	missed := 0
+	for p := range uint64(200) {
+		g := rng.New(12).Sub("problem", p)
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = lambda + math.Pow(10, -8*g.Sub("value").Float64(uint64(i)))
+		}
+		size := lambda * math.Pow(10, 2*g.Sub("size").Float64(0)-1.5)
+		stored := slices.Clone(v)
+		for i := range stored {
+			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
+		}
+		r, err := Run(context.Background(), diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kappa, least, most := r.Allowing(size / lambda)
+		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": least, "λ_max": most} {
+			if !ordered(e) {
+				t.Errorf("problem %d: %s %+v", p, name, e)
+			}
+		}
+		lo, hi := slices.Min(v), slices.Max(v)
+		if least.Hi < lo || most.Lo > hi || kappa.Lo > hi/lo {
+			t.Errorf("problem %d: inner ends: κ %v, λ_min %v, λ_max %v of %g to %g", p, kappa, least, most, lo, hi)
+		}
+		if !kappa.Covers(hi/lo) || !least.Covers(lo) || !most.Covers(hi) {
+			missed++
+		}
+		if r.Indefinite() && !(math.IsInf(kappa.Hi, 1) && math.IsInf(least.Hi, 1) && math.IsInf(most.Hi, 1) && math.IsNaN(kappa.Value)) {
+			t.Errorf("problem %d: bounds of an indefinite matrix: κ %v, λ_min %v, λ_max %v", p, kappa, least, most)
+		}
+	}
+	if upTo(200, missed, 0.01) < 1e-4 {
+		t.Errorf("%d of 200 missed at 99 %%", missed)
+	}
+}

@@ -3,10 +3,8 @@ package multilevel
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -28,8 +26,7 @@ type dense struct {
 }
 
 // newDense forms M, n²s flops, and factors it, n³/3. Blocks of ZZᵀ are summed over panels of
-// 512 columns of Z in float64; the products of a panel are float32 ones where
-// their error is predicted to be at most λ_p/10, float64 ones otherwise.
+// 512 columns of Z in float64.
 func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, error) {
 	n := z.N
 	m := &dense{n: n, l: make([]float64, n*n)}
@@ -40,7 +37,6 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 			blocks = append(blocks, block{i, j})
 		}
 	}
-	single := singleError(z) <= lambdaP/10
 	work := make([]product, accel.Threads())
 	err := accel.ForEach(ctx, len(blocks), func(worker, q int) {
 		b := blocks[q]
@@ -48,11 +44,7 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 		for c0 := 0; c0 < z.D && ctx.Err() == nil; c0 += depth {
 			c1 := min(c0+depth, z.D)
 			out := m.l[b.i*n+b.j:]
-			if single {
-				work[worker].add32(out, n, z, b.i, rows, b.j, cols, c0, c1)
-			} else {
-				work[worker].add64(out, n, z, b.i, rows, b.j, cols, c0, c1)
-			}
+			work[worker].add(out, n, z, b.i, rows, b.j, cols, c0, c1)
 		}
 	})
 	if err != nil {
@@ -67,43 +59,11 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 	return m, ctx.Err()
 }
 
-// singleError predicts ‖E‖₂ for float32 products of panels of c columns: an entry is off by
-// u·c/√s·‖z_i‖‖z_j‖ (see package precond, where the sums run over rows), and ‖E‖₂ ≲ 2√n times that.
-func singleError(z *points.Dense32) float64 {
-	var norm float64
-	for _, v := range points.SqNorms(z) {
-		norm += v / float64(z.N)
-	}
-	c := float64(min(depth, z.D))
-	return 2 * 0x1p-24 * c * norm * math.Sqrt(float64(z.N)/float64(z.D))
-}
-
 // product is the scratch of a worker.
-type product struct {
-	p32  []float32
-	x, y []float64
-}
+type product struct{ x, y []float64 }
 
-// add32 adds Z_I·Z_Jᵀ of columns c0, …, c1-1 to a block.
-func (w *product) add32(out []float64, ld int, z *points.Dense32, i, rows, j, cols, c0, c1 int) {
-	if w.p32 == nil {
-		w.p32 = make([]float32, tile*tile)
-	}
-	side := func(i, rows int) blas32.General {
-		return blas32.General{Rows: rows, Cols: c1 - c0, Stride: z.Stride, Data: z.Data[i*z.Stride+c0:]}
-	}
-	part := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: w.p32}
-	blas32.Gemm(blas.NoTrans, blas.Trans, 1, side(i, rows), side(j, cols), 0, part)
-	for r := range rows {
-		row := out[r*ld : r*ld+cols]
-		for c, v := range part.Data[r*cols : (r+1)*cols] {
-			row[c] += float64(v)
-		}
-	}
-}
-
-// add64 is add32 in float64.
-func (w *product) add64(out []float64, ld int, z *points.Dense32, i, rows, j, cols, c0, c1 int) {
+// add adds Z_I·Z_Jᵀ of columns c0, …, c1-1 to a block.
+func (w *product) add(out []float64, ld int, z *points.Dense32, i, rows, j, cols, c0, c1 int) {
 	if w.x == nil {
 		w.x, w.y = make([]float64, tile*depth), make([]float64, tile*depth)
 	}

@@ -36,6 +36,8 @@ type Problem struct {
 	X       points.Points
 	Y       *mat.Dense // n×t
 	LambdaP float64
+	// Error is e ≥ ‖K_stored−K‖₂ of the K that A holds; the intervals are of K and allow for it. Default 0.
+	Error float64
 	// Comm is the group of ranks that share K and the rows of Z; all have X and Y, and call
 	// Measure together. Default nil, no ranks.
 	Comm comm.Comm
@@ -101,6 +103,9 @@ type Level struct {
 	Error estimate.Interval // ‖ZZᵀ−K‖₂
 	Form  string            // of M⁻¹: a form of package precond, or "dense"; "" if M was not made
 	Left  string            // why M was not made
+	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves its error to be above
+	// λ, whatever Problem.Error says: then nothing is known of κ.
+	Indefinite bool
 	// Kappa and what follows are known where M was made.
 	Kappa        estimate.Interval // κ(M⁻¹A)
 	Iterations   int               // of PCG
@@ -183,7 +188,7 @@ func cost(n, s int) (flops float64, bytes int64) {
 // half returns the confidence of each of two statements that hold together with confidence c.
 func half(c float64) float64 { return (1 + c) / 2 }
 
-// measureError sets ‖ZZᵀ−K‖₂.
+// measureError sets ‖ZZᵀ−K‖₂, for K and not as it is stored.
 func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
 	res, err := lanczos.Run(ctx, newOuter(z, p.A), &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
@@ -193,6 +198,7 @@ func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.S
 		return err
 	}
 	l.Error = res.Norm()
+	l.Error.Lo, l.Error.Hi = max(0, l.Error.Lo-p.Error), l.Error.Hi+p.Error
 	return nil
 }
 
@@ -203,7 +209,7 @@ func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, err
 		return newMetric(ctx, p, z)
 	}
 	_, t := p.Y.Dims()
-	o := &precond.Options{RHS: t, Fast: true, Form: precond.FormLInv}
+	o := &precond.Options{RHS: t, Form: precond.FormLInv} // not Fast: what is measured is M
 	if precond.Cost(precond.FormL, z.n, z.s, t, 100) < precond.Cost(precond.FormLInv, z.n, z.s, t, 100) {
 		o.Form = precond.FormL
 	}
@@ -223,7 +229,7 @@ func inverse(ctx context.Context, p *Problem, z *source, o *precond.Options) (*p
 	return precond.New(ctx, z.held, p.LambdaP, o)
 }
 
-// measureKappa sets κ(M⁻¹A). Where the process leaves λ_min open, the error bounds it: with
+// measureKappa sets κ(M⁻¹A), A = K+λI with K and not as it is stored. Where the process leaves λ_min open, the error bounds it: with
 // η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
@@ -235,9 +241,10 @@ func (l *Level) measureKappa(ctx context.Context, p *Problem, m metric, g rng.St
 	if err != nil {
 		return err
 	}
-	l.Kappa = res.Cond()
-	if hi := res.Max.Hi * max(1, (l.Error.Hi+p.LambdaP)/p.A.Lambda()); hi < l.Kappa.Hi {
-		l.Kappa.Hi = hi
+	kappa, _, most := res.Allowing(p.Error / p.A.Lambda())
+	l.Kappa, l.Indefinite = kappa, res.Indefinite()
+	if hi := most.Hi * max(1, (l.Error.Hi+p.LambdaP)/p.A.Lambda()); hi < l.Kappa.Hi {
+		l.Kappa.Hi = max(hi, l.Kappa.Lo)
 	}
 	l.Kappa.Confidence = o.Confidence
 	return nil

@@ -179,14 +179,15 @@ func (s *sweep) kappas(ctx context.Context) error {
 // no wider than what η alone says of the ends (see Bound). Each has half of the failure
 // probability.
 func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) estimate.Interval {
-	lambda, eta, e := s.res.Lambda, s.res.Eta.Hi, s.o.KError/s.res.Lambda
-	down := max(0, 1-e)
-	k := r.Cond()
+	lambda, eta := s.res.Lambda, s.res.Eta.Hi
+	k, least, most := r.Allowing(s.o.KError / lambda)
 	k.Confidence = s.o.Confidence
-	k.Lo = max(1, k.Lo*down/(1+e))
-	least := max(r.Min.Lo/(1+e), 1/max(1, (lambdaP+eta)/lambda)) // of λ_min
-	most := min(r.Max.Hi/down, max(1, (lambda+eta)/lambdaP))     // of λ_max
-	k.Hi = max(k.Lo, most/least)
+	if r.Indefinite() { // then K is not known well enough for η either
+		return k
+	}
+	low := max(least.Lo, 1/max(1, (lambdaP+eta)/lambda)) // of λ_min
+	high := min(most.Hi, max(1, (lambda+eta)/lambdaP))   // of λ_max
+	k.Hi = max(k.Lo, high/low)
 	return k
 }
 

@@ -1,0 +1,199 @@
+package adapt
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestVerdict: what is accepted is so by the far end of an interval, what is rejected by the near one.
+func TestVerdict(t *testing.T) {
+	e := estimate.Interval{Value: 2, Lo: 1, Hi: 3}
+	for limit, want := range map[float64][2]Verdict{ // at most, at least
+		0.5: {Reject, Accept}, 1: {Open, Accept}, 1.5: {Open, Open}, 2.5: {Open, Open}, 3: {Accept, Open}, 3.5: {Accept, Reject},
+	} {
+		if got := [2]Verdict{atMost(e, limit), atLeast(e, limit)}; got != want {
+			t.Errorf("%v at most and at least %g: %v, want %v", e, limit, got, want)
+		}
+	}
+}
+
+// TestThresholds: each condition turns at its own constant, to the width of the interval.
+func TestThresholds(t *testing.T) {
+	const lambda, near = 0.5, 0.01
+	k := kernel.Polynomial{Gamma: 1, Degree: 1}
+	x := cloud(200, 6, 0.5)
+	p := problem(t, k, x, lambda)
+	p.Map = biased{1.2} // and of fewer columns than coordinates: condition 1 is about the others
+	ref := newReference(t, denseKernel(k, x), denseFeatures(t, p.Map, x, 4, 4, rng.New(3)), lambda, 0.3)
+	gamma := max(ref.high-1, 1-ref.low)
+	if ref.norm == 0 || gamma >= 1/(1+near) {
+		t.Fatalf("norm %g, γ %g: another design is wanted", ref.norm, gamma)
+	}
+	for _, c := range []struct {
+		scale         float64
+		first, second Verdict
+	}{{1 + near, Accept, Accept}, {1 - near, Reject, Reject}} {
+		o := Options{Test: Theorem7, First: 4, Max: 4, Constants: Test{Theta: 0.3, Alpha: c.scale * ref.norm, Gamma: c.scale * gamma}, Steps: 200}
+		r := search1(t, p, o, 3).Rungs[0].Conditions
+		if r.First != c.first || r.Second != c.second {
+			t.Errorf("α and γ at %g of what Z has: %s and %s, want %s and %s", c.scale, r.First, r.Second, c.first, c.second)
+		}
+	}
+}
+
+// TestUpperEnd: a rung whose κ lies below the target is not accepted as long as the interval reaches
+// above it.
+func TestUpperEnd(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 1.5}, cloud(400, 3, 0.8), 0.2)
+	open := 0
+	for steps := range 25 {
+		o := Options{First: 64, Max: 64, Target: 60, Steps: steps + 2}
+		r := search1(t, p, o, 5).Rungs[0]
+		if (r.Verdict == Accept) != (r.Kappa.Hi <= o.Target) {
+			t.Errorf("%d steps: %s with κ %v", o.Steps, r.Verdict, r.Kappa)
+		}
+		if r.Kappa.Value < o.Target && r.Kappa.Hi > o.Target {
+			open++
+		}
+	}
+	if open < 3 {
+		t.Errorf("%d intervals across the target: another design is wanted", open)
+	}
+}
+
+// biased are linear features of the kernel xᵀz, too large by a factor: E[ZZᵀ] = factor·K.
+type biased struct{ factor float64 }
+
+func (f biased) String() string { return "biased linear features" }
+
+func (f biased) Sample(d, s int, _ rng.Stream) (feature.Map, error) {
+	return biasedMap{f.factor, d, s}, nil
+}
+
+type biasedMap struct {
+	factor float64
+	d, s   int
+}
+
+func (m biasedMap) Dims() (d, s int) { return m.d, m.s }
+
+func (m biasedMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Workspace) {
+	n, _ := x.Dims()
+	row := make([]float64, m.d)
+	for i := range n {
+		x.RowTo(row, i)
+		for c := range m.s {
+			z[i*ld+c] = 0
+			if c < m.d {
+				z[i*ld+c] = math.Sqrt(m.factor) * row[c]
+			}
+		}
+	}
+}
+
+// TestSketched: features that are not those of the kernel agree with independent ones of their own
+// kind, and are accepted only where they agree with K; and what independent features find is no
+// proof, so that it rejects nothing.
+func TestSketched(t *testing.T) {
+	k := kernel.Polynomial{Gamma: 1, Degree: 1}
+	p := problem(t, k, cloud(60, 6, 0.7), 1)
+	o := Options{Test: Theorem7, Constants: Kappa5, First: 6, Max: 6, Sketched: true}
+	for factor, want := range map[float64]Verdict{1: Accept, 1.8: Reject} {
+		p.Map = biased{factor}
+		r := search1(t, p, o, 1).Rungs[0]
+		if c := r.Conditions; r.Verdict != want || c.Sketch != 0 || c.Second != want {
+			t.Errorf("ZZᵀ = %g·K: %s, %+v", factor, r.Verdict, c)
+		}
+	}
+	// Check features of one column more than Z lie across the threshold.
+	p.Map = feature.TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}}
+	p = problem(t, kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}, cloud(60, 6, 0.9), 0.01)
+	o.First, o.Max, o.Check = 8, 8, 1
+	c := search1(t, p, o, 1).Rungs[0].Conditions
+	if c.Sketch != 8 || c.Second != Open {
+		t.Errorf("s' = 8 that cannot agree: %+v", c)
+	}
+}
+
+// stored is K as it is stored: K + size·uuᵀ, ‖u‖₂ = 1.
+type stored struct {
+	Operator
+	size float64
+	u    []float64
+}
+
+func (k stored) add(dst, src *mat.Dense, err error) error {
+	u := mat.NewDense(len(k.u), 1, k.u)
+	var c, e mat.Dense
+	c.Mul(u.T(), src)
+	e.Mul(u, &c)
+	e.Scale(k.size, &e)
+	dst.Add(dst, &e)
+	return err
+}
+
+func (k stored) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return k.add(dst, src, k.Operator.MulTo(ctx, dst, src))
+}
+
+func (k stored) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	return k.add(dst, src, k.Operator.KMulTo(ctx, dst, src))
+}
+
+// TestStored: what is said is said of K itself, within the error with which it is stored; one that
+// makes K+λI indefinite is an error.
+func TestStored(t *testing.T) {
+	const lambda = 0.5
+	k := kernel.Polynomial{Gamma: 0.5, Coef0: 0.3, Degree: 2}
+	x := cloud(150, 4, 0.7)
+	exact := problem(t, k, x, lambda)
+	dense := denseKernel(k, x)
+	ref := newReference(t, dense, denseFeatures(t, exact.Map, x, 64, 64, rng.New(3)), lambda, 0.3)
+	var eig mat.EigenSym
+	if !eig.Factorize(dense, true) {
+		t.Fatal("eigenvalues of K")
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	o := Options{Test: Theorem7, First: 64, Max: 64, Constants: Test{Theta: 0.3, Alpha: 0.36, Gamma: 0.3}}
+	for _, size := range []float64{0.2, -0.2, 0.4, -0.4} {
+		for _, col := range []int{0, 75, 140, 149} {
+			p := exact
+			p.K, p.Error = stored{exact.K, size, mat.Col(nil, col, &vectors)}, math.Abs(size)
+			r := search1(t, p, o, 3).Rungs[0]
+			c := r.Conditions
+			if c == nil {
+				t.Fatalf("error %g along eigenvector %d: no conditions", size, col)
+			}
+			for what, e := range map[string]struct {
+				got  estimate.Interval
+				want float64
+			}{
+				"κ": {r.Kappa, ref.kappa}, "λ_min": {r.Min, ref.lambdaMin}, "λ_max": {r.Max, ref.lamMax},
+				"‖(I−P)K(I−P)‖/λ": {c.Norm, ref.norm}, "least ratio": {c.Low, ref.low}, "largest ratio": {c.High, ref.high},
+			} {
+				if e.got.Lo > e.got.Hi || !(e.got.Lo*(1-1e-5) <= e.want && e.want <= e.got.Hi*(1+1e-5)) {
+					t.Errorf("error %g along eigenvector %d: %s = %v, dense %g", size, col, what, e.got, e.want)
+				}
+			}
+		}
+	}
+	p := exact
+	p.K, p.Error = stored{exact.K, -2 * lambda, mat.Col(nil, 0, &vectors)}, 0.01
+	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
+		t.Error("an indefinite K+λI passes")
+	}
+	p.Error = math.NaN()
+	if _, err := Search(t.Context(), p, &o, rng.New(3)); err == nil {
+		t.Error("an error of K that is no number passes")
+	}
+}
