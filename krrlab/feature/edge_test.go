@@ -99,7 +99,8 @@ func TestFrequencyBounds(t *testing.T) {
 			f.Frequency(make([]float64, c.length), c.j)
 			return nil
 		}()
-		if fits := c.length == 3 && c.j >= 0 && c.j < 4; (panicked == nil) != fits {
+		words, _ := panicked.(string) // not the runtime's
+		if fits := c.length == 3 && c.j >= 0 && c.j < 4; fits && panicked != nil || !fits && !strings.HasPrefix(words, "feature: frequency") {
 			t.Errorf("%+v: %v", c, panicked)
 		}
 	}
