@@ -185,7 +185,7 @@ func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
 
 // gram is Gram, with K stored and computed as it was before, if as is not nil.
 func (l *Lab) gram(ctx context.Context, held int64, as *gram.Choice) (*gram.Matrix, error) {
-	o := &gram.Options{Storage: l.cfg.Storage, As: as, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
 	}
@@ -197,6 +197,10 @@ func (l *Lab) gram(ctx context.Context, held int64, as *gram.Choice) (*gram.Matr
 
 // preferred returns 20τλ: see Gram.
 func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
+
+// exactness returns τλ/20, what ‖E‖₂ of K recomputed may be at most: as ‖c_j‖₂ ≤ ‖y_j‖₂/λ up to the
+// residual, it is then τ/20 of the true residual.
+func (l *Lab) exactness() float64 { return l.cfg.Tol * l.cfg.Lambda / 20 }
 
 // watch returns a progress function that reports a stage's share and the time left.
 func (l *Lab) watch(stage string) func(done, total int) {

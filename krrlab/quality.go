@@ -269,7 +269,7 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *point
 	l.cfg.Monitor(Event{Stage: "spectrum"})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
-	if err := a.Exact().DenseTo(ctx, k); err != nil {
+	if err := a.Exact(l.exactness()).DenseTo(ctx, k); err != nil {
 		return err
 	}
 	if z != nil && z.N < q.N {

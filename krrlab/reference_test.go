@@ -54,7 +54,7 @@ func TestStagesAgainstDense(t *testing.T) {
 						if err != nil {
 							t.Fatal(err)
 						}
-						res, err := pcg.Solve(t.Context(), a, p, y, &pcg.Options{Tol: tol, Exact: a.Exact()})
+						res, err := pcg.Solve(t.Context(), a, p, y, &pcg.Options{Tol: tol, Exact: a.Exact(0)})
 						if err != nil || res.Status != pcg.Converged {
 							t.Fatalf("%s: %v, %v", name, res.Status, err)
 						}

@@ -44,7 +44,8 @@ type Report struct {
 
 	Iterations      int       `json:"iterations"`
 	Status          string    `json:"status"`
-	TrueResidual    *float64  `json:"true_residual"` // worst ‖y_j−Ac_j‖₂/‖y_j‖₂, recomputed
+	TrueResidual    *float64  `json:"true_residual"`     // worst ‖y_j−Ac_j‖₂/‖y_j‖₂, recomputed
+	Rounding        *float64  `json:"residual_rounding"` // certain bound of true_residual's error; null: K as stored, not bounded
 	ResidualKind    string    `json:"true_residual_kind"`
 	Residuals       []float64 `json:"true_residuals"`   // of every column
 	SampledResidual *float64  `json:"sampled_residual"` // the worst column's, from rows of K in float64
@@ -186,9 +187,13 @@ func (r *Report) residualText() string {
 	if r.TrueResidual == nil {
 		return ""
 	}
-	s := fmt.Sprintf(", true residual %.2e (%s", *r.TrueResidual, r.ResidualKind)
+	s := fmt.Sprintf(", true residual %.2e", *r.TrueResidual)
+	if r.Rounding != nil {
+		s += fmt.Sprintf(" ± %.0e", *r.Rounding)
+	}
+	s += fmt.Sprintf(" (%s", r.ResidualKind)
 	if r.SampledResidual != nil {
-		s += fmt.Sprintf("; about %.1e by %d rows in float64", *r.SampledResidual, min(exactRows, r.N))
+		s += fmt.Sprintf("; about %.1e by %d rows in float64", *r.SampledResidual, min(exactRows+farRows, r.N))
 	}
 	return s + fmt.Sprintf("), asked %.0e", r.Tol)
 }

@@ -24,8 +24,11 @@ type Solution struct {
 	// from the answer as ResidualKind says.
 	TrueResidual []float64
 	ResidualKind string
-	// SampledResidual is the same estimated from rows of K drawn at random and computed in
-	// float64; nil where TrueResidual is against the whole of that.
+	// Rounding bounds the error of TrueResidual with certainty, that of recomputing K included;
+	// nil where it was taken with K as stored. Converged means that the two together are at most τ.
+	Rounding []float64
+	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
+	// the 32 farthest from the mean, computed in float64; nil where TrueResidual is that already.
 	SampledResidual []float64
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
 	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky; NaN otherwise
@@ -77,6 +80,7 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.settleSampled(sol)
 	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	l.countWaiting(sol)
@@ -136,7 +140,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 		}
 		var exact *gram.Matrix
 		if l.exact() {
-			exact = a.Exact()
+			exact = a.Exact(l.exactness())
 		}
 		if c == nil {
 			o := &pcg.Options{}
@@ -196,14 +200,20 @@ func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers
 	}
 	check := a
 	if l.exact() {
-		check = a.Exact()
+		check = a.Exact(l.exactness())
 	}
 	n, t := c.Dims()
-	sol.TrueResidual, err = l.residual(ctx, check, c, mat.NewDense(n, t, nil))
+	sol.TrueResidual, sol.Rounding, err = l.residual(ctx, check, c, mat.NewDense(n, t, nil))
 	if err != nil {
 		return nil, err
 	}
-	sol.converged = worst(sol.TrueResidual) <= l.cfg.Tol
+	sol.converged = true
+	for j, v := range sol.TrueResidual {
+		if sol.Rounding != nil {
+			v += sol.Rounding[j]
+		}
+		sol.converged = sol.converged && v <= l.cfg.Tol
+	}
 	if sol.Status = short; sol.converged {
 		sol.Status = pcg.Converged.String()
 	}
@@ -226,7 +236,8 @@ func (l *Lab) direct(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 		return nil, err
 	}
 	sol.Status, sol.converged = res.Status.String(), res.Converged()
-	sol.TrueResidual, sol.ResidualKind = res.TrueRelRes, exactKind
+	sol.TrueResidual, sol.Rounding, sol.ResidualKind = res.TrueRelRes, res.Rounding, exactKind
+	sol.KBound = res.KError
 	sol.Storage, sol.KBytes = "dense "+res.Precision.String(), res.Bytes
 	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual

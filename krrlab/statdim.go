@@ -210,11 +210,10 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if err != nil {
 		return err
 	}
-	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm})
+	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.cfg.Comm)
 	if err != nil {
 		return err
 	}
-	a = a.Exact()
 	l.cfg.Monitor(Event{Stage: "kernel", Remaining: -1})
 	k := mat.NewDense(s.N, s.N, nil)
 	if err := a.DenseTo(ctx, k); err != nil {

@@ -36,6 +36,9 @@ func (s *Solution) Report() *Report {
 		Residuals: finiteOnly(s.TrueResidual), Kappa: Number(s.Kappa), StatDim: Number(s.StatDim),
 		PeakBytes: accel.PeakRSS(), Seconds: s.Seconds, History: s.History,
 	}
+	if s.Rounding != nil {
+		r.Rounding = Number(worst(s.Rounding))
+	}
 	r.Ranks = s.Ranks
 	if s.SampledResidual != nil {
 		r.SampledResidual = Number(worst(s.SampledResidual))

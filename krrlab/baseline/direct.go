@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -36,7 +37,7 @@ func (p Precision) String() string {
 type DirectOptions struct {
 	// Precision of the factorisation. Default Float64.
 	Precision Precision
-	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column. Default 1e-10.
+	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column, rounding included. Default 1e-8.
 	Tol float64
 	// MaxRefine is the most rounds of refinement. Default 30; negative means none.
 	MaxRefine int
@@ -53,6 +54,8 @@ type DirectResult struct {
 	Precision  Precision   // of the factor
 	Tol        float64     // asked
 	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, K in float64; 0 for y_j = 0
+	Rounding   []float64   // certain bound of the error of TrueRelRes
+	KError     float64     // certain bound of ‖E‖₂ of the K that TrueRelRes was taken with
 	Rounds     int         // of refinement
 	History    [][]float64 // TrueRelRes after each solve: Rounds+1 rows
 	Bytes      int64       // of the factor and the n×t blocks
@@ -68,7 +71,7 @@ type DirectSeconds struct {
 	Total    float64
 }
 
-// Converged reports whether every column met the tolerance.
+// Converged reports whether every column met the tolerance: TrueRelRes + Rounding ≤ Tol.
 func (r *DirectResult) Converged() bool { return r.Status == Converged }
 
 // MaxTrueRelRes returns the worst true residual, NaN if there is one.
@@ -120,7 +123,7 @@ func Need(p Precision, n, t int) int64 {
 // one row for each point, or an option is negative.
 func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*DirectResult, error) {
 	start := time.Now()
-	d, err := newDirect(ctx, k, x, lambda, y, o)
+	d, err := newDirect(k, x, lambda, y, o)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +166,8 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 // direct is the state of one Direct.
 type direct struct {
 	k      kernel.Kernel
-	p      points.Panel // moved to their mean where that is kernel.Origin
+	p      points.Panel      // as the tiles of the factor have them
+	arith  kernel.Arithmetic // of these
 	y      *mat.Dense
 	n, t   int
 	lambda float64
@@ -173,7 +177,7 @@ type direct struct {
 	res    *DirectResult
 }
 
-func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*direct, error) {
+func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*direct, error) {
 	d := &direct{k: k, y: y, lambda: lambda}
 	if o != nil {
 		d.opt = *o
@@ -184,7 +188,7 @@ func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda flo
 		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
 	}
 	if d.opt.Tol == 0 {
-		d.opt.Tol = 1e-10
+		d.opt.Tol = 1e-8
 	}
 	switch {
 	case d.opt.MaxRefine == 0:
@@ -202,22 +206,19 @@ func newDirect(ctx context.Context, k kernel.Kernel, x points.Points, lambda flo
 	if d.opt.Memory > 0 && need > d.opt.Memory {
 		return nil, &MemoryError{d.n, d.opt.Precision, need, d.opt.Memory, Need(Float32Refined, d.n, d.t)}
 	}
-	m, err := gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Recompute})
-	if err != nil {
+	var err error
+	if d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil); err != nil { // ‖Ec‖₂ ≤ τ/20·‖y‖₂
 		return nil, err
 	}
-	d.exact = m.Exact()
-	d.p = points.NewPanel(x)
-	if c := kernel.Origin(k, d.p); c != nil {
-		d.p = points.NewPanel(points.Shift(x, c))
-	}
+	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts
+	d.p, d.arith = points.NewPanel(view), arith
 	if d.opt.Precision == Float64 {
 		d.factor = &factor64{n: d.n}
 	} else {
 		d.factor = &factor32{n: d.n, t: d.t}
 	}
 	d.res = &DirectResult{
-		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need,
+		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,
 	}
 	return d, nil
 }
@@ -227,14 +228,17 @@ func (d *direct) residual(ctx context.Context, r *mat.Dense) error {
 	if err := d.exact.MulTo(ctx, r, d.res.X); err != nil {
 		return err
 	}
-	rel := make([]float64, d.t)
+	rel, rounding := make([]float64, d.t), d.exact.Rounding(d.res.X)
 	r.Sub(d.y, r) // R = Y − (K+λI)C
 	for j := range rel {
 		if size := mat.Norm(d.y.ColView(j), 2); size > 0 {
 			rel[j] = mat.Norm(r.ColView(j), 2) / size
+			rounding[j] = pcg.ResidualRounding(rounding[j]/size, rel[j], d.n)
+		} else {
+			rounding[j] = 0
 		}
 	}
-	d.res.TrueRelRes = rel
+	d.res.TrueRelRes, d.res.Rounding = rel, rounding
 	d.res.History = append(d.res.History, rel)
 	return nil
 }
@@ -242,10 +246,15 @@ func (d *direct) residual(ctx context.Context, r *mat.Dense) error {
 // done judges the last residual: met, not worth another round, or out of rounds.
 func (d *direct) done() bool {
 	h := d.res.History
-	last := worst(h[len(h)-1])
+	last, met := worst(h[len(h)-1]), true
+	for j, v := range d.res.TrueRelRes {
+		met = met && v+d.res.Rounding[j] <= d.opt.Tol
+	}
 	switch {
-	case last <= d.opt.Tol:
+	case met:
 		d.res.Status = Converged
+	case last <= d.opt.Tol && (d.res.Rounds >= d.opt.MaxRefine || len(h) > 1 && !(last <= worst(h[len(h)-2])/2)):
+		d.res.Status = Inaccurate // rounding hides which side of the tolerance it is on
 	case len(h) > 1 && !(last <= worst(h[len(h)-2])/2) || math.IsNaN(last):
 		d.res.Status = Stalled
 	case d.res.Rounds >= d.opt.MaxRefine:

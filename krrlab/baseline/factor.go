@@ -70,7 +70,7 @@ func (f *factor64) form(ctx context.Context, d *direct) error {
 	f.a = make([]float64, n*n)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile64(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), &work[worker]) // K_ij
+		kernel.Tile64(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
 		f.a[i*n+i] = v + d.lambda // k(x_i, x_i) + λ
@@ -99,7 +99,7 @@ func (f *factor64) badPivot() int {
 	return 0
 }
 
-// factor32 is a factor in float32. The inner products of its tiles are formed in
+// factor32 is a factor in float32. The inner products or distances of its tiles are formed in
 // float64, so that its error is that of rounding K and of the factorisation only.
 type factor32 struct {
 	n, t int
@@ -113,7 +113,7 @@ func (f *factor32) form(ctx context.Context, d *direct) error {
 	f.r = make([]float32, n*f.t)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile32(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), kernel.Float64, &work[worker]) // K_ij
+		kernel.Tile32(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
 		f.a[i*n+i] = float32(v + d.lambda) // k(x_i, x_i) + λ

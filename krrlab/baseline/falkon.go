@@ -70,7 +70,7 @@ type FalkonResult struct {
 	Iterations  int
 	Objective   float64   // ‖K̃_nmα−Y‖_F²+λ tr αᵀK_mmα, K̃ the tiles used; NaN if it was not measured
 	RelRes      []float64 // ‖Bᵀ(b_j−Hα_j)‖₂/‖Bᵀb_j‖₂, recomputed from α
-	Rounding    float64   // ‖(K̃−K)α‖_F/‖Kα‖_F on 128 rows spread evenly: Objective is off in proportion
+	Rounding    float64   // ‖(K̃−K)α‖_F/‖Kα‖_F on 128 rows, the 32 of largest norm and others drawn at random: Objective is off in proportion
 	Cond        float64   // an estimate of κ(BᵀHB), from below
 	Float64     bool      // precision of the tiles
 	Kept        bool      // K_nm was kept
@@ -152,15 +152,17 @@ func Falkon(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 // falkon is the state of one Falkon, and the operator BᵀHB.
 type falkon struct {
 	k      kernel.Kernel
-	x, c   points.Points // points and centres, moved to the mean where that is kernel.Origin
+	x, c   points.Points // points and centres, as tiles have them
 	y      *mat.Dense
 	cols   []float64 // Y by columns
 	lambda float64
 	opt    FalkonOptions
 	keep   bool
 	kx     cross
+	wide   kernel.Arithmetic // of float64 tiles
 	arith  kernel.Arithmetic // of float32 tiles
 	sample points.Points     // of which their error is measured
+	random int               // how many of them, the first, were drawn at random
 	exact  []float64         // K of it and the centres
 	white  *whitening
 	began  time.Time
@@ -222,8 +224,9 @@ func newFalkon(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, m
 		Float64: opt.Float64, Kept: f.keep, Bytes: need(f.keep),
 	}
 	f.c = f.res.Centres
-	if c := kernel.Origin(k, points.NewPanel(x)); c != nil {
-		f.x, f.c = points.Shift(x, c), points.Shift(f.c, c)
+	var move []float64
+	if f.x, f.wide, move = kernel.AccuratePoints(k, x, tileError/100); move != nil {
+		f.c = points.Shift(f.c, move)
 	}
 	return f, fits("restricted KRR", fmt.Sprintf("n = %d, m = %d", n, m), f.res.Bytes, opt.Memory, "take fewer centres")
 }

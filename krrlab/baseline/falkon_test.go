@@ -160,7 +160,7 @@ func TestFalkonFar(t *testing.T) {
 	}
 	y := targets(34, n, 1)
 	k := kernel.Gaussian{Sigma: 1e3}
-	for _, o := range []baseline.FalkonOptions{{Tol: 1e-6, Float64: true}, {Tol: 1e-5}} {
+	for _, o := range []baseline.FalkonOptions{{Tol: 1e-6, Float64: true}, {Tol: 2e-5}} { // float32 tiles are off by 1e-5
 		r, err := baseline.Falkon(context.Background(), k, x, lambda, y, 60, rng.New(8), &o)
 		if err != nil {
 			t.Fatal(err)

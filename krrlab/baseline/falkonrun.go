@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // setup measures the error of tiles, factors and forms K_nm.
@@ -37,7 +38,7 @@ func (f *falkon) setup(ctx context.Context) error {
 		return fmt.Errorf("baseline: K_nm of the kernel %v in float32 is off by %.2g (root mean square): take Float64", f.k, rms)
 	}
 	lap(&sec.Centres)
-	w, err := newWhitening(ctx, f.k, f.c, res.N, f.lambda, jitter)
+	w, err := newWhitening(ctx, f.k, f.c, f.wide, res.N, f.lambda, jitter)
 	if err != nil {
 		return err
 	}
@@ -49,27 +50,29 @@ func (f *falkon) setup(ctx context.Context) error {
 }
 
 // chooseTiles settles how tiles are formed, and returns the root mean square of their error: in
-// float32 with inner products in float32 where that is at most 2⁻²²·max k, with inner products in
-// float64 otherwise.
+// float32 with inner products in float32 where that is at most tileError·max k, in float64 or with
+// differences otherwise.
 func (f *falkon) chooseTiles(ctx context.Context) (rms float64, err error) {
 	if f.opt.Float64 {
-		f.kx = newCross64(f.k, f.x, f.c, f.keep)
+		f.kx = newCross64(f.k, f.x, f.c, f.wide, f.keep)
 		return 0, nil
 	}
-	f.sample = points.Gather(f.x, spread(f.res.N, checkRows))
-	if f.exact, err = tilesOf(ctx, f.k, f.sample, f.c, false, 0); err != nil {
+	var rows []int
+	rows, f.random = kernel.ProbeRows(points.SqNorms(f.x), checkRows-checkFar, checkFar, rng.New(0).Sub("rows of the check"))
+	f.sample = points.Gather(f.x, rows)
+	if f.exact, err = tilesOf(ctx, f.k, f.sample, f.c, false, f.wide); err != nil {
 		return 0, err
 	}
 	var top float64
 	for _, v := range f.exact {
 		top = math.Max(top, math.Abs(v))
 	}
-	for _, f.arith = range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
+	for _, f.arith = range []kernel.Arithmetic{kernel.Float32, f.wide} {
 		tiles, err := tilesOf(ctx, f.k, f.sample, f.c, true, f.arith)
 		if err != nil {
 			return 0, err
 		}
-		if rms = rmsDifference(tiles, f.exact); rms <= 0x1p-22*top {
+		if rms = rmsDifference(tiles, f.exact); rms <= tileError*top {
 			break
 		}
 	}
@@ -234,13 +237,26 @@ func (f *falkon) rounding(ctx context.Context) (float64, error) {
 	for k, v := range f.exact {
 		tiles[k] -= v
 	}
-	rows := len(tiles) / f.res.M
+	m := f.res.M
+	rows := len(tiles) / m
+	// Random rows stand for all but those of largest norm, which are there themselves.
+	weight := float64(f.res.N-(rows-f.random)) / float64(f.random)
 	var off, size mat.Dense
-	off.Mul(mat.NewDense(rows, f.res.M, tiles), f.res.Alpha)
-	size.Mul(mat.NewDense(rows, f.res.M, f.exact), f.res.Alpha)
-	norm := mat.Norm(&size, 2)
+	off.Mul(mat.NewDense(rows, m, tiles), f.res.Alpha)
+	size.Mul(mat.NewDense(rows, m, f.exact), f.res.Alpha)
+	square := func(x *mat.Dense) (sum float64) {
+		for i := range rows {
+			v := sumSquares(x.RawRowView(i))
+			if i < f.random {
+				v *= weight
+			}
+			sum += v
+		}
+		return sum
+	}
+	norm := square(&size)
 	if norm == 0 {
 		return 0, nil
 	}
-	return mat.Norm(&off, 2) / norm, nil
+	return math.Sqrt(square(&off) / norm), nil
 }

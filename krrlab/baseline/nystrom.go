@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	crossRows = 128 // rows of K_nm formed at a time
-	crossCols = 512 // columns of a tile
-	checkRows = 128 // rows of which the error of tiles is measured
+	crossRows = 128     // rows of K_nm formed at a time
+	crossCols = 512     // columns of a tile
+	checkRows = 128     // rows of which the error of tiles is measured
+	checkFar  = 32      // of which these have the largest norms
+	tileError = 0x1p-22 // root mean square of it that is accepted, relative to max k
 )
 
 // cross is K_nm, the kernel of n points and m centres, as tiles are formed in some precision. It
@@ -49,10 +51,10 @@ type crossScratch[T float32 | float64] struct {
 	simd   simd.Workspace
 }
 
-// newCross64 returns K_nm in float64.
-func newCross64(k kernel.Kernel, x, c points.Points, keep bool) cross {
+// newCross64 returns K_nm in float64, with inner products or distances formed as arith says.
+func newCross64(k kernel.Kernel, x, c points.Points, arith kernel.Arithmetic, keep bool) cross {
 	fill := func(dst []float64, ld int, x, z points.Panel, w *kernel.Workspace) {
-		kernel.Tile64(dst, ld, k, x, z, w)
+		kernel.Tile64(dst, ld, k, x, z, arith, w)
 	}
 	q := &crossOf[float64]{x: points.NewPanel(x), c: points.NewPanel(c), fill: fill, forward: simd.Forward64, backward: simd.Backward64, keep: keep}
 	q.deal()
@@ -190,7 +192,7 @@ func tilesOf(ctx context.Context, k kernel.Kernel, x, c points.Points, single bo
 		var w kernel.Workspace
 		j0, j1 := b*crossCols, min((b+1)*crossCols, m)
 		if !single {
-			kernel.Tile64(dst[j0:], m, k, px, pc.Slice(j0, j1), &w)
+			kernel.Tile64(dst[j0:], m, k, px, pc.Slice(j0, j1), arith, &w)
 			return
 		}
 		tile := make([]float32, rows*(j1-j0))
@@ -200,16 +202,6 @@ func tilesOf(ctx context.Context, k kernel.Kernel, x, c points.Points, single bo
 		}
 	})
 	return dst, err
-}
-
-// spread returns up to k of the numbers 0, …, n-1, evenly apart.
-func spread(n, k int) []int {
-	k = min(n, k)
-	idx := make([]int, k)
-	for i := range idx {
-		idx[i] = i * n / k
-	}
-	return idx
 }
 
 // rmsDifference returns the root mean square of a−b.

@@ -34,7 +34,7 @@ type whitening struct {
 
 // newWhitening factors for the centres; ν starts at jitter and is raised tenfold while K_mm+νD is
 // not positive definite in float64.
-func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, n int, lambda, jitter float64) (*whitening, error) {
+func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, arith kernel.Arithmetic, n int, lambda, jitter float64) (*whitening, error) {
 	m, _ := centres.Dims()
 	w := &whitening{m: m, work: make([]simd.Workspace, accel.Threads())}
 	l := make([]float64, m*m)
@@ -42,7 +42,7 @@ func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, n
 		if w.jitter > maxJitter {
 			return nil, fmt.Errorf("baseline: K of the %d centres is not positive semidefinite: its Cholesky factorisation fails with %g added to its diagonal, relative", m, maxJitter)
 		}
-		if err := w.gram(ctx, l, k, centres); err != nil {
+		if err := w.gram(ctx, l, k, centres, arith); err != nil {
 			return nil, err
 		}
 		if cholesky(l, m) == 0 {
@@ -67,7 +67,7 @@ func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, n
 }
 
 // gram sets l to the lower triangle of K_mm + νD, and the upper one to zero.
-func (w *whitening) gram(ctx context.Context, l []float64, k kernel.Kernel, centres points.Points) error {
+func (w *whitening) gram(ctx context.Context, l []float64, k kernel.Kernel, centres points.Points, arith kernel.Arithmetic) error {
 	m := w.m
 	w.diag = kernel.Diag(k, centres)
 	for i, v := range w.diag {
@@ -78,7 +78,7 @@ func (w *whitening) gram(ctx context.Context, l []float64, k kernel.Kernel, cent
 	p := points.NewPanel(centres)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, m, nil, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile64(l[i0*m+j0:], m, k, p.Slice(i0, i1), p.Slice(j0, j1), &work[worker])
+		kernel.Tile64(l[i0*m+j0:], m, k, p.Slice(i0, i1), p.Slice(j0, j1), arith, &work[worker])
 	})
 	for i, v := range w.diag {
 		l[i*m+i] = v * (1 + w.jitter) // K_ii + νD_ii

@@ -20,14 +20,13 @@ type Choice struct {
 	Centred    bool              // the points were moved to their mean first
 	Bytes      int64             // see Matrix.Bytes
 	Accuracy   float64           // asked of ‖E‖₂
-	Error      float64           // predicted ‖E‖₂
+	Error      float64           // bound of ‖E‖₂, see Certain
+	Certain    bool              // Error is proved, for entries recomputed in float64; else predicted, see Estimate
 	Reason     string            // why this storage
 	Tried      []Estimate        // what was measured, in order; the last or best was taken
-
-	floor float64 // the error of float64 itself
 }
 
-// String returns two lines: how K is kept, and how exact it is.
+// String returns two lines: how K is kept, and how accurate it is.
 func (c Choice) String() string {
 	centred := ""
 	if c.Centred {
@@ -37,8 +36,12 @@ func (c Choice) String() string {
 	if !(c.Error <= c.Accuracy) {
 		verdict = "above"
 	}
-	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≈ %.2g predicted, %s the %.2g asked",
-		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centred, c.Reason, c.Error, verdict, c.Accuracy)
+	how := "predicted"
+	if c.Certain {
+		how = "at most"
+	}
+	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
+		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centred, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
 // frame is where the points lie.
@@ -47,9 +50,8 @@ type frame struct {
 	mean   []float64 // nil unless the kernel depends on x−z only
 	far    bool      // mean is kernel.Origin
 	sparse bool
-	maxSq  float64 // max‖x_i‖²
-
-	maxSq64 float64 // of the points as float64 takes them: moved to their mean if far
+	maxSq  float64   // max‖x_i‖²
+	norms  []float64 // ‖x_i‖² of the points as float64 takes them: moved to their mean if far
 }
 
 func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
@@ -62,13 +64,13 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 		}
 		f.maxSq = max(f.maxSq, v)
 	}
+	f.norms = p.Norms
 	if !kernel.ShiftInvariant(k) {
 		return f, nil
 	}
 	f.mean = points.Mean(x)
-	f.maxSq64 = f.maxSq
 	if f.far = kernel.Origin(k, p) != nil; f.far {
-		f.maxSq64 = slices.Max(points.SqNorms(points.Shift(x, f.mean)))
+		f.norms = points.SqNorms(points.Shift(x, f.mean))
 	}
 	return f, nil
 }
@@ -85,6 +87,17 @@ func (f *frame) view(centred bool) points.Points {
 func isOwn(k kernel.Kernel) bool {
 	_, err := kernel.ToSpec(k)
 	return err != nil
+}
+
+// accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
+// most the given accuracy, or differences if none is, and the bound: with entries wrong by at most
+// δ·√(k_ii·k_jj), ‖E‖₂ ≤ ‖E‖_F ≤ δ·tr K.
+func (m *Matrix) accurate(accuracy float64) (method, float64) {
+	_, d := m.x.Dims()
+	trace := m.Trace()
+	extent := kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far}
+	a, e := kernel.Accurate(m.k, extent, accuracy/trace)
+	return method{wide: true, arith: a, centred: a == kernel.Float64 && m.frame.far}, trace * e
 }
 
 // method is a way to compute the entries of K.
@@ -116,6 +129,9 @@ func (m *Matrix) methods(wide bool) []method {
 	if f.far {
 		list = append(list, method{wide: wide, arith: kernel.Float64, centred: true})
 	}
+	if invariant {
+		list = append(list, method{wide: wide, arith: kernel.Differences})
+	}
 	return list
 }
 
@@ -135,11 +151,10 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if o.Storage == Fixed16 && !kernel.Bounded01(m.k) {
 		return c, fmt.Errorf("gram: fixed16 is for kernels known to have values in [0, 1], %v is not: take float32", m.k)
 	}
-	s, err := m.newSample(ctx)
+	s, err := m.newSample(ctx, o.Prefer, o.Seed)
 	if err != nil {
 		return c, err
 	}
-	c.floor = s.floor()
 	narrow, wide := m.methods(false), m.methods(true)
 	if largest >= largest32 {
 		narrow = nil
@@ -170,33 +185,33 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	return c, nil
 }
 
-// auto takes float32 if it is as exact as preferred, else float64 where that fits,
-// else float32 if it is exact enough; and recomputes, in the cheapest arithmetic
-// that is exact enough, what does not fit.
+// auto takes float32 if it is as accurate as preferred, else float64 where that fits,
+// else float32 if it is accurate enough; and recomputes, in the cheapest arithmetic
+// that is accurate enough, what does not fit.
 func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options, d int) (best Estimate, err error) {
 	best.Bound = math.Inf(1)
 	if len(narrow) > 0 && m.fits(Float32, o.Memory, d) {
 		best, err = s.best(ctx, c, narrow, o.Prefer)
 		if err != nil || best.Bound <= o.Prefer {
-			c.Storage, c.Reason = Float32, "exact enough"
+			c.Storage, c.Reason = Float32, "accurate enough"
 			return best, err
 		}
 	}
 	if m.fits(Float64, o.Memory, d) {
-		c.Storage, c.Reason = Float64, "float32 is not exact enough"
+		c.Storage, c.Reason = Float64, "float32 is not accurate enough"
 		if best.Bound <= o.Accuracy {
 			c.Reason = fmt.Sprintf("in float32 ‖E‖₂ would be %.2g", best.Bound)
 		}
 		return s.best(ctx, c, wide, o.Prefer)
 	}
 	if best.Bound <= o.Accuracy {
-		c.Storage, c.Reason = Float32, "exact enough"
+		c.Storage, c.Reason = Float32, "accurate enough"
 		return best, nil
 	}
 	if !m.fits(Recompute, o.Memory, d) {
 		return best, m.memoryError(Auto, o.Memory, d)
 	}
-	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing exact enough fits %s", size(o.Memory))
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", size(o.Memory))
 	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 }
 

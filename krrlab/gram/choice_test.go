@@ -74,7 +74,7 @@ func TestPredictionOfGroups(t *testing.T) {
 	}
 	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
 		m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float64})
-		for _, m := range []*gram.Matrix{m, m.Exact()} {
+		for _, m := range []*gram.Matrix{m, m.Exact(0)} {
 			if e := errorNorm(t, m); e > 2*m.Choice().Error {
 				t.Errorf("%v: ‖E‖₂ = %.2g: %v", k, e, m.Choice())
 			}
@@ -93,7 +93,7 @@ func TestExtrapolation(t *testing.T) {
 		t.Fatalf("choice %+v", c)
 	}
 	// ‖E‖₂ by power iteration on products with E = K₃₂ − K.
-	exact := m.Exact()
+	exact := m.Exact(0)
 	v, w, u := normal(1, 1500, 1), mat.NewDense(1500, 1, nil), mat.NewDense(1500, 1, nil)
 	var e float64
 	for range 15 {
@@ -232,12 +232,18 @@ func TestExact(t *testing.T) {
 		x := moved(5, 90, 6, by)
 		for _, k := range kernels[:4] {
 			m := mustNew(t, k, x, 0.2, &gram.Options{Storage: gram.Float32, TileSize: 16})
-			e := m.Exact()
-			if e.Storage() != gram.Recompute || e.Choice().Arithmetic != kernel.Float64 || e.Lambda() != 0.2 || e.Bytes() > 20e3 {
-				t.Errorf("exact matrix: %v", e.Choice())
-			}
-			if norm := errorNorm(t, e); norm > 1e-9 {
-				t.Errorf("%v moved by %g: ‖E‖₂ = %.2g", k, by, norm)
+			for _, accuracy := range []float64{0, 1e-9} {
+				e, want := m.Exact(accuracy), kernel.Differences
+				if accuracy > 0 {
+					want = kernel.Float64 // of points moved to their mean
+				}
+				c := e.Choice()
+				if e.Storage() != gram.Recompute || c.Arithmetic != want || !c.Certain || e.Lambda() != 0.2 || e.Bytes() > 20e3 {
+					t.Errorf("exact matrix: %v", c)
+				}
+				if norm := errorNorm(t, e); norm > 1e-11 || norm > c.Error {
+					t.Errorf("%v moved by %g: ‖E‖₂ = %.2g, at most %.2g", k, by, norm, c.Error)
+				}
 			}
 		}
 	}

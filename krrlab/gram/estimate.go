@@ -10,10 +10,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Estimate is the error of one way to compute K, measured on m of its rows and
-// columns and extrapolated to n. With E_m = K_m as computed − K_m in float64:
+// Estimate is the error of one way to compute K, measured on some of its rows and
+// columns and extrapolated to n. With E_m = K_m as computed − K_m, K_m of m rows drawn at
+// random, one from each of m equal parts of the rows:
 //
 //	‖E_n‖₂ ≲ 2·r·√n + c·n/m,   r = rms(E_m),
 //	c = (N + √(N² − 4r²m))/2 if N = ‖E_m‖₂ > 2.1·r√m, else |vᵀE_m v|,
@@ -24,14 +26,22 @@ import (
 // in proportion to n. Where it stands out of the semicircle, it lifts the norm to
 // N = c + r²m/c, of which the formula is the inverse (F. Benaych-Georges and R. R.
 // Nadakuditi, Adv. Math. 227, 2011, section 3.1); while it is hidden, it shows
-// along v.
+// along v. Errors of inner products are largest far from the origin, where few points may lie: the
+// farRows points of largest norm are looked at in any case, and the bound is at least ‖E‖₂ on
+// them and the others. Up to n = 1,152 all rows are.
+//
+// K_m itself comes from differences in float64, or, where those are dear, from inner products if the
+// certain bound of their error is a hundredth of what is preferred. That bound is added.
+//
+// What no row that was looked at shows, such as a few points close together at a middle distance
+// that need differences, is not in the estimate: the true residual of an answer is what tells.
 type Estimate struct {
 	Arithmetic kernel.Arithmetic
 	Centred    bool
 	Entries    Storage // Float32, Float64 or Fixed16
-	Rows       int     // m
+	Rows       int     // that were looked at, m and those of largest norm
 	Rms        float64 // of the entries of E_m
-	Norm       float64 // ‖E_m‖₂, by power iteration
+	Norm       float64 // ‖E‖₂ on all rows looked at, by power iteration
 	NormK      float64 // ‖K_m‖₂, likewise
 	Bound      float64 // predicted ‖E_n‖₂; +Inf if an entry is not finite
 }
@@ -42,22 +52,26 @@ const (
 	sampleRows    = 1024
 	sampleRowsL1  = 512
 	sampleRowsOwn = 256
+	farRows       = 128 // of largest norm
 	sampleBlock   = 128 // rows formed at once by a worker
+	cheapSample   = 2e8 // m²d up to which K_m comes from differences
 	powerSteps    = 30
 )
 
-// sample is K_m in float64 on m points taken at equal steps.
+// sample is K on some points, in float64.
 type sample struct {
-	m     *Matrix
-	idx   []int
-	x     points.Points // of the given points
-	k     []float64     // m×m, lower half
-	normK float64
-	v     []float64 // leading eigenvector
+	m      *Matrix
+	random int           // m: so many of the points were drawn at random and come first
+	idx    []int         // the points
+	x      points.Points // themselves
+	k      []float64     // lower half
+	error  float64       // certain bound of the error that K_n would have, formed as k is
+	normK  float64       // ‖K_m‖₂
+	v      []float64     // leading eigenvector of K_m
 }
 
-func (m *Matrix) newSample(ctx context.Context) (*sample, error) {
-	n := m.tiling.n
+// newSample forms a sample for estimates that matter above the given ‖E‖₂.
+func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
 	rows := sampleRows
 	if _, ok := m.k.(kernel.Laplacian); ok {
 		rows = sampleRowsL1
@@ -65,21 +79,25 @@ func (m *Matrix) newSample(ctx context.Context) (*sample, error) {
 	if isOwn(m.k) {
 		rows = sampleRowsOwn
 	}
-	rows = min(rows, n)
-	s := &sample{m: m, idx: make([]int, rows)}
-	for k := range s.idx {
-		s.idx[k] = int(int64(k) * int64(n) / int64(rows))
-	}
+	s := &sample{m: m}
+	s.idx, s.random = kernel.ProbeRows(m.frame.norms, rows, farRows, rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
-	s.k = make([]float64, rows*rows)
-	err := s.form(ctx, method{wide: true, arith: kernel.Float64, centred: m.frame.far}, func(i int, row []float64) {
-		copy(s.k[i*rows:], row)
+	n := len(s.idx)
+	s.k = make([]float64, n*n)
+	_, d := m.x.Dims()
+	if float64(n)*float64(n)*float64(d) <= cheapSample {
+		prefer = 0 // differences cost nothing
+	}
+	by, bound := m.accurate(prefer / 100)
+	s.error = bound
+	err := s.form(ctx, by, func(i int, row []float64) {
+		copy(s.k[i*n:], row)
 	})
-	s.normK, s.v = power(s.k, rows)
+	s.normK, s.v = power(s.k, s.random, n)
 	return s, err
 }
 
-// form gives set the rows of the lower half of K_m computed by the given method:
+// form gives set the rows of the lower half of K on the sample computed by the given method:
 // row i has i+1 entries.
 func (s *sample) form(ctx context.Context, by method, set func(i int, row []float64)) error {
 	n := len(s.idx)
@@ -102,7 +120,7 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
 		t := grow(&w.t64, (hi-lo)*hi)
 		if by.wide {
-			kernel.Tile64(t, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), &w.w)
+			kernel.Tile64(t, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 		} else {
 			t32 := grow(&w.t32, (hi-lo)*hi)
 			kernel.Tile32(t32, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
@@ -127,71 +145,55 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 
 // measure estimates the error of one method.
 func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
-	m, n := len(s.idx), s.m.tiling.n
-	e := make([]float64, m*m)
+	rows, m, n := len(s.idx), s.random, s.m.tiling.n
+	e := make([]float64, rows*rows)
 	err := s.form(ctx, by, func(i int, row []float64) {
 		for j, v := range row {
-			e[i*m+j] = v - s.k[i*m+j]
+			e[i*rows+j] = v - s.k[i*rows+j]
 		}
 	})
 	if err != nil {
 		return Estimate{}, err
 	}
-	var sum float64 // ‖E_m‖_F²
-	for i := range m {
-		for j, v := range e[i*m : i*m+i+1] {
-			if j < i {
-				v *= math.Sqrt2
-			}
-			sum += v * v
-		}
-	}
-	r := Estimate{Arithmetic: by.arith, Centred: by.centred, Entries: Float32, Rows: m, NormK: s.normK, Bound: math.Inf(1)}
+	r := Estimate{Arithmetic: by.arith, Centred: by.centred, Entries: Float32, Rows: rows, NormK: s.normK, Bound: math.Inf(1)}
 	switch {
 	case by.wide:
 		r.Entries = Float64
 	case by.fixed:
 		r.Entries = Fixed16
 	}
-	r.Rms = math.Sqrt(sum) / float64(m)
-	if math.IsNaN(r.Rms) || math.IsInf(r.Rms, 0) {
-		return r, nil
+	var sum float64 // ‖E_m‖_F²
+	for i := range rows {
+		for j, v := range e[i*rows : i*rows+i+1] {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				r.Rms = v
+				return r, nil
+			}
+			if j < i {
+				v *= math.Sqrt2
+			}
+			if i < m {
+				sum += v * v
+			}
+		}
 	}
-	r.Norm, _ = power(e, m)
+	r.Rms = math.Sqrt(sum) / float64(m)
+	r.Norm, _ = power(e, rows, rows)
+	norm := r.Norm
+	if m < rows {
+		norm, _ = power(e, m, rows)
+	}
 	ev := make([]float64, m)
-	symv(ev, e, s.v)
+	symv(ev, e, s.v, rows)
 	vev := math.Abs(blas64.Dot(blas64.Vector{N: m, Inc: 1, Data: ev}, blas64.Vector{N: m, Inc: 1, Data: s.v}))
 	c := vev
-	if edge := r.Rms * math.Sqrt(float64(m)); r.Norm > 2.1*edge {
-		c = max(c, (r.Norm+math.Sqrt(r.Norm*r.Norm-4*edge*edge))/2)
+	if edge := r.Rms * math.Sqrt(float64(m)); norm > 2.1*edge {
+		c = max(c, (norm+math.Sqrt(norm*norm-4*edge*edge))/2)
 	}
-	r.Bound = 2*r.Rms*math.Sqrt(float64(n)) + c*float64(n)/float64(m)
-	r.Bound = max(r.Bound, s.floor())
+	grown := 2*r.Rms*math.Sqrt(float64(n)) + c*float64(n)/float64(m)
+	rounding := 0x1p-52 * s.normK * float64(n) / float64(m) // of entries in float64, which rms may not see
+	r.Bound = max(grown, 1.1*r.Norm, rounding) + s.error    // power iteration stays a little below
 	return r, nil
-}
-
-// floor is the rounding of float64 itself, which the sample cannot see,
-//
-//	ε(1 + s·max‖x‖²)‖K_n‖₂,  ε = 2⁻⁵²,  ‖K_n‖₂ ≈ (n/m)‖K_m‖₂,
-//
-// with the points where float64 has them. The second term is what distances lose that are
-// formed from inner products: s ≥ |∂k/∂r²|/k.
-func (s *sample) floor() float64 {
-	f := &s.m.frame
-	return 0x1p-52 * (1 + slope(s.m.k)*f.maxSq64) * s.normK * float64(s.m.tiling.n) / float64(len(s.idx))
-}
-
-// slope bounds |∂k/∂r²|/k for a kernel of r = ‖x−z‖₂; 0 for others.
-func slope(k kernel.Kernel) float64 {
-	switch k := k.(type) {
-	case kernel.Gaussian:
-		return 1 / (2 * k.Sigma * k.Sigma)
-	case kernel.Matern32:
-		return 3 / (2 * k.Sigma * k.Sigma) // of (1+u)e^−u, u = √3r/σ: 3/(2σ²)·1/(1+u)
-	case kernel.Matern52:
-		return 5 / (6 * k.Sigma * k.Sigma) // of (1+u+u²/3)e^−u, u = √5r/σ: 5/(6σ²)·(1+u)/(1+u+u²/3)
-	}
-	return 0
 }
 
 // best measures methods in turn until ‖E‖₂ is at most enough, and returns that
@@ -214,9 +216,9 @@ func (s *sample) best(ctx context.Context, c *Choice, list []method, enough floa
 	return best, nil
 }
 
-// power returns ‖A‖₂ of the symmetric m×m matrix whose lower half is a, from
-// below, by power iteration from a fixed start, and the vector reached.
-func power(a []float64, m int) (norm float64, v []float64) {
+// power returns ‖A‖₂ of the symmetric m×m matrix whose lower half is a, of rows with the
+// given stride, from below, by power iteration from a fixed start, and the vector reached.
+func power(a []float64, m, stride int) (norm float64, v []float64) {
 	v, w := make([]float64, m), make([]float64, m)
 	h := uint64(1)
 	for i := range v { // a fixed vector without structure
@@ -228,7 +230,7 @@ func power(a []float64, m int) (norm float64, v []float64) {
 	}
 	scale(v)
 	for range powerSteps {
-		symv(w, a, v)
+		symv(w, a, v, stride)
 		norm = scale(w)
 		if norm == 0 {
 			return 0, v
@@ -239,9 +241,9 @@ func power(a []float64, m int) (norm float64, v []float64) {
 }
 
 // symv sets y = A·x.
-func symv(y, a, x []float64) {
+func symv(y, a, x []float64, stride int) {
 	m := len(x)
-	blas64.Symv(1, blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: m, Data: a}, blas64.Vector{N: m, Inc: 1, Data: x}, 0, blas64.Vector{N: m, Inc: 1, Data: y})
+	blas64.Symv(1, blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: stride, Data: a}, blas64.Vector{N: m, Inc: 1, Data: x}, 0, blas64.Vector{N: m, Inc: 1, Data: y})
 }
 
 // scale divides v by its norm, which it returns.

@@ -50,28 +50,11 @@ type operations interface {
 // the storage asked for does not fit o.Memory (Auto: if not even recomputing
 // fits), and ctx's error when ctx is done. A nil o means the defaults.
 func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, error) {
-	if err := kernel.Validate(k); err != nil {
-		return nil, err
-	}
-	n, d := x.Dims()
-	if n == 0 {
-		return nil, fmt.Errorf("gram: no points")
-	}
-	if !(lambda >= 0) || math.IsInf(lambda, 1) {
-		return nil, fmt.Errorf("gram: λ = %v, want a number ≥ 0", lambda)
-	}
-	opt := o.settled(n, lambda)
-	fr, err := newFrame(k, x)
+	m, opt, err := begin(k, x, lambda, o)
 	if err != nil {
 		return nil, err
 	}
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, comm: opt.Comm}
-	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
-	for i, v := range m.diag {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
-		}
-	}
+	_, d := x.Dims()
 	m.choice, err = m.agree(ctx, &opt, d)
 	if err != nil {
 		return nil, err
@@ -82,6 +65,46 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	}
 	m.choice.Bytes = m.Bytes()
 	return m, nil
+}
+
+// begin checks the arguments and returns a Matrix without a choice of how to keep K.
+func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matrix, Options, error) {
+	var opt Options
+	if err := kernel.Validate(k); err != nil {
+		return nil, opt, err
+	}
+	n, _ := x.Dims()
+	if n == 0 {
+		return nil, opt, fmt.Errorf("gram: no points")
+	}
+	if !(lambda >= 0) || math.IsInf(lambda, 1) {
+		return nil, opt, fmt.Errorf("gram: λ = %v, want a number ≥ 0", lambda)
+	}
+	opt = o.settled(n, lambda)
+	fr, err := newFrame(k, x)
+	if err != nil {
+		return nil, opt, err
+	}
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, comm: opt.Comm}
+	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
+	m.choice = Choice{N: n, Tile: m.tiling.size}
+	for i, v := range m.diag {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, opt, fmt.Errorf("gram: kernel %v of point %d with itself is %v", k, i, v)
+		}
+	}
+	return m, opt, nil
+}
+
+// NewExact returns K+λI of the points x recomputed in float64 for every product, as Exact of a
+// Matrix does; a nil c means no ranks. Its errors are those of New that concern the kernel, the points
+// and λ.
+func NewExact(k kernel.Kernel, x points.Points, lambda, accuracy float64, c comm.Comm) (*Matrix, error) {
+	m, _, err := begin(k, x, lambda, &Options{Comm: c})
+	if err != nil {
+		return nil, err
+	}
+	return m.Exact(accuracy), nil
 }
 
 // build makes the engine that m.choice asks for, with no tile formed.
@@ -97,12 +120,15 @@ func (m *Matrix) build() {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
 	own, peak, name := isOwn(m.k), m.peak(), m.k.String()
+	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
+		kernel.Tile64(dst, ld, k, x, z, c.Arithmetic, w)
+	}
 	switch {
 	case c.Storage == Float64:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
+		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
 		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, peak: peak, name: name, src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
-	case c.Storage == Recompute && c.Arithmetic == kernel.Float64:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, kernel.Tile64}
+	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
+		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
 		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, peak: peak, name: name, src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
@@ -219,17 +245,55 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 	return m.counted(func() error { return m.ops.mul(ctx, dst.RawMatrix(), src.RawMatrix(), lambda) })
 }
 
-// Exact returns the same matrix recomputed tile by tile in float64 for every
-// product: what true residuals are taken with. Its Choice has the ‖E‖₂ of float64, which is
-// above rounding where groups of points are far apart beside σ. It holds no K; a product
-// costs n²d flops (n²d/2 multiply-adds) and the kernel values.
-func (m *Matrix) Exact() *Matrix {
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, tiling: m.tiling, frame: m.frame, comm: m.comm}
+// exactTile is the tile size of Exact: short sums round less.
+const exactTile = 64
+
+// Exact returns the same matrix recomputed tile by tile in float64 for every product: what true
+// residuals are taken with. Distances are formed from inner products where ‖E‖₂ is then certain to
+// be at most the accuracy given, and from differences otherwise; Choice().Error is the certain
+// bound, Rounding that of a product. It holds no K; a product costs n²d flops (n²d/2
+// multiply-adds) and the kernel values, differences some ten times as much.
+func (m *Matrix) Exact(accuracy float64) *Matrix {
+	n := m.tiling.n
+	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, frame: m.frame, comm: m.comm}
+	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
+	by, bound := m.accurate(accuracy)
 	e.choice = Choice{
-		N: m.choice.N, Tile: m.choice.Tile, Storage: Recompute, Arithmetic: kernel.Float64, Centred: m.frame.far,
-		Accuracy: m.choice.Accuracy, Error: m.choice.floor, floor: m.choice.floor, Reason: "exact",
+		N: n, Tile: e.tiling.size, Storage: Recompute, Arithmetic: by.arith, Centred: by.centred,
+		Accuracy: accuracy, Error: bound, Certain: true, Reason: "exact",
 	}
 	e.build()
 	e.choice.Bytes = e.Bytes()
 	return e
+}
+
+// Rounding returns, for every column c of C, a certain bound of ‖fl((K+λI)c) − (K+λI)c‖₂ as MulTo
+// computes it, K that of the points and not as stored; nil unless Choice().Certain. With entries
+// wrong by at most δ·√(k_ii·k_jj), |k_ij| ≤ √(k_ii·k_jj), sums of tiles of T terms in float64 and
+// n/T sums of these,
+//
+//	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i|,  u = 2⁻⁵³.
+func (m *Matrix) Rounding(c *mat.Dense) []float64 {
+	const u = 0x1p-53
+	if !m.choice.Certain {
+		return nil
+	}
+	n, t := c.Dims()
+	bound := make([]float64, t)
+	trace := m.Trace()
+	share := m.choice.Error + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
+	raw := c.RawMatrix()
+	for j := range bound {
+		var sum, sq float64 // Σ √k_ii·|c_i|, ‖c‖₂²
+		for i := range n {
+			v := raw.Data[i*raw.Stride+j]
+			sum += math.Sqrt(m.diag[i]) * math.Abs(v)
+			sq += v * v
+		}
+		bound[j] = 4 * u * m.lambda * math.Sqrt(sq)
+		if sum > 0 {
+			bound[j] += share * (sum / math.Sqrt(trace))
+		}
+	}
+	return bound
 }

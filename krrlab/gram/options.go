@@ -66,6 +66,8 @@ type Options struct {
 	// Prefer is a smaller bound, for which the stored kinds form distances more
 	// exactly, and Auto takes float64 storage where that fits. Default: Accuracy.
 	Prefer float64
+	// Seed chooses the rows that ‖E‖₂ is predicted from.
+	Seed uint64
 	// Comm is the group of ranks that the tiles are dealt to: each forms and holds its
 	// share, and all call the methods of the Matrix together. Every rank has all points.
 	// Memory is then each rank's, the least of all. Default: comm.Alone().

@@ -113,14 +113,10 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 	if o.Memory, err = comm.Least(ctx, m.comm, o.Memory); err != nil {
 		return c, err
 	}
-	type message struct {
-		Choice Choice
-		Floor  float64
-	}
 	var b bytes.Buffer
 	if m.comm.Rank() == 0 {
 		if c, err = m.choose(ctx, o, d); err == nil {
-			err = gob.NewEncoder(&b).Encode(message{c, c.floor})
+			err = gob.NewEncoder(&b).Encode(c)
 		}
 	}
 	if err = comm.Agree(ctx, m.comm, err); err != nil {
@@ -130,12 +126,11 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 	if err != nil || m.comm.Rank() == 0 {
 		return c, err
 	}
-	var got message
+	var got Choice
 	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&got); err != nil {
 		return c, fmt.Errorf("gram: the choice of rank 0: %w", err)
 	}
-	got.Choice.floor = got.Floor
-	return got.Choice, nil
+	return got, nil
 }
 
 // RankBytes returns Bytes of the matrix of n points in tiles of the default size on the rank

@@ -21,7 +21,7 @@ func TestBeyondRange(t *testing.T) {
 			}
 			var w kernel.Workspace
 			tile := make([]float64, 4)
-			kernel.Tile64(tile, 2, k, p, p, &w)
+			kernel.Tile64(tile, 2, k, p, p, kernel.Float64, &w)
 			if tile[0] != 1 || tile[1] != 0 || tile[2] != 0 || tile[3] != 1 {
 				t.Errorf("%v at distance %g: tile %v", k, c.r, tile)
 			}

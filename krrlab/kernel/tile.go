@@ -6,13 +6,13 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Arithmetic is the precision in which the inner products or distances of a
-// float32 tile are formed.
+// Arithmetic is how the inner products or distances of a tile are formed.
 type Arithmetic int
 
 const (
-	Float32 Arithmetic = iota // points rounded to float32, products by sgemm
-	Float64                   // products by dgemm, kernel values rounded to float32
+	Float32     Arithmetic = iota // points rounded to float32, products by sgemm
+	Float64                       // products by dgemm
+	Differences                   // Σ(x_c−z_c)² in float64 for kernels of x−z, which does not cancel; else as Float64
 )
 
 func (a Arithmetic) String() string {
@@ -21,6 +21,8 @@ func (a Arithmetic) String() string {
 		return "float32"
 	case Float64:
 		return "float64"
+	case Differences:
+		return "float64 differences"
 	}
 	return fmt.Sprintf("Arithmetic(%d)", int(a))
 }
@@ -31,50 +33,44 @@ func (a Arithmetic) String() string {
 type Workspace struct {
 	pairs points.Workspace
 	inner []float64 // inner products of a float32 tile formed in float64
+	zeros []float64 // norms beside distances
 	row   []float32 // one row of a tile
 	x, z  []float64 // dense rows for kernels of a researcher's own
 }
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.row))
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.row))
 }
 
-// Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64.
-// It panics if the dimensions of x and z differ or ld is less than the number of
+// Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
+// products or distances formed as arith says; Float32 counts as Float64. EntryError bounds the
+// error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
 // columns.
-func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, w *Workspace) {
-	nx, nz := x.Len(), z.Len()
-	switch k.(type) {
-	case Gaussian, Matern32, Matern52, Polynomial:
-		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
-	case Laplacian:
-		points.L1Dist64(dst, ld, x.X, z.X, &w.pairs)
-	default:
+func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
+	if !builtIn(k) {
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
-	for a := range nx {
-		apply64(k, dst[a*ld:a*ld+nz], x.Norms[a], z.Norms)
+	xx, zz := w.scalars64(dst, ld, k, x, z, arith)
+	for a, v := range xx {
+		apply64(k, dst[a*ld:a*ld+len(zz)], v, zz)
 	}
 }
 
 // Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner
-// products or distances formed in the precision arith. Values beyond float32
+// products or distances formed as arith says. Values beyond float32
 // become ±Inf. A kernel of a researcher's own is evaluated in float64 whatever
 // arith says. Tile32 panics as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
-	_, isL1 := k.(Laplacian)
-	switch k.(type) {
-	case Gaussian, Matern32, Matern52, Polynomial, Laplacian:
-	default:
+	if !builtIn(k) {
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = float32(v) })
 		return
 	}
 	u := grow(&w.row, nz)
 	if arith == Float32 {
-		if isL1 {
+		if _, l1 := k.(Laplacian); l1 {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
 		} else {
 			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
@@ -86,14 +82,46 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 	inner := grow(&w.inner, nx*nz)
-	if isL1 {
-		points.L1Dist64(inner, nz, x.X, z.X, &w.pairs)
-	} else {
-		points.Inner64(inner, nz, x.X, z.X, &w.pairs)
+	xx, zz := w.scalars64(inner, nz, k, x, z, arith)
+	for a, v := range xx {
+		apply32(k, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u)
 	}
-	for a := range nx {
-		apply32(k, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], x.Norms[a], z.Norms, u)
+}
+
+// builtIn reports whether k is one of this package's kernels of which tiles are formed.
+func builtIn(k Kernel) bool {
+	switch k.(type) {
+	case Gaussian, Matern32, Matern52, Polynomial, Laplacian:
+		return true
 	}
+	return false
+}
+
+// scalars64 sets dst to what k is a function of, beside the norms that it returns: xᵀz, or ‖x−z‖₁
+// for the Laplacian. A squared distance stands as the inner product −r²/2 of points of norm 0,
+// from which r² comes back with the same bits.
+func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
+	_, l1 := k.(Laplacian)
+	switch {
+	case l1 && arith == Differences:
+		points.SumDist64(dst, ld, x.X, z.X, &w.pairs)
+	case l1:
+		points.L1Dist64(dst, ld, x.X, z.X, &w.pairs)
+	case arith == Differences && ShiftInvariant(k):
+		points.SqDist64(dst, ld, x.X, z.X, &w.pairs)
+		nx, nz := x.Len(), z.Len()
+		for a := range nx {
+			row := dst[a*ld : a*ld+nz]
+			for b := range row {
+				row[b] *= -0.5
+			}
+		}
+		zeros := grow(&w.zeros, max(nx, nz))
+		return zeros[:nx], zeros[:nz]
+	default:
+		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
+	}
+	return x.Norms, z.Norms
 }
 
 // eachEntries bounds the dense rows that each holds at once.

@@ -116,7 +116,7 @@ func checkTiles(t *testing.T, name string, k kernel.Kernel, x, z points.Points, 
 		}
 	}
 	fill()
-	kernel.Tile64(t64, ld, k, points.NewPanel(x), points.NewPanel(z), w)
+	kernel.Tile64(t64, ld, k, points.NewPanel(x), points.NewPanel(z), kernel.Float64, w)
 	check("Tile64", func(i int) float64 { return t64[i] }, 1e-14)
 	kernel.Tile32(t32, ld, k, points.NewPanel(x), points.NewPanel(z), kernel.Float64, w)
 	check("Tile32 Float64", func(i int) float64 { return float64(t32[i]) }, 3e-7)
@@ -176,7 +176,7 @@ func TestFlush(t *testing.T) {
 				t.Errorf("%v: nothing flushed", k)
 			}
 		}
-		kernel.Tile64(t64, n, k, p, p, &w)
+		kernel.Tile64(t64, n, k, p, p, kernel.Float64, &w)
 		for i, v := range t64 {
 			if v != 0 && v < 0x1p-201 || v == 0 && t32[i] != 0 {
 				t.Fatalf("%v: stored %g", k, v)
@@ -198,7 +198,7 @@ func TestDuplicates(t *testing.T) {
 	var w kernel.Workspace
 	got := make([]float64, 9)
 	for _, k := range kernels[:4] {
-		kernel.Tile64(got, 3, k, points.NewPanel(x), points.NewPanel(x), &w)
+		kernel.Tile64(got, 3, k, points.NewPanel(x), points.NewPanel(x), kernel.Float64, &w)
 		for _, v := range got {
 			if v > 1 || v < 1-1e-9 {
 				t.Errorf("%v of a point with itself is %v", k, v)
@@ -216,7 +216,7 @@ func TestNoAllocation(t *testing.T) {
 			for _, k := range kernels[:6] {
 				kernel.Tile32(dst, 30, k, p, p, kernel.Float32, &w)
 				kernel.Tile32(dst, 30, k, p, p, kernel.Float64, &w)
-				kernel.Tile64(dst64, 30, k, p, p, &w)
+				kernel.Tile64(dst64, 30, k, p, p, kernel.Float64, &w)
 			}
 		}
 		f()
@@ -234,7 +234,7 @@ func Example() {
 	}
 	tile := make([]float64, 4)
 	var w kernel.Workspace
-	kernel.Tile64(tile, 2, k, x, x, &w)
+	kernel.Tile64(tile, 2, k, x, x, kernel.Float64, &w)
 	fmt.Println(k)
 	fmt.Printf("%.4f\n", tile)
 	// Output:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
@@ -15,12 +16,14 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 const (
 	batchRows = 256 // points predicted together by one worker
 	tileCols  = 512 // training points a tile spans
 	trialRows = 64  // points predicted in both precisions at first
+	trialFar  = 16  // of which these have the largest norms
 	// defaultAccuracy is Options.Accuracy where it is not given.
 	defaultAccuracy = 1e-5
 )
@@ -51,9 +54,10 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
 // raw, to which the model's scaling is applied first. Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
-// tiles are formed in float32 where 64 points, spread over all of them with the one of
-// largest norm among them, predicted in both precisions, differ by at most Options.Accuracy of
-// their largest |F|, and in float64 otherwise. Where the training points lie far from zero, all
+// tiles are formed in float32 where 64 points, the 16 of largest norm and others drawn at random,
+// predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, and in
+// float64 otherwise: from differences where the certain bound of inner products, δ·‖c_j‖₁ with δ of
+// kernel.EntryError, exceeds a hundredth of that. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
 //
 // Decision returns an error if raw's dimension is not the model's or a decision value is not
@@ -74,6 +78,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	if m.Scaling != nil && !o.Scaled {
 		z = m.Scaling.Apply(raw)
 	}
+	unmoved := z
 	p := &predictor{m: m, n: n, t: t, x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
 	if c := kernel.Origin(m.Kernel, p.x); c != nil {
 		p.x, z = points.NewPanel(points.Shift(m.X, c)), points.Shift(z, c)
@@ -81,10 +86,11 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	p.z = points.NewPanel(z)
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
-	if !o.Float64 {
-		if err := p.choose(ctx, o.Accuracy); err != nil {
-			return nil, err
-		}
+	if err := p.choose(ctx, o); err != nil {
+		return nil, err
+	}
+	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
+		p.x, p.z = points.NewPanel(m.X), points.NewPanel(unmoved)
 	}
 	var mu sync.Mutex
 	done, first, last := 0, 0, rows
@@ -93,7 +99,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	}
 	err := accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
 		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
-		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.single)
+		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith)
 		mu.Lock()
 		defer mu.Unlock()
 		if done += j - i; o.Progress != nil {
@@ -113,13 +119,13 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 }
 
 type predictor struct {
-	m      *Model
-	n, t   int
-	z, x   points.Panel
-	c      []float64 // C by blocks of tileCols points, each by columns
-	f      *mat.Dense
-	single bool // tiles are formed in float32
-	work   []worker
+	m     *Model
+	n, t  int
+	z, x  points.Panel
+	c     []float64 // C by blocks of tileCols points, each by columns
+	f     *mat.Dense
+	arith kernel.Arithmetic // of tiles: Float32 ones are float32, the others float64
+	work  []worker
 }
 
 type worker struct {
@@ -142,58 +148,60 @@ func (p *predictor) transpose() {
 	}
 }
 
-// trial returns the points that are predicted in both precisions: all if they are few, else
-// some at equal steps, as points may be sorted, and the one of largest norm, for which products are
-// least exact.
-func (p *predictor) trial() points.Panel {
-	n := p.z.Len()
-	if n <= trialRows {
-		return p.z
-	}
-	idx := make([]int, trialRows)
-	largest := 0
-	for i := range idx {
-		idx[i] = i * n / trialRows
-	}
-	for i, v := range p.z.Norms {
-		if v > p.z.Norms[largest] {
-			largest = i
-		}
-	}
-	idx[trialRows-1] = largest
-	return points.NewPanel(points.Gather(p.z.X, idx))
-}
-
-// choose sets p.single by predicting some points in both precisions.
-func (p *predictor) choose(ctx context.Context, accuracy float64) error {
+// choose sets p.arith by predicting some points, and by the certain bound of float64.
+func (p *predictor) choose(ctx context.Context, o *Options) error {
+	accuracy := o.Accuracy
 	if accuracy == 0 {
 		accuracy = defaultAccuracy
 	}
-	z := p.trial()
-	rows := z.Len()
-	var f [2]*mat.Dense
-	for k := range f {
-		f[k] = mat.NewDense(rows, p.t, nil)
+	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialFar, trialFar, rng.New(0).Sub("points predicted at first"))
+	z := points.NewPanel(points.Gather(p.z.X, idx))
+	f, err := p.trial(ctx, z, kernel.Float64)
+	if err != nil {
+		return err
 	}
-	const step = 32
-	err := accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
-		i, j := b*step, min((b+1)*step, rows)
-		for k := range f {
-			p.batch(&p.work[w], f[k].Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), k == 1)
-		}
-	})
-	var diff, size float64
-	for i, v := range f[0].RawMatrix().Data {
-		diff = max(diff, math.Abs(v-f[1].RawMatrix().Data[i]))
+	var size, diff, sum float64 // max|f|, of the difference, max_j‖c_j‖₁
+	for _, v := range f.RawMatrix().Data {
 		size = max(size, math.Abs(v))
 	}
-	p.single = diff <= accuracy*size
-	return err
+	for j := range p.t {
+		sum = max(sum, mat.Norm(p.m.C.ColView(j), 1))
+	}
+	// |f̂−f| ≤ δ‖c‖₁, δ the error of an entry of a kernel in [0, 1]: float64 will do if that is at most
+	// a hundredth of what is asked.
+	extent := kernel.ExtentOf(p.x)
+	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
+	p.arith, _ = kernel.Accurate(p.m.Kernel, extent, accuracy/100*size/max(sum, math.SmallestNonzeroFloat64))
+	if o.Float64 || p.arith == kernel.Differences {
+		return nil
+	}
+	single, err := p.trial(ctx, z, kernel.Float32)
+	if err != nil {
+		return err
+	}
+	for i, v := range f.RawMatrix().Data {
+		diff = max(diff, math.Abs(v-single.RawMatrix().Data[i]))
+	}
+	if diff <= accuracy*size {
+		p.arith = kernel.Float32
+	}
+	return nil
+}
+
+// trial predicts the points z with the given arithmetic.
+func (p *predictor) trial(ctx context.Context, z points.Panel, arith kernel.Arithmetic) (*mat.Dense, error) {
+	rows := z.Len()
+	f := mat.NewDense(rows, p.t, nil)
+	const step = 32
+	return f, accel.ForEach(ctx, (rows+step-1)/step, func(w, b int) {
+		i, j := b*step, min((b+1)*step, rows)
+		p.batch(&p.work[w], f.Slice(i, j, 0, p.t).(*mat.Dense), z.Slice(i, j), arith)
+	})
 }
 
 // batch sets f to the decision values of the points z:
 // f = Σ_b T_b C_b over the column blocks b of K(z, x).
-func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, single bool) {
+func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic) {
 	rows := z.Len()
 	w.f = grow(w.f, rows*p.t)
 	clear(w.f)
@@ -201,14 +209,14 @@ func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, single bool) 
 		hi := min(lo+tileCols, p.n)
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
-		if single {
+		if arith == kernel.Float32 {
 			w.t32 = grow(w.t32, batchRows*tileCols)
-			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, kernel.Float32, &w.kernel)
+			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
 			simd.Forward(rows, cols, w.t32, cols, c, cols, w.f, rows, p.t) // f += T_b C_b
 			continue
 		}
 		w.t64 = grow(w.t64, batchRows*tileCols)
-		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, &w.kernel)
+		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, arith, &w.kernel)
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
 			1, byColumns(w.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
 	}

@@ -18,6 +18,13 @@ type Operator interface {
 	MulTo(ctx context.Context, dst, src *mat.Dense) error
 }
 
+// Bounded is an Operator that knows how far its products are from those of the matrix that is meant.
+type Bounded interface {
+	Operator
+	// Rounding returns, for every column x of X, a bound of ‖fl(Ax)−Ax‖₂; nil if it has none.
+	Rounding(x *mat.Dense) []float64
+}
+
 // Preconditioner is a symmetric positive definite n×n matrix M whose inverse can be
 // applied.
 type Preconditioner interface {
@@ -53,8 +60,13 @@ type Options struct {
 	// Monitor, if not nil, is called after every iteration. If it returns an error,
 	// Solve ends with Status Stopped and that error.
 	Monitor func(*Iteration) error
-	// Exact is the matrix that the true residual is taken with. Default: A itself.
+	// Exact is the matrix that the true residual is taken with. Default: A itself. If it is
+	// Bounded, Converged takes its rounding into account.
 	Exact Operator
+	// Refine, in [0, 1), is the share to which products with A can reduce a residual of Exact, some
+	// ‖A−Exact‖₂/λ_min: where Tol is less than a tenth of it, the residual is recomputed and the
+	// columns are restarted whenever the recurrence has come so far. Default 0: only at Tol.
+	Refine float64
 	// Checkpoint, if not nil, is called after every iteration that another follows, and may
 	// write the state. If it returns an error, the solve ends with Status Failed and that
 	// error.
@@ -83,13 +95,14 @@ type Status int
 const (
 	// Active columns are still iterating; no result of a finished Solve is Active.
 	Active Status = iota
-	// Converged: the true residual is at most Tol.
+	// Converged: the true residual is at most Tol, with its rounding where that is known.
 	Converged
 	// MaxIterations: it is not, after Options.MaxIter iterations.
 	MaxIterations
 	// Inaccurate: the recurrence says that the residual is at most Tol, the true one
-	// is larger, and restarting from it does not help (or there were maxRestarts).
-	// Products with A are not exact enough for Tol, or A and Exact differ too much.
+	// is larger or lies so near to it that rounding hides which, and restarting from it does not help
+	// (or there were maxRestarts). Products with A are not accurate enough for Tol, or A and Exact
+	// differ too much.
 	Inaccurate
 	// Stagnated: for stagnantSteps iterations in a row ‖α_jp_j‖₂ ≤ 2⁻⁵³‖x_j‖₂, that
 	// is, x_j does not change any more in working precision, and its residual is above
@@ -170,9 +183,11 @@ type Result struct {
 	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if
 	// given; NaN if the solve was canceled or failed before that. 0 for y_j = 0.
 	TrueRelRes []float64
-	Columns    []Column // how each column ended
-	History    History
-	Stats      Stats
+	// Rounding bounds the error of TrueRelRes where Options.Exact is Bounded; nil otherwise.
+	Rounding []float64
+	Columns  []Column // how each column ended
+	History  History
+	Stats    Stats
 
 	block *lanczos // of SolveBlock
 }
@@ -213,7 +228,7 @@ func (c Column) why() string {
 	case Stagnated:
 		return "the solution does not change any more in working precision"
 	case Inaccurate:
-		return "the true residual stays above the tolerance that the recurrence has met"
+		return "the true residual, with its rounding, stays above the tolerance that the recurrence has met"
 	}
 	return ""
 }

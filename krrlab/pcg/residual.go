@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/mat"
 )
 
 // residual sets R = B − a·X, n×t, and rel_j = ‖r_j‖₂/‖y_j‖₂, 0 for y_j = 0.
@@ -22,6 +24,12 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 		}
 	}
 	return nil
+}
+
+// ResidualRounding bounds the error of ‖y−Ax‖₂/‖y‖₂ as it is computed for n rows: the product's,
+// relative to ‖y‖₂, and what the difference and the norms add, (2n+8)·2⁻⁵³ of the value itself.
+func ResidualRounding(product, rel float64, n int) float64 {
+	return product + float64(2*n+8)*unit*rel
 }
 
 // verify recomputes the residual from X and settles what the columns' statuses say
@@ -43,9 +51,10 @@ func (s *solver) verify(ctx context.Context) error {
 	if err := s.residual(ctx, s.exact, op, s.res.TrueRelRes); err != nil {
 		return err
 	}
+	s.bound()
 	for c, rel := range s.res.TrueRelRes {
 		col := &s.res.Columns[c]
-		switch small := rel <= s.opt.Tol; {
+		switch small := rel+s.rounding(c) <= s.opt.Tol; {
 		case col.Status == Converged && !finite(rel):
 			s.end(c, Breakdown, rel)
 		case col.Status == Converged && !small:
@@ -57,21 +66,51 @@ func (s *solver) verify(ctx context.Context) error {
 	return nil
 }
 
+// bound sets Result.Rounding where Options.Exact knows it.
+func (s *solver) bound() {
+	a, ok := s.opt.Exact.(Bounded)
+	if !ok {
+		return
+	}
+	product := a.Rounding(s.x)
+	if product == nil {
+		return
+	}
+	s.res.Rounding = make([]float64, s.t)
+	for c, v := range product {
+		if y := s.ynorm[c]; y > 0 {
+			s.res.Rounding[c] = ResidualRounding(v/y, s.res.TrueRelRes[c], s.n)
+		}
+	}
+}
+
+// rounding returns the bound of column c, 0 where none is known.
+func (s *solver) rounding(c int) float64 {
+	if s.res.Rounding == nil {
+		return 0
+	}
+	return s.res.Rounding[c]
+}
+
 // restart takes up the inaccurate columns again, from their true residual, and
 // reports whether there are any. A column is restarted again if its last restart
-// halved its true residual at least, or brought it below twice the tolerance.
+// halved its true residual at least, or brought it below twice the tolerance. A restart that made a
+// residual larger is taken back, and one that rounding would hide is not begun.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
-	if s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter {
-		return false
-	}
+	over := s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter
 	for c, rel := range s.res.TrueRelRes {
-		if s.res.Columns[c].Status == Inaccurate && (s.before[c] == 0 || rel <= max(s.before[c]/2, 2*s.opt.Tol)) {
-			s.cols = append(s.cols, c)
-			s.res.Columns[c].Status = Active
-			s.before[c], s.still[c] = rel, 0
-			s.target[c] = restartTarget[s.restarts] * s.opt.Tol
+		if s.before[c] > 0 && !(rel <= s.before[c]) {
+			s.takeBack(c)
 		}
+		if over || s.res.Columns[c].Status != Inaccurate || !s.helps(c, rel) {
+			continue
+		}
+		s.cols = append(s.cols, c)
+		s.res.Columns[c].Status = Active
+		s.keep1(c)
+		s.target[c] = s.aim(s.nextShare(c)*max(s.opt.Tol-s.rounding(c), 0), rel)
+		s.before[c], s.still[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
 		return false
@@ -80,6 +119,57 @@ func (s *solver) restart() bool {
 	s.res.History.Restarts = append(s.res.History.Restarts, s.res.Iterations)
 	s.take()
 	return true
+}
+
+// helps reports whether another restart of column c, of true residual rel, may do.
+func (s *solver) helps(c int, rel float64) bool {
+	last := restartTarget[len(restartTarget)-1] * s.opt.Tol
+	switch {
+	case s.rounding(c) >= s.opt.Tol || s.before[c] == givenUp || s.target[c] <= last:
+		return false
+	case s.before[c] == 0:
+		return true
+	}
+	return rel <= max(s.before[c]/2, 2*s.opt.Tol)
+}
+
+// nextShare returns the share of Tol that column c aims at next: the first of restartTarget below
+// what it has aimed at.
+func (s *solver) nextShare(c int) float64 {
+	for _, share := range restartTarget {
+		if share*s.opt.Tol < s.target[c] {
+			return share
+		}
+	}
+	return restartTarget[len(restartTarget)-1]
+}
+
+// aim returns the target of a column of relative residual rel that is to come to goal: no less than
+// products with A can reach, unless that is near.
+func (s *solver) aim(goal, rel float64) float64 {
+	if reach := s.opt.Refine * rel; reach > 10*goal {
+		return reach
+	}
+	return goal
+}
+
+// keep1 keeps x_c, for takeBack.
+func (s *solver) keep1(c int) {
+	if s.kept == nil {
+		s.kept = mat.NewDense(s.n, s.t, nil)
+	}
+	for i := range s.n {
+		s.kept.Set(i, c, s.x.At(i, c))
+	}
+}
+
+// takeBack sets x_c to what it was before its last restart, and restarts it no more.
+func (s *solver) takeBack(c int) {
+	for i := range s.n {
+		s.x.Set(i, c, s.kept.At(i, c))
+	}
+	s.res.TrueRelRes[c], s.before[c] = s.before[c], givenUp
+	s.bound()
 }
 
 // finish settles the result of a solve that ended with err.

@@ -13,13 +13,14 @@ import (
 const (
 	unit          = 0x1p-53 // unit roundoff of float64
 	stagnantSteps = 10      // in a row
-	maxRestarts   = 3
+	maxRestarts   = 50
 	rowBlock      = 512 // rows summed at a time
+	givenUp       = -1  // in solver.before: the column is restarted no more
 )
 
-// restartTarget is the share of Tol that restart i aims at: a little less than Tol
-// first, since a residual that misses it mostly misses by little.
-var restartTarget = [maxRestarts]float64{0.9, 0.5, 0.25}
+// restartTarget are the shares of Tol that restarts aim at in turn when Tol was missed: a little less
+// than Tol first, since a residual that misses it mostly misses by little.
+var restartTarget = [...]float64{0.9, 0.5, 0.25}
 
 // solver is the state of one Solve. Column j is solved for 2^e·y_j, with
 // 2^e·max_i|y_ij| in [½, 1), which changes no bit of the answer and keeps squares
@@ -39,11 +40,12 @@ type solver struct {
 	cols []int // active columns, ascending
 	keep []int // scratch of drop
 
-	scale  []float64 // 2^e, by column
-	ynorm  []float64 // ‖2^e·y_j‖₂
-	target []float64 // of ‖r_j‖₂/‖y_j‖₂, by recurrence
-	still  []int     // steps in a row that left x_j as it was
-	before []float64 // true residual when the column was last restarted
+	scale  []float64  // 2^e, by column
+	ynorm  []float64  // ‖2^e·y_j‖₂
+	target []float64  // of ‖r_j‖₂/‖y_j‖₂, by recurrence
+	still  []int      // steps in a row that left x_j as it was
+	before []float64  // true residual when the column was last restarted; 0 or givenUp
+	kept   *mat.Dense // X when columns were last restarted; nil until one is
 
 	// By position in cols.
 	rho, rhoNew, pAp, alpha, beta, rr, xx, dx []float64
@@ -79,6 +81,8 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	s.exact = a
 	if s.opt.Exact != nil {
 		s.exact = s.opt.Exact
+	} else {
+		s.opt.Refine = 0
 	}
 	if err := checkFinite("the right-hand side", b); err != nil {
 		return nil, err
@@ -128,6 +132,9 @@ func (s *solver) checkShapes() {
 	if !(s.opt.Tol >= 0) || s.opt.MaxIter < 0 {
 		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations: want none negative", s.opt.Tol, s.opt.MaxIter))
 	}
+	if !(s.opt.Refine >= 0 && s.opt.Refine < 1) {
+		panic(fmt.Sprintf("pcg: refine %v: want a share of the residual in [0, 1)", s.opt.Refine))
+	}
 	if !(s.opt.Aim >= 0 && s.opt.Aim <= 1) {
 		panic(fmt.Sprintf("pcg: aim %v: want a share of the tolerance in (0, 1]", s.opt.Aim))
 	}
@@ -166,7 +173,6 @@ func (s *solver) reshape(d *mat.Dense, i, k int) {
 func (s *solver) start(ctx context.Context) error {
 	guess := false
 	for c := range s.t {
-		s.target[c] = s.opt.Aim * s.opt.Tol
 		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
 		col := &s.res.Columns[c]
 		if s.ynorm[c] == 0 { // y_j = 0: x_j = 0
@@ -190,6 +196,7 @@ func (s *solver) start(ctx context.Context) error {
 	}
 	for c := range s.t {
 		col := &s.res.Columns[c]
+		s.target[c] = s.aim(s.opt.Aim*s.opt.Tol, s.res.RelRes[c])
 		switch rel := s.res.RelRes[c]; {
 		case col.Status != Active:
 		case !finite(rel):

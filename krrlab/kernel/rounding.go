@@ -1,0 +1,127 @@
+package kernel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// unit is the unit roundoff of float64.
+const unit = 0x1p-53
+
+// Extent is what EntryError has to know of points as a tile's panels hold them.
+type Extent struct {
+	Dim    int     // d
+	MaxSq  float64 // the largest ‖x‖²
+	Sparse bool
+}
+
+// ExtentOf returns the extent of a panel.
+func ExtentOf(p points.Panel) Extent {
+	_, d := p.X.Dims()
+	_, sparse := p.X.(*points.CSR)
+	return Extent{d, slices.Max(p.Norms), sparse}
+}
+
+// EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry of Tile64 of points of that
+// extent. The bound is certain, in whatever order the BLAS sums products, if math.Exp is right to an
+// ulp:
+//
+//	Differences  (d+16)u, as r² is right to (d+3)u relative and |r²·∂k/∂r²| ≤ 1
+//	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²|, as ‖x‖²+‖z‖²−2xᵀz is wrong by
+//	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
+//	Laplacian    (d+16)u, and as Float64, of ‖x‖₁ ≤ √d‖x‖₂, where the points are sparse
+//	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
+//	             at most √(k(x,x)·k(z,z))
+//
+// u = 2⁻⁵³. A user-defined kernel is what its Eval returns: 0. Kernels in [0, 1] are never wrong by
+// more than 1. Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
+// section 3.1.
+func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
+	if !builtIn(k) {
+		return 0
+	}
+	n := float64(e.Dim)
+	cancelled := func(size float64) float64 { return min(1, 4*(n+12)*unit*size+16*unit) }
+	switch k := k.(type) {
+	case Polynomial:
+		return (float64(k.Degree)*(n+4) + 8) * unit
+	case Laplacian:
+		if arith != Differences && e.Sparse { // |x−z|−|x|−|z| is added up
+			return cancelled(math.Sqrt(n*e.MaxSq) / k.Sigma)
+		}
+	default:
+		if arith != Differences {
+			return cancelled(e.MaxSq * slope(k))
+		}
+	}
+	return (n + 16) * unit
+}
+
+// Accurate returns Float64 if EntryError is then at most the given accuracy, and else Differences, with
+// that error. Kernels that are no function of x−z have Float64 only.
+func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound float64) {
+	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) {
+		return Float64, v
+	}
+	return Differences, EntryError(k, Differences, e)
+}
+
+// AccuratePoints is Accurate for the points x: it returns x as the tiles are to have it, moved by
+// Origin for inner products and as it is for differences, with the move, nil for none.
+func AccuratePoints(k Kernel, x points.Points, accuracy float64) (view points.Points, arith Arithmetic, move []float64) {
+	p := points.NewPanel(x)
+	view, move = x, Origin(k, p)
+	if move != nil {
+		view = points.Shift(x, move)
+		p = points.NewPanel(view)
+	}
+	if arith, _ = Accurate(k, ExtentOf(p), accuracy); arith == Differences {
+		return x, arith, nil
+	}
+	return view, arith, move
+}
+
+// ProbeRows chooses points whose tiles tell the error of all: one at random from each of the given
+// number of equal parts of the points, and the far ones of largest norm, for which inner products are
+// least accurate. It returns all points if they are no more than that, and how many of those
+// returned, the first ones, are the random ones.
+func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first int) {
+	n := len(norms)
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	if n <= random+far {
+		return all, n
+	}
+	taken := make([]bool, n)
+	for k := range random {
+		lo, hi := int(int64(k)*int64(n)/int64(random)), int(int64(k+1)*int64(n)/int64(random))
+		i := lo + g.IntN(uint64(k), hi-lo)
+		idx, taken[i] = append(idx, i), true
+	}
+	slices.SortFunc(all, func(a, b int) int { return cmp.Or(cmp.Compare(norms[b], norms[a]), a-b) })
+	for _, i := range all[:far] {
+		if !taken[i] {
+			idx = append(idx, i)
+		}
+	}
+	return idx, random
+}
+
+// slope bounds |∂k/∂r²| of a kernel of r = ‖x−z‖₂.
+func slope(k Kernel) float64 {
+	switch k := k.(type) {
+	case Gaussian:
+		return 1 / (2 * k.Sigma * k.Sigma)
+	case Matern32:
+		return 3 / (2 * k.Sigma * k.Sigma) // 3/(2σ²)·e^−u, u = √3r/σ
+	case Matern52:
+		return 5 / (6 * k.Sigma * k.Sigma) // 5/(6σ²)·(1+u)e^−u, u = √5r/σ
+	}
+	return math.Inf(1)
+}
