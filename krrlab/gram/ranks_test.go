@@ -131,7 +131,7 @@ func TestExactSums(t *testing.T) {
 	if err := m.DenseTo(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range map[string]*Matrix{"stored": m, "exact": m.Exact()} {
+	for name, a := range map[string]*Matrix{"stored": m, "exact": m.Exact(0)} {
 		if err := a.MulTo(t.Context(), y, src); err != nil {
 			t.Fatal(err)
 		}

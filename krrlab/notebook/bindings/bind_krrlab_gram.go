@@ -19,6 +19,7 @@ func init() {
 			"Float32":      r.ValueOf(gram.Float32),
 			"Float64":      r.ValueOf(gram.Float64),
 			"New":          r.ValueOf(gram.New),
+			"NewExact":     r.ValueOf(gram.NewExact),
 			"ParseStorage": r.ValueOf(gram.ParseStorage),
 			"RankBytes":    r.ValueOf(gram.RankBytes),
 			"Recompute":    r.ValueOf(gram.Recompute),

@@ -14,14 +14,20 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/kernel"] = imports.Package{
 		Name: "kernel",
 		Binds: map[string]r.Value{
+			"Accurate":       r.ValueOf(kernel.Accurate),
+			"AccuratePoints": r.ValueOf(kernel.AccuratePoints),
 			"Bounded01":      r.ValueOf(kernel.Bounded01),
 			"Diag":           r.ValueOf(kernel.Diag),
+			"Differences":    r.ValueOf(kernel.Differences),
+			"EntryError":     r.ValueOf(kernel.EntryError),
+			"ExtentOf":       r.ValueOf(kernel.ExtentOf),
 			"Float32":        r.ValueOf(kernel.Float32),
 			"Float64":        r.ValueOf(kernel.Float64),
 			"FromSpec":       r.ValueOf(kernel.FromSpec),
 			"Names":          r.ValueOf(kernel.Names),
 			"Origin":         r.ValueOf(kernel.Origin),
 			"Parse":          r.ValueOf(kernel.Parse),
+			"ProbeRows":      r.ValueOf(kernel.ProbeRows),
 			"ShiftInvariant": r.ValueOf(kernel.ShiftInvariant),
 			"Tile32":         r.ValueOf(kernel.Tile32),
 			"Tile64":         r.ValueOf(kernel.Tile64),
@@ -30,6 +36,7 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Arithmetic": r.TypeOf((*kernel.Arithmetic)(nil)).Elem(),
+			"Extent":     r.TypeOf((*kernel.Extent)(nil)).Elem(),
 			"Func":       r.TypeOf((*kernel.Func)(nil)).Elem(),
 			"Gaussian":   r.TypeOf((*kernel.Gaussian)(nil)).Elem(),
 			"Kernel":     r.TypeOf((*kernel.Kernel)(nil)).Elem(),

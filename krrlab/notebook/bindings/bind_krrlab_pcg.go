@@ -29,12 +29,14 @@ func init() {
 			"MaxIterations":            r.ValueOf(pcg.MaxIterations),
 			"MedianByNorm":             r.ValueOf(pcg.MedianByNorm),
 			"MedianIndex":              r.ValueOf(pcg.MedianIndex),
+			"ResidualRounding":         r.ValueOf(pcg.ResidualRounding),
 			"Solve":                    r.ValueOf(pcg.Solve),
 			"SolveBlock":               r.ValueOf(pcg.SolveBlock),
 			"Stagnated":                r.ValueOf(pcg.Stagnated),
 			"Stopped":                  r.ValueOf(pcg.Stopped),
 		},
 		Types: map[string]r.Type{
+			"Bounded":              r.TypeOf((*pcg.Bounded)(nil)).Elem(),
 			"Column":               r.TypeOf((*pcg.Column)(nil)).Elem(),
 			"ColumnPreconditioner": r.TypeOf((*pcg.ColumnPreconditioner)(nil)).Elem(),
 			"History":              r.TypeOf((*pcg.History)(nil)).Elem(),
@@ -51,6 +53,7 @@ func init() {
 			"Status":               r.TypeOf((*pcg.Status)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
+			"Bounded":              r.TypeOf((*proxy_krrlab_pcg_Bounded)(nil)).Elem(),
 			"ColumnPreconditioner": r.TypeOf((*proxy_krrlab_pcg_ColumnPreconditioner)(nil)).Elem(),
 			"Operator":             r.TypeOf((*proxy_krrlab_pcg_Operator)(nil)).Elem(),
 			"Preconditioner":       r.TypeOf((*proxy_krrlab_pcg_Preconditioner)(nil)).Elem(),
@@ -58,6 +61,22 @@ func init() {
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
 	}
+}
+
+// proxy_krrlab_pcg_Bounded implements pcg.Bounded by functions of the interpreter.
+type proxy_krrlab_pcg_Bounded struct {
+	Object    any
+	Dim_      func(_ any) int
+	MulTo_    func(_ any, a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error
+	Rounding_ func(_ any, a0 *mat.Dense) []float64
+}
+
+func (p *proxy_krrlab_pcg_Bounded) Dim() int { return p.Dim_(p.Object) }
+func (p *proxy_krrlab_pcg_Bounded) MulTo(a0 context.Context, a1 *mat.Dense, a2 *mat.Dense) error {
+	return p.MulTo_(p.Object, a0, a1, a2)
+}
+func (p *proxy_krrlab_pcg_Bounded) Rounding(a0 *mat.Dense) []float64 {
+	return p.Rounding_(p.Object, a0)
 }
 
 // proxy_krrlab_pcg_ColumnPreconditioner implements pcg.ColumnPreconditioner by functions of the interpreter.

@@ -26,7 +26,9 @@ func init() {
 			"NewPanel":    r.ValueOf(points.NewPanel),
 			"NewPanel32":  r.ValueOf(points.NewPanel32),
 			"Shift":       r.ValueOf(points.Shift),
+			"SqDist64":    r.ValueOf(points.SqDist64),
 			"SqNorms":     r.ValueOf(points.SqNorms),
+			"SumDist64":   r.ValueOf(points.SumDist64),
 		},
 		Types: map[string]r.Type{
 			"CSR":       r.TypeOf((*points.CSR)(nil)).Elem(),
