@@ -77,7 +77,7 @@ func TestWideOwn(t *testing.T) {
 	}
 	p := points.NewPanel(x)
 	got, w := make([]float64, n*n), &kernel.Workspace{}
-	kernel.Tile64(got, n, own{}, p, p, w)
+	kernel.Tile64(got, n, own{}, p, p, kernel.Float64, w)
 	a, b := make([]float64, d), make([]float64, d)
 	for i := range n {
 		for j := range n {
