@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/krrlab/lab/plots"
 )
@@ -25,5 +26,8 @@ func (r *Report) ConvergenceFigure() *plots.Figure {
 	if len(s.X) == 0 && r.TrueResidual != nil {
 		s.X, s.Y, s.Style = []float64{0}, []float64{*r.TrueResidual}, plots.Points
 	}
-	return plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", r.Dataset, r.kernelText(), r.Lambda), r.Tol, s)
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", r.Dataset, kernelWords(r.Kernel), r.Lambda), r.Tol, s)
+	// Answers of zeros leave no residual at all, which a log axis cannot show.
+	f.Y.Log = slices.ContainsFunc(s.Y, func(v float64) bool { return v > 0 })
+	return f
 }

@@ -12,7 +12,7 @@ import (
 // String gives the sweep in a few aligned lines, a map with one line for each s.
 func (s *LambdaP) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", s.Dataset, s.N, s.Columns, kernelName(s.Kernel), s.Lambda)
+	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", s.Dataset, s.N, s.Columns, kernelWords(s.Kernel), s.Lambda)
 	b.add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
 		b.add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
@@ -27,7 +27,7 @@ func (s *LambdaP) String() string {
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
 		b.add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
 	}
-	b.add("seconds", "%.1f in all", s.Seconds)
+	b.took(s.Seconds)
 	return b.String()
 }
 

@@ -238,7 +238,7 @@ func (m *MultiLevel) HTML() string { return stageHTML(m) }
 func (m *MultiLevel) String() string {
 	var b lines
 	b.add("data", "%s: n = %d, d = %d, t = %d", m.Dataset, m.N, m.D, m.T)
-	b.add("problem", "%s, λ = %g, λ_p = %g, τ = %g", kernelName(m.Kernel), m.Lambda, m.LambdaP, m.Tol)
+	b.add("problem", "%s, λ = %g, λ_p = %g, τ = %g", kernelWords(m.Kernel), m.Lambda, m.LambdaP, m.Tol)
 	b.add("chain", "%s of %s", FormatLevels(m.Levels), m.Features)
 	b.add("", "%-10s %7s  %-26s  %-26s  %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form + factor + solve")
 	row := func(name string, l *MeasuredLevel) {
@@ -271,17 +271,10 @@ func (m *MultiLevel) String() string {
 	return b.String()
 }
 
-func kernelName(s kernel.Spec) string {
-	if k, err := kernel.FromSpec(s); err == nil {
-		return k.String()
-	}
-	return s.Name
-}
-
 // Table gives a row for each level, and for features alone of the same widths.
 func (m *MultiLevel) Table() *plots.Table {
 	t := &plots.Table{
-		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, kernelName(m.Kernel), m.Lambda),
+		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, kernelWords(m.Kernel), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
 		Columns: []plots.Column{
 			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},

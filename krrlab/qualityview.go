@@ -12,7 +12,7 @@ import (
 // String gives the judgement in a few aligned lines.
 func (q *Quality) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", q.Dataset, q.N, q.Columns, kernelName(q.Kernel), q.Lambda)
+	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", q.Dataset, q.N, q.Columns, kernelWords(q.Kernel), q.Lambda)
 	b.add("M", "%s", q.metricText())
 	if q.Indefinite {
 		b.add("K", "%s", indefiniteText(q.Lambda, q.KError))
@@ -32,8 +32,8 @@ func (q *Quality) String() string {
 	b.add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
 	b.add("iterations", "%s", q.iterationText())
 	s := q.Seconds
-	b.add("seconds", "kernel %.1f, features %.1f, factor %.1f, Lanczos %.1f, solve %.1f, exact %.1f, total %.1f",
-		s.Kernel, s.Features, s.Factor, s.Lanczos, s.Solve, s.Exact, s.Total)
+	b.took(s.Total, lap{"kernel", s.Kernel}, lap{"features", s.Features}, lap{"factor", s.Factor}, lap{"Lanczos", s.Lanczos},
+		lap{"solve", s.Solve}, lap{"exact", s.Exact})
 	return b.String()
 }
 

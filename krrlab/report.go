@@ -127,7 +127,7 @@ func (r *Report) String() string {
 		data += " (" + r.Note + ")"
 	}
 	line("data", "%s: %s, n = %d, d = %d, t = %d", data, r.Task, r.N, r.D, r.T)
-	line("problem", "kernel %s, λ = %g", r.kernelText(), r.Lambda)
+	line("problem", "kernel %s, λ = %g", kernelWords(r.Kernel), r.Lambda)
 	switch {
 	case r.S != nil:
 		line("solver", "%s, %s, s = %d, λ_p = %g, form %s", r.Solver, r.precondText(), *r.S, *r.LambdaP, r.Form)
@@ -143,8 +143,9 @@ func (r *Report) String() string {
 		line("test", "%s", s)
 	}
 	s := r.Seconds
-	line("seconds", "load %.1f, kernel %.1f, features %.1f, factor %.1f, solve %.1f, residual %.1f, predict %.1f, total %.1f",
-		s.Load, s.Kernel, s.Features, s.Factor, s.Solve, s.Residual, s.Predict, s.Total)
+	unit, text := timeWords(s.Total, lap{"load", s.Load}, lap{"kernel", s.Kernel}, lap{"features", s.Features}, lap{"factor", s.Factor},
+		lap{"solve", s.Solve}, lap{"residual", s.Residual}, lap{"predict", s.Predict})
+	line(unit, "%s", text)
 	if r.Ranks != nil {
 		line("ranks", "%s", r.Ranks)
 	}
@@ -159,14 +160,7 @@ func (r *Report) precondText() string {
 	case RPCholesky.String():
 		return "randomly pivoted Cholesky"
 	}
-	return r.Features
-}
-
-func (r *Report) kernelText() string {
-	if k, err := kernel.FromSpec(r.Kernel); err == nil {
-		return k.String()
-	}
-	return r.Kernel.Name
+	return withKernelWords(r.Features, r.Kernel)
 }
 
 func bound(b *float64) string {

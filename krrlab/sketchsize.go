@@ -145,7 +145,7 @@ func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 func (s *SketchSize) String() string {
 	var b lines
 	b.add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
-	b.add("problem", "kernel %s, λ = %g, λ_p = %g; %s", specText(s.Kernel), s.Lambda, s.LambdaP, s.Features)
+	b.add("problem", "kernel %s, λ = %g, λ_p = %g; %s", kernelWords(s.Kernel), s.Lambda, s.LambdaP, withKernelWords(s.Features, s.Kernel))
 	b.add("K", "%s%s", s.Storage, bound(s.KBound))
 	b.add("test", "%s", s.testText())
 	if s.Note != "" {
@@ -155,7 +155,7 @@ func (s *SketchSize) String() string {
 		b.add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
 	}
 	b.add("result", "%s", s.resultText())
-	b.add("seconds", "%.1f", s.Seconds)
+	b.took(s.Seconds)
 	return b.String()
 }
 
@@ -197,5 +197,5 @@ func (s *SketchSize) HTML() string { return stageHTML(s) }
 
 // name says in a few words what is drawn.
 func (s *SketchSize) name() string {
-	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, specText(s.Kernel)))
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, kernelWords(s.Kernel)))
 }

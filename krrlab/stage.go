@@ -52,6 +52,12 @@ func (b *lines) add(name, format string, args ...any) {
 	fmt.Fprintf(b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 }
 
+// took writes the line of what the work took, and its parts.
+func (b *lines) took(total float64, laps ...lap) {
+	unit, text := timeWords(total, laps...)
+	b.add(unit, "%s", text)
+}
+
 // K returns K+λI, formed at the first call and kept for the stages that follow; Forget
 // gives it back. It has the bits that Gram gives with nothing else held.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) { return l.kBeside(ctx, 0) }

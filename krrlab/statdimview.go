@@ -3,7 +3,6 @@ package krrlab
 import (
 	"fmt"
 
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
 )
@@ -11,7 +10,7 @@ import (
 // String gives the result in a few aligned lines.
 func (s *StatDim) String() string {
 	var b lines
-	b.add("data", "%s, n = %d, kernel %s", s.Dataset, s.N, specText(s.Kernel))
+	b.add("data", "%s, n = %d, kernel %s", s.Dataset, s.N, kernelWords(s.Kernel))
 	why := ""
 	if s.Why != "" {
 		why = " (" + s.Why + ")"
@@ -34,7 +33,7 @@ func (s *StatDim) String() string {
 	if s.Eta != nil {
 		b.add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
 	}
-	b.add("seconds", "%.1f", s.Seconds)
+	b.took(s.Seconds)
 	return b.String()
 }
 
@@ -66,14 +65,6 @@ func (s *StatDim) explainedText() string {
 }
 
 // specText names a kernel as reports do.
-func specText(spec kernel.Spec) string {
-	k, err := kernel.FromSpec(spec)
-	if err != nil {
-		return spec.Name
-	}
-	return k.String()
-}
-
 // points returns the curve, or the asked λ alone.
 func (s *StatDim) points() []statdim.Point {
 	if len(s.Curve) > 0 {
@@ -104,7 +95,7 @@ func (s *StatDim) Table() *plots.Table {
 func (s *StatDim) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
-		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", specText(s.Kernel), s.Lambda, s.Estimate),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", kernelWords(s.Kernel), s.Lambda, s.Estimate),
 		X:       plots.Axis{Label: "ridge λ", Log: true},
 		Y:       plots.Axis{Label: "statistical dimension s_λ", Log: true},
 		VLines:  []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},

@@ -10,7 +10,7 @@ import (
 // String says in a few aligned lines what is proved.
 func (v *Verification) String() string {
 	var b lines
-	b.add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, specText(v.Kernel), v.Lambda)
+	b.add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, kernelWords(v.Kernel), v.Lambda)
 	b.add("targets", "%s%s", v.Targets, v.targetsNote())
 	if v.Residual != nil {
 		b.add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
@@ -25,7 +25,7 @@ func (v *Verification) String() string {
 		b.add("test", "%s", v.testText())
 	}
 	b.add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
-	b.add("seconds", "%.1f", v.Seconds)
+	b.took(v.Seconds)
 	return b.String()
 }
 

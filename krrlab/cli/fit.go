@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -61,7 +62,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 func (a *app) fitCommand() *cobra.Command {
 	f := &fitFlags{}
 	cmd := &cobra.Command{
-		Use:   "fit (--data NAME | --train FILE [--test FILE])",
+		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, judge it on test data, save it",
 		Long: `Fit solves (K+λI)c = y for the training data, one column of c per class (RLSC:
 ±1 coding; one column for two classes), without centring and without intercept,
@@ -92,7 +93,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.checkpointFlags.add(p)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the convergence to this file (.svg, .png or .pdf)")
+	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png or .pdf)")
 }
 
 // fit runs krrlab fit.
@@ -111,6 +112,12 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	r, err := a.solve(ctx, set, f, progress)
 	if err != nil {
 		return err
+	}
+	if f.plot != "" { // before anything is written
+		r.picture, err = r.draw(ctx)
+		if err = a.agree(ctx, err); err != nil {
+			return err
+		}
 	}
 	progress.clear()
 	if err := a.agree(ctx, a.writeOutputs(f, r)); err != nil {
@@ -141,6 +148,10 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
+	if data.test == nil && f.train != "" {
+		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
+	}
+	a.showHints(data, progress)
 	cfg, err := f.config(set, data)
 	if err != nil {
 		return nil, err
@@ -155,8 +166,11 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 
 // fitted is a solved and judged problem.
 type fitted struct {
-	sol    *krrlab.Solution
-	report *krrlab.Report
+	sol     *krrlab.Solution
+	report  *krrlab.Report
+	data    *loaded
+	test    *model.Prediction // of the test points; nil without any
+	picture *picture          // nil unless asked for
 }
 
 // run solves the problem and judges the answer on the test data.
@@ -172,26 +186,27 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	}
 	sol.Model.Scaling = data.scaling
 	sol.Model.Origin.Version = a.env.Version
-	sol.Model.Origin.Target = data.target
+	origin := &sol.Model.Origin
+	origin.Target, origin.Rows, origin.Holdout = data.target, data.rows, data.holdout
 	report := sol.Report()
+	r := &fitted{sol: sol, report: report, data: data}
 	report.Note = data.note
 	report.Version = a.env.Version
 	if data.test != nil {
 		t0 := time.Now()
 		o := sol.PredictOptions()
 		o.Scaled = true
-		score, err := sol.Model.Evaluate(ctx, data.test, o)
-		if err != nil {
+		if r.test, err = sol.Model.Predict(ctx, data.test, o); err != nil {
 			return nil, err
 		}
-		report.SetScore(score)
+		report.SetScore(r.test.Score(data.test))
 		report.Seconds.Predict = time.Since(t0).Seconds()
 	}
 	report.Seconds.Load = load
 	report.Seconds.Total = load + time.Since(start).Seconds()
 	report.PeakBytes = accel.PeakRSS()
 	a.describe(report)
-	return &fitted{sol, report}, nil
+	return r, nil
 }
 
 // writeOutputs writes what was asked for.
@@ -210,7 +225,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.plot != "" {
-		if err := r.report.ConvergenceFigure().Save(f.plot); err != nil {
+		if err := r.picture.figure.Save(f.plot); err != nil {
 			return err
 		}
 	}
@@ -224,6 +239,9 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 func (a *app) finish(f *fitFlags, r *fitted) error {
 	a.printf("%s", r.report)
 	for _, name := range f.outputs() {
+		if name == f.plot && r.picture.what != "" {
+			name += " (" + r.picture.what + ")"
+		}
 		a.printf("%-12s %s\n", "wrote", name)
 	}
 	if !r.sol.Converged() {

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
+	holdout                     float64
 	n, dim                      int
 }
 
@@ -21,6 +24,7 @@ type dataFlags struct {
 func (f *dataFlags) add(p *pflag.FlagSet) {
 	f.addTraining(p)
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form as --train")
+	p.Float64Var(&f.holdout, "holdout", 0, "hold this share of the training rows out to test on, such as 0.2; the same rows every time, of each class its share")
 }
 
 // addTraining adds those of training data, which is all that a stage reads.
@@ -43,6 +47,12 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 		return usagef("--data and --train exclude each other")
 	case f.data != "" && f.test != "":
 		return usagef("--test goes with --train; --data has test rows of its own")
+	case set.Changed("holdout") && f.data != "":
+		return usagef("--holdout goes with --train; --data has test rows of its own")
+	case set.Changed("holdout") && f.test != "":
+		return usagef("--holdout and --test exclude each other")
+	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
+		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
 	case set.Changed("n") && f.n < 2:
 		return usagef("--n %d: want at least 2", f.n)
 	case set.Changed("dim") && f.dim < 1:
@@ -73,8 +83,18 @@ type loaded struct {
 	train, test   *datasets.Dataset // test is nil if there is none
 	scaling       *datasets.Scaling
 	note          string
-	target        string  // csv column
+	target        string // csv column
+	rows          int    // read, of which holdout is the share that is the test data; 0 without one
+	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
+	hints         []string
+}
+
+// hint notes what a user may want to know before the work begins.
+func (d *loaded) hint(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		d.hints = append(d.hints, text)
+	}
 }
 
 // load reads the data the flags name.
@@ -90,7 +110,16 @@ func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}, nil
+	d := &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	d.fewer(f.n, f.data)
+	return d, nil
+}
+
+// fewer notes that there are fewer rows than were asked for.
+func (d *loaded) fewer(asked int, name string) {
+	if n := d.train.Len(); asked > n {
+		d.hint("--n %d: %s has %d training rows; all are used", asked, name, n)
+	}
 }
 
 func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
@@ -98,15 +127,21 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	scale := f.scale
-	if scale == "" {
-		scale = "none"
+	d := &loaded{train: train, target: f.target}
+	d.fewer(f.n, f.train)
+	d.hint("%s", train.IDHint())
+	if f.scale == "" {
+		d.hint("%s", train.ScalingHint())
 	}
-	scaling, err := datasets.FitScaling(scale, train.X)
-	if err != nil {
+	if f.holdout > 0 {
+		d.rows, d.holdout = train.Len(), f.holdout
+		if d.train, d.test, err = train.Holdout(f.holdout, holdoutSeed); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.train, err)
+		}
+	}
+	if d.scaling, err = datasets.FitScaling(cmp.Or(f.scale, "none"), d.train.X); err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, scaling: scaling, target: f.target}
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFileContext(ctx, f.test, &datasets.ReadOptions{
@@ -118,8 +153,25 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 		if err := d.test.CheckColumns(train.Columns, f.train); err != nil {
 			return nil, err
 		}
-		d.test.X = scaling.Apply(d.test.X)
 	}
-	train.X = scaling.Apply(train.X)
+	if d.test != nil {
+		d.test.X = d.scaling.Apply(d.test.X)
+	}
+	d.train.X = d.scaling.Apply(d.train.X)
 	return d, nil
+}
+
+// holdoutSeed draws the rows that are held out: the same whatever the fit's --seed is, so that fits
+// are judged alike and verify finds them again.
+const holdoutSeed = 1
+
+// showHints prints what was noted while the data were read.
+func (a *app) showHints(d *loaded, progress *progress) {
+	if len(d.hints) == 0 {
+		return
+	}
+	progress.clear()
+	for _, text := range d.hints {
+		a.printf("note: %s\n", text)
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -37,6 +38,83 @@ func TestDim(t *testing.T) {
 		"fit --train train.svm --dim 0":  "--dim 0: want at least 1 (see krrlab fit --help)",
 		"fit --data mnist --dim 9":       "--dim goes with --train; --data knows its own (see krrlab fit --help)",
 		"quality --train a.svm --dim -1": "--dim -1: want at least 1 (see krrlab quality --help)",
+	} {
+		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: %swant %s", args, errs, want)
+		}
+	}
+}
+
+// ids is a file whose first column counts the rows and whose features have spreads far apart.
+func ids(n int) string {
+	var b strings.Builder
+	b.WriteString("id,a,b,y\n")
+	for i := range n {
+		a, c := float64(i*7%n)/float64(n), float64(i*11%n)
+		fmt.Fprintf(&b, "%d,%g,%g,%g\n", i+1, a, 100*c, a*a+c/float64(n))
+	}
+	return b.String()
+}
+
+// TestHints: what a newcomer may want to know is said before the work begins, and not where it was
+// asked for.
+func TestHints(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "a.csv", ids(50))
+	const scale = `note: the spreads of the features differ by a factor of 5e+03 (standard deviation 1.44e+03 of "b", 0.289 of "a"): try --scale standard` + "\n"
+	const id = `note: "id" counts the rows: if it is an index and no feature, leave it out by --drop` + "\n"
+	const test = "note: there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts\n"
+	for args, want := range map[string]string{
+		"fit --train a.csv":                                   id + scale + test,
+		"fit --train a.csv --scale none":                      id + test,
+		"fit --train a.csv --scale standard --test a.csv":     id,
+		"fit --train a.csv --scale unit --holdout 0.2":        id,
+		"fit --train a.csv --quiet":                           "",
+		"fit --train a.csv --scale none --n 80 --holdout 0.2": "note: --n 80: a.csv has 50 training rows; all are used\n" + id,
+		"statdim --train a.csv --features 20":                 id + scale,
+		"fit --data synthetic-regression --n 100":             "",
+		"fit --data synthetic-regression --n 4000":            "note: --n 4000: synthetic-regression has 3000 training rows; all are used\n",
+	} {
+		code, out, errs := command(t, strings.Fields(args)...)
+		head, _, _ := strings.Cut(out, "data  ")
+		if code != exitOK || errs != "" || head != want {
+			t.Errorf("%s: exit %d, %s\n%swant\n%s", args, code, errs, head, want)
+		}
+	}
+}
+
+// TestHoldout: the rows held out are those that Holdout draws, scaled by the others, whatever the
+// seed of the fit; verify finds them again.
+func TestHoldout(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "a.csv", ids(60))
+	for _, seed := range []string{"1", "7"} {
+		code, out, errs := command(t, "fit", "--train", "a.csv", "--n", "50", "--scale", "standard", "--holdout", "0.3", "--seed", seed, "--out", "m.krr", "--json", "r.json")
+		if code != exitOK {
+			t.Fatalf("exit %d, %s%s", code, out, errs)
+		}
+		r := report(t, "r.json")
+		if r["n"] != 35.0 || r["test_n"] != 15.0 {
+			t.Errorf("n = %v, %v to test on", r["n"], r["test_n"])
+		}
+		code, out, errs = command(t, "verify", "m.krr", "--train", "a.csv", "--json", "v.json")
+		if code != exitOK || !strings.Contains(out, "given, and the points are those of the model") {
+			t.Fatalf("exit %d, %s%s", code, out, errs)
+		}
+		v := report(t, "v.json")
+		if v["test_n"] != 15.0 || math.Abs(v["test_error"].(float64)-r["rmse"].(float64)) > 1e-5*r["rmse"].(float64) {
+			t.Errorf("verify: %v points, RMSE %v, want %v", v["test_n"], v["test_error"], r["rmse"])
+		}
+	}
+	for args, want := range map[string]string{
+		"fit --train a.csv --holdout 0":                   "--holdout 0: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
+		"fit --train a.csv --holdout 20":                  "--holdout 20: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
+		"fit --train a.csv --holdout 0.2 --test a.csv":    "--holdout and --test exclude each other (see krrlab fit --help)",
+		"fit --data mnist --holdout 0.2":                  "--holdout goes with --train; --data has test rows of its own (see krrlab fit --help)",
+		"fit --train a.csv --n 2 --holdout 0.1":           "1 training point: want at least 2",
+		"quality --train a.csv --holdout 0.2 --columns 1": "unknown flag: --holdout (see krrlab quality --help)",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
 			t.Errorf("%s: %swant %s", args, errs, want)

@@ -89,6 +89,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil {
 		return err
 	}
+	a.showHints(data, progress)
 	lab, err := a.lab(set, f, data, c, progress)
 	if err != nil {
 		return err

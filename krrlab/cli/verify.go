@@ -42,7 +42,7 @@ that the residual is above the tolerance the model was fitted to.`,
 	}
 	p := cmd.Flags()
 	p.StringVar(&f.data, "data", "", "the named data set it was fitted on; its test rows are predicted")
-	p.StringVar(&f.train, "train", "", "the file it was fitted on")
+	p.StringVar(&f.train, "train", "", "the file it was fitted on; rows that --holdout held out are test data again")
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
 	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "", "target column of a csv file (default: the one of the fit)")
@@ -179,6 +179,15 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err
 	}
-	test, err = read(f.test)
-	return train, test, err
+	if test, err = read(f.test); err != nil || train == nil || m.Origin.Holdout == 0 {
+		return train, test, err
+	}
+	kept, held, err := train.Head(m.Origin.Rows).Holdout(m.Origin.Holdout, holdoutSeed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.train, err)
+	}
+	if test == nil {
+		test = held
+	}
+	return kept, test, nil
 }

@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/plots"
+)
+
+// drawn is how many points a scatter plot has at most: the eye takes in no more.
+const drawn = 2000
+
+// picture is what fit --plot draws, and a word on it where it is not the convergence.
+type picture struct {
+	figure *plots.Figure
+	what   string
+}
+
+// draw makes the picture of a fit: its convergence; of a direct solve, which has no iterations, the
+// predictions against the answers, of the test data, or without any of the training data. A figure
+// that could not be drawn is an error.
+func (r *fitted) draw(ctx context.Context) (*picture, error) {
+	p, err := r.pictureOf(ctx)
+	if err == nil {
+		err = p.figure.Validate()
+	}
+	return p, err
+}
+
+func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
+	if r.report.Solver != krrlab.Direct.String() {
+		return &picture{figure: r.report.ConvergenceFigure()}, nil
+	}
+	of, points, p := "test", r.data.test, r.test
+	if p == nil {
+		of, points = "training", r.data.train
+		o := r.sol.PredictOptions()
+		o.Scaled = true
+		var err error
+		if p, err = r.sol.Model.Predict(ctx, points, o); err != nil {
+			return nil, err
+		}
+	}
+	score := p.Score(points)
+	judged := fmt.Sprintf("RMSE %.4g, R² %.3f", score.RMSE, score.R2)
+	if p.Labels != nil {
+		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
+	}
+	title := fmt.Sprintf("%s: %s on %d %s points", r.report.Dataset, judged, score.N, of)
+	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no iterations to draw", of)}
+	if p.Labels != nil {
+		out.figure = confusion(title, p, points)
+	} else {
+		out.figure = agreement(title, p, points)
+	}
+	return out, nil
+}
+
+// agreement draws the prediction of each point against its answer.
+func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
+	s := plots.Series{Name: "points", Style: plots.Points}
+	step := (d.Len() + drawn - 1) / drawn
+	for i := 0; i < d.Len(); i += step {
+		s.X, s.Y = append(s.X, d.Target[i]), append(s.Y, p.Value[i])
+	}
+	lo, hi := slices.Min(s.X), slices.Max(s.X)
+	if lo == hi {
+		lo, hi = lo-math.Max(1, math.Abs(lo)), hi+math.Max(1, math.Abs(hi))
+	}
+	return &plots.Figure{
+		Title: title, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
+		Series: []plots.Series{{Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}, s},
+	}
+}
+
+// confusion draws how often each class is taken for which.
+func confusion(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
+	labels := slices.Clone(p.Labels)
+	for _, label := range d.Labels { // classes that the model does not know are never right
+		if !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+	}
+	at, names := classAxis(labels)
+	z := make([][]float64, len(labels))
+	for i := range z {
+		z[i] = make([]float64, len(labels))
+	}
+	for i, c := range p.Class {
+		z[slices.Index(labels, d.Labels[d.Class[i]])][c]++
+	}
+	return &plots.Figure{
+		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at}, Y: plots.Axis{Label: "class", Ticks: at},
+		Map: &plots.HeatMap{X: at, Y: at, Z: z, Color: plots.Axis{Label: "points"}, Format: "%.0f"},
+	}
+}
+
+// classAxis places the classes on an axis: at their labels if these are whole numbers that rise, else
+// at 1, 2, 3, … with names that say which is which, as far as there is room.
+func classAxis(labels []string) (at []float64, names string) {
+	whole := true
+	for i, label := range labels {
+		v, err := strconv.Atoi(label)
+		whole = whole && err == nil && (i == 0 || float64(v) > at[i-1])
+		at = append(at, float64(v))
+	}
+	if whole {
+		return at, ""
+	}
+	for i, label := range labels {
+		at[i] = float64(i + 1)
+		part := fmt.Sprintf("%d %s", i+1, label)
+		if len(names)+len(part) > 60 {
+			names += ", …"
+			break
+		}
+		names += ", " + part
+	}
+	return at, " (" + strings.TrimPrefix(names, ", ") + ")"
+}

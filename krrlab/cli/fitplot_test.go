@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestFitPlot: a direct solve draws predictions against answers and says so, any other its
+// convergence; a figure of a target that is zero is drawn too.
+func TestFitPlot(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	rows := strings.Split(strings.TrimSpace(table(60, nil, false)), "\n")
+	var zero, words strings.Builder
+	for i, r := range rows {
+		zero.WriteString(r[:strings.LastIndex(r, ",")] + ",0\n")
+		words.WriteString(r[:strings.LastIndex(r, ",")] + "," + []string{"red", "blue"}[i/30] + "\n")
+	}
+	write(t, dir, "a.csv", strings.Join(rows, "\n")+"\n")
+	write(t, dir, "zero.csv", zero.String())
+	write(t, dir, "words.csv", words.String())
+	test := "wrote        p.svg (predictions against answers of the test data, as a direct solve has no iterations to draw)\n"
+	training := strings.Replace(test, "test data", "training data", 1)
+	for args, c := range map[string]struct{ line, drawn string }{
+		"--train a.csv --test a.csv":                            {test, "on 60 test points"},
+		"--train a.csv --holdout 0.2":                           {test, "on 12 test points"},
+		"--train a.csv":                                         {training, "on 60 training points"},
+		"--train words.csv":                                     {training, "predicted class (1 blue, 2 red)"},
+		"--train zero.csv --task regression":                    {training, "RMSE 0, "},
+		"--train a.csv --solver pcg":                            {"wrote        p.svg\n", "iteration"},
+		"--train zero.csv --task regression --solver pcg":       {"wrote        p.svg\n", "iteration"},
+		"--train zero.csv --task regression --solver cg":        {"wrote        p.svg\n", "iteration"},
+		"--train zero.csv --task regression --solver block-pcg": {"wrote        p.svg\n", "iteration"},
+	} {
+		code, out, errs := command(t, append([]string{"fit", "--plot", "p.svg"}, strings.Fields(args)...)...)
+		if code != exitOK || !strings.HasSuffix(out, c.line) {
+			t.Errorf("%s: exit %d, %s%s", args, code, out, errs)
+		}
+		if svg, err := os.ReadFile(filepath.Join(dir, "p.svg")); err != nil || !strings.Contains(string(svg), c.drawn) {
+			t.Errorf("%s: %q is not drawn, %v", args, c.drawn, err)
+		}
+	}
+}
+
+// TestConfusion: rows are the answers, columns the predictions; labels are matched by their text,
+// and one that the model does not know has a row.
+func TestConfusion(t *testing.T) {
+	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1, 1}}
+	d := &datasets.Dataset{Labels: []string{"b", "a", "z"}, Class: []int{1, 1, 1, 0, 2}}
+	m := confusion("t", p, d).Map
+	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(m.Z, want) {
+		t.Errorf("%v, want %v", m.Z, want)
+	}
+	for labels, want := range map[string]struct {
+		at    []float64
+		names string
+	}{
+		"0 1 9":   {[]float64{0, 1, 9}, ""},
+		"-1 1":    {[]float64{-1, 1}, ""},
+		"1 10 2":  {[]float64{1, 2, 3}, " (1 1, 2 10, 3 2)"},
+		"no yes":  {[]float64{1, 2}, " (1 no, 2 yes)"},
+		"1.5 2.5": {[]float64{1, 2}, " (1 1.5, 2 2.5)"},
+	} {
+		if at, names := classAxis(strings.Fields(labels)); !reflect.DeepEqual(at, want.at) || names != want.names {
+			t.Errorf("%s: %v%s", labels, at, names)
+		}
+	}
+	if _, names := classAxis(strings.Fields(strings.Repeat("word ", 20))); len(names) > 70 || !strings.HasSuffix(names, ", …)") {
+		t.Error(names)
+	}
+}

@@ -1,0 +1,65 @@
+package krrlab
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that
+// shows them; JSON has all digits.
+func TestWordsOfAReport(t *testing.T) {
+	n := 50
+	lp := 0.25
+	r := &Report{
+		Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25,
+		Solver: "pcg", Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: &n, LambdaP: &lp, Form: "L",
+		Storage: "float64", KBytes: 80000, Status: "converged", BLAS: "go", Threads: 2, PeakBytes: 5e7,
+		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004, Predict: 0.0005, Total: 0.0331},
+	}
+	want := `data         a: regression, n = 100, d = 3, t = 1
+problem      kernel gaussian(sigma=1.576), λ = 0.25
+solver       pcg, Fourier features of gaussian(sigma=1.576), s = 50, λ_p = 0.25, form L
+K            float64, 80 kB
+result       converged
+milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residual 4.0, predict 0.5, total 33.1
+machine      go, 2 threads, peak memory 50 MB
+`
+	if got := r.String(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	js, err := json.Marshal(r)
+	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
+		t.Errorf("%s, %v", js, err)
+	}
+	if got := r.ConvergenceFigure().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
+		t.Error(got)
+	}
+}
+
+// TestTimeWords: the unit goes by the total.
+func TestTimeWords(t *testing.T) {
+	for total, want := range map[float64]string{
+		0.00004: "milliseconds a 0.0, total 0.0", 0.0421: "milliseconds a 21.1, total 42.1", 0.4214: "milliseconds a 211, total 421",
+		1.234: "seconds a 0.62, total 1.23", 121.34: "seconds a 60.7, total 121.3",
+	} {
+		unit, text := timeWords(total, lap{"a", total / 2})
+		if got := unit + " " + text; got != want {
+			t.Errorf("%g: %s, want %s", total, got, want)
+		}
+	}
+	if unit, text := timeWords(0.5); unit+" "+text != "milliseconds 500" {
+		t.Errorf("%s %s", unit, text)
+	}
+	for spec, want := range map[kernel.Spec]string{
+		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004, Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
+		{Name: "matern52", Sigma: 8.5}:                                    "matern52(sigma=8.5)",
+		{Name: "my kernel"}:                                               "my kernel",
+	} {
+		if got := kernelWords(spec); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
