@@ -187,7 +187,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Model.Scaling = data.scaling
 	sol.Model.Origin.Version = a.env.Version
 	origin := &sol.Model.Origin
-	origin.Target, origin.Rows, origin.Holdout = data.target, data.rows, data.holdout
+	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
 	report := sol.Report()
 	r := &fitted{sol: sol, report: report, data: data}
 	report.Note = data.note

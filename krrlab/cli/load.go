@@ -17,6 +17,7 @@ type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
 	holdout                     float64
+	drop                        []string
 	n, dim                      int
 }
 
@@ -33,6 +34,8 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
 	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
+	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are no features, such as an index: names or numbers as of --target, with commas")
+	p.Lookup("drop").DefValue = "" // the text has it
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "features of a libsvm file, where columns of zeros were left out at the end (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
@@ -70,7 +73,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 			return usagef("--%s %q: want one of %s", w.flag, w.value, strings.Join(w.words, ", "))
 		}
 	}
-	for _, name := range []string{"format", "target", "task", "dim"} {
+	for _, name := range []string{"format", "target", "task", "drop", "dim"} {
 		if f.data != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data knows its own", name)
 		}
@@ -83,8 +86,9 @@ type loaded struct {
 	train, test   *datasets.Dataset // test is nil if there is none
 	scaling       *datasets.Scaling
 	note          string
-	target        string // csv column
-	rows          int    // read, of which holdout is the share that is the test data; 0 without one
+	target        string   // csv column
+	drop          []string // csv columns left out
+	rows          int      // read, of which holdout is the share that is the test data; 0 without one
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
 	hints         []string
@@ -123,11 +127,11 @@ func (d *loaded) fewer(asked int, name string) {
 }
 
 func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
-	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim})
+	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop})
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, target: f.target}
+	d := &loaded{train: train, target: f.target, drop: f.drop}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
 	if f.scale == "" {
@@ -145,7 +149,7 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFileContext(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Dim: train.Dim(),
+			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: f.drop, Dim: train.Dim(), DimOf: f.train,
 		})
 		if err != nil {
 			return nil, err

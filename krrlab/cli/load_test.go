@@ -23,7 +23,7 @@ func TestDim(t *testing.T) {
 	write(t, dir, "test.svm", rows(" 5:1"))
 	fit := strings.Fields("fit --train train.svm --test test.svm --out m.krr --quiet")
 	code, _, errs := command(t, fit...)
-	want := "krrlab: test.svm: points have 5 features, want 3\n"
+	want := "krrlab: test.svm, line 1: points have 5 features, train.svm has 3; where the last features of sparse data are all zero, say --dim 5 for both files\n"
 	if code != exitError || errs != want {
 		t.Errorf("exit %d, %swant %s", code, errs, want)
 	}
@@ -34,7 +34,7 @@ func TestDim(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	for args, want := range map[string]string{
-		"fit --train train.svm --dim 2":  "train.svm: points have 3 features, want 2",
+		"fit --train train.svm --dim 2":  "train.svm, line 1: points have 3 features, want 2",
 		"fit --train train.svm --dim 0":  "--dim 0: want at least 1 (see krrlab fit --help)",
 		"fit --data mnist --dim 9":       "--dim goes with --train; --data knows its own (see krrlab fit --help)",
 		"quality --train a.svm --dim -1": "--dim -1: want at least 1 (see krrlab quality --help)",
@@ -80,6 +80,42 @@ func TestHints(t *testing.T) {
 		head, _, _ := strings.Cut(out, "data  ")
 		if code != exitOK || errs != "" || head != want {
 			t.Errorf("%s: exit %d, %s\n%swant\n%s", args, code, errs, head, want)
+		}
+	}
+}
+
+// TestDrop: columns that are no features are left out of the training and the test file; predict and
+// verify leave them out too, and take a file without them.
+func TestDrop(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	text := ids(50)
+	write(t, dir, "a.csv", text)
+	var bare strings.Builder
+	for line := range strings.Lines(text) {
+		c := strings.Split(line, ",")
+		fmt.Fprintf(&bare, "%s,%s\n", c[1], c[2])
+	}
+	write(t, dir, "bare.csv", bare.String())
+	code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "a.csv", "--drop", "id", "--target", "y", "--scale", "standard", "--out", "m.krr")
+	if code != exitOK || !strings.Contains(out, "n = 50, d = 2, t = 1") || strings.Contains(out, "note:") {
+		t.Fatalf("exit %d, %s%s", code, out, errs)
+	}
+	_, want, _ := command(t, "predict", "--model", "m.krr", "--in", "bare.csv")
+	if code, out, errs := command(t, "predict", "--model", "m.krr", "--in", "a.csv"); code != exitOK || out != want || strings.Count(out, "\n") != 51 {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, "verify", "m.krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "the points are those of the model") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	for args, want := range map[string]string{
+		"fit --train a.csv --drop c":            `a.csv, line 1: drop: no column is named "c": there are "id", "a", "b", "y"`,
+		"fit --train a.csv --drop 3":            "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
+		"fit --data mnist --drop 3":             "--drop goes with --train; --data knows its own (see krrlab fit --help)",
+		"statdim --train a.csv --drop id,a,b,y": "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
+	} {
+		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: %swant %s", args, errs, want)
 		}
 	}
 }

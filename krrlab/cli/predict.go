@@ -138,7 +138,7 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction) error {
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	_, d, _ := m.Dims()
 	if f.data == "" {
-		o := &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Dim: d}
+		o := &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"}
 		if o.Target == "" {
 			o.Target, o.TargetOptional = m.Origin.Target, true
 		}

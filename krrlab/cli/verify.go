@@ -174,7 +174,7 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		if name == "" {
 			return nil, nil
 		}
-		return datasets.ReadFileContext(ctx, name, &datasets.ReadOptions{Format: f.format, Target: target, TargetOptional: !asked, Task: m.Task().String(), Dim: d})
+		return datasets.ReadFileContext(ctx, name, &datasets.ReadOptions{Format: f.format, Target: target, TargetOptional: !asked, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"})
 	}
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err
