@@ -35,7 +35,6 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are no features, such as an index: names or numbers as of --target, with commas")
-	p.Lookup("drop").DefValue = "" // the text has it
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "features of a libsvm file, where columns of zeros were left out at the end (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
