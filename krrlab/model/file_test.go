@@ -77,7 +77,7 @@ func TestRoundTrip(t *testing.T) {
 		if !reflect.DeepEqual(a, b) || fmt.Sprintf("%T", got.X) != fmt.Sprintf("%T", m.X) {
 			t.Errorf("%v: points %T are not the %T saved", m, got.X, m.X)
 		}
-		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda || got.Origin != m.Origin ||
+		if !mat.Equal(got.C, m.C) || got.Kernel != m.Kernel || got.Lambda != m.Lambda || !reflect.DeepEqual(got.Origin, m.Origin) ||
 			!reflect.DeepEqual(got.Labels, m.Labels) || !reflect.DeepEqual(got.Scaling, m.Scaling) || !reflect.DeepEqual(got.Columns, m.Columns) {
 			t.Errorf("saved\n%+v\nloaded\n%+v", m, got)
 		}
