@@ -47,21 +47,22 @@ func (a *app) notebookCommand() *cobra.Command {
 
 // place is where a kernel is installed.
 type place struct {
-	user, sys    bool
-	prefix, name string
+	user, sys, force bool
+	prefix, name     string
 }
 
-func (p *place) add(cmd *cobra.Command) {
+func (p *place) add(cmd *cobra.Command, force string) {
 	f := cmd.Flags()
 	f.BoolVar(&p.user, "user", false, "for the user (the default)")
 	f.StringVar(&p.prefix, "prefix", "", "below DIR/share/jupyter/kernels")
 	f.BoolVar(&p.sys, "sys-prefix", false, "for the Python that python3 is: its sys.prefix")
 	f.StringVar(&p.name, "name", "krrlab", "of the kernel")
+	f.BoolVar(&p.force, "force", false, force)
 }
 
 // spec finds the prefix.
 func (p *place) spec() (notebook.Spec, error) {
-	s := notebook.Spec{Prefix: p.prefix, Name: p.name}
+	s := notebook.Spec{Prefix: p.prefix, Name: p.name, Force: p.force}
 	switch {
 	case p.user && p.sys, p.user && p.prefix != "", p.sys && p.prefix != "":
 		return s, usagef("--user, --prefix and --sys-prefix exclude each other")
@@ -95,7 +96,7 @@ func (a *app) installCommand() *cobra.Command {
 	p := &place{}
 	var interrupt string
 	cmd := &cobra.Command{
-		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME]",
+		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: "Tell Jupyter of this kernel",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -114,7 +115,7 @@ func (a *app) installCommand() *cobra.Command {
 			return err
 		},
 	}
-	p.add(cmd)
+	p.add(cmd, "overwrite another program's kernel of this name")
 	cmd.Flags().StringVar(&interrupt, "interrupt", "message", "how Jupyter interrupts it: message or signal")
 	return cmd
 }
@@ -122,7 +123,7 @@ func (a *app) installCommand() *cobra.Command {
 func (a *app) uninstallCommand() *cobra.Command {
 	p := &place{}
 	cmd := &cobra.Command{
-		Use:   "uninstall [--user | --prefix DIR | --sys-prefix] [--name NAME]",
+		Use:   "uninstall [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
 		Short: "Remove this kernel from Jupyter",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -137,7 +138,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 			return err
 		},
 	}
-	p.add(cmd)
+	p.add(cmd, "remove another program's kernel of this name")
 	return cmd
 }
 

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 )
 
 // Spec says how Jupyter starts the kernel.
@@ -16,6 +19,7 @@ type Spec struct {
 	Name      string // default krrlab
 	Program   string // the krrlab to start
 	Interrupt string // how it is interrupted: message (default) or signal
+	Force     bool   // overwrite or remove a kernel of this name that is not ours
 }
 
 // names are those that Jupyter takes for a kernel, without . and .., which are folders above it.
@@ -42,9 +46,32 @@ func (s *Spec) complete() error {
 	return nil
 }
 
-// Install writes the kernel's files and returns their folder.
+// file is the kernel's file.
+func (s Spec) file() string { return filepath.Join(s.Dir(), "kernel.json") }
+
+// check returns an error if there is a kernel of this name that does not start as ours do.
+func (s Spec) check(advice string) error {
+	b, err := os.ReadFile(s.file())
+	if s.Force || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var there struct {
+		Argv        []string
+		DisplayName string `json:"display_name"`
+	}
+	if err == nil && json.Unmarshal(b, &there) == nil && len(there.Argv) == 3 && there.Argv[1] == "kernel" && there.Argv[2] == "{connection_file}" {
+		return nil
+	}
+	return fmt.Errorf("%s is another kernel (%q), not krrlab's: %s, or use --force", s.file(), there.DisplayName, advice)
+}
+
+// Install writes the kernel's file and returns its folder. It does not overwrite the kernel of another
+// program.
 func Install(s Spec) (string, error) {
 	if err := s.complete(); err != nil {
+		return "", err
+	}
+	if err := s.check("choose another --name"); err != nil {
 		return "", err
 	}
 	spec, err := json.MarshalIndent(map[string]any{
@@ -58,19 +85,28 @@ func Install(s Spec) (string, error) {
 	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(s.Dir(), "kernel.json"), append(spec, '\n'), 0o644); err != nil {
+	if err := atomicfile.Write(s.file(), func(w io.Writer) error { _, err := w.Write(append(spec, '\n')); return err }); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
 	return s.Dir(), nil
 }
 
-// Uninstall removes the kernel's files and returns their folder.
+// Uninstall removes the kernel's file, and its folder unless there is something else in it, and returns
+// what it has removed. It does not remove the kernel of another program.
 func Uninstall(s Spec) (string, error) {
 	if err := s.complete(); err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(s.Dir(), "kernel.json")); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("no kernel %s in %s", s.Name, s.Dir())
+	if err := s.check("remove it by jupyter kernelspec uninstall " + s.Name); err != nil {
+		return "", err
 	}
-	return s.Dir(), os.RemoveAll(s.Dir())
+	if err := os.Remove(s.file()); errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("no kernel %s in %s", s.Name, s.Dir())
+	} else if err != nil {
+		return "", fmt.Errorf("cannot remove the kernel: %w", err)
+	}
+	if os.Remove(s.Dir()) != nil {
+		return s.file(), nil
+	}
+	return s.Dir(), nil
 }

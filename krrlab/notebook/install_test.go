@@ -3,6 +3,7 @@ package notebook
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +34,60 @@ func TestNamesOfDots(t *testing.T) {
 		if _, err := Uninstall(s); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// TestOtherKernels leaves kernels of other programs alone unless it is told to, and files that are
+// not the kernel's.
+func TestOtherKernels(t *testing.T) {
+	s := Spec{Prefix: t.TempDir(), Name: "python3", Program: "krrlab"}
+	file, logo := filepath.Join(s.Dir(), "kernel.json"), filepath.Join(s.Dir(), "logo-64x64.png")
+	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []string{
+		`{"argv": ["python3", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python\n3"}`,
+		`{"argv": ["other", "kernel", "start"]}`, `{"argv": ["gophernotes", "{connection_file}"]}`, "{", "",
+	} {
+		s.Force = false
+		for _, name := range []string{file, logo} {
+			if err := os.WriteFile(name, []byte(other), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for what, f := range map[string]func(Spec) (string, error){"install": Install, "uninstall": Uninstall} {
+			if _, err := f(s); err == nil || !strings.Contains(err.Error(), file+" is another kernel") || !strings.Contains(err.Error(), "--force") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s over %s: %v", what, other, err)
+			}
+			if b, err := os.ReadFile(file); err != nil || string(b) != other {
+				t.Errorf("%s: %q, %v, was %s", what, b, err, other)
+			}
+		}
+		s.Force = true
+		if _, err := Install(s); err != nil {
+			t.Error(err)
+		}
+		s.Force = false
+		if _, err := Install(s); err != nil { // over its own
+			t.Error(err)
+		}
+		if removed, err := Uninstall(s); err != nil || removed != file {
+			t.Errorf("removed %s, %v", removed, err)
+		}
+		if b, err := os.ReadFile(logo); err != nil || string(b) != other {
+			t.Errorf("%q, %v", b, err)
+		}
+	}
+	if err := os.Remove(logo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Install(s); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := Uninstall(s); err != nil || removed != s.Dir() {
+		t.Errorf("removed %s, %v", removed, err)
+	}
+	if _, err := Uninstall(s); err == nil || !strings.Contains(err.Error(), "no kernel") {
+		t.Error(err)
 	}
 }

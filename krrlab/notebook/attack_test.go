@@ -1,0 +1,342 @@
+package notebook
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+)
+
+const attackedKernel = "KRRLAB_TEST_CONNECTION_FILE"
+
+// TestKernelProcess is the kernel that TestAttack attacks.
+func TestKernelProcess(t *testing.T) {
+	file := os.Getenv(attackedKernel)
+	if file == "" {
+		t.Skip("run by TestAttack")
+	}
+	if err := Kernel(context.Background(), file, &Options{Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startProcess runs a kernel in a process of its own and connects to it.
+func startProcess(t *testing.T) (c *client, pid int) {
+	t.Helper()
+	conn, file := newConnection(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKernelProcess$", "-test.timeout=0")
+	cmd.Env = append(os.Environ(), attackedKernel+"="+file)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c = &client{t: t, conn: conn, ended: make(chan error, 1)}
+	go func() { c.ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-c.ended
+		if t.Failed() {
+			t.Logf("the kernel said: %.3000s", out.String())
+		}
+	})
+	c.connect()
+	return c, cmd.Process.Pid
+}
+
+// memory returns a field of a process's status in MB; 0 where there is none.
+func memory(pid int, field string) (mb float64) {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if _, rest, ok := strings.Cut(string(b), field+":"); ok {
+		fmt.Sscan(rest, &mb)
+	}
+	return mb / 1024
+}
+
+// attacker is one of those that attack the kernel at a time.
+type attacker struct {
+	conn   jupyter.Connection
+	rnd    *rand.Rand
+	held   []net.Conn // open, and not used any more
+	signed [][]byte   // a message that was sent before
+}
+
+const attackers, holds = 8, 60 // held by each
+
+// attack is a way to attack: what is sent to a port, and what happens then.
+type attack struct {
+	name  string
+	ports func(jupyter.Connection) []int
+	bytes func(*attacker) []byte
+	then  int
+}
+
+// What becomes of the connection of an attack.
+const (
+	refused = iota // the kernel closes it
+	drained        // we send no more, and the kernel closes it when it has read all
+	kept           // it stays open for a while
+)
+
+func anyPort(c jupyter.Connection) []int {
+	return []int{c.ShellPort, c.IOPubPort, c.StdinPort, c.ControlPort, c.HBPort}
+}
+func routers(c jupyter.Connection) []int { return []int{c.ShellPort, c.StdinPort, c.ControlPort} }
+func iopub(c jupyter.Connection) []int   { return []int{c.IOPubPort} }
+func heart(c jupyter.Connection) []int   { return []int{c.HBPort} }
+
+// zmtpGreeting, zmtpReady and zmtpFrames are what clients send, written without the code under test.
+const zmtpGreeting = "\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x00NULL\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
+	"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
+func zmtpReady(typ string) string {
+	body := "\x05READY\x0bSocket-Type" + string(binary.BigEndian.AppendUint32(nil, uint32(len(typ)))) + typ
+	return "\x04" + string(rune(len(body))) + body
+}
+
+func hello(typ string) []byte { return []byte(zmtpGreeting + zmtpReady(typ)) }
+
+func longFrame(flags byte, declared uint64, content []byte) []byte {
+	return append(binary.BigEndian.AppendUint64([]byte{flags | 2}, declared), content...)
+}
+
+func zmtpMessage(frames [][]byte) (b []byte) {
+	for i, f := range frames {
+		more := byte(1)
+		if i == len(frames)-1 {
+			more = 0
+		}
+		b = append(b, longFrame(more, uint64(len(f)), f)...)
+	}
+	return b
+}
+
+func (a *attacker) garbage(most int) []byte {
+	b := make([]byte, 1+a.rnd.IntN(most))
+	for i := range b {
+		b[i] = byte(a.rnd.Uint32())
+	}
+	return b
+}
+
+// changed returns b with some bytes changed, perhaps cut short.
+func (a *attacker) changed(b []byte) []byte {
+	b = bytes.Clone(b)
+	for range 1 + a.rnd.IntN(4) {
+		b[a.rnd.IntN(len(b))] = byte(a.rnd.Uint32())
+	}
+	return b[:1+a.rnd.IntN(len(b))]
+}
+
+// request returns the frames of a request to run code that counts how often it ran.
+func (a *attacker) request(key string) [][]byte {
+	frames, err := jupyter.Encode(nil, "execute_request", "attacker", nil, map[string]any{"code": "hits++"}, []byte(key))
+	if err != nil {
+		panic(err)
+	}
+	return frames
+}
+
+// badFrames are frames that end a connection.
+func badFrames(declared uint64) func(*attacker) []byte {
+	return func(a *attacker) []byte {
+		return append(hello("DEALER"), longFrame(byte(a.rnd.IntN(2)), declared, a.garbage(1000))...)
+	}
+}
+
+func attacks() []attack {
+	after := func(typ string, f func(*attacker) []byte) func(*attacker) []byte {
+		return func(a *attacker) []byte { return append(hello(typ), f(a)...) }
+	}
+	return []attack{
+		{"silent connection", anyPort, func(*attacker) []byte { return nil }, kept},
+		{"half a greeting", anyPort, func(a *attacker) []byte { return []byte(zmtpGreeting)[:1+a.rnd.IntN(63)] }, kept},
+		{"half-open after part of a handshake", anyPort, func(a *attacker) []byte { return hello("DEALER")[:1+a.rnd.IntN(90)] }, drained},
+		{"random bytes", anyPort, func(a *attacker) []byte { return append(a.garbage(200), 0) }, drained},
+		{"HTTP", anyPort, func(*attacker) []byte { return []byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }, refused},
+		{"changed handshake", anyPort, func(a *attacker) []byte { return a.changed(hello("DEALER")) }, drained},
+		{"READY with a short property", anyPort, func(*attacker) []byte { return []byte(zmtpGreeting + "\x04\x09\x05READY\x01A\x00") }, refused},
+		{"READY with a property of 2^32 - 1 bytes", anyPort, func(*attacker) []byte { return []byte(zmtpGreeting + "\x04\x0c\x05READY\x01A\xff\xff\xff\xff") }, refused},
+		{"command of 2^62 bytes", anyPort, func(*attacker) []byte { return append([]byte(zmtpGreeting), longFrame(4, 1<<62, nil)...) }, refused},
+		{"wrong type of socket", anyPort, func(*attacker) []byte { return hello("PUSH") }, refused},
+		{"frame of 2^62 bytes", routers, badFrames(1 << 62), refused},
+		{"frame of 2^36 bytes", routers, badFrames(1 << 36), refused},
+		{"part of a large frame", routers, badFrames(1 << 19), kept},
+		{"random frames", routers, after("DEALER", func(a *attacker) []byte { return a.garbage(500) }), drained},
+		{"1000 frames", routers, after("DEALER", func(*attacker) []byte { return bytes.Repeat([]byte{1, 1, 'x'}, 1000) }), refused},
+		{"message that is none", routers, after("DEALER", func(a *attacker) []byte {
+			return zmtpMessage([][]byte{a.garbage(99), []byte("<IDS|MSG>"), a.garbage(99)})
+		}), drained},
+		{"unsigned message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("")) }), drained},
+		{"message with a wrong signature", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.request("guess")) }), drained},
+		{"changed message", routers, after("DEALER", func(a *attacker) []byte {
+			m := a.request("guess")
+			i := a.rnd.IntN(len(m))
+			m[i] = a.changed(m[i])
+			return zmtpMessage(m)
+		}), drained},
+		{"replayed message", routers, after("DEALER", func(a *attacker) []byte { return zmtpMessage(a.signed) }), drained},
+		{"subscriber that does not read", iopub, after("SUB", func(*attacker) []byte { return []byte{0, 1, 1} }), kept},
+		{"subscriber of 1000 topics", iopub, after("SUB", func(*attacker) []byte { return bytes.Repeat([]byte{0, 2, 1, 'x'}, 1000) }), refused},
+		{"heartbeat that does not read", heart, after("REQ", func(a *attacker) []byte {
+			return bytes.Repeat([]byte{1, 0, 0, 4, 'p', 'i', 'n', 'g'}, 1000+a.rnd.IntN(9000))
+		}), kept},
+	}
+}
+
+// try makes an attack, and reports what went otherwise than expected.
+func (a *attacker) try(x attack) error {
+	ports := x.ports(a.conn)
+	c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", ports[a.rnd.IntN(len(ports))]), 30*time.Second)
+	if err != nil {
+		return err
+	}
+	_ = c.(*net.TCPConn).SetLinger(0) // or the ports are used up soon
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
+	if x.then == kept {
+		_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	}
+	_, _ = c.Write(x.bytes(a)) // the kernel may have closed it
+	switch x.then {
+	case drained:
+		_ = c.(*net.TCPConn).CloseWrite()
+		fallthrough
+	case refused:
+		_, err := io.Copy(io.Discard, c)
+		c.Close()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return errors.New("the kernel does not close the connection")
+		}
+	default:
+		if a.held = append(a.held, c); len(a.held) > holds {
+			a.held[0].Close()
+			a.held = a.held[1:]
+		}
+	}
+	return nil
+}
+
+// attackAll makes n attacks from several connections at a time, and returns how many of each.
+func attackAll(t *testing.T, conn jupyter.Connection, signed [][]byte, n int) map[string]int {
+	all := attacks()
+	counts := make([]atomic.Int64, len(all))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for i := range attackers {
+		wait.Go(func() {
+			a := &attacker{conn: conn, rnd: rand.New(rand.NewPCG(1, uint64(i))), signed: signed}
+			for k := int(next.Add(1)) - 1; k < n && !t.Failed(); k = int(next.Add(1)) - 1 {
+				x := all[k%len(all)]
+				if err := a.try(x); err != nil {
+					t.Errorf("%s: %v", x.name, err)
+					return
+				}
+				counts[k%len(all)].Add(1)
+			}
+			for _, c := range a.held {
+				c.Close()
+			}
+		})
+	}
+	wait.Wait()
+	out := map[string]int{}
+	for i, x := range all {
+		out[x.name] = int(counts[i].Load())
+	}
+	return out
+}
+
+// aftermath makes sure that the kernel is as it was, for the client of before and for a new one.
+func aftermath(t *testing.T, c *client, cells int) {
+	if got, _ := c.run("hits"); !strings.HasSuffix(got, "execute_result 1") {
+		t.Errorf("code that was sent once: %q", got)
+	}
+	c.send(c.control, "kernel_info_request", map[string]any{})
+	c.wait(c.answers[c.control], "kernel_info_reply")
+	late := &client{t: t, conn: c.conn}
+	late.connect()
+	if got, _ := late.run("n"); !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
+		t.Errorf("a new client: %q", got)
+	}
+	late.send(late.shell, "execute_request", map[string]any{"code": "line, err := Input(\"? \")\nline", "allow_stdin": true})
+	late.wait(late.answers[late.stdin], "input_request")
+	late.send(late.stdin, "input_reply", map[string]any{"value": "me"})
+	if r := fields(late.wait(late.answers[late.shell], "execute_reply")); r["status"] != "ok" {
+		t.Errorf("a question: %v", r)
+	}
+}
+
+// TestAttack attacks a running kernel from many connections without its key, while a client works.
+// The client notices nothing, the state is kept, nothing of the attackers has run, and the memory
+// stays small.
+func TestAttack(t *testing.T) {
+	n := 3000
+	if os.Getenv("KRRLAB_LONG") != "" {
+		n = 100000
+	}
+	c, pid := startProcess(t)
+	c.run("hits, n := 0, 0")
+	signed := (&attacker{}).request(c.conn.Key)
+	if err := c.shell.Send(signed...); err != nil {
+		t.Fatal(err)
+	}
+	c.wait(c.answers[c.shell], "execute_reply")
+	c.send(c.control, "kernel_info_request", map[string]any{})
+	c.wait(c.answers[c.control], "kernel_info_reply")
+	hb := c.dial("REQ", "", c.conn.HBPort)
+	defer hb.Close()
+	calm, begin := memory(pid, "VmHWM"), time.Now()
+	done := make(chan map[string]int)
+	go func() { done <- attackAll(t, c.conn, signed, n) }()
+	cells := 0
+	var counts map[string]int
+	for counts == nil {
+		cells++
+		if got, r := c.run("n++\nn"); r["status"] != "ok" || !strings.HasSuffix(got, fmt.Sprint("execute_result ", cells)) {
+			t.Fatalf("cell %d: %q, %v", cells, got, r)
+		}
+		if err := hb.Send(nil, []byte("ping")); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := hb.Recv(); err != nil || string(bytes.Join(m, nil)) != "ping" {
+			t.Fatalf("heartbeat: %q, %v", m, err)
+		}
+		select {
+		case counts = <-done:
+		case err := <-c.ended:
+			c.ended <- err
+			t.Fatalf("the kernel ended: %v", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	seconds, peak := time.Since(begin).Seconds(), memory(pid, "VmHWM")
+	aftermath(t, c, cells)
+	if peak > 400 {
+		t.Errorf("%.0f MB", peak)
+	}
+	total := 0
+	var kinds []string
+	for k, n := range counts {
+		total += n
+		kinds = append(kinds, fmt.Sprintf("%s: %d", k, n))
+	}
+	slices.Sort(kinds)
+	t.Logf("%d attacks in %.1f s, %d cells run meanwhile, peak %.0f MB (%.0f before), now %.0f\n%s", total, seconds, cells, peak, calm, memory(pid, "VmRSS"), strings.Join(kinds, "\n"))
+	if !t.Failed() && total != n {
+		t.Errorf("%d attacks of %d", total, n)
+	}
+}
