@@ -274,6 +274,27 @@ func TestInputRequest(t *testing.T) {
 	}
 }
 
+// TestInputAgain asks a reader whose connection is gone: who comes again with its identity is asked,
+// others are not.
+func TestInputAgain(t *testing.T) {
+	c := start(t)
+	c.stdin.Close()
+	c.send(c.shell, "execute_request", map[string]any{"code": "line, err := Input(\"? \")\nline", "allow_stdin": true})
+	c.wait(c.published, "execute_input")
+	other := c.dial("DEALER", "other", c.conn.StdinPort)
+	defer other.Close()
+	asked := c.follow(other)
+	c.stdin = c.dial("DEALER", fmt.Sprintf("client-%p", c), c.conn.StdinPort)
+	c.wait(c.follow(c.stdin), "input_request")
+	c.send(c.stdin, "input_reply", map[string]any{"value": "me"})
+	if r := fields(c.wait(c.answers[c.shell], "execute_reply")); r["status"] != "ok" {
+		t.Errorf("%v", r)
+	}
+	if len(asked) > 0 {
+		t.Error("another was asked")
+	}
+}
+
 // TestShutdown ends the kernel while a cell runs.
 func TestShutdown(t *testing.T) {
 	c := start(t)
