@@ -106,15 +106,19 @@ func TestEmptyPanels(t *testing.T) {
 		}
 	}
 	var w Workspace
-	dense := &CSR{N: 5, D: 4, Ptr: []int{0, 4, 8, 12, 16, 20}, Col: []int32{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3}, Val: filled[float64](20)}
-	if w.transpose(dense, dense, false) {
-		t.Fatal("full panels are walked")
-	}
-	d := filled[float64](25) // the workspace holds counts of the full panel
-	Inner64(d, 5, dense, &CSR{N: 5, D: 4, Ptr: make([]int, 6)}, &w)
-	for i, v := range d {
-		if v != 0 {
-			t.Errorf("a panel without nonzeros gives %v at %d", v, i)
+	one := &CSR{N: 5, D: 400, Ptr: []int{0, 1, 2, 3, 4, 5}, Col: []int32{7, 7, 7, 7, 7}, Val: []float64{1, 2, 3, 4, 5}}
+	none := &CSR{N: 5, D: 400, Ptr: make([]int, 6)}
+	for range 2 { // with a new workspace, and with one that holds another panel
+		d := filled[float64](25)
+		Inner64(d, 5, one, none, &w)
+		for i, v := range d {
+			if v != 0 {
+				t.Errorf("a panel without nonzeros gives %v at %d", v, i)
+			}
+		}
+		Inner64(d, 5, one, one, &w)
+		if d[24] != 25 || len(w.row) == 0 {
+			t.Fatal("the panel is not walked")
 		}
 	}
 	if got := s.Slice(1, 3).(*CSR); len(got.Ptr) != 3 || got.N != 2 {

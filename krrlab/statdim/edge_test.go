@@ -143,3 +143,16 @@ func TestGains(t *testing.T) {
 		}
 	}
 }
+
+// TestRadauPivot: where the last pivot of T − aI is zero or less, by rounding, the upper bound is that
+// of an eigenvalue at the end, not the Gauss rule's lower one.
+func TestRadauPivot(t *testing.T) {
+	const lambda = 0.5
+	for _, last := range []float64{1, 0.5} { // pivots 1 and last − 1
+		tr := &tridiagonals{n: 9, m: 1, alpha: [][]float64{{1, last}}, beta: [][]float64{{1, 0.5}}, done: make([]bool, 1)}
+		lo, hi := tr.inverse(0, lambda, 0)
+		if want := 1 / (1 + lambda - 1/(last+lambda)); math.Abs(lo-want) > 1e-14*want || hi != 1/lambda {
+			t.Errorf("last diagonal %g: [%g, %g], want [%g, %g]", last, lo, hi, want, 1/lambda)
+		}
+	}
+}

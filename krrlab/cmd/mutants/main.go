@@ -60,12 +60,10 @@ func run(ctx context.Context) error {
 	o.Log = func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%7.0f s  %s\n", time.Since(start).Seconds(), fmt.Sprintf(format, args...))
 	}
-	reasons, err := mutants.Reasons()
-	if err != nil {
+	if o.Reasons, err = mutants.Reasons(); err != nil {
 		return err
 	}
 	packages, failed := mutants.Run(ctx, o)
-	mutants.Excuse(packages, reasons)
 	if err := mutants.Write(os.Stdout, packages); err != nil {
 		return err
 	}

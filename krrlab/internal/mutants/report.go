@@ -43,17 +43,6 @@ func readReasons(r io.Reader) (map[string]string, error) {
 	return out, nil
 }
 
-// Excuse gives every mutant that lives its reason.
-func Excuse(packages []Package, reasons map[string]string) {
-	for _, p := range packages {
-		for i := range p.Mutants {
-			if x := &p.Mutants[i]; x.Lives() {
-				x.Reason = reasons[x.Key()]
-			}
-		}
-	}
-}
-
 // Tally counts what became of mutants.
 type Tally struct {
 	Sites, Broken, Mutants, Killed, TimedOut, Lived, Excused int
@@ -123,6 +112,9 @@ func Write(w io.Writer, packages []Package) error {
 	for _, p := range packages {
 		for _, name := range p.Failing {
 			fmt.Fprintf(b, "\nnot used, it fails without a mutant: %s\n", name)
+		}
+		for _, key := range p.Stale {
+			fmt.Fprintf(b, "\nin reasons.txt, but no longer in the code: %s\n", key)
 		}
 	}
 	return b.Flush()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -19,6 +21,7 @@ type Options struct {
 	Workers int                              // mutants tried at once; 0 means 1
 	Slack   float64                          // a run may take this many times what it takes without a mutant; 0 means 10
 	Limit   time.Duration                    // for one test without a mutant; 0 means five minutes
+	Reasons map[string]string                // why mutants may live, by their Keys
 	Log     func(format string, args ...any) // nil means silence
 }
 
@@ -47,6 +50,7 @@ type Package struct {
 	Sites   int      // that there are
 	Broken  int      // drawn, and put back because they do not compile
 	Failing []string `json:",omitempty"` // tests that fail without a mutant, and were not used
+	Stale   []string `json:",omitempty"` // keys with a reason that no place of the package has
 	Mutants []Mutant
 }
 
@@ -95,7 +99,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 		return p, err
 	}
 	all := src.sites(t.wants)
-	p.Sites = len(all)
+	p.Sites, p.Stale = len(all), stale(t.Package, all, o.Reasons)
 	var drawn []*Site
 	drawn, p.Broken = src.sample(all, n, o.Seed)
 	if err := src.compiles(drawn); err != nil {
@@ -144,6 +148,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 	}
 	for i := range p.Mutants {
 		if x := &p.Mutants[i]; x.Lives() {
+			x.Reason = o.Reasons[x.Key()]
 			o.Log("%s: %s/%s:%d: %s", x.State, x.Package, x.File, x.Line, x.Key())
 		}
 	}
@@ -189,4 +194,19 @@ func (b *binary) judge(ctx context.Context, o Options, x *Mutant, id int) error 
 		x.State = Survived
 	}
 	return nil
+}
+
+// stale returns the keys of one package that no site has.
+func stale(pkg string, all []*Site, reasons map[string]string) (out []string) {
+	has := map[string]bool{}
+	for _, s := range all {
+		has[s.Key()] = true
+	}
+	for key := range reasons {
+		if strings.HasPrefix(key, pkg+" ") && !has[key] {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
