@@ -1,0 +1,59 @@
+package model
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestAccuracyFor: a quarter of the tolerance, between its ends.
+func TestAccuracyFor(t *testing.T) {
+	for tol, want := range map[float64]float64{1e-4: 2.5e-5, 1e-3: 2.5e-4, 1e-2: 2.5e-4, 4e-6: 1e-6, 1e-10: 1e-6} {
+		if got := AccuracyFor(tol); math.Abs(got-want) > 1e-15 {
+			t.Errorf("tolerance %g: %g, want %g", tol, got, want)
+		}
+	}
+}
+
+// TestCheckCSR: rows whose columns ascend within the dimension are taken, and no others.
+func TestCheckCSR(t *testing.T) {
+	csr := func(ptr []int, col ...int32) *points.CSR {
+		return &points.CSR{N: len(ptr) - 1, D: 3, Ptr: ptr, Col: col, Val: make([]float64, len(col))}
+	}
+	for name, c := range map[string]struct {
+		x  *points.CSR
+		ok bool
+	}{
+		"full rows":      {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
+		"twice":          {csr([]int{0, 2}, 1, 1), false},
+		"descending":     {csr([]int{0, 2}, 1, 0), false},
+		"column beyond":  {csr([]int{0, 1}, 3), false},
+		"negative":       {csr([]int{0, 1}, -1), false},
+		"rows go back":   {csr([]int{0, 2, 1, 2}, 0, 1), false},
+		"rows go beyond": {csr([]int{0, 3, 2}, 0, 1), false},
+		"begins late":    {csr([]int{1, 2}, 0, 1), false},
+		"ends early":     {csr([]int{0, 1}, 0, 1), false},
+	} {
+		if err := checkCSR(c.x); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	short := csr([]int{0, 2}, 0, 1)
+	short.Val = short.Val[:1]
+	if checkCSR(short) == nil {
+		t.Error("a column without a value is taken")
+	}
+}
+
+// TestScoreOfZero: relative figures where the answers, or the errors, are all zero.
+func TestScoreOfZero(t *testing.T) {
+	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(2, 1, nil), Target: []float64{0, 0}}
+	if s := (&Prediction{Value: []float64{0, 0}}).Score(d); s.RelErr != 0 || s.R2 != 1 || s.RMSE != 0 {
+		t.Errorf("nothing wrong: %+v", s)
+	}
+	if s := (&Prediction{Value: []float64{3, 4}}).Score(d); !math.IsInf(s.RelErr, 1) || !math.IsInf(s.R2, -1) || math.Abs(s.RMSE-math.Sqrt(12.5)) > 1e-15 {
+		t.Errorf("answers of zero: %+v", s)
+	}
+}
