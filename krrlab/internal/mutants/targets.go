@@ -17,7 +17,7 @@ var All = []Target{
 	{Package: "krrlab/pcg", Share: 28},
 	{Package: "krrlab/lowrank", Share: 14},
 	{Package: "krrlab/lanczos", Share: 14},
-	{Package: "krrlab/adapt", Share: 14},
+	{Package: "krrlab/adapt", Dependants: []string{"theory"}, Share: 14},
 	{Package: "krrlab/statdim", Share: 18},
 	{Package: "krrlab/tune", Share: 10},
 	{Package: "krrlab/model", Share: 14},

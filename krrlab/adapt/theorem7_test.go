@@ -1,0 +1,60 @@
+package adapt
+
+import (
+	"math"
+	"testing"
+)
+
+// TestExtremes compares the bounds' extremes over t, and where they lie, with a fine grid.
+func TestExtremes(t *testing.T) {
+	for _, c := range []Test{PaperTest, Kappa5, Kappa10, {Theta: 0.3, Alpha: 0.5, Gamma: 0.2}, {Theta: 0, Alpha: 0, Gamma: 0.5}, {Theta: 3, Alpha: 0.01, Gamma: 0.9}, {Theta: 5, Alpha: 4, Gamma: 0}} {
+		hiAt := func(x float64) float64 {
+			return (1 + math.Pow(math.Sqrt((1+c.Gamma)*x)+math.Sqrt(c.Alpha), 2)) / (1 + x)
+		}
+		loAt := func(x float64) float64 {
+			return (1 + math.Pow(max(math.Sqrt((1-c.Gamma)*x)-math.Sqrt(c.Alpha), 0), 2)) / (1 + c.Theta + x)
+		}
+		most, least := 1+c.Gamma, 1-c.Gamma // their limits
+		for k := range 40001 {
+			x := math.Exp(float64(k-20000) / 1000) // e^−20 … e^20 in steps of 0.1 %
+			most, least = max(most, hiAt(x), hiAt(0)), min(least, loAt(x), loAt(0))
+		}
+		hi, at := c.Upper()
+		lo, below := c.Lower()
+		// At an extreme a step of 0.1 % in t changes the quotient by its curvature only, about 1e-6.
+		if math.Abs(hi-most) > 1e-5*most || math.Abs(lo-least) > 1e-5*least {
+			t.Errorf("%+v: hi %.9g and lo %.9g, on a grid %.9g and %.9g", c, hi, lo, most, least)
+		}
+		if !math.IsInf(at, 1) && math.Abs(hiAt(at)-hi) > 1e-12*hi || !math.IsInf(below, 1) && math.Abs(loAt(below)-lo) > 1e-12*lo {
+			t.Errorf("%+v: hi(%g) = %.9g, want %.9g; lo(%g) = %.9g, want %.9g", c, at, hiAt(at), hi, below, loAt(below), lo)
+		}
+		if b := c.Bound(); math.Abs(b-hi/lo) > 1e-14*b {
+			t.Errorf("%+v: bound %g of %g/%g", c, b, hi, lo)
+		}
+	}
+}
+
+// TestMargin checks the margin by hand, and the factor that goes with it.
+func TestMargin(t *testing.T) {
+	for _, c := range []struct {
+		test Test
+		want float64
+	}{
+		{Test{Theta: 1, Alpha: 3, Gamma: 0.5}, 0.2},           // min(1 − 2/4, 0.5/2.5)
+		{Test{Theta: 1, Alpha: 1.5, Gamma: 0.5}, 0.2},         // min(1 − 2/2.5, 0.2)
+		{Test{Theta: 1, Alpha: 1.25, Gamma: 0.5}, 1 - 2/2.25}, // condition 1
+		{Test{Theta: 0.25, Alpha: 9, Gamma: 0.5}, 0.5 / 5.5},  // condition 2
+		{Test{Theta: 1, Alpha: 0.5, Gamma: 0.5}, 1 - 2/1.5},   // none
+	} {
+		if got := c.test.Margin(); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("%+v: margin %g, want %g", c.test, got, c.want)
+		}
+		want := math.Inf(1)
+		if c.want > 0 {
+			want = 0.25 / (c.want * c.want)
+		}
+		if got := c.test.FeatureFactor(); got != want && math.Abs(got-want) > 1e-13*want {
+			t.Errorf("%+v: factor %g, want %g", c.test, got, want)
+		}
+	}
+}
