@@ -21,51 +21,71 @@ const (
 // fifteen times as much.
 const lineShare = 32
 
-// setLimit sets how many bytes the content may take: those given, or what the machine has.
-func (s *source) setLimit(bytes int64) {
-	if s.limit = bytes; bytes == 0 {
-		s.limit = accel.MemoryAvailable()
+// vectorsHeld is the number of dense vectors, as long as a point has features, that are held beside
+// sparse points: their mean, a scaling, rows that are read.
+const vectorsHeld = 6
+
+// small is how many bytes are always there; the machine is not asked about fewer.
+const small = 1 << 24
+
+// memory returns how many bytes the content may take: those of the options, or what the machine
+// has; 0 if that is not known.
+func (s *source) memory() int64 {
+	if !s.asked && s.limit == 0 {
+		if s.limit = accel.MemoryAvailable(); s.limit > 0 {
+			s.limit += s.held
+		}
 	}
+	s.asked = true
+	return s.limit
 }
 
 // take counts bytes that are held, of which rows were read before, and returns an error if they
 // are more than the limit.
 func (s *source) take(bytes, rows int) error {
-	if s.held += int64(bytes); s.limit == 0 || s.held <= s.limit {
+	if s.held += int64(bytes); s.held <= s.limit || s.limit == 0 && s.held <= small {
+		return nil
+	}
+	if limit := s.memory(); limit == 0 || s.held <= limit {
 		return nil
 	}
 	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or on a machine with more",
 		rows, gigabytes(s.limit))
 }
 
-// lineLimit is the most bytes of a line.
-func (s *source) lineLimit() int64 {
-	if s.limit == 0 {
-		return 1 << 30
+// checkLine returns an error if a line of so many bytes is too long: if it takes more than a part of
+// the memory.
+func (s *source) checkLine(line int, bytes int64) error {
+	if bytes <= small/lineShare {
+		return nil
 	}
-	return max(s.limit/lineShare, 1<<16)
+	limit := s.memory() / lineShare
+	if limit == 0 {
+		limit = 1 << 30
+	}
+	if bytes <= limit {
+		return nil
+	}
+	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", gigabytes(limit))
 }
 
-// tooLong is the error for a line that goes on.
-func (s *source) tooLong(line int) error {
-	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", gigabytes(s.lineLimit()))
-}
-
+// gigabytes writes a number of bytes.
 func gigabytes(b int64) string { return fmt.Sprintf("%.3g GB", float64(b)/1e9) }
 
 // lineGuard ends a reader that gives too much without a line's end.
 type lineGuard struct {
-	s    *source
-	r    io.Reader
-	left int64
+	s     *source
+	r     io.Reader
+	bytes int64 // that were given since the last line's end
 }
 
-func (g *lineGuard) reset() { g.left = g.s.lineLimit() }
+func (g *lineGuard) reset() { g.bytes = 0 }
 
 func (g *lineGuard) Read(p []byte) (int, error) {
 	n, err := g.r.Read(p)
-	if g.left -= int64(n); g.left < 0 {
-		return 0, g.s.tooLong(0)
+	g.bytes += int64(n)
+	if e := g.s.checkLine(0, g.bytes); e != nil {
+		return 0, e
 	}
 	return n, err
 }

@@ -56,7 +56,11 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
 	}
 	if o.Dim > x.D {
-		x.D = o.Dim
+		x.D, widest = o.Dim, 0
+	}
+	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
+		return nil, s.fail(widest, 0, "index %d: the vectors of so many numbers that a solve holds take %.3g GB, and there are %s of memory: number the features without gaps",
+			x.D, need/1e9, gigabytes(s.memory()))
 	}
 	if x.D == 0 {
 		return nil, s.fail(0, 0, "no row has a feature")
@@ -125,8 +129,9 @@ func (s *source) longLine(start []byte, line int) ([]byte, error) {
 	text := bytes.Clone(start)
 	for {
 		more, err := s.r.ReadSlice('\n')
-		if text = append(text, more...); int64(len(text)) > s.lineLimit() {
-			return nil, s.tooLong(line)
+		text = append(text, more...)
+		if e := s.checkLine(line, int64(len(text))); e != nil {
+			return nil, e
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return text, err

@@ -150,8 +150,10 @@ type source struct {
 	name string
 	file *os.File // nil for a stream
 	r    *bufio.Reader
-	// limit is how many bytes may be held, 0 if that is not known; held is how many are.
+	// limit is how many bytes may be held, 0 if that is not known, which asked says when the
+	// machine was asked; held is how many are.
 	limit, held int64
+	asked       bool
 }
 
 func open(ctx context.Context, name string) (*source, error) {
@@ -240,7 +242,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setLimit(opt.Memory)
+	s.limit = opt.Memory
 	format := opt.Format
 	if format != "idx" {
 		if err := s.dropMark(); err != nil {

@@ -73,15 +73,17 @@ func scalingFits(kind string, x points.Points) error {
 	if !ok || has == 0 {
 		return nil
 	}
-	need := 8 * 6 * float64(c.D)
+	need := vectorsHeld * 8 * float64(c.D)
+	advice := "number the features without gaps"
 	if kind == "standard" {
 		need += 8 * float64(c.N) * float64(c.D)
+		advice = "scale by unit, which keeps zeros, or not at all"
 	}
 	if need <= has {
 		return nil
 	}
-	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %.3g GB, and %.3g GB are free: scale by unit, which keeps zeros, or not at all",
-		kind, c.N, c.D, need/1e9, has/1e9)
+	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %.3g GB, and %.3g GB are free: %s",
+		kind, c.N, c.D, need/1e9, has/1e9, advice)
 }
 
 // ranges returns the least and the largest value of each feature.

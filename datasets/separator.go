@@ -17,7 +17,6 @@ func (c *csvReader) open() error {
 		return c.s.fail(0, 0, oneLine)
 	}
 	c.long = &lineGuard{s: c.s, r: c.s.r}
-	c.long.reset()
 	var r io.Reader = c.long
 	comma := separator(firstLine(head))
 	if comma == ' ' {

@@ -267,10 +267,14 @@ func TestBombs(t *testing.T) {
 	if _, err := Read(&packed, "bomb.gz", &ReadOptions{Memory: limit}); err == nil || !strings.Contains(err.Error(), "rows takes more than 0.00839 GB") {
 		t.Errorf("packed: %v", err)
 	}
-	// An index of 2^31−2 is one number.
-	d, err := Read(strings.NewReader("1 2147483646:1\n2 1:1\n"), "wide.svm", &ReadOptions{Memory: limit})
-	if err != nil || d.X.(*points.CSR).NNZ() != 2 {
+	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
+	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
+	if _, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30}); err == nil || !strings.Contains(err.Error(), "wide.svm, line 2: index 2147483646: the vectors") {
 		t.Errorf("a wide row: %v", err)
+	}
+	d, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 40})
+	if err != nil || d.X.(*points.CSR).NNZ() != 3 {
+		t.Errorf("a wide row on a machine for it: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/npy"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -145,7 +146,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a model file, or cut short (%v): fit again", err)
 	}
-	a := archive{z, size}
+	a := &archive{zip: z, size: size}
 	meta, err := a.metadata()
 	if err != nil {
 		return nil, err
@@ -212,20 +213,38 @@ func finite(what string, v []float64) error {
 type archive struct {
 	zip  *zip.Reader
 	size int64
+	held int64 // bytes of arrays
 }
 
+// available is how much memory a model may take; the machine is not asked about less than small.
+var (
+	available       = accel.MemoryAvailable
+	small     int64 = 1 << 24
+)
+
 // open returns an entry, and how many bytes it can hold at most.
-func (a archive) open(name string) (io.ReadCloser, int64, error) {
+func (a *archive) open(name string) (io.ReadCloser, int64, error) {
 	for _, f := range a.zip.File {
 		if f.Name == name {
 			r, err := f.Open()
-			return r, min(int64(f.UncompressedSize64), maxInflate*a.size), err
+			return r, int64(min(f.UncompressedSize64, uint64(maxInflate*a.size))), err
 		}
 	}
 	return nil, 0, fmt.Errorf("%s is missing", name)
 }
 
-func (a archive) metadata() (meta metadata, err error) {
+// take counts bytes of arrays, and returns an error if the machine has not so many.
+func (a *archive) take(bytes int64) error {
+	if a.held += bytes; a.held <= small {
+		return nil
+	}
+	if left := available(); left > 0 && bytes >= left {
+		return fmt.Errorf("%.3g GB more are needed, and %.3g GB of memory are left", float64(bytes)/1e9, float64(left)/1e9)
+	}
+	return nil
+}
+
+func (a *archive) metadata() (meta metadata, err error) {
 	r, _, err := a.open("model.json")
 	if err != nil {
 		return meta, fmt.Errorf("not a model file: %w", err)
@@ -253,7 +272,7 @@ func (a archive) metadata() (meta metadata, err error) {
 
 // array reads an entry to its end, so that its checksum is verified, and checks its
 // shape; a negative dimension accepts any. It does nothing if *err is set.
-func array[T float32 | float64 | int32 | int64](a archive, err *error, name string, shape ...int) []T {
+func array[T float32 | float64 | int32 | int64](a *archive, err *error, name string, shape ...int) []T {
 	if *err != nil {
 		return nil
 	}
@@ -264,7 +283,7 @@ func array[T float32 | float64 | int32 | int64](a archive, err *error, name stri
 	return v
 }
 
-func readArray[T float32 | float64 | int32 | int64](a archive, name string, shape []int) ([]T, error) {
+func readArray[T float32 | float64 | int32 | int64](a *archive, name string, shape []int) ([]T, error) {
 	data, err := a.read(name, shape)
 	if err != nil {
 		return nil, err
@@ -276,13 +295,16 @@ func readArray[T float32 | float64 | int32 | int64](a archive, name string, shap
 	return v, nil
 }
 
-func (a archive) read(name string, shape []int) (data any, err error) {
+func (a *archive) read(name string, shape []int) (data any, err error) {
 	r, limit, err := a.open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	br := bufio.NewReaderSize(r, 1<<18)
+	if err := a.take(limit); err != nil {
+		return nil, err
+	}
+	br := bufio.NewReaderSize(r, 1<<16)
 	h, data, err := npy.Read(br, limit)
 	if err != nil {
 		return nil, err
@@ -301,7 +323,7 @@ func (a archive) read(name string, shape []int) (data any, err error) {
 	return data, nil
 }
 
-func (a archive) dense(err *error, meta metadata) points.Points {
+func (a *archive) dense(err *error, meta metadata) points.Points {
 	if *err != nil {
 		return nil
 	}
@@ -319,8 +341,11 @@ func (a archive) dense(err *error, meta metadata) points.Points {
 	return nil
 }
 
-func (a archive) csr(err *error, meta metadata) points.Points {
+func (a *archive) csr(err *error, meta metadata) points.Points {
 	ptr64 := array[int64](a, err, "x_indptr.npy", meta.N+1)
+	if *err == nil { // ptr once more, and the vectors that predictions hold beside sparse points
+		*err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))
+	}
 	col := array[int32](a, err, "x_indices.npy", -1)
 	val := array[float64](a, err, "x_data.npy", -1)
 	if *err != nil {
