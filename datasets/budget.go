@@ -28,11 +28,11 @@ const vectorsHeld = 6
 // small is how many bytes are always there; the machine is not asked about fewer.
 const small = 1 << 24
 
-// memory returns how many bytes the content may take: those of the options, or what the machine
-// has; 0 if that is not known.
+// memory returns how many bytes the content may take: those of the options, or half of what the
+// machine has, as garbage and the solve want some; 0 if that is not known.
 func (s *source) memory() int64 {
 	if !s.asked && s.limit == 0 {
-		if s.limit = accel.MemoryAvailable(); s.limit > 0 {
+		if s.limit = (accel.MemoryAvailable() + 1) / 2; s.limit > 0 { // upwards: 0 is unknown, not used up
 			s.limit += s.held
 		}
 	}

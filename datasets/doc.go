@@ -6,9 +6,9 @@
 // ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form
 // (points.CSR) and tables of numbers with a column of answers (dense float64), each plain
 // or packed with gzip or bzip2, told by its first bytes. Files are streamed: the unpacked
-// text is never held whole. Tables are split into records by encoding/csv and turned into
-// numbers by gota in blocks of rows; FromFrame and (*Dataset).Frame go to and from gota's data
-// frames. A fault in a file is a *ParseError with line and column.
+// text is never held whole, and what is held counts against a limit on memory. Tables are split
+// into records by encoding/csv; FromFrame and (*Dataset).Frame go to and from gota's data
+// frames. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.
 //
 // # Names
 //
@@ -16,6 +16,7 @@
 // stand-ins and subsets (Note says so), and three built-in problems that need no file, two of
 // them with a best possible error that is known. The folders to look in are given in order; a file that is not
 // there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
+// Files of one's own without a test file are split by Holdout, in each class alike.
 // Sets that come in one file are split by a fixed random permutation of their rows.
 //
 // # Pictures without end
@@ -28,5 +29,5 @@
 //
 // Coding turns classes into ±1 columns and decision values back into labels; the labels
 // are kept as they were. FitScaling is fitted on training points only and its Apply used on
-// both; a model file carries it along. Targets are never centred or scaled.
+// both; a model file carries it along. ScalingHint says where the features beg for it. Targets are never centred or scaled.
 package datasets

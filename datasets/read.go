@@ -73,7 +73,7 @@ type ReadOptions struct {
 	// MaxRows is the most rows read; default: all.
 	MaxRows int
 	// Memory is how many bytes the content may take while it is read, more is an error;
-	// default: what the machine has available.
+	// default: half of what the machine has available.
 	Memory int64
 }
 
