@@ -39,6 +39,9 @@ type Lab struct {
 // regression. The points are taken as they are; scale them before (package
 // datasets).
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
+	if train == nil || train.X == nil {
+		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
+	}
 	n := train.Len()
 	if n < 2 {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)

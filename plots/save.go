@@ -17,8 +17,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// dotsPerInch is the resolution of PNG.
-const dotsPerInch = 160
+// DotsPerInch is the resolution of PNG.
+const DotsPerInch = 160
 
 // format returns "svg", "png" or "pdf" for a file name.
 func format(path string) (string, error) {
@@ -134,10 +134,9 @@ func render(format string, width, height float64, draw func(p pen, w, h vg.Lengt
 		_, err := c.WriteTo(&buf)
 		return flow(buf.Bytes()), err
 	case "png":
-		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(dotsPerInch), vgimg.UseBackgroundColor(paper))
+		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(DotsPerInch), vgimg.UseBackgroundColor(paper))
 		draw(pen{Canvas: c}, w, h)
-		_, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(&buf)
-		return buf.Bytes(), err
+		return encodePNG(c.Image())
 	case "pdf":
 		c := vgpdf.New(w, h)
 		draw(pen{Canvas: c, outline: true}, w, h)

@@ -19,6 +19,7 @@ func init() {
 			"Center":      r.ValueOf(plots.Center),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
 			"Convergence": r.ValueOf(plots.Convergence),
+			"DotsPerInch": r.ValueOf(0),
 			"ErrorTime":   r.ValueOf(plots.ErrorTime),
 			"Grid":        r.ValueOf(plots.Grid),
 			"Ladder":      r.ValueOf(plots.Ladder),
@@ -48,6 +49,8 @@ func init() {
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"DotsPerInch": "int:160",
+		},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,9 +33,25 @@ type wild struct{}
 func (wild) HTML() string   { panic("no") }
 func (wild) String() string { return "wild" }
 
+// stage shows a figure within its HTML.
+type stage struct{ f *plots.Figure }
+
+func (s stage) HTML() string { return "<p>a</p>" + s.f.HTML() }
+
+type node struct {
+	Name string
+	X    []float64
+	In   *node
+	Err  error
+	M    map[int]int
+}
+
 // TestRender renders one value of every kind.
 func TestRender(t *testing.T) {
 	figure := plots.Convergence("c", 0, plots.Series{Name: "s", X: []float64{0, 1}, Y: []float64{1, 0.1}})
+	captioned := *figure
+	captioned.Title, captioned.Caption = "c <d>", "what is seen"
+	nested := node{Name: "n", X: make([]float64, 5000), M: map[int]int{10: 2, 2: 1}, In: &node{Err: errors.New("ink")}}
 	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
 	for name, c := range map[string]struct {
 		v    any
@@ -46,27 +64,35 @@ func TestRender(t *testing.T) {
 		"slice":     {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
 		"long":      {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
 		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
-		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "text/plain": "err"}},
+		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/plain": "err"}},
 		"fails":     {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
-		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "text/plain": "err"}},
+		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/plain": "err"}},
 		"panics":    {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
 		"image":     {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
-		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "text/html": "<svg", "text/plain": ""}},
-		"plot":      {plot.New(), map[string]string{"image/svg+xml": "<svg", "text/plain": "plot"}},
-		"matrix":    {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
-		"frame":     {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
-		"series":    {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"data":      {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
-		"bytes":     {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": ""}},
+		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
+		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure>
+<img `, "text/plain": ""}},
+		"plot":   {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
+		"nested": {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
+		"huge":   {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
+		"matrix": {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"frame":  {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
+		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"data":   {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"bytes":  {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
 		got := display.Render(c.v).Data
+		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {
+			t.Errorf("%s: a text of %d bytes", name, len(text))
+		}
 		for mime, part := range c.want {
 			if s := fmt.Sprint(got[mime]); got[mime] == nil || !strings.Contains(s, part) {
 				t.Errorf("%s: %s is %.80q, want %q", name, mime, s, part)
 			}
 		}
 		if len(got) != len(c.want) {
-			t.Errorf("%s: %d representations, want %d: %.200v", name, len(got), len(c.want), got)
+			t.Errorf("%s: %d representations, want %d: %v", name, len(got), len(c.want), slices.Sorted(maps.Keys(got)))
 		}
 	}
 }

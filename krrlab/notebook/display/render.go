@@ -13,8 +13,9 @@ var methods = []struct{ name, mime string }{
 	{"JavaScript", MIMETypeJavaScript}, {"JSON", MIMETypeJSON}, {"PNG", MIMETypePNG}, {"JPEG", MIMETypeJPEG}, {"PDF", MIMETypePDF},
 }
 
-// raster are the representations that a drawing in SVG makes superfluous.
-var raster = map[string]bool{MIMETypePNG: true, MIMETypeJPEG: true, MIMETypePDF: true}
+// superfluous are the representations that a drawing in SVG makes so. An image in PNG is kept: a
+// notebook that is not trusted shows no SVG.
+var superfluous = map[string]bool{MIMETypeJPEG: true, MIMETypePDF: true}
 
 // maxText is the length of the text of a value; what is longer is cut.
 const maxText = 20000
@@ -39,11 +40,12 @@ func Render(v any) Data {
 	if !isNil(v) {
 		attempt("Render", func() error { return general(v, &d) })
 		for _, m := range methods {
-			if d.Data[MIMETypeSVG] != nil && raster[m.mime] {
+			if d.Data[MIMETypeSVG] != nil && superfluous[m.mime] {
 				continue
 			}
 			attempt(m.name, func() error { return byMethod(v, m.name, m.mime, &d) })
 		}
+		settle(v, &d)
 		if len(d.Data) == 0 {
 			attempt("display", func() error { return byType(v, &d) })
 		}
@@ -145,7 +147,7 @@ func byMethod(v any, name, mime string, d *Data) error {
 }
 
 // Text returns v as text: by its method String or Error, or as fmt prints it, with
-// names of fields. Long texts and long slices are cut, and say so.
+// names of fields. Long texts, long slices and large structs are cut, and say so.
 func Text(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -159,10 +161,10 @@ func Text(v any) string {
 			return cut(x.String())
 		}
 	}
-	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Len() > 1000 {
-		return cut(fmt.Sprintf("%+v … (%d elements in all)", r.Slice(0, 100).Interface(), r.Len()))
+	if isNil(v) {
+		return "nil"
 	}
-	return cut(fmt.Sprintf("%+v", v))
+	return brief(v)
 }
 
 func cut(s string) string {

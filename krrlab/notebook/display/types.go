@@ -24,15 +24,17 @@ const (
 func byType(v any, d *Data) error {
 	switch x := v.(type) {
 	case *plot.Plot:
-		w, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, "svg")
-		if err != nil {
-			return err
+		var drawn [2]bytes.Buffer
+		for i, format := range []string{"svg", "png"} {
+			w, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, format)
+			if err != nil {
+				return err
+			}
+			if _, err := w.WriteTo(&drawn[i]); err != nil {
+				return err
+			}
 		}
-		var b bytes.Buffer
-		if _, err := w.WriteTo(&b); err != nil {
-			return err
-		}
-		d.Data[MIMETypeSVG] = b.String()
+		d.Data[MIMETypeSVG], d.Data[MIMETypePNG] = drawn[0].String(), drawn[1].Bytes()
 		d.Data[MIMETypeText] = fmt.Sprintf("plot %q", x.Title.Text)
 	case dataframe.DataFrame:
 		return frame(&x, d)

@@ -1,0 +1,58 @@
+package krrlab
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestShown looks at what a notebook shows of a problem and of its solution.
+func TestShown(t *testing.T) {
+	pair, err := datasets.Load(t.Context(), "synthetic-regression", &datasets.LoadOptions{N: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Features: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: Direct})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact, err := dense.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"lab":             {lab.String(), "n = 200, d = 4; generated"},
+		"lab in HTML":     {lab.HTML(), "<pre>data"},
+		"solver":          {lab.String(), "s = 50, λ_p = 0.1"},
+		"solution":        {sol.String(), sol.Report().String()[:40]},
+		"solution's HTML": {sol.HTML(), "<figure>"},
+		"empty lab":       {(&Lab{}).String(), "make one by New"},
+		"empty solution":  {(&Solution{}).HTML(), "Lab.Solve makes one"},
+	} {
+		if !strings.Contains(c.text, c.want) {
+			t.Errorf("%s: %q, want %q", name, c.text, c.want)
+		}
+	}
+	if strings.Contains(exact.HTML(), "<figure>") || strings.Contains(dense.String(), "preconditioner") {
+		t.Errorf("a direct solve shows iterations: %s %s", dense, exact.HTML())
+	}
+}
+
+// TestNewWithoutData makes a laboratory of what failed to load.
+func TestNewWithoutData(t *testing.T) {
+	for _, d := range []*datasets.Dataset{nil, {}} {
+		if _, err := New(d, Config{}); err == nil || !strings.Contains(err.Error(), "the data set is nil") {
+			t.Errorf("%v: %v", d, err)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package display
+
+import (
+	"fmt"
+	"reflect"
+	"sort"
+	"strings"
+)
+
+// How much of a value without a String method is written.
+const (
+	maxBrief    = 2000 // bytes
+	maxElements = 100  // of a slice, an array or a map that is shown by itself
+	maxInside   = 12   // of one within another value
+	maxDepth    = 4    // of values within values
+)
+
+// brief writes a value as fmt's %+v does, names of fields included, but of long slices and maps the first
+// elements only, what pointers point to instead of addresses, and no more than a screen of it.
+func brief(v any) string {
+	p := &printer{}
+	p.value(reflect.ValueOf(v), 0)
+	if p.Len() >= maxBrief {
+		return strings.ToValidUTF8(p.String()[:maxBrief], "") + fmt.Sprintf(" … (%T; show its fields one by one)", v)
+	}
+	return p.String()
+}
+
+type printer struct{ strings.Builder }
+
+func (p *printer) value(v reflect.Value, depth int) {
+	if p.Len() >= maxBrief {
+		return
+	}
+	if !v.IsValid() {
+		p.WriteString("nil")
+		return
+	}
+	if depth > 0 && p.ownText(v) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct, reflect.Slice, reflect.Array, reflect.Map:
+		if depth >= maxDepth {
+			fmt.Fprintf(p, "%v{…}", v.Type())
+			return
+		}
+	}
+	switch v.Kind() {
+	case reflect.Interface:
+		p.value(v.Elem(), depth)
+	case reflect.Pointer:
+		if v.IsNil() {
+			p.WriteString("nil")
+			return
+		}
+		p.WriteByte('&')
+		p.value(v.Elem(), depth)
+	case reflect.Struct:
+		p.fields(v, depth)
+	case reflect.Slice, reflect.Array:
+		p.elements(v, depth)
+	case reflect.Map:
+		p.entries(v, depth)
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+		p.WriteString(v.Type().String())
+	default:
+		fmt.Fprintf(p, "%+v", v)
+	}
+}
+
+// ownText writes a value within another by its method String or Error, if it has one that works.
+func (p *printer) ownText(v reflect.Value) (done bool) {
+	if !v.CanInterface() || v.Kind() == reflect.Interface || v.Kind() == reflect.Pointer && v.IsNil() {
+		return false
+	}
+	defer func() {
+		if recover() != nil {
+			done = false
+		}
+	}()
+	text := ""
+	switch x := v.Interface().(type) {
+	case error:
+		text = x.Error()
+	case fmt.Stringer:
+		text = x.String()
+	default:
+		return false
+	}
+	if first, _, more := strings.Cut(text, "\n"); more {
+		text = first + " …"
+	}
+	p.WriteString(text)
+	return true
+}
+
+func (p *printer) fields(v reflect.Value, depth int) {
+	p.WriteByte('{')
+	for i := range v.NumField() {
+		if i > 0 {
+			p.WriteByte(' ')
+		}
+		p.WriteString(v.Type().Field(i).Name + ":")
+		p.value(v.Field(i), depth+1)
+	}
+	p.WriteByte('}')
+}
+
+// limit returns how many of n elements are written.
+func limit(n, depth int) int {
+	if depth > 1 || depth == 1 && n > maxElements {
+		return min(n, maxInside)
+	}
+	return min(n, maxElements)
+}
+
+func (p *printer) elements(v reflect.Value, depth int) {
+	show := limit(v.Len(), depth)
+	p.WriteByte('[')
+	for i := range show {
+		if i > 0 {
+			p.WriteByte(' ')
+		}
+		p.value(v.Index(i), depth+1)
+	}
+	p.rest(v.Len(), show)
+	p.WriteByte(']')
+}
+
+func (p *printer) entries(v reflect.Value, depth int) {
+	keys := v.MapKeys()
+	sort.Slice(keys, func(i, j int) bool { return less(keys[i], keys[j]) })
+	show := limit(len(keys), depth)
+	p.WriteString("map[")
+	for i, k := range keys[:show] {
+		if i > 0 {
+			p.WriteByte(' ')
+		}
+		p.value(k, depth+1)
+		p.WriteByte(':')
+		p.value(v.MapIndex(k), depth+1)
+	}
+	p.rest(len(keys), show)
+	p.WriteByte(']')
+}
+
+func (p *printer) rest(n, shown int) {
+	if shown < n {
+		fmt.Fprintf(p, " … %d elements in all", n)
+	}
+}
+
+// less orders keys: numbers by value, others by their text.
+func less(a, b reflect.Value) bool {
+	switch {
+	case a.CanInt() && b.CanInt():
+		return a.Int() < b.Int()
+	case a.CanUint() && b.CanUint():
+		return a.Uint() < b.Uint()
+	case a.CanFloat() && b.CanFloat():
+		return a.Float() < b.Float()
+	}
+	return fmt.Sprint(a) < fmt.Sprint(b)
+}
