@@ -44,11 +44,13 @@ demo:
 figures: build
 	@$(BIN) reproduce all --from experiments/results --readme README.md
 
-# Debian's Jupyter and its Python; the kernel is installed for the user.
+# Debian's Jupyter and its Python; the kernel is installed for the user, and the notebooks are signed
+# as trusted, so that they open with their pictures as they are kept.
 lab:
 	@.ci/install libopenblas0 jupyter-notebook fonts-liberation
 	@$(MAKE) --no-print-directory build
 	@$(BIN) notebook install --user
+	@$(PYTHON) -m nbformat.sign notebooks/*.ipynb >/dev/null
 	@$(PYTHON) -m notebook --notebook-dir notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(LABFLAGS)
 
 # The kernel gophernotes as released, with the same packages linked in.

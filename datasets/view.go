@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"fmt"
-	"html"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -85,8 +84,12 @@ func (d *Dataset) Table() *plots.Table {
 	return t
 }
 
-// HTML shows the table, for a notebook.
-func (d *Dataset) HTML() string { return d.Table().HTML() }
+// HTML shows the line and the table, for a notebook.
+func (d *Dataset) HTML() string {
+	t := d.Table()
+	t.Title = ""
+	return plots.PreHTML(d.String()) + t.HTML()
+}
 
 // String describes both parts and the scaling, a line each.
 func (p *Pair) String() string {
@@ -109,11 +112,10 @@ func (p *Pair) String() string {
 
 // HTML shows both parts and the first training points, for a notebook.
 func (p *Pair) HTML() string {
-	out := "<pre>" + html.EscapeString(p.String()) + "</pre>\n"
+	out := plots.PreHTML(p.String())
 	if p.Train != nil {
-		t := p.Train.Table()
-		t.Title = ""
-		out += t.HTML()
+		_, table, _ := strings.Cut(p.Train.HTML(), "</pre>\n")
+		out += table
 	}
 	return out
 }

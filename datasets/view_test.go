@@ -17,7 +17,7 @@ func TestShown(t *testing.T) {
 		"rows":          {d.Table().Text(), "yes\n"},
 		"column":        {d.Table().Text(), "age"},
 		"cut":           {d.Table().Text(), "The first 5 of 7 points, 8 of 10 features."},
-		"HTML":          {d.HTML(), "<b>a&lt;b: classification"},
+		"HTML":          {d.HTML(), ">a&lt;b: classification"},
 		"many classes":  {(&Dataset{Task: Classification, X: x, Class: d.Class, Labels: make([]string, 40)}).String(), "data set: classification, n = 7, d = 10, 40 classes"},
 		"no answers":    {(&Dataset{Name: "u", X: x}).HTML(), "no answers"},
 		"no points":     {(&Dataset{Name: "u"}).HTML(), "no points"},

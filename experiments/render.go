@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // WriteFiles writes the report's tables and figures into a folder, which it makes if it is
@@ -97,9 +99,9 @@ func (r *Report) HTML() string {
 		b.WriteString("</ul>\n")
 	}
 	if t := r.NotRun(); len(t.Rows) > 0 {
-		fmt.Fprintf(&b, "<details><summary>what was not run</summary>\n%s</details>\n", t.HTML())
+		b.WriteString(plots.FoldedHTML("what was not run", t.HTML()))
 	}
-	fmt.Fprintf(&b, "<details><summary>where the numbers come from</summary>\n%s</details>\n", r.Provenance().HTML())
+	b.WriteString(plots.FoldedHTML("where the numbers come from", r.Provenance().HTML()))
 	return b.String()
 }
 

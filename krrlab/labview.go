@@ -2,7 +2,8 @@ package krrlab
 
 import (
 	"fmt"
-	"html"
+
+	"github.com/krrlab/lab/plots"
 )
 
 // String describes the problem and the way to solve it, as configured; nothing is computed.
@@ -36,7 +37,7 @@ func (l *Lab) String() string {
 }
 
 // HTML shows String in a notebook.
-func (l *Lab) HTML() string { return "<pre>" + html.EscapeString(l.String()) + "</pre>\n" }
+func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
 // String is the report's.
 func (s *Solution) String() string {
@@ -48,7 +49,7 @@ func (s *Solution) String() string {
 
 // HTML shows the report and, where the solver iterated, the convergence, in a notebook.
 func (s *Solution) HTML() string {
-	out := "<pre>" + html.EscapeString(s.String()) + "</pre>\n"
+	out := plots.PreHTML(s.String())
 	if len(s.History) > 1 {
 		out += s.Report().ConvergenceFigure().HTML()
 	}

@@ -32,7 +32,7 @@ func TestShown(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"lab":             {lab.String(), "n = 200, d = 4; generated"},
-		"lab in HTML":     {lab.HTML(), "<pre>data"},
+		"lab in HTML":     {lab.HTML(), ">data"},
 		"solver":          {lab.String(), "s = 50, λ_p = 0.1"},
 		"solution":        {sol.String(), sol.Report().String()[:40]},
 		"solution's HTML": {sol.HTML(), "<figure>"},

@@ -240,11 +240,11 @@ func (m *MultiLevel) String() string {
 	b.add("data", "%s: n = %d, d = %d, t = %d", m.Dataset, m.N, m.D, m.T)
 	b.add("problem", "%s, λ = %g, λ_p = %g, τ = %g", kernelWords(m.Kernel), m.Lambda, m.LambdaP, m.Tol)
 	b.add("chain", "%s of %s", FormatLevels(m.Levels), m.Features)
-	b.add("", "%-10s %7s  %-26s  %-26s  %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form + factor + solve")
+	b.add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
 	row := func(name string, l *MeasuredLevel) {
 		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
 		if l.Left != "" {
-			b.add(name, "%-10s %7d  %-26s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+			b.add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
 			return
 		}
 		k := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi)
@@ -256,7 +256,7 @@ func (m *MultiLevel) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.add(name, "%-10s %7d  %-26s  %-26s  %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.Fit(), s.Form, s.Factor, s.Solve, note)
+		b.add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.Fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])

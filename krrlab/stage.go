@@ -1,11 +1,9 @@
 package krrlab
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"html"
 	"io"
 	"strings"
 
@@ -38,11 +36,7 @@ func WriteStage(name string, s Stage) error {
 
 // stageHTML is the HTML of a stage: its lines, its picture, its table folded away.
 func stageHTML(s Stage) string {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "<pre>%s</pre>\n", html.EscapeString(s.String()))
-	b.WriteString(s.Plot().HTML())
-	fmt.Fprintf(&b, "<details><summary>the numbers</summary>\n%s</details>\n", s.Table().HTML())
-	return b.String()
+	return plots.PreHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
 }
 
 // lines writes aligned lines of a name and a text.

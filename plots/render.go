@@ -177,3 +177,13 @@ func (t *Table) HTML() string {
 	b.WriteString("</tbody>\n</table>\n")
 	return b.String()
 }
+
+// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken.
+func PreHTML(text string) string {
+	return `<pre style="white-space:pre;overflow-x:auto">` + html.EscapeString(text) + "</pre>\n"
+}
+
+// FoldedHTML returns HTML that is shown at a click on its name.
+func FoldedHTML(name, inner string) string {
+	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` + html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"
+}

@@ -49,9 +49,9 @@ func byType(v any, d *Data) error {
 	return nil
 }
 
-// table starts a table that scrolls within the cell.
+// table starts a table that scrolls within the cell, in a box of the page's width and half its height.
 func table(b *strings.Builder, caption string) {
-	fmt.Fprintf(b, `<div style="max-height:24em;max-width:100%%;overflow:auto;display:inline-block"><table><caption style="text-align:left">%s</caption>`,
+	fmt.Fprintf(b, `<div style="max-height:40em;overflow:auto"><table><caption style="text-align:left">%s</caption>`,
 		html.EscapeString(caption))
 }
 
