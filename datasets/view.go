@@ -3,15 +3,10 @@ package datasets
 import (
 	"fmt"
 	"strings"
-
-	"github.com/krrlab/lab/plots"
 )
 
-// How much of a data set its table shows.
-const (
-	shownRows    = 5
-	shownColumns = 8
-)
+// shownClasses is the number of classes that are named one by one.
+const shownClasses = 10
 
 // String describes the data set in one line: name, task, n, d, classes, source.
 func (d *Dataset) String() string {
@@ -28,7 +23,7 @@ func (d *Dataset) String() string {
 	switch {
 	case !d.HasAnswers():
 		b.WriteString(", no answers")
-	case d.Class != nil && len(d.Labels) <= 2*shownRows:
+	case d.Class != nil && len(d.Labels) <= shownClasses:
 		fmt.Fprintf(&b, ", classes %s", strings.Join(d.Labels, ", "))
 	case d.Class != nil:
 		fmt.Fprintf(&b, ", %d classes", len(d.Labels))
@@ -37,58 +32,6 @@ func (d *Dataset) String() string {
 		b.WriteString("; " + d.Source)
 	}
 	return b.String()
-}
-
-// Table gives the first points and their answers.
-func (d *Dataset) Table() *plots.Table {
-	t := &plots.Table{Title: d.String()}
-	if d.X == nil {
-		return t
-	}
-	n, dim := d.X.Dims()
-	rows, columns := min(n, shownRows), min(dim, shownColumns)
-	for j := range columns {
-		name := fmt.Sprintf("x%d", j)
-		if j < len(d.Columns) {
-			name = d.Columns[j]
-		}
-		t.Columns = append(t.Columns, plots.Column{Name: name})
-	}
-	if columns < dim {
-		t.Columns = append(t.Columns, plots.Column{Name: "…"})
-	}
-	if d.HasAnswers() {
-		t.Columns = append(t.Columns, plots.Column{Name: "y"})
-	}
-	row := make([]float64, dim)
-	for i := range rows {
-		d.X.RowTo(row, i)
-		var cells []any
-		for _, v := range row[:columns] {
-			cells = append(cells, v)
-		}
-		if columns < dim {
-			cells = append(cells, "…")
-		}
-		switch {
-		case d.Target != nil:
-			cells = append(cells, d.Target[i])
-		case d.Class != nil:
-			cells = append(cells, d.Labels[d.Class[i]])
-		}
-		t.Add(cells...)
-	}
-	if rows < n || columns < dim {
-		t.Caption = fmt.Sprintf("The first %d of %d points, %d of %d features.", rows, n, columns, dim)
-	}
-	return t
-}
-
-// HTML shows the line and the table, for a notebook.
-func (d *Dataset) HTML() string {
-	t := d.Table()
-	t.Title = ""
-	return plots.PreHTML(d.String()) + t.HTML()
 }
 
 // String describes both parts and the scaling, a line each.
@@ -106,16 +49,6 @@ func (p *Pair) String() string {
 	out := line("training", p.Train) + line("test", p.Test) + fmt.Sprintf("%-8s %s\n", "scaling", scaling)
 	if p.Info != nil && p.Info.Note != "" {
 		out += fmt.Sprintf("%-8s %s\n", "note", p.Info.Note)
-	}
-	return out
-}
-
-// HTML shows both parts and the first training points, for a notebook.
-func (p *Pair) HTML() string {
-	out := plots.PreHTML(p.String())
-	if p.Train != nil {
-		_, table, _ := strings.Cut(p.Train.HTML(), "</pre>\n")
-		out += table
 	}
 	return out
 }

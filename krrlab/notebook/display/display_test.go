@@ -14,7 +14,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -52,6 +54,9 @@ func TestRender(t *testing.T) {
 	captioned := *figure
 	captioned.Title, captioned.Caption = "c <d>", "what is seen"
 	nested := node{Name: "n", X: make([]float64, 5000), M: map[int]int{10: 2, 2: 1}, In: &node{Err: errors.New("ink")}}
+	x := points.NewDense(7, 10, nil)
+	x.Row(0)[0] = 1.5
+	set := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0}, Labels: []string{"no", "yes"}, Columns: []string{"age"}}
 	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
 	for name, c := range map[string]struct {
 		v    any
@@ -73,14 +78,17 @@ func TestRender(t *testing.T) {
 		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
 		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure>
 <img `, "text/plain": ""}},
-		"plot":   {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
-		"nested": {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
-		"huge":   {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
-		"matrix": {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
-		"frame":  {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
-		"series": {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"data":   {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
-		"bytes":  {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+		"plot":     {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
+		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
+		"pair":     {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<", "text/plain": "test     none"}},
+		"no pair":  {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "scaling  none"}},
+		"nested":   {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
+		"huge":     {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
+		"matrix":   {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"frame":    {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
+		"series":   {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"data":     {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"bytes":    {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
 		got := display.Render(c.v).Data
 		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {

@@ -12,6 +12,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/krrlab/lab/datasets"
 )
 
 const (
@@ -45,6 +47,10 @@ func byType(v any, d *Data) error {
 		return frame(&f, d)
 	case mat.Matrix:
 		matrix(x, d)
+	case *datasets.Dataset:
+		dataset(x.String(), x, d)
+	case *datasets.Pair:
+		dataset(x.String(), x.Train, d)
 	}
 	return nil
 }
