@@ -56,6 +56,9 @@ func (s *Session) check(nodes []ast.Node) (found *trap) {
 	for _, n := range nodes {
 		ast.Inspect(n, k.declared)
 	}
+	if found = k.missing(nodes); found != nil {
+		return found
+	}
 	for _, n := range nodes {
 		ast.Inspect(n, func(n ast.Node) bool {
 			if found == nil && n != nil {
@@ -113,8 +116,6 @@ func (k *checker) at(n ast.Node, format string, args ...any) *trap {
 // node checks one node of the cell.
 func (k *checker) node(n ast.Node) *trap {
 	switch n := n.(type) {
-	case *ast.ImportSpec:
-		return k.imported(n)
 	case *ast.BinaryExpr:
 		if n.Op == token.SHL || n.Op == token.SHR {
 			return nil

@@ -24,7 +24,8 @@
 //
 // gomacro takes a number where a string is wanted, and 1 + "a": a cell that does so is refused
 // before it runs. So are generics, which it cannot read, and packages that are not linked in,
-// which it would compile for minutes; range over a number is rewritten. A name declared again
+// which it would compile for minutes; range over a number is rewritten, and so
+// are loops whose variables a function keeps. Packages of the standard library are imported where they are used. A name declared again
 // with another type is another variable: functions of before keep the old one, where the
 // interpreter would let them take its bits for those of the old type. After an error or an
 // interrupt, the names that the statement which ended and those behind it declare are as

@@ -137,9 +137,30 @@ func oneLine(s string) string {
 
 var untyped = regexp.MustCompile(`\{(\w+) ("(?:[^"\\]|\\.)*"|[^}]*)\}`)
 
+// How the interpreter speaks of what it does not find, of nodes and of types.
+var (
+	noSymbol   = regexp.MustCompile(`^package (\w+) "[^"]*" has no symbol (\w+)`)
+	notPackage = regexp.MustCompile(`^not a package: "(\w+)" in (\S+)`)
+	nodeKind   = regexp.MustCompile(` <\*ast\.\w+>`)
+	typeName   = regexp.MustCompile(`<([\w.*\[\]{}]+)>`)
+)
+
 // hint says of a message of the interpreter what to do about it.
 func hint(text string) string {
 	text = strings.ReplaceAll(untyped.ReplaceAllString(text, "$2 ($1)"), "<untyped.Lit>", "untyped constant")
+	if m := noSymbol.FindStringSubmatch(text); m != nil {
+		return "undefined: " + m[1] + "." + m[2] + "; press Tab behind the dot to see what there is"
+	}
+	if m := notPackage.FindStringSubmatch(text); m != nil {
+		return m[2] + " undefined: " + m[1] + " has no such field or method"
+	}
+	if m := undefinedName.FindStringSubmatch(text); m != nil {
+		if line := importLine(m[1]); line != "" {
+			return "undefined: " + m[1] + "; " + line
+		}
+	}
+	raw := text
+	text = typeName.ReplaceAllString(nodeKind.ReplaceAllString(text, ""), "$1")
 	switch {
 	case strings.Contains(text, "cannot range over"):
 		return text + "; write for i := 0; i < n; i++: the interpreter ranges over a number only where it is a literal, a len or known as int, and not over functions"
@@ -149,7 +170,7 @@ func hint(text string) string {
 		return text + "; the interpreter has no clear: make a new map, or loop"
 	case strings.Contains(text, "undefined identifier: "):
 		return text + "; declare it in this cell or run the cell that does, or import its package"
-	case strings.Contains(text, "not a type: ") && strings.Contains(text, "SelectorExpr"):
+	case strings.Contains(text, "not a type: ") && strings.Contains(raw, "SelectorExpr"):
 		name, _, _ := strings.Cut(strings.SplitN(text, "not a type: ", 2)[1], " ")
 		return "undefined: " + name + "; press Tab behind the dot to see what there is"
 	}

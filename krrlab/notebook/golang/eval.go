@@ -140,7 +140,7 @@ func (s *Session) statements(c *cell, p part, compiled *bool) Result {
 	}
 	comp := s.ir.Comp
 	comp.Filepath, comp.Line = c.name, 0
-	nodes := comp.ParseBytes([]byte(src))
+	nodes := s.autoImport(program(comp.ParseBytes([]byte(src))))
 	if err := s.check(nodes); err != nil {
 		return Result{Err: c.failure(err.name, err.text, err.line)}
 	}
@@ -158,10 +158,40 @@ func (s *Session) statements(c *cell, p part, compiled *bool) Result {
 		return Result{}
 	}
 	last := nodes[len(nodes)-1]
+	if isNil(last) { // which has no type
+		d := display.MakeData(display.MIMETypeText, "nil")
+		return Result{Value: &d}
+	}
 	if receives(last) { // the interpreter gives the second value even where it is not asked for
 		vals, types = vals[:1], types[:1]
 	}
 	return s.result(c, vals, types, calls(last))
+}
+
+// program adds a call of main where a cell is a program, as it is copied from a file: declarations alone.
+func program(nodes []ast.Node) []ast.Node {
+	var main *ast.FuncDecl
+	for _, n := range nodes {
+		if _, decl := n.(ast.Decl); !decl {
+			return nodes
+		}
+		if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "main" && f.Type.Params.NumFields() == 0 && f.Type.Results.NumFields() == 0 {
+			main = f
+		}
+	}
+	if main == nil {
+		return nodes
+	}
+	return append(nodes, &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "main", NamePos: main.Name.NamePos}, Lparen: main.Name.NamePos, Rparen: main.Name.NamePos}})
+}
+
+// isNil reports whether a statement is nil.
+func isNil(n ast.Node) bool {
+	if st, ok := n.(*ast.ExprStmt); ok {
+		n = st.X
+	}
+	id, ok := n.(*ast.Ident)
+	return ok && id.Name == "nil"
 }
 
 // receives reports whether a statement is <-ch.

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
@@ -116,7 +118,38 @@ func newLab(train *datasets.Dataset, cfg krrlab.Config) (*krrlab.Lab, error) {
 	if cfg.Monitor == nil {
 		cfg.Monitor = current.Load().Progress()
 	}
+	if train != nil && train.X != nil {
+		current.Load().warnSlow(train, cfg.Kernel)
+	}
 	return krrlab.New(train, cfg)
+}
+
+// slowKernel is how long K may take to form before a cell is told that its kernel is interpreted.
+const slowKernel = time.Second
+
+// warnSlow says of a kernel that a cell declares how long K takes with it.
+func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
+	t := reflect.TypeOf(k)
+	if t == nil || t.Kind() != reflect.Pointer || !strings.HasPrefix(t.Elem().Name(), "proxy_") {
+		return
+	}
+	n, d := train.X.Dims()
+	if n == 0 {
+		return
+	}
+	x, z := make([]float64, d), make([]float64, d)
+	train.X.RowTo(x, 0)
+	train.X.RowTo(z, n-1)
+	k.Eval(x, z)
+	start, evals := time.Now(), 0
+	for ; evals < 200 && time.Since(start) < 20*time.Millisecond; evals++ {
+		k.Eval(x, z)
+	}
+	each := time.Since(start) / time.Duration(evals)
+	if all := time.Duration(float64(n) * float64(n) / 2 * float64(each)); all > slowKernel {
+		s.out.write(stderr, fmt.Appendf(nil, "the kernel %v is interpreted: %v an evaluation, so forming K of %d points takes about %v, and again wherever K is recomputed; "+
+			"take fewer points, or a kernel of package kernel, which is compiled\n", k, each.Round(100*time.Nanosecond), n, all.Round(time.Second)))
+	}
 }
 
 // input asks the reader.
@@ -126,6 +159,18 @@ func (s *Session) input(prompt string, password bool) (string, error) {
 		return "", fmt.Errorf("no cell runs that could ask")
 	}
 	return out.Input(prompt, password)
+}
+
+// line is input where a cell takes the line alone: an error ends the cell.
+func (s *Session) line(prompt string, password bool) string {
+	line, err := s.input(prompt, password)
+	if c := s.running.Load(); err != nil && c != nil && c.hits.Load() > 0 {
+		panic(base.SigInterrupt)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return line
 }
 
 // declare gives cells what they find without an import.
@@ -143,6 +188,8 @@ func (s *Session) declare() {
 	ir.DeclFunc("Clear", func() { s.out.ordered(func(o Output) { o.Clear(true) }) })
 	ir.DeclFunc("Input", func(prompt string) (string, error) { return s.input(prompt, false) })
 	ir.DeclFunc("Password", func(prompt string) (string, error) { return s.input(prompt, true) })
+	ir.DeclFunc(lineName, func(prompt string) string { return s.line(prompt, false) })
+	ir.DeclFunc(secretName, func(prompt string) string { return s.line(prompt, true) })
 	ir.DeclFunc("Progress", s.Progress)
 	ir.DeclFunc(goName, s.goCall)
 	ir.DeclFunc(caughtName, s.caught)

@@ -47,20 +47,34 @@ func (s *Session) settle() {
 	}
 }
 
-// imported refuses packages that are not linked in.
-func (k *checker) imported(n *ast.ImportSpec) *trap {
-	path, err := strconv.Unquote(n.Path.Value)
-	if err != nil {
+// missing refuses packages that are not linked in, all that a cell imports in one message.
+func (k *checker) missing(nodes []ast.Node) *trap {
+	var texts []string
+	var first ast.Node
+	for _, n := range nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ImportSpec)
+			if !ok {
+				return true
+			}
+			path, err := strconv.Unquote(spec.Path.Value)
+			if _, known := imports.Packages[path]; err != nil || known || k.s.ir.Comp.KnownImports[path] != nil {
+				return true
+			}
+			text := fmt.Sprintf("package %s is not in this kernel", path)
+			if near := similar(path); len(near) > 0 {
+				text += "; there is " + strings.Join(near, ", ")
+			}
+			if texts = append(texts, text); first == nil {
+				first = spec
+			}
+			return true
+		})
+	}
+	if first == nil {
 		return nil
 	}
-	if _, ok := imports.Packages[path]; ok || k.s.ir.Comp.KnownImports[path] != nil {
-		return nil
-	}
-	text := fmt.Sprintf("package %s is not in this kernel", path)
-	if near := similar(path); len(near) > 0 {
-		text += "; there is " + strings.Join(near, ", ")
-	}
-	return k.at(n, "%s (%%doc lists the packages)", text)
+	return k.at(first, "%s (nothing of the cell was imported; %%doc lists the packages)", strings.Join(texts, "; "))
 }
 
 // similar returns packages with the same last element, or one that begins so.

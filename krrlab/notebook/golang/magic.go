@@ -50,10 +50,8 @@ func split(lines []string) ([]part, error) {
 			continue
 		}
 		flush(i + 2)
-		if rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "%"), "%time"); ok || strings.HasPrefix(text, "%time") {
-			if !ok {
-				rest = strings.TrimPrefix(text, "%time")
-			}
+		name, rest, _ := strings.Cut(text, " ")
+		if name == "%time" || name == "%%time" {
 			if rest = strings.TrimSpace(rest); rest != "" {
 				out = append(out, part{line: i + 1, code: rest, timed: true})
 			} else {
@@ -162,6 +160,8 @@ func (s *Session) command(c *cell, line string) error {
 		return err
 	case "%help":
 		s.out.write(stdout, []byte(help))
+	case "%timeit", "%%timeit":
+		return fmt.Errorf("unknown command %s; %%time says how long code takes once", name)
 	default:
 		return fmt.Errorf("unknown command %s; %%help lists them", name)
 	}

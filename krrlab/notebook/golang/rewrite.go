@@ -15,6 +15,8 @@ const (
 	goName     = hidden + "go"
 	caughtName = hidden + "caught"
 	waitName   = hidden + "wait"
+	lineName   = hidden + "line"
+	secretName = hidden + "secret"
 )
 
 // rewrite changes a cell where the interpreter would do other than Go: a panic in a
@@ -87,6 +89,20 @@ func (r rewriter) node(n ast.Node) bool {
 		n.Stmt = r.stmt(n.Stmt)
 	case *ast.GoStmt:
 		r.goStmt(n)
+	case *ast.RangeStmt:
+		r.loop(n)
+	case *ast.ForStmt:
+		r.loop(n)
+	case *ast.AssignStmt:
+		if len(n.Lhs) == len(n.Rhs) {
+			r.single(n.Rhs)
+		}
+	case *ast.ValueSpec:
+		if len(n.Names) == len(n.Values) {
+			r.single(n.Values)
+		}
+	case *ast.CallExpr:
+		r.single(n.Args)
 	}
 	return true
 }
@@ -94,6 +110,32 @@ func (r rewriter) node(n ast.Node) bool {
 func (r rewriter) list(l []ast.Stmt) {
 	for i, st := range l {
 		l[i] = r.stmt(st)
+	}
+}
+
+// loop gives the iterations of a loop variables of their own, or says that they have none.
+func (r rewriter) loop(n ast.Stmt) {
+	if id := ownVariables(n); id != nil {
+		p := r.s.ir.Comp.Fileset.Position(id.NamePos)
+		r.s.out.write(stderr, fmt.Appendf(nil, "line %d: the iterations of the loop share the variable %s, which a function or a pointer keeps and the loop's body changes: "+
+			"unlike in Go, all of them see its last value; copy it (own := %s) in the body\n", p.Line, id.Name, id.Name))
+	}
+}
+
+// single makes calls of Input and Password give the line alone.
+func (r rewriter) single(values []ast.Expr) {
+	for _, v := range values {
+		call, ok := v.(*ast.CallExpr)
+		if !ok {
+			continue
+		}
+		id, ok := call.Fun.(*ast.Ident)
+		if _, own := r.declared["Input"]; ok && id.Name == "Input" && !own {
+			call.Fun = &ast.Ident{Name: lineName, NamePos: id.NamePos}
+		}
+		if _, own := r.declared["Password"]; ok && id.Name == "Password" && !own {
+			call.Fun = &ast.Ident{Name: secretName, NamePos: id.NamePos}
+		}
 	}
 }
 
