@@ -83,3 +83,20 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	s.end()
 	within(t, "the kernel", served)
 }
+
+// TestDeafHeartbeat sends heartbeats and reads none: the connection is dropped.
+func TestDeafHeartbeat(t *testing.T) {
+	s, _ := serve(t)
+	conn, err := zmtp.Dial("tcp://"+s.hb.Addr().String(), "REQ", "", zmtp.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	beat := make([]byte, 3000)
+	for range 50000 {
+		if conn.Send(nil, beat) != nil {
+			return
+		}
+	}
+	t.Error("150 MB were taken")
+}

@@ -130,20 +130,25 @@ func TestMalformed(t *testing.T) {
 
 // TestSilent connects and says nothing: nobody waits for that, and it ends in time.
 func TestSilent(t *testing.T) {
-	s := echo(t, Options{Limits: Limits{Handshake: 300 * time.Millisecond}})
-	var silent []net.Conn
-	for i := range 20 {
-		c := raw(t, s)
-		if i%2 == 1 {
-			if _, err := c.Write(greeting[:30]); err != nil {
-				t.Fatal(err)
+	for _, limit := range []time.Duration{time.Hour, 300 * time.Millisecond} {
+		s := echo(t, Options{Limits: Limits{Handshake: limit}})
+		var silent []net.Conn
+		for i := range 20 {
+			c := raw(t, s)
+			if i%2 == 1 {
+				if _, err := c.Write(greeting[:30]); err != nil {
+					t.Fatal(err)
+				}
 			}
+			silent = append(silent, c)
 		}
-		silent = append(silent, c)
-	}
-	alive(t, "beside silent ones", dial(t, s, ""))
-	for _, c := range silent {
-		dropped(t, "silent", c)
+		if limit == time.Hour {
+			alive(t, "beside silent ones", dial(t, s, ""))
+			continue
+		}
+		for _, c := range silent {
+			dropped(t, "silent", c)
+		}
 	}
 }
 
