@@ -70,15 +70,10 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		}
 	}
 	if cfg.Precond == RandomFeatures && cfg.Map == nil {
-		dist, err := feature.For(cfg.Kernel)
-		if err != nil {
+		var err error
+		if cfg.Map, err = featuresFor(cfg.Kernel, cfg.Orthogonal); err != nil {
 			return nil, err
 		}
-		if f, ok := dist.(feature.Fourier); ok {
-			f.Orthogonal = cfg.Orthogonal
-			dist = f
-		}
-		cfg.Map = dist
 	}
 	l.cfg = cfg
 	if err := cfg.Shared.bind(l); err != nil {

@@ -22,7 +22,7 @@ type LambdaPOptions struct {
 	Confidence float64   // of each interval, in (0, 1); default: 0.95
 	Width      float64   // relative width of κ's interval to stop at; default: 0.3
 	Steps      int       // at most so many of Lanczos; default: 150
-	Columns    int       // right-hand sides that iterations are counted with; negative: none; default: 1
+	Columns    int       // right-hand sides that iterations are counted with, at most t; negative: none; default: 1
 	MaxIter    int       // where counting ends; default: 200
 	// Sizes asks for the map over (s, λ_p): a sweep for each number of features s, of which
 	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
@@ -102,7 +102,10 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 
 // lambdaPOptions checks the options and translates them.
 func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
-	n, _, _ := l.Dims()
+	n, _, t := l.Dims()
+	if o.Columns > t {
+		return nil, nil, fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many (Columns, --columns)", o.Columns, t)
+	}
 	if l.cfg.Precond == NoPrecond {
 		return nil, nil, fmt.Errorf("no preconditioner, and so no λ_p: take features, nystrom or rpcholesky, with the solver pcg")
 	}

@@ -62,7 +62,7 @@ func CheckLevels(levels []ChainLevel) error {
 }
 
 // ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
-// orthogonal ones if asked for and there are, and the sketches of levels.
+// orthogonal ones if asked for, and the sketches of levels.
 func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Chain, error) {
 	if err := CheckLevels(levels); err != nil {
 		return feature.Chain{}, err
@@ -79,12 +79,17 @@ func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Ch
 	return c, nil
 }
 
-// featuresFor returns the paper's features for a kernel.
+// featuresFor returns the paper's features for a kernel, orthogonal ones if asked for; that there are
+// none is an error.
 func featuresFor(k kernel.Kernel, orthogonal bool) (feature.Dist, error) {
 	dist, err := feature.For(k)
-	if f, ok := dist.(feature.Fourier); ok {
-		f.Orthogonal = orthogonal
-		dist = f
+	if err != nil || !orthogonal {
+		return dist, err
 	}
-	return dist, err
+	f, ok := dist.(feature.Fourier)
+	if _, laplacian := k.(kernel.Laplacian); !ok || laplacian {
+		return nil, fmt.Errorf("krrlab: there are no orthogonal features for %v, as there are for gaussian, matern32 and matern52: leave Orthogonal (--orthogonal) out", k)
+	}
+	f.Orthogonal = true
+	return f, nil
 }

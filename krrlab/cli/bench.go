@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -67,15 +65,7 @@ func (f *benchFlags) check() error {
 	if have := accel.MemoryAvailable(); have > 0 && need > have {
 		return fmt.Errorf("--n %d takes about %s, and %s are available: take a smaller --n", f.n, krrlab.Bytes(need), krrlab.Bytes(have))
 	}
-	for _, name := range f.outputs() {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return fmt.Errorf("cannot write %s: %w", name, err)
-		}
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return makeRoom(f.outputs()...)
 }
 
 // bytes returns about the memory that is needed: the points; and K in all its storages,

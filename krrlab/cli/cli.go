@@ -128,7 +128,7 @@ conjugate gradients with random-features preconditioning (Avron, Clarkson and
 Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 
 Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results written;
-130 interrupted (Ctrl-C or SIGTERM).`,
+130 interrupted (Ctrl-C, SIGTERM or SIGHUP).`,
 		Example: `  krrlab demo                                   solve the built-in problems
   krrlab fit --data mnist --n 10000             the paper's MNIST, first 10,000 rows
   krrlab fit --train a.csv --test b.csv --sigma 2 --lambda 0.1 --out m.krr

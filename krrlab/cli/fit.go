@@ -153,6 +153,9 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	if data.test == nil && f.train != "" {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
+	if levels, err := krrlab.ParseLevels(f.sketch); err == nil {
+		data.hint("%s", oneLevel(levels))
+	}
 	a.showHints(data, progress)
 	cfg, err := f.config(set, data)
 	if err != nil {
@@ -291,6 +294,9 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 	if err := f.checkPlain(set); err != nil {
 		return err
 	}
+	if f.orthogonal && f.precond != krrlab.RandomFeatures.String() {
+		return usagef("--orthogonal goes with --precond features only")
+	}
 	return f.checkSketch(set)
 }
 
@@ -328,6 +334,14 @@ func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
 		return usagef("--sketch: %v", err)
 	}
 	return nil
+}
+
+// oneLevel says of a chain that has no sketch what it is; "" of another.
+func oneLevel(levels []krrlab.ChainLevel) string {
+	if len(levels) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
 func (f *fitFlags) check(set *pflag.FlagSet) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,65 @@ func TestHelp(t *testing.T) {
 	for _, name := range []string{"statdim", "lambda-p", "sketch-size"} {
 		if _, out, _ := command(t, name, "--help"); strings.Contains(out, "(default [])") || strings.Contains(out, "(default )") || !strings.Contains(out, "--train") {
 			t.Errorf("%s:\n%s", name, out)
+		}
+	}
+}
+
+// TestOutputsFirst: where an output cannot be written nothing is run.
+func TestOutputsFirst(t *testing.T) {
+	results, err := filepath.Abs("../../experiments/results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write(t, dir, "file", "")
+	write(t, dir, "n.ipynb", `{"cells": [{"cell_type": "code", "metadata": {}, "source": "import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
+	for args, want := range map[string]string{
+		"bench --json file/x --n 64":                    "cannot write file/x: mkdir file: not a directory",
+		"bench --markdown . --n 64":                     "cannot write .: it is a folder",
+		"notebook run n.ipynb --out no/x.ipynb":         "cannot write no/x.ipynb: no such file or directory",
+		"report --results " + results + " --out file/x": "cannot write file/x: mkdir file: not a directory",
+	} {
+		if code, out, errs := command(t, strings.Fields(args)...); code != exitError || out != "" || errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: exit %d, %s%swant %s", args, code, out, errs, want)
+		}
+	}
+	if _, err := os.Stat("ran"); err == nil {
+		t.Error("the notebook was run")
+	}
+}
+
+// TestNothingDropped: what would have no effect is refused, or said.
+func TestNothingDropped(t *testing.T) {
+	data := "--data synthetic-classes --n 80 "
+	poly := "there are no orthogonal features for polynomial(gamma=0.01, coef0=1, degree=3), as there are for gaussian, matern32 and matern52: leave Orthogonal (--orthogonal) out"
+	for args, want := range map[string]string{
+		"fit --kernel polynomial --orthogonal":                                     poly,
+		"fit --kernel polynomial --orthogonal --sketch features:40":                poly,
+		"lambda-p --kernel polynomial --orthogonal":                                poly,
+		"multilevel --kernel polynomial --orthogonal --levels features:40,srht:20": poly,
+		"fit --kernel laplacian --orthogonal":                                      strings.Replace(poly, "polynomial(gamma=0.01, coef0=1, degree=3)", "laplacian(sigma=SIGMA)", 1),
+		"fit --precond nystrom --orthogonal":                                       "--orthogonal goes with --precond features only (see krrlab fit --help)",
+		"lambda-p --precond rpcholesky --orthogonal":                               "--orthogonal goes with --precond features only (see krrlab lambda-p --help)",
+		"lambda-p --columns 99":                                                    "iterations counted with 99 right-hand sides: there are 5; take at most as many (Columns, --columns)",
+	} {
+		_, _, errs := command(t, strings.Fields(args+" "+data)...)
+		errs = regexp.MustCompile(`sigma=[0-9.]+`).ReplaceAllString(errs, "sigma=SIGMA")
+		if errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: %swant %s", args, errs, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"fit --sketch features:40":                    "note: a chain of one level is 40 features without a sketch\n",
+		"fit --sketch features:40,srht:20":            "",
+		"multilevel --levels features:40":             "note: a chain of one level is 40 features without a sketch\n",
+		"multilevel --levels features:40,srht:20":     "",
+		"fit --features 40 --solver pcg --orthogonal": "",
+	} {
+		code, out, errs := command(t, strings.Fields(args+" "+data)...)
+		if head, _, _ := strings.Cut(out, "data  "); code != exitOK || head != want {
+			t.Errorf("%s: exit %d, %s%s, want %s", args, code, head, errs, want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval to stop at")
 	p.IntVar(&f.Steps, "steps", 150, "most steps of Lanczos")
-	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with (default: 1, in a map 0)")
+	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with, at most as many as there are (default: 1, in a map 0)")
 	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
 	p.IntVar(&f.MaxIter, "max-iter", 200, "most iterations")
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
@@ -106,6 +106,9 @@ func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 		return usagef("--width %g: want a positive number, such as 0.3", f.Width)
 	case !(f.tol > 0 && f.tol < 1):
 		return usagef("--tol %g: want a number between 0 and 1", f.tol)
+	}
+	if f.orthogonal && f.precond != krrlab.RandomFeatures.String() {
+		return usagef("--orthogonal goes with --precond features only")
 	}
 	if f.noSolve {
 		f.Columns = -1

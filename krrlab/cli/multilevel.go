@@ -64,6 +64,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 			c.LambdaP, c.Tol, c.MaxIter, c.Orthogonal = lambdaP, tol, maxIter, orthogonal
 			return nil
 		},
-		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) { return l.MultiLevel(ctx, &o) },
+		hint: func() string { return oneLevel(o.Levels) },
+		run:  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) { return l.MultiLevel(ctx, &o) },
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +26,7 @@ func (a *app) kernelCommand() *cobra.Command {
 			interrupt := make(chan os.Signal, 1)
 			signal.Notify(interrupt, os.Interrupt)
 			defer signal.Stop(interrupt)
-			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), syscall.SIGTERM)
+			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
 			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Interrupt: interrupt})
 		},
@@ -156,6 +155,11 @@ func (a *app) runCommand() *cobra.Command {
 				to = ""
 			case out != "":
 				to = out
+			}
+			if to != "" {
+				if err := checkFiles(nil, []namedFile{{"--out", to}}); err != nil {
+					return err
+				}
 			}
 			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs()})
 			if err == nil {

@@ -2,15 +2,12 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 )
 
 // reportFlags are the flags of krrlab report.
@@ -44,18 +41,14 @@ func (a *app) report(f *reportFlags) error {
 	if len(reports) == 0 {
 		return fmt.Errorf("no reports in %s: krrlab reproduce all leaves them in its --out; say which with --results", f.results)
 	}
+	if err := makeRoom(f.out); err != nil {
+		return err
+	}
 	text, err := experiments.Page(reports)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(f.out), 0o755); err != nil {
-		return err
-	}
-	err = atomicfile.Write(f.out, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
-	if err != nil {
+	if err := writeText(f.out, text); err != nil {
 		return err
 	}
 	plural := "s"

@@ -49,7 +49,9 @@ type stageCommand struct {
 	check func(set *pflag.FlagSet) error
 	// cfg completes the configuration, where flags of the stage's own belong to it.
 	cfg func(set *pflag.FlagSet, c *krrlab.Config) error
-	run func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
+	// hint returns what a user may want to know of the flags; nil or "": nothing.
+	hint func() string
+	run  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
 }
 
 func (a *app) stageCommand(c stageCommand) *cobra.Command {
@@ -88,6 +90,9 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
 		return err
+	}
+	if c.hint != nil {
+		data.hint("%s", c.hint())
 	}
 	a.showHints(data, progress)
 	lab, err := a.lab(set, f, data, c, progress)

@@ -10,7 +10,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"syscall"
 
 	"golang.org/x/term"
 
@@ -25,7 +24,7 @@ func main() {
 	accel.BoundGarbage()
 	ignoreFileLimit()
 	atomicfile.Streams = []*os.File{os.Stdout, os.Stderr}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), cli.EndSignals()...)
 	launched := launch()
 	if launched == nil { // a second signal ends the process at once; a launcher's ranks end together
 		context.AfterFunc(ctx, stop)

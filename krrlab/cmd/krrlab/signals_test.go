@@ -3,12 +3,54 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
+
+// TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it goes on.
+func TestHangUp(t *testing.T) {
+	hangUp := func(nohup bool, args ...string) (code int, errs string) {
+		cmd := krrlab(limited(t), t, -1, 0, args...)
+		if nohup {
+			cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+			var err error
+			if cmd.Path, err = exec.LookPath("sh"); err != nil {
+				t.Skip(err)
+			}
+		}
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The note on --n is the first line: it is at work.
+		lines := bufio.NewReader(out)
+		if _, err := lines.ReadString('\n'); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+		_ = cmd.Process.Signal(syscall.SIGHUP)
+		_, _ = io.Copy(io.Discard, lines)
+		_ = cmd.Wait()
+		return cmd.ProcessState.ExitCode(), stderr.String()
+	}
+	fit := []string{"fit", "--data", "synthetic-regression", "--n", "4000"}
+	if code, errs := hangUp(false, append(fit, "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12", "--max-iter", "1000000")...); code != 130 || errs != "krrlab: interrupted; nothing was written\n" {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+	if code, errs := hangUp(true, fit...); code != 0 || errs != "" {
+		t.Errorf("under nohup: exit %d, %s", code, errs)
+	}
+}
 
 // TestSecondSignal: while data are read, which knows of no signal, a second one ends the process.
 func TestSecondSignal(t *testing.T) {
