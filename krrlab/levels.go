@@ -87,8 +87,8 @@ func featuresFor(k kernel.Kernel, orthogonal bool) (feature.Dist, error) {
 		return dist, err
 	}
 	f, ok := dist.(feature.Fourier)
-	if _, laplacian := k.(kernel.Laplacian); !ok || laplacian {
-		return nil, fmt.Errorf("krrlab: there are no orthogonal features for %v, as there are for gaussian, matern32 and matern52: leave Orthogonal (--orthogonal) out", k)
+	if !ok {
+		return nil, fmt.Errorf("krrlab: no orthogonal random features for %v, which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them", k)
 	}
 	f.Orthogonal = true
 	return f, nil

@@ -138,13 +138,13 @@ func TestOutputsFirst(t *testing.T) {
 // TestNothingDropped: what would have no effect is refused, or said.
 func TestNothingDropped(t *testing.T) {
 	data := "--data synthetic-classes --n 80 "
-	poly := "there are no orthogonal features for polynomial(gamma=0.01, coef0=1, degree=3), as there are for gaussian, matern32 and matern52: leave Orthogonal (--orthogonal) out"
+	poly := "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3), which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them"
 	for args, want := range map[string]string{
 		"fit --kernel polynomial --orthogonal":                                     poly,
 		"fit --kernel polynomial --orthogonal --sketch features:40":                poly,
 		"lambda-p --kernel polynomial --orthogonal":                                poly,
 		"multilevel --kernel polynomial --orthogonal --levels features:40,srht:20": poly,
-		"fit --kernel laplacian --orthogonal":                                      strings.Replace(poly, "polynomial(gamma=0.01, coef0=1, degree=3)", "laplacian(sigma=SIGMA)", 1),
+		"fit --kernel laplacian --orthogonal":                                      "feature: " + strings.Replace(poly, "polynomial(gamma=0.01, coef0=1, degree=3)", "laplacian(sigma=SIGMA)", 1),
 		"fit --precond nystrom --orthogonal":                                       "--orthogonal goes with --precond features only (see krrlab fit --help)",
 		"lambda-p --precond rpcholesky --orthogonal":                               "--orthogonal goes with --precond features only (see krrlab lambda-p --help)",
 		"lambda-p --columns 99":                                                    "iterations counted with 99 right-hand sides: there are 5; take at most as many (Columns, --columns)",
