@@ -49,7 +49,7 @@ func (s *source) take(bytes, rows int) error {
 	if limit := s.memory(); limit == 0 || s.held <= limit {
 		return nil
 	}
-	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or on a machine with more",
+	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow more by --memory",
 		rows, gigabytes(s.limit))
 }
 

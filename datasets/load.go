@@ -13,6 +13,8 @@ type LoadOptions struct {
 	Dirs  []string // folders to look in, in order
 	Scale string   // one of Scalings; default: the registry's
 	N     int      // first training rows to keep; default: all
+	// Memory is how many bytes a file may take while it is read; default: as for ReadOptions.
+	Memory int64
 }
 
 // Pair is a data set ready to use: scaled, the test labels in terms of the training labels.
@@ -100,16 +102,18 @@ func (i *Info) rows(o *LoadOptions) int {
 }
 
 // options are the ReadOptions for a file of the set.
-func (i *Info) options() *ReadOptions { return &ReadOptions{Task: i.Task.String(), Dim: i.D} }
+func (i *Info) options(o *LoadOptions) *ReadOptions {
+	return &ReadOptions{Task: i.Task.String(), Dim: i.D, Memory: o.Memory}
+}
 
 // ownFiles loads a set with a training and a test file.
 func ownFiles(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-	opt := i.options()
+	opt := i.options(o)
 	opt.MaxRows = i.rows(o)
 	if train, err = ReadFileContext(ctx, paths[TrainFile], opt); err != nil {
 		return nil, nil, err
 	}
-	if test, err = ReadFileContext(ctx, paths[TestFile], i.options()); err != nil {
+	if test, err = ReadFileContext(ctx, paths[TestFile], i.options(o)); err != nil {
 		return nil, nil, err
 	}
 	return train, test, nil
@@ -135,7 +139,7 @@ func endless(of string) loader {
 // firstColumn is ownFiles for tables whose first column has the answers.
 func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	table := func(path string, rows int) (*Dataset, error) {
-		opt := i.options()
+		opt := i.options(o)
 		opt.Target, opt.MaxRows = "0", rows
 		return ReadFileContext(ctx, path, opt)
 	}
@@ -143,7 +147,7 @@ func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOpt
 		return nil, nil, err
 	}
 	if paths[TestLabels] != "" { // MNIST's test file
-		test, err = ReadFileContext(ctx, paths[TestFile], i.options())
+		test, err = ReadFileContext(ctx, paths[TestFile], i.options(o))
 	} else {
 		test, err = table(paths[TestFile], 0)
 	}
@@ -154,7 +158,7 @@ func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOpt
 // train. If one is not empty, the task is that class against the rest.
 func oneFile(one string) loader {
 	return func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-		all, err := ReadFileContext(ctx, paths[TrainFile], i.options())
+		all, err := ReadFileContext(ctx, paths[TrainFile], i.options(o))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -54,7 +54,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
-	p.StringVar(&f.memory, "memory", "", "memory the solve may take, such as 20GB (default: what the machine allows)")
+	p.StringVar(&f.memory, "memory", "", "memory the solve, and a file while it is read, may take, such as 20GB (default: what the machine allows)")
 	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64), stored, or auto")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 }
@@ -145,6 +145,7 @@ func (f *fitFlags) outputs() []string {
 func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
 	progress.show(krrlab.Event{Stage: "load"})
+	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
 		return nil, err

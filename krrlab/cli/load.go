@@ -19,6 +19,7 @@ type dataFlags struct {
 	holdout                     float64
 	drop                        []string
 	n, dim                      int
+	readLimit                   string // --memory of the command, which bounds the reading too
 }
 
 // add adds the flags of training and test data.
@@ -100,6 +101,15 @@ func (d *loaded) hint(format string, args ...any) {
 	}
 }
 
+// readMemory returns what a file may take while it is read: what --memory allows, or 0, the
+// reader's default.
+func (f *dataFlags) readMemory() (int64, error) {
+	if f.readLimit == "" {
+		return 0, nil
+	}
+	return memoryLimit(f.readLimit)
+}
+
 // load reads the data the flags name.
 func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.data != "" {
@@ -109,7 +119,11 @@ func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 }
 
 func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
-	p, err := datasets.Load(ctx, f.data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.scale, N: f.n})
+	memory, err := f.readMemory()
+	if err != nil {
+		return nil, err
+	}
+	p, err := datasets.Load(ctx, f.data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: f.scale, N: f.n, Memory: memory})
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +140,13 @@ func (d *loaded) fewer(asked int, name string) {
 }
 
 func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
-	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop})
+	memory, err := f.readMemory()
+	if err != nil {
+		return nil, err
+	}
+	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{
+		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Memory: memory,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +168,7 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFileContext(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: f.drop, Dim: train.Dim(), DimOf: f.train,
+			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: f.drop, Dim: train.Dim(), DimOf: f.train, Memory: memory,
 		})
 		if err != nil {
 			return nil, err

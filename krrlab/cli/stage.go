@@ -32,7 +32,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
-	p.StringVar(&f.memory, "memory", "", "memory the stage may take, such as 20GB (default: what the machine allows)")
+	p.StringVar(&f.memory, "memory", "", "memory the stage, and a file while it is read, may take, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png or .pdf)")
@@ -87,6 +87,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	progress := a.newProgress()
 	defer progress.clear()
 	progress.show(krrlab.Event{Stage: "load"})
+	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
 		return err
