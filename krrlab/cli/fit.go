@@ -264,6 +264,14 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 func advice(r *krrlab.Report) string {
 	rounding := r.Status == pcg.Inaccurate.String() || r.Status == pcg.Stagnated.String()
 	switch {
+	case r.Status == pcg.Indefinite.String() && coarse(r.Storage):
+		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
+	case r.Status == pcg.Indefinite.String():
+		return "K+λI is not positive definite: rounding, or a kernel that is none, exceeds λ; try a larger --lambda"
+	case r.Status == pcg.IndefinitePreconditioner.String():
+		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
+	case r.Status == pcg.Breakdown.String():
+		return "a number is not finite: look for huge values in the data, or try --scale standard"
 	case rounding && r.Storage == gram.Float32.String():
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
 	case rounding:
@@ -273,6 +281,9 @@ func advice(r *krrlab.Report) string {
 	}
 	return "try --solver pcg, or a larger --max-iter"
 }
+
+// coarse reports whether K is stored in, or recomputed from, fewer bits than float64 may have.
+func coarse(storage string) bool { return storage != gram.Float64.String() }
 
 // check refuses flags that no data could make right.
 func (f *solveFlags) check(set *pflag.FlagSet) error {

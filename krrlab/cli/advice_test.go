@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// TestAdvice: what is advised fits how the solve ended: more features do not make a matrix definite.
+func TestAdvice(t *testing.T) {
+	for _, c := range []struct {
+		status  pcg.Status
+		storage gram.Storage
+		want    string
+		not     string
+	}{
+		{pcg.Indefinite, gram.Float32, "--storage float64", "--features"},
+		{pcg.Indefinite, gram.Fixed16, "--storage float64", "--features"},
+		{pcg.Indefinite, gram.Float64, "--lambda", "--storage"},
+		{pcg.IndefinitePreconditioner, gram.Float64, "--lambda-p", "--features"},
+		{pcg.Breakdown, gram.Float64, "not finite", "--features"},
+		{pcg.Inaccurate, gram.Float64, "--tol", "--features"},
+		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
+	} {
+		r := &krrlab.Report{Status: c.status.String(), Storage: c.storage.String(), Solver: krrlab.PCG.String()}
+		got := advice(r)
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
+			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)
+		}
+	}
+}
