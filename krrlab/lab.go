@@ -131,15 +131,18 @@ func (l *Lab) featureRows() (lo, hi int) {
 }
 
 // LowRank returns the factor F of K ≈ FFᵀ, n×r, that Nystrom or RPCholesky makes of
-// columns of K, number rep (0 … Repeat-1). It panics if the configuration has neither.
+// columns of K, number rep (0 … Repeat-1). However a is stored, the columns are formed anew in float64,
+// by differences where inner products would cancel beyond what a factorization of this rank rounds: what
+// the factor says for certain is said of K itself. It panics if the configuration has neither.
 func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Factor, error) {
 	g := rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep))
 	o := &lowrank.Options{Progress: l.watch("features")}
+	k := a.Exact(max(l.cfg.Lambda/1000, 0x1p-52*float64(l.cfg.Features)*a.Trace()))
 	switch l.cfg.Precond {
 	case Nystrom:
-		return lowrank.Nystrom(ctx, a, l.cfg.Features, g, o)
+		return lowrank.Nystrom(ctx, k, l.cfg.Features, g, o)
 	case RPCholesky:
-		return lowrank.RPCholesky(ctx, a, l.cfg.Features, g, o)
+		return lowrank.RPCholesky(ctx, k, l.cfg.Features, g, o)
 	}
 	panic(fmt.Sprintf("krrlab: no low-rank factor with the preconditioner %v", l.cfg.Precond))
 }

@@ -269,7 +269,8 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *point
 	l.cfg.Monitor(Event{Stage: "spectrum"})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
-	if err := a.Exact(l.exactness()).DenseTo(ctx, k); err != nil {
+	exact := a.Exact(l.exactness())
+	if err := exact.DenseTo(ctx, k); err != nil {
 		return err
 	}
 	if z != nil && z.N < q.N {
@@ -286,6 +287,11 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *point
 	e := estimate.Interval{Value: most / least, Lo: max(1, (most-slack)/(least+slack)), Hi: math.Inf(1), Confidence: 1, Method: "dense eigenvalues"}
 	if least > slack {
 		e.Hi = (most + slack) / (least - slack)
+	}
+	off := exact.Choice().Error / l.cfg.Lambda // of K in float64, as of Allowing
+	e.Lo = max(1, e.Lo*max(0, 1-off)/(1+off))
+	if e.Hi *= (1 + off) / max(0, 1-off); math.IsNaN(e.Hi) {
+		e.Hi = math.Inf(1)
 	}
 	e.Seconds = time.Since(start).Seconds()
 	q.Spectrum, q.Exact, q.Seconds.Exact = values, &e, e.Seconds

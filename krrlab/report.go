@@ -50,7 +50,7 @@ type Report struct {
 	Residuals       []float64 `json:"true_residuals"`   // of every column
 	SampledResidual *float64  `json:"sampled_residual"` // the worst column's, from rows of K in float64
 	Kappa           *float64  `json:"kappa"`            // estimate of κ(M⁻¹A) from α, β
-	KappaBound      *float64  `json:"kappa_bound"`      // certain, with landmarks
+	KappaBound      *float64  `json:"kappa_bound"`      // certain, with landmarks, of K itself and not as stored
 	StatDim         *float64  `json:"stat_dim_features"`
 
 	TestN     int      `json:"test_n"`

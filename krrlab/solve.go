@@ -31,7 +31,7 @@ type Solution struct {
 	// the 32 farthest from the mean, computed in float64; nil where TrueResidual is that already.
 	SampledResidual []float64
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
-	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky; NaN otherwise
+	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky, of K itself and not as stored; +Inf: none; NaN otherwise
 	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
 	StatDim         float64     // s_{λ_p}(ZZᵀ) = ‖U‖_F²; NaN if there is no Z
 	History         []HistRow   // of the solve

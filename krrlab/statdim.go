@@ -310,9 +310,11 @@ func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) 
 		if err != nil {
 			return nil, d, err
 		}
-		e := f.Rounding + 2*a.Choice().Error
-		z, d = l.ownRows(f.F), statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
-		s.Precond = f.Method
+		z, s.Precond = l.ownRows(f.F), f.Method
+		if f.Certain() { // of K itself, however it is stored; and the rounding of ZᵀZ and its eigenvalues
+			e := f.Rounding + float64(s.N+10*f.Rank())*0x1p-53*f.Trace
+			d = statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+		}
 	}
 	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
 	w, err := l.inverse(ctx, z, &precond.Options{Form: precond.FormEigen})

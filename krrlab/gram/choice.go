@@ -89,14 +89,18 @@ func isOwn(k kernel.Kernel) bool {
 	return err != nil
 }
 
+// extent is that of the points as float64 takes them.
+func (m *Matrix) extent() kernel.Extent {
+	_, d := m.x.Dims()
+	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far}
+}
+
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
 // most the given accuracy, or differences if none is, and the bound: with entries wrong by at most
 // δ·√(k_ii·k_jj), ‖E‖₂ ≤ ‖E‖_F ≤ δ·tr K.
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
-	_, d := m.x.Dims()
 	trace := m.Trace()
-	extent := kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far}
-	a, e := kernel.Accurate(m.k, extent, accuracy/trace)
+	a, e := kernel.Accurate(m.k, m.extent(), accuracy/trace)
 	return method{wide: true, arith: a, centred: a == kernel.Float64 && m.frame.far}, trace * e
 }
 

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -199,4 +201,15 @@ func (s *recomputed[T]) gather(idx []int) points.Panel {
 		norms[k] = s.panels[c/s.size].Norms[c%s.size]
 	}
 	return points.Panel{X: points.Gather(s.x, idx), Norms: norms}
+}
+
+// EntryError returns a certain ε such that every entry (i, j) that Columns, DenseTo and Diag give is
+// k(x_i, x_j) to ε√(k(x_i,x_i)·k(x_j,x_j)), in exact arithmetic with the points as they are; +Inf
+// where none is known: of K as stored (Exact has one), and of a user-defined kernel, of whose rounding
+// nothing is known.
+func (m *Matrix) EntryError() float64 {
+	if !m.choice.Certain || isOwn(m.k) {
+		return math.Inf(1)
+	}
+	return kernel.EntryError(m.k, m.choice.Arithmetic, m.extent())
 }

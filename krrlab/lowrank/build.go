@@ -29,6 +29,8 @@ type build struct {
 	f       *points.Dense32 // n×rank
 	columns []float64       // columns of K, n×block
 
+	block  int
+	entry  float64 // ε of the columns
 	formed int     // columns of K
 	delta2 float64 // ‖δ‖_F² of the rounding to float32
 	sec    Seconds
@@ -44,7 +46,10 @@ func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := &build{src: src, n: n, diag: src.Diag(), start: time.Now()}
+	p := &build{src: src, n: n, block: block, entry: src.EntryError(), diag: src.Diag(), start: time.Now()}
+	if !(p.entry >= 0) {
+		panic(fmt.Sprintf("lowrank: columns with an error of %v", p.entry))
+	}
 	if len(p.diag) != n {
 		panic(fmt.Sprintf("lowrank: a diagonal of %d entries for a matrix of order %d", len(p.diag), n))
 	}
@@ -141,13 +146,9 @@ func (p *build) check() error {
 }
 
 // finish returns the factor, F being the first len(marks) columns of p.f.
-func (p *build) finish(method string, marks []int) *Factor {
-	f := &Factor{Method: method, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D, Columns: p.formed, Trace: p.trace}
-	for _, v := range p.d {
-		f.Residual += v
-	}
-	normF := math.Sqrt(max(0, f.Trace-f.Residual)) // ‖F‖_F² = tr K̂
-	f.Rounding = 2*normF*math.Sqrt(p.delta2) + p.delta2
+func (p *build) finish(method string, marks []int, nu float64) *Factor {
+	f := &Factor{Method: method, F: narrow(p.f, len(marks)), Landmarks: marks, Asked: p.f.D, Columns: p.formed, Trace: p.trace, Shift: nu}
+	p.certify(f)
 	p.sec.Total = time.Since(p.start).Seconds()
 	p.sec.Update = p.sec.Total - p.sec.Columns
 	f.Seconds = p.sec

@@ -39,10 +39,10 @@
 // # Costs
 //
 //	flops     n·r² and r columns of K; RPCholesky also those that are rejected
-//	memory    4nr bytes, F. On the way 8nb, b = Options.Block, 1 MB a thread (Nystrom:
+//	memory    4nr bytes, F. On the way 4nr more, 8nb, b = Options.Block, 1 MB a thread (Nystrom:
 //	          2048r bytes), and
-//	          Nystrom:     8r², and 4nr more unless K consists of float32 numbers
-//	          RPCholesky:  4nr more, 8br + 16b² + 33n
+//	          Nystrom:     8r²
+//	          RPCholesky:  8br + 16b² + 33n
 //
 // Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.1
 // and 0.16; n = 10,000, r = 1,000 0.55 and 0.7 (BenchmarkFactor).
@@ -53,21 +53,26 @@
 // and Trace and Residual are of this K̂, summed in float64.
 //
 // Nystrom holds C, and RPCholesky F until it is finished, to 48 bits, as the sum of two
-// float32 numbers (Nystrom: of one, if C consists of those). This matters: where
+// float32 numbers. This matters: where
 // residual columns are formed with an F rounded to 24 bits, its errors come back
 // enlarged by the squares of interpolation weights, and K−K̂ was seen to have
-// eigenvalues of −10 times Rounding on smooth kernels. As it is, the least eigenvalue is
-// above −Rounding (half of that was measured: TestSaturated), which CondBound counts on.
+// eigenvalues of −10 times Rounding on smooth kernels.
 //
-// W may be singular, as duplicated points make it. Nystrom adds a relative shift ν at
-// rounding level to its diagonal, by which K̂ differs from K at the landmarks by at most
-// √(ν‖K‖₂)/2 if the diagonal of K is 1, and drops landmarks that depend on others.
+// Rounding that enters the columns or the factorization would be enlarged in the same way, and K−K̂ ≽
+// −eI with an e that is known needs more: both methods add a relative shift ν of four times that
+// rounding, 1e-9 for 2,000 landmarks, to the diagonal of W. Then the weights drop out of the bound of e
+// (certify.go has the proof), nearly all of which is the rounding of F to float32. The shift makes
+// K̂ differ from K at the landmarks by at most √(ν‖K‖₂)/2 if the diagonal of K is 1.
+//
+// W may be singular, as duplicated points make it. Nystrom drops landmarks that depend on others.
 // RPCholesky takes no pivot below 2⁻²⁰k(x, x). Once nothing above that is left K̂ is K to
 // the rounding of F, and it stops.
 //
-// K itself is taken as it is given. Where it was rounded to float32 it may have
-// negative eigenvalues of the size of that error, and K−K̂ then has some times as much;
-// CondBound allows for the rounding of F, not for that of K.
+// What is certain is so of the positive semi-definite K that the columns are said to come from, to the
+// EntryError of the Source. Columns of a K that was rounded to float32 or 16 bits have no such
+// error: it may have negative eigenvalues of the size of that rounding, K−K̂ some times as much, and
+// CondBound then gives no bound. So take columns of gram's Exact, in float64: n·r entries, beside the n²/2 that
+// are stored.
 //
 // Results have the same bits for any number of threads.
 //

@@ -147,9 +147,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// TestGram takes columns from gram for all types of points and storages. What is
-// stored is float32, or recomputed; K̂ is held to K as given, whose own
-// rounding adds to what the least eigenvalue may be.
+// TestGram takes columns from gram's exact matrix for all types of points and storages: K̂ is held to K,
+// whatever is stored.
 func TestGram(t *testing.T) {
 	const n, d = 130, 5
 	x := points.NewDense(n, d, nil)
@@ -180,12 +179,19 @@ func TestGram(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					f := must2(t)(m(ctx, a, 40, rng.New(2), nil))
+					e := a.Exact(1e-9)
+					if f := must2(t)(m(ctx, a, 40, rng.New(2), nil)); f.Certain() {
+						t.Errorf("%s: certain of columns as stored", name)
+					}
+					f := must2(t)(m(ctx, e, 40, rng.New(2), nil))
 					full := mat.NewDense(n, n, nil)
-					if err := a.DenseTo(ctx, full); err != nil {
+					if err := e.DenseTo(ctx, full); err != nil {
 						t.Fatal(err)
 					}
 					verify(t, name, mat.NewSymDense(n, full.RawMatrix().Data), f)
+					if !f.Certain() || math.IsInf(f.CondBound(0.1, 0.1), 1) {
+						t.Errorf("%s: no bound: %+v", name, f.Rounding)
+					}
 					if first == nil {
 						first = f.Landmarks
 					}

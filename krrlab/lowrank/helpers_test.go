@@ -30,6 +30,9 @@ type dense struct {
 
 var errSource = errors.New("no more columns")
 
+// EntryError: entries are formed of differences of few coordinates.
+func (k *dense) EntryError() float64 { return 0x1p-48 }
+
 func (k *dense) Dim() int { return k.SymmetricDim() }
 
 func (k *dense) Diag() []float64 {
@@ -159,7 +162,7 @@ func rest(k mat.Symmetric, f *lowrank.Factor) *mat.SymDense {
 //
 // A K that was rounded to float32 is itself positive semi-definite to its rounding
 // only, which is then allowed for, enlarged by interpolation weights: 5 stands for
-// their squares. Nystrom's shift moves the columns of landmarks by at most
+// their squares. The shift moves the columns of landmarks by at most
 // ν‖C(W+νD)⁻¹D‖ ≤ √(ν‖K‖)/2, if the diagonal is 1.
 func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 	t.Helper()
@@ -178,15 +181,15 @@ func verify(t *testing.T, name string, k mat.Symmetric, f *lowrank.Factor) {
 			rounded = rounded && float64(float32(k.At(i, j))) == k.At(i, j)
 		}
 	}
-	columns, traces, least, nu := 4*u, 1e-12, -f.Rounding, 0x1p-52*float64(f.Asked)
+	traces, least := 1e-12, -f.Rounding
 	if rounded {
 		traces += u
 		least += 5 * min(0, eigenvalues(t, k)[0])
-		nu = 2 * u * math.Sqrt(float64(f.Asked))
 	}
-	if f.Method == "Nyström" {
-		columns += math.Sqrt(nu*float64(n)) / 2
+	if f.Shift > 1e-12*float64(f.Asked*f.Asked)+1e-13*float64(f.Asked) {
+		t.Errorf("%s: shift %.3g", name, f.Shift)
 	}
+	columns := 4*u + math.Sqrt(f.Shift*float64(n))/2
 	for _, j := range f.Landmarks {
 		for i := range n {
 			if e := math.Abs(r.At(i, j)); e > columns*math.Sqrt(k.At(i, i)*k.At(j, j)) {

@@ -11,7 +11,7 @@ import (
 )
 
 // Source is a symmetric positive semi-definite n×n matrix K that gives its columns.
-// *gram.Matrix is one.
+// *gram.Matrix is one; columns are best taken from what its method Exact returns.
 type Source interface {
 	// Dim returns n.
 	Dim() int
@@ -20,6 +20,10 @@ type Source interface {
 	// Columns sets dst, n×len(idx) with contiguous rows, to the columns idx of K. No
 	// index comes twice in one call.
 	Columns(ctx context.Context, idx []int, dst *mat.Dense) error
+	// EntryError returns a certain ε ≥ 0 such that every entry (i, j) of Diag and Columns is that
+	// of K to ε√(K_ii·K_jj), K being positive semi-definite exactly; +Inf if none is known, as
+	// of columns that were rounded to float32. All that a Factor says for certain is said of this K.
+	EntryError() float64
 }
 
 // Options of Nystrom and RPCholesky. Zero values, and a nil *Options, mean the defaults.
@@ -75,9 +79,16 @@ type Factor struct {
 	// Trace is tr K, Residual tr(K−K̂) = Σ_i (K_ii − ‖F_i‖²) in float64 with F as stored.
 	// By rounding Residual may be a little below 0.
 	Trace, Residual float64
-	// Rounding is the allowance for F's rounding δ to float32,
-	// 2‖F‖_F‖δ‖_F + ‖δ‖_F² ≥ ‖FFᵀ − (F+δ)(F+δ)ᵀ‖₂, with ‖δ‖_F measured.
+	// Rounding is the allowance for all rounding, e: of the columns, of the factorization, of F to
+	// float32, which is nearly all of it (2‖F‖_F‖δ‖_F + ‖δ‖_F², with ‖δ‖_F measured), and of the traces.
+	// Where EntryError is finite it is certain that
+	//
+	//	−eI ≼ K−K̂,  |Residual − tr(K−K̂)| ≤ e,  ‖K−K̂‖₂ ≤ max(0, Residual) + 2e.
 	Rounding float64
+	// Shift is ν: F is a factor of C(W+νD)⁻¹Cᵀ, C the landmarks' columns, W their rows of it, D = diag W.
+	Shift float64
+	// EntryError is that of the Source: +Inf means that nothing is certain.
+	EntryError float64
 	// Seconds that it took.
 	Seconds Seconds
 }
@@ -88,14 +99,22 @@ func (f *Factor) Rank() int { return f.F.D }
 // Bytes returns the memory that F takes, 4nr.
 func (f *Factor) Bytes() int64 { return 4 * int64(len(f.F.Data)) }
 
+// Certain reports whether what is said of Rounding holds: the error of the columns is known, and
+// Residual is not so far below 0 that K cannot be positive semi-definite.
+func (f *Factor) Certain() bool {
+	return !math.IsInf(f.EntryError, 1) && f.Residual >= -f.Rounding
+}
+
 // CondBound returns an upper bound of the condition number of M⁻¹A, M = K̂+λ_pI and
 // A = K+λI. With ρ = tr(K−K̂) and 0 ≼ K−K̂ ≼ ρI,
 //
 //	κ ≤ max(1, (λ+ρ)/λ_p) / min(1, λ/λ_p),
 //
-// which is 1 + ρ/λ for all λ_p in [λ, λ+ρ]. For the rounding of F, e = f.Rounding is
+// which is 1 + ρ/λ for all λ_p in [λ, λ+ρ]. For rounding, e = f.Rounding is
 // allowed for: ρ = max(0, f.Residual) + 2e, and λ−e stands for the λ of the lower
-// end. The bound is +Inf if e ≥ λ. It panics if λ < 0 or λ_p ≤ 0.
+// end. The bound is +Inf, which means none, if e ≥ λ or f is not Certain. K is that of the
+// Source, without rounding, and K̂ = FFᵀ; how K is stored for products does not matter.
+// CondBound panics if λ < 0 or λ_p ≤ 0.
 //
 // Proof: M ≽ λ_pI, so A = K̂+(K−K̂)+λI ≼ K̂+(λ+ρ)I ≼ max(1, (λ+ρ)/λ_p)·M, and
 // A ≽ K̂+(λ−e)I ≽ min(1, (λ−e)/λ_p)·M.
@@ -104,7 +123,7 @@ func (f *Factor) CondBound(lambda, lambdaP float64) float64 {
 		panic(fmt.Sprintf("lowrank: λ = %v, λ_p = %v", lambda, lambdaP))
 	}
 	low := lambda - f.Rounding
-	if low <= 0 {
+	if low <= 0 || !f.Certain() {
 		return math.Inf(1)
 	}
 	rho := max(0, f.Residual) + 2*f.Rounding

@@ -21,10 +21,9 @@ import (
 //	W+νD = LLᵀ,  F = fl(C L⁻ᵀ),
 //
 // all in float64 but for the last rounding. The shift, relative to the diagonal,
-// is that of rounding, so that W may be singular: ν = 2⁻⁵²·rank, or 2⁻²³·√rank if all
-// columns consist of float32 numbers and are thus taken to be rounded to float32. It
-// takes the place of the absolute shift of Frangella, Tropp and Udell; as (W+νD)⁻¹ ≼ W⁻¹,
-// K̂ ≼ K. If W+νD is still not positive definite ν is raised tenfold, up to 1e-4. The
+// is four times what rounding does to W (see certify), so that W may be singular, and K̂ ≼ K
+// survives rounding. It takes the place of the absolute shift of Frangella, Tropp and Udell. If
+// W+νD is still not positive definite ν is raised tenfold, up to 1e-4. The
 // landmark with L_jj² ≤ 4νD_jj depends on those before to rounding, as a duplicated
 // point does. Columns of F of such landmarks are left out, the smallest first, as long as
 // all that tr K̂ loses by it is at most ν·tr K; F then has fewer columns than asked.
@@ -42,7 +41,7 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 		return nil, err
 	}
 	_, e := math.Frexp(slices.Max(b.diag))
-	p := &nystrom{build: b, marks: g.Sub("landmarks").Perm(b.n)[:rank], half: e / 2}
+	p := &nystrom{build: b, marks: g.Sub("landmarks").Perm(b.n)[:rank], half: e / 2, lo: make([]float32, len(b.f.Data))}
 	for k := 0; k < rank; k += opt.Block {
 		if err := p.keep(ctx, k, min(k+opt.Block, rank)); err != nil {
 			return nil, err
@@ -58,7 +57,7 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 	if err := p.drop(ctx); err != nil {
 		return nil, err
 	}
-	f := p.finish("Nyström", p.marks)
+	f := p.finish("Nyström", p.marks, p.nu)
 	opt.Progress(2*rank, 2*rank)
 	return f, nil
 }
@@ -67,13 +66,12 @@ func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options
 const dropCols = 128
 
 // nystrom holds 4⁻ʰC = hi + lo where F will be, h bringing the diagonal of K near 1:
-// hi is it in float32 and lo, if there is any, what that loses, in float32 again.
-// Together they are C to 2⁻⁴⁸.
+// hi is it in float32 and lo what that loses, in float32 again. Together they are C to 2⁻⁴⁸.
 type nystrom struct {
 	*build
 	marks []int
 	half  int       // h
-	lo    []float32 // n×rank; nil if C consists of float32 numbers
+	lo    []float32 // n×rank
 	l     []float64 // 2⁻ʰL, rank×rank
 	nu    float64   // ν
 }
@@ -86,34 +84,13 @@ func (p *nystrom) keep(ctx context.Context, k0, k1 int) error {
 	}
 	m, r := k1-k0, p.f.D
 	scale := math.Ldexp(1, -2*p.half)
-	exact := make([]bool, (p.n+panelRows-1)/panelRows)
-	err = accel.ForEach(ctx, len(exact), func(_, b int) {
-		exact[b] = true
-		for i := b * panelRows; i < min((b+1)*panelRows, p.n); i++ {
-			dst := p.f.Data[i*r+k0 : i*r+k1]
-			for k, v := range c[i*m : (i+1)*m] {
-				v *= scale
-				dst[k] = float32(v)
-				exact[b] = exact[b] && float64(dst[k]) == v
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for _, ok := range exact {
-		if !ok && p.lo == nil {
-			p.lo = make([]float32, p.n*r)
-		}
-	}
-	if p.lo == nil {
-		return nil
-	}
-	return accel.ForEach(ctx, len(exact), func(_, b int) {
+	return accel.ForEach(ctx, (p.n+panelRows-1)/panelRows, func(_, b int) {
 		for i := b * panelRows; i < min((b+1)*panelRows, p.n); i++ {
 			hi, lo := p.f.Data[i*r+k0:i*r+k1], p.lo[i*r+k0:i*r+k1]
 			for k, v := range c[i*m : (i+1)*m] {
-				lo[k] = float32(v*scale - float64(hi[k]))
+				v *= scale
+				hi[k] = float32(v)
+				lo[k] = float32(v - float64(hi[k]))
 			}
 		}
 	})
@@ -122,10 +99,8 @@ func (p *nystrom) keep(ctx context.Context, k0, k1 int) error {
 // row sets dst to row i of 4⁻ʰC.
 func (p *nystrom) row(dst []float64, i int) {
 	widen(dst, p.f.Row(i))
-	if p.lo != nil {
-		for k, v := range p.lo[i*p.f.D : (i+1)*p.f.D] {
-			dst[k] += float64(v)
-		}
+	for k, v := range p.lo[i*p.f.D : (i+1)*p.f.D] {
+		dst[k] += float64(v)
 	}
 }
 
@@ -133,10 +108,7 @@ func (p *nystrom) row(dst []float64, i int) {
 func (p *nystrom) factor() error {
 	const largest = 1e-4
 	r := p.f.D
-	p.nu = 0x1p-52 * float64(r)
-	if p.lo == nil {
-		p.nu = max(p.nu, 0x1p-23*math.Sqrt(float64(r)))
-	}
+	p.nu = p.shift()
 	p.l = make([]float64, r*r)
 	for {
 		for j, s := range p.marks {

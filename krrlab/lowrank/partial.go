@@ -30,6 +30,7 @@ const (
 type partial struct {
 	*build
 	lo    []float32 // n×rank
+	nu    float64   // ν
 	left  []float64 // K_ii − ‖F_i‖², with F to 2⁻⁴⁸
 	marks []int
 	dead  []bool // landmarks, and points found to depend on them
@@ -46,7 +47,7 @@ type partial struct {
 type panel struct{ wide, row []float64 }
 
 func newPartial(b *build, block int) *partial {
-	p := &partial{build: b, left: slices.Clone(b.diag)}
+	p := &partial{build: b, left: slices.Clone(b.diag), nu: b.shift()}
 	p.lo = make([]float32, len(p.f.Data))
 	p.dead = make([]bool, p.n)
 	p.sums = make([]float64, p.n)
@@ -76,7 +77,9 @@ func (p *partial) weigh() float64 {
 // extend adds to F the columns of those proposals s that have a pivot above pivotFloor
 // and that accept then accepts, in their order:
 //
-//	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ,  F ← [F, G·L⁻ᵀ].
+//	G = K(:,S) − F·F(S,:)ᵀ,  H = G(S,:) = LLᵀ − νD,  F ← [F, G·L⁻ᵀ],
+//
+// D being the diagonal of K(S,S), and ν at rounding level: see certify.
 //
 // A proposal that comes again has its chance again unless it was accepted.
 func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int, pivot float64) bool) error {
@@ -143,7 +146,7 @@ func (p *partial) residual(ctx context.Context, s []int, c blas64.General) error
 // those that are accepted. Rows of p.l, of stride len(uniq), hold their L: for
 // proposal q, with those accepted before, A,
 //
-//	L_qA = (L_AA⁻¹H_Aq)ᵀ,  pivot = H_qq − ‖L_qA‖²,  L_qq = √pivot.
+//	L_qA = (L_AA⁻¹H_Aq)ᵀ,  pivot = H_qq − ‖L_qA‖²,  L_qq = √(pivot + νK_qq).
 func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool) (taken []int) {
 	m := len(uniq)
 	in := make([]bool, m)
@@ -163,7 +166,7 @@ func (p *partial) thin(uniq, order []int, accept func(s int, pivot float64) bool
 			continue
 		}
 		if accept(s, pivot) {
-			row[a] = math.Sqrt(pivot)
+			row[a] = math.Sqrt(pivot + p.nu*p.diag[s])
 			in[q] = true
 			taken = append(taken, q)
 		}

@@ -55,7 +55,7 @@ func RPCholesky(ctx context.Context, src Source, rank int, g rng.Stream, o *Opti
 		}
 		opt.Progress(len(p.marks), rank)
 	}
-	f := p.finish("RPCholesky", p.marks)
+	f := p.finish("RPCholesky", p.marks, p.nu)
 	if f.Rank() < rank {
 		opt.Progress(rank, rank)
 	}

@@ -35,14 +35,16 @@ func init() {
 
 // proxy_krrlab_lowrank_Source implements lowrank.Source by functions of the interpreter.
 type proxy_krrlab_lowrank_Source struct {
-	Object   any
-	Columns_ func(_ any, a0 context.Context, a1 []int, a2 *mat.Dense) error
-	Diag_    func(_ any) []float64
-	Dim_     func(_ any) int
+	Object      any
+	Columns_    func(_ any, a0 context.Context, a1 []int, a2 *mat.Dense) error
+	Diag_       func(_ any) []float64
+	Dim_        func(_ any) int
+	EntryError_ func(_ any) float64
 }
 
 func (p *proxy_krrlab_lowrank_Source) Columns(a0 context.Context, a1 []int, a2 *mat.Dense) error {
 	return p.Columns_(p.Object, a0, a1, a2)
 }
-func (p *proxy_krrlab_lowrank_Source) Diag() []float64 { return p.Diag_(p.Object) }
-func (p *proxy_krrlab_lowrank_Source) Dim() int        { return p.Dim_(p.Object) }
+func (p *proxy_krrlab_lowrank_Source) Diag() []float64     { return p.Diag_(p.Object) }
+func (p *proxy_krrlab_lowrank_Source) Dim() int            { return p.Dim_(p.Object) }
+func (p *proxy_krrlab_lowrank_Source) EntryError() float64 { return p.EntryError_(p.Object) }
