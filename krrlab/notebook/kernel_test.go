@@ -204,6 +204,7 @@ func TestReplay(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	c := start(t)
 	c.send(c.shell, "execute_request", map[string]any{"code": "for { }"})
+	c.wait(c.published, "execute_input") // an interrupt before the cell has begun interrupts nothing
 	hb := c.dial("REQ", "", c.conn.HBPort)
 	defer hb.Close()
 	for i := range 5 {
