@@ -1,0 +1,119 @@
+package kernel_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestProbeRows: one point of each part, then the far ones, none twice; all where they are few; and
+// every point is drawn some time, so that nothing that repeats with a step stays unseen.
+func TestProbeRows(t *testing.T) {
+	norms := make([]float64, 103)
+	for i := range norms {
+		norms[i] = float64(i * 37 % 103)
+	}
+	far := make([]int, len(norms))
+	for i := range far {
+		far[i] = i
+	}
+	slices.SortFunc(far, func(a, b int) int { return int(norms[b] - norms[a]) })
+	for _, c := range []struct{ n, random, far int }{{103, 10, 5}, {103, 98, 4}, {103, 98, 5}, {103, 100, 4}, {103, 1, 0}, {103, 20, 20}} {
+		idx, first := kernel.ProbeRows(norms[:c.n], c.random, c.far, rng.New(1))
+		if c.n <= c.random+c.far {
+			if len(idx) != c.n || first != c.n || !slices.IsSorted(idx) {
+				t.Errorf("%+v: %d of all, %d at random", c, len(idx), first)
+			}
+			continue
+		}
+		if first != c.random {
+			t.Errorf("%+v: %d at random", c, first)
+		}
+		for k, i := range idx[:first] {
+			if i < k*c.n/c.random || i >= (k+1)*c.n/c.random {
+				t.Errorf("%+v: part %d has point %d", c, k, i)
+			}
+		}
+		for _, i := range far[:c.far] {
+			if !slices.Contains(idx, i) {
+				t.Errorf("%+v: far point %d is missing", c, i)
+			}
+		}
+		for _, i := range idx[first:] {
+			if !slices.Contains(far[:c.far], i) {
+				t.Errorf("%+v: point %d is not far", c, i)
+			}
+		}
+		if s := slices.Sorted(slices.Values(idx)); len(slices.Compact(s)) != len(idx) {
+			t.Errorf("%+v: a point twice in %v", c, idx)
+		}
+	}
+	drawn := map[int]bool{}
+	for seed := range uint64(400) { // a point of a part of 10 or 11 is missed with probability 1e-17
+		idx, first := kernel.ProbeRows(norms, 10, 5, rng.New(seed))
+		for _, i := range idx[:first] {
+			drawn[i] = true
+		}
+	}
+	if len(drawn) != len(norms) {
+		t.Errorf("%d of %d points are ever drawn", len(drawn), len(norms))
+	}
+}
+
+// TestAccurateChoice: inner products in float64 where their certain error is small enough, and where the
+// kernel has nothing else.
+func TestAccurateChoice(t *testing.T) {
+	near := kernel.ExtentOf(points.NewPanel(points.NewDense(2, 2, []float64{1, 0, 0, 1})))
+	far := kernel.ExtentOf(points.NewPanel(points.NewDense(2, 2, []float64{1e6, 0, -1e6, 1})))
+	gauss, poly := kernel.Gaussian{Sigma: 1}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}
+	for name, c := range map[string]struct {
+		k        kernel.Kernel
+		e        kernel.Extent
+		accuracy float64
+		want     kernel.Arithmetic
+	}{
+		"near": {gauss, near, 1e-12, kernel.Float64}, "far": {gauss, far, 1e-12, kernel.Differences}, "far, coarse": {gauss, far, 1, kernel.Float64},
+		"polynomial": {poly, far, 0, kernel.Float64}, "nothing will do": {gauss, near, 0, kernel.Differences},
+	} {
+		arith, bound := kernel.Accurate(c.k, c.e, c.accuracy)
+		if arith != c.want || bound != kernel.EntryError(c.k, arith, c.e) || !(bound >= 0) || math.IsInf(bound, 1) {
+			t.Errorf("%s: %v with error %g, want %v", name, arith, bound, c.want)
+		}
+		if c.want == kernel.Float64 && c.k == kernel.Kernel(gauss) && bound > c.accuracy {
+			t.Errorf("%s: error %g", name, bound)
+		}
+	}
+}
+
+// TestDifferenceTiles: tiles by differences are Eval's values to a few roundings, however far the points
+// lie, for every kernel of x − z.
+func TestDifferenceTiles(t *testing.T) {
+	const n, d = 9, 3
+	x := points.NewDense(n, d, nil)
+	rng.New(3).Normals(x.Data, 0)
+	for i := range x.Data {
+		x.Data[i] += 1e7 * float64(1-2*(i/d%2))
+	}
+	p := points.NewPanel(x)
+	got, a, b := make([]float64, n*n), make([]float64, d), make([]float64, d)
+	for _, k := range kernels {
+		if !kernel.ShiftInvariant(k) {
+			continue
+		}
+		kernel.Tile64(got, n, k, p, p, kernel.Differences, &kernel.Workspace{})
+		for i := range n {
+			for j := range n {
+				x.RowTo(a, i)
+				x.RowTo(b, j)
+				// r²/(2σ²) of at most some 700 where the value is not 0, with d+3 roundings.
+				if want := k.Eval(a, b); math.Abs(got[i*n+j]-want) > 700*(d+3)*0x1p-52*want {
+					t.Errorf("%v (%d, %d): %g, want %g", k, i, j, got[i*n+j], want)
+				}
+			}
+		}
+	}
+}
