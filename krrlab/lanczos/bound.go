@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	lapack "gonum.org/v1/gonum/lapack/gonum"
+	"github.com/krrlab/lab/krrlab/accel"
 	"gonum.org/v1/gonum/mathext"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -96,7 +96,7 @@ func beyond(alpha, beta []float64, sign, theta, mass float64) float64 {
 func Ritz(alpha, beta []float64) []float64 {
 	d := append([]float64(nil), alpha...)
 	e := append([]float64(nil), beta[:len(alpha)-1]...)
-	if !(lapack.Implementation{}).Dsterf(len(d), d, e) {
+	if !accel.Dsterf(d, e) {
 		panic("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
 	}
 	return d

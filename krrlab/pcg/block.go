@@ -108,7 +108,7 @@ func newBlock(base *solver) *block {
 	}
 	s.gram = newFactor(t)
 	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, 2*t)
-	s.lanczos = newLanczos(max(base.n*t, 1<<18), base.historyRows())
+	s.lanczos = newLanczos(max(base.n*t, roomForCond), base.historyRows())
 	return s
 }
 

@@ -7,13 +7,16 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	lapack "gonum.org/v1/gonum/lapack/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 const (
 	slabBlocks = 64 // iterations whose Π and S are allocated together
 	ritzSteps  = 80
+	// roomForCond is how many numbers a solve keeps of its steps for Cond, or nt if that is more.
+	roomForCond = 1 << 18
 )
 
 // lanczos holds the Π_k, m_k×m_k, and S_k, m_k×m_{k-1}, of the iterations of a block
@@ -162,7 +165,7 @@ func top(n int, apply func(dst, x []float64)) float64 {
 			}
 		}
 	}
-	if !(lapack.Implementation{}).Dsterf(len(diag), diag, off) {
+	if !accel.Dsterf(diag, off) {
 		return math.NaN()
 	}
 	return diag[len(diag)-1]

@@ -3,7 +3,7 @@ package pcg
 import (
 	"math"
 
-	lapack "gonum.org/v1/gonum/lapack/gonum"
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // Ritz returns the Ritz values of column col, ascending: the eigenvalues of the
@@ -24,7 +24,7 @@ func (r *Result) Ritz(col int) []float64 {
 	}
 	end := len(r.History.Alpha)
 	if len(r.History.Restarts) > 0 {
-		end = r.History.Restarts[0]
+		end = min(end, r.History.Restarts[0])
 	}
 	m := 0
 	for m < end && r.History.Alpha[m][col] > 0 {
@@ -42,12 +42,7 @@ func (r *Result) Ritz(col int) []float64 {
 			off[k] = math.Sqrt(beta) / alpha // T_k,k+1 = √β_k/α_k
 		}
 	}
-	for k := range m {
-		if !finite(diag[k]) || !finite(off[k]) {
-			return nil
-		}
-	}
-	if !(lapack.Implementation{}).Dsterf(m, diag, off[:m-1]) {
+	if !accel.Dsterf(diag, off[:m-1]) {
 		return nil
 	}
 	return diag

@@ -137,19 +137,17 @@ func (s *solver) restore(b *block) error {
 	if err != nil {
 		return err
 	}
-	wrong := v.N != s.n || v.T != s.t || v.Block != (b != nil) || v.K < 1 || v.K > s.t || len(v.Cols) > s.t ||
-		len(v.Target) != s.t || len(v.Before) != s.t || len(v.RelRes) != s.t || len(v.Still) != s.t || len(v.Columns) != s.t || len(v.Rho) != s.t
-	if wrong {
-		return fmt.Errorf("pcg: the state to resume is of %d×%d numbers in another kind of solve than this of %d×%d", v.N, v.T, s.n, s.t)
-	}
-	if v.Iterations >= s.opt.MaxIter {
-		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)
-	}
 	for c := range s.t {
 		s.scale[c], s.ynorm[c] = columnScale(s.b, c)
 		if s.ynorm[c] == 0 {
 			s.scale[c] = 1
 		}
+	}
+	if err := v.check(s, b != nil); err != nil {
+		return fmt.Errorf("pcg: the state to resume %w", err)
+	}
+	if v.Iterations >= s.opt.MaxIter {
+		return fmt.Errorf("pcg: the state to resume has %d iterations, of at most %d", v.Iterations, s.opt.MaxIter)
 	}
 	copy(s.rho, v.Rho)
 	copy(s.target, v.Target)
@@ -173,6 +171,12 @@ func (s *solver) restore(b *block) error {
 		if data, err = take(x, data); err != nil {
 			return fmt.Errorf("%w in block %d", err, i)
 		}
+	}
+	if len(data) > 0 {
+		return fmt.Errorf("pcg: the state to resume is %d bytes too long", len(data))
+	}
+	if !s.restored(v.K) {
+		return fmt.Errorf("pcg: the state to resume has numbers that are not finite")
 	}
 	s.resize(v.K)
 	s.resumed = true

@@ -1,0 +1,65 @@
+package accel
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	lapack "gonum.org/v1/gonum/lapack/gonum"
+)
+
+// TestDsterf: gonum's bits where gonum's does not panic, and eigenvalues of matrices with parts that are
+// tiny or huge beside the others.
+func TestDsterf(t *testing.T) {
+	g := rand.New(rand.NewPCG(31, 32))
+	for n := 1; n < 30; n++ {
+		d, e := make([]float64, n), make([]float64, n-1)
+		for i := range d {
+			d[i] = g.NormFloat64()
+		}
+		for i := range e {
+			e[i] = g.NormFloat64()
+		}
+		want, off := slices.Clone(d), slices.Clone(e)
+		if !(lapack.Implementation{}).Dsterf(n, want, off) {
+			t.Fatal("no reference")
+		}
+		for _, scale := range []float64{1, 0x1p-900, 0x1p900} {
+			got, off := slices.Clone(d), slices.Clone(e)
+			for i := range got {
+				got[i] *= scale
+			}
+			for i := range off {
+				off[i] *= scale
+			}
+			if !Dsterf(got, off) {
+				t.Fatalf("n = %d, scale %g: failed", n, scale)
+			}
+			for i := range got {
+				if got[i] != want[i]*scale {
+					t.Fatalf("n = %d, scale %g: %v, want %v", n, scale, got, want)
+				}
+			}
+		}
+	}
+	parts := []float64{1e-300, 1e-300, 3, 1e300, 2e300, 1e-5}
+	if !Dsterf(parts, []float64{1e-301, 0, 0, 1e299, 0}) {
+		t.Fatal("failed")
+	}
+	// the 2×2 block (1 0.1; 0.1 2)·1e300 has 1.5 ± √(0.25+0.01)
+	hi, lo := 1.5+math.Sqrt(0.26), 1.5-math.Sqrt(0.26)
+	for i, want := range []float64{0, 0, 1e-5, 3, lo * 1e300, hi * 1e300} {
+		if math.Abs(parts[i]-want) > 1e-15*1e300 {
+			t.Errorf("%v in place %d, want %v", parts[i], i, want)
+		}
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1)} {
+		if Dsterf([]float64{1, bad}, []float64{0}) || Dsterf([]float64{1, 2}, []float64{bad}) {
+			t.Errorf("eigenvalues with %v", bad)
+		}
+	}
+	if zeros := make([]float64, 3); !Dsterf(zeros, make([]float64, 2)) || slices.Max(zeros) != 0 {
+		t.Errorf("of zeros: %v", zeros)
+	}
+}
