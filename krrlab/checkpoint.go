@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -99,9 +102,12 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 	if len(found) == 0 {
 		return k, nil
 	}
-	if err := k.decode(found); err != nil {
+	if err = k.decode(found); err == nil {
+		err = k.now.check(l)
+	}
+	if err != nil {
 		k.close()
-		return nil, err
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
@@ -152,7 +158,8 @@ func (l *Lab) owner() [sha256.Size]byte {
 	return sha256.Sum256([]byte(text))
 }
 
-// decode takes up a state: the length of the progress, the progress, the state of pcg.
+// decode takes up a state: the length of the progress, the progress, the state of pcg. Its errors follow
+// "the checkpoint in DIR".
 func (k *keeper) decode(b []byte) error {
 	n := uint64(0)
 	if len(b) >= 8 {
@@ -160,12 +167,37 @@ func (k *keeper) decode(b []byte) error {
 		b = b[8:]
 	}
 	if n == 0 || n > uint64(len(b)) {
-		return fmt.Errorf("krrlab: the checkpoint in %s is cut off", k.o.Dir)
+		return errors.New("is cut off")
 	}
 	if err := gob.NewDecoder(bytes.NewReader(b[:n])).Decode(&k.now); err != nil {
-		return fmt.Errorf("krrlab: the checkpoint in %s: %w", k.o.Dir, err)
+		return fmt.Errorf("cannot be read: %w", err)
 	}
 	k.from, k.state = k.now.Leg, b[n:]
+	return nil
+}
+
+// check returns an error, like decode's, unless p is how far a solve of l can have come.
+func (p *progress) check(l *Lab) error {
+	n, _, t := l.Dims()
+	finite := func(list []float64) bool {
+		return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	}
+	if p.Leg < 0 || p.Leg > l.cfg.Repeat || len(p.Answers) != p.Leg || p.Iterations < 0 {
+		return fmt.Errorf("has %d answers and %d iterations before solve %d of %d", len(p.Answers), p.Iterations, p.Leg, l.cfg.Repeat)
+	}
+	if _, err := gram.ParseStorage(p.K.Storage.String()); err != nil {
+		return fmt.Errorf("has an unknown storage of K: %w", err)
+	}
+	for i, a := range p.Answers {
+		if len(a) != n*t || !finite(a) {
+			return fmt.Errorf("has no %d×%d finite numbers as answer %d", n, t, i)
+		}
+	}
+	for _, row := range p.History {
+		if row.Iteration < 0 || len(row.Columns) != t || !finite(row.Columns) || !finite([]float64{row.Residual}) {
+			return fmt.Errorf("has no %d finite residuals at iteration %d", t, row.Iteration)
+		}
+	}
 	return nil
 }
 

@@ -176,12 +176,24 @@ func readJob(name string) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("job: %w", err)
 	}
-	j := &job{}
-	if err := json.Unmarshal(b, j); err != nil {
+	j, err := parseJob(b)
+	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
+	return j, nil
+}
+
+// parseJob reads the text of a job.
+func parseJob(b []byte) (*job, error) {
+	j := &job{}
+	if err := json.Unmarshal(b, j); err != nil {
+		return nil, err
+	}
 	if j.Version != jobVersion {
-		return nil, fmt.Errorf("job %s is of format version %d, want %d: the ranks run another krrlab than what wrote it", name, j.Version, jobVersion)
+		return nil, fmt.Errorf("format version %d, want %d: the ranks run another krrlab than what wrote it", j.Version, jobVersion)
+	}
+	if jobStages[j.Stage] == nil {
+		return nil, fmt.Errorf("unknown stage %q", j.Stage)
 	}
 	return j, nil
 }

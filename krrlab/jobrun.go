@@ -163,9 +163,6 @@ func openJob(ctx context.Context, file string, o JobOptions) (*job, *Lab, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	if jobStages[j.Stage] == nil {
-		return nil, nil, fmt.Errorf("job %s: unknown stage %q", file, j.Stage)
-	}
 	cfg, err := j.Config.config()
 	if err != nil {
 		return nil, nil, fmt.Errorf("job %s: %w", file, err)

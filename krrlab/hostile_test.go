@@ -1,0 +1,215 @@
+package krrlab
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/hostile"
+)
+
+// TestHostileCheckpoints changes each thing in a checkpoint but the iteration's state (which pcg
+// tests), signs it anew and goes on from it: that is refused in a line, or the answer is right.
+func TestHostileCheckpoints(t *testing.T) {
+	accel.Use(nil)
+	for name, cfg := range map[string]Config{
+		"repeated": {Repeat: 3, Storage: gram.Float64, Tol: 1e-8},
+		"refined":  {Storage: gram.Fixed16, Tol: 1e-7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Kernel, cfg.Lambda, cfg.Seed, cfg.Features, cfg.Solver = gauss, 0.1, 5, 20, PCG
+			solve := func() (*Solution, error) {
+				lab := newLab(t, ranksProblem(60), cfg)
+				lab.cheap = -1 // refine after the rows are checked
+				return lab.Solve(t.Context())
+			}
+			want, err := solve()
+			if err != nil || !want.Converged() {
+				t.Fatalf("%v, %v", want, err)
+			}
+			cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1, Resume: true}
+			if _, err := solve(); err != nil {
+				t.Fatal(err)
+			}
+			owner := newLab(t, ranksProblem(60), cfg).owner()
+			kept, _ := filepath.Glob(filepath.Join(cfg.Checkpoint.Dir, "*"))
+			store := func(do func(s *checkpoint.Store)) {
+				s, err := checkpoint.Open(cfg.Checkpoint.Dir, owner)
+				if err != nil {
+					t.Fatal(err)
+				}
+				do(s)
+				s.Close()
+			}
+			k := &keeper{}
+			store(func(s *checkpoint.Store) {
+				b, _, err := s.Load()
+				if err == nil {
+					err = k.decode(b)
+				}
+				if err != nil || k.now.Leg == 0 || len(k.now.History) == 0 {
+					t.Fatalf("%v: %+v, %v; not what was meant", kept, k.now, err)
+				}
+			})
+			cfg.Checkpoint.EveryIter = 1e9
+			tried, refused := 0, 0
+			hostile.Each(&k.now, func(what string) {
+				var head bytes.Buffer
+				if err := gob.NewEncoder(&head).Encode(k.now); err != nil {
+					t.Fatal(err)
+				}
+				b := append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...)
+				store(func(s *checkpoint.Store) {
+					if err := s.Save(append(b, k.state...)); err != nil {
+						t.Fatal(err)
+					}
+				})
+				defer func() {
+					if p := recover(); p != nil {
+						t.Errorf("%s: panic: %v", what, p)
+					}
+				}()
+				tried++
+				sol, err := solve()
+				if err != nil {
+					if refused++; strings.Contains(err.Error(), "\n") {
+						t.Errorf("%s: %v", what, err)
+					}
+					return
+				}
+				var diff mat.Dense
+				diff.Sub(sol.Model.C, want.Model.C)
+				if rel := mat.Norm(&diff, 2) / mat.Norm(want.Model.C, 2); sol.Converged() && rel > 1e-4 {
+					t.Errorf("%s: coefficients that differ by %.2g are said to have converged", what, rel)
+				}
+				if _, err := json.Marshal(sol.Report()); err != nil || sol.Report().String() == "" {
+					t.Errorf("%s: %v", what, err)
+				}
+			})
+			t.Logf("%d changes, %d refused", tried, refused)
+		})
+	}
+}
+
+// TestHostileJobs changes each thing in a job file: what it asks for is refused in a line, or can be
+// run.
+func TestHostileJobs(t *testing.T) {
+	levels := []ChainLevel{{"features", 40}, {"srht", 20}}
+	chain, err := ChainFor(gauss, false, levels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	cfg := Config{Kernel: gauss, Lambda: 0.3, Seed: 5, Tol: 1e-4, Map: chain, Features: 20, Checkpoint: &Checkpoint{Dir: root, EveryIter: 1}}
+	for kind, x := range kinds(40, 4, 8) {
+		sender := newLab(t, classes(x, 3), withBackend(cfg, root))
+		dir := &jobDir{root: root}
+		j, err := sender.writeJob(dir, "statdim", StatDimOptions{MaxProbes: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried, refused := 0, 0
+		hostile.Each(j, func(what string) {
+			text, err := json.Marshal(j)
+			if err != nil {
+				return // no JSON has it
+			}
+			if err := os.WriteFile(dir.path(jobFile), text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if p := recover(); p != nil {
+					t.Errorf("%s, %s: panic: %v", kind, what, p)
+				}
+			}()
+			tried++
+			if _, _, err := openJob(t.Context(), dir.path(jobFile), JobOptions{}); err != nil {
+				if refused++; strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s, %s: %v", kind, what, err)
+				}
+			}
+		})
+		t.Logf("%s: %d changes, %d refused", kind, tried, refused)
+	}
+}
+
+// FuzzCheckpoint: no bytes are taken for a checkpoint that the solve cannot go on from.
+func FuzzCheckpoint(f *testing.F) {
+	train := ranksProblem(20)
+	lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Features: 10, Repeat: 2})
+	if err != nil {
+		f.Fatal(err)
+	}
+	var head bytes.Buffer
+	n, _, t := lab.Dims()
+	p := progress{1, [][]float64{make([]float64, n*t)}, 3, []HistRow{{0, 1, make([]float64, t)}}, keptAs{Storage: gram.Float64}}
+	if err := gob.NewEncoder(&head).Encode(p); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k := &keeper{lab: lab}
+		if k.decode(b) != nil || k.now.check(lab) != nil {
+			return
+		}
+		for leg := range k.from {
+			if k.answer(leg) == nil && k.state != nil {
+				t.Errorf("no answer of solve %d of %+v", leg, k.now)
+			}
+		}
+	})
+}
+
+// FuzzJob: no text makes the reader of jobs panic, and what it takes is a job that it would write.
+func FuzzJob(f *testing.F) {
+	f.Add([]byte(`{"version":1,"stage":"quality","config":{"kernel":{"name":"gaussian","sigma":2},"lambda":0.1,"solver":"pcg","precond":"features",` +
+		`"levels":[{"sketch":"features","width":40},{"sketch":"srht","width":20}],"form":"auto","storage":"auto","seed":1,"residual":"auto"},"data":{"n":3,"d":2}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		j, err := parseJob(b)
+		if err != nil {
+			return
+		}
+		cfg, err := j.Config.config()
+		if err != nil {
+			return
+		}
+		again, err := newJobConfig(cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", b, err)
+		}
+		if again.Lambda != j.Config.Lambda || again.Kernel != j.Config.Kernel || !slices.Equal(again.Levels, j.Config.Levels) {
+			t.Errorf("%+v comes back as %+v", j.Config, again)
+		}
+	})
+}
+
+// FuzzLevels: what ParseLevels takes is a chain, and FormatLevels writes it.
+func FuzzLevels(f *testing.F) {
+	f.Add("features:16000,srht:4000,gaussian:2000")
+	f.Add(" features:3, countsketch:3")
+	f.Fuzz(func(t *testing.T, spec string) {
+		levels, err := ParseLevels(spec)
+		if err != nil {
+			return
+		}
+		again, err := ParseLevels(FormatLevels(levels))
+		if err != nil || !slices.Equal(again, levels) {
+			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
+		}
+		c, err := ChainFor(gauss, true, levels)
+		if err != nil || c.Width != levels[0].Width || len(c.Sketches) != len(levels)-1 {
+			t.Errorf("%q: %v, %v", spec, c, err)
+		}
+	})
+}
