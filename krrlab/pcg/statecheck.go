@@ -2,7 +2,6 @@ package pcg
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -89,13 +88,20 @@ func (v *saved) checkColumns(s *solver) error {
 			return fmt.Errorf("has column %d, of zeros, as %v", c, col.Status)
 		case col.Iterations < 0 || col.Iterations > v.Iterations || v.Still[c] < 0 || v.Still[c] > v.Iterations:
 			return fmt.Errorf("has %d iterations of column %d, of %d in all", col.Iterations, c, v.Iterations)
-		case !(v.Target[c] >= 0 && v.Target[c] <= s.opt.Tol) || !(v.Before[c] >= 0) || math.IsInf(v.Before[c], 1):
+		case !(v.Target[c] >= 0 && finite(v.Target[c])) || !v.beforeFits(c, s.opt.Tol):
 			return fmt.Errorf("has the target %v after %v in column %d", v.Target[c], v.Before[c], c)
 		case col.Status != Breakdown && !(v.RelRes[c] >= 0 && finite(v.RelRes[c])):
 			return fmt.Errorf("has the residual %v in column %d", v.RelRes[c], c)
 		}
 	}
 	return nil
+}
+
+// beforeFits reports whether the true residual before the last restart of column c can be one: a column
+// is restarted because it misses the tolerance, and its X is kept then.
+func (v *saved) beforeFits(c int, tol float64) bool {
+	b := v.Before[c]
+	return b == 0 || v.Kept && v.Restarts > 0 && (b == givenUp || b > tol && finite(b))
 }
 
 // checkBlock is the part for block solves, which keep at most so many numbers for Cond.
@@ -124,20 +130,19 @@ func (v *saved) checkBlock(room int) error {
 
 func notFinite(v float64) bool { return !finite(v) }
 
-// restored reports whether the blocks of k columns and the active columns of X are finite.
+// restored reports whether the blocks of k columns, the active columns of X and what is kept are finite.
 func (s *solver) restored(k int) bool {
 	for _, b := range s.buf[:2] {
 		if slices.ContainsFunc(b[:s.n*k], notFinite) {
 			return false
 		}
 	}
-	x := s.x.RawMatrix().Data
 	for i := range s.n {
 		for _, c := range s.cols {
-			if !finite(x[i*s.t+c]) {
+			if !finite(s.x.At(i, c)) {
 				return false
 			}
 		}
 	}
-	return true
+	return s.kept == nil || !slices.ContainsFunc(s.kept.RawMatrix().Data, notFinite)
 }

@@ -17,6 +17,7 @@ func init() {
 			"BoundGarbage":    r.ValueOf(accel.BoundGarbage),
 			"CPU":             r.ValueOf(accel.CPU),
 			"Dpotrf":          r.ValueOf(accel.Dpotrf),
+			"Dsterf":          r.ValueOf(accel.Dsterf),
 			"Dtrtri":          r.ValueOf(accel.Dtrtri),
 			"ForEach":         r.ValueOf(accel.ForEach),
 			"GemmRate32":      r.ValueOf(accel.GemmRate32),
