@@ -1,0 +1,64 @@
+package verify
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestRoundingOfPredictions: with coefficients so large that predictions are rounded visibly, and a
+// residual of zero, the bound covers what was rounded, against sums of 300 bits;
+// and the gap of two labels is judged by it.
+func TestRoundingOfPredictions(t *testing.T) {
+	const n, cols, lambda = 70, 2, 0.1
+	spec := kernel.Spec{Name: "polynomial", Gamma: 0.5, Coef0: 1, Degree: 3}
+	x, z := cloud(n, 4, 1, 9), cloud(40, 4, 1, 10)
+	c := make([]float64, n*cols)
+	rng.New(3).Normals(c, 0)
+	for i := range c {
+		c[i] *= 1e9
+	}
+	m, err := New(t.Context(), spec, x, 1<<30, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols), OneNorm: oneNorms(c, cols)}
+	p, err := m.Predict(t.Context(), z, c, cols, r, lambda)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
+	seen := 0.0
+	for a := range z.N {
+		for j := range cols {
+			sum := exact(0)
+			for i := range n {
+				k := exact(0)
+				for q, v := range x.Row(i) {
+					k.Add(k, new(big.Float).SetPrec(300).Mul(exact(v), exact(z.Row(a)[q])))
+				}
+				k.Mul(k, exact(spec.Gamma)).Add(k, exact(spec.Coef0))
+				cube := exact(1)
+				for range spec.Degree {
+					cube.Mul(cube, k)
+				}
+				sum.Add(sum, cube.Mul(cube, exact(c[i*cols+j])))
+			}
+			off, _ := sum.Sub(sum, exact(p.F[a*cols+j])).Float64()
+			bound := p.Bound[a*cols+j]
+			if math.Abs(off) > bound {
+				t.Errorf("point %d, column %d: off by %g, bound %g", a, j, off, bound)
+			}
+			seen = max(seen, math.Abs(off)/bound)
+		}
+		if want := math.Abs(p.F[a*cols]-p.F[a*cols+1]) / (p.Bound[a*cols] + p.Bound[a*cols+1]); math.Abs(p.Gap[a]-want) > 1e-9*want {
+			t.Errorf("point %d: gap %g, want %g", a, p.Gap[a], want)
+		}
+	}
+	if seen < 1e-5 {
+		t.Errorf("the largest error is %g of the bound", seen)
+	}
+}
