@@ -209,7 +209,7 @@ func goDoc(path, name string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second) // a last guard: a loaded machine is slow to start it
 	defer stop()
 	args := []string{"doc", path}
 	if name != "" {
