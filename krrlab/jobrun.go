@@ -186,6 +186,8 @@ func openJob(ctx context.Context, file string, o JobOptions) (*job, *Lab, error)
 type solvedJob struct {
 	Report       *Report   `json:"report"`
 	Sampled      []float64 `json:"sampled_residuals,omitempty"`
+	Stored       []float64 `json:"storage_residuals,omitempty"`
+	Rounding     []float64 `json:"residual_roundings,omitempty"`
 	Converged    bool      `json:"converged"`
 	Coefficients string    `json:"coefficients"` // file in the job's folder
 
@@ -195,7 +197,7 @@ type solvedJob struct {
 // encode writes the coefficients into the folder, at the first rank, and returns the rest.
 func (s *Solution) encode(dir string) (*solvedJob, error) {
 	n, t := s.Model.C.Dims()
-	v := &solvedJob{Report: s.Report(), Sampled: finiteOnly(s.SampledResidual), Converged: s.converged, forget: func() error { return nil }}
+	v := &solvedJob{Report: s.Report(), Sampled: finiteOnly(s.SampledResidual), Stored: finiteOnly(s.StorageResidual), Rounding: finiteOnly(s.Rounding), Converged: s.converged, forget: func() error { return nil }}
 	if s.converged {
 		v.forget = s.Forget
 	}
@@ -230,7 +232,7 @@ func (v *solvedJob) decode(l *Lab, dir string) (*Solution, error) {
 	r := v.Report
 	s := &Solution{
 		lab: l, remote: r, converged: v.Converged, Status: r.Status, Iterations: r.Iterations, TrueResidual: r.Residuals, ResidualKind: r.ResidualKind,
-		SampledResidual: v.Sampled, Kappa: nan(r.Kappa), KappaBound: nan(r.KappaBound), StatDim: nan(r.StatDim), History: r.History,
+		SampledResidual: v.Sampled, StorageResidual: v.Stored, Rounding: v.Rounding, Kappa: nan(r.Kappa), KappaBound: nan(r.KappaBound), StatDim: nan(r.StatDim), History: r.History,
 		Storage: r.Storage, Choice: r.Choice, KBound: nan(r.KBound), KBytes: r.KBytes, Form: r.Form, Seconds: r.Seconds, Ranks: r.Ranks,
 	}
 	if l.cfg.Precond == Nystrom || l.cfg.Precond == RPCholesky {

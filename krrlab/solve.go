@@ -30,6 +30,10 @@ type Solution struct {
 	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
 	// the 32 farthest from the mean, computed in float64; nil where TrueResidual is that already.
 	SampledResidual []float64
+	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
+	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
+	// times this, three standard errors, are at most τ together.
+	StorageResidual []float64
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
 	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky, of K itself and not as stored; +Inf: none; NaN otherwise
 	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
@@ -46,6 +50,7 @@ type Solution struct {
 	Ranks           *Ranks      // what they sent; nil without ranks
 
 	converged bool
+	r         *mat.Dense        // of which TrueResidual are the norms
 	store     *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
 	as        *gram.Choice      // how K was kept when the state that is resumed was written; nil if none is
 	lab       *Lab
@@ -143,7 +148,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 			exact = a.Exact(l.exactness())
 		}
 		if c == nil {
-			o := &pcg.Options{}
+			o := &pcg.Options{Tol: l.cfg.Tol}
 			k.begin(rep, answers, sol, a, o)
 			if c, err = l.pcg(ctx, sol, a, m, o, exact, exactKind); err != nil {
 				return nil, err
@@ -167,28 +172,45 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	if l.exact() {
 		return c, nil
 	}
-	err = timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
 	rounding := sol.converged || sol.Status == pcg.Inaccurate.String() || sol.Status == pcg.Stagnated.String()
-	if err != nil || !rounding || !(worst(sol.SampledResidual) > sampleSlack*l.cfg.Tol) {
+	if err = l.checkRows(ctx, sol, c); err != nil || !rounding || l.within(sol) {
 		return c, err
 	}
 	return l.refine(ctx, sol, k, a, m, answers, c)
 }
 
-// refine refines the answer c of K as stored, with what residuals can be taken with.
+// refine refines the answer c of K as stored, with what residuals can be taken with: with K as stored
+// to what the rows checked leave of the tolerance, if they leave half.
 func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matrix, m pcg.Preconditioner, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
 	finer, kind, err := l.finer(ctx, a)
-	if err != nil || finer == nil {
-		return c, err
+	if err != nil {
+		return nil, err
 	}
-	o := &pcg.Options{InitX: c}
+	o := &pcg.Options{InitX: c, Tol: l.cfg.Tol}
+	switch {
+	case finer == nil:
+		if sol.SampledResidual == nil { // resumed
+			n, t := c.Dims()
+			sol.r = mat.NewDense(n, t, nil)
+			if sol.TrueResidual, _, err = l.residual(ctx, a, c, sol.r); err != nil {
+				return nil, err
+			}
+			if err := l.checkRows(ctx, sol, c); err != nil {
+				return nil, err
+			}
+		}
+		if o.Tol -= 1.2 * l.slack() * worst(sol.StorageResidual); !(o.Tol >= l.cfg.Tol/2) {
+			return c, nil
+		}
+	case !finer.Choice().Certain:
+		o.Tol *= 0.75 // a quarter for what the rows will find
+	}
 	k.begin(l.cfg.Repeat, answers, sol, a, o)
 	if c, err = l.pcg(ctx, sol, a, m, o, finer, kind); err != nil || kind == exactKind {
-		sol.SampledResidual = nil
+		sol.SampledResidual, sol.StorageResidual = nil, nil
 		return c, err
 	}
-	err = timed(&sol.Seconds.Residual, func() error { return l.checkRows(ctx, sol, c) })
-	return c, err
+	return c, l.checkRows(ctx, sol, c)
 }
 
 // median picks the answer of least median A-norm distance to the others, column by
@@ -203,7 +225,8 @@ func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers
 		check = a.Exact(l.exactness())
 	}
 	n, t := c.Dims()
-	sol.TrueResidual, sol.Rounding, err = l.residual(ctx, check, c, mat.NewDense(n, t, nil))
+	sol.r = mat.NewDense(n, t, nil)
+	sol.TrueResidual, sol.Rounding, err = l.residual(ctx, check, c, sol.r)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ const (
 	refineWork  = 5e11 // n²d up to which it does where the rows checked miss the tolerance
 	exactRows   = 256  // rows that are checked, drawn at random
 	farRows     = 32   // and those farthest from the mean
-	sampleSlack = 1.15 // by how much: three standard errors of the norm of 256 rows
+	sampleSlack = 1.15 // three standard errors of a norm estimated from 256 rows
 	reach       = 0.05 // share of ‖E‖₂/λ to which K as stored reduces a residual, at worst 1; measured 0.1
 	aim         = 0.97 // share of the tolerance that the recurrence aims at; products with float32 tiles are off by less
 )
@@ -138,7 +138,7 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 // finer is not nil the true residual is taken with it, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
 func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Preconditioner, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
-	o.Tol, o.Aim, o.MaxIter, o.Monitor = l.cfg.Tol, aim, l.cfg.MaxIter, l.watchSolve()
+	o.Aim, o.MaxIter, o.Monitor = aim, l.cfg.MaxIter, l.watchSolve()
 	sol.ResidualKind = storedKind
 	if finer != nil {
 		o.Exact, sol.ResidualKind = finer, kind
@@ -159,7 +159,7 @@ func (l *Lab) pcg(ctx context.Context, sol *Solution, a *gram.Matrix, m pcg.Prec
 	sol.Result = res
 	sol.Iterations += res.Iterations
 	sol.Status, sol.converged = res.Status.String(), res.Status == pcg.Converged
-	sol.TrueResidual, sol.Rounding = res.TrueRelRes, res.Rounding
+	sol.TrueResidual, sol.Rounding, sol.r = res.TrueRelRes, res.Rounding, res.R
 	if k := res.Cond(); !math.IsNaN(k) {
 		sol.Kappa = k
 	}
@@ -223,10 +223,15 @@ func relative(r, y *mat.Dense) []float64 {
 // checkRows estimates the true residual from rows whose kernel values are computed in float64: F,
 // those farthest from the mean, and S, drawn at random from the others:
 //
-//	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj.
+//	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj,
 //
-// A solve that had converged and misses the tolerance by it by more than its sampling error is inaccurate.
+// and likewise the norm of what r is off of sol.r, the residual of K as stored: mostly a small part of
+// it, so that the sampling error matters little.
 func (l *Lab) checkRows(ctx context.Context, sol *Solution, c *mat.Dense) error {
+	return timed(&sol.Seconds.Residual, func() error { return l.sampleRows(ctx, sol, c) })
+}
+
+func (l *Lab) sampleRows(ctx context.Context, sol *Solution, c *mat.Dense) error {
 	n, _, t := l.Dims()
 	rows, far := l.rowsToCheck()
 	x := points.Gather(l.train.X, rows)
@@ -235,25 +240,45 @@ func (l *Lab) checkRows(ctx context.Context, sol *Solution, c *mat.Dense) error 
 	if err != nil {
 		return err
 	}
-	sol.SampledResidual = make([]float64, t)
+	sol.SampledResidual, sol.StorageResidual = make([]float64, t), make([]float64, t)
 	weight := float64(n-far) / float64(max(1, len(rows)-far))
 	for j := range t {
-		var rr, yy float64
+		var rr, dd float64
 		for k, i := range rows {
-			r := l.y.At(i, j) - l.cfg.Lambda*c.At(i, j) - f.At(k, j)
+			r, w := l.y.At(i, j)-l.cfg.Lambda*c.At(i, j)-f.At(k, j), 1.0
 			if k >= far {
-				r *= math.Sqrt(weight)
+				w = weight
 			}
-			rr += r * r
+			d := r
+			if sol.r != nil {
+				d -= sol.r.At(i, j)
+			}
+			rr += w * r * r
+			dd += w * d * d
 		}
-		for i := range n {
-			yy += l.y.At(i, j) * l.y.At(i, j)
-		}
-		if rr > 0 {
-			sol.SampledResidual[j] = math.Sqrt(rr / yy)
+		if size := mat.Norm(l.y.ColView(j), 2); rr > 0 || dd > 0 {
+			sol.SampledResidual[j], sol.StorageResidual[j] = math.Sqrt(rr)/size, math.Sqrt(dd)/size
 		}
 	}
 	return nil
+}
+
+// slack returns by what an estimate from the rows checked is multiplied to be a bound: 1 if they are all.
+func (l *Lab) slack() float64 {
+	if l.train.Len() <= farRows+exactRows {
+		return 1
+	}
+	return sampleSlack
+}
+
+// within reports whether the residuals are at most τ by the rows checked.
+func (l *Lab) within(sol *Solution) bool {
+	for j, v := range sol.TrueResidual {
+		if !(v+l.slack()*sol.StorageResidual[j] <= l.cfg.Tol) {
+			return false
+		}
+	}
+	return true
 }
 
 // rowsToCheck returns the rows of checkRows, of which the first are far.
@@ -279,7 +304,7 @@ func (l *Lab) rowsToCheck() (rows []int, far int) {
 
 // settleSampled takes back that a solve has converged where the rows checked say that it has not.
 func (l *Lab) settleSampled(sol *Solution) {
-	if sol.converged && sol.SampledResidual != nil && !(worst(sol.SampledResidual) <= sampleSlack*l.cfg.Tol) {
+	if sol.converged && sol.StorageResidual != nil && !l.within(sol) {
 		sol.converged, sol.Status = false, pcg.Inaccurate.String()
 	}
 }

@@ -183,6 +183,9 @@ type Result struct {
 	// TrueRelRes is ‖y_j−Ax_j‖₂/‖y_j‖₂ recomputed from X, with Options.Exact if
 	// given; NaN if the solve was canceled or failed before that. 0 for y_j = 0.
 	TrueRelRes []float64
+	// R is Y − AX recomputed, what TrueRelRes is the norms of; nil where that is NaN or a restart
+	// was taken back.
+	R *mat.Dense
 	// Rounding bounds the error of TrueRelRes where Options.Exact is Bounded; nil otherwise.
 	Rounding []float64
 	Columns  []Column // how each column ended

@@ -95,7 +95,7 @@ func (s *solver) rounding(c int) float64 {
 // restart takes up the inaccurate columns again, from their true residual, and
 // reports whether there are any. A column is restarted again if its last restart
 // halved its true residual at least, or brought it below twice the tolerance. A restart that made a
-// residual larger is taken back, and one that rounding would hide is not begun.
+// residual larger is taken back.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
 	over := s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter
@@ -103,13 +103,16 @@ func (s *solver) restart() bool {
 		if s.before[c] > 0 && !(rel <= s.before[c]) {
 			s.takeBack(c)
 		}
-		if over || s.res.Columns[c].Status != Inaccurate || !s.helps(c, rel) {
+		if s.res.Columns[c].Status != Inaccurate || over || !s.helps(c, rel) {
+			if s.res.Columns[c].Status == Inaccurate && s.target[c] > s.opt.Tol && s.res.Iterations == s.opt.MaxIter {
+				s.res.Columns[c].Status = MaxIterations // on the way
+			}
 			continue
 		}
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
 		s.keep1(c)
-		s.target[c] = s.aim(s.nextShare(c)*max(s.opt.Tol-s.rounding(c), 0), rel)
+		s.target[c] = s.aim(s.nextShare(c)*max(s.opt.Tol-s.rounding(c), s.opt.Tol/4), rel)
 		s.before[c], s.still[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
@@ -125,7 +128,9 @@ func (s *solver) restart() bool {
 func (s *solver) helps(c int, rel float64) bool {
 	last := restartTarget[len(restartTarget)-1] * s.opt.Tol
 	switch {
-	case s.rounding(c) >= s.opt.Tol || s.before[c] == givenUp || s.target[c] <= last:
+	case s.before[c] == givenUp || s.target[c] <= last:
+		return false
+	case rel <= s.opt.Tol && s.rounding(c) >= s.opt.Tol: // nothing proves it
 		return false
 	case s.before[c] == 0:
 		return true
@@ -199,8 +204,22 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		}
 	}
 	s.scaleX(true)
+	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
+		res.R = s.lastResidual()
+	}
 	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows, s.alphas.rows, s.betas.rows
 	return res, err
+}
+
+// lastResidual returns B − AX as verify left it, without the scales of the columns.
+func (s *solver) lastResidual() *mat.Dense {
+	r := mat.NewDense(s.n, s.t, s.buf[0][:s.n*s.t])
+	for i := range s.n {
+		for c := range s.t {
+			r.Set(i, c, r.At(i, c)/s.scale[c])
+		}
+	}
+	return r
 }
 
 // spoil marks true residuals as unknown, and what rests on them.

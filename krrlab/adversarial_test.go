@@ -1,0 +1,199 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// hostile is a small problem drawn at random from those that break what rests on habit.
+type hostile struct {
+	name  string
+	train *datasets.Dataset
+	rows  [][]float64
+	cfg   Config
+	large bool // treat it as too large for residuals in float64
+}
+
+// pick returns one of the choices.
+func pick[T any](g rng.Stream, i uint64, choices ...T) T { return choices[g.IntN(i, len(choices))] }
+
+// between returns 10^u, u uniform in [lo, hi].
+func between(g rng.Stream, i uint64, lo, hi float64) float64 {
+	return math.Pow(10, lo+(hi-lo)*g.Float64(i))
+}
+
+// hostilePoints draws n points of dimension d of one kind.
+func hostilePoints(kind string, n, d int, g rng.Stream) [][]float64 {
+	x := make([][]float64, n)
+	normal, extra := g.Sub("normal"), g.Sub("extra")
+	size := between(extra, 0, 0, 7)
+	groups := 2 + extra.IntN(1, 4)
+	for i := range x {
+		x[i] = make([]float64, d)
+		for j := range d {
+			x[i][j] = normal.Normal(uint64(i*d + j))
+		}
+		shift := 0.0
+		switch kind {
+		case "groups": // by turns
+			shift = size * float64(i%groups)
+		case "blocks": // one after the other
+			shift = size * float64(i*groups/n)
+		case "offset":
+			shift = 100 * size
+		case "outliers":
+			if i%41 == 7 {
+				shift = size * normal.Normal(uint64(n*d+i))
+			}
+		case "duplicates":
+			copy(x[i], x[i/3])
+		}
+		for j := range d {
+			x[i][j] += shift
+			switch kind {
+			case "scales":
+				x[i][j] *= math.Pow(10, float64(j%7)*2-6)
+			case "bytes":
+				x[i][j] = math.Round(min(max(128+60*x[i][j], 0), 255))
+			}
+		}
+	}
+	return x
+}
+
+// newHostile draws problem number i.
+func newHostile(i int) *hostile {
+	g := rng.New(77).Sub("hostile", uint64(i))
+	c, f := g.Sub("choice"), g.Sub("float")
+	n, d, t := 20+c.IntN(0, 130), pick(c, 1, 1, 2, 3, 8, 30), pick(c, 2, 1, 1, 2, 3)
+	kind := pick(c, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
+	h := &hostile{rows: hostilePoints(kind, n, d, g)}
+	x := points.NewDense(n, d, slices.Concat(h.rows...))
+	var gaps []float64 // of neighbors and of others
+	var norm float64
+	for i := 1; i < n; i++ {
+		var s float64
+		for j, v := range h.rows[i] {
+			s += (v - h.rows[(i*7)%n][j]) * (v - h.rows[(i*7)%n][j])
+			norm += v * v / float64(n)
+		}
+		if s > 0 {
+			gaps = append(gaps, math.Sqrt(s))
+		}
+	}
+	gaps = append(gaps, 1)
+	slices.Sort(gaps)
+	sigma := gaps[len(gaps)/pick(c, 4, 2, 2, 10)] * between(f, 0, -2, 2)
+	k := pick[kernel.Kernel](c, 5, kernel.Gaussian{Sigma: sigma}, kernel.Gaussian{Sigma: sigma}, kernel.Laplacian{Sigma: sigma},
+		kernel.Matern32{Sigma: sigma}, kernel.Matern52{Sigma: sigma},
+		kernel.Polynomial{Gamma: between(f, 1, -2, 0) / norm, Coef0: f.Float64(2), Degree: 1 + c.IntN(6, 4)})
+	y := make([]float64, n*t)
+	for q := range y {
+		y[q] = math.Sin(h.rows[q/t][0]/gaps[len(gaps)/2]*float64(1+q%t)) + 0.3*g.Sub("noise").Normal(uint64(q))
+	}
+	h.train = &datasets.Dataset{Name: kind, Task: datasets.Regression, X: x, Target: y}
+	if t > 1 {
+		h.train.Task, h.train.Target = datasets.Classification, nil
+		for i := range n {
+			h.train.Class = append(h.train.Class, int(uint(math.Float64bits(y[i*t])>>20)%uint(t)))
+		}
+		for j := range t {
+			h.train.Class[j] = j
+			h.train.Labels = append(h.train.Labels, fmt.Sprint(j))
+		}
+	}
+	h.cfg = Config{
+		Kernel: k, Lambda: between(f, 3, -12, 1), Tol: between(f, 4, -10, -1), Seed: uint64(i), MaxIter: 400,
+		Storage:  pick(c, 7, gram.Auto, gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16),
+		Solver:   pick(c, 8, PCG, BlockPCG, CG, Direct, AutoSolver),
+		Precond:  pick(c, 9, RandomFeatures, Nystrom, RPCholesky, NoPrecond),
+		Exact:    pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
+		Features: 1 + c.IntN(11, n/2), Repeat: pick(c, 12, 1, 1, 1, 3),
+	}
+	if h.cfg.Solver == CG || h.cfg.Precond == NoPrecond {
+		h.cfg.Solver, h.cfg.Precond, h.cfg.Repeat = CG, NoPrecond, 1
+	}
+	if h.cfg.Solver == Direct {
+		h.cfg.Storage = pick(c, 7, gram.Auto, gram.Float64, gram.Float32)
+		h.cfg.Precond, h.cfg.Features, h.cfg.Repeat = RandomFeatures, 0, 1
+	}
+	if _, ok := k.(kernel.Laplacian); ok && h.cfg.Precond == RandomFeatures && h.cfg.Solver != Direct {
+		h.cfg.Orthogonal = false
+	}
+	h.large = pick(c, 13, false, true)
+	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, large %v)",
+		i, kind, n, d, t, k, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond, h.cfg.Exact, h.large)
+	return h
+}
+
+// problems is how many hostile problems are drawn.
+func problems() int {
+	if os.Getenv("KRRLAB_LONG") != "" {
+		return 3000
+	}
+	return 300
+}
+
+// TestHostileProblems: on problems drawn at random from what breaks habits, what is called converged
+// is, by an independent residual in twice the digits, and verify does not refute it.
+func TestHostileProblems(t *testing.T) {
+	count := map[string]int{}
+	var refused []string
+	for i := range problems() {
+		h := newHostile(i)
+		lab, err := New(h.train, h.cfg)
+		if err != nil {
+			t.Errorf("%s: %v", h.name, err)
+			continue
+		}
+		if h.large {
+			lab.cheap, lab.dear = 0, 0
+		}
+		sol, err := lab.Solve(t.Context())
+		if err != nil {
+			count["refused"]++
+			refused = append(refused, err.Error())
+			continue
+		}
+		count[sol.Status]++
+		y := lab.Targets()
+		want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, y)
+		for j, r := range want {
+			if sol.Converged() && !(r <= h.cfg.Tol*(1+1e-12)) {
+				t.Errorf("%s: column %d converged, by %s, with a residual of %.3g; reported %.3g, rounding %.3g, storage %.3g",
+					h.name, j, sol.ResidualKind, r, sol.TrueResidual[j], sol.Rounding, sol.StorageResidual)
+			}
+			if sol.Rounding != nil && math.Abs(r-sol.TrueResidual[j]) > sol.Rounding[j]*(1+1e-9) {
+				t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResidual[j], sol.Rounding[j])
+			}
+		}
+		v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: h.train, Passes: 1})
+		if err != nil {
+			t.Errorf("%s: verify: %v", h.name, err)
+			continue
+		}
+		if sol.Converged() && *v.Residual-*v.Rounding > h.cfg.Tol {
+			t.Errorf("%s: converged, and verify finds %.3g ± %.2g", h.name, *v.Residual, *v.Rounding)
+		}
+		if w := worst(want); math.Abs(w-*v.Residual) > *v.Rounding*(1+1e-9) {
+			t.Errorf("%s: residual %.6g, verify says %.6g ± %.2g", h.name, w, *v.Residual, *v.Rounding)
+		}
+	}
+	t.Logf("%v", count)
+	if testing.Verbose() {
+		t.Logf("refused:\n%s", strings.Join(refused, "\n"))
+	}
+	if count["converged"] < problems()/3 {
+		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
+	}
+}
