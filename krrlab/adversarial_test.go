@@ -8,9 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -196,4 +200,164 @@ func TestHostileProblems(t *testing.T) {
 	if count["converged"] < problems()/3 {
 		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
 	}
+}
+
+// pencil returns the eigenvalues of M⁻¹A, ascending, with a bound of their relative error; ok is false
+// where float64 cannot tell them. M is ZZᵀ+λ_pI, I where z is nil.
+func (h *hostile) pencil(l *Lab, z *points.Dense32) (values []float64, off float64, ok bool) {
+	n := len(h.rows)
+	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			a.SetSym(i, j, quadKernel(h.cfg.Kernel, h.rows[i], h.rows[j]).hi)
+			if z != nil {
+				var s float64
+				for c, v := range z.Row(i) {
+					s += float64(v) * float64(z.Row(j)[c])
+				}
+				m.SetSym(i, j, s)
+			}
+		}
+		a.SetSym(i, i, a.At(i, i)+h.cfg.Lambda)
+		ridge := 1.0
+		if z != nil {
+			ridge = l.cfg.LambdaP
+		}
+		m.SetSym(i, i, m.At(i, i)+ridge)
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(m) {
+		return nil, 0, false
+	}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	var w, b mat.Dense
+	if w.Solve(&lower, a) != nil || b.Solve(&lower, w.T()) != nil { // L⁻¹AL⁻ᵀ
+		return nil, 0, false
+	}
+	s := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			s.SetSym(i, j, (b.At(i, j)+b.At(j, i))/2)
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(s, false) {
+		return nil, 0, false
+	}
+	values = eig.Values(nil)
+	// Backward errors of some n·u of A and M, through L⁻¹: n·u·κ(M)·λ_max of the largest.
+	off = 10 * float64(n) * 0x1p-53 * chol.Cond() * values[n-1] / values[0]
+	return values, off, values[0] > 0 && off < 0.01
+}
+
+// TestHostileCertificates: on hostile problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
+// interval is upside down, what is called certain always holds, and landmarks of a positive
+// semi-definite kernel are never refused as indefinite.
+func TestHostileCertificates(t *testing.T) {
+	type rate struct{ held, missed int }
+	var kappa, dim rate
+	certain := 0
+	for i := range problems() {
+		h := newHostile(i)
+		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
+			h.cfg.Solver = PCG
+		}
+		lab, err := New(h.train, h.cfg)
+		if err != nil {
+			t.Fatalf("%s: %v", h.name, err)
+		}
+		q, err := lab.Quality(t.Context(), QualityOptions{ExactBelow: -1, NoSolve: true, Width: 0.05})
+		if err != nil {
+			if strings.Contains(err.Error(), "lowrank") {
+				t.Errorf("%s: %v", h.name, err)
+			}
+			continue
+		}
+		for name, v := range map[string]estimate.Interval{"κ": q.Kappa, "λ_min": q.Min, "λ_max": q.Max} {
+			if !(v.Lo <= v.Hi) {
+				t.Errorf("%s: %s in [%g, %g]", h.name, name, v.Lo, v.Hi)
+			}
+		}
+		var z *points.Dense32
+		switch h.cfg.Precond {
+		case NoPrecond:
+		case RandomFeatures:
+			z, err = lab.Features(t.Context(), 0)
+		default:
+			var a *gram.Matrix
+			if a, err = lab.Gram(t.Context(), 0); err == nil {
+				var f *lowrank.Factor
+				if f, err = lab.LowRank(t.Context(), a, 0); err == nil {
+					z = f.F
+				}
+			}
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", h.name, err)
+		}
+		values, off, ok := h.pencil(lab, z)
+		if !ok {
+			continue
+		}
+		n := len(values)
+		want := values[n-1] / values[0]
+		if q.Kappa.Lo <= want*(1+off) && want*(1-off) <= q.Kappa.Hi {
+			kappa.held++
+		} else {
+			kappa.missed++
+			t.Logf("%s: κ = %.6g, in [%.6g, %.6g]", h.name, want, q.Kappa.Lo, q.Kappa.Hi)
+		}
+		if q.Certain > 0 {
+			certain++
+			if want*(1-off) > q.Certain {
+				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.Certain)
+			}
+		}
+		s, err := lab.StatDim(t.Context(), StatDimOptions{})
+		if err != nil {
+			t.Errorf("%s: s_λ: %v", h.name, err)
+			continue
+		}
+		want = h.statDim()
+		if e := 1e-9 * want; s.Estimate.Lo <= want+e && want-e <= s.Estimate.Hi {
+			dim.held++
+		} else {
+			dim.missed++
+			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
+		}
+	}
+	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain)
+	for name, r := range map[string]rate{"κ": kappa, "s_λ": dim} {
+		trials := float64(r.held + r.missed)
+		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
+			t.Errorf("%s: the interval of 95 %% missed %d of %.0f", name, r.missed, trials)
+		}
+		if r.held < problems()/10 {
+			t.Errorf("%s: judged %d times only", name, r.held)
+		}
+	}
+	if certain < problems()/20 {
+		t.Errorf("%d certain bounds only", certain)
+	}
+}
+
+// statDim returns tr K(K+λI)⁻¹.
+func (h *hostile) statDim() float64 {
+	n := len(h.rows)
+	k := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			k.SetSym(i, j, quadKernel(h.cfg.Kernel, h.rows[i], h.rows[j]).hi)
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(k, false) {
+		return math.NaN()
+	}
+	var s float64
+	for _, v := range eig.Values(nil) {
+		s += max(v, 0) / (max(v, 0) + h.cfg.Lambda)
+	}
+	return s
 }
