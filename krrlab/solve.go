@@ -179,34 +179,35 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 	return l.refine(ctx, sol, k, a, m, answers, c)
 }
 
-// refine refines the answer c of K as stored, with what residuals can be taken with: with K as stored
-// to what the rows checked leave of the tolerance, if they leave half.
+// refine takes the answer c of K as stored to where K itself meets the tolerance: by K as stored, if the
+// rows checked leave half of the tolerance for it, else by what residuals can be taken with.
 func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matrix, m pcg.Preconditioner, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
-	finer, kind, err := l.finer(ctx, a)
-	if err != nil {
-		return nil, err
+	if sol.SampledResidual == nil { // resumed
+		n, t := c.Dims()
+		sol.r = mat.NewDense(n, t, nil)
+		var err error
+		if sol.TrueResidual, _, err = l.residual(ctx, a, c, sol.r); err != nil {
+			return nil, err
+		}
+		if err := l.checkRows(ctx, sol, c); err != nil {
+			return nil, err
+		}
 	}
-	o := &pcg.Options{InitX: c, Tol: l.cfg.Tol}
-	switch {
-	case finer == nil:
-		if sol.SampledResidual == nil { // resumed
-			n, t := c.Dims()
-			sol.r = mat.NewDense(n, t, nil)
-			if sol.TrueResidual, _, err = l.residual(ctx, a, c, sol.r); err != nil {
-				return nil, err
-			}
-			if err := l.checkRows(ctx, sol, c); err != nil {
-				return nil, err
-			}
+	o := &pcg.Options{InitX: c, Tol: l.cfg.Tol - 1.2*l.slack()*worst(sol.StorageResidual)}
+	var finer *gram.Matrix
+	kind := storedKind
+	if !(o.Tol >= l.cfg.Tol/2) {
+		var err error
+		if finer, kind, err = l.finer(ctx, a); err != nil || finer == nil {
+			return c, err
 		}
-		if o.Tol -= 1.2 * l.slack() * worst(sol.StorageResidual); !(o.Tol >= l.cfg.Tol/2) {
-			return c, nil
+		if o.Tol = l.cfg.Tol; !finer.Choice().Certain { // leave room for what the rows will find
+			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(l.cfg.Lambda*l.cfg.Tol), 0.25), 0.75)
 		}
-	case !finer.Choice().Certain:
-		o.Tol *= 0.75 // a quarter for what the rows will find
 	}
 	k.begin(l.cfg.Repeat, answers, sol, a, o)
-	if c, err = l.pcg(ctx, sol, a, m, o, finer, kind); err != nil || kind == exactKind {
+	c, err := l.pcg(ctx, sol, a, m, o, finer, kind)
+	if err != nil || kind == exactKind {
 		sol.SampledResidual, sol.StorageResidual = nil, nil
 		return c, err
 	}
