@@ -19,8 +19,8 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// hostile is a small problem drawn at random from those that break what rests on habit.
-type hostile struct {
+// adverse is a small problem drawn at random from those that break what rests on habit.
+type adverse struct {
 	name  string
 	train *datasets.Dataset
 	rows  [][]float64
@@ -36,8 +36,8 @@ func between(g rng.Stream, i uint64, lo, hi float64) float64 {
 	return math.Pow(10, lo+(hi-lo)*g.Float64(i))
 }
 
-// hostilePoints draws n points of dimension d of one kind.
-func hostilePoints(kind string, n, d int, g rng.Stream) [][]float64 {
+// adversePoints draws n points of dimension d of one kind.
+func adversePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 	x := make([][]float64, n)
 	normal, extra := g.Sub("normal"), g.Sub("extra")
 	size := between(extra, 0, 0, 7)
@@ -75,13 +75,13 @@ func hostilePoints(kind string, n, d int, g rng.Stream) [][]float64 {
 	return x
 }
 
-// newHostile draws problem number i.
-func newHostile(i int) *hostile {
+// newAdverse draws problem number i.
+func newAdverse(i int) *adverse {
 	g := rng.New(77).Sub("hostile", uint64(i))
 	c, f := g.Sub("choice"), g.Sub("float")
 	n, d, t := 20+c.IntN(0, 130), pick(c, 1, 1, 2, 3, 8, 30), pick(c, 2, 1, 1, 2, 3)
 	kind := pick(c, 3, "plain", "groups", "blocks", "offset", "outliers", "duplicates", "scales", "bytes")
-	h := &hostile{rows: hostilePoints(kind, n, d, g)}
+	h := &adverse{rows: adversePoints(kind, n, d, g)}
 	x := points.NewDense(n, d, slices.Concat(h.rows...))
 	var gaps []float64 // of neighbors and of others
 	var norm float64
@@ -140,7 +140,7 @@ func newHostile(i int) *hostile {
 	return h
 }
 
-// problems is how many hostile problems are drawn.
+// problems is how many adverse problems are drawn.
 func problems() int {
 	if os.Getenv("KRRLAB_LONG") != "" {
 		return 3000
@@ -148,13 +148,13 @@ func problems() int {
 	return 300
 }
 
-// TestHostileProblems: on problems drawn at random from what breaks habits, what is called converged
+// TestAdverseProblems: on problems drawn at random from what breaks habits, what is called converged
 // is, by an independent residual in twice the digits, and verify does not refute it.
-func TestHostileProblems(t *testing.T) {
+func TestAdverseProblems(t *testing.T) {
 	count := map[string]int{}
 	var refused []string
 	for i := range problems() {
-		h := newHostile(i)
+		h := newAdverse(i)
 		lab, err := New(h.train, h.cfg)
 		if err != nil {
 			t.Errorf("%s: %v", h.name, err)
@@ -204,7 +204,7 @@ func TestHostileProblems(t *testing.T) {
 
 // pencil returns the eigenvalues of M⁻¹A, ascending, with a bound of their relative error; ok is false
 // where float64 cannot tell them. M is ZZᵀ+λ_pI, I where z is nil.
-func (h *hostile) pencil(l *Lab, z *points.Dense32) (values []float64, off float64, ok bool) {
+func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float64, ok bool) {
 	n := len(h.rows)
 	a, m := mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
 	for i := range n {
@@ -251,15 +251,15 @@ func (h *hostile) pencil(l *Lab, z *points.Dense32) (values []float64, off float
 	return values, off, values[0] > 0 && off < 0.01
 }
 
-// TestHostileCertificates: on hostile problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
+// TestAdverseCertificates: on adverse problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
 // interval is upside down, what is called certain always holds, and landmarks of a positive
 // semi-definite kernel are never refused as indefinite.
-func TestHostileCertificates(t *testing.T) {
+func TestAdverseCertificates(t *testing.T) {
 	type rate struct{ held, missed int }
 	var kappa, dim rate
 	certain := 0
 	for i := range problems() {
-		h := newHostile(i)
+		h := newAdverse(i)
 		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
 			h.cfg.Solver = PCG
 		}
@@ -343,7 +343,7 @@ func TestHostileCertificates(t *testing.T) {
 }
 
 // statDim returns tr K(K+λI)⁻¹.
-func (h *hostile) statDim() float64 {
+func (h *adverse) statDim() float64 {
 	n := len(h.rows)
 	k := mat.NewSymDense(n, nil)
 	for i := range n {
