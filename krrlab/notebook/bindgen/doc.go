@@ -13,6 +13,9 @@
 // left out stand in Skip, each with its reason, and a name there that need not be skipped
 // is an error too.
 //
+// Of the standard library, which the interpreter brings in the state of Go 1.18, StdFiles adds what came
+// since then and is not generic.
+//
 // To bring everything up to date after an exported name changed:
 //
 //	go generate ./krrlab/notebook/bindgen
