@@ -89,6 +89,31 @@ await step("an endless cell is interrupted", async () => {
   await idle();
   if (!(await lastOutput()).includes("interrupted")) throw new Error(`it says ${await lastOutput()}`);
 });
+await step("an interrupt drops the cells that wait", async () => {
+  await typed("time.Sleep(time.Hour)\nreached := 1");
+  await page.keyboard.press("Control+Enter");
+  await typed("waited := 2");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => window.Jupyter.notebook.kernel_busy);
+  await page.evaluate(() => window.Jupyter.notebook.kernel.interrupt());
+  await idle();
+  await typed("waited == 2");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => {
+    const nb = window.Jupyter.notebook;
+    return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText.includes("undefined identifier: waited");
+  });
+});
+await step("a solution shows its report and its picture", async () => {
+  await typed("sol");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => {
+    const nb = window.Jupyter.notebook;
+    const out = nb.get_cell(nb.ncells() - 1).output_area.element[0];
+    const img = out.querySelector("img");
+    return out.innerText.includes("converged") && img && img.naturalWidth > 200;
+  });
+});
 await step("the session goes on", async () => {
   await typed("sol.Iterations > 0");
   await page.keyboard.press("Control+Enter");
