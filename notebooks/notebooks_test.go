@@ -100,6 +100,41 @@ func TestOutputsKept(t *testing.T) {
 	}
 }
 
+// TestSource makes sure that the code is seen whole on a screen of 1,280 pixels, and that a picture that a
+// notebook keeps is kept as PNG too, which is seen where the notebook is not trusted.
+func TestSource(t *testing.T) {
+	for _, name := range all(t) {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var nb struct {
+			Cells []struct {
+				Type    string   `json:"cell_type"`
+				Source  []string `json:"source"`
+				Outputs []struct {
+					Data map[string]json.RawMessage
+				}
+			}
+		}
+		if err := json.Unmarshal(b, &nb); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, c := range nb.Cells {
+			for _, line := range c.Source {
+				if n := len([]rune(strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "    "))); c.Type == "code" && n > 102 {
+					t.Errorf("%s: a line of %d columns: %s", name, n, line)
+				}
+			}
+			for _, o := range c.Outputs {
+				if o.Data["image/svg+xml"] != nil && o.Data["image/png"] == nil || strings.Contains(string(o.Data["text/html"]), "<svg") {
+					t.Errorf("%s: a drawing without an image; run: bin/krrlab notebook run notebooks/%s", name, name)
+				}
+			}
+		}
+	}
+}
+
 // TestPage makes sure that each test named on the notebook page is there.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/notebook.md")
