@@ -50,10 +50,15 @@ func TestShapes(t *testing.T) {
 
 // TestRanksForm: ranks never choose the form U, which they do not have, also where n is small.
 func TestRanksForm(t *testing.T) {
-	for _, n := range []int{100, 300} {
+	for _, n := range []int{100, 200, 300} {
 		const s = 120
+		if n == 200 { // so many solves that a process alone would take U
+			if f := choose(n, s, 10, 10000, false); f != FormU {
+				t.Fatalf("a process takes %v", f)
+			}
+		}
 		onRanks(2, wide(n, s), func(c comm.Comm, own *points.Dense32) {
-			w, err := NewOnRanks(t.Context(), c, n, own, 0.1, &Options{Iterations: 1, RHS: 1})
+			w, err := NewOnRanks(t.Context(), c, n, own, 0.1, &Options{Iterations: 10000, RHS: 10})
 			if err != nil {
 				t.Error(err)
 				return
