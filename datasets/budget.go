@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -50,7 +49,7 @@ func (s *source) take(bytes, rows int) error {
 		return nil
 	}
 	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow more by --memory",
-		rows, gigabytes(s.limit))
+		rows, accel.Bytes(s.limit))
 }
 
 // checkLine returns an error if a line of so many bytes is too long: if it takes more than a part of
@@ -66,11 +65,8 @@ func (s *source) checkLine(line int, bytes int64) error {
 	if bytes <= limit {
 		return nil
 	}
-	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", gigabytes(limit))
+	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", accel.Bytes(limit))
 }
-
-// gigabytes writes a number of bytes.
-func gigabytes(b int64) string { return fmt.Sprintf("%.3g GB", float64(b)/1e9) }
 
 // lineGuard ends a reader that gives too much without a line's end.
 type lineGuard struct {

@@ -55,7 +55,7 @@ func (e *Endless) Slice(ctx context.Context, i, j int) (*Dataset, error) {
 	}
 	n, d := e.base.X.Dims()
 	if need, has := 4*float64(j-i)*float64(d), float64(accel.MemoryAvailable()); has > 0 && need > has {
-		return nil, fmt.Errorf("%s: %d rows of %d numbers take %.3g GB, more than the machine has: take fewer", e.base.Name, j-i, d, need/1e9)
+		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", e.base.Name, j-i, d, accel.Bytes(int64(need)))
 	}
 	x := points.NewDense32(j-i, d, nil)
 	out := &Dataset{Name: e.base.Name, Task: Classification, X: x, Class: make([]int, j-i), Labels: e.base.Labels, Source: e.base.Source}

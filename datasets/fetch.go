@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // FetchOptions are the options of Fetch. Nil means the defaults.
@@ -225,7 +227,7 @@ func (o *FetchOptions) receive(file *os.File, resp *http.Response, dst string, h
 		total = have + resp.ContentLength
 	}
 	tooLarge := func() error {
-		return restart(file, fmt.Errorf("the server sends more than %.3g GB, which the data set cannot have: not the file", float64(o.most)/1e9))
+		return restart(file, fmt.Errorf("the server sends more than %s, which the data set cannot have: not the file", accel.Bytes(o.most)))
 	}
 	body := io.Reader(resp.Body)
 	if o.most > 0 {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -59,8 +60,8 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		x.D, widest = o.Dim, 0
 	}
 	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
-		return nil, s.fail(widest, 0, "index %d: the vectors of so many numbers that a solve holds take %.3g GB, and there are %s of memory: number the features without gaps",
-			x.D, need/1e9, gigabytes(s.memory()))
+		return nil, s.fail(widest, 0, "index %d: the vectors of so many numbers that a solve holds take %s, and there are %s of memory: number the features without gaps",
+			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
 	}
 	if x.D == 0 {
 		return nil, s.fail(0, 0, "no row has a feature")

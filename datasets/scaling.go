@@ -82,8 +82,8 @@ func scalingFits(kind string, x points.Points) error {
 	if need <= has {
 		return nil
 	}
-	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %.3g GB, and %.3g GB are free: %s",
-		kind, c.N, c.D, need/1e9, has/1e9, advice)
+	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %s, and %s are free: %s",
+		kind, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(int64(has)), advice)
 }
 
 // ranges returns the least and the largest value of each feature.

@@ -264,7 +264,7 @@ func TestBombs(t *testing.T) {
 	z := gzip.NewWriter(&packed)
 	io.Copy(z, &repeated{text: "0,0\n", n: size})
 	z.Close()
-	if _, err := Read(&packed, "bomb.gz", &ReadOptions{Memory: limit}); err == nil || !strings.Contains(err.Error(), "rows takes more than 0.00839 GB") {
+	if _, err := Read(&packed, "bomb.gz", &ReadOptions{Memory: limit}); err == nil || !strings.Contains(err.Error(), "rows takes more than 8.39 MB") {
 		t.Errorf("packed: %v", err)
 	}
 	// An index of 2^31−2 is one number, but vectors of as many are not to be had.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -207,14 +208,4 @@ func (r *Report) scoreText() string {
 }
 
 // Bytes formats a number of bytes with a decimal unit.
-func Bytes(n int64) string {
-	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
-	i := 0
-	for ; v >= 1000 && i < len(units)-1; i++ {
-		v /= 1000
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.3g %s", v, units[i])
-}
+func Bytes(n int64) string { return accel.Bytes(n) }

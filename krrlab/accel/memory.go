@@ -40,6 +40,19 @@ func MemoryAvailable() int64 { return here.memoryAvailable() }
 // so far, 0 if the system does not say.
 func PeakRSS() int64 { return here.peakRSS() }
 
+// Bytes writes a number of bytes with three digits and a unit.
+func Bytes(n int64) string {
+	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}
+	i := 0
+	for ; v >= 1000 && i < len(units)-1; i++ {
+		v /= 1000
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.3g %s", v, units[i])
+}
+
 func (m machine) memoryLimit() (int64, string) {
 	best := limit{source: "unknown"}
 	for _, l := range m.allLimits() {

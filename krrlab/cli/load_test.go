@@ -165,7 +165,7 @@ func TestReadingMemory(t *testing.T) {
 	write(t, dir, "train.csv", strings.Repeat("0.5,1.5,2.5\n", 20000))
 	for _, command1 := range []string{"fit", "quality"} {
 		code, _, errs := command(t, command1, "--train", "train.csv", "--n", "19999", "--memory", "1MB", "--quiet")
-		if code != exitError || !strings.HasPrefix(errs, "krrlab: train.csv: reading more than 11110 rows takes more than 0.001 GB") {
+		if code != exitError || !strings.HasPrefix(errs, "krrlab: train.csv: reading more than 11110 rows takes more than 1 MB") {
 			t.Errorf("%s: exit %d, %s", command1, code, errs)
 		}
 	}

@@ -239,7 +239,7 @@ func (a *archive) take(bytes int64) error {
 		return nil
 	}
 	if left := available(); left > 0 && bytes >= left {
-		return fmt.Errorf("%.3g GB more are needed, and %.3g GB of memory are left", float64(bytes)/1e9, float64(left)/1e9)
+		return fmt.Errorf("%s more are needed, and %s of memory are left", accel.Bytes(bytes), accel.Bytes(left))
 	}
 	return nil
 }

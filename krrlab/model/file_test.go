@@ -329,8 +329,8 @@ func TestMemory(t *testing.T) {
 	}{
 		{dense, 0, ""}, // not known
 		{dense, 20000, ""},
-		{dense, 10000, "x.npy: 1.69e-05 GB more are needed"}, // 700·3·8 and a header; c.npy takes 5,728
-		{dense, 5000, "c.npy: 5.73e-06 GB more are needed"},
+		{dense, 10000, "x.npy: 16.9 kB more are needed"}, // 700·3·8 and a header; c.npy takes 5,728
+		{dense, 5000, "c.npy: 5.73 kB more are needed"},
 		{sparse, 1 << 34, "68.7 GB more are needed, and 17.2 GB of memory are left"},
 		{sparse, 1 << 40, ""},
 	} {

@@ -15,6 +15,7 @@ func init() {
 		Name: "accel",
 		Binds: map[string]r.Value{
 			"BoundGarbage":    r.ValueOf(accel.BoundGarbage),
+			"Bytes":           r.ValueOf(accel.Bytes),
 			"CPU":             r.ValueOf(accel.CPU),
 			"Dpotrf":          r.ValueOf(accel.Dpotrf),
 			"Dsterf":          r.ValueOf(accel.Dsterf),
