@@ -99,7 +99,7 @@ func (s *session) featuresOf(ctx context.Context, c Case) (*formFeatures, error)
 		return nil, err
 	}
 	start := time.Now()
-	if err := f.gram.Grow(ctx, f.z); err != nil {
+	if err := f.gram.Grow(ctx, nil, f.z); err != nil {
 		return nil, err
 	}
 	f.seconds = time.Since(start).Seconds()
@@ -117,7 +117,11 @@ func formError(ctx context.Context, z *points.Dense32, lambdaP float64, x, r *ma
 	n, _ := x.Dims()
 	one := mat.NewDense(n, 1, mat.Col(nil, 0, x))
 	mx := mat.NewDense(n, 1, nil)
-	if err := precond.NewOuter(z).KMulTo(ctx, mx, one); err != nil {
+	outer, err := precond.NewOuter(ctx, nil, z)
+	if err != nil {
+		return 0, err
+	}
+	if err := outer.KMulTo(ctx, mx, one); err != nil {
 		return 0, err
 	}
 	var diff, norm float64

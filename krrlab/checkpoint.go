@@ -85,14 +85,11 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 	}
 	var found []byte
 	var err error
-	c := l.cfg.Comm
-	if c == nil || c.Rank() == 0 {
+	if l.comm.Rank() == 0 {
 		found, err = k.open()
 	}
-	if c != nil {
-		if err = comm.Agree(ctx, c, err); err == nil {
-			found, err = comm.Share(ctx, c, found, 0)
-		}
+	if err = comm.Agree(ctx, l.comm, err); err == nil {
+		found, err = comm.Share(ctx, l.comm, found, 0)
 	}
 	if err != nil {
 		k.close()

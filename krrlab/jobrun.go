@@ -94,10 +94,7 @@ var jobStages = map[string]func(ctx context.Context, l *Lab, options json.RawMes
 			return nil, err
 		}
 		v, err := s.encode(dir)
-		if l.cfg.Comm != nil { // only the first rank writes
-			err = comm.Agree(ctx, l.cfg.Comm, err)
-		}
-		if err != nil {
+		if err = comm.Agree(ctx, l.comm, err); err != nil { // only the first rank writes
 			return nil, err
 		}
 		return v, nil
@@ -116,12 +113,8 @@ func some[T any](v *T, err error) (any, error) {
 // it: what krrlab job is for, the ranks' side of a Backend. If ctx ends and the stage has part
 // of its value, that is written, and ctx's error returned.
 func RunJob(ctx context.Context, file string, o JobOptions) error {
-	agree := func(err error) error {
-		if o.Comm == nil {
-			return err
-		}
-		return comm.Agree(ctx, o.Comm, err)
-	}
+	c := comm.OrAlone(o.Comm)
+	agree := func(err error) error { return comm.Agree(ctx, c, err) }
 	j, lab, err := openJob(ctx, file, o)
 	if err := agree(err); err != nil {
 		return err
@@ -133,7 +126,7 @@ func RunJob(ctx context.Context, file string, o JobOptions) error {
 	}
 	out := &outcome{Version: jobVersion, Stage: j.Stage, Interrupted: err != nil}
 	var failed error
-	if o.Comm == nil || o.Comm.Rank() == 0 {
+	if c.Rank() == 0 {
 		failed = out.write(filepath.Join(dir, resultFile), value)
 		if v, ok := value.(*solvedJob); ok && failed == nil {
 			failed = v.forget()
@@ -201,8 +194,7 @@ func (s *Solution) encode(dir string) (*solvedJob, error) {
 	if s.converged {
 		v.forget = s.Forget
 	}
-	c := s.lab.cfg.Comm
-	if c != nil && c.Rank() > 0 {
+	if s.lab.comm.Rank() > 0 {
 		return v, nil
 	}
 	var err error

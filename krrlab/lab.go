@@ -23,6 +23,7 @@ import (
 // stage is a function of the two.
 type Lab struct {
 	cfg    Config // with defaults in place
+	comm   comm.Comm
 	asked  Config // as it was given
 	train  *datasets.Dataset
 	coding datasets.Coding
@@ -75,7 +76,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 			return nil, err
 		}
 	}
-	l.cfg = cfg
+	l.cfg, l.comm = cfg, comm.OrAlone(cfg.Comm)
 	if err := cfg.Shared.bind(l); err != nil {
 		return nil, err
 	}
@@ -100,10 +101,7 @@ func (l *Lab) Targets() *mat.Dense { return l.y }
 func (l *Lab) Features(ctx context.Context, rep int) (*points.Dense32, error) {
 	lo, hi := l.featureRows()
 	z, err := l.features(ctx, rep, lo, hi)
-	if l.cfg.Comm != nil {
-		err = comm.Agree(ctx, l.cfg.Comm, err)
-	}
-	return z, err
+	return z, comm.Agree(ctx, l.comm, err)
 }
 
 // features returns rows lo … hi−1 of Z.
@@ -123,11 +121,7 @@ func (l *Lab) features(ctx context.Context, rep, lo, hi int) (*points.Dense32, e
 
 // featureRows returns the rows of Z that are this rank's; all without ranks.
 func (l *Lab) featureRows() (lo, hi int) {
-	n := l.train.Len()
-	if l.cfg.Comm == nil {
-		return 0, n
-	}
-	return comm.Rows(n, precond.RankRows, l.cfg.Comm.Rank(), l.cfg.Comm.Size())
+	return comm.Rows(l.train.Len(), precond.RankRows, l.comm.Rank(), l.comm.Size())
 }
 
 // LowRank returns the factor F of K ≈ FFᵀ, n×r, that Nystrom or RPCholesky makes of
@@ -151,15 +145,7 @@ func (l *Lab) LowRank(ctx context.Context, a *gram.Matrix, rep int) (*lowrank.Fa
 // ranks Z consists of the rows of this one.
 func (l *Lab) Precond(ctx context.Context, z *points.Dense32) (*precond.Woodbury, error) {
 	l.cfg.Monitor(Event{Stage: "factor"})
-	return l.inverse(ctx, z, l.precondOptions())
-}
-
-// inverse returns (ZZᵀ+λ_pI)⁻¹ as o asks for, on ranks from the rows of this one.
-func (l *Lab) inverse(ctx context.Context, z *points.Dense32, o *precond.Options) (*precond.Woodbury, error) {
-	if l.cfg.Comm != nil {
-		return precond.NewOnRanks(ctx, l.cfg.Comm, l.train.Len(), z, l.cfg.LambdaP, o)
-	}
-	return precond.New(ctx, z, l.cfg.LambdaP, o)
+	return precond.New(ctx, z, l.cfg.LambdaP, l.precondOptions())
 }
 
 // ownRows returns the rows of F, n×r, that are this rank's; all without ranks.
@@ -170,7 +156,7 @@ func (l *Lab) ownRows(f *points.Dense32) *points.Dense32 {
 
 // precondOptions are the options of the preconditioner.
 func (l *Lab) precondOptions() *precond.Options {
-	return &precond.Options{Form: l.cfg.Form, RHS: l.columns(), StatDim: true, Fast: true}
+	return &precond.Options{Form: l.cfg.Form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 }
 
 // Gram returns K+λI. Of the memory the configuration allows, held bytes are in use
@@ -186,7 +172,7 @@ func (l *Lab) Gram(ctx context.Context, held int64) (*gram.Matrix, error) {
 
 // gram is Gram, with K stored and computed as it was before, if as is not nil.
 func (l *Lab) gram(ctx context.Context, held int64, as *gram.Choice) (*gram.Matrix, error) {
-	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.cfg.Comm}
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
 	}

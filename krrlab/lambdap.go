@@ -80,7 +80,7 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 		return nil, err
 	}
 	s.KError = a.Choice().Error
-	opt.KError, opt.Comm = s.KError, l.cfg.Comm
+	opt.KError, opt.Comm = s.KError, l.comm
 	for _, size := range sizes {
 		var r *tune.Result
 		if r, err = l.sweep(ctx, a, size, opt); r != nil {

@@ -116,16 +116,14 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	p := &multilevel.Problem{Comm: l.cfg.Comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP, Error: a.Choice().Error}
+	p := &multilevel.Problem{Comm: l.comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP, Error: a.Choice().Error}
 	m.KError = Number(p.Error)
 	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
 	if l.cfg.Memory > 0 {
 		mo.Memory = max(8*int64(n), l.cfg.Memory-a.Bytes()-l.vectors())
 	}
-	if c := l.cfg.Comm; c != nil { // one memory decides what all leave out
-		if mo.Memory, err = comm.Least(ctx, c, mo.Memory); err != nil {
-			return nil, err
-		}
+	if mo.Memory, err = comm.Least(ctx, l.comm, mo.Memory); err != nil { // one memory decides what all leave out
+		return nil, err
 	}
 	for k := last; k >= 0; k-- {
 		level := m.Levels[k]

@@ -206,7 +206,7 @@ func (l *Lab) judged(ctx context.Context, q *Quality, a *gram.Matrix) (z *points
 		if l.cfg.Precond != RandomFeatures {
 			own = l.ownRows(z)
 		}
-		m, err = l.inverse(ctx, own, &precond.Options{Form: form})
+		m, err = precond.New(ctx, own, l.cfg.LambdaP, &precond.Options{Form: form, Comm: l.comm})
 		return err
 	})
 	return z, m, err

@@ -52,7 +52,7 @@ func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) 
 		return func(*pcg.Result) {}
 	}
 	if sol.Ranks == nil {
-		sol.Ranks = &Ranks{Count: l.cfg.Comm.Size()}
+		sol.Ranks = &Ranks{Count: l.comm.Size()}
 	}
 	w, _ := m.(*precond.Woodbury)
 	solved := func() int64 {
@@ -79,10 +79,7 @@ func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) 
 // checkMemory returns an error where what the solve holds beside K is more than it may, and
 // names the part that is in the way.
 func (l *Lab) checkMemory(ctx context.Context) error {
-	ranks, c := 1, l.cfg.Comm
-	if c != nil {
-		ranks = c.Size()
-	}
+	ranks := l.comm.Size()
 	n, d, t := l.Dims()
 	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
 	if l.cfg.Precond != NoPrecond {
@@ -96,10 +93,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		}
 		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, Bytes(m.Most), Bytes(l.cfg.Memory), m.Reason())
 	}
-	if c != nil {
-		err = comm.Agree(ctx, c, err)
-	}
-	return err
+	return comm.Agree(ctx, l.comm, err)
 }
 
 // countWaiting sets what ranks have sent in all.
@@ -107,6 +101,6 @@ func (l *Lab) countWaiting(sol *Solution) {
 	if sol.Ranks == nil {
 		return
 	}
-	t := l.cfg.Comm.Traffic()
+	t := l.comm.Traffic()
 	sol.Ranks.Bytes, sol.Ranks.Seconds = t.Bytes, t.Seconds
 }

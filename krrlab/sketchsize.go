@@ -97,12 +97,10 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	if left := l.cfg.Memory - a.Bytes() - l.vectors(); l.cfg.Memory > 0 && (opt.Memory == 0 || left < opt.Memory) {
 		opt.Memory = max(1, left)
 	}
-	if l.cfg.Comm != nil {
-		if opt.Memory, err = comm.Least(ctx, l.cfg.Comm, opt.Memory); err != nil {
-			return nil, err
-		}
+	if opt.Memory, err = comm.Least(ctx, l.comm, opt.Memory); err != nil {
+		return nil, err
 	}
-	p := adapt.Problem{Comm: l.cfg.Comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
+	p := adapt.Problem{Comm: l.comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
 	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
 	if res == nil {
 		return nil, err

@@ -69,8 +69,8 @@ func (l *Lab) kBeside(ctx context.Context, held int64) (*gram.Matrix, error) {
 			err = fmt.Errorf("krrlab: K as it is kept takes %s and this stage %s, the limit is %s: Forget it first, or take fewer features",
 				Bytes(l.k.Bytes()), Bytes(held), Bytes(l.cfg.Memory))
 		}
-		if c := l.cfg.Comm; c != nil && beside { // ranks have shares and limits of their own
-			err = comm.Agree(ctx, c, err)
+		if beside { // ranks have shares and limits of their own
+			err = comm.Agree(ctx, l.comm, err)
 		}
 		if err != nil {
 			return nil, err

@@ -204,13 +204,10 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
 		err = fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
 	}
-	if c := l.cfg.Comm; c != nil {
-		err = comm.Agree(ctx, c, err)
-	}
-	if err != nil {
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return err
 	}
-	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.cfg.Comm)
+	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
 	if err != nil {
 		return err
 	}
@@ -285,7 +282,7 @@ func soFar(e estimate.Interval) string {
 func (l *Lab) withFeatures(s int) *Lab {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c := &Lab{cfg: l.cfg, train: l.train, coding: l.coding, y: l.y, cheap: l.cheap, dear: l.dear, k: l.k}
+	c := &Lab{cfg: l.cfg, comm: l.comm, train: l.train, coding: l.coding, y: l.y, cheap: l.cheap, dear: l.dear, k: l.k}
 	c.cfg.Features = s
 	return c
 }
@@ -317,7 +314,7 @@ func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) 
 		}
 	}
 	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
-	w, err := l.inverse(ctx, z, &precond.Options{Form: precond.FormEigen})
+	w, err := precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, d, err
 	}

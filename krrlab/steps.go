@@ -121,7 +121,7 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 	case l.exact():
 		return a.Exact(l.exactness()), exactKind, nil
 	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
-		o := &gram.Options{Storage: gram.Recompute, Comm: l.cfg.Comm}
+		o := &gram.Options{Storage: gram.Recompute, Comm: l.comm}
 		if l.refines() {
 			o.Accuracy = l.preferred()
 		}
@@ -240,7 +240,7 @@ func (l *Lab) sampleRows(ctx context.Context, sol *Solution, c *mat.Dense) error
 	rows, far := l.rowsToCheck()
 	x := points.Gather(l.train.X, rows)
 	f, err := (&model.Model{Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c}).
-		Decision(ctx, x, &model.Options{Scaled: true, Float64: true, Accuracy: l.cfg.Tol / 10, Comm: l.cfg.Comm})
+		Decision(ctx, x, &model.Options{Scaled: true, Float64: true, Accuracy: l.cfg.Tol / 10, Comm: l.comm})
 	if err != nil {
 		return err
 	}

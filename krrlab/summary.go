@@ -78,5 +78,5 @@ func worst(v []float64) float64 {
 // PredictOptions are model options that report the prediction's progress to the
 // configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.cfg.Comm}
+	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
 }

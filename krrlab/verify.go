@@ -96,7 +96,7 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 	if err != nil {
 		return nil, err
 	}
-	if c.k, err = verify.NewOnRanks(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
+	if c.k, err = verify.New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
 		return nil, err
 	}
 	if err := c.residual(ctx); err != nil {

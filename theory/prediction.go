@@ -87,7 +87,7 @@ func (e *experiment) predicted(ctx context.Context, k kernel.Kernel, x, z *point
 	if err != nil {
 		return 0, 0, err
 	}
-	v, err := verify.New(ctx, spec, x, 1<<30, nil)
+	v, err := verify.New(ctx, nil, spec, x, 1<<30, nil)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -21,9 +21,8 @@ import (
 // so that neither they nor ẐᵀẐ change when columns are added, and ZZᵀ+λ_pI =
 // (ẐẐᵀ+cλ_pI)/c, where a power of two rounds nothing.
 type ladder struct {
-	x    points.Points // on ranks, those of this one
-	n    int           // of all ranks
-	comm comm.Comm     // nil without ranks
+	x    points.Points // of this rank
+	comm comm.Comm
 	dist feature.Doubling
 	g    rng.Stream
 	z    *points.Dense32 // Ẑ, n×s; nil before the first rung
@@ -47,7 +46,7 @@ func (l *ladder) climb(ctx context.Context, s int) error {
 	if err != nil {
 		return err
 	}
-	if err := l.agree(ctx, feature.MatrixTo(ctx, z, from, m, l.x, nil)); err != nil {
+	if err := comm.Agree(ctx, l.comm, feature.MatrixTo(ctx, z, from, m, l.x, nil)); err != nil {
 		return err
 	}
 	if scale := float32(math.Sqrt(float64(s-from) / float64(l.dist.First))); scale != 1 {
@@ -60,30 +59,14 @@ func (l *ladder) climb(ctx context.Context, s int) error {
 	}
 	l.z = z
 	l.sec.Features += lap(&clock)
-	if l.comm != nil {
-		err = l.gram.GrowOnRanks(ctx, l.comm, l.n, z)
-	} else {
-		err = l.gram.Grow(ctx, z)
-	}
+	err = l.gram.Grow(ctx, l.comm, z)
 	l.sec.Gram += lap(&clock)
 	return err
 }
 
-// agree returns an error where one of the ranks has one.
-func (l *ladder) agree(ctx context.Context, err error) error {
-	if l.comm == nil {
-		return err
-	}
-	return comm.Agree(ctx, l.comm, err)
-}
-
 // inverse returns ẐẐᵀ+ridge·I in a form.
 func (l *ladder) inverse(ctx context.Context, ridge float64, form precond.Form) (*precond.Woodbury, error) {
-	o := &precond.Options{Form: form}
-	if l.comm != nil {
-		return precond.NewFromGramOnRanks(ctx, l.comm, l.n, l.z, &l.gram, ridge, o)
-	}
-	return precond.NewFromGram(ctx, l.z, &l.gram, ridge, o)
+	return precond.NewFromGram(ctx, l.z, &l.gram, ridge, &precond.Options{Form: form, Comm: l.comm})
 }
 
 // lap returns the seconds since *clock, and sets it to now.

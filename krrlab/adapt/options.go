@@ -33,7 +33,7 @@ type Problem struct {
 	// and allows for it. Default 0.
 	Error float64
 	// Comm is the group of ranks that share K and the rows of the features; all have X, and
-	// call Search together. Default nil, no ranks.
+	// call Search together. Default: comm.Alone().
 	Comm comm.Comm
 }
 

@@ -78,10 +78,8 @@ func Search(ctx context.Context, p Problem, o *Options, g rng.Stream) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	l := &ladder{x: s.p.X, n: s.n, comm: s.p.Comm, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
-	if c := s.p.Comm; c != nil {
-		l.x = s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size()))
-	}
+	c := s.p.Comm
+	l := &ladder{x: s.p.X.Slice(comm.Rows(s.n, precond.RankRows, c.Rank(), c.Size())), comm: s.p.Comm, dist: feature.Doubling{Dist: s.p.Map, First: s.o.First}, g: g.Sub("features", 0)}
 	if d, ok := s.p.Map.(feature.Doubling); ok {
 		l.dist.Dist = d.Dist
 	}
@@ -130,6 +128,7 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 		return nil, nil, fmt.Errorf("adapt: ‖K_stored−K‖₂ ≤ %g: want a number ≥ 0", p.Error)
 	}
 	s := &search{p: p, n: p.K.Dim()}
+	s.p.Comm = comm.OrAlone(p.Comm)
 	def(&s.p.LambdaP, p.Lambda)
 	def(&s.p.RHS, 1)
 	def(&s.p.Tol, 1e-3)
@@ -211,9 +210,6 @@ func (s *search) rung(ctx context.Context, l *ladder, width int, perK float64, g
 
 // share sets the seconds of all ranks to the first one's, so that all choose the same rung by them.
 func (s *search) share(ctx context.Context, r *Rung) error {
-	if s.p.Comm == nil {
-		return nil
-	}
 	t := &r.Seconds
 	x := []float64{t.Features, t.Gram, t.Factor, t.Test, t.Rung, r.Iteration}
 	err := comm.ShareNumbers(ctx, s.p.Comm, x, 0)
@@ -314,17 +310,11 @@ func (s *search) check(ctx context.Context, l *ladder, g rng.Stream) (multiplier
 		return nil, 0, err
 	}
 	z, err := feature.Matrix(ctx, m, l.x, nil)
-	if l.comm != nil {
-		err = comm.Agree(ctx, l.comm, err)
-	}
-	if err != nil {
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, 0, err
 	}
-	if l.comm != nil {
-		outer, err := precond.NewOuterOnRanks(ctx, l.comm, l.n, z)
-		return outer, width, err
-	}
-	return precond.NewOuter(z), width, nil
+	outer, err := precond.NewOuter(ctx, l.comm, z)
+	return outer, width, err
 }
 
 // timeK returns the seconds of a product with K of t columns.

@@ -35,25 +35,13 @@ func (f Fixed) Scale() float64 { return f.up }
 // Fits reports whether v·2^e may be a term: it is false for NaN and beyond the bound.
 func Fits(scaled float64) bool { return scaled <= fixedLimit && scaled >= -fixedLimit }
 
+// Over returns the fixed point for sums of at most B/scale, scale being a power of two.
+func (f Fixed) Over(scale float64) Fixed { return Fixed{f.up * scale, f.down / scale, f.valid} }
+
 // Add adds the numbers src to dst, and reports whether all of them fit.
 func (f Fixed) Add(dst []int64, src []float64) bool {
 	if !f.valid {
 		return true // the sum is NaN
-	}
-	ok := true
-	dst = dst[:len(src)]
-	for i, v := range src {
-		s := v * f.up
-		ok = ok && Fits(s)
-		dst[i] += int64(s)
-	}
-	return ok
-}
-
-// Add32 is Add for float32 numbers.
-func (f Fixed) Add32(dst []int64, src []float32) bool {
-	if !f.valid {
-		return true
 	}
 	ok := true
 	dst = dst[:len(src)]
@@ -65,16 +53,41 @@ func (f Fixed) Add32(dst []int64, src []float32) bool {
 	return ok
 }
 
-// AddFine is Add with what is cut off, which is exact in float64, added to rest in units of
-// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms is off by at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
-func (f Fixed) AddFine(dst, rest []int64, src []float64) bool {
+// AddScaled adds the numbers src_i·scale_i to dst, scale being powers of two, and reports whether
+// all of them fit.
+func (f Fixed) AddScaled(dst []int64, src, scale []float64) bool {
+	return addScaled(f, dst, src, scale)
+}
+
+// AddScaled32 is AddScaled for float32 numbers.
+func (f Fixed) AddScaled32(dst []int64, src []float32, scale []float64) bool {
+	return addScaled(f, dst, src, scale)
+}
+
+func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float64) bool {
 	if !f.valid {
 		return true
 	}
 	ok := true
-	dst, rest = dst[:len(src)], rest[:len(src)]
+	dst, scale = dst[:len(src)], scale[:len(src)]
 	for i, v := range src {
-		s := v * f.up
+		s := float64(v) * f.up * scale[i]
+		ok = ok && Fits(s)
+		dst[i] += int64(s)
+	}
+	return ok
+}
+
+// AddFine is AddScaled with what is cut off, which is exact in float64, added to rest in units of
+// q·2⁻⁴⁰: together the sum of m ≤ 2²² terms is off by at most m·q·2⁻⁴⁰, less than m·B·2⁻¹⁰¹.
+func (f Fixed) AddFine(dst, rest []int64, src, scale []float64) bool {
+	if !f.valid {
+		return true
+	}
+	ok := true
+	dst, rest, scale = dst[:len(src)], rest[:len(src)], scale[:len(src)]
+	for i, v := range src {
+		s := v * f.up * scale[i]
 		ok = ok && Fits(s)
 		w := int64(s)
 		dst[i] += w

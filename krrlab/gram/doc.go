@@ -38,12 +38,14 @@
 // (comm.Fixed), exactly, so that the result has the same bits in any order: for any number of
 // threads and of ranks. A product allocates nothing once warm.
 //
-// The unit of the integers is at most q = 2⁻⁶¹·max|K|·‖x_c‖₁, and each of the n/TileSize
-// contributions to an entry loses less than one: with float32 tiles at most
-// n/TileSize·2⁻⁶¹·max|K|·‖x_c‖₁ in all, far below what float32 loses. With float64 tiles, so
-// with Exact, what is cut off is added in a second word, and the loss is 2⁻⁴⁰ of that: the error of
-// a product is that of the tiles' own sums, at most TileSize terms in float64, and of the last
-// rounding.
+// As |k_ij| ≤ √(k_ii·k_jj), their unit is, for entry i of column c, at most
+//
+//	q = 2⁻⁶⁰·√k_ii·Σ_j √k_jj·|x_jc|,
+//
+// and each of the n/TileSize contributions to it loses less than one: with float32 tiles at most
+// n/TileSize·q in all, far below what float32 loses. With float64 tiles, so with Exact, what is
+// cut off is added in a second word, and the loss is 2⁻⁴⁰ of that: the error of a product is that
+// of the tiles' own sums, at most TileSize terms in float64, and of the last rounding.
 //
 // Float32 tiles are multiplied in float32: x is scaled column by column to 1 and
 // rounded once, each tile's sums (at most TileSize terms) are float32, and sums

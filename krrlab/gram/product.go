@@ -19,7 +19,8 @@ type engine[T float] struct {
 	*tiling
 	src     source[T]
 	comm    comm.Comm // that shares the tiles
-	peak    float64   // bounds |K_ij|
+	roots   []float64 // |K_ij| ≤ root_i·root_j
+	scale   []float64 // powers of two: root_i·scale_i ≤ 1
 	name    string    // of the kernel
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
@@ -27,15 +28,16 @@ type engine[T float] struct {
 	idle []*product[T] // scratch of products that are over
 }
 
-// product is the state of one product dst = (K+λI)·src. The sums of it are integers:
-// contribution T·x_j of a tile, divided by the column's scale, is
-// |(T·x_j)_c| ≤ max|K|·‖x_c‖₁/scale_c, which all sums stay below.
+// product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c
+// divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
+//
+//	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j √k_jj·|x_jc|.
 type product[T float] struct {
 	e       *engine[T]
 	t       int
 	x       []T       // src block by block, each by columns, scaled
 	scale   []float64 // powers of two: src = x·diag(scale)
-	norm    []float64 // ‖x_c‖₁/scale_c
+	norm    []float64 // Σ_j √k_jj·|x_jc|/scale_c
 	fixed   []comm.Fixed
 	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
 	locks   []sync.Mutex // of the blocks of sums
@@ -109,13 +111,13 @@ func (p *product[T]) load(src blas64.General) {
 			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
 			for c, v := range row {
 				v /= scale[c]
-				norm[c] += math.Abs(v)
+				norm[c] += p.e.roots[lo+r] * math.Abs(v)
 				x[c*rows+r] = T(v)
 			}
 		}
 	}
 	for c, v := range norm {
-		fixed[c] = comm.FixedFor(p.e.peak * v)
+		fixed[c] = comm.FixedFor(v)
 	}
 }
 
@@ -172,15 +174,15 @@ func (p *product[T]) block(b int) []T {
 // add adds a contribution to y_b.
 func (p *product[T]) add(b int, y []T) {
 	lo, hi := p.e.block(b)
-	rows, at, ok := hi-lo, lo*p.t, true
+	rows, at, ok, scale := hi-lo, lo*p.t, true, p.e.scale[lo:hi]
 	p.locks[b].Lock()
 	for c, f := range p.fixed {
 		sum := p.sums[at+c*rows : at+(c+1)*rows]
 		switch y := any(y[c*rows : (c+1)*rows]).(type) {
 		case []float32:
-			ok = f.Add32(sum, y) && ok
+			ok = f.AddScaled32(sum, y, scale) && ok
 		case []float64:
-			ok = f.AddFine(sum, p.sums[len(p.x)+at+c*rows:], y) && ok
+			ok = f.AddFine(sum, p.sums[len(p.x)+at+c*rows:], y, scale) && ok
 		}
 	}
 	p.locks[b].Unlock()
@@ -233,7 +235,7 @@ func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 				} else {
 					s = f.Value(p.sums[at])
 				}
-				y[c] = float64(lambda*v) + float64(s*p.scale[c])
+				y[c] = float64(lambda*v) + s/p.e.scale[lo+r]*p.scale[c]
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
 
@@ -13,21 +14,33 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// peak returns a bound of |K_ij|: |k(x, z)| ≤ max k(x, x) as K is positive semi-definite.
-func (m *Matrix) peak() (peak float64) {
-	for _, v := range m.diag {
-		peak = max(peak, math.Abs(v))
+// roots returns √k(x_i, x_i) of all points, or a little more: as K is positive semi-definite,
+// |k(x, z)| ≤ √(k(x, x)·k(z, z)).
+func (m *Matrix) roots() []float64 {
+	floor := slices.Max(m.diag) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
+	roots := make([]float64, len(m.diag))
+	for i, v := range m.diag {
+		roots[i] = math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
+		if isOwn(m.k) {
+			roots[i] *= ownSlack
+		}
 	}
-	peak *= 1 + 1e-3 // rounding of tiles and products
-	if isOwn(m.k) {
-		peak *= ownSlack
-	}
-	return peak
+	return roots
 }
 
-// ownSlack is by how much entries of a researcher's own kernel may exceed the diagonal: it
+// scales returns powers of two with root_i·scale_i ≤ 1.
+func (m *Matrix) scales() []float64 {
+	scales := m.roots()
+	for i, v := range scales {
+		_, exp := math.Frexp(v)
+		scales[i] = math.Ldexp(1, -exp)
+	}
+	return scales
+}
+
+// ownSlack² is by how much entries of a researcher's own kernel may exceed the diagonal: it
 // may turn out not to be positive semi-definite.
-const ownSlack = 1 << 10
+const ownSlack = 1 << 5
 
 // share is the part of a tiling that a rank has.
 type share struct{ rank, size int }
@@ -85,7 +98,7 @@ func hash(x blas64.General) int64 {
 // integers, and with float64 tiles 2nt+2.
 func (m *Matrix) ProductBytes(t int) int64 {
 	words := int64(1)
-	if c := &m.choice; c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic == kernel.Float64 {
+	if c := &m.choice; c.Storage == Float64 || c.Storage == Recompute && c.Arithmetic != kernel.Float32 {
 		words = 2
 	}
 	return 8 * (words*int64(m.tiling.n)*int64(t) + extra)

@@ -112,41 +112,49 @@ func TestRanks(t *testing.T) {
 
 // TestExactSums: products with float64 tiles are those of big floats to the rounding of the tiles'
 // own sums, γ = (w+1)u of Σ_j |K_ij||x_j| for tiles of width w, that of the sum of λx and
-// them, and 2⁻¹⁰¹·max|K|·‖x‖₁ for each block. K is near the identity and x has entries of all
-// sizes, so that one word of 62 bits, off by 2⁻⁶¹ of that, would show.
+// them, and 2⁻¹⁰⁰·√k_ii·Σ_j √k_jj|x_j| for each block. K is near the identity and x has entries of
+// all sizes, so that one word of 62 bits, off by 2⁻⁶⁰ of that, would show; or entries of K differ
+// by 10⁴⁰, so that one bound for all rows would.
 func TestExactSums(t *testing.T) {
-	const n, width = 700, 16
+	const n, width = 400, 16
 	const u = 0x1p-53
-	x := cloud(n, 3)
-	m, err := New(t.Context(), kernel.Gaussian{Sigma: 0.05}, x, 0.5, &Options{Storage: Float64, TileSize: width})
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
-	var norm float64
+	apart := cloud(n, 3)
 	for i := range n {
-		src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
-		norm += math.Abs(src.At(i, 0))
+		for c := range 3 {
+			apart.Data[3*i+c] = math.Ldexp(apart.Data[3*i+c], i%24)
+		}
 	}
-	for name, a := range map[string]*Matrix{"stored": m, "exact": m.Exact(0)} {
-		if err := a.DenseTo(t.Context(), k); err != nil {
+	for _, p := range []struct {
+		k kernel.Kernel
+		x *points.Dense
+	}{{kernel.Gaussian{Sigma: 0.05}, cloud(n, 3)}, {kernel.Polynomial{Gamma: 1, Degree: 3}, apart}} {
+		m, err := New(t.Context(), p.k, p.x, 0.5, &Options{Storage: Float64, TileSize: width})
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.MulTo(t.Context(), y, src); err != nil {
+		src, y, k := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil), mat.NewDense(n, n, nil)
+		if err := m.DenseTo(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+		var norm float64 // Σ √k_jj|x_j|
+		for i := range n {
+			src.Set(i, 0, math.Ldexp(rng.New(2).Normal(uint64(i)), -i%60))
+			norm += math.Sqrt(k.At(i, i)) * math.Abs(src.At(i, 0))
+		}
+		if err := m.MulTo(t.Context(), y, src); err != nil {
 			t.Fatal(err)
 		}
 		for i := range n {
-			want, size := new(big.Float).SetPrec(300), 0.0
+			want, size := new(big.Float).SetPrec(300), 0.5*math.Abs(src.At(i, 0))
 			for j := range n {
-				p := new(big.Float).SetPrec(300).Mul(big.NewFloat(k.At(i, j)), big.NewFloat(src.At(j, 0)))
-				want.Add(want, p)
+				want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(k.At(i, j)), big.NewFloat(src.At(j, 0))))
 				size += math.Abs(k.At(i, j) * src.At(j, 0))
 			}
 			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
-			size += 0.5 * math.Abs(src.At(i, 0))
 			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-			if bound := float64(a.Choice().Tile+4)*u*size + (n+2)*0x1p-101*norm*1.002; math.Abs(diff) > bound {
-				t.Fatalf("%s: row %d is off by %.3g, more than %.3g", name, i, diff, bound)
+			bound := (width+4)*u*size + (n/width+2)*0x1p-100*math.Sqrt(k.At(i, i))*norm*1.002
+			if math.Abs(diff) > bound {
+				t.Fatalf("%v: row %d is off by %.3g, more than %.3g", p.k, i, diff, bound)
 			}
 		}
 	}

@@ -42,8 +42,8 @@ type Options struct {
 	// done; calls do not overlap.
 	Progress func(done, total int)
 	// Comm is the group of ranks that the points are dealt to, in batches; all call
-	// Decision together, with the same model and points, and get the whole of F. Default
-	// nil, no ranks.
+	// Decision together, with the same model and points, and get the whole of F. Default:
+	// comm.Alone().
 	Comm comm.Comm
 }
 
@@ -93,10 +93,8 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 		p.x, p.z = points.NewPanel(m.X), points.NewPanel(unmoved)
 	}
 	var mu sync.Mutex
-	done, first, last := 0, 0, rows
-	if o.Comm != nil {
-		first, last = comm.Rows(rows, batchRows, o.Comm.Rank(), o.Comm.Size())
-	}
+	done, c := 0, comm.OrAlone(o.Comm)
+	first, last := comm.Rows(rows, batchRows, c.Rank(), c.Size())
 	err := accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
 		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
 		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith)
@@ -106,8 +104,8 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 			o.Progress(done, last-first)
 		}
 	})
-	if err == nil && o.Comm != nil {
-		err = o.Comm.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, o.Comm.Size(), t))
+	if err == nil {
+		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, c.Size(), t))
 	}
 	if err == nil {
 		err = CheckDecision(p.f)

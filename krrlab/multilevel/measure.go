@@ -39,7 +39,7 @@ type Problem struct {
 	// Error is e ≥ ‖K_stored−K‖₂ of the K that A holds; the intervals are of K and allow for it. Default 0.
 	Error float64
 	// Comm is the group of ranks that share K and the rows of Z; all have X and Y, and call
-	// Measure together. Default nil, no ranks.
+	// Measure together. Default: comm.Alone().
 	Comm comm.Comm
 }
 
@@ -125,7 +125,8 @@ type metric interface {
 // g. If ctx ends it returns ctx's error and no Level. It returns an error if a feature or a
 // product is not finite, or M not positive definite.
 func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Level, error) {
-	opt := o.settled()
+	opt, all := o.settled(), *p
+	all.Comm, p = comm.OrAlone(p.Comm), &all
 	_, s := m.Dims()
 	n := p.A.Dim()
 	l := &Level{S: s}
@@ -209,24 +210,16 @@ func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, err
 		return newMetric(ctx, p, z)
 	}
 	_, t := p.Y.Dims()
-	o := &precond.Options{RHS: t, Form: precond.FormLInv} // not Fast: what is measured is M
+	o := &precond.Options{RHS: t, Form: precond.FormLInv, Comm: p.Comm} // not Fast: what is measured is M
 	if precond.Cost(precond.FormL, z.n, z.s, t, 100) < precond.Cost(precond.FormLInv, z.n, z.s, t, 100) {
 		o.Form = precond.FormL
 	}
-	w, err := inverse(ctx, p, z, o)
+	w, err := precond.New(ctx, z.held, p.LambdaP, o)
 	if err != nil {
 		return nil, err
 	}
 	l.Form = w.Form().String()
 	return w, nil
-}
-
-// inverse returns M for s < n.
-func inverse(ctx context.Context, p *Problem, z *source, o *precond.Options) (*precond.Woodbury, error) {
-	if p.Comm != nil {
-		return precond.NewOnRanks(ctx, p.Comm, z.n, z.held, p.LambdaP, o)
-	}
-	return precond.New(ctx, z.held, p.LambdaP, o)
 }
 
 // measureKappa sets κ(M⁻¹A), A = K+λI with K and not as it is stored. Where the process leaves λ_min open, the error bounds it: with

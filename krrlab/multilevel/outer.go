@@ -26,21 +26,18 @@ type source struct {
 	held  *points.Dense32 // nil if it is not
 	m     feature.Map
 	x     points.Points // of the rows
-	ranks *ranks        // nil without
+	ranks *ranks
 }
 
 // form maps the points, into memory if hold is set.
 func form(ctx context.Context, m feature.Map, p *Problem, hold bool, progress func(done, total int)) (*source, error) {
 	_, s := m.Dims()
 	n, _ := p.X.Dims()
-	lo, hi := ownRows(p.Comm, n)
+	lo, hi := comm.Rows(n, precond.RankRows, p.Comm.Rank(), p.Comm.Size())
 	z := &source{n: n, s: s, own: hi - lo, m: m, x: p.X.Slice(lo, hi)}
 	err := ctx.Err()
 	if hold {
 		z.held, err = feature.Matrix(ctx, m, z.x, progress)
-	}
-	if p.Comm == nil {
-		return z, err
 	}
 	if err := comm.Agree(ctx, p.Comm, err); err != nil {
 		return nil, err
@@ -112,15 +109,11 @@ func newOuter(z *source, k Kernel) *outer {
 // Dim returns n.
 func (o *outer) Dim() int { return o.z.n }
 
-// MulTo sets dst = ZZᵀ·src − K·src, both n×1. Parts of Zᵀ·src belong to panels of 256 rows and
-// are added in their order, so that the bits do not depend on the number of threads.
+// MulTo sets dst = ZZᵀ·src − K·src, both n×1.
 func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	z, v, out := o.z, src.RawMatrix().Data, dst.RawMatrix().Data
-	first, collect := 0, o.sum
-	if z.ranks != nil {
-		first, collect = z.ranks.first, o.gather
-	}
-	if err := collect(ctx, v); err != nil { // u = Zᵀv
+	first, c := z.ranks.first, z.ranks.comm
+	if err := o.gather(ctx, v); err != nil { // u = Zᵀv
 		return err
 	}
 	err := accel.ForEach(ctx, z.panels(), func(worker, p int) { // Z_p·u
@@ -132,8 +125,7 @@ func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 		simd.Forward(j-i, z.s, data, ld, o.u, z.s, y, j-i, 1)
 		copy(out[first+i:first+j], y)
 	})
-	if err == nil && z.ranks != nil {
-		c := z.ranks.comm
+	if err == nil {
 		err = c.AllGather(ctx, out[:z.n], comm.Counts(z.n, precond.RankRows, c.Size(), 1))
 	}
 	if err != nil {
@@ -144,24 +136,6 @@ func (o *outer) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	}
 	for i, k := range o.kv.RawMatrix().Data {
 		out[i] -= k
-	}
-	return nil
-}
-
-// sum sets u = Σ_p Z_pᵀv_p.
-func (o *outer) sum(ctx context.Context, v []float64) error {
-	z := o.z
-	clear(o.u)
-	for p0 := 0; p0 < z.panels(); p0 += wave {
-		count := min(wave, z.panels()-p0)
-		if err := accel.ForEach(ctx, count, func(worker, q int) { o.multiply(worker, p0, q, v) }); err != nil {
-			return err
-		}
-		for q := range count {
-			for c, x := range o.part[q*z.s : (q+1)*z.s] {
-				o.u[c] += x
-			}
-		}
 	}
 	return nil
 }

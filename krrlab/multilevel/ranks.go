@@ -11,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -47,16 +46,16 @@ func (z *source) join(ctx context.Context, c comm.Comm, first int) error {
 	if err := c.AllReduce(ctx, peaks); err != nil {
 		return err
 	}
-	for r, v := range peaks {
+	for _, v := range peaks {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("multilevel: Z has %v in the rows of rank %d", v, r)
+			return fmt.Errorf("multilevel: the features have %v among their numbers: scale the data", v)
 		}
 		z.ranks.peak = max(z.ranks.peak, v*(1+1e-3)) // rounding of products
 	}
 	return nil
 }
 
-// gather sets u = Zᵀv on ranks: parts that belong to panels of 256 rows are added in fixed point,
+// gather sets u = Zᵀv: parts that belong to panels of 256 rows are added in fixed point,
 // |(Zᵀv)_k| ≤ max|Z|·‖v‖₁, so that the bits depend neither on threads nor on ranks.
 func (o *outer) gather(ctx context.Context, v []float64) error {
 	z, k := o.z, o.z.ranks
@@ -85,7 +84,7 @@ func (o *outer) gather(ctx context.Context, v []float64) error {
 	return nil
 }
 
-// atFirst is M for s ≥ n on ranks: the first has it and gives the others what comes of it.
+// atFirst is M for s ≥ n: the first rank has it and gives the others what comes of it.
 type atFirst struct {
 	n    int
 	comm comm.Comm
@@ -94,9 +93,6 @@ type atFirst struct {
 
 // newMetric makes M for s ≥ n. On ranks the first maps all points for it.
 func newMetric(ctx context.Context, p *Problem, z *source) (metric, error) {
-	if p.Comm == nil {
-		return newDense(ctx, z.held, p.LambdaP)
-	}
 	a := &atFirst{n: z.n, comm: p.Comm}
 	var err error
 	if p.Comm.Rank() == 0 {
@@ -129,6 +125,9 @@ func (a *atFirst) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) er
 
 // share sets dst on all ranks to what make puts into it at the first.
 func (a *atFirst) share(ctx context.Context, dst *mat.Dense, fill func(m *dense, dst *mat.Dense) error) error {
+	if a.comm.Size() == 1 {
+		return fill(a.m, dst)
+	}
 	n, t := dst.Dims()
 	out := mat.NewDense(n, t, nil)
 	var err error
@@ -143,12 +142,4 @@ func (a *atFirst) share(ctx context.Context, dst *mat.Dense, fill func(m *dense,
 	}
 	dst.Copy(out)
 	return nil
-}
-
-// ownRows returns the rows of Z that are this rank's, in whole panels; all without ranks.
-func ownRows(c comm.Comm, n int) (lo, hi int) {
-	if c == nil {
-		return 0, n
-	}
-	return comm.Rows(n, precond.RankRows, c.Rank(), c.Size())
 }

@@ -39,14 +39,9 @@ func TestHeld(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					lo, hi := 0, n
-					var w *precond.Woodbury
-					if c == nil {
-						w, err = precond.New(t.Context(), z, 1, &precond.Options{Form: precond.FormL})
-					} else {
-						lo, hi = comm.Rows(n, precond.RankRows, c.Rank(), c.Size())
-						w, err = precond.NewOnRanks(t.Context(), c, n, z.Slice(lo, hi).(*points.Dense32), 1, &precond.Options{Form: precond.FormL})
-					}
+					one := comm.OrAlone(c)
+					lo, hi := comm.Rows(n, precond.RankRows, one.Rank(), one.Size())
+					w, err := precond.New(t.Context(), z.Slice(lo, hi).(*points.Dense32), 1, &precond.Options{Form: precond.FormL, Comm: c})
 					if err != nil {
 						t.Error(err)
 						return

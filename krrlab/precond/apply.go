@@ -3,6 +3,7 @@ package precond
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -10,14 +11,13 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 const (
-	rowBlock   = 60  // rows and
-	colBlock   = 512 // columns of the blocks of Z: 120 kB in float32
-	gatherRows = 960 // rows of Z that ZᵀR takes together
-	trsmCols   = 4   // right-hand sides of one triangular solve
-	taskCount  = 64  // tasks aimed at for ZᵀR, whatever the number of threads
+	rowBlock = 60  // rows of Z that Zv takes together
+	colBlock = 512 // columns of Z that ZᵀR takes together
+	trsmCols = 4   // right-hand sides of one triangular solve
 )
 
 // solve is the state of one SolveTo. Blocks of t vectors of length k are held by
@@ -29,32 +29,36 @@ type solve struct {
 	skinny  bool // products column by column
 	kernels bool // package simd has assembly
 
-	groups, groupRows, colBlocks int
+	colBlocks int
 
 	dst, r  blas64.General // n×t
 	what    product        // and
 	ridge   float64        // what dst is made of
 	ridges  []float64      // λ_p of each column; nil: that of w for all
-	part    []float64      // groups × t×s: Z_gᵀR_g by columns
+	sums    []int64        // t×s: ZᵀR in fixed point
+	norm    []float64      // ‖r_c‖₁
+	fixed   []comm.Fixed   // of the columns
+	locks   []sync.Mutex   // of the blocks of columns of Z
 	v, u    []float64      // t×s: ZᵀR, and what becomes of it
+	dense   []float64      // a dst with gaps, gathered
+	counts  []int          // numbers of each rank in n×t
 	workers []scratch
-	sums    *sums // on ranks
 
 	// Bodies of ForEach, made once.
-	gatherBody, firstBody, secondBody, scatterBody, sumBody, trsmBody, rankBody func(worker, i int)
+	gatherBody, firstBody, secondBody, scatterBody, trsmBody func(worker, i int)
 }
 
 // scratch of one worker.
 type scratch struct {
-	block []float64 // of Z, converted
-	rt    []float64 // t×gatherRows
-	simd  simd.Workspace
+	rt   []float64 // t×RankRows
+	out  []float64 // t×colBlock
+	simd simd.Workspace
 }
 
 func (p *solve) bytes() int64 {
-	b := cap(p.part) + cap(p.v) + cap(p.u)
+	b := cap(p.sums) + cap(p.v) + cap(p.u) + cap(p.dense)
 	for _, w := range p.workers {
-		b += cap(w.block) + cap(w.rt) + int(w.simd.Bytes()/8)
+		b += cap(w.rt) + cap(w.out) + int(w.simd.Bytes()/8)
 	}
 	return 8 * int64(b)
 }
@@ -121,18 +125,17 @@ func (w *Woodbury) acquire(t int) *solve {
 	w.mu.Unlock()
 	if p == nil {
 		p = &solve{w: w}
-		p.gatherBody, p.sumBody, p.scatterBody = p.gather, p.sum, p.scatter
+		p.gatherBody, p.scatterBody = p.gather, p.scatter
 		p.firstBody, p.secondBody, p.trsmBody = p.first, p.second, p.trsm
 		p.colBlocks = (w.s + colBlock - 1) / colBlock
-		// Enough tasks for many threads, but of 2,048 rows at least.
-		p.groups = max(1, min((taskCount+p.colBlocks-1)/p.colBlocks, w.n/2048))
-		panels := (w.n + rowBlock - 1) / rowBlock
-		p.groupRows = (panels + p.groups - 1) / p.groups * rowBlock
-		p.groups = (w.n + p.groupRows - 1) / p.groupRows
+		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
 	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
-	if w.ranks == nil {
-		p.part = grow(p.part, p.groups*t*w.s)
+	p.sums, p.norm, p.fixed = grow(p.sums, t*w.s), grow(p.norm, t), grow(p.fixed, t)
+	p.counts = grow(p.counts, w.rows.comm.Size())
+	for r := range p.counts {
+		lo, hi := comm.Rows(w.n, RankRows, r, len(p.counts))
+		p.counts[r] = (hi - lo) * t
 	}
 	p.v = grow(p.v, t*w.s)
 	if w.form == FormLInv || w.form == FormEigen {
@@ -142,8 +145,8 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.workers = append(p.workers, scratch{})
 	}
 	for i := range p.workers {
-		p.workers[i].block = grow(p.workers[i].block, w.src.scratch())
-		p.workers[i].rt = grow(p.workers[i].rt, t*max(rowBlock, gatherRows))
+		p.workers[i].rt = grow(p.workers[i].rt, t*RankRows)
+		p.workers[i].out = grow(p.workers[i].out, t*colBlock)
 	}
 	return p
 }
@@ -156,9 +159,9 @@ func (w *Woodbury) release(p *solve) {
 }
 
 // grow returns x with length n. Its contents are undefined.
-func grow(x []float64, n int) []float64 {
+func grow[T any](x []T, n int) []T {
 	if cap(x) < n {
-		return make([]float64, n)
+		return make([]T, n)
 	}
 	return x[:n]
 }
@@ -170,51 +173,6 @@ func gemvColumns() int {
 		return 1 << 30
 	}
 	return 4
-}
-
-// gather is a task of v_g = Z_gᵀr_g: columns c0, …, c1-1 of row group g.
-func (p *solve) gather(worker, task int) {
-	w, s, t := &p.workers[worker], p.w.s, p.t
-	g, c0 := task/p.colBlocks, task%p.colBlocks*colBlock
-	c1 := min(c0+colBlock, s)
-	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.part[g*t*s+c0:]}
-	for row := range t {
-		clear(out.Data[row*s : row*s+c1-c0])
-	}
-	f, stored := p.w.src.(feature32)
-	step := rowBlock
-	if stored {
-		step = gatherRows
-	}
-	for i0 := g * p.groupRows; i0 < min((g+1)*p.groupRows, p.w.n); i0 += step {
-		i1 := min(i0+step, p.w.n, (g+1)*p.groupRows)
-		rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
-		for i := i0; i < i1; i++ {
-			for j, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+t] {
-				rt.Data[j*rt.Stride+i-i0] = v
-			}
-		}
-		if stored {
-			simd.Backward(i1-i0, c1-c0, f.z.Data[i0*f.z.Stride+c0:], f.z.Stride, out.Data, s, rt.Data, rt.Stride, t, &w.simd) // v_g ← v_g + Z_pᵀr_p
-			continue
-		}
-		p.mul(out, rt, p.w.src.block(w.block, i0, i1, c0, c1), 1) // v_g ← v_g + Z_pᵀr_p
-	}
-}
-
-// sum adds the parts of a block of v in the order of the groups.
-func (p *solve) sum(_, b int) {
-	s, t := p.w.s, p.t
-	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	for row := range t {
-		v := p.v[row*s+c0 : row*s+c1]
-		copy(v, p.part[row*s+c0:])
-		for g := 1; g < p.groups; g++ {
-			for k, x := range p.part[(g*t+row)*s+c0 : (g*t+row)*s+c1] {
-				v[k] += x
-			}
-		}
-	}
 }
 
 // first is a block of u = L⁻¹v, or of u = (Σ²+λ_pI)⁻¹Vᵀv.
@@ -278,28 +236,16 @@ func (p *solve) second(worker, b int) {
 
 // scatter is a panel of rows of dst = λ_p⁻¹(r − Zv), or ridge·r + Zv.
 func (p *solve) scatter(worker, panel int) {
-	w, s, t := &p.workers[worker], p.w.s, p.t
-	i0, i1, first := p.panel(panel)
+	s, t, k := p.w.s, p.t, p.w.rows
+	i0, i1 := k.panel(panel)
 	if i0 >= i1 {
 		return
 	}
-	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
-	f, stored := p.w.src.(feature32)
-	if stored {
-		clear(w.rt[:t*(i1-i0)])
-		simd.Forward(i1-i0, s, f.z.Data[i0*f.z.Stride:], f.z.Stride, p.v, s, zv.Data, zv.Stride, t) // Zv
-	}
-	for c0 := 0; c0 < s && !stored; c0 += colBlock {
-		c1 := min(c0+colBlock, s)
-		v := blas64.General{Rows: t, Cols: c1 - c0, Stride: s, Data: p.v[c0:]}
-		beta := 1.0
-		if c0 == 0 {
-			beta = 0
-		}
-		p.mulTrans(zv, v, p.w.src.block(w.block, i0, i1, c0, c1), beta) // Zv
-	}
+	zv := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: p.workers[worker].rt}
+	p.w.forward(p, zv, blas64.General{Rows: t, Cols: s, Stride: s, Data: p.v}, i0) // Zv
 	for i := i0; i < i1; i++ {
-		out, r := p.dst.Data[(first+i)*p.dst.Stride:(first+i)*p.dst.Stride+t], p.r.Data[(first+i)*p.r.Stride:(first+i)*p.r.Stride+t]
+		at := k.first + i
+		out, r := p.dst.Data[at*p.dst.Stride:at*p.dst.Stride+t], p.r.Data[at*p.r.Stride:at*p.r.Stride+t]
 		if p.what == forward {
 			for j, v := range r {
 				out[j] = p.ridge*v + zv.Data[j*zv.Stride+i-i0] // ridge·r + Zv

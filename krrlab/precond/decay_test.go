@@ -65,15 +65,15 @@ func TestMeasuredError(t *testing.T) {
 	}
 	run := func(t *testing.T) {
 		for name, z := range cases {
-			exact, err := gram(t.Context(), z)
+			exact, err := gram(t.Context(), z, false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fast, err := gramFast(t.Context(), z)
+			fast, err := gram(t.Context(), z, true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			bound, err := measuredError(t.Context(), nil, z, fast)
+			bound, err := measuredError(t.Context(), comm.Alone(), z, fast)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func withinTenth(t *testing.T, z *points.Dense32, lambdaP float64) error {
 	if !(lambdaP > 0) {
 		return nil
 	}
-	exact, err := gram(t.Context(), z)
+	exact, err := gram(t.Context(), z, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestMeasuredOnRanks(t *testing.T) {
 	for i := range z.N {
 		copy(z.Row(i), one.Row(0))
 	}
-	exact, err := gram(t.Context(), z)
+	exact, err := gram(t.Context(), z, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +157,12 @@ func TestMeasuredOnRanks(t *testing.T) {
 		var first []float64
 		for _, p := range []int{1, 3} {
 			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				r, err := newRanks(t.Context(), c, z.N, own)
+				k, err := newRows(t.Context(), c, own)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				got, err := r.gram(t.Context(), own, 0, true, lambdaP)
+				got, _, err := k.gramWithin(t.Context(), own, lambdaP/10)
 				if err != nil {
 					t.Error(err)
 					return

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/comm"
 )
 
 // lower returns the factor as the lower triangular matrix of order n at row and column
@@ -83,27 +83,38 @@ func (w *Woodbury) statL() float64 {
 	return float64(w.s) - w.lambdaP*norm
 }
 
-// project forms Uᵀ = ZL⁻ᵀ, n×s, by panels of rows, and lets go of L and Z.
-func (w *Woodbury) project(ctx context.Context, z *points.Dense32) error {
-	ut := wide64{n: w.n, s: w.s, data: make([]float64, w.n*w.s)}
-	panels := (w.n + rowBlock - 1) / rowBlock
-	sums := make([]float64, panels)
-	err := accel.ForEach(ctx, panels, func(_, p int) {
-		i0, i1 := p*rowBlock, min((p+1)*rowBlock, w.n)
-		for i := i0; i < i1; i++ {
-			widen(ut.data[i*w.s:(i+1)*w.s], z.Row(i))
+// project forms Uᵀ = ZL⁻ᵀ, this rank's rows of n×s, by panels of them, and lets go of L and Z.
+func (w *Woodbury) project(ctx context.Context) error {
+	k := w.rows
+	sums, fixed := make([]int64, k.panels()), comm.FixedFor(1.01*float64(min(w.n, w.s))) // ‖U‖_F²
+	u := make([]float64, k.own*w.s)
+	err := accel.ForEach(ctx, k.panels(), func(_, p int) {
+		i0, i1 := k.panel(p)
+		if i0 >= i1 {
+			return
 		}
-		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: ut.data[i0*w.s:]}
+		for i := i0; i < i1; i++ {
+			widen(u[i*w.s:(i+1)*w.s], w.z.Row(i))
+		}
+		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
 		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), rows) // U = L⁻¹Zᵀ
-		sums[p] = sumSquares(ut.data[i0*w.s : i1*w.s])
+		fixed.Add(sums[p:p+1], []float64{sumSquares(u[i0*w.s : i1*w.s])})
 	})
-	if err != nil {
+	if err = comm.Agree(ctx, k.comm, err); err != nil {
 		return err
 	}
+	norm := []int64{0}
 	for _, v := range sums {
-		w.stat += v // ‖U‖_F²
+		norm[0] += v
 	}
-	w.src, w.factor = ut, nil
+	if err := k.comm.AllReduceInt64(ctx, norm); err != nil {
+		return err
+	}
+	w.stat = fixed.Value(norm[0]) // ‖U‖_F²
+	for j := range k.scale {
+		k.scale[j] = 1 // ‖U‖₂ < 1
+	}
+	w.u, w.z, w.factor = u, nil, nil
 	return nil
 }
 
@@ -152,7 +163,7 @@ func (w *Woodbury) WithLambda(lambdaP float64) (*Woodbury, error) {
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, src: w.src, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds, ranks: w.ranks}
+	v := &Woodbury{n: w.n, s: w.s, lambdaP: lambdaP, form: w.form, rows: w.rows, z: w.z, factor: w.factor, sigma2: w.sigma2, seconds: w.seconds}
 	v.statEigen()
 	return v, nil
 }

@@ -1,6 +1,7 @@
 package precond
 
 import (
+	"context"
 	"math"
 	"slices"
 	"testing"
@@ -25,6 +26,24 @@ func cosines(n, s int) *points.Dense32 {
 	return z
 }
 
+// gram returns ZᵀZ of a process without ranks, by float32 products if fast is set.
+func gram(ctx context.Context, z *points.Dense32, fast bool) ([]float64, error) {
+	k, err := newRows(ctx, nil, z)
+	if err != nil {
+		return nil, err
+	}
+	return k.gram(ctx, z, 0, fast)
+}
+
+// fastError returns the predicted error of float32 products.
+func fastError(z *points.Dense32) float64 {
+	var norm float64
+	for _, v := range points.SqNorms(z) {
+		norm += v
+	}
+	return FastError(norm, z.N, z.D)
+}
+
 // TestFastError checks that ZᵀZ by float32 products is off by less than predicted, not by far
 // less than nothing, and the same for any number of threads.
 func TestFastError(t *testing.T) {
@@ -32,7 +51,7 @@ func TestFastError(t *testing.T) {
 		for _, size := range [][2]int{{3, 5}, {700, 60}, {2500, 530}} {
 			n, s := size[0], size[1]
 			z := cosines(n, s)
-			want, err := gram(t.Context(), z)
+			want, err := gram(t.Context(), z, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,7 +59,7 @@ func TestFastError(t *testing.T) {
 			for _, threads := range []int{1, 3} {
 				defer accel.SetThreads(accel.Threads())
 				accel.SetThreads(threads)
-				got, err := gramFast(t.Context(), z)
+				got, err := gram(t.Context(), z, true)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +124,7 @@ func TestFast(t *testing.T) {
 		}
 	}
 	z.Data[17*s+3] = float32(math.NaN())
-	if _, err := gramFast(t.Context(), z); err == nil {
+	if _, err := gram(t.Context(), z, true); err == nil {
 		t.Error("NaN in Z passes")
 	}
 	if _, err := New(t.Context(), z, 1, &Options{Fast: true}); err == nil {

@@ -2,72 +2,149 @@ package precond
 
 import (
 	"context"
-	"fmt"
-	"math"
+	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-const (
-	gramRows  = 1024 // rows of Z converted at a time
-	gramOrder = 512  // order of the blocks of ZᵀZ
-	fastRows  = 512  // rows of Z multiplied in float32
-)
+// gramOrder is the order of the blocks of ZᵀZ.
+const gramOrder = 512
 
-// gram returns the lower triangle of ZᵀZ, s×s, of the stored Z in float64; of the upper
-// triangle the diagonal blocks are filled too. Panels of gramRows rows are converted,
-// and each block of ZᵀZ adds their products in turn:
+// gramSum sums blocks of ZᵀZ over this rank's rows, in panels p of RankRows rows, whose
+// products are added in fixed point, |(ZᵀZ)_ij| ≤ n·max|Z_i|·max|Z_j|:
 //
-//	(ZᵀZ)_IJ ← (ZᵀZ)_IJ + Z_pIᵀZ_pJ,  I ≥ J.
+//	(ZᵀZ)_IJ = Σ_p Z_pIᵀZ_pJ,  I ≥ J.
 //
-// Blocks in parallel, each on one BLAS thread, take as long as a dsyrk of each panel on
-// all threads or a little less (BenchmarkNew, BenchmarkGram), and their sums do not
-// depend on the number of threads.
-func gram(ctx context.Context, z *points.Dense32) ([]float64, error) {
-	c := make([]float64, z.D*z.D)
-	return c, gramFrom(ctx, c, z, 0)
+// Blocks go in parallel, each on one BLAS thread. Products are taken in float64, or where fast
+// is set in float32, which takes half the time.
+type gramSum struct {
+	*rows
+	z     *points.Dense32
+	fast  bool
+	fixed comm.Fixed // of ZᵀZ scaled
+	work  []gramScratch
 }
 
-// gramFrom is gram for the rows of ZᵀZ from row `from` on, where those before are in c.
-func gramFrom(ctx context.Context, c []float64, z *points.Dense32, from int) error {
-	n, s := z.N, z.D
-	panel := make([]float64, min(gramRows, n)*s)
-	blocks := gramBlocks(from, s)
+// gramScratch is that of a worker: a panel's columns I and J, their product, and the sum of it.
+type gramScratch struct {
+	x, y, out []float64
+	out32     []float32
+	sum       []int64
+}
+
+func (k *rows) gramSum(z *points.Dense32, fast bool) *gramSum {
+	return &gramSum{k, z, fast, comm.FixedFor(float64(k.n) * (1 + 1e-3)), make([]gramScratch, accel.Threads())}
+}
+
+// each calls use for every block with its sum, row-major without gaps; of blocks on the diagonal
+// the lower triangle counts.
+func (g *gramSum) each(ctx context.Context, blocks []gramBlock, use func(b gramBlock, sum []int64)) error {
+	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
+		w, b := &g.work[worker], blocks[q]
+		w.sum = grow(w.sum, b.rows*b.cols)
+		clear(w.sum)
+		for p0 := 0; p0 < g.z.N && ctx.Err() == nil; p0 += RankRows {
+			g.panel(w, b, p0, min(RankRows, g.z.N-p0))
+		}
+		use(b, w.sum)
+	})
+}
+
+// panel adds the product of m rows from p0 on.
+func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
+	if g.fast {
+		z := g.z
+		w.out32 = grow(w.out32, b.rows*b.cols)
+		x := blas32.General{Rows: m, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
+		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
+		blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
+		for i := range b.rows {
+			lo, hi := i*b.cols, i*b.cols+b.width(i)
+			g.fixed.Over(g.scale[b.i+i]).AddScaled32(w.sum[lo:hi], w.out32[lo:hi], g.scale[b.j:])
+		}
+		return
+	}
+	w.out = grow(w.out, b.rows*b.cols)
+	x := g.columns(&w.x, p0, m, b.i, b.rows)
 	library := accel.InUse().Name != "gonum" // gonum's dsyrk is slower than its dgemm of twice the work
-	var p0, p1 int
-	convert := func(_, q int) {
-		for i := p0 + 16*q; i < min(p0+16*q+16, p1); i++ {
-			widen(panel[(i-p0)*s:(i-p0+1)*s], z.Row(i))
+	if b.i == b.j && library {
+		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out})
+	} else {
+		y := x
+		if b.i != b.j {
+			y = g.columns(&w.y, p0, m, b.j, b.cols)
+		}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas64.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out})
+	}
+	for i := range b.rows {
+		lo, hi := i*b.cols, i*b.cols+b.width(i)
+		g.fixed.Over(g.scale[b.i+i]).AddScaled(w.sum[lo:hi], w.out[lo:hi], g.scale[b.j:])
+	}
+}
+
+// value returns what a sum of entry (i, j) stands for.
+func (g *gramSum) value(sum int64, i, j int) float64 {
+	return g.fixed.Value(sum) / g.scale[i] / g.scale[j]
+}
+
+// columns converts so many columns from j on of m rows from p0 on.
+func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
+	*buf = grow(*buf, m*cols)
+	for i := range m {
+		widen((*buf)[i*cols:(i+1)*cols], g.z.Row(p0 + i)[j:j+cols])
+	}
+	return blas64.General{Rows: m, Cols: cols, Stride: cols, Data: *buf}
+}
+
+// gram returns the lower triangle of ZᵀZ of all ranks, s×s, of the stored Z, from row `from` on.
+func (k *rows) gram(ctx context.Context, z *points.Dense32, from int, fast bool) ([]float64, error) {
+	s, g := z.D, k.gramSum(z, fast)
+	c := make([]float64, s*s)
+	sums := unsafe.Slice((*int64)(unsafe.Pointer(&c[0])), s*s) // in the same memory, which may be gigabytes
+	err := g.each(ctx, gramBlocks(from, s), func(b gramBlock, sum []int64) {
+		for i := range b.rows {
+			copy(sums[(b.i+i)*s+b.j:], sum[i*b.cols:i*b.cols+b.width(i)])
+		}
+	})
+	if err = comm.Agree(ctx, k.comm, err); err != nil {
+		return nil, err
+	}
+	for i0 := from; i0 < s; i0 += gramOrder { // a strip of blocks at a time
+		i1 := min(i0+gramOrder, s)
+		if err := k.addStrip(ctx, sums, s, i0, i1); err != nil {
+			return nil, err
+		}
+		for i := i0; i < i1; i++ {
+			for j := range i + 1 {
+				c[i*s+j] = g.value(sums[i*s+j], i, j)
+			}
 		}
 	}
-	columns := func(i, cols int) blas64.General {
-		return blas64.General{Rows: p1 - p0, Cols: cols, Stride: s, Data: panel[i:]}
+	return c, nil
+}
+
+// addStrip adds rows i0, …, i1-1 of the lower triangle over the ranks.
+func (k *rows) addStrip(ctx context.Context, sums []int64, s, i0, i1 int) error {
+	if k.comm.Size() == 1 {
+		return nil
 	}
-	multiply := func(_, q int) {
-		b := blocks[q]
-		x, y := columns(b.i, b.rows), columns(b.j, b.cols)
-		out := blas64.General{Rows: x.Cols, Cols: y.Cols, Stride: s, Data: c[b.i*s+b.j:]}
-		if b.i == b.j && library {
-			blas64.Syrk(blas.Trans, 1, x, 1, blas64.Symmetric{Uplo: blas.Lower, N: out.Rows, Stride: s, Data: out.Data})
-			return
-		}
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 1, out)
+	var strip []int64
+	for i := i0; i < i1; i++ {
+		strip = append(strip, sums[i*s:i*s+i+1]...)
 	}
-	for p0 = 0; p0 < n; p0 += gramRows {
-		p1 = min(p0+gramRows, n)
-		if err := accel.ForEach(ctx, (p1-p0+15)/16, convert); err != nil {
-			return err
-		}
-		if err := accel.ForEach(ctx, len(blocks), multiply); err != nil {
-			return err
-		}
+	if err := k.comm.AllReduceInt64(ctx, strip); err != nil {
+		return err
 	}
-	return checkDiagonal(c, z)
+	for i := i0; i < i1; i++ {
+		strip = strip[copy(sums[i*s:i*s+i+1], strip):]
+	}
+	return nil
 }
 
 // gramBlock is a block of the lower triangle of ZᵀZ, of rows i and on and columns j and on.
@@ -87,84 +164,22 @@ func gramBlocks(from, s int) (blocks []gramBlock) {
 	return blocks
 }
 
-// gramFast is gram with the products of each panel in float32, which takes half the time,
-// and their sum in float64:
-//
-//	(ZᵀZ)_IJ = Σ_p float64(Z_pIᵀ Z_pJ),  panels p of fastRows rows.
-func gramFast(ctx context.Context, z *points.Dense32) ([]float64, error) {
-	c := make([]float64, z.D*z.D)
-	return c, gramFastTo(ctx, c, z)
-}
-
-// gramFastTo adds to c what gramFast forms.
-func gramFastTo(ctx context.Context, c []float64, z *points.Dense32) error {
-	n, s := z.N, z.D
-	blocks := gramBlocks(0, s)
-	order := min(gramOrder, s)
-	scratch := make([][]float32, accel.Threads())
-	err := accel.ForEach(ctx, len(blocks), func(worker, q int) {
-		if scratch[worker] == nil {
-			scratch[worker] = make([]float32, order*order)
-		}
-		b := blocks[q]
-		rows, cols := b.rows, b.cols
-		part := blas32.General{Rows: rows, Cols: cols, Stride: cols, Data: scratch[worker]}
-		for p0 := 0; p0 < n && ctx.Err() == nil; p0 += fastRows {
-			k := min(fastRows, n-p0)
-			x := blas32.General{Rows: k, Cols: rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
-			y := blas32.General{Rows: k, Cols: cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
-			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, part)
-			for i := range rows {
-				out := c[(b.i+i)*s+b.j : (b.i+i)*s+b.j+cols]
-				for j, v := range part.Data[i*cols : (i+1)*cols] {
-					out[j] += float64(v)
-				}
-			}
-		}
-	})
-	if err != nil {
-		return err
+// width returns how many numbers of row i of the block belong to the lower triangle.
+func (b gramBlock) width(i int) int {
+	if b.i == b.j {
+		return i + 1
 	}
-	return checkDiagonal(c, z)
+	return b.cols
 }
 
-// fastError predicts ‖E‖₂ for the error E of gramFast. The sum of a panel's m products is
+// fastError predicts ‖E‖₂ for the error E of float32 products. The sum of a panel's m products is
 // off by about u√m·Σ|z_ki·z_kj| ≤ u√m·(m/n)‖z_i‖‖z_j‖, the n/m panels are independent, and
 // ‖z_j‖² ≈ ‖Z‖_F²/s, so that E has entries of r = u·m·‖Z‖_F²/(s√n) at most, and
 // ‖E‖₂ ≲ 2r√s (Wigner). Where columns differ in norm, or rows repeat, it is several times too
 // small: it says when float32 products are worth a try, and measuredError what came of them.
-func fastError(z *points.Dense32) float64 {
-	var norm float64
-	for _, v := range points.SqNorms(z) {
-		norm += v
-	}
-	return fastBound(norm, z.N, z.D)
-}
-
-// fastBound is fastError for n×s features with ‖Z‖_F².
-func fastBound(norm float64, n, s int) float64 {
-	m := float64(min(fastRows, n))
-	return 2 * 0x1p-24 * m * norm / math.Sqrt(float64(s)*float64(n))
-}
-
-// checkDiagonal reports an entry of Z that is not finite.
-func checkDiagonal(c []float64, z *points.Dense32) error {
-	for j := range z.D { // Σ_i z_ij² overflows for no float32, but keeps NaN and Inf
-		if v := c[j*z.D+j]; math.IsNaN(v) || math.IsInf(v, 0) {
-			return notFinite(z, j)
-		}
-	}
-	return nil
-}
-
-// notFinite names the entry of column j of Z that is not finite.
-func notFinite(z *points.Dense32, j int) error {
-	for i := range z.N {
-		if v := float64(z.Row(i)[j]); math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, i, j)
-		}
-	}
-	return fmt.Errorf("precond: the square of feature %d is not finite", j)
+func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
+	norm, err := k.normSq(ctx, z)
+	return FastError(norm, k.n, z.D), err
 }
 
 // widen converts src to float64, eight at a time: twice as fast as one by one.

@@ -25,16 +25,19 @@ const (
 
 // gramWithin returns ZᵀZ with ‖E‖₂ ≤ limit for its error E: by float32 products where that is
 // predicted and then measured to be so, in float64 otherwise, where E is taken for 0.
-func gramWithin(ctx context.Context, z *points.Dense32, limit float64) (c []float64, e float64, err error) {
-	if fastError(z) <= limit {
-		if c, err = gramFast(ctx, z); err != nil {
+func (k *rows) gramWithin(ctx context.Context, z *points.Dense32, limit float64) (c []float64, e float64, err error) {
+	if e, err = k.fastError(ctx, z); err != nil {
+		return nil, 0, err
+	}
+	if e <= limit {
+		if c, err = k.gram(ctx, z, 0, true); err != nil {
 			return nil, 0, err
 		}
-		if e, err = measuredError(ctx, nil, z, c); err != nil || e <= limit {
+		if e, err = measuredError(ctx, k.comm, z, c); err != nil || e <= limit {
 			return c, e, err
 		}
 	}
-	c, err = gram(ctx, z)
+	c, err = k.gram(ctx, z, 0, false)
 	return c, 0, err
 }
 
@@ -74,9 +77,6 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []f
 		m.u, m.v = m.v, m.u
 	}
 	e := []float64{math.Exp((logSize - math.Log(measureTail)/2) / measureSteps)}
-	if c == nil {
-		return e[0], nil
-	}
 	err := comm.ShareNumbers(ctx, c, e, 0) // one number decides for all ranks
 	return e[0], err
 }
@@ -84,7 +84,7 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []f
 // measurement is the state of products with ZᵀZ: v and u are t×s.
 type measurement struct {
 	z    *points.Dense32
-	c    comm.Comm // nil without ranks
+	c    comm.Comm
 	v, u []float64
 }
 
@@ -115,10 +115,8 @@ func (m *measurement) product(ctx context.Context, normSq float64) error {
 		defer mu.Unlock()
 		fixed.Add(sum, w.u)
 	})
-	if m.c != nil {
-		if err = comm.Agree(ctx, m.c, err); err == nil {
-			err = m.c.AllReduceInt64(ctx, sum)
-		}
+	if err = comm.Agree(ctx, m.c, err); err == nil {
+		err = m.c.AllReduceInt64(ctx, sum)
 	}
 	for i, v := range sum {
 		m.u[i] = fixed.Value(v)

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -21,7 +20,7 @@ const (
 
 // MulTo sets dst = M·src = ZZᵀ·src + λ_p·src for n×t matrices; dst may be src, but must not
 // overlap it otherwise. FormU, which keeps no Z, returns an error; besides that it is
-// as SolveTo: 4nst flops, the same bits for any number of threads.
+// as SolveTo: 4nst flops, the same bits for any number of threads and ranks.
 func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return w.mulTo(ctx, dst, src, w.lambdaP)
 }
@@ -83,23 +82,4 @@ func (w *Woodbury) keepsZ() error {
 		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form")
 	}
 	return nil
-}
-
-// project sets v = Zᵀr.
-func (p *solve) project(ctx context.Context) error {
-	if p.w.ranks != nil {
-		return p.projectRanks(ctx)
-	}
-	if err := accel.ForEach(ctx, p.groups*p.colBlocks, p.gatherBody); err != nil { // v_g = Z_gᵀr_g
-		return err
-	}
-	return accel.ForEach(ctx, p.colBlocks, p.sumBody) // v = Σ_g v_g
-}
-
-// expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv.
-func (p *solve) expand(ctx context.Context) error {
-	if p.w.ranks != nil {
-		return p.expandRanks(ctx)
-	}
-	return accel.ForEach(ctx, (p.w.n+rowBlock-1)/rowBlock, p.scatterBody)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -26,7 +27,11 @@ type Gram struct {
 // then measured, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
 // is not finite, and ctx's.
 func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
-	c, e, err := gramWithin(ctx, z, lambdaP/10)
+	k, err := newRows(ctx, nil, z)
+	if err != nil {
+		return nil, err
+	}
+	c, e, err := k.gramWithin(ctx, z, lambdaP/10)
 	if err != nil {
 		return nil, err
 	}
@@ -55,29 +60,31 @@ func (g *Gram) Order() int { return g.s }
 //
 // in float64, or where fast is set in float32 by panels of 512 rows, whose sums are added in
 // float64: half the time, and off by about FastError, which Error then tells. Beside g it
-// takes 8192s bytes. After an error, of ctx or of a number in z that is not finite, g is
+// takes some 10 MB a thread. After an error, of ctx or of a number in z that is not finite, g is
 // undefined. It panics if z has no rows or not s columns.
 func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error {
 	if z.D != g.s || z.N < 1 {
 		panic(fmt.Sprintf("precond: %d rows of %d features for a Gram matrix of %d", z.N, z.D, g.s))
 	}
-	if !fast {
-		return gramFrom(ctx, g.data, z, 0)
-	}
-	before := g.trace()
-	if err := gramFastTo(ctx, g.data, z); err != nil {
+	k, err := newRows(ctx, nil, z)
+	if err != nil {
 		return err
 	}
-	g.err = math.Hypot(g.err, fastBound(g.trace()-before, z.N, g.s)) // panels round independently
-	return nil
-}
-
-// trace returns tr ZᵀZ = ‖Z‖_F².
-func (g *Gram) trace() (sum float64) {
-	for j := range g.s {
-		sum += g.data[j*g.s+j]
+	sum := k.gramSum(z, fast)
+	err = sum.each(ctx, gramBlocks(0, g.s), func(b gramBlock, part []int64) {
+		for i := range b.rows {
+			row := g.data[(b.i+i)*g.s+b.j:]
+			for j, v := range part[i*b.cols : i*b.cols+b.width(i)] {
+				row[j] += sum.value(v, b.i+i, b.j+j)
+			}
+		}
+	})
+	if err == nil && fast {
+		var e float64
+		e, err = k.fastError(ctx, z)
+		g.err = math.Hypot(g.err, e) // panels round independently
 	}
-	return sum
+	return err
 }
 
 // LeadingTo sets the lower triangle of dst, order×order and row-major with stride ld, to
@@ -119,24 +126,32 @@ func (g *Gram) Take(scale, ridge float64) []float64 {
 // This takes the errors of sums of 512 products for independent, which they are for random
 // features: columns of like norm, and rows that do not repeat. For others it may be several
 // times too small; New and NewGram measure what they formed.
-func FastError(normSq float64, n, s int) float64 { return fastBound(normSq, n, s) }
+func FastError(normSq float64, n, s int) float64 {
+	m := float64(min(RankRows, n))
+	return 2 * 0x1p-24 * m * normSq / math.Sqrt(float64(s)*float64(n))
+}
 
 // Grow adds the columns of z from g.Order() on, whose columns before must be those that g
 // was made of: n(s²−s₀²) flops to go from s₀ to s columns. An error, of ctx or of a number in
-// z that is not finite, leaves g as it was. It panics if z has fewer columns than g.
-func (g *Gram) Grow(ctx context.Context, z *points.Dense32) error {
+// z that is not finite, leaves g as it was. It panics if z has fewer columns than g. Of ranks
+// each has its rows, as of Options.Comm; nil is for all rows in one process.
+func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 	s, from := z.D, g.s
-	if s < from || z.N < 1 {
+	if s < from {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", from, z.N, s))
 	}
-	c := make([]float64, s*s)
-	for i := range from {
-		copy(c[i*s:i*s+i+1], g.data[i*from:i*from+i+1])
-	}
-	if err := gramFrom(ctx, c, z, from); err != nil {
+	k, err := newRows(ctx, c, z)
+	if err != nil {
 		return err
 	}
-	g.s, g.data = s, c
+	data, err := k.gram(ctx, z, from, false)
+	if err != nil {
+		return err
+	}
+	for i := range from {
+		copy(data[i*s:i*s+i+1], g.data[i*from:i*from+i+1])
+	}
+	g.s, g.data = s, data
 	return nil
 }
 
@@ -146,13 +161,10 @@ func NewFromGram(ctx context.Context, z *points.Dense32, g *Gram, lambdaP float6
 	if g.s != z.D {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
 	}
-	w, err := begin(z.N, z, lambdaP, o)
+	w, err := begin(ctx, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}
 	w.factor = append([]float64(nil), g.data...)
-	if err := w.finish(ctx, z); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return w, w.agree(ctx, w.finish(ctx))
 }

@@ -37,7 +37,7 @@ func TestGramGrows(t *testing.T) {
 	z := randomFeatures(1100, 700) // more than one panel of rows, more than one block
 	var g Gram
 	for _, s := range []int{40, 80, 513, 700} {
-		if err := g.Grow(ctx, columns(z, s)); err != nil {
+		if err := g.Grow(ctx, nil, columns(z, s)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -76,7 +76,7 @@ func TestGramGrows(t *testing.T) {
 	z.Row(7)[699] = float32(math.NaN())
 	before := g.data[0]
 	g = Gram{s: g.s - 1, data: g.data}
-	if err := g.Grow(ctx, z); err == nil || g.Order() != 699 || g.data[0] != before {
+	if err := g.Grow(ctx, nil, z); err == nil || g.Order() != 699 || g.data[0] != before {
 		t.Errorf("a NaN: error %v, order %d", err, g.Order())
 	}
 }
@@ -138,11 +138,11 @@ func TestBasis(t *testing.T) {
 func TestNestedMisuse(t *testing.T) {
 	z := randomFeatures(20, 8)
 	var g Gram
-	if err := g.Grow(context.Background(), z); err != nil {
+	if err := g.Grow(context.Background(), nil, z); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]func(){
-		"fewer features": func() { _ = g.Grow(context.Background(), columns(z, 4)) },
+		"fewer features": func() { _ = g.Grow(context.Background(), nil, columns(z, 4)) },
 		"another order":  func() { _, _ = NewFromGram(context.Background(), columns(z, 4), &g, 1, nil) },
 		"shapes": func() {
 			w, _ := New(context.Background(), z, 1, &Options{Form: FormEigen})

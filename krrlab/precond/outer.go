@@ -5,15 +5,22 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Outer is ZZᵀ as an operator, with nothing factored.
 type Outer struct{ w *Woodbury }
 
-// NewOuter returns ZZᵀ for the features Z, n×s, in the rows of z, which is kept.
-func NewOuter(z *points.Dense32) *Outer {
-	return &Outer{&Woodbury{n: z.N, s: z.D, form: FormL, src: feature32{z}}}
+// NewOuter returns ZZᵀ for the features Z, n×s, of which each rank of c has the rows z that
+// comm.Rows deals it in units of RankRows; nil is for all rows in one process. z is kept. All
+// ranks call its methods together.
+func NewOuter(ctx context.Context, c comm.Comm, z *points.Dense32) (*Outer, error) {
+	k, err := newRows(ctx, c, z)
+	if err != nil {
+		return nil, err
+	}
+	return &Outer{&Woodbury{n: k.n, s: z.D, form: FormL, z: z, rows: k}}, nil
 }
 
 // Dim returns n.

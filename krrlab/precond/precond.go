@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -59,6 +60,11 @@ type Options struct {
 	// between 0.9 and 1.1 times that of ZZᵀ+λ_pI, so definite, which a preconditioner must
 	// be, and takes half the time to set up. Default false.
 	Fast bool
+	// Comm is the group of ranks that Z is dealt to: each has the rows that comm.Rows deals
+	// it in units of RankRows, the whole factor, 8s² bytes, and the n×t matrices that SolveTo
+	// takes, which gives them back to all: one all-reduce of st integers and one all-gather of
+	// nt numbers. All ranks call the methods together. Default: comm.Alone().
+	Comm comm.Comm
 }
 
 // Seconds that New spent.
@@ -74,11 +80,12 @@ type Woodbury struct {
 	n, s    int
 	lambdaP float64
 	form    Form
-	src     source    // blocks of Z, or of Uᵀ
+	rows    *rows // of Z that are here
+	z       *points.Dense32
+	u       []float64 // Uᵀ in place of z, for FormU
 	factor  []float64 // s×s row-major: L, L⁻¹ (lower) or V; nil for FormU
 	sigma2  []float64 // eigenvalues σ² of ZᵀZ, for FormEigen
 	seconds Seconds
-	ranks   *ranks // nil unless Z is dealt to ranks
 
 	statOnce sync.Once
 	stat     float64
@@ -90,40 +97,39 @@ type Woodbury struct {
 
 // New factors M = ZZᵀ+λ_pI, with the features Z, n×s, in the rows of z, any s ≥ 1. z is
 // kept (but for FormU) and must not change. Work: ns² + s³/3 flops, and what the form
-// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and 8192s bytes on the way.
+// adds (see Cost); memory: 8s² bytes (FormU: 8ns), and some 10 MB a thread on the way. Sums over
+// rows are taken in fixed point, so that M⁻¹ has the same bits for any number of threads and of
+// ranks.
 //
 // It returns an error if λ_p is not positive and finite, Z has a number that is not
 // finite, C = ZᵀZ+λ_pI is not positive definite in float64 (nothing is ever added to
 // its diagonal on the quiet), or ctx ends. It panics if z has no rows or no columns.
 func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	w, err := begin(z.N, z, lambdaP, o)
+	w, err := begin(ctx, z, lambdaP, o)
 	if err != nil {
 		return nil, err
 	}
 	clock := time.Now()
 	if o != nil && o.Fast {
-		w.factor, _, err = gramWithin(ctx, z, lambdaP/10)
+		w.factor, _, err = w.rows.gramWithin(ctx, z, lambdaP/10)
 	} else {
-		w.factor, err = gram(ctx, z)
+		w.factor, err = w.rows.gram(ctx, z, 0, false)
 	}
 	if err != nil {
 		return nil, err
 	}
 	w.seconds.Gram = time.Since(clock).Seconds()
-	if err := w.finish(ctx, z); err != nil {
+	if err := w.agree(ctx, w.finish(ctx)); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// begin checks the arguments of New for n rows, z or z among them, and settles the form.
-func begin(n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
+// begin checks the arguments of New and settles the form.
+func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	var opt Options
 	if o != nil {
 		opt = *o
-	}
-	if n < 1 || z.D < 1 {
-		panic(fmt.Sprintf("precond: Z is %d×%d", n, z.D))
 	}
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.Iterations < 0 || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d iterations, %d right-hand sides", opt.Form, opt.Iterations, opt.RHS))
@@ -131,7 +137,11 @@ func begin(n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, er
 	if !(lambdaP > 0) || math.IsInf(lambdaP, 1) {
 		return nil, fmt.Errorf("precond: λ_p = %v, want a positive number", lambdaP)
 	}
-	w := &Woodbury{n: n, s: z.D, lambdaP: lambdaP, form: opt.Form, src: feature32{z}}
+	k, err := newRows(ctx, opt.Comm, z)
+	if err != nil {
+		return nil, err
+	}
+	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: z, rows: k}
 	if w.form == AutoForm {
 		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
 	}
@@ -139,7 +149,7 @@ func begin(n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, er
 }
 
 // finish turns ZᵀZ, in w.factor, into the form.
-func (w *Woodbury) finish(ctx context.Context, z *points.Dense32) (err error) {
+func (w *Woodbury) finish(ctx context.Context) (err error) {
 	clock := time.Now()
 	lap := func(sec *float64) {
 		now := time.Now()
@@ -162,7 +172,7 @@ func (w *Woodbury) finish(ctx context.Context, z *points.Dense32) (err error) {
 	case FormLInv:
 		err = w.invert()
 	case FormU:
-		err = w.project(ctx, z)
+		err = w.project(ctx)
 	case FormL:
 		w.statOf = w.statL
 	}
@@ -195,7 +205,10 @@ func (w *Woodbury) Seconds() Seconds { return w.seconds }
 // Bytes returns the memory that the preconditioner keeps alive: the factor, Z, 4ns
 // bytes (or U, 8ns), and the scratch of SolveTo.
 func (w *Woodbury) Bytes() int64 {
-	b := w.src.bytes() + 8*int64(len(w.factor)+len(w.sigma2))
+	b := 8 * int64(len(w.u)+len(w.factor)+len(w.sigma2))
+	if w.z != nil {
+		b += 4 * int64(w.z.N) * int64(w.z.D)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.idle {

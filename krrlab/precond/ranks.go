@@ -5,141 +5,209 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"time"
+
+	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // RankRows is the number of rows of Z that ranks are dealt together (comm.Rows), and of
-// which ZᵀZ and Zᵀr are partial sums: what is added over the ranks is the same for any
-// number of them.
+// which ZᵀZ and Zᵀr are partial sums: what is added, by threads and by ranks, is the same for
+// any number of them.
 const RankRows = 512
 
-// ranks is what a Woodbury knows of the ranks that have the rows of Z.
-type ranks struct {
-	comm   comm.Comm
-	n      int // rows of Z at all ranks
-	first  int // row of M that the first row of this rank's Z is
-	rows   int // of this rank
-	peak   float64
-	counts func(width int) []int // numbers of each rank in n×width
-	sent   comm.Traffic          // of products with Z
+// rows says which rows of Z this rank has.
+type rows struct {
+	comm  comm.Comm
+	n     int       // rows of Z at all ranks
+	first int       // row of M that the first row of this rank is
+	own   int       // rows of this rank
+	scale []float64 // powers of two: max_i|Z_ik|·scale_k ≤ 1 over the rows of all
+
+	mu   sync.Mutex
+	sent comm.Traffic // of products with Z
 }
 
-// sums are Zᵀr in fixed point: |(Zᵀr)_kc| ≤ max|Z|·‖r_c‖₁.
-type sums struct {
-	v     []int64 // t×s
-	fixed []comm.Fixed
-	locks []sync.Mutex // of the blocks of columns of Z
-	out   [][]float64  // a worker's t×colBlock
-	dense []float64    // of a dst with gaps
-}
-
-// NewOnRanks is New for n×s features of which each rank has the rows that comm.Rows deals it
-// in units of RankRows. ZᵀZ is summed once over all ranks, the s×s factor is held by every
-// one: 8s² bytes. SolveTo takes n×t matrices that all ranks have, and gives them back to
-// all: one all-reduce of st integers and one all-gather of n×t numbers. All sums over
-// rows are taken in fixed point, so that the result has the same bits for any number of
-// ranks. FormU is not for ranks. All ranks call the methods together.
-func NewOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	w, fast, err := beginRanks(ctx, c, n, z, lambdaP, o)
-	if err != nil {
+// newRows returns what is known of Z, of which this rank has the rows z. It returns an error for
+// a number that is not finite, and panics if the rows are not those that comm.Rows deals.
+func newRows(ctx context.Context, c comm.Comm, z *points.Dense32) (*rows, error) {
+	c = comm.OrAlone(c)
+	counts := make([]int64, c.Size())
+	counts[c.Rank()] = int64(z.N)
+	if err := c.AllReduceInt64(ctx, counts); err != nil {
 		return nil, err
 	}
-	clock := time.Now()
-	if w.factor, err = w.ranks.gram(ctx, z, 0, fast, lambdaP); err != nil {
+	k := &rows{comm: c}
+	for _, m := range counts {
+		k.n += int(m)
+	}
+	lo, hi := comm.Rows(k.n, RankRows, c.Rank(), c.Size())
+	if z.N != hi-lo || k.n < 1 || z.D < 1 {
+		panic(fmt.Sprintf("precond: Z is %d×%d, with %d rows at rank %d of %d, want %d", k.n, z.D, z.N, c.Rank(), c.Size(), hi-lo))
+	}
+	k.first, k.own = lo, hi-lo
+	peaks := make([]float64, c.Size()*z.D)
+	err := k.largest(ctx, peaks[c.Rank()*z.D:][:z.D], z)
+	if err = comm.Agree(ctx, c, err); err != nil {
 		return nil, err
 	}
-	w.seconds.Gram = time.Since(clock).Seconds()
-	return w, w.finishRanks(ctx, z)
-}
-
-// NewFromGramOnRanks is NewOnRanks with ZᵀZ known, by GrowOnRanks.
-func NewFromGramOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, g *Gram, lambdaP float64, o *Options) (*Woodbury, error) {
-	if g.s != z.D {
-		panic(fmt.Sprintf("precond: a Gram matrix of %d features for %d", g.s, z.D))
-	}
-	w, _, err := beginRanks(ctx, c, n, z, lambdaP, o)
-	if err != nil {
-		return nil, err
-	}
-	w.factor = append([]float64(nil), g.data...)
-	return w, w.finishRanks(ctx, z)
-}
-
-// NewOuterOnRanks is NewOuter for n×s features of which each rank has its rows, as of
-// NewOnRanks: all ranks call its methods together.
-func NewOuterOnRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32) (*Outer, error) {
-	r, err := newRanks(ctx, c, n, z)
-	if err != nil {
-		return nil, err
-	}
-	return &Outer{&Woodbury{n: n, s: z.D, form: FormL, src: feature32{z}, ranks: r}}, nil
-}
-
-// beginRanks is begin on ranks.
-func beginRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32, lambdaP float64, o *Options) (w *Woodbury, fast bool, err error) {
-	var opt Options
-	if o != nil {
-		opt = *o
-	}
-	if opt.Form == FormU {
-		return nil, false, fmt.Errorf("precond: the form U is not for ranks: take another form")
-	}
-	if opt.Form == AutoForm { // one of L and L⁻¹, as for n > 2s
-		opt.Form = choose(max(n, 2*z.D+1), z.D, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
-	}
-	if w, err = begin(n, z, lambdaP, &opt); err != nil {
-		return nil, false, err
-	}
-	w.ranks, err = newRanks(ctx, c, n, z)
-	return w, opt.Fast, err
-}
-
-// newRanks returns what is known of the ranks with the rows z of Z; max|Z| is that of all.
-func newRanks(ctx context.Context, c comm.Comm, n int, z *points.Dense32) (*ranks, error) {
-	lo, hi := comm.Rows(n, RankRows, c.Rank(), c.Size())
-	if z.N != hi-lo {
-		panic(fmt.Sprintf("precond: %d rows of Z at rank %d of %d, want %d", z.N, c.Rank(), c.Size(), hi-lo))
-	}
-	k := &ranks{comm: c, n: n, first: lo, rows: hi - lo, counts: func(width int) []int {
-		return comm.Counts(n, RankRows, c.Size(), width)
-	}}
-	peak := 0.0
-	for i := range z.N {
-		for _, v := range z.Row(i) {
-			if a := math.Abs(float64(v)); !(a <= peak) {
-				peak = max(peak, a) // NaN from the first one on
-			}
-		}
-	}
-	peaks := make([]float64, c.Size())
-	peaks[c.Rank()] = peak
 	if err := c.AllReduce(ctx, peaks); err != nil {
 		return nil, err
 	}
-	for r, v := range peaks {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("precond: Z has %v in the rows of rank %d", v, r)
+	k.scale = make([]float64, z.D)
+	for j := range k.scale {
+		var peak float64
+		for r := range c.Size() {
+			peak = max(peak, peaks[r*z.D+j])
 		}
-		k.peak = max(k.peak, v)
+		_, exp := math.Frexp(peak) // of 0 is 0
+		k.scale[j] = math.Ldexp(1, -exp)
 	}
-	k.peak *= 1 + 1e-3 // rounding of products
 	return k, nil
 }
 
-// finishRanks is finish on ranks. Where bits of the factor show outside of what is gathered,
-// in eigenvalues and eigenvectors, all ranks get those of the first.
-func (w *Woodbury) finishRanks(ctx context.Context, z *points.Dense32) error {
-	c := w.ranks.comm
-	if err := comm.Agree(ctx, c, w.finish(ctx, z)); err != nil {
+// units returns how many units of RankRows rows this rank has.
+func (k *rows) units() int { return (k.own + RankRows - 1) / RankRows }
+
+// largest sets peaks_j to max_i|Z_ij| of this rank's rows, or names a number that is not finite.
+func (k *rows) largest(ctx context.Context, peaks []float64, z *points.Dense32) error {
+	const sign = 1 << 31
+	work := make([][]uint32, accel.Threads()) // bits of |Z_ij|, which are in the order of the numbers
+	err := accel.ForEach(ctx, k.units(), func(worker, u int) {
+		work[worker] = grow(work[worker], z.D) // zeros at first
+		most := work[worker]
+		for i := u * RankRows; i < min((u+1)*RankRows, k.own); i++ {
+			for j, v := range z.Row(i)[:len(most)] {
+				most[j] = max(most[j], math.Float32bits(v)&^sign)
+			}
+		}
+	})
+	if err != nil {
 		return err
 	}
-	if w.form != FormEigen {
+	for _, most := range work {
+		for j, b := range most {
+			v := math.Float32frombits(b)
+			if v-v != 0 {
+				return k.notFinite(z)
+			}
+			peaks[j] = max(peaks[j], float64(v))
+		}
+	}
+	return nil
+}
+
+// notFinite names the first number of z that is not finite.
+func (k *rows) notFinite(z *points.Dense32) error {
+	for i := 0; ; i++ {
+		for j, v := range z.Row(i) {
+			if v-v != 0 {
+				return fmt.Errorf("precond: Z has %v in row %d, feature %d", v, k.first+i, j)
+			}
+		}
+	}
+}
+
+// normSq returns ‖Z‖_F².
+func (k *rows) normSq(ctx context.Context, z *points.Dense32) (float64, error) {
+	var bound float64 // Σ_k n·max_i|Z_ik|²
+	for _, v := range k.scale {
+		bound += float64(k.n) / (v * v)
+	}
+	f, norm := comm.FixedFor(bound), []int64{0}
+	for _, v := range points.SqNorms(z) {
+		f.Add(norm, []float64{v})
+	}
+	err := k.comm.AllReduceInt64(ctx, norm)
+	return f.Value(norm[0]), err
+}
+
+// count adds what has been sent since the traffic was as before.
+func (k *rows) count(before comm.Traffic) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.sent = k.sent.Plus(k.comm.Traffic().Sub(before))
+}
+
+// project sets v = Zᵀr: products of units of rows with blocks of columns are added in fixed point,
+// |(Zᵀr)_kc| ≤ max_i|Z_ik|·‖r_c‖₁. (One bound for all columns of Z would cut off what short ones
+// sum to, which M⁻¹ enlarges.)
+func (p *solve) project(ctx context.Context) error {
+	s, t, k := p.w.s, p.t, p.w.rows
+	clear(p.sums)
+	clear(p.norm)
+	for i := range k.n {
+		for c, v := range p.r.Data[i*p.r.Stride : i*p.r.Stride+t] {
+			p.norm[c] += math.Abs(v)
+		}
+	}
+	for c, v := range p.norm {
+		p.fixed[c] = comm.FixedFor(v * (1 + 1e-3)) // rounding of products
+	}
+	if err := accel.ForEach(ctx, k.units()*p.colBlocks, p.gatherBody); err != nil {
+		return err
+	}
+	before := k.comm.Traffic()
+	if err := k.comm.AllReduceInt64(ctx, p.sums); err != nil {
+		return err
+	}
+	k.count(before)
+	for c, f := range p.fixed {
+		for j, v := range p.sums[c*s : (c+1)*s] {
+			p.v[c*s+j] = f.Value(v) / k.scale[j]
+		}
+	}
+	return nil
+}
+
+// expand sets dst to λ_p⁻¹(r − Zv), or to ridge·r + Zv: this rank's rows, and gathers them all.
+func (p *solve) expand(ctx context.Context) error {
+	k, t := p.w.rows, p.t
+	if err := accel.ForEach(ctx, k.panels(), p.scatterBody); err != nil {
+		return err
+	}
+	before := k.comm.Traffic()
+	defer func() { k.count(before) }()
+	if p.dst.Stride == t {
+		return k.comm.AllGather(ctx, p.dst.Data[:k.n*t], p.counts)
+	}
+	if k.comm.Size() == 1 {
 		return nil
+	}
+	p.dense = grow(p.dense, k.n*t)
+	for i := k.first; i < k.first+k.own; i++ {
+		copy(p.dense[i*t:(i+1)*t], p.dst.Data[i*p.dst.Stride:])
+	}
+	if err := k.comm.AllGather(ctx, p.dense, p.counts); err != nil {
+		return err
+	}
+	for i := range k.n {
+		copy(p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], p.dense[i*t:])
+	}
+	return nil
+}
+
+// unitPanels is the number of panels of rowBlock rows that a unit of RankRows is cut into.
+const unitPanels = (RankRows + rowBlock - 1) / rowBlock
+
+// panels returns how many panels this rank has.
+func (k *rows) panels() int { return k.units() * unitPanels }
+
+// panel returns the rows of this rank in a panel; in the last unit there may be none.
+func (k *rows) panel(q int) (i0, i1 int) {
+	unit := q / unitPanels * RankRows
+	i0 = min(unit+q%unitPanels*rowBlock, k.own)
+	return i0, min(i0+rowBlock, unit+RankRows, k.own)
+}
+
+// agree is finish's error at any rank. Where bits of the factor show outside of what is gathered,
+// in eigenvalues and eigenvectors, all ranks get those of the first.
+func (w *Woodbury) agree(ctx context.Context, err error) error {
+	c := w.rows.comm
+	if err := comm.Agree(ctx, c, err); err != nil || w.form != FormEigen {
+		return err
 	}
 	for _, x := range [][]float64{w.sigma2, w.factor} {
 		if err := comm.ShareNumbers(ctx, c, x, 0); err != nil {
@@ -150,130 +218,36 @@ func (w *Woodbury) finishRanks(ctx context.Context, z *points.Dense32) error {
 	return nil
 }
 
-// newSums makes room for sums over ranks.
-func (p *solve) newSums() {
-	p.sums = &sums{locks: make([]sync.Mutex, p.colBlocks)}
-	p.rankBody = p.gatherRanks
-}
-
-// projectRanks sets v = Zᵀr.
-func (p *solve) projectRanks(ctx context.Context) error {
-	s, t, k := p.w.s, p.t, p.w.ranks
-	if p.sums == nil {
-		p.newSums()
-	}
-	q := p.sums
-	for len(q.out) < len(p.workers) {
-		q.out = append(q.out, nil)
-	}
-	if cap(q.v) < t*s {
-		q.v, q.fixed = make([]int64, t*s), make([]comm.Fixed, t)
-	}
-	q.v, q.fixed = q.v[:t*s], q.fixed[:t]
-	clear(q.v)
-	for c := range t {
-		var norm float64 // ‖r_c‖₁
-		for i := range p.w.n {
-			norm += math.Abs(p.r.Data[i*p.r.Stride+c])
-		}
-		q.fixed[c] = comm.FixedFor(k.peak * norm * (1 + 1e-3))
-	}
-	units := (k.rows + RankRows - 1) / RankRows
-	if err := accel.ForEach(ctx, units*p.colBlocks, p.rankBody); err != nil {
-		return err
-	}
-	before := k.comm.Traffic()
-	if err := k.comm.AllReduceInt64(ctx, q.v); err != nil {
-		return err
-	}
-	k.sent = k.sent.Plus(k.comm.Traffic().Sub(before))
-	for c, f := range q.fixed {
-		for j, v := range q.v[c*s : (c+1)*s] {
-			p.v[c*s+j] = f.Value(v)
-		}
-	}
-	return nil
-}
-
-// gatherRanks adds the product of a unit of rows and a block of columns of Z to v.
-func (p *solve) gatherRanks(worker, task int) {
-	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.ranks
+// gather adds the product of a unit of rows and a block of columns of Z to v.
+func (p *solve) gather(worker, task int) {
+	w, s, t, k := &p.workers[worker], p.w.s, p.t, p.w.rows
 	b := task % p.colBlocks
 	i0 := task / p.colBlocks * RankRows
-	i1 := min(i0+RankRows, k.rows)
+	i1 := min(i0+RankRows, k.own)
 	c0, c1 := b*colBlock, min((b+1)*colBlock, s)
-	rows, cols := i1-i0, c1-c0
-	for i := range rows {
-		at := (k.first + i0 + i) * p.r.Stride
+	rt := blas64.General{Rows: t, Cols: i1 - i0, Stride: i1 - i0, Data: w.rt}
+	for i := i0; i < i1; i++ {
+		at := (k.first + i) * p.r.Stride
 		for c, v := range p.r.Data[at : at+t] {
-			w.rt[c*rows+i] = v
+			rt.Data[c*rt.Stride+i-i0] = v
 		}
 	}
-	q := p.sums
-	q.out[worker] = grow(q.out[worker], t*colBlock)
-	out := q.out[worker]
-	clear(out)
-	z := p.w.src.(feature32).z
-	simd.Backward(rows, cols, z.Data[i0*z.Stride+c0:], z.Stride, out, colBlock, w.rt, rows, t, &w.simd) // Z_pᵀr_p
-	q.locks[b].Lock()
-	defer q.locks[b].Unlock()
-	for c, f := range q.fixed {
-		f.Add(q.v[c*s+c0:c*s+c1], out[c*colBlock:c*colBlock+cols])
+	out := blas64.General{Rows: t, Cols: c1 - c0, Stride: colBlock, Data: w.out}
+	p.w.backward(p, out, rt, i0, c0, &w.simd) // Z_pᵀr_p
+	p.locks[b].Lock()
+	defer p.locks[b].Unlock()
+	for c, f := range p.fixed {
+		f.AddScaled(p.sums[c*s+c0:c*s+c1], out.Data[c*colBlock:c*colBlock+c1-c0], k.scale[c0:])
 	}
-}
-
-// expandRanks is expand for this rank's rows, and gathers them all.
-func (p *solve) expandRanks(ctx context.Context) error {
-	k, t := p.w.ranks, p.t
-	units := (k.rows + RankRows - 1) / RankRows
-	if err := accel.ForEach(ctx, units*unitPanels, p.scatterBody); err != nil {
-		return err
-	}
-	before := k.comm.Traffic()
-	defer func() { k.sent = k.sent.Plus(k.comm.Traffic().Sub(before)) }()
-	if p.dst.Stride == t {
-		return k.comm.AllGather(ctx, p.dst.Data[:p.w.n*t], k.counts(t))
-	}
-	if p.sums == nil {
-		p.newSums()
-	}
-	q := p.sums
-	q.dense = grow(q.dense, p.w.n*t)
-	for i := k.first; i < k.first+k.rows; i++ {
-		copy(q.dense[i*t:(i+1)*t], p.dst.Data[i*p.dst.Stride:])
-	}
-	if err := k.comm.AllGather(ctx, q.dense, k.counts(t)); err != nil {
-		return err
-	}
-	for i := range p.w.n {
-		copy(p.dst.Data[i*p.dst.Stride:i*p.dst.Stride+t], q.dense[i*t:])
-	}
-	return nil
-}
-
-// unitPanels is the number of panels of rowBlock rows that a unit of RankRows is cut into.
-const unitPanels = (RankRows + rowBlock - 1) / rowBlock
-
-// panel returns the rows of Z of a panel, and where they begin in M.
-func (p *solve) panel(q int) (i0, i1, first int) {
-	k := p.w.ranks
-	if k == nil {
-		return q * rowBlock, min((q+1)*rowBlock, p.w.n), 0
-	}
-	unit := q / unitPanels * RankRows
-	i0 = min(unit+q%unitPanels*rowBlock, k.rows)
-	return i0, min(i0+rowBlock, unit+RankRows, k.rows), k.first
 }
 
 // SolveBytes returns what a rank that has the given number of Z's rows hands to others for a
 // solve with t columns: st integers and its rows of the result.
 func SolveBytes(s, t, rows int) int64 { return 8 * (int64(s) + int64(rows)) * int64(t) }
 
-// Traffic returns what this rank has handed to others for solves and products; nothing
-// without ranks.
+// Traffic returns what this rank has handed to others for solves and products.
 func (w *Woodbury) Traffic() comm.Traffic {
-	if w.ranks == nil {
-		return comm.Traffic{}
-	}
-	return w.ranks.sent
+	w.rows.mu.Lock()
+	defer w.rows.mu.Unlock()
+	return w.rows.sent
 }

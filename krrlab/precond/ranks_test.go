@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -25,62 +26,80 @@ func onRanks(p int, z *points.Dense32, body func(c comm.Comm, own *points.Dense3
 	wg.Wait()
 }
 
-// TestRanks solves with M on 1, 2, 3, 4 and 7 ranks, some of them without rows: the same bits
-// everywhere, and nearly those of one process.
+// TestRanks solves with M without ranks and on 1, 2, 3, 5 and 7, some of them without rows, with
+// 1, 2, 3 and 8 threads: the same bits everywhere.
 func TestRanks(t *testing.T) {
-	const n, s, cols = 1700, 530, 3
+	defer accel.SetThreads(accel.Threads())
+	run := func(t *testing.T) {
+		for name, c := range map[string]struct {
+			n int
+			o Options
+		}{
+			"L": {1700, Options{Form: FormL}}, "Linv": {1700, Options{Form: FormLInv}}, "eigen": {1700, Options{Form: FormEigen}},
+			"U": {1700, Options{Form: FormU}}, "fast": {1700, Options{Fast: true}}, "auto": {1030, Options{Iterations: 1e6}},
+		} {
+			t.Run(name, func(t *testing.T) { sameOnRanks(t, c.n, 530, 3, c.o) })
+		}
+	}
+	t.Run("go", run)
+	t.Run("openblas", func(t *testing.T) {
+		lib, err := accel.OpenBLAS()
+		if err != nil {
+			t.Skip(err)
+		}
+		accel.Use(lib)
+		defer accel.Use(nil)
+		run(t)
+	})
+}
+
+func sameOnRanks(t *testing.T, n, s, cols int, o Options) {
 	z := wide(n, s)
-	r := mat.NewDense(n, cols, nil)
+	r, want := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
 	rng.New(4).Normals(r.RawMatrix().Data, 0)
-	for _, o := range []Options{{Form: FormL}, {Form: FormLInv}, {Form: FormEigen}, {Fast: true}} {
-		lone, err := New(t.Context(), z, 0.1, &o)
+	var stat float64
+	for i, threads := range []int{1, 2, 3, 8} {
+		accel.SetThreads(threads)
+		w, err := New(t.Context(), z, 0.1, &o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := mat.NewDense(n, cols, nil)
-		if err := lone.SolveTo(t.Context(), want, r); err != nil {
+		y := mat.NewDense(n, cols, nil)
+		if err := w.SolveTo(t.Context(), y, r); err != nil {
 			t.Fatal(err)
 		}
-		var first *mat.Dense
-		var stat float64
-		for _, p := range []int{1, 2, 3, 4, 7} {
-			got, stats := make([]*mat.Dense, p), make([]float64, p)
-			onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-				w, err := NewOnRanks(t.Context(), c, n, own, 0.1, &o)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				y := mat.DenseCopyOf(r)
-				if err := w.SolveTo(t.Context(), y, y); err != nil {
-					t.Error(err)
-				}
-				if tr := w.Traffic(); tr.Bytes != SolveBytes(s, cols, own.N) || tr.Calls != 2 {
-					t.Errorf("%+v for a solve, want %d bytes in two calls", tr, SolveBytes(s, cols, own.N))
-				}
-				wide := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
-				if err := w.SolveTo(t.Context(), wide, r); err != nil || !mat.Equal(wide, y) {
-					t.Errorf("into a matrix with gaps: %v", err)
-				}
-				got[c.Rank()], stats[c.Rank()] = y, w.StatDim()
-			})
-			if t.Failed() {
+		if i == 0 {
+			want, stat = y, w.StatDim()
+		}
+		if !mat.Equal(y, want) || w.StatDim() != stat {
+			t.Errorf("other bits on %d threads", threads)
+		}
+	}
+	for i, p := range []int{1, 2, 3, 5, 7} {
+		accel.SetThreads(1 + i%3)
+		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
+			o := o
+			o.Comm = c
+			w, err := New(t.Context(), own, 0.1, &o)
+			if err != nil {
+				t.Error(err)
 				return
 			}
-			if first == nil {
-				first, stat = got[0], stats[0]
+			y := mat.DenseCopyOf(r)
+			if err := w.SolveTo(t.Context(), y, y); err != nil {
+				t.Error(err)
 			}
-			for k, y := range got {
-				if !mat.Equal(y, first) || stats[k] != stat {
-					t.Errorf("form %v: rank %d of %d has other bits than one rank", o.Form, k, p)
-				}
+			if tr := w.Traffic(); tr.Bytes != SolveBytes(s, cols, own.N) && p > 1 {
+				t.Errorf("%+v for a solve, want %d bytes", tr, SolveBytes(s, cols, own.N))
 			}
-		}
-		var diff mat.Dense
-		diff.Sub(first, want)
-		if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); e > 1e-10 {
-			t.Errorf("form %v: ranks differ from one process by %.2g", o.Form, e)
-		}
+			gaps := mat.NewDense(n, cols+1, nil).Slice(0, n, 0, cols).(*mat.Dense)
+			if err := w.SolveTo(t.Context(), gaps, r); err != nil || !mat.Equal(gaps, y) {
+				t.Errorf("into a matrix with gaps: %v", err)
+			}
+			if !mat.Equal(y, want) || w.StatDim() != stat {
+				t.Errorf("form %v: rank %d of %d has other bits than one process", w.Form(), c.Rank(), p)
+			}
+		})
 	}
 }
 
@@ -91,16 +110,11 @@ func TestRanksRefuse(t *testing.T) {
 		clear(z.Data)
 		z.Data[at] = float32(bad)
 		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-			if _, err := NewOnRanks(t.Context(), c, 600, own, 1, nil); err == nil || !strings.Contains(err.Error(), "rank 1") {
+			if _, err := New(t.Context(), own, 1, &Options{Comm: c}); err == nil || !strings.Contains(err.Error(), "rank 1") {
 				t.Errorf("%v at rank %d: %v", bad, c.Rank(), err)
 			}
 		})
 	}
-	onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
-		if _, err := NewOnRanks(t.Context(), c, 600, own, 1, &Options{Form: FormU}); err == nil {
-			t.Error("form U on ranks")
-		}
-	})
 }
 
 // wide returns n×s features of cosines.
@@ -121,8 +135,8 @@ func rowsOf(z *points.Dense32, s int) *points.Dense32 {
 	return out
 }
 
-// TestRanksProducts takes everything that a Woodbury does besides solving on 1, 2, 3 and 5 ranks:
-// the same bits on all, and nearly those of one process.
+// TestRanksProducts takes everything that a Woodbury does besides solving without ranks and on 1,
+// 2, 3 and 5: the same bits everywhere.
 func TestRanksProducts(t *testing.T) {
 	const n, s, cols = 1300, 96, 2
 	z := wide(n, s)
@@ -167,118 +181,69 @@ func TestRanksProducts(t *testing.T) {
 		put(v.SolveTo(t.Context(), y, src), y)
 		return list
 	}
-	lone, err := New(t.Context(), z, 0.1, &Options{Form: FormEigen})
-	if err != nil {
-		t.Fatal(err)
+	one := func(c comm.Comm, own *points.Dense32) []*mat.Dense {
+		w, err := New(t.Context(), own, 0.1, &Options{Form: FormEigen, Comm: c})
+		outer, err2 := NewOuter(t.Context(), c, own)
+		if err != nil || err2 != nil {
+			t.Error(err, err2)
+			return nil
+		}
+		return all(w, outer)
 	}
-	want := all(lone, NewOuter(z))
-	var first []*mat.Dense
+	want := one(nil, z)
 	for _, p := range []int{1, 2, 3, 5} {
-		got := make([][]*mat.Dense, p)
 		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			w, err := NewOnRanks(t.Context(), c, n, own, 0.1, &Options{Form: FormEigen})
-			outer, err2 := NewOuterOnRanks(t.Context(), c, n, own)
-			if err != nil || err2 != nil {
-				t.Error(err, err2)
-				return
-			}
-			got[c.Rank()] = all(w, outer)
-		})
-		if t.Failed() {
-			return
-		}
-		if first == nil {
-			first = got[0]
-		}
-		for r, list := range got {
-			for k, m := range list {
-				if !mat.Equal(m, first[k]) {
-					t.Errorf("result %d of rank %d of %d has other bits than one rank's", k, r, p)
+			for k, m := range one(c, own) {
+				if !mat.Equal(m, want[k]) {
+					t.Errorf("result %d of rank %d of %d has other bits than one process's", k, c.Rank(), p)
 				}
 			}
-		}
-	}
-	for k, m := range first {
-		// Eigenvectors have signs, and turn within an eigenvalue, of their own: V takes part in both
-		// halves of all but 3 and 4, which are compared by what they make together.
-		if k == 3 || k == 4 {
-			continue
-		}
-		var diff mat.Dense
-		diff.Sub(m, want[k])
-		if e := mat.Norm(&diff, 2) / mat.Norm(want[k], 2); e > 1e-9 {
-			t.Errorf("result %d: ranks differ from one process by %.2g", k, e)
-		}
+		})
 	}
 	var gathered, outer mat.Dense // ‖VᵀZᵀsrc‖² = srcᵀZZᵀsrc
-	gathered.Mul(first[3].T(), first[3])
-	outer.Mul(src.T(), first[1])
+	gathered.Mul(want[3].T(), want[3])
+	outer.Mul(src.T(), want[1])
 	if !mat.EqualApprox(&gathered, &outer, 1e-9*mat.Norm(&outer, 2)) {
-		t.Error("VᵀZᵀ of ranks is not an isometry of Zᵀ")
+		t.Error("VᵀZᵀ is not an isometry of Zᵀ")
 	}
-	gathered.Mul(first[4].T(), src) // (ZVu)ᵀsrc = uᵀVᵀZᵀsrc
-	outer.Mul(short.T(), first[3])
+	gathered.Mul(want[4].T(), src) // (ZVu)ᵀsrc = uᵀVᵀZᵀsrc
+	outer.Mul(short.T(), want[3])
 	if !mat.EqualApprox(&gathered, &outer, 1e-9*mat.Norm(&outer, 2)) {
-		t.Error("ZV of ranks is not the transpose of VᵀZᵀ")
+		t.Error("ZV is not the transpose of VᵀZᵀ")
 	}
 }
 
-// TestRanksGrow adds columns to ZᵀZ on ranks, and solves with it: the same bits for any number,
-// and nearly those of one process.
+// TestRanksGrow adds columns to ZᵀZ without ranks and on 1, 2, 3 and 5, and solves with it: the
+// same bits.
 func TestRanksGrow(t *testing.T) {
 	const n = 1300
 	z := wide(n, 96)
-	var lone Gram
-	r, want := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	r := mat.NewDense(n, 1, nil)
 	rng.New(4).Normals(r.RawMatrix().Data, 0)
-	for _, s := range []int{24, 48, 96} {
-		if err := lone.Grow(t.Context(), rowsOf(z, s)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w, err := NewFromGram(t.Context(), z, &lone, 0.1, &Options{Form: FormL})
-	if err == nil {
-		err = w.SolveTo(t.Context(), want, r)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var first *mat.Dense
-	for _, p := range []int{1, 2, 3, 5} {
-		got := make([]*mat.Dense, p)
-		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
-			var g Gram
-			for _, s := range []int{24, 48, 96} {
-				if err := g.GrowOnRanks(t.Context(), c, n, rowsOf(own, s)); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-			w, err := NewFromGramOnRanks(t.Context(), c, n, own, &g, 0.1, &Options{Form: FormL})
-			y := mat.NewDense(n, 1, nil)
-			if err == nil {
-				err = w.SolveTo(t.Context(), y, r)
-			}
-			if err != nil {
+	one := func(c comm.Comm, own *points.Dense32) *mat.Dense {
+		var g Gram
+		y := mat.NewDense(n, 1, nil)
+		for _, s := range []int{24, 48, 96} {
+			if err := g.Grow(t.Context(), c, rowsOf(own, s)); err != nil {
 				t.Error(err)
-			}
-			got[c.Rank()] = y
-		})
-		if t.Failed() {
-			return
-		}
-		if first == nil {
-			first = got[0]
-		}
-		for k, y := range got {
-			if !mat.Equal(y, first) {
-				t.Errorf("rank %d of %d has other bits than one rank", k, p)
+				return y
 			}
 		}
+		w, err := NewFromGram(t.Context(), own, &g, 0.1, &Options{Form: FormL, Comm: c})
+		if err == nil {
+			err = w.SolveTo(t.Context(), y, r)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		return y
 	}
-	var diff mat.Dense
-	diff.Sub(first, want)
-	if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); e > 1e-10 {
-		t.Errorf("ranks differ from one process by %.2g", e)
+	want := one(nil, z)
+	for _, p := range []int{1, 2, 3, 5} {
+		onRanks(p, z, func(c comm.Comm, own *points.Dense32) {
+			if !mat.Equal(one(c, own), want) {
+				t.Errorf("rank %d of %d has other bits than one process", c.Rank(), p)
+			}
+		})
 	}
 }

@@ -4,43 +4,40 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 )
 
-// source gives blocks of an n×s matrix in float64.
-type source interface {
-	// block returns rows i0, …, i1-1 and columns c0, …, c1-1, perhaps in buf.
-	block(buf []float64, i0, i1, c0, c1 int) blas64.General
-	scratch() int // length of buf needed
-	bytes() int64
+// ut returns rows i0, …, i0+m-1 and columns c0, …, c0+k-1 of Uᵀ.
+func (w *Woodbury) ut(i0, m, c0, k int) blas64.General {
+	return blas64.General{Rows: m, Cols: k, Stride: w.s, Data: w.u[i0*w.s+c0:]}
 }
 
-// feature32 is Z as stored.
-type feature32 struct{ z *points.Dense32 }
-
-func (f feature32) block(buf []float64, i0, i1, c0, c1 int) blas64.General {
-	k := c1 - c0
-	for i := i0; i < i1; i++ {
-		widen(buf[(i-i0)*k:(i-i0+1)*k], f.z.Row(i)[c0:c1])
+// backward sets y = r·Z_p, t×k, for the rows of Z from i0 on and its columns from c0 on; with U,
+// whose transpose stands for Z, the same.
+func (w *Woodbury) backward(p *solve, y, r blas64.General, i0, c0 int, space *simd.Workspace) {
+	if w.u != nil {
+		p.mul(y, r, w.ut(i0, r.Cols, c0, y.Cols), 0)
+		return
 	}
-	return blas64.General{Rows: i1 - i0, Cols: k, Stride: k, Data: buf}
+	for c := range y.Rows {
+		clear(y.Data[c*y.Stride : c*y.Stride+y.Cols])
+	}
+	simd.Backward(r.Cols, y.Cols, w.z.Data[i0*w.z.Stride+c0:], w.z.Stride, y.Data, y.Stride, r.Data, r.Stride, r.Rows, space)
 }
 
-func (f feature32) scratch() int { return min(rowBlock, f.z.N) * min(colBlock, f.z.D) }
-func (f feature32) bytes() int64 { return 4 * int64(f.z.N) * int64(f.z.D) }
-
-// wide64 is Uᵀ.
-type wide64 struct {
-	n, s int
-	data []float64
+// forward sets y = v·Z_pᵀ, t×m, for the m rows of Z from i0 on; with U as backward.
+func (w *Woodbury) forward(p *solve, y, v blas64.General, i0 int) {
+	if w.u == nil {
+		clear(y.Data[:y.Rows*y.Stride])
+		simd.Forward(y.Cols, w.s, w.z.Data[i0*w.z.Stride:], w.z.Stride, v.Data, v.Stride, y.Data, y.Stride, y.Rows)
+		return
+	}
+	for c0, beta := 0, 0.0; c0 < w.s; c0, beta = c0+colBlock, 1 {
+		k := min(colBlock, w.s-c0)
+		part := blas64.General{Rows: v.Rows, Cols: k, Stride: v.Stride, Data: v.Data[c0:]}
+		p.mulTrans(y, part, w.ut(i0, y.Cols, c0, k), beta)
+	}
 }
-
-func (u wide64) block(_ []float64, i0, i1, c0, c1 int) blas64.General {
-	return blas64.General{Rows: i1 - i0, Cols: c1 - c0, Stride: u.s, Data: u.data[i0*u.s+c0:]}
-}
-
-func (u wide64) scratch() int { return 0 }
-func (u wide64) bytes() int64 { return 8 * int64(len(u.data)) }
 
 // mul sets y = x·a + beta·y for x t×m, a m×k and y t×k.
 func (p *solve) mul(y, x, a blas64.General, beta float64) {

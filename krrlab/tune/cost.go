@@ -22,17 +22,17 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 		return d
 	}
 	var g precond.Gram
-	if err := s.o.grow(ctx, &g, s.res.N, z); err != nil {
+	if err := g.Grow(ctx, s.o.Comm, z); err != nil {
 		return err
 	}
 	gram := lap()
 	var err error
-	if s.w, err = s.o.inverse(ctx, &g, s.res, z, precond.FormEigen); err != nil {
+	if s.w, err = precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormEigen, Comm: s.o.Comm}); err != nil {
 		return err
 	}
 	s.res.Eigen = lap()
 	m, factor := s.w, s.res.Eigen
-	if w, err := s.o.inverse(ctx, &g, s.res, z, precond.FormLInv); err == nil {
+	if w, err := precond.NewFromGram(ctx, z, &g, s.res.Lambda, &precond.Options{Form: precond.FormLInv, Comm: s.o.Comm}); err == nil {
 		m, factor = w, lap()
 	} else if ctx.Err() != nil {
 		return ctx.Err()
@@ -46,31 +46,11 @@ func (s *sweep) prepare(ctx context.Context, z *points.Dense32, formed float64) 
 
 // share sets the seconds of all ranks to the first one's, so that all choose the same λ_p by them.
 func (s *sweep) share(ctx context.Context) error {
-	if s.o.Comm == nil {
-		return nil
-	}
 	r := s.res
 	x := []float64{r.SetUp, r.PerIter, r.Eigen}
 	err := comm.ShareNumbers(ctx, s.o.Comm, x, 0)
 	r.SetUp, r.PerIter, r.Eigen = x[0], x[1], x[2]
 	return err
-}
-
-// grow forms ZᵀZ, on ranks or not.
-func (o *Options) grow(ctx context.Context, g *precond.Gram, n int, z *points.Dense32) error {
-	if o.Comm != nil {
-		return g.GrowOnRanks(ctx, o.Comm, n, z)
-	}
-	return g.Grow(ctx, z)
-}
-
-// inverse returns ZZᵀ+λI in a form.
-func (o *Options) inverse(ctx context.Context, g *precond.Gram, r *Result, z *points.Dense32, form precond.Form) (*precond.Woodbury, error) {
-	p := &precond.Options{Form: form}
-	if o.Comm != nil {
-		return precond.NewFromGramOnRanks(ctx, o.Comm, r.N, z, g, r.Lambda, p)
-	}
-	return precond.NewFromGram(ctx, z, g, r.Lambda, p)
 }
 
 // iteration returns the seconds that a product and a solve of all right-hand sides take, the

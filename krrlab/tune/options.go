@@ -31,8 +31,8 @@ type Options struct {
 	MaxIter int
 	// KError bounds ‖K_stored−K‖₂, for which the intervals are widened. Default 0.
 	KError float64
-	// Comm is the group of ranks that have the rows of Z, as of precond.NewOnRanks, and share K.
-	// Default nil, no ranks.
+	// Comm is the group of ranks that have the rows of Z, as of precond.Options, and share K.
+	// Default: comm.Alone().
 	Comm comm.Comm
 	// Stream is where starts are drawn from.
 	Stream rng.Stream
@@ -46,6 +46,7 @@ func (o *Options) settled() Options {
 	if o != nil {
 		s = *o
 	}
+	s.Comm = comm.OrAlone(s.Comm)
 	set := func(v *int, def int) {
 		if *v == 0 {
 			*v = def

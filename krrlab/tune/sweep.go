@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -72,7 +73,7 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	}
 	opt := o.settled()
 	n, t := y.Dims()
-	if a.Dim() != n || z.N != n && opt.Comm == nil {
+	if lo, hi := comm.Rows(n, precond.RankRows, opt.Comm.Rank(), opt.Comm.Size()); a.Dim() != n || z.N != hi-lo {
 		panic(fmt.Sprintf("tune: K of order %d, %d×%d features, %d×%d targets", a.Dim(), z.N, z.D, n, t))
 	}
 	start := time.Now()

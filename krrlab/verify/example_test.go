@@ -14,7 +14,7 @@ import (
 // of (K+λI)c = y is checked, and κ = (1.6065+λ)/(0.3935+λ) bounded.
 func Example() {
 	x := points.NewDense(2, 1, []float64{0, 1})
-	m, err := verify.New(context.Background(), kernel.Spec{Name: "gaussian", Sigma: 1}, x, 1<<20, nil)
+	m, err := verify.New(context.Background(), nil, kernel.Spec{Name: "gaussian", Sigma: 1}, x, 1<<20, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -31,23 +31,19 @@ type Matrix struct {
 	// Progress, if not nil, is called with the rows done of each pass over K.
 	Progress func(done, total int)
 
-	comm comm.Comm // nil without ranks
+	comm comm.Comm
 }
 
-// New takes the points, and forms K where its 8n² bytes are at most memory.
-func New(ctx context.Context, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
-	return NewOnRanks(ctx, nil, spec, x, memory, progress)
-}
-
-// NewOnRanks is New with the rows of K dealt to ranks, in groups of 16, each of which forms and
-// holds its own where the 8n²/P bytes are at most the memory of each. All ranks have the points
-// and call the methods together, which give all of them the same bits for any number of ranks.
-// A nil c means no ranks.
-func NewOnRanks(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
+// New takes the points, and forms K where its 8n² bytes are at most memory. The rows of K are dealt
+// to the ranks of c, in groups of 16, each of which forms and holds its own where the 8n²/P bytes
+// are at most the memory of each. All ranks have the points and call the methods together, which
+// give all of them the same bits for any number of ranks. A nil c means comm.Alone().
+func New(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Points, memory int64, progress func(done, total int)) (*Matrix, error) {
 	f, err := newFunction(spec)
 	if err != nil {
 		return nil, err
 	}
+	c = comm.OrAlone(c)
 	n, d := x.Dims()
 	if n < 1 || d < 1 {
 		return nil, fmt.Errorf("verify: %d points of dimension %d", n, d)
@@ -62,14 +58,17 @@ func NewOnRanks(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Poi
 	}
 	m.thin()
 	m.Entry = f.entry(d, m.Largest, m.sq != nil, m.norm)
-	if c != nil {
+	if c.Size() > 1 || 8*int64(n)*int64(n) > memory {
 		return m, m.holdOwn(ctx, memory)
 	}
-	if 8*int64(n)*int64(n) > memory {
-		return m, nil
-	}
+	return m, m.holdAll(ctx)
+}
+
+// holdAll forms K by its lower half, which has the bits of the upper one.
+func (m *Matrix) holdAll(ctx context.Context) error {
+	n := m.N
 	k := make([]float64, n*n)
-	err = m.each(ctx, n, func(lo, hi int) { // the lower half
+	err := m.each(ctx, n, func(lo, hi int) { // the lower half
 		dst, z := make([][]float64, hi-lo), make([][]float64, hi-lo)
 		for i := lo; i < hi; i++ {
 			dst[i-lo], z[i-lo] = k[i*n:i*n+i+1], m.point(i)
@@ -80,9 +79,10 @@ func NewOnRanks(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Poi
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // the upper half
+	m.k, m.Stored = k, true
+	return accel.ForEach(ctx, (n+block-1)/block, func(_, b int) { // the upper half
 		for i0 := b * block; i0 < n; i0 += block {
 			for i := i0; i < min(i0+block, n); i++ {
 				for j := b * block; j < min((b+1)*block, i); j++ {
@@ -91,8 +91,6 @@ func NewOnRanks(ctx context.Context, c comm.Comm, spec kernel.Spec, x points.Poi
 			}
 		}
 	})
-	m.k, m.Stored = k, true
-	return m, err
 }
 
 // dense returns the points as n×d numbers.
@@ -111,10 +109,7 @@ const group = 16
 // each runs body for groups of the rows i < n on all threads, from the last, which are longest;
 // on ranks for this one's groups.
 func (m *Matrix) each(ctx context.Context, n int, body func(lo, hi int)) error {
-	all, rank, size := (n+group-1)/group, 0, 1
-	if m.comm != nil {
-		rank, size = m.comm.Rank(), m.comm.Size()
-	}
+	all, rank, size := (n+group-1)/group, m.comm.Rank(), m.comm.Size()
 	tasks := (all - rank + size - 1) / size // groups rank, rank+P, …
 	var done atomic.Int64
 	return accel.ForEach(ctx, tasks, func(_, b int) {
@@ -183,9 +178,7 @@ func (m *Matrix) values(dst, z [][]float64) {
 // Mul sets dst_i = Σ_j |K_ij| v_j or Σ_j K_ij v_j for t vectors, dst and v being n×t row by
 // row, with one pass over K.
 func (m *Matrix) Mul(ctx context.Context, dst, v []float64, t int, absolute bool) error {
-	if m.comm != nil {
-		clear(dst)
-	}
+	clear(dst)
 	err := m.each(ctx, m.N, func(lo, hi int) {
 		for i, row := range m.rows(lo, hi) {
 			i += lo

@@ -41,18 +41,12 @@ func (m *Matrix) holdOwn(ctx context.Context, memory int64) error {
 
 // place returns where row i of K is kept: group g is group g/P of its rank.
 func (m *Matrix) place(i int) int {
-	if m.comm == nil {
-		return i
-	}
 	return i/group/m.comm.Size()*group + i%group
 }
 
 // gather adds the lists over the ranks, of which one has each number and the others 0, unless
 // err, or that of another rank, is not nil.
 func (m *Matrix) gather(ctx context.Context, err error, lists ...[]float64) error {
-	if m.comm == nil {
-		return err
-	}
 	if err := comm.Agree(ctx, m.comm, err); err != nil {
 		return err
 	}

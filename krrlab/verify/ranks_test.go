@@ -29,7 +29,7 @@ func TestRanks(t *testing.T) {
 				rng.New(3).Normals(c, 0)
 				rng.New(4).Normals(y, 0)
 				one := func(group comm.Comm) *found {
-					m, err := NewOnRanks(t.Context(), group, spec, x, memory, nil)
+					m, err := New(t.Context(), group, spec, x, memory, nil)
 					if err != nil {
 						t.Error(err)
 						return nil

@@ -52,7 +52,7 @@ func TestMatrix(t *testing.T) {
 			x := cloud(n, d, density, 3)
 			k := reference(t, spec, x)
 			for _, memory := range []int64{0, 8 * n * n} {
-				m, err := New(t.Context(), spec, x, memory, nil)
+				m, err := New(t.Context(), nil, spec, x, memory, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,7 +105,7 @@ func TestCond(t *testing.T) {
 		kappa := (most + lambda) / (max(least, 0) + lambda)
 		before := math.Inf(1)
 		for _, passes := range []int{1, 3, 30} {
-			m, err := New(t.Context(), spec, x, 1<<30, nil)
+			m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func TestCondOfZeros(t *testing.T) {
 		for i := range 2 * nonzero {
 			x.Data[i] = float64(1 + i)
 		}
-		m, err := New(t.Context(), kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil)
+		m, err := New(t.Context(), nil, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestBounds(t *testing.T) {
 			}
 			off := mat.DenseCopyOf(&c)
 			off.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) }, off)
-			m, err := New(t.Context(), spec, x, 1<<30, nil)
+			m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,7 +252,7 @@ func TestThreads(t *testing.T) {
 	var first *Spectrum
 	for _, threads := range []int{1, 2} {
 		accel.SetThreads(threads)
-		m, err := New(t.Context(), specs[0], x, 1<<30, nil)
+		m, err := New(t.Context(), nil, specs[0], x, 1<<30, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,10 +270,10 @@ func TestThreads(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	x := cloud(10, 3, 1, 1)
-	if _, err := New(t.Context(), kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
+	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
 		t.Error("an unknown kernel is verified")
 	}
-	m, err := New(t.Context(), specs[0], x, 0, nil)
+	m, err := New(t.Context(), nil, specs[0], x, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/verify"] = imports.Package{
 		Name: "verify",
 		Binds: map[string]r.Value{
-			"New":        r.ValueOf(verify.New),
-			"NewOnRanks": r.ValueOf(verify.NewOnRanks),
+			"New": r.ValueOf(verify.New),
 		},
 		Types: map[string]r.Type{
 			"Matrix":     r.TypeOf((*verify.Matrix)(nil)).Elem(),
