@@ -40,7 +40,7 @@
 //
 // As |k_ij| ≤ √(k_ii·k_jj), their unit is, for entry i of column c, at most
 //
-//	q = 2⁻⁶⁰·√k_ii·Σ_j √k_jj·|x_jc|,
+//	q = 2⁻⁵⁹·√k_ii·Σ_j √k_jj·|x_jc|,
 //
 // and each of the n/TileSize contributions to it loses less than one: with float32 tiles at most
 // n/TileSize·q in all, far below what float32 loses. With float64 tiles, so with Exact, what is

@@ -119,17 +119,17 @@ func (m *Matrix) build() {
 	for b := range panels {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
-	own, roots, scale := isOwn(m.k), m.roots(), m.scales()
+	own, scale := isOwn(m.k), m.scales()
 	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
 		kernel.Tile64(dst, ld, k, x, z, c.Arithmetic, w)
 	}
 	switch {
 	case c.Storage == Float64:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, roots: roots, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
 	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
 		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
-		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, roots: roots, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}, mulTile: tileMul64}
+		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
 		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
@@ -142,7 +142,7 @@ func (m *Matrix) build() {
 		case Fixed16:
 			s = &packed{g, make([][]uint16, len(m.tiling.order))}
 		}
-		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, roots: roots, scale: scale, name: m.k.String(), src: s, mulTile: tileMul32}
+		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: s, mulTile: tileMul32}
 	}
 }
 
@@ -203,7 +203,7 @@ func tableBytes(t *tiling) int64 { return tablesOf(int64(t.n), int64(len(t.order
 
 func tablesOf(n, tiles, blocks int64) int64 {
 	const refBytes, sliceBytes, panelBytes = 8, 24, 80
-	return 32*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
+	return 24*n + (refBytes+sliceBytes)*tiles + panelBytes*blocks
 }
 
 // Points returns x.

@@ -19,8 +19,7 @@ type engine[T float] struct {
 	*tiling
 	src     source[T]
 	comm    comm.Comm // that shares the tiles
-	roots   []float64 // |K_ij| ≤ root_i·root_j
-	scale   []float64 // powers of two: root_i·scale_i ≤ 1
+	scale   []float64 // powers of two: |K_ij|·scale_i·scale_j ≤ 1
 	name    string    // of the kernel
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
@@ -31,13 +30,13 @@ type engine[T float] struct {
 // product is the state of one product dst = (K+λI)·src. The sums of it are integers: with x_c
 // divided by scale_c, and row i multiplied by the engine's scale_i, all of them stay below
 //
-//	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j √k_jj·|x_jc|.
+//	scale_i·Σ_j|k_ij x_jc| ≤ Σ_j |x_jc|/scale_j.
 type product[T float] struct {
 	e       *engine[T]
 	t       int
 	x       []T       // src block by block, each by columns, scaled
 	scale   []float64 // powers of two: src = x·diag(scale)
-	norm    []float64 // Σ_j √k_jj·|x_jc|/scale_c
+	norm    []float64 // Σ_j |x_jc|/(scale_j·scale_c)
 	fixed   []comm.Fixed
 	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
 	locks   []sync.Mutex // of the blocks of sums
@@ -111,7 +110,7 @@ func (p *product[T]) load(src blas64.General) {
 			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
 			for c, v := range row {
 				v /= scale[c]
-				norm[c] += p.e.roots[lo+r] * math.Abs(v)
+				norm[c] += math.Abs(v) / p.e.scale[lo+r]
 				x[c*rows+r] = T(v)
 			}
 		}

@@ -14,25 +14,17 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// roots returns √k(x_i, x_i) of all points, or a little more: as K is positive semi-definite,
-// |k(x, z)| ≤ √(k(x, x)·k(z, z)).
-func (m *Matrix) roots() []float64 {
-	floor := slices.Max(m.diag) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
-	roots := make([]float64, len(m.diag))
-	for i, v := range m.diag {
-		roots[i] = math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
-		if isOwn(m.k) {
-			roots[i] *= ownSlack
-		}
-	}
-	return roots
-}
-
-// scales returns powers of two with root_i·scale_i ≤ 1.
+// scales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1, and then as K is positive
+// semi-definite |k(x_i, x_j)|·scale_i·scale_j ≤ 1.
 func (m *Matrix) scales() []float64 {
-	scales := m.roots()
-	for i, v := range scales {
-		_, exp := math.Frexp(v)
+	floor := slices.Max(m.diag) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
+	scales := make([]float64, len(m.diag))
+	for i, v := range m.diag {
+		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
+		if isOwn(m.k) {
+			root *= ownSlack
+		}
+		_, exp := math.Frexp(root)
 		scales[i] = math.Ldexp(1, -exp)
 	}
 	return scales

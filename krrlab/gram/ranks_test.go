@@ -112,8 +112,8 @@ func TestRanks(t *testing.T) {
 
 // TestExactSums: products with float64 tiles are those of big floats to the rounding of the tiles'
 // own sums, γ = (w+1)u of Σ_j |K_ij||x_j| for tiles of width w, that of the sum of λx and
-// them, and 2⁻¹⁰⁰·√k_ii·Σ_j √k_jj|x_j| for each block. K is near the identity and x has entries of
-// all sizes, so that one word of 62 bits, off by 2⁻⁶⁰ of that, would show; or entries of K differ
+// them, and 2⁻⁹⁹·√k_ii·Σ_j √k_jj|x_j| for each block. K is near the identity and x has entries of
+// all sizes, so that one word of 62 bits, off by 2⁻⁵⁹ of that, would show; or entries of K differ
 // by 10⁴⁰, so that one bound for all rows would.
 func TestExactSums(t *testing.T) {
 	const n, width = 400, 16
@@ -152,7 +152,7 @@ func TestExactSums(t *testing.T) {
 			}
 			want.Add(want, new(big.Float).SetPrec(300).Mul(big.NewFloat(0.5), big.NewFloat(src.At(i, 0))))
 			diff, _ := want.Sub(want, big.NewFloat(y.At(i, 0))).Float64()
-			bound := (width+4)*u*size + (n/width+2)*0x1p-100*math.Sqrt(k.At(i, i))*norm*1.002
+			bound := (width+4)*u*size + (n/width+2)*0x1p-99*math.Sqrt(k.At(i, i))*norm*1.002
 			if math.Abs(diff) > bound {
 				t.Fatalf("%v: row %d is off by %.3g, more than %.3g", p.k, i, diff, bound)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -36,7 +37,7 @@ func setup(t testing.TB, n int, lambda, lambdaP float64) (*Problem, *mat.SymDens
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Problem{A: a, X: x, Y: y, LambdaP: lambdaP}, k
+	return &Problem{A: a, X: x, Y: y, LambdaP: lambdaP, Comm: comm.Alone()}, k
 }
 
 // drawn draws features of the given width, and a chain of sketches behind them.

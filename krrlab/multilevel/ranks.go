@@ -46,9 +46,9 @@ func (z *source) join(ctx context.Context, c comm.Comm, first int) error {
 	if err := c.AllReduce(ctx, peaks); err != nil {
 		return err
 	}
-	for _, v := range peaks {
+	for r, v := range peaks {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("multilevel: the features have %v among their numbers: scale the data", v)
+			return fmt.Errorf("multilevel: Z has %v in the rows of rank %d", v, r)
 		}
 		z.ranks.peak = max(z.ranks.peak, v*(1+1e-3)) // rounding of products
 	}
