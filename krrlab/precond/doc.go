@@ -51,13 +51,14 @@
 //
 // # Parallelism
 //
-// Products run over blocks of rowBlock×colBlock entries of Z. Partial sums of ZᵀR
-// belong to groups of rows that depend on n and s only and are added in their order, and C
-// is factored by tiles, so that results have the same bits for any number of threads.
+// ZᵀR and ZᵀZ are sums of products of RankRows rows. The products depend on Z alone; they are
+// added as 64-bit integers (comm.Fixed), exactly, and C is factored by tiles, so that results have
+// the same bits for any number of threads and of ranks. The unit of (Zᵀr)_k is at most
+// 2⁻⁶⁰·max_i|Z_ik|·‖r‖₁, that of (ZᵀZ)_jk 2⁻⁵⁹·n·max_i|Z_ij|·max_i|Z_ik|, and each of the n/RankRows
+// products loses less than one: less than float64 sums would round, for short columns as for long.
 //
-// NewOnRanks deals the rows of Z to the ranks of a distributed run. ZᵀZ and ZᵀR are then sums
-// of products of RankRows rows in fixed point, the same for any number of ranks; the factor
-// is held, and applied, by all of them.
+// With Options.Comm the rows of Z are dealt to the ranks of a distributed run; the factor is
+// held, and applied, by all of them. A process without ranks is one.
 //
 // # References
 //
