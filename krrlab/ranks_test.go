@@ -89,7 +89,7 @@ func TestRanks(t *testing.T) {
 				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, 0.1, 5
 				accel.SetThreads(2)
 				lone := mustSolve(t, ranksProblem(n), cfg)
-				if !lone.Converged() {
+				if !(lone.WorstResidual() <= cfg.Tol || cfg.Tol == 0 && lone.Converged()) { // float64 reaches 1e-12, certainly or not
 					t.Errorf("%s, residual %.2g", lone.Status, lone.WorstResidual())
 				}
 				for _, threads := range []int{1, 8} {

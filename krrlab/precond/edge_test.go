@@ -48,23 +48,21 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestRanksForm: ranks never choose the form U, which they do not have, also where n is small.
+// TestRanksForm: ranks choose the form that one process does, where n is small U.
 func TestRanksForm(t *testing.T) {
-	for _, n := range []int{100, 200, 300} {
+	for n, u := range map[int]bool{100: true, 300: false} {
 		const s = 120
-		if n == 200 { // so many solves that a process alone would take U
-			if f := choose(n, s, 10, 10000, false); f != FormU {
-				t.Fatalf("a process takes %v", f)
-			}
+		z := wide(n, s)
+		o := Options{Iterations: 1e6, RHS: 1}
+		lone, err := New(t.Context(), z, 0.1, &o)
+		if err != nil || (lone.form == FormU) != u {
+			t.Fatalf("n = %d: form %v, %v", n, lone.form, err)
 		}
-		onRanks(2, wide(n, s), func(c comm.Comm, own *points.Dense32) {
-			w, err := NewOnRanks(t.Context(), c, n, own, 0.1, &Options{Iterations: 10000, RHS: 10})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if w.form == FormU {
-				t.Errorf("n = %d: form %v", n, w.form)
+		onRanks(2, z, func(c comm.Comm, own *points.Dense32) {
+			o := o
+			o.Comm = c
+			if w, err := New(t.Context(), own, 0.1, &o); err != nil || w.form != lone.form {
+				t.Errorf("n = %d: form %v on ranks, %v without, %v", n, w.form, lone.form, err)
 			}
 		})
 	}
