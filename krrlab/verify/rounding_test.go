@@ -21,7 +21,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 	for i := range c {
 		c[i] *= 1e9
 	}
-	m, err := New(t.Context(), spec, x, 1<<30, nil)
+	m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
