@@ -179,11 +179,12 @@ func TestBoundGarbage(t *testing.T) {
 	if before == 0 {
 		t.Skip("the system tells no memory limit")
 	}
+	_, changing := room() // where addresses are limited, by all that takes some
 	BoundGarbage()
-	if got := debug.SetMemoryLimit(-1); got != before/10*9 {
+	if got := debug.SetMemoryLimit(-1); got != before/10*9 && !changing {
 		t.Errorf("Go's limit is %d of %d", got, before)
 	}
-	if after, s := MemoryLimit(); after != before || s != source {
+	if after, s := MemoryLimit(); after != before && !changing || s != source {
 		t.Errorf("the process's limit was %d (%s), is %d (%s)", before, source, after, s)
 	}
 	debug.SetMemoryLimit(1 << 40)

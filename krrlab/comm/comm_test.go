@@ -3,7 +3,9 @@ package comm_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +51,8 @@ func TestWatchdog(t *testing.T) {
 	})
 	for _, r := range []int{0, 2} {
 		var e *comm.Error
-		if !errors.As(errs[r], &e) || e.Rank != r || !strings.Contains(e.Error(), "missing: [1]") {
+		// the other of the two may come too late as well, on a busy machine
+		if !errors.As(errs[r], &e) || e.Rank != r || !regexp.MustCompile(fmt.Sprintf(`missing: \[(%d )?1( %d)?\]`, 2-r, 2-r)).MatchString(e.Error()) {
 			t.Errorf("rank %d: %v", r, errs[r])
 		}
 	}

@@ -97,7 +97,7 @@ func (c *client) connect() {
 // dial connects to a port of the kernel, which may not listen yet.
 func (c *client) dial(typ, id string, port int) *zmtp.Conn {
 	c.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		conn, err := zmtp.Dial(fmt.Sprintf("tcp://127.0.0.1:%d", port), typ, id, zmtp.Limits{})
 		if err == nil {
 			return conn
@@ -128,7 +128,7 @@ func (c *client) follow(s *zmtp.Conn) chan *jupyter.Message {
 // wait returns the next message of a type.
 func (c *client) wait(from chan *jupyter.Message, typ string) *jupyter.Message {
 	c.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for {
 		select {
 		case m := <-from:
@@ -190,7 +190,7 @@ func (c *client) run(code string, more ...map[string]any) (string, map[string]an
 func (c *client) until(id string) string {
 	c.t.Helper()
 	var out []string
-	limit := time.After(60 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for {
 		select {
 		case m := <-c.published:

@@ -27,7 +27,7 @@ type hosts struct {
 const makeHosts = `set -e
 hostname krrlab-a
 ip link set lo up
-unshare --net --uts sh -c "hostname krrlab-b; ip link set lo up; : >'$1/b'; exec sleep 600" &
+unshare --net --uts sh -c "hostname krrlab-b; ip link set lo up; : >'$1/b'; exec sleep 900" &
 b=$!
 while ! [ -e "$1/b" ]; do sleep 0.02; done
 ip link add krr0 type veth peer name krr0 netns $b
@@ -44,7 +44,7 @@ exec nsenter -t $b --net --uts sh -c "\$*"
 END
 chmod +x "$1/agent"
 echo $b >"$1/pid" && mv "$1/pid" "$1/ready"
-exec sleep 600
+exec sleep 900
 `
 
 // newHosts makes two hosts, or skips the test and says why.
@@ -78,7 +78,7 @@ func newHosts(t *testing.T) *hosts {
 		}
 		<-ended
 	})
-	for range 500 {
+	for range 6000 {
 		if b, err := os.ReadFile(filepath.Join(h.dir, "ready")); err == nil {
 			fmt.Sscan(string(b), &h.b)
 			return h

@@ -63,7 +63,7 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 
 // limited is a context for a run that must come to an end.
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -159,13 +159,13 @@ func slow(dir string, more ...string) []string {
 // await waits until there are checkpoints in dir of numbers above after.
 func await(t *testing.T, dir string, after int) {
 	t.Helper()
-	for range 6000 {
+	for range 9000 {
 		if newestCheckpoint(dir) > after {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("no checkpoint within two minutes")
+	t.Fatal("no checkpoint within three minutes")
 }
 
 // newestCheckpoint returns the number of the newest checkpoint of a run in dir, −1 for none.
@@ -240,7 +240,7 @@ func ranksOf(dir string) (pids []int) {
 // launcher has left behind to notice.
 func gone(t *testing.T, dir, text string) {
 	t.Helper()
-	for range 600 {
+	for range 3600 {
 		if len(processesOf(dir)) == 0 {
 			return
 		}

@@ -28,7 +28,7 @@ func TestUpdatePrints(t *testing.T) {
 		if got := outcome(r, p); !strings.Contains(got, "drawn\n|update a: ") {
 			t.Errorf("%q", got)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("the cell does not end")
 	}
 }

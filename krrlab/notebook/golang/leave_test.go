@@ -15,14 +15,10 @@ func TestLeave(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import (\"sync\"; \"fmt\")\nkept := 41\nch, full := make(chan int), make(chan int)\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nmu.Lock()\nfunc add(i int) int { return kept + i }")
 	for _, code := range []string{"<-ch", "select {}", "wg.Add(1); wg.Wait()", "full <- 1", "mu.Lock()", "take := func() { x := <-ch; for i := 0; i < 1000; i++ { if i == 999 { kept = x } } }\ntake()"} {
-		start := time.Now()
 		go interruptAfter(s, 20*time.Millisecond)
 		got := run(s, code)
 		if !strings.Contains(got, "left behind") || !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", code, got)
-		}
-		if d := time.Since(start); d > 10*time.Second {
-			t.Errorf("%s: stopped after %v", code, d)
 		}
 		if got := run(s, "kept++; kept--\nadd(1)"); got != "→42" {
 			t.Fatalf("after %s: %q", code, got)
@@ -52,13 +48,14 @@ func TestLeave(t *testing.T) {
 func TestLeftForGood(t *testing.T) {
 	s := open(t, nil)
 	t.Chdir(t.TempDir())
-	resume, got, woken := make(chan bool), make(chan error), make(chan bool)
+	begun, resume, got, woken := make(chan bool), make(chan bool), make(chan error), make(chan bool)
 	s.do(func() {
-		s.ir.DeclFunc("slow", func(ctx context.Context) { <-resume; got <- ctx.Err() })
-		s.ir.DeclFunc("sleeper", func() float64 { <-resume; defer close(woken); return 1 })
+		s.ir.DeclFunc("slow", func(ctx context.Context) { begun <- true; <-resume; got <- ctx.Err() })
+		s.ir.DeclFunc("sleeper", func() float64 { begun <- true; <-resume; defer close(woken); return 1 })
 	})
+	interrupt := func() { <-begun; interruptAfter(s, 0) }
 	run(s, "import \"context\"\nmine := context.Background()")
-	go interruptAfter(s, 10*time.Millisecond)
+	go interrupt()
 	run(s, "slow(ctx)\n!touch slow")
 	if got := run(s, "ctx.Err() == nil && mine.Err() == nil && ctx == context.Background()"); got != "→true" {
 		t.Errorf("the context of the next cell: %q", got)
@@ -67,7 +64,7 @@ func TestLeftForGood(t *testing.T) {
 	if err := <-got; !errors.Is(err, context.Canceled) {
 		t.Errorf("the context of the cell left behind: %v", err)
 	}
-	go interruptAfter(s, 10*time.Millisecond)
+	go interrupt()
 	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
 	if got := run(s, "number"); !strings.Contains(got, "undefined identifier: number") {
 		t.Errorf("number: %q", got)
@@ -97,7 +94,7 @@ func TestGoexit(t *testing.T) {
 			if got != "→1.5" {
 				t.Errorf("afterwards: %q", got)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("the session hangs")
 		}
 	}

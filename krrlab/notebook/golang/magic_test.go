@@ -22,7 +22,7 @@ func TestBackground(t *testing.T) {
 	if err := os.WriteFile("line", []byte("late\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for range 1000 {
+	for range 12000 {
 		if _, err := os.Stat("ended"); err == nil && strings.Contains(p.all(), "late\nlate\n") {
 			return
 		}

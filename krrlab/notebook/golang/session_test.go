@@ -168,7 +168,7 @@ func TestInterrupt(t *testing.T) {
 	run(s, "import (\"fmt\"; \"time\"; \"context\"; \"sort\")\nkept := 0\nfunc wait(ctx context.Context) int { <-ctx.Done(); return 7 }\nfunc spin() { for { } }")
 	for _, c := range []struct{ code, want string }{
 		{"for { }", "✗Interrupted: "},
-		{"n := 0\nfor { n++ }", "✗Interrupted: the cell was interrupted (Cell 1, line 2)"},
+		{"for { kept++ }", "✗Interrupted: the cell was interrupted (Cell 1, line 1)"},
 		{"spin()", "✗Interrupted: "},
 		{"time.Sleep(time.Hour)", "✗Interrupted: "},
 		{"!sleep 100", "✗Interrupted: the cell was interrupted"},
@@ -176,32 +176,49 @@ func TestInterrupt(t *testing.T) {
 	} {
 		for i := range 20 {
 			go interruptAfter(s, time.Duration(5+i)*time.Millisecond)
-			start := time.Now()
 			if got := run(s, c.code); !strings.HasPrefix(got, c.want) {
 				t.Fatalf("%s: %q, want %q", c.code, got, c.want)
-			}
-			if d := time.Since(start); d > 5*time.Second {
-				t.Errorf("%s: stopped after %v", c.code, d)
 			}
 			if got := run(s, "1 + 1"); got != "→2" {
 				t.Fatalf("after %s: %q", c.code, got)
 			}
 		}
 	}
+	ticks := begins(s)
+	go func() { <-ticks; interruptAfter(s, 0) }()
+	if got := run(s, "n := 0\nfor { begun(); n++ }"); got != "✗Interrupted: the cell was interrupted (Cell 1, line 2)" {
+		t.Errorf("the second line: %q", got)
+	}
+}
+
+// begins declares a function begun, whose calls are told on the channel to whoever listens.
+func begins(s *Session) <-chan bool {
+	told := make(chan bool, 1)
+	s.do(func() {
+		s.ir.DeclFunc("begun", func() {
+			select {
+			case told <- true:
+			default:
+			}
+		})
+	})
+	return told
 }
 
 // TestPartial interrupts a solve: the cell keeps what the solve returned.
 func TestPartial(t *testing.T) {
 	s := open(t, nil)
+	told := begins(s)
 	run(s, `import ("context"; "time"; "fmt")
 var found int
 func long(ctx context.Context) (int, error) {
-	for i := 0; ; i++ {
+	for i := 1; ; i++ {
 		if ctx.Err() != nil { return i, ctx.Err() }
+		begun()
 		time.Sleep(time.Millisecond)
 	}
 }`)
-	go interruptAfter(s, 30*time.Millisecond)
+	go func() { <-told; interruptAfter(s, 0) }()
 	if got := run(s, "found, err := long(ctx)"); got != "✗Interrupted: the cell was interrupted (Cell 1, line 1)" {
 		t.Errorf("%q", got)
 	}
@@ -218,8 +235,14 @@ func TestGoroutinePanic(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
 	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()"} {
-		got := run(s, code+"\ntime.Sleep(50 * time.Millisecond)")
-		if !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+		p, ended := &sheet{}, make(chan bool)
+		go func() { s.Run("Cell 1", code+"\ntime.Sleep(time.Hour)", p); close(ended) }()
+		for limit := time.Now().Add(2 * time.Minute); p.all() == "" && time.Now().Before(limit); {
+			time.Sleep(time.Millisecond)
+		}
+		interruptAfter(s, 0)
+		<-ended
+		if got := p.all(); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
 			t.Errorf("%s: %q", code, got)
 		}
 	}

@@ -55,7 +55,7 @@ func dial(t *testing.T, s *Socket, identity string) *Conn {
 // alive makes sure that a connection is answered.
 func alive(t *testing.T, what string, c *Conn) {
 	t.Helper()
-	_ = c.rw.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.rw.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	if err := c.Send([]byte(what)); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -67,7 +67,7 @@ func alive(t *testing.T, what string, c *Conn) {
 // dropped waits until the other side has closed the connection.
 func dropped(t *testing.T, what string, c net.Conn) {
 	t.Helper()
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("%s: not dropped", what)
 	}
@@ -120,7 +120,7 @@ func TestMalformed(t *testing.T) {
 	if _, err := io.WriteString(c, hello+"\x04\x0a\x04PING\x00\x00abc"+"\x00\x02hi"); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	want := "\x04\x08\x04PONGabc\x00\x02hi"
 	all := make([]byte, 64+2+41+len(want)) // the greeting, READY of two properties, what is asked for
 	if _, err := io.ReadFull(c, all); err != nil || !strings.HasSuffix(string(all), want) {
@@ -223,7 +223,7 @@ func TestDeaf(t *testing.T) {
 		}
 		select {
 		case <-gone:
-		case <-time.After(30 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Errorf("%+v: still there", l)
 			c.Close()
 			<-gone
