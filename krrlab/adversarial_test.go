@@ -310,6 +310,9 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		if q.Certain > 0 {
 			certain++
+			if q.Kappa.Lo > q.Certain {
+				t.Errorf("%s: κ in [%.6g, %.6g], certainly at most %.6g", h.name, q.Kappa.Lo, q.Kappa.Hi, q.Certain)
+			}
 			if want*(1-off) > q.Certain {
 				t.Errorf("%s: κ = %.6g, certainly at most %.6g", h.name, want, q.Certain)
 			}
@@ -360,4 +363,23 @@ func (h *adverse) statDim() float64 {
 		s += max(v, 0) / (max(v, 0) + h.cfg.Lambda)
 	}
 	return s
+}
+
+// TestStricterIsBetter: a smaller tolerance gives no larger residual, with 16-bit tiles, which have to
+// be refined as soon as they can tell no more, and with float32 ones.
+func TestStricterIsBetter(t *testing.T) {
+	x := kinds(300, 4, 5)["float64"]
+	for _, storage := range []gram.Storage{gram.Fixed16, gram.Float32} {
+		for _, solver := range []Solver{PCG, BlockPCG, CG} {
+			last := math.Inf(1)
+			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
+				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Features: 60, Tol: tol, Solver: solver, Storage: storage, MaxIter: 2000})
+				want := worst(newReference(t, gauss, x, 0.01, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets()))
+				if !(want <= max(1.5*last, worst(sol.Rounding))) || tol >= 1e-8 && !sol.Converged() {
+					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol, sol.Status, want, last)
+				}
+				last = want
+			}
+		}
+	}
 }

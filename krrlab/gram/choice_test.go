@@ -226,6 +226,48 @@ func TestMemoryError(t *testing.T) {
 	}
 }
 
+// TestPeriodicRows: what repeats along the rows at any step, and the few points far from all others,
+// are seen by the rows that ‖E‖₂ is predicted from.
+func TestPeriodicRows(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		n     int
+		shift func(i int) float64
+	}{
+		{"odd rows", 2048, func(i int) float64 { return 100 * float64(i%2) }},
+		{"every fifth", 5120, func(i int) float64 { return 60 * float64(i%5) }},
+		{"ten rows", 2500, func(i int) float64 {
+			if i%250 == 17 {
+				return 3e4
+			}
+			return 0
+		}},
+	} {
+		x := moved(5, c.n, 8, 0)
+		for i := range c.n {
+			for j := range x.Row(i) {
+				x.Row(i)[j] += c.shift(i)
+			}
+		}
+		k := kernel.Gaussian{Sigma: 2}
+		m := mustNew(t, k, x, 0.01, nil)
+		exact := m.Exact(0)
+		v, w, u := normal(1, c.n, 1), mat.NewDense(c.n, 1, nil), mat.NewDense(c.n, 1, nil)
+		var e float64 // ‖E‖₂ by power iteration on products with E; those with float32 tiles add some 1e-6
+		for range 8 {
+			v.Scale(1/mat.Norm(v, 2), v)
+			if err := errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)); err != nil {
+				t.Fatal(err)
+			}
+			v.Sub(w, u)
+			e = mat.Norm(v, 2)
+		}
+		if choice := m.Choice(); e > 2*choice.Error+1e-5 || choice.Error > choice.Accuracy {
+			t.Errorf("%s: ‖E‖₂ = %.2g: %v", c.name, e, choice)
+		}
+	}
+}
+
 // TestExact: the recomputed float64 view, far from the origin too.
 func TestExact(t *testing.T) {
 	for _, by := range []float64{0, 1e4} {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -306,9 +307,19 @@ func (p *process) extend(beta float64) {
 	}
 	r.Alpha, r.Beta, r.Steps = append(r.Alpha, p.alpha), append(r.Beta, beta), r.Steps+1
 	// E, n×k, has columns of norm √(defect/k) in unlike directions, so ‖E‖₂ is about
-	// √(defect/k)·(1+√(k/n)); twice that.
+	// √(defect/k)·(1+√(k/n)); twice that, and more where few numbers told of it.
 	k := float64(r.Steps)
-	r.Slack = 2*math.Sqrt(p.defect/k)*(1+math.Sqrt(k/float64(p.n))) + 4*unit*k*p.size()
+	r.Slack = 2*scarce(r.Steps)*math.Sqrt(p.defect/k)*(1+math.Sqrt(k/float64(p.n))) + 4*unit*k*p.size()
+}
+
+// scarce returns √(ν/χ²), χ² the 1 % quantile of ν = k(k−1)/2 degrees of freedom: by how much the norm
+// of errors that k steps have shown ν numbers of is likely to be larger than these say.
+func scarce(k int) float64 {
+	if k < 2 {
+		return 1 // nothing is known
+	}
+	nu := float64(k*(k-1)) / 2
+	return math.Sqrt(nu / distuv.ChiSquared{K: nu}.Quantile(0.01))
 }
 
 // asymmetry returns the estimated square of the norm of the error of Az_j: the part of it in

@@ -112,7 +112,7 @@ func (s *solver) restart() bool {
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
 		s.keep1(c)
-		s.target[c] = s.aim(s.nextShare(c)*max(s.opt.Tol-s.rounding(c), s.opt.Tol/4), rel)
+		s.target[c] = s.aim(s.nextShare(c)*s.opt.Tol, rel)
 		s.before[c], s.still[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
