@@ -3,7 +3,11 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/krrlab/lab/plots"
 )
@@ -97,6 +101,68 @@ func series(name string, curve []*spot, x, of func(*spot) []float64) (s plots.Se
 func place1(p *spot) []float64    { return []float64{p.x} }
 func errorsOf(p *spot) []float64  { return scaled(p.errors, 100) } // per cent
 func secondsOf(p *spot) []float64 { return p.seconds }
+
+// errorTicks returns what to label on an axis of errors in per cent from lo to hi: the exact method's,
+// which no other may hide, and round ones apart from it. NaN for none.
+func errorTicks(exact, lo, hi float64) []float64 {
+	ticks := []float64{exact}
+	if math.IsNaN(exact) {
+		ticks = nil
+	}
+	for _, v := range []float64{0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80, 100} {
+		if v >= lo && v <= hi && !(math.Max(v, exact)/math.Min(v, exact) < 1.15) {
+			ticks = append(ticks, v)
+		}
+	}
+	return ticks
+}
+
+// ticksAt returns what to label of the places of curves: all of up to four, and of more every second,
+// third, …, the largest among them.
+func ticksAt(curves ...[]*spot) []float64 {
+	var out []float64
+	for _, c := range curves {
+		for _, p := range c {
+			if len(p.errors) > 0 {
+				out = append(out, p.x)
+			}
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	every, last := (len(out)+3)/4, len(out)-1
+	var ticks []float64
+	for i, x := range out {
+		if (last-i)%every == 0 {
+			ticks = append(ticks, x)
+		}
+	}
+	return ticks
+}
+
+// long matches a whole number of five digits or more that stands by itself.
+var long = regexp.MustCompile(`(^|[ (=])\d{5,}\b`)
+
+// grouped writes the whole numbers of a text as thousands does.
+func grouped(text string) string {
+	return long.ReplaceAllStringFunc(text, func(s string) string {
+		at := strings.IndexFunc(s, unicode.IsDigit)
+		n, err := strconv.Atoi(s[at:])
+		if err != nil { // longer than any that we write
+			return s
+		}
+		return s[:at] + thousands(n)
+	})
+}
+
+// thousands writes a number with commas from five digits on, as tables do.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && n >= 10000; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
 
 func scaled(v []float64, by float64) []float64 {
 	out := make([]float64, len(v))

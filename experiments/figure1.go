@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -153,6 +154,12 @@ func figure1Figures(r *Report) []Figure {
 		}
 		e := &plots.Figure{Title: row, X: plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true}}
 		s := &plots.Figure{Title: row, X: e.X, Y: plots.Axis{Label: "training time (s)", Log: true}}
+		c := r.compare(row)
+		e.X.Ticks = ticksAt(c.exact, c.features)
+		s.X.Ticks = e.X.Ticks
+		all := allErrors(append(slices.Clone(c.exact), c.features...))
+		lo, hi := ends(all)
+		e.Y.Ticks = errorTicks(100*c.mid, 100*lo, 100*hi)
 		for _, role := range []string{exactRole, featuresRole} {
 			curve := r.curve(row, role, bySketch)
 			if line, ok := series(role, curve, place1, errorsOf); ok {
@@ -179,7 +186,7 @@ func figure1Figures(r *Report) []Figure {
 			end = ""
 		}
 	}
-	f := plots.Grid(fmt.Sprintf("Random features against the exact method, n = %d", n), 2, panels...)
+	f := plots.Grid("Random features against the exact method, n = "+thousands(n), 2, panels...)
 	f.Caption = "Test error (left) and seconds of training (right) against the number s of random features, which are the whole model of the random features method and only the " +
 		"preconditioner of the exact one. Lines: medians of the seeds, bands: least to most." + end + " " + r.dataCaption()
 	return append([]Figure{{r.ID, f}}, figure1Beyond(r)...)
@@ -204,15 +211,17 @@ func figure1Beyond(r *Report) []Figure {
 			wide.Lo, wide.Hi = append(wide.Lo, 100*lo), append(wide.Hi, 100*hi)
 		}
 		panels = append(panels, &plots.Figure{
-			Title: strings.TrimSuffix(row, beyond), X: plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "test error (%)", Log: true},
+			Title:  strings.TrimSuffix(row, beyond),
+			X:      plots.Axis{Label: "random features s", Log: true, Ticks: ticksAt(features)},
+			Y:      plots.Axis{Label: "test error (%)", Log: true, Ticks: errorTicks(100*median(exact), 100*lo, 100*slices.Max(allErrors(features)))},
 			Series: []plots.Series{wide, line}, VLines: []plots.RefLine{{At: float64(n), Label: "s = n"}},
 		})
 	}
 	if len(panels) == 0 {
 		return nil
 	}
-	f := plots.Grid(fmt.Sprintf("Beyond s = n, on n = %d points", n), 2, panels...)
-	f.Caption = fmt.Sprintf("Test error of random features on the first n = %d points, with s to %.0f, and that of the exact method, which has no s. Lines: medians of the seeds, "+
-		"bands: least to most. %s", n, most, scaleText(r.Scale))
+	f := plots.Grid(fmt.Sprintf("Beyond s = n, on n = %s points", thousands(n)), 2, panels...)
+	f.Caption = fmt.Sprintf("Test error of random features on the first n = %s points, with s to %s, and that of the exact method, which has no s. Lines: medians of the seeds, "+
+		"bands: least to most. %s", thousands(n), thousands(int(most)), scaleText(r.Scale))
 	return []Figure{{r.ID + "-beyond", f}}
 }

@@ -156,6 +156,27 @@ func (r *Report) constantText() string {
 	return "The constant s is " + strings.Join(parts, ", ") + ": 0.2n at 2/9 of the largest n, as the paper's 20,000 is. "
 }
 
+// nameOf names the line of a role: with the constant s, where it is one number for all data.
+func (r *Report) nameOf(role string) string {
+	if role != constantRole {
+		return role
+	}
+	s := 0
+	for i := range r.Entries {
+		switch e := &r.Entries[i]; {
+		case e.Role != role || !e.Result.Ran():
+		case s == 0 || s == e.Case.S:
+			s = e.Case.S
+		default:
+			return role
+		}
+	}
+	if s == 0 {
+		return role
+	}
+	return "random features, s = " + thousands(s)
+}
+
 func figure2Figures(r *Report) []Figure {
 	var panels []*plots.Figure
 	for _, row := range r.Rows() {
@@ -163,10 +184,11 @@ func figure2Figures(r *Report) []Figure {
 		byTime := &plots.Figure{Title: row, X: plots.Axis{Label: "training time (s)", Log: true}, Y: byN.Y}
 		for _, role := range roles2 {
 			curve := r.curve(row, role, byPoints)
-			if line, ok := series(role, curve, place1, errorsOf); ok {
+			name := r.nameOf(role)
+			if line, ok := series(name, curve, place1, errorsOf); ok {
 				byN.Series = append(byN.Series, line)
 			}
-			if line, ok := series(role, curve, secondsOf, errorsOf); ok {
+			if line, ok := series(name, curve, secondsOf, errorsOf); ok {
 				byTime.Series = append(byTime.Series, line)
 			}
 		}

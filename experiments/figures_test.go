@@ -177,7 +177,7 @@ func TestFigure1(t *testing.T) {
 	if len(figs) != 2 || len(figs[0].Figure.Panels) != 4 || len(figs[1].Figure.Panels) != 2 {
 		t.Fatalf("%d figures", len(figs))
 	}
-	if title := figs[0].Figure.Title; !strings.HasSuffix(title, "n = 20000") {
+	if title := figs[0].Figure.Title; !strings.HasSuffix(title, "n = 20,000") {
 		t.Errorf("title %q", title)
 	}
 	p := figs[0].Figure.Panels[0]
@@ -187,12 +187,16 @@ func TestFigure1(t *testing.T) {
 	if y := figs[0].Figure.Panels[1].Series[1].Y[5]; y != 57 {
 		t.Errorf("random features take %g s with s = n, want 57", y)
 	}
+	// The exact error and s = n are labelled.
+	if got := fmt.Sprintf("%.5g %.5g %.5g", p.X.Ticks, p.Y.Ticks, figs[1].Figure.Panels[0].X.Ticks); got != "[1250 5000 20000] [2.03 3 4 5 6 8 10] [625 5000 40000]" {
+		t.Errorf("ticks %s", got)
+	}
 	over := figs[1].Figure.Panels[0].Series[1]
 	if over.X[len(over.X)-1] != 40000 || figs[1].Figure.Panels[0].VLines[0].At != 5000 {
 		t.Errorf("beyond s = n: %v", over.X)
 	}
 	text := r.Prose()
-	for _, want := range []string{"2.43 % with s = n", "2.03 % (from 2.01 % to 2.05 % over all s and seeds)", "s = n = 5000", "s = 40000"} {
+	for _, want := range []string{"2.43 % with s = n", "2.03 % (from 2.01 % to 2.05 % over all s and seeds)", "s = n = 5000", "s = 40,000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text has no %q: %s", want, text)
 		}
@@ -216,7 +220,7 @@ func TestFigure1(t *testing.T) {
 		}
 		return mnist1(0.004, 1)(e)
 	})
-	if text := part.Prose(); !strings.Contains(text, "end at 2.83 % with s = 10000, the largest that ran") || strings.Contains(text, "whatever s") || strings.Contains(text, "over all s") {
+	if text := part.Prose(); !strings.Contains(text, "end at 2.83 % with s = 10,000, the largest that ran") || strings.Contains(text, "whatever s") || strings.Contains(text, "over all s") {
 		t.Errorf("without s = n: %s", text)
 	}
 	if c := part.Figures()[0].Figure.Caption; strings.Contains(c, "s = n") {
@@ -228,7 +232,7 @@ func TestFigure1(t *testing.T) {
 		}
 		return mnist1(0.004, 1)(e)
 	})
-	if f := short.Figures()[1].Figure; !strings.Contains(f.Caption, "with s to 20000") || slices.Max(f.Panels[0].Series[0].X) != 20000 {
+	if f := short.Figures()[1].Figure; !strings.Contains(f.Caption, "with s to 20,000") || slices.Max(f.Panels[0].Series[0].X) != 20000 {
 		t.Errorf("without s beyond 20000: %s, %v", f.Caption, f.Panels[0].Series[0].X)
 	}
 	none := invented(t, "figure1", func(*Entry) *Result { return nil })
@@ -325,6 +329,9 @@ func TestFigure2(t *testing.T) {
 		t.Fatalf("%d figures", len(figs))
 	}
 	left, right := figs[0].Figure.Panels[0], figs[0].Figure.Panels[1]
+	if name := left.Series[1].Name; name != "random features, s = 2222" {
+		t.Errorf("the constant s is called %q", name)
+	}
 	if len(left.Series) != 4 || len(left.Series[0].X) != 6 || !slices.Equal(left.Series[0].Y, right.Series[0].Y) {
 		t.Errorf("panels %+v", left.Series)
 	}
@@ -374,6 +381,24 @@ func TestFiguresSmoke(t *testing.T) {
 		all := allErrors(reports[0].curve(row, exactRole, bySketch))
 		if lo, hi := ends(all); hi-lo > 0.011 {
 			t.Errorf("%s: errors from %g to %g", row, lo, hi)
+		}
+	}
+}
+
+// TestThousands: numbers of five digits and more have commas, in a text too; others, and what is no
+// number by itself, are as they are.
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 9999: "9999", 10000: "10,000", 123456: "123,456", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("%d: %s", n, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"n = 20000 of 60000": "n = 20,000 of 60,000", "20000 rows (40000)": "20,000 rows (40,000)", "s=12345, 5000": "s=12,345, 5000",
+		"1,234567 a12345 0.123456 v0.0.0-20261121": "1,234567 a12345 0.123456 v0.0.0-20261121", "99999999999999999999": "99999999999999999999",
+	} {
+		if got := grouped(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

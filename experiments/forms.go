@@ -25,6 +25,11 @@ var forms = Experiment{
 // formNames are the forms compared, as precond.ParseForm.
 var formNames = []string{"L", "Linv", "U", "eigen"}
 
+// formWords say in the figure what a use of a form is.
+var formWords = map[string]string{
+	"L": "L: two triangular solves", "Linv": "Linv: two products with L⁻¹", "U": "U: two products with U = L⁻¹Zᵀ", "eigen": "eigen: products with eigenvectors of ZᵀZ",
+}
+
 // formGrid is the n, s and t of a scale.
 var formGrid = map[Scale]struct{ n, s, t []int }{
 	Smoke:  {[]int{2000}, []int{100, 200}, []int{1, 10}},
@@ -104,6 +109,7 @@ func formsFigures(r *Report) []Figure {
 	var panels []*plots.Figure
 	at := map[[2]int]*plots.Figure{}
 	series := map[[2]int]map[string]*plots.Series{}
+	spreads := false
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if !e.Result.Ran() {
@@ -113,18 +119,26 @@ func formsFigures(r *Report) []Figure {
 		key := [2]int{c.N, c.T}
 		if at[key] == nil {
 			at[key] = &plots.Figure{
-				Title: fmt.Sprintf("n = %d, t = %d", c.N, c.T),
-				X:     plots.Axis{Label: "s", Log: true}, Y: plots.Axis{Label: "seconds of a use", Log: true},
+				Title: fmt.Sprintf("n = %s, t = %d", thousands(c.N), c.T),
+				X:     plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "seconds of a use", Log: true},
 			}
 			series[key] = map[string]*plots.Series{}
 			panels = append(panels, at[key])
 		}
 		s := series[key][c.Form]
 		if s == nil {
-			s = &plots.Series{Name: c.Form}
+			s = &plots.Series{Name: formWords[c.Form]}
 			series[key][c.Form] = s
 		}
 		s.X, s.Y = append(s.X, float64(c.S)), append(s.Y, e.Result.Values["use"])
+		least, most := math.NaN(), math.NaN()
+		if v := e.Result.Values; v["use_most"] > 0 {
+			least, most, spreads = v["use_least"], v["use_most"], true
+		}
+		s.Lo, s.Hi = append(s.Lo, least), append(s.Hi, most)
+		if f := at[key]; !slices.Contains(f.X.Ticks, float64(c.S)) {
+			f.X.Ticks = append(f.X.Ticks, float64(c.S))
+		}
 	}
 	if len(panels) == 0 {
 		return nil
@@ -132,12 +146,21 @@ func formsFigures(r *Report) []Figure {
 	for key, f := range at {
 		for _, form := range formNames {
 			if s := series[key][form]; s != nil {
+				if !spreads {
+					s.Lo, s.Hi = nil, nil
+				}
 				f.Series = append(f.Series, *s)
 			}
 		}
 	}
 	f := plots.Grid("Seconds of one use of M⁻¹, M = ZZᵀ+λ_p·I, by form", 2, panels...)
-	f.Caption = "Seconds of one (ZZᵀ+λ_pI)⁻¹R in each form against s, both axes logarithmic. " + scaleText(r.Scale)
+	f.Caption = fmt.Sprintf("Seconds of one (ZZᵀ+λ_pI)⁻¹R, R n×t, in each form against s, both axes logarithmic: the median of %d. ", formUses)
+	if spreads {
+		f.Caption += "Bands: least to most. "
+	} else {
+		f.Caption += "The results kept have no more than the median. "
+	}
+	f.Caption += scaleText(r.Scale)
 	return []Figure{{r.ID, f}}
 }
 

@@ -21,8 +21,8 @@ const formUses = 5
 
 // precondForm sets (ZZᵀ+λ_pI)⁻¹ up in the form of the case and applies it to n×t numbers.
 // Z is n×s standard normal numbers over √s: what a form takes depends on n, s and t only.
-// Values: "gram", "factor" and "form", the seconds of setting up; "use", the median seconds
-// of applying; "error", ‖M(M⁻¹r)−r‖₂/‖r‖₂ of the first column. Cases of the same Z share
+// Values: "gram", "factor" and "form", the seconds of setting up; "use", "use_least" and "use_most", the seconds
+// of applying: their median, the least and the most; "error", ‖M(M⁻¹r)−r‖₂/‖r‖₂ of the first column. Cases of the same Z share
 // it and ZᵀZ: each is charged with the seconds that forming ZᵀZ took.
 func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	form, err := precond.ParseForm(c.Form)
@@ -63,7 +63,7 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	}
 	slices.Sort(uses)
 	sec := m.Seconds()
-	res.Values = finite(map[string]float64{"gram": f.seconds, "factor": sec.Factor, "form": sec.Form, "use": uses[formUses/2], "error": off})
+	res.Values = finite(map[string]float64{"gram": f.seconds, "factor": sec.Factor, "form": sec.Form, "use": uses[formUses/2], "use_least": uses[0], "use_most": uses[formUses-1], "error": off})
 	res.Data = Data{Name: "random numbers", Note: "Z of random numbers", Source: "generated", N: c.N, Of: c.N, D: c.S, T: c.T}
 	return res, nil
 }

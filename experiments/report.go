@@ -97,16 +97,22 @@ func (r *Report) Figures() []Figure {
 
 // Verdicts returns what is claimed and what the results say of it.
 func (r *Report) Verdicts() []Verdict {
-	if f := r.experiment().Verdicts; f != nil {
-		return f(r)
+	f := r.experiment().Verdicts
+	if f == nil {
+		return nil
 	}
-	return nil
+	list := f(r)
+	for i := range list {
+		v := &list[i]
+		v.Detail, v.On = grouped(v.Detail), grouped(v.On)
+	}
+	return list
 }
 
 // Prose returns the text that goes with the tables and figures.
 func (r *Report) Prose() string {
 	if f := r.experiment().Prose; f != nil {
-		return f(r)
+		return grouped(f(r))
 	}
 	return ""
 }

@@ -415,8 +415,21 @@ func TestForms(t *testing.T) {
 	if p := r.Prose(); !strings.Contains(p, "Linv in 24") {
 		t.Error(p)
 	}
-	if f := r.Figures(); len(f) != 1 || len(f[0].Figure.Panels) != 6 || len(f[0].Figure.Panels[0].Series) != 4 {
-		t.Errorf("figures %+v", f)
+	f := r.Figures()
+	if len(f) != 1 || len(f[0].Figure.Panels) != 6 || len(f[0].Figure.Panels[0].Series) != 4 {
+		t.Fatalf("figures %+v", f)
+	}
+	p := f[0].Figure.Panels[0]
+	if got := fmt.Sprint(p.Title, p.X.Ticks, p.Series[1].Name, p.Series[1].Hi == nil); got != "n = 10,000, t = 1[500 1000 2000 4000]Linv: two products with L⁻¹true" {
+		t.Errorf("panel: %s", got)
+	}
+	for i := range r.Entries { // results that have it show how far the uses differ
+		v := r.Entries[i].Result.Values
+		v["use_least"], v["use_most"] = v["use"]/2, 2*v["use"]
+	}
+	f = r.Figures()
+	if s := f[0].Figure.Panels[0].Series[1]; s.Lo[3] != s.Y[3]/2 || s.Hi[3] != 2*s.Y[3] || !strings.Contains(f[0].Figure.Caption, "Bands: least to most") {
+		t.Errorf("%+v, %s", s, f[0].Figure.Caption)
 	}
 }
 

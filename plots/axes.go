@@ -2,6 +2,8 @@ package plots
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -26,6 +28,7 @@ func (f *Figure) axisScale(a *Axis, lo, hi float64, n, try int, crowded func(*sc
 	if values != nil {
 		s.ticks = valueTicks(a, s, values, every)
 	}
+	groupAlike(s.ticks)
 	if !crowded(s) {
 		return s, true
 	}
@@ -72,6 +75,16 @@ func valueTicks(a *Axis, s *scale, values []float64, every int) (ts []tick) {
 	return ts
 }
 
+// groupAlike writes whole labels of four digits with a comma where a longer one of the axis has one.
+func groupAlike(ts []tick) {
+	if !slices.ContainsFunc(ts, func(t tick) bool { return strings.Contains(t.label, ",") }) {
+		return
+	}
+	for i, t := range ts {
+		ts[i].label = commas(t.label, 4)
+	}
+}
+
 // dropLabels takes away every other label.
 func dropLabels(ts []tick) {
 	k := 0
@@ -92,11 +105,8 @@ func (d *drawing) drawTitle() {
 	}
 	size, left := d.titleSize(), d.box.Min.X
 	w := textWidth(d.f.Title, size, true)
-	if w > d.w-margin-left {
-		left = max(d.w-margin-w, margin)
-		if d.panel == nil {
-			left = margin
-		}
+	if d.panel != nil && d.panel.outdented || w > d.w-margin-left {
+		left = margin
 	}
 	y := d.h - margin - size*0.8
 	if w > d.w-2*margin {

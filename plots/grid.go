@@ -48,6 +48,14 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) {
 		top += k.rowsHeight(w - 2*margin)
 	}
 	f.alignPanels(ds, w, h-top)
+	for _, d := range ds { // where one title has no room over its plot all begin at the panels' edges
+		if textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X {
+			for _, d := range ds {
+				d.panel.outdented = true
+			}
+			break
+		}
+	}
 	if f.Title != "" {
 		size := titleSize * min(1, (w-2*margin)/textWidth(f.Title, titleSize, true))
 		p.text(f.Title, vg.Point{X: margin, Y: h - margin - titleSize*0.8}, size, ink, 0, true, false)

@@ -9,6 +9,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/recorder"
+	"regexp"
+	"strconv"
 )
 
 func sampleGrid() *Figure {
@@ -153,3 +155,40 @@ func TestHardGrids(t *testing.T) {
 }
 
 func sampleGrid2() *Figure { return &sampleGrid().Panels[0] }
+
+// TestPanelTitles: where the title of one panel has no room over its plot, all begin at their panels'
+// edges, so that they stand in line; else all begin at their plots.
+func TestPanelTitles(t *testing.T) {
+	begin := func(second string) (x []float64) {
+		a := &Figure{Title: "short", Series: []Series{{Y: []float64{1, 2}}}}
+		b := &Figure{Title: second, Series: []Series{{Y: []float64{1, 2}}}}
+		for _, m := range regexp.MustCompile(`(?s)<text x="([0-9.]+)"[^>]*font-weight:bold`).FindAllStringSubmatch(Grid("", 1, a, b).SVG(), -1) {
+			v, err := strconv.ParseFloat(m[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x = append(x, v)
+		}
+		return x
+	}
+	plain, long := begin("as short"), begin(strings.Repeat("a long title ", 6))
+	if len(plain) != 2 || len(long) != 2 || plain[0] != plain[1] || long[0] != long[1] || long[0] >= plain[0] {
+		t.Errorf("titles begin at %v, with a long one at %v", plain, long)
+	}
+}
+
+// TestGroupAlike: on one axis all numbers of four digits have a comma if a longer one has.
+func TestGroupAlike(t *testing.T) {
+	for want, ticks := range map[string][]float64{"625 2,500 10,000": {625, 2500, 10000}, "625 2500 5000": {625, 2500, 5000}} {
+		a := Axis{Ticks: ticks, Log: true}
+		s, _ := (&Figure{}).axisScale(&a, 600, 11000, 5, 0, func(*scale) bool { return false })
+		if got := strings.Join(labels(s.ticks), " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	for text, want := range map[string]string{"5000": "5,000", "−5000.5": "−5,000.5", "5×10³": "5×10³", "500": "500", "20,000": "20,000"} {
+		if got := commas(text, 4); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type panel struct {
 	extent       extent // what its axes must show
 	least        margins
 	hideX, hideY bool // another panel has the labels of that axis
+	outdented    bool // the title begins at the panel's edge, not at the plot's
 }
 
 // margins is the room around the plot, in points.

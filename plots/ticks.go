@@ -203,7 +203,10 @@ func minus(s string) string {
 
 // group puts a comma between each three digits of the whole part of a decimal
 // number of five digits or more.
-func group(s string) string {
+func group(s string) string { return commas(s, 5) }
+
+// commas is group for numbers of so many digits or more.
+func commas(s string, from int) string {
 	sign := ""
 	for _, m := range []string{"−", "-"} {
 		if strings.HasPrefix(s, m) {
@@ -214,7 +217,7 @@ func group(s string) string {
 	if frac != "" {
 		frac = "." + frac
 	}
-	if len(whole) >= 5 {
+	if len(whole) >= from && strings.Trim(whole, "0123456789") == "" {
 		for i := len(whole) - 3; i > 0; i -= 3 {
 			whole = whole[:i] + "," + whole[i:]
 		}
