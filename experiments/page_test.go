@@ -49,7 +49,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]int{
-		"<table": tables, `<div class="box`: tables, "<svg": 2 * figures, "<figcaption": figures, `<span class="word">`: claims,
+		"<table": tables, `<div class="box`: tables, `<div class="table">`: tables, `<p class="cue">`: tables, "<svg": 2 * figures, "<figcaption": figures, `<span class="word">`: claims,
 	} {
 		if got := strings.Count(page, text); got != want {
 			t.Errorf("%d times %s, want %d", got, text, want)

@@ -171,7 +171,7 @@ func TestPanelTitles(t *testing.T) {
 		}
 		return x
 	}
-	plain, long := begin("as short"), begin(strings.Repeat("a long title ", 6))
+	plain, long := begin("as short"), begin(strings.Repeat("a long title ", 9))
 	if len(plain) != 2 || len(long) != 2 || plain[0] != plain[1] || long[0] != long[1] || long[0] >= plain[0] {
 		t.Errorf("titles begin at %v, with a long one at %v", plain, long)
 	}
