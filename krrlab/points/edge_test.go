@@ -153,3 +153,28 @@ func TestNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestSqDist compares squared distances by differences with a plain loop, for numbers of points on
+// either side of the four that are taken at once.
+func TestSqDist(t *testing.T) {
+	for _, n := range []int{1, 3, 4, 5, 9} {
+		x, x32, s := random(7, n, 6, 0.7)
+		z, z32, s2 := random(8, 5, 6, 0.7)
+		for _, p := range [][2]Points{{x, z}, {x32, z32}, {s, s2}, {x, s2}} {
+			got := make([]float64, n*5)
+			var w Workspace
+			SqDist64(got, 5, p[0], p[1], &w)
+			for i := range n {
+				for j := range 5 {
+					var want float64
+					for c, v := range x.Row(i) {
+						want += (v - z.Row(j)[c]) * (v - z.Row(j)[c])
+					}
+					if math.Abs(got[i*5+j]-want) > 8*0x1p-52*want { // d+2 roundings
+						t.Errorf("%T and %T (%d, %d): %v, want %v", p[0], p[1], i, j, got[i*5+j], want)
+					}
+				}
+			}
+		}
+	}
+}
