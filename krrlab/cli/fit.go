@@ -244,6 +244,9 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 // finish says how it ended.
 func (a *app) finish(f *fitFlags, r *fitted) error {
 	a.printf("%s", r.report)
+	if text := r.useless(); text != "" {
+		a.printf("%-12s %s\n", "note", text)
+	}
 	for _, name := range f.outputs() {
 		if name == f.plot && r.picture.what != "" {
 			name += " (" + r.picture.what + ")"
@@ -258,6 +261,36 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 		return errStatus(exitNotConverged)
 	}
 	return nil
+}
+
+// useless says where a constant predicts the test data no worse than the model; "" where none does.
+func (r *fitted) useless() string {
+	const again = "; try another --sigma, a larger --lambda, or --scale standard"
+	if r.test == nil {
+		return ""
+	}
+	if r.test.Labels == nil {
+		if r2 := r.report.R2; r2 != nil && *r2 <= 0 {
+			return "R² is not above 0: the mean of the answers predicts as well" + again
+		}
+		return ""
+	}
+	count, most := make([]int, len(r.data.train.Labels)), 0
+	for _, c := range r.data.train.Class {
+		if count[c]++; count[c] > count[most] {
+			most = c
+		}
+	}
+	wrong := 0
+	for _, c := range r.data.test.Class {
+		if r.data.test.Labels[c] != r.data.train.Labels[most] {
+			wrong++
+		}
+	}
+	if least := float64(wrong) / float64(r.data.test.Len()); r.report.TestError != nil && wrong > 0 && *r.report.TestError >= least {
+		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s", r.data.train.Labels[most], 100*least, again)
+	}
+	return ""
 }
 
 // advice says what to try where a solve did not reach the tolerance.

@@ -170,3 +170,29 @@ func TestReadingMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestUseless: where a constant does no worse than the model the report says so.
+func TestUseless(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var train, test, words strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&train, "%d,%g\n", i, 100+float64(i%3))
+		fmt.Fprintf(&test, "%g,%g\n", float64(i)+0.5, 100+float64(i%3))
+		fmt.Fprintf(&words, "%d,%s\n", i, []string{"a", "a", "b"}[i%3])
+	}
+	write(t, dir, "train.csv", train.String())
+	write(t, dir, "test.csv", test.String())
+	write(t, dir, "words.csv", words.String())
+	for args, want := range map[string]string{
+		"--train train.csv --test test.csv --sigma 0.01 --task regression": "note         R² is not above 0: the mean of the answers predicts as well; try another --sigma, a larger --lambda, or --scale standard\n",
+		"--train train.csv --test train.csv --sigma 0.5 --task regression": "",
+		"--train words.csv --test words.csv --sigma 100 --lambda 1000":     `note         always "a", the most frequent class, has an error of 32.50 %, no more than the model; try another --sigma, a larger --lambda, or --scale standard` + "\n",
+		"--train words.csv --test words.csv --sigma 0.3":                   "",
+	} {
+		code, out, errs := command(t, append([]string{"fit"}, strings.Fields(args)...)...)
+		if i := strings.Index(out, "note    "); code != exitOK || want == "" && i >= 0 || want != "" && (i < 0 || out[i:] != want) {
+			t.Errorf("%s: exit %d, %s\n%swant %s", args, code, errs, out, want)
+		}
+	}
+}

@@ -179,7 +179,7 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err
 	}
-	if test, err = read(f.test); err != nil || train == nil || m.Origin.Holdout == 0 {
+	if test, err = read(f.test); err != nil || train == nil || m.Origin.Holdout == 0 || train.Len() < m.Origin.Rows {
 		return train, test, err
 	}
 	kept, held, err := train.Head(m.Origin.Rows).Holdout(m.Origin.Holdout, holdoutSeed)
