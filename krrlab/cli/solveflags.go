@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// solveFlags are the flags of the solve.
+type solveFlags struct {
+	lambda, lambdaP             float64
+	features, maxIter, repeat   int
+	tol                         float64
+	orthogonal                  bool
+	solver, precond, form       string
+	sketch                      string
+	storage, memory, exactCheck string
+	seed                        uint64
+}
+
+func (f *solveFlags) add(p *pflag.FlagSet) {
+	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
+	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
+	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
+	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points unless the preconditioner, --storage or --checkpoint is set, else pcg or block-pcg")
+	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
+	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
+	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
+	p.StringVar(&f.memory, "memory", "", "memory the solve, and a file while it is read, may take, such as 20GB (default: what the machine allows)")
+	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64), stored, or auto")
+	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
+}
+
+// check refuses flags that no data could make right.
+func (f *solveFlags) check(set *pflag.FlagSet) error {
+	for name, v := range map[string]float64{"lambda": f.lambda, "lambda-p": f.lambdaP, "tol": f.tol} {
+		if set.Changed(name) && (!(v > 0) || math.IsInf(v, 0)) {
+			return usagef("--%s %g: want a positive number", name, v)
+		}
+	}
+	if set.Changed("tol") && f.tol >= 1 {
+		return usagef("--tol %g: want less than 1", f.tol)
+	}
+	for name, v := range map[string]int{"features": f.features, "max-iter": f.maxIter, "repeat": f.repeat} {
+		if set.Changed(name) && v < 1 {
+			return usagef("--%s %d: want at least 1", name, v)
+		}
+	}
+	if err := f.settle(&krrlab.Config{}); err != nil {
+		return err
+	}
+	if err := f.checkPlain(set); err != nil {
+		return err
+	}
+	if f.orthogonal && f.precond != krrlab.RandomFeatures.String() {
+		return usagef("--orthogonal goes with --precond features only")
+	}
+	return f.checkSketch(set)
+}
+
+// checkPlain refuses flags of a preconditioner for a solver that has none.
+func (f *solveFlags) checkPlain(set *pflag.FlagSet) error {
+	without := "--solver " + f.solver
+	switch {
+	case f.precond == krrlab.NoPrecond.String():
+		without = "--precond none"
+	case f.solver != krrlab.CG.String() && f.solver != krrlab.Direct.String():
+		return nil
+	case set.Changed("precond"):
+		return usagef("%s has no preconditioner: --precond %s does not go with it", without, f.precond)
+	}
+	for _, name := range []string{"sketch", "form", "orthogonal"} {
+		if set.Changed(name) {
+			return usagef("%s has no preconditioner: --%s does not go with it", without, name)
+		}
+	}
+	return nil
+}
+
+// checkSketch refuses a chain that does not parse, or that goes with no other flag.
+func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
+	if !set.Changed("sketch") {
+		return nil
+	}
+	if set.Changed("features") {
+		return usagef("--sketch says how many features: --features does not go with it")
+	}
+	if f.precond != krrlab.RandomFeatures.String() {
+		return usagef("--sketch goes with --precond features only")
+	}
+	if _, err := krrlab.ParseLevels(f.sketch); err != nil {
+		return usagef("--sketch: %v", err)
+	}
+	return nil
+}
+
+// oneLevel says of a chain that has no sketch what it is; "" of another.
+func oneLevel(levels []krrlab.ChainLevel) string {
+	if len(levels) != 1 {
+		return ""
+	}
+	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
+}
+
+// settle puts into a configuration what the flags say of themselves, without the data.
+func (f *solveFlags) settle(c *krrlab.Config) (err error) {
+	if c.Solver, err = krrlab.ParseSolver(f.solver); err != nil {
+		return errUsage{err}
+	}
+	if c.Precond, err = krrlab.ParsePrecond(f.precond); err != nil {
+		return errUsage{err}
+	}
+	if c.Form, err = precond.ParseForm(f.form); err != nil {
+		return errUsage{err}
+	}
+	if c.Storage, err = gram.ParseStorage(f.storage); err != nil {
+		return errUsage{err}
+	}
+	if c.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {
+		return errUsage{err}
+	}
+	c.Memory, err = memoryLimit(f.memory)
+	return err
+}
