@@ -182,6 +182,11 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 	switch {
 	case a.first():
 		say("")
+	case together && a.party == nil && code != exitOK: // the first will say it, and the launcher end this rank
+		select {
+		case <-ctx.Done():
+		case <-time.After(patient * courtesy):
+		}
 	case !together && ctx.Err() == nil:
 		select {
 		case <-ctx.Done(): // the launcher ends this rank: an earlier one has spoken

@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"io"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,5 +31,28 @@ func TestProcessorOfRank(t *testing.T) {
 	})
 	if want := "rank 1: --cpu " + lacking.String() + ": this processor runs"; code != exitError || !strings.Contains(errs.String(), want) {
 		t.Errorf("exit code %d, %q, want %q", code, errs.String(), want)
+	}
+}
+
+// TestOthersWait: of an error that all ranks find before they are joined the first one speaks; the
+// others wait for the launcher to end them, since a rank that ends first would end that one.
+func TestOthersWait(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var told atomic.Bool
+	ended := make(chan bool)
+	var errs bytes.Buffer
+	var code int
+	go func() {
+		code = Main(ctx, []string{"fit", "--data", "no-such-data"}, Env{
+			Stdout: io.Discard, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) { return "", nil },
+			Launch: &comm.Launch{Launcher: "Open MPI", Rank: 1, Size: 2},
+		})
+		ended <- told.Load()
+	}()
+	time.Sleep(200 * time.Millisecond) // only for one that does not wait
+	told.Store(true)
+	cancel()
+	if !<-ended || code == exitOK || strings.Contains(errs.String(), "no-such-data") {
+		t.Errorf("a rank ends with code %d before the launcher says so, and says %q", code, errs.String())
 	}
 }

@@ -35,7 +35,8 @@ nsenter -t $b --net ip addr add 10.77.0.2/24 dev krr0
 nsenter -t $b --net ip link set krr0 up
 ip addr add 10.77.0.1/24 dev krr0
 ip link set krr0 up
-mkdir "$1/small" && mount -t tmpfs -o size=300k none "$1/small"
+mkdir "$1/small" && mount -t tmpfs -o size=4m none "$1/small"
+head -c 3796k /dev/zero >"$1/small/ballast"
 cat >"$1/agent" <<END
 #!/bin/sh
 while [ "\${1#-}" != "\$1" ]; do shift; done
@@ -241,7 +242,7 @@ func TestDiskFull(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
-	if text, err := h.on(t.Context(), "mount", "-o", "remount,size=4m", full).CombinedOutput(); err != nil {
+	if text, err := h.on(t.Context(), "rm", filepath.Join(full, "ballast")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	text, err = h.krrlab(limited(t), t, 30, fit("--resume")...).CombinedOutput()
