@@ -32,7 +32,7 @@ type Solution struct {
 	SampledResidual []float64
 	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
 	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
-	// times this, three standard errors, are at most τ together.
+	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors.
 	StorageResidual []float64
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
 	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky, of K itself and not as stored; +Inf: none; NaN otherwise

@@ -275,10 +275,11 @@ func (l *Lab) slack() float64 {
 	return sampleSlack
 }
 
-// within reports whether the residuals are at most τ by the rows checked.
+// within reports whether the residuals are at most τ by the rows checked: as they estimate them, or with
+// what they say K as stored is off by, either with its sampling error.
 func (l *Lab) within(sol *Solution) bool {
 	for j, v := range sol.TrueResidual {
-		if !(v+l.slack()*sol.StorageResidual[j] <= l.cfg.Tol) {
+		if !(min(v+l.slack()*sol.StorageResidual[j], l.slack()*sol.SampledResidual[j]) <= l.cfg.Tol) {
 			return false
 		}
 	}
