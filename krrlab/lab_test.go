@@ -287,6 +287,24 @@ func TestFixed16(t *testing.T) {
 	}
 }
 
+// TestRefinedIsChecked: an answer of 16-bit tiles that was refined by K in float64 whose error is
+// predicted, not proved, is checked by rows as others are.
+func TestRefinedIsChecked(t *testing.T) {
+	x := kinds(300, 4, 5)["float64"]
+	lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Features: 100, Tol: 1e-8, Solver: PCG, Storage: gram.Fixed16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab.cheap = 0
+	sol, err := lab.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" || sol.Rounding == nil && sol.StorageResidual == nil {
+		t.Errorf("%s by %s, rounding %v, by rows %v", sol.Status, sol.ResidualKind, sol.Rounding, sol.StorageResidual)
+	}
+}
+
 // TestNotConverged checks that running out of iterations is a status with an answer.
 func TestNotConverged(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]

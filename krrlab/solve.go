@@ -207,7 +207,7 @@ func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matr
 	}
 	k.begin(l.cfg.Repeat, answers, sol, a, o)
 	c, err := l.pcg(ctx, sol, a, m, o, finer, kind)
-	if err != nil || kind == exactKind {
+	if err != nil || finer != nil && finer.Choice().Certain {
 		sol.SampledResidual, sol.StorageResidual = nil, nil
 		return c, err
 	}
