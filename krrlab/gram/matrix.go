@@ -246,7 +246,7 @@ func (m *Matrix) mulTo(ctx context.Context, dst, src *mat.Dense, lambda float64)
 }
 
 // exactTile is the tile size of Exact: short sums round less.
-const exactTile = 64
+const exactTile = 128
 
 // Exact returns the same matrix recomputed tile by tile in float64 for every product: what true
 // residuals are taken with. Distances are formed from inner products where ‖E‖₂ is then certain to
