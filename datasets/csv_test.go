@@ -127,7 +127,7 @@ func TestTableFaults(t *testing.T) {
 		{"UTF-16", "\xff\xfe1\x00,\x002\x00", ReadOptions{}, 0, 0, "UTF-16; save as UTF-8"},
 		{"UTF-16, big", gzipped("\xfe\xff\x001\x00,"), ReadOptions{}, 0, 0, "UTF-16; save as UTF-8"},
 		{"target of LIBSVM", "1 1:2\n", ReadOptions{Target: "price"}, 0, 0, "first in each line: --target price is for csv files"},
-		{"target of idx", "\x00\x00\x08\x03", ReadOptions{Target: "0"}, 0, 0, "in a file of their own: --target 0"},
+		{"target of idx", "\x00\x00\x08\x03", ReadOptions{Target: "0"}, 0, 0, "in a separate file: --target 0"},
 		{"row of one word", "1,2\nx\n", ReadOptions{}, 2, 0, "the row has 1 columns, the first row has 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -16,7 +16,7 @@
 // stand-ins and subsets (Note says so), and three built-in problems that need no file, two of
 // them with a best possible error that is known. The folders to look in are given in order; a file that is not
 // there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
-// Files of one's own without a test file are split by Holdout, in each class alike.
+// User files without a test file are split by Holdout, in each class alike.
 // Sets that come in one file are split by a fixed random permutation of their rows.
 //
 // # Pictures without end

@@ -4,9 +4,9 @@ const (
 	libsvmSite = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 	uciSite    = "https://archive.ics.uci.edu/"
 
-	libsvmLicence = "see the original source; redistributed by the LIBSVM data page without a licence of its own"
+	libsvmLicence = "see the original source; redistributed by the LIBSVM data page without a separate license"
 	uciLicence    = "Creative Commons Attribution 4.0 (UCI Machine Learning Repository)"
-	mnistLicence  = "no licence stated by its authors (LeCun, Cortes, Burges); made from NIST Special Databases 1 and 3"
+	mnistLicence  = "no license stated by its authors (LeCun, Cortes, Burges); made from NIST Special Databases 1 and 3"
 )
 
 // mnistFile is one of MNIST's four files.

@@ -48,7 +48,7 @@ type ReadOptions struct {
 	// Target is the column of a csv file that holds the answers: an index from 0,
 	// one from the end (-1 is the last), a name in the header, or "none". Default:
 	// the last, or none if Dim is set and the file has just Dim columns. Files of other
-	// formats have their answers in a place of their own: for them Target may be "none",
+	// formats have a separate place for their answers: for them Target may be "none",
 	// and a column other than -1 is an error.
 	Target string
 	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
@@ -305,7 +305,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	}
 	place := "first in each line"
 	if format == "idx" {
-		place = "in a file of their own"
+		place = "in a separate file"
 	}
 	return s.fail(0, 0, "a file of format %s has its answers %s: --target %s is for csv files; leave it out", format, place, printable(o.Target))
 }

@@ -27,7 +27,7 @@ import (
 // When the context ends the ranks are ended, and what they have until then is returned as
 // in one process. The answers are those of ranks (Config.Comm), whatever their number.
 //
-// A kernel, or a feature map, of the caller's own cannot travel and is refused.
+// A user-defined kernel or feature map cannot be serialized; New rejects it.
 type Backend struct {
 	Ranks int // P ≥ 1
 	// Hosts the ranks are put on, each with the number of its ranks as in "node1:8"; nil means

@@ -187,9 +187,9 @@ func TestBackendRefuses(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		"own kernel":        {func(c *Config) { c.Kernel = ownKernel{} }, "cauchy of x₁ is of your own"},
-		"own map":           {func(c *Config) { c.Map = feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10} }, "is of your own"},
-		"map of another":    {func(c *Config) { c.Map = feature.Fourier{Kernel: kernels[1]} }, "is of your own"},
+		"own kernel":        {func(c *Config) { c.Kernel = ownKernel{} }, "cauchy of x₁ is user-defined"},
+		"own map":           {func(c *Config) { c.Map = feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10} }, "is user-defined"},
+		"map of another":    {func(c *Config) { c.Map = feature.Fourier{Kernel: kernels[1]} }, "is user-defined"},
 		"no ranks":          {func(c *Config) { c.Backend.Ranks = 0 }, "at least 1"},
 		"hosts, no folder":  {func(c *Config) { c.Backend.Hosts, c.Backend.Dir = []string{"a"}, "" }, "set Dir"},
 		"slurm, no folder":  {func(c *Config) { c.Backend.Launcher, c.Backend.Dir = "srun", "" }, "set Dir"},

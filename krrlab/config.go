@@ -51,7 +51,7 @@ type Config struct {
 	Shared *Shared
 }
 
-// Event is a sign of life from a stage.
+// Event reports the progress of a stage.
 type Event struct {
 	Stage       string        // "features", "factor", "kernel", "solve", "residual" or "predict"
 	Done, Total int           // parts of the stage's work; Total 0 means unknown
@@ -123,13 +123,15 @@ type ResidualPolicy int
 const (
 	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10), and otherwise
 	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
-	// rows checked miss the tolerance.
+	// rows checked leave less than half of the tolerance.
 	AutoResidual ResidualPolicy = iota
-	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds. If K
-	// as stored was too coarse for the tolerance, the answer is refined by it.
+	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds, with a certain
+	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
+	// answer is refined by it.
 	ExactResidual
-	// StoredResidual takes one product with K as it is stored, and estimates the residual
-	// against K itself from 256 of its rows, drawn at random (to about 5 %).
+	// StoredResidual takes one product with K as it is stored, and estimates by how much that is off
+	// from rows of K in float64, 256 drawn at random and the 32 farthest from the mean
+	// (Solution.StorageResidual).
 	StoredResidual
 )
 

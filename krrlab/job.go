@@ -64,10 +64,10 @@ type jobCheckpoint struct {
 }
 
 // newJobConfig returns the configuration as it was given, the folder of checkpoints by its full
-// name, or says what of it cannot travel.
+// name, or says what of it cannot be serialized.
 func newJobConfig(c Config) (j jobConfig, err error) {
 	if j.Kernel, err = kernel.ToSpec(c.Kernel); err != nil {
-		return j, fmt.Errorf("kernel %v is of your own and cannot be sent to ranks: take a built-in one, or no Backend", c.Kernel)
+		return j, fmt.Errorf("kernel %v is user-defined and cannot be sent to ranks: take a built-in one, or no Backend", c.Kernel)
 	}
 	if j.Orthogonal, j.Levels, err = mapSpec(c); err != nil {
 		return j, err
@@ -105,7 +105,7 @@ func mapSpec(c Config) (orthogonal bool, levels []ChainLevel, err error) {
 		want, err = featuresFor(c.Kernel, false)
 	}
 	if err != nil || !reflect.DeepEqual(dist, want) {
-		return false, nil, fmt.Errorf("feature map %v is of your own and cannot be sent to ranks: take that of the kernel, or a chain of ChainFor", dist)
+		return false, nil, fmt.Errorf("feature map %v is user-defined and cannot be sent to ranks: take that of the kernel, or a chain of ChainFor", dist)
 	}
 	return orthogonal, levels, nil
 }

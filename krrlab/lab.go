@@ -48,7 +48,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
 	}
 	if train.Dim() < 1 {
-		return nil, fmt.Errorf("krrlab: the training points have no numbers: want at least 1 each")
+		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
 	l := &Lab{train: train, asked: cfg, cheap: exactWork, dear: refineWork}
 	if train.Task == datasets.Classification {

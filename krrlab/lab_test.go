@@ -503,7 +503,7 @@ func panel(x points.Points) []float64 {
 func TestNoNumbers(t *testing.T) {
 	train := regression(kinds(5, 3, 1)["float64"])
 	train.X = points.NewDense(5, 0, nil)
-	if _, err := New(train, Config{Kernel: gauss, Lambda: 1}); err == nil || !strings.Contains(err.Error(), "no numbers") {
+	if _, err := New(train, Config{Kernel: gauss, Lambda: 1}); err == nil || !strings.Contains(err.Error(), "dimension 0") {
 		t.Errorf("a fit: %v", err)
 	}
 	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 10})

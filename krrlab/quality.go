@@ -72,7 +72,7 @@ type Quality struct {
 	Alpha    []float64     `json:"alpha"` // of the tridiagonal
 	Beta     []float64     `json:"beta"`
 	Ritz     []float64     `json:"ritz"`
-	Slack    float64       `json:"slack"`        // allowed for inexact products
+	Slack    float64       `json:"slack"`        // allowed for inaccurate products
 	KError   float64       `json:"kernel_error"` // predicted bound of ‖K_stored−K‖₂
 	Trace    []QualityStep `json:"trace"`
 	Spectrum []float64     `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n

@@ -98,7 +98,7 @@ func (q *Quality) Table() *plots.Table {
 		t.Add("iterations", nil, nil, q.Bound, q.Kappa.Confidence, "⌈(√κ/2)ln(2/τ)⌉ to an A-norm error of τ")
 	}
 	if q.Predicted > 0 {
-		t.Add("iterations", q.Predicted, nil, nil, nil, "from Lanczos's T, random right-hand side")
+		t.Add("iterations", q.Predicted, nil, nil, nil, "from T of Lanczos, random right-hand side")
 	}
 	if q.Actual != nil {
 		t.Add("iterations", *q.Actual, nil, nil, nil, "PCG, "+q.Status)
@@ -135,7 +135,7 @@ func (q *Quality) Plot() *plots.Figure {
 	}
 	f := &plots.Figure{
 		Title: fmt.Sprintf("%s: κ(M⁻¹A) in [%.3g, %.3g]", q.Dataset, q.Kappa.Lo, q.Kappa.Hi),
-		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as Lanczos's process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
+		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
 			q.metricText(), 100*q.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
 		Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},

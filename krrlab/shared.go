@@ -17,7 +17,7 @@ import (
 // Shared keeps what the solves of one problem have in common, for labs that differ in
 // tolerance, λ_p, features, seed or solver: K+λI, the features Z last drawn, their ZᵀZ, and
 // the preconditioner last made of them. Each is formed by the first solve that needs it and
-// taken by those after it that would form the same; the answers have the bits that they
+// reused by later solves with the same parameters; the answers have the bits that they
 // have without it, unless an earlier solve asked for a more exact K. Seconds of a stage that
 // was shared are those that it took when it was formed, so that a solve's seconds are what it takes alone, and Solution.Shared names it.
 //

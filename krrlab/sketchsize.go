@@ -106,7 +106,7 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 		return nil, err
 	}
 	spec, specErr := kernel.ToSpec(l.cfg.Kernel)
-	if specErr != nil { // a kernel of the caller's own
+	if specErr != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
 	}
 	s := &SketchSize{

@@ -20,7 +20,7 @@ func (s *Solution) Report() *Report {
 	n, d, t := l.Dims()
 	c := l.cfg
 	spec, err := kernel.ToSpec(c.Kernel)
-	if err != nil { // a kernel of the caller's own
+	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: c.Kernel.String()}
 	}
 	blas := accel.InUse()

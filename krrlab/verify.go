@@ -288,7 +288,7 @@ func (c *checker) test(ctx context.Context) error {
 	x := c.o.Test.X
 	_, d, _ := c.m.Dims()
 	if _, dz := x.Dims(); dz != d {
-		return fmt.Errorf("test points have %d numbers, the model was fitted on %d", dz, d)
+		return fmt.Errorf("test points have dimension %d, the model was fitted on %d", dz, d)
 	}
 	if c.m.Scaling != nil {
 		x = c.m.Scaling.Apply(x)

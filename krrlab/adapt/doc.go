@@ -4,7 +4,7 @@
 // # The tests
 //
 // Kappa is the practical one: it accepts where the upper end of κ(M⁻¹A)'s interval is at
-// most the target. A = K+λI, M = ZZᵀ+λ_pI; the interval comes from Lanczos's process on the
+// most the target. A = K+λI, M = ZZᵀ+λ_pI; the interval comes from the Lanczos process on the
 // pencil (package lanczos), some 20 to 60 products with A and solves with M.
 //
 // Theorem7 is the paper's, for λ_p = λ and with any constants (θ, α, γ): with P the
@@ -16,7 +16,7 @@
 //
 // Test.Bound is the κ that follows. With ZᵀZ = VΣ²Vᵀ, W = ZV_rΣ_r⁻¹ and WᵀZZᵀW = Σ_r² is
 // diagonal, so condition 2 asks for the spectrum of Σ_r⁻¹WᵀKWΣ_r⁻¹, and condition 1 for a norm:
-// both by Lanczos's process from a random start, which unlike power iteration bounds the
+// both by the Lanczos process from a random start, which unlike power iteration bounds the
 // norm from above, with a stated probability. With Options.Sketched condition 2 is asked of Z'Z'ᵀ
 // first, Z' wider features independent of Z, which takes no product with K. Since λ_max is convex,
 // E λ_max(BᵀZ'Z'ᵀB) ≥ λ_max(BᵀKB), and the other end likewise: in expectation Z' only pushes the ends

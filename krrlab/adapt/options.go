@@ -63,7 +63,7 @@ type Options struct {
 	// Eigen is the largest s at which conditions are measured that can no longer both hold,
 	// because κ is above Test.Bound: they take 9s³ flops. Default 2048; -1 means never.
 	Eigen int
-	// Steps is the most steps of Lanczos's process. Default 150.
+	// Steps is the most steps of the Lanczos process. Default 150.
 	Steps int
 	// Memory that the features and their factors may take, in bytes; 0 for no limit.
 	Memory int64

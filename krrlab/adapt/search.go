@@ -263,17 +263,17 @@ func (s *search) theorem7(ctx context.Context, out *Rung, l *ladder, delta float
 	return nil
 }
 
-// errEnough ends Lanczos's process.
+// errEnough ends the Lanczos process.
 var errEnough = errors.New("enough")
 
-// judgement is what is known of a test's quantity in the course of Lanczos's process: the
+// judgement is what is known of a test's quantity in the course of the Lanczos process: the
 // verdict, the relative width of the interval, and the value of its inner end.
 type judgement struct {
 	verdict      Verdict
 	width, inner float64
 }
 
-// options of Lanczos's process, which ends when the interval is narrow; when the verdict is
+// options of the Lanczos process, which ends when the interval is narrow; when the verdict is
 // clear and the interval fit to be drawn; or when it is a rejection and the inner end, from
 // which times are predicted, has come to rest.
 func (s *search) options(confidence float64, g rng.Stream, judge func(*lanczos.Result) judgement) *lanczos.Options {

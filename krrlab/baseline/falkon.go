@@ -183,12 +183,12 @@ func newFalkon(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, m
 		m = len(opt.Indices)
 		for _, i := range opt.Indices {
 			if i < 0 || i >= n {
-				panic(fmt.Sprintf("baseline: centre %d of %d points", i, n))
+				panic(fmt.Sprintf("baseline: center %d of %d points", i, n))
 			}
 		}
 	}
 	if m < 1 || m > n || !(opt.Tol >= 0) || opt.MaxIter < 0 || opt.Memory < 0 || !(opt.Jitter >= 0 && opt.Jitter <= maxJitter) {
-		panic(fmt.Sprintf("baseline: %d centres of %d points, tolerance %v, %d iterations, memory %d, jitter %v", m, n, opt.Tol, opt.MaxIter, opt.Memory, opt.Jitter))
+		panic(fmt.Sprintf("baseline: %d centers of %d points, tolerance %v, %d iterations, memory %d, jitter %v", m, n, opt.Tol, opt.MaxIter, opt.Memory, opt.Jitter))
 	}
 	if err := checkTargets(n, y); err != nil {
 		return nil, err

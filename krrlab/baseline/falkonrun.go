@@ -92,7 +92,7 @@ func (f *falkon) right(ctx context.Context) (*mat.Dense, error) {
 	f.res.Seconds.Products += time.Since(clock).Seconds()
 	for k, v := range f.h {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("baseline: the kernel %v of the points and centre %d is not finite", f.k, f.res.Indices[k%m])
+			return nil, fmt.Errorf("baseline: the kernel %v of the points and center %d is not finite", f.k, f.res.Indices[k%m])
 		}
 		f.h[k] = -v
 	}

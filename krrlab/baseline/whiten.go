@@ -40,7 +40,7 @@ func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, a
 	l := make([]float64, m*m)
 	for w.jitter = jitter; ; w.jitter *= 10 {
 		if w.jitter > maxJitter {
-			return nil, fmt.Errorf("baseline: K of the %d centres is not positive semidefinite: its Cholesky factorisation fails with %g added to its diagonal, relative", m, maxJitter)
+			return nil, fmt.Errorf("baseline: K of the %d centers is not positive semidefinite: its Cholesky factorization fails with %g added to its diagonal, relative", m, maxJitter)
 		}
 		if err := w.gram(ctx, l, k, centres, arith); err != nil {
 			return nil, err
@@ -57,11 +57,11 @@ func newWhitening(ctx context.Context, k kernel.Kernel, centres points.Points, a
 		return nil, err
 	}
 	if pivot := cholesky(c, m); pivot > 0 {
-		return nil, fmt.Errorf("baseline: (n/m)LᵀL+λI of the %d centres is not positive definite at λ = %g (pivot %d): take a larger λ", m, lambda, pivot)
+		return nil, fmt.Errorf("baseline: (n/m)LᵀL+λI of the %d centers is not positive definite at λ = %g (pivot %d): take a larger λ", m, lambda, pivot)
 	}
 	w.l, w.c = newTriangle(l, m), newTriangle(c, m)
 	if w.l == nil || w.c == nil {
-		return nil, fmt.Errorf("baseline: a Cholesky factor of the %d centres is singular at λ = %g: take a larger λ", m, lambda)
+		return nil, fmt.Errorf("baseline: a Cholesky factor of the %d centers is singular at λ = %g: take a larger λ", m, lambda)
 	}
 	return w, nil
 }
@@ -72,7 +72,7 @@ func (w *whitening) gram(ctx context.Context, l []float64, k kernel.Kernel, cent
 	w.diag = kernel.Diag(k, centres)
 	for i, v := range w.diag {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
-			return fmt.Errorf("baseline: k(x, x) is %g for the kernel %v at centre %d", v, k, i)
+			return fmt.Errorf("baseline: k(x, x) is %g for the kernel %v at center %d", v, k, i)
 		}
 	}
 	p := points.NewPanel(centres)

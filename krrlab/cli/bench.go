@@ -41,7 +41,7 @@ cache, and ratios to reading memory say little: take 20,000 or more. docs/benchm
 	}
 	p := cmd.Flags()
 	p.IntVar(&f.n, "n", 20000, "points")
-	p.IntVar(&f.d, "d", 784, "numbers a point")
+	p.IntVar(&f.d, "d", 784, "dimension d of the points")
 	p.IntVar(&f.features, "features", 0, "random features (default: n/5)")
 	p.IntVar(&f.repeat, "repeat", 5, "repetitions")
 	p.StringVar(&f.json, "json", "", "write the measurements as JSON to this file")

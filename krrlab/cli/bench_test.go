@@ -37,11 +37,11 @@ func quickBench(t *testing.T, repeat int) *benchReport {
 func TestBenchLoops(t *testing.T) {
 	r := quickBench(t, 2)
 	floors := map[string]float64{ // at 1e9 a second: n = 150, d = 5, s = 30
-		"exp, a number and core":   1e-9,
-		"K·P, float32, t = 10":     150 * 151 / 2 * 4 * 1e-9,
-		"K·P, float64, t = 1":      150 * 151 / 2 * 8 * 1e-9,
-		"Z formed":                 2 * 150 * 30 * 5 * 1e-9,
-		"ZᵀZ, products in float64": 150 * 30 * 30 * 1e-9,
+		"exp, per element and core": 1e-9,
+		"K·P, float32, t = 10":      150 * 151 / 2 * 4 * 1e-9,
+		"K·P, float64, t = 1":       150 * 151 / 2 * 8 * 1e-9,
+		"Z formed":                  2 * 150 * 30 * 5 * 1e-9,
+		"ZᵀZ, products in float64":  150 * 30 * 30 * 1e-9,
 	}
 	for _, l := range r.Loops {
 		if !(l.Seconds > 0) || !(l.AtLeast > 0) || !(l.Ratio > 0) {

@@ -209,9 +209,9 @@ func (b *loopBench) elements(*points.Dense32) error {
 		}}
 	}
 	return b.compare(element,
-		one("exp, a number and core", 1, func() { simd.Exp32(dst, args) }),
-		one("cos, a number and core", 1, func() { simd.Cos32(dst, phases) }),
-		one("Gaussian row, a number and core", 0, func() {
+		one("exp, per element and core", 1, func() { simd.Exp32(dst, args) }),
+		one("cos, per element and core", 1, func() { simd.Cos32(dst, phases) }),
+		one("Gaussian row, per element and core", 0, func() {
 			simd.GaussianRow(dst, inner, norms, 94, -1/(2*benchSigma*benchSigma), -80)
 		}))
 }

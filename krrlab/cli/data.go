@@ -92,7 +92,7 @@ func (a *app) dataInfo(name string) error {
 	line("split", "%s", i.Split)
 	line("scaling", "%s", i.Scale)
 	line("note", "%s", i.Note)
-	line("licence", "%s", i.Licence)
+	line("license", "%s", i.Licence)
 	line("page", "%s", i.Page)
 	if p := i.Paper; p != nil {
 		line("paper", "gaussian σ = %g, λ = %g, s = %d: %d iterations, %g s, error %s", p.Sigma, p.Lambda, p.Features, p.Iterations, p.Seconds, paperError(i))

@@ -34,7 +34,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
 	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
-	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a place of their own for it")
+	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a separate place for it")
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are no features, such as an index: names or numbers as of --target, with commas")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "features of a libsvm file, where columns of zeros were left out at the end (default: its largest index)")
@@ -49,9 +49,9 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	case f.data != "" && f.train != "":
 		return usagef("--data and --train exclude each other")
 	case f.data != "" && f.test != "":
-		return usagef("--test goes with --train; --data has test rows of its own")
+		return usagef("--test goes with --train; --data brings its test rows")
 	case set.Changed("holdout") && f.data != "":
-		return usagef("--holdout goes with --train; --data has test rows of its own")
+		return usagef("--holdout goes with --train; --data brings its test rows")
 	case set.Changed("holdout") && f.test != "":
 		return usagef("--holdout and --test exclude each other")
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):

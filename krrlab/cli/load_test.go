@@ -148,7 +148,7 @@ func TestHoldout(t *testing.T) {
 		"fit --train a.csv --holdout 0":                   "--holdout 0: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
 		"fit --train a.csv --holdout 20":                  "--holdout 20: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
 		"fit --train a.csv --holdout 0.2 --test a.csv":    "--holdout and --test exclude each other (see krrlab fit --help)",
-		"fit --data mnist --holdout 0.2":                  "--holdout goes with --train; --data has test rows of its own (see krrlab fit --help)",
+		"fit --data mnist --holdout 0.2":                  "--holdout goes with --train; --data brings its test rows (see krrlab fit --help)",
 		"fit --train a.csv --n 2 --holdout 0.1":           "1 training point: want at least 2",
 		"quality --train a.csv --holdout 0.2 --columns 1": "unknown flag: --holdout (see krrlab quality --help)",
 	} {

@@ -24,9 +24,11 @@ func (a *app) qualityCommand() *cobra.Command {
 		use:   "quality (--data NAME | --train FILE)",
 		short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
 		long: `Quality judges a preconditioner M = ZZᵀ+λ_pI: a two-sided interval of the condition
-number of M⁻¹(K+λI) by Lanczos's process from a random start, which misses the truth
+number of M⁻¹(K+λI) by the Lanczos process from a random start, which misses the truth
 with at most the probability stated; for small n all eigenvalues beside it; and the
-iterations predicted from κ and from the Ritz values beside those that PCG takes.`,
+iterations predicted from κ and from the Ritz values beside those that PCG takes. The
+interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predicted from rows of
+K and not part of the probability.`,
 		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
 		add: f.add,

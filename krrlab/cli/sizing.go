@@ -43,7 +43,7 @@ is in the way of any number (docs/ranks.md).`,
 	}
 	p := cmd.Flags()
 	p.IntVar(&f.n, "n", 0, "training points")
-	p.IntVar(&f.d, "d", 0, "numbers a point")
+	p.IntVar(&f.d, "d", 0, "dimension d of the points")
 	p.Int64Var(&f.nnz, "nnz", 0, "numbers in all that are not zero, of sparse points (default: the points are dense)")
 	p.IntVar(&f.t, "t", 1, "right-hand sides: classes, or 1")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most 10,000)")

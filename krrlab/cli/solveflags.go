@@ -35,9 +35,9 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
-	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto goes by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")
 	p.StringVar(&f.memory, "memory", "", "memory the solve, and a file while it is read, may take, such as 20GB (default: what the machine allows)")
-	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64), stored, or auto")
+	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64, with a certain bound of rounding), stored (K as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined where the rows miss the tolerance)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 }
 

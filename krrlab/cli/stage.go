@@ -31,7 +31,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.addTraining(p)
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
-	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute")
+	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto goes by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")
 	p.StringVar(&f.memory, "memory", "", "memory the stage, and a file while it is read, may take, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")

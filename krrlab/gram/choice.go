@@ -83,7 +83,7 @@ func (f *frame) view(centred bool) points.Points {
 	return f.x
 }
 
-// isOwn reports whether k is a kernel of a researcher's own.
+// isOwn reports whether k is user-defined.
 func isOwn(k kernel.Kernel) bool {
 	_, err := kernel.ToSpec(k)
 	return err != nil

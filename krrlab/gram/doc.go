@@ -16,7 +16,7 @@
 //	Fixed16    n² bytes; kernels with values in [0, 1] and k(x, x) = 1, each rounded to a
 //	           multiple of 1/65535: ‖E‖₂ ≈ 2·4.4e-6·√n, checked to be at most λ/2
 //	Recompute  no K: tiles are formed anew for each product, n²d flops each time
-//	Auto       the smallest of these that is exact enough and fits
+//	Auto       the smallest of these that is accurate enough and fits
 //
 // Auto, the default, measures the error E = K_stored − K on a subset of the rows
 // and extrapolates (see Estimate): float32 with distances formed in float32, then

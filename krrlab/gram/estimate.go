@@ -47,7 +47,7 @@ type Estimate struct {
 }
 
 // The number of rows of a sample: enough for an honest rms, cheap beside K.
-// The Laplacian's distances and kernels of a researcher's own are slow to form.
+// The Laplacian's distances and user-defined kernels are slow to form.
 const (
 	sampleRows    = 1024
 	sampleRowsL1  = 512
@@ -197,7 +197,7 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 }
 
 // best measures methods in turn until ‖E‖₂ is at most enough, and returns that
-// method's estimate, or the most exact one. What it measures is added to c.Tried.
+// method's estimate, or the most accurate one. What it measures is added to c.Tried.
 func (s *sample) best(ctx context.Context, c *Choice, list []method, enough float64) (Estimate, error) {
 	var best Estimate
 	for i, by := range list {

@@ -19,7 +19,7 @@ import (
 
 var ctx = context.Background()
 
-// own is a kernel of a researcher's own: 1 + Σ_j min(|x_j|, |z_j|).
+// own is a user-defined kernel: 1 + Σ_j min(|x_j|, |z_j|).
 type own struct{}
 
 func (own) Eval(x, z []float64) float64 {

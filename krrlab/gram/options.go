@@ -11,7 +11,7 @@ import (
 type Storage int
 
 const (
-	Auto      Storage = iota // the smallest that is exact enough and fits
+	Auto      Storage = iota // the smallest that is accurate enough and fits
 	Float64                  // 8 bytes an entry of the lower half: 4n² bytes
 	Float32                  // 4 bytes an entry of the lower half: 2n² bytes
 	Recompute                // tiles are formed anew for every product

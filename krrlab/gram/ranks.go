@@ -30,7 +30,7 @@ func (m *Matrix) scales() []float64 {
 	return scales
 }
 
-// ownSlack² is by how much entries of a researcher's own kernel may exceed the diagonal: it
+// ownSlack² is by how much entries of a user-defined kernel may exceed the diagonal: it
 // may turn out not to be positive semi-definite.
 const ownSlack = 1 << 5
 

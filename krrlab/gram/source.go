@@ -71,7 +71,7 @@ func (g *grid[T]) formTo(dst []T, p int, w *kernel.Workspace) {
 type kept[T float] struct {
 	grid[T]
 	tiles [][]T
-	check bool // look for NaN and Inf: the kernel is a researcher's own
+	check bool // look for NaN and Inf: the kernel is user-defined
 }
 
 func (s *kept[T]) form(w *worker[T], p int) error {

@@ -9,7 +9,7 @@
 //	w = Az_j,  α_j = z_jᵀw,  w ← w − Σ_{i≤j} (z_iᵀw)r_i,  z = M⁻¹w,
 //	β_j = √(wᵀz),  r_{j+1} = w/β_j,  z_{j+1} = z/β_j.
 //
-// In terms of v_j = M^(-1/2)r_j this is Lanczos's process for M^(-1/2)AM^(-1/2), whose
+// In terms of v_j = M^(-1/2)r_j this is the Lanczos process for M^(-1/2)AM^(-1/2), whose
 // spectrum is that of M⁻¹A: what preconditioned conjugate gradients do, in another form.
 // The eigenvalues of the tridiagonal T of the α_j and β_j, the Ritz values θ, lie inside
 // the spectrum; the outer ones approach its ends first. Memory: 8nk bytes for k steps,

@@ -125,7 +125,7 @@ type Result struct {
 	Min, Max estimate.Interval
 	// Converged says that what was asked for is known to the tolerance.
 	Converged bool
-	// Slack is the estimate of what inexact products add, in the units of the spectrum.
+	// Slack is the estimate of what inaccurate products add, in the units of the spectrum.
 	Slack   float64
 	MulTo   Op      // products with A
 	SolveTo Op      // solves with M

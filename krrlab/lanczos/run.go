@@ -18,7 +18,7 @@ const (
 	unit     = 0x1p-53 // of rounding
 )
 
-// Run takes up to o.Steps steps of Lanczos's process with A from a start uniform on the
+// Run takes up to o.Steps steps of the Lanczos process with A from a start uniform on the
 // sphere. It returns an error if the context ends (its error), if A or o.Monitor return one,
 // or if a number is not finite; the Result then holds the steps before, and is nil if
 // there were none. It panics for options that make no sense.

@@ -43,7 +43,7 @@ func TestDecision(t *testing.T) {
 }
 
 // TestPrecision: points far from zero are predicted as exactly as those near it. Float32 tiles
-// are given up where they are not exact enough: for two groups far apart distances cancel
+// are given up where they are not accurate enough: for two groups far apart distances cancel
 // wherever the origin is.
 func TestPrecision(t *testing.T) {
 	near := kinds(200, 4, 1)["float64"].(*points.Dense)

@@ -11,7 +11,7 @@
 //
 // # The error
 //
-// ‖ZZᵀ−K‖₂ comes from Lanczos's process with v ↦ Z(Zᵀv) − Kv. Z is held in float32, and
+// ‖ZZᵀ−K‖₂ comes from the Lanczos process with v ↦ Z(Zᵀv) − Kv. Z is held in float32, and
 // multiplied in float64, where it fits the memory allowed; otherwise each product maps the
 // points again, panel by panel, twice.
 //

@@ -46,7 +46,7 @@ type Problem struct {
 // Options of Measure. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	Confidence float64 // that both intervals hold, in (0, 1). Default 0.95
-	Width      float64 // relative width that ends Lanczos's process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A. Default 0.2
+	Width      float64 // relative width that ends the Lanczos process, of ‖ZZᵀ−K‖₂ and of each end of the spectrum of M⁻¹A. Default 0.2
 	Steps      int     // most steps of it. Default 200
 	Tol        float64 // τ of the solve. Default 1e-3
 	Aim        float64 // share of it that the recurrence aims at, as of pcg.Options. Default 1
@@ -115,13 +115,13 @@ type Level struct {
 	Seconds      Seconds
 }
 
-// metric is M with what Lanczos's process and PCG ask of it.
+// metric is M with what the Lanczos process and PCG ask of it.
 type metric interface {
 	lanczos.Metric
 	pcg.Preconditioner
 }
 
-// Measure maps the points by m and measures Z. Random numbers of Lanczos's processes come from
+// Measure maps the points by m and measures Z. Random numbers of the Lanczos processes come from
 // g. If ctx ends it returns ctx's error and no Level. It returns an error if a feature or a
 // product is not finite, or M not positive definite.
 func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Level, error) {

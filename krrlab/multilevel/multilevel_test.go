@@ -162,7 +162,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestOpenEnd checks that where Lanczos's process is too short to say anything of λ_min,
+// TestOpenEnd checks that where the Lanczos process is too short to say anything of λ_min,
 // the error gives κ an upper bound, and that it holds.
 func TestOpenEnd(t *testing.T) {
 	const n, lambda = 120, 0.01

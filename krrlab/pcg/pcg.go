@@ -50,7 +50,7 @@ type Options struct {
 	// Tol is τ: column j has converged when ‖y_j−Ax_j‖₂ ≤ τ‖y_j‖₂. Default 1e-3.
 	Tol float64
 	// Aim is the share of Tol that the recurrence aims at, in (0, 1]. A little less than 1
-	// where products with A are inexact saves the restart that a true residual which
+	// where products with A are inaccurate saves the restart that a true residual which
 	// misses Tol by a rounding error would cost. Default 1.
 	Aim float64
 	// MaxIter is the most iterations, restarts included. Default 1000.
@@ -90,7 +90,7 @@ type Iteration struct {
 // Status says how the solve, or a column of it, ended.
 type Status int
 
-// The statuses, in rising order of how bad they are: the status of a solve is the
+// The statuses, in order of increasing severity: the status of a solve is the
 // worst of its columns'.
 const (
 	// Active columns are still iterating; no result of a finished Solve is Active.

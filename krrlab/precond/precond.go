@@ -102,8 +102,8 @@ type Woodbury struct {
 // ranks.
 //
 // It returns an error if λ_p is not positive and finite, Z has a number that is not
-// finite, C = ZᵀZ+λ_pI is not positive definite in float64 (nothing is ever added to
-// its diagonal on the quiet), or ctx ends. It panics if z has no rows or no columns.
+// finite, C = ZᵀZ+λ_pI is not positive definite in float64 (no jitter is
+// added), or ctx ends. It panics if z has no rows or no columns.
 func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
 	w, err := begin(ctx, z, lambdaP, o)
 	if err != nil {

@@ -95,7 +95,7 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 	})
 }
 
-// RitzIterations predicts from the tridiagonal T of Lanczos's process how many iterations PCG
+// RitzIterations predicts from the tridiagonal T of the Lanczos process how many iterations PCG
 // takes to a relative residual of tau. They are another form of one another: from the
 // same start, T = LDLᵀ with pivots d_j gives PCG's residuals,
 //
