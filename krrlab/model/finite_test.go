@@ -51,6 +51,17 @@ func TestScoreLarge(t *testing.T) {
 	}
 }
 
+// TestScoreFar: R² of answers far from zero beside their spread is that of answers near it.
+func TestScoreFar(t *testing.T) {
+	score := func(zero float64) *Score {
+		p := &Prediction{Value: []float64{zero + 0.1, zero + 0.2, zero + 0.4}}
+		return p.Score(&datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, nil), Target: []float64{zero + 0.1, zero + 0.3, zero + 0.25}})
+	}
+	if near, far := score(0), score(1e8); math.Abs(far.R2-near.R2) > 1e-5 {
+		t.Errorf("R² %v, want %v", far.R2, near.R2)
+	}
+}
+
 // TestPrecisionAt: float32 tiles are taken if and only if they are within the accuracy: at a little
 // more than the error they have and not at a little less.
 func TestPrecisionAt(t *testing.T) {

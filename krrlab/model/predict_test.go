@@ -92,6 +92,26 @@ func TestFar(t *testing.T) {
 	}
 }
 
+// TestFarApart: of two groups far from each other and both far from zero. Moved by their mean, the
+// points would lose the digits by which those of a group differ: they are compared as they are.
+func TestFarApart(t *testing.T) {
+	at := func(n int, seed uint64) *points.Dense {
+		x := points.NewDense(n, 2, nil)
+		for i := range n {
+			x.Data[2*i] = 1e9
+			x.Data[2*i+1] = 1e8*float64(i%2) + rng.New(seed).Float64(uint64(i))
+		}
+		return x
+	}
+	z := at(50, 2)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
+		m := random(k, at(60, 1), 2)
+		if e := apart(mustDecide(t, m, z, nil), reference(m, z)); e > 1e-12 {
+			t.Errorf("%v: off by %.2g", k, e)
+		}
+	}
+}
+
 // TestPrecisionOfSorted: points that are sorted, the first of them near the origin, are predicted as
 // exactly as others.
 func TestPrecisionOfSorted(t *testing.T) {

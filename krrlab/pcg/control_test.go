@@ -39,6 +39,21 @@ func TestCancel(t *testing.T) {
 	if res == nil || !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[1].Status != pcg.Canceled {
 		t.Errorf("canceled before: %v, %v", res, err)
 	}
+	// A column of zeros is solved whenever the others end.
+	ctx, cancel = context.WithCancel(context.Background())
+	mixed := mat.DenseCopyOf(b)
+	for i := range n {
+		mixed.Set(i, 0, 0)
+	}
+	res, err = pcg.Solve(ctx, dense{a}, nil, mixed, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+		if it.Index == 7 {
+			cancel()
+		}
+		return nil
+	}})
+	if c := res.Columns; !errors.Is(err, context.Canceled) || c[0].Status != pcg.Converged || c[1].Status != pcg.Canceled {
+		t.Errorf("canceled beside zeros: %v, %v", err, c)
+	}
 	// The last product, for the true residual, is canceled: nothing may claim success.
 	ctx, cancel = context.WithCancel(context.Background())
 	exact := fn{n, func(ctx context.Context, dst, src *mat.Dense) error { cancel(); return ctx.Err() }}
@@ -189,6 +204,10 @@ func TestAim(t *testing.T) {
 	b := random(42, n, 1)
 	all := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol})
 	half := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5})
+	// Ended by the number of iterations on the way to a half of the tolerance, but within it.
+	if r := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, Aim: 0.5, MaxIter: all.Iterations}); r.Status != pcg.Converged || r.TrueRelRes[0] > tol {
+		t.Errorf("aim ½, as many iterations as for aim 1: %v", r)
+	}
 	if all.RelRes[0] <= tol/2 || half.RelRes[0] > tol/2 || half.Iterations <= all.Iterations {
 		t.Errorf("aim 1: %v\naim ½: %v", all, half)
 	}

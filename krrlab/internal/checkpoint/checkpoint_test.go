@@ -62,6 +62,16 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// TestNothing: a state of no bytes is one.
+func TestNothing(t *testing.T) {
+	s := open(t, t.TempDir(), 1)
+	_ = s.Save([]byte("the one before"))
+	if err := s.Save(nil); err != nil {
+		t.Fatal(err)
+	}
+	load(t, s, "", 0, "")
+}
+
 // TestDamage damages the newest file in every way: it is refused, and the one before used.
 func TestDamage(t *testing.T) {
 	for what, damage := range map[string]struct {
