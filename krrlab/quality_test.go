@@ -154,6 +154,9 @@ func TestQualityArguments(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+	if err := checkQuality(&QualityOptions{Steps: 1}); err != nil {
+		t.Errorf("one step: %v", err)
+	}
 }
 
 // TestQualityJSON: the stage comes back from its JSON, an unbounded end as null.

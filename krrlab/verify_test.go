@@ -83,6 +83,38 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 	}
 	if v.TestN != test.Len() || v.TestError == nil || (v.Open != nil) != (m.Labels != nil) {
 		t.Errorf("%v: test %d, error %v, open %v", k, v.TestN, v.TestError, v.Open)
+		return
+	}
+	score, err := m.Evaluate(t.Context(), test, &model.Options{Float64: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Labels == nil {
+		if math.Abs(*v.TestError-score.RMSE) > 1e-9*score.RMSE {
+			t.Errorf("%v: RMSE %g, want %g", k, *v.TestError, score.RMSE)
+		}
+		return
+	}
+	if *v.TestError != score.ErrorRate || score.ErrorRate == 0 {
+		t.Errorf("%v: error rate %g, want %g", k, *v.TestError, score.ErrorRate)
+	}
+	checkOpenCurve(t, v)
+}
+
+// checkOpenCurve: the larger the residual, the more labels are left open, from a thousandth of the
+// model's residual to ten times that.
+func checkOpenCurve(t *testing.T, v *Verification) {
+	t.Helper()
+	const own = 60 // the place of the model's residual
+	c := v.OpenCurve
+	if len(c) != 81 || math.Abs(c[own].Residual / *v.Residual - 1) > 1e-12 || c[own].Share != *v.Open || math.Abs(c[0].Residual / *v.Residual - 1e-3) > 1e-12 {
+		t.Errorf("open %v at %v, on a curve of %d: %v", *v.Open, *v.Residual, len(c), c)
+		return
+	}
+	for i := range c[1:] {
+		if c[i+1].Residual <= c[i].Residual || c[i+1].Share < c[i].Share {
+			t.Errorf("%v, then %v", c[i], c[i+1])
+		}
 	}
 }
 
