@@ -149,6 +149,64 @@ func TestHostileStates(t *testing.T) {
 	}
 }
 
+// TestBlockStateShapes: each part of a block solve's state alone is refused where it does not fit the
+// others.
+func TestBlockStateShapes(t *testing.T) {
+	all := keptStates(t)
+	state := all[len(all)-1].state
+	const room = 1000
+	for what, change := range map[string]func(v *saved){
+		"nothing":             func(*saved) {},
+		"C too short":         func(v *saved) { v.C = v.C[1:] },
+		"S too long":          func(v *saved) { v.S = append(v.S, 0) },
+		"C not finite":        func(v *saved) { v.C[0] = math.Inf(1) },
+		"S not finite":        func(v *saved) { v.S[0] = math.NaN() },
+		"fewer iterations":    func(v *saved) { v.Iterations = len(v.Width) - 1 },
+		"one Π more":          func(v *saved) { v.LanczosPi = append(v.LanczosPi, nil) },
+		"one S more":          func(v *saved) { v.LanczosS = append(v.LanczosS, nil) },
+		"less than no room":   func(v *saved) { v.Room = -1 },
+		"more room":           func(v *saved) { v.Room++ },
+		"less room":           func(v *saved) { v.Room-- },
+		"no direction":        func(v *saved) { v.Width[0] = 0 },
+		"too many directions": func(v *saved) { v.Width[0] = v.T + 1 },
+		"Π too short":         func(v *saved) { v.LanczosPi[0] = v.LanczosPi[0][1:] },
+		"S of a step":         func(v *saved) { v.LanczosS[1] = append(v.LanczosS[1], 0) },
+		"Π not finite":        func(v *saved) { v.LanczosPi[0][0] = math.NaN() },
+	} {
+		v, _, err := readHead(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, before := 0, 0
+		for _, m := range v.Width {
+			used, before = used+m*(m+before), m
+		}
+		v.Room = room - used
+		change(v)
+		if err := v.checkBlock(room); (err == nil) != (what == "nothing") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestStateBefore: a column is restarted only where its true residual is above the tolerance.
+func TestStateBefore(t *testing.T) {
+	const tol = 1e-3
+	for _, c := range []struct {
+		before float64
+		kept   bool
+		want   bool
+	}{
+		{0, false, true}, {math.Nextafter(tol, 1), true, true}, {givenUp, true, true},
+		{tol, true, false}, {1, false, false}, {math.Inf(1), true, false}, {math.NaN(), true, false},
+	} {
+		v := saved{Before: []float64{c.before}, Kept: c.kept, Restarts: 1}
+		if v.beforeFits(0, tol) != c.want {
+			t.Errorf("%+v: %v", c, !c.want)
+		}
+	}
+}
+
 // FuzzState: no bytes make a resumed solve panic or lie.
 func FuzzState(f *testing.F) {
 	all := keptStates(f)
