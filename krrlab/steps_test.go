@@ -3,11 +3,13 @@ package krrlab
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestMemoryOfLandmarks: K has what is left of the memory beside the points, eight blocks of as many
@@ -43,6 +45,60 @@ func TestCertainOfLandmarks(t *testing.T) {
 	}
 	if want := f.CondBound(l.cfg.Lambda, l.cfg.LambdaP) * 11 / 9; math.Abs(sol.KappaBound/want-1) > 1e-12 {
 		t.Errorf("κ ≤ %g, want %g", sol.KappaBound, want)
+	}
+}
+
+// TestSampledResidual: of 288 of 1,200 rows, 32 of them those farthest from the mean, the residual is
+// estimated to the slack that it is given, and of points of which as many are enough, exactly.
+func TestSampledResidual(t *testing.T) {
+	for _, n := range []int{1200, exactRows + farRows} {
+		for seed := range uint64(4) {
+			x := kinds(n, 4, 5)["float64"].(*points.Dense)
+			for i := range farRows { // all of one place in the order
+				x.Row(n/2 + i)[0] += 20 + float64(i)
+			}
+			l := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 100, Tol: 1e-2, Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
+			rows, far := l.rowsToCheck()
+			if far != farRows || len(rows) != exactRows+farRows || slices.Min(rows[:far]) != n/2 || slices.Max(rows[:far]) != n/2+farRows-1 {
+				t.Errorf("%d rows, the far ones %v", len(rows), rows[:far])
+			}
+			if slices.Sort(rows); len(slices.Compact(rows)) != exactRows+farRows {
+				t.Error("rows come twice")
+			}
+			sol, err := l.Solve(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := newReference(t, gauss, x, 0.1, l.y).residuals(sol.Model.C, l.y)
+			for j, r := range sol.SampledResidual {
+				if ratio := r / want[j]; ratio > l.slack()*(1+1e-6) || ratio < 1/l.slack()*(1-1e-6) {
+					t.Errorf("n = %d, column %d: residual %.4g estimated, is %.4g", n, j, r, want[j])
+				}
+			}
+		}
+	}
+}
+
+// TestWithin: an answer that the rows checked say is within the tolerance, by 15 % for what they may
+// be off by, has converged; with 16 % more it has not. Of few points all rows are checked.
+func TestWithin(t *testing.T) {
+	x := kinds(1000, 3, 1)["float64"]
+	for _, c := range []struct {
+		n                     int
+		stored, diff, sampled float64 // in units of τ
+		want                  bool
+	}{
+		{1000, 0.5, 0.42, 9, true}, {1000, 0.5, 0.45, 9, false},
+		{1000, 0.99, 9, 0.86, true}, {1000, 0.99, 9, 0.88, false},
+		{1000, 0.99, 0.1, 0.88, false}, {1000, 0.5, math.NaN(), math.NaN(), false},
+		{200, 0.5, 0.49, 9, true}, {200, 0.5, 0.51, 9, false}, {200, 0.99, 9, 0.99, true},
+	} {
+		l := newLab(t, regression(x).Head(c.n), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+		unit := l.cfg.Tol
+		sol := &Solution{TrueResidual: []float64{0, c.stored * unit}, StorageResidual: []float64{0, c.diff * unit}, SampledResidual: []float64{0, c.sampled * unit}}
+		if l.within(sol) != c.want {
+			t.Errorf("%+v: %v", c, !c.want)
+		}
 	}
 }
 

@@ -204,6 +204,27 @@ func TestGram(t *testing.T) {
 	}
 }
 
+// exactly is a Source whose entries are exact.
+type exactly struct{ *dense }
+
+func (exactly) EntryError() float64 { return 0 }
+
+// TestExactEntries: columns without an error are taken, and certified no worse than others.
+func TestExactEntries(t *testing.T) {
+	k := gaussian(1, 40, 2, 1)
+	f, err := lowrank.RPCholesky(ctx, exactly{k}, 10, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	off, err := lowrank.RPCholesky(ctx, k, 10, rng.New(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := f.CondBound(0.1, 0.1), off.CondBound(0.1, 0.1); !(a <= b) || f.EntryError != 0 {
+		t.Errorf("κ ≤ %g without errors of entries, %g with them", a, b)
+	}
+}
+
 // TestErrors holds each error to one line that says what is wrong.
 func TestErrors(t *testing.T) {
 	canceled, cancel := context.WithCancel(ctx)
