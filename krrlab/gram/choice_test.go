@@ -203,8 +203,15 @@ func TestFixed16(t *testing.T) {
 		}
 	}
 	m := mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1e-2, &gram.Options{Storage: gram.Fixed16})
-	if e := errorNorm(t, m); e > m.Choice().Error || m.Storage().String() != "fixed16" {
-		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", e, m.Choice().Error)
+	e := m.Choice().Error
+	if off := errorNorm(t, m); off > e || m.Storage().String() != "fixed16" {
+		t.Errorf("‖E‖₂ = %.2g, predicted %.2g", off, e)
+	}
+	for _, by := range []float64{1.9, 2.1} { // λ/‖E‖₂
+		_, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, by*e, &gram.Options{Storage: gram.Fixed16, Accuracy: 1e-3})
+		if (err == nil) != (by > 2) {
+			t.Errorf("‖E‖₂ ≲ %.2g is λ/%g: %v", e, by, err)
+		}
 	}
 }
 

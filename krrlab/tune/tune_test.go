@@ -277,6 +277,33 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepStored: the intervals allow for what K as stored is off by, here all of the diagonal.
+func TestSweepStored(t *testing.T) {
+	const n, lambda, e = 200, 0.01, 0.4 * 0.01
+	a, z := problem(n, 50, lambda, 3)
+	stored := ridge{mat.NewSymDense(n, nil), lambda}
+	stored.k.CopySym(a.k)
+	for i := range n {
+		stored.k.SetSym(i, i, a.k.At(i, i)+e)
+	}
+	y := mat.NewDense(n, 1, nil)
+	rng.New(4).Normals(y.RawMatrix().Data, 0)
+	r, err := Sweep(t.Context(), stored, z, y, 0.5, &Options{Points: 5, KError: e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zz := outer(z)
+	v := eigenvalues(t, less(a.k, zz))
+	if eta := max(-v[0], v[n-1]); !r.Eta.Covers(eta) {
+		t.Errorf("η = %v, is %g", r.Eta, eta)
+	}
+	for _, p := range r.Points {
+		if m := pencil(t, a, zz, p.LambdaP); !p.Kappa.Covers(m[n-1] / m[0]) {
+			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
+		}
+	}
+}
+
 func TestSweepThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	a, z := problem(300, 40, 0.05, 6)
