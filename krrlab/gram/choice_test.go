@@ -174,6 +174,24 @@ func TestPrefer(t *testing.T) {
 	}
 }
 
+// TestPreferAt: float32 is stored if and only if it is as accurate as preferred: at a little more than
+// the error it has and not at a little less.
+func TestPreferAt(t *testing.T) {
+	x := moved(3, 200, 5, 0)
+	with := func(prefer float64) gram.Choice {
+		return mustNew(t, kernel.Gaussian{Sigma: 2}, x, 1, &gram.Options{Accuracy: 1, Prefer: prefer}).Choice()
+	}
+	least := math.Inf(1)
+	for _, e := range with(1e-300).Tried {
+		if e.Entries == gram.Float32 {
+			least = min(least, e.Bound)
+		}
+	}
+	if above, below := with(1.05*least), with(0.95*least); above.Storage != gram.Float32 || below.Storage != gram.Float64 {
+		t.Errorf("‖E‖₂ ≲ %.2g in float32: %v a little above, %v a little below", least, above.Storage, below.Storage)
+	}
+}
+
 // TestBytes: tiles of the lower half only, and little else.
 func TestBytes(t *testing.T) {
 	const n, tile = 500, 50

@@ -112,6 +112,24 @@ func TestFarApart(t *testing.T) {
 	}
 }
 
+// TestFewFar: three of 3,000 points lie where float32 has no digits left, and are predicted as exactly as
+// the others: those of largest norm are tried.
+func TestFewFar(t *testing.T) {
+	at := func(n int, seed uint64) *points.Dense {
+		x := points.NewDense(n, 2, nil)
+		rng.New(seed).Normals(x.Data, 0)
+		for _, i := range []int{n / 5, n / 2, n - 7} {
+			x.Data[2*i] += 1000
+		}
+		return x
+	}
+	z := at(3000, 2)
+	m := random(kernel.Gaussian{Sigma: 1}, at(200, 1), 1)
+	if e := apart(mustDecide(t, m, z, nil), reference(m, z)); e > defaultAccuracy {
+		t.Errorf("off by %.2g", e)
+	}
+}
+
 // TestPrecisionOfSorted: points that are sorted, the first of them near the origin, are predicted as
 // exactly as others.
 func TestPrecisionOfSorted(t *testing.T) {

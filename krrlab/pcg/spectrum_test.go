@@ -176,6 +176,28 @@ func TestInaccurate(t *testing.T) {
 	}
 }
 
+// TestRestartsHelp: beside a matrix that is s times the one that products are with, a restart multiplies the
+// true residual by s−1. It is restarted again if that is a half at most, and not else.
+func TestRestartsHelp(t *testing.T) {
+	const n, tol = 60, 1e-8
+	a := spd(66, geometric(n, 100))
+	b := random(67, n, 2)
+	for _, by := range []struct {
+		s     float64
+		again bool
+	}{{1.4, true}, {1.6, false}} {
+		exact := mat.NewSymDense(n, nil)
+		exact.ScaleSym(by.s, a)
+		res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{exact}})
+		if restarts := len(res.History.Restarts); restarts < 1 || (restarts > 1) != by.again || res.Status != pcg.Inaccurate {
+			t.Errorf("s = %g: %v after %d restarts", by.s, res, restarts)
+		}
+		if want := math.Pow(by.s-1, 1+float64(len(res.History.Restarts))); math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
+			t.Errorf("s = %g: residual %g, want %g", by.s, res.TrueRelRes[0], want)
+		}
+	}
+}
+
 // TestMedian compares with the definition.
 func TestMedian(t *testing.T) {
 	const n, k = 25, 6

@@ -3,6 +3,7 @@ package verify
 import (
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -60,5 +61,13 @@ func TestRoundingOfPredictions(t *testing.T) {
 	}
 	if seen < 1e-5 {
 		t.Errorf("the largest error is %g of the bound", seen)
+	}
+	// What the residual was rounded by counts like the residual.
+	known, unknown := *r, *r
+	known.Norm, unknown.Rounding = []float64{1e9, 2e9}, []float64{1e9, 2e9}
+	a, errA := m.Predict(t.Context(), z, c, cols, &known, lambda)
+	b, errB := m.Predict(t.Context(), z, c, cols, &unknown, lambda)
+	if errA != nil || errB != nil || !slices.Equal(a.Bound, b.Bound) || !(a.Bound[0] > p.Bound[0]) {
+		t.Errorf("%v, %v: other bounds of a residual and of its rounding", errA, errB)
 	}
 }
