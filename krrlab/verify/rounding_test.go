@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -69,5 +70,32 @@ func TestRoundingOfPredictions(t *testing.T) {
 	b, errB := m.Predict(t.Context(), z, c, cols, &unknown, lambda)
 	if errA != nil || errB != nil || !slices.Equal(a.Bound, b.Bound) || !(a.Bound[0] > p.Bound[0]) {
 		t.Errorf("%v, %v: other bounds of a residual and of its rounding", errA, errB)
+	}
+}
+
+// TestEntryError: of 2,000 equal terms, which a running sum rounds the same way for long, the value of
+// the kernel is within Entry, and off by far more than one of few terms.
+func TestEntryError(t *testing.T) {
+	const d = 2000
+	x := points.NewDense(2, d, nil)
+	for i := range d {
+		x.Data[d+i] = 0.1
+	}
+	sum := new(big.Float).SetPrec(300).SetFloat64(0.1)
+	s, _ := sum.Mul(sum, sum).Mul(sum, big.NewFloat(d)).Float64()
+	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4}, {Name: "matern52", Sigma: 4}} {
+		m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := math.Sqrt(s) / spec.Sigma
+		want := map[string]float64{
+			"gaussian": math.Exp(-r * r / 2),
+			"matern32": (1 + math.Sqrt(3)*r) * math.Exp(-math.Sqrt(3)*r),
+			"matern52": (1 + math.Sqrt(5)*r + 5*r*r/3) * math.Exp(-math.Sqrt(5)*r),
+		}[spec.Name]
+		if off := math.Abs(m.k[1] - want); off > m.Entry || off < 20*unit {
+			t.Errorf("%s: off by %.3g u, bound %.3g u", spec.Name, off/unit, m.Entry/unit)
+		}
 	}
 }
