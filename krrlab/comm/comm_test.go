@@ -172,6 +172,14 @@ func TestFixed(t *testing.T) {
 			t.Errorf("%v fits below 3", bad)
 		}
 	}
+	// What fits ends at 2⁶² units, on either side, scaled or not; a term there shows whatever follows.
+	for v, fits := range map[float64]bool{4: true, -4: true, math.Nextafter(4, 5): false, math.Nextafter(-4, -5): false} {
+		two, rest, narrow := []int64{0, 0}, []int64{0, 0}, float32(v)
+		if f.Add(two, []float64{v, 1}) != fits || f.AddScaled(two, []float64{v / 2, 1}, []float64{2, 1}) != fits ||
+			f.AddFine(two, rest, []float64{8 * v, 1}, []float64{0.125, 1}) != fits || f.AddScaled32(two, []float32{2 * narrow, 1}, []float64{0.5, 1}) != (float64(narrow) == 4 || float64(narrow) == -4) {
+			t.Errorf("%v of 4: fits is not %v", v, fits)
+		}
+	}
 	if v := comm.FixedFor(math.Inf(1)).Value(0); !math.IsNaN(v) {
 		t.Errorf("a sum of unknown bound is %v", v)
 	}

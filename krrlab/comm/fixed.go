@@ -14,9 +14,6 @@ type Fixed struct {
 	valid    bool
 }
 
-// fixedLimit bounds the integers.
-const fixedLimit = 1 << 62
-
 // FixedFor returns the fixed point for sums of at most bound in absolute value. A bound of
 // 0 is one for zeros. If the bound is not finite every sum is NaN.
 func FixedFor(bound float64) Fixed {
@@ -29,11 +26,12 @@ func FixedFor(bound float64) Fixed {
 	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
 }
 
-// Scale returns 2^e, what a number is multiplied by before it is cut to an integer.
-func (f Fixed) Scale() float64 { return f.up }
+// largest is what the bits of numbers without their sign, which are in the order of the numbers,
+// NaN being the last, are compared with: no branch for each number.
+const largest = (1023 + 62) << 53 // of 2⁶²
 
-// Fits reports whether v·2^e may be a term: it is false for NaN and beyond the bound.
-func Fits(scaled float64) bool { return scaled <= fixedLimit && scaled >= -fixedLimit }
+// magnitude returns the bits of s without its sign.
+func magnitude(s float64) uint64 { return math.Float64bits(s) << 1 }
 
 // Over returns the fixed point for sums of at most B/scale, scale being a power of two.
 func (f Fixed) Over(scale float64) Fixed { return Fixed{f.up * scale, f.down / scale, f.valid} }
@@ -43,14 +41,14 @@ func (f Fixed) Add(dst []int64, src []float64) bool {
 	if !f.valid {
 		return true // the sum is NaN
 	}
-	ok := true
+	var most uint64
 	dst = dst[:len(src)]
 	for i, v := range src {
-		s := float64(v) * f.up
-		ok = ok && Fits(s)
+		s := v * f.up
+		most = max(most, magnitude(s))
 		dst[i] += int64(s)
 	}
-	return ok
+	return most <= largest
 }
 
 // AddScaled adds the numbers src_i·scale_i to dst, scale being powers of two, and reports whether
@@ -68,14 +66,14 @@ func addScaled[T float32 | float64](f Fixed, dst []int64, src []T, scale []float
 	if !f.valid {
 		return true
 	}
-	ok := true
+	var most uint64
 	dst, scale = dst[:len(src)], scale[:len(src)]
 	for i, v := range src {
 		s := float64(v) * f.up * scale[i]
-		ok = ok && Fits(s)
+		most = max(most, magnitude(s))
 		dst[i] += int64(s)
 	}
-	return ok
+	return most <= largest
 }
 
 // AddFine is AddScaled with what is cut off, which is exact in float64, added to rest in units of
@@ -84,16 +82,16 @@ func (f Fixed) AddFine(dst, rest []int64, src, scale []float64) bool {
 	if !f.valid {
 		return true
 	}
-	ok := true
+	var most uint64
 	dst, rest, scale = dst[:len(src)], rest[:len(src)], scale[:len(src)]
 	for i, v := range src {
 		s := v * f.up * scale[i]
-		ok = ok && Fits(s)
+		most = max(most, magnitude(s))
 		w := int64(s)
 		dst[i] += w
 		rest[i] += int64((s - float64(w)) * restUnits)
 	}
-	return ok
+	return most <= largest
 }
 
 // restUnits is how many units of the rest make one of the sum.

@@ -21,7 +21,6 @@ func init() {
 			"DefaultLimit": r.ValueOf(comm.DefaultLimit),
 			"Detect":       r.ValueOf(comm.Detect),
 			"ErrAborted":   r.ValueOf(&comm.ErrAborted).Elem(),
-			"Fits":         r.ValueOf(comm.Fits),
 			"FixedFor":     r.ValueOf(comm.FixedFor),
 			"Least":        r.ValueOf(comm.Least),
 			"Local":        r.ValueOf(comm.Local),
