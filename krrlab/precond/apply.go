@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	rowBlock = 60  // rows of Z that Zv takes together
+	rowBlock = 128 // rows of Z that Zv takes together
 	colBlock = 512 // columns of Z that ZᵀR takes together
 	trsmCols = 4   // right-hand sides of one triangular solve
 )
