@@ -92,7 +92,7 @@ func isOwn(k kernel.Kernel) bool {
 // extent is that of the points as float64 takes them.
 func (m *Matrix) extent() kernel.Extent {
 	_, d := m.x.Dims()
-	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far}
+	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far, Moved: m.frame.far}
 }
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at

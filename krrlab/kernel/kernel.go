@@ -180,7 +180,7 @@ func checkSigma(name string, sigma float64) error {
 	if !positive(sigma) {
 		return fmt.Errorf("kernel: %s has sigma = %v, want a positive number", name, sigma)
 	}
-	if inv := 1 / (2 * sigma * sigma); math.IsInf(inv, 0) || inv == 0 { // its square overflows or vanishes
+	if !(sigma >= 1e-150 && sigma <= 1e150) { // its square overflows or loses digits
 		return fmt.Errorf("kernel: %s has sigma = %v, want a number from 1e-150 to 1e150", name, sigma)
 	}
 	return nil

@@ -117,3 +117,37 @@ func TestDifferenceTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestMovedDistances: entries of points moved to their mean, which rounds, are off by no more than EntryError
+// says: the mean lies far from a group that is much closer together than what moving it rounds.
+func TestMovedDistances(t *testing.T) {
+	const n = 40
+	g := rng.New(5)
+	x := points.NewDense(n, 2, nil)
+	for i := range n {
+		x.Row(i)[0], x.Row(i)[1] = 1000.37, 100*g.Float64(uint64(i))
+		if i%2 == 0 {
+			x.Row(i)[1] = 1e-9 + 1e-10*g.Float64(uint64(n+i))
+		}
+	}
+	for _, k := range []kernel.Kernel{kernel.Laplacian{Sigma: 1e-10}, kernel.Gaussian{Sigma: 1e-10}, kernel.Laplacian{Sigma: 1e-3}, kernel.Matern32{Sigma: 1}} {
+		move := kernel.Origin(k, points.NewPanel(x))
+		if move == nil {
+			t.Fatal("the points are not far")
+		}
+		p := points.NewPanel(points.Shift(x, move))
+		bound := kernel.EntryError(k, kernel.Float64, kernel.ExtentOf(p))
+		tile := make([]float64, n*n)
+		kernel.Tile64(tile, n, k, p, p, kernel.Float64, &kernel.Workspace{})
+		for i := range n {
+			for j := range n {
+				if e := math.Abs(tile[i*n+j] - k.Eval(x.Row(i), x.Row(j))); e > bound+20*0x1p-53 { // and Eval's
+					t.Fatalf("%v: entry (%d, %d) is off by %g, at most %g", k, i, j, e, bound)
+				}
+			}
+		}
+		if view, arith, moved := kernel.AccuratePoints(k, x, 1e-12); bound > 1e-12 && (arith != kernel.Differences || moved != nil || view != points.Points(x)) {
+			t.Errorf("%v: %v of points moved by %v", k, arith, moved)
+		}
+	}
+}

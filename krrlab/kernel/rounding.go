@@ -17,13 +17,15 @@ type Extent struct {
 	Dim    int     // d
 	MaxSq  float64 // the largest ‖x‖²
 	Sparse bool
+	Moved  bool // by points.Shift, which rounds
 }
 
 // ExtentOf returns the extent of a panel.
 func ExtentOf(p points.Panel) Extent {
 	_, d := p.X.Dims()
 	_, sparse := p.X.(*points.CSR)
-	return Extent{d, slices.Max(p.Norms), sparse}
+	_, moved := p.X.(*points.Shifted)
+	return Extent{d, slices.Max(p.Norms), sparse, moved}
 }
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry of Tile64 of points of that
@@ -33,7 +35,7 @@ func ExtentOf(p points.Panel) Extent {
 //	Differences  (d+16)u, as r² is right to (d+3)u relative and |r²·∂k/∂r²| ≤ 1
 //	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²|, as ‖x‖²+‖z‖²−2xᵀz is wrong by
 //	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
-//	Laplacian    (d+16)u, and as Float64, of ‖x‖₁ ≤ √d‖x‖₂, where the points are sparse
+//	Laplacian    (d+16)u; where the points are sparse or moved, as Float64, of ‖x‖₁ ≤ √d‖x‖₂
 //	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
@@ -50,7 +52,7 @@ func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 	case Polynomial:
 		return (float64(k.Degree)*(n+4) + 8) * unit
 	case Laplacian:
-		if arith != Differences && e.Sparse { // |x−z|−|x|−|z| is added up
+		if arith != Differences && (e.Sparse || e.Moved) { // |x−z|−|x|−|z| is added up, or x−m rounded
 			return cancelled(math.Sqrt(n*e.MaxSq) / k.Sigma)
 		}
 	default:
