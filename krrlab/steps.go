@@ -209,16 +209,11 @@ func (l *Lab) residual(ctx context.Context, a *gram.Matrix, c, r *mat.Dense) (re
 
 // relative returns ‖r_j‖₂/‖y_j‖₂ of the columns, 0 where both are zero.
 func relative(r, y *mat.Dense) []float64 {
-	n, t := y.Dims()
+	_, t := y.Dims()
 	rel := make([]float64, t)
 	for j := range rel {
-		var rr, yy float64
-		for i := range n {
-			rr += r.At(i, j) * r.At(i, j)
-			yy += y.At(i, j) * y.At(i, j)
-		}
-		if rr > 0 {
-			rel[j] = math.Sqrt(rr / yy)
+		if size := mat.Norm(r.ColView(j), 2); size > 0 {
+			rel[j] = size / mat.Norm(y.ColView(j), 2)
 		}
 	}
 	return rel
@@ -247,7 +242,11 @@ func (l *Lab) sampleRows(ctx context.Context, sol *Solution, c *mat.Dense) error
 	sol.SampledResidual, sol.StorageResidual = make([]float64, t), make([]float64, t)
 	weight := float64(n-far) / float64(max(1, len(rows)-far))
 	for j := range t {
-		var rr, dd float64
+		size := mat.Norm(l.y.ColView(j), 2)
+		if size == 0 {
+			continue // c_j = 0
+		}
+		var rr, dd float64 // relative: squares of small targets are 0
 		for k, i := range rows {
 			r, w := l.y.At(i, j)-l.cfg.Lambda*c.At(i, j)-f.At(k, j), 1.0
 			if k >= far {
@@ -257,12 +256,10 @@ func (l *Lab) sampleRows(ctx context.Context, sol *Solution, c *mat.Dense) error
 			if sol.r != nil {
 				d -= sol.r.At(i, j)
 			}
-			rr += w * r * r
-			dd += w * d * d
+			rr += w * (r / size) * (r / size)
+			dd += w * (d / size) * (d / size)
 		}
-		if size := mat.Norm(l.y.ColView(j), 2); rr > 0 || dd > 0 {
-			sol.SampledResidual[j], sol.StorageResidual[j] = math.Sqrt(rr)/size, math.Sqrt(dd)/size
-		}
+		sol.SampledResidual[j], sol.StorageResidual[j] = math.Sqrt(rr), math.Sqrt(dd)
 	}
 	return nil
 }

@@ -284,13 +284,11 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	share := m.choice.Error + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
-		var sum, sq float64 // Σ √k_ii·|c_i|, ‖c‖₂²
+		var sum float64 // Σ √k_ii·|c_i|
 		for i := range n {
-			v := raw.Data[i*raw.Stride+j]
-			sum += math.Sqrt(m.diag[i]) * math.Abs(v)
-			sq += v * v
+			sum += math.Sqrt(m.diag[i]) * math.Abs(raw.Data[i*raw.Stride+j])
 		}
-		bound[j] = 4 * u * m.lambda * math.Sqrt(sq)
+		bound[j] = 4 * u * m.lambda * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {
 			bound[j] += share * (sum / math.Sqrt(trace))
 		}

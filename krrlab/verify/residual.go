@@ -41,28 +41,38 @@ func (m *Matrix) Residual(v, rounding, c, y []float64, t int, lambda float64) *R
 	n := m.N
 	r := &Residual{R: make([]float64, n*t), Norm: make([]float64, t), Target: make([]float64, t), Rounding: make([]float64, t),
 		Cross: make([]float64, t*t), OneNorm: oneNorms(c, t)}
-	last := make([]float64, t) // Σ (|y|+λ|c|)²
 	for p, yv := range y {
-		j := p % t
 		r.R[p] = yv - v[p]
-		r.Norm[j] += r.R[p] * r.R[p]
-		r.Target[j] += yv * yv
-		e := math.Abs(yv) + lambda*math.Abs(c[p])
-		last[j] += e * e
 	}
 	for j := range t {
-		r.Norm[j], r.Target[j] = math.Sqrt(r.Norm[j]), math.Sqrt(r.Target[j])
-		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unit*math.Sqrt(last[j]) + float64(n)*unit*r.Norm[j]
-		for k := range t {
-			var s float64
-			for i := range n {
-				e := r.R[i*t+j] - r.R[i*t+k]
-				s += e * e
-			}
-			r.Cross[j*t+k] = math.Sqrt(s)
+		last := norm2(n, func(i int) float64 { return math.Abs(y[i*t+j]) + lambda*math.Abs(c[i*t+j]) })
+		r.Norm[j] = norm2(n, func(i int) float64 { return r.R[i*t+j] })
+		r.Target[j] = norm2(n, func(i int) float64 { return y[i*t+j] })
+		r.Rounding[j] = math.Sqrt(float64(n))*rounding[j] + 4*unit*last + float64(n)*unit*r.Norm[j]
+		for k := range j {
+			s := norm2(n, func(i int) float64 { return r.R[i*t+j] - r.R[i*t+k] })
+			r.Cross[j*t+k], r.Cross[k*t+j] = s, s
 		}
 	}
 	return r
+}
+
+// norm2 returns √Σ_i v(i)², i < n, where squares may under- or overflow. NaN and ±Inf stay.
+func norm2(n int, v func(i int) float64) float64 {
+	var largest, sum float64
+	for i := range n {
+		largest = max(largest, math.Abs(v(i)))
+	}
+	if largest == 0 || math.IsInf(largest, 1) || math.IsNaN(largest) {
+		return largest
+	}
+	_, e := math.Frexp(largest)
+	scale := math.Ldexp(1, max(-1000, min(-e, 1000)))
+	for i := range n {
+		x := v(i) * scale
+		sum += x * x
+	}
+	return math.Sqrt(sum) / scale
 }
 
 // oneNorms returns ‖c_j‖₁ of the columns.

@@ -1,0 +1,54 @@
+package krrlab
+
+import (
+	"math"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestSmallTargets: with targets whose squares are 0 the residuals, those from the rows checked and those of
+// verify are what they are with larger ones, and an answer after two iterations is not called converged.
+func TestSmallTargets(t *testing.T) {
+	const n = 120
+	x, g := points.NewDense(n, 2, nil), rng.New(5)
+	g.Normals(x.Data, 0)
+	for _, policy := range []ResidualPolicy{ExactResidual, StoredResidual} {
+		var want *Solution
+		for _, e := range []int{0, -540, -600} {
+			train := regression(x)
+			for i, v := range train.Target {
+				train.Target[i] = math.Ldexp(v, e)
+			}
+			sol := mustSolve(t, train, Config{
+				Kernel: kernel.Gaussian{Sigma: 0.1}, Lambda: 1e-3, Tol: 1e-6, Solver: PCG, Repeat: 3, MaxIter: 2, Exact: policy,
+				Features: 3, Storage: gram.Float32,
+			})
+			if want == nil {
+				want = sol
+			}
+			if sol.Converged() || !(math.Abs(sol.TrueResidual[0]-want.TrueResidual[0]) <= 1e-6*want.TrueResidual[0]) {
+				t.Errorf("%v, targets of 2^%d: %s, residual %g, want %g", policy, e, sol.Status, sol.TrueResidual[0], want.TrueResidual[0])
+			}
+			for j, v := range want.StorageResidual {
+				if !(math.Abs(sol.StorageResidual[j]-v) <= 1e-6*v) {
+					t.Errorf("%v, targets of 2^%d: %g from storage, want %g", policy, e, sol.StorageResidual[j], v)
+				}
+			}
+			v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Passes: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact := worst(trueResiduals(sol.lab.cfg.Kernel, rows(x), 1e-3, sol.Model.C, sol.lab.Targets()))
+			if e < 0 { // its squares are 0
+				exact = *v.Residual
+			}
+			if v.Residual == nil || v.Rounding == nil || !(math.Abs(*v.Residual-exact) <= *v.Rounding) || !(math.Abs(*v.Residual-sol.TrueResidual[0]) < 1e-3) {
+				t.Errorf("%v, targets of 2^%d: verify has %v, want %g", policy, e, *v.Residual, exact)
+			}
+		}
+	}
+}
