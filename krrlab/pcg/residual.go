@@ -95,12 +95,12 @@ func (s *solver) rounding(c int) float64 {
 // restart takes up the inaccurate columns again, from their true residual, and
 // reports whether there are any. A column is restarted again if its last restart
 // halved its true residual at least, or brought it below twice the tolerance. A restart that made a
-// residual larger is taken back.
+// residual larger is taken back, unless the rounding is so much less that the column has converged.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
 	over := s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter
 	for c, rel := range s.res.TrueRelRes {
-		if s.before[c] > 0 && !(rel <= s.before[c]) {
+		if s.before[c] > 0 && !(rel <= s.before[c]) && s.res.Columns[c].Status != Converged {
 			s.takeBack(c)
 		}
 		if s.res.Columns[c].Status != Inaccurate || over || !s.helps(c, rel) {
@@ -204,6 +204,7 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		}
 	}
 	s.scaleX(true)
+	s.lost()
 	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
 		res.R = s.lastResidual()
 	}
@@ -228,6 +229,28 @@ func (s *solver) spoil() {
 		s.res.TrueRelRes[c] = math.NaN()
 		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {
 			s.res.Columns[c].Status = Active
+		}
+	}
+}
+
+// smallest is what the largest number of an answer has to be for its digits to be held below it.
+const smallest = 0x1p-960
+
+// lost takes back that a column has converged whose answer, without its scale, float64 does not hold: what was
+// verified is another one.
+func (s *solver) lost() {
+	for c, scale := range s.scale {
+		var top float64
+		for i := range s.n {
+			top = max(top, math.Abs(s.x.At(i, c)))
+		}
+		if s.ynorm[c] == 0 || scale == 1 || top >= smallest && !math.IsInf(top, 1) {
+			continue
+		}
+		s.res.TrueRelRes[c] = math.NaN()
+		if col := &s.res.Columns[c]; col.Status == Converged {
+			col.Status = Inaccurate
+			s.res.Status = max(s.res.Status, Inaccurate)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func (v *saved) checkColumns(s *solver) error {
 			return fmt.Errorf("has column %d, of zeros, as %v", c, col.Status)
 		case col.Iterations < 0 || col.Iterations > v.Iterations || v.Still[c] < 0 || v.Still[c] > v.Iterations:
 			return fmt.Errorf("has %d iterations of column %d, of %d in all", col.Iterations, c, v.Iterations)
-		case !(v.Target[c] >= 0 && finite(v.Target[c])) || !v.beforeFits(c, s.opt.Tol):
+		case !(v.Target[c] >= 0 && finite(v.Target[c])) || !v.beforeFits(c):
 			return fmt.Errorf("has the target %v after %v in column %d", v.Target[c], v.Before[c], c)
 		case col.Status != Breakdown && !(v.RelRes[c] >= 0 && finite(v.RelRes[c])):
 			return fmt.Errorf("has the residual %v in column %d", v.RelRes[c], c)
@@ -98,10 +98,10 @@ func (v *saved) checkColumns(s *solver) error {
 }
 
 // beforeFits reports whether the true residual before the last restart of column c can be one: a column
-// is restarted because it misses the tolerance, and its X is kept then.
-func (v *saved) beforeFits(c int, tol float64) bool {
+// is restarted because it misses the tolerance, if only by its rounding, and its X is kept then.
+func (v *saved) beforeFits(c int) bool {
 	b := v.Before[c]
-	return b == 0 || v.Kept && v.Restarts > 0 && (b == givenUp || b > tol && finite(b))
+	return b == 0 || v.Kept && v.Restarts > 0 && (b == givenUp || b > 0 && finite(b))
 }
 
 // checkBlock is the part for block solves, which keep at most so many numbers for Cond.

@@ -1,0 +1,107 @@
+package pcg_test
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// bounded is an operator with a bound of its rounding.
+type bounded struct {
+	pcg.Operator
+	rounding func(x *mat.Dense) []float64
+}
+
+func (b bounded) Rounding(x *mat.Dense) []float64 { return b.rounding(x) }
+
+// TestResumeWithinRounding: a column restarted because its rounding alone takes it past the tolerance is
+// resumed from every state, bit for bit.
+func TestResumeWithinRounding(t *testing.T) {
+	const n, tol = 60, 1e-5
+	exact, rough := stored(n)
+	b := mat.NewDense(n, 1, nil)
+	for i := range n {
+		b.Set(i, 0, math.Sin(float64(i*i))*0.9)
+	}
+	size := mat.Norm(b, 2)
+	below := false // a restart from a residual below the tolerance has been seen
+	o := pcg.Options{Tol: tol, Exact: bounded{dense{exact}, func(x *mat.Dense) []float64 {
+		var r mat.Dense
+		r.Mul(exact, x)
+		r.Sub(b, &r)
+		below = below || mat.Norm(&r, 2) <= tol*size
+		return []float64{0.7 * tol * size}
+	}}}
+	var states [][]byte
+	o.Checkpoint = func(st *pcg.State) error {
+		var w bytes.Buffer
+		_, err := st.WriteTo(&w)
+		states = append(states, w.Bytes())
+		return err
+	}
+	want, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+	if err != nil || want.Status != pcg.Converged || len(want.History.Restarts) == 0 || !below {
+		t.Fatalf("%v, %v, restarts at %v, below the tolerance: %v", err, want.Status, want.History.Restarts, below)
+	}
+	o.Checkpoint = nil
+	for k, state := range states {
+		o.Resume = state
+		res, err := pcg.Solve(t.Context(), dense{rough}, nil, b, &o)
+		if err != nil {
+			t.Fatalf("state %d of %d: %v", k, len(states), err)
+		}
+		if !mat.Equal(res.X, want.X) || !reflect.DeepEqual(res.TrueRelRes, want.TrueRelRes) || res.Status != want.Status {
+			t.Errorf("state %d: %v, another answer", k, res.Status)
+		}
+	}
+}
+
+// TestConvergedIsProved: of two answers, one with less of a residual and one with less of its rounding, the
+// one that is returned as converged is the one that is proved.
+func TestConvergedIsProved(t *testing.T) {
+	const tol = 1e-3
+	b := mat.NewDense(2, 1, []float64{0.75, 0.75})
+	size := mat.Norm(b, 2)
+	verified := 0
+	exact := bounded{
+		fn{2, func(_ context.Context, dst, _ *mat.Dense) error {
+			verified++
+			dst.Scale(1-tol*[...]float64{0.9, 0.95, 0.95, 0.95}[verified-1], b)
+			return nil
+		}},
+		func(x *mat.Dense) []float64 {
+			if mat.Norm(x, 2) <= size { // the first answer
+				return []float64{0.2 * tol * size}
+			}
+			return []float64{0.01 * tol * size}
+		},
+	}
+	res, err := pcg.Solve(t.Context(), diagonal{1, 1}, nil, b, &pcg.Options{Tol: tol, Exact: exact})
+	if err != nil || verified != 2 {
+		t.Fatalf("%v after %d residuals", err, verified)
+	}
+	if sum := res.TrueRelRes[0] + res.Rounding[0]; res.Status == pcg.Converged && sum > tol {
+		t.Errorf("converged with %g ± %g", res.TrueRelRes[0], res.Rounding[0])
+	}
+}
+
+// TestAnswersOutOfRange: an answer that float64 does not hold is not called converged, and one that it does
+// hold is.
+func TestAnswersOutOfRange(t *testing.T) {
+	for _, c := range []struct {
+		y, a float64
+		ok   bool
+	}{{1e-200, 1e50, true}, {1e-300, 7e17, false}, {1e-300, 1e30, false}, {1e200, 1e-50, true}, {1e200, 1e-150, false}, {1e-310, 1, false}, {0, 1, true}} {
+		b, a := mat.NewDense(2, 1, []float64{c.y, -c.y / 3}), diagonal{c.a, 2 * c.a}
+		res, err := pcg.Solve(t.Context(), a, nil, b, &pcg.Options{Tol: 1e-10})
+		if err != nil || (res.Status == pcg.Converged) != c.ok || math.IsNaN(res.TrueRelRes[0]) == c.ok {
+			t.Errorf("y = %g, A = %g: %v, %v, residual %v", c.y, c.a, err, res.Status, res.TrueRelRes)
+		}
+	}
+}
