@@ -224,7 +224,7 @@ func (v *solvedJob) decode(l *Lab, dir string) (*Solution, error) {
 	r := v.Report
 	s := &Solution{
 		lab: l, remote: r, converged: v.Converged, Status: r.Status, Iterations: r.Iterations, TrueResidual: r.Residuals, ResidualKind: r.ResidualKind,
-		SampledResidual: v.Sampled, StorageResidual: v.Stored, Rounding: v.Rounding, Kappa: nan(r.Kappa), KappaBound: nan(r.KappaBound), StatDim: nan(r.StatDim), History: r.History,
+		SampledResidual: v.Sampled, StorageResidual: v.Stored, SampledRows: r.SampledRows, Rounding: v.Rounding, Kappa: nan(r.Kappa), KappaBound: nan(r.KappaBound), StatDim: nan(r.StatDim), History: r.History,
 		Storage: r.Storage, Choice: r.Choice, KBound: nan(r.KBound), KBytes: r.KBytes, Form: r.Form, Seconds: r.Seconds, Ranks: r.Ranks,
 	}
 	if l.cfg.Precond == Nystrom || l.cfg.Precond == RPCholesky {

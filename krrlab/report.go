@@ -52,7 +52,8 @@ type Report struct {
 	SampledResidual *float64  `json:"sampled_residual"` // the worst column's, from rows of K in float64
 	StorageResidual *float64  `json:"storage_residual"` // by the same rows: what true_residual is off by, K being stored
 	Kappa           *float64  `json:"kappa"`            // estimate of κ(M⁻¹A) from α, β
-	KappaBound      *float64  `json:"kappa_bound"`      // certain, with landmarks, of K itself and not as stored
+	SampledRows     int       `json:"sampled_rows,omitempty"`
+	KappaBound      *float64  `json:"kappa_bound"` // certain, with landmarks, of K itself and not as stored
 	StatDim         *float64  `json:"stat_dim_features"`
 
 	TestN     int      `json:"test_n"`
@@ -189,7 +190,7 @@ func (r *Report) residualText() string {
 	}
 	s += fmt.Sprintf(" (%s", r.ResidualKind)
 	if r.SampledResidual != nil && r.StorageResidual != nil {
-		s += fmt.Sprintf("; about %.1e, off by %.0e, by %d rows in float64", *r.SampledResidual, *r.StorageResidual, min(exactRows+farRows, r.N))
+		s += fmt.Sprintf("; about %.1e, off by %.0e, by %d rows in float64", *r.SampledResidual, *r.StorageResidual, r.SampledRows)
 	}
 	return s + fmt.Sprintf("), asked %.0e", r.Tol)
 }

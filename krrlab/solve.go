@@ -28,12 +28,16 @@ type Solution struct {
 	// nil where it was taken with K as stored. Converged means that the two together are at most τ.
 	Rounding []float64
 	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
-	// the 32 farthest from the mean, computed in float64; nil where TrueResidual is that already.
+	// the 32 of largest norm, computed in float64; nil where TrueResidual is that already. Where K is
+	// stored in an arithmetic that may fail for up to an eighth of the points, those far from the
+	// origin, the rows of up to 1024 of them are looked at too.
 	SampledResidual []float64
 	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
 	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
-	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors.
+	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
+	// spread over all rows. What a few rows hold that were not looked at is not in it.
 	StorageResidual []float64
+	SampledRows     int         // that were looked at; 0 for none
 	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
 	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky, of K itself and not as stored; +Inf: none; NaN otherwise
 	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
@@ -173,7 +177,7 @@ func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
 		return c, nil
 	}
 	rounding := sol.converged || sol.Status == pcg.Inaccurate.String() || sol.Status == pcg.Stagnated.String()
-	if err = l.checkRows(ctx, sol, c); err != nil || !rounding || l.within(sol) {
+	if err = l.checkRows(ctx, sol, a, c); err != nil || !rounding || l.within(sol) {
 		return c, err
 	}
 	return l.refine(ctx, sol, k, a, m, answers, c)
@@ -189,7 +193,7 @@ func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matr
 		if sol.TrueResidual, _, err = l.residual(ctx, a, c, sol.r); err != nil {
 			return nil, err
 		}
-		if err := l.checkRows(ctx, sol, c); err != nil {
+		if err := l.checkRows(ctx, sol, a, c); err != nil {
 			return nil, err
 		}
 	}
@@ -208,10 +212,10 @@ func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matr
 	k.begin(l.cfg.Repeat, answers, sol, a, o)
 	c, err := l.pcg(ctx, sol, a, m, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
-		sol.SampledResidual, sol.StorageResidual = nil, nil
+		sol.SampledResidual, sol.StorageResidual, sol.SampledRows = nil, nil, 0
 		return c, err
 	}
-	return c, l.checkRows(ctx, sol, c)
+	return c, l.checkRows(ctx, sol, a, c)
 }
 
 // median picks the answer of least median A-norm distance to the others, column by

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -25,7 +26,8 @@ const (
 	exactWork   = 2e10 // n²d up to which AutoResidual recomputes K in any case
 	refineWork  = 5e11 // n²d up to which it does where the rows checked miss the tolerance
 	exactRows   = 256  // rows that are checked, drawn at random
-	farRows     = 32   // and those farthest from the mean
+	farRows     = 32   // and those of largest norm
+	mostFar     = 1024 // or so many, where K as stored may fail far from the origin
 	sampleSlack = 1.15 // three standard errors of a norm estimated from 256 rows
 	reach       = 0.05 // share of ‖E‖₂/λ to which K as stored reduces a residual, at worst 1; measured 0.1
 	share       = 0.01 // of ‖E‖₂‖y‖₂/λ that ‖Ec‖₂ is at most; measured 0.006 on MNIST
@@ -220,19 +222,20 @@ func relative(r, y *mat.Dense) []float64 {
 }
 
 // checkRows estimates the true residual from rows whose kernel values are computed in float64: F,
-// those farthest from the mean, and S, drawn at random from the others:
+// those of largest norm, and S, drawn at random from the others:
 //
 //	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj,
 //
 // and likewise the norm of what r is off of sol.r, the residual of K as stored: mostly a small part of
 // it, so that the sampling error matters little.
-func (l *Lab) checkRows(ctx context.Context, sol *Solution, c *mat.Dense) error {
-	return timed(&sol.Seconds.Residual, func() error { return l.sampleRows(ctx, sol, c) })
+func (l *Lab) checkRows(ctx context.Context, sol *Solution, a *gram.Matrix, c *mat.Dense) error {
+	return timed(&sol.Seconds.Residual, func() error { return l.sampleRows(ctx, sol, a.Choice(), c) })
 }
 
-func (l *Lab) sampleRows(ctx context.Context, sol *Solution, c *mat.Dense) error {
+func (l *Lab) sampleRows(ctx context.Context, sol *Solution, kept gram.Choice, c *mat.Dense) error {
 	n, _, t := l.Dims()
-	rows, far := l.rowsToCheck()
+	rows, far := l.rowsToCheck(kept)
+	sol.SampledRows = len(rows)
 	x := points.Gather(l.train.X, rows)
 	f, err := (&model.Model{Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c}).
 		Decision(ctx, x, &model.Options{Scaled: true, Float64: true, Accuracy: l.cfg.Tol / 10, Comm: l.comm})
@@ -283,14 +286,18 @@ func (l *Lab) within(sol *Solution) bool {
 	return true
 }
 
-// rowsToCheck returns the rows of checkRows, of which the first are far.
-func (l *Lab) rowsToCheck() (rows []int, far int) {
+// rowsToCheck returns the rows of checkRows for K kept as it says, of which the first are far.
+func (l *Lab) rowsToCheck(kept gram.Choice) (rows []int, far int) {
 	n := l.train.Len()
-	norms := points.SqNorms(points.Shift(l.train.X, points.Mean(l.train.X)))
+	x := l.train.X
+	if kept.Centred || kept.Arithmetic == kernel.Differences {
+		x = points.Shift(x, points.Mean(x))
+	}
+	norms := points.SqNorms(x)
 	drawn := rng.New(l.cfg.Seed).Sub("residual rows").Perm(n)
 	byNorm := slices.Clone(drawn)
 	slices.SortStableFunc(byNorm, func(a, b int) int { return cmp.Compare(norms[b], norms[a]) })
-	far = min(n, farRows)
+	far = min(n, max(farRows, l.doubtful(norms, kept)))
 	isFar := make([]bool, n)
 	for _, i := range byNorm[:far] {
 		isFar[i] = true
@@ -302,6 +309,31 @@ func (l *Lab) rowsToCheck() (rows []int, far int) {
 		}
 	}
 	return rows, far
+}
+
+// doubtful returns how many of the points, of the given ‖x‖², lie so far from the origin that K as it is kept
+// may have entries of two of them wrong by a quarter of τ: a few may lie close together, whose rows would
+// hardly be drawn. It is at most mostFar, and 0 if they are more than an eighth of all, which rows drawn at
+// random show.
+func (l *Lab) doubtful(norms []float64, kept gram.Choice) int {
+	if kept.Arithmetic == kernel.Differences || !kernel.ShiftInvariant(l.cfg.Kernel) {
+		return 0
+	}
+	coarser := 1.0
+	if kept.Arithmetic == kernel.Float32 {
+		coarser = 0x1p29
+	}
+	n, d, _ := l.Dims()
+	count := 0
+	for _, v := range norms {
+		if coarser*kernel.EntryError(l.cfg.Kernel, kernel.Float64, kernel.Extent{Dim: d, MaxSq: v, Moved: true}) > l.cfg.Tol/4 {
+			count++
+		}
+	}
+	if count > n/8 {
+		return 0
+	}
+	return min(count, mostFar)
 }
 
 // settleSampled takes back that a solve has converged where the rows checked say that it has not.

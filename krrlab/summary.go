@@ -41,7 +41,7 @@ func (s *Solution) Report() *Report {
 	}
 	r.Ranks = s.Ranks
 	if s.SampledResidual != nil {
-		r.SampledResidual, r.StorageResidual = Number(worst(s.SampledResidual)), Number(worst(s.StorageResidual))
+		r.SampledResidual, r.StorageResidual, r.SampledRows = Number(worst(s.SampledResidual)), Number(worst(s.StorageResidual)), s.SampledRows
 	}
 	if c.Precond != NoPrecond {
 		r.Precond, r.LambdaP, r.S, r.Form = c.Precond.String(), &c.LambdaP, &c.Features, s.Form

@@ -1,0 +1,51 @@
+package krrlab
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestFewBadRows: among points with isolated outliers, more than the farthest ones that are checked in any
+// case, a few lie close together, where float32 inner products cannot tell their distance. Rows drawn at
+// random miss them: theirs are looked at in any case, and the answer is not called converged.
+func TestFewBadRows(t *testing.T) {
+	const n, outliers, pairs = 4000, 300, 2
+	for seed := range uint64(2) {
+		x, g := points.NewDense(n, 2, nil), rng.New(seed)
+		g.Sub("x").Normals(x.Data, 0)
+		for i := range outliers { // far from each other
+			at := 5 * i
+			r, angle := 2000+20*float64(i), 2*math.Pi*g.Float64(uint64(i))
+			x.Row(at)[0], x.Row(at)[1] = r*math.Cos(angle), r*math.Sin(angle)
+		}
+		for p := range pairs {
+			a, b := x.Row(5*(outliers/3+7*p)), x.Row(5*(outliers/3+7*p)+1)
+			b[0], b[1] = a[0]+0.1, a[1]
+		}
+		train := regression(x)
+		for i := range train.Target {
+			train.Target[i] = 1 + 0.1*g.Sub("y").Normal(uint64(i))
+		}
+		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG, Precond: NoPrecond, MaxIter: 500, Seed: seed})
+		lab.cheap, lab.dear = 0, 0 // as for a problem too large for residuals in float64
+		sol, err := lab.Solve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Passes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") || *v.Residual < 2e-3 {
+			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.Choice, *v.Residual)
+		}
+		if sol.Converged() || !(math.Abs(sol.SampledResidual[0]-*v.Residual) < 0.05**v.Residual) || sol.SampledRows != outliers+pairs+exactRows {
+			t.Errorf("seed %d: %s with a residual of %.3g; reported %.3g, %.3g by %d rows", seed, sol.Status, *v.Residual, sol.TrueResidual[0], sol.SampledResidual[0], sol.SampledRows)
+		}
+	}
+}
