@@ -108,6 +108,8 @@ func quadKernel(k kernel.Kernel, x, z []float64) quad {
 			p = p.mul(base)
 		}
 		return p
+	case kernel.Func: // is what it returns
+		return quad{k.F(x, z), 0}
 	}
 	panic("no formula")
 }
@@ -134,14 +136,12 @@ func trueResiduals(k kernel.Kernel, x [][]float64, lambda float64, c, y *mat.Den
 	}
 	rel := make([]float64, t)
 	for j := range rel {
-		var rr float64
+		size := mat.Norm(y.ColView(j), 2)
 		for i := range n {
-			rr += r[i*t+j].hi * r[i*t+j].hi
+			rel[j] = math.Hypot(rel[j], r[i*t+j].hi) // squares may be 0
 		}
-		if size := mat.Norm(y.ColView(j), 2); size > 0 {
-			rel[j] = math.Sqrt(rr) / size
-		} else if rr > 0 {
-			rel[j] = math.Inf(1)
+		if rel[j] > 0 {
+			rel[j] /= size
 		}
 	}
 	return rel

@@ -1,0 +1,117 @@
+package krrlab
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// as makes the problem one of points of another type, moved, with a user-defined kernel, or with targets
+// whose squares are 0; "ranks" leaves it to the solve.
+func (h *adverse) as(kind string) {
+	n, d := len(h.rows), len(h.rows[0])
+	switch kind {
+	case "sparse":
+		x := &points.CSR{N: n, D: d, Ptr: []int{0}}
+		for i, row := range h.rows {
+			for j := range row {
+				if (i*d+j)%3 > 0 {
+					row[j] = 0
+					continue
+				}
+				x.Col, x.Val = append(x.Col, int32(j)), append(x.Val, row[j])
+			}
+			x.Ptr = append(x.Ptr, len(x.Col))
+		}
+		h.train.X = x
+	case "float32":
+		x := points.NewDense32(n, d, nil)
+		for i, row := range h.rows {
+			for j, v := range row {
+				x.Row(i)[j] = float32(v)
+				row[j] = float64(float32(v))
+			}
+		}
+		h.train.X = x
+	case "moved": // along a coordinate of their own, so that the others keep their digits
+		top := 1.0
+		for _, row := range h.rows {
+			for _, v := range row {
+				top = max(top, v, -v)
+			}
+		}
+		for i := range h.rows {
+			h.rows[i] = append(h.rows[i], 16*float64(d)*top)
+		}
+		h.train.X = points.NewDense(n, d+1, slices.Concat(h.rows...))
+	case "own kernel":
+		k := h.cfg.Kernel
+		h.cfg.Kernel = kernel.Func{Name: "own", F: k.Eval}
+		if h.cfg.Precond == RandomFeatures {
+			h.cfg.Precond = Nystrom
+		}
+	case "small targets":
+		for i := range h.train.Target {
+			h.train.Target[i] *= 0x1p-600
+		}
+	}
+	h.name = kind + ", " + h.name
+}
+
+// TestAdversePoints is TestAdverseProblems with sparse and float32 points, points moved away from zero,
+// user-defined kernels, targets whose squares are 0, and on ranks.
+func TestAdversePoints(t *testing.T) {
+	count := map[string]int{}
+	for i := range problems() / 2 {
+		kind := []string{"sparse", "float32", "moved", "own kernel", "small targets", "ranks"}[i%6]
+		h := newAdverse(i)
+		h.as(kind)
+		size := 1
+		if kind == "ranks" && h.cfg.Solver != Direct && h.cfg.Solver != AutoSolver {
+			size = 3
+		}
+		sols := make([]*Solution, size)
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(size, comm.Options{}) {
+			wg.Go(func() {
+				cfg := h.cfg
+				if size > 1 {
+					cfg.Comm = c
+				}
+				lab, err := New(h.train, cfg)
+				if err != nil {
+					t.Errorf("%s: %v", h.name, err)
+					return
+				}
+				if h.large {
+					lab.cheap, lab.dear = 0, 0
+				}
+				if sols[r], err = lab.Solve(t.Context()); err != nil {
+					sols[r] = nil
+				}
+			})
+		}
+		wg.Wait()
+		if sols[0] == nil {
+			count["refused"]++
+			continue
+		}
+		count[kind+" "+sols[0].Status]++
+		h.judge(t, sols[0])
+		for _, s := range sols[1:] {
+			if s == nil || sameAnswer(s, sols[0]) != "" {
+				t.Errorf("%s: the ranks differ", h.name)
+			}
+		}
+	}
+	t.Logf("%v", count)
+	for _, kind := range []string{"sparse", "float32", "moved", "own kernel", "small targets", "ranks"} {
+		if count[kind+" converged"] < problems()/60 {
+			t.Errorf("%s: %d converged", kind, count[kind+" converged"])
+		}
+	}
+}
