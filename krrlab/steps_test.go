@@ -130,3 +130,24 @@ func TestRemaining(t *testing.T) {
 		}
 	}
 }
+
+// TestRefineBy: K as stored refines an answer as long as what the rows say it is off by leaves half of the
+// tolerance, and K in float64 does from there on.
+func TestRefineBy(t *testing.T) {
+	for by, kind := range map[float64]string{0.1: storedKind, 0.3: storedKind, 0.5: exactKind} {
+		l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3, Solver: CG, Storage: gram.Float32})
+		l.cheap = 0 // as for a large problem
+		sol, err := l.Solve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := l.K(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sol.StorageResidual = []float64{by * l.cfg.Tol}
+		if _, err := l.refine(t.Context(), sol, nil, a, nil, nil, sol.Model.C); err != nil || sol.ResidualKind != kind || !sol.Converged() {
+			t.Errorf("off by %g τ: refined by %s, %s, %v", by, sol.ResidualKind, sol.Status, err)
+		}
+	}
+}
