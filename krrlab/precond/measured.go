@@ -67,7 +67,12 @@ func measuredError(ctx context.Context, c comm.Comm, z *points.Dense32, gram []f
 		}
 		v := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.v}
 		u := blas64.General{Rows: t, Cols: s, Stride: s, Data: m.u}
-		blas64.Symm(blas.Right, 1, sym, v, -1, u) // V ← CV − ZᵀZV, by rows
+		err := accel.ForEach(ctx, 1, func(_, _ int) { // on one thread of the BLAS, as all products are
+			blas64.Symm(blas.Right, 1, sym, v, -1, u) // V ← CV − ZᵀZV, by rows
+		})
+		if err = comm.Agree(ctx, c, err); err != nil {
+			return 0, err
+		}
 		size := blas64.Nrm2(blas64.Vector{N: t * s, Inc: 1, Data: m.u})
 		if size == 0 {
 			return 0, nil // at all ranks
