@@ -251,7 +251,8 @@ func TestSweep(t *testing.T) {
 	}
 	for _, p := range r.Points {
 		m := pencil(t, a, zz, p.LambdaP)
-		if kappa := m[n-1] / m[0]; !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
+		kappa := m[n-1] / m[0]
+		if !p.Kappa.Covers(kappa*(1+1e-8)) && !p.Kappa.Covers(kappa*(1-1e-8)) || p.Bound < kappa {
 			t.Errorf("λ_p = %g: κ %v, bound %g, is %g", p.LambdaP, p.Kappa, p.Bound, kappa)
 		}
 		w, err := precond.New(t.Context(), z, p.LambdaP, &precond.Options{Form: precond.FormEigen})
@@ -262,7 +263,9 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > 1+0.02*float64(res.Iterations) || p.Status != res.Status.String() {
+		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
+		// are apart by less than what it takes to halve the error.
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status.String() {
 			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
 		}
 		if best := r.Points[r.Best]; p.Status == "converged" && *p.Iterations < *best.Iterations {
@@ -348,7 +351,8 @@ func TestInterrupted(t *testing.T) {
 		counted := 0
 		for _, p := range r.Points {
 			m := pencil(t, a, outer(z), p.LambdaP)
-			if kappa := m[n-1] / m[0]; !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
+			kappa := m[n-1] / m[0]
+			if !p.Kappa.Covers(kappa) && math.Abs(p.Kappa.Value/kappa-1) > 1e-6 {
 				t.Errorf("%s: λ_p = %g: κ %v, is %g", part, p.LambdaP, p.Kappa, kappa)
 			}
 			if p.Iterations != nil {
