@@ -27,7 +27,7 @@ func ExamplePublished() {
 	// As published by Avron, Clarkson and Woodruff (2017).
 }
 
-// An experiment of one's own: does the tolerance matter to the error?
+// A user-defined experiment: does the tolerance matter to the error?
 func ExampleRun() {
 	own := &experiments.Experiment{ID: "own", Title: "Two tolerances", Plan: func(experiments.Scale) []experiments.Entry {
 		c := experiments.Case{

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Measure runs cases of one's own and returns their results, in their order; equal cases are run
+// Measure runs user-defined cases and returns their results, in their order; equal cases are run
 // once. A result says itself how it ended. Nothing is written: o.Out is not used. If the context ends,
 // the results of what was not reached are nil, and the error is the context's.
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
@@ -18,7 +18,7 @@ func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
 		opt = *o
 	}
 	opt.Out, opt.Resume = "", false
-	p := &Plan{Experiment: &Experiment{ID: "own", Title: "Cases of one's own"}}
+	p := &Plan{Experiment: &Experiment{ID: "own", Title: "User-defined cases"}}
 	for _, c := range cases {
 		p.Entries = append(p.Entries, Entry{Row: c.Data, Role: string(c.Method), Case: c})
 	}

@@ -15,7 +15,7 @@ import (
 //	φ(x) = √(2/s)·cos(Wx+b),  W s×d, b ∈ R^s, b_j ∼ U(0, 2π),
 //
 // with the rows of W from the kernel's spectral measure: for k with values cos
-// wᵀ(x−z) in the mean, E[2 cos(wᵀx+b) cos(wᵀz+b)] = E[cos wᵀ(x−z)] = k(x, z). (The
+// wᵀ(x−z) in expectation, E[2 cos(wᵀx+b) cos(wᵀz+b)] = E[cos wᵀ(x−z)] = k(x, z). (The
 // paper's section 2.2 lacks the factor √2.) Each feature j contributes, with
 // c = k(x, z) and δ = x−z,
 //

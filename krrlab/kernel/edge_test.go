@@ -24,7 +24,7 @@ func TestSmallestNormal(t *testing.T) {
 	}
 }
 
-// TestDiagLength: one number for each point, also of a kernel of one's own.
+// TestDiagLength: one number for each point, also of a user-defined kernel.
 func TestDiagLength(t *testing.T) {
 	x := points.NewDense(5, 2, []float64{0, 0, 1, 2, 1e3, -1e3, 3, 4, 5, 6})
 	for _, k := range append(slices.Clone(kernels), own{}) {
@@ -68,7 +68,7 @@ func TestOriginAtTheBound(t *testing.T) {
 	}
 }
 
-// TestWideOwn evaluates a kernel of one's own on more points than are held at once.
+// TestWideOwn evaluates a user-defined kernel on more points than are held at once.
 func TestWideOwn(t *testing.T) {
 	const d, n = 1 << 17, 5 // two points at once
 	x := points.NewDense(n, d, nil)

@@ -2,7 +2,7 @@
 //
 //	E[SᵀS] = I,
 //
-// so that Z·Sᵀ, n×s, keeps the inner products of the rows of Z, n×m, in the mean: section 4
+// so that Z·Sᵀ, n×s, keeps the inner products of the rows of Z, n×m, in expectation: section 4
 // of Avron, Clarkson and Woodruff applies them to random features, Z_{k+1} = Z_k·S_{k+1}ᵀ
 // (package feature, Chain). A Dist is a distribution, an Operator is one draw: immutable,
 // safe for concurrent use, a pure function of (Dist, m, s, stream).

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOthersFiles: only half-written files of one's own are removed from the folder.
+// TestOthersFiles: only its own half-written files are removed from the folder.
 func TestOthersFiles(t *testing.T) {
 	s := &Store{dir: t.TempDir()}
 	keep := []string{"notes.part", "." + prefix + "notes", "results.csv"}
