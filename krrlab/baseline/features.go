@@ -108,7 +108,8 @@ func (r *FeatureResult) String() string {
 
 // FeatureNeed returns the bytes that RandomFeatures takes for n points, s features and t
 // columns: the matrix that is factored, 8s² (Primal) or 8n² (Dual), Z, 4ns, or a panel of
-// it, a panel in float64, and the blocks of t columns. It panics for AutoFeatureForm.
+// it, a panel in float64, and the blocks of t columns; not the workspace of products that
+// each thread of the process keeps (2.4 MB). It panics for AutoFeatureForm.
 func FeatureNeed(form FeatureForm, n, s, t int, keep bool) int64 {
 	return sweepNeed([]FeatureForm{form}, n, []int{s}, t, keep)
 }

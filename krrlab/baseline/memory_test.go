@@ -6,15 +6,20 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// allocated returns the bytes that f allocates in all. No collection comes between, after which pools
-// would be filled anew.
+// allocated returns the bytes that f allocates in all, on one thread: each thread more has a workspace
+// of its own for products, and how many come to need one is the scheduler's choice. No collection comes
+// between, after which pools would be filled anew.
 func allocated(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()
