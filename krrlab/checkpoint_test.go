@@ -132,8 +132,7 @@ func TestCheckpoint(t *testing.T) {
 // stored as it was, or refused where that does not fit.
 func TestCheckpointStorage(t *testing.T) {
 	accel.Use(nil)
-	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(2)
+	setThreads(t, 2)
 	const tight = 2_300_000 // float64 tiles alone take this
 	for storage, memory := range map[string]struct{ first, second int64 }{
 		"float64": {0, tight},

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -17,6 +18,14 @@ import (
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 1.5},
 	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 3},
+}
+
+// setThreads sets the number of threads for the test: what tiles need grows with it, so that what
+// fits into a limit of memory depends on it.
+func setThreads(t *testing.T, n int) {
+	was := accel.Threads()
+	t.Cleanup(func() { accel.SetThreads(was) })
+	accel.SetThreads(n)
 }
 
 // reference is a dense float64 K+λI from Eval alone, and its solution.

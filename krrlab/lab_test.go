@@ -355,7 +355,7 @@ func TestSeedsAndThreads(t *testing.T) {
 }
 
 func seedsAndThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
+	setThreads(t, accel.Threads())
 	train := classes(kinds(200, 5, 6)["float32"], 3)
 	for _, solver := range []Solver{PCG, BlockPCG, CG, Direct} {
 		var c []*mat.Dense
@@ -425,6 +425,7 @@ func TestCancel(t *testing.T) {
 // TestMemory checks that what does not fit is refused with numbers, and that what
 // fits is kept.
 func TestMemory(t *testing.T) {
+	setThreads(t, 2)
 	train := regression(kinds(3000, 5, 6)["float32"])
 	for _, c := range []struct {
 		cfg  Config
@@ -451,6 +452,7 @@ func TestMemory(t *testing.T) {
 
 // TestStageMemory: a stage counts what it holds beside K, and names the limit.
 func TestStageMemory(t *testing.T) {
+	setThreads(t, 2)
 	lab, err := New(regression(kinds(1000, 5, 6)["float32"]), Config{Kernel: gauss, Lambda: 0.1, Features: 500, Solver: PCG, Memory: 6e6, Storage: gram.Float32})
 	if err != nil {
 		t.Fatal(err)

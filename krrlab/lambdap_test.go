@@ -169,7 +169,7 @@ func lambdaPConfigOf(s int) Config {
 }
 
 func TestLambdaPBits(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
+	setThreads(t, accel.Threads())
 	train := regression(kinds(300, 6, 2)["float32"])
 	var first *LambdaP
 	for _, threads := range []int{1, 2} {

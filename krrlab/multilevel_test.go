@@ -233,7 +233,7 @@ func checkViews(t *testing.T, m *MultiLevel) {
 // TestMultiLevelThreads checks that nothing but seconds depends on the number of threads, or on
 // what was called before.
 func TestMultiLevelThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
+	setThreads(t, accel.Threads())
 	var first *MultiLevel
 	for _, threads := range []int{1, 2} {
 		accel.SetThreads(threads)

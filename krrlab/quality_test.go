@@ -191,7 +191,7 @@ func TestQualityJSON(t *testing.T) {
 
 // TestQualityBits: the same numbers for any number of threads and any order of the stages.
 func TestQualityBits(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
+	setThreads(t, accel.Threads())
 	train := regression(kinds(400, 6, 2)["float32"])
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Features: 100}
 	var first *Quality

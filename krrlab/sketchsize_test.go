@@ -169,9 +169,10 @@ func TestSketchSizeErrors(t *testing.T) {
 	if lab.k != nil {
 		t.Error("K was formed")
 	}
+	setThreads(t, 2)
 	limited := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Memory: 2.2e6})
-	if s, err := limited.SketchSize(context.Background(), SketchSizeOptions{First: 16, Target: 1.01}); err == nil && s.Limit != "memory" {
-		t.Errorf("limit %q up to s = %d", s.Limit, s.Max)
+	if s, err := limited.SketchSize(context.Background(), SketchSizeOptions{First: 16, Target: 1.01}); err != nil || s.Limit != "memory" {
+		t.Errorf("%v (%v), want the limit memory", s, err)
 	}
 }
 

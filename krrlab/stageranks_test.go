@@ -63,6 +63,7 @@ var rankStages = map[string]struct {
 // TestStagesOnRanks runs every stage without ranks and on 1, 2 and 3: the same JSON, times aside.
 func TestStagesOnRanks(t *testing.T) {
 	accel.Use(nil)
+	setThreads(t, 2)
 	const n = 700
 	for name, c := range rankStages {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +109,7 @@ func TestStagesOnRanks(t *testing.T) {
 
 // TestMultiLevelMemory: where one rank alone has no room for a preconditioner, all do without.
 func TestMultiLevelMemory(t *testing.T) {
+	setThreads(t, 2)
 	left := make([]string, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
