@@ -18,7 +18,7 @@ all: build
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
 	@echo "  make build      bin/krrlab"
-	@echo "  make figures    tables and figures of the results kept in experiments/results, and the README's table"
+	@echo "  make figures    tables and figures of the results kept in experiments/results, and the table of docs/results.md"
 	@echo "  make lab        install the Jupyter kernel, and Jupyter, and open notebooks/"
 	@echo "  make gophernotes  bin/gophernotes: the upstream kernel with the same packages"
 	@echo "  make test-long  the tests on real data too (KRRLAB_DATA), and the long statistical ones"
@@ -40,9 +40,9 @@ demo:
 	@$(MAKE) --no-print-directory build
 	@$(BIN) demo --dir $(OUT)
 
-# The paper's tables and figures of the results kept, and the README's result table; no data needed.
+# The paper's tables and figures of the results kept, and the table of docs/results.md; no data needed.
 figures: build
-	@$(BIN) reproduce all --from experiments/results --readme README.md
+	@$(BIN) reproduce all --from experiments/results --page docs/results.md
 
 # Debian's Jupyter and its Python; the kernel is installed for the user, and the notebooks are signed
 # as trusted, so that they open with their pictures as they are kept.

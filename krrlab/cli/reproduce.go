@@ -17,10 +17,10 @@ import (
 
 // reproduceFlags are the flags of krrlab reproduce.
 type reproduceFlags struct {
-	scale, out, from, readme string
-	memory                   string
-	time                     time.Duration
-	resume, list, yes        bool
+	scale, out, from, page string
+	memory                 string
+	time                   time.Duration
+	resume, list, yes      bool
 }
 
 func (a *app) reproduceCommand() *cobra.Command {
@@ -55,7 +55,7 @@ Exit code 0 says that every case that could run did. The experiments are
 	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
 	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
 	p.StringVar(&f.from, "from", "", "make tables and figures of the reports in this folder; run nothing")
-	p.StringVar(&f.readme, "readme", "", "with --from: put the result table into this file, between its markers")
+	p.StringVar(&f.page, "page", "", "with --from: put the result table into this file, between its markers")
 	p.SortFlags = false
 	return cmd
 }
@@ -72,8 +72,8 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	switch {
 	case f.time < 0:
 		return usagef("--time %v: want a positive time", f.time)
-	case f.readme != "" && f.from == "":
-		return usagef("--readme goes with --from")
+	case f.page != "" && f.from == "":
+		return usagef("--page goes with --from")
 	case f.from != "":
 		return a.renderReports(f, ids)
 	}
@@ -255,27 +255,27 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if len(reports) == 0 {
 		a.printf("%s has no reports\n", f.from)
 	}
-	if f.readme == "" {
+	if f.page == "" {
 		return nil
 	}
-	text, err := os.ReadFile(f.readme)
+	text, err := os.ReadFile(f.page)
 	if err != nil {
 		return err
 	}
-	updated, err := experiments.UpdateReadme(string(text), experiments.ReadmeSection(reports))
+	updated, err := experiments.UpdateSection(string(text), experiments.Section(reports))
 	if err != nil {
-		return fmt.Errorf("%s: %w", f.readme, err)
+		return fmt.Errorf("%s: %w", f.page, err)
 	}
-	if _, kept, _ := strings.Cut(string(text), experiments.ReadmeBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
-		return fmt.Errorf("%s has no reports: the table in %s is left; if there is to be none, take it out by hand", f.from, f.readme)
+	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
+		return fmt.Errorf("%s has no reports: the table in %s is left; if there is to be none, take it out by hand", f.from, f.page)
 	}
 	if updated == string(text) {
 		return nil
 	}
-	if err := writeText(f.readme, updated); err != nil {
+	if err := writeText(f.page, updated); err != nil {
 		return err
 	}
-	a.printf("wrote %s\n", f.readme)
+	a.printf("wrote %s\n", f.page)
 	return nil
 }
 

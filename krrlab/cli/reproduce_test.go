@@ -40,38 +40,38 @@ func TestReproduce(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "0 cases, ") || strings.Contains(stdout, "seed 1: converged") {
 		t.Errorf("resumed: exit %d, %s\n%s", code, errs, stdout)
 	}
-	readme := write(t, out, "README.md", "before\n"+experiments.ReadmeBegin+"\n"+experiments.ReadmeEnd+"\nafter\n")
+	page := write(t, out, "results.md", "before\n"+experiments.SectionBegin+"\n"+experiments.SectionEnd+"\nafter\n")
 	again := filepath.Join(out, "again")
-	code, stdout, errs = command(t, "reproduce", "--from", out, "--out", again, "--readme", readme)
+	code, stdout, errs = command(t, "reproduce", "--from", out, "--out", again, "--page", page)
 	if code != 0 || !strings.Contains(stdout, "table5.smoke.md") {
 		t.Fatalf("exit %d, %s\n%s", code, errs, stdout)
 	}
 	if b, err := os.ReadFile(filepath.Join(again, "table5.smoke.md")); err != nil || string(b) != string(md) {
 		t.Errorf("tables made anew differ: %v", err)
 	}
-	if b, err := os.ReadFile(readme); err != nil || !strings.Contains(string(b), "No results at laptop scale") || !strings.HasSuffix(string(b), "after\n") {
-		t.Errorf("README: %s, %v", b, err)
+	if b, err := os.ReadFile(page); err != nil || !strings.Contains(string(b), "No results at laptop scale") || !strings.HasSuffix(string(b), "after\n") {
+		t.Errorf("page: %s, %v", b, err)
 	}
 }
 
 // TestReproduceFromNothing: a folder that is not there is an error, and one without reports takes no
-// table out of a README.
+// table out of a page.
 func TestReproduceFromNothing(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
 	if err := os.Mkdir(empty, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := "before\n" + experiments.ReadmeBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.ReadmeEnd + "\nafter\n"
-	readme := write(t, dir, "README.md", text)
-	for from, want := range map[string]string{filepath.Join(dir, "none"): "there is no such folder", readme: "there is no such folder", empty: "has no reports: the table"} {
-		code, _, errs := command(t, "reproduce", "all", "--from", from, "--readme", readme)
+	text := "before\n" + experiments.SectionBegin + "\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n" + experiments.SectionEnd + "\nafter\n"
+	page := write(t, dir, "results.md", text)
+	for from, want := range map[string]string{filepath.Join(dir, "none"): "there is no such folder", page: "there is no such folder", empty: "has no reports: the table"} {
+		code, _, errs := command(t, "reproduce", "all", "--from", from, "--page", page)
 		if code != exitError || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit %d, %s", from, code, errs)
 		}
 	}
-	if b, err := os.ReadFile(readme); err != nil || string(b) != text {
-		t.Errorf("README: %s, %v", b, err)
+	if b, err := os.ReadFile(page); err != nil || string(b) != text {
+		t.Errorf("page: %s, %v", b, err)
 	}
 	if code, out, errs := command(t, "reproduce", "--from", empty); code != exitOK || !strings.Contains(out, "has no reports") {
 		t.Errorf("exit %d, %s, %s", code, errs, out)
@@ -131,7 +131,7 @@ func TestReproduceUsage(t *testing.T) {
 		{nil, exitUsage, "say what: table1, table2"},
 		{[]string{"table9"}, exitUsage, `unknown experiment "table9"; there are table1, table2`},
 		{[]string{"table1", "--scale", "huge"}, exitUsage, "there are smoke, laptop, paper"},
-		{[]string{"table1", "--readme", "x"}, exitUsage, "--readme goes with --from"},
+		{[]string{"table1", "--page", "x"}, exitUsage, "--page goes with --from"},
 		{[]string{"table1", "--memory", "much"}, exitUsage, "--memory"},
 		{[]string{"table3", "--scale", "paper"}, exitUsage, "starts with --yes"},
 		{[]string{"forms", "--out", "/dev/null/x"}, exitError, "/dev/null"},

@@ -7,19 +7,19 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Markers of the part of a text that Readme's section stands between.
+// Markers of the part of a page that Section's text stands between.
 const (
-	ReadmeBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
-	ReadmeEnd   = "<!-- end of results -->"
+	SectionBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
+	SectionEnd   = "<!-- end of results -->"
 )
 
 // noResults is the section where there are no laptop results.
 const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
 
-// ReadmeSection returns what the README says of the reports at scale Laptop: the result table,
+// Section returns what docs/results.md says of the reports at scale Laptop: the result table,
 // figure 1, and the verdicts, with the numbers they were judged by where a claim does not
-// hold, and else what they were judged on; a line that says so if there are none.
-func ReadmeSection(reports []*Report) string {
+// hold, and otherwise with the rows; a line that says so if there are no reports.
+func Section(reports []*Report) string {
 	by := map[string]*Report{}
 	var laptop []*Report
 	for _, r := range reports {
@@ -33,11 +33,11 @@ func ReadmeSection(reports []*Report) string {
 	}
 	var b strings.Builder
 	if r := by["table1"]; r != nil {
-		fmt.Fprintf(&b, "%s\n", readmeTable(r, by["table2"], by["table4"]).Markdown())
+		fmt.Fprintf(&b, "%s\n", summaryTable(r, by["table2"], by["table4"]).Markdown())
 	}
 	if r := by["figure1"]; r != nil {
 		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
-			fmt.Fprintf(&b, "![%s](experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
 		}
 	}
 	counts := map[string]int{}
@@ -46,7 +46,7 @@ func ReadmeSection(reports []*Report) string {
 			counts[v.Outcome]++
 		}
 	}
-	fmt.Fprintf(&b, "%s ([the rule](docs/reproduce.md#the-rule-for-claims)). The numbers they were judged by stand in [experiments/results](experiments/results):\n\n", tally(counts))
+	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers they were judged by stand in [experiments/results](../experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
@@ -55,15 +55,15 @@ func ReadmeSection(reports []*Report) string {
 					v.Detail = "on " + v.On
 				}
 			}
-			fmt.Fprintf(&b, "- [%s](experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
+			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
 		}
 	}
 	return b.String()
 }
 
-// readmeTable is table 1 in short, with the iterations for λ_p = 10λ and without a
+// summaryTable is table 1 in short, with the iterations for λ_p = 10λ and without a
 // preconditioner beside it where there are those reports.
-func readmeTable(one, two, four *Report) *plots.Table {
+func summaryTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
 		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
@@ -118,12 +118,12 @@ func machines(r *Report) string {
 	return strings.Join(out, "; ")
 }
 
-// UpdateReadme returns the text with what stands between the markers replaced by the section.
-func UpdateReadme(text, section string) (string, error) {
-	head, rest, ok := strings.Cut(text, ReadmeBegin)
-	_, tail, closed := strings.Cut(rest, ReadmeEnd)
+// UpdateSection returns the text with the section in place of what stands between the markers.
+func UpdateSection(text, section string) (string, error) {
+	head, rest, ok := strings.Cut(text, SectionBegin)
+	_, tail, closed := strings.Cut(rest, SectionEnd)
 	if !ok || !closed {
-		return "", fmt.Errorf("experiments: the text has no %q with %q after it", ReadmeBegin, ReadmeEnd)
+		return "", fmt.Errorf("experiments: the text has no %q with %q after it", SectionBegin, SectionEnd)
 	}
-	return head + ReadmeBegin + "\n\n" + section + "\n" + ReadmeEnd + tail, nil
+	return head + SectionBegin + "\n\n" + section + "\n" + SectionEnd + tail, nil
 }

@@ -1,0 +1,139 @@
+package experiments
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestResultsPageIsCurrent: the table of docs/results.md is the one that the kept laptop results give; where
+// there are none the page says so.
+func TestResultsPageIsCurrent(t *testing.T) {
+	reports, err := LoadReports("results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("..", "docs", "results.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := UpdateSection(string(text), Section(reports))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want != string(text) {
+		t.Error("docs/results.md is not of experiments/results: make figures")
+	}
+}
+
+// TestResultsAreCurrent: the tables and figures that lie beside the kept results are those that they
+// give, all of them and no others. Of a PNG only that it is there: its bytes are those of a compressor.
+func TestResultsAreCurrent(t *testing.T) {
+	reports, err := LoadReports("results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, want := t.TempDir(), map[string]bool{}
+	for _, r := range reports {
+		want[r.FileName()] = true
+		names, err := r.WriteFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			base := filepath.Base(name)
+			want[base] = true
+			made, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := os.ReadFile(filepath.Join("results", base))
+			if err != nil || filepath.Ext(base) != ".png" && string(kept) != string(made) {
+				t.Errorf("results/%s is not of %s: make figures (%v)", base, r.FileName(), err)
+			}
+		}
+	}
+	kept, err := os.ReadDir("results")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range kept {
+		if !want[f.Name()] {
+			t.Errorf("results/%s is of no report that is kept", f.Name())
+		}
+	}
+}
+
+func TestSection(t *testing.T) {
+	if s := Section(nil); !strings.Contains(s, "No results at laptop scale are kept yet") {
+		t.Error(s)
+	}
+	smoke := table1Report(t, 0)
+	smoke.Scale = Smoke
+	if s := Section([]*Report{smoke}); s != noResults {
+		t.Errorf("of smoke results: %s", s)
+	}
+	s := Section([]*Report{table1Report(t, 0), table2Report(t, 37, 17)})
+	for _, want := range []string{"| MNIST | 60,000 | 10,000 | 90 (85–95) | 85 | 37 (37–37) |", "a processor with 2 threads", "- [Table 1](../experiments/results/table1.laptop.md) holds: errors agree", "- [Table 2](../experiments/results/table2.laptop.md) holds: λ_p = 10λ helps"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not in\n%s", want, s)
+		}
+	}
+	s = Section([]*Report{invented(t, "figure1", mnist1(0.004, 1))})
+	for _, want := range []string{"Test error (left) and seconds", "holds: s does not change the exact method's error: all s and seeds within 0.1 % (on mnist, 20,000 training rows"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("%q is not in\n%s", want, s)
+		}
+	}
+	text := "a\n" + SectionBegin + "\nold\n" + SectionEnd + "\nb\n"
+	got, err := UpdateSection(text, "new\n")
+	if err != nil || got != "a\n"+SectionBegin+"\n\nnew\n\n"+SectionEnd+"\nb\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if again, err := UpdateSection(got, "new\n"); err != nil || again != got {
+		t.Errorf("%q, %v", again, err)
+	}
+	if _, err := UpdateSection("no markers", "new"); err == nil {
+		t.Error("a text without markers passed")
+	}
+}
+
+// TestReadmeRows: the numbers of the README's rows of results are those of docs/results.md.
+func TestReadmeRows(t *testing.T) {
+	rows := func(name string) map[string][]string {
+		text, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string][]string{}
+		_, table, _ := strings.Cut(string(text), "\n| data | n | s | iterations |")
+		table, _, _ = strings.Cut(table, "\n\n")
+		for _, line := range strings.Split(table, "\n")[2:] {
+			var cells []string
+			for _, c := range strings.Split(strings.Trim(line, "|"), "|") {
+				c, bracket, _ := strings.Cut(strings.TrimSpace(c), " (") // without the least and the most
+				if _, s, ok := strings.Cut(bracket, ")"); ok {
+					c += s
+				}
+				cells = append(cells, c)
+			}
+			out[cells[0]] = cells[1:]
+		}
+		return out
+	}
+	all, some := rows(filepath.Join("docs", "results.md")), rows("README.md")
+	if len(some) != 5 {
+		t.Errorf("%d rows in README.md, want 5", len(some))
+	}
+	for name, row := range some {
+		want := all[name]
+		if len(want) != 9 {
+			t.Errorf("%s is not in docs/results.md: %q", name, want)
+			continue
+		}
+		if got, want := strings.Join(row, "|"), strings.Join(append(want[:6:6], want[7]), "|"); got != want {
+			t.Errorf("%s: README.md has\n%s\ndocs/results.md\n%s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package lint
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+var (
+	root   = filepath.Join("..", "..", "..")
+	fenced = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	link   = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+)
+
+// pages returns the Markdown files of the project.
+func pages(t *testing.T) []string {
+	var names []string
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "out" || d.Name() == "bin") {
+			return filepath.SkipDir
+		}
+		if err == nil && filepath.Ext(path) == ".md" {
+			names = append(names, path)
+		}
+		return err
+	})
+	if err != nil || len(names) < 20 {
+		t.Fatalf("%d pages, %v", len(names), err)
+	}
+	return names
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// anchors returns the names that the headings of a page have on GitHub.
+func anchors(text string) map[string]bool {
+	out := map[string]bool{}
+	for _, line := range strings.Split(fenced.ReplaceAllString(text, ""), "\n") {
+		if title := strings.TrimLeft(line, "#"); title != line && strings.HasPrefix(title, " ") {
+			out[strings.Map(func(r rune) rune {
+				switch {
+				case r == ' ':
+					return '-'
+				case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r):
+					return unicode.ToLower(r)
+				}
+				return -1
+			}, strings.TrimSpace(title))] = true
+		}
+	}
+	return out
+}
+
+// TestLinks: a link of a page leads to a file, and to a heading of it, that is there.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		text := fenced.ReplaceAllString(read(t, page), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			name, heading, _ := strings.Cut(m[1], "#")
+			target := filepath.Join(filepath.Dir(page), name)
+			if name == "" {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, m[1])
+			} else if heading != "" && !anchors(read(t, target))[heading] {
+				t.Errorf("%s: the link %s leads to no heading", page, m[1])
+			}
+		}
+	}
+}
+
+// TestPrograms: the program of docs/go.md prints what stands below it, and the README's lines of Go are
+// a program with the imports that they name.
+func TestPrograms(t *testing.T) {
+	var program, output string
+	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "docs", "go.md")), -1) {
+		switch m[1] {
+		case "go":
+			program += m[2]
+		case "text":
+			output += m[2]
+		}
+	}
+	if got := run(t, program); got != output {
+		t.Errorf("docs/go.md prints\n%swant\n%s", got, output)
+	}
+	for _, m := range fenced.FindAllStringSubmatch(read(t, filepath.Join(root, "README.md")), -1) {
+		if m[1] == "go" {
+			imports := ""
+			for _, path := range []string{"context", "fmt", "log", "datasets", "krrlab", "krrlab/kernel"} {
+				if strings.Contains(m[2], path[strings.LastIndex(path, "/")+1:]+".") {
+					if strings.Contains(path, "/") || path == "datasets" || path == "krrlab" {
+						path = "github.com/krrlab/lab/" + path
+					}
+					imports += fmt.Sprintf("import %q\n", path)
+				}
+			}
+			if got := run(t, "package main\n"+imports+"func main() {\n"+m[2]+"}\n"); !strings.Contains(got, "converged") {
+				t.Errorf("README prints\n%s", got)
+			}
+		}
+	}
+}
+
+// run runs a program of one file within this module, and returns what it prints.
+func run(t *testing.T, program string) string {
+	t.Helper()
+	file, dir := filepath.Join(t.TempDir(), "main.go"), t.TempDir()
+	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	exe := filepath.Join(dir, "program")
+	build := exec.Command("go", "build", "-o", exe, file)
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s\n%s", err, out, program)
+	}
+	cmd := exec.Command(exe)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
