@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	"math"
+	"testing"
+)
+
+// TestSlope: the bound of |∂k/∂r²| is what the difference quotient comes to near r = 0, and nowhere less than it.
+func TestSlope(t *testing.T) {
+	for _, sigma := range []float64{0.5, 1, 3} {
+		for _, k := range []Kernel{Gaussian{sigma}, Matern32{sigma}, Matern52{sigma}} {
+			steepest := 0.0
+			for i := range 2000 {
+				s := sigma * sigma * 1e-5 * math.Pow(1.008, float64(i)) // r²
+				at := func(s float64) float64 { return k.Eval([]float64{math.Sqrt(s)}, []float64{0}) }
+				steepest = max(steepest, (at(s)-at(1.001*s))/(0.001*s))
+			}
+			if b := slope(k); steepest > b*(1+1e-6) || steepest < 0.99*b {
+				t.Errorf("%v: slope %g, bound %g", k, steepest, b)
+			}
+		}
+	}
+	if b := slope(Laplacian{1}); !math.IsInf(b, 1) {
+		t.Errorf("a bound %g of what has none", b)
+	}
+}
+
+// TestEntryErrorFormula: the bounds that the documentation gives, in units of rounding, worked out for d = 9.
+func TestEntryErrorFormula(t *testing.T) {
+	const d = 9
+	near := Extent{Dim: d, MaxSq: 100}
+	sparse, moved, far := near, near, Extent{Dim: d, MaxSq: 1e30}
+	sparse.Sparse, moved.Moved = true, true
+	for _, c := range []struct {
+		k     Kernel
+		arith Arithmetic
+		e     Extent
+		units float64
+	}{
+		{Gaussian{2}, Differences, near, 25},
+		{Matern32{2}, Differences, far, 25},
+		{Gaussian{2}, Float64, near, 4*21*100/8. + 16},      // s = 1/(2σ²)
+		{Matern32{2}, Float64, moved, 4*21*100*3/8. + 16},   // 3/(2σ²)
+		{Matern52{2}, Float32, sparse, 4*21*100*5/24. + 16}, // 5/(6σ²)
+		{Gaussian{2}, Float64, far, 0x1p53},                 // an error of 1
+		{Laplacian{2}, Float64, near, 25},
+		{Laplacian{2}, Differences, moved, 25},
+		{Laplacian{2}, Float64, sparse, 4*21*30/2. + 16}, // √d·‖x‖₂ = 30
+		{Laplacian{2}, Float64, moved, 4*21*30/2. + 16},
+		{Laplacian{2}, Float64, Extent{Dim: d, MaxSq: 1e40, Moved: true}, 0x1p53},
+		{Polynomial{1, 1, 3}, Float64, far, 3*13 + 8},
+		{Polynomial{1, 1, 3}, Differences, near, 3*13 + 8},
+		{Func{F: Gaussian{1}.Eval}, Float64, far, 0},
+	} {
+		if got := EntryError(c.k, c.arith, c.e) / 0x1p-53; math.Abs(got-c.units) > 1e-12*c.units {
+			t.Errorf("%v by %v of %+v: %v u, want %v u", c.k, c.arith, c.e, got, c.units)
+		}
+	}
+}
+
+// TestRangeOfParameters: the ends of what a parameter may be are taken, and what lies next to them is not.
+func TestRangeOfParameters(t *testing.T) {
+	inf, least := math.Inf(1), math.SmallestNonzeroFloat64
+	for _, c := range []struct {
+		k  Kernel
+		ok bool
+	}{
+		{Gaussian{1e-150}, true}, {Gaussian{math.Nextafter(1e-150, 0)}, false},
+		{Laplacian{1e150}, true}, {Laplacian{math.Nextafter(1e150, inf)}, false},
+		{Matern32{-1}, false}, {Matern52{0}, false}, {Gaussian{inf}, false},
+		{Polynomial{least, 0, 1}, true}, {Polynomial{math.MaxFloat64, math.MaxFloat64, 1 << 30}, true},
+		{Polynomial{0, 0, 1}, false}, {Polynomial{-least, 0, 1}, false}, {Polynomial{inf, 0, 1}, false}, {Polynomial{math.NaN(), 0, 1}, false},
+		{Polynomial{1, -least, 1}, false}, {Polynomial{1, inf, 1}, false}, {Polynomial{1, math.NaN(), 1}, false},
+		{Polynomial{1, 1, 0}, false}, {Func{}, false}, {Func{F: Gaussian{1}.Eval}, true}, {nil, false},
+	} {
+		if err := Validate(c.k); (err == nil) != c.ok {
+			t.Errorf("%#v: %v", c.k, err)
+		}
+	}
+}
+
+// TestWorkspaceBytes: eight for each number of float64 and four for each of float32.
+func TestWorkspaceBytes(t *testing.T) {
+	w := Workspace{inner: make([]float64, 1), zeros: make([]float64, 10), row: make([]float32, 100), x: make([]float64, 1000), z: make([]float64, 10000)}
+	if got := w.Bytes(); got != 8*11011+4*100 {
+		t.Errorf("%d bytes", got)
+	}
+}

@@ -1,0 +1,112 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestValidate: a model that has been read is refused if any one of its parts does not fit or is not finite,
+// in whatever form its points are, and whatever else it has.
+func TestValidate(t *testing.T) {
+	type change struct {
+		what string
+		fits bool
+		set  func(m *Model)
+	}
+	changes := []change{
+		{"nothing", true, func(*Model) {}},
+		{"no scaling", true, func(m *Model) { m.Scaling = nil }},
+		{"no names", true, func(m *Model) { m.Columns = nil }},
+		{"the least λ", true, func(m *Model) { m.Lambda = math.SmallestNonzeroFloat64 }},
+		{"the largest λ", true, func(m *Model) { m.Lambda = math.MaxFloat64 }},
+		{"λ = 0", false, func(m *Model) { m.Lambda = 0 }},
+		{"a name less", false, func(m *Model) { m.Columns = m.Columns[1:] }},
+		{"scaling of more features", false, func(m *Model) { m.Scaling = scaled(4) }},
+		{"an odd scaling", false, func(m *Model) { m.Scaling.Kind = "odd" }},
+		{"a coefficient less", false, func(m *Model) { m.C = mat.NewDense(6, 3, nil) }},
+		{"two columns of three labels", false, func(m *Model) { m.C = mat.NewDense(7, 2, nil) }},
+		{"one label", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a"} }},
+		{"no label", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{} }},
+		{"two labels", true, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 1, nil), []string{"a", "b"} }},
+		{"two labels and columns", false, func(m *Model) { m.C, m.Labels = mat.NewDense(7, 2, nil), []string{"a", "b"} }},
+		{"a kernel of no width", false, func(m *Model) { m.Kernel = kernel.Gaussian{} }},
+	}
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		changes = append(changes,
+			change{"λ", false, func(m *Model) { m.Lambda = bad }},
+			change{"the first coefficient", false, func(m *Model) { m.C.Set(0, 0, bad) }},
+			change{"the last coefficient", false, func(m *Model) { m.C.Set(6, 2, bad) }},
+			change{"a shift", false, func(m *Model) { m.Scaling.Shift[2] = bad }},
+			change{"a scale", false, func(m *Model) { m.Scaling.Scale[0] = bad }},
+			change{"a point", false, func(m *Model) {
+				switch x := m.X.(type) {
+				case *points.Dense:
+					x.Data[20] = bad
+				case *points.Dense32:
+					x.Data[0] = float32(bad)
+				case *points.CSR:
+					x.Val[0] = bad
+				}
+			}})
+	}
+	for _, kind := range []string{"float64", "float32", "sparse"} {
+		for _, c := range changes {
+			m := random(kernels[0], kinds(7, 3, 1)[kind], 3, "a", "b", "c")
+			m.Scaling, m.Columns = scaled(3), []string{"a", "b", "c"}
+			task := m.Task()
+			c.set(m)
+			if err := m.validate(metadata{Task: task.String()}); (err == nil) != c.fits {
+				t.Errorf("%s points, %s: %v", kind, c.what, err)
+			}
+		}
+	}
+	if random(kernels[0], kinds(7, 3, 1)["float64"], 1).validate(metadata{Task: "classification"}) == nil {
+		t.Error("a classifier without labels")
+	}
+}
+
+// TestFinite: the number that is not finite is named.
+func TestFinite(t *testing.T) {
+	if err := finite("number", []float64{0, -math.MaxFloat64, math.MaxFloat64}); err != nil {
+		t.Error(err)
+	}
+	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		v := make([]float64, 3)
+		v[i] = bad
+		if err := finite("number", v); err == nil || err.Error() != fmt.Sprintf("number %d is %g", i, bad) {
+			t.Errorf("%g: %v", bad, err)
+		}
+	}
+}
+
+// TestSizes: sizes of 1 to 2³¹−1 are taken, so that the arrays are what is looked at next, and no others.
+func TestSizes(t *testing.T) {
+	const most = math.MaxInt32
+	whole := save(t, random(kernels[0], points.NewDense(1, 1, nil), 1))
+	for _, c := range []struct {
+		n, d, t int
+		taken   bool
+	}{
+		{1, 1, 1, true}, {most, 1, 1, true}, {1, most, 1, true}, {1, 1, most, true},
+		{0, 1, 1, false}, {1, 0, 1, false}, {1, 1, 0, false}, {most + 1, 1, 1, false}, {1, most + 1, 1, false}, {1, 1, most + 1, false},
+	} {
+		b := rewrite(t, whole, "model.json", func(js []byte) []byte {
+			text := string(js)
+			for key, v := range map[string]int{"n": c.n, "d": c.d, "t": c.t} {
+				text = strings.Replace(text, fmt.Sprintf(`"%s": 1`, key), fmt.Sprintf(`"%s": %d`, key, v), 1)
+			}
+			return []byte(text)
+		})
+		_, err := read(b)
+		if refused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("n=%d, d=%d, t=%d", c.n, c.d, c.t)); refused == c.taken {
+			t.Errorf("n=%d, d=%d, t=%d: %v", c.n, c.d, c.t, err)
+		}
+	}
+}
