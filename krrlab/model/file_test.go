@@ -328,6 +328,7 @@ func TestMemory(t *testing.T) {
 		want string
 	}{
 		{dense, 0, ""}, // not known
+		{dense, 1, "c.npy: 5.73 kB more are needed"},
 		{dense, 20000, ""},
 		{dense, 10000, "x.npy: 16.9 kB more are needed"}, // 700·3·8 and a header; c.npy takes 5,728
 		{dense, 5000, "c.npy: 5.73 kB more are needed"},

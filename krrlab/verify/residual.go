@@ -63,10 +63,7 @@ func norm2(n int, v func(i int) float64) float64 {
 	for i := range n {
 		largest = max(largest, math.Abs(v(i)))
 	}
-	if largest == 0 || math.IsInf(largest, 1) || math.IsNaN(largest) {
-		return largest
-	}
-	_, e := math.Frexp(largest)
+	_, e := math.Frexp(largest) // 0 for 0, ±Inf and NaN
 	scale := math.Ldexp(1, max(-1000, min(-e, 1000)))
 	for i := range n {
 		x := v(i) * scale

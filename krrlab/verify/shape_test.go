@@ -3,11 +3,13 @@ package verify
 import (
 	"math"
 	"slices"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -143,6 +145,101 @@ func TestProgress(t *testing.T) {
 	}
 	if !slices.Equal(done, []int{128, n}) {
 		t.Errorf("rows done: %v", done)
+	}
+}
+
+// TestThin: products skip zeros where at least half of the coordinates are zeros, of kernels of xᵀz and ‖x−z‖².
+func TestThin(t *testing.T) {
+	for zeros := range 11 {
+		x := points.NewDense(5, 2, nil)
+		for i := range 10 - zeros {
+			x.Data[i] = float64(i + 1)
+		}
+		for _, spec := range specs {
+			m, err := New(t.Context(), nil, spec, x, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := zeros >= 5 && spec.Name != "laplacian"; (m.sq != nil) != want {
+				t.Errorf("%s, %d zeros of 10: skipped %v", spec.Name, zeros, m.sq != nil)
+			}
+			var norm float64
+			for i, sq := range m.sq {
+				want := x.Data[2*i]*x.Data[2*i] + x.Data[2*i+1]*x.Data[2*i+1]
+				if norm = max(norm, want); sq != want {
+					t.Errorf("‖x_%d‖² = %v, want %v", i, sq, want)
+				}
+			}
+			if m.norm != norm {
+				t.Errorf("largest ‖x‖² = %v, want %v", m.norm, norm)
+			}
+		}
+	}
+}
+
+// TestOwnMemory: ranks hold their rows where these fit to the byte, all of them or none.
+func TestOwnMemory(t *testing.T) {
+	for _, c := range []struct {
+		n, ranks int
+		own      int64 // rows of the rank that has most, in groups of 16
+	}{{33, 2, 32}, {33, 3, 16}, {64, 2, 32}, {65, 4, 32}, {10, 2, 16}} {
+		need := 8 * c.own * int64(c.n)
+		for _, less := range []int64{0, 1} {
+			var wg sync.WaitGroup
+			for _, group := range comm.Local(c.ranks, comm.Options{}) {
+				wg.Go(func() {
+					memory := need
+					if group.Rank() == c.ranks-1 {
+						memory -= less // of one rank only
+					}
+					m, err := New(t.Context(), group, specs[0], cloud(c.n, 2, 1, 1), memory, nil)
+					if err != nil || m.Stored != (less == 0) {
+						t.Errorf("%+v, %d bytes less: stored %v, %v", c, less, m != nil && m.Stored, err)
+					}
+				})
+			}
+			wg.Wait()
+		}
+	}
+	for memory, stored := range map[int64]bool{8 * 100: true, 8*100 - 1: false} {
+		if m, err := New(t.Context(), nil, specs[0], cloud(10, 2, 1, 1), memory, nil); err != nil || m.Stored != stored {
+			t.Errorf("in %d bytes: %v", memory, err)
+		}
+	}
+}
+
+// TestResidualFormula: R, its norms and the bound of their rounding for three points and two columns, by hand.
+func TestResidualFormula(t *testing.T) {
+	m := &Matrix{N: 3}
+	v, y, c := []float64{1, 0, 2, 0, 3, 1}, []float64{1, 4, 5, 0, 7, 1}, []float64{-1, 2, 3, -4, 5, 6}
+	r := m.Residual(v, []float64{0.5, 0.25}, c, y, 2, 10)
+	norm := func(x ...float64) float64 {
+		var s float64
+		for _, v := range x {
+			s += v * v
+		}
+		return math.Sqrt(s)
+	}
+	for _, w := range []struct {
+		what      string
+		got, want []float64
+	}{
+		{"R", r.R, []float64{0, 4, 3, 0, 4, 0}},
+		{"norms", r.Norm, []float64{5, 4}},
+		{"norms of y", r.Target, []float64{norm(1, 5, 7), norm(4, 0, 1)}},
+		{"1-norms", r.OneNorm, []float64{9, 12}},
+		{"rounding", r.Rounding, []float64{math.Sqrt(3) * 0.5, math.Sqrt(3) * 0.25}}, // and some units
+		{"of differences", r.Cross, []float64{0, norm(4, 3, 4), norm(4, 3, 4), 0}},
+	} {
+		if len(w.got) != len(w.want) || !within(append(w.got, 1), append(w.want, 1), 1e-13) {
+			t.Errorf("%s: %v, want %v", w.what, w.got, w.want)
+		}
+	}
+	r = m.Residual(v, []float64{0, 0}, c, y, 2, 10)
+	for j, want := range []float64{4*norm(11, 35, 57) + 3*5, 4*norm(24, 40, 61) + 3*4} { // 4u‖|y|+λ|c|‖ + nu‖r‖
+		if got := r.Rounding[j] / unit; math.Abs(got-want) > 1e-12*want {
+			t.Errorf("rounding of column %d: %v u, want %v u", j, got, want)
+		}
 	}
 }
 
