@@ -251,10 +251,7 @@ func within(low, high estimate.Interval, gamma float64) Verdict {
 
 // norm finds ‖(I−P)K(I−P)‖₂ of K as stored and compares it, with the error of that, with αλ.
 func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g rng.Stream) (*lanczos.Result, error) {
-	judge := func(r *lanczos.Result) judgement {
-		width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, alpha*s.p.Lambda/10)
-		return judgement{atMost(widened(r.Max, s.p.Error), alpha*s.p.Lambda), width, r.Max.Lo}
-	}
+	judge := func(r *lanczos.Result) judgement { return ofNorm(r, s.p.Error, alpha*s.p.Lambda) }
 	o := s.options(1-delta, g.Sub("condition 1"), judge)
 	o.Ends = lanczos.Largest
 	a := &rest{p, s.p.K, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
@@ -263,10 +260,7 @@ func (s *search) norm(ctx context.Context, p *spectral, alpha, delta float64, g 
 
 // ratios finds the ends of the spectrum of (WᵀKW, WᵀZZᵀW) and compares them, widened by e, with 1±γ.
 func (s *search) ratios(ctx context.Context, p *spectral, k multiplier, gamma, e, delta float64, g rng.Stream) (*lanczos.Result, error) {
-	judge := func(r *lanczos.Result) judgement {
-		v := within(widened(r.Min, e), widened(r.Max, e), gamma)
-		return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
-	}
+	judge := func(r *lanczos.Result) judgement { return ofRatios(r, e, gamma) }
 	a := &quotient{p, k, mat.NewDense(s.n, 1, nil), mat.NewDense(s.n, 1, nil)}
 	return finished(lanczos.Run(ctx, a, s.options(1-delta, g.Sub("condition 2"), judge)))
 }

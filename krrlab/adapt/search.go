@@ -224,11 +224,7 @@ func (s *search) kappa(ctx context.Context, out *Rung, m *metric, delta float64,
 		limit = s.o.Constants.Bound()
 	}
 	e := s.p.Error / s.p.Lambda
-	judge := func(r *lanczos.Result) judgement {
-		stored := r.Cond()
-		k, _, _ := r.Allowing(e)
-		return judgement{atMost(k, limit), (stored.Hi - stored.Lo) / stored.Lo, stored.Lo}
-	}
+	judge := func(r *lanczos.Result) judgement { return ofKappa(r, e, limit) }
 	r, err := finished(lanczos.RunPencil(ctx, s.p.K, m, s.options(1-delta, g.Sub("kappa"), judge)))
 	if err != nil {
 		return err
@@ -271,6 +267,25 @@ var errEnough = errors.New("enough")
 type judgement struct {
 	verdict      Verdict
 	width, inner float64
+}
+
+// ofKappa judges κ, allowing for e, against a limit.
+func ofKappa(r *lanczos.Result, e, limit float64) judgement {
+	stored := r.Cond()
+	k, _, _ := r.Allowing(e)
+	return judgement{atMost(k, limit), (stored.Hi - stored.Lo) / stored.Lo, stored.Lo}
+}
+
+// ofNorm judges the largest eigenvalue, widened by e, against a limit.
+func ofNorm(r *lanczos.Result, e, limit float64) judgement {
+	width := (r.Max.Hi - r.Max.Lo) / max(r.Max.Value, limit/10)
+	return judgement{atMost(widened(r.Max, e), limit), width, r.Max.Lo}
+}
+
+// ofRatios judges both ends of the spectrum, widened by e, against 1±γ.
+func ofRatios(r *lanczos.Result, e, gamma float64) judgement {
+	v := within(widened(r.Min, e), widened(r.Max, e), gamma)
+	return judgement{v, max(r.Min.Width(), r.Max.Width()), r.Max.Lo / max(r.Min.Hi, 0x1p-50)}
 }
 
 // options of the Lanczos process, which ends when the interval is narrow; when the verdict is

@@ -86,6 +86,45 @@ func TestCondBound(t *testing.T) {
 	}
 }
 
+// TestProgress: done rises to the total, which is told once, whether F has all columns asked or fewer.
+func TestProgress(t *testing.T) {
+	for what, m := range methods {
+		for name, k := range map[string]*dense{"all": gaussian(1, 40, 4, 1), "fewer": gaussianOf(make([][]float64, 40), 1)} {
+			var calls []int
+			f := must2(t)(m(ctx, k, 20, rng.New(1), &lowrank.Options{Block: 3, Progress: func(done, total int) {
+				if total < 20 || len(calls) > 0 && done <= calls[len(calls)-1] {
+					t.Errorf("%s, %s: %d of %d after %v", what, name, done, total, calls)
+				}
+				calls = append(calls, done)
+				if done > total || done == total && total%20 != 0 {
+					t.Errorf("%s, %s: %d of %d", what, name, done, total)
+				}
+			}}))
+			if (f.Rank() == 20) != (name == "all") || calls[len(calls)-1]%20 != 0 {
+				t.Errorf("%s, %s: rank %d, progress %v", what, name, f.Rank(), calls)
+			}
+		}
+	}
+}
+
+// TestCondBoundMisuse: λ ≥ 0 and λ_p > 0 are numbers.
+func TestCondBoundMisuse(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range [][2]float64{{-1e-300, 1}, {nan, 1}, {1, 0}, {1, -1}, {1, nan}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("λ = %g, λ_p = %g: no panic", c[0], c[1])
+				}
+			}()
+			(&lowrank.Factor{}).CondBound(c[0], c[1])
+		}()
+	}
+	if b := (&lowrank.Factor{}).CondBound(0, 1); !math.IsInf(b, 1) {
+		t.Errorf("bound %g at λ = 0", b)
+	}
+}
+
 // TestDuplicates: 60 points, 12 of them different, so rank 12; and one point 30 times.
 func TestDuplicates(t *testing.T) {
 	var x [][]float64

@@ -48,6 +48,61 @@ func TestShapes(t *testing.T) {
 	}
 }
 
+// TestBasisShapes: VᵀZᵀx and ZVy take n and s rows, and as many columns.
+func TestBasisShapes(t *testing.T) {
+	const n, s = 20, 6
+	w, err := New(t.Context(), wide(n, s), 0.1, &Options{Form: FormEigen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Dim() != n || w.Features() != s || w.LambdaP() != 0.1 || w.Form() != FormEigen {
+		t.Errorf("n = %d, s = %d, λ_p = %g, form %v", w.Dim(), w.Features(), w.LambdaP(), w.Form())
+	}
+	for _, c := range []struct {
+		wide, wideCols, short, shortCols int
+		fits                             bool
+	}{{n, 2, s, 2, true}, {n - 1, 2, s, 2, false}, {n, 2, s - 1, 2, false}, {n, 2, s + 1, 2, false}, {n, 2, s, 1, false}, {s, 2, n, 2, false}} {
+		for _, call := range []func(long, short *mat.Dense) error{
+			func(long, short *mat.Dense) error { return w.GatherTo(t.Context(), short, long) },
+			func(long, short *mat.Dense) error { return w.ScatterTo(t.Context(), long, short) },
+		} {
+			var v any
+			func() {
+				defer func() { v = recover() }()
+				if err := call(mat.NewDense(c.wide, c.wideCols, nil), mat.NewDense(c.short, c.shortCols, nil)); err != nil {
+					t.Error(err)
+				}
+			}()
+			if words, _ := v.(string); c.fits != (v == nil) || !c.fits && !strings.HasPrefix(words, "precond: ZV of") {
+				t.Errorf("%+v: panic %v", c, v)
+			}
+		}
+	}
+}
+
+// TestOptionEnds: each option alone out of its range is refused, and at its end is not.
+func TestOptionEnds(t *testing.T) {
+	z := wide(20, 6)
+	for _, c := range []struct {
+		o    Options
+		fits bool
+	}{
+		{Options{Form: FormEigen}, true}, {Options{Iterations: 1, RHS: 1}, true},
+		{Options{Form: AutoForm - 1}, false}, {Options{Form: FormEigen + 1}, false}, {Options{Iterations: -1}, false}, {Options{RHS: -1}, false},
+	} {
+		var v any
+		func() {
+			defer func() { v = recover() }()
+			if _, err := New(t.Context(), z, 0.1, &c.o); err != nil {
+				t.Error(err)
+			}
+		}()
+		if words, _ := v.(string); c.fits != (v == nil) || !c.fits && !strings.HasPrefix(words, "precond: form") {
+			t.Errorf("%+v: panic %v", c.o, v)
+		}
+	}
+}
+
 // TestRanksForm: ranks choose the form that one process does, where n is small U.
 func TestRanksForm(t *testing.T) {
 	for n, u := range map[int]bool{100: true, 300: false} {

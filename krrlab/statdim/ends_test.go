@@ -1,0 +1,162 @@
+package statdim
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestSettled: the defaults, the ends of what an option may be, and what lies next to them.
+func TestSettled(t *testing.T) {
+	k := dense{mat.NewSymDense(4, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1})}
+	if s, err := settled(&Problem{K: k, Lambda: 1}, nil); err != nil || s.Confidence != 0.95 || s.Width != 0.1 || s.Probes != 16 || s.MaxProbes != 256 || s.MaxSteps != 400 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	least := math.SmallestNonzeroFloat64
+	for _, c := range []struct {
+		o    Options
+		ok   bool
+		p    Problem
+		what string
+	}{
+		{Options{Probes: 8, MaxProbes: 8}, true, Problem{Lambda: 1}, "eight probes"},
+		{Options{Probes: 7}, false, Problem{Lambda: 1}, "seven probes"},
+		{Options{Probes: 9, MaxProbes: 8}, false, Problem{Lambda: 1}, "fewer at most than at first"},
+		{Options{MaxSteps: 1}, true, Problem{Lambda: 1}, "one step"},
+		{Options{MaxSteps: -1}, false, Problem{Lambda: 1}, "less than no steps"},
+		{Options{Width: least}, true, Problem{Lambda: 1}, "the least width"},
+		{Options{Width: -1}, false, Problem{Lambda: 1}, "a width below 0"},
+		{Options{Width: math.Inf(1)}, false, Problem{Lambda: 1}, "an infinite width"},
+		{Options{Width: math.NaN()}, false, Problem{Lambda: 1}, "a width that is no number"},
+		{Options{Confidence: 1}, false, Problem{Lambda: 1}, "certainty"},
+		{Options{}, true, Problem{Lambda: least}, "the least λ"},
+		{Options{}, false, Problem{}, "no λ"},
+		{Options{}, false, Problem{Lambda: math.Inf(1)}, "an infinite λ"},
+		{Options{Lambdas: []float64{1, 0}}, false, Problem{Lambda: 1}, "a further λ of 0"},
+		{Options{}, true, Problem{Lambda: 1, Error: 9}, "a large error"},
+		{Options{}, false, Problem{Lambda: 1, Error: -least}, "an error below 0"},
+		{Options{}, false, Problem{Lambda: 1, Error: math.NaN()}, "an error that is no number"},
+		{Options{}, true, Problem{Lambda: 1, Control: control(t, points.NewDense32(4, 1, []float32{1, 2, 3, 4}), 1)}, "a control"},
+		{Options{}, false, Problem{Lambda: 1, Control: control(t, points.NewDense32(3, 1, []float32{1, 2, 3}), 1)}, "a control of another order"},
+	} {
+		c.p.K = k
+		if _, err := settled(&c.p, &c.o); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
+// TestInterval: value ± (sampling+truncation+storage) within the bounds of the trace, by hand for n = 10 and
+// tr K = 10 at λ = 1: from 10/11 to 5.
+func TestInterval(t *testing.T) {
+	id := mat.NewSymDense(10, nil)
+	for i := range 10 {
+		id.SetSym(i, i, 1)
+	}
+	for _, c := range []struct {
+		e, value                      float64
+		sampling, truncation          float64
+		want, wantLo, wantHi, storage float64
+	}{
+		{0, 3, 0.5, 0.25, 3, 2.25, 3.75, 0},
+		{0.01, 3, 0.5, 0.25, 3, 2.19, 3.81, 0.06},          // 2s < n−s
+		{0.01, 4, 0, 0, 4, 3.94, 4.06, 0.06},               // n−s < 2s
+		{0, 4.5, 1, 0, 4.5, 3.5, 5, 0},                     // no more than there can be
+		{0, 7, 1, 0, 5, 4, 5, 0},                           // the value too
+		{0, 0.5, 1, 0, 10.0 / 11, 10.0 / 11, 21.0 / 11, 0}, // no less
+	} {
+		p, r := &Problem{K: dense{id}, Lambda: 1, Error: c.e}, &Result{Sampling: c.sampling, Truncation: c.truncation}
+		got := p.interval(r, c.value, 1, &Options{Confidence: 0.9}, "m")
+		for i, v := range [][2]float64{{got.Value, c.want}, {got.Lo, c.wantLo}, {got.Hi, c.wantHi}, {r.Storage, c.storage}} {
+			if math.Abs(v[0]-v[1]) > 1e-12 {
+				t.Errorf("%+v, number %d: %v, want %v", c, i, v[0], v[1])
+			}
+		}
+		if got.Confidence != 0.9 || got.Method != "m" {
+			t.Errorf("%+v", got)
+		}
+	}
+	for e, want := range map[float64]float64{0: 2, 0.5: 1.5, 1: 1, 1.5: 1, 9: 1} {
+		if got := (&Problem{Error: e}).room(2); got != want {
+			t.Errorf("room %g with an error of %g, want %g", got, e, want)
+		}
+	}
+}
+
+// TestMajorisation: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorises all has the upper ends first,
+// and the one that all majorise is as level as the boxes let it.
+func TestMajorisation(t *testing.T) {
+	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
+	for _, c := range []struct {
+		sum         float64
+		most, least []float64
+	}{
+		{4, []float64{3, 1, 0}, []float64{1.5, 1.5, 1}}, {1, []float64{1, 0, 0}, []float64{1, 0, 0}}, {6, []float64{3, 2, 1}, []float64{3, 2, 1}},
+		{1.5, []float64{1.5, 0, 0}, []float64{1, 0.25, 0.25}}, {5.5, []float64{3, 2, 0.5}, []float64{2.5, 2, 1}},
+	} {
+		most, least := majorant(c.sum, lo, hi), minorant(c.sum, lo, hi)
+		for i := range 3 {
+			if math.Abs(most[i]-c.most[i]) > 1e-12 || math.Abs(least[i]-c.least[i]) > 1e-12 {
+				t.Errorf("sum %g: %v and %v, want %v and %v", c.sum, most, least, c.most, c.least)
+				break
+			}
+		}
+	}
+	lo, hi = boxes(4, 12, []float64{1, 5, -0.5}, Distance{Below: 2, Above: 1, Confidence: 1})
+	// σ² descending 5, 1, 0 and 0 beside them; hi ≤ 12/i.
+	for i, want := range [][2]float64{{3, 6}, {0, 2}, {0, 1}, {0, 1}} {
+		more := (12.0 - 10) / 4 // the upper ends miss the trace, and are opened
+		if lo[i] != want[0] || hi[i] != want[1]+more {
+			t.Errorf("box %d is [%g, %g], want [%g, %g]", i, lo[i], hi[i], want[0], want[1]+more)
+		}
+	}
+	lo, hi = boxes(2, 3, []float64{4, 2}, Distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
+	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
+		t.Errorf("boxes [%v, %v]", lo, hi)
+	}
+}
+
+// TestStepsOfSigns: signs are ±1, of each probe its own whatever the batch, for any n.
+func TestStepsOfSigns(t *testing.T) {
+	var stream Options
+	for _, n := range []int{1, 63, 64, 65, 200} {
+		all := signs(n, 0, 5, stream.Stream)
+		part := signs(n, 3, 2, stream.Stream)
+		sum := 0.0
+		for i := range n {
+			for j := range 5 {
+				if v := all.At(i, j); v != 1 && v != -1 {
+					t.Fatalf("n = %d: %v", n, v)
+				}
+				sum += all.At(i, j)
+			}
+			if part.At(i, 0) != all.At(i, 3) || part.At(i, 1) != all.At(i, 4) {
+				t.Fatalf("n = %d: probe 3 depends on the batch", n)
+			}
+		}
+		if n >= 63 && math.Abs(sum) > 6*math.Sqrt(5*float64(n)) {
+			t.Errorf("n = %d: a sum of %g", n, sum)
+		}
+	}
+	for _, n := range []int{1, 511, 512, 513, 1500} { // sums in blocks
+		a, b := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
+		for i := range n {
+			a.SetRow(i, []float64{1, float64(i)})
+			b.SetRow(i, []float64{float64(i + 1), 2})
+		}
+		d, m := dots(a, b), float64(n)
+		if d[0] != m*(m+1)/2 || d[1] != m*(m-1) {
+			t.Errorf("n = %d: %v", n, d)
+		}
+	}
+	if got := average([]float64{1, 2, 6}); math.Abs(got-3) > 1e-15 {
+		t.Errorf("average %g", got)
+	}
+	if got := Extend(4, 4, Point{1, estimate.Exact(2, 0, "")}, nil); len(got) != 0 {
+		t.Errorf("%d points", len(got))
+	}
+}
