@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 func near(t *testing.T, what string, got, want, tol float64) {
@@ -18,16 +22,16 @@ func near(t *testing.T, what string, got, want, tol float64) {
 
 // TestPresets pins what each preset guarantees (erratum 9).
 func TestPresets(t *testing.T) {
-	near(t, "hi of the paper's constants", first(PaperTest.Upper()), 1.432, 5e-4)
-	near(t, "lo of the paper's constants", first(PaperTest.Lower()), 0.672, 7e-4)
+	near(t, "hi of the paper's constants", first(adapt.PaperTest.Upper()), 1.432, 5e-4)
+	near(t, "lo of the paper's constants", first(adapt.PaperTest.Lower()), 0.672, 7e-4)
 	for _, c := range []struct {
-		test           Test
+		test           adapt.Test
 		bound, factor  float64
 		atMost, likely float64
 	}{
-		{PaperTest, 2.13, 11130, 2.14, 3},
-		{Kappa5, 5, 73.6, 5, 5},
-		{Kappa10, 10, 16, 10, 10},
+		{adapt.PaperTest, 2.13, 11130, 2.14, 3},
+		{adapt.Kappa5, 5, 73.6, 5, 5},
+		{adapt.Kappa10, 10, 16, 10, 10},
 	} {
 		b := c.test.Bound()
 		if !(b <= c.atMost && b > 0.98*c.bound) || b > c.likely {
@@ -48,7 +52,7 @@ func sq(x float64) float64 { return x * x }
 func TestExtremes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {
-		c := Test{Theta: rng.Float64(), Alpha: 2 * rng.Float64(), Gamma: rng.Float64() * 0.95}
+		c := adapt.Test{Theta: rng.Float64(), Alpha: 2 * rng.Float64(), Gamma: rng.Float64() * 0.95}
 		switch trial % 5 {
 		case 1:
 			c.Alpha = 0
@@ -150,11 +154,12 @@ func TestRidgeBound(t *testing.T) {
 		e := eigen(d)
 		eta := math.Max(math.Abs(e[0]), math.Abs(e[len(e)-1]))
 		lambda := math.Pow(10, -2+3*rng.Float64())
-		best, least := BestRidge(lambda, eta)
+		best := lambda + eta
+		least := tune.Bound(lambda, best, eta)
 		near(t, "the least bound", least, 1+2*eta/lambda, 1e-12)
 		for range 10 {
 			lp := lambda * math.Pow(10, -3+6*rng.Float64())
-			bound := RidgeBound(lambda, lp, eta)
+			bound := tune.Bound(lambda, lp, eta)
 			if lo, hi := extremes(k, z, lambda, lp); hi/lo > bound*(1+1e-9) {
 				t.Errorf("κ = %g > %g at λ=%g, λ_p=%g, η=%g", hi/lo, bound, lambda, lp, eta)
 			}
@@ -167,7 +172,7 @@ func TestRidgeBound(t *testing.T) {
 	k := mat.NewSymDense(2, []float64{1, 0, 0, 0})
 	z := mat.NewSymDense(2, []float64{0, 0, 0, 1})
 	lo, hi := extremes(k, z, 0.5, 0.5)
-	near(t, "κ of the tight case", hi/lo, RidgeBound(0.5, 0.5, 1), 1e-12)
+	near(t, "κ of the tight case", hi/lo, tune.Bound(0.5, 0.5, 1), 1e-12)
 	// The true optimum may be on either side of λ+η.
 	kappa := func(k1, k2, z1, z2, lambda, lp float64) float64 {
 		r1, r2 := (k1+lambda)/(z1+lp), (k2+lambda)/(z2+lp)
@@ -205,7 +210,7 @@ func TestTheorem7(t *testing.T) {
 }
 
 // measure returns the least α and γ with which k and z meet the conditions at θ.
-func measure(k, z *mat.SymDense, lambda, theta float64) (Test, bool) {
+func measure(k, z *mat.SymDense, lambda, theta float64) (adapt.Test, bool) {
 	n := k.SymmetricDim()
 	var e mat.EigenSym
 	e.Factorize(z, true)
@@ -227,7 +232,7 @@ func measure(k, z *mat.SymDense, lambda, theta float64) (Test, bool) {
 		}
 		return s
 	}
-	c := Test{Theta: theta}
+	c := adapt.Test{Theta: theta}
 	if r > 0 {
 		c.Alpha = eigen(block(0, r))[r-1] / lambda
 	}
@@ -254,7 +259,7 @@ func TestMargin(t *testing.T) {
 		lambda := math.Pow(10, -1+3*rng.Float64())
 		lo, hi := extremes(k, z, lambda, lambda) // of M⁻¹A
 		eps := math.Max(1/lo-1, 1-1/hi)          // (1−ε)A ≼ M ≼ (1+ε)A
-		for _, want := range []Test{Kappa5, Kappa10} {
+		for _, want := range []adapt.Test{adapt.Kappa5, adapt.Kappa10} {
 			if eps >= want.Margin() {
 				continue
 			}
@@ -272,11 +277,11 @@ func TestMargin(t *testing.T) {
 // TestIterations checks the count on a diagonal system, where conjugate gradients are
 // run in the test, and erratum 11's remark on the residual.
 func TestIterations(t *testing.T) {
-	if got := Iterations(3, 1e-3); got != 7 { // ⌈0.866·7.601⌉
-		t.Errorf("Iterations(3, 1e-3) = %d, want 7", got)
+	if got := pcg.IterationBound(3, 1e-3); got != 7 { // ⌈0.866·7.601⌉
+		t.Errorf("pcg.IterationBound(3, 1e-3) = %d, want 7", got)
 	}
-	if got := Iterations(1, 1); got != 1 {
-		t.Errorf("Iterations(1, 1) = %d, want 1", got)
+	if got := pcg.IterationBound(1, 1); got != 1 {
+		t.Errorf("pcg.IterationBound(1, 1) = %d, want 1", got)
 	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 50 {
@@ -286,8 +291,8 @@ func TestIterations(t *testing.T) {
 			d[i], y[i] = 1+(kappa-1)*rng.Float64(), rng.NormFloat64()
 		}
 		d[0], d[1] = 1, kappa
-		if e := cgError(d, y, Iterations(kappa, eps)); e > eps {
-			t.Errorf("κ=%g: error %g > %g after %d iterations", kappa, e, eps, Iterations(kappa, eps))
+		if e := cgError(d, y, pcg.IterationBound(kappa, eps)); e > eps {
+			t.Errorf("κ=%g: error %g > %g after %d iterations", kappa, e, eps, pcg.IterationBound(kappa, eps))
 		}
 	}
 	near(t, "Features", Features(3, 10, 0.1), 4*29*100/0.1, 1e-12)
@@ -335,15 +340,15 @@ func dot(a, b []float64) (s float64) {
 
 func TestMisuse(t *testing.T) {
 	for name, f := range map[string]func(){
-		"κ < 1":   func() { Iterations(0.5, 0.1) },
-		"ε = 0":   func() { Iterations(3, 0) },
+		"κ < 1":   func() { pcg.IterationBound(0.5, 0.1) },
+		"ε = 0":   func() { pcg.IterationBound(3, 0) },
 		"q = 0":   func() { Features(0, 1, 0.1) },
 		"δ = 1":   func() { Features(2, 1, 1) },
-		"λ = 0":   func() { RidgeBound(0, 1, 1) },
-		"η < 0":   func() { RidgeBound(1, 1, -1) },
-		"γ = 1":   func() { Test{Gamma: 1}.Bound() },
-		"NaN":     func() { Test{Theta: math.NaN()}.Bound() },
-		"α = inf": func() { Test{Alpha: math.Inf(1)}.Bound() },
+		"λ = 0":   func() { tune.Bound(0, 1, 1) },
+		"η < 0":   func() { tune.Bound(1, 1, -1) },
+		"γ = 1":   func() { adapt.Test{Gamma: 1}.Bound() },
+		"NaN":     func() { adapt.Test{Theta: math.NaN()}.Bound() },
+		"α = inf": func() { adapt.Test{Alpha: math.Inf(1)}.Bound() },
 	} {
 		func() {
 			defer func() {

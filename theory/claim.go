@@ -30,8 +30,8 @@ type Claim struct {
 	Measured  string // what is measured
 	Fails     string // why the check can fail
 
-	run    func(ctx context.Context, e *experiment) error
-	figure func(ctx context.Context, e *experiment) (*plots.Figure, error) // nil: none
+	run    func(e *experiment)
+	figure func(e *experiment) *plots.Figure // nil: none
 }
 
 // DefaultTrials is the number of random instances of each claim.
@@ -91,16 +91,10 @@ func Find(name string) (Claim, error) {
 // threads. It returns an error if ctx ends, an option makes no sense, or a part fails where
 // the claim says that it works.
 func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
-	e, err := c.experiment(o)
+	began := time.Now()
+	e, err := c.do(ctx, o, c.run)
 	if err != nil {
 		return nil, err
-	}
-	began := time.Now()
-	if err := c.run(ctx, e); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("theory: %s: %w", c.Name, err)
 	}
 	e.finish()
 	e.Seconds = time.Since(began).Seconds()
@@ -112,28 +106,31 @@ func (c Claim) HasFigure() bool { return c.figure != nil }
 
 // Figure draws the claim: its bound beside what is measured, mostly against s. It panics if
 // the claim has none.
-func (c Claim) Figure(ctx context.Context, o *Options) (*plots.Figure, error) {
+func (c Claim) Figure(ctx context.Context, o *Options) (f *plots.Figure, err error) {
 	if c.figure == nil {
 		panic("theory: " + c.Name + " has no figure")
 	}
-	e, err := c.experiment(o)
-	if err != nil {
-		return nil, err
-	}
-	return c.figure(ctx, e)
+	_, err = c.do(ctx, o, func(e *experiment) { f = c.figure(e) })
+	return f, err
 }
 
-func (c Claim) experiment(o *Options) (*experiment, error) {
+// do calls f with an experiment, which it returns, or the error that ended f.
+func (c Claim) do(ctx context.Context, o *Options, f func(e *experiment)) (*experiment, error) {
 	s, err := o.settled()
 	if err != nil {
 		return nil, err
 	}
-	e := &experiment{trials: s.Trials, g: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
+	e := &experiment{ctx: ctx, trials: s.Trials, g: rng.New(s.Seed).Sub(c.Name), parts: s.Parts}
 	e.Claim, e.Kind, e.Place = c.Name, c.Kind, c.Place
 	e.progress = func(done, total int) {
 		if s.Progress != nil {
 			s.Progress(c.Name, done, total)
 		}
+	}
+	if err := run(func() { f(e) }); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		return nil, fmt.Errorf("theory: %s: %w", c.Name, err)
 	}
 	return e, nil
 }

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -37,7 +36,7 @@ type lq struct {
 }
 
 // newLQ draws sizes from 1 to 12, a rank, singular values over three decades, and λ over six.
-func newLQ(g rng.Stream) (*lq, error) {
+func newLQ(g rng.Stream) *lq {
 	size := g.Sub("sizes")
 	f := &lq{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12), lambda: spread(g.Sub("lambda"), 0, 1e-3, 1e3)}
 	rank := 1 + size.IntN(2, min(f.m, f.n))
@@ -48,20 +47,17 @@ func newLQ(g rng.Stream) (*lq, error) {
 	f.z = rounded(&z)
 	f.a = mat.DenseCopyOf(z.T())
 	f.aat = outer(f.a)
-	var err error
-	f.l, err = tiled(shifted(f.aat, f.lambda))
-	if err == nil {
-		f.q = solved(f.l, f.a)
-	}
-	return f, err
+	f.l = tiled(shifted(f.aat, f.lambda))
+	f.q = solved(f.l, f.a)
+	return f
 }
 
 // tiled is factor by the project's Cholesky.
-func tiled(a *mat.SymDense) (*mat.TriDense, error) {
+func tiled(a *mat.SymDense) *mat.TriDense {
 	n := a.SymmetricDim()
 	c := mat.DenseCopyOf(a)
 	if !accel.Dpotrf(n, c.RawMatrix().Data, n) {
-		return nil, fmt.Errorf("a matrix of order %d is not positive definite", n)
+		fail("a matrix of order %d is not positive definite", n)
 	}
 	l := mat.NewTriDense(n, mat.Lower, nil)
 	for i := range n {
@@ -69,15 +65,12 @@ func tiled(a *mat.SymDense) (*mat.TriDense, error) {
 			l.SetTri(i, j, c.At(i, j))
 		}
 	}
-	return l, nil
+	return l
 }
 
-func checkDefinition1(ctx context.Context, e *experiment) error {
-	out, err := e.sample(ctx, "trial", e.trials, 3+len(forms), func(i int, g rng.Stream, out []float64) error {
-		f, err := newLQ(g)
-		if err != nil {
-			return err
-		}
+func checkDefinition1(e *experiment) {
+	out := e.sample("trial", e.trials, 3+len(forms), func(i int, g rng.Stream, out []float64) {
+		f := newLQ(g)
 		var lq, ll, qq mat.Dense
 		lq.Mul(f.l, f.q)
 		ll.Mul(f.l, f.l.T())
@@ -86,47 +79,31 @@ func checkDefinition1(ctx context.Context, e *experiment) error {
 		out[1] = apart(&ll, a) / largest(a)
 		qq.Mul(f.q.T(), f.q)
 		for k, form := range forms {
-			m, err := e.parts.Precond(ctx, f.z, f.lambda, f.lambda, form)
-			if err != nil {
-				return err
-			}
-			inv, err := inverse(ctx, m)
-			if err != nil {
-				return err
-			}
+			inv := inverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
 			inv.Scale(-f.lambda, inv)
 			for i := range f.n {
 				inv.Set(i, i, 1+inv.At(i, i)) // I − λM⁻¹
 			}
 			out[2+k] = apart(inv, &qq)
 		}
-		out[2+len(forms)], err = orthonormal(g)
-		return err
+		out[2+len(forms)] = orthonormal(g)
 	})
-	if err != nil {
-		return err
-	}
 	e.atMost("|A − LQ|/|AAᵀ+λI|", out[0], 1e-12)
 	e.atMost("|LLᵀ − AAᵀ − λI|, relative", out[1], 1e-12)
 	for k, form := range forms {
 		e.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), out[2+k], 1e-9)
 	}
 	e.atMost("|QQᵀ − I| at λ = 0", out[2+len(forms)], 1e-9)
-	return nil
 }
 
 // orthonormal returns |QQᵀ−I| at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
-func orthonormal(g rng.Stream) (float64, error) {
+func orthonormal(g rng.Stream) float64 {
 	size := g.Sub("orthonormal sizes")
 	m := 1 + size.IntN(0, 8)
 	n := m + size.IntN(1, 6)
 	var a mat.Dense
 	a.Mul(root(g.Sub("orthonormal"), values(m, func(i int) float64 { return 1 + float64(i) })), orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
-	l, err := tiled(outer(&a))
-	if err != nil {
-		return 0, err
-	}
-	return apart(outer(solved(l, &a)), identity(m)), nil
+	return apart(outer(solved(tiled(outer(&a)), &a)), identity(m))
 }
 
 // values returns f(0), …, f(n−1).

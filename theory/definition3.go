@@ -1,8 +1,6 @@
 package theory
 
 import (
-	"context"
-	"fmt"
 	"math"
 	"math/bits"
 
@@ -27,29 +25,17 @@ type rowed interface {
 	Row(i int) (row, order int)
 }
 
-func checkDefinition3(ctx context.Context, e *experiment) error {
-	out, err := e.sample(ctx, "entries", e.trials, 3, func(_ int, g rng.Stream, out []float64) error {
+func checkDefinition3(e *experiment) {
+	out := e.sample("entries", e.trials, 3, func(_ int, g rng.Stream, out []float64) {
 		size := g.Sub("sizes")
 		m := 1 + size.IntN(0, 40)
 		order := 1 << bits.Len(uint(m-1))
-		o, err := e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g)
-		if err != nil {
-			return err
-		}
-		if out[0], out[1], err = entries(o); err != nil {
-			return err
-		}
-		all, err := e.parts.SRHT.Sample(m, order, g)
-		if err != nil {
-			return err
-		}
+		o := must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g))
+		out[0], out[1] = entries(o)
+		all := must(e.parts.SRHT.Sample(m, order, g))
 		s := matrixOf(all)
 		out[2] = apart(outer(s.T()), identity(m))
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	e.atMost("|S − s^(−1/2)PHD|, float64", out[0], 1e-12)
 	e.atMost("|S − s^(−1/2)PHD|, float32", out[1], 1e-5)
 	e.atMost("|SᵀS − I| at s = m", out[2], 1e-12)
@@ -61,11 +47,8 @@ func checkDefinition3(ctx context.Context, e *experiment) error {
 		{"SRHT", e.parts.SRHT, func(y *mat.Dense) float64 { return srhtExpected(y, 64, 16) }},
 		{"CountSketch", e.parts.CountSketch, func(y *mat.Dense) float64 { return countExpected(y, 16) }},
 	} {
-		if err := e.secondMoment(ctx, c.name, c.d, c.want); err != nil {
-			return err
-		}
+		e.secondMoment(c.name, c.d, c.want)
 	}
-	return nil
 }
 
 // matrixOf returns S from what it makes of the unit vectors.
@@ -77,10 +60,10 @@ func matrixOf(o sketch.Operator) *mat.Dense {
 }
 
 // entries compares S with its definition, in float64 and float32.
-func entries(o sketch.Operator) (err64, err32 float64, err error) {
+func entries(o sketch.Operator) (err64, err32 float64) {
 	r, ok := o.(rowed)
 	if !ok {
-		return 0, 0, fmt.Errorf("an SRHT that does not say what it is made of")
+		fail("an SRHT that does not say what it is made of")
 	}
 	m, s := o.Dims()
 	got := matrixOf(o)
@@ -92,7 +75,7 @@ func entries(o sketch.Operator) (err64, err32 float64, err error) {
 	for i := range s {
 		row, order := r.Row(i)
 		if row < 0 || row >= order {
-			return 0, 0, fmt.Errorf("row %d of a transform of order %d", row, order)
+			fail("row %d of a transform of order %d", row, order)
 		}
 		for j := range m {
 			h := 1 - 2*float64(bits.OnesCount(uint(row&j))&1)
@@ -101,32 +84,24 @@ func entries(o sketch.Operator) (err64, err32 float64, err error) {
 			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-want))
 		}
 	}
-	return err64, err32, nil
+	return err64, err32
 }
 
 // secondMoment compares means over draws of a sketch of R⁵⁰ to 16 numbers.
-func (e *experiment) secondMoment(ctx context.Context, name string, d sketch.Dist, want func(y *mat.Dense) float64) error {
+func (e *experiment) secondMoment(name string, d sketch.Dist, want func(y *mat.Dense) float64) {
 	const n, m, s = 6, 50, 16
 	y := normals(e.g.Sub("vectors"), n, m)
 	y.Apply(func(i, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
 	g0 := outer(y)
-	out, err := e.sample(ctx, name, e.trials, 2, func(_ int, g rng.Stream, out []float64) error {
-		o, err := d.Sample(m, s, g)
-		if err != nil {
-			return err
-		}
+	out := e.sample(name, e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+		o := must(d.Sample(m, s, g))
 		z := mat.NewDense(n, s, nil)
 		o.Apply64(z.RawMatrix().Data, s, y.RawMatrix().Data, m, n, new(sketch.Workspace))
 		diff := outer(z)
 		out[0] = diff.At(0, 0)
 		subtract(diff, g0)
 		out[1] = frobenius(diff)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	e.mean("mean of ‖Sx‖², "+name, out[0], g0.At(0, 0), 0)
 	e.mean("mean of ‖Y(SᵀS−I)Yᵀ‖_F², "+name, out[1], want(y), 0)
-	return nil
 }

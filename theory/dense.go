@@ -2,7 +2,7 @@ package theory
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -27,21 +27,18 @@ func symmetrized(b mat.Matrix) *mat.SymDense {
 }
 
 // eigenvalues returns those of s, ascending.
-func eigenvalues(s mat.Symmetric) ([]float64, error) {
+func eigenvalues(s mat.Symmetric) []float64 {
 	var e mat.EigenSym
 	if !e.Factorize(s, false) {
-		return nil, fmt.Errorf("the eigenvalues of a matrix of order %d did not converge", s.SymmetricDim())
+		fail("the eigenvalues of a matrix of order %d did not converge", s.SymmetricDim())
 	}
-	return e.Values(nil), nil
+	return e.Values(nil)
 }
 
 // norm returns ‖s‖₂ = max |eigenvalue|.
-func norm(s mat.Symmetric) (float64, error) {
-	v, err := eigenvalues(s)
-	if err != nil {
-		return 0, err
-	}
-	return math.Max(math.Abs(v[0]), math.Abs(v[len(v)-1])), nil
+func norm(s mat.Symmetric) float64 {
+	v := eigenvalues(s)
+	return math.Max(math.Abs(v[0]), math.Abs(v[len(v)-1]))
 }
 
 // frobenius returns ‖a‖_F².
@@ -69,25 +66,48 @@ func outer(z mat.Matrix) *mat.SymDense {
 	return s
 }
 
-// factor returns L with LLᵀ = a, lower triangular.
-func factor(a mat.Symmetric) (*mat.TriDense, error) {
-	var c mat.Cholesky
+// cholesky returns the factorization of a.
+func cholesky(a mat.Symmetric) *mat.Cholesky {
+	c := new(mat.Cholesky)
 	if !c.Factorize(a) {
-		return nil, fmt.Errorf("a matrix of order %d is not positive definite", a.SymmetricDim())
+		fail("a matrix of order %d is not positive definite", a.SymmetricDim())
 	}
+	return c
+}
+
+// factor returns L with LLᵀ = a, lower triangular.
+func factor(a mat.Symmetric) *mat.TriDense {
 	l := mat.NewTriDense(a.SymmetricDim(), mat.Lower, nil)
-	c.LTo(l)
-	return l, nil
+	cholesky(a).LTo(l)
+	return l
+}
+
+// inverted returns a⁻¹.
+func inverted(a mat.Symmetric) *mat.SymDense {
+	inv := mat.NewSymDense(a.SymmetricDim(), nil)
+	well(cholesky(a).InverseTo(inv))
+	return inv
+}
+
+// solution returns a⁻¹y.
+func solution(a mat.Symmetric, y mat.Vector) *mat.VecDense {
+	x := mat.NewVecDense(y.Len(), nil)
+	well(cholesky(a).SolveVecTo(x, y))
+	return x
+}
+
+// well panics if err is not nil, nor a warning that the matrix is badly conditioned.
+func well(err error) {
+	var badly mat.Condition
+	if err != nil && !errors.As(err, &badly) {
+		panic(failure{err})
+	}
 }
 
 // solved returns L⁻¹b.
 func solved(l *mat.TriDense, b mat.Matrix) *mat.Dense {
 	var x mat.Dense
-	if err := l.SolveTo(&x, false, b); err != nil {
-		if _, badly := err.(mat.Condition); !badly {
-			panic(err) // shapes
-		}
-	}
+	well(l.SolveTo(&x, false, b))
 	return &x
 }
 
@@ -121,11 +141,15 @@ func rounded(z *mat.Dense) *points.Dense32 {
 	return out
 }
 
-// normals returns an r×c matrix of independent normal numbers.
+// normals returns an r×c matrix of independent normal numbers, and vector n of them.
 func normals(g rng.Stream, r, c int) *mat.Dense {
 	a := mat.NewDense(r, c, nil)
 	g.Normals(a.RawMatrix().Data, 0)
 	return a
+}
+
+func vector(g rng.Stream, n int) *mat.VecDense {
+	return mat.NewVecDense(n, normals(g, n, 1).RawMatrix().Data)
 }
 
 // orthogonal returns an n×n orthogonal matrix, uniform but for signs.
@@ -187,10 +211,9 @@ func spread(g rng.Stream, i uint64, lo, hi float64) float64 {
 }
 
 // inverse returns M⁻¹ as p applies it.
-func inverse(ctx context.Context, p Preconditioner) (*mat.Dense, error) {
-	n := p.Dim()
-	out, unit := mat.NewDense(n, n, nil), mat.DenseCopyOf(identity(n))
-	return out, p.SolveTo(ctx, out, unit)
+func inverse(ctx context.Context, p Preconditioner) *mat.Dense {
+	inv := mat.NewDense(p.Dim(), p.Dim(), nil)
+	return must(inv, p.SolveTo(ctx, inv, mat.DenseCopyOf(identity(p.Dim()))))
 }
 
 // subtract sets s to s−b.

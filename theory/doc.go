@@ -35,11 +35,10 @@
 //
 // # Bounds
 //
-// Iterations turns a κ into a number of iterations. Features gives the s of Theorem 1. RidgeBound
-// says what κ can be at most for a λ_p given ‖K−ZZᵀ‖₂, and BestRidge where that bound is least. A
-// Test holds the constants of Theorem 7's conditions, and Test.Bound the κ that they guarantee;
-// PaperTest, Kappa5 and Kappa10 are three choices. PredictionBound bounds the error of a prediction,
-// LeaveOneOut gives the residuals of points left out.
+// Features gives the s of Theorem 1, PredictionBound bounds the error of a prediction, LeaveOneOut gives
+// the residuals of points left out. The others are where they are used: pcg.IterationBound turns a κ into
+// a number of iterations, tune.Bound says what κ can be at most for a λ_p given ‖K−ZZᵀ‖₂, and adapt.Test
+// holds the constants of Theorem 7's conditions and the κ that they guarantee.
 //
 // Every one of the bounds is an upper bound that holds always, in exact arithmetic; none says
 // what κ is. Where the paper's text is in error the functions and claims follow the corrected

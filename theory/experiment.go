@@ -2,30 +2,68 @@ package theory
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// experiment is the run of one check: its trials, and the result that they add to.
+// experiment is the run of one check: its trials, and the result that they add to. What it calls that
+// can fail ends it: must panics with the error, as a failure, which run returns.
 type experiment struct {
 	Result
+	ctx      context.Context
 	trials   int
 	g        rng.Stream
 	parts    Parts
 	progress func(done, total int)
 }
 
+// failure is an error on its way out of a check.
+type failure struct{ error }
+
+// fail ends the check with an error.
+func fail(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
+
+// must returns v, or ends the check if err is not nil.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(failure{err})
+	}
+	return v
+}
+
+// run calls f and returns the error that ended it, if one did.
+func run(f func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
+	f()
+	return nil
+}
+
 // each calls body for trials 0, …, n−1 on Threads() goroutines, each with the stream of its own
-// g.Sub(name, i), whatever the number of threads. It returns the error of the first trial that
-// had one, or ctx's.
-func (e *experiment) each(ctx context.Context, name string, n int, body func(i int, g rng.Stream) error) error {
+// g.Sub(name, i), whatever the number of threads. It ends the check with the error of the first trial
+// that had one, or ctx's.
+func (e *experiment) each(name string, n int, body func(i int, g rng.Stream)) {
 	var (
 		mu   sync.Mutex
 		next int
@@ -37,7 +75,7 @@ func (e *experiment) each(ctx context.Context, name string, n int, body func(i i
 	take := func() int {
 		mu.Lock()
 		defer mu.Unlock()
-		if err != nil || ctx.Err() != nil {
+		if err != nil || e.ctx.Err() != nil {
 			return n
 		}
 		next++
@@ -46,7 +84,7 @@ func (e *experiment) each(ctx context.Context, name string, n int, body func(i i
 	workers := min(n, accel.Threads())
 	work := func() {
 		for i := take(); i < n; i = take() {
-			failed := body(i, e.g.Sub(name, uint64(i)))
+			failed := run(func() { body(i, e.g.Sub(name, uint64(i))) })
 			mu.Lock()
 			if failed != nil && i < bad {
 				bad, err = i, failed
@@ -58,35 +96,49 @@ func (e *experiment) each(ctx context.Context, name string, n int, body func(i i
 	}
 	// Within ForEach products take one thread each, which is faster for small ones and makes the bits
 	// the same for any number of threads. The trials run beside it, for parts call ForEach themselves.
-	if stopped := accel.ForEach(ctx, 1, func(_, _ int) {
+	if stopped := accel.ForEach(e.ctx, 1, func(_, _ int) {
 		for range workers {
 			wg.Go(work)
 		}
 		wg.Wait()
 	}); stopped != nil {
-		return stopped
+		err = stopped
 	}
-	return err
+	if err != nil {
+		panic(failure{err})
+	}
 }
 
-// sample runs n trials of a body that returns k numbers, and returns column j of the results as
+// sample runs n trials of a body that sets k numbers, and returns number j of all trials as
 // out[j].
-func (e *experiment) sample(ctx context.Context, name string, n, k int, body func(i int, g rng.Stream, v []float64) error) (out [][]float64, err error) {
-	out = make([][]float64, k)
+func (e *experiment) sample(name string, n, k int, body func(i int, g rng.Stream, v []float64)) [][]float64 {
+	out := make([][]float64, k)
 	for j := range out {
 		out[j] = make([]float64, n)
 	}
-	err = e.each(ctx, name, n, func(i int, g rng.Stream) error {
+	e.each(name, n, func(i int, g rng.Stream) {
 		v := make([]float64, k)
-		if err := body(i, g, v); err != nil {
-			return err
-		}
+		body(i, g, v)
 		for j := range out {
 			out[j][i] = v[j]
 		}
-		return nil
 	})
-	return out, err
+	return out
+}
+
+// precond returns M⁻¹ for M = ZZᵀ+λ_pI, where the system is K+λI.
+func (e *experiment) precond(z *points.Dense32, lambda, lambdaP float64, form precond.Form) Preconditioner {
+	return must(e.parts.Precond(e.ctx, z, lambda, lambdaP, form))
+}
+
+// kernel returns K in float64, as it is stored.
+func (e *experiment) kernel(k kernel.Kernel, x *points.Dense, lambda float64, storage gram.Storage) *mat.Dense {
+	return must(e.parts.Kernel(e.ctx, k, x, lambda, storage))
+}
+
+// solve returns what PCG makes of a·x = y.
+func (e *experiment) solve(a mat.Symmetric, m pcg.Preconditioner, y *mat.VecDense, o *pcg.Options) mat.Vector {
+	return must(e.parts.Solve(e.ctx, operator{a}, m, column(y), o)).X.ColView(0)
 }
 
 func (e *experiment) add(m Measure) { e.Measures = append(e.Measures, m) }

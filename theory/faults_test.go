@@ -210,10 +210,7 @@ func printedU(_ context.Context, z *points.Dense32, _, lambdaP float64, _ precon
 	w := whole(z)
 	var c mat.Dense
 	c.Mul(w.T(), w)
-	l, err := factor(shifted(symmetrized(&c), lambdaP))
-	if err != nil {
-		return nil, err
-	}
+	l := factor(shifted(symmetrized(&c), lambdaP))
 	var u, inv mat.Dense
 	if err := l.SolveTo(&u, true, w.T()); err != nil { // L⁻ᵀZᵀ
 		if _, badly := err.(mat.Condition); !badly {
@@ -312,7 +309,7 @@ func faults() []fault {
 			loose.Tol *= 10
 			return pcg.Solve(ctx, a, m, b, &loose)
 		}}, []string{"remark2"}, 0},
-		{"a low-rank factor above K", Parts{LowRank: []func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error){
+		{"a low-rank factor above K", Parts{LowRank: []lowRank{
 			func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
 				f, err := lowrank.Nystrom(ctx, src, rank, g, o)
 				if err == nil {

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 
 	"gonum.org/v1/gonum/mat"
@@ -22,7 +21,7 @@ var features = Claim{
 	run:      checkFeatures,
 }
 
-func checkFeatures(ctx context.Context, e *experiment) error {
+func checkFeatures(e *experiment) {
 	gauss, poly := kernel.Gaussian{Sigma: 1.2}, kernel.Polynomial{Gamma: 0.7, Coef0: 0.5, Degree: 2}
 	ones := points.NewDense(1, 4, []float64{1, 1, 1, 1})
 	x := cloud(e.g.Sub("cloud"), 8, 4, 0.8)
@@ -52,34 +51,26 @@ func checkFeatures(ctx context.Context, e *experiment) error {
 		{"chain with SRHT and Gaussian", poly, chain(e.parts.SRHT, e.parts.Gaussian), x, 16, nil},
 		{"chain with CountSketch", poly, chain(e.parts.CountSketch), x, 16, nil},
 	} {
-		if err := e.unbiased(ctx, c.name, c.k, c.d, c.x, c.s, c.cov); err != nil {
-			return err
-		}
+		e.unbiased(c.name, c.k, c.d, c.x, c.s, c.cov)
 	}
 	for _, q := range []int{1, 2, 3} {
-		if err := e.asMatrix(ctx, q); err != nil {
-			return err
-		}
+		e.asMatrix(q)
 	}
-	return nil
 }
 
 // plain is the kernel (xᵀz)^q.
 func plain(q int) kernel.Polynomial { return kernel.Polynomial{Gamma: 1, Degree: q} }
 
 // unbiased compares means over draws of the map.
-func (e *experiment) unbiased(ctx context.Context, name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int, cov covariance) error {
+func (e *experiment) unbiased(name string, k kernel.Kernel, d feature.Dist, x *points.Dense, s int, cov covariance) {
 	gram := evaluated(k, x)
 	v := normals(e.g.Sub("direction"), x.N, 3)
 	want := make([]float64, 3)
 	for j := range want {
 		want[j] = mat.Inner(v.ColView(j), gram, v.ColView(j))
 	}
-	out, err := e.sample(ctx, name, e.trials, 4, func(_ int, g rng.Stream, out []float64) error {
-		z, err := mapped(d, x, s, g)
-		if err != nil {
-			return err
-		}
+	out := e.sample(name, e.trials, 4, func(_ int, g rng.Stream, out []float64) {
+		z := mapped(d, x, s, g)
 		var u mat.Dense
 		u.Mul(z.T(), v) // Zᵀv
 		for j := range want {
@@ -88,38 +79,36 @@ func (e *experiment) unbiased(ctx context.Context, name string, k kernel.Kernel,
 		diff := outer(z)
 		subtract(diff, gram)
 		out[3] = frobenius(diff)
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	for j := range want {
 		e.mean(fmt.Sprintf("mean of vᵀZZᵀv, %s, direction %d", name, j+1), out[j], want[j], 0)
 	}
 	if cov != nil {
-		one := mat.NewSymDense(x.N, nil)
-		for i := range x.N {
-			one.SetSym(i, i, 1)
-		}
+		one := identity(x.N)
 		e.mean("mean of ‖ZZᵀ−K‖_F², "+name, out[3], expected(one, one, cov), 0)
 	}
-	return nil
 }
 
 // mapped returns Z in float64.
-func mapped(d feature.Dist, x *points.Dense, s int, g rng.Stream) (*mat.Dense, error) {
-	m, err := d.Sample(x.D, s, g)
-	if err != nil {
-		return nil, err
-	}
+func mapped(d feature.Dist, x *points.Dense, s int, g rng.Stream) *mat.Dense {
 	z := mat.NewDense(x.N, s, nil)
-	m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
-	return z, nil
+	must(d.Sample(x.D, s, g)).MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
+	return z
 }
 
 // hashed is a map that says what its hash functions are. *feature.TensorSketchMap is one.
 type hashed interface {
 	Hash(t, i int) (h int, g float64)
+}
+
+// tensorSketch returns a draw, and its hashes.
+func (e *experiment) tensorSketch(k kernel.Polynomial, d, s int, g rng.Stream) (feature.Map, hashed) {
+	m := must(e.parts.TensorSketch(k).Sample(d, s, g))
+	h, ok := m.(hashed)
+	if !ok {
+		fail("a TensorSketch that does not say what its hashes are")
+	}
+	return m, h
 }
 
 // explicit returns S, s×d^q, of a draw of TensorSketch to s features of R^d from its hashes:
@@ -163,32 +152,20 @@ func tensors(x *points.Dense, q int) *mat.Dense {
 }
 
 // asMatrix compares the features, which go by FFT, with S·v_q(x), and V_qV_qᵀ with K.
-func (e *experiment) asMatrix(ctx context.Context, q int) error {
+func (e *experiment) asMatrix(q int) {
 	k := plain(q)
 	x := cloud(e.g.Sub("matrix", uint64(q)), 4, 4, 0.8)
 	v := tensors(x, q)
 	k0 := evaluated(k, x)
-	out, err := e.sample(ctx, fmt.Sprintf("matrix %d", q), e.trials, 1, func(i int, g rng.Stream, out []float64) error {
+	out := e.sample(fmt.Sprintf("matrix %d", q), e.trials, 1, func(i int, g rng.Stream, out []float64) {
 		s := 1 + g.Sub("s").IntN(0, 40)
-		m, err := e.parts.TensorSketch(k).Sample(x.D, s, g)
-		if err != nil {
-			return err
-		}
-		h, ok := m.(hashed)
-		if !ok {
-			return fmt.Errorf("a TensorSketch that does not say what its hashes are")
-		}
+		m, h := e.tensorSketch(k, x.D, s, g)
 		z := mat.NewDense(x.N, s, nil)
 		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
 		var sv mat.Dense
 		sv.Mul(v, explicit(h, q, x.D, s).T())
 		out[0] = apart(z, &sv) / (1 + largest(&sv))
-		return nil
 	})
-	if err != nil {
-		return err
-	}
 	e.atMost(fmt.Sprintf("|φ(x) − S·v_q(x)|, q = %d", q), out[0], 1e-12)
 	e.atMost(fmt.Sprintf("|V_qV_qᵀ − K|, q = %d", q), []float64{apart(outer(v), k0) / (1 + largest(k0))}, 1e-12)
-	return nil
 }

@@ -51,6 +51,4 @@ func addDraws(s *plots.Series, x float64, draws []float64) {
 	s.Lo, s.Hi = append(s.Lo, at(0.05)), append(s.Hi, at(0.95))
 }
 
-func average(v []float64) float64 { return stat.Mean(v, nil) }
-
 func floats(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }

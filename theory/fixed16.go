@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -26,40 +25,27 @@ var fixed16 = Claim{
 const fixedStep = 1.0 / 65535
 
 // storedError returns E = K_stored − K for n points.
-func (e *experiment) storedError(ctx context.Context, n int, g rng.Stream) (err16 *mat.SymDense, k *mat.SymDense, err error) {
+func (e *experiment) storedError(n int, g rng.Stream) (err16, k *mat.SymDense) {
 	kernel := kernel.Gaussian{Sigma: uniform(g.Sub("sigma"), 0, 1, 3)}
 	x := cloud(g, n, 5, 0.9)
-	stored, err := e.parts.Kernel(ctx, kernel, x, 1, gram.Fixed16)
-	if err != nil {
-		return nil, nil, err
-	}
+	stored := e.kernel(kernel, x, 1, gram.Fixed16)
 	k = evaluated(kernel, x)
 	d := symmetrized(stored)
 	subtract(d, k)
-	return d, k, nil
+	return d, k
 }
 
-func checkFixed16(ctx context.Context, e *experiment) error {
+func checkFixed16(e *experiment) {
 	const n = 100
-	out, err := e.sample(ctx, "trial", e.trials, 6, func(_ int, g rng.Stream, out []float64) error {
-		d, k, err := e.storedError(ctx, n, g)
-		if err != nil {
-			return err
-		}
+	out := e.sample("trial", e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+		d, k := e.storedError(n, g)
 		out[0] = largest(d) / (fixedStep / 2)
 		rms := math.Sqrt(frobenius(d) / (n * (n - 1)))
 		out[1] = rms / (fixedStep / math.Sqrt(12))
-		size, err := norm(d)
-		if err != nil {
-			return err
-		}
+		size := norm(d)
 		out[2] = size / (2 * rms * math.Sqrt(n))
-		lambda := spread(g.Sub("lambda"), 0, 3*size, 1e-2)
-		return refine(d, k, lambda, size, g, out[3:])
+		refine(d, k, spread(g.Sub("lambda"), 0, 3*size, 1e-2), size, g, out[3:])
 	})
-	if err != nil {
-		return err
-	}
 	e.atMost("|E_ij| over h/2", out[0], 1.1) // beside rounding to h: distances in float32
 	e.mean("mean of rms(E) over h/√12", out[1], 1, 0)
 	e.atMost("‖E‖₂ over 2·rms·√n, over 1.15", values(len(out[2]), func(i int) float64 { return out[2][i] / 1.15 }), 1)
@@ -67,56 +53,40 @@ func checkFixed16(ctx context.Context, e *experiment) error {
 	for j := range 3 {
 		e.atMost(fmt.Sprintf("residual after %d solves over (‖E‖₂/(λ−‖E‖₂))^%d", j+1, j+1), out[3+j], 1+1e-6)
 	}
-	return nil
 }
 
 // refine sets out to the relative residuals after one, two and three solves with K+E, over the
 // powers of ‖E‖₂/(λ−‖E‖₂), or over 1e-14 where that is more.
-func refine(d, k *mat.SymDense, lambda, size float64, g rng.Stream, out []float64) error {
+func refine(d, k *mat.SymDense, lambda, size float64, g rng.Stream, out []float64) {
 	n := k.SymmetricDim()
 	a := shifted(k, lambda)
 	stored := mat.NewSymDense(n, nil)
 	stored.AddSym(a, d)
-	var chol mat.Cholesky
-	if !chol.Factorize(stored) {
-		return fmt.Errorf("K+E+λI is not positive definite at λ = %g, ‖E‖₂ = %g", lambda, size)
-	}
-	y, x, r, dx := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
-	g.Sub("y").Normals(y.RawVector().Data, 0)
-	r.CopyVec(y)
+	y := vector(g.Sub("y"), n)
+	x, r, chol := mat.NewVecDense(n, nil), mat.VecDenseCopyOf(y), cholesky(stored)
 	for j := range out {
-		if err := chol.SolveVecTo(dx, r); err != nil {
-			return err
-		}
-		x.AddVec(x, dx)
+		well(chol.SolveVecTo(r, r))
+		x.AddVec(x, r)
 		r.MulVec(a, x)
 		r.SubVec(y, r)
 		rate := math.Pow(size/(lambda-size), float64(j+1))
 		out[j] = mat.Norm(r, 2) / mat.Norm(y, 2) / math.Max(rate, 1e-10)
 	}
-	return nil
 }
 
-func figureFixed16(ctx context.Context, e *experiment) (*plots.Figure, error) {
+func figureFixed16(e *experiment) *plots.Figure {
 	semicircle := plots.Series{Name: "2·h/√12·√n"}
 	seen := plots.Series{Name: "‖E‖₂, median and 5 to 95 %", Style: plots.Points}
 	sizes := []int{16, 32, 64, 128, 256}
 	for _, n := range sizes {
-		out, err := e.sample(ctx, fmt.Sprintf("figure %d", n), max(MinTrials, e.trials/8), 1, func(_ int, g rng.Stream, out []float64) error {
-			d, _, err := e.storedError(ctx, n, g)
-			if err != nil {
-				return err
-			}
-			out[0], err = norm(d)
-			return err
+		out := e.sample(fmt.Sprintf("figure %d", n), max(MinTrials, e.trials/8), 1, func(_ int, g rng.Stream, out []float64) {
+			d, _ := e.storedError(n, g)
+			out[0] = norm(d)
 		})
-		if err != nil {
-			return nil, err
-		}
 		addDraws(&seen, float64(n), out[0])
 		add(&semicircle, n, 2*fixedStep/math.Sqrt(12*1.0)*math.Sqrt(float64(n)))
 	}
 	f := plots.Sweep("K in 16-bit fixed point", "n", "‖E‖₂", nil, semicircle, seen)
 	f.X.Ticks = floats(sizes)
-	return f, nil
+	return f
 }

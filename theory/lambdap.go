@@ -1,13 +1,11 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -24,71 +22,43 @@ var lambdaP = Claim{
 	run:      checkLambdaP, figure: figureLambdaP,
 }
 
-func checkLambdaP(ctx context.Context, e *experiment) error {
-	out, err := e.sample(ctx, "trial", e.trials, 4, func(i int, g rng.Stream, out []float64) error {
-		p, err := newTwin(g, 8)
-		if err != nil {
-			return err
-		}
+func checkLambdaP(e *experiment) {
+	out := e.sample("trial", e.trials, 4, func(i int, g rng.Stream, out []float64) {
+		p := newTwin(g, 8)
 		lambda := spread(g.Sub("lambda"), 0, 1e-2, 10)
 		lp := spread(g.Sub("lambda_p"), 0, lambda*1e-2, 1e2*(lambda+p.eta))
 		form := forms[i%len(forms)]
 		for j, ridge := range []float64{lp, lambda + p.eta} {
-			v, err := p.spectrum(ctx, e, lambda, ridge, form)
-			if err != nil {
-				return err
-			}
-			out[j] = cond(v) / e.parts.RidgeBound(lambda, ridge, p.eta)
+			out[j] = cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
 		}
 		best := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
 		out[2] = math.Max(math.Abs(best/(1+2*p.eta/lambda)-1), best/e.parts.RidgeBound(lambda, lp, p.eta)-1)
-		out[3], err = backward(ctx, e, p.z, lambda, lp, form)
-		return err
+		out[3] = backward(e, p.z, lambda, lp, form)
 	})
-	if err != nil {
-		return err
-	}
 	e.atMost("κ over its bound, any λ_p", out[0], 1+1e-6)
 	e.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", out[1], 1+1e-6)
 	e.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1", out[2], 1e-12)
 	e.atMost("|M·M⁻¹ − I|", out[3], 1e-6)
-	tight, err := e.tightRidge(ctx)
-	if err != nil {
-		return err
-	}
-	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", tight, 1+1e-9)
-	return nil
+	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", e.tightRidge(), 1+1e-9)
 }
 
 // backward returns |M·M⁻¹−I| for M = ZZᵀ+λ_pI.
-func backward(ctx context.Context, e *experiment, z *points.Dense32, lambda, lambdaP float64, form precond.Form) (float64, error) {
-	m, err := e.parts.Precond(ctx, z, lambda, lambdaP, form)
-	if err != nil {
-		return 0, err
-	}
-	inv, err := inverse(ctx, m)
-	if err != nil {
-		return 0, err
-	}
+func backward(e *experiment, z *points.Dense32, lambda, lambdaP float64, form precond.Form) float64 {
 	var product mat.Dense
-	product.Mul(shifted(outer(whole(z)), lambdaP), inv)
-	return apart(&product, identity(z.N)), nil
+	product.Mul(shifted(outer(whole(z)), lambdaP), inverse(e.ctx, e.precond(z, lambda, lambdaP, form)))
+	return apart(&product, identity(z.N))
 }
 
 // tightRidge returns κ over the bound for the pair that meets it at every λ_p in [λ−η, λ+η].
-func (e *experiment) tightRidge(ctx context.Context) (out []float64, err error) {
+func (e *experiment) tightRidge() (out []float64) {
 	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
 	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
-		v, err := p.spectrum(ctx, e, c.lambda, c.lambdaP, precond.FormLInv)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, cond(v)/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
+		out = append(out, cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
 	}
-	return out, nil
+	return out
 }
 
-func figureLambdaP(ctx context.Context, e *experiment) (*plots.Figure, error) {
+func figureLambdaP(e *experiment) *plots.Figure {
 	g := e.g.Sub("figure")
 	const lambda = 0.01
 	k := kernel.Gaussian{Sigma: 1.5}
@@ -96,30 +66,17 @@ func figureLambdaP(ctx context.Context, e *experiment) (*plots.Figure, error) {
 	var series []plots.Series
 	var at []plots.RefLine
 	for _, s := range []int{40, 640} {
-		m, err := e.parts.Fourier(k).Sample(x.D, s, g)
-		if err != nil {
-			return nil, err
-		}
-		z := mat.NewDense(x.N, s, nil)
-		m.MapTo(z.RawMatrix().Data, s, x, new(feature.Workspace))
-		p := &twin{k: evaluated(k, x), z: condensed(rounded(z))}
-		if err := p.measure(whole(p.z)); err != nil {
-			return nil, err
-		}
+		p := twinOf(evaluated(k, x), condensed(rounded(mapped(e.parts.Fourier(k), x, s, g))))
 		bound := plots.Series{Name: fmt.Sprintf("bound, s = %d", s)}
 		kappa := plots.Series{Name: fmt.Sprintf("κ, s = %d", s)}
 		for i := range 81 {
 			lp := 1e-4 * math.Pow(10, 6*float64(i)/80)
-			v, err := p.spectrum(ctx, e, lambda, lp, precond.FormEigen)
-			if err != nil {
-				return nil, err
-			}
 			addAt(&bound, lp, e.parts.RidgeBound(lambda, lp, p.eta))
-			addAt(&kappa, lp, cond(v))
+			addAt(&kappa, lp, cond(p.spectrum(e, lambda, lp, precond.FormEigen)))
 		}
 		series = append(series, bound, kappa)
 		at = append(at, plots.RefLine{At: lambda + p.eta, Label: fmt.Sprintf("λ+η, s = %d", s)})
 	}
 	at = append(at, plots.RefLine{At: lambda, Label: "λ"})
-	return plots.Sweep("The ridge of the preconditioner: λ = 0.01, Fourier features", "λ_p", "κ(M⁻¹A)", at, series...), nil
+	return plots.Sweep("The ridge of the preconditioner: λ = 0.01, Fourier features", "λ_p", "κ(M⁻¹A)", at, series...)
 }

@@ -3,6 +3,7 @@ package theory
 import (
 	"context"
 	"math"
+	"reflect"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -34,7 +35,7 @@ type Parts struct {
 	Kernel func(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, storage gram.Storage) (*mat.Dense, error)
 	Solve  func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error)
 	// LowRank are the factors K̂ = FFᵀ of some columns of K.
-	LowRank []func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
+	LowRank []lowRank
 	// RidgeBound is the bound of κ for λ, λ_p and η, TestBound are the ends of the spectrum of M⁻¹A
 	// that (θ, α, γ) guarantee, and Iterations is the count for κ and ε.
 	RidgeBound func(lambda, lambdaP, eta float64) float64
@@ -47,6 +48,9 @@ type Parts struct {
 	Search      func(ctx context.Context, p adapt.Problem, o *adapt.Options, g rng.Stream) (*adapt.Result, error)
 }
 
+// lowRank makes a factor K̂ = FFᵀ of rank columns of K. lowrank.Nystrom is one.
+type lowRank = func(ctx context.Context, src lowrank.Source, rank int, g rng.Stream, o *lowrank.Options) (*lowrank.Factor, error)
+
 // Preconditioner is M⁻¹ and s_{λ_p}(ZZᵀ). *precond.Woodbury is one.
 type Preconditioner interface {
 	pcg.Preconditioner
@@ -55,29 +59,14 @@ type Preconditioner interface {
 
 // settled returns p with the project's own for what is nil.
 func (p Parts) settled() Parts {
-	own := ownParts()
-	or(p.Fourier != nil, &p.Fourier, own.Fourier)
-	or(p.TensorSketch != nil, &p.TensorSketch, own.TensorSketch)
-	or(p.SRHT != nil, &p.SRHT, own.SRHT)
-	or(p.CountSketch != nil, &p.CountSketch, own.CountSketch)
-	or(p.Gaussian != nil, &p.Gaussian, own.Gaussian)
-	or(p.Precond != nil, &p.Precond, own.Precond)
-	or(p.Kernel != nil, &p.Kernel, own.Kernel)
-	or(p.Solve != nil, &p.Solve, own.Solve)
-	or(p.LowRank != nil, &p.LowRank, own.LowRank)
-	or(p.RidgeBound != nil, &p.RidgeBound, own.RidgeBound)
-	or(p.TestBound != nil, &p.TestBound, own.TestBound)
-	or(p.Iterations != nil, &p.Iterations, own.Iterations)
-	or(p.PredictionBound != nil, &p.PredictionBound, own.PredictionBound)
-	or(p.LeaveOneOut != nil, &p.LeaveOneOut, own.LeaveOneOut)
-	or(p.Search != nil, &p.Search, own.Search)
-	return p
-}
-
-func or[T any](set bool, field *T, own T) {
-	if !set {
-		*field = own
+	own := reflect.ValueOf(ownParts())
+	v := reflect.ValueOf(&p).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsNil() {
+			v.Field(i).Set(own.Field(i))
+		}
 	}
+	return p
 }
 
 func ownParts() Parts {
@@ -93,8 +82,7 @@ func ownParts() Parts {
 		Kernel:     storedKernel,
 		Solve:      pcg.Solve,
 		RidgeBound: tune.Bound,
-		LowRank: []func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error){
-			lowrank.Nystrom, lowrank.RPCholesky},
+		LowRank:    []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
 		TestBound: func(c adapt.Test) (low, high float64) {
 			low, _ = c.Lower()
 			high, _ = c.Upper()

@@ -41,27 +41,16 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 
 // newProblem takes K of the points by the kernel's own formula, and the λ for which s_λ(K) is
 // statDim.
-func newProblem(g rng.Stream, k kernel.Kernel, x *points.Dense, statDim float64) (*problem, error) {
+func newProblem(g rng.Stream, k kernel.Kernel, x *points.Dense, statDim float64) *problem {
 	p := &problem{k: k, x: x, n: x.N, gram: evaluated(k, x)}
-	var err error
-	if p.mu, err = eigenvalues(p.gram); err != nil {
-		return nil, err
-	}
+	p.mu = eigenvalues(p.gram)
 	p.lambda = ridgeFor(p.mu, statDim)
 	p.statDim = degrees(p.mu, p.lambda)
 	p.a = shifted(p.gram, p.lambda)
-	if p.l, err = factor(p.a); err != nil {
-		return nil, err
-	}
-	p.inv = mat.NewSymDense(p.n, nil)
-	var chol mat.Cholesky
-	chol.Factorize(p.a)
-	if err := chol.InverseTo(p.inv); err != nil {
-		return nil, err
-	}
-	p.y, p.c = mat.NewVecDense(p.n, nil), mat.NewVecDense(p.n, nil)
-	g.Sub("right-hand side").Normals(p.y.RawVector().Data, 0)
-	return p, chol.SolveVecTo(p.c, p.y)
+	p.l, p.inv = factor(p.a), inverted(p.a)
+	p.y = vector(g.Sub("right-hand side"), p.n)
+	p.c = solution(p.a, p.y)
+	return p
 }
 
 // evaluated returns K by Eval.
@@ -100,12 +89,8 @@ func ridgeFor(mu []float64, statDim float64) float64 {
 }
 
 // features returns Z of s features, as the preconditioner takes it.
-func (p *problem) features(ctx context.Context, d feature.Dist, s int, g rng.Stream) (*points.Dense32, error) {
-	m, err := d.Sample(p.x.D, s, g)
-	if err != nil {
-		return nil, err
-	}
-	return feature.Matrix(ctx, m, p.x, nil)
+func (p *problem) features(e *experiment, d feature.Dist, s int, g rng.Stream) *points.Dense32 {
+	return must(feature.Matrix(e.ctx, must(d.Sample(p.x.D, s, g)), p.x, nil))
 }
 
 // whitened returns L⁻¹(ZZᵀ−K)L⁻ᵀ, which is QSᵀSQᵀ−QQᵀ in the proofs: I plus it has the
@@ -116,14 +101,11 @@ func (p *problem) whitened(z mat.Matrix) *mat.SymDense {
 	return between(p.l, d)
 }
 
-// pencil returns the spectrum of M⁻¹A, ascending, with M⁻¹ as it is applied: that of LᵀM⁻¹L.
-func (p *problem) pencil(ctx context.Context, m Preconditioner) ([]float64, error) {
-	inv, err := inverse(ctx, m)
-	if err != nil {
-		return nil, err
-	}
+// pencil returns the spectrum of M⁻¹A for A = LLᵀ, ascending, with M⁻¹ as it is applied: that of
+// LᵀM⁻¹L.
+func (e *experiment) pencil(l *mat.TriDense, m Preconditioner) []float64 {
 	var b mat.Dense
-	b.Product(p.l.T(), inv, p.l)
+	b.Product(l.T(), inverse(e.ctx, m), l)
 	return eigenvalues(symmetrized(&b))
 }
 
@@ -146,12 +128,8 @@ func (o operator) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 }
 
 // missed returns ‖c̃−c‖_A/‖c‖_A after the given number of iterations of PCG from zero.
-func (p *problem) missed(ctx context.Context, e *experiment, m pcg.Preconditioner, iterations int) (float64, error) {
-	r, err := e.parts.Solve(ctx, operator{p.a}, m, column(p.y), &pcg.Options{Tol: 1e-15, MaxIter: iterations})
-	if err != nil {
-		return 0, err
-	}
-	return p.distance(r.X.ColView(0)), nil
+func (p *problem) missed(e *experiment, m pcg.Preconditioner, iterations int) float64 {
+	return p.distance(e.solve(p.a, m, p.y, &pcg.Options{Tol: 1e-15, MaxIter: iterations}))
 }
 
 // distance returns ‖x−c‖_A/‖c‖_A.

@@ -1,12 +1,12 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
@@ -30,14 +30,6 @@ const epsilon = 1e-3
 // solveSlack is what rounding adds to ‖c̃−c‖_A/‖c‖_A, in problems with κ(A) up to a million.
 const solveSlack = 1e-9
 
-// chainOf is one draw of features seen through the chain of the proof of Theorems 1 and 5.
-type chainOf struct {
-	square float64 // ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F²
-	norm   float64 // ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖₂
-	kappa  float64 // κ(M⁻¹A)
-	missed float64 // ‖c̃−c‖_A/‖c‖_A after T iterations
-}
-
 // condensed returns the n×n matrix R of Z = RW with WWᵀ = I, for which RRᵀ = ZZᵀ: the same M with
 // n features in place of s, of which the theorems ask for many more than n. It returns z if s ≤ n.
 func condensed(z *points.Dense32) *points.Dense32 {
@@ -59,41 +51,22 @@ func condensed(z *points.Dense32) *points.Dense32 {
 	return rounded(r)
 }
 
-// draw draws s features and goes through the chain; with pcg false it leaves PCG out. M⁻¹ is made
-// of the condensed features, but for the form L of all of them.
-func (p *problem) draw(ctx context.Context, e *experiment, d feature.Dist, s int, g rng.Stream, form precond.Form, pcg bool) (c chainOf, err error) {
-	z, err := p.features(ctx, d, s, g)
-	if err != nil {
-		return c, err
-	}
-	c.square = frobenius(p.whitened(whole(z)))
-	if form != precond.FormL {
-		z = condensed(z)
-	}
-	if c.norm, err = norm(p.whitened(whole(z))); err != nil {
-		return c, err
-	}
-	m, err := e.parts.Precond(ctx, z, p.lambda, p.lambda, form)
-	if err != nil {
-		return c, err
-	}
-	v, err := p.pencil(ctx, m)
-	if err != nil {
-		return c, err
-	}
-	c.kappa = cond(v)
-	if pcg {
-		c.missed, err = p.missed(ctx, e, m, e.parts.Iterations(3, epsilon))
-	}
-	return c, err
-}
-
-// draws returns the columns square, norm, κ and missed of n draws of s features.
-func (p *problem) draws(ctx context.Context, e *experiment, name string, d feature.Dist, s, n int, pcg bool) ([][]float64, error) {
-	return e.sample(ctx, name, n, 4, func(i int, g rng.Stream, out []float64) error {
-		c, err := p.draw(ctx, e, d, s, g, formOf(i), pcg)
-		out[0], out[1], out[2], out[3] = c.square, c.norm, c.kappa, c.missed
-		return err
+// draws goes through the chain of the proof of Theorems 1 and 5 with n draws of s features, and returns
+// ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², the same in the norm ‖·‖₂, κ(M⁻¹A), and ‖c̃−c‖_A/‖c‖_A after T iterations, which
+// pcg false leaves out. M⁻¹ is made of the condensed features, but for the form L of all of them.
+func (p *problem) draws(e *experiment, name string, d feature.Dist, s, n int, pcg bool) [][]float64 {
+	return e.sample(name, n, 4, func(i int, g rng.Stream, out []float64) {
+		z, form := p.features(e, d, s, g), formOf(i)
+		out[0] = frobenius(p.whitened(whole(z)))
+		if form != precond.FormL {
+			z = condensed(z)
+		}
+		out[1] = norm(p.whitened(whole(z)))
+		m := e.precond(z, p.lambda, p.lambda, form)
+		out[2] = cond(e.pencil(p.l, m))
+		if pcg {
+			out[3] = p.missed(e, m, e.parts.Iterations(3, epsilon))
+		}
 	})
 }
 
@@ -106,16 +79,13 @@ func formOf(i int) precond.Form {
 }
 
 // guarantee adds the measures of the chain for an s with which it holds with probability 1−δ.
-func (e *experiment) guarantee(ctx context.Context, p *problem, name string, d feature.Dist, s int, delta float64) ([][]float64, error) {
-	out, err := p.draws(ctx, e, name, d, s, e.trials, true)
-	if err != nil {
-		return nil, err
-	}
+func (e *experiment) guarantee(p *problem, name string, d feature.Dist, s int, delta float64) [][]float64 {
+	out := p.draws(e, name, d, s, e.trials, true)
 	name = fmt.Sprintf("%s, s_λ = %.2g, δ = %g, s = %d", name, p.statDim, delta, s)
 	e.share("share of ‖QSᵀSQᵀ−QQᵀ‖_F > ½, "+name, out[0], 0.25, delta)
 	e.share("share of κ > 3, "+name, out[2], 3*(1+1e-9), delta)
 	e.share("share of ‖c̃−c‖_A > ε‖c‖_A, "+name, out[3], epsilon+solveSlack, delta)
-	return out, nil
+	return out
 }
 
 // sharp adds the measure that is implied for every draw: κ ≤ (1+e)/(1−e) for e = ‖·‖₂ < 1.
@@ -131,35 +101,26 @@ func (e *experiment) sharp(name string, out [][]float64) {
 	}
 }
 
-func (e *experiment) theorem1Problem(q int) (*problem, error) {
+func (e *experiment) theorem1Problem(q int) *problem {
 	g := e.g.Sub("problem", uint64(q))
 	const n = 16
 	return newProblem(g, plain(q), cloud(g, n, 12, 0.8), map[int]float64{2: 2, 3: 1.5}[q])
 }
 
-func checkTheorem1(ctx context.Context, e *experiment) error {
+func checkTheorem1(e *experiment) {
 	for _, q := range []int{2, 3} {
-		p, err := e.theorem1Problem(q)
-		if err != nil {
-			return err
-		}
+		p := e.theorem1Problem(q)
 		const delta = 0.2
 		name := fmt.Sprintf("q = %d", q)
 		d := e.parts.TensorSketch(plain(q))
 		s := int(math.Ceil(Features(q, p.statDim, delta)))
-		out, err := e.guarantee(ctx, p, name, d, s, delta)
-		if err != nil {
-			return err
-		}
+		out := e.guarantee(p, name, d, s, delta)
 		e.sharp(name, out)
 		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = %d", q, s), out[0], p.expected(q, s), p.bound(q, s))
-		if out, err = p.draws(ctx, e, name+" less", d, 60, e.trials, false); err != nil {
-			return err
-		}
+		out = p.draws(e, name+" less", d, 60, e.trials, false)
 		e.mean(fmt.Sprintf("mean of ‖QSᵀSQᵀ−QQᵀ‖_F², q = %d, s = 60", q), out[0], p.expected(q, 60), p.bound(q, 60))
 		e.sharp(name+", s = 60", out)
 	}
-	return nil
 }
 
 // expected returns E‖QSᵀSQᵀ−QQᵀ‖_F² for TensorSketch with s features, and bound Lemma 4's bound of
@@ -169,40 +130,50 @@ func (p *problem) expected(q, s int) float64 {
 }
 
 func (p *problem) bound(q, s int) float64 {
-	return (2 + math.Pow(3, float64(q))) * p.statDim * p.statDim / float64(s)
+	return multiplyBound(q, s) * p.statDim * p.statDim
 }
 
-func figureTheorem1(ctx context.Context, e *experiment) (*plots.Figure, error) {
+func figureTheorem1(e *experiment) *plots.Figure {
 	const q, delta = 2, 0.2
-	p, err := e.theorem1Problem(q)
-	if err != nil {
-		return nil, err
-	}
-	need := Features(q, p.statDim, delta)
+	p := e.theorem1Problem(q)
 	bound := plots.Series{Name: "bound (2+3^{q})s_λ²/s"}
+	three := plots.Series{Name: "κ by the bound, (1+e)/(1−e)"}
+	sizes := []int{15, 30, 60, 120, 240, 480, 900, 1800}
+	for _, s := range sizes {
+		add(&bound, s, p.bound(q, s))
+		addKappa(&three, s, p.bound(q, s)/delta)
+	}
+	left, right := p.chain(e, e.parts.TensorSketch(plain(q)), sizes, func(s int) float64 { return p.expected(q, s) }, "E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", delta,
+		plots.RefLine{At: Features(q, p.statDim, delta), Label: "s of Theorem 1"}, three)
+	left.Series = append([]plots.Series{bound}, left.Series...)
+	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", left, right)
+}
+
+// addKappa appends the κ that ‖·‖_F² ≤ square implies, (1+e)/(1−e) for e = √square.
+func addKappa(to *plots.Series, s int, square float64) {
+	if e := math.Sqrt(square); e < 0.95 {
+		add(to, s, (1+e)/(1-e))
+	}
+}
+
+// chain draws what the proof of Theorems 1 and 5 bounds, and the κ that it implies, against s: draws of
+// the features d beside the expectation and the bound of κ.
+func (p *problem) chain(e *experiment, d feature.Dist, sizes []int, expected func(s int) float64, square string, delta float64, need plots.RefLine, bound plots.Series) (left, right *plots.Figure) {
 	exact := plots.Series{Name: "expectation"}
 	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
 	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
-	three := plots.Series{Name: "κ by the bound, (1+e)/(1−e)"}
-	for _, s := range []int{15, 30, 60, 120, 240, 480, 900, 1800} {
-		out, err := p.draws(ctx, e, fmt.Sprintf("figure %d", s), e.parts.TensorSketch(plain(q)), s, e.trials, false)
-		if err != nil {
-			return nil, err
-		}
-		add(&bound, s, p.bound(q, s))
-		add(&exact, s, p.expected(q, s))
-		add(&mean, s, average(out[0]))
+	for _, s := range sizes {
+		out := p.draws(e, fmt.Sprintf("figure %d", s), d, s, e.trials, false)
+		add(&exact, s, expected(s))
+		add(&mean, s, stat.Mean(out[0], nil))
 		addDraws(&kappa, float64(s), out[2])
-		if b := math.Sqrt(p.bound(q, s) / delta); b < 0.95 {
-			add(&three, s, (1+b)/(1-b))
-		}
 	}
-	at := []plots.RefLine{{At: need, Label: "s of Theorem 1"}}
-	left := plots.Sweep("What the proof bounds", "s", "E‖QSᵀSQᵀ − QQᵀ‖_{F}^{2}", at, bound, exact, mean)
+	at := []plots.RefLine{need}
+	left = plots.Sweep("What the proof bounds", "s", square, at, exact, mean)
 	left.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
-	right := plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, three, kappa)
+	right = plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, bound, kappa)
 	right.HLines = []plots.RefLine{{At: 3, Label: "3"}}
-	return pair("Theorem 1: (xᵀz)², s_λ = 2, δ = 0.2", left, right), nil
+	return left, right
 }
 
 // pair puts two panels side by side.

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -18,75 +17,45 @@ var theorem5 = Claim{
 	run:      checkTheorem5, figure: figureTheorem5,
 }
 
-func (e *experiment) gaussProblem() (*problem, kernel.Gaussian, error) {
+func (e *experiment) gaussProblem() (*problem, kernel.Gaussian) {
 	g := e.g.Sub("gaussian problem")
 	k := kernel.Gaussian{Sigma: 2}
-	p, err := newProblem(g, k, cloud(g, 16, 4, 0.8), 3)
-	return p, k, err
+	return newProblem(g, k, cloud(g, 16, 4, 0.8), 3), k
 }
 
-func checkTheorem5(ctx context.Context, e *experiment) error {
+func checkTheorem5(e *experiment) {
 	const delta = 0.2
 	poly := kernel.Polynomial{Gamma: 0.8, Coef0: 0.3, Degree: 2}
 	g := e.g.Sub("polynomial problem")
-	p, err := newProblem(g, poly, cloud(g, 16, 12, 0.8), 2)
-	if err != nil {
-		return err
-	}
+	p := newProblem(g, poly, cloud(g, 16, 12, 0.8), 2)
 	half := 1 / (2 * p.statDim)
 	e.atMost("ν²s_λ²+ξ² over ¼ for ν = 1/(2√2·s_λ), ξ = 1/(2√2)", []float64{4 * (half*half/2*p.statDim*p.statDim + 1.0/8)}, 1+1e-12)
 	d := e.parts.TensorSketch(poly)
 	for _, nu := range []float64{half, half / math.Sqrt2} {
-		out, err := e.guarantee(ctx, p, fmt.Sprintf("TensorSketch, ν = %.3g", nu), d, multiplyFeatures(2, nu, delta), delta)
-		if err != nil {
-			return err
-		}
 		s := multiplyFeatures(2, nu, delta)
+		out := e.guarantee(p, fmt.Sprintf("TensorSketch, ν = %.3g", nu), d, s, delta)
 		e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², TensorSketch, s = %d", s), out[0],
 			expected(p.inv, p.inv, tensorSketchCovariance(lifted(poly, p.x), 2, s)), p.bound(2, s))
 	}
-	pg, k, err := e.gaussProblem()
-	if err != nil {
-		return err
-	}
+	pg, k := e.gaussProblem()
 	one := expected(pg.inv, pg.inv, fourierCovariance(k, pg.x, 1))
 	s := int(math.Ceil(4 * one / delta))
-	out, err := e.guarantee(ctx, pg, "Fourier", e.parts.Fourier(k), s, delta)
-	if err != nil {
-		return err
-	}
+	out := e.guarantee(pg, "Fourier", e.parts.Fourier(k), s, delta)
 	e.sharp("Fourier", out)
 	e.mean(fmt.Sprintf("mean of ‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_F², Fourier, s = %d", s), out[0], one/float64(s), 0)
-	return nil
 }
 
-func figureTheorem5(ctx context.Context, e *experiment) (*plots.Figure, error) {
+func figureTheorem5(e *experiment) *plots.Figure {
 	const delta = 0.2
-	p, k, err := e.gaussProblem()
-	if err != nil {
-		return nil, err
-	}
+	p, k := e.gaussProblem()
 	one := expected(p.inv, p.inv, fourierCovariance(k, p.x, 1))
-	exact := plots.Series{Name: "expectation"}
-	mean := plots.Series{Name: "mean of draws", Style: plots.Points}
+	exact := func(s int) float64 { return one / float64(s) }
 	bound := plots.Series{Name: "κ with probability 1−δ, by Chebyshev"}
-	kappa := plots.Series{Name: "κ of draws, median and 5 to 95 %", Style: plots.Points}
-	for _, s := range []int{16, 32, 64, 128, 256, 512, 1024} {
-		out, err := p.draws(ctx, e, fmt.Sprintf("figure %d", s), e.parts.Fourier(k), s, e.trials, false)
-		if err != nil {
-			return nil, err
-		}
-		add(&exact, s, one/float64(s))
-		add(&mean, s, average(out[0]))
-		addDraws(&kappa, float64(s), out[2])
-		if b := math.Sqrt(one / float64(s) / delta); b < 0.95 {
-			add(&bound, s, (1+b)/(1-b))
-		}
+	sizes := []int{16, 32, 64, 128, 256, 512, 1024}
+	for _, s := range sizes {
+		addKappa(&bound, s, exact(s)/delta)
 	}
-	at := []plots.RefLine{{At: 4 * one / delta, Label: "s of Theorem 5"}}
-	left := plots.Sweep("What the proof bounds", "s", "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", at, exact, mean)
-	left.HLines = []plots.RefLine{{At: delta / 4, Label: "δ/4"}}
-	right := plots.Sweep("What it implies", "s", "κ(M⁻¹A)", at, bound, kappa)
-	right.HLines = []plots.RefLine{{At: 3, Label: "3"}}
-	return pair("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", left, right), nil
+	left, right := p.chain(e, e.parts.Fourier(k), sizes, exact, "E‖L⁻¹(ZZᵀ−K)L⁻ᵀ‖_{F}^{2}", delta,
+		plots.RefLine{At: 4 * one / delta, Label: "s of Theorem 5"}, bound)
+	return pair("Theorem 5: Gaussian kernel, Fourier features, s_λ = 3, δ = 0.2", left, right)
 }

@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/bits"
@@ -35,22 +34,20 @@ func srhtFeatures(statDim, delta float64) int {
 	return int(math.Ceil(srhtConstant * statDim * math.Max(1, math.Log(statDim)) / (delta * delta)))
 }
 
-func checkTheorem6(ctx context.Context, e *experiment) error {
-	const q, delta = 2, 0.2
+func (e *experiment) theorem6Problem(q int) *problem {
 	g := e.g.Sub("problem")
-	p, err := newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
-	if err != nil {
-		return err
-	}
+	return newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
+}
+
+func checkTheorem6(e *experiment) {
+	const q, delta = 2, 0.2
+	p := e.theorem6Problem(q)
 	e.atMost("λ/‖K‖₂", []float64{p.lambda / p.mu[p.n-1]}, 1)
 	s1 := 1 << bits.Len(uint(32*(2+9)*p.statDim*p.statDim/delta)) // at least the s₁ of the theorem
 	s2 := srhtFeatures(p.statDim, delta)
-	out, err := e.sample(ctx, "two levels", e.trials, 6, func(i int, g rng.Stream, out []float64) error {
-		return p.twoLevels(ctx, e, q, s1, s2, g, out)
+	out := e.sample("two levels", e.trials, 6, func(i int, g rng.Stream, out []float64) {
+		p.twoLevels(e, q, s1, s2, g, out)
 	})
-	if err != nil {
-		return err
-	}
 	name := fmt.Sprintf("s_λ = %.2g, δ = %g, s₁ = %d, s₂ = %d", p.statDim, delta, s1, s2)
 	e.share("share of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F > ¼, "+name, out[0], 1.0/16, delta/2)
 	e.share("share of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ > ¼, "+name, out[1], 0.25, delta/2)
@@ -59,55 +56,29 @@ func checkTheorem6(ctx context.Context, e *experiment) error {
 	e.mean("mean of ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F²", out[0], p.expected(q, s1), p.bound(q, s1))
 	e.mean("mean of ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖_F² over its expectation given S₁", out[4], 1, 0)
 	e.sharp(name, [][]float64{nil, out[5], out[2], nil})
-	points, err := e.scaling(ctx)
-	if err != nil {
-		return err
-	}
-	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims), []float64{growth(points) / 1.5}, 1)
-	return nil
+	e.atMost(fmt.Sprintf("power of s_λ in the s₂ that brings the second norm to ¼, over 1.5 (s_λ = %v)", scalingDims), []float64{growth(e.scaling()) / 1.5}, 1)
 }
 
 // twoLevels draws Z₁ = V_qS₁ᵀ and Z₂ = Z₁S₂ᵀ and sets out to ‖QS₁ᵀS₁Qᵀ−QQᵀ‖_F², the norm of what
 // S₂ adds, κ, the error of PCG, the square of what S₂ adds over its expectation given S₁, and the
 // norm of both together.
-func (p *problem) twoLevels(ctx context.Context, e *experiment, q, s1, s2 int, g rng.Stream, out []float64) error {
+func (p *problem) twoLevels(e *experiment, q, s1, s2 int, g rng.Stream, out []float64) {
 	c := feature.Chain{Features: e.parts.TensorSketch(plain(q)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
-	m, err := c.Sample(p.x.D, s2, g)
-	if err != nil {
-		return err
-	}
+	m := must(c.Sample(p.x.D, s2, g))
 	levels := m.(*feature.ChainMap)
-	z1, err := feature.Matrix(ctx, levels.Level(1), p.x, nil)
-	if err != nil {
-		return err
-	}
-	z2, err := sketch.Apply(ctx, levels.Sketch(2), z1, nil)
-	if err != nil {
-		return err
-	}
+	z1 := must(feature.Matrix(e.ctx, levels.Level(1), p.x, nil))
+	z2 := must(sketch.Apply(e.ctx, levels.Sketch(2), z1, nil))
 	y := solved(p.l, whole(z1)) // QS₁ᵀ
 	out[0] = frobenius(p.whitened(whole(z1)))
 	second := outer(solved(p.l, whole(z2)))
 	subtract(second, outer(y))
-	if out[1], err = norm(second); err != nil {
-		return err
-	}
+	out[1] = norm(second)
 	out[4] = frobenius(second) / srhtExpected(y, s1, s2)
 	z2 = condensed(z2)
-	if out[5], err = norm(p.whitened(whole(z2))); err != nil {
-		return err
-	}
-	pre, err := e.parts.Precond(ctx, z2, p.lambda, p.lambda, precond.FormLInv)
-	if err != nil {
-		return err
-	}
-	v, err := p.pencil(ctx, pre)
-	if err != nil {
-		return err
-	}
-	out[2] = cond(v)
-	out[3], err = p.missed(ctx, e, pre, e.parts.Iterations(3, epsilon))
-	return err
+	out[5] = norm(p.whitened(whole(z2)))
+	pre := e.precond(z2, p.lambda, p.lambda, precond.FormLInv)
+	out[2] = cond(e.pencil(p.l, pre))
+	out[3] = p.missed(e, pre, e.parts.Iterations(3, epsilon))
 }
 
 // scalingDims are the s_λ at which the growth of s₂ is measured, and scalingDelta the share of
@@ -121,12 +92,11 @@ type scaled struct {
 	statDim float64
 	s2      int
 	norm    float64
-	draws   []float64
 }
 
 // scaling measures it for flat spectra: K has ⌈s_λ/0.9⌉ eigenvalues of 9λ, and nothing else, for
 // which the stable rank of Q is s_λ/0.9. S₁ is a TensorSketch with q = 1 to 2,048 features.
-func (e *experiment) scaling(ctx context.Context) (out []scaled, err error) {
+func (e *experiment) scaling() (out []scaled) {
 	const s1 = 2048
 	for _, dim := range scalingDims {
 		rank := int(math.Ceil(float64(dim) / 0.9))
@@ -143,27 +113,20 @@ func (e *experiment) scaling(ctx context.Context) (out []scaled, err error) {
 		statDim := 0.9 * float64(rank)
 		s2 := int(16 * statDim * math.Max(1, math.Log(statDim)))
 		c := feature.Chain{Features: e.parts.TensorSketch(plain(1)), Width: s1, Sketches: sketch.Composition{{Dist: e.parts.SRHT}}}
-		norms, err := e.sample(ctx, fmt.Sprintf("flat %d", dim), max(MinTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) error {
-			m, err := c.Sample(q.D, s2, g)
-			if err != nil {
-				return err
-			}
+		norms := e.sample(fmt.Sprintf("flat %d", dim), max(MinTrials, e.trials/4), 1, func(_ int, g rng.Stream, out []float64) {
+			m := must(c.Sample(q.D, s2, g))
 			z2, z1 := mat.NewDense(rank, s2, nil), mat.NewDense(rank, s1, nil)
 			w := new(feature.Workspace)
 			m.MapTo(z2.RawMatrix().Data, s2, q, w)
 			m.(*feature.ChainMap).Level(1).MapTo(z1.RawMatrix().Data, s1, q, w)
 			diff := outer(z2)
 			subtract(diff, outer(z1))
-			out[0], err = norm(diff)
-			return err
+			out[0] = norm(diff)
 		})
-		if err != nil {
-			return nil, err
-		}
 		sorted := slices.Sorted(slices.Values(norms[0]))
-		out = append(out, scaled{statDim, s2, stat.Quantile(1-scalingDelta, stat.Empirical, sorted, nil), norms[0]})
+		out = append(out, scaled{statDim, s2, stat.Quantile(1-scalingDelta, stat.Empirical, sorted, nil)})
 	}
-	return out, nil
+	return out
 }
 
 // needed returns the s₂ at which the norm would be ¼: it falls as 1/√s₂.
@@ -177,34 +140,22 @@ func growth(points []scaled) float64 {
 	return slope
 }
 
-func figureTheorem6(ctx context.Context, e *experiment) (*plots.Figure, error) {
+func figureTheorem6(e *experiment) *plots.Figure {
 	const q = 2
-	g := e.g.Sub("problem")
-	p, err := newProblem(g, plain(q), cloud(g, 12, 12, 0.6), 1.8)
-	if err != nil {
-		return nil, err
-	}
+	p := e.theorem6Problem(q)
 	kappa := plots.Series{Name: "κ of two levels, median and 5 to 95 %", Style: plots.Points}
 	one := plots.Series{Name: "κ of TensorSketch alone", Style: plots.Points}
 	for _, s := range []int{8, 16, 32, 64, 128, 256, 512} {
-		out, err := e.sample(ctx, fmt.Sprintf("figure %d", s), e.trials, 6, func(_ int, g rng.Stream, out []float64) error {
-			return p.twoLevels(ctx, e, q, 4096, s, g, out)
+		out := e.sample(fmt.Sprintf("figure %d", s), e.trials, 6, func(_ int, g rng.Stream, out []float64) {
+			p.twoLevels(e, q, 4096, s, g, out)
 		})
-		if err != nil {
-			return nil, err
-		}
 		addDraws(&kappa, float64(s), out[2])
-		if out, err = p.draws(ctx, e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(plain(q)), s, e.trials, false); err != nil {
-			return nil, err
-		}
+		out = p.draws(e, fmt.Sprintf("one level %d", s), e.parts.TensorSketch(plain(q)), s, e.trials, false)
 		addDraws(&one, float64(s)*1.12, out[2])
 	}
 	left := plots.Sweep("κ after the second level", "s₂", "κ(M⁻¹A)", []plots.RefLine{{At: float64(srhtFeatures(p.statDim, 0.2)), Label: "s₂ of the check"}}, kappa, one)
 	left.HLines = []plots.RefLine{{At: 3, Label: "3"}}
-	points, err := e.scaling(ctx)
-	if err != nil {
-		return nil, err
-	}
+	points := e.scaling()
 	need := plots.Series{Name: "s₂ that brings ‖QS₁ᵀ(S₂ᵀS₂−I)S₁Qᵀ‖ to ¼", Style: plots.Points}
 	line := plots.Series{Name: "s_λ·ln s_λ, scaled"}
 	square := plots.Series{Name: "s_λ², scaled"}
@@ -216,5 +167,5 @@ func figureTheorem6(ctx context.Context, e *experiment) (*plots.Figure, error) {
 	}
 	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line, need)
 	right.X.Ticks = floats(scalingDims)
-	return pair("Theorem 6: an SRHT after TensorSketch", left, right), nil
+	return pair("Theorem 6: an SRHT after TensorSketch", left, right)
 }

@@ -1,7 +1,7 @@
 package theory
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -26,6 +26,9 @@ var theorem7 = Claim{
 	Fails:    "power iteration in place of a bound, a threshold θ without λ, γ tested on one side, or features that are not those of the kernel.",
 	run:      checkTheorem7, figure: figureTheorem7,
 }
+
+// presets are the constants that are checked: the printed ones, and those that guarantee κ ≤ 5 and κ ≤ 10.
+var presets = []adapt.Test{adapt.PaperTest, adapt.Kappa5, adapt.Kappa10}
 
 // shaken is a distribution of linear maps for the kernel xᵀz that are off by a known amount:
 // φ(x) = (I + ε·N/√d)ᵀx with N standard normal and ε uniform in [0, Most], whatever the number of
@@ -113,69 +116,48 @@ const adaptDelta = 0.05
 
 // judge runs the test once, up a ladder of three rungs, and returns those it climbed: the confidence is
 // that of the whole ladder.
-func (a arena) judge(ctx context.Context, e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Test, g rng.Stream) (out []judged, err error) {
+func (a arena) judge(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Test, g rng.Stream) (out []judged) {
 	p := adapt.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
-	r, err := e.parts.Search(ctx, p, &adapt.Options{Test: adapt.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - adaptDelta}, g)
-	if err != nil {
-		return nil, err
-	}
+	r := must(e.parts.Search(e.ctx, p, &adapt.Options{Test: adapt.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - adaptDelta}, g))
 	for _, rung := range r.Rungs {
-		j, err := a.truth(ctx, e, k, c, rung.S, g)
-		if err != nil {
-			return nil, err
-		}
+		j := a.truth(e, k, c, rung.S, g)
 		j.verdict = rung.Verdict
 		out = append(out, j)
 	}
-	return out, nil
+	return out
 }
 
 // truth finds by dense algebra what the test should, of the rung of s features.
-func (a arena) truth(ctx context.Context, e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.Stream) (out judged, err error) {
-	m, err := feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, s, g.Sub("features", 0))
-	if err != nil {
-		return out, err
-	}
-	z, err := feature.Matrix(ctx, m, a.x, nil)
-	if err != nil {
-		return out, err
-	}
-	zz := outer(whole(z))
-	seen, ok, err := conditions(k, zz, a.lambda, c.Theta)
-	if err != nil {
-		return out, err
-	}
-	worst := math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma)
+func (a arena) truth(e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.Stream) judged {
+	m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, s, g.Sub("features", 0)))
+	worst, ok, kappa := a.nearest(e, k, c, m)
 	if !ok {
 		worst = math.Max(worst, 1/c.Gamma)
 	}
-	out.holds, out.margin = worst <= 1, 1-worst
-	v, err := (&twin{k: k, z: z}).spectrum(ctx, e, a.lambda, a.lambda, precond.FormEigen)
-	out.kappa = cond(v)
-	return out, err
+	return judged{holds: worst <= 1, margin: 1 - worst, kappa: kappa}
 }
 
-func checkTheorem7(ctx context.Context, e *experiment) error {
-	for _, c := range []adapt.Test{adapt.PaperTest, adapt.Kappa5, adapt.Kappa10} {
+// nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features; ok
+// is false if γ ≥ 1.
+func (a arena) nearest(e *experiment, k *mat.SymDense, c adapt.Test, m feature.Map) (worst float64, ok bool, kappa float64) {
+	z := must(feature.Matrix(e.ctx, m, a.x, nil))
+	seen, ok := conditions(k, outer(whole(z)), a.lambda, c.Theta)
+	v := (&twin{k: k, z: z}).spectrum(e, a.lambda, a.lambda, precond.FormEigen)
+	return math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma), ok, cond(v)
+}
+
+func checkTheorem7(e *experiment) {
+	for _, c := range presets {
 		low, high := e.parts.TestBound(c)
 		for _, a := range e.arenas(c) {
-			op, err := gram.New(ctx, a.k, a.x, a.lambda, &gram.Options{Storage: gram.Float64})
-			if err != nil {
-				return err
-			}
+			op := must(gram.New(e.ctx, a.k, a.x, a.lambda, &gram.Options{Storage: gram.Float64}))
 			k := evaluated(a.k, a.x)
 			all := make([][]judged, e.trials)
 			name := a.name + ", " + c.Name
-			if err := e.each(ctx, name, e.trials, func(i int, g rng.Stream) (err error) {
-				all[i], err = a.judge(ctx, e, op, k, c, g)
-				return err
-			}); err != nil {
-				return err
-			}
+			e.each(name, e.trials, func(i int, g rng.Stream) { all[i] = a.judge(e, op, k, c, g) })
 			e.tally(name, all, high/low)
 		}
 	}
-	return nil
 }
 
 // tally adds the measures of a preset on a design. A trial is false if any rung of it is.
@@ -216,37 +198,22 @@ func (e *experiment) tally(name string, all [][]judged, bound float64) {
 	e.add(Measure{Name: "mean rungs climbed (wanted: more than one), " + name, Value: rungs / float64(len(all)), Limit: 3, Ratio: ratioIf(rungs == float64(len(all)))})
 }
 
-func figureTheorem7(ctx context.Context, e *experiment) (*plots.Figure, error) {
-	tests := []adapt.Test{adapt.PaperTest, adapt.Kappa5, adapt.Kappa10}
+func figureTheorem7(e *experiment) *plots.Figure {
 	var series []plots.Series
 	var lines []plots.RefLine
-	for _, c := range tests {
+	for _, c := range presets {
 		a := e.arenas(c)[0]
 		k := evaluated(a.k, a.x)
 		s := plots.Series{Name: fmt.Sprintf("κ where the conditions hold, %s (%g, %g, %g)", c.Name, c.Theta, c.Alpha, c.Gamma), Style: plots.Points}
 		low, high := e.parts.TestBound(c)
 		type sample struct{ x, kappa float64 }
 		all := make([]sample, max(MinTrials, e.trials/4))
-		if err := e.each(ctx, "figure "+c.Name, len(all), func(i int, g rng.Stream) error {
-			m, err := a.dist.Sample(a.x.D, a.s, g)
-			if err != nil {
-				return err
+		e.each("figure "+c.Name, len(all), func(i int, g rng.Stream) {
+			if worst, ok, kappa := a.nearest(e, k, c, must(a.dist.Sample(a.x.D, a.s, g))); ok {
+				all[i] = sample{worst, kappa}
 			}
-			z, err := feature.Matrix(ctx, m, a.x, nil)
-			if err != nil {
-				return err
-			}
-			seen, ok, err := conditions(k, outer(whole(z)), a.lambda, c.Theta)
-			if err != nil || !ok {
-				return err
-			}
-			v, err := (&twin{k: k, z: z}).spectrum(ctx, e, a.lambda, a.lambda, precond.FormEigen)
-			all[i] = sample{math.Max(seen.Alpha/c.Alpha, seen.Gamma/c.Gamma), cond(v)}
-			return err
-		}); err != nil {
-			return nil, err
-		}
-		slices.SortFunc(all, func(a, b sample) int { return int(math.Copysign(1, a.x-b.x)) })
+		})
+		slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.x, b.x) })
 		for _, v := range all {
 			if v.x > 0 && v.x <= 1 {
 				addAt(&s, v.x, v.kappa)
@@ -258,16 +225,5 @@ func figureTheorem7(ctx context.Context, e *experiment) (*plots.Figure, error) {
 	f := plots.Sweep("Theorem 7: what its conditions guarantee, and what they find", "the nearer condition over its limit", "κ(M⁻¹A)", nil, series...)
 	f.X.Log = false
 	f.HLines = lines
-	return f, nil
+	return f
 }
-
-// Test holds the constants (θ, α, γ) of Theorem 7's two conditions on a matrix of features, and
-// knows the κ that they guarantee. Package adapt, which tests features with them, has it.
-type Test = adapt.Test
-
-// The presets: the printed constants, and those that guarantee κ ≤ 5 and κ ≤ 10.
-var (
-	PaperTest = adapt.PaperTest
-	Kappa5    = adapt.Kappa5
-	Kappa10   = adapt.Kappa10
-)

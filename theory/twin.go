@@ -1,7 +1,6 @@
 package theory
 
 import (
-	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -19,7 +18,7 @@ type twin struct {
 }
 
 // newTwin draws a K with eigenvalues over decades and a Z of n or fewer columns.
-func newTwin(g rng.Stream, n int) (*twin, error) {
+func newTwin(g rng.Stream, n int) *twin {
 	closeness := spread(g.Sub("closeness"), 0, 1e-3, 1)
 	r := root(g.Sub("K"), values(n, func(i int) float64 { return math.Pow(10, 1-5*float64(i)/float64(n)) }))
 	var z mat.Dense
@@ -28,26 +27,16 @@ func newTwin(g rng.Stream, n int) (*twin, error) {
 	z.Mul(r, noise)
 	z.Add(&z, r)
 	cut := mat.DenseCopyOf(z.Slice(0, n, 0, 1+g.Sub("columns").IntN(0, n)))
-	p := &twin{k: outer(r), z: rounded(cut)}
-	return p, p.measure(cut)
+	return twinOf(outer(r), rounded(cut))
 }
 
-func (p *twin) measure(z *mat.Dense) (err error) {
-	d := outer(z)
-	subtract(d, p.k)
-	p.eta, err = norm(d)
-	return err
+func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
+	d := outer(whole(z))
+	subtract(d, k)
+	return &twin{k: k, z: z, eta: norm(d)}
 }
 
 // spectrum returns the eigenvalues of M⁻¹A, with M⁻¹ as it is applied.
-func (p *twin) spectrum(ctx context.Context, e *experiment, lambda, lambdaP float64, form precond.Form) ([]float64, error) {
-	m, err := e.parts.Precond(ctx, p.z, lambda, lambdaP, form)
-	if err != nil {
-		return nil, err
-	}
-	l, err := factor(shifted(p.k, lambda))
-	if err != nil {
-		return nil, err
-	}
-	return (&problem{l: l}).pencil(ctx, m)
+func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.Form) []float64 {
+	return e.pencil(factor(shifted(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
 }

@@ -16,7 +16,6 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/theory"] = imports.Package{
 		Name: "theory",
 		Binds: map[string]r.Value{
-			"BestRidge":       r.ValueOf(theory.BestRidge),
 			"Bound":           r.ValueOf(theory.Bound),
 			"Check":           r.ValueOf(theory.Check),
 			"Claims":          r.ValueOf(theory.Claims),
@@ -26,16 +25,11 @@ func init() {
 			"Figures":         r.ValueOf(theory.Figures),
 			"Find":            r.ValueOf(theory.Find),
 			"Identity":        r.ValueOf(theory.Identity),
-			"Iterations":      r.ValueOf(theory.Iterations),
-			"Kappa10":         r.ValueOf(&theory.Kappa10).Elem(),
-			"Kappa5":          r.ValueOf(&theory.Kappa5).Elem(),
 			"LeaveOneOut":     r.ValueOf(theory.LeaveOneOut),
 			"MinTrials":       r.ValueOf(0),
-			"PaperTest":       r.ValueOf(&theory.PaperTest).Elem(),
 			"Pass":            r.ValueOf(theory.Pass),
 			"PredictionBound": r.ValueOf(theory.PredictionBound),
 			"Probability":     r.ValueOf(theory.Probability),
-			"RidgeBound":      r.ValueOf(theory.RidgeBound),
 		},
 		Types: map[string]r.Type{
 			"Claim":          r.TypeOf((*theory.Claim)(nil)).Elem(),
@@ -46,7 +40,6 @@ func init() {
 			"Preconditioner": r.TypeOf((*theory.Preconditioner)(nil)).Elem(),
 			"Report":         r.TypeOf((*theory.Report)(nil)).Elem(),
 			"Result":         r.TypeOf((*theory.Result)(nil)).Elem(),
-			"Test":           r.TypeOf((*theory.Test)(nil)).Elem(),
 			"Verdict":        r.TypeOf((*theory.Verdict)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
