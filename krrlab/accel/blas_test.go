@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 // level3 is what openblas64 and openblas32 override.
@@ -154,7 +156,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref level3[T]) {
 		}
 	}
 	trials := 150
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		trials = 30
 	}
 	for range trials {
@@ -257,7 +259,7 @@ func TestMisuse(t *testing.T) {
 func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		trials = 600
 	}
 	// off draws a number that is now and then too small.
@@ -382,7 +384,7 @@ func TestNoAllocation(t *testing.T) {
 		o.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
 		o.Dgemv(blas.NoTrans, n, n, 1, a, n, b, 1, 0, c, 1)
 		o.Dsyrk(blas.Lower, blas.NoTrans, n, n, 1, a, n, 0, c, n)
-	}); avg >= 1 && !raceEnabled {
+	}); avg >= 1 && !race.Enabled {
 		t.Errorf("%.1f allocations per run", avg)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 func TestOpenBLASInfo(t *testing.T) {
@@ -125,7 +126,7 @@ func TestCholeskySolve(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		t.Skip("takes two seconds, many more under the race detector")
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 func TestOwn(t *testing.T) {
@@ -144,7 +145,7 @@ func testPieces[T real](t *testing.T, o *owned[T]) {
 }
 
 func TestOwnNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
 	t.Cleanup(func() { Use(nil) })

@@ -11,6 +11,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 func TestForEachEveryIndexOnce(t *testing.T) {
@@ -166,7 +168,7 @@ func TestForEachNoAllocation(t *testing.T) {
 	sums := make([]float64, 4)
 	body := func(w, i int) { sums[w] += float64(i) }
 	ctx := context.Background()
-	if avg := testing.AllocsPerRun(200, func() { _ = ForEach(ctx, 64, body) }); avg >= 1 && !raceEnabled {
+	if avg := testing.AllocsPerRun(200, func() { _ = ForEach(ctx, 64, body) }); avg >= 1 && !race.Enabled {
 		t.Errorf("%.1f allocations per call", avg)
 	}
 }

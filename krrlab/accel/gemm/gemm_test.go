@@ -10,6 +10,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 // multiply is the type of Sgemm and Dgemm.
@@ -159,7 +161,7 @@ func testSizes[T real](t *testing.T, mul multiply[T]) {
 	mn := []int{0, 1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
 	ks := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 33}
 	deep := []int{depthMax - 1, depthMax, depthMax + 1, 2*depthMax - 1, 2 * depthMax, 2*depthMax + 1, 784}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		mn, deep = []int{0, 1, 7, 16, 33}, deep[:3]
 	}
 	scalars := []T{1, 0, -1, 0.5, 0.3}
@@ -203,7 +205,7 @@ func TestSyrk(t *testing.T) {
 func testSyrk[T real](t *testing.T, syrk func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int), mul multiply[T]) {
 	g := rand.New(rand.NewPCG(13, 14))
 	orders := []int{0, 1, 5, 6, 7, 16, 17, 33, 100, 169, 400}
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		orders = orders[:8]
 	}
 	for trial, n := range orders {
@@ -246,7 +248,7 @@ func TestSplit(t *testing.T) {
 func testSplit[T real](t *testing.T, mul multiply[T]) {
 	g := rand.New(rand.NewPCG(3, 4))
 	m, n, k := 200, 2100, 300
-	if testing.Short() || raceEnabled {
+	if testing.Short() || race.Enabled {
 		m, n = 50, 100
 	}
 	for q := range 4 {
@@ -380,7 +382,7 @@ func TestMisuse(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the race detector makes pools forget")
 	}
 	onPaths(t, func(t *testing.T) {

@@ -1,5 +1,0 @@
-//go:build race
-
-package accel
-
-const raceEnabled = true
