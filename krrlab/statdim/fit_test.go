@@ -217,6 +217,9 @@ func TestExactRounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, least := r.Estimate, 0.99*n*0x1p-52*r.Estimate.Value
+	if want := n / (1 + lambda); math.Abs(e.Value-want) > 1e-13*want {
+		t.Errorf("%g, want %g", e.Value, want)
+	}
 	if e.Hi-e.Value < least || e.Value-e.Lo < least {
 		t.Errorf("%.17g in [%.17g, %.17g]: want %.3g on either side", e.Value, e.Lo, e.Hi, least)
 	}

@@ -76,10 +76,9 @@ func (t *tridiagonals) orthogonalise(j int, w, c []float64) {
 	t.beta[j] = append(t.beta[j], norm)
 	if norm <= 0x1p-50*t.norm[j]*math.Sqrt(float64(t.n)) {
 		t.done[j] = true
-		clear(w)
-	} else {
-		blas64.Scal(1/norm, x)
+		return
 	}
+	blas64.Scal(1/norm, x)
 	for i, v := range w {
 		t.v.Set(i, j, v)
 	}
