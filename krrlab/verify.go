@@ -223,6 +223,9 @@ func (c *checker) residual(ctx context.Context) error {
 		return nil
 	}
 	c.r = c.k.Residual(v, rounding, c.c, c.y, c.v.T, c.v.Lambda)
+	if worst := c.r.Relative(true); math.IsNaN(worst) || math.IsInf(worst, 1) {
+		return fmt.Errorf("the residual of the model overflows float64: its coefficients are too large beside kernel values of up to %.3g; fit again with scaled features", c.k.Largest)
+	}
 	for j, norm := range c.r.Norm {
 		rel := 0.0
 		if norm > 0 {
@@ -246,7 +249,7 @@ func recover01(v []float64, t int) []float64 {
 	y := make([]float64, len(v))
 	for p, x := range v {
 		y[p] = math.Copysign(1, x)
-		if math.Abs(x-y[p]) > 0.5 {
+		if !(math.Abs(x-y[p]) <= 0.5) {
 			return nil
 		}
 	}

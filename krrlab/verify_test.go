@@ -60,6 +60,13 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 		t.Errorf("%v: residual %v ± %v, want %.6g", k, v.Residual, v.Rounding, want)
 		return
 	}
+	var largest float64
+	for _, x := range r.x {
+		largest = max(largest, k.Eval(x, x))
+	}
+	if want := math.Sqrt(largest) * *v.Norm / (2 * math.Sqrt(0.1)); v.Bound == nil || math.Abs(*v.Bound-want) > 1e-12*want {
+		t.Errorf("%v: predictions are off by at most %v, want %g", k, v.Bound, want)
+	}
 	var e mat.EigenSym
 	if !e.Factorize(r.a, false) {
 		t.Fatal("eigenvalues")

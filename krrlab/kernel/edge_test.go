@@ -60,6 +60,7 @@ func TestOriginAtTheBound(t *testing.T) {
 		"the mean's distance":  {[]float64{3, 2, 4}, false}, // 16·1 = 4²
 		"within":               {[]float64{3.01, 2.01, 4.01}, true},
 		"the first's distance": {[]float64{4, 2}, false}, // 4·2² = 4²
+		"within that":          {[]float64{4, 2.01}, true},
 	} {
 		p := points.NewPanel(points.NewDense(len(c.x), 1, c.x))
 		if got := kernel.Origin(gauss, p); (got != nil) != c.moved {

@@ -76,11 +76,11 @@ func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
 }
 
 // Open returns the share of points whose label is not proved if the residual were the given
-// multiple of what it is.
+// multiple of what it is; one whose bound overflows float64 is not.
 func (p *Prediction) Open(multiple float64) float64 {
 	open := 0
 	for _, g := range p.Gap {
-		if g <= multiple {
+		if !(g > multiple) {
 			open++
 		}
 	}

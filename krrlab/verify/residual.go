@@ -82,13 +82,13 @@ func oneNorms(c []float64, t int) []float64 {
 }
 
 // Relative returns the worst ‖r_j‖₂/‖y_j‖₂, of the upper ends where upper is set, and 0 where
-// both norms are zero.
+// both norms are zero; NaN if one is.
 func (r *Residual) Relative(upper bool) (worst float64) {
 	for j, v := range r.Norm {
 		if upper {
 			v += r.Rounding[j]
 		}
-		if v > 0 {
+		if v != 0 { // NaN stays
 			worst = math.Max(worst, v/r.Target[j])
 		}
 	}

@@ -259,8 +259,12 @@ func TestNorm2(t *testing.T) {
 	if a, b := r.Relative(false), r.Relative(true); a != 1.5 || b != 3.75 {
 		t.Errorf("worst %v, with rounding %v", a, b)
 	}
-	p := Prediction{Gap: []float64{0, 1, 2, inf}}
-	if p.Open(1) != 0.5 || p.Open(0.5) != 0.25 || p.Open(2) != 0.75 || (&Prediction{}).Open(1) != 0 {
+	r = Residual{Norm: []float64{1, nan}, Rounding: []float64{0, 0}, Target: []float64{2, 1}}
+	if a, b := r.Relative(false), r.Relative(true); !math.IsNaN(a) || !math.IsNaN(b) {
+		t.Errorf("worst %v, with rounding %v, of one that is NaN", a, b)
+	}
+	p := Prediction{Gap: []float64{0, 1, 2, inf, nan}}
+	if p.Open(1) != 0.6 || p.Open(0.5) != 0.4 || p.Open(2) != 0.8 || (&Prediction{}).Open(1) != 0 {
 		t.Error("shares of open labels")
 	}
 }

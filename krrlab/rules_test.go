@@ -1,0 +1,360 @@
+package krrlab
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/gob"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestProgressOf: what is done of a solve of 6 points, 3 columns and 2 preconditioners is taken as it is, and with each
+// of its numbers at an end, and refused with any beyond it.
+func TestProgressOf(t *testing.T) {
+	l := newLab(t, ranksProblem(6), Config{Kernel: gauss, Lambda: 0.1, Features: 4, Repeat: 2})
+	inf, nan := math.Inf(1), math.NaN()
+	answer := func() []float64 { return make([]float64, 18) }
+	for _, c := range []struct {
+		what string
+		fits bool
+		set  func(p *progress)
+	}{
+		{"nothing", true, func(*progress) {}},
+		{"the first", true, func(p *progress) { p.Leg, p.Answers = 0, nil }},
+		{"the refinement", true, func(p *progress) { p.Leg, p.Answers = 2, append(p.Answers, answer()) }},
+		{"less than the first", false, func(p *progress) { p.Leg, p.Answers = -1, nil }},
+		{"beyond the refinement", false, func(p *progress) { p.Leg, p.Answers = 3, [][]float64{answer(), answer(), answer()} }},
+		{"an answer less", false, func(p *progress) { p.Answers = nil }},
+		{"an answer more", false, func(p *progress) { p.Answers = append(p.Answers, answer()) }},
+		{"no iterations", true, func(p *progress) { p.Iterations = 0 }},
+		{"less than none", false, func(p *progress) { p.Iterations = -1 }},
+		{"a number less", false, func(p *progress) { p.Answers[0] = p.Answers[0][1:] }},
+		{"a number more", false, func(p *progress) { p.Answers[0] = append(p.Answers[0], 0) }},
+		{"the first not a number", false, func(p *progress) { p.Answers[0][0] = nan }},
+		{"the last infinite", false, func(p *progress) { p.Answers[0][17] = -inf }},
+		{"an iteration before the first", false, func(p *progress) { p.History[0].Iteration = -1 }},
+		{"a column less", false, func(p *progress) { p.History[1].Columns = []float64{1, 1} }},
+		{"a column infinite", false, func(p *progress) { p.History[1].Columns[2] = inf }},
+		{"a residual that is none", false, func(p *progress) { p.History[0].Residual = nan }},
+		{"a known storage", true, func(p *progress) { p.K.Storage = gram.Fixed16 }},
+		{"an unknown storage", false, func(p *progress) { p.K.Storage = 99 }},
+	} {
+		p := progress{Leg: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}}, {1, 0.5, []float64{0.5, 0.5, 0.5}}}}
+		c.set(&p)
+		if err := p.check(l); (err == nil) != c.fits {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+}
+
+// TestDecode: the length of the progress, it, and the state; a byte less than these is cut off, and answers are given
+// for the legs before the one that is resumed.
+func TestDecode(t *testing.T) {
+	var head bytes.Buffer
+	if err := gob.NewEncoder(&head).Encode(progress{Leg: 1, Answers: [][]float64{{1, 2, 3, 4, 5, 6}}}); err != nil {
+		t.Fatal(err)
+	}
+	whole := append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...)
+	l := newLab(t, ranksProblem(2), Config{Kernel: gauss, Lambda: 0.1, Features: 1, Repeat: 2})
+	for _, state := range []string{"state", ""} {
+		k := &keeper{lab: l}
+		if err := k.decode(append(slices.Clone(whole), state...)); err != nil || string(k.state) != state || k.from != 1 || k.now.Leg != 1 {
+			t.Errorf("state %q: %+v, %v", state, k, err)
+		}
+		if a := k.answer(0); a == nil || a.At(1, 2) != 6 || k.answer(1) != nil || k.answer(2) != nil || k.refining() {
+			t.Errorf("answers of %+v", k.now)
+		}
+	}
+	for size := range len(whole) {
+		if err := (&keeper{lab: l}).decode(whole[:size]); err == nil || !strings.Contains(err.Error(), "is cut off") {
+			t.Errorf("%d of %d bytes: %v", size, len(whole), err)
+		}
+	}
+	var none *keeper
+	if none.answer(0) != nil || none.refining() || (&keeper{lab: l, from: 2}).refining() || !(&keeper{lab: l, from: 2, state: []byte{1}}).refining() {
+		t.Error("what is refined")
+	}
+}
+
+// TestRecovered: codes ±1 within ½ of the numbers, and one +1 in every row of several columns.
+func TestRecovered(t *testing.T) {
+	for _, c := range []struct {
+		v    []float64
+		t    int
+		want []float64
+	}{
+		{[]float64{0.5, -1.5, 1.5, -0.5, 1, -1}, 1, []float64{1, -1, 1, -1, 1, -1}},
+		{[]float64{1, 0.4999}, 1, nil}, {[]float64{1, -0.4999}, 1, nil}, {[]float64{1.5001}, 1, nil}, {[]float64{-1.5001, 1}, 1, nil}, {[]float64{math.NaN()}, 1, nil},
+		{[]float64{1, -1, -1, -1, -1, 1}, 3, []float64{1, -1, -1, -1, -1, 1}},
+		{[]float64{1, -1, -1, -1, -1, -1}, 3, nil}, {[]float64{1, -1, -1, -1, 1, 1}, 3, nil}, {[]float64{1, 1, 1, 1, -1, -1}, 3, nil},
+	} {
+		if got := recover01(c.v, c.t); !slices.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%v in %d columns: %v, want %v", c.v, c.t, got, c.want)
+		}
+	}
+}
+
+// TestVerifyOverflow: a model of finite coefficients and kernel values whose residual overflows float64 is an error,
+// not one with a residual of 0 or labels that are proved.
+func TestVerifyOverflow(t *testing.T) {
+	train := classes(points.NewDense(4, 1, []float64{1e75, -2e75, 3e75, -1e75}), 2)
+	test := classes(points.NewDense(3, 1, []float64{1e-75, 2e-75, -1e-75}), 2)
+	for _, c := range [][]float64{{1e10, 1e10, 1e10, 1e10}, {1e160, -1e160, 1e160, 1e160}} { // to ∞, and to ∞ − ∞
+		m := &model.Model{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, Lambda: 0.1, X: train.X, C: mat.NewDense(4, 1, c), Labels: train.Labels}
+		if _, err := Verify(t.Context(), m, VerifyOptions{Train: train, Test: test}); err == nil || !strings.Contains(err.Error(), "overflows float64") {
+			t.Errorf("%v: %v", c, err)
+		}
+		v, err := Verify(t.Context(), m, VerifyOptions{Test: test}) // the targets are not to be recovered
+		if err != nil || v.Targets != targetsUnknown || v.Residual != nil || v.Open != nil {
+			t.Errorf("%v without targets: %+v, %v", c, v, err)
+		}
+	}
+}
+
+// TestFirstDifference: numbers that differ by a millionth of the larger one are the same.
+func TestFirstDifference(t *testing.T) {
+	a := points.NewDense(3, 2, []float64{1, 2, 0, -4, 1e-20, 6})
+	for _, c := range []struct{ row, col, want int }{{-1, 0, -1}, {0, 0, 0}, {1, 1, 1}, {2, 0, 2}, {2, 1, 2}} {
+		for _, by := range []float64{0.9e-6, -0.9e-6, 1.2e-6, -1.2e-6} {
+			b := points.NewDense(3, 2, slices.Clone(a.Data))
+			want := -1
+			if c.row >= 0 {
+				b.Row(c.row)[c.col] *= 1 + by
+				if math.Abs(by) > 1e-6 {
+					want = c.want
+				}
+			}
+			if got := firstDifference(a, b); got != want {
+				t.Errorf("%+v by %g: row %d, want %d", c, by, got, want)
+			}
+		}
+	}
+	for v, want := range map[float64]int{0: -1, 0.9e-36: -1, -1.1e-36: 1, 1e-30: 1} { // beside a zero
+		b := points.NewDense(3, 2, slices.Clone(a.Data))
+		b.Row(1)[0] = v
+		if got := firstDifference(a, b); got != want {
+			t.Errorf("%g and 0: row %d, want %d", v, got, want)
+		}
+	}
+}
+
+// TestMedianOfMany: of more than 1,000 points the first 1,000 count, in every form.
+func TestMedianOfMany(t *testing.T) {
+	const n = 1003
+	x, sparse := points.NewDense(n, 1, nil), &points.CSR{N: n, D: 1, Ptr: []int{0}}
+	var all []float64
+	for i := range n {
+		x.Data[i] = float64((i*i + 1) % 977)
+		if i >= 1000 {
+			x.Data[i] = 1e6
+		}
+		sparse.Col, sparse.Val, sparse.Ptr = append(sparse.Col, 0), append(sparse.Val, x.Data[i]), append(sparse.Ptr, i+1)
+		for j := range min(i, 1000) {
+			if i < 1000 {
+				all = append(all, math.Abs(x.Data[i]-x.Data[j]))
+			}
+		}
+	}
+	slices.Sort(all)
+	for _, l1 := range []bool{false, true} {
+		if a, b, want := MedianDistance(x, l1), MedianDistance(sparse, l1), all[len(all)/2]; a != want || b != want {
+			t.Errorf("median %g and %g, want %g", a, b, want)
+		}
+	}
+}
+
+// TestDoubtful: points so far out that an entry of two of them may be off by a quarter of τ, if they are an eighth of
+// all or fewer, and no more than mostFar.
+func TestDoubtful(t *testing.T) {
+	const n = 64
+	x := kinds(n, 4, 5)["float64"]
+	l := newLab(t, classes(x, 2), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+	// Of float32: 4·16·2⁻⁵³·2²⁹·max‖x‖²/(2σ²) + 16·2⁻²⁴ = τ/4.
+	edge := (1e-3/4 - 16*0x1p-24) / (64 * 0x1p-24) * 2 * gauss.Sigma * gauss.Sigma
+	for _, c := range []struct {
+		far  int
+		by   float64
+		kept gram.Choice
+		want int
+	}{
+		{5, 1.001, gram.Choice{}, 5}, {5, 0.999, gram.Choice{}, 0}, {8, 1.001, gram.Choice{}, 8}, {9, 1.001, gram.Choice{}, 0}, {0, 1, gram.Choice{}, 0},
+		{5, 1.001, gram.Choice{Arithmetic: kernel.Float64}, 0}, {5, 1.01 * 0x1p29, gram.Choice{Arithmetic: kernel.Float64}, 5}, {5, 0x1p29, gram.Choice{Arithmetic: kernel.Differences}, 0},
+	} {
+		norms := make([]float64, n)
+		for i := range c.far {
+			norms[7*i] = c.by * edge
+		}
+		if got := l.doubtful(norms, c.kept); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+	many := newLab(t, classes(points.NewDense(8*mostFar+16, 1, nil), 2), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+	norms := make([]float64, 8*mostFar+16)
+	for i := range mostFar + 2 {
+		norms[i] = 1e9
+	}
+	if got := many.doubtful(norms, gram.Choice{}); got != mostFar {
+		t.Errorf("%d of many, want %d", got, mostFar)
+	}
+	poly := newLab(t, classes(x, 2), Config{Kernel: kernel.Polynomial{Gamma: 1, Degree: 2}, Lambda: 0.1})
+	if got := poly.doubtful(norms[:5], gram.Choice{}); got != 0 {
+		t.Errorf("%d of a kernel that does not cancel", got)
+	}
+}
+
+// TestSlack: an estimate from all rows is exact; what it takes back, and what relative residuals are.
+func TestSlack(t *testing.T) {
+	for n, want := range map[int]float64{farRows + exactRows: 1, farRows + exactRows + 1: sampleSlack} {
+		l := newLab(t, classes(points.NewDense(n, 2, nil), 2), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+		if got := l.slack(); got != want {
+			t.Errorf("n = %d: %g, want %g", n, got, want)
+		}
+		for _, c := range []struct {
+			sol  Solution
+			want bool
+		}{
+			{Solution{converged: true, TrueResidual: []float64{0}}, true}, // no rows were checked
+			{Solution{converged: true, TrueResidual: []float64{0}, StorageResidual: []float64{0.8e-3}, SampledResidual: []float64{1}}, true},
+			{Solution{converged: true, TrueResidual: []float64{0}, StorageResidual: []float64{1.1e-3}, SampledResidual: []float64{1}}, false},
+			{Solution{TrueResidual: []float64{0}, StorageResidual: []float64{0}, SampledResidual: []float64{0}}, false},
+		} {
+			sol := c.sol
+			if l.settleSampled(&sol); sol.converged != c.want || c.sol.converged && !c.want && sol.Status != "inaccurate" {
+				t.Errorf("%+v: converged %v, %s", c.sol, sol.converged, sol.Status)
+			}
+		}
+	}
+	r, y := mat.NewDense(2, 3, []float64{3, 0, 0, 4, 0, 1}), mat.NewDense(2, 3, []float64{10, 0, 0, 0, 1, 0})
+	if got := relative(r, y); got[0] != 0.5 || got[1] != 0 || !math.IsInf(got[2], 1) {
+		t.Errorf("relative residuals %v", got)
+	}
+}
+
+// TestQualityEnds: the defaults, the ends of what an option may be, and what lies next to them.
+func TestQualityEnds(t *testing.T) {
+	var o QualityOptions
+	if err := checkQuality(&o); err != nil || o.Confidence != 0.95 || o.Width != 0.2 || o.Steps != 300 || o.ExactBelow != 2000 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, c := range []struct {
+		o  QualityOptions
+		ok bool
+	}{
+		{QualityOptions{Confidence: 0.5, Width: 1e-300, Steps: 1, ExactBelow: -1}, true}, {QualityOptions{Confidence: 1}, false},
+		{QualityOptions{Width: -1}, false}, {QualityOptions{Width: math.Inf(1)}, false}, {QualityOptions{Width: math.NaN()}, false}, {QualityOptions{Steps: -1}, false},
+	} {
+		was := c.o
+		if err := checkQuality(&c.o); (err == nil) != c.ok || c.ok && c.o != was {
+			t.Errorf("%+v: %+v, %v", was, c.o, err)
+		}
+	}
+}
+
+// TestFingerprintOf: sparse points by their entries, of more numbers than are hashed at a time; and none are left out.
+func TestFingerprintOf(t *testing.T) {
+	of := func(x points.Points) [32]byte {
+		return Fingerprint(&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}})
+	}
+	const d = 5000
+	dense, sparse := points.NewDense(2, d, nil), &points.CSR{N: 2, D: d, Ptr: []int{0, d, 2 * d}}
+	for i := range 2 * d {
+		dense.Data[i] = float64(i)
+		sparse.Col, sparse.Val = append(sparse.Col, int32(i%d)), append(sparse.Val, float64(i))
+	}
+	seen := map[[32]byte]bool{of(dense): true, of(sparse): true}
+	for _, i := range []int{0, 1, d - 1, d, 2*d - 1} {
+		x, s := points.NewDense(2, d, slices.Clone(dense.Data)), *sparse
+		x.Data[i]++
+		s.Val = slices.Clone(s.Val)
+		s.Val[i]++
+		seen[of(x)], seen[of(&s)] = true, true
+	}
+	moved, shorter := *sparse, *sparse
+	moved.Ptr, shorter.Ptr = []int{0, d - 1, 2 * d}, []int{0, d, 2*d - 1}
+	seen[of(&moved)], seen[of(&shorter)] = true, true
+	if len(seen) != 14 {
+		t.Errorf("%d fingerprints of 14 data sets", len(seen))
+	}
+	if view := (&points.CSR{N: 3, D: d, Ptr: []int{0, 0, d, 2 * d}, Col: sparse.Col, Val: sparse.Val}).Slice(1, 3); of(view) != of(sparse) {
+		t.Error("a view of the same rows has another")
+	}
+}
+
+// TestMedianConverged: the median of several answers has converged if its residual is within τ with its rounding.
+func TestMedianConverged(t *testing.T) {
+	l := newLab(t, ranksProblem(40), Config{Kernel: gauss, Lambda: 0.1, Features: 20, Tol: 1e-3, Seed: 1, Storage: gram.Float64, Exact: ExactResidual, Solver: PCG})
+	found, err := l.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := gram.New(t.Context(), gauss, l.train.X, 0.1, &gram.Options{Storage: gram.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := []*mat.Dense{found.Model.C, found.Model.C}
+	var sol Solution
+	if _, err := l.median(t.Context(), &sol, a, answers, "short"); err != nil || len(sol.Rounding) != 3 {
+		t.Fatalf("%+v, %v", sol, err)
+	}
+	least := 0.0 // τ
+	for j, v := range sol.TrueResidual {
+		least = max(least, v+sol.Rounding[j])
+	}
+	for tol, want := range map[float64]string{least: "converged", least - 1e-2*slices.Min(sol.Rounding): "short", least / 2: "short"} {
+		l.cfg.Tol = tol
+		var sol Solution
+		if _, err := l.median(t.Context(), &sol, a, answers, "short"); err != nil || sol.Status != want || sol.converged != (want == "converged") {
+			t.Errorf("τ = %g: %s, converged %v, want %s, %v", tol, sol.Status, sol.converged, want, err)
+		}
+	}
+}
+
+// TestResidualWords: what is known of a residual, and no more.
+func TestResidualWords(t *testing.T) {
+	n := Number
+	for _, c := range []struct {
+		r    Report
+		want string
+	}{
+		{Report{}, ""},
+		{Report{TrueResidual: n(0.00123), ResidualKind: "K as stored", Tol: 0.001}, ", true residual 1.23e-03 (K as stored), asked 1e-03"},
+		{Report{TrueResidual: n(0.00123), Rounding: n(2e-12), ResidualKind: "K recomputed", Tol: 0.001}, ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
+		{Report{TrueResidual: n(0.00123), SampledResidual: n(0.0014), StorageResidual: n(0.0002), SampledRows: 288, ResidualKind: "K as stored", Tol: 0.001},
+			", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
+	} {
+		if got := c.r.residualText(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestVerifyEvents: each part of a verification tells how far it is.
+func TestVerifyEvents(t *testing.T) {
+	train := classes(kinds(300, 3, 1)["float64"], 2)
+	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-2})
+	last := map[string]int{}
+	_, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Test: train, Passes: 1, Monitor: func(e Event) {
+		if e.Total != 300 || e.Done < 1 || e.Done > e.Total || e.Remaining != -1 {
+			t.Errorf("%+v", e)
+		}
+		last[e.Stage] = max(last[e.Stage], e.Done)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stage := range []string{"kernel", "residual", "κ", "predict"} {
+		if last[stage] < 128 {
+			t.Errorf("%s: %d of 300 rows at last", stage, last[stage])
+		}
+	}
+}
