@@ -102,6 +102,16 @@ func TestRefuted(t *testing.T) {
 	}
 }
 
+// TestEigenLimit: of rungs that κ rules out, the conditions are measured up to s = Eigen.
+func TestEigenLimit(t *testing.T) {
+	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(150, 4, 0.7), 0.05)
+	for _, r := range search1(t, p, Options{Test: Theorem7, First: 8, Max: 32, Eigen: 16}, 3).Rungs {
+		if r.Verdict != Reject || (r.Conditions != nil) != (r.S <= 16) {
+			t.Errorf("s = %d: %s, conditions %v", r.S, r.Verdict, r.Conditions)
+		}
+	}
+}
+
 // TestInterrupted checks that the rungs climbed so far come beside the context's error.
 func TestInterrupted(t *testing.T) {
 	p := problem(t, kernel.Gaussian{Sigma: 2}, cloud(300, 4, 0.7), 0.05)

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -107,6 +108,52 @@ func TestSizes(t *testing.T) {
 		_, err := read(b)
 		if refused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("n=%d, d=%d, t=%d", c.n, c.d, c.t)); refused == c.taken {
 			t.Errorf("n=%d, d=%d, t=%d: %v", c.n, c.d, c.t, err)
+		}
+	}
+}
+
+// TestTaken: the machine is asked about what is held beyond the small, and refuses what it has not.
+func TestTaken(t *testing.T) {
+	defer func(f func() int64, b int64) { available, small = f, b }(available, small)
+	small = 100
+	for _, c := range []struct {
+		held, bytes, left int64
+		fits              bool
+	}{{0, 100, 1, true}, {0, 101, 1, false}, {60, 40, 1, true}, {60, 41, 41, false}, {60, 41, 42, true}, {60, 41, 0, true}} {
+		available = func() int64 { return c.left }
+		a := &archive{held: c.held}
+		if err := a.take(c.bytes); (err == nil) != c.fits || a.held != c.held+c.bytes {
+			t.Errorf("%+v: %v, %d held", c, err, a.held)
+		}
+	}
+}
+
+// TestTrialOfFar: differences are taken where the certain error of inner products is too large for the points that are
+// predicted, though it is small enough for those of the fit; and not at a little more than the error.
+func TestTrialOfFar(t *testing.T) {
+	const n = 30
+	x, z := points.NewDense(n, 1, nil), points.NewDense(n, 1, nil)
+	for i := range n {
+		x.Data[i] = 100 * float64(i) / n
+		z.Data[i] = 2 * x.Data[i]
+	}
+	m := random(kernel.Gaussian{Sigma: 20}, x, 1)
+	f := mustDecide(t, m, z, &Options{Float64: true})
+	size, sum := maxAbs(f), mat.Norm(m.C, 1)
+	bound := func(p points.Points) float64 { // of the accuracy that inner products have
+		return 100 * sum / size * kernel.EntryError(m.Kernel, kernel.Float64, kernel.ExtentOf(points.NewPanel(p)))
+	}
+	for _, c := range []struct {
+		z        points.Points
+		accuracy float64
+		want     kernel.Arithmetic
+	}{
+		{z, 1.01 * bound(z), kernel.Float64}, {z, 0.99 * bound(z), kernel.Differences}, {z, 1.01 * bound(x), kernel.Differences},
+	} {
+		p := &predictor{m: m, n: n, t: 1, x: points.NewPanel(x), z: points.NewPanel(c.z), work: make([]worker, accel.Threads())}
+		p.transpose()
+		if err := p.choose(t.Context(), &Options{Accuracy: c.accuracy, Float64: true}); err != nil || p.arith != c.want {
+			t.Errorf("accuracy %g: %v, want %v, %v", c.accuracy, p.arith, c.want, err)
 		}
 	}
 }

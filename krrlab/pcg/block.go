@@ -115,7 +115,7 @@ func newBlock(base *solver) *block {
 // iterate runs the columns s.cols, whose residuals are in R, until all have ended or
 // the iterations are used up.
 func (s *block) iterate(ctx context.Context) error {
-	if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
+	if len(s.cols) == 0 {
 		return nil
 	}
 	if !s.resumed {

@@ -128,7 +128,7 @@ func (l *lanczos) cond() float64 {
 		copy(dst, x)
 		lapack64.Pbtrs(chol, blas64.General{Rows: t.N, Cols: 1, Stride: 1, Data: dst})
 	})
-	if k := hi * inv; hi > 0 && inv > 0 && finite(k) {
+	if k := hi * inv; finite(k) { // T is positive definite
 		return max(k, 1)
 	}
 	return math.NaN()

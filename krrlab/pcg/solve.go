@@ -58,7 +58,7 @@ func (s *solver) run(ctx context.Context, b *block, iterate func(context.Context
 // or the iterations are used up. Blocks hold the active columns only, and vectors
 // their numbers: position j stands for column s.cols[j].
 func (s *solver) iterate(ctx context.Context) error {
-	if len(s.cols) == 0 || s.res.Iterations == s.opt.MaxIter {
+	if len(s.cols) == 0 {
 		return nil
 	}
 	if !s.resumed {

@@ -24,6 +24,9 @@ func TestOptionBounds(t *testing.T) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
 	}
+	if s := (*Options)(nil).settled(); s.Points != 13 || s.Steps != 150 || s.Columns != 1 || s.MaxIter != 200 || s.Confidence != 0.95 || s.Width != 0.3 || s.Tol != 1e-3 {
+		t.Errorf("defaults %+v", s)
+	}
 	if h := (&Options{Confidence: 0.9}).half(); math.Abs(h-0.95) > 1e-15 {
 		t.Errorf("half of 0.9 is %g", h)
 	}
