@@ -110,7 +110,7 @@ func (s *session) nestedFeatures(ctx context.Context, batch []*job) ([]*Result, 
 		sizes[i] = j.c.S
 	}
 	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, s.train.X, batch[0].c.Lambda, y, sizes, g,
-		&baseline.SweepOptions{Memory: s.room(), Progress: s.stages()})
+		&baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	}
 	tuned := time.Since(start).Seconds()
 	fit, err := a.Solve(ctx, &baseline.ADMMSolve{
-		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter, Rhos: grid,
+		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter,
 		Monitor: func(x baseline.ADMMStep) error {
 			s.monitor(krrlab.Event{Stage: "solve", Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes), Remaining: -1})
 			return nil

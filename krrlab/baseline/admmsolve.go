@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -33,8 +34,6 @@ type ADMMSolve struct {
 	// next; each costs as much as an iteration. They are measured at the end in any case.
 	// Default 10.
 	Every int
-	// Rhos is the grid that Rho was chosen from, to be recorded. Default none.
-	Rhos *RhoGrid
 	// Monitor, if not nil, is called after each measurement. If it returns an error, Solve ends
 	// with Status Stopped and that error.
 	Monitor func(ADMMStep) error
@@ -60,37 +59,31 @@ type ADMMSeconds struct {
 
 // ADMMResult is the answer of ADMM.Solve.
 type ADMMResult struct {
-	W                        *mat.Dense  // s×t
-	Map                      feature.Map // φ
-	N, S, T                  int         // points, features, columns
-	Loss                     Loss
-	Lambda, Rho, Tol         float64
-	RowBlocks, FeatureBlocks int
-	DualBlocks               bool // factors of I+Z_ijZ_ijᵀ, and not of I+Z_ijᵀZ_ij
-	Status                   Status
-	Iterations               int
-	Objective                float64 // F(W)
-	Dual                     float64 // a lower bound of F, ≥ 0, from the duals
-	Gap                      float64 // (Objective−Dual)/|Objective|, at most 1
-	History                  []ADMMStep
-	Rhos                     *RhoGrid // that ρ was chosen from, if it was said
-	Bytes                    int64
-	Seconds                  ADMMSeconds
+	W                *mat.Dense  // s×t
+	Map              feature.Map // φ
+	N, S, T          int         // points, features, columns
+	Loss             Loss
+	Lambda, Rho, Tol float64
+	FeatureBlocks    int
+	Status           Status
+	Iterations       int
+	Objective        float64 // F(W)
+	Dual             float64 // a lower bound of F, ≥ 0, from the duals
+	Gap              float64 // (Objective−Dual)/|Objective|, at most 1
+	History          []ADMMStep
+	Bytes            int64
+	Seconds          ADMMSeconds
 }
 
-// String says in one line how it ended, and in one more how ρ was chosen.
+// String says in one line how it ended.
 func (r *ADMMResult) String() string {
 	last := ADMMStep{Primal: math.NaN(), DualRes: math.NaN()}
 	if k := len(r.History); k > 0 {
 		last = r.History[k-1]
 	}
-	out := fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d×%d blocks, ρ = %g: %v after %d iterations, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
-		r.Loss, r.N, r.S, r.T, r.RowBlocks, r.FeatureBlocks, r.Rho, r.Status, r.Iterations, last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
+	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d blocks, ρ = %g: %v after %d iterations, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
+		r.Loss, r.N, r.S, r.T, r.FeatureBlocks, r.Rho, r.Status, r.Iterations, last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
 		r.Seconds.Setup.Total, r.Seconds.Iterate, r.Seconds.Measure)
-	if r.Rhos != nil {
-		out += "\n" + r.Rhos.String()
-	}
-	return out
 }
 
 // Predict returns φ(x)ᵀW for all points, p×t, as FeatureResult.Predict.
@@ -101,8 +94,7 @@ func (r *ADMMResult) Predict(ctx context.Context, x points.Points) (*mat.Dense, 
 // Solve runs block ADMM from zero until the test of ADMMSolve.Tol, and Gap, is met. A nil o means
 // the defaults. The result has the same bits for any number of threads.
 //
-// Work: an iteration reads Z once (the dual form twice) and takes 4nst + 2RC·k²t flops, k being
-// the order of the factors; no vector is allocated for it.
+// Work: an iteration reads Z once and takes 4nst + 2s²t/C flops; no vector is allocated for it.
 //
 // Not converging is a Status. An error is returned if ctx ends or Monitor returns one, with the
 // result so far; its Objective is measured all the same. Solve panics if an option is negative.
@@ -112,8 +104,7 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 	s := a.start(opt.Rho)
 	res := &ADMMResult{
 		Map: a.m, N: a.n, S: a.s, T: a.t, Loss: a.loss, Lambda: a.lambda, Rho: opt.Rho, Tol: opt.Tol,
-		RowBlocks: a.rowBlocks(), FeatureBlocks: a.colBlocks(), DualBlocks: a.dual,
-		Status: MaxIterations, Rhos: opt.Rhos, Bytes: a.bytes,
+		FeatureBlocks: a.blocks(), Status: MaxIterations, Bytes: a.bytes,
 	}
 	err := s.loop(ctx, res, opt)
 	if err != nil {
@@ -139,18 +130,8 @@ func (a *ADMM) solveOptions(o *ADMMSolve) ADMMSolve {
 	if !(opt.Rho >= 0) || math.IsInf(opt.Rho, 1) || !(opt.Tol >= 0) || !(opt.Gap >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
 		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, gap %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.Gap, opt.MaxIter, opt.Every))
 	}
-	if opt.Rho == 0 {
-		opt.Rho = 1
-	}
-	if opt.Tol == 0 {
-		opt.Tol = 1e-4
-	}
-	if opt.MaxIter == 0 {
-		opt.MaxIter = 1000
-	}
-	if opt.Every == 0 {
-		opt.Every = 10
-	}
+	opt.Rho, opt.Tol = cmp.Or(opt.Rho, 1), cmp.Or(opt.Tol, 1e-4)
+	opt.MaxIter, opt.Every = cmp.Or(opt.MaxIter, 1000), cmp.Or(opt.Every, 10)
 	return opt
 }
 
@@ -207,11 +188,7 @@ func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
 	start := time.Now()
 	defer func() { res.Seconds.Measure += time.Since(start).Seconds() }()
 	zu := make([]float64, len(s.x))
-	g := make([][]float64, s.a.rowBlocks())
-	for i := range g {
-		g[i] = zu // the sum over all rows
-	}
-	sum, err := s.pass(ctx, g, s.measurePanel)
+	sum, err := s.pass(ctx, zu, s.measurePanel)
 	if err != nil {
 		return err
 	}

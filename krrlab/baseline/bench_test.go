@@ -114,15 +114,15 @@ func BenchmarkADMM(b *testing.B) {
 	for _, t := range []int{1, 10} {
 		y := signs(targets(1, benchN, t))
 		for _, loss := range losses {
-			for _, blocks := range [][2]int{{1, 1}, {2, 4}} {
-				a, err := baseline.NewADMM(context.Background(), m, x, 1, y, loss, &baseline.ADMMOptions{RowBlocks: blocks[0], FeatureBlocks: blocks[1]})
+			for _, blocks := range []int{1, 4} {
+				a, err := baseline.NewADMM(context.Background(), m, x, 1, y, loss, &baseline.ADMMOptions{FeatureBlocks: blocks})
 				if err != nil {
 					b.Fatal(err)
 				}
-				b.Run(fmt.Sprintf("t=%d/%v/%dx%d", t, loss, blocks[0], blocks[1]), func(b *testing.B) {
+				b.Run(fmt.Sprintf("t=%d/%v/%d", t, loss, blocks), func(b *testing.B) {
 					const n, s, window = benchN, benchS, 5
-					k := float64(s / blocks[1]) // order of the factors
-					factors := float64(blocks[0]*blocks[1]) * k * k
+					k := float64(s / blocks) // order of the factors
+					factors := float64(blocks) * k * k
 					var total least // of the windows of so many iterations
 					r := atRates(func() {
 						for b.Loop() {

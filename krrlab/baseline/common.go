@@ -1,8 +1,10 @@
 package baseline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -16,7 +18,7 @@ const (
 	MaxRefine                   // the rounds of refinement were used up
 	MaxIterations               // the iterations were used up
 	Inaccurate                  // the iteration ended, but rounding keeps the true residual above the tolerance
-	Stopped                     // a Monitor, or Each of a sweep, returned an error
+	Stopped                     // a Monitor returned an error
 	Canceled                    // the context ended
 )
 
@@ -31,7 +33,7 @@ func (s Status) String() string {
 
 // LimitError says that a method does not fit the memory allowed.
 type LimitError struct {
-	Method string // "random features", "block ADMM", "restricted KRR"
+	Method string // "random features", "block ADMM", "restricted KRR", "the Cholesky factor"
 	Size   string // what was asked for: "n = 60000, s = 20000"
 	Need   int64  // bytes
 	Have   int64  // bytes allowed
@@ -74,6 +76,19 @@ func checkLambda(lambda float64) error {
 		return fmt.Errorf("baseline: λ = %v, want a positive number", lambda)
 	}
 	return nil
+}
+
+// refinements returns the rounds that an option asks for: 30 by default, none if it is negative.
+func refinements(asked int) int { return max(0, cmp.Or(asked, 30)) }
+
+// watch adds up the seconds of stages.
+type watch struct{ at time.Time }
+
+// lap adds the seconds since the last lap.
+func (w *watch) lap(sec *float64) {
+	now := time.Now()
+	*sec += now.Sub(w.at).Seconds()
+	w.at = now
 }
 
 // worst returns the largest of v, NaN if one is NaN.

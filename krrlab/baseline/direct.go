@@ -1,13 +1,16 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -84,24 +87,6 @@ func (r *DirectResult) String() string {
 		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, r.Rounds, r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
-// MemoryError says that the factor does not fit the memory allowed.
-type MemoryError struct {
-	N         int       // points
-	Precision Precision // asked for
-	Need      int64     // bytes
-	Have      int64     // bytes allowed
-	Single    int64     // what Float32Refined needs
-}
-
-func (e *MemoryError) Error() string {
-	hint := "take an iterative solver"
-	if e.Precision == Float64 && e.Single <= e.Have {
-		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(e.Single)/1e9)
-	}
-	return fmt.Sprintf("baseline: the Cholesky factor of %d points in %v needs %.3g GB, %.3g GB are allowed; %s",
-		e.N, e.Precision, float64(e.Need)/1e9, float64(e.Have)/1e9, hint)
-}
-
 // Need returns the bytes that Direct takes for n points and t right-hand sides: the n×n
 // array and four n×t blocks.
 func Need(p Precision, n, t int) int64 {
@@ -118,7 +103,7 @@ func Need(p Precision, n, t int) int64 {
 // 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
 // It returns an error if k is not valid, λ is not positive, the data or y are not finite, the
-// memory allowed is too little (a *MemoryError), K+λI is not positive definite in the
+// memory allowed is too little (a *LimitError), K+λI is not positive definite in the
 // precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
 // one row for each point, or an option is negative.
 func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*DirectResult, error) {
@@ -128,20 +113,15 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 		return nil, err
 	}
 	res := d.res
-	clock := time.Now()
-	lap := func(sec *float64) {
-		now := time.Now()
-		*sec += now.Sub(clock).Seconds()
-		clock = now
-	}
+	clock := watch{start}
 	if err := d.factor.form(ctx, d); err != nil {
 		return nil, err
 	}
-	lap(&res.Seconds.Kernel)
+	clock.lap(&res.Seconds.Kernel)
 	if !d.factor.cholesky() {
 		return nil, d.notDefinite()
 	}
-	lap(&res.Seconds.Factor)
+	clock.lap(&res.Seconds.Factor)
 	r := mat.DenseCopyOf(y) // R = Y for C = 0
 	for {
 		if err := ctx.Err(); err != nil {
@@ -149,11 +129,11 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 		}
 		d.factor.solve(r)   // Δ = (LLᵀ)⁻¹R
 		res.X.Add(res.X, r) // C ← C + Δ
-		lap(&res.Seconds.Solve)
+		clock.lap(&res.Seconds.Solve)
 		if err := d.residual(ctx, r); err != nil { // R = Y − (K+λI)C
 			return nil, err
 		}
-		lap(&res.Seconds.Residual)
+		clock.lap(&res.Seconds.Residual)
 		if d.done() {
 			break
 		}
@@ -187,15 +167,7 @@ func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o
 	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
 		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
 	}
-	if d.opt.Tol == 0 {
-		d.opt.Tol = 1e-8
-	}
-	switch {
-	case d.opt.MaxRefine == 0:
-		d.opt.MaxRefine = 30
-	case d.opt.MaxRefine < 0:
-		d.opt.MaxRefine = 0
-	}
+	d.opt.Tol, d.opt.MaxRefine = cmp.Or(d.opt.Tol, 1e-8), refinements(d.opt.MaxRefine)
 	if err := checkLambda(lambda); err != nil {
 		return nil, err
 	}
@@ -203,8 +175,12 @@ func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o
 		return nil, err
 	}
 	need := Need(d.opt.Precision, d.n, d.t)
-	if d.opt.Memory > 0 && need > d.opt.Memory {
-		return nil, &MemoryError{d.n, d.opt.Precision, need, d.opt.Memory, Need(Float32Refined, d.n, d.t)}
+	hint := "take an iterative solver"
+	if single := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && single <= d.opt.Memory {
+		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(single)/1e9)
+	}
+	if err := fits("the Cholesky factor", fmt.Sprintf("%d points in %v", d.n, d.opt.Precision), need, d.opt.Memory, hint); err != nil {
+		return nil, err
 	}
 	var err error
 	if d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil); err != nil { // ‖Ec‖₂ ≤ τ/20·‖y‖₂
@@ -213,9 +189,9 @@ func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o
 	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts
 	d.p, d.arith = points.NewPanel(view), arith
 	if d.opt.Precision == Float64 {
-		d.factor = &factor64{n: d.n}
+		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf, solveIn: solve64}
 	} else {
-		d.factor = &factor32{n: d.n, t: d.t}
+		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf, solveIn: solve32}
 	}
 	d.res = &DirectResult{
 		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,
@@ -271,10 +247,7 @@ func (d *direct) notDefinite() error {
 	if d.opt.Precision == Float32Refined {
 		unit, try = 0x1p-24, "float64, or a larger λ"
 	}
-	var top float64
-	for _, v := range d.exact.Diag() {
-		top = max(top, v)
-	}
+	top := max(0, slices.Max(d.exact.Diag()))
 	return fmt.Errorf("baseline: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
 		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), try, float64(d.n)*unit*top, d.k)
 }

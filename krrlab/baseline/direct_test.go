@@ -270,7 +270,7 @@ func TestMemory(t *testing.T) {
 	const n = 1200
 	x := draw(7, n, 3)
 	y := targets(6, n, 1)
-	var mem *baseline.MemoryError
+	var mem *baseline.LimitError
 	_, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &baseline.DirectOptions{Memory: 7 * n * n})
 	if !errors.As(err, &mem) || mem.Need != 8*n*n+32*n || mem.Have != 7*n*n || !strings.Contains(err.Error(), "float32-refined") {
 		t.Errorf("%v", err)

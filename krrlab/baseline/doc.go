@@ -50,21 +50,21 @@
 // # Block ADMM
 //
 // ADMM is the block splitting of Parikh and Boyd as Avron and Sindhwani use it for random
-// features. Z is cut into R×C blocks; with copies x_ij of the weights x_j and parts y_ij of the
-// outputs y_i,
+// features. Z is cut into C blocks of columns; with copies x_j of the weights w_j of a block and its
+// part y_j of the outputs y,
 //
-//	min Σ_i loss(y_i) + (λ/2)Σ_j‖x_j‖²  with  y_ij = Z_ijx_ij,  x_ij = x_j,  y_i = Σ_j y_ij.
+//	min loss(y) + (λ/2)Σ_j‖w_j‖²  with  y_j = Z_jx_j,  x_j = w_j,  y = Σ_j y_j.
 //
-// An iteration, in scaled form, with x̃ and ỹ the duals (the dual of y_ij is −ỹ_i), is
+// An iteration, in scaled form, with x̃ and ỹ the duals of w and y, x̃_j those of x_j (the dual of y_j is
+// −ỹ), is
 //
-//	y_i^½ = prox_{loss/ρ}(y_i−ỹ_i),  x_j^½ = ρ(x_j−x̃_j)/(λ+ρ)
-//	(x_ij, y_ij) = the point of {y = Z_ijx} nearest to (x_j−x̃_ij, y_ij+ỹ_i)
-//	x_j ← (x_j^½+Σ_i x_ij)/(R+1),  y_i, y_ij ← the nearest with y_i = Σ_j y_ij
+//	y^½ = prox_{loss/ρ}(y−ỹ),  w_j^½ = ρ(w_j−x̃)/(λ+ρ)
+//	(x_j, y_j) = the point of {y = Z_jx} nearest to (w_j−x̃_j, y_j+ỹ)
+//	w_j ← (w_j^½+x_j)/2,  y, y_j ← the nearest with y = Σ_j y_j
 //	the duals are increased by what the last line took away.
 //
-// The projection needs a factor of I+Z_ijᵀZ_ij or, where that is smaller, I+Z_ijZ_ijᵀ; it does not
-// depend on ρ. In the first case one pass over Z does the second product of one iteration and
-// the first of the next. W is the x_j. The loop ends by the residuals of the splitting
+// The projection needs a factor of I+Z_jᵀZ_j; it does not depend on ρ. One pass over Z does the second
+// product of one iteration and the first of the next. The loop ends by the residuals of the splitting
 // (ADMMSolve.Tol), or by a duality gap too (ADMMSolve.Gap), which is measured from the
 // subgradients at the proximal points: it bounds the error of the objective whatever the
 // residuals say. Speed depends on ρ, which TuneRho finds on a grid that the result records.
@@ -78,7 +78,7 @@
 //
 // Each result has its numbers as fields, the status, the history (objective and residual against
 // iterations and seconds), the seconds of its stages and the bytes taken; String says it in a
-// few lines. Memory asked for is refused by one line (MemoryError, LimitError). An interrupted run
+// few lines. Memory asked for is refused by one line (LimitError). An interrupted run
 // returns what it has, with Status Canceled.
 //
 // # References

@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // factor is K+λI, and then L, in one n×n array of which the lower triangle counts.
@@ -59,73 +60,35 @@ func byColumns(t int, body func(j0, j1 int)) {
 	})
 }
 
-// factor64 is a factor in float64.
-type factor64 struct {
-	n int
-	a []float64
+// factorOf is a factor in T, to which right-hand sides are rounded. The inner products or distances of
+// its tiles are formed in float64, so that its error is that of rounding K and of the factorisation only.
+type factorOf[T float32 | float64] struct {
+	n, t    int
+	tile    func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
+	potrf   func(n int, a []T, ld int) bool
+	solveIn func(l []T, n int, b []T, ld, cols int) // the first cols columns of b, n×ld
+	a       []T
+	r       []T // n×t
 }
 
-func (f *factor64) form(ctx context.Context, d *direct) error {
+func (f *factorOf[T]) form(ctx context.Context, d *direct) error {
 	n := f.n
-	f.a = make([]float64, n*n)
+	f.a, f.r = make([]T, n*n), make([]T, n*f.t)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile64(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
+		f.tile(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
 	})
 	for i, v := range d.exact.Diag() {
-		f.a[i*n+i] = v + d.lambda // k(x_i, x_i) + λ
+		f.a[i*n+i] = T(v + d.lambda) // k(x_i, x_i) + λ
 	}
 	return err
 }
 
-func (f *factor64) cholesky() bool { return accel.Dpotrf(f.n, f.a, f.n) }
-
-func (f *factor64) solve(r *mat.Dense) {
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
-	_, t := r.Dims()
-	byColumns(t, func(j0, j1 int) {
-		b := r.Slice(0, f.n, j0, j1).(*mat.Dense).RawMatrix()
-		blas64.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
-		blas64.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
-	})
-}
-
-func (f *factor64) badPivot() int {
-	for i := range f.n {
-		if v := f.a[i*f.n+i]; !(v > 0) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// factor32 is a factor in float32. The inner products or distances of its tiles are formed in
-// float64, so that its error is that of rounding K and of the factorisation only.
-type factor32 struct {
-	n, t int
-	a    []float32
-	r    []float32 // n×t
-}
-
-func (f *factor32) form(ctx context.Context, d *direct) error {
-	n := f.n
-	f.a = make([]float32, n*n)
-	f.r = make([]float32, n*f.t)
-	work := make([]kernel.Workspace, accel.Threads())
-	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
-		kernel.Tile32(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
-	})
-	for i, v := range d.exact.Diag() {
-		f.a[i*n+i] = float32(v + d.lambda) // k(x_i, x_i) + λ
-	}
-	return err
-}
-
-func (f *factor32) cholesky() bool { return accel.Spotrf(f.n, f.a, f.n) }
+func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
 // solve scales each column by a power of two, so that float32 neither under- nor
 // overflows, and back.
-func (f *factor32) solve(r *mat.Dense) {
+func (f *factorOf[T]) solve(r *mat.Dense) {
 	raw := r.RawMatrix()
 	scale := make([]float64, f.t)
 	for j := range scale {
@@ -134,15 +97,10 @@ func (f *factor32) solve(r *mat.Dense) {
 	}
 	for i := range f.n {
 		for j, s := range scale {
-			f.r[i*f.t+j] = float32(raw.Data[i*raw.Stride+j] / s)
+			f.r[i*f.t+j] = T(raw.Data[i*raw.Stride+j] / s)
 		}
 	}
-	l := blas32.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: f.n, Stride: f.n, Data: f.a}
-	byColumns(f.t, func(j0, j1 int) {
-		b := blas32.General{Rows: f.n, Cols: j1 - j0, Stride: f.t, Data: f.r[j0:]}
-		blas32.Trsm(blas.Left, blas.NoTrans, 1, l, b) // r ← L⁻¹r
-		blas32.Trsm(blas.Left, blas.Trans, 1, l, b)   // r ← L⁻ᵀr
-	})
+	byColumns(f.t, func(j0, j1 int) { f.solveIn(f.a, f.n, f.r[j0:], f.t, j1-j0) })
 	for i := range f.n {
 		for j, s := range scale {
 			raw.Data[i*raw.Stride+j] = float64(f.r[i*f.t+j]) * s
@@ -150,11 +108,29 @@ func (f *factor32) solve(r *mat.Dense) {
 	}
 }
 
-func (f *factor32) badPivot() int {
-	for i := range f.n {
-		if v := f.a[i*f.n+i]; !(v > 0) {
+func (f *factorOf[T]) badPivot() int { return badPivot(f.a, f.n) }
+
+// badPivot returns the number, from 1, of the first number on the diagonal that is not positive; 0 if all
+// are.
+func badPivot[T float32 | float64](a []T, n int) int {
+	for i := range n {
+		if v := a[i*n+i]; !(v > 0) {
 			return i + 1
 		}
 	}
 	return 0
+}
+
+func solve64(l []float64, n int, b []float64, ld, cols int) {
+	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: l}
+	r := blas64.General{Rows: n, Cols: cols, Stride: ld, Data: b}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, tri, r) // r ← L⁻¹r
+	blas64.Trsm(blas.Left, blas.Trans, 1, tri, r)   // r ← L⁻ᵀr
+}
+
+func solve32(l []float32, n int, b []float32, ld, cols int) {
+	tri := blas32.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: l}
+	r := blas32.General{Rows: n, Cols: cols, Stride: ld, Data: b}
+	blas32.Trsm(blas.Left, blas.NoTrans, 1, tri, r)
+	blas32.Trsm(blas.Left, blas.Trans, 1, tri, r)
 }

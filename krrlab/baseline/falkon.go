@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -27,8 +28,6 @@ type FalkonOptions struct {
 	Float64 bool
 	// Stream forms K_nm anew for every product, even if it could be kept.
 	Stream bool
-	// Jitter is the least shift ν of K_mm's diagonal, relative, at most 1e-4. Default: see Falkon.
-	Jitter float64
 	// Memory is the number of bytes that may be taken, 0 for no limit; then K_nm is kept if it
 	// takes at most half of what the machine has left.
 	Memory int64
@@ -187,8 +186,8 @@ func newFalkon(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, m
 			}
 		}
 	}
-	if m < 1 || m > n || !(opt.Tol >= 0) || opt.MaxIter < 0 || opt.Memory < 0 || !(opt.Jitter >= 0 && opt.Jitter <= maxJitter) {
-		panic(fmt.Sprintf("baseline: %d centers of %d points, tolerance %v, %d iterations, memory %d, jitter %v", m, n, opt.Tol, opt.MaxIter, opt.Memory, opt.Jitter))
+	if m < 1 || m > n || !(opt.Tol >= 0) || opt.MaxIter < 0 || opt.Memory < 0 {
+		panic(fmt.Sprintf("baseline: %d centers of %d points, tolerance %v, %d iterations, memory %d", m, n, opt.Tol, opt.MaxIter, opt.Memory))
 	}
 	if err := checkTargets(n, y); err != nil {
 		return nil, err
@@ -202,12 +201,7 @@ func newFalkon(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, m
 	if err := points.CheckFinite(x); err != nil {
 		return nil, err
 	}
-	if opt.Tol == 0 {
-		opt.Tol = 1e-4
-	}
-	if opt.MaxIter == 0 {
-		opt.MaxIter = 100
-	}
+	opt.Tol, opt.MaxIter = cmp.Or(opt.Tol, 1e-4), cmp.Or(opt.MaxIter, 100)
 	need := func(keep bool) int64 { return FalkonNeed(n, m, t, opt.Float64, keep) }
 	f.keep = !opt.Stream
 	if opt.Memory > 0 {

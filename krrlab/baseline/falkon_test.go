@@ -293,7 +293,6 @@ func TestFalkonErrors(t *testing.T) {
 		"centres": func() { _, _ = baseline.Falkon(ctx, k, x, 1, y, 91, g, nil) },
 		"index":   func() { _, _ = baseline.Falkon(ctx, k, x, 1, y, 0, g, &baseline.FalkonOptions{Indices: []int{90}}) },
 		"options": func() { _, _ = baseline.Falkon(ctx, k, x, 1, y, 9, g, &baseline.FalkonOptions{MaxIter: -1}) },
-		"jitter":  func() { _, _ = baseline.Falkon(ctx, k, x, 1, y, 9, g, &baseline.FalkonOptions{Jitter: 0.1}) },
 	} {
 		func() {
 			defer func() {

@@ -19,17 +19,12 @@ import (
 // setup measures the error of tiles, factors and forms K_nm.
 func (f *falkon) setup(ctx context.Context) error {
 	res, sec := f.res, &f.res.Seconds
-	clock := time.Now()
-	lap := func(v *float64) {
-		now := time.Now()
-		*v += now.Sub(clock).Seconds()
-		clock = now
-	}
+	clock := watch{time.Now()}
 	rms, err := f.chooseTiles(ctx)
 	if err != nil {
 		return err
 	}
-	jitter := max(f.opt.Jitter, 0x1p-52*float64(res.M))
+	jitter := 0x1p-52 * float64(res.M)
 	top := slices.Max(kernel.Diag(f.k, res.Centres))
 	if top > 0 {
 		jitter = max(jitter, 2*rms*math.Sqrt(float64(res.M))/top)
@@ -37,15 +32,15 @@ func (f *falkon) setup(ctx context.Context) error {
 	if !(jitter <= maxJitter) {
 		return fmt.Errorf("baseline: K_nm of the kernel %v in float32 is off by %.2g (root mean square): take Float64", f.k, rms)
 	}
-	lap(&sec.Centres)
+	clock.lap(&sec.Centres)
 	w, err := newWhitening(ctx, f.k, f.c, f.wide, res.N, f.lambda, jitter)
 	if err != nil {
 		return err
 	}
 	f.white, res.Jitter = w, w.jitter
-	lap(&sec.Factor)
+	clock.lap(&sec.Factor)
 	err = f.kx.form(ctx, f.opt.Progress)
-	lap(&sec.Tiles)
+	clock.lap(&sec.Tiles)
 	return err
 }
 
@@ -113,22 +108,20 @@ func (f *falkon) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 			z[j*m+i] = v
 		}
 	}
-	clock := time.Now()
+	clock, sec := watch{time.Now()}, &f.res.Seconds
 	if err := f.white.fromWhite(ctx, a, u, z, t); err != nil { // u = C⁻ᵀz, a = L⁻ᵀu
 		return err
 	}
-	now := time.Now()
-	f.res.Seconds.Precond += now.Sub(clock).Seconds()
+	clock.lap(&sec.Precond)
 	clear(h)
 	if _, err := f.kx.pass(ctx, h, a, nil, t); err != nil { // K_nmᵀK_nm·a
 		return err
 	}
-	clock = time.Now()
-	f.res.Seconds.Products += clock.Sub(now).Seconds()
+	clock.lap(&sec.Products)
 	if err := f.white.toWhite(ctx, z, h, u, f.lambda, t); err != nil { // C⁻¹(L⁻¹h + λu)
 		return err
 	}
-	f.res.Seconds.Precond += time.Since(clock).Seconds()
+	clock.lap(&sec.Precond)
 	for i := range m {
 		for j := range dst.RawRowView(i) {
 			dst.Set(i, j, z[j*m+i])

@@ -1,9 +1,11 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -170,15 +172,7 @@ func checkFeatureOptions(o *FeatureOptions) {
 	if !(o.Tol >= 0) || o.Memory < 0 || o.Form < AutoFeatureForm || o.Form > Dual {
 		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, form %v", o.Tol, o.Memory, o.Form))
 	}
-	if o.Tol == 0 {
-		o.Tol = 1e-10
-	}
-	switch {
-	case o.MaxRefine == 0:
-		o.MaxRefine = 30
-	case o.MaxRefine < 0:
-		o.MaxRefine = 0
-	}
+	o.Tol, o.MaxRefine = cmp.Or(o.Tol, 1e-10), refinements(o.MaxRefine)
 }
 
 // keepable reports whether bytes may be kept where there is no limit.
@@ -194,20 +188,44 @@ func (r *FeatureResult) Predict(ctx context.Context, x points.Points) (*mat.Dens
 	return predictFeatures(ctx, r.Map, r.W, x)
 }
 
-// predictFeatures returns φ(x)ᵀW for all points x.
 func predictFeatures(ctx context.Context, m feature.Map, w *mat.Dense, x points.Points) (*mat.Dense, error) {
+	f, err := predictAll(ctx, m, []*mat.Dense{w}, x)
+	if err != nil {
+		return nil, err
+	}
+	return f[0], nil
+}
+
+// predictAll returns φ(x)ᵀW for all points x and every W, of as many of the features of m as it has rows:
+// Z_s = √(S/s)·Z_S[:, :s].
+func predictAll(ctx context.Context, m feature.Map, ws []*mat.Dense, x points.Points) ([]*mat.Dense, error) {
 	n, _ := x.Dims()
 	if n == 0 {
 		return nil, fmt.Errorf("baseline: no points to predict")
 	}
-	_, t := w.Dims()
 	src := newRows(m, x, nil)
-	v, f := byCols(w), make([]float64, n*t)
+	v, f := make([][]float64, len(ws)), make([][]float64, len(ws))
+	for i, w := range ws {
+		s, t := w.Dims()
+		v[i], f[i] = byCols(w), make([]float64, n*t)
+		floats.Scale(scaleOf(src.s, s), v[i])
+	}
 	err := src.each(ctx, "", func(i0 int, z *points.Dense32) error {
-		return addProduct(ctx, z, v, f[i0:], n, t)
+		for i, w := range ws {
+			s, t := w.Dims()
+			if err := addProduct(ctx, firstColumns(z, s), v[i], f[i][i0:], n, t); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return fromCols(f, n, t), nil
+	out := make([]*mat.Dense, len(f))
+	for i, w := range ws {
+		_, t := w.Dims()
+		out[i] = fromCols(f[i], n, t)
+	}
+	return out, nil
 }

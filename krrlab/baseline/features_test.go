@@ -250,26 +250,21 @@ func TestFeatureSweep(t *testing.T) {
 	y := wave(x, 2)
 	sizes := []int{7, 150, 420, 600, 650, 900}
 	for _, dist := range []feature.Dist{gaussian, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 2}, Orthogonal: true}, sketched} {
-		for _, o := range []baseline.SweepOptions{{}, {Stream: true}, {Exact: true}} {
+		for _, o := range []baseline.FeatureOptions{{}, {Stream: true}, {Exact: true}} {
 			label := fmt.Sprintf("%v %+v", dist, o)
-			var seen []int
-			o.Each = func(r *baseline.FeatureResult) error {
-				seen = append(seen, r.S)
-				return nil
-			}
 			res, err := baseline.RandomFeaturesSweep(context.Background(), dist, x, 0.05, y, sizes, rng.New(3), &o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fmt.Sprint(seen) != fmt.Sprint(sizes) || res.Status != baseline.Converged {
-				t.Errorf("%s: %v of %v", label, res, seen)
+			if len(res.Results) != len(sizes) || res.Status != baseline.Converged {
+				t.Fatalf("%s: %v", label, res)
 			}
 			predicted, err := res.Predict(context.Background(), other)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, r := range res.Results {
-				if _, s := r.Map.Dims(); s != sizes[i] {
+				if _, s := r.Map.Dims(); s != sizes[i] || r.S != s {
 					t.Errorf("%s: map of %d features for %d", label, s, sizes[i])
 				}
 				if wantDual := r.S > n && !o.Stream; (r.Form == baseline.Dual) != wantDual {
@@ -383,14 +378,16 @@ func TestFeaturesInterrupted(t *testing.T) {
 			t.Errorf("%s: %v", at, r)
 		}
 	}
-	stop := errors.New("enough")
-	res, err := baseline.RandomFeaturesSweep(context.Background(), gaussian, x, 0.01, y, []int{10, 20, 30}, rng.New(1), &baseline.SweepOptions{Each: func(r *baseline.FeatureResult) error {
-		if r.S == 20 {
-			return stop
+	ctx, cancel := context.WithCancel(context.Background())
+	passes := 0
+	res, err := baseline.RandomFeaturesSweep(ctx, gaussian, x, 0.01, y, []int{10, 20, 30}, rng.New(1), &baseline.FeatureOptions{Tol: 1, Progress: func(stage string, done, total int) {
+		if stage == "residual" && done == total {
+			if passes++; passes == 2 { // one for each size
+				cancel()
+			}
 		}
-		return nil
 	}})
-	if !errors.Is(err, stop) || res.Status != baseline.Stopped || len(res.Results) != 2 {
+	if !errors.Is(err, context.Canceled) || res.Status != baseline.Canceled || len(res.Results) != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
 }

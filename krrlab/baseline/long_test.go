@@ -120,7 +120,7 @@ func TestMNIST(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := a.Solve(ctx, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1, Gap: 1e-6, MaxIter: 3000, Rhos: grid})
+	r, err := a.Solve(ctx, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1, Gap: 1e-6, MaxIter: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}

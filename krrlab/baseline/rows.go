@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -105,14 +106,6 @@ func firstColumns(z *points.Dense32, s int) *points.Dense32 {
 	return &points.Dense32{N: z.N, D: s, Stride: z.Stride, Data: z.Data}
 }
 
-// normSq returns ‖Z‖_F².
-func normSq(z *points.Dense32) (sum float64) {
-	for _, v := range points.SqNorms(z) {
-		sum += v
-	}
-	return sum
-}
-
 // addOuter adds zzᵀ to k, of the order of z's rows: strips of columns of z are transposed and
 // are then rows of zᵀ.
 func addOuter(ctx context.Context, k *precond.Gram, z *points.Dense32, fast bool, each func(done int)) error {
@@ -146,12 +139,7 @@ func cholesky(a []float64, s int) (pivot int) {
 	if accel.Dpotrf(s, a, s) {
 		return 0
 	}
-	for j := range s {
-		if v := a[j*s+j]; !(v > 0) {
-			return j + 1
-		}
-	}
-	return s
+	return cmp.Or(badPivot(a, s), s)
 }
 
 // solveRows overwrites each row b_j of b, t×s, by (LLᵀ)⁻¹b_j, a few rows at a time on the pool

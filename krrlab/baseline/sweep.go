@@ -12,26 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// SweepOptions of RandomFeaturesSweep. Zero values, and nil, mean the defaults.
-type SweepOptions struct {
-	Exact     bool    // as in FeatureOptions
-	Stream    bool    // as in FeatureOptions
-	Tol       float64 // as in FeatureOptions
-	MaxRefine int     // as in FeatureOptions
-	Memory    int64   // as in FeatureOptions
-	// Progress is that of FeatureOptions.
-	Progress func(stage string, done, total int)
-	// Each, if not nil, is called as each size is solved. If it returns an error the sweep
-	// ends with Status Stopped, what is done, and that error.
-	Each func(*FeatureResult) error
-}
-
 // SweepResult is the answer of RandomFeaturesSweep.
 type SweepResult struct {
 	Sizes   []int            // asked for
 	Results []*FeatureResult // those that are done, ascending; Status and residual are each one's own
 	Stacked bool             // φ stacks independent draws of Sizes[0], Sizes[1]−Sizes[0], … features
-	Status  Status           // the worst of the results', or Stopped or Canceled
+	Status  Status           // the worst of the results', or Canceled
 	Bytes   int64            // taken at most
 	// Seconds of the whole. Those of a result are its own: the factor, the solves, the residuals
 	// with the features they formed; not its share of what all have in common, Z and its Gram matrix.
@@ -70,10 +56,10 @@ func (r *SweepResult) String() string {
 //
 // Work: nS² flops for all, s³/3 and the passes of RandomFeatures for each size. Memory: that of the
 // largest size, and a second factor. It returns the errors of RandomFeatures and of dist; when
-// ctx ends or Each fails, the results so far come with the error. It panics if there are no sizes
+// ctx ends the results so far come with the error. It panics if there are no sizes
 // or they are not positive and ascending.
-func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points, lambda float64, y *mat.Dense, sizes []int, g rng.Stream, o *SweepOptions) (*SweepResult, error) {
-	var opt SweepOptions
+func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points, lambda float64, y *mat.Dense, sizes []int, g rng.Stream, o *FeatureOptions) (*SweepResult, error) {
+	var opt FeatureOptions
 	if o != nil {
 		opt = *o
 	}
@@ -82,9 +68,7 @@ func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points
 	if err != nil {
 		return nil, err
 	}
-	w, err := newSweeper(x, lambda, y, maps, sizes, FeatureOptions{
-		Exact: opt.Exact, Stream: opt.Stream, Tol: opt.Tol, MaxRefine: opt.MaxRefine, Memory: opt.Memory, Progress: opt.Progress,
-	})
+	w, err := newSweeper(x, lambda, y, maps, sizes, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -92,9 +76,6 @@ func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points
 	err = w.run(ctx, func(r *FeatureResult) error {
 		res.Results = append(res.Results, r)
 		res.Status = max(res.Status, r.Status)
-		if opt.Each != nil && r.Status != Canceled {
-			return opt.Each(r)
-		}
 		return nil
 	})
 	res.Seconds = w.seconds
@@ -108,12 +89,11 @@ func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points
 	if err == nil {
 		return res, nil
 	}
-	res.Status = Stopped
-	if ctx.Err() != nil {
-		res.Status = Canceled
-	}
 	if len(res.Results) == 0 {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		res.Status = Canceled
 	}
 	return res, err
 }
@@ -161,35 +141,9 @@ func (r *SweepResult) Predict(ctx context.Context, x points.Points) ([]*mat.Dens
 	if len(r.Results) == 0 {
 		return nil, fmt.Errorf("baseline: no size was solved")
 	}
-	p, _ := x.Dims()
-	if p == 0 {
-		return nil, fmt.Errorf("baseline: no points to predict")
-	}
-	last := r.Results[len(r.Results)-1]
-	t := last.T
-	src := newRows(last.Map, x, nil)
-	v, f := make([][]float64, len(r.Results)), make([][]float64, len(r.Results))
+	ws := make([]*mat.Dense, len(r.Results))
 	for i, q := range r.Results {
-		v[i], f[i] = byCols(q.W), make([]float64, t*p)
-		c := scaleOf(src.s, q.S)
-		for k := range v[i] {
-			v[i][k] *= c
-		}
+		ws[i] = q.W
 	}
-	err := src.each(ctx, "", func(i0 int, z *points.Dense32) error {
-		for i, q := range r.Results {
-			if err := addProduct(ctx, firstColumns(z, q.S), v[i], f[i][i0:], p, t); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	out := make([]*mat.Dense, len(f))
-	for i := range f {
-		out[i] = fromCols(f[i], p, t)
-	}
-	return out, nil
+	return predictAll(ctx, r.Results[len(ws)-1].Map, ws, x)
 }

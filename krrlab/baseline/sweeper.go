@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -210,7 +211,7 @@ func (w *sweeper) gram(ctx context.Context, src *rows) (g *precond.Gram, b []flo
 	g, b = precond.ZeroGram(src.s), make([]float64, w.t*src.s)
 	err = src.each(ctx, "gram", func(i0 int, z *points.Dense32) error {
 		if i0 == 0 {
-			norm := src.scale * src.scale * normSq(z) * float64(w.n) / float64(z.N) // ‖Z‖_F², nearly
+			norm := src.scale * src.scale * floats.Sum(points.SqNorms(z)) * float64(w.n) / float64(z.N) // ‖Z‖_F², nearly
 			fast = !w.opt.Exact && precond.FastError(norm, w.n, w.sizes[0]) <= w.lambda/10
 		}
 		if err := src.addTransposed(ctx, z, b, w.y[i0:], w.n, w.t); err != nil {
@@ -236,7 +237,7 @@ func (w *sweeper) dual(ctx context.Context, each func(*FeatureResult) error) err
 		start := time.Now()
 		if k == nil {
 			k = precond.ZeroGram(w.n)
-			fast = !w.opt.Exact && precond.FastError(src.scale*src.scale*normSq(src.kept), src.s, w.n) <= w.lambda/10
+			fast = !w.opt.Exact && precond.FastError(src.scale*src.scale*floats.Sum(points.SqNorms(src.kept)), src.s, w.n) <= w.lambda/10
 		}
 		columns := &points.Dense32{N: w.n, D: src.s - done, Stride: w.z.Stride, Data: w.z.Data[done:]}
 		err := addOuter(ctx, k, columns, fast, func(c int) {
