@@ -67,7 +67,7 @@
 // product of one iteration and the first of the next. The loop ends by the residuals of the splitting
 // (ADMMSolve.Tol), or by a duality gap too (ADMMSolve.Gap), which is measured from the
 // subgradients at the proximal points: it bounds the error of the objective whatever the
-// residuals say. Speed depends on ρ, which TuneRho finds on a grid that the result records.
+// residuals say. Speed depends on ρ, which TuneRho chooses from a grid.
 //
 // # Restricted kernel ridge regression
 //
