@@ -67,7 +67,7 @@ type RhoGrid [5]float64
 func (c Case) Key() string {
 	js, err := json.Marshal(c)
 	if err != nil {
-		panic(fmt.Sprintf("experiments: a case that is no JSON: %v", err)) // a NaN in it
+		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // a NaN in it
 	}
 	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", ResultVersion))
 	name := c.Data

@@ -230,10 +230,10 @@ func residual(name string) plots.Column { return plots.Column{Name: name, Format
 
 // caption says what holds of all tables at the report's scale.
 func (r *Report) caption(text string) string {
-	const how = " Iterations: the median of the seeds, and the least and most. Seconds: of forming K and Z, factoring and iterating," +
-		" the median of the seeds, without reading data and judging the answer; the published ones are of other machines, see their column or table 1." +
+	const how = " Iterations: the median of the seeds, and the least and most. Seconds: forming K and Z, factoring and iterating," +
+		" the median of the seeds, without reading data and evaluating the answer; the published ones are from other machines (their column, or table 1)." +
 		" All else is of the first seed." +
-		" Ratios, ours over the published, stand where the training data are the paper's, whole."
+		" Ratios, ours over the published, are given only where the training data are the paper's, whole."
 	s := text + how
 	switch r.Scale {
 	case Smoke:

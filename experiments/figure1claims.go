@@ -159,12 +159,12 @@ func figure1Prose(r *Report) string {
 		if last != c.last {
 			end = fmt.Sprintf("s = %d, the largest that ran", last.c.S)
 		}
-		text := fmt.Sprintf("With the %s, and n = %d points, the exact method has an error of %s, and is quickest at s = %d: %s seconds and %.0f iterations. "+
+		text := fmt.Sprintf("With the %s, and n = %d points, the exact method has an error of %s, and is fastest at s = %d: %s seconds and %.0f iterations. "+
 			"Random features begin at %s with s = %d and end at %s with %s, where they take %s seconds",
 			row, r.pointsOf(row), c.exactText(), c.best.c.S, tidy(median(c.best.seconds)), median(c.best.iterations),
 			percent(median(first.errors)), first.c.S, percent(median(last.errors)), end, tidy(median(last.seconds)))
 		if p := c.reaches(); p != nil && p != last {
-			text += fmt.Sprintf("; within 5 %% of the exact error they are at s = %d, after %s seconds", p.c.S, tidy(median(p.seconds)))
+			text += fmt.Sprintf("; they come within 5 %% of the exact error at s = %d, after %s seconds", p.c.S, tidy(median(p.seconds)))
 		} else if p == nil {
 			text += fmt.Sprintf(", still %s above the exact error", difference(median(last.errors)-c.mid))
 		}

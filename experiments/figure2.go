@@ -240,7 +240,7 @@ func at(curve []*spot, x float64) *spot {
 func figure2Verdicts(r *Report) []Verdict {
 	const small = "the scale is too small to say"
 	more := judgement{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
-	grow := judgement{claim: "the exact method's error goes on falling as n grows", undecided: small}
+	grow := judgement{claim: "the exact method's error keeps falling as n grows", undecided: small}
 	time := judgement{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a smaller error", undecided: small}
 	for _, row := range r.Rows() {
 		if r.Scale == Smoke {
@@ -341,7 +341,7 @@ func (r *Report) shortOfTime(row string, exact []*spot) string {
 		}
 	}
 	if len(parts) == 0 {
-		return " At no n do random features do better in its time, however many points they take."
+		return " Random features do no better in its time, at any n."
 	}
 	return " Where time is short, more points with few features do better than few points exactly: " + strings.Join(parts, ", ") + "."
 }
@@ -370,7 +370,7 @@ func figure2Prose(r *Report) string {
 		parts = append(parts, text+"."+r.shortOfTime(row, exact))
 	}
 	if len(parts) == 0 {
-		return "Nothing of figure 2 was run."
+		return "No row of figure 2 was run."
 	}
 	text := "Figure 2 asks what more data are worth. A constant s makes training linear in n, 2.26√(nd) makes it quadratic, 0.2n cubic; the exact method forms K and is quadratic for as " +
 		"long as its iterations stay few."

@@ -257,7 +257,7 @@ func mnist2(factor, share float64) func(e *Entry) *Result {
 }
 
 func TestFigure2(t *testing.T) {
-	const below, falls, time = "the exact method's error is below", "the exact method's error goes on", "in the time that"
+	const below, falls, time = "the exact method's error is below", "the exact method's error keeps", "in the time that"
 	r := invented(t, "figure2", mnist2(1.2, 0.5))
 	for _, claim := range []string{below, falls, time} {
 		if got := judged(t, r, claim); got != Holds {
@@ -272,7 +272,7 @@ func TestFigure2(t *testing.T) {
 	if got := judged(t, slower, time); got != Holds {
 		t.Errorf("random features are better in twice the time: %s", got)
 	}
-	if text := slower.Prose(); !strings.Contains(text, "At no n do random features do better") {
+	if text := slower.Prose(); !strings.Contains(text, "Random features do no better in its time, at any n") {
 		t.Errorf("the text: %s", text)
 	}
 	// A hundredth of the time: with 5,000 points for 2,000.

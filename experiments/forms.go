@@ -58,8 +58,8 @@ func formRow(n, s, t int) string { return fmt.Sprintf("n = %d, s = %d, t = %d", 
 func formsTables(r *Report) []*plots.Table {
 	t := &plots.Table{
 		Title: r.Title,
-		Caption: "Z is of random numbers: what a form takes depends on n, s and t only. Set-up holds ZᵀZ, its factor and the form; a use is one (ZZᵀ+λ_pI)⁻¹R for " +
-			"R n×t, the median of five. Repaid: after how many uses the form has taken less time than L in all; never, if a use takes longer. " +
+		Caption: "Z is random: the time of a form depends on n, s and t only. Setup includes ZᵀZ, its factor and the form; an application is one (ZZᵀ+λ_pI)⁻¹R for " +
+			"R n×t, the median of five. Repaid: the number of applications after which the form has taken less time than L in all; never, if an application takes longer. " +
 			"The error is ‖M(M⁻¹r)−r‖₂/‖r‖₂. " + scaleText(r.Scale),
 		Columns: []plots.Column{
 			{Name: "n"}, {Name: "s"}, {Name: "t"}, {Name: "form"}, {Name: "set-up", Unit: "s", Format: "%.2f"}, {Name: "of it ZᵀZ", Unit: "s", Format: "%.2f"},
@@ -153,12 +153,12 @@ func formsFigures(r *Report) []Figure {
 			}
 		}
 	}
-	f := plots.Grid("Seconds of one use of M⁻¹, M = ZZᵀ+λ_p·I, by form", 2, panels...)
+	f := plots.Grid("Seconds of one application of M⁻¹, M = ZZᵀ+λ_p·I, by form", 2, panels...)
 	f.Caption = fmt.Sprintf("Seconds of one (ZZᵀ+λ_pI)⁻¹R, R n×t, in each form against s, both axes logarithmic: the median of %d. ", formUses)
 	if spreads {
 		f.Caption += "Bands: least to most. "
 	} else {
-		f.Caption += "The results kept have no more than the median. "
+		f.Caption += "The kept results have the median only. "
 	}
 	f.Caption += scaleText(r.Scale)
 	return []Figure{{r.ID, f}}
@@ -166,7 +166,7 @@ func formsFigures(r *Report) []Figure {
 
 // formsVerdict judges the paper's claim that forming U reduces the cost of an iteration.
 func formsVerdict(r *Report) Verdict {
-	j := judgement{claim: "a use of U takes less time than one of L", undecided: "nothing was run at a scale that decides it"}
+	j := judgement{claim: "applying U takes less time than applying L", undecided: "nothing was run at a scale that decides it"}
 	var all []float64
 	for _, row := range r.Rows() {
 		l, u := r.sampleOf(row, "L").result(), r.sampleOf(row, "U").result()
@@ -180,7 +180,7 @@ func formsVerdict(r *Report) Verdict {
 	v := j.verdict()
 	if n := len(all); n > 0 {
 		slices.Sort(all)
-		v.Detail = fmt.Sprintf("in %d of %d sizes; the median is %.2f of it, the least %.2f, the most %.2f", len(j.good), n, median(all), all[0], all[n-1])
+		v.Detail = fmt.Sprintf("in %d of %d sizes; median time ratio %.2f, least %.2f, most %.2f", len(j.good), n, median(all), all[0], all[n-1])
 	}
 	return v
 }
@@ -199,7 +199,7 @@ func formsProse(r *Report) string {
 		}
 	}
 	if len(least) == 0 {
-		return "Nothing of the forms was run."
+		return "No form was run."
 	}
 	var counts []string
 	for _, form := range formNames {
@@ -207,9 +207,9 @@ func formsProse(r *Report) string {
 			counts = append(counts, fmt.Sprintf("%s in %d", form, n))
 		}
 	}
-	return fmt.Sprintf("The paper forms U = L⁻¹Zᵀ, at another ns² flops, since that made its iterations cheaper than two triangular solves with L. "+
-		"Of %d sizes the form of the fastest use is %s. The explicit L⁻¹ has products only, as U has, for s³/3 flops and no more memory than L; "+
-		"U is in float64, so that it takes twice Z's bytes to read, and half the products.", len(least), strings.Join(counts, ", "))
+	return fmt.Sprintf("The paper forms U = L⁻¹Zᵀ, at another ns² flops, to make iterations cheaper than with two triangular solves. "+
+		"Of %d sizes the form that applies fastest is %s. The explicit L⁻¹ has products only, as U has, for s³/3 flops and no more memory than L; "+
+		"U is in float64, so it takes twice Z's bytes to read, and half the products.", len(least), strings.Join(counts, ", "))
 }
 
 // scaleText says what a scale's numbers are worth.

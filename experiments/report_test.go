@@ -287,7 +287,7 @@ func TestTable3(t *testing.T) {
 			e.Result.Values["gap"] = 0.5
 		}
 	}
-	if p := r.Prose(); !strings.Contains(p, "not known to be near its least on MNIST (gap 0.5): more iterations may") {
+	if p := r.Prose(); !strings.Contains(p, "not known to be near its minimum on MNIST (gap 0.5): more iterations may") {
 		t.Error(p)
 	}
 	if o, d := outcome(t, r, "the method's error"); o != Holds || !strings.Contains(d, "(gap 0.5)") {
@@ -409,7 +409,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s is repaid after %q, want %q", tab.Rows[i][3], got, want)
 		}
 	}
-	if o, d := outcome(t, r, "a use of U"); o != Holds || !strings.Contains(d, "in 24 of 24 sizes; the median is 0.80 of it, the least 0.80") {
+	if o, d := outcome(t, r, "applying U"); o != Holds || !strings.Contains(d, "in 24 of 24 sizes; median time ratio 0.80, least 0.80") {
 		t.Errorf("%s, %s", o, d)
 	}
 	if p := r.Prose(); !strings.Contains(p, "Linv in 24") {

@@ -46,7 +46,7 @@ func (r *Report) rounding() float64 {
 func (r *Report) roundingTable() *plots.Table {
 	t := &plots.Table{
 		Title: "Plain conjugate gradients with K in float32 and in float64",
-		Caption: "One system, one solver, products with K as it is kept. K in float32 is as good as exact for the answer (its residual is of K in float64), " +
+		Caption: "One system, one solver, products with K as stored. K in float32 is accurate enough for the answer (its residual is of K in float64), " +
 			"but its products are rounded to 24 bits, and the iteration takes longer to the same residual. " + scaleText(r.Scale),
 		Columns: []plots.Column{dataColumn, {Name: "K"}, {Name: "iterations", Align: plots.Right}, {Name: "κ", Format: "%.3g"}, residual("residual"), seconds("time"), usedColumn},
 	}

@@ -46,7 +46,7 @@ func Section(reports []*Report) string {
 			counts[v.Outcome]++
 		}
 	}
-	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers they were judged by stand in [experiments/results](../experiments/results):\n\n", tally(counts))
+	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers behind each verdict are in [experiments/results](../experiments/results):\n\n", tally(counts))
 	for _, r := range laptop {
 		for _, v := range r.Verdicts() {
 			if v.Outcome == Holds {
@@ -67,7 +67,7 @@ func summaryTable(one, two, four *Report) *plots.Table {
 	t := &plots.Table{
 		Title: "The paper's table 1 on this laboratory",
 		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
-			". Published numbers stand where data and n are the paper's. See experiments/results for all tables and figures.",
+			". Published numbers are given only where data and n are the paper's. All tables and figures: experiments/results.",
 		Columns: []plots.Column{
 			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
 			{Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),

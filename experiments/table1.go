@@ -101,7 +101,7 @@ func (r *Report) published(name, role string) *Entry {
 func table1Prose(r *Report) string {
 	rows := r.ranRows()
 	if len(rows) == 0 {
-		return "Nothing of table 1 was run."
+		return "No row of table 1 was run."
 	}
 	var parts []string
 	for _, row := range rows {
@@ -121,7 +121,7 @@ func table1Prose(r *Report) string {
 		}
 		parts = append(parts, text)
 	}
-	return "Table 1 is the method as proposed: how long, how many iterations, to which error. " + strings.Join(parts, "; ") + ". " +
-		"Errors hardly depend on s, the seed or the machine, so they can be compared with the published ones where n is theirs; fewer points make an easier system and a larger error. Iterations depend on the draw of the features; " +
-		"seconds on the machine, and the paper's have 2 to 36 virtual processors, and are up to 42."
+	return "Table 1 has the time, iterations and error of the method as proposed. " + strings.Join(parts, "; ") + ". " +
+		"Errors hardly depend on s, the seed or the machine, so they compare with the published ones where n is the same; fewer points make an easier system and a larger error. Iterations depend on the draw of the features, " +
+		"seconds on the machine: the paper's have 2 to 36 virtual processors each, and there are up to 42 of them."
 }

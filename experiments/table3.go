@@ -158,11 +158,11 @@ func table3Prose(r *Report) string {
 	if len(parts) == 0 {
 		return "Of table 3 no row has both solvers."
 	}
-	text := "Table 3 sets the method beside a good solver of another problem: hinge loss, for regression square loss, on random features, which cannot do better than its features however long it runs. " +
-		strings.Join(parts, "; ") + ". The paper does not say after how many iterations its ADMM was stopped, nor its ρ; here it goes on for up to " + strconv.Itoa(admmMost) +
+	text := "Table 3 sets the method beside a good solver of another problem: hinge loss, for regression square loss, on random features, which is limited by its features however long it runs. " +
+		strings.Join(parts, "; ") + ". The paper does not say after how many iterations its ADMM was stopped, nor its ρ; here it runs for up to " + strconv.Itoa(admmMost) +
 		" iterations, as in the paper with the method's λ, and the gap column bounds how far its objective still was (the bound is weak while the residuals are large)."
 	if len(far) > 0 {
-		text += " It is not known to be near its least on " + strings.Join(far, ", ") + ": more iterations may change ADMM's error there."
+		text += " It is not known to be near its minimum on " + strings.Join(far, ", ") + ": more iterations may change ADMM's error there."
 	}
 	if fewer {
 		text += " On parts of the published data the features, a quarter of the points, are fewer too, and ADMM's errors larger."

@@ -146,10 +146,10 @@ func table4Prose(r *Report) string {
 	}
 	s := "Table 4 asks what the preconditioner is worth. Without it and with it: " + strings.Join(parts, "; ") + "."
 	if len(failed) > 0 {
-		s += " Where plain conjugate gradients did not get there in 1000 iterations: " + strings.Join(failed, "; ") + "."
+		s += " Where plain conjugate gradients did not reach the tolerance in 1000 iterations: " + strings.Join(failed, "; ") + "."
 	}
 	if text := r.roundingText(); text != "" {
-		s += " On MNIST some of the iterations are the arithmetic's: " + text + "."
+		s += " On MNIST rounding accounts for some of the iterations: " + text + "."
 	}
 	if over := r.overtaken(); over != "" {
 		s += over
@@ -173,7 +173,7 @@ func (r *Report) cheaper() string {
 	if !seen {
 		return ""
 	}
-	return " A plain iteration is cheaper, as it applies no preconditioner, and needs none to be set up: where it takes more of them, the seconds differ by less than the iterations do."
+	return " A plain iteration applies no preconditioner and needs no setup, so it is cheaper, and the seconds differ by less than the iterations."
 }
 
 // overtaken says where plain conjugate gradients took fewer iterations, and why; empty if nowhere.

@@ -141,6 +141,6 @@ func table5Prose(r *Report) string {
 	if len(parts) == 0 {
 		return "Of table 5 no row has both tolerances."
 	}
-	return "Table 5 asks how far the system need be solved for the sake of the error. At 10⁻² and at 10⁻³: " + strings.Join(parts, "; ") + ". " +
-		"The residual of a classifier need only be small enough that no label turns, which few points are close enough for."
+	return "Table 5 asks how accurately the system must be solved. At 10⁻² and at 10⁻³: " + strings.Join(parts, "; ") + ". " +
+		"The residual of a classifier need only be small enough that no label changes, and few points are that close to the decision boundary."
 }

@@ -70,7 +70,7 @@ type Submission struct {
 }
 
 func (s *Submission) Error() string {
-	return fmt.Sprintf("the job is written and not started: run sbatch %s, and this again when it has ended", s.Script)
+	return fmt.Sprintf("the job is written but not started: run sbatch %s, and repeat this call when it has ended", s.Script)
 }
 
 // check refuses what cannot be meant.
@@ -79,7 +79,7 @@ func (b *Backend) check() error {
 	case b.Ranks < 1:
 		return fmt.Errorf("a backend of %d ranks: want at least 1", b.Ranks)
 	case b.Limit < 0:
-		return fmt.Errorf("ranks that wait for %v: want a positive time", b.Limit)
+		return fmt.Errorf("rank timeout %v: want a positive time", b.Limit)
 	case b.Dir == "" && (len(b.Hosts) > 0 || b.slurm()):
 		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
 	}
@@ -114,7 +114,7 @@ func (b *Backend) program(file string) ([]string, error) {
 		if err == nil && strings.HasPrefix(filepath.Base(self), "krrlab") {
 			name = self
 		} else if name, err = exec.LookPath("krrlab"); err != nil {
-			return nil, fmt.Errorf("no command krrlab on the path for the ranks: install it, or set Program of the Backend")
+			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set Program of the Backend")
 		}
 	}
 	limit := b.Limit
@@ -136,7 +136,7 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 		name = "mpirun"
 	}
 	if _, err := exec.LookPath(name); err != nil {
-		return nil, fmt.Errorf("no %s here to start ranks with: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
+		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
 	}
 	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
 	switch {

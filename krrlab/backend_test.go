@@ -193,7 +193,7 @@ func TestBackendRefuses(t *testing.T) {
 		"no ranks":          {func(c *Config) { c.Backend.Ranks = 0 }, "at least 1"},
 		"hosts, no folder":  {func(c *Config) { c.Backend.Hosts, c.Backend.Dir = []string{"a"}, "" }, "set Dir"},
 		"slurm, no folder":  {func(c *Config) { c.Backend.Launcher, c.Backend.Dir = "srun", "" }, "set Dir"},
-		"ranks and backend": {func(c *Config) { c.Comm = comm.Alone() }, "want one of them"},
+		"ranks and backend": {func(c *Config) { c.Comm = comm.Alone() }, "want at most one of them"},
 		"direct":            {func(c *Config) { c.Solver, c.Map = Direct, nil }, "direct solver"},
 		"negative limit":    {func(c *Config) { c.Backend.Limit = -time.Second }, "positive time"},
 	} {
@@ -205,7 +205,7 @@ func TestBackendRefuses(t *testing.T) {
 	}
 	cfg := withBackend(ok, t.TempDir())
 	cfg.Backend.Launcher = "/nowhere/mpirun"
-	if _, err := newLab(t, train, cfg).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "no /nowhere/mpirun here") {
+	if _, err := newLab(t, train, cfg).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "/nowhere/mpirun, which starts the ranks, was not found") {
 		t.Errorf("%v", err)
 	}
 }

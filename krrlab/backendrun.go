@@ -124,7 +124,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *Lab, dir *jobDir
 	}
 	where := ""
 	if !dir.temporary {
-		where = fmt.Sprintf(" (all they said is in %s)", log)
+		where = fmt.Sprintf(" (their full output is in %s)", log)
 	}
 	return fmt.Errorf("the job on %d ranks failed: %w: %s%s", b.Ranks, err, h.reason(), where)
 }
@@ -205,7 +205,7 @@ func (h *hearing) reason() string {
 		}
 	}
 	if last == "" {
-		return "they said nothing"
+		return "no output"
 	}
 	return last
 }

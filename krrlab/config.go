@@ -250,7 +250,7 @@ func (c Config) validate(n int) error {
 	case !(c.Tol > 0) || c.Tol >= 1:
 		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", c.Tol)
 	case c.MaxIter < 1:
-		return fmt.Errorf("at most %d iterations: want at least 1", c.MaxIter)
+		return fmt.Errorf("maximum of %d iterations: want at least 1", c.MaxIter)
 	case c.Repeat < 1:
 		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
 	case c.Precond != NoPrecond && (c.Features < 1 || c.Features > n):
@@ -258,7 +258,7 @@ func (c Config) validate(n int) error {
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Comm != nil && c.Backend != nil:
-		return fmt.Errorf("krrlab: ranks (Comm) that send their work to ranks (Backend): want one of them")
+		return fmt.Errorf("krrlab: Comm and Backend are both set: want at most one of them")
 	case c.Solver == Direct && c.onRanks():
 		return fmt.Errorf("the direct solver holds a dense K in one process; on ranks take pcg, block-pcg or cg")
 	case c.Solver == Direct && c.Checkpoint != nil:

@@ -105,7 +105,7 @@ func mapSpec(c Config) (orthogonal bool, levels []ChainLevel, err error) {
 		want, err = featuresFor(c.Kernel, false)
 	}
 	if err != nil || !reflect.DeepEqual(dist, want) {
-		return false, nil, fmt.Errorf("feature map %v is user-defined and cannot be sent to ranks: take that of the kernel, or a chain of ChainFor", dist)
+		return false, nil, fmt.Errorf("feature map %v is user-defined and cannot be sent to ranks: take the default of the kernel, or a chain of ChainFor", dist)
 	}
 	return orthogonal, levels, nil
 }

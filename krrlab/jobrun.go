@@ -246,7 +246,7 @@ func (l *Lab) solveRemote(ctx context.Context) (*Solution, error) {
 	defer dir.forget()
 	v := &solvedJob{}
 	if e := json.Unmarshal(out.Value, v); e != nil || v.Report == nil {
-		return nil, errors.Join(err, fmt.Errorf("krrlab: the value of solve in %s is no solution: %v", dir.result(), e))
+		return nil, errors.Join(err, fmt.Errorf("krrlab: the value of solve in %s is not a solution: %v", dir.result(), e))
 	}
 	if err != nil {
 		return nil, err

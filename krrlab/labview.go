@@ -10,7 +10,7 @@ import (
 func (l *Lab) String() string {
 	var b lines
 	if l.train == nil {
-		return "a laboratory without data; make one by New\n"
+		return "a laboratory without data; New makes one with them\n"
 	}
 	c := l.cfg
 	_, _, t := l.Dims()
@@ -24,7 +24,7 @@ func (l *Lab) String() string {
 	default:
 		b.add("preconditioner", "%v, rank %d, λ_p = %g", c.Precond, c.Features, c.LambdaP)
 	}
-	memory := "no limit of memory"
+	memory := "no memory limit"
 	if c.Memory > 0 {
 		memory = "memory " + Bytes(c.Memory)
 	}

@@ -56,7 +56,7 @@ func iterationsOf(p *tune.Point) string {
 	case p.Predicted > 0:
 		return fmt.Sprintf("%d iterations predicted", p.Predicted)
 	}
-	return "iterations not known"
+	return "iterations unknown"
 }
 
 // Table gives a row for each s and λ_p.

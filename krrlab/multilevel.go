@@ -169,7 +169,7 @@ func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
 		return nil, err
 	}
 	if o.Work < 0 {
-		return nil, fmt.Errorf("set-up of at most %g flops: want a positive number", o.Work)
+		return nil, fmt.Errorf("limit of %g flops on the setup: want a positive number", o.Work)
 	}
 	if err := CheckLevels(m.Levels); err != nil {
 		return nil, err

@@ -37,11 +37,11 @@ func (r *Ranks) String() string {
 	}
 	if r.Products > 0 {
 		p := int64(r.Products)
-		s += fmt.Sprintf("; sent by each %s a product (formula %s)", Bytes(r.ProductBytes/p), Bytes(r.ProductFormula/p))
+		s += fmt.Sprintf("; each sends %s per product (predicted %s)", Bytes(r.ProductBytes/p), Bytes(r.ProductFormula/p))
 	}
 	if r.Solves > 0 {
 		p := int64(r.Solves)
-		s += fmt.Sprintf(", %s a solve with M (%s)", Bytes(r.SolveBytes/p), Bytes(r.SolveFormula/p))
+		s += fmt.Sprintf(", %s per solve with M (predicted %s)", Bytes(r.SolveBytes/p), Bytes(r.SolveFormula/p))
 	}
 	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
 }

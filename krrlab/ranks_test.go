@@ -107,7 +107,7 @@ func TestRanks(t *testing.T) {
 						if r := sol.Ranks; r.Count != p || r.Products == 0 || r.ProductBytes != r.ProductFormula || r.SolveBytes != r.SolveFormula && rank == 0 {
 							t.Errorf("rank %d of %d: %+v", rank, p, *r)
 						}
-						if s := sol.Report().String(); !strings.Contains(s, fmt.Sprintf("ranks        %d; sent by each", p)) {
+						if s := sol.Report().String(); !strings.Contains(s, fmt.Sprintf("ranks        %d; each sends", p)) {
 							t.Errorf("the report:\n%s", s)
 						}
 					})

@@ -136,7 +136,7 @@ func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
 		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of s_λ²/δ passes them with probability 1−δ", bound)
 	}
-	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not said of this one", bound)
+	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one", bound)
 }
 
 // String gives the ladder in aligned lines.

@@ -159,7 +159,7 @@ func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 	case !(o.Width > 0) || math.IsInf(o.Width, 0):
 		return nil, fmt.Errorf("relative width %g: want a positive number, such as 0.1", o.Width)
 	case o.MaxProbes < 16:
-		return nil, fmt.Errorf("at most %d probes: want at least 16", o.MaxProbes)
+		return nil, fmt.Errorf("maximum of %d probes: want at least 16", o.MaxProbes)
 	case len(o.Lambdas) == 0:
 		return nil, fmt.Errorf("the grid of λ is empty: want at least one value")
 	case o.Method == FreeStatDim && l.cfg.Precond == NoPrecond:
@@ -193,7 +193,7 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 	curve := s.Curve
 	err := l.randomStatDim(ctx, s, o, Hutchinson)
 	s.Curve = curve
-	s.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is its"
+	s.Why = "quadrature without a preconditioner did not reach the width at λ; the curve is from it"
 	return err
 }
 

@@ -45,7 +45,7 @@ func (s *StatDim) missed() string {
 	case s.Method == FreeStatDim.String() && s.Eta == nil && s.Estimate.Confidence == 1:
 		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
 	case s.Truncation+s.Storage > s.Sampling:
-		return fmt.Sprintf(" (asked %.2g %%): truncation and storage are in the way", 100*s.Width)
+		return fmt.Sprintf(" (asked %.2g %%): truncation and storage limit it", 100*s.Width)
 	}
 	return fmt.Sprintf(" (asked %.2g %%)", 100*s.Width)
 }
@@ -61,7 +61,7 @@ func (s *StatDim) explainedText() string {
 	if s.Explained <= 0 {
 		return ""
 	}
-	return fmt.Sprintf("; as control variate it takes %.3g %% of the variance", 100*s.Explained)
+	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.Explained)
 }
 
 // specText names a kernel as reports do.

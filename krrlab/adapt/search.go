@@ -146,7 +146,7 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	}
 	for opt.Memory > 0 && s.bytes(res.Max) > opt.Memory {
 		if res.Max == opt.First {
-			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, %.3g MB are left of the memory allowed", opt.First, s.n, float64(s.bytes(opt.First))/1e6, float64(opt.Memory)/1e6)
+			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, but only %.3g MB of the memory limit are left", opt.First, s.n, float64(s.bytes(opt.First))/1e6, float64(opt.Memory)/1e6)
 		}
 		res.Max, res.Limit = res.Max/2, "memory"
 	}

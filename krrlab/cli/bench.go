@@ -29,13 +29,14 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure the inner loops against what the machine can do",
-		Long: `Bench measures each loop the solver spends its time in beside its floor: the time to
-read the same bytes from memory, or the matrix library's time for the same products.
-Floor and loop alternate --repeat times; of each the best of a fifth of a second or so
-counts, since other processes can only make it slower; the table has the medians over the
-repetitions and of their ratios, and the ratio of the best of all. The points are uniform
-numbers in [0, 0.6], which have the norms of MNIST's. Below some n the matrices fit a
-cache, and ratios to reading memory say little: take 20,000 or more. docs/benchmarks.md says how to read the table.`,
+		Long: `Bench measures each inner loop of the solver against its floor: the time to read the same
+bytes from memory, or the matrix library's time for the same products. Floor and loop
+alternate --repeat times. Each repetition counts the best time within about a fifth of a
+second, since other processes can only slow it down. The table has the medians over the
+repetitions, the median of their ratios, and the ratio of the best times. The points are
+uniform numbers in [0, 0.6], with the norms of MNIST's. Small matrices fit a cache, and
+ratios to reading memory then say little: take n = 20,000 or more. docs/benchmarks.md says
+how to read the table.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), f) },
 	}

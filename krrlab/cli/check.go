@@ -30,8 +30,8 @@ func (a *app) checkCommand() *cobra.Command {
 		Short: "Check the theory: every theorem, lemma and bound as an experiment",
 		Long: `Check runs the claims of the paper, and those of this project, on small matrices: an
 identity fails by an error above rounding, a bound by one counterexample, and a
-probability where the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean is
-not what it is derived to be. The margin is 1 − the largest ratio of what was measured to
+probability where the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean deviates
+from its derived value. The margin is 1 − the largest ratio of what was measured to
 what is claimed; a claim fails where it is negative. Exit code 1 says that one failed.
 theory/README.md is the guide. The claims are
 ` + claimList(),

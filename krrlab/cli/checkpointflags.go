@@ -21,7 +21,7 @@ type checkpointFlags struct {
 func (f *checkpointFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.dir, "checkpoint", "", "keep the state of the solve in this folder")
 	p.StringVar(&f.every, "checkpoint-every", "1m", "how often: a time such as 30s, or 10it for every tenth iteration")
-	p.BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in --checkpoint, if there is one")
+	p.BoolVar(&f.resume, "resume", false, "continue from the newest checkpoint in --checkpoint, if there is one")
 }
 
 // settings returns what the flags ask for, nil for no checkpoints.
@@ -74,7 +74,7 @@ func (a *app) hasCheckpoint() bool {
 
 // goOnText says how to go on from a checkpoint.
 func (a *app) goOnText() string {
-	return fmt.Sprintf("the checkpoint in %s is kept, --resume goes on from it", a.kept)
+	return fmt.Sprintf("the checkpoint in %s is kept; --resume continues from it", a.kept)
 }
 
 // interruptedText says what is left of an interrupted command.

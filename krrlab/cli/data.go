@@ -154,7 +154,7 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	}})
 	if err != nil && ctx.Err() != nil {
 		progress.clear()
-		fmt.Fprintln(a.env.Stderr, "krrlab: interrupted; what was downloaded is kept: run it again to go on")
+		fmt.Fprintln(a.env.Stderr, "krrlab: interrupted; what was downloaded is kept: run it again to continue")
 		return errStatus(exitInterrupted)
 	}
 	if err != nil {

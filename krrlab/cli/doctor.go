@@ -16,7 +16,7 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this machine has, how fast it is, and what to install",
+		Short: "Report what this machine has, how fast it is, and what to install",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
 	}

@@ -40,8 +40,8 @@ the solve did not reach the tolerance within --max-iter; all results are written
 same.
 
 Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
-dealt to them, rank 0 reads out and writes. With --checkpoint DIR a run that was
-stopped goes on with --resume, on any number of ranks, to the same coefficients.`,
+distributed over them, and rank 0 prints and writes. With --checkpoint DIR, --resume
+continues an interrupted run, on any number of ranks, to the same coefficients.`,
 		Example: `  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --lambda-p 0.1 --features 6000
   krrlab fit --train train.csv --test test.csv --target price --scale standard --sigma 2
   mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
@@ -268,7 +268,7 @@ func advice(r *krrlab.Report) string {
 	case r.Status == pcg.Indefinite.String() && coarse(r.Storage):
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
 	case r.Status == pcg.Indefinite.String():
-		return "K+λI is not positive definite: rounding, or a kernel that is none, exceeds λ; try a larger --lambda"
+		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
 	case r.Status == pcg.IndefinitePreconditioner.String():
 		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
 	case r.Status == pcg.Breakdown.String():

@@ -42,7 +42,7 @@ func TestFlagsBeforeData(t *testing.T) {
 		"verify no.krr --memory 20X":                                `--memory "20X"`,
 		"verify no.krr --data mnits":                                `unknown data set "mnits"`,
 		"verify no.krr --plot x.jpg":                                "x.jpg",
-		"verify":                                                    "krrlab: say which model",
+		"verify":                                                    "krrlab: want one model",
 		"predict --model no.krr --in no.csv --format cvs":           `--format "cvs"`,
 		"predict --model no.krr --data mnits:test":                  `unknown data set "mnits"`,
 		"predict --model no.krr --data mnist":                       "want NAME:test or NAME:train",
@@ -265,7 +265,7 @@ func TestQuietEnds(t *testing.T) {
 func TestFetchInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted || !strings.Contains(errs, "run it again to go on") {
+	if code, _, errs := commandContext(t, ctx, "data", "fetch", "mnist"); code != exitInterrupted || !strings.Contains(errs, "run it again to continue") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }

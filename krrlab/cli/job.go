@@ -18,13 +18,13 @@ func (a *app) jobCommand() *cobra.Command {
 	f := &rankFlags{}
 	cmd := &cobra.Command{
 		Use:   "job FILE",
-		Short: "Do a job that a notebook has written: what mpirun starts on ranks",
+		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
 value beside it as result.json. It is what a Backend of package krrlab starts by mpirun,
 srun or sbatch; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
-		Args:        oneArg("say which job: krrlab job FILE"),
+		Args:        oneArg("want one job: krrlab job FILE"),
 		RunE:        func(cmd *cobra.Command, args []string) error { return a.job(cmd.Context(), cmd.Flags(), f, args[0]) },
 	}
 	f.add(cmd.Flags())

@@ -28,9 +28,9 @@ func (a *app) lambdaPCommand() *cobra.Command {
 		use:   "lambda-p (--data NAME | --train FILE)",
 		short: "Sweep the preconditioner's ridge λ_p, or map (s, λ_p)",
 		long: `Lambda-p measures how good M = ZZᵀ+λ_pI is for λ_p from λ/100 to 100(λ+η),
-η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time,
-whose least is the choice. All λ_p share one eigendecomposition of ZᵀZ and the products
-with K. With --map, or --sizes, κ and predicted time for several numbers of features.`,
+η = ‖K−ZZᵀ‖₂: an interval of κ(M⁻¹A), the iterations PCG takes, and the predicted time.
+The λ_p of least predicted time is chosen. All λ_p share one eigendecomposition of ZᵀZ and the products
+with K. With --map or --sizes it does so for several numbers of features.`,
 		example: `  krrlab lambda-p --data mnist --n 10000 --features 1000 --plot sweep.svg
   krrlab lambda-p --data ijcnn1 --n 10000 --map --json map.json`,
 		add:   f.add,
@@ -51,17 +51,17 @@ with K. With --map, or --sizes, κ and predicted time for several numbers of fea
 }
 
 func (f *lambdaPFlags) add(p *pflag.FlagSet) {
-	p.Float64SliceVar(&f.Grid, "grid", nil, "values of λ_p, with commas (default: λ/100 to 100(λ+η))")
+	p.Float64SliceVar(&f.Grid, "grid", nil, "values of λ_p, separated by commas (default: λ/100 to 100(λ+η))")
 	p.Lookup("grid").DefValue = "" // the text has it
 	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
-	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, with commas")
+	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, separated by commas")
 	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
-	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval to stop at")
-	p.IntVar(&f.Steps, "steps", 150, "most steps of Lanczos")
-	p.IntVar(&f.Columns, "columns", 0, "right-hand sides that iterations are counted with, at most as many as there are (default: 1, in a map 0)")
+	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval at which to stop")
+	p.IntVar(&f.Steps, "steps", 150, "maximum number of Lanczos steps")
+	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, in a map 0)")
 	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
-	p.IntVar(&f.MaxIter, "max-iter", 200, "most iterations")
+	p.IntVar(&f.MaxIter, "max-iter", 200, "maximum number of iterations")
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
 	p.StringVar(&f.precond, "precond", "features", "what makes Z: features, nystrom or rpcholesky")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")

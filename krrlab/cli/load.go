@@ -26,18 +26,18 @@ type dataFlags struct {
 func (f *dataFlags) add(p *pflag.FlagSet) {
 	f.addTraining(p)
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form as --train")
-	p.Float64Var(&f.holdout, "holdout", 0, "hold this share of the training rows out to test on, such as 0.2; the same rows every time, of each class its share")
+	p.Float64Var(&f.holdout, "holdout", 0, "hold out this share of the training rows as test rows, such as 0.2: the same rows every time, stratified by class")
 }
 
 // addTraining adds those of training data, which is all that a stage reads.
 func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
-	p.StringVar(&f.format, "format", "auto", "of the file: auto, idx, libsvm or csv")
+	p.StringVar(&f.format, "format", "auto", "format of the file: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a separate place for it")
-	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are no features, such as an index: names or numbers as of --target, with commas")
+	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are not features, such as an index: names or numbers as for --target, separated by commas")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
-	p.IntVar(&f.dim, "dim", 0, "features of a libsvm file, where columns of zeros were left out at the end (default: its largest index)")
+	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
 }
@@ -45,13 +45,13 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 func (f *dataFlags) check(set *pflag.FlagSet) error {
 	switch {
 	case f.data == "" && f.train == "":
-		return usagef("say which data: --data NAME or --train FILE (krrlab data list shows the names)")
+		return usagef("no data: want --data NAME or --train FILE (krrlab data list shows the names)")
 	case f.data != "" && f.train != "":
 		return usagef("--data and --train exclude each other")
 	case f.data != "" && f.test != "":
-		return usagef("--test goes with --train; --data brings its test rows")
+		return usagef("--test goes with --train; --data has its own test rows")
 	case set.Changed("holdout") && f.data != "":
-		return usagef("--holdout goes with --train; --data brings its test rows")
+		return usagef("--holdout goes with --train; --data has its own test rows")
 	case set.Changed("holdout") && f.test != "":
 		return usagef("--holdout and --test exclude each other")
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
@@ -75,7 +75,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	}
 	for _, name := range []string{"format", "target", "task", "drop", "dim"} {
 		if f.data != "" && set.Changed(name) {
-			return usagef("--%s goes with --train; --data knows its own", name)
+			return usagef("--%s goes with --train; --data has its own", name)
 		}
 	}
 	return nil

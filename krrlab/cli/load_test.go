@@ -36,7 +36,7 @@ func TestDim(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train train.svm --dim 2":  "train.svm, line 1: points have 3 features, want 2",
 		"fit --train train.svm --dim 0":  "--dim 0: want at least 1 (see krrlab fit --help)",
-		"fit --data mnist --dim 9":       "--dim goes with --train; --data knows its own (see krrlab fit --help)",
+		"fit --data mnist --dim 9":       "--dim goes with --train; --data has its own (see krrlab fit --help)",
 		"quality --train a.svm --dim -1": "--dim -1: want at least 1 (see krrlab quality --help)",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
@@ -111,7 +111,7 @@ func TestDrop(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train a.csv --drop c":            `a.csv, line 1: drop: no column is named "c": there are "id", "a", "b", "y"`,
 		"fit --train a.csv --drop 3":            "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
-		"fit --data mnist --drop 3":             "--drop goes with --train; --data knows its own (see krrlab fit --help)",
+		"fit --data mnist --drop 3":             "--drop goes with --train; --data has its own (see krrlab fit --help)",
 		"statdim --train a.csv --drop id,a,b,y": "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
@@ -148,7 +148,7 @@ func TestHoldout(t *testing.T) {
 		"fit --train a.csv --holdout 0":                   "--holdout 0: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
 		"fit --train a.csv --holdout 20":                  "--holdout 20: want a share between 0 and 1, such as 0.2 (see krrlab fit --help)",
 		"fit --train a.csv --holdout 0.2 --test a.csv":    "--holdout and --test exclude each other (see krrlab fit --help)",
-		"fit --data mnist --holdout 0.2":                  "--holdout goes with --train; --data brings its test rows (see krrlab fit --help)",
+		"fit --data mnist --holdout 0.2":                  "--holdout goes with --train; --data has its own test rows (see krrlab fit --help)",
 		"fit --train a.csv --n 2 --holdout 0.1":           "1 training point: want at least 2",
 		"quality --train a.csv --holdout 0.2 --columns 1": "unknown flag: --holdout (see krrlab quality --help)",
 	} {

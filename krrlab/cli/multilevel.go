@@ -23,8 +23,8 @@ func (a *app) multiLevelCommand() *cobra.Command {
 	return a.stageCommand(stageCommand{
 		use:   "multilevel (--data NAME | --train FILE)",
 		short: "Measure each level of Algorithm 2: wide features, then sketches of them",
-		long: `Multilevel takes the chain Z₁ = features, Z₂ = Z₁S₂ᵀ, Z₃ = Z₂S₃ᵀ of Algorithm 2 of the
-paper apart. For each level it gives ‖Z_kZ_kᵀ−K‖₂ and κ(M_k⁻¹A) of the preconditioner
+		long: `Multilevel measures each level of the chain Z₁ = features, Z₂ = Z₁S₂ᵀ, Z₃ = Z₂S₃ᵀ of
+Algorithm 2 of the paper. For each level it gives ‖Z_kZ_kᵀ−K‖₂ and κ(M_k⁻¹A) of the preconditioner
 M_k = Z_kZ_kᵀ+λ_pI as intervals, the iterations of the solve, and the seconds to form
 Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 		example: `  krrlab multilevel --data mnist --n 10000 --levels features:8000,srht:2000,gaussian:1000
@@ -35,7 +35,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; wider levels are measured for their error alone")
 			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")
-			p.IntVar(&maxIter, "max-iter", 1000, "most iterations")
+			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
 			p.BoolVar(&orthogonal, "orthogonal", false, "orthogonal random features")
 		},
 		check: func(set *pflag.FlagSet) (err error) {

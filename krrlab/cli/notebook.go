@@ -52,10 +52,10 @@ type place struct {
 
 func (p *place) add(cmd *cobra.Command, force string) {
 	f := cmd.Flags()
-	f.BoolVar(&p.user, "user", false, "for the user (the default)")
-	f.StringVar(&p.prefix, "prefix", "", "below DIR/share/jupyter/kernels")
-	f.BoolVar(&p.sys, "sys-prefix", false, "for the Python that python3 is: its sys.prefix")
-	f.StringVar(&p.name, "name", "krrlab", "of the kernel")
+	f.BoolVar(&p.user, "user", false, "install for the user (the default)")
+	f.StringVar(&p.prefix, "prefix", "", "install into DIR/share/jupyter/kernels")
+	f.BoolVar(&p.sys, "sys-prefix", false, "install into the sys.prefix of python3")
+	f.StringVar(&p.name, "name", "krrlab", "name of the kernel")
 	f.BoolVar(&p.force, "force", false, force)
 }
 
@@ -96,7 +96,7 @@ func (a *app) installCommand() *cobra.Command {
 	var interrupt string
 	cmd := &cobra.Command{
 		Use:   "install [--user | --prefix DIR | --sys-prefix] [--name NAME] [--force]",
-		Short: "Tell Jupyter of this kernel",
+		Short: "Register this kernel with Jupyter",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.spec()
@@ -147,7 +147,7 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run FILE.ipynb [--out FILE | --check]",
 		Short: "Run a notebook from top to bottom and keep its outputs",
-		Args:  oneArg("say which notebook: krrlab notebook run FILE.ipynb"),
+		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := args[0]
 			switch {
@@ -169,6 +169,6 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write the notebook with its outputs here instead")
-	cmd.Flags().BoolVar(&check, "check", false, "write nothing: only see whether it runs")
+	cmd.Flags().BoolVar(&check, "check", false, "only check that it runs; write nothing")
 	return cmd
 }

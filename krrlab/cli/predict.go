@@ -32,10 +32,10 @@ func (a *app) predictCommand() *cobra.Command {
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
 (the label or the value), and with --decision the decision values f_j(x) too.
-A csv file --in may have the target column or not: with one column more than the
-model has features, the target's column is that of the fit unless --target says
-another, and the predictions are judged. Where both the file and the model's
-training file have a header, the names of the features must be the same.`,
+A csv file given by --in may contain the targets: if it has one column more than the
+model has features, the target column is that of the fit, unless --target says another,
+and the predictions are judged. If both this file and the training file have a header,
+the names of the features must be the same.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision`,
 		Args:        noArgs,
@@ -58,11 +58,11 @@ training file have a header, the names of the features must be the same.`,
 func (f *predictFlags) check(set *pflag.FlagSet) error {
 	switch {
 	case f.model == "":
-		return usagef("say which model: --model FILE")
+		return usagef("no model: want --model FILE")
 	case (f.data == "") == (f.in == ""):
-		return usagef("say what to predict: either --data NAME:test or --in FILE")
+		return usagef("nothing to predict: want --data NAME:test or --in FILE")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
-		return usagef("--format and --target go with --in; --data knows its own")
+		return usagef("--format and --target go with --in; --data has its own")
 	case !slices.Contains(datasets.Formats, f.format):
 		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
 	}

@@ -53,8 +53,8 @@ K and not part of the probability.`,
 
 func (f *qualityFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.Confidence, "confidence", 0.95, "of κ's interval, between 0 and 1")
-	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval to stop at")
-	p.IntVar(&f.Steps, "steps", 300, "most steps of Lanczos, a product with K each")
+	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval at which to stop")
+	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
 	p.BoolVar(&f.NoSolve, "no-solve", false, "do without the actual iterations")
 	f.approximationFlags.add(p)
@@ -87,7 +87,7 @@ type iterationFlags struct {
 
 func (f *iterationFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
-	p.IntVar(&f.maxIter, "max-iter", 1000, "most iterations")
+	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
 }
 
 func (f *iterationFlags) check(*pflag.FlagSet) error {

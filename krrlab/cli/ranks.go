@@ -144,7 +144,7 @@ func (a *app) ranksText() string {
 	}
 	w := a.party.world
 	t := w.Traffic()
-	return fmt.Sprintf("%-14s %d (%d on this machine); %s handed over by each, %.1f s in collectives\n", "ranks", w.Size(), a.party.node.Ranks,
+	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(), a.party.node.Ranks,
 		krrlab.Bytes(t.Bytes), t.Seconds)
 }
 
@@ -208,7 +208,7 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 			return code
 		}
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: all is done and written, but not all ranks ended: %s\n", a.failureText(err))
+			fmt.Fprintf(a.env.Stderr, "krrlab: everything is done and written, but not all ranks ended: %s\n", a.failureText(err))
 		}
 		code = max(code, exitError)
 	}

@@ -18,7 +18,7 @@ func (a *app) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make one HTML page of the experiments' results",
-		Long: `Report makes one page of the reports that krrlab reproduce has left in a folder: text,
+		Long: `Report makes one page from the reports that krrlab reproduce wrote to a folder: text,
 figures, tables, claims and where the numbers come from. The page is one file that needs
 no network, is read on a phone as well as on a screen, light or dark, and prints.`,
 		Example: `  krrlab report

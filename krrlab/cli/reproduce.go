@@ -31,11 +31,11 @@ func (a *app) reproduceCommand() *cobra.Command {
 		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
 published numbers, their ratio, what was not run and why, and where the numbers come
 from. Cases that several tables share are run once. Each result is kept in --out as soon
-as it is there: a run that was stopped goes on with --resume.
+as it is done: --resume continues an interrupted run.
 
 Scales: smoke takes seconds and needs no data, laptop about an hour an experiment on two
 cores with 24 GiB, paper is the published sizes: it prints its plan and starts with --yes.
-With --from DIR nothing is run: tables and figures are made of the reports kept there.
+With --from DIR nothing is run: tables and figures are made from the reports kept there.
 
 Exit code 0 says that every case that could run did. The experiments are
   ` + strings.Join(experiments.IDs(), " ") + `.`,
@@ -49,12 +49,12 @@ Exit code 0 says that every case that could run did. The experiments are
 	p := cmd.Flags()
 	p.StringVar(&f.scale, "scale", "smoke", "smoke, laptop or paper")
 	p.StringVar(&f.out, "out", "", "folder for results, tables and figures (default: out/reproduce; with --from: that folder)")
-	p.BoolVar(&f.resume, "resume", false, "take the results that --out has, run the others")
+	p.BoolVar(&f.resume, "resume", false, "reuse the results in --out, run the other cases")
 	p.StringVar(&f.memory, "memory", "", "memory a case may take, such as 20GB (default: what the machine allows)")
-	p.DurationVar(&f.time, "time", 0, "begin no case that would end after so long, such as 2h (default: no limit); the reports name those left out")
+	p.DurationVar(&f.time, "time", 0, "start no case that is predicted to end after this time, such as 2h (default: no limit); the reports name those left out")
 	p.BoolVar(&f.list, "list", false, "list the experiments and what each scale is predicted to take; run nothing")
 	p.BoolVar(&f.yes, "yes", false, "start at scale paper")
-	p.StringVar(&f.from, "from", "", "make tables and figures of the reports in this folder; run nothing")
+	p.StringVar(&f.from, "from", "", "make tables and figures from the reports in this folder; run nothing")
 	p.StringVar(&f.page, "page", "", "with --from: put the result table into this file, between its markers")
 	p.SortFlags = false
 	return cmd
@@ -112,7 +112,7 @@ func experimentIDs(f *reproduceFlags, args []string) ([]string, error) {
 		if f.list || f.from != "" {
 			return experiments.IDs(), nil
 		}
-		return nil, usagef("reproduce: say what: %s or all", strings.Join(experiments.IDs(), ", "))
+		return nil, usagef("reproduce: want an experiment: %s, or all", strings.Join(experiments.IDs(), ", "))
 	}
 	var ids []string
 	for _, id := range args {
@@ -168,7 +168,7 @@ func absentText(names []string) string {
 	if len(each) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("left out for want of data: %s (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
+	return fmt.Sprintf("left out because data are missing: %s (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)\n",
 		strings.Join(each, ", "))
 }
 
@@ -204,7 +204,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 	reports, err := experiments.Run(ctx, plans, o)
 	progress.clear()
 	if err != nil && ctx.Err() != nil {
-		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; what was done is kept, and goes on with: %s\n", resumeLine(f, ids))
+		fmt.Fprintf(a.env.Stderr, "krrlab: interrupted; finished cases are kept; to continue: %s\n", resumeLine(f, ids))
 		return errStatus(exitInterrupted)
 	}
 	if err != nil {

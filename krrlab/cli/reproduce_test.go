@@ -91,7 +91,7 @@ table3    paper       0       10         –         –  Against block ADMM on 
 table4    smoke       6       12 …
 table4    laptop      0       60         –         –  Against conjugate gradients without a preconditioner
 table4    paper       0       20         –         –  Against conjugate gradients without a preconditioner
-left out for want of data: epsilon, covtype-sample, covtype7-sample, yearpredictionmsd, cal-housing, protein, gisette, adult, mnist (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)
+left out because data are missing: epsilon, covtype-sample, covtype7-sample, yearpredictionmsd, cal-housing, protein, gisette, adult, mnist (krrlab data fetch NAME downloads, krrlab data info NAME says where else; then --data-dir or $KRRLAB_DATA)
 `
 	if code != exitOK || errs != "" || got != want {
 		t.Errorf("exit %d, %s\n%s\nwant\n%s", code, errs, got, want)
@@ -128,7 +128,7 @@ func TestReproduceUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitUsage, "say what: table1, table2"},
+		{nil, exitUsage, "want an experiment: table1, table2"},
 		{[]string{"table9"}, exitUsage, `unknown experiment "table9"; there are table1, table2`},
 		{[]string{"table1", "--scale", "huge"}, exitUsage, "there are smoke, laptop, paper"},
 		{[]string{"table1", "--page", "x"}, exitUsage, "--page goes with --from"},

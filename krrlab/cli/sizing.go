@@ -32,10 +32,10 @@ func (a *app) sizingCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ranks --n N --d D",
 		Short: "Memory of a solve on ranks, by part, and how many ranks it needs",
-		Long: `Ranks says what each rank of a solve holds, before there is one: its share of K and of
-the features, and what is whole on every rank, the points, the s×s factor and the vectors.
-With --memory it finds the least number of ranks whose memory is enough, or says which part
-is in the way of any number (docs/ranks.md).`,
+		Long: `Ranks predicts the memory of each rank of a solve: its share of K and of the features, and
+what every rank holds whole, the points, the s×s factor and the vectors. With --memory it
+finds the least number of ranks whose memory is enough, or names the part that exceeds the
+memory of a rank for any number (docs/ranks.md).`,
 		Example: `  krrlab ranks --n 60000 --d 784 --t 10 --features 6000 --memory 8GB
   krrlab ranks --n 1000000 --d 784 --t 10 --features 10000 --storage fixed16 --counts 16,32,64`,
 		Args: noArgs,
@@ -44,7 +44,7 @@ is in the way of any number (docs/ranks.md).`,
 	p := cmd.Flags()
 	p.IntVar(&f.n, "n", 0, "training points")
 	p.IntVar(&f.d, "d", 0, "dimension d of the points")
-	p.Int64Var(&f.nnz, "nnz", 0, "numbers in all that are not zero, of sparse points (default: the points are dense)")
+	p.Int64Var(&f.nnz, "nnz", 0, "nonzero entries of sparse points (default: the points are dense)")
 	p.IntVar(&f.t, "t", 1, "right-hand sides: classes, or 1")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most 10,000)")
 	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
@@ -95,7 +95,7 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 		return p, errUsage{err}
 	}
 	if p.Storage == gram.Auto {
-		return p, usagef("--storage auto is decided when the data are there: say which")
+		return p, usagef("--storage auto is decided from the data: name a storage")
 	}
 	return p, nil
 }

@@ -27,7 +27,7 @@ func TestSizing(t *testing.T) {
 		"ranks --n 1000000 --d 10000 --features 100 --memory 8GB":       "the points, all of them on each rank",
 		"ranks --n 1000000 --d 10000 --nnz 1 --precond none --memory x": "--memory",
 		"ranks --d 3":                                "--n 0",
-		"ranks --n 10 --d 3 --storage auto":          "say which",
+		"ranks --n 10 --d 3 --storage auto":          "name a storage",
 		"ranks --n 10 --d 3 --storage x":             "unknown storage",
 		"ranks --n 10 --d 3 --features 11":           "want 1 to n",
 		"ranks --n 10 --d 3 --counts 0":              "--counts 0",

@@ -54,11 +54,11 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.Float64SliceVar(&f.own, "constants", nil, "θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ")
 	p.Lookup("constants").DefValue = "" // the text has it
 	p.BoolVar(&f.Sketched, "product-free", false, "condition 2 with independent features first, and with K only where they pass")
-	p.IntVar(&f.Check, "check-factor", 4, "how many times s these independent features are")
+	p.IntVar(&f.Check, "check-factor", 4, "number of these independent features, as a multiple of s")
 	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 where that is less)")
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
 	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
-	p.Float64Var(&f.Confidence, "confidence", 0.95, "probability that no s is accepted that should not be")
+	p.Float64Var(&f.Confidence, "confidence", 0.95, "probability that no s is accepted wrongly")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 }
 

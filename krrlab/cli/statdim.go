@@ -28,8 +28,8 @@ func (a *app) statDimCommand() *cobra.Command {
 	return a.stageCommand(stageCommand{
 		use:   "statdim (--data NAME | --train FILE)",
 		short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
-		long: `Statdim finds s_λ(K), the degrees of freedom of the regression, and mostly the
-curve λ ↦ s_λ, with an interval that includes the truncation of the solves.
+		long: `Statdim finds s_λ(K), the degrees of freedom of the regression, and, with most methods,
+the curve λ ↦ s_λ, with an interval that includes the truncation of the solves.
 Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
 preconditioned block solve, M⁻¹ as control variate), xtrace, slq (stochastic Lanczos
 quadrature, the whole curve), free (the features alone); auto takes exact up to
@@ -49,9 +49,9 @@ n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
 func (f *statDimFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
 	p.Float64Var(&f.confidence, "confidence", 0.95, "of the interval, between 0 and 1")
-	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval to stop at")
-	p.IntVar(&f.probes, "max-probes", 256, "most probes, at least 16")
-	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, with commas (default: λ/10 to 10⁴λ)")
+	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval at which to stop")
+	p.IntVar(&f.probes, "max-probes", 256, "maximum number of probes, at least 16")
+	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
 	p.Lookup("grid").DefValue = "" // the text has it
 	p.BoolVar(&f.eta, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
 	f.approximationFlags.add(p)

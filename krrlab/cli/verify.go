@@ -36,7 +36,7 @@ the model's, or, for a classifier, are recovered from the answer itself. Exit co
 that the residual is above the tolerance the model was fitted to.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
-		Args:        oneArg("say which model: krrlab verify FILE"),
+		Args:        oneArg("want one model: krrlab verify FILE"),
 		Annotations: onRanks,
 		RunE:        func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
 	}
@@ -61,7 +61,7 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	case f.data != "" && (f.train != "" || f.test != ""):
 		return usagef("--data excludes --train and --test")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
-		return usagef("--format and --target go with --train; --data knows its own")
+		return usagef("--format and --target go with --train; --data has its own")
 	case set.Changed("passes") && f.passes < 1:
 		return usagef("--passes %d: want at least 1", f.passes)
 	case !slices.Contains(datasets.Formats, f.format):

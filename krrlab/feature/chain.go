@@ -61,7 +61,7 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, err
 	}
 	if len(f.Sketches) == 0 && f.Width != s {
-		return nil, fmt.Errorf("feature: %v with %d features: there is no sketch to that width", f, s)
+		return nil, fmt.Errorf("feature: %v with %d features: no sketch has that width", f, s)
 	}
 	first, err := f.Features.Sample(d, f.Width, g.Sub("chain features"))
 	if err != nil {

@@ -89,7 +89,7 @@ func TestChainErrors(t *testing.T) {
 		want  string
 	}{
 		{feature.Chain{}, 5, "without features"},
-		{feature.Chain{Features: gauss, Width: 5}, 4, "no sketch to that width"},
+		{feature.Chain{Features: gauss, Width: 5}, 4, "no sketch has that width"},
 		{feature.Chain{Features: gauss, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}, 4, "0 features"},
 		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 17}, {Dist: sketch.Gaussian{}}}}, 4, "s ≤ 16"},
 		{feature.Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.SRHT{}, Width: 5}}}, 4, "4 are asked for"},

@@ -28,9 +28,9 @@ type Choice struct {
 
 // String returns two lines: how K is kept, and how accurate it is.
 func (c Choice) String() string {
-	centred := ""
+	centered := ""
 	if c.Centred {
-		centred = ", points moved to their mean"
+		centered = ", points moved to their mean"
 	}
 	verdict := "within"
 	if !(c.Error <= c.Accuracy) {
@@ -41,7 +41,7 @@ func (c Choice) String() string {
 		how = "at most"
 	}
 	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
-		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centred, c.Reason, c.Error, how, verdict, c.Accuracy)
+		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centered, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
 // frame is where the points lie.
@@ -76,8 +76,8 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 }
 
 // view returns the points, moved to their mean if asked.
-func (f *frame) view(centred bool) points.Points {
-	if centred {
+func (f *frame) view(centered bool) points.Points {
+	if centered {
 		return points.Shift(f.x, f.mean)
 	}
 	return f.x
@@ -101,15 +101,15 @@ func (m *Matrix) extent() kernel.Extent {
 func (m *Matrix) accurate(accuracy float64) (method, float64) {
 	trace := m.Trace()
 	a, e := kernel.Accurate(m.k, m.extent(), accuracy/trace)
-	return method{wide: true, arith: a, centred: a == kernel.Float64 && m.frame.far}, trace * e
+	return method{wide: true, arith: a, centered: a == kernel.Float64 && m.frame.far}, trace * e
 }
 
 // method is a way to compute the entries of K.
 type method struct {
-	wide    bool // entries are float64
-	arith   kernel.Arithmetic
-	centred bool
-	fixed   bool // entries are rounded to 16 bits
+	wide     bool // entries are float64
+	arith    kernel.Arithmetic
+	centered bool
+	fixed    bool // entries are rounded to 16 bits
 }
 
 // largest32 bounds what float32 tiles may hold, and ‖x‖² for float32 products, so
@@ -126,12 +126,12 @@ func (m *Matrix) methods(wide bool) []method {
 	if !wide && !isOwn(m.k) && f.maxSq < largest32 {
 		list = append(list, method{arith: kernel.Float32})
 		if invariant && (!f.sparse || f.far) {
-			list = append(list, method{arith: kernel.Float32, centred: true})
+			list = append(list, method{arith: kernel.Float32, centered: true})
 		}
 	}
 	list = append(list, method{wide: wide, arith: kernel.Float64})
 	if f.far {
-		list = append(list, method{wide: wide, arith: kernel.Float64, centred: true})
+		list = append(list, method{wide: wide, arith: kernel.Float64, centered: true})
 	}
 	if invariant {
 		list = append(list, method{wide: wide, arith: kernel.Differences})
@@ -234,7 +234,7 @@ func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []metho
 // like returns the methods that compute as an earlier choice does.
 func like(list []method, c *Choice) (out []method) {
 	for _, v := range list {
-		if v.arith == c.Arithmetic && v.centred == c.Centred {
+		if v.arith == c.Arithmetic && v.centered == c.Centred {
 			out = append(out, v)
 		}
 	}

@@ -55,7 +55,7 @@ func TestPrediction(t *testing.T) {
 					}
 					m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 64, Accuracy: accuracy})
 					c, e := m.Choice(), errorNorm(t, m)
-					t.Logf("%v moved by %g, %v/%v centred=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage, c.Arithmetic, c.Centred, e, c.Error)
+					t.Logf("%v moved by %g, %v/%v centered=%v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c.Storage, c.Arithmetic, c.Centred, e, c.Error)
 					if e > 2*c.Error+1e-12 || c.Error > 20*e+1e-12 {
 						t.Errorf("%v moved by %g, %v: ‖E‖₂ = %.2g, predicted %.2g", k, by, c, e, c.Error)
 					}
@@ -121,7 +121,7 @@ func TestAuto(t *testing.T) {
 		memory     int64
 		storage    gram.Storage
 		arith      kernel.Arithmetic
-		centred    bool
+		centered   bool
 	}{
 		{0, 1e-2, 0, gram.Float32, kernel.Float32, false},
 		{100, 1e-2, 0, gram.Float32, kernel.Float32, true},
@@ -134,7 +134,7 @@ func TestAuto(t *testing.T) {
 	} {
 		m := mustNew(t, g, moved(3, n, 5, c.by), c.lambda, &gram.Options{Memory: c.memory, TileSize: 32})
 		got := m.Choice()
-		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centred {
+		if got.Storage != c.storage || got.Arithmetic != c.arith || got.Centred != c.centered {
 			t.Errorf("moved by %g, λ = %g, memory %d: %v", c.by, c.lambda, c.memory, got)
 		}
 		if e := errorNorm(t, m); e > c.lambda/5 || got.Accuracy != c.lambda/10 {

@@ -102,7 +102,7 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 func (s *sample) form(ctx context.Context, by method, set func(i int, row []float64)) error {
 	n := len(s.idx)
 	x := s.x
-	if by.centred {
+	if by.centered {
 		x = points.Shift(x, s.m.frame.mean)
 	}
 	p := points.NewPanel(x)
@@ -155,7 +155,7 @@ func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	r := Estimate{Arithmetic: by.arith, Centred: by.centred, Entries: Float32, Rows: rows, NormK: s.normK, Bound: math.Inf(1)}
+	r := Estimate{Arithmetic: by.arith, Centred: by.centered, Entries: Float32, Rows: rows, NormK: s.normK, Bound: math.Inf(1)}
 	switch {
 	case by.wide:
 		r.Entries = Float64

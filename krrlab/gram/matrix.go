@@ -259,7 +259,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
 	by, bound := m.accurate(accuracy)
 	e.choice = Choice{
-		N: n, Tile: e.tiling.size, Storage: Recompute, Arithmetic: by.arith, Centred: by.centred,
+		N: n, Tile: e.tiling.size, Storage: Recompute, Arithmetic: by.arith, Centred: by.centered,
 		Accuracy: accuracy, Error: bound, Certain: true, Reason: "exact",
 	}
 	e.build()

@@ -77,7 +77,7 @@ func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*
 // error.
 func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (*Score, error) {
 	if d.Task != m.Task() {
-		return nil, fmt.Errorf("model: data for %v cannot judge a model for %v", d.Task, m.Task())
+		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
 	}
 	p, err := m.Predict(ctx, d, o)
 	if err != nil {

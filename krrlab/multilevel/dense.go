@@ -54,7 +54,7 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 		m.l[i*n+i] += lambdaP // M = ZZᵀ + λ_pI
 	}
 	if !accel.Dpotrf(n, m.l, n) { // M = LLᵀ
-		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: take it larger", n, lambdaP)
+		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: increase λ_p", n, lambdaP)
 	}
 	return m, ctx.Err()
 }

@@ -153,7 +153,7 @@ func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 	}
 	switch res.Status {
 	case pcg.Indefinite, pcg.IndefinitePreconditioner, pcg.Breakdown:
-		return nil, fmt.Errorf("statdim: the solve for the probes ended badly: %v", res)
+		return nil, fmt.Errorf("statdim: the solve for the probes failed: %v", res)
 	}
 	q := &solved{z: z, x: res.X, r: new(mat.Dense), iterations: res.Iterations, columns: res.Stats.MulTo.Columns}
 	q.r.CloneFrom(z)

@@ -100,7 +100,7 @@ func settled(p *Problem, o *Options) (Options, error) {
 	case !(s.Width > 0) || math.IsInf(s.Width, 0):
 		return s, fmt.Errorf("statdim: width %g: want a positive number, such as 0.1", s.Width)
 	case s.Probes < 8 || s.MaxProbes < s.Probes:
-		return s, fmt.Errorf("statdim: %d to %d probes: want at least 8, and no less at most than at first", s.Probes, s.MaxProbes)
+		return s, fmt.Errorf("statdim: %d to %d probes: want at least 8, and a maximum no smaller than the minimum", s.Probes, s.MaxProbes)
 	case s.MaxSteps < 1:
 		return s, fmt.Errorf("statdim: %d steps: want at least 1", s.MaxSteps)
 	case !(p.Error >= 0):

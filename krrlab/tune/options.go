@@ -92,7 +92,7 @@ func (o *Options) Check() error {
 	case s.Steps < 1:
 		return fmt.Errorf("%d steps of Lanczos: want at least 1", s.Steps)
 	case s.MaxIter < 1:
-		return fmt.Errorf("at most %d iterations: want at least 1", s.MaxIter)
+		return fmt.Errorf("maximum of %d iterations: want at least 1", s.MaxIter)
 	case !(s.Tol > 0 && s.Tol < 1):
 		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", s.Tol)
 	}

@@ -52,7 +52,7 @@ func newFunction(k kernel.Spec) (*function, error) {
 			return f.finish(s[0])
 		}
 	default:
-		return nil, fmt.Errorf("verify: kernel %q: no formula for it here", k.Name)
+		return nil, fmt.Errorf("verify: no formula for kernel %q", k.Name)
 	}
 	return f, nil
 }

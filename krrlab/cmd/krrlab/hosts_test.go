@@ -213,7 +213,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			if first := fault.name == "stopped first rank"; len(lines) == 2 && first { // which wakes to be ended, and says that
 				lines = lines[:1]
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "--resume goes on") {
+			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "--resume continues") {
 				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.says, text.String())
 			}
 		})
@@ -238,7 +238,7 @@ func TestDiskFull(t *testing.T) {
 		return append(slow(h.dir, more...), "--checkpoint", filepath.Join(full, "kept"))
 	}
 	text, err := h.krrlab(limited(t), t, 30, fit()...).CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") || !strings.Contains(got[0], "--resume goes on") {
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "no space left on device") || !strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	gone(t, h.dir, string(text))
@@ -271,7 +271,7 @@ func TestFileLimit(t *testing.T) {
 	}
 	cmd.Path = shell
 	text, err := cmd.CombinedOutput()
-	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") || !strings.Contains(got[0], "--resume goes on") {
+	if got := said(string(text)); err == nil || len(got) != 1 || !strings.Contains(got[0], "file too large") || !strings.Contains(got[0], "--resume continues") {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	if now := newestCheckpoint(dir); now != newest {

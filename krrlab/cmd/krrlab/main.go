@@ -96,7 +96,7 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	case err != nil && name == "openblas":
 		return "", err
 	case errors.As(err, &full):
-		note = fmt.Sprintf("OpenBLAS is not used, Go's own linear algebra is: %v", full)
+		note = fmt.Sprintf("Go's own linear algebra is used in place of OpenBLAS: %v", full)
 	case err == nil && lib.MaxThreads() > 0 && lib.MaxThreads() < accel.Threads():
 		note = fmt.Sprintf("OpenBLAS has %d of %d threads: the limit on addresses (ulimit -v) leaves no more", lib.MaxThreads(), accel.Threads())
 	}

@@ -77,7 +77,7 @@ func (s *Store) mine() error {
 	if _, err := os.Stat(name); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s was removed and is another run's now", s.dir)
+	return fmt.Errorf("%s was removed, and another run has taken its place", s.dir)
 }
 
 // Close lets go of the folder. What is in it stays.

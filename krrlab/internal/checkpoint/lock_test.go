@@ -89,7 +89,7 @@ func TestFolderTaken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	second := open(t, dir, 1)
-	if err := first.Save(nil); !errors.As(err, &unsaved) || !strings.Contains(err.Error(), "another run's") {
+	if err := first.Save(nil); !errors.As(err, &unsaved) || !strings.Contains(err.Error(), "another run") {
 		t.Errorf("%v", err)
 	}
 	first.Close()

@@ -147,7 +147,7 @@ func (t *Tree) add(fset *token.FileSet, byPath map[string]*Package, name, rel st
 	f.AST, err = parser.ParseFile(fset, rel, src, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		t.Broken = append(t.Broken, Violation{rel, 1, "does not parse; mend it: " + first})
+		t.Broken = append(t.Broken, Violation{rel, 1, "does not parse; fix it: " + first})
 		f.AST = nil
 		return nil
 	}

@@ -89,7 +89,7 @@ func (c *capture) end() {
 	c.drain()
 	c.flush(true)
 	if c.dropped > 0 && c.out != nil {
-		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and left out]\n", c.dropped))
+		c.out.Stream(streamNames[stderr], fmt.Sprintf("[%d more bytes were printed and omitted]\n", c.dropped))
 	}
 	c.sent, c.dropped = 0, 0
 }

@@ -220,7 +220,7 @@ func (k *checker) typeKind(e ast.Expr) string {
 // it.
 func (k *checker) wants(v ast.Expr, kind string) *trap {
 	if kind == aString && isConstant(v) && k.kind(v) == aNumber {
-		return k.at(v, "a number where a string is wanted; the interpreter would make a character of it: write it in quotes, or fmt.Sprint")
+		return k.at(v, "a number where a string is wanted; the interpreter would convert it to a character: write it in quotes, or fmt.Sprint")
 	}
 	return nil
 }

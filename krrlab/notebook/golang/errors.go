@@ -149,7 +149,7 @@ var (
 func hint(text string) string {
 	text = strings.ReplaceAll(untyped.ReplaceAllString(text, "$2 ($1)"), "<untyped.Lit>", "untyped constant")
 	if m := noSymbol.FindStringSubmatch(text); m != nil {
-		return "undefined: " + m[1] + "." + m[2] + "; press Tab behind the dot to see what there is"
+		return "undefined: " + m[1] + "." + m[2] + "; press Tab after the dot to list the names"
 	}
 	if m := notPackage.FindStringSubmatch(text); m != nil {
 		return m[2] + " undefined: " + m[1] + " has no such field or method"
@@ -172,7 +172,7 @@ func hint(text string) string {
 		return text + "; declare it in this cell or run the cell that does, or import its package"
 	case strings.Contains(text, "not a type: ") && strings.Contains(raw, "SelectorExpr"):
 		name, _, _ := strings.Cut(strings.SplitN(text, "not a type: ", 2)[1], " ")
-		return "undefined: " + name + "; press Tab behind the dot to see what there is"
+		return "undefined: " + name + "; press Tab after the dot to list the names"
 	}
 	return text
 }
@@ -181,7 +181,7 @@ func hint(text string) string {
 func syntaxText(msg string) string {
 	switch {
 	case strings.HasPrefix(msg, "expected 1 expression"):
-		return msg + "; show several values by a line for each, or by Display(a); Display(b)"
+		return msg + "; show several values on separate lines, or with Display(a); Display(b)"
 	case strings.Contains(msg, "found 'EOF'"):
 		return msg + "; the cell ends too early: a bracket or an operand is missing"
 	}

@@ -156,7 +156,7 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 func (s *Session) input(prompt string, password bool) (string, error) {
 	out := s.out.output()
 	if out == nil {
-		return "", fmt.Errorf("no cell runs that could ask")
+		return "", fmt.Errorf("no cell is running that could ask for input")
 	}
 	return out.Input(prompt, password)
 }

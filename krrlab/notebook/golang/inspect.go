@@ -192,7 +192,7 @@ var helpers = map[string]string{
 	"Display":   "func Display(v any)\n\nDisplay shows a value as the last expression of a cell is shown.",
 	"DisplayID": "func DisplayID(id string, v any)\n\nDisplayID shows a value that Update can replace.",
 	"Update":    "func Update(id string, v any)\n\nUpdate shows v in place of what DisplayID showed with the same id.",
-	"Clear":     "func Clear()\n\nClear empties the output of the cell, when something new comes.",
+	"Clear":     "func Clear()\n\nClear empties the output of the cell when the next output comes.",
 	"Input":     "func Input(prompt string) (string, error)\n\nInput asks the reader for a line.",
 	"Password":  "func Password(prompt string) (string, error)\n\nPassword asks the reader for a line that is not shown.",
 	"Progress":  "func Progress() func(krrlab.Event)\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",

@@ -256,7 +256,7 @@ func TestOutput(t *testing.T) {
 	s := open(t, &Options{MaxOutput: 1000})
 	run(s, "import (\"fmt\"; \"os\"; \"strings\")")
 	got := run(s, "for i := 0; i < 100; i++ { fmt.Println(strings.Repeat(\"x\", 1000)) }")
-	if !strings.Contains(got, "[output cut after 1000 bytes") || !strings.Contains(got, "[99100 more bytes were printed and left out]") || len(got) > 1300 {
+	if !strings.Contains(got, "[output cut after 1000 bytes") || !strings.Contains(got, "[99100 more bytes were printed and omitted]") || len(got) > 1300 {
 		t.Errorf("%d bytes: %q", len(got), got)
 	}
 	got = run(s, "b := []byte(\"aü€😀z\")\nfor _, c := range b { os.Stdout.Write([]byte{c}); for i := 0; i < 30000; i++ { } }")

@@ -66,7 +66,7 @@ func (c *Connection) complete() error {
 	case c.SignatureScheme != "hmac-sha256":
 		return fmt.Errorf("signature_scheme %q: want hmac-sha256", c.SignatureScheme)
 	case c.Transport == "ipc" && c.IP == "":
-		return fmt.Errorf("transport ipc without ip: want the path that the sockets' names begin with")
+		return fmt.Errorf("transport ipc without ip: want the common prefix of the socket paths")
 	case c.Transport == "ipc":
 		return nil // the files of the sockets are for their owner alone
 	case c.IP == "":
@@ -75,7 +75,7 @@ func (c *Connection) complete() error {
 		c.IP = "0.0.0.0"
 	}
 	if ip := net.ParseIP(c.IP); c.Key == "" && c.IP != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("no key with ip %s: whoever reaches this machine could run code; want a key, or ip 127.0.0.1", c.IP)
+		return fmt.Errorf("no key with ip %s: anyone who can reach this machine could run code; want a key, or ip 127.0.0.1", c.IP)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ type Message struct {
 var (
 	delimiter    = []byte("<IDS|MSG>")
 	errSignature = errors.New("jupyter: a message with a wrong signature")
-	errMalformed = errors.New("jupyter: a message that is none")
+	errMalformed = errors.New("jupyter: a malformed message")
 )
 
 // sign returns the signature of the four parts of a message.

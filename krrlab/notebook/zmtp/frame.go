@@ -24,7 +24,7 @@ const (
 
 var (
 	errLarge  = errors.New("zmtp: a message above the limit")
-	errFrame  = errors.New("zmtp: a frame with flags that there are not")
+	errFrame  = errors.New("zmtp: a frame with unknown flags")
 	errFrames = errors.New("zmtp: a message of too many frames")
 )
 
