@@ -19,7 +19,7 @@ import (
 func TestColumnsLayout(t *testing.T) {
 	for _, c := range []struct{ n, tile int }{{53, 8}, {41, 41}, {30, 1}, {130, 0}} {
 		for _, x := range draw(4, c.n, 12, 1) {
-			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
+			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
 				m := mustNew(t, kernel.Gaussian{Sigma: 2.5}, x, 0.3, &gram.Options{Storage: s, TileSize: c.tile})
 				dense := mat.NewDense(c.n, c.n, nil)
 				if err := m.DenseTo(ctx, dense); err != nil {

@@ -139,20 +139,23 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 }
 
 // RankBytes returns Bytes of the matrix of n points in tiles of the default size on the rank
-// that holds the most of them, of the given number, to within a tile. It panics for Auto.
+// that holds the most of them, of the given number. It panics for Auto.
 func RankBytes(n int, s Storage, ranks int) int64 {
 	if s == Auto || n < 1 || ranks < 1 {
 		panic(fmt.Sprintf("gram: %d points as %v on %d ranks", n, s, ranks))
 	}
 	o := (*Options)(nil).settled(n, 1)
-	size := int64(o.TileSize)
-	blocks := (int64(n) + size - 1) / size
-	tiles := blocks * (blocks + 1) / 2
-	bytes := tablesOf(int64(n), tiles, blocks)
-	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
-	if ranks == 1 { // the last block may be short
-		short := int64(n) - (blocks-1)*size
-		return bytes + width*((blocks-1)*blocks/2*size*size+(blocks-1)*size*short+short*short)
+	t := tiling{n: n, size: o.TileSize, blocks: (n + o.TileSize - 1) / o.TileSize}
+	tiles, size, last := t.blocks*(t.blocks+1)/2, int64(t.size), int64(t.rows(t.blocks-1))
+	lack := make([]int64, ranks) // entries that the last block row has less
+	for j := range t.blocks {
+		lack[t.at(t.blocks-1, j)%ranks] += size*size - last*int64(t.rows(j))
 	}
-	return bytes + width*((tiles+int64(ranks)-1)/int64(ranks))*size*size
+	var most int64
+	for r, less := range lack {
+		held := (tiles - r + ranks - 1) / ranks
+		most = max(most, int64(held)*size*size-less)
+	}
+	width := map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2}[s]
+	return tablesOf(int64(n), int64(tiles), int64(t.blocks)) + width*most
 }

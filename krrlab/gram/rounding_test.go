@@ -68,31 +68,37 @@ func TestRanksBeside(t *testing.T) {
 	const n = 130
 	idx := []int{129, 0, 64}
 	x := cloud(n, 3)
-	onRanks(3, func(c comm.Comm) {
-		m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
-		if err != nil {
-			t.Error(err)
-			return
+	for _, p := range []int{2, 3} {
+		onRanks(p, func(c comm.Comm) { columnsBeside(t, x, idx, c) })
+	}
+}
+
+// columnsBeside is TestRanksBeside on one rank.
+func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
+	n := x.N
+	m, err := New(t.Context(), kernel.Gaussian{Sigma: 1}, x, 0.1, &Options{Storage: Float64, TileSize: 32, Comm: c})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	want, wide := mat.NewDense(n, len(idx), nil), mat.NewDense(n, len(idx)+2, nil)
+	for i := range wide.RawMatrix().Data {
+		wide.RawMatrix().Data[i] = -1
+	}
+	if err := m.Columns(t.Context(), idx, want); err != nil {
+		t.Error(err)
+	}
+	if err := m.Columns(t.Context(), idx, wide.Slice(0, n, 1, 1+len(idx)).(*mat.Dense)); err != nil {
+		t.Error(err)
+	}
+	if !mat.Equal(wide.Slice(0, n, 1, 1+len(idx)), want) {
+		t.Errorf("rank %d: other columns", c.Rank())
+	}
+	for _, j := range []int{0, len(idx) + 1} {
+		if blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()) != float64(n) {
+			t.Errorf("rank %d: column %d beside them is written", c.Rank(), j)
 		}
-		want, wide := mat.NewDense(n, len(idx), nil), mat.NewDense(n, len(idx)+2, nil)
-		for i := range wide.RawMatrix().Data {
-			wide.RawMatrix().Data[i] = -1
-		}
-		if err := m.Columns(t.Context(), idx, want); err != nil {
-			t.Error(err)
-		}
-		if err := m.Columns(t.Context(), idx, wide.Slice(0, n, 1, 1+len(idx)).(*mat.Dense)); err != nil {
-			t.Error(err)
-		}
-		if !mat.Equal(wide.Slice(0, n, 1, 1+len(idx)), want) {
-			t.Errorf("rank %d: other columns", c.Rank())
-		}
-		for _, j := range []int{0, len(idx) + 1} {
-			if blas64.Asum(wide.ColView(j).(*mat.VecDense).RawVector()) != n {
-				t.Errorf("rank %d: column %d beside them is written", c.Rank(), j)
-			}
-		}
-	})
+	}
 }
 
 // TestSize: the numbers of bytes in messages.

@@ -141,7 +141,7 @@ func inPlace32(x Points) bool { _, ok := x.(*Dense32); return ok }
 // or converted into the scratch of the given side.
 func (w *Workspace) operand64(side int, x Points, c0, c1 int) blas64.General {
 	if x, ok := x.(*Dense); ok {
-		return blas64.General{Rows: x.N, Cols: c1 - c0, Stride: max(x.Stride, 1), Data: x.Data[c0:]}
+		return blas64.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
 	}
 	n, _ := x.Dims()
 	buf := grow(&w.dense64[side], n*(c1-c0))
@@ -151,7 +151,7 @@ func (w *Workspace) operand64(side int, x Points, c0, c1 int) blas64.General {
 
 func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
 	if x, ok := x.(*Dense32); ok {
-		return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: max(x.Stride, 1), Data: x.Data[c0:]}
+		return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
 	}
 	n, _ := x.Dims()
 	buf := grow(&w.dense32[side], n*(c1-c0))

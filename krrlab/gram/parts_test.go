@@ -1,0 +1,420 @@
+package gram
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestNeed: a storage needs what the matrix then holds, counted from the sizes of its parts, and
+// the scratch of the workers; it fits that and not a byte less.
+func TestNeed(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(3)
+	const n, tile = 130, 32
+	k := kernel.Gaussian{Sigma: 1}
+	for _, d := range []int{1, 5, 40000} {
+		x := points.NewDense(n, d, nil)
+		const tiles, blocks = 15, 5
+		tables := int64(3*8*n) + tiles*int64(unsafe.Sizeof(ref{})+unsafe.Sizeof([]float64{})) + blocks*int64(unsafe.Sizeof(points.Panel{})+40) // and its points
+		const entries = 10*tile*tile - 4*tile*30 + 4*tile*tile + 2*2                                                                           // ten whole tiles off the diagonal but that the last row has 2 points
+		scratch := int64(3) * (8*tile*tile + 2*8*int64(min(tile*d, 1<<20)))
+		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
+			m, _, err := begin(k, x, 1, &Options{TileSize: tile})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, want := m.need(s, d), width*entries+tables+scratch; got != want {
+				t.Errorf("%v, d = %d: needs %d bytes, want %d", s, d, got, want)
+			}
+			if d > 5 {
+				continue
+			}
+			need := m.need(s, d)
+			if m, err = New(t.Context(), k, x, 1, &Options{Storage: s, TileSize: tile, Memory: need}); err != nil {
+				t.Fatal(err)
+			}
+			if m.Bytes() != need-scratch || m.Choice().Bytes != m.Bytes() {
+				t.Errorf("%v: holds %d bytes, %d of the choice, want %d", s, m.Bytes(), m.Choice().Bytes, need-scratch)
+			}
+			if _, err = New(t.Context(), k, x, 1, &Options{Storage: s, TileSize: tile, Memory: need - 1}); err == nil {
+				t.Errorf("%v fits a byte less than it needs", s)
+			}
+		}
+	}
+}
+
+// TestRankBytes: as many bytes as the rank has that holds the most.
+func TestRankBytes(t *testing.T) {
+	for _, n := range []int{1, 2, 63, 64, 65, 500, 1000, 3585, 20000} {
+		size := (*Options)(nil).settled(n, 1).TileSize
+		for s, width := range map[Storage]int64{Float64: 8, Float32: 4, Fixed16: 2, Recompute: 0} {
+			for _, ranks := range []int{1, 2, 3, 7, 64} {
+				var most int64
+				for r := range ranks {
+					tl := newTiling(n, size, share{r, ranks})
+					most = max(most, tableBytes(tl)+width*tl.entries())
+				}
+				if got := RankBytes(n, s, ranks); got != most {
+					t.Errorf("n = %d, %v, %d ranks: %d bytes, want %d", n, s, ranks, got, most)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		n     int
+		s     Storage
+		ranks int
+	}{{10, Auto, 1}, {0, Float32, 1}, {10, Float32, 0}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v: no panic", c)
+				}
+			}()
+			RankBytes(c.n, c.s, c.ranks)
+		}()
+	}
+}
+
+// TestDefaults: the sizes of tiles and the bounds that are not given.
+func TestDefaults(t *testing.T) {
+	for n, want := range map[int]int{1: 1, 63: 63, 64: 64, 100: 64, 512: 64, 513: 128, 1024: 128, 1025: 192, 3584: 448, 3585: 512, 100000: 512} {
+		if got := (*Options)(nil).settled(n, 1); got.TileSize != want || got.Accuracy != 0.1 || got.Prefer != 0.1 || got.Comm.Size() != 1 {
+			t.Errorf("n = %d: %+v, want tiles of %d", n, got, want)
+		}
+	}
+	if got := (&Options{TileSize: 50, Accuracy: 3, Prefer: 2}).settled(40, 1); got.TileSize != 40 || got.Accuracy != 3 || got.Prefer != 2 {
+		t.Errorf("%+v", got)
+	}
+	for name, o := range map[string]Options{
+		"tile size -1": {TileSize: -1}, "memory -1": {Memory: -1}, "accuracy -1": {Accuracy: -1}, "preferred -1": {Prefer: -1},
+		"unknown storage": {Storage: Fixed16 + 1}, "says no storage": {As: &Choice{}},
+	} {
+		func() {
+			defer func() {
+				if v, _ := recover().(string); !strings.Contains(v, name) {
+					t.Errorf("panic %q, want %q", v, name)
+				}
+			}()
+			o.settled(10, 1)
+		}()
+	}
+}
+
+// TestTiling: every tile of the lower half has one place and one rank, and the ranks' entries are all.
+func TestTiling(t *testing.T) {
+	for _, c := range []struct{ n, size int }{{1, 1}, {10, 3}, {12, 3}, {13, 13}, {7, 1}} {
+		blocks := int(math.Ceil(float64(c.n) / float64(c.size)))
+		for ranks := 1; ranks <= 4; ranks++ {
+			seen := map[ref]int{}
+			for r := range ranks {
+				tl := newTiling(c.n, c.size, share{r, ranks})
+				var entries int64
+				for q := range tl.held() {
+					p := tl.nth(q)
+					f := tl.order[p]
+					seen[f]++
+					if tl.at(int(f.i), int(f.j)) != p || !tl.has(p) || f.i < f.j {
+						t.Errorf("n = %d in tiles of %d: tile %d is %v, has place %d", c.n, c.size, p, f, tl.at(int(f.i), int(f.j)))
+					}
+					entries += int64(min(c.size, c.n-int(f.i)*c.size) * min(c.size, c.n-int(f.j)*c.size))
+				}
+				if entries != tl.entries() || tl.blocks != blocks {
+					t.Errorf("n = %d in tiles of %d: %d entries, want %d; %d blocks, want %d", c.n, c.size, tl.entries(), entries, tl.blocks, blocks)
+				}
+			}
+			for f, times := range seen {
+				if times != 1 {
+					t.Errorf("%v is held %d times", f, times)
+				}
+			}
+			if len(seen) != blocks*(blocks+1)/2 {
+				t.Errorf("%d tiles of %d blocks", len(seen), blocks)
+			}
+		}
+	}
+}
+
+// offset returns n points around the given number, as dense or sparse points.
+func offset(n, d int, by float64, sparse bool) points.Points {
+	x := cloud(n, d)
+	s := &points.CSR{N: n, D: d, Ptr: []int{0}}
+	for i := range x.Data {
+		x.Data[i] += by
+		s.Col, s.Val = append(s.Col, int32(i%d)), append(s.Val, x.Data[i])
+		if i%d == d-1 {
+			s.Ptr = append(s.Ptr, i+1)
+		}
+	}
+	if sparse {
+		return s
+	}
+	return x
+}
+
+// TestExtent: the points as float64 takes them, and the certain bound of the error of entries and of
+// K that follows from them.
+func TestExtent(t *testing.T) {
+	const n, d = 60, 3
+	for _, by := range []float64{0, 1e4} {
+		for _, sparse := range []bool{false, true} {
+			for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, tilted{}} {
+				x := offset(n, d, by, sparse)
+				m, _, err := begin(k, x, 1, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				far := by > 0 && kernel.ShiftInvariant(k)
+				dense, mean, row := offset(n, d, by, false).(*points.Dense), make([]float64, d), make([]float64, d)
+				for i := range n {
+					for j, v := range dense.Row(i) {
+						mean[j] += v / n
+					}
+				}
+				var largest, atOrigin float64
+				for i := range n {
+					x.RowTo(row, i)
+					var sum, sum0 float64
+					for j, v := range row {
+						sum0 += v * v
+						if far {
+							v -= mean[j]
+						}
+						sum += v * v
+					}
+					largest, atOrigin = max(largest, sum), max(atOrigin, sum0)
+				}
+				e := m.extent()
+				if e.Dim != d || e.Sparse != (sparse && !far) || e.Moved != far || math.Abs(e.MaxSq-largest) > 1e-6*largest {
+					t.Errorf("%v, %T moved by %g: %+v, want the largest ‖x‖² %v", k, x, by, e, largest)
+				}
+				if math.Abs(m.frame.maxSq-atOrigin) > 1e-6*atOrigin {
+					t.Errorf("%v, %T moved by %g: ‖x‖² up to %v, want %v", k, x, by, m.frame.maxSq, atOrigin)
+				}
+				checkCertain(t, m, e)
+			}
+		}
+	}
+}
+
+// checkCertain holds EntryError and the error of Exact, at two accuracies, against kernel.EntryError.
+func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
+	t.Helper()
+	for _, accuracy := range []float64{0, 1} {
+		exact := m.Exact(accuracy)
+		c, want := exact.Choice(), kernel.Float64
+		if accuracy == 0 && kernel.ShiftInvariant(m.k) {
+			want = kernel.Differences
+		}
+		bound := kernel.EntryError(m.k, want, e)
+		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() || !c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
+			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
+		}
+		if isOwn(m.k) {
+			bound = math.Inf(1)
+		}
+		if got := exact.EntryError(); got != bound {
+			t.Errorf("%v: entries are off by %g, want %g", m.k, got, bound)
+		}
+	}
+	if got := m.EntryError(); !math.IsInf(got, 1) {
+		t.Errorf("%v: as stored entries are off by %g at most", m.k, got)
+	}
+}
+
+// TestMethods: the ways to compute entries, the cheap ones first.
+func TestMethods(t *testing.T) {
+	g, poly := kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Degree: 2}
+	for _, c := range []struct {
+		k      kernel.Kernel
+		by     float64
+		sparse bool
+		wide   bool
+		want   string // the arithmetics, those of points moved to the mean with a +
+	}{
+		{g, 0, false, false, "float32, float32+, float64, float64 differences"},
+		{g, 0, true, false, "float32, float64, float64 differences"},
+		{g, 1e4, false, false, "float32, float32+, float64, float64+, float64 differences"},
+		{g, 1e4, true, false, "float32, float32+, float64, float64+, float64 differences"},
+		{g, 0, false, true, "float64, float64 differences"},
+		{g, 1e4, false, true, "float64, float64+, float64 differences"},
+		{g, 0x1p60, false, false, "float64, float64+, float64 differences"},
+		{poly, 0, false, false, "float32, float64"},
+		{poly, 1e4, false, false, "float32, float64"},
+		{poly, 1e4, false, true, "float64"},
+		{tilted{}, 0, false, false, "float64"},
+	} {
+		m, _, err := begin(c.k, offset(40, 3, c.by, c.sparse), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, v := range m.methods(c.wide) {
+			name := v.arith.String()
+			if v.centred {
+				name += "+"
+			}
+			got = append(got, name)
+			if v.wide != c.wide || v.fixed {
+				t.Errorf("%+v: %+v", c, v)
+			}
+		}
+		if s := strings.Join(got, ", "); s != c.want {
+			t.Errorf("%+v: %s", c, s)
+		}
+	}
+}
+
+// TestColumnScales: powers of two by which a column comes to have its largest entry in (1/2, 1].
+func TestColumnScales(t *testing.T) {
+	x := blas64.General{Rows: 3, Cols: 6, Stride: 7, Data: make([]float64, 21)}
+	for c, v := range []float64{1, -3, 0.75, 0, 1e-320, 1e308} {
+		x.Data[c], x.Data[7+c], x.Data[14+c] = v/4, v, v/2
+	}
+	x.Data[6] = 1e9 // beyond the columns
+	scale := []float64{9, 9, 9, 9, 9, 9}
+	columnScales(scale, x)
+	for c, want := range []float64{2, 4, 1, 1, 0x1p-1000, 0x1p1000} {
+		if scale[c] != want {
+			t.Errorf("column %d: %g, want %g", c, scale[c], want)
+		}
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for i := range 3 {
+			y := blas64.General{Rows: 3, Cols: 1, Stride: 1, Data: []float64{5, 5, 5}}
+			y.Data[i] = v
+			if columnScales(scale[:1], y); scale[0] != 1 {
+				t.Errorf("%g in row %d: scale %g, want 1", v, i, scale[0])
+			}
+		}
+	}
+}
+
+// TestScales: powers of two that take √k_ii below 1, by no more than twice; with 32 times the room
+// where a user's kernel may exceed its diagonal, and 2⁻⁶⁰ of the largest for a diagonal of 0.
+func TestScales(t *testing.T) {
+	x := points.NewDense(4, 1, []float64{0, 1, 3, 100})
+	poly := kernel.Polynomial{Gamma: 1, Degree: 2}
+	for _, k := range []kernel.Kernel{poly, kernel.Func{Name: "squares", F: poly.Eval}} {
+		room := 1.0
+		if isOwn(k) {
+			room = 32
+		}
+		m, _, err := begin(k, x, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range []float64{1e8 * 0x1p-60, 1, 81, 1e8} {
+			s := m.scales()[i]
+			if f, _ := math.Frexp(s); f != 0.5 {
+				t.Errorf("%v: scale %g is no power of two", k, s)
+			}
+			if r := math.Sqrt(v) * s * room; r > 0.9995 || r < 0.4997 {
+				t.Errorf("%v: √k(x, x) = %g is scaled to %g", k, math.Sqrt(v), r)
+			}
+		}
+	}
+}
+
+// TestHash: any bit of any entry counts, and its place; what lies between the rows does not.
+func TestHash(t *testing.T) {
+	x := blas64.General{Rows: 3, Cols: 2, Stride: 3, Data: []float64{1, 2, -1, 3, 4, -1, 5, 6, -1}}
+	tight := blas64.General{Rows: 3, Cols: 2, Stride: 2, Data: []float64{1, 2, 3, 4, 5, 6}}
+	was := hash(x)
+	if hash(tight) != was {
+		t.Error("the stride counts")
+	}
+	seen := map[int64]bool{was: true}
+	for i := range tight.Data {
+		for bit := range 64 {
+			y := tight
+			y.Data = append([]float64(nil), tight.Data...)
+			y.Data[i] = math.Float64frombits(math.Float64bits(y.Data[i]) ^ 1<<bit)
+			if h := hash(y); seen[h] {
+				t.Errorf("bit %d of entry %d: a hash that was there", bit, i)
+			} else {
+				seen[h] = true
+			}
+		}
+	}
+	tight.Data[0], tight.Data[3] = 4, 1
+	if seen[hash(tight)] {
+		t.Error("the order does not count")
+	}
+}
+
+// TestChoiceWords: what a choice says of itself.
+func TestChoiceWords(t *testing.T) {
+	c := Choice{N: 100, Tile: 64, Storage: Float32, Arithmetic: kernel.Float64, Bytes: 2e6, Accuracy: 1e-3, Error: 1e-3, Reason: "asked for"}
+	for _, v := range []struct {
+		set  func()
+		want string
+	}{
+		{func() {}, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64 (asked for)\n‖E‖₂ ≲ 0.001 predicted, within the 0.001 asked"},
+		{func() { c.Centred, c.Certain = true, true }, "K 100×100 in float32 tiles of 64, 2 MB; distances in float64, points moved to their mean (asked for)\n‖E‖₂ ≲ 0.001 at most, within the 0.001 asked"},
+		{func() { c.Error = math.NaN() }, "‖E‖₂ ≲ NaN at most, above the 0.001 asked"},
+		{func() { c.Error = 0.002 }, "‖E‖₂ ≲ 0.002 at most, above the 0.001 asked"},
+	} {
+		if v.set(); !strings.Contains(fmt.Sprint(c), v.want) {
+			t.Errorf("%v\nwant\n%s", c, v.want)
+		}
+	}
+	for fits, want := range map[*MemoryError]string{
+		{Need: 2000, Have: 1000, Storage: Float64}:                                                         "2 kB as float64, but 1 kB is allowed; no storage fits",
+		{Storage: Float64, Fits: []Storage{Recompute}, Bytes: []int64{5}}:                                  "; recompute (5 B) fits",
+		{Storage: Float64, Fits: []Storage{Float32, Fixed16, Recompute}, Bytes: []int64{3000, 2000, 1000}}: "; float32 (3 kB) and fixed16 (2 kB) and recompute (1 kB) fit",
+	} {
+		if got := fits.Error(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q at its end", got, want)
+		}
+	}
+}
+
+// TestNotFinite: of entries of a user's kernel the one that is not a number is named.
+func TestNotFinite(t *testing.T) {
+	x := points.NewDense(50, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float64(i)
+	}
+	for _, v := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, s := range []Storage{Float64, Float32} {
+			k := kernel.Func{Name: "holed", F: func(a, b []float64) float64 {
+				if max(a[0], b[0]) == 37 && min(a[0], b[0]) == 5 {
+					return v
+				}
+				return kernel.Gaussian{Sigma: 1}.Eval(a, b)
+			}}
+			m, _, err := begin(k, x, 1, &Options{Storage: s, TileSize: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.choice.Storage, m.choice.Arithmetic = s, kernel.Float64
+			m.build()
+			if err := m.ops.formAll(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "of points 37 and 5 is") {
+				t.Errorf("%v: %v", s, err)
+			}
+		}
+	}
+	for c, want := range map[float64]string{math.NaN(): "point 2 has", 1e200: "point 2 has"} {
+		y := points.NewDense(4, 1, []float64{0, 1, c, 2})
+		if _, err := NewExact(kernel.Gaussian{Sigma: 1}, y, 1, 0, comm.Alone()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	if _, err := NewExact(kernel.Func{Name: "one", F: func(_, _ []float64) float64 { return 1 }}, points.NewDense(2, 1, []float64{1e200, 1}), 1, 0, nil); err != nil {
+		t.Errorf("a user's kernel needs no norms: %v", err)
+	}
+	if _, err := NewExact(kernel.Gaussian{Sigma: 1}, x, math.Inf(1), 0, nil); err == nil {
+		t.Error("λ = ∞ is taken")
+	}
+}
