@@ -8,7 +8,7 @@ import "math"
 //
 // With |Σ v| ≤ B, also for partial sums, and m terms the sum is off by at most m·q with
 //
-//	q = 2^-e,  B·2^e ∈ (2⁶¹, 2⁶²],  q < B·2⁻⁶¹.
+//	q = 2^-e,  B·2^e ∈ [2⁶¹, 2⁶²),  q ≤ B·2⁻⁶¹.
 type Fixed struct {
 	up, down float64 // 2^e and 2^-e
 	valid    bool
@@ -22,7 +22,7 @@ func FixedFor(bound float64) Fixed {
 		return Fixed{up: 0, down: math.NaN()}
 	}
 	_, exp := math.Frexp(bound) // bound < 2^exp
-	e := max(-1000, min(62-exp, 1000))
+	e := min(62-exp, 1000)
 	return Fixed{up: math.Ldexp(1, e), down: math.Ldexp(1, -e), valid: true}
 }
 

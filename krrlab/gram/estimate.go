@@ -246,12 +246,10 @@ func symv(y, a, x []float64, stride int) {
 	blas64.Symv(1, blas64.Symmetric{Uplo: blas.Lower, N: m, Stride: stride, Data: a}, blas64.Vector{N: m, Inc: 1, Data: x}, 0, blas64.Vector{N: m, Inc: 1, Data: y})
 }
 
-// scale divides v by its norm, which it returns.
+// scale divides v by its norm, which it returns; zeros become NaN.
 func scale(v []float64) float64 {
 	x := blas64.Vector{N: len(v), Inc: 1, Data: v}
 	norm := blas64.Nrm2(x)
-	if norm > 0 {
-		blas64.Scal(1/norm, x)
-	}
+	blas64.Scal(1/norm, x)
 	return norm
 }

@@ -2,6 +2,7 @@ package gram
 
 import (
 	"math"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/blas/blas64"
@@ -23,6 +24,49 @@ func withSpectrum(seed uint64, d []float64) *mat.Dense {
 	e.Mul(&q, mat.NewDiagDense(n, d))
 	e.Mul(&e, q.T())
 	return &e
+}
+
+// TestForm: every row of the sample is formed once, whatever the number of blocks.
+func TestForm(t *testing.T) {
+	for _, n := range []int{1, sampleBlock - 1, sampleBlock, sampleBlock + 1, 2*sampleBlock + 1} {
+		x := cloud(n, 2)
+		m, _, err := begin(kernel.Gaussian{Sigma: 1}, x, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &sample{m: m, random: n, idx: make([]int, n), x: x}
+		times := make([]atomic.Int32, n)
+		for i := range n {
+			s.idx[i] = i
+		}
+		for _, by := range []method{{wide: true, arith: kernel.Float64}, {arith: kernel.Float32, centred: true}, {arith: kernel.Float32, fixed: true}} {
+			if err := s.form(t.Context(), by, func(i int, row []float64) {
+				times[i].Add(1)
+				for j, v := range row {
+					want, tol := m.k.Eval(x.Row(i), x.Row(j)), 1e-14
+					if !by.wide {
+						tol = 3e-6
+					}
+					if by.fixed {
+						tol += 0.5 / fixedOne
+						if f := v * fixedOne; i != j && math.Abs(f-math.Round(f)) > 1e-9 {
+							t.Errorf("%v is no multiple of 1/65535", v)
+						}
+					}
+					if len(row) != i+1 || math.Abs(v-want) > tol {
+						t.Errorf("%+v: entry (%d, %d) is %v, want %v", by, i, j, v, want)
+					}
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range times {
+			if times[i].Load() != 3 {
+				t.Errorf("n = %d: row %d was formed %d times in three ways", n, i, times[i].Load())
+			}
+		}
+	}
 }
 
 // TestMeasure gives K on a sample an error of known spectrum, and takes the formula of Estimate of it:

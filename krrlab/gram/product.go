@@ -126,17 +126,12 @@ func columnScales(scale []float64, x blas64.General) {
 	clear(scale)
 	for i := range x.Rows {
 		for c, v := range x.Data[i*x.Stride : i*x.Stride+x.Cols] {
-			if a := math.Abs(v); !(a <= scale[c]) {
-				scale[c] = max(scale[c], a) // NaN from the first one on
-			}
+			scale[c] = max(scale[c], math.Abs(v)) // NaN from the first one on
 		}
 	}
 	for c, v := range scale {
-		scale[c] = 1
-		if v > 0 && !math.IsInf(v, 1) {
-			_, exp := math.Frexp(v)
-			scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
-		}
+		_, exp := math.Frexp(v) // 0 of 0, ∞ and NaN
+		scale[c] = math.Ldexp(1, max(-1000, min(exp, 1000)))
 	}
 }
 

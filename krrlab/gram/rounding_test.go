@@ -56,6 +56,10 @@ func TestRounding(t *testing.T) {
 		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] && bound[0] <= most) {
 			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(off), bound[0], most)
 		}
+		c.Scale(0x1p-40, c)
+		if small := m.Rounding(c)[0]; small != 0x1p-40*bound[0] {
+			t.Errorf("%v: of 2⁻⁴⁰c %g, of c %g", p.k, small, bound[0])
+		}
 		if bound[1] != 0 {
 			t.Errorf("%v: K·0 is off by %g", p.k, bound[1])
 		}

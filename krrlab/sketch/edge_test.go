@@ -1,6 +1,7 @@
 package sketch
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -107,4 +108,118 @@ func TestApplyLength(t *testing.T) {
 		}
 	}()
 	_, _ = Apply(t.Context(), op, points.NewDense32(3, 11, nil), nil)
+}
+
+// TestWorkspaceBytes counts the scratch slice by slice.
+func TestWorkspaceBytes(t *testing.T) {
+	w := Workspace{row32: make([]float32, 1), row64: make([]float64, 10), wide: make([]float64, 100)}
+	w.panel32[0], w.panel32[1] = make([]float32, 1000), make([]float32, 20000)
+	w.panel64[0], w.panel64[1] = make([]float64, 30000), make([]float64, 50000)
+	if got, want := w.Bytes(), int64(4*(1+1000+20000)+8*(10+100+30000+50000)); got != want {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
+// TestWholePanels: whole panels of rows, and one more or less, at strides that leave nothing after the
+// last row, against the matrix of the sketch row by row.
+func TestWholePanels(t *testing.T) {
+	const m, s, ldd, lds = 9, 4, 6, 11
+	chain := Composition{{Dist: CountSketch{}, Width: 8}, {Dist: SRHT{}, Width: 5}, {Dist: Gaussian{}}}
+	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, chain} {
+		op, err := d.Sample(m, s, rng.New(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := make([]float64, m*s) // S·e_j, one after the other
+		one := make([]float64, m)
+		for j := range m {
+			one[j] = 1
+			op.Apply64(columns[j*s:(j+1)*s], s, one, m, 1, &Workspace{})
+			one[j] = 0
+		}
+		for _, rows := range []int{0, 1, panelRows - 1, panelRows, panelRows + 1, 2 * panelRows} {
+			src, dst := make([]float64, max(0, (rows-1)*lds+m)), make([]float64, max(0, (rows-1)*ldd+s))
+			rng.New(2).Normals(src, 0)
+			src32, dst32 := make([]float32, len(src)), make([]float32, len(dst))
+			for i, v := range src {
+				src32[i] = float32(v)
+			}
+			for i := range dst {
+				dst[i], dst32[i] = -9, -9
+			}
+			var w Workspace
+			op.Apply64(dst, ldd, src, lds, rows, &w)
+			op.Apply32(dst32, ldd, src32, lds, rows, &w)
+			for i := range dst {
+				r, c := i/ldd, i%ldd
+				want := -9.0
+				if c < s {
+					want = 0
+					for j := range m {
+						want += columns[j*s+c] * src[r*lds+j]
+					}
+				}
+				if math.Abs(dst[i]-want) > 1e-13 || math.Abs(float64(dst32[i])-want) > 1e-4 {
+					t.Fatalf("%v, %d rows: (%d, %d) is %v and %v, want %v", d, rows, r, c, dst[i], dst32[i], want)
+				}
+			}
+		}
+	}
+}
+
+// TestSampleLimits: sizes that no sketch has are refused, with the size that is wrong.
+func TestSampleLimits(t *testing.T) {
+	for _, c := range []struct {
+		m, s int
+		want string
+	}{
+		{0, 1, "length 0"}, {1, 0, "to 0 numbers"}, {-1, 1, "length -1"}, {math.MaxInt32 + 1, 1, "at most 2147483647"}, {1, math.MaxInt32 + 1, "at most 2147483647"},
+	} {
+		for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, Composition{{Dist: Gaussian{}}}} {
+			if _, err := d.Sample(c.m, c.s, rng.New(1)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v from %d to %d: %v", d, c.m, c.s, err)
+			}
+		}
+	}
+	if err := checkSample(Gaussian{}, math.MaxInt32, math.MaxInt32); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct{ m, s int }{{1, 1}, {2, 2}, {3, 4}, {5, 8}, {8, 8}, {9, 16}} {
+		if _, err := (SRHT{}).Sample(c.m, c.s, rng.New(1)); err != nil {
+			t.Errorf("all rows of the transform: %v", err)
+		}
+		if _, err := (SRHT{}).Sample(c.m, c.s+1, rng.New(1)); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("want s ≤ %d", c.s)) {
+			t.Errorf("a row more than the transform has: %v", err)
+		}
+	}
+	for _, c := range []struct {
+		need, have float64
+		lacks      bool
+	}{{2e8, 1e8, true}, {2e8, 2e8, false}, {2e8, 3e8, false}, {1e8, 5e7, false}, {1e8 + 1, 5e7, true}, {1e8, 5e7, false}} {
+		if lacks(c.need, c.have) != c.lacks {
+			t.Errorf("%g bytes where %g are free: refused %v", c.need, c.have, !c.lacks)
+		}
+	}
+}
+
+// TestWidths: the widths of a composition's levels, and what is wrong with those that are none.
+func TestWidths(t *testing.T) {
+	for _, c := range []struct {
+		d    Composition
+		s    int
+		want string
+	}{
+		{Composition{{CountSketch{}, 9}, {Gaussian{}, 0}}, 4, "[9 4]"},
+		{Composition{{CountSketch{}, 9}, {Gaussian{}, 4}}, 4, "[9 4]"},
+		{Composition{{Gaussian{}, 0}}, 1, "[1]"},
+		{Composition{}, 4, "no sketches"},
+		{Composition{{CountSketch{}, 9}, {Gaussian{}, 5}}, 4, "countsketch:9,gaussian:5 ends with 5 numbers, 4 are asked for"},
+		{Composition{{CountSketch{}, 9}, {SRHT{}, 0}, {Gaussian{}, 0}}, 4, "level 2 of countsketch:9,srht,gaussian has the width 0"},
+		{Composition{{CountSketch{}, -1}, {Gaussian{}, 0}}, 4, "level 1 of"},
+	} {
+		w, err := c.d.Widths(c.s)
+		if got := fmt.Sprint(w, err); !strings.Contains(got, c.want) || (err == nil) != strings.HasPrefix(c.want, "[") {
+			t.Errorf("%v: %s, want %s", c.d, got, c.want)
+		}
+	}
 }

@@ -33,8 +33,9 @@ var (
 // wideBlock is the number of entries of G converted to float64 at once (4 MB).
 const wideBlock = 1 << 19
 
-// smallDraw is the number of bytes of G below which the memory free is not asked for.
-const smallDraw = 1e8
+// lacks reports whether the need is more than the memory free, 0 if that is not known. 100 MB are taken
+// in any case.
+func lacks(need, have float64) bool { return need > 1e8 && have > 0 && need > have }
 
 // String returns "gaussian".
 func (Gaussian) String() string { return "gaussian" }
@@ -45,10 +46,8 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	if need := 4 * float64(m) * float64(s); need > smallDraw {
-		if have := float64(accel.MemoryAvailable()); have > 0 && need > have {
-			return nil, fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht before it", m, s, need/1e9, have/1e9)
-		}
+	if need, have := 4*float64(m)*float64(s), float64(accel.MemoryAvailable()); lacks(need, have) {
+		return nil, fmt.Errorf("sketch: a gaussian from %d to %d numbers needs %.3g GB, %.3g GB are free: put an srht before it", m, s, need/1e9, have/1e9)
 	}
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())

@@ -1,0 +1,280 @@
+package comm
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// together runs body on p goroutine ranks.
+func together(p int, o Options, body func(c Comm)) {
+	var wg sync.WaitGroup
+	for _, c := range Local(p, o) {
+		wg.Go(func() { body(c) })
+	}
+	wg.Wait()
+}
+
+// TestFixedRange: a bound has 61 to 62 bits, and the unit is a power of two; bounds that are not finite
+// have none. Over of a scale is the fixed point of sums that are so much smaller.
+func TestFixedRange(t *testing.T) {
+	for _, bound := range []float64{1, 1.5, 2, 3, -3, 1e-9, 1e-200, 1e200, math.MaxFloat64} {
+		f := FixedFor(bound)
+		if n := math.Abs(bound) * f.up; !(n >= 0x1p61 && n < 0x1p62) || f.up*f.down != 1 {
+			t.Errorf("a bound of %g is %g units; %g units in 1, of %g", bound, n, f.up, f.down)
+		}
+		if frac, _ := math.Frexp(f.down); frac != 0.5 {
+			t.Errorf("a unit of %g", f.down)
+		}
+	}
+	for _, bound := range []float64{0, math.SmallestNonzeroFloat64, 1e-300} {
+		if f := FixedFor(bound); f.up*f.down != 1 || f.up < 0x1p61 || !f.Add([]int64{0}, []float64{bound}) {
+			t.Errorf("a bound of %g: %+v", bound, f)
+		}
+	}
+	for _, bound := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		f, sum, rest := FixedFor(bound), []int64{0}, []int64{0}
+		fits := f.Add(sum, []float64{bound}) && f.AddScaled(sum, []float64{bound}, []float64{1}) && f.AddScaled32(sum, []float32{1}, []float64{1}) && f.AddFine(sum, rest, []float64{bound}, []float64{1})
+		if !fits || sum[0] != 0 || rest[0] != 0 || !math.IsNaN(f.Value(5)) || !math.IsNaN(f.Fine(5, 0)) || !math.IsNaN(f.Over(2).Value(5)) {
+			t.Errorf("a bound of %g: fits %v, %d and %d", bound, fits, sum[0], rest[0])
+		}
+	}
+	f := FixedFor(3)
+	for _, scale := range []float64{1, 0.25, 8} {
+		over, sum, scaled := f.Over(scale), []int64{0}, []int64{0}
+		over.Add(sum, []float64{0.1})
+		f.AddScaled(scaled, []float64{0.1}, []float64{scale})
+		if sum[0] != scaled[0] || math.Abs(over.Value(sum[0])-0.1) > 0x1p-50 || over.up*over.down != 1 {
+			t.Errorf("over %g: %d units, scaled %d; %g", scale, sum[0], scaled[0], over.Value(sum[0]))
+		}
+	}
+}
+
+// TestFine: with its rest a sum is off by 2⁻⁴⁰ units a term, and its value by one rounding.
+func TestFine(t *testing.T) {
+	f := FixedFor(1000)
+	sum, rest, scale := []int64{0}, []int64{0}, []float64{0.5}
+	want := new(big.Float).SetPrec(300)
+	const terms = 1000
+	for i := range terms {
+		v := math.Ldexp(math.Sin(float64(i+1)), -(i % 70))
+		if !f.AddFine(sum, rest, []float64{v}, scale) {
+			t.Fatal("a term does not fit")
+		}
+		want.Add(want, new(big.Float).SetPrec(300).SetFloat64(v/2))
+	}
+	unit := new(big.Float).SetPrec(300).SetFloat64(f.down)
+	got := new(big.Float).SetPrec(300).SetInt64(rest[0])
+	got.Quo(got, big.NewFloat(0x1p40))
+	got.Add(got, new(big.Float).SetInt64(sum[0])).Mul(got, unit)
+	off, _ := new(big.Float).Sub(got, want).Float64()
+	if math.Abs(off) > terms*f.down*0x1p-40 {
+		t.Errorf("the sum is off by %g units", off/f.down)
+	}
+	exact, _ := want.Float64()
+	if v := f.Fine(sum[0], rest[0]); math.Abs(v-exact) > 0x1p-51*math.Abs(exact) {
+		t.Errorf("%v, want %v", v, exact)
+	}
+	// What carries over from the rest counts, of either sign.
+	for _, r := range []int64{3<<40 + 1<<39, -3<<40 - 1<<39} {
+		if v, want := f.Fine(10, r), (10+float64(r)/0x1p40)*f.down; v != want {
+			t.Errorf("10 and a rest of %d: %v, want %v", r, v, want)
+		}
+	}
+}
+
+// TestAgreeAlone: alone, or with an error that broke the group, there is nobody to agree with.
+func TestAgreeAlone(t *testing.T) {
+	mine := errors.New("mine")
+	a := Alone()
+	if err := Agree(t.Context(), a, mine); err != mine || a.Traffic().Calls != 0 {
+		t.Errorf("%v in %+v", err, a.Traffic())
+	}
+	group := Local(2, Options{Limit: time.Minute})
+	broken := &Error{0, 2, opReduce, mine}
+	if err := Agree(t.Context(), group[0], broken); err != error(broken) { // without its peer
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAgreeRanks: all ranks have the error of the lowest that met one, which only that one unwraps.
+func TestAgreeRanks(t *testing.T) {
+	own := []error{nil, errors.New("one"), errors.New("")}
+	together(3, Options{}, func(c Comm) {
+		if err := Agree(t.Context(), c, nil); err != nil {
+			t.Error(err)
+		}
+		err := Agree(t.Context(), c, own[c.Rank()])
+		var e *RankError
+		if !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Text != "one" || err.Error() != "rank 1 of 3: one" || errors.Is(err, own[1]) != (c.Rank() == 1) {
+			t.Errorf("rank %d: %#v", c.Rank(), err)
+		}
+		if c.Rank() != 1 && errors.Unwrap(err) != nil {
+			t.Errorf("rank %d unwraps %v", c.Rank(), errors.Unwrap(err))
+		}
+		if c.Rank() < 2 { // an error without words is one too
+			err = Agree(t.Context(), c, nil)
+		} else {
+			err = Agree(t.Context(), c, own[2])
+		}
+		if !errors.As(err, &e) || e.Rank != 2 || e.Text != "" {
+			t.Errorf("rank %d: %#v", c.Rank(), err)
+		}
+		err = Agree(t.Context(), c, errors.New("all"))
+		if err == nil || err.Error() != "all" { // of rank 0, without its number
+			t.Errorf("rank %d: %v", c.Rank(), err)
+		}
+	})
+}
+
+// TestShared: bytes of any length, numbers, and the least of what ranks have.
+func TestShared(t *testing.T) {
+	together(3, Options{}, func(c Comm) {
+		for _, text := range []string{"", "a", "longer"} {
+			mine := []byte("another, and longer")
+			if c.Rank() == 1 {
+				mine = []byte(text)
+			}
+			if b, err := Share(t.Context(), c, mine, 1); err != nil || string(b) != text {
+				t.Errorf("rank %d: %q, %v", c.Rank(), b, err)
+			}
+		}
+		x := []float64{float64(c.Rank()), 7}
+		if err := ShareNumbers(t.Context(), c, x, 2); err != nil || !slices.Equal(x, []float64{2, 7}) {
+			t.Errorf("rank %d: %v, %v", c.Rank(), x, err)
+		}
+		for _, of := range []struct {
+			all  [3]int64
+			want int64
+		}{{[3]int64{0, 0, 0}, 0}, {[3]int64{5, 0, 3}, 3}, {[3]int64{3, 5, 0}, 3}, {[3]int64{-1, 4, 9}, 4}, {[3]int64{0, 0, 1}, 1}} {
+			if v, err := Least(t.Context(), c, of.all[c.Rank()]); err != nil || v != of.want {
+				t.Errorf("the least of %v: %d, %v", of.all, v, err)
+			}
+		}
+	})
+}
+
+// TestTraffic: each collective counts once, with what the rank itself has handed on.
+func TestTraffic(t *testing.T) {
+	check := func(c Comm, parts []int) {
+		ctx, root := t.Context(), 0
+		want := func(calls, bytes int64) {
+			t.Helper()
+			if got := c.Traffic(); got.Calls != calls || got.Bytes != bytes {
+				t.Errorf("rank %d of %d: %d bytes in %d calls, want %d in %d", c.Rank(), c.Size(), got.Bytes, got.Calls, bytes, calls)
+			}
+		}
+		_ = c.AllReduce(ctx, make([]float64, 5))
+		want(1, 40)
+		_ = c.AllReduceInt64(ctx, make([]int64, 3))
+		want(2, 64)
+		sum := 0
+		for _, n := range parts {
+			sum += n
+		}
+		own := int64(8 * parts[c.Rank()])
+		_ = c.AllGather(ctx, make([]float64, sum), parts)
+		want(3, 64+own)
+		_ = c.Broadcast(ctx, make([]byte, 11), root)
+		if c.Rank() == root {
+			own += 11
+		}
+		want(4, 64+own)
+		_ = c.Barrier(ctx)
+		want(5, 64+own)
+		part, err := c.Split(ctx, 0, 0)
+		if err != nil || part.Size() != c.Size() || part.Rank() != c.Rank() {
+			t.Errorf("split: %v, %v", part, err)
+		}
+		want(6, 64+own)
+	}
+	check(Alone(), []int{4})
+	together(3, Options{}, func(c Comm) { check(c, []int{2, 0, 5}) })
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := Alone()
+	if _, err := a.Split(done, 0, 0); !errors.Is(err, context.Canceled) || !errors.Is(a.Barrier(done), context.Canceled) || a.Traffic().Calls != 0 {
+		t.Errorf("stopped: %v, %+v", err, a.Traffic())
+	}
+	if c := Alone(); OrAlone(c) != c || OrAlone(nil).Size() != 1 {
+		t.Error("OrAlone")
+	}
+}
+
+// TestUnlikeCalls: ranks that do not do the same are told so.
+func TestUnlikeCalls(t *testing.T) {
+	x := make([]float64, 4)
+	for name, f := range map[string]func(c Comm) error{
+		"another collective": func(c Comm) error {
+			if c.Rank() == 1 {
+				return c.AllReduceInt64(t.Context(), make([]int64, 4))
+			}
+			return c.AllReduce(t.Context(), slices.Clone(x))
+		},
+		"another root": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4), c.Rank()) },
+		"other parts": func(c Comm) error {
+			return c.AllGather(t.Context(), slices.Clone(x), []int{1 + c.Rank(), 3 - c.Rank()})
+		},
+		"another length": func(c Comm) error { return c.Broadcast(t.Context(), make([]byte, 4+c.Rank()), 0) },
+	} {
+		together(2, Options{}, func(c Comm) {
+			if err := f(c); err == nil || !strings.Contains(err.Error(), "rank 0 called") || !strings.Contains(err.Error(), "rank 1 ") {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestSplitOrder: parts have the ranks of one color in the order of their keys, and of equal keys in
+// that of the ranks.
+func TestSplitOrder(t *testing.T) {
+	color, key, want := []int{0, 0, 5, 0, 0}, []int{3, 1, 9, 1, 0}, []int{3, 1, 0, 2, 0}
+	together(5, Options{}, func(c Comm) {
+		part, err := c.Split(t.Context(), color[c.Rank()], key[c.Rank()])
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		size := 4
+		if c.Rank() == 2 {
+			size = 1
+		}
+		sum := []float64{float64(c.Rank())}
+		if err := part.AllReduce(t.Context(), sum); err != nil || part.Rank() != want[c.Rank()] || part.Size() != size || sum[0] != []float64{8, 8, 2, 8, 8}[c.Rank()] {
+			t.Errorf("rank %d is %d of %d, the sum is %v, %v", c.Rank(), part.Rank(), part.Size(), sum, err)
+		}
+	})
+}
+
+// TestBroken: the first cause that broke a group stays, and a rank that stops says which it is.
+func TestBroken(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := Local(3, Options{})
+	var e *Error
+	if err := g[1].Barrier(done); !errors.As(err, &e) || e.Rank != 1 || e.Size != 3 || e.Op != opBarrier || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	g[0].Abort(1)
+	if err := g[2].Barrier(t.Context()); err == nil || !strings.Contains(err.Error(), "rank 1 was stopped") {
+		t.Errorf("%v", err)
+	}
+	g = Local(2, Options{})
+	g[0].Abort(1)
+	_ = g[0].Barrier(done)
+	if err := g[1].Barrier(t.Context()); !errors.Is(err, ErrAborted) {
+		t.Errorf("%v", err)
+	}
+	defer func() {
+		if v, _ := recover().(string); !strings.Contains(v, "0 ranks") {
+			t.Errorf("panic %q", v)
+		}
+	}()
+	Local(0, Options{})
+}
