@@ -178,3 +178,115 @@ func TestSqDist(t *testing.T) {
 		}
 	}
 }
+
+// TestBytes counts the scratch slice by slice.
+func TestBytes(t *testing.T) {
+	w := Workspace{ptr: make([]int32, 1), row: make([]int32, 10), val: make([]float64, 100), acc: make([]float64, 1000)}
+	w.dense64[0], w.dense64[1] = make([]float64, 2), make([]float64, 20)
+	w.dense32[0], w.dense32[1] = make([]float32, 200), make([]float32, 2000)
+	w.one[0], w.one[1] = make([]float64, 4), make([]float64, 40)
+	if got, want := w.Bytes(), int64(4*(1+10+200+2000)+8*(100+1000+2+20+4+40)); got != want {
+		t.Errorf("%d bytes, want %d", got, want)
+	}
+}
+
+// TestSlices: a slice, also of a slice, is those points, whatever its type; an empty one at the end too.
+func TestSlices(t *testing.T) {
+	x, x32, s := random(9, 7, 3, 0.6)
+	for _, p := range []Points{x, x32, s, Shift(x, make([]float64, 3)), Shift(s, make([]float64, 3))} {
+		for i := range 8 {
+			for j := i; j <= 7; j++ {
+				part := p.Slice(i, j)
+				if n, d := part.Dims(); n != j-i || d != 3 {
+					t.Fatalf("%T: [%d, %d) has %d points", p, i, j, n)
+				}
+				row := make([]float64, 3)
+				for k := range j - i {
+					if part.RowTo(row, k); !slices.Equal(row, x.Row(i+k)) {
+						t.Errorf("%T: point %d of [%d, %d) is %v, want %v", p, k, i, j, row, x.Row(i+k))
+					}
+				}
+				norms := NewPanel(p).Slice(i, j)
+				for k, v := range SqNorms(part) {
+					if norms.Norms[k] != v || norms.Len() != j-i {
+						t.Errorf("%T: norm %d of [%d, %d) is %v, want %v", p, k, i, j, norms.Norms[k], v)
+					}
+				}
+				if c, ok := part.(*CSR); ok {
+					count := 0
+					for k := range j - i {
+						for _, v := range x.Row(i + k) {
+							if v != 0 {
+								count++
+							}
+						}
+					}
+					if c.NNZ() != count {
+						t.Errorf("[%d, %d) has %d nonzeros, want %d", i, j, c.NNZ(), count)
+					}
+				}
+			}
+		}
+	}
+	for n := range 3 {
+		if _, d := NewDense(n, 0, nil).Slice(0, n).Dims(); d != 0 {
+			t.Error("points of no dimension")
+		}
+	}
+}
+
+// TestSlicedPairs: panels of sparse points that do not begin at the first nonzero are multiplied, walked or
+// not, as dense ones are.
+func TestSlicedPairs(t *testing.T) {
+	for _, density := range []float64{0.004, 0.5} {
+		x, _, s := random(10, 30, 700, density)
+		a, b := s.Slice(7, 19).(*CSR), s.Slice(11, 30).(*CSR)
+		var w Workspace
+		if walked := w.transpose(a, b, false); walked != (density < 0.1) {
+			t.Fatalf("density %g: walked %v", density, walked)
+		}
+		in, l1 := make([]float64, 12*19), make([]float64, 12*19)
+		in32, l132 := make([]float32, 12*19), make([]float32, 12*19)
+		Inner64(in, 19, a, b, &w)
+		L1Dist64(l1, 19, a, b, &w)
+		Inner32(in32, 19, a, b, &w)
+		L1Dist32(l132, 19, a, b, &w)
+		wantIn, wantL1 := naive(x.Slice(7, 19), x.Slice(11, 30), dot), naive(x.Slice(7, 19), x.Slice(11, 30), dist1)
+		for i := range in {
+			if math.Abs(in[i]-wantIn[i]) > 1e-12 || math.Abs(l1[i]-wantL1[i]) > 1e-12 || math.Abs(float64(in32[i])-wantIn[i]) > 1e-3 || math.Abs(float64(l132[i])-wantL1[i]) > 1e-2 {
+				t.Fatalf("density %g, entry %d: %v and %v, want %v; %v and %v, want %v", density, i, in[i], in32[i], wantIn[i], l1[i], l132[i], wantL1[i])
+			}
+		}
+	}
+}
+
+// TestRounded: inner products of points rounded to float32 are of those, walked or not, with the norms
+// that belong to them.
+func TestRounded(t *testing.T) {
+	x := NewDense(2, 3, []float64{1 + 0x1p-30, 0, 3, 0.1, 2, 0})
+	s := &CSR{N: 2, D: 3, Ptr: []int{0, 2, 4}, Col: []int32{0, 2, 0, 1}, Val: []float64{1 + 0x1p-30, 3, 0.1, 2}}
+	round := func(v float64) float64 { return float64(float32(v)) }
+	want := []float64{10, round(0.1)*round(0.1) + 4}
+	for _, p := range []Points{x, s} {
+		if got := NewPanel32(p).Norms; !slices.Equal(got, want) {
+			t.Errorf("%T: norms %v, want %v", p, got, want)
+		}
+	}
+	wide := &CSR{N: 1, D: 1000, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1 + 0x1p-30}}
+	var w Workspace
+	d32, d64 := make([]float32, 1), make([]float64, 1)
+	big := &CSR{N: 1, D: 1000, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1 << 24}}
+	Inner32(d32, 1, wide, big, &w)
+	Inner64(d64, 1, wide, big, &w)
+	if d32[0] != 1<<24 || d64[0] != 1<<24+0x1p-6 {
+		t.Errorf("%v and %v", d32[0], d64[0])
+	}
+	for _, side := range [][2]*CSR{{wide, wide}} { // rounding of both sides, not of one
+		w.transpose(side[0], side[1], true)
+		w.sparseInner(side[0], 1, true, func(_ int, acc []float64) {
+			if acc[0] != 1 {
+				t.Errorf("a product of rounded numbers is %v, want 1", acc[0])
+			}
+		})
+	}
+}

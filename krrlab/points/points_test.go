@@ -66,7 +66,7 @@ func TestPairs(t *testing.T) {
 	shapes := []struct {
 		na, nb, d int
 		density   float64
-	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01}, {5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
+	}{{1, 1, 1, 1}, {3, 5, 0, 1}, {7, 4, 9, 1}, {6, 5, 1, 1}, {5, 3, 2, 0.5}, {20, 33, 40, 0.3}, {30, 31, 600, 0.01}, {5, 6, 1100, 0.6}, {8, 9, 30, 0}, {20, 10, 60000, 0.001}, {0, 4, 3, 1}}
 	for _, c := range shapes {
 		a64, a32, as := random(1, c.na, c.d, c.density)
 		b64, b32, bs := random(2, c.nb, c.d, c.density)
@@ -272,7 +272,14 @@ func TestMisusePanics(t *testing.T) {
 		"stride 1 is less":          func() { Inner32(make([]float32, 4), 1, x, x, new(Workspace)) },
 		"Shift of points":           func() { Shift(x, []float64{1}) },
 		"Gather of point 2 of 2":    func() { Gather(x, []int{2}) },
+		"Gather of point -1 of 2":   func() { Gather(x, []int{-1}) },
 		"slice [1, 3) of 2":         func() { x.Slice(1, 3) },
+		"slice [-1, 1) of 2":        func() { x.Slice(-1, 1) },
+		"slice [2, 1) of 2":         func() { NewDense32(2, 3, nil).Slice(2, 1) },
+		"slice [0, 3) of 2":         func() { (&CSR{N: 2, D: 3, Ptr: []int{0, 0, 0}}).Slice(0, 3) },
+		"dimension -1×2":            func() { NewDense(-1, 2, nil) },
+		"dimension 1×-2":            func() { NewDense32(1, -2, nil) },
+		"NewDense(2, 2) with 5":     func() { NewDense(2, 2, make([]float64, 5)) },
 		"with 3 values":             func() { NewDense32(2, 2, make([]float32, 3)) },
 	} {
 		func() {

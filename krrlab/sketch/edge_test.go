@@ -125,7 +125,8 @@ func TestWorkspaceBytes(t *testing.T) {
 func TestWholePanels(t *testing.T) {
 	const m, s, ldd, lds = 9, 4, 6, 11
 	chain := Composition{{Dist: CountSketch{}, Width: 8}, {Dist: SRHT{}, Width: 5}, {Dist: Gaussian{}}}
-	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, chain} {
+	wider := Composition{{Dist: CountSketch{}, Width: 5}, {Dist: CountSketch{}, Width: 13}, {Dist: Gaussian{}}}
+	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, chain, wider} {
 		op, err := d.Sample(m, s, rng.New(1))
 		if err != nil {
 			t.Fatal(err)

@@ -246,9 +246,9 @@ func (s *Server) next() *Message {
 func (s *Server) reply(m *Message, typ string, content any) {
 	frames, err := Encode(m.Identities, typ, s.session, m.RawHeader, content, s.key)
 	if err != nil {
-		frames, err = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key)
+		frames, _ = Encode(m.Identities, typ, s.session, m.RawHeader, failed("ReplyError", err.Error()), s.key) // of words only
 	}
-	if err == nil && m.from != nil {
+	if m.from != nil {
 		m.from.Reply(frames)
 	}
 }

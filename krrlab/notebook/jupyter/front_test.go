@@ -1,0 +1,169 @@
+package jupyter
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
+)
+
+// scripted is a language of a few words.
+type scripted struct{ info Info }
+
+func (l scripted) Info() Info { return l.info }
+
+func (scripted) Run(name, code string, cell *Cell) Outcome {
+	text := func(s string) Outcome { return Outcome{Value: &Data{Data: map[string]any{"text/plain": s}}} }
+	switch code {
+	case "fail":
+		return Outcome{Failure: &Failure{Name: "Bad", Value: "why", Traceback: []string{"where"}}}
+	case "name":
+		return text(name)
+	case "ask":
+		line, err := cell.Input("who? ", true)
+		return text(fmt.Sprint(line, err))
+	case "show":
+		cell.Stream("stdout", "printed")
+		cell.Display(Data{Data: map[string]any{"a": 1, "b": math.NaN()}, Transient: map[string]any{"display_id": "7"}})
+		cell.Update(Data{Metadata: map[string]any{"c": 2}})
+		cell.Clear(true)
+		return Outcome{}
+	}
+	return text("value of " + code)
+}
+
+func (scripted) Complete(code string, cursor int) ([]string, int, int) {
+	return []string{code[:cursor]}, cursor - 1, len(code)
+}
+
+func (scripted) Inspect(code string, cursor int, more bool) (string, bool) {
+	return fmt.Sprint(cursor, more), code != "unknown"
+}
+
+func (scripted) IsComplete(code string) (string, string) { return code, "  " }
+func (scripted) Interrupt() bool                         { return true }
+
+// front is a front end: its connections, and what it says.
+type front struct {
+	t                         *testing.T
+	s                         *Server
+	shell, control, stdin, io *zmtp.Conn
+	session                   string
+	served                    chan struct{}
+}
+
+// connect starts a kernel with that key and connects to it.
+func connect(t *testing.T, key string) *front {
+	t.Helper()
+	lang := scripted{Info{Implementation: "impl", Version: "3", Banner: "welcome", Language: map[string]any{"name": "go"}, Links: [][2]string{{"text", "address"}}}}
+	s, err := Listen(Connection{IP: "127.0.0.1", Key: key}, lang)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &front{t: t, s: s, session: "of the front end", served: make(chan struct{})}
+	t.Cleanup(s.Close)
+	dial := func(x *zmtp.Socket, typ string) *zmtp.Conn {
+		c, err := zmtp.Dial("tcp://"+x.Addr().String(), typ, "me", zmtp.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	f.io = dial(s.pub.Socket, "SUB")
+	if err := f.io.Send([]byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := f.recv(f.io); m.Header.Type != "iopub_welcome" {
+		t.Fatalf("%+v", m)
+	}
+	go func() {
+		defer close(f.served)
+		_ = s.Serve(t.Context())
+	}()
+	f.shell, f.control, f.stdin = dial(s.shell, "DEALER"), dial(s.control, "DEALER"), dial(s.stdin, "DEALER")
+	return f
+}
+
+// recv returns the next message and its content.
+func (f *front) recv(c *zmtp.Conn) (*Message, map[string]any) {
+	f.t.Helper()
+	frames, err := c.Recv()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	m, err := Decode(frames, f.s.key)
+	if err != nil || m.Header.Session != f.s.session {
+		f.t.Fatalf("%+v, %v", m, err)
+	}
+	var content map[string]any
+	if err := json.Unmarshal(m.Content, &content); err != nil {
+		f.t.Fatal(err)
+	}
+	return m, content
+}
+
+// request returns the frames of a request, and its header.
+func (f *front) request(typ string, content any) ([][]byte, string) {
+	frames, err := Encode(nil, typ, f.session, nil, content, f.s.key)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return frames, string(frames[2])
+}
+
+// tell sends a request and returns what is published of it, as types and contents, up to idle.
+func (f *front) tell(typ string, content any) (words []string) {
+	f.t.Helper()
+	frames, header := f.request(typ, content)
+	if err := f.shell.Send(frames...); err != nil {
+		f.t.Fatal(err)
+	}
+	for {
+		m, _ := f.recv(f.io)
+		if string(m.Parent) != header {
+			continue
+		}
+		if string(m.Identities[0]) != m.Header.Type {
+			f.t.Errorf("topic %s of %s", m.Identities[0], m.Header.Type)
+		}
+		words = append(words, m.Header.Type+" "+string(m.Content))
+		if words[len(words)-1] == `status {"execution_state":"idle"}` {
+			return words
+		}
+	}
+}
+
+// ask is tell with the answer, which must be to the request.
+func (f *front) ask(typ string, content any) (reply map[string]any, words []string) {
+	f.t.Helper()
+	words = f.tell(typ, content)
+	m, reply := f.recv(f.shell)
+	if want := strings.TrimSuffix(typ, "_request") + "_reply"; m.Header.Type != want {
+		f.t.Errorf("%s is answered by %s", typ, m.Header.Type)
+	}
+	return reply, words
+}
+
+// same fails the test unless the value is that of the JSON text.
+func (f *front) same(what string, got any, want string) {
+	f.t.Helper()
+	var w any
+	if err := json.Unmarshal([]byte(want), &w); err != nil {
+		f.t.Fatal(err)
+	}
+	b, _ := json.Marshal(got)
+	var g any
+	_ = json.Unmarshal(b, &g)
+	if !reflect.DeepEqual(g, w) {
+		f.t.Errorf("%s: %s, want %s", what, b, want)
+	}
+}
+
+const busy, idle = `status {"execution_state":"busy"}`, `status {"execution_state":"idle"}`
+
+type content = map[string]any

@@ -1,0 +1,302 @@
+package jupyter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/notebook/zmtp"
+)
+
+// TestRequests asks everything that a front end may.
+func TestRequests(t *testing.T) {
+	f := connect(t, "k")
+	for _, c := range []struct {
+		typ     string
+		content any
+		want    string
+	}{
+		{"kernel_info_request", content{}, `{"status":"ok","protocol_version":"5.4","implementation":"impl","implementation_version":"3","banner":"welcome","language_info":{"name":"go"},"help_links":[{"text":"text","url":"address"}],"debugger":false}`},
+		{"complete_request", content{"code": "äöü.xy", "cursor_pos": 4}, `{"status":"ok","matches":["äöü."],"cursor_start":3,"cursor_end":6,"metadata":{}}`},
+		{"complete_request", content{"code": "äö", "cursor_pos": 9}, `{"status":"ok","matches":["äö"],"cursor_start":2,"cursor_end":2,"metadata":{}}`},
+		{"inspect_request", content{"code": "äb", "cursor_pos": 1}, `{"status":"ok","found":true,"data":{"text/plain":"2 false"},"metadata":{}}`},
+		{"inspect_request", content{"code": "äb", "cursor_pos": 0, "detail_level": 1}, `{"status":"ok","found":true,"data":{"text/plain":"0 true"},"metadata":{}}`},
+		{"inspect_request", content{"code": "unknown"}, `{"status":"ok","found":false,"data":{},"metadata":{}}`},
+		{"is_complete_request", content{"code": "incomplete"}, `{"status":"incomplete","indent":"  "}`},
+		{"is_complete_request", content{"code": "complete"}, `{"status":"complete"}`},
+		{"comm_info_request", content{}, `{"status":"ok","comms":{}}`},
+		{"odd_request", content{}, `{"status":"error","ename":"ProtocolError","evalue":"a message of type odd_request is not known","traceback":[]}`},
+	} {
+		reply, words := f.ask(c.typ, c.content)
+		f.same(c.typ, reply, c.want)
+		f.same(c.typ, words, `["status {\"execution_state\":\"busy\"}","status {\"execution_state\":\"idle\"}"]`)
+	}
+	if reply, _ := f.ask("execute_request", []int{1}); reply["status"] != "error" || reply["ename"] != "ProtocolError" {
+		t.Errorf("%v", reply)
+	}
+	if w := f.tell("comm_open", content{"comm_id": "7"}); len(w) != 3 || w[1] != `comm_close {"comm_id":"7","data":{}}` {
+		t.Errorf("%q", w)
+	}
+	for _, typ := range []string{"comm_msg", "comm_close"} {
+		if w := f.tell(typ, content{}); len(w) != 2 {
+			t.Errorf("%s: %q", typ, w)
+		}
+	}
+	for typ, want := range map[string]string{"a_request": "a_reply", "_request": "_request_reply", "comm_open": "comm_open_reply", "request": "request_reply"} {
+		if got := replyType(typ); got != want {
+			t.Errorf("%s is answered by %s", typ, got)
+		}
+	}
+}
+
+// TestCells runs cells: what is published and answered, counted and kept.
+func TestCells(t *testing.T) {
+	f := connect(t, "k")
+	reply, words := f.ask("execute_request", content{"code": "x", "user_expressions": map[string]string{"e": "y"}})
+	f.same("a value", reply, `{"status":"ok","execution_count":1,"payload":[],"user_expressions":{"e":{"status":"ok","data":{"text/plain":"value of y"},"metadata":{}}}}`)
+	f.same("a value", words, fmt.Sprintf(`[%q,%q,%q,%q]`, busy, `execute_input {"code":"x","execution_count":1}`, `execute_result {"data":{"text/plain":"value of x"},"execution_count":1,"metadata":{}}`, idle))
+	reply, words = f.ask("execute_request", content{"code": "x", "silent": true})
+	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	f.same("silence", reply["execution_count"], `1`)
+	if reply, words = f.ask("execute_request", content{"code": "fail", "silent": true}); len(words) != 2 || reply["status"] != "error" {
+		t.Errorf("%v, %q", reply, words)
+	}
+	_, words = f.ask("execute_request", content{"code": "show", "silent": true})
+	f.same("silence", words, fmt.Sprintf(`[%q,%q]`, busy, idle))
+	reply, _ = f.ask("execute_request", content{"code": "y", "store_history": false})
+	f.same("not kept", reply["execution_count"], `1`)
+	_, words = f.ask("execute_request", content{"code": "show"})
+	f.same("shown", words, fmt.Sprintf(`[%q,%q,%q,%q,%q,%q,%q]`, busy, `execute_input {"code":"show","execution_count":2}`,
+		`stream {"name":"stdout","text":"printed"}`, `display_data {"data":{"a":1,"b":"NaN (json: unsupported value: NaN)"},"metadata":{},"transient":{"display_id":"7"}}`,
+		`update_display_data {"data":{},"metadata":{"c":2},"transient":{}}`, `clear_output {"wait":true}`, idle))
+	reply, words = f.ask("execute_request", content{"code": "fail", "store_history": true})
+	f.same("a failure", reply, `{"status":"error","execution_count":3,"payload":[],"user_expressions":{},"ename":"Bad","evalue":"why","traceback":["where"]}`)
+	f.same("a failure", words[2], `"error {\"ename\":\"Bad\",\"evalue\":\"why\",\"traceback\":[\"where\"]}"`)
+	reply, words = f.ask("execute_request", content{"code": "name", "user_expressions": map[string]string{"n": "name", "f": "fail"}})
+	f.same("names", words[2], `"execute_result {\"data\":{\"text/plain\":\"Cell 4\"},\"execution_count\":4,\"metadata\":{}}"`)
+	f.same("names", reply["user_expressions"], `{"n":{"status":"ok","data":{"text/plain":"expression n"},"metadata":{}},"f":{"status":"error","ename":"Bad","evalue":"why","traceback":["where"]}}`)
+	f.ask("execute_request", content{"code": "x"})
+	for request, want := range map[string]string{
+		`{"hist_access_type":"tail","n":2}`:                               `[[1,4,"name"],[1,5,"x"]]`,
+		`{"hist_access_type":"tail","n":99}`:                              `[[1,1,"x"],[1,2,"show"],[1,3,"fail"],[1,4,"name"],[1,5,"x"]]`,
+		`{"hist_access_type":"tail","n":1,"output":true}`:                 `[[1,5,["x","value of x"]]]`,
+		`{"hist_access_type":"range","start":2,"stop":4,"n":1}`:           `[[1,2,"show"],[1,3,"fail"]]`,
+		`{"hist_access_type":"range","start":4,"session":1}`:              `[[1,4,"name"],[1,5,"x"]]`,
+		`{"hist_access_type":"range","start":4,"session":2}`:              `[]`,
+		`{"hist_access_type":"search","pattern":"?a*"}`:                   `[[1,3,"fail"],[1,4,"name"]]`,
+		`{"hist_access_type":"search","pattern":"x"}`:                     `[[1,1,"x"],[1,5,"x"]]`,
+		`{"hist_access_type":"search","pattern":"x","unique":true}`:       `[[1,5,"x"]]`,
+		`{"hist_access_type":"search","pattern":"*","unique":true,"n":2}`: `[[1,3,"fail"],[1,4,"name"]]`,
+		`{"hist_access_type":"search","pattern":"x","output":true,"n":1}`: `[[1,5,["x","value of x"]]]`,
+		`{"hist_access_type":"search","pattern":"a"}`:                     `[]`,
+	} {
+		reply, _ := f.ask("history_request", json.RawMessage(request))
+		f.same(request, reply["history"], want)
+	}
+}
+
+// TestAborted: after a failure the cells that wait are not run, unless that is asked for; other
+// requests are answered.
+func TestAborted(t *testing.T) {
+	for _, stop := range []bool{true, false} {
+		f := connect(t, "k")
+		f.s.mu.Lock() // until all have come
+		for _, c := range []struct {
+			typ  string
+			body content
+		}{{"execute_request", content{"code": "fail", "stop_on_error": stop}}, {"execute_request", content{"code": "x"}}, {"comm_info_request", content{}}, {"execute_request", content{"code": "y"}}} {
+			frames, _ := f.request(c.typ, c.body)
+			m, err := Decode(frames, f.s.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.s.queue = append(f.s.queue, m)
+		}
+		f.s.mu.Unlock()
+		reply, _ := f.ask("history_request", content{}) // wakes it, and comes last
+		want := `[[1,1,"fail"]]`
+		if !stop {
+			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
+		}
+		f.same(fmt.Sprint("cells run, stop ", stop), reply["history"], want)
+	}
+}
+
+// TestReplays: a message is taken once, with the right signature, and not from the server itself; without
+// a key, whatever comes.
+func TestReplays(t *testing.T) {
+	f := connect(t, "k")
+	frames, _ := f.request("comm_info_request", content{})
+	forged := append([][]byte{}, frames...)
+	forged[1] = []byte(strings.Repeat("0", 64))
+	f.session = f.s.session
+	own, _ := f.request("comm_info_request", content{})
+	f.session = "of the front end"
+	for _, m := range [][][]byte{frames, frames, forged, own, frames} {
+		if err := f.shell.Send(m...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	frames, _ = f.request("kernel_info_request", content{})
+	_ = f.shell.Send(frames...)
+	for _, want := range []string{"comm_info_reply", "kernel_info_reply"} {
+		if m, _ := f.recv(f.shell); m.Header.Type != want {
+			t.Errorf("%s, want %s", m.Header.Type, want)
+		}
+	}
+	open := connect(t, "")
+	for range 3 {
+		if reply, _ := open.ask("comm_info_request", content{}); reply["status"] != "ok" {
+			t.Errorf("%v", reply)
+		}
+	}
+	s := signatures{limit: 2}
+	sign := func(i int) []byte { return fmt.Appendf(nil, "%032x", i) }
+	for i := range 4 {
+		if !s.fresh(sign(i+1)) || s.fresh(sign(i+1)) {
+			t.Errorf("signature %d", i)
+		}
+	}
+	if s.fresh(sign(1)) || len(s.last) != 2 || len(s.before) != 2 { // four are remembered
+		t.Errorf("%d and %d are remembered", len(s.last), len(s.before))
+	}
+	if !s.fresh(sign(5)) || s.fresh(sign(3)) || !s.fresh(sign(1)) {
+		t.Error("of six the last four are not remembered, or more")
+	}
+}
+
+// TestQuestions: a cell asks the front end that runs it, if that may be asked, and an interrupt ends
+// the question.
+func TestQuestions(t *testing.T) {
+	f := connect(t, "k")
+	_, words := f.ask("execute_request", content{"code": "ask"})
+	if !strings.Contains(words[2], ErrNoInput.Error()) {
+		t.Errorf("%q", words)
+	}
+	for _, interrupt := range []bool{false, true} {
+		frames, header := f.request("execute_request", content{"code": "ask", "allow_stdin": true})
+		if err := f.shell.Send(frames...); err != nil {
+			t.Fatal(err)
+		}
+		m, body := f.recv(f.stdin)
+		if m.Header.Type != "input_request" || body["prompt"] != "who? " || body["password"] != true || string(m.Parent) != header {
+			t.Errorf("%+v, %v", m, body)
+		}
+		want, c := "me<nil>", f.stdin
+		answer, _ := f.request("input_reply", content{"value": "me"})
+		if interrupt {
+			want, c = "interrupted", f.control
+			answer, _ = f.request("interrupt_request", content{})
+		} else {
+			other, _ := f.request("odd_reply", content{"value": "not me"})
+			_ = f.stdin.Send(other...)
+		}
+		if err := c.Send(answer...); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			m, body := f.recv(f.io)
+			if m.Header.Type != "execute_result" || string(m.Parent) != header {
+				continue
+			}
+			if data, _ := body["data"].(map[string]any); data["text/plain"] != want {
+				t.Errorf("%v, want %s", data, want)
+			}
+			break
+		}
+		f.recv(f.shell)
+	}
+	if m, _ := f.recv(f.control); m.Header.Type != "interrupt_reply" {
+		t.Errorf("%+v", m.Header)
+	}
+}
+
+// TestShutdown: the kernel says that it goes, to the one who asked and to all, and goes.
+func TestShutdown(t *testing.T) {
+	f := connect(t, "k")
+	frames, header := f.request("shutdown_request", content{"restart": true})
+	if err := f.control.Send(frames...); err != nil {
+		t.Fatal(err)
+	}
+	m, body := f.recv(f.control)
+	f.same(m.Header.Type, body, `{"status":"ok","restart":true}`)
+	for {
+		if m, body = f.recv(f.io); string(m.Parent) == header && m.Header.Type == "shutdown_reply" {
+			f.same("to all", body, `{"status":"ok","restart":true}`)
+			break
+		}
+	}
+	within(t, "the kernel", f.served)
+}
+
+// TestTopics: subscribers get what begins with one of their topics, and as many topics as they may have.
+func TestTopics(t *testing.T) {
+	f := connect(t, "k")
+	c, err := zmtp.Dial("tcp://"+f.s.pub.Addr().String(), "SUB", "", zmtp.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, m := range []string{"\x01str", "\x01status", "\x01st", "\x00status", "\x00none", "\x02x", "\x00st", "\x01err"} {
+		_ = c.Send([]byte(m))
+		if m[0] == 1 {
+			if m, body := f.recv(c); m.Header.Type != "iopub_welcome" || body["subscription"] == nil {
+				t.Errorf("%+v, %v", m, body)
+			}
+		}
+	}
+	_ = c.Send([]byte("\x01a"), []byte("two frames"))
+	_ = c.Send([]byte{})
+	f.ask("execute_request", content{"code": "show"})
+	f.ask("execute_request", content{"code": "fail"})
+	for _, want := range []string{"stream", "error"} {
+		if m, _ := f.recv(c); m.Header.Type != want {
+			t.Errorf("%s, want %s", m.Header.Type, want)
+		}
+	}
+	for i := 2; i < maxTopics; i++ {
+		_ = c.Send([]byte("\x01more"))
+		f.recv(c)
+	}
+	_ = c.Send([]byte("\x01too many"))
+	if m, err := c.Recv(); err == nil {
+		t.Errorf("%q to a subscriber with too many topics", m)
+	}
+}
+
+// TestNoReply: what JSON cannot carry is answered as a failure, and a request of nobody not at all.
+func TestNoReply(t *testing.T) {
+	f := connect(t, "k")
+	f.s.reply(&Message{}, "x_reply", content{})
+	l := f.s.lang.(scripted)
+	l.info.Language["x"] = math.Inf(1) // the map is the kernel's own
+	reply, _ := f.ask("kernel_info_request", content{})
+	if reply["status"] != "error" || reply["ename"] != "ReplyError" || !strings.Contains(fmt.Sprint(reply["evalue"]), "unsupported value") {
+		t.Errorf("%v", reply)
+	}
+	var e *json.UnsupportedValueError
+	if _, err := Encode(nil, "t", "s", nil, math.NaN(), nil); !errors.As(err, &e) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOwner: the sockets are for the owner of the connection file.
+func TestOwner(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "c.json")
+	if err := os.WriteFile(name, []byte(`{"shell_port":1,"iopub_port":2,"stdin_port":3,"control_port":4,"hb_port":5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_ = os.Chown(name, 12345, -1) // where that may be done
+	st, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := ReadConnection(name); err != nil || c.owner != zmtp.OwnerOf(st) {
+		t.Errorf("owner %d, want %d; %v", c.owner, zmtp.OwnerOf(st), err)
+	}
+}
