@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -244,6 +245,10 @@ func TestMemoryError(t *testing.T) {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("error %q does not say %q", err, part)
 		}
+	}
+	_, err = gram.New(ctx, kernel.Polynomial{Gamma: 1, Degree: 2}, x, 0.1, &gram.Options{Storage: gram.Float64, Memory: 4e6, TileSize: 50})
+	if !errors.As(err, &e) || !slices.Equal(e.Fits, []gram.Storage{gram.Float32, gram.Recompute}) {
+		t.Errorf("values may leave [0, 1]: %v", err)
 	}
 	_, err = gram.New(ctx, kernels[0], x, 0.1, &gram.Options{Memory: 1000})
 	if !errors.As(err, &e) || len(e.Fits) != 0 || !strings.Contains(err.Error(), "as auto") || !strings.Contains(err.Error(), "no storage fits") {

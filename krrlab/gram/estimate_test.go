@@ -53,7 +53,7 @@ func TestForm(t *testing.T) {
 							t.Errorf("%v is no multiple of 1/65535", v)
 						}
 					}
-					if len(row) != i+1 || math.Abs(v-want) > tol {
+					if len(row) != i+1 || math.Abs(v-want) > tol || i == j && v != 1 {
 						t.Errorf("%+v: entry (%d, %d) is %v, want %v", by, i, j, v, want)
 					}
 				}

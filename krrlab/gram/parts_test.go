@@ -227,6 +227,12 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 			t.Errorf("%v: entries are off by %g, want %g", m.k, got, bound)
 		}
 	}
+	if kernel.ShiftInvariant(m.k) { // inner products from their own bound on
+		least := kernel.EntryError(m.k, kernel.Float64, e) * m.Trace()
+		if at, below := m.Exact(1.001*least).Choice(), m.Exact(0.999*least).Choice(); at.Arithmetic != kernel.Float64 || below.Arithmetic != kernel.Differences {
+			t.Errorf("%v: %v at an error of %g, %v below", m.k, at.Arithmetic, least, below.Arithmetic)
+		}
+	}
 	if got := m.EntryError(); !math.IsInf(got, 1) {
 		t.Errorf("%v: as stored entries are off by %g at most", m.k, got)
 	}

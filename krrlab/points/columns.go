@@ -5,32 +5,8 @@ import "sort"
 // float is the type of an entry.
 type float interface{ float32 | float64 }
 
-// columns64To writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
-func columns64To(dst []float64, ld int, x Points, c0, c1 int) {
-	if columnsTo(dst, ld, x, c0, c1) {
-		return
-	}
-	if _, d := x.Dims(); c0 == 0 && c1 == d {
-		x.Panel64To(dst, ld)
-		return
-	}
-	rowsTo(dst, ld, x, c0, c1)
-}
-
-// columns32To is columns64To rounded to float32.
-func columns32To(dst []float32, ld int, x Points, c0, c1 int) {
-	if columnsTo(dst, ld, x, c0, c1) {
-		return
-	}
-	if _, d := x.Dims(); c0 == 0 && c1 == d {
-		x.Panel32To(dst, ld)
-		return
-	}
-	rowsTo(dst, ld, x, c0, c1)
-}
-
-// columnsTo does the types this package knows and reports whether x is one.
-func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) bool {
+// columnsTo writes columns c0, …, c1-1 of x to dst as dense rows of stride ld.
+func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
 	switch x := x.(type) {
 	case *Dense:
 		for i := range x.N {
@@ -54,15 +30,14 @@ func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) bool {
 			}
 		}
 	case *Shifted:
-		return shiftedTo(dst, ld, x, c0, c1)
+		shiftedTo(dst, ld, x, c0, c1)
 	default:
-		return false
+		rowsTo(dst, ld, x, c0, c1)
 	}
-	return true
 }
 
 // shiftedTo writes x_i − c for dense points; sparse and unknown ones go by row.
-func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) bool {
+func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) {
 	c := x.C[c0:c1]
 	switch y := x.X.(type) {
 	case *Dense:
@@ -76,7 +51,6 @@ func shiftedTo[T float](dst []T, ld int, x *Shifted, c0, c1 int) bool {
 	default:
 		rowsTo(dst, ld, x, c0, c1)
 	}
-	return true
 }
 
 func convert[T, S float](dst []T, src []S) {

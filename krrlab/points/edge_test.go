@@ -50,7 +50,7 @@ func TestWorkspaceBytes(t *testing.T) {
 func TestPanelStride(t *testing.T) {
 	x, x32, s := random(5, 6, 4, 0.5)
 	const ld = 7
-	for _, p := range []Points{x, x32, s, Shift(x, make([]float64, 4)), Shift(s, make([]float64, 4))} {
+	for _, p := range []Points{x, x32, s, opaque{x}, Shift(x, make([]float64, 4)), Shift(x32, make([]float64, 4)), Shift(s, make([]float64, 4))} {
 		got64, got32 := filled[float64](6*ld), filled[float32](6*ld)
 		p.Panel64To(got64, ld)
 		p.Panel32To(got32, ld)
@@ -68,7 +68,7 @@ func TestPanelStride(t *testing.T) {
 		for c0 := range 4 {
 			for c1 := c0; c1 <= 4; c1++ {
 				got := filled[float64](6 * ld)
-				columns64To(got, ld, p, c0, c1)
+				columnsTo(got, ld, p, c0, c1)
 				for i := range 6 {
 					if !slices.Equal(got[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1]) || got[i*ld+c1-c0] != -9 {
 						t.Errorf("%T columns [%d, %d) of row %d: %v, want %v", p, c0, c1, i, got[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1])

@@ -145,7 +145,7 @@ func (w *Workspace) operand64(side int, x Points, c0, c1 int) blas64.General {
 	}
 	n, _ := x.Dims()
 	buf := grow(&w.dense64[side], n*(c1-c0))
-	columns64To(buf, c1-c0, x, c0, c1)
+	columnsTo(buf, c1-c0, x, c0, c1)
 	return blas64.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
 }
 
@@ -155,7 +155,7 @@ func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
 	}
 	n, _ := x.Dims()
 	buf := grow(&w.dense32[side], n*(c1-c0))
-	columns32To(buf, c1-c0, x, c0, c1)
+	columnsTo(buf, c1-c0, x, c0, c1)
 	return blas32.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
 }
 

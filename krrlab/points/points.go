@@ -154,54 +154,22 @@ func (x *CSR) RowTo(dst []float64, i int) {
 }
 
 // Panel64To implements Points.
-func (x *Dense) Panel64To(dst []float64, ld int) {
-	for i := range x.N {
-		copy(dst[i*ld:i*ld+x.D], x.Row(i))
-	}
-}
+func (x *Dense) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // Panel32To implements Points.
-func (x *Dense) Panel32To(dst []float32, ld int) {
-	for i := range x.N {
-		out := dst[i*ld : i*ld+x.D]
-		for j, v := range x.Row(i) {
-			out[j] = float32(v)
-		}
-	}
-}
+func (x *Dense) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // Panel64To implements Points.
-func (x *Dense32) Panel64To(dst []float64, ld int) {
-	for i := range x.N {
-		x.RowTo(dst[i*ld:i*ld+x.D], i)
-	}
-}
+func (x *Dense32) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // Panel32To implements Points.
-func (x *Dense32) Panel32To(dst []float32, ld int) {
-	for i := range x.N {
-		copy(dst[i*ld:i*ld+x.D], x.Row(i))
-	}
-}
+func (x *Dense32) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // Panel64To implements Points.
-func (x *CSR) Panel64To(dst []float64, ld int) {
-	for i := range x.N {
-		x.RowTo(dst[i*ld:i*ld+x.D], i)
-	}
-}
+func (x *CSR) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // Panel32To implements Points.
-func (x *CSR) Panel32To(dst []float32, ld int) {
-	for i := range x.N {
-		out := dst[i*ld : i*ld+x.D]
-		clear(out)
-		col, val := x.Row(i)
-		for k, j := range col {
-			out[j] = float32(val[k])
-		}
-	}
-}
+func (x *CSR) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
 
 // SqNorms returns the squared Euclidean norms ‖x_i‖² of all points, in float64.
 func SqNorms(x Points) []float64 {

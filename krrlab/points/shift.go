@@ -38,12 +38,10 @@ func (x *Shifted) RowTo(dst []float64, i int) {
 
 // Panel64To implements Points.
 func (x *Shifted) Panel64To(dst []float64, ld int) {
-	_, d := x.Dims()
-	columns64To(dst, ld, x, 0, d)
+	columnsTo(dst, ld, x, 0, len(x.C))
 }
 
 // Panel32To implements Points.
 func (x *Shifted) Panel32To(dst []float32, ld int) {
-	_, d := x.Dims()
-	columns32To(dst, ld, x, 0, d)
+	columnsTo(dst, ld, x, 0, len(x.C))
 }
