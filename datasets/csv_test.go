@@ -62,6 +62,7 @@ func TestTables(t *testing.T) {
 		columns    []string
 	}{
 		{name: "no header", file: "1,2,3.5\n", x: [][]float64{{1, 2}}, target: []float64{3.5}},
+		{name: "CR at the end", file: "1,2,3.5\r", x: [][]float64{{1, 2}}, target: []float64{3.5}},
 		{name: "header", file: "a, b ,y\n1,2,3.5\n", x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"a", "b"}},
 		{name: "target first", file: "y,a,b\n3.5,1,2\n", o: ReadOptions{Target: "y"}, x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"a", "b"}},
 		{name: "named among numbers", file: "2019,2020,y\n1,2,3.5\n", o: ReadOptions{Target: "y"}, x: [][]float64{{1, 2}}, target: []float64{3.5}, columns: []string{"2019", "2020"}},

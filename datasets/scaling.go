@@ -40,7 +40,7 @@ func FitScaling(kind string, x points.Points) (*Scaling, error) {
 	default:
 		return nil, fmt.Errorf("unknown scaling %q: want one of %s", kind, strings.Join(Scalings, ", "))
 	}
-	if err := scalingFits(kind, x); err != nil {
+	if err := scalingFits(kind, x, accel.MemoryAvailable()); err != nil {
 		return nil, err
 	}
 	_, d := x.Dims()
@@ -66,10 +66,9 @@ func FitScaling(kind string, x points.Points) (*Scaling, error) {
 }
 
 // scalingFits returns an error if what the scaling makes of sparse points, dense ones or numbers
-// for each feature, is more than the machine has memory for.
-func scalingFits(kind string, x points.Points) error {
+// for each feature, is more than the memory there is, 0 if that is not known.
+func scalingFits(kind string, x points.Points, has int64) error {
 	c, ok := x.(*points.CSR)
-	has := float64(accel.MemoryAvailable())
 	if !ok || has == 0 {
 		return nil
 	}
@@ -79,11 +78,11 @@ func scalingFits(kind string, x points.Points) error {
 		need += 8 * float64(c.N) * float64(c.D)
 		advice = "scale by unit, which keeps zeros, or not at all"
 	}
-	if need <= has {
+	if need <= float64(has) {
 		return nil
 	}
 	return fmt.Errorf("--scale %s of %d sparse points with %d features takes %s, and %s are free: %s",
-		kind, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(int64(has)), advice)
+		kind, c.N, c.D, accel.Bytes(int64(need)), accel.Bytes(has), advice)
 }
 
 // ranges returns the least and the largest value of each feature.
