@@ -284,3 +284,58 @@ func draw(t *testing.T, f Dist, d, s int) Map {
 	}
 	return m
 }
+
+// TestWholePanels: whole panels of points, and one more or less, at a stride that leaves nothing after the
+// last row, have the features of each point alone.
+func TestWholePanels(t *testing.T) {
+	const d, s, ld = 3, 4, 6
+	gauss := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}
+	poly := TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}}
+	chain := Chain{Features: gauss, Width: 9, Sketches: sketch.Composition{{Dist: sketch.CountSketch{}, Width: 5}, {Dist: sketch.CountSketch{}, Width: 12}, {Dist: sketch.Gaussian{}}}}
+	for _, f := range []Dist{gauss, poly, chain, Doubling{Dist: poly, First: 2}} {
+		m := draw(t, f, d, s)
+		for _, n := range []int{0, 1, panelRows - 1, panelRows, panelRows + 1, 2 * panelRows} {
+			x := points.NewDense(n, d, nil)
+			rng.New(2).Normals(x.Data, 0)
+			z := make([]float64, max(0, (n-1)*ld+s))
+			z32 := make([]float32, len(z))
+			for i := range z {
+				z[i], z32[i] = -9, -9
+			}
+			var w, one Workspace
+			m.MapTo(z, ld, x, &w)
+			fast, ok := m.(Map32)
+			if ok {
+				fast.MapTo32(z32, ld, x, &w)
+			}
+			want := make([]float64, s)
+			for i := range n {
+				m.MapTo(want, s, x.Slice(i, i+1), &one)
+				for j := range ld {
+					at := i*ld + j
+					if at >= len(z) {
+						break
+					}
+					v := -9.0
+					if j < s {
+						v = want[j]
+					}
+					if math.Abs(z[at]-v) > 1e-12 || ok && math.Abs(float64(z32[at])-v) > 1e-4 {
+						t.Fatalf("%v, %d points: (%d, %d) is %v and %v, want %v", f, n, i, j, z[at], z32[at], v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPartErrors: what cannot be drawn has no part either.
+func TestPartErrors(t *testing.T) {
+	for _, k := range []Dist{Fourier{Kernel: kernel.Gaussian{}}, TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Degree: 0}}} {
+		for _, from := range []int{0, 4} {
+			if m, err := (Doubling{Dist: k, First: 4}).Part(3, from, 8, rng.New(1)); err == nil || m != nil {
+				t.Errorf("%v from %d: %v, %v", k, from, m, err)
+			}
+		}
+	}
+}

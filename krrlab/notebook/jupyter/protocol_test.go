@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -242,7 +243,7 @@ func TestTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, m := range []string{"\x01str", "\x01status", "\x01st", "\x00status", "\x00none", "\x02x", "\x00st", "\x01err"} {
+	for _, m := range []string{"\x01status", "\x01str", "\x00status", "\x01status", "\x01st", "\x00status", "\x00none", "\x02x", "\x00st", "\x01err"} {
 		_ = c.Send([]byte(m))
 		if m[0] == 1 {
 			if m, body := f.recv(c); m.Header.Type != "iopub_welcome" || body["subscription"] == nil {
@@ -299,4 +300,58 @@ func TestOwner(t *testing.T) {
 	if c, err := ReadConnection(name); err != nil || c.owner != zmtp.OwnerOf(st) {
 		t.Errorf("owner %d, want %d; %v", c.owner, zmtp.OwnerOf(st), err)
 	}
+}
+
+// TestListen: where a port is taken nothing stays open, whichever it is, and Close closes all. Another
+// process may come between, but not each time.
+func TestListen(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range 5 {
+		for k := 1; ; k++ {
+			err := listenTwice(i, l.Addr().(*net.TCPAddr).Port)
+			if err == nil {
+				break
+			}
+			if k == 3 {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// listenTwice starts a kernel, and one at the same ports but that socket i has one that is taken.
+func listenTwice(i, taken int) error {
+	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
+	if err != nil {
+		return err
+	}
+	var ports []int
+	for _, x := range s.sockets() {
+		ports = append(ports, x.Addr().(*net.TCPAddr).Port)
+	}
+	s.Close()
+	if len(ports) != 5 {
+		return fmt.Errorf("%d sockets", len(ports))
+	}
+	ports[i] = taken
+	c := Connection{IP: "127.0.0.1", ShellPort: ports[0], ControlPort: ports[1], StdinPort: ports[2], HBPort: ports[3], IOPubPort: ports[4]}
+	if s, err := Listen(c, scripted{}); err == nil {
+		s.Close()
+		return fmt.Errorf("socket %d listens at port %d, which is taken", i, taken)
+	}
+	for k, port := range ports {
+		if k == i {
+			continue
+		}
+		x, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return fmt.Errorf("socket %d is open still: %w", k, err)
+		}
+		x.Close()
+	}
+	return nil
 }
