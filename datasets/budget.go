@@ -58,9 +58,9 @@ func (s *source) checkLine(line int, bytes int64) error {
 	if bytes <= small/lineShare {
 		return nil
 	}
-	limit := s.memory() / lineShare
-	if limit == 0 {
-		limit = 1 << 30
+	limit := int64(1 << 30)
+	if m := s.memory(); m > 0 {
+		limit = m / lineShare
 	}
 	if bytes <= limit {
 		return nil

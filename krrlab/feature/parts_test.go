@@ -226,6 +226,44 @@ func TestMulMod(t *testing.T) {
 	}
 }
 
+// TestHashPrime: a value that is the prime is 0.
+func TestHashPrime(t *testing.T) {
+	for i, want := range map[uint64]uint64{4: prime - 1, 5: 0, 6: 1} {
+		if got := (polyHash{prime - 5, 1}).at(i); got != want {
+			t.Errorf("the hash of %d is %d, want %d", i, got, want)
+		}
+	}
+	one := TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Degree: 1}}
+	if m := draw(t, one, 1, math.MaxInt32).(*TensorSketchMap); m.m != math.MaxInt32 {
+		t.Errorf("%d numbers", m.m)
+	}
+	if _, err := one.Sample(1, math.MaxInt32+1, rng.New(1)); err == nil || !strings.Contains(err.Error(), "want at most 2147483647") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestOrthogonalLengths: frequency j has the length that its own stream gives.
+func TestOrthogonalLengths(t *testing.T) {
+	const d, s = 3, 7
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Matern52{Sigma: 2}} {
+		g := rng.New(4)
+		m, err := Fourier{Kernel: k, Orthogonal: true}.Sample(d, s, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, got := range m.(*FourierMap).norm {
+			row := g.Sub("frequencies", uint64(j))
+			want := math.Sqrt(row.Sub("length").ChiSquare(0, d)) / 2
+			if k != (kernel.Gaussian{Sigma: 2}) {
+				want /= math.Sqrt(row.Sub("mix").ChiSquare(0, 5) / 5)
+			}
+			if math.Abs(got-want) > 1e-12*want {
+				t.Errorf("%v: ‖w_%d‖ = %v, want %v", k, j, got, want)
+			}
+		}
+	}
+}
+
 // TestFFTLen: s itself for one factor and where its own factors are small, and else the least length without
 // large factors for which nothing wraps round.
 func TestFFTLen(t *testing.T) {
@@ -255,7 +293,10 @@ func TestWords(t *testing.T) {
 		"no maps":      func() { Stack() },
 		"R^2 and R^3":  func() { Stack(draw(t, gauss, 2, 4), draw(t, gauss, 3, 4)) },
 		"dimension 3 ": func() { draw(t, gauss, 2, 4).MapTo(make([]float64, 4), 4, points.NewDense(1, 3, nil), &Workspace{}) },
-		"do not fit":   func() { draw(t, gauss, 2, 4).MapTo(make([]float64, 8), 3, points.NewDense(2, 2, nil), &Workspace{}) },
+		"3 given to": func() {
+			_ = MatrixTo(t.Context(), points.NewDense32(1, 4, nil), 0, draw(t, gauss, 2, 4), points.NewDense(1, 3, nil), nil)
+		},
+		"do not fit": func() { draw(t, gauss, 2, 4).MapTo(make([]float64, 8), 3, points.NewDense(2, 2, nil), &Workspace{}) },
 		"4 numbers": func() {
 			Stack(draw(t, gauss, 2, 2), draw(t, poly, 2, 3)).MapTo(make([]float64, 4), 5, points.NewDense(1, 2, nil), &Workspace{})
 		},
