@@ -39,7 +39,7 @@ func TestForm(t *testing.T) {
 		for i := range n {
 			s.idx[i] = i
 		}
-		for _, by := range []method{{wide: true, arith: kernel.Float64}, {arith: kernel.Float32, centred: true}, {arith: kernel.Float32, fixed: true}} {
+		for _, by := range []method{{wide: true, arith: kernel.Float64}, {arith: kernel.Float32, centered: true}, {arith: kernel.Float32, fixed: true}} {
 			if err := s.form(t.Context(), by, func(i int, row []float64) {
 				times[i].Add(1)
 				for j, v := range row {

@@ -267,7 +267,7 @@ func TestMethods(t *testing.T) {
 		var got []string
 		for _, v := range m.methods(c.wide) {
 			name := v.arith.String()
-			if v.centred {
+			if v.centered {
 				name += "+"
 			}
 			got = append(got, name)

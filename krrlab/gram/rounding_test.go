@@ -56,6 +56,14 @@ func TestRounding(t *testing.T) {
 		if most := p.most*math.Sqrt(m.Trace())*size + 0x1p-50*lambda*math.Sqrt(norm); !(math.Sqrt(off) <= bound[0] && bound[0] <= most) {
 			t.Errorf("%v: off by %.3g, bound %.3g, at most %.3g wanted", p.k, math.Sqrt(off), bound[0], most)
 		}
+		// As it is documented, of 150 points in tiles of 128.
+		root := 0.0
+		if size > 0 {
+			root = size / math.Sqrt(m.Trace())
+		}
+		if want := (m.Choice().Error+(128+2+8)*0x1p-53*m.Trace())*root + 4*0x1p-53*lambda*math.Sqrt(norm); math.Abs(bound[0]-want) > 1e-12*want {
+			t.Errorf("%v: bound %g, want %g", p.k, bound[0], want)
+		}
 		c.Scale(0x1p-40, c)
 		if small := m.Rounding(c)[0]; small != 0x1p-40*bound[0] {
 			t.Errorf("%v: of 2⁻⁴⁰c %g, of c %g", p.k, small, bound[0])

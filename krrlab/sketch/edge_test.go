@@ -36,6 +36,39 @@ func TestCheckApply(t *testing.T) {
 	}
 }
 
+// TestRefused: every sketch refuses what does not fit, in either precision, before it writes.
+func TestRefused(t *testing.T) {
+	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}, Composition{{Dist: CountSketch{}, Width: 8}, {Dist: Gaussian{}}}} {
+		op, err := d.Sample(10, 4, rng.New(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, f := range map[string]func(dst []float64){
+			"float64, stride":  func(dst []float64) { op.Apply64(dst, 3, make([]float64, 100), 10, 2, &Workspace{}) },
+			"float64, numbers": func(dst []float64) { op.Apply64(dst, 4, make([]float64, 19), 10, 2, &Workspace{}) },
+			"float32, stride":  func([]float64) { op.Apply32(make([]float32, 100), 3, make([]float32, 100), 10, 2, &Workspace{}) },
+			"float32, numbers": func([]float64) { op.Apply32(make([]float32, 100), 4, make([]float32, 19), 10, 2, &Workspace{}) },
+			"float32, rows":    func([]float64) { op.Apply32(make([]float32, 100), 4, make([]float32, 100), 10, -1, &Workspace{}) },
+			"float64, rows":    func(dst []float64) { op.Apply64(dst, 4, make([]float64, 100), 10, -1, &Workspace{}) },
+		} {
+			dst := make([]float64, 100)
+			func() {
+				defer func() {
+					if v, _ := recover().(string); !strings.HasPrefix(v, "sketch: ") {
+						t.Errorf("%v, %s: panic %q", d, name, v)
+					}
+				}()
+				f(dst)
+			}()
+			for _, v := range dst {
+				if v != 0 {
+					t.Fatalf("%v, %s: it was written", d, name)
+				}
+			}
+		}
+	}
+}
+
 // TestWideBlock: the float64 copy of G is held in blocks of at most 2¹⁹ numbers.
 func TestWideBlock(t *testing.T) {
 	const m, s = 1 << 14, 70
