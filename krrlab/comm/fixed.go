@@ -18,8 +18,8 @@ type Fixed struct {
 // 0 is one for zeros. If the bound is not finite every sum is NaN.
 func FixedFor(bound float64) Fixed {
 	bound = math.Abs(bound)
-	if math.IsNaN(bound) || math.IsInf(bound, 0) {
-		return Fixed{up: 0, down: math.NaN()}
+	if !(bound <= math.MaxFloat64) {
+		return Fixed{down: math.NaN()}
 	}
 	_, exp := math.Frexp(bound) // bound < 2^exp
 	e := min(62-exp, 1000)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -125,6 +126,34 @@ func TestAborted(t *testing.T) {
 			want = `[[1,1,"fail"],[1,2,"x"],[1,3,"y"]]`
 		}
 		f.same(fmt.Sprint("cells run, stop ", stop), reply["history"], want)
+	}
+}
+
+// TestAbort: of what waits only cells are dropped.
+func TestAbort(t *testing.T) {
+	s, err := Listen(Connection{IP: "127.0.0.1"}, scripted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, typ := range []string{"execute_request", "comm_msg", "execute_request", "history_request"} {
+		s.queue = append(s.queue, &Message{Header: Header{Type: typ}})
+	}
+	s.abort()
+	if len(s.queue) != 2 || s.queue[0].Header.Type != "comm_msg" || s.queue[1].Header.Type != "history_request" {
+		t.Errorf("%d requests are left", len(s.queue))
+	}
+}
+
+// TestID: identifiers are random UUIDs of version 4, in their usual form.
+func TestID(t *testing.T) {
+	form, seen := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`), map[string]bool{}
+	for range 200 {
+		id := newID()
+		if !form.MatchString(id) || seen[id] {
+			t.Fatalf("%q", id)
+		}
+		seen[id] = true
 	}
 }
 

@@ -25,16 +25,10 @@ type publisher struct {
 func listenPub(address string, o zmtp.Options, welcome func(topic []byte) [][]byte) (*publisher, error) {
 	p := &publisher{welcome: welcome, topics: map[*zmtp.Peer][][]byte{}}
 	o.Type, o.Limits.Message = "XPUB", smallMessage
-	o.Receive, o.Connected, o.Gone = p.subscribe, p.connected, p.gone
+	o.Receive, o.Gone = p.subscribe, p.gone
 	var err error
 	p.Socket, err = zmtp.Listen(address, o)
 	return p, err
-}
-
-func (p *publisher) connected(peer *zmtp.Peer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.topics[peer] = nil
 }
 
 func (p *publisher) gone(peer *zmtp.Peer) {
