@@ -226,7 +226,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 
-// falkon runs Nyström restricted regression on S centres, drawn uniformly. Values: "objective",
+// falkon runs Nyström restricted regression on S centers, drawn uniformly. Values: "objective",
 // "residual", "jitter" ν, and "cond", an estimate of κ.
 func (s *session) falkon(ctx context.Context, c Case) (*Result, error) {
 	coding, y, err := s.targets()

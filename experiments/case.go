@@ -21,10 +21,10 @@ const (
 	PCG            Method = "pcg"             // Algorithm 1 of the paper: random features of width S, ridge LambdaP
 	BlockPCG       Method = "block-pcg"       // the same, all right-hand sides in one Krylov space
 	CG             Method = "cg"              // conjugate gradients without a preconditioner
-	Direct         Method = "direct"          // dense Cholesky factorisation of K+λI
+	Direct         Method = "direct"          // dense Cholesky factorization of K+λI
 	RandomFeatures Method = "random-features" // ridge regression on S random features, exact normal equations
 	ADMM           Method = "admm"            // block ADMM on S random features, Loss
-	Falkon         Method = "falkon"          // Nyström restricted regression with S centres by preconditioned CG
+	Falkon         Method = "falkon"          // Nyström restricted regression with S centers by preconditioned CG
 	PrecondForm    Method = "precond-form"    // set up and apply (ZZᵀ+λ_pI)⁻¹ in the form Form
 )
 
@@ -37,7 +37,7 @@ type Case struct {
 	Kernel  kernel.Spec `json:"kernel"`             // k(x, z)
 	Lambda  float64     `json:"lambda,omitempty"`   // λ
 	Method  Method      `json:"method"`             //
-	S       int         `json:"s,omitempty"`        // features or centres
+	S       int         `json:"s,omitempty"`        // features or centers
 	LambdaP float64     `json:"lambda_p,omitempty"` // λ_p; default: λ
 	Tol     float64     `json:"tol,omitempty"`      // τ
 	MaxIter int         `json:"max_iter,omitempty"` // default: 1000; of Falkon 100

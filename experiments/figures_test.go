@@ -187,7 +187,7 @@ func TestFigure1(t *testing.T) {
 	if y := figs[0].Figure.Panels[1].Series[1].Y[5]; y != 57 {
 		t.Errorf("random features take %g s with s = n, want 57", y)
 	}
-	// The exact error and s = n are labelled.
+	// The exact error and s = n are labeled.
 	if got := fmt.Sprintf("%.5g %.5g %.5g", p.X.Ticks, p.Y.Ticks, figs[1].Figure.Panels[0].X.Ticks); got != "[1250 5000 20000] [2.03 3 4 5 6 8 10] [625 5000 40000]" {
 		t.Errorf("ticks %s", got)
 	}

@@ -72,7 +72,7 @@ const (
 	PCG
 	// CG is conjugate gradients without a preconditioner.
 	CG
-	// Direct is a dense Cholesky factorisation of K+λI.
+	// Direct is a dense Cholesky factorization of K+λI.
 	Direct
 	// BlockPCG is block conjugate gradients, preconditioned or not: all right-hand sides
 	// search one space together, in fewer iterations.
@@ -80,7 +80,7 @@ const (
 )
 
 // DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
-// factorisation: its n³/3 flops are few there.
+// factorization: its n³/3 flops are few there.
 const DirectBelow = 4000
 
 var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}

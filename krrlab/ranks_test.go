@@ -170,7 +170,7 @@ func TestRanksMemory(t *testing.T) {
 	wg.Wait()
 }
 
-// TestRanksDefaults: a dense factorisation is for one process.
+// TestRanksDefaults: a dense factorization is for one process.
 func TestRanksDefaults(t *testing.T) {
 	train := ranksProblem(100)
 	lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone()})

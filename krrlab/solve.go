@@ -248,7 +248,7 @@ func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers
 	return c, nil
 }
 
-// direct solves by a dense Cholesky factorisation: in float64 up to n = DirectBelow or
+// direct solves by a dense Cholesky factorization: in float64 up to n = DirectBelow or
 // where float64 storage is asked for, beyond in float32 with refinement by float64
 // residuals.
 func (l *Lab) direct(ctx context.Context, sol *Solution) (*mat.Dense, error) {

@@ -17,7 +17,7 @@
 // dlopen, so that the program is one static binary for all of them. In Open MPI's ABI
 // handles are addresses of variables of the library (ompi_mpi_comm_world,
 // ompi_mpi_double, ompi_mpi_op_sum, …); in MPICH's they are integer constants. Calls go
-// through one locked operating-system thread, the one that initialised MPI
+// through one locked operating-system thread, the one that initialized MPI
 // (MPI_THREAD_FUNNELED). Counts above 2³¹−1, which MPI-3 cannot express, are sent in
 // pieces.
 //

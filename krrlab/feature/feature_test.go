@@ -153,7 +153,7 @@ func fails(t *testing.T, what, want string, f func() error) {
 	}
 }
 
-// TestMatrixErrors checks that features beyond float32 and a cancelled context are errors.
+// TestMatrixErrors checks that features beyond float32 and a canceled context are errors.
 func TestMatrixErrors(t *testing.T) {
 	x := points.NewDense(300, 2, nil)
 	x.Data[2*270], x.Data[2*290] = 1e80, 1e90

@@ -37,7 +37,7 @@ const ownSlack = 1 << 5
 // share is the part of a tiling that a rank has.
 type share struct{ rank, size int }
 
-// has reports whether tile, or block of rows, number q is this rank's: neighbours in the order
+// has reports whether tile, or block of rows, number q is this rank's: neighbors in the order
 // lie on one diagonal, so all ranks have tiles of all kinds, and as many entries as each
 // other but for one tile.
 func (s share) has(q int) bool { return q%s.size == s.rank }

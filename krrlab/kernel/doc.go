@@ -8,11 +8,11 @@
 //	Matern32    (1 + √3r/σ)·exp(−√3r/σ),              r = ‖x−z‖₂
 //	Matern52    (1 + √5r/σ + 5r²/(3σ²))·exp(−√5r/σ),  r = ‖x−z‖₂
 //	Polynomial  (γxᵀz + c)^q
-//	Func        a researcher's own
+//	Func        user-defined
 //
 // The first four depend on x−z only (ShiftInvariant), have values in [0, 1] and
 // k(x, x) = 1 (Bounded01). Any type with Eval and String is a Kernel; one of a
-// researcher's own is evaluated pair by pair on dense rows, by several goroutines
+// user-defined one is evaluated pair by pair on dense rows, by several goroutines
 // at once, and must be symmetric and positive semidefinite for the solvers above
 // to mean anything.
 //

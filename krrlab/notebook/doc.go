@@ -2,8 +2,8 @@
 // gonum/plot and gota linked in.
 //
 // Kernel serves one front end, as the command `krrlab kernel FILE` does; Install and
-// Uninstall tell Jupyter of it; Run runs a notebook from top to bottom without Jupyter.
-// The language of the cells is that of gophernotes (package golang says what is added
-// and what is made good), the protocol is in package jupyter, what cells may import in
+// Uninstall register it with Jupyter and remove it; Run runs a notebook from top to bottom without Jupyter.
+// The language of the cells is that of gophernotes (package golang lists additions
+// and workarounds), the protocol is in package jupyter, what cells may import in
 // package bindings, how values show themselves in package display.
 package notebook

@@ -85,7 +85,7 @@
 // well preconditioned already. Two things weigh on the other side. Solve takes columns
 // that have converged out of the products, SolveBlock keeps their directions; so
 // columns that differ much in difficulty, in products whose cost is in arithmetic
-// rather than in reading A, favour Solve. And with t = 1 the two are the same but for
+// rather than in reading A, favor Solve. And with t = 1 the two are the same but for
 // rounding, where Solve is cheaper.
 //
 // # References

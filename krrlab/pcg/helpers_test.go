@@ -24,7 +24,7 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// inverse applies M⁻¹ by a dense Cholesky factorisation.
+// inverse applies M⁻¹ by a dense Cholesky factorization.
 type inverse struct{ chol *mat.Cholesky }
 
 func invert(t testing.TB, m *mat.SymDense) inverse {

@@ -135,7 +135,7 @@ func (l *lanczos) cond() float64 {
 }
 
 // top returns the largest Ritz value of a symmetric matrix of order n after
-// min(n, ritzSteps) steps of Lanczos from a fixed random vector, reorthogonalised.
+// min(n, ritzSteps) steps of Lanczos from a fixed random vector, reorthogonalized.
 func top(n int, apply func(dst, x []float64)) float64 {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	w := make([]float64, n)

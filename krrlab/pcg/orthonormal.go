@@ -173,7 +173,7 @@ func (s *block) rowsTimes(buf []float64, old, k int) {
 	}
 }
 
-// factor is the leading part of a Cholesky factorisation, with pivots, of a symmetric
+// factor is the leading part of a Cholesky factorization, with pivots, of a symmetric
 // k×k matrix G scaled to a unit diagonal, D = diag(√G_ii):
 //
 //	(D⁻¹GD⁻¹)[piv, piv] = TᵀT + [0 0; 0 E],  T rank×k, upper trapezoidal.

@@ -37,7 +37,7 @@ func (w *Woodbury) cholesky() error {
 	return nil
 }
 
-// notDefinite says at which pivot the factorisation ended: the first entry of the
+// notDefinite says at which pivot the factorization ended: the first entry of the
 // diagonal that is not positive, where LAPACK leaves it.
 func (w *Woodbury) notDefinite(trace float64) error {
 	where := "a pivot"

@@ -11,7 +11,7 @@ import (
 )
 
 // step takes one Lanczos step for all starts, with one product and full
-// orthogonalisation:
+// orthogonalization:
 //
 //	w = Kv_k,  α_k = wᵀv_k,  w ← w − Σ_{i≤k} v_i(v_iᵀw),  β_k = ‖w‖₂,  v_{k+1} = w/β_k
 func (t *tridiagonals) step(ctx context.Context, k Matrix) error {

@@ -16,7 +16,7 @@ import (
 // zᵀ(K+λI)⁻¹z lies between the Gauss rule n·e₁ᵀ(T_k+λI)⁻¹e₁ and the Gauss–Radau rule with a node
 // at −e, for every λ; the steps end when that is known closely enough at the problem's λ.
 // The control variate at each λ is that of (ZZᵀ+λI)⁻¹. Work: 2kmn² flops for the
-// products and 4k²mn for full orthogonalisation; memory: 8kn bytes a probe, of which a batch is
+// products and 4k²mn for full orthogonalization; memory: 8kn bytes a probe, of which a batch is
 // held to some 1 GB. If ctx ends it returns what the batches that are complete gave, nil if
 // there is none, beside ctx's error.
 func SLQ(ctx context.Context, p *Problem, o *Options) (*Result, error) {

@@ -158,7 +158,7 @@ func TestTinyRidge(t *testing.T) {
 }
 
 // TestXTraceByDefinition compares the leave-one-out algebra with the definition: a QR
-// factorisation without columns i and j for every pair.
+// factorization without columns i and j for every pair.
 func TestXTraceByDefinition(t *testing.T) {
 	const n, m = 60, 9
 	s := spectra[1]

@@ -72,7 +72,7 @@ type xtrace struct {
 	steps, cols int
 }
 
-// extend goes on to m probes: the QR factorisation of BΩ is extended, so that all that was
+// extend goes on to m probes: the QR factorization of BΩ is extended, so that all that was
 // solved for stays.
 func (x *xtrace) extend(ctx context.Context, m int, tol float64, o *Options, so *Result) error {
 	k := m - x.m

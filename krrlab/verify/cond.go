@@ -92,7 +92,7 @@ func (m *Matrix) perron(ctx context.Context, steps int) (lo, hi float64, err err
 }
 
 // lanczos returns the Ritz values of K, ascending, after the given steps with full
-// orthogonalisation, or fewer where the space is invariant.
+// orthogonalization, or fewer where the space is invariant.
 func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float64, error) {
 	var basis [][]float64
 	v, w := make([]float64, m.N), make([]float64, m.N)

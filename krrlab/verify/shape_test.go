@@ -89,7 +89,7 @@ func TestKrylov(t *testing.T) {
 	}
 }
 
-// ritzValues returns the eigenvalues of K on the span of v, Kv, … by a QR factorisation of these.
+// ritzValues returns the eigenvalues of K on the span of v, Kv, … by a QR factorization of these.
 func ritzValues(k *mat.SymDense, v []float64, steps int) []float64 {
 	n := k.SymmetricDim()
 	space, col := mat.NewDense(n, steps, nil), mat.NewVecDense(n, slices.Clone(v))

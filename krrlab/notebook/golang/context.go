@@ -37,7 +37,7 @@ func (c *cellContext) cancel() bool {
 	return c.watched.Load()
 }
 
-// contexts has the context of the cell that runs. What was cancelled stays so: a cell left behind
+// contexts has the context of the cell that runs. What was canceled stays so: a cell left behind
 // keeps it, and the cell after it has another one.
 type contexts struct{ of atomic.Pointer[cellContext] }
 
@@ -65,7 +65,7 @@ func (c *contexts) renew() (old, now *cellContext) {
 	return old, c.get()
 }
 
-// renewContext gives the cell to come a context that is not cancelled.
+// renewContext gives the cell to come a context that is not canceled.
 func (s *Session) renewContext() *cellContext {
 	old, now := s.ctx.renew()
 	if old != now {

@@ -20,22 +20,23 @@
 // The value of the last expression is shown, unless a semicolon follows. If it is a call, or has
 // several values, and the last of its values is an error, the cell fails with it; a nil error is not shown.
 //
-// # What is made good here
+// # Workarounds for gomacro
 //
-// gomacro takes a number where a string is wanted, and 1 + "a": a cell that does so is refused
-// before it runs. So are generics, which it cannot read, and packages that are not linked in,
-// which it would compile for minutes; range over a number is rewritten, and so
-// are loops whose variables a function keeps. Packages of the standard library are imported where they are used. A name declared again
-// with another type is another variable: functions of before keep the old one, where the
-// interpreter would let them take its bits for those of the old type. After an error or an
-// interrupt, the names that the statement which ended and those behind it declare are as
-// before the cell; declarations that stand together count as one statement, of which functions
-// stay. A cell that an interrupt cannot stop, since it waits for a channel or a lock, is left
-// behind, and the next cell runs beside it with all variables and a context of its own.
-// Recursion without end is ended before it takes the process with it; runtime.Goexit ends the
-// cell alone. A panic becomes an error that names the line, in goroutines of the cell too.
-// What is printed comes in order, whole characters only, and at most Options.MaxOutput bytes
-// of it a cell.
+// gomacro accepts a number where a string is wanted, and 1 + "a"; a Session rejects such a cell
+// before it runs. It also rejects generics, which gomacro cannot parse, and packages that are not
+// linked in, which gomacro would compile for minutes. It rewrites range over a number, and loops
+// whose variables a function captures, and imports packages of the standard library on use.
+//
+// A name declared again with another type is another variable: functions declared before keep the
+// old one, where gomacro would let them read the new bits as the old type. After an error or an
+// interrupt, names declared by the failing statement and those after it are as before the cell;
+// adjacent declarations count as one statement, whose functions stay.
+//
+// A cell that an interrupt cannot stop, because it waits for a channel or a lock, is left behind,
+// and the next cell runs beside it with all variables and another context. Infinite recursion is
+// stopped before it ends the process; runtime.Goexit ends the cell alone. A panic becomes an error
+// that names the line, in goroutines of the cell too. Output arrives in order, in whole characters,
+// and is cut after Options.MaxOutput bytes per cell.
 //
 // A process has one Session at a time: it owns os.Stdout and os.Stderr.
 package golang
