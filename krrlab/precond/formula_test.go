@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestLeadingShapes: every order up to that of the Gram matrix fits, in as many numbers as it takes, and no other.
@@ -181,6 +184,51 @@ func TestSums(t *testing.T) {
 		for i, v := range wide {
 			if v != -float64(i) {
 				t.Errorf("%d of %d numbers is %v", i, n, v)
+			}
+		}
+	}
+}
+
+// TestScratchBytes: eight for each number that a solve holds.
+func TestScratchBytes(t *testing.T) {
+	p := &solve{sums: make([]int64, 1), v: make([]float64, 10), u: make([]float64, 100), dense: make([]float64, 1000), workers: []scratch{
+		{rt: make([]float64, 10000), out: make([]float64, 100000)}, {rt: make([]float64, 1000000)},
+	}}
+	if got := p.bytes(); got != 8*1111111 {
+		t.Errorf("%d bytes, want %d", got, 8*1111111)
+	}
+}
+
+// TestDrawShapes: draws are of n rows, those of a family of a column for each λ_p.
+func TestDrawShapes(t *testing.T) {
+	const n = 12
+	w, err := New(t.Context(), wide(n, 4), 0.1, &Options{Form: FormEigen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := w.Family([]float64{0.1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		rows, cols       int
+		family, woodbury bool
+	}{{n, 2, true, true}, {n, 1, false, true}, {n, 3, false, true}, {n - 1, 2, false, false}, {n + 1, 2, false, false}} {
+		dst := mat.NewDense(c.rows, c.cols, nil)
+		for what, fits := range map[string]bool{"family": c.family, "Woodbury": c.woodbury} {
+			var v any
+			func() {
+				defer func() { v = recover() }()
+				draw := f.NormalColumnsTo
+				if what == "Woodbury" {
+					draw = w.NormalTo
+				}
+				if err := draw(t.Context(), dst, rng.New(1)); err != nil {
+					t.Error(err)
+				}
+			}()
+			if words, _ := v.(string); fits != (v == nil) || !fits && !strings.HasPrefix(words, "precond: ") {
+				t.Errorf("%s, %d×%d: panic %v", what, c.rows, c.cols, v)
 			}
 		}
 	}
