@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -355,6 +357,50 @@ func TestVerifyEvents(t *testing.T) {
 	for _, stage := range []string{"kernel", "residual", "κ", "predict"} {
 		if last[stage] < 128 {
 			t.Errorf("%s: %d of 300 rows at last", stage, last[stage])
+		}
+	}
+}
+
+// TestKeptWhenDue: states are kept after so many iterations or so much time, and not before.
+func TestKeptWhenDue(t *testing.T) {
+	for _, c := range []struct {
+		every time.Duration
+		iter  int
+		kept  bool
+	}{{time.Hour, 0, false}, {time.Hour, 1 << 30, false}, {0, 1 << 30, false}, {0, 1, true}, {time.Hour, 3, true}, {1, 0, true}} {
+		dir := t.TempDir()
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: NoPrecond, Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
+		l := newLab(t, ranksProblem(40), cfg)
+		if sol, err := l.Solve(t.Context()); err != nil || sol.Iterations < 5 {
+			t.Fatalf("%v, %v", sol, err)
+		}
+		s, err := checkpoint.Open(dir, l.owner())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if empty, err := s.Empty(); err != nil || empty == c.kept {
+			t.Errorf("%+v: empty %v, %v", c, empty, err)
+		}
+		s.Close()
+	}
+}
+
+// TestDirectMemory: the direct solver has what the points leave, be it nothing.
+func TestDirectMemory(t *testing.T) {
+	train := ranksProblem(40)
+	for _, memory := range []int64{1, pointBytes(train.X), pointBytes(train.X) + 1} {
+		l, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Solver: Direct, Memory: memory})
+		if err == nil {
+			_, err = l.Solve(t.Context())
+		}
+		if err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("in %d bytes: %v", memory, err)
+		}
+	}
+	for _, o := range []VerifyOptions{{Memory: -1}, {Passes: -1}} {
+		sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Solver: Direct})
+		if _, err := Verify(t.Context(), sol.Model, o); err == nil || !strings.Contains(err.Error(), "want positive numbers") {
+			t.Errorf("%+v: %v", o, err)
 		}
 	}
 }

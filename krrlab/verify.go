@@ -132,11 +132,11 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 	if o.Monitor == nil {
 		o.Monitor = func(Event) {}
 	}
-	if o.Memory == 0 {
-		o.Memory = (accel.MemoryAvailable() + 1) / 2 // upwards: 0 is unknown, not used up
-	}
 	if o.Memory < 0 || o.Passes < 0 {
 		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)
+	}
+	if o.Memory == 0 {
+		o.Memory = accel.MemoryAvailable() / 2
 	}
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
