@@ -1,14 +1,18 @@
 package model
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/npy"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -27,6 +31,7 @@ func TestValidate(t *testing.T) {
 		{"no names", true, func(m *Model) { m.Columns = nil }},
 		{"the least λ", true, func(m *Model) { m.Lambda = math.SmallestNonzeroFloat64 }},
 		{"the largest λ", true, func(m *Model) { m.Lambda = math.MaxFloat64 }},
+		{"no features", false, func(m *Model) { m.X, m.Columns, m.Scaling = points.NewDense(7, 0, nil), nil, nil }},
 		{"λ = 0", false, func(m *Model) { m.Lambda = 0 }},
 		{"a name less", false, func(m *Model) { m.Columns = m.Columns[1:] }},
 		{"scaling of more features", false, func(m *Model) { m.Scaling = scaled(4) }},
@@ -155,5 +160,48 @@ func TestTrialOfFar(t *testing.T) {
 		if err := p.choose(t.Context(), &Options{Accuracy: c.accuracy, Float64: true}); err != nil || p.arith != c.want {
 			t.Errorf("accuracy %g: %v, want %v, %v", c.accuracy, p.arith, c.want, err)
 		}
+	}
+}
+
+// TestElements: arrays of numbers of another kind than they should be are refused.
+func TestElements(t *testing.T) {
+	dense, sparse := random(kernels[0], kinds(7, 3, 1)["float64"], 1), random(kernels[0], kinds(7, 3, 1)["sparse"], 1)
+	for _, c := range []struct {
+		m     *Model
+		entry string
+		data  any
+		shape []int
+	}{
+		{dense, "x.npy", make([]int32, 21), []int{7, 3}}, {dense, "x.npy", make([]int64, 21), []int{7, 3}}, {dense, "c.npy", make([]float32, 7), []int{7, 1}},
+		{sparse, "x_indptr.npy", make([]int32, 8), []int{8}}, {sparse, "x_data.npy", make([]float32, 3), []int{3}},
+	} {
+		var b bytes.Buffer
+		if err := npy.Write(&b, c.data, c.shape...); err != nil {
+			t.Fatal(err)
+		}
+		_, err := read(rewrite(t, save(t, c.m), c.entry, func([]byte) []byte { return b.Bytes() }))
+		if err == nil || !strings.Contains(err.Error(), c.entry+": elements are of type ") {
+			t.Errorf("%s of %T: %v", c.entry, c.data, err)
+		}
+	}
+}
+
+// TestDealt: batches are dealt to ranks, each of which gets all of F, as one process has it.
+func TestDealt(t *testing.T) {
+	m, z := random(kernels[0], kinds(40, 4, 1)["float64"], 2), kinds(5*batchRows+7, 4, 2)["float64"]
+	want := mustDecide(t, m, z, nil)
+	for _, p := range []int{2, 3, 7} {
+		var wg sync.WaitGroup
+		for rank, c := range comm.Local(p, comm.Options{}) {
+			wg.Go(func() {
+				last, total := 0, 0
+				f, err := m.Decision(t.Context(), z, &Options{Comm: c, Progress: func(d, n int) { last, total = d, n }})
+				lo, hi := comm.Rows(5*batchRows+7, batchRows, rank, p)
+				if err != nil || !mat.Equal(f, want) || last != hi-lo || total != hi-lo {
+					t.Errorf("rank %d of %d: %d of %d points at last, want %d, %v", rank, p, last, total, hi-lo, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }

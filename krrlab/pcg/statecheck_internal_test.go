@@ -51,6 +51,10 @@ func TestStateParts(t *testing.T) {
 		{"widths", false, func(v *saved) { v.Width = []int{1} }},
 
 		{"less than no iterations", false, func(v *saved) { v.Iterations = -1 }},
+		{"no iterations", true, func(v *saved) {
+			*v = saved{N: 5, T: 4, K: 3, Cols: []int{0, 2, 3}, Rho: []float64{1, 1, 1, 0}, Target: v.Target, Before: make([]float64, 4), RelRes: make([]float64, 4),
+				Still: make([]int, 4), Columns: []Column{{}, {Status: Converged}, {}, {}}, History: [3][]float64{{1, 0, 1, 1}, nil, nil}}
+		}},
 		{"less than no restarts", false, func(v *saved) { v.Restarts = -1 }},
 		{"no restart", true, func(v *saved) { v.Restarts, v.RestartsAt, v.Before[3] = 0, nil, 0 }},
 		{"as many restarts as may be", true, func(v *saved) { v.Restarts, v.RestartsAt = maxRestarts, make([]int, maxRestarts) }},
