@@ -56,6 +56,9 @@ func TestDefaults(t *testing.T) {
 	if o, err = (*Options)(nil).Settled(80, 1, 1); err != nil || o.First != 10 || o.Max != 79 {
 		t.Errorf("%+v, %v", o, err)
 	}
+	if o, err = (*Options)(nil).Settled(5, 1, 1); err != nil || o.First != 1 || o.Max != 4 {
+		t.Errorf("%+v, %v", o, err)
+	}
 	const n, w = 1000, 100
 	for _, c := range []struct {
 		o    Options

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -188,5 +189,17 @@ func TestEnds(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// TestAtZero: where λ_min is 0 nothing is said of κ, and the matrix is not called indefinite.
+func TestAtZero(t *testing.T) {
+	r := &Result{Min: estimate.Interval{}, Max: estimate.Interval{Value: 2, Lo: 2, Hi: 3}}
+	if k := r.Cond(); !math.IsNaN(k.Value) || k.Lo != 1 || !math.IsInf(k.Hi, 1) || r.Indefinite() {
+		t.Errorf("%+v, indefinite %v", k, r.Indefinite())
+	}
+	r.Min = estimate.Interval{Value: 0.5, Lo: 0.25, Hi: 1}
+	if k := r.Cond(); k.Value != 4 || k.Lo != 2 || k.Hi != 12 {
+		t.Errorf("%+v", k)
 	}
 }
