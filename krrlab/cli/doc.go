@@ -1,6 +1,6 @@
 // Package cli is the krrlab command: fit and predict; the stages (statdim, sketch-size, multilevel,
 // lambda-p, quality, verify); check, reproduce and report; data, ranks, notebook, demo, bench,
-// doctor, version.
+// doctor, version, licenses.
 //
 // Main runs one command line and returns its exit code: 0 for success, 1 for an
 // error (one line on the error stream), 2 for a command line that cannot be

@@ -212,7 +212,7 @@ func (full) Write([]byte) (int, error) {
 
 // TestOutputLost: results that could not be printed are an error.
 func TestOutputLost(t *testing.T) {
-	for _, args := range []string{"version", "help", "data list"} {
+	for _, args := range []string{"version", "licenses", "help", "data list"} {
 		var errs strings.Builder
 		code := Main(t.Context(), strings.Fields(args), Env{Stdout: full{}, Stderr: &errs, UseBLAS: func(context.Context, string) (string, error) { return "", nil }})
 		if code != exitError || errs.String() != "krrlab: cannot write the output: no space left\n" {

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+//go:generate sh -c "../../packaging/licenses | gzip -9n >licenses.txt.gz"
+
+// licenses is what packaging/licenses prints, compressed.
+//
+//go:embed licenses.txt.gz
+var licenses []byte
+
+func (a *app) licensesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "licenses",
+		Short: "Print the licenses of krrlab and of all that is linked into it",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var text []byte
+			z, err := gzip.NewReader(bytes.NewReader(licenses))
+			if err == nil {
+				text, err = io.ReadAll(z)
+			}
+			if err != nil {
+				return fmt.Errorf("the licenses in this program are damaged: %w", err)
+			}
+			fmt.Fprintf(a.env.Stdout, "%s", text)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestLicenses compares the modules that krrlab licenses names with those linked into the
+// command on each system, and finds a text of every one.
+func TestLicenses(t *testing.T) {
+	code, out, stderr := command(t, "licenses")
+	if code != exitOK {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	table, texts, _ := strings.Cut(out, "\n\n")
+	var got []string
+	for _, row := range strings.Split(table, "\n")[3:] { // the heading, krrlab, the standard library
+		f := strings.Fields(row)
+		module := strings.Join(f[len(f)-2:], " ")
+		got = append(got, module)
+		if !strings.Contains(texts, "\n==== "+module+": ") {
+			t.Errorf("no license text of %s", module)
+		}
+		if strings.Contains(module, "/gomacro ") && f[0] != "MPL-2.0" {
+			t.Errorf("gomacro's license is %s, want MPL-2.0", f[0])
+		}
+	}
+	var want []string
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "../cmd/krrlab")
+		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+		b, err := list.Output()
+		if err != nil {
+			t.Skipf("go list: %v", err)
+		}
+		want = append(want, strings.Fields(strings.ReplaceAll(string(b), " ", "@"))...)
+	}
+	slices.Sort(want)
+	want = slices.Compact(want)
+	for i := range got {
+		got[i] = strings.ReplaceAll(got[i], " ", "@")
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("krrlab licenses has\n%s\nlinked are\n%s\nrun go generate ./krrlab/cli", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
