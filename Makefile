@@ -8,10 +8,12 @@
 
 GO  ?= go
 BIN := bin/krrlab
-COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
+# The version: the tag, and beyond it the commit; devel-COMMIT where there is no tag.
+VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty --abbrev=12 2>/dev/null || \
+  git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null | sed s/^/devel-/)
 OUT ?= out
 
-.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-go clean help
+.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-go release release-check clean help
 
 all: build
 
@@ -30,10 +32,12 @@ help:
 	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
 	@echo "  make bench-go     every Go benchmark"
+	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
+	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
 
 build:
 	@mkdir -p bin
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.commit=$(COMMIT)" -o $(BIN) ./krrlab/cmd/krrlab
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.tag=$(VERSION)" -o $(BIN) ./krrlab/cmd/krrlab
 
 demo:
 	@.ci/install libopenblas0
@@ -115,6 +119,20 @@ bench-peers:
 bench-go:
 	@.ci/install libopenblas0
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# The systems of a release; packaging/README.md says on which it was tried.
+TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+release:
+	@.ci/install jq zip xz-utils
+	@GO=$(GO) packaging/release $(OUT)/release '$(VERSION)' $(TARGETS)
+
+# The second clone has a path and a build cache of its own.
+release-check:
+	@d=$$(mktemp -d) && t=$$d/another/place && git clone -q . $$d/one && git clone -q . $$t && \
+	  $(MAKE) --no-print-directory -C $$d/one release OUT=out TARGETS='$(TARGETS)' && \
+	  GOCACHE=$$d/cache $(MAKE) --no-print-directory -C $$t release OUT=out TARGETS='$(TARGETS)' && \
+	  cat $$d/one/out/release/SHA256SUMS && cmp $$d/one/out/release/SHA256SUMS $$t/out/release/SHA256SUMS && \
+	  echo "the same bytes from two clones" && rm -rf $$d
 
 clean:
 	rm -rf bin $(OUT)

@@ -105,23 +105,16 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 	return note, nil
 }
 
-// commit is set by the linker (make build) for builds that carry no revision of their own.
-var commit string
+// tag is the version as git describe has it, set by the linker (make build, make release).
+var tag string
 
-// version is the module's version, or the commit the binary was built from.
+// version is the tag, or for go install and go build what Go knows of the module.
 func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
+	if tag != "" {
+		return tag
 	}
-	v := info.Main.Version
-	if commit != "" && (v == "" || v == "(devel)") {
-		v = "devel-" + commit
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
 	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
-			v = "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v
+	return "devel"
 }
