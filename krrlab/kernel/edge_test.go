@@ -69,6 +69,28 @@ func TestOriginAtTheBound(t *testing.T) {
 	}
 }
 
+// TestTileDimensions: points of different dimensions have no tile, of any kernel, precision and arithmetic.
+func TestTileDimensions(t *testing.T) {
+	x, z := points.NewPanel(points.NewDense(2, 3, nil)), points.NewPanel(points.NewDense(2, 4, nil))
+	for _, k := range append(slices.Clone(kernels), own{}) {
+		for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
+			for name, f := range map[string]func(w *kernel.Workspace){
+				"Tile64": func(w *kernel.Workspace) { kernel.Tile64(make([]float64, 4), 2, k, x, z, arith, w) },
+				"Tile32": func(w *kernel.Workspace) { kernel.Tile32(make([]float32, 4), 2, k, x, z, arith, w) },
+			} {
+				func() {
+					defer func() {
+						if recover() == nil {
+							t.Errorf("%s of %v by %v: no panic", name, k, arith)
+						}
+					}()
+					f(&kernel.Workspace{})
+				}()
+			}
+		}
+	}
+}
+
 // TestWideOwn evaluates a user-defined kernel on more points than are held at once.
 func TestWideOwn(t *testing.T) {
 	const d, n = 1 << 17, 5 // two points at once
