@@ -17,16 +17,16 @@
 //	eigen  ZᵀZ = VΣ²Vᵀ                        about + 9s³         8s² bytes
 //
 // L is the cheapest to set up. Linv has no triangular solves, only products, which is
-// faster per use, and gives StatDim free of charge; it pays from some s/6t uses on. U is
+// faster per application, and gives StatDim for free; it pays after some s/6t applications. U is
 // the paper's: it leaves only the two products with n×s matrices, but costs ns² more. In
-// flops it pays off only if uses·t·ρ > n/2, ρ being the slowdown of triangular solves
-// against products; in time sooner, since U is float64 already and Z is converted at
-// every use. Its price is memory, twice that of Z. eigen serves every λ_p without
+// flops it pays off only if applications·t·ρ > n/2, ρ being the slowdown of triangular solves
+// against products; in time sooner, since U is float64 already and Z is converted in
+// every application. Its price is memory, twice that of Z. eigen serves every λ_p without
 // refactoring (WithLambda): it is what one sweeps λ_p with, and it never meets a pivot
 // that is not positive. AutoForm takes the least Cost of L, Linv and, where it needs no more
 // memory than they do, U.
 //
-// With the L, Linv and eigen forms one use is 4nst + 2s²t flops (eigen: 4s²t) and reads
+// With the L, Linv and eigen forms one application is 4nst + 2s²t flops (eigen: 4s²t) and reads
 // Z twice.
 //
 // # Precision
