@@ -268,3 +268,13 @@ func TestNorm2(t *testing.T) {
 		t.Error("shares of open labels")
 	}
 }
+
+// TestSteep: |dk/d‖x−z‖²| at 0, by hand for σ = 2.
+func TestSteep(t *testing.T) {
+	for name, want := range map[string]float64{"gaussian": 0.125, "matern32": 0.375, "matern52": 5.0 / 24, "laplacian": 0} {
+		f, err := newFunction(kernel.Spec{Name: name, Sigma: 2})
+		if err != nil || math.Abs(f.steep-want) > 1e-16 {
+			t.Errorf("%s: %v, want %g", name, f, want)
+		}
+	}
+}
