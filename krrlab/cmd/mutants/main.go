@@ -34,7 +34,6 @@ func run(ctx context.Context) error {
 	o := mutants.Options{Root: "."}
 	flag.IntVar(&o.N, "n", 300, "mutants in all packages together")
 	flag.IntVar(&o.Seed, "seed", 1, "seed of the draw")
-	flag.IntVar(&o.Workers, "j", 1, "mutants tried at once")
 	only := flag.String("packages", "", "regular expression: only these of the core packages, with their usual number of mutants")
 	file := flag.String("json", "", "write all mutants and what became of them to this file")
 	flag.Parse()

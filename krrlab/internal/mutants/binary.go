@@ -1,8 +1,8 @@
 package mutants
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,25 +41,20 @@ type binary struct {
 type test struct {
 	name    string
 	seconds float64
-	reaches map[int]bool
+	reaches []string // numbers of mutants
 }
 
 // overlay writes the woven files and the list that the go command reads, and returns the
 // list's name.
-func (s *source) overlay(folder string, sites []*Site, first, last int) (string, error) {
-	replace := map[string]string{}
-	put := func(name string, text []byte) error {
+func (s *source) overlay(folder string, sites []*Site) (string, error) {
+	files, replace := s.weave(sites), map[string]string{}
+	files[supportName] = []byte(support(s.pkg.Name(), len(sites)))
+	for name, text := range files {
 		file := filepath.Join(folder, name)
 		replace[filepath.Join(s.dir, name)] = file
-		return os.WriteFile(file, text, 0o600)
-	}
-	for name, text := range s.weave(sites, first) {
-		if err := put(name, text); err != nil {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return "", err
 		}
-	}
-	if err := put(supportName, []byte(support(s.pkg.Name(), last))); err != nil {
-		return "", err
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replace})
 	if err != nil {
@@ -81,23 +76,14 @@ func (m *module) build(ctx context.Context, pkg, overlay, folder string) (*binar
 	return b, nil
 }
 
-// verdict is how a run of tests ended.
-type verdict int
-
-const (
-	passed verdict = iota
-	failed
-	timedOut
-)
-
-// run runs the tests of those names with a mutant on, 0 for none.
-func (b *binary) run(ctx context.Context, names []string, active int, trace string, limit time.Duration) (verdict, string, error) {
+// run runs the tests of those names with a mutant on, 0 for none. The state is Survived if they pass,
+// Killed by the test named, or TimedOut.
+func (b *binary) run(ctx context.Context, names []string, active int, trace string, limit time.Duration) (state, by string, err error) {
 	quoted := make([]string, len(names))
 	for i, n := range names {
 		quoted[i] = regexp.QuoteMeta(n)
 	}
-	args := []string{"-test.run", "^(" + strings.Join(quoted, "|") + ")$", "-test.failfast", "-test.short", "-test.timeout", limit.String()}
-	words := append([]string{b.file}, args...)
+	words := []string{b.file, "-test.run", "^(" + strings.Join(quoted, "|") + ")$", "-test.failfast", "-test.short", "-test.timeout", limit.String()}
 	if runtime.GOOS == "linux" {
 		words = append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, addressSpace)}, words...)
 	}
@@ -107,36 +93,29 @@ func (b *binary) run(ctx context.Context, names []string, active int, trace stri
 	cmd.Dir = b.dir
 	cmd.Env = append(cmd.Environ(), activeVariable+"="+strconv.Itoa(active), traceVariable+"="+trace)
 	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return passed, "", ctx.Err()
+		return "", "", ctx.Err()
 	case err == nil:
-		return passed, "", nil
-	case guard.Err() != nil, bytes.Contains(out.Bytes(), []byte("panic: test timed out after")):
-		return timedOut, "", nil
-	case errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay):
-		return failed, failure(out.Bytes()), nil
+		return Survived, "", nil
+	case guard.Err() != nil, bytes.Contains(out, []byte("panic: test timed out after")):
+		return TimedOut, names[len(names)-1], nil
+	case !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
+		return "", "", err
 	}
-	return passed, "", err
+	if f := failLine.FindSubmatch(out); f != nil {
+		return Killed, string(f[1]), nil
+	}
+	return Killed, "crash", nil
 }
 
 var failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// failure names the test that failed, as far as the output says.
-func failure(out []byte) string {
-	if f := failLine.FindSubmatch(out); f != nil {
-		return string(f[1])
-	}
-	return "crash"
-}
-
 // trace runs every test once without a mutant: those that pass are kept, with their seconds
 // and what they reach; it returns the names of those that fail.
-func (b *binary) trace(ctx context.Context, limit time.Duration) (bad []string, err error) {
+func (b *binary) trace(ctx context.Context) (bad []string, err error) {
 	out, err := output(ctx, b.dir, b.file, "-test.list", ".")
 	if err != nil {
 		return nil, err
@@ -147,80 +126,46 @@ func (b *binary) trace(ctx context.Context, limit time.Duration) (bad []string, 
 		}
 		file := b.file + "." + name + ".reached"
 		start := time.Now()
-		v, _, err := b.run(ctx, []string{name}, 0, file, limit)
+		state, _, err := b.run(ctx, []string{name}, 0, file, testLimit)
 		if err != nil {
 			return nil, err
 		}
-		if v != passed {
+		if state != Survived {
 			bad = append(bad, name)
 			continue
 		}
-		reaches, err := readReached(file)
-		if err != nil {
+		text, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
-		if len(reaches) > 0 {
-			b.tests = append(b.tests, test{name, time.Since(start).Seconds(), reaches})
+		if len(text) > 0 {
+			b.tests = append(b.tests, test{name, time.Since(start).Seconds(), strings.Fields(string(text))})
 		}
 	}
 	slices.SortFunc(b.tests, func(x, y test) int {
-		switch {
-		case x.seconds < y.seconds:
-			return -1
-		case x.seconds > y.seconds:
-			return 1
-		}
-		return strings.Compare(x.name, y.name)
+		return cmp.Or(cmp.Compare(x.seconds, y.seconds), cmp.Compare(x.name, y.name))
 	})
 	return bad, nil
 }
 
-func readReached(file string) (map[int]bool, error) {
-	f, err := os.Open(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	reached := map[int]bool{}
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if id, err := strconv.Atoi(s.Text()); err == nil {
-			reached[id] = true
-		}
-	}
-	return reached, nil
-}
-
-// kill gives a mutant to the tests that reach it, in runs that get longer. by is the test
-// that failed, "" if none did; reached says whether there was any.
-func (b *binary) kill(ctx context.Context, id int, slack float64) (v verdict, by string, reached bool, err error) {
+// kill gives a mutant to the tests that reach it, in runs that get longer, and returns its state, and the
+// test that failed.
+func (b *binary) kill(ctx context.Context, id int, slack float64) (state, by string, err error) {
+	state = Unreached
 	var names []string
 	seconds, budget := 0.0, 1.0
-	flush := func() error {
-		if len(names) > 0 && v == passed {
-			limit := time.Duration((10 + slack*seconds) * float64(time.Second))
-			if v, by, err = b.run(ctx, names, id, "", limit); v == timedOut {
-				by = names[len(names)-1]
-			}
-			budget *= 2
+	for i, t := range b.tests {
+		if slices.Contains(t.reaches, strconv.Itoa(id)) {
+			names, seconds = append(names, t.name), seconds+t.seconds
 		}
-		names, seconds = nil, 0
-		return err
-	}
-	for _, t := range b.tests {
-		if !t.reaches[id] {
+		if len(names) == 0 || seconds < budget && i < len(b.tests)-1 {
 			continue
 		}
-		reached = true
-		names, seconds = append(names, t.name), seconds+t.seconds
-		if seconds >= budget {
-			if err := flush(); err != nil || v != passed {
-				return v, by, reached, err
-			}
+		limit := time.Duration((10 + slack*seconds) * float64(time.Second))
+		if state, by, err = b.run(ctx, names, id, "", limit); err != nil || state != Survived {
+			return state, by, err
 		}
+		names, seconds, budget = nil, 0, 2*budget
 	}
-	err = flush()
-	return v, by, reached, err
+	return state, by, nil
 }

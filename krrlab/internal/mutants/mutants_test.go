@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // code is a package with something for every operator.
@@ -96,7 +95,7 @@ func runAll(t *testing.T, source, test string, reasons map[string]string) Packag
 			t.Fatal(err)
 		}
 	}
-	p, err := Run(t.Context(), Options{Root: root, Targets: []Target{{Package: "a", Share: 1}}, N: 1000, Slack: 1, Workers: 2, Limit: time.Minute, Reasons: reasons})
+	p, err := Run(t.Context(), Options{Root: root, Targets: []Target{{Package: "a", Share: 1}}, N: 1000, Slack: 1, Reasons: reasons})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,16 +54,16 @@ func (t *Tally) add(p Package) {
 	for i := range p.Mutants {
 		t.Mutants++
 		switch x := &p.Mutants[i]; {
-		case !x.Lives():
-			t.Killed++
-			if x.State == TimedOut {
-				t.TimedOut++
-			}
-		default:
+		case x.Lives() && x.Reason != "":
+			t.Excused++
 			t.Lived++
-			if x.Reason != "" {
-				t.Excused++
-			}
+		case x.Lives():
+			t.Lived++
+		case x.State == TimedOut:
+			t.TimedOut++
+			t.Killed++
+		default:
+			t.Killed++
 		}
 	}
 }

@@ -1,14 +1,13 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,12 +17,13 @@ type Options struct {
 	Targets []Target                         // empty means All
 	N       int                              // mutants in all targets together; 0 means 300
 	Seed    int                              // of the draw
-	Workers int                              // mutants tried at once; 0 means 1
 	Slack   float64                          // a run may take this many times what it takes without a mutant; 0 means 10
-	Limit   time.Duration                    // for one test without a mutant; 0 means five minutes
 	Reasons map[string]string                // why mutants may live, by their Keys
 	Log     func(format string, args ...any) // nil means silence
 }
+
+// testLimit is for one test without a mutant.
+const testLimit = 5 * time.Minute
 
 // The ways a mutant ends.
 const (
@@ -56,22 +56,13 @@ type Package struct {
 
 // Run tries the mutants of every target; on an error it returns what is done.
 func Run(ctx context.Context, o Options) ([]Package, error) {
-	if o.N == 0 {
-		o.N = 300
-	}
+	o.N, o.Slack = cmp.Or(o.N, 300), cmp.Or(o.Slack, 10)
 	if o.Targets == nil {
 		o.Targets = All
-	}
-	if o.Slack == 0 {
-		o.Slack = 10
-	}
-	if o.Limit == 0 {
-		o.Limit = 5 * time.Minute
 	}
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	o.Workers = max(1, o.Workers)
 	var paths []string
 	for _, t := range o.Targets {
 		paths = append(paths, t.Package)
@@ -110,7 +101,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 		return p, err
 	}
 	defer os.RemoveAll(folder)
-	overlay, err := src.overlay(folder, drawn, 1, len(drawn))
+	overlay, err := src.overlay(folder, drawn)
 	if err != nil {
 		return p, err
 	}
@@ -118,12 +109,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 		p.Mutants = append(p.Mutants, Mutant{Site: *s, State: Unreached})
 	}
 	for _, pkg := range append([]string{t.Package}, t.Dependants...) {
-		left := 0
-		for i := range p.Mutants {
-			if p.Mutants[i].Lives() {
-				left++
-			}
-		}
+		left := Total([]Package{p}).Lived
 		if left == 0 {
 			break
 		}
@@ -133,7 +119,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 			return p, err
 		}
 		built := time.Since(start)
-		bad, err := b.trace(ctx, o.Limit)
+		bad, err := b.trace(ctx)
 		if err != nil {
 			return p, err
 		}
@@ -141,8 +127,21 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 			p.Failing = append(p.Failing, pkg+"."+name)
 		}
 		o.Log("%s: %d mutants; tests of %s: built in %.0f s, traced in %.0f s", t.Package, left, pkg, built.Seconds(), (time.Since(start) - built).Seconds())
-		if err := b.tryAll(ctx, o, p.Mutants); err != nil {
-			return p, err
+		for i := range p.Mutants {
+			x := &p.Mutants[i]
+			if !x.Lives() {
+				continue
+			}
+			state, by, err := b.kill(ctx, i+1, o.Slack)
+			if err != nil {
+				return p, err
+			}
+			if state != Unreached { // or reached by the tests of a package before
+				x.State = state
+			}
+			if !x.Lives() {
+				x.By = pkg + "." + by
+			}
 		}
 		_ = os.Remove(filepath.Join(folder, filepath.Base(b.file)))
 	}
@@ -155,55 +154,10 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 	return p, nil
 }
 
-// tryAll gives every mutant that lives to the tests of b.
-func (b *binary) tryAll(ctx context.Context, o Options, list []Mutant) error {
-	var wg sync.WaitGroup
-	ids := make(chan int)
-	errs := make([]error, o.Workers)
-	for w := range o.Workers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range ids {
-				if errs[w] == nil {
-					errs[w] = b.judge(ctx, o, &list[i], i+1)
-				}
-			}
-		}()
-	}
-	for i := range list {
-		if list[i].Lives() {
-			ids <- i
-		}
-	}
-	close(ids)
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-func (b *binary) judge(ctx context.Context, o Options, x *Mutant, id int) error {
-	v, by, reached, err := b.kill(ctx, id, o.Slack*float64(o.Workers))
-	switch {
-	case err != nil:
-		return err
-	case v == failed:
-		x.State, x.By = Killed, b.pkg+"."+by
-	case v == timedOut:
-		x.State, x.By = TimedOut, b.pkg+"."+by
-	case reached:
-		x.State = Survived
-	}
-	return nil
-}
-
 // stale returns the keys of one package that no site has.
 func stale(pkg string, all []*Site, reasons map[string]string) (out []string) {
-	has := map[string]bool{}
-	for _, s := range all {
-		has[s.Key()] = true
-	}
 	for key := range reasons {
-		if strings.HasPrefix(key, pkg+" ") && !has[key] {
+		if strings.HasPrefix(key, pkg+" ") && !slices.ContainsFunc(all, func(s *Site) bool { return s.Key() == key }) {
 			out = append(out, key)
 		}
 	}

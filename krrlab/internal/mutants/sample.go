@@ -34,22 +34,18 @@ func (s *source) sample(all []*Site, n, seed int) (drawn []*Site, broken int) {
 	for left := true; left && len(drawn) < n; {
 		left = false
 		for _, op := range ops {
-			if len(drawn) == n {
-				break
-			}
-			for len(byOp[op]) > 0 {
+			for len(byOp[op]) > 0 && len(drawn) < n {
 				site := byOp[op][0]
 				byOp[op] = byOp[op][1:]
 				left = true
 				if slices.ContainsFunc(drawn, site.overlaps) {
 					continue
 				}
-				if s.compiles([]*Site{site}) != nil {
-					broken++
-					continue
+				if s.compiles([]*Site{site}) == nil {
+					drawn = append(drawn, site)
+					break
 				}
-				drawn = append(drawn, site)
-				break
+				broken++
 			}
 		}
 	}
@@ -66,9 +62,8 @@ func share(n int, targets []Target) []int {
 	given, sum := 0, 0
 	for i, t := range targets {
 		sum += t.Share
-		upTo := n * sum / total
-		out[i] = max(1, upTo-given)
-		given = max(given+1, upTo)
+		out[i] = max(1, n*sum/total-given)
+		given += out[i]
 	}
 	return out
 }

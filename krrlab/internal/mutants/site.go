@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -82,9 +83,8 @@ func oneLine(s string) string {
 	return s
 }
 
-func (f *finder) offset(p token.Pos) int        { return f.fset.Position(p).Offset }
-func (f *finder) text(n ast.Node) string        { return string(f.src[f.offset(n.Pos()):f.offset(n.End())]) }
-func (f *finder) between(a, b token.Pos) string { return string(f.src[f.offset(a):f.offset(b)]) }
+func (f *finder) offset(p token.Pos) int { return f.fset.Position(p).Offset }
+func (f *finder) text(n ast.Node) string { return string(f.src[f.offset(n.Pos()):f.offset(n.End())]) }
 
 func (f *finder) add(n ast.Node, op, from, to string, edits ...edit) *Site {
 	s := &Site{Package: f.path, File: f.name, Line: f.fset.Position(n.Pos()).Line, Func: f.fn, Op: op, From: oneLine(from), To: oneLine(to), edits: edits}
@@ -112,9 +112,6 @@ func (f *finder) wrap(n ast.Stmt, op string) {
 
 // negate adds a site whose condition n is turned round while the mutant is on.
 func (f *finder) negate(n ast.Expr) {
-	if n == nil {
-		return
-	}
 	at, end := f.offset(n.Pos()), f.offset(n.End())
 	f.add(n, "negate", f.text(n), "!("+f.text(n)+")", edit{at: at, end: at, text: "(("}, edit{at: end, end: end, text: ") != mutantOn(%d))", closing: true})
 }
@@ -127,46 +124,37 @@ func (f *finder) function(d *ast.FuncDecl) {
 		recv, _, _ = strings.Cut(recv, "[")
 		f.fn = recv + "." + f.fn
 	}
-	switch d.Name.Name {
-	case "String", "Error", "GoString", "init", "main":
-		return
+	if d.Body != nil && !slices.Contains([]string{"String", "Error", "GoString", "init", "main"}, d.Name.Name) {
+		f.early(d)
+		ast.Inspect(d.Body, f.visit)
 	}
-	if d.Body == nil {
-		return
-	}
-	f.early(d)
-	ast.Inspect(d.Body, f.visit)
 }
 
-// early adds the site that returns zeros at once.
+// early adds the site that returns zeros at once, unless that is all the function does.
 func (f *finder) early(d *ast.FuncDecl) {
 	var zeros []string
-	bare := false
+	named := false
 	if r := d.Type.Results; r != nil {
 		for _, field := range r.List {
-			bare = bare || len(field.Names) > 0
+			named = named || len(field.Names) > 0
 			zeros = append(zeros, "*new("+f.text(field.Type)+")")
 		}
 	}
-	result := "return " + strings.Join(zeros, ", ")
-	if bare {
-		result = "return"
+	result := "return"
+	if !named {
+		result = strings.TrimSpace("return " + strings.Join(zeros, ", "))
 	}
 	if len(d.Body.List) == 0 {
 		return
 	}
-	if r, ok := d.Body.List[0].(*ast.ReturnStmt); ok && len(d.Body.List) == 1 && len(r.Results) == len(zeros) {
-		same := true // a function that returns zeros as it is
-		for _, x := range r.Results {
-			text := f.text(x)
-			same = same && (text == "nil" || text == "0" || text == "false" || text == `""`)
-		}
-		if same {
-			return
-		}
+	r, ok := d.Body.List[0].(*ast.ReturnStmt)
+	if ok && len(d.Body.List) == 1 && len(r.Results) == len(zeros) && !slices.ContainsFunc(r.Results, func(x ast.Expr) bool {
+		return !slices.Contains([]string{"nil", "0", "false", `""`}, f.text(x))
+	}) {
+		return
 	}
 	at := f.offset(d.Body.Lbrace) + 1
-	f.add(d, "return", f.between(d.Pos(), d.Body.Lbrace), strings.TrimSpace(result), edit{at: at, end: at, text: " if mutantOn(%d) { " + result + " }; "})
+	f.add(d, "return", string(f.src[f.offset(d.Pos()):at-1]), result, edit{at: at, end: at, text: " if mutantOn(%d) { " + result + " }; "})
 }
 
 var boundary = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">"}
@@ -179,7 +167,9 @@ func (f *finder) visit(n ast.Node) bool {
 	case *ast.IfStmt:
 		f.negate(n.Cond)
 	case *ast.ForStmt:
-		f.negate(n.Cond)
+		if n.Cond != nil {
+			f.negate(n.Cond)
+		}
 	case *ast.BlockStmt:
 		f.statements(n.List)
 	case *ast.CaseClause:
@@ -189,9 +179,9 @@ func (f *finder) visit(n ast.Node) bool {
 	case *ast.BinaryExpr:
 		f.binary(n)
 	case *ast.BasicLit:
-		f.constant(n, n.Kind.String())
+		f.constant(n)
 	case *ast.Ident:
-		f.constant(n, "")
+		f.constant(n)
 	case *ast.CallExpr:
 		return f.call(n)
 	case *ast.GenDecl, *ast.CompositeLit:
@@ -269,7 +259,7 @@ func (f *finder) statements(list []ast.Stmt) {
 // loop.
 func (f *finder) isHint(s *ast.AssignStmt) bool {
 	for i, x := range s.Rhs {
-		if i >= len(s.Lhs) || !strings.HasPrefix(f.text(x), f.text(s.Lhs[i])+"[:len(") {
+		if !strings.HasPrefix(f.text(x), f.text(s.Lhs[i])+"[:len(") {
 			return false
 		}
 	}

@@ -1,7 +1,7 @@
 package mutants
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -9,8 +9,8 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,16 +18,16 @@ import (
 
 // source is a package as it stands, parsed and typed.
 type source struct {
-	path    string // in the module
-	imp     string // import path
-	dir     string
-	names   []string // base names of its files, tests excluded
-	text    map[string][]byte
-	fset    *token.FileSet
-	files   map[string]*ast.File
-	info    *types.Info
-	pkg     *types.Package
-	imports types.Importer
+	path  string // in the module
+	imp   string // import path
+	dir   string
+	names []string // base names of its files, tests excluded
+	text  map[string][]byte
+	fset  *token.FileSet
+	files map[string]*ast.File
+	info  *types.Info
+	pkg   *types.Package
+	conf  types.Config
 }
 
 // load parses and types the files of one package; exports maps import paths to files of
@@ -44,33 +44,13 @@ func load(pathInModule, imp, dir string, names []string, exports map[string]stri
 			return nil, err
 		}
 	}
-	s.imports = importer.ForCompiler(s.fset, "gc", func(p string) (io.ReadCloser, error) {
-		if exports[p] == "" {
-			return nil, fmt.Errorf("mutants: no export data of %s", p)
-		}
+	s.conf = types.Config{Sizes: types.SizesFor("gc", "amd64"), Importer: importer.ForCompiler(s.fset, "gc", func(p string) (io.ReadCloser, error) {
 		return os.Open(exports[p])
-	})
+	})}
 	s.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
 	var err error
-	s.pkg, err = s.check(nil, s.info)
+	s.pkg, err = s.conf.Check(s.imp, s.fset, slices.Collect(maps.Values(s.files)), s.info)
 	return s, err
-}
-
-// check types the package with some of its files changed.
-func (s *source) check(changed map[string]*ast.File, info *types.Info) (*types.Package, error) {
-	var files []*ast.File
-	for _, name := range s.names {
-		f := changed[name]
-		if f == nil {
-			f = s.files[name]
-		}
-		files = append(files, f)
-	}
-	if f := changed[supportName]; f != nil {
-		files = append(files, f)
-	}
-	conf := types.Config{Importer: s.imports, Sizes: types.SizesFor("gc", "amd64")}
-	return conf.Check(s.imp, s.fset, files, info)
 }
 
 // sites returns every site of the package in the functions of files that want accepts, in
@@ -103,74 +83,68 @@ func (s *source) typeName(file *ast.File, e ast.Expr) (name string, ok bool) {
 	if !known || tv.Type == nil || !tv.IsValue() {
 		return "", false
 	}
-	t := types.Default(tv.Type)
 	ok = true
-	name = types.TypeString(t, func(p *types.Package) string {
+	name = types.TypeString(types.Default(tv.Type), func(p *types.Package) string {
 		if p == s.pkg {
 			return ""
 		}
-		for _, spec := range file.Imports {
-			if strings.Trim(spec.Path.Value, `"`) == p.Path() {
-				if spec.Name != nil {
-					return spec.Name.Name
-				}
-				return p.Name()
-			}
+		i := slices.IndexFunc(file.Imports, func(spec *ast.ImportSpec) bool { return strings.Trim(spec.Path.Value, `"`) == p.Path() })
+		if i < 0 {
+			ok = false
+			return ""
 		}
-		ok = false
-		return ""
+		if n := file.Imports[i].Name; n != nil {
+			return n.Name
+		}
+		return p.Name()
 	})
 	return name, ok && !strings.Contains(name, "invalid")
 }
 
 func (s *source) isNumber(e ast.Expr) bool {
-	t := s.info.Types[e].Type
-	if t == nil {
+	switch t := s.info.Types[e].Type.(type) {
+	case nil:
 		return false
+	case *types.TypeParam: // a constraint of numbers has no strings in it here
+		return !strings.Contains(t.Constraint().Underlying().String(), "string")
+	default:
+		b, ok := t.Underlying().(*types.Basic)
+		return ok && b.Info()&types.IsNumeric != 0
 	}
-	if p, ok := t.(*types.TypeParam); ok { // a constraint of numbers has no strings in it here
-		return !strings.Contains(p.Constraint().Underlying().String(), "string")
-	}
-	b, ok := t.Underlying().(*types.Basic)
-	return ok && b.Info()&types.IsNumeric != 0
 }
 
-// constant adds sites that change a literal (kind is "INT" or "FLOAT") or the use of a named
-// constant (kind is "") that is a plain number.
-func (f *finder) constant(n ast.Expr, kind string) {
-	tv := f.info.Types[n]
-	if id, ok := n.(*ast.Ident); ok {
-		c, isConst := f.info.Uses[id].(*types.Const)
-		if !isConst || c.Pkg() == nil {
+// constant adds sites that change a number: a literal, or the use of a named constant of no type of its
+// own.
+func (f *finder) constant(n ast.Expr) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		if n.Kind != token.INT && n.Kind != token.FLOAT {
 			return
 		}
-		if _, named := c.Type().(*types.Named); named {
+	case *ast.Ident:
+		c, ok := f.info.Uses[n].(*types.Const)
+		if !ok || c.Pkg() == nil {
 			return
 		}
-		kind = "FLOAT"
-		if b, ok := c.Type().Underlying().(*types.Basic); !ok || b.Info()&types.IsNumeric == 0 {
+		if _, plain := c.Type().(*types.Basic); !plain {
 			return
-		} else if b.Info()&types.IsInteger != 0 {
-			kind = "INT"
 		}
-		tv = f.info.Types[n]
 	}
-	if tv.Type == nil || tv.Value == nil || kind != "INT" && kind != "FLOAT" {
+	tv := f.info.Types[n]
+	if tv.Type == nil || tv.Value == nil {
 		return
 	}
 	basic, ok := tv.Type.Underlying().(*types.Basic)
-	if !ok || basic.Info()&types.IsNumeric == 0 {
-		return
-	}
-	text := f.text(n)
+	text, zero := f.text(n), tv.Value.ExactString() == "0"
 	switch {
-	case tv.Value.ExactString() == "0" && basic.Info()&types.IsFloat != 0:
+	case !ok:
+	case basic.Info()&types.IsFloat != 0 && zero:
 		f.replace(n, "const", "1")
 	case basic.Info()&types.IsFloat != 0:
 		f.replace(n, "const", text+" * 1.1")
 	case basic.Info()&types.IsInteger != 0:
 		f.replace(n, "const", text+" + 1")
-		if tv.Value.ExactString() != "0" {
+		if !zero {
 			f.replace(n, "const", text+" - 1")
 		}
 	}
@@ -209,43 +183,32 @@ func mutantReached(id int) bool {
 `, pkg, activeVariable, traceVariable, n+1)
 }
 
-// weave returns the files that hold the sites, mutant first + i for site i, by name.
-func (s *source) weave(sites []*Site, first int) map[string][]byte {
+// weave returns the files that hold the sites, mutant i+1 for site i, by name.
+func (s *source) weave(sites []*Site) map[string][]byte {
 	type numbered struct {
 		edit
-		order int
+		rank, order int
 	}
 	byFile := map[string][]numbered{}
 	for i, site := range sites {
 		for _, e := range site.edits {
-			e.text = expand(e.text, first+i)
-			byFile[site.File] = append(byFile[site.File], numbered{e, i})
+			e.text = strings.Replace(e.text, "mutantOn(%d)", fmt.Sprintf("mutantOn(%d)", i+1), 1)
+			// At one place what closes comes first, then what opens, then a replacement. Of two that
+			// close the inner one, which is found later, is closed first.
+			n := numbered{e, 2, i}
+			switch {
+			case e.closing:
+				n.rank, n.order = 0, -i
+			case e.at == e.end:
+				n.rank = 1
+			}
+			byFile[site.File] = append(byFile[site.File], n)
 		}
 	}
 	out := map[string][]byte{}
 	for name, edits := range byFile {
-		// At one place what closes comes first, then what opens, then a replacement. Of two that
-		// close the later opened one is closed first; which is which does not matter for braces.
-		rank := func(e numbered) int {
-			switch {
-			case e.closing:
-				return 0
-			case e.at == e.end:
-				return 1
-			}
-			return 2
-		}
 		slices.SortStableFunc(edits, func(a, b numbered) int {
-			if a.at != b.at {
-				return a.at - b.at
-			}
-			if r := rank(a) - rank(b); r != 0 {
-				return r
-			}
-			if a.closing { // inner sites are found after outer ones
-				return b.order - a.order
-			}
-			return a.order - b.order
+			return cmp.Or(a.at-b.at, a.rank-b.rank, a.order-b.order)
 		})
 		src, at := s.text[name], 0
 		var b strings.Builder
@@ -260,43 +223,17 @@ func (s *source) weave(sites []*Site, first int) map[string][]byte {
 	return out
 }
 
-// expand puts the number of the mutant in its place.
-func expand(text string, id int) string {
-	return strings.Replace(text, "mutantOn(%d)", fmt.Sprintf("mutantOn(%d)", id), 1)
-}
-
-var errOverlap = errors.New("mutants: sites overlap")
-
 // compiles reports whether the package with these sites woven in still types.
 func (s *source) compiles(sites []*Site) error {
-	for i, a := range sites {
-		for _, b := range sites[:i] {
-			if a.overlaps(b) {
-				return errOverlap
-			}
-		}
-	}
-	changed := map[string]*ast.File{}
-	for name, text := range s.weave(sites, 1) {
-		f, err := parser.ParseFile(s.fset, name, text, parser.SkipObjectResolution)
-		if err != nil {
+	files := maps.Clone(s.files)
+	woven := s.weave(sites)
+	woven[supportName] = []byte("package " + s.pkg.Name() + "\n\nfunc mutantOn(int) bool { return false }\n")
+	for name, text := range woven {
+		var err error
+		if files[name], err = parser.ParseFile(s.fset, name, text, parser.SkipObjectResolution); err != nil {
 			return err
 		}
-		changed[name] = f
 	}
-	f, err := parser.ParseFile(s.fset, supportName, "package "+s.pkg.Name()+"\n\nfunc mutantOn(int) bool { return false }\n", parser.SkipObjectResolution)
-	if err != nil {
-		return err
-	}
-	changed[supportName] = f
-	_, err = s.check(changed, nil)
+	_, err := s.conf.Check(s.imp, s.fset, slices.Collect(maps.Values(files)), nil)
 	return err
-}
-
-// localPath is the path in the module of an import path.
-func localPath(module, imp string) string {
-	if imp == module {
-		return "."
-	}
-	return path.Clean(strings.TrimPrefix(imp, module+"/"))
 }
