@@ -13,14 +13,12 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/precond"
 )
 
 const (
 	panelEntries = 1 << 25 // entries of a panel of Z that is not kept: 128 MiB
 	productRows  = 60      // rows of Z in a task of ZW
 	productCols  = 256     // columns of Z in a task of ZᵀE
-	stripCols    = 512     // columns of Z transposed at a time for ZZᵀ
 	trsmRows     = 4       // right-hand sides of one triangular solve
 )
 
@@ -104,33 +102,6 @@ func (r *rows) addTransposed(ctx context.Context, z *points.Dense32, g, e []floa
 // firstColumns returns the view of the first s columns of z.
 func firstColumns(z *points.Dense32, s int) *points.Dense32 {
 	return &points.Dense32{N: z.N, D: s, Stride: z.Stride, Data: z.Data}
-}
-
-// addOuter adds zzᵀ to k, of the order of z's rows: strips of columns of z are transposed and
-// are then rows of zᵀ.
-func addOuter(ctx context.Context, k *precond.Gram, z *points.Dense32, fast bool, each func(done int)) error {
-	strip := make([]float32, min(stripCols, z.D)*z.N)
-	for c0 := 0; c0 < z.D; c0 += stripCols {
-		c1 := min(c0+stripCols, z.D)
-		const block = 64
-		err := accel.ForEach(ctx, (z.N+block-1)/block, func(_, b int) {
-			for i := b * block; i < min((b+1)*block, z.N); i++ {
-				for c, v := range z.Row(i)[c0:c1] {
-					strip[c*z.N+i] = v
-				}
-			}
-		})
-		if err != nil {
-			return err
-		}
-		if err := k.AddRows(ctx, points.NewDense32(c1-c0, z.N, strip[:(c1-c0)*z.N]), fast); err != nil {
-			return err
-		}
-		if each != nil {
-			each(c1)
-		}
-	}
-	return nil
 }
 
 // cholesky factors the s×s matrix a in place, lower triangle only, and returns the number,

@@ -104,7 +104,7 @@ func sweepNeed(forms []FeatureForm, n int, sizes []int, t int, keep bool) int64 
 		z = 4 * top * min(nn, int64(panelRows(int(top))))
 	}
 	if dual > 0 {
-		z += 4 * nn * min(top, stripCols)
+		z += 4 * nn * min(top, precond.ColumnStrip)
 	}
 	panel := 8 * 1024 * order // of precond.Gram
 	return matrices + z + panel + 8*tt*(4*top+4*nn)
@@ -240,7 +240,7 @@ func (w *sweeper) dual(ctx context.Context, each func(*FeatureResult) error) err
 			fast = !w.opt.Exact && precond.FastError(src.scale*src.scale*floats.Sum(points.SqNorms(src.kept)), src.s, w.n) <= w.lambda/10
 		}
 		columns := &points.Dense32{N: w.n, D: src.s - done, Stride: w.z.Stride, Data: w.z.Data[done:]}
-		err := addOuter(ctx, k, columns, fast, func(c int) {
+		err := k.AddColumns(ctx, columns, fast, func(c int) {
 			if w.opt.Progress != nil {
 				w.opt.Progress("gram", done+c, w.z.D)
 			}

@@ -10,14 +10,11 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-const (
-	tile    = 512 // order of the blocks of ZZᵀ
-	depth   = 512 // columns of Z multiplied together
-	columns = 4   // right-hand sides of one triangular solve
-)
+const columns = 4 // right-hand sides of one triangular solve
 
 // dense is M = ZZᵀ+λ_pI by its Cholesky factor, for s ≥ n.
 type dense struct {
@@ -25,58 +22,17 @@ type dense struct {
 	l []float64 // n×n, lower triangle
 }
 
-// newDense forms M, n²s flops, and factors it, n³/3. Blocks of ZZᵀ are summed over panels of
-// 512 columns of Z in float64.
+// newDense forms M in float64, n²s flops, and factors it, n³/3.
 func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, error) {
-	n := z.N
-	m := &dense{n: n, l: make([]float64, n*n)}
-	type block struct{ i, j int }
-	var blocks []block
-	for i := 0; i < n; i += tile {
-		for j := 0; j <= i; j += tile {
-			blocks = append(blocks, block{i, j})
-		}
-	}
-	work := make([]product, accel.Threads())
-	err := accel.ForEach(ctx, len(blocks), func(worker, q int) {
-		b := blocks[q]
-		rows, cols := min(tile, n-b.i), min(tile, n-b.j)
-		for c0 := 0; c0 < z.D && ctx.Err() == nil; c0 += depth {
-			c1 := min(c0+depth, z.D)
-			out := m.l[b.i*n+b.j:]
-			work[worker].add(out, n, z, b.i, rows, b.j, cols, c0, c1)
-		}
-	})
-	if err != nil {
+	g := precond.ZeroGram(z.N)
+	if err := g.AddColumns(ctx, z, false, nil); err != nil {
 		return nil, err
 	}
-	for i := range n {
-		m.l[i*n+i] += lambdaP // M = ZZᵀ + λ_pI
-	}
-	if !accel.Dpotrf(n, m.l, n) { // M = LLᵀ
-		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: increase λ_p", n, lambdaP)
+	m := &dense{n: z.N, l: g.Take(1, lambdaP)} // M = ZZᵀ + λ_pI
+	if !accel.Dpotrf(m.n, m.l, m.n) {          // M = LLᵀ
+		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: increase λ_p", m.n, lambdaP)
 	}
 	return m, ctx.Err()
-}
-
-// product is the scratch of a worker.
-type product struct{ x, y []float64 }
-
-// add adds Z_I·Z_Jᵀ of columns c0, …, c1-1 to a block.
-func (w *product) add(out []float64, ld int, z *points.Dense32, i, rows, j, cols, c0, c1 int) {
-	if w.x == nil {
-		w.x, w.y = make([]float64, tile*depth), make([]float64, tile*depth)
-	}
-	side := func(buf []float64, i, rows int) blas64.General {
-		k := c1 - c0
-		for r := range rows {
-			for c, v := range z.Row(i + r)[c0:c1] {
-				buf[r*k+c] = float64(v)
-			}
-		}
-		return blas64.General{Rows: rows, Cols: k, Stride: k, Data: buf}
-	}
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, side(w.x, i, rows), side(w.y, j, cols), 1, blas64.General{Rows: rows, Cols: cols, Stride: ld, Data: out})
 }
 
 // Dim returns n.

@@ -1,6 +1,7 @@
 package multilevel
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -63,22 +64,8 @@ func (o *Options) settled() Options {
 	if o != nil {
 		s = *o
 	}
-	def := func(v *float64, d float64) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	def(&s.Confidence, 0.95)
-	def(&s.Width, 0.2)
-	def(&s.Tol, 1e-3)
-	def(&s.Aim, 1)
-	def(&s.Work, 5e12)
-	if s.Steps == 0 {
-		s.Steps = 200
-	}
-	if s.MaxIter == 0 {
-		s.MaxIter = 1000
-	}
+	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, 0.95), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
+	s.Tol, s.Aim, s.MaxIter, s.Work = cmp.Or(s.Tol, 1e-3), cmp.Or(s.Aim, 1), cmp.Or(s.MaxIter, 1000), cmp.Or(s.Work, 5e12)
 	if s.Progress == nil {
 		s.Progress = func(string, int, int) {}
 	}

@@ -2,6 +2,7 @@ package multilevel
 
 import (
 	"context"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -66,18 +67,14 @@ func (z *source) rows(i, j int, w *space) (data []float32, ld int) {
 		return z.held.Data[i*z.held.Stride:], z.held.Stride
 	}
 	size := (j - i) * z.s
-	if cap(w.panel) < size {
-		w.panel = make([]float32, size)
-	}
+	w.panel = slices.Grow(w.panel[:0], size)
 	data = w.panel[:size]
 	x := z.x.Slice(i, j)
 	if m, ok := z.m.(feature.Map32); ok {
 		m.MapTo32(data, z.s, x, &w.feature)
 		return data, z.s
 	}
-	if cap(w.wide) < size {
-		w.wide = make([]float64, size)
-	}
+	w.wide = slices.Grow(w.wide[:0], size)
 	z.m.MapTo(w.wide[:size], z.s, x, &w.feature)
 	for p, v := range w.wide[:size] {
 		data[p] = float32(v)

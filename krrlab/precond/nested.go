@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -85,6 +86,36 @@ func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error 
 		g.err = math.Hypot(g.err, e) // panels round independently
 	}
 	return err
+}
+
+// ColumnStrip is how many columns AddColumns transposes at a time: 4·512·n bytes for n rows.
+const ColumnStrip = 512
+
+// AddColumns adds zzᵀ for a Gram matrix of the order n of z's rows: AddRows of zᵀ, a strip of columns
+// of z transposed at a time. each, if not nil, is called with the columns that are done.
+func (g *Gram) AddColumns(ctx context.Context, z *points.Dense32, fast bool, each func(done int)) error {
+	strip := make([]float32, min(ColumnStrip, z.D)*z.N)
+	for c0 := 0; c0 < z.D; c0 += ColumnStrip {
+		c1 := min(c0+ColumnStrip, z.D)
+		const block = 64
+		err := accel.ForEach(ctx, (z.N+block-1)/block, func(_, b int) {
+			for i := b * block; i < min((b+1)*block, z.N); i++ {
+				for c, v := range z.Row(i)[c0:c1] {
+					strip[c*z.N+i] = v
+				}
+			}
+		})
+		if err == nil {
+			err = g.AddRows(ctx, points.NewDense32(c1-c0, z.N, strip[:(c1-c0)*z.N]), fast)
+		}
+		if err != nil {
+			return err
+		}
+		if each != nil {
+			each(c1)
+		}
+	}
+	return nil
 }
 
 // LeadingTo sets the lower triangle of dst, order×order and row-major with stride ld, to
