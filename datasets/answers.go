@@ -1,8 +1,10 @@
 package datasets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -166,10 +168,7 @@ func (d *Dataset) setClasses(answers []string) {
 	for _, a := range answers {
 		index[a] = 0
 	}
-	d.Labels = make([]string, 0, len(index))
-	for a := range index {
-		d.Labels = append(d.Labels, a)
-	}
+	d.Labels = slices.Collect(maps.Keys(index))
 	sortLabels(d.Labels)
 	for i, a := range d.Labels {
 		index[a] = i
@@ -191,13 +190,5 @@ func sortLabels(labels []string) {
 		}
 		values[l] = v
 	}
-	slices.SortFunc(labels, func(a, b string) int {
-		switch {
-		case values[a] < values[b]:
-			return -1
-		case values[a] > values[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(labels, func(a, b string) int { return cmp.Compare(values[a], values[b]) })
 }

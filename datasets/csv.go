@@ -1,10 +1,12 @@
 package datasets
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -190,16 +192,7 @@ func (m *missing) fault(c *csvReader) error {
 		return c.s.fail(m.line, place, "%s%v", name, m.err)
 	}
 	const most = 20
-	columns := make([]int, 0, len(m.count))
-	for j := range m.count {
-		columns = append(columns, j)
-	}
-	slices.SortFunc(columns, func(a, b int) int { // most first
-		if m.count[a] != m.count[b] {
-			return m.count[b] - m.count[a]
-		}
-		return a - b
-	})
+	columns := slices.SortedFunc(maps.Keys(m.count), func(a, b int) int { return cmp.Or(m.count[b]-m.count[a], a-b) }) // most first
 	var each []string
 	for _, j := range columns[:min(most, len(columns))] {
 		each = append(each, fmt.Sprintf("%s %d", c.name(j), m.count[j]))

@@ -1,5 +1,7 @@
 package datasets
 
+import "path"
+
 const (
 	libsvmSite = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 	uciSite    = "https://archive.ics.uci.edu/"
@@ -41,9 +43,9 @@ func allRows(f File, n int) File {
 }
 
 // libsvmFile is a file of the LIBSVM data page, kept in a folder of the set's own.
-func libsvmFile(role Role, folder, path, sum string) File {
-	name := baseOf(path)
-	f := File{Role: role, Paths: []string{folder + "/" + name}, URLs: []string{libsvmSite + path}, SHA256: sum}
+func libsvmFile(role Role, folder, file, sum string) File {
+	name := path.Base(file)
+	f := File{Role: role, Paths: []string{folder + "/" + name}, URLs: []string{libsvmSite + file}, SHA256: sum}
 	for _, other := range []string{bareOf(name), bareOf(name) + ".gz", bareOf(name) + ".bz2"} {
 		if other != name {
 			f.Paths = append(f.Paths, folder+"/"+other)

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 )
 
-// baseOf and bareOf give the last element of a path, and a name without its packing.
-func baseOf(p string) string { return path.Base(p) }
-
+// bareOf returns a name without its packing.
 func bareOf(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".bz2")
 }

@@ -27,12 +27,7 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 	}
 	s := &source{name: "data frame"}
 	n := df.Nrow()
-	var columns []string
-	for _, name := range names {
-		if name != target {
-			columns = append(columns, name)
-		}
-	}
+	columns := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == target })
 	if n == 0 || len(columns) == 0 {
 		return nil, s.fail(0, 0, "%d rows of %d features", n, len(columns))
 	}
@@ -59,16 +54,11 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 func (d *Dataset) Frame() dataframe.DataFrame {
 	n, dim := d.X.Dims()
 	columns := make([][]float64, dim)
-	for j := range columns {
-		columns[j] = make([]float64, n)
-	}
-	row := make([]float64, dim)
-	for i := range n {
-		d.X.RowTo(row, i)
+	eachRow(d.X, func(row []float64) {
 		for j, v := range row {
-			columns[j][i] = v
+			columns[j] = append(columns[j], v)
 		}
-	}
+	})
 	all := make([]series.Series, 0, dim+1)
 	for j, c := range columns {
 		all = append(all, series.New(c, series.Float, "x"+strconv.Itoa(j)))

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,15 +54,7 @@ func (d *Dataset) ScalingHint() string {
 // extremes returns the features whose v is the least, a tenth of them set aside, and the largest.
 func extremes(features []int, v []float64) (least, most int) {
 	order := slices.Clone(features)
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch {
-		case v[a] < v[b]:
-			return -1
-		case v[a] > v[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
 	return order[len(order)/10], order[len(order)-1]
 }
 

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -61,15 +62,7 @@ func quotas(strata [][]int, share float64) []int {
 		k[c] = min(int(share*float64(len(s))), max(len(s)-1, 0))
 		n, sum = n+len(s), sum+k[c]
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch la, lb := lost(a), lost(b); {
-		case la > lb:
-			return -1
-		case la < lb:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lost(b), lost(a)) })
 	want := max(1, int(math.Round(share*float64(n))))
 	for _, c := range order {
 		if sum < want && k[c] < len(strata[c])-1 {

@@ -104,7 +104,7 @@ func (s *source) idxLabels(total, n int) ([]string, error) {
 	if name == base || s.file == nil {
 		return nil, s.fail(0, 0, "an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
 	}
-	bare := strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".bz2")
+	bare := bareOf(name)
 	var l *source
 	for _, ext := range []string{"", ".gz", ".bz2"} {
 		var err error

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -59,11 +60,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
-	scale := o.Scale
-	if scale == "" {
-		scale = info.Scale
-	}
-	if p.Scaling, err = FitScaling(scale, p.Train.X); err != nil {
+	if p.Scaling, err = FitScaling(cmp.Or(o.Scale, info.Scale), p.Train.X); err != nil {
 		return nil, err
 	}
 	p.Train.X, p.Test.X = p.Scaling.Apply(p.Train.X), p.Scaling.Apply(p.Test.X)
@@ -113,10 +110,8 @@ func ownFiles(ctx context.Context, i *Info, paths map[Role]string, o *LoadOption
 	if train, err = ReadFileContext(ctx, paths[TrainFile], opt); err != nil {
 		return nil, nil, err
 	}
-	if test, err = ReadFileContext(ctx, paths[TestFile], i.options(o)); err != nil {
-		return nil, nil, err
-	}
-	return train, test, nil
+	test, err = ReadFileContext(ctx, paths[TestFile], i.options(o))
+	return train, test, err
 }
 
 // endless returns ownFiles for pictures, with more rows generated from the training rows (see
@@ -175,10 +170,9 @@ func oneFile(one string) loader {
 // oneVersusRest makes a task of two classes: "rest" and the one label.
 func (d *Dataset) oneVersusRest(one string) {
 	for i, c := range d.Class {
+		d.Class[i] = 0
 		if d.Labels[c] == one {
 			d.Class[i] = 1
-		} else {
-			d.Class[i] = 0
 		}
 	}
 	d.Labels = []string{"rest", one}

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/bzip2"
 	"compress/gzip"
 	"context"
@@ -96,12 +97,7 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 	if o != nil {
 		s = *o
 	}
-	if s.Format == "" {
-		s.Format = "auto"
-	}
-	if s.Task == "" {
-		s.Task = "auto"
-	}
+	s.Format, s.Task = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto")
 	if !slices.Contains(Formats, s.Format) {
 		return s, fmt.Errorf("unknown format %q: want one of %s", s.Format, strings.Join(Formats, ", "))
 	}

@@ -84,15 +84,12 @@ func Registry() []Info { return slices.Clone(registry) }
 
 // Lookup returns the data set of that name, in any case.
 func Lookup(name string) (*Info, error) {
-	for i := range registry {
-		if strings.EqualFold(registry[i].Name, name) {
-			info := registry[i]
+	var names []string
+	for _, info := range registry {
+		if strings.EqualFold(info.Name, name) {
 			return &info, nil
 		}
-	}
-	names := make([]string, len(registry))
-	for i := range registry {
-		names[i] = registry[i].Name
+		names = append(names, info.Name)
 	}
 	return nil, fmt.Errorf("unknown data set %q; there are %s", name, strings.Join(names, ", "))
 }

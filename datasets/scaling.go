@@ -107,17 +107,15 @@ func ranges(x points.Points) (lo, hi []float64) {
 		}
 		return lo, hi
 	}
-	row := make([]float64, d)
-	for i := range n {
-		x.RowTo(row, i)
-		if i == 0 {
-			copy(lo, row)
-			copy(hi, row)
-		}
+	if n > 0 {
+		x.RowTo(lo, 0)
+		x.RowTo(hi, 0)
+	}
+	eachRow(x, func(row []float64) {
 		for j, v := range row {
 			lo[j], hi[j] = min(lo[j], v), max(hi[j], v)
 		}
-	}
+	})
 	return lo, hi
 }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -112,13 +114,9 @@ func (d *Dataset) BestError() float64 {
 	if len(d.oracle) == 0 {
 		return math.NaN()
 	}
-	var sum float64
-	for _, e := range d.oracle {
-		sum += e
-	}
-	sum /= float64(len(d.oracle))
+	mean := floats.Sum(d.oracle) / float64(len(d.oracle))
 	if d.Task == Regression {
-		return math.Sqrt(sum)
+		return math.Sqrt(mean)
 	}
-	return sum
+	return mean
 }
