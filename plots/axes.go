@@ -2,100 +2,46 @@ package plots
 
 import (
 	"math"
-	"slices"
-	"strings"
 
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// axisScale makes try number 0, 1, … of an axis of the figure for data in [lo, hi] and
-// some n labels. Each try has fewer labels; done is set when they are not crowded, or
-// when fewer are not to be had.
-func (f *Figure) axisScale(a *Axis, lo, hi float64, n, try int, crowded func(*scale) bool) (s *scale, done bool) {
-	values, every := a.Ticks, try+1
-	if m := f.Map; m != nil {
-		cells := m.X
+// fit makes the scale of an axis of the figure for data in [lo, hi] with some n labels,
+// with fewer while they are crowded.
+func (f *Figure) fit(a *Axis, lo, hi float64, n int, crowded func(*scale) bool) *scale {
+	of, values := a, a.Ticks
+	var cells []float64
+	if f.Map != nil {
+		of, cells = a.tight(lo, hi), f.Map.X
 		if a == &f.Y {
-			cells = m.Y
-		}
-		if values == nil && every <= 2 && len(cells) <= 9*every {
-			values = cells
-		}
-		a = a.tight(lo, hi)
-	}
-	s = newScale(a, lo, hi, max(n-try, 1))
-	if values != nil {
-		s.ticks = valueTicks(a, s, values, every)
-	}
-	groupAlike(s.ticks)
-	if !crowded(s) {
-		return s, true
-	}
-	if try < n+len(a.Ticks) {
-		return s, false
-	}
-	for crowded(s) && labelled(s.ticks) > 2 {
-		dropLabels(s.ticks)
-	}
-	return s, true
-}
-
-// tight returns the axis with its ends at lo and hi where they are free.
-func (a *Axis) tight(lo, hi float64) *Axis {
-	t := *a
-	t.Min, t.Max = a.ends()
-	if math.IsNaN(t.Min) {
-		t.Min = math.Max(lo, -math.MaxFloat64/4) // hi−lo must not overflow
-	}
-	if math.IsNaN(t.Max) {
-		t.Max = math.Min(hi, math.MaxFloat64/4)
-	}
-	return &t
-}
-
-// valueTicks labels every so-manyth of the given values that are on the scale.
-func valueTicks(a *Axis, s *scale, values []float64, every int) (ts []tick) {
-	write := plainLabel
-	for _, v := range values {
-		if a.shows(v) && !isPlain(v) {
-			write = scientific
+			cells = f.Map.Y
 		}
 	}
-	for i, v := range values {
-		if !a.shows(v) || v < s.lo || v > s.hi {
-			continue
+	for every := 1; ; every++ {
+		at := values
+		if at == nil && every <= 2 && len(cells) <= 9*every {
+			at = cells
 		}
-		t := tick{at: v}
-		if i%every == 0 {
-			t.label = write(v)
+		s := newScale(of, lo, hi)
+		s.label(max(n+1-every, 1), at, every)
+		if !crowded(s) {
+			return s
 		}
-		ts = append(ts, t)
-	}
-	return ts
-}
-
-// groupAlike writes whole labels of four digits with a comma where a longer one of the axis has one.
-func groupAlike(ts []tick) {
-	if !slices.ContainsFunc(ts, func(t tick) bool { return strings.Contains(t.label, ",") }) {
-		return
-	}
-	for i, t := range ts {
-		ts[i].label = commas(t.label, 4)
+		if every > n+len(a.Ticks) {
+			s.dropLabels(func() bool { return crowded(s) })
+			return s
+		}
 	}
 }
 
-// dropLabels takes away every other label.
-func dropLabels(ts []tick) {
-	k := 0
-	for i := range ts {
-		if ts[i].label == "" {
-			continue
-		}
-		if k++; k%2 == 0 {
-			ts[i].label = ""
-		}
+// titleSize returns the size of the title in points.
+func (d *drawing) titleSize() vg.Length {
+	if d.inGrid {
+		return panelTitleSize
 	}
+	return titleSize
 }
 
 // drawTitle writes the title above the plot, smaller if it is too long.
@@ -105,39 +51,35 @@ func (d *drawing) drawTitle() {
 	}
 	size, left := d.titleSize(), d.box.Min.X
 	w := textWidth(d.f.Title, size, true)
-	if d.panel != nil && d.panel.outdented || w > d.w-margin-left {
+	if d.outdented || w > d.w-margin-left {
 		left = margin
 	}
 	y := d.h - margin - size*0.8
 	if w > d.w-2*margin {
 		size *= (d.w - 2*margin) / w
 	}
-	if d.panel != nil { // a panel's title stays with its plot
+	if d.inGrid { // a panel's title stays with its plot
 		y = d.box.Max.Y + d.tagRoom() + panelTitleSize*0.6
 	}
 	d.pen.text(d.f.Title, vg.Point{X: left, Y: y}, size, ink, 0, true, false)
 }
 
-// drawGrid draws the lines of the grid, the minor ones first.
+// drawGrid draws the lines of the grid, the minor ones first, and none at the border.
 func (d *drawing) drawGrid() {
 	if d.f.Map != nil {
 		return
 	}
-	b, c := d.box, d.area()
 	for _, minor := range []bool{true, false} {
-		clr := grid
+		sty := draw.LineStyle{Color: grid, Width: 0.6}
 		if minor {
-			clr = faint
+			sty.Color = faint
 		}
-		sty := draw.LineStyle{Color: clr, Width: 0.6}
-		for _, t := range d.x.ticks {
-			if x := d.px(t.at); (t.label == "") == minor && c.ContainsX(x) {
-				c.StrokeLine2(sty, x, b.Min.Y, x, b.Max.Y)
-			}
-		}
-		for _, t := range d.y.ticks {
-			if y := d.py(t.at); (t.label == "") == minor && c.ContainsY(y) {
-				c.StrokeLine2(sty, b.Min.X, y, b.Max.X, y)
+		for _, s := range []*scale{d.x, d.y} {
+			for _, t := range s.ticks {
+				r, ok := d.rule(t.Value, s == d.x, "")
+				if ok && t.IsMinor() == minor && distance(r.a, d.box.Min) > 0.3 {
+					d.stroke(sty, r)
+				}
 			}
 		}
 	}
@@ -146,35 +88,58 @@ func (d *drawing) drawGrid() {
 // drawAxes draws both axes, their ticks and their labels.
 func (d *drawing) drawAxes() {
 	b, p, c := d.box, d.pen, d.area()
-	hideX, hideY := d.panel != nil && d.panel.hideX, d.panel != nil && d.panel.hideY
 	axis := draw.LineStyle{Color: soft, Width: 0.8}
 	c.StrokeLines(axis, []vg.Point{{X: b.Min.X, Y: b.Max.Y}, b.Min, {X: b.Max.X, Y: b.Min.Y}})
-	for _, t := range d.x.ticks {
-		x := d.px(t.at)
-		if t.label == "" || !c.ContainsX(x) {
-			continue
-		}
-		c.StrokeLine2(axis, x, b.Min.Y, x, b.Min.Y-tickLength)
-		if !hideX {
-			p.text(t.label, vg.Point{X: x, Y: b.Min.Y - tickLength - tickSize}, tickSize, ink, 0.5, false, false)
-		}
-	}
-	for _, t := range d.y.ticks {
-		y := d.py(t.at)
-		if t.label == "" || !c.ContainsY(y) {
-			continue
-		}
-		c.StrokeLine2(axis, b.Min.X-tickLength, y, b.Min.X, y)
-		if !hideY {
-			p.text(t.label, vg.Point{X: b.Min.X - tickLength - 3, Y: y - tickSize*0.35}, tickSize, ink, 1, false, false)
+	ticks := func(s *scale, out, text vg.Point, align float64, hide bool) {
+		for _, t := range s.ticks {
+			r, ok := d.rule(t.Value, s == d.x, "")
+			if !ok || t.IsMinor() {
+				continue
+			}
+			c.StrokeLines(axis, []vg.Point{r.a, r.a.Add(out)})
+			if !hide {
+				p.text(t.Label, r.a.Add(text), tickSize, ink, align, false, false)
+			}
 		}
 	}
+	ticks(d.x, vg.Point{Y: -tickLength}, vg.Point{Y: -tickLength - tickSize}, 0.5, d.hideX)
+	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, d.hideY)
 	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
-	if !hideX {
+	if !d.hideX {
 		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize, ink, 0.5, false, false)
 	}
-	if !hideY {
+	if !d.hideY {
 		x := b.Min.X - tickLength - 3 - maxWidth(d.y.ticks) - labelSize*0.8
 		p.text(d.f.Y.Label, vg.Point{X: x, Y: mid.Y}, labelSize, ink, 0.5, false, true)
 	}
+}
+
+// count returns how many ticks, each of the given room, an axis has place for.
+func count(length, room vg.Length) int { return min(max(int(length/room), 2), 7) }
+
+func maxWidth(ts []plot.Tick) (w vg.Length) {
+	for _, t := range ts {
+		w = max(w, textWidth(t.Label, tickSize, false))
+	}
+	return w
+}
+
+// crowded reports whether labels of the scale touch on an axis of a length: side by side,
+// or one above the other if upright.
+func (s *scale) crowded(length vg.Length, upright bool) bool {
+	end := vg.Length(math.Inf(-1))
+	for _, t := range s.ticks {
+		if t.IsMinor() {
+			continue
+		}
+		at, half, gap := length*vg.Length(s.Norm(t.Value)), textWidth(t.Label, tickSize, false)/2, vg.Length(5)
+		if upright {
+			half, gap = 0, tickSize*1.2
+		}
+		if at-half < end+gap {
+			return true
+		}
+		end = at + half
+	}
+	return false
 }

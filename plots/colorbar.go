@@ -1,8 +1,9 @@
 package plots
 
 import (
+	"cmp"
 	"math"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -13,7 +14,7 @@ const (
 	barWidth vg.Length = 11
 )
 
-// mapRoom makes the scale of the colours and returns the room that the bar and the tags
+// mapRoom makes the scale of the colors and returns the room that the bar and the tags
 // of horizontal lines need at the right of the plot.
 func (d *drawing) mapRoom() vg.Length {
 	m := d.f.Map
@@ -29,14 +30,9 @@ func (d *drawing) mapRoom() vg.Length {
 		}
 	}
 	height := d.box.Size().Y
-	a := m.Color.tight(lo, hi)
-	d.color = newScale(a, lo, hi, count(height, 24))
-	if m.Color.Ticks != nil {
-		d.color.ticks = valueTicks(a, d.color, m.Color.Ticks, 1)
-	}
-	for d.crowdedY(d.color) && labelled(d.color.ticks) > 2 {
-		dropLabels(d.color.ticks)
-	}
+	d.color = newScale(m.Color.tight(lo, hi), lo, hi)
+	d.color.label(count(height, 24), m.Color.Ticks, 1)
+	d.color.dropLabels(func() bool { return d.color.crowded(height, true) })
 	return barGap + d.sideTags() + barWidth + d.barLabels()
 }
 
@@ -55,7 +51,7 @@ func (d *drawing) placeBar() {
 	d.bar = vg.Rectangle{Min: vg.Point{X: left, Y: d.box.Min.Y}, Max: vg.Point{X: left + barWidth, Y: d.box.Max.Y}}
 }
 
-// drawBar draws the colours with their values.
+// drawBar draws the colors with their values.
 func (d *drawing) drawBar() {
 	const strips = 96
 	b, p := d.bar, d.pen
@@ -68,23 +64,16 @@ func (d *drawing) drawBar() {
 	c := &draw.Canvas{Canvas: p.Canvas}
 	sty := draw.LineStyle{Color: soft, Width: 0.8}
 	for _, t := range d.color.ticks {
-		at := d.color.at(t.at)
-		if t.label == "" || at < -1e-9 || at > 1+1e-9 {
+		at := d.color.Norm(t.Value)
+		if t.IsMinor() || at < -1e-9 || at > 1+1e-9 {
 			continue
 		}
 		y := b.Min.Y + vg.Length(at)*b.Size().Y
 		c.StrokeLine2(sty, b.Max.X, y, b.Max.X+tickLength-1, y)
-		p.text(t.label, vg.Point{X: b.Max.X + tickLength + 2, Y: y - tickSize*0.35}, tickSize, ink, 0, false, false)
+		p.text(t.Label, vg.Point{X: b.Max.X + tickLength + 2, Y: y - tickSize*0.35}, tickSize, ink, 0, false, false)
 	}
 	x := b.Max.X + tickLength + 2 + maxWidth(d.color.ticks) + labelSize*1.25
 	p.text(d.f.Map.Color.Label, vg.Point{X: x, Y: (b.Min.Y + b.Max.Y) / 2}, labelSize, ink, 0.5, false, true)
-}
-
-// tag is a label outside the plot of a map, at a place on its border.
-type tag struct {
-	text  string
-	place vg.Length // of the pointer
-	start vg.Length // of the label
 }
 
 // tagRoom returns the room above a map for the tags of its vertical lines.
@@ -110,55 +99,50 @@ func (d *drawing) sideTags() (w vg.Length) {
 	return w
 }
 
+// tag is a label outside the plot of a map, at a place along its border.
+type tag struct {
+	text         string
+	place, start vg.Length // of the pointer, and of the label
+	length       vg.Length
+}
+
 // drawTags draws a pointer at the border of a map for each reference line, and its
 // label outside: a line across the cells would strike out their values.
 func (d *drawing) drawTags() {
-	b, p := d.box, d.pen
 	var above, beside []tag
-	var widths, heights []vg.Length
-	for _, l := range d.f.VLines {
-		if d.f.X.shows(l.At) && d.within(l.At) {
-			above = append(above, tag{text: l.Label, place: d.px(l.At)})
+	for _, r := range d.refLines() {
+		if r.upright {
+			above = append(above, tag{text: r.label, place: r.a.X, length: textWidth(r.label, markSize, false) + 6})
+		} else {
+			beside = append(beside, tag{text: r.label, place: r.a.Y, length: markSize * 1.2})
 		}
 	}
-	for _, l := range d.f.HLines {
-		if d.f.Y.shows(l.At) && l.At >= d.y.lo && l.At <= d.y.hi {
-			beside = append(beside, tag{text: l.Label, place: d.py(l.At)})
-		}
-	}
-	for _, ts := range [][]tag{above, beside} {
-		sort.SliceStable(ts, func(i, j int) bool { return ts[i].place < ts[j].place })
+	b, p := d.box, d.pen
+	spread(above, b.Min.X-20, d.w-margin)
+	spread(beside, b.Min.Y-8, b.Max.Y+8)
+	draw := func(t tag, turn float64, pointer, label vg.Point) {
+		p.SetColor(ink)
+		p.Fill(shape{3, turn, 1, 0}.path(pointer, 3))
+		p.text(t.text, label, markSize, ink, 0, false, false)
 	}
 	for _, t := range above {
-		widths = append(widths, textWidth(t.text, markSize, false)+6)
-	}
-	for range beside {
-		heights = append(heights, markSize*1.2)
-	}
-	spread(above, widths, b.Min.X-20, d.w-margin)
-	spread(beside, heights, b.Min.Y-8, b.Max.Y+8)
-	p.SetColor(ink)
-	for _, t := range above {
-		p.Fill(polygon(vg.Point{X: t.place, Y: b.Max.Y + 4}, 3, 3, -math.Pi/2))
-		p.text(t.text, vg.Point{X: t.start + 3, Y: b.Max.Y + 10}, markSize, ink, 0, false, false)
+		draw(t, -math.Pi/2, vg.Point{X: t.place, Y: b.Max.Y + 4}, vg.Point{X: t.start + 3, Y: b.Max.Y + 10})
 	}
 	for _, t := range beside {
-		p.SetColor(ink)
-		p.Fill(polygon(vg.Point{X: b.Max.X + 4, Y: t.place}, 3, 3, math.Pi))
-		p.text(t.text, vg.Point{X: b.Max.X + 9, Y: t.start + markSize*0.25}, markSize, ink, 0, false, false)
+		draw(t, math.Pi, vg.Point{X: b.Max.X + 4, Y: t.place}, vg.Point{X: b.Max.X + 9, Y: t.start + markSize*0.25})
 	}
 }
 
-// spread sets the starts of labels of the given lengths, sorted by place: centred on
-// their places, moved apart where they would touch, and between lo and hi.
-func spread(ts []tag, length []vg.Length, lo, hi vg.Length) {
-	end := lo
+// spread sets the starts of labels: centered on their places, moved apart where they
+// would touch, and between lo and hi.
+func spread(ts []tag, lo, hi vg.Length) {
+	slices.SortStableFunc(ts, func(a, b tag) int { return cmp.Compare(a.place, b.place) })
 	for i := range ts {
-		ts[i].start = max(ts[i].place-length[i]/2, end)
-		end = ts[i].start + length[i]
+		ts[i].start = max(ts[i].place-ts[i].length/2, lo)
+		lo = ts[i].start + ts[i].length
 	}
 	for i := len(ts) - 1; i >= 0; i-- {
-		ts[i].start = min(ts[i].start, hi-length[i])
+		ts[i].start = min(ts[i].start, hi-ts[i].length)
 		hi = ts[i].start
 	}
 }

@@ -1,9 +1,9 @@
 // Package plots holds figures and tables as data and draws them in one style.
 //
 // A Figure is a list of series, reference lines and marks with two axes; a Table is
-// a list of columns and rows. Both are plain values: they compare, they are read and
-// written as JSON without loss, and nothing is drawn until asked. The package knows
-// nothing of kernels, solvers or data sets, and imports nothing of the project.
+// a list of columns and rows. Both are plain values, and nothing is drawn until asked.
+// The package knows nothing of kernels, solvers or data sets, and imports nothing of
+// the project.
 //
 // # Figures
 //
@@ -18,8 +18,7 @@
 // Save writes the whole file or none, and Encode writes to any writer; both return an
 // error for what Validate refuses. SVG, PNG, HTML and String show the figure by the
 // convention of Jupyter kernels for Go, where a value with such methods displays
-// itself, and so they have no error: they show the reason instead. Table returns the
-// figure's numbers.
+// itself, and so they have no error: they show the reason instead.
 //
 // # Ready-made figures
 //
@@ -30,7 +29,6 @@
 //	Ladder        a quantity on each rung of doubled sketch sizes, the target and the rung taken
 //	Sweep         a quantity with its interval, bounds and measurements over a parameter
 //	Map           a heat map over two parameters such as (s, λ_p), values in the cells
-//	ErrorTime     an error against the seconds it took
 //	Grid          panels in rows, one legend, with shared or own axes
 //
 // How to choose a series' Style: Line for a quantity that has a value between the
@@ -51,14 +49,21 @@
 // pointers at the border, for a line would strike out the values in the cells. A Mark
 // frames its cell and stands in the legend. A figure with Panels is a grid: plots in
 // line, one legend above, one look for one name, and with ShareX or ShareY one axis
-// for all, labelled at the grid's edge.
+// for all, labeled at the grid's edge.
+//
+// # To gonum/plot and back
+//
+// Plot returns a figure as a *plot.Plot of gonum.org/v1/plot, with its axes, ticks,
+// labels, legend and data, for more plotters, other styles and other formats. A Series
+// with a Plotter is drawn by that plotter, be it one of gonum/plot or one's own: the
+// axes hold its DataRange and its GlyphBoxes, and its Thumbnail stands in the legend.
 //
 // # Style
 //
 // There is one style, to be read at the width of a notebook (6.5 × 4 inches unless
-// Width and Height say otherwise). The colours are those of Okabe and Ito, told apart
-// with every common form of colour blindness; lines also differ by dash and marker,
-// so that a print in grey can be read. The legend stands inside the plot where a
+// Width and Height say otherwise). The colors are those of Okabe and Ito, told apart
+// with every common form of color blindness; lines also differ by dash and marker,
+// so that a print in gray can be read. The legend stands inside the plot where a
 // corner is free of data, and above it otherwise. One series without a name needs no
 // legend.
 //

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/krrlab/lab/plots"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
 )
 
 func ExampleTable() {
@@ -29,6 +31,52 @@ func ExampleTable() {
 	// data set,n,iterations,time (s)
 	// MNIST,60000,57,278
 	// ADULT,32561,13,
+}
+
+// A figure is taken on as a plot of gonum, and drawn and saved by it.
+func ExampleFigure_Plot() {
+	f := plots.Convergence("Two preconditioners", 1e-3,
+		plots.Series{Name: "λ_p = λ", Y: []float64{1, 0.3, 0.08, 0.02, 5e-3, 9e-4}},
+		plots.Series{Name: "λ_p = 10λ", Y: []float64{1, 0.2, 0.03, 4e-3, 6e-4}},
+	)
+	p, err := f.Plot()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	bound := plotter.NewFunction(func(x float64) float64 { return math.Pow(0.3, x) })
+	p.Add(bound)
+	p.Legend.Add("0.3^{k}", bound)
+	p.X.Max = 8
+	dir, err := os.MkdirTemp("", "plot")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	fmt.Println(p.Title.Text, p.Y.Label.Text, p.Save(6.5*vg.Inch, 4*vg.Inch, filepath.Join(dir, "convergence.png")))
+	// Output: Two preconditioners relative residual <nil>
+}
+
+// A plotter of gonum, or one of one's own, is a series of a figure.
+func ExampleSeries() {
+	hist, err := plotter.NewHist(plotter.Values{1, 2, 2, 3, 3, 3, 4, 4, 5}, 5)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	f := &plots.Figure{
+		Title: "Eigenvalues", X: plots.Axis{Label: "eigenvalue"}, Y: plots.Axis{Label: "how many"},
+		Series: []plots.Series{{Name: "counted", Plotter: hist}, {Name: "expected", X: []float64{1, 3, 5}, Y: []float64{1, 3, 1}}},
+	}
+	fmt.Print(f)
+	fmt.Println(f.Validate())
+	// Output:
+	// Eigenvalues
+	// how many against eigenvalue
+	// counted: a *plotter.Histogram
+	// expected: 3 samples from 1 to 3
+	// <nil>
 }
 
 func ExampleConvergence() {
@@ -72,16 +120,13 @@ func ExampleLadder() {
 	})
 	fmt.Println(f.HLines[0].Label)
 	fmt.Println(f.Marks[0].Label)
-	fmt.Print(f.Table().Text())
+	fmt.Print(f)
 	// Output:
 	// target 30
 	// s = 2000
 	// Doubling s until κ ≤ 30
-	// series            sketch size s  κ(M⁻¹A)  lower  upper
-	// ────────────────  ─────────────  ───────  ─────  ─────
-	// κ, 95 % interval            500      160    150    190
-	// κ, 95 % interval           1000       61     58     70
-	// κ, 95 % interval           2000       21     20     24
+	// κ(M⁻¹A) against sketch size s
+	// κ, 95 % interval: 3 samples from 21 to 160
 }
 
 func ExampleSweep() {
@@ -109,25 +154,11 @@ func ExampleMap() {
 		[][]float64{{24, 12.5, 6.75}, {4.4, 2.8, math.NaN()}})
 	f.Marks = []plots.Mark{{X: 2000, Y: 1e-4, Label: "least seconds"}}
 	f.HLines = []plots.RefLine{{At: 1e-6, Label: "λ"}}
-	fmt.Print(f.Table().CSV())
+	fmt.Print(f)
 	// Output:
-	// sketch size s,λ_p,κ(M⁻¹A)
-	// 1000,1e-06,24
-	// 2000,1e-06,12.5
-	// 4000,1e-06,6.75
-	// 1000,0.0001,4.4
-	// 2000,0.0001,2.8
-	// 4000,0.0001,NaN
-}
-
-func ExampleErrorTime() {
-	f := plots.ErrorTime("Test error against time", "test error (%)",
-		plots.Series{Name: "random features", X: []float64{0.5, 2.5, 15}, Y: []float64{9, 5.2, 3.3}},
-		plots.Series{Name: "full kernel", X: []float64{25, 60}, Y: []float64{2.1, 1.9}, Style: plots.Points},
-	)
-	fmt.Println("log axes:", f.X.Log, f.Y.Log)
-	// Output:
-	// log axes: true false
+	// Condition number
+	// λ_p against sketch size s
+	// κ(M⁻¹A): 2×3 cells from 2.8 to 24
 }
 
 func ExampleGrid() {

@@ -1,8 +1,13 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
 )
 
 // Style says how a series is drawn.
@@ -14,17 +19,17 @@ const (
 	Steps               // each value holds until the next sample
 )
 
+var styleWords = []string{"line", "points", "steps"}
+
 // String returns "line", "points" or "steps".
-func (s Style) String() string {
-	switch s {
-	case Line:
-		return "line"
-	case Points:
-		return "points"
-	case Steps:
-		return "steps"
+func (s Style) String() string { return wordOf(styleWords, int(s), "Style") }
+
+// wordOf returns word i of a type's.
+func wordOf(words []string, i int, name string) string {
+	if i < 0 || i >= len(words) {
+		return fmt.Sprintf("%s(%d)", name, i)
 	}
-	return fmt.Sprintf("Style(%d)", int(s))
+	return words[i]
 }
 
 // Axis describes one axis of a Figure.
@@ -41,16 +46,20 @@ type Axis struct {
 	Ticks []float64
 }
 
-// Series is one named set of samples (X[i], Y[i]).
+// Series is one named set of samples (X[i], Y[i]), or a plotter.
 type Series struct {
 	Name string
-	// X and Y have one length. X nil means 0, 1, 2, ….
-	X, Y []float64
 	// Style is Line by default.
 	Style Style
+	// X and Y have one length. X nil means 0, 1, 2, ….
+	X, Y []float64
 	// Lo and Hi, of Y's length or both nil, bound each value: a band for Line and
 	// Steps, error bars for Points.
 	Lo, Hi []float64
+	// Plotter, if set, draws the series in its own style, and there are no samples.
+	// Its DataRange, GlyphBoxes and Thumbnail count if it has them. It is drawn with
+	// axes that do not panic at what a logarithmic one cannot show.
+	Plotter plot.Plotter
 }
 
 // x returns the abscissa of sample i.
@@ -67,7 +76,7 @@ type RefLine struct {
 	Label string // drawn along the line
 }
 
-// Mark is a labelled point.
+// Mark is a labeled point.
 type Mark struct {
 	X, Y  float64
 	Label string
@@ -94,7 +103,7 @@ type Figure struct {
 	Panels []Figure
 	// Columns is the number of panels side by side; 0 chooses it, three at most.
 	Columns int
-	// ShareX and ShareY give all panels the same axis, labelled at the grid's edge.
+	// ShareX and ShareY give all panels the same axis, labeled at the grid's edge.
 	ShareX, ShareY bool
 
 	// Width and Height are in inches; 0 means 6.5 and 4, and for Panels the height
@@ -117,15 +126,135 @@ func (f *Figure) size() (w, h float64) {
 	return w, h
 }
 
-// shows reports whether the axis has a place for v.
-func (a *Axis) shows(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+// extent is the least and greatest values that the axes can show.
+type extent struct{ xlo, xhi, ylo, yhi float64 }
+
+// nothing is the extent of no value.
+var nothing = extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+
+// union returns the extent of both.
+func (e extent) union(g extent) extent {
+	return extent{math.Min(e.xlo, g.xlo), math.Max(e.xhi, g.xhi), math.Min(e.ylo, g.ylo), math.Max(e.yhi, g.yhi)}
 }
 
-// ends returns the ends that the caller fixed; NaN where an end follows the data.
-func (a *Axis) ends() (lo, hi float64) {
-	if a.Min == a.Max {
-		return math.NaN(), math.NaN()
+// at returns the extent with the values that the axes of the figure can show.
+func (e extent) at(f *Figure, xs, ys []float64) extent {
+	for _, x := range xs {
+		if f.X.shows(x) {
+			e.xlo, e.xhi = math.Min(e.xlo, x), math.Max(e.xhi, x)
+		}
 	}
-	return a.Min, a.Max
+	for _, y := range ys {
+		if f.Y.shows(y) {
+			e.ylo, e.yhi = math.Min(e.ylo, y), math.Max(e.yhi, y)
+		}
+	}
+	return e
+}
+
+// extentOf returns the extent of series i.
+func (f *Figure) extentOf(i int) extent {
+	s, e := &f.Series[i], nothing
+	if r, ok := s.Plotter.(plot.DataRanger); ok {
+		xmin, xmax, ymin, ymax := r.DataRange()
+		return e.at(f, []float64{xmin, xmax}, []float64{ymin, ymax})
+	}
+	for j, y := range s.Y {
+		if x := s.x(j); f.X.shows(x) && f.Y.shows(y) {
+			e = e.at(f, []float64{x}, []float64{y})
+			if s.Lo != nil {
+				e = e.at(f, nil, []float64{s.Lo[j], s.Hi[j]})
+			}
+		}
+	}
+	return e
+}
+
+// extent returns the extent of everything in the figure.
+func (f *Figure) extent() extent {
+	e := nothing
+	for i := range f.Series {
+		e = e.union(f.extentOf(i))
+	}
+	if m := f.Map; m != nil { // its edges are the axes' ends; lines and marks do not widen it
+		return e.at(f, edges(m.X, &f.X), edges(m.Y, &f.Y))
+	}
+	for _, l := range f.HLines {
+		e = e.at(f, nil, []float64{l.At})
+	}
+	for _, l := range f.VLines {
+		e = e.at(f, []float64{l.At}, nil)
+	}
+	for _, m := range f.Marks {
+		if f.X.shows(m.X) && f.Y.shows(m.Y) {
+			e = e.at(f, []float64{m.X}, []float64{m.Y})
+		}
+	}
+	return f.roomForGlyphs(e)
+}
+
+// roomForGlyphs widens an extent so that the glyphs of the plotters are not cut off.
+func (f *Figure) roomForGlyphs(e extent) extent {
+	w, h := f.size()
+	x, y := newScale(&f.X, e.xlo, e.xhi), newScale(&f.Y, e.ylo, e.yhi)
+	p := plot.New()
+	p.X, p.Y = x.Axis, y.Axis
+	for i := range f.Series {
+		g, ok := f.Series[i].Plotter.(plot.GlyphBoxer)
+		if !ok {
+			continue
+		}
+		for _, b := range g.GlyphBoxes(p) {
+			// Three fourths of the figure are plot.
+			dx, dy := 0.75*w*72, 0.75*h*72
+			if b.Size().X > 0 && b.X >= 0 && b.X <= 1 {
+				e = e.at(f, []float64{x.value(b.X + float64(b.Min.X)/dx), x.value(b.X + float64(b.Max.X)/dx)}, nil)
+			}
+			if b.Size().Y > 0 && b.Y >= 0 && b.Y <= 1 {
+				e = e.at(f, nil, []float64{y.value(b.Y + float64(b.Min.Y)/dy), y.value(b.Y + float64(b.Max.Y)/dy)})
+			}
+		}
+	}
+	return e
+}
+
+// String returns what the figure holds in a few lines: the title, the quantities, and
+// for each series its number of samples and their range.
+func (f *Figure) String() string {
+	var b strings.Builder
+	if f.Title != "" {
+		b.WriteString(oneLine(f.Title) + "\n")
+	}
+	if n := len(f.Panels); n > 0 {
+		fmt.Fprintf(&b, "%d panels\n", n)
+		for i := range f.Panels {
+			b.WriteString("  " + strings.ReplaceAll(strings.TrimSuffix(f.Panels[i].String(), "\n"), "\n", "\n  ") + "\n")
+		}
+		return b.String()
+	}
+	if f.X.Label != "" || f.Y.Label != "" {
+		b.WriteString(cmp.Or(oneLine(f.Y.Label), "y") + " against " + cmp.Or(oneLine(f.X.Label), "x") + "\n")
+	}
+	for i := range f.Series {
+		s, name := &f.Series[i], cmp.Or(oneLine(f.Series[i].Name), "series")
+		if s.Plotter != nil {
+			fmt.Fprintf(&b, "%s: a %T\n", name, s.Plotter)
+			continue
+		}
+		fmt.Fprintf(&b, "%s: %d samples%s\n", name, len(s.Y), span(s.Y))
+	}
+	if m := f.Map; m != nil {
+		name := cmp.Or(oneLine(m.Color.Label), "map")
+		fmt.Fprintf(&b, "%s: %d×%d cells%s\n", name, len(m.Y), len(m.X), span(slices.Concat(m.Z...)))
+	}
+	return b.String()
+}
+
+// span writes the range of the finite values.
+func span(v []float64) string {
+	e := nothing.at(new(Figure), v, nil)
+	if e.xlo > e.xhi {
+		return ""
+	}
+	return " from " + scientific(e.xlo) + " to " + scientific(e.xhi)
 }

@@ -2,7 +2,6 @@ package plots
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"html"
 	"image/png"
@@ -10,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -212,46 +210,11 @@ func TestHardData(t *testing.T) {
 	}
 }
 
-func TestFigureJSON(t *testing.T) {
-	f := sample()
-	b, err := json.Marshal(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var g Figure
-	if err := json.Unmarshal(b, &g); err != nil {
-		t.Fatal(err)
-	}
-	b2, err := json.Marshal(g)
-	if err != nil || !bytes.Equal(b, b2) {
-		t.Errorf("JSON changed on its way:\n%s\n%s", b, b2)
-	}
-	if f.SVG() != g.SVG() {
-		t.Error("the figure read from JSON draws differently")
-	}
-	if !math.IsNaN(g.Series[0].Y[1]) || !math.IsInf(g.Series[1].Y[1], 1) || !math.IsInf(g.Series[2].X[3], -1) {
-		t.Errorf("values that are not finite were lost: %v", g.Series)
-	}
-	if g.Y.Min != 1e-3 || !math.IsNaN(g.Y.Max) || !reflect.DeepEqual(g.X, f.X) {
-		t.Errorf("axes: %+v %+v", g.X, g.Y)
-	}
-	plain := &Figure{Title: "t", Series: []Series{{Name: "s", Y: []float64{1, 2}, Style: Points}}, Y: Axis{Max: 3}}
-	b, _ = json.Marshal(plain)
-	var h Figure
-	if err := json.Unmarshal(b, &h); err != nil || !reflect.DeepEqual(*plain, h) {
-		t.Errorf("%v: %+v became %+v", err, plain, h)
-	}
-	if err := json.Unmarshal([]byte(`{"series":[{"style":"dots"}]}`), &h); err == nil {
-		t.Error("an unknown style was read")
-	}
-}
-
 // TestLegendClear checks that the legend covers no sample: with a free corner it stands
 // there, without one above the plot.
 func TestLegendClear(t *testing.T) {
 	f := &Figure{Series: []Series{{Name: "rise", Y: []float64{0, 1, 2, 3}}}}
-	d := &drawing{f: f, w: 468, h: 288}
-	d.layout(0)
+	d := laidOut(f)
 	d.collect()
 	k, inside := d.placeLegend()
 	if !inside || d.covers(k.box) != 0 || k.box.Max.X > (d.box.Min.X+d.box.Max.X)/2 {
@@ -261,8 +224,7 @@ func TestLegendClear(t *testing.T) {
 	for i := range 60 {
 		y = append(y, float64(i%2))
 	}
-	d = &drawing{f: &Figure{Series: []Series{{Name: "zigzag", Y: y}}}, w: 468, h: 288}
-	d.layout(0)
+	d = laidOut(&Figure{Series: []Series{{Name: "zigzag", Y: y}}})
 	d.collect()
 	if _, inside := d.placeLegend(); inside {
 		t.Error("a legend inside a plot that is full")
@@ -277,4 +239,11 @@ func TestConvergence(t *testing.T) {
 	if len(Convergence("t", 0).HLines) != 0 {
 		t.Error("a tolerance of 0 is drawn")
 	}
+}
+
+// laidOut returns the drawing of a figure on 468×288 points.
+func laidOut(f *Figure) *drawing {
+	d := &drawing{f: f, w: 468, h: 288, extent: f.extent()}
+	d.layout(0)
+	return d
 }

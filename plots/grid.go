@@ -51,7 +51,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) {
 	for _, d := range ds { // where one title has no room over its plot all begin at the panels' edges
 		if textWidth(d.f.Title, d.titleSize(), true) > d.w-margin-d.box.Min.X {
 			for _, d := range ds {
-				d.panel.outdented = true
+				d.outdented = true
 			}
 			break
 		}
@@ -71,8 +71,8 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) {
 			d := ds[r*cols+c]
 			p.Push()
 			p.Translate(vg.Point{X: x, Y: y})
-			d.collect()
-			d.draw(d.placeLabels())
+			d.placeLabels()
+			d.draw()
 			p.Pop()
 			x += d.w
 		}
@@ -82,49 +82,27 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) {
 // panels returns the drawing of each panel: what its axes must show, which labels it
 // has, and the looks of its series, one for each name.
 func (f *Figure) panels(p pen) []*drawing {
-	all := extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
+	all := nothing
 	for i := range f.Panels {
-		e := f.Panels[i].extent()
-		all = extent{math.Min(all.xlo, e.xlo), math.Max(all.xhi, e.xhi), math.Min(all.ylo, e.ylo), math.Max(all.yhi, e.yhi)}
+		all = all.union(f.Panels[i].extent())
 	}
 	cols := f.columns()
-	looks, frames := numbering{}, numbering{}
+	names, rings := numbering{}, numbering{}
 	ds := make([]*drawing, len(f.Panels))
 	for i := range ds {
 		g := f.Panels[i] // a copy: shared ends are set in it
-		q := &panel{extent: g.extent()}
+		d := &drawing{f: &g, pen: p, extent: g.extent(), names: names, rings: rings, panel: panel{inGrid: true}}
 		if f.ShareX {
-			q.extent.xlo, q.extent.xhi, q.hideX = all.xlo, all.xhi, i+cols < len(ds)
+			d.extent.xlo, d.extent.xhi, d.hideX = all.xlo, all.xhi, i+cols < len(ds)
 			g.X.Min, g.X.Max = f.Panels[0].X.Min, f.Panels[0].X.Max
 		}
 		if f.ShareY {
-			q.extent.ylo, q.extent.yhi, q.hideY = all.ylo, all.yhi, i%cols > 0
+			d.extent.ylo, d.extent.yhi, d.hideY = all.ylo, all.yhi, i%cols > 0
 			g.Y.Min, g.Y.Max = f.Panels[0].Y.Min, f.Panels[0].Y.Max
-		}
-		d := &drawing{f: &g, pen: p, panel: q}
-		for j := range g.Series {
-			d.looks = append(d.looks, lookOf(looks.of(g.Series[j].Name, j)))
-		}
-		for j := range g.Marks {
-			d.marks = append(d.marks, frames.of(g.Marks[j].Label, j))
 		}
 		ds[i] = d
 	}
 	return ds
-}
-
-// numbering gives each new name the next number.
-type numbering map[string]int
-
-// of returns the number of a name, and for no name another one.
-func (n numbering) of(name string, other int) int {
-	if name == "" {
-		return other
-	}
-	if _, known := n[name]; !known {
-		n[name] = len(n)
-	}
-	return n[name]
 }
 
 // alignPanels lays the panels out on w×h points so that all plots have one size, and
@@ -139,7 +117,7 @@ func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
 		for i, d := range ds {
 			s, e := &side[i%cols], &edge[i/cols]
 			d.w, d.h = max(s.left+bw+s.right, 20), max(e.top+bh+e.bottom, 20)
-			d.panel.least = margins{s.left, s.right, e.top, e.bottom}
+			d.least = margins{s.left, s.right, e.top, e.bottom}
 			d.layout(0)
 			s.left = max(s.left, d.box.Min.X)
 			if right := d.w - d.box.Max.X; i < cols || !f.ShareX && right < s.right || f.ShareX && right > s.right {
@@ -159,7 +137,7 @@ func (f *Figure) alignPanels(ds []*drawing, w, h vg.Length) {
 	for i, d := range ds {
 		s, e := side[i%cols], edge[i/cols]
 		d.w, d.h = s.left+bw+s.right, e.top+bh+e.bottom
-		d.panel.least = margins{s.left, s.right, e.top, e.bottom}
+		d.least = margins{s.left, s.right, e.top, e.bottom}
 		d.layout(0)
 	}
 }

@@ -11,17 +11,17 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// HeatMap is a quantity over a grid of two others, drawn as coloured cells with their
-// values in them and a bar that explains the colours, light for small and dark for
+// HeatMap is a quantity over a grid of two others, drawn as colored cells with their
+// values in them and a bar that explains the colors, light for small and dark for
 // large. The cells meet half-way between the values of the axes, geometrically on a
 // log axis.
 type HeatMap struct {
 	// X and Y are the cells' values on the axes, rising.
 	X, Y []float64
-	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left grey.
+	// Z[i][j] belongs to Y[i] and X[j]. A NaN is a cell without a value, left gray.
 	Z [][]float64
-	// Color is the scale of the colours: its label, whether it is logarithmic, and its
-	// ends. Values beyond the ends have the colours of the ends.
+	// Color is the scale of the colors: its label, whether it is logarithmic, and its
+	// ends. Values beyond the ends have the colors of the ends.
 	Color Axis
 	// Format is a fmt verb for the values, such as "%.1f"; empty means three digits.
 	Format string
@@ -29,12 +29,9 @@ type HeatMap struct {
 	Bare bool
 }
 
-// edges returns the borders of cells at v: len(v)+1 values.
-func edges(v []float64, log bool) []float64 {
-	to, from := func(x float64) float64 { return x }, func(x float64) float64 { return x }
-	if log {
-		to, from = math.Log, math.Exp
-	}
+// edges returns the borders of cells at the values v of an axis: len(v)+1 values.
+func edges(v []float64, a *Axis) []float64 {
+	to, from := a.transform()
 	n := len(v)
 	e := make([]float64, n+1)
 	for i := 1; i < n; i++ {
@@ -47,10 +44,7 @@ func edges(v []float64, log bool) []float64 {
 		e[n] = to(v[n-1]) + (to(v[n-1]) - e[n-1])
 	}
 	for i := range e {
-		e[i] = math.Min(math.Max(from(e[i]), -math.MaxFloat64/4), math.MaxFloat64/4)
-		if log {
-			e[i] = math.Max(e[i], math.SmallestNonzeroFloat64)
-		}
+		e[i] = from(e[i])
 	}
 	return e
 }
@@ -75,7 +69,7 @@ func (m *HeatMap) text(v float64) string {
 	return scientific(v)
 }
 
-// drawMap draws the cells, the colour bar and the tags of the reference lines.
+// drawMap draws the cells, the color bar and the tags of the reference lines.
 func (d *drawing) drawMap() {
 	m := d.f.Map
 	if m == nil {
@@ -102,7 +96,7 @@ func (d *drawing) drawMap() {
 
 // cell returns the rectangle of cell (i, j), cut off at the plot's border.
 func (d *drawing) cell(i, j int) vg.Rectangle {
-	ex, ey := edges(d.f.Map.X, d.f.X.Log), edges(d.f.Map.Y, d.f.Y.Log)
+	ex, ey := edges(d.f.Map.X, &d.f.X), edges(d.f.Map.Y, &d.f.Y)
 	b := d.box
 	return vg.Rectangle{
 		Min: vg.Point{X: max(d.px(ex[j]), b.Min.X), Y: max(d.py(ey[i]), b.Min.Y)},
@@ -112,7 +106,7 @@ func (d *drawing) cell(i, j int) vg.Rectangle {
 
 func visible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
 
-// drawCell fills a cell; a value that the colours cannot show is grey and crossed out.
+// drawCell fills a cell; a value that the colors cannot show is gray and crossed out.
 func (d *drawing) drawCell(r vg.Rectangle, z float64) {
 	if !visible(r) {
 		return
@@ -164,7 +158,7 @@ var colors = []color.NRGBA{
 	{0x08, 0x1d, 0x58, 0xff},
 }
 
-// colorAt returns the colour at t in [0, 1].
+// colorAt returns the color at t in [0, 1].
 func colorAt(t float64) color.NRGBA {
 	t = math.Min(math.Max(t, 0), 1) * float64(len(colors)-1)
 	i := min(int(t), len(colors)-2)
@@ -174,31 +168,16 @@ func colorAt(t float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
 }
 
-// shadeOf returns the colour of a value.
-func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.at(z)) }
+// shadeOf returns the color of a value.
+func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.Norm(z)) }
 
-// inkOn returns the colour for text on the cell of a value: the one of black and white
+// inkOn returns the color for text on the cell of a value: the one of black and white
 // with more contrast.
 func (d *drawing) inkOn(z float64) color.NRGBA {
-	if !d.f.Map.Color.shows(z) {
-		return ink
-	}
-	if c := luminance(d.shadeOf(z)); 1.05/(c+0.05) > (c+0.05)/(luminance(ink)+0.05) {
+	if d.f.Map.Color.shows(z) && d.color.Norm(z) > 0.66 {
 		return paper
 	}
 	return ink
-}
-
-// luminance is the relative luminance of sRGB, in [0, 1].
-func luminance(c color.NRGBA) float64 {
-	lin := func(v uint8) float64 {
-		x := float64(v) / 255
-		if x <= 0.04045 {
-			return x / 12.92
-		}
-		return math.Pow((x+0.055)/1.055, 2.4)
-	}
-	return 0.2126*lin(c.R) + 0.7152*lin(c.G) + 0.0722*lin(c.B)
 }
 
 // cellAt returns the row and column of the cell that holds a point, and whether there
@@ -213,6 +192,6 @@ func (f *Figure) cellAt(x, y float64) (i, j int, ok bool) {
 		}
 		return sort.Search(len(e), func(i int) bool { return e[i] > v }) - 1
 	}
-	i, j = find(edges(f.Map.Y, f.Y.Log), y), find(edges(f.Map.X, f.X.Log), x)
+	i, j = find(edges(f.Map.Y, &f.Y), y), find(edges(f.Map.X, &f.X), x)
 	return i, j, i >= 0 && j >= 0 && i < len(f.Map.Y) && j < len(f.Map.X)
 }

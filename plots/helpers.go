@@ -16,10 +16,15 @@ func Convergence(title string, tol float64, series ...Series) *Figure {
 		Y:      Axis{Label: "relative residual", Log: true},
 		Series: series,
 	}
-	if tol > 0 && !math.IsInf(tol, 1) {
-		f.HLines = []RefLine{{At: tol, Label: "tolerance " + scientific(tol)}}
-	}
+	f.level("tolerance ", tol)
 	return f
+}
+
+// level adds a horizontal line at a positive value, named with it.
+func (f *Figure) level(name string, at float64) {
+	if at > 0 && !math.IsInf(at, 1) {
+		f.HLines = append(f.HLines, RefLine{At: at, Label: name + scientific(at)})
+	}
 }
 
 // Spectrum returns the figure of one or more spectra: the Y of each series are
@@ -43,9 +48,7 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 		f.X.Log = f.X.Log || len(s.Y) > 50
 		f.Series = append(f.Series, s)
 	}
-	if lambda > 0 && !math.IsInf(lambda, 1) {
-		f.HLines = []RefLine{{At: lambda, Label: "λ = " + scientific(lambda)}}
-	}
+	f.level("λ = ", lambda)
 	return f
 }
 
@@ -69,9 +72,7 @@ func Ladder(title, quantity string, target float64, chosen int, rungs ...Series)
 	}
 	slices.Sort(f.X.Ticks)
 	f.X.Ticks = slices.Compact(f.X.Ticks)
-	if target > 0 && !math.IsInf(target, 1) {
-		f.HLines = []RefLine{{At: target, Label: "target " + scientific(target)}}
-	}
+	f.level("target ", target)
 	if len(rungs) > 0 && chosen >= 0 && chosen < min(len(rungs[0].X), len(rungs[0].Y)) {
 		x := rungs[0].X[chosen]
 		f.Marks = []Mark{{X: x, Y: rungs[0].Y[chosen], Label: "s = " + plainLabel(x)}}
@@ -95,7 +96,7 @@ func Sweep(title, parameter, quantity string, at []RefLine, series ...Series) *F
 
 // Map returns the heat map of a quantity over two parameters on log axes, such as κ or
 // seconds over the sketch size s and λ_p: z[i][j] belongs to y[i] and x[j]. The values
-// are in the cells, and the colours are logarithmic. Each Mark added to the figure
+// are in the cells, and the colors are logarithmic. Each Mark added to the figure
 // frames the cell it is in and stands in the legend.
 func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) *Figure {
 	return &Figure{
@@ -106,40 +107,9 @@ func Map(title, xLabel, yLabel, quantity string, x, y []float64, z [][]float64) 
 	}
 }
 
-// ErrorTime returns the figure of an error against the seconds it took to reach, where
-// the lower left is best. Either axis is logarithmic if its values are positive and
-// span a factor of more than ten.
-func ErrorTime(title, quantity string, series ...Series) *Figure {
-	f := &Figure{
-		Title:  title,
-		X:      Axis{Label: "time (s)"},
-		Y:      Axis{Label: quantity},
-		Series: series,
-	}
-	var xs, ys []float64
-	for i := range series {
-		s := &series[i]
-		xs, ys = append(xs, s.X...), append(ys, s.Y...)
-	}
-	f.X.Log, f.Y.Log = wide(xs), wide(ys)
-	return f
-}
-
-// wide reports whether all finite values are positive and span more than a factor ten.
-func wide(v []float64) bool {
-	lo, hi := math.Inf(1), 0.0
-	for _, x := range v {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			continue
-		}
-		lo, hi = math.Min(lo, x), math.Max(hi, x)
-	}
-	return lo > 0 && hi > 10*lo
-}
-
 // Grid returns the figure of several panels in rows, columns side by side (0 chooses).
 // Each panel keeps its title and its axes; set ShareX or ShareY to give all of them the
-// same axis, labelled once. The panels are copied.
+// same axis, labeled once. The panels are copied.
 func Grid(title string, columns int, panels ...*Figure) *Figure {
 	f := &Figure{Title: title, Columns: columns}
 	for _, p := range panels {

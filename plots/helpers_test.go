@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -41,44 +42,16 @@ func TestLadder(t *testing.T) {
 			t.Errorf("rung %d: %+v", chosen, f)
 		}
 	}
-	d := &drawing{f: f, w: 468, h: 288}
-	d.layout(0)
+	d := laidOut(f)
 	if got := labels(d.x.ticks); !reflect.DeepEqual(got, []string{"500", "1000", "2000"}) {
 		t.Errorf("ticks %v", got)
 	}
 }
 
-func TestSweepAndErrorTime(t *testing.T) {
+func TestSweep(t *testing.T) {
 	f := Sweep("t", "λ_p", "κ", []RefLine{{1, "λ"}}, Series{X: []float64{1, 2}, Y: []float64{3, 4}})
 	if !f.X.Log || !f.Y.Log || f.X.Label != "λ_p" || len(f.VLines) != 1 {
 		t.Errorf("%+v", f)
-	}
-	for _, c := range []struct {
-		x, y []float64
-		want [2]bool
-	}{
-		{[]float64{1, 20}, []float64{5, 6}, [2]bool{true, false}},
-		{[]float64{1, 9}, []float64{0.1, 2}, [2]bool{false, true}},
-		{[]float64{0, 90}, []float64{math.NaN(), math.Inf(1)}, [2]bool{false, false}},
-	} {
-		if f := ErrorTime("t", "e", Series{X: c.x, Y: c.y}); [2]bool{f.X.Log, f.Y.Log} != c.want {
-			t.Errorf("%v, %v: log %v %v", c.x, c.y, f.X.Log, f.Y.Log)
-		}
-	}
-}
-
-// TestTable checks the numbers of a figure of every kind.
-func TestFigureTable(t *testing.T) {
-	g := Grid("all", 0, sampleMap(), Ladder("ladder", "κ", 30, 0, Series{Name: "κ", X: []float64{500}, Y: []float64{20}, Lo: []float64{19}, Hi: []float64{21}}))
-	want := "panel,series,x,y,lower,upper,κ(M⁻¹A)\n" +
-		"κ,,500,1e-06,,,100\nκ,,1000,1e-06,,,40\nκ,,2000,1e-06,,,10\nκ,,500,0.0001,,,7\nκ,,1000,0.0001,,,NaN\nκ,,2000,0.0001,,,+Inf\n" +
-		"ladder,κ,500,20,19,21,\n"
-	if got := g.Table().CSV(); got != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	bad := &Figure{Series: []Series{{X: []float64{1}, Y: []float64{1, 2}, Lo: []float64{}}}}
-	if got := bad.Table().CSV(); !strings.HasSuffix(got, "\n1,1,,\n,2,,\n") {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -92,30 +65,35 @@ func TestMarkLabel(t *testing.T) {
 	}
 	f := &Figure{X: Axis{Min: 0, Max: 100}, Y: Axis{Min: 0, Max: 100},
 		Series: []Series{{X: x, Y: y, Style: Points}}, Marks: []Mark{{50, 50, "the one chosen"}}}
-	d := &drawing{f: f, w: 468, h: 288}
-	d.layout(0)
-	d.collect()
-	ls := d.placeLabels()
+	d := laidOut(f)
+	d.placeLabels()
+	ls := d.labels
 	if len(ls) != 1 || ls[0].veil != nil || ls[0].mark == nil {
 		t.Errorf("%+v", ls)
 	}
 }
 
-// TestSVGFlows makes sure that a line of text is one element, which knows its end and its length: its
-// raised and lowered runs then follow each other in any font.
-func TestSVGFlows(t *testing.T) {
+// TestSVGText makes sure that each run of a line says how long it is, so that raised and
+// lowered ones stand where they should in any font.
+func TestSVGText(t *testing.T) {
 	svg := (&Figure{Title: "κ of M⁻¹A <λ_p>", X: Axis{Label: "10⁻³ s"}, Series: []Series{{Y: []float64{1, 2}}}}).SVG()
-	title := regexp.MustCompile(`<text ([^>]*)>κ of M<tspan dy="([-0-9.]+)" font-size="8.64px">−1</tspan><tspan dy="([-0-9.]+)">A &lt;λ</tspan><tspan dy="[0-9.]+" font-size="8.64px">p</tspan><tspan dy="-[0-9.]+">&gt;</tspan></text>`).FindStringSubmatch(svg)
-	if title == nil || title[2] != "-"+title[3] || !strings.Contains(title[1], `text-anchor="start" textLength="`) {
-		t.Errorf("%q", title)
-	}
-	if !regexp.MustCompile(`<text [^>]*text-anchor="middle"[^>]*>10<tspan `).MatchString(svg) {
-		t.Error("the axis is not labeled in its middle")
+	var end float64
+	for _, want := range []string{"κ of M", "−1", "A &lt;λ", "p", "&gt;"} {
+		m := regexp.MustCompile(`<text x="([0-9.]+)"[^>]* textLength="([0-9.]+)"[^>]*>` + want + `</text>`).FindStringSubmatch(svg)
+		if m == nil {
+			t.Fatalf("no %q", want)
+		}
+		x, _ := strconv.ParseFloat(m[1], 64)
+		if end > 0 && math.Abs(x-end) > 0.02 {
+			t.Errorf("%q starts at %g, the run before ends at %g", want, x, end)
+		}
+		length, _ := strconv.ParseFloat(m[2], 64)
+		end = x + length
 	}
 	if i := strings.IndexFunc(svg, isMark); i >= 0 {
 		t.Errorf("a mark is left: %.80q", svg[i:])
 	}
-	if svg := (&Figure{Title: "a\ue001\ue005b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg, ">a  b</text>") {
+	if svg := (&Figure{Title: "a\ue001\ue000b", Series: []Series{{Y: []float64{1, 2}}}}).SVG(); !strings.Contains(svg, ">a  b</text>") {
 		t.Error("private characters in a label")
 	}
 }

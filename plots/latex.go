@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"regexp"
 	"strings"
 )
 
@@ -38,16 +39,8 @@ var latexEscape = func() *strings.Replacer {
 
 // latex escapes s; sub- and superscripts in a row become one group.
 func latex(s string) string {
-	s = latexEscape.Replace(s)
-	for _, op := range []string{"^", "_"} {
-		s = joinScripts(s, op)
-	}
-	return s
-}
-
-// joinScripts turns $^{a}$$^{b}$ into $^{ab}$.
-func joinScripts(s, op string) string {
-	return strings.ReplaceAll(s, "}$$"+op+"{", "")
+	s = strings.ReplaceAll(latexEscape.Replace(s), "}$$^{", "")
+	return strings.ReplaceAll(s, "}$$_{", "")
 }
 
 // LaTeX returns the table as a table environment for the booktabs package
@@ -64,31 +57,17 @@ func (t *Table) LaTeX() string {
 	}
 	b.WriteString("\\begin{tabular}{")
 	for j := range t.Columns {
-		b.WriteString(map[Align]string{Left: "l", Right: "r", Center: "c"}[t.align(j)])
+		b.WriteString(map[Align]string{Left: "l", Right: "r"}[t.align(j)])
 	}
 	b.WriteString("}\n\\toprule\n")
-	row := func(cell func(j int) string) {
-		for j := range t.Columns {
-			if j > 0 {
-				b.WriteString(" & ")
-			}
-			s := cell(j)
-			if j == 0 && strings.HasPrefix(s, "[") {
-				s = "{}" + s // \\ would take [ for its argument
-			}
-			b.WriteString(s)
+	for i, row := range t.cells(latexCell) {
+		if len(row) > 0 && strings.HasPrefix(row[0], "[") {
+			row[0] = "{}" + row[0] // \\ would take [ for its argument
 		}
-		b.WriteString(" \\\\\n")
-	}
-	row(func(j int) string { return latex(t.Columns[j].head()) })
-	b.WriteString("\\midrule\n")
-	for i := range t.Rows {
-		row(func(j int) string {
-			if _, ok := t.cell(i, j).Float(); ok {
-				return latexNumber(t.show(i, j))
-			}
-			return latex(t.show(i, j))
-		})
+		b.WriteString(strings.Join(row, " & ") + " \\\\\n")
+		if i == 0 {
+			b.WriteString("\\midrule\n")
+		}
 	}
 	b.WriteString("\\bottomrule\n\\end{tabular}\n\\end{table}\n")
 	return b.String()
@@ -102,12 +81,14 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// latexNumber typesets a number that show has written.
-func latexNumber(s string) string {
-	if m, e, ok := strings.Cut(s, "e"); ok && strings.Trim(m, "+-0123456789.") == "" && strings.Trim(e, "+-0123456789") == "" {
-		return "$" + m + "\\times 10^{" + e + "}$"
+var latexPower, latexNegative = regexp.MustCompile(`^(-?[0-9.]+)e(-?[0-9]+)$`), regexp.MustCompile(`^-[0-9.,]+$`)
+
+// latexCell writes a cell, a number in it as mathematics where that differs.
+func latexCell(s string) string {
+	if m := latexPower.FindStringSubmatch(s); m != nil {
+		return "$" + m[1] + "\\times 10^{" + m[2] + "}$"
 	}
-	if strings.HasPrefix(s, "-") && strings.Trim(s, "-0123456789.,") == "" {
+	if latexNegative.MatchString(s) {
 		return "$" + strings.ReplaceAll(s, ",", "{,}") + "$"
 	}
 	return latex(s)

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -82,25 +83,35 @@ func (d *drawing) placeLegend() (k key, inside bool) {
 // draw draws a sample of the entry and its name, the baseline starting at pt.
 func (e entry) draw(p pen, pt vg.Point) {
 	p.text(e.name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
-	mid := vg.Point{X: pt.X + thumb/2, Y: pt.Y + legendSize*0.33}
+	mid := pt.Y + legendSize*0.33
+	e.Thumbnail(&draw.Canvas{Canvas: p.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: pt.X, Y: mid - 5}, Max: vg.Point{X: pt.X + thumb, Y: mid + 5}}})
+}
+
+// Thumbnail implements plot.Thumbnailer.
+func (e entry) Thumbnail(c *draw.Canvas) {
+	p, mid, r := penOn(c), c.Center(), c.Rectangle
 	if e.mark {
-		p.frame(vg.Rectangle{Min: vg.Point{X: mid.X - 8, Y: mid.Y - 4.5}, Max: vg.Point{X: mid.X + 8, Y: mid.Y + 4.5}}, e.d.frameOf(e.index))
+		p.frame(vg.Rectangle{Min: mid.Sub(vg.Point{X: 8, Y: 4.5}), Max: mid.Add(vg.Point{X: 8, Y: 4.5})}, e.d.rings.of(e.name, e.index))
 		return
 	}
 	s, l := &e.d.f.Series[e.index], e.d.lookOf(e.index)
-	c := &draw.Canvas{Canvas: p.Canvas}
-	if s.Lo != nil && s.Style != Points {
-		c.FillPolygon(p.tint(l), []vg.Point{{X: pt.X, Y: mid.Y - 4}, {X: pt.X + thumb, Y: mid.Y - 4},
-			{X: pt.X + thumb, Y: mid.Y + 4}, {X: pt.X, Y: mid.Y + 4}})
+	c = &draw.Canvas{Canvas: p.Canvas, Rectangle: r}
+	if s.Plotter != nil {
+		if t, ok := s.Plotter.(plot.Thumbnailer); ok {
+			t.Thumbnail(c)
+		}
+		return
 	}
 	if s.Style != Points {
-		c.StrokeLines(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash},
-			[]vg.Point{{X: pt.X, Y: mid.Y}, {X: pt.X + thumb, Y: mid.Y}})
+		if s.Lo != nil {
+			c.FillPolygon(l.tint(), []vg.Point{{X: r.Min.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y - 4}, {X: r.Max.X, Y: mid.Y + 4}, {X: r.Min.X, Y: mid.Y + 4}})
+		}
+		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}, r.Min.X, mid.Y, r.Max.X, mid.Y)
 	} else if s.Lo != nil {
 		c.StrokeLine2(draw.LineStyle{Color: l.color, Width: 1}, mid.X, mid.Y-5, mid.X, mid.Y+5)
 	}
 	if len(e.d.markerPoints(e.index)) > 0 {
-		p.drawMarker(l.marker, mid, markRadius, l.color)
+		p.marker(l.marker, mid, l.color)
 	}
 }
 

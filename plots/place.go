@@ -5,75 +5,58 @@ import (
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
-// collect samples everything that will be drawn in the plot, for labels and the legend
-// to keep clear of.
+// collect draws the data on no canvas and samples what was drawn in the plot, for labels
+// and the legend to keep clear of.
 func (d *drawing) collect() {
-	c := d.area()
-	for i := range d.f.Series {
-		s := &d.f.Series[i]
-		for _, ps := range d.pieces(i) {
-			if s.Style == Points {
-				d.takePoints(ps)
-				continue
-			}
-			for _, l := range c.ClipLinesXY(thin(ps)) {
-				d.takeLine(l)
-			}
-			d.takePoints(ps[:1])
-		}
-		for _, p := range d.markerPoints(i) {
-			for _, o := range []vg.Point{{X: -3}, {X: 3}, {Y: -3}, {Y: 3}} {
-				d.takePoints([]vg.Point{p.Add(o)})
-			}
-		}
-		for j := range s.Lo {
-			if x := s.x(j); d.f.X.shows(x) && !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) {
-				d.takePoints([]vg.Point{{X: d.px(x), Y: d.bound(s.Lo[j], false)}, {X: d.px(x), Y: d.bound(s.Hi[j], true)}})
-			}
-		}
-	}
-	if d.f.Map != nil { // it has its labels outside
-		return
-	}
-	for _, l := range d.f.HLines {
-		if d.f.Y.shows(l.At) {
-			y := d.py(l.At)
-			d.takeLine([]vg.Point{{X: d.box.Min.X, Y: y}, {X: d.box.Max.X, Y: y}})
-		}
-	}
-	for _, l := range d.f.VLines {
-		if d.f.X.shows(l.At) {
-			x := d.px(l.At)
-			d.takeLine([]vg.Point{{X: x, Y: d.box.Min.Y}, {X: x, Y: d.box.Max.Y}})
-		}
-	}
-	for _, m := range d.f.Marks {
-		if d.f.X.shows(m.X) && d.f.Y.shows(m.Y) {
-			c := vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
-			d.takePoints([]vg.Point{c, c.Add(vg.Point{X: 5}), c.Add(vg.Point{X: -5}), c.Add(vg.Point{Y: 5}), c.Add(vg.Point{Y: -5})})
+	rec, sketch := new(recorder.Canvas), *d
+	sketch.pen = pen{rec}
+	sketch.drawData()
+	d.taken = nil
+	for _, a := range rec.Actions {
+		switch a := a.(type) {
+		case *recorder.Stroke:
+			d.takePath(a.Path)
+		case *recorder.Fill:
+			d.takePath(a.Path)
+		case *recorder.DrawImage:
+			d.takeBox(a.Rectangle)
+		case *recorder.FillString:
+			d.takeLine(a.Point, a.Point.Add(vg.Point{X: textWidth(a.String, a.Size, false)}))
 		}
 	}
 }
 
-func (d *drawing) takePoints(ps []vg.Point) {
-	c := d.area()
-	for _, p := range ps {
-		if c.Contains(p) {
-			d.taken = append(d.taken, p)
+// takePath samples an outline; of an arc its four sides.
+func (d *drawing) takePath(path vg.Path) {
+	var start, at vg.Point
+	for _, c := range path {
+		switch c.Type {
+		case vg.MoveComp:
+			start, at = c.Pos, c.Pos
+			continue
+		case vg.ArcComp:
+			for _, o := range []vg.Point{{X: c.Radius}, {X: -c.Radius}, {Y: c.Radius}, {Y: -c.Radius}} {
+				d.takeLine(c.Pos.Add(o), c.Pos.Add(o))
+			}
+			continue
+		case vg.CloseComp:
+			c.Pos = start
 		}
+		d.takeLine(at, c.Pos)
+		at = c.Pos
 	}
 }
 
 // takeLine samples a line every three points of length.
-func (d *drawing) takeLine(ps []vg.Point) {
-	for i := 1; i < len(ps); i++ {
-		n := int(distance(ps[i-1], ps[i])/3) + 1
-		for k := 0; k <= n; k++ {
-			t := vg.Length(k) / vg.Length(n)
-			d.taken = append(d.taken, vg.Point{
-				X: ps[i-1].X + t*(ps[i].X-ps[i-1].X), Y: ps[i-1].Y + t*(ps[i].Y-ps[i-1].Y)})
+func (d *drawing) takeLine(a, b vg.Point) {
+	c := d.area()
+	n := min(int(distance(a, b)/3)+1, 1000)
+	for k := 0; k <= n; k++ {
+		if p := a.Add(b.Sub(a).Scale(vg.Length(k) / vg.Length(n))); c.Contains(p) {
+			d.taken = append(d.taken, p)
 		}
 	}
 }
@@ -106,35 +89,34 @@ type placed struct {
 	veil *vg.Rectangle // what it covers, to be paled under it
 }
 
-// placeLabels finds a place for the labels of reference lines and marks.
-func (d *drawing) placeLabels() (out []placed) {
-	b := d.box
+// placeLabels finds a place for the labels of reference lines and marks, not in some
+// rectangles; a map has them outside.
+func (d *drawing) placeLabels(keep ...vg.Rectangle) {
+	d.labels = nil
 	if d.f.Map != nil {
-		return nil
+		return
 	}
-	for _, l := range d.f.HLines {
-		if y := d.py(l.At); d.f.Y.shows(l.At) && y >= b.Min.Y && y <= b.Max.Y {
-			w := textWidth(l.Label, markSize, false)
-			var at []vg.Point
-			for _, x := range along(b.Max.X-w-4, b.Min.X+5) {
-				at = append(at, vg.Point{X: x, Y: y + 2}, vg.Point{X: x, Y: y - markSize - 4})
-			}
-			out = d.place(out, l.Label, false, at)
-		}
+	d.collect()
+	for _, r := range keep {
+		d.takeBox(r)
 	}
-	for _, l := range d.f.VLines {
-		if x := d.px(l.At); d.f.X.shows(l.At) && x >= b.Min.X && x <= b.Max.X {
-			w := textWidth(l.Label, markSize, false)
-			var at []vg.Point
-			for _, y := range along(b.Max.Y-w-4, b.Min.Y+5) {
-				at = append(at, vg.Point{X: x - markSize - 2, Y: y}, vg.Point{X: x + 2, Y: y})
+	for _, r := range d.refLines() {
+		var at []vg.Point
+		w := textWidth(r.label, markSize, false)
+		if r.upright {
+			for _, y := range along(r.b.Y-w-4, r.a.Y+5) {
+				at = append(at, vg.Point{X: r.a.X - markSize - 2, Y: y}, vg.Point{X: r.a.X + 2, Y: y})
 			}
-			out = d.place(out, l.Label, true, at)
+		} else {
+			for _, x := range along(r.b.X-w-4, r.a.X+5) {
+				at = append(at, vg.Point{X: x, Y: r.a.Y + 2}, vg.Point{X: x, Y: r.a.Y - markSize - 4})
+			}
 		}
+		d.place(r.label, r.upright, nil, at)
 	}
 	for _, m := range d.f.Marks {
-		pt := vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
-		if c := d.area(); !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) || !c.Contains(pt) {
+		pt, ok := d.placeOf(m)
+		if !ok {
 			continue
 		}
 		w := textWidth(m.Label, markSize, false)
@@ -148,12 +130,8 @@ func (d *drawing) placeLabels() (out []placed) {
 				at = append(at, pt.Add(vg.Point{X: side, Y: far}), pt.Add(vg.Point{X: side, Y: -far - markSize}))
 			}
 		}
-		n := len(out)
-		if out = d.place(out, m.Label, false, at); len(out) > n {
-			out[n].mark = &pt
-		}
+		d.place(m.Label, false, &pt, at)
 	}
-	return out
 }
 
 // along returns places for the start of a label on a line: its ends, then between them.
@@ -165,10 +143,11 @@ func along(first, second vg.Length) []vg.Length {
 	return at
 }
 
-// place puts a label at the one of some lower left corners where it covers least.
-func (d *drawing) place(out []placed, text string, up bool, at []vg.Point) []placed {
+// place puts a label, of a mark if that is given, at the one of some lower left corners
+// where it covers least.
+func (d *drawing) place(text string, up bool, mark *vg.Point, at []vg.Point) {
 	if text == "" {
-		return out
+		return
 	}
 	b, w, h := d.box, textWidth(text, markSize, false), markSize
 	if up {
@@ -185,23 +164,22 @@ func (d *drawing) place(out []placed, text string, up bool, at []vg.Point) []pla
 			best, least = r, n
 		}
 	}
-	var veil *vg.Rectangle
+	var covered *vg.Rectangle
 	if least > 0 && least < 10000 {
-		r := best
-		veil = &r
+		covered = &best
 	}
 	d.takeBox(best)
 	base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
 	if up {
 		base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
 	}
-	return append(out, placed{text: text, at: base, up: up, veil: veil})
+	d.labels = append(d.labels, placed{text: text, at: base, up: up, mark: mark, veil: covered})
 }
 
-func (d *drawing) drawLabels(ls []placed) {
-	for _, l := range ls {
+func (d *drawing) drawLabels() {
+	for _, l := range d.labels {
 		if l.veil != nil {
-			d.pen.SetColor(d.pen.veil())
+			d.pen.SetColor(veil)
 			d.pen.Fill(l.veil.Path())
 		}
 		d.drawLeader(l)

@@ -2,19 +2,16 @@ package plots
 
 import (
 	"bytes"
-	"cmp"
 	"image"
 	"image/color"
 	"image/png"
-	"maps"
-	"slices"
 )
 
 // closeEnough is by how much a component of a pixel's color may differ, of 255: it is not seen.
 const closeEnough = 12
 
-// encodePNG writes an image with a palette of its 256 most frequent colors, where each pixel has one that is
-// close enough, and otherwise with all: lines and text then take a fourth of the bytes.
+// encodePNG writes an image with a palette where at most 256 colors are close enough to
+// those of all pixels: lines and text then take a fourth of the bytes.
 func encodePNG(img image.Image) ([]byte, error) {
 	if p := withPalette(img); p != nil {
 		img = p
@@ -24,36 +21,38 @@ func encodePNG(img image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// withPalette returns the image with a palette, which begins with the colors of the
+// style, or nil if it has too many colors.
 func withPalette(img image.Image) *image.Paletted {
-	count := map[color.RGBA]int{}
+	var colors color.Palette
+	index := map[color.RGBA]uint8{}
+	known := func(c color.RGBA) uint8 {
+		if k, ok := index[c]; ok {
+			return k
+		}
+		k := colors.Index(c)
+		if len(colors) == 0 || !alike(colors[k].(color.RGBA), c) && len(colors) < 256 {
+			k, colors = len(colors), append(colors, c)
+		}
+		index[c] = uint8(k)
+		return index[c]
+	}
+	for _, c := range append(palette, paper, ink, soft, grid, faint) {
+		known(color.RGBA(c))
+	}
 	r := img.Bounds()
-	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(img.At(x, y)).(color.RGBA) }
+	out := image.NewPaletted(r, nil)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
-			count[at(x, y)]++
-		}
-	}
-	colors := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
-	})
-	var palette color.Palette
-	index := map[color.RGBA]uint8{}
-	for _, c := range colors {
-		i := palette.Index(c)
-		if len(palette) == 0 || !alike(palette[i].(color.RGBA), c) {
-			if len(palette) == 256 {
+			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
+			k := known(c)
+			if !alike(colors[k].(color.RGBA), c) {
 				return nil
 			}
-			i, palette = len(palette), append(palette, c)
-		}
-		index[c] = uint8(i)
-	}
-	out := image.NewPaletted(r, palette)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			out.SetColorIndex(x, y, index[at(x, y)])
+			out.SetColorIndex(x, y, k)
 		}
 	}
+	out.Palette = colors
 	return out
 }
 

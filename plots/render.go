@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"html"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -18,27 +19,27 @@ func (t *Table) Text() string {
 	if t.Title != "" {
 		b.WriteString(oneLine(t.Title) + "\n")
 	}
-	width := make([]int, len(t.Columns))
-	for j := range t.Columns {
-		width[j] = columns(oneLine(t.Columns[j].head()))
-		for i := range t.Rows {
-			width[j] = max(width[j], columns(oneLine(t.show(i, j))))
+	rows := t.cells(oneLine)
+	rule := make([]string, len(t.Columns))
+	for j := range rule {
+		wide := 0
+		for _, row := range rows {
+			wide = max(wide, columns(row[j]))
 		}
+		rule[j] = strings.Repeat("─", wide)
 	}
-	line := func(cell func(j int) string) {
+	for _, row := range slices.Insert(rows, 1, rule) {
 		var l strings.Builder
-		for j := range t.Columns {
-			if j > 0 {
-				l.WriteString("  ")
+		for j, cell := range row {
+			gap := strings.Repeat(" ", columns(rule[j])-columns(cell))
+			if t.align(j) == Right {
+				cell = gap + cell
+			} else {
+				cell += gap
 			}
-			l.WriteString(pad(oneLine(cell(j)), width[j], t.align(j)))
+			l.WriteString(cell + "  ")
 		}
 		b.WriteString(strings.TrimRight(l.String(), " ") + "\n")
-	}
-	line(func(j int) string { return t.Columns[j].head() })
-	line(func(j int) string { return strings.Repeat("─", width[j]) })
-	for i := range t.Rows {
-		line(func(j int) string { return t.show(i, j) })
 	}
 	if t.Caption != "" {
 		b.WriteString(oneLine(t.Caption) + "\n")
@@ -66,19 +67,6 @@ func columns(s string) (n int) {
 	return n
 }
 
-// pad fills s to n columns.
-func pad(s string, n int, a Align) string {
-	gap := max(n-columns(s), 0)
-	left := 0
-	switch a {
-	case Right:
-		left = gap
-	case Center:
-		left = gap / 2
-	}
-	return strings.Repeat(" ", left) + s + strings.Repeat(" ", gap-left)
-}
-
 var markdownEscape = strings.NewReplacer("\\", "\\\\", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`",
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "[", "\\[", "]", "\\]", "~", "\\~", "$", "\\$", "\r\n", "<br>", "\n", "<br>", "\r", " ")
 
@@ -89,26 +77,15 @@ func (t *Table) Markdown() string {
 	if t.Title != "" {
 		b.WriteString("**" + markdownEscape.Replace(t.Title) + "**\n\n")
 	}
+	rule := ""
 	for j := range t.Columns {
-		b.WriteString("| " + markdownEscape.Replace(t.Columns[j].head()) + " ")
+		rule += map[Align]string{Left: "|:---", Right: "|---:"}[t.align(j)]
 	}
-	b.WriteString("|\n")
-	for j := range t.Columns {
-		switch t.align(j) {
-		case Right:
-			b.WriteString("|---:")
-		case Center:
-			b.WriteString("|:---:")
-		default:
-			b.WriteString("|:---")
+	for i, row := range t.cells(markdownEscape.Replace) {
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		if i == 0 {
+			b.WriteString(rule + "|\n")
 		}
-	}
-	b.WriteString("|\n")
-	for i := range t.Rows {
-		for j := range t.Columns {
-			b.WriteString("| " + markdownEscape.Replace(t.show(i, j)) + " ")
-		}
-		b.WriteString("|\n")
 	}
 	if t.Caption != "" {
 		b.WriteString("\n" + markdownEscape.Replace(t.Caption) + "\n")
@@ -122,21 +99,19 @@ func (t *Table) Markdown() string {
 func (t *Table) CSV() string {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
-	rec := make([]string, len(t.Columns))
-	for j := range t.Columns {
-		rec[j] = t.Columns[j].head()
-	}
-	w.Write(rec) // a bytes.Buffer does not fail
-	for i := range t.Rows {
-		for j := range rec {
-			rec[j] = t.cell(i, j).String()
+	rec := t.cells(func(s string) string { return s })
+	for i := range rec {
+		for j := range rec[i] {
+			if i > 0 {
+				rec[i][j] = t.cell(i-1, j).String()
+			}
 		}
-		if len(rec) == 1 && rec[0] == "" {
+		if len(rec[i]) == 1 && rec[i][0] == "" {
 			w.Flush()
 			b.WriteString("\"\"\n") // an empty line would be no record
 			continue
 		}
-		w.Write(rec)
+		w.Write(rec[i]) // a bytes.Buffer does not fail
 	}
 	w.Flush()
 	return b.String()
@@ -160,19 +135,19 @@ func (t *Table) HTML() string {
 		}
 		b.WriteString(esc(t.Caption) + "</caption>\n")
 	}
-	row := func(tag string, cell func(j int) string) {
+	row := func(tag string, cells []string) {
 		b.WriteString("<tr>")
-		for j := range t.Columns {
-			side := t.align(j).String()
-			b.WriteString("<" + tag + ` style="text-align:` + side + `">` + esc(cell(j)) + "</" + tag + ">")
+		for j, cell := range cells {
+			b.WriteString("<" + tag + ` style="text-align:` + t.align(j).String() + `">` + cell + "</" + tag + ">")
 		}
 		b.WriteString("</tr>\n")
 	}
+	rows := t.cells(esc)
 	b.WriteString("<thead>\n")
-	row("th", func(j int) string { return t.Columns[j].head() })
+	row("th", rows[0])
 	b.WriteString("</thead>\n<tbody>\n")
-	for i := range t.Rows {
-		row("td", func(j int) string { return t.show(i, j) })
+	for _, cells := range rows[1:] {
+		row("td", cells)
 	}
 	b.WriteString("</tbody>\n</table>\n")
 	return b.String()

@@ -2,13 +2,13 @@ package plots
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"html"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -20,38 +20,34 @@ import (
 // DotsPerInch is the resolution of PNG.
 const DotsPerInch = 160
 
-// format returns "svg", "png" or "pdf" for a file name.
-func format(path string) (string, error) {
-	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".svg", ".png", ".pdf":
-		return ext[1:], nil
-	case "":
-		return "", fmt.Errorf("plots: %s has no extension; a figure is written as .svg, .png or .pdf", path)
-	default:
-		return "", fmt.Errorf("plots: %s: a figure cannot be written as %s, only as .svg, .png or .pdf", path, ext)
-	}
-}
-
 // CheckFormat reports whether Save knows the format that a file's name asks for; ask
 // before a long computation whose figure is to be saved.
 func CheckFormat(path string) error {
-	_, err := format(path)
-	return err
+	switch ext := strings.ToLower(filepath.Ext(path)); ext {
+	case ".svg", ".png", ".pdf":
+		return nil
+	case "":
+		return fmt.Errorf("plots: %s has no extension; a figure is written as .svg, .png or .pdf", path)
+	default:
+		return fmt.Errorf("plots: %s: a figure cannot be written as %s, only as .svg, .png or .pdf", path, ext)
+	}
 }
 
 // Save writes the figure to a file in the format of its extension: .svg, .png or
 // .pdf. The file is written whole or not at all: on an error, what was there before
 // is still there.
 func (f *Figure) Save(path string) error {
-	ext, err := format(path)
+	if err := CheckFormat(path); err != nil {
+		return err
+	}
+	b, err := f.encode(strings.ToLower(filepath.Ext(path))[1:])
 	if err != nil {
 		return err
 	}
-	b, err := f.encode(ext)
-	if err != nil {
-		return err
+	if err = writeFile(path, b); err != nil {
+		return fmt.Errorf("plots: cannot write %s: %w", path, err)
 	}
-	return writeFile(path, b)
+	return nil
 }
 
 // Encode writes the figure in a format: "svg", "png" or "pdf".
@@ -130,86 +126,43 @@ func render(format string, width, height float64, draw func(p pen, w, h vg.Lengt
 	switch format {
 	case "svg":
 		c := vgsvg.New(w, h)
-		draw(pen{Canvas: c, flows: true}, w, h)
+		draw(pen{svgCanvas{c}}, w, h)
 		_, err := c.WriteTo(&buf)
-		return flow(buf.Bytes()), err
+		return buf.Bytes(), err
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(DotsPerInch), vgimg.UseBackgroundColor(paper))
-		draw(pen{Canvas: c}, w, h)
+		draw(pen{c}, w, h)
 		return encodePNG(c.Image())
 	case "pdf":
 		c := vgpdf.New(w, h)
-		draw(pen{Canvas: c, outline: true}, w, h)
+		draw(pen{pdfCanvas{c}}, w, h)
 		_, err := c.WriteTo(&buf)
 		return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 	}
 	return nil, fmt.Errorf("plots: a figure cannot be written as %q, only as svg, png or pdf", format)
 }
 
-// pdfDate finds the dates in a PDF file, which are replaced by one of the same length:
-// the file's table of offsets stays right, and the same figure gives the same bytes.
-var pdfDate = regexp.MustCompile(`(/(?:Creation|Mod)Date \(D:)\d{14}`)
-
-// fontFamily finds the font of a text in SVG. Its substitutes have the same metrics.
-var fontFamily = regexp.MustCompile(`font-family:[^;"]*`)
-
-// describe puts the title and the caption into an SVG document, for those who listen
-// to it, and names substitutes for the font.
-func describe(svg []byte, title, caption string) []byte {
-	svg = fontFamily.ReplaceAll(svg, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif"))
-	head, body, ok := bytes.Cut(svg, []byte(">\n<g"))
-	if !ok {
-		return svg
-	}
-	var b bytes.Buffer
-	b.Write(bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" `), 1))
-	b.WriteString(">\n")
-	if title != "" {
-		fmt.Fprintf(&b, "<title>%s</title>\n", html.EscapeString(oneLine(title)))
-	}
-	if caption != "" {
-		fmt.Fprintf(&b, "<desc>%s</desc>\n", html.EscapeString(oneLine(caption)))
-	}
-	b.WriteString("<g")
-	b.Write(body)
-	return b.Bytes()
-}
-
-// writeFile writes a file through a temporary one beside it.
+// writeFile writes a file through a temporary one beside it. Its errors do not name it.
 func writeFile(path string, b []byte) (err error) {
 	defer func() {
-		var pe *os.PathError
-		var le *os.LinkError
-		switch {
-		case errors.As(err, &pe):
-			err = fmt.Errorf("plots: cannot write %s: %w", path, pe.Err)
-		case errors.As(err, &le):
-			err = fmt.Errorf("plots: cannot write %s: %w", path, le.Err)
+		if pe := (*os.PathError)(nil); errors.As(err, &pe) {
+			err = pe.Err
+		} else if le := (*os.LinkError)(nil); errors.As(err, &le) {
+			err = le.Err
 		}
 	}()
-	if st, e := os.Stat(path); e == nil && !st.Mode().IsRegular() {
-		if st.IsDir() {
-			return fmt.Errorf("plots: cannot write %s: it is a folder", path)
-		}
+	if st, e := os.Stat(path); e == nil && st.IsDir() {
+		return errors.New("it is a folder")
+	} else if e == nil && !st.Mode().IsRegular() {
 		return os.WriteFile(path, b, 0o644) // a device or a pipe
 	}
 	t, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			t.Close()
-			os.Remove(t.Name())
-		}
-	}()
-	if _, err = t.Write(b); err != nil {
-		return err
-	}
-	if err = t.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = t.Close(); err != nil {
+	defer os.Remove(t.Name()) // what is left of it
+	_, err = t.Write(b)
+	if err = cmp.Or(err, t.Chmod(0o644), t.Close()); err != nil {
 		return err
 	}
 	return os.Rename(t.Name(), path)

@@ -3,36 +3,38 @@ package plots
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// pieces returns the runs of samples of series i that the axes can show, in canvas
-// coordinates. Steps get their corners.
-func (d *drawing) pieces(i int) [][]vg.Point {
+// pieces returns the runs of samples of series i that the x axis can show and of which
+// ok holds, in canvas coordinates; y is the place of a sample. Steps get their corners.
+func (d *drawing) pieces(i int, ok func(j int) bool, y func(j int) vg.Length) (out [][]vg.Point) {
 	s := &d.f.Series[i]
-	var out [][]vg.Point
-	var cur []vg.Point
-	for j, y := range s.Y {
+	for j, next := 0, true; j < len(s.Y); j++ {
 		x := s.x(j)
-		if !d.f.X.shows(x) || !d.f.Y.shows(y) {
-			if cur != nil {
-				out = append(out, cur)
-			}
-			cur = nil
+		if !d.f.X.shows(x) || !ok(j) {
+			next = true
 			continue
 		}
-		pt := vg.Point{X: d.px(x), Y: d.py(y)}
-		if n := len(cur); s.Style == Steps && n > 0 {
-			cur = append(cur, vg.Point{X: pt.X, Y: cur[n-1].Y})
+		if next {
+			out, next = append(out, nil), false
 		}
-		cur = append(cur, pt)
-	}
-	if cur != nil {
-		out = append(out, cur)
+		cur, pt := &out[len(out)-1], vg.Point{X: d.px(x), Y: y(j)}
+		if n := len(*cur); s.Style == Steps && n > 0 {
+			*cur = append(*cur, vg.Point{X: pt.X, Y: (*cur)[n-1].Y})
+		}
+		*cur = append(*cur, pt)
 	}
 	return out
+}
+
+// lines returns the runs of samples of series i that the axes can show.
+func (d *drawing) lines(i int) [][]vg.Point {
+	y := d.f.Series[i].Y
+	return d.pieces(i, func(j int) bool { return d.f.Y.shows(y[j]) }, func(j int) vg.Length { return d.py(y[j]) })
 }
 
 // thin drops points nearer than a quarter of a point to the last one kept; no eye sees
@@ -52,31 +54,29 @@ func distance(a, b vg.Point) vg.Length {
 	return vg.Length(math.Hypot(float64(a.X-b.X), float64(a.Y-b.Y)))
 }
 
-// drawSeries draws the line and markers of series i, or its error bars and points.
+// drawSeries draws the line and markers of series i, or its error bars and points, or
+// its plotter.
 func (d *drawing) drawSeries(i int) {
 	s, l, c := &d.f.Series[i], d.lookOf(i), d.area()
-	for _, ps := range d.pieces(i) {
-		if s.Style == Points {
-			continue
-		}
-		ps = thin(ps)
-		if len(ps) == 1 { // a lone sample between gaps would vanish as a line
-			d.marker(ps[0], l)
-			continue
-		}
-		c.StrokeLines(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}, c.ClipLinesXY(ps)...)
+	if s.Plotter != nil {
+		s.Plotter.Plot(*c, d.plot())
+		return
 	}
-	if s.Style == Points && s.Lo != nil {
+	places := d.markerPoints(i)
+	if s.Style == Points {
 		d.drawErrorBars(i)
+	} else {
+		for _, ps := range d.lines(i) {
+			if ps = thin(ps); len(ps) == 1 { // a lone sample between gaps would vanish as a line
+				places = append(places, ps[0])
+			}
+			c.StrokeLines(draw.LineStyle{Color: l.color, Width: lineWidth, Dashes: l.dash}, c.ClipLinesXY(ps)...)
+		}
 	}
-	for _, pt := range d.markerPoints(i) {
-		d.marker(pt, l)
-	}
-}
-
-func (d *drawing) marker(pt vg.Point, l look) {
-	if c := d.area(); c.Contains(pt) {
-		d.pen.drawMarker(l.marker, pt, markRadius, l.color)
+	for _, pt := range places {
+		if c.Contains(pt) {
+			d.pen.marker(l.marker, pt, l.color)
+		}
 	}
 }
 
@@ -84,18 +84,16 @@ func (d *drawing) marker(pt vg.Point, l look) {
 // short lines, at some ten places along a longer line if there are several lines.
 func (d *drawing) markerPoints(i int) []vg.Point {
 	s := &d.f.Series[i]
-	var all []vg.Point
-	for j, y := range s.Y {
-		if x := s.x(j); d.f.X.shows(x) && d.f.Y.shows(y) {
-			all = append(all, vg.Point{X: d.px(x), Y: d.py(y)})
-		}
+	if s.Style == Steps {
+		return nil
 	}
+	all := slices.Concat(d.lines(i)...)
 	switch {
 	case s.Style == Points:
 		return thin(all)
-	case s.Style == Line && len(all) <= 16:
+	case len(all) <= 16:
 		return all
-	case len(d.f.Series) == 1 || s.Style == Steps:
+	case len(d.f.Series) == 1:
 		return nil
 	}
 	var out []vg.Point
@@ -123,92 +121,105 @@ func (d *drawing) bound(v float64, upper bool) vg.Length {
 	}
 }
 
+// bounded reports whether sample j has both ends of its interval.
+func (s *Series) bounded(j int) bool { return !math.IsNaN(s.Lo[j]) && !math.IsNaN(s.Hi[j]) }
+
 // drawBand shades between Lo and Hi of a line or of steps.
 func (d *drawing) drawBand(i int) {
-	s := &d.f.Series[i]
+	s, c := &d.f.Series[i], d.area()
 	if s.Lo == nil || s.Style == Points {
 		return
 	}
-	var lo, hi []vg.Point
-	flush := func() {
-		if len(lo) > 1 {
-			path := append([]vg.Point(nil), lo...)
-			for k := len(hi) - 1; k >= 0; k-- {
-				path = append(path, hi[k])
-			}
-			c := d.area()
-			c.FillPolygon(d.pen.tint(d.lookOf(i)), c.ClipPolygonXY(path))
+	lo := d.pieces(i, s.bounded, func(j int) vg.Length { return d.bound(s.Lo[j], false) })
+	hi := d.pieces(i, s.bounded, func(j int) vg.Length { return d.bound(s.Hi[j], true) })
+	for k := range lo {
+		if len(lo[k]) > 1 {
+			slices.Reverse(hi[k])
+			c.FillPolygon(d.lookOf(i).tint(), c.ClipPolygonXY(append(lo[k], hi[k]...)))
 		}
-		lo, hi = nil, nil
 	}
-	for j := range s.Y {
-		x := s.x(j)
-		if !d.f.X.shows(x) || math.IsNaN(s.Lo[j]) || math.IsNaN(s.Hi[j]) {
-			flush()
-			continue
-		}
-		px := d.px(x)
-		if n := len(lo); s.Style == Steps && n > 0 {
-			lo, hi = append(lo, vg.Point{X: px, Y: lo[n-1].Y}), append(hi, vg.Point{X: px, Y: hi[n-1].Y})
-		}
-		lo = append(lo, vg.Point{X: px, Y: d.bound(s.Lo[j], false)})
-		hi = append(hi, vg.Point{X: px, Y: d.bound(s.Hi[j], true)})
-	}
-	flush()
 }
 
 // drawErrorBars draws a bar with caps from Lo to Hi at each point of series i.
 func (d *drawing) drawErrorBars(i int) {
 	s, c := &d.f.Series[i], d.area()
 	sty := draw.LineStyle{Color: d.lookOf(i).color, Width: 1}
-	for j, y := range s.Y {
+	for j := range s.Lo {
 		x := s.x(j)
-		if !d.f.X.shows(x) || !d.f.Y.shows(y) || math.IsNaN(s.Lo[j]) || math.IsNaN(s.Hi[j]) {
+		if !d.f.X.shows(x) || !d.f.Y.shows(s.Y[j]) || !s.bounded(j) {
 			continue
 		}
 		px, lo, hi := d.px(x), d.bound(s.Lo[j], false), d.bound(s.Hi[j], true)
-		lines := [][]vg.Point{{{X: px, Y: lo}, {X: px, Y: hi}}}
-		for _, py := range []vg.Length{lo, hi} {
-			lines = append(lines, []vg.Point{{X: px - 3, Y: py}, {X: px + 3, Y: py}})
-		}
-		for _, l := range lines {
-			c.StrokeLines(sty, c.ClipLinesXY(l)...)
-		}
+		c.StrokeLines(sty, c.ClipLinesXY([]vg.Point{{X: px, Y: lo}, {X: px, Y: hi}},
+			[]vg.Point{{X: px - 3, Y: lo}, {X: px + 3, Y: lo}}, []vg.Point{{X: px - 3, Y: hi}, {X: px + 3, Y: hi}})...)
 	}
 }
 
-// drawRefLines draws the reference lines.
-func (d *drawing) drawRefLines() {
-	c, b := d.area(), d.box
-	if d.f.Map != nil { // they are tags at its border
-		return
+// rule is a straight line across the plot, at a value of the x axis if it is upright.
+type rule struct {
+	a, b    vg.Point
+	upright bool
+	label   string
+}
+
+// rule returns the line at a value, and whether the plot shows it.
+func (d *drawing) rule(v float64, upright bool, label string) (r rule, ok bool) {
+	b, a, s := d.box, &d.f.Y, d.y
+	if upright {
+		a, s = &d.f.X, d.x
 	}
-	sty := draw.LineStyle{Color: soft, Width: 1, Dashes: []vg.Length{4, 3}}
-	for _, l := range d.f.HLines {
-		if d.f.Y.shows(l.At) && c.ContainsY(d.py(l.At)) {
-			c.StrokeLine2(sty, b.Min.X, d.py(l.At), b.Max.X, d.py(l.At))
+	if !a.shows(v) || v < s.Min || v > s.Max {
+		return r, false
+	}
+	if upright {
+		x := d.px(v)
+		return rule{vg.Point{X: x, Y: b.Min.Y}, vg.Point{X: x, Y: b.Max.Y}, true, label}, true
+	}
+	y := d.py(v)
+	return rule{vg.Point{X: b.Min.X, Y: y}, vg.Point{X: b.Max.X, Y: y}, false, label}, true
+}
+
+// refLines returns the reference lines that the plot shows.
+func (d *drawing) refLines() (out []rule) {
+	add := func(l RefLine, upright bool) {
+		if r, ok := d.rule(l.At, upright, l.Label); ok {
+			out = append(out, r)
 		}
+	}
+	for _, l := range d.f.HLines {
+		add(l, false)
 	}
 	for _, l := range d.f.VLines {
-		if d.f.X.shows(l.At) && c.ContainsX(d.px(l.At)) {
-			c.StrokeLine2(sty, d.px(l.At), b.Min.Y, d.px(l.At), b.Max.Y)
-		}
+		add(l, true)
+	}
+	return out
+}
+
+// stroke draws rules.
+func (d *drawing) stroke(sty draw.LineStyle, rs ...rule) {
+	for _, r := range rs {
+		d.area().StrokeLines(sty, []vg.Point{r.a, r.b})
+	}
+}
+
+// drawRefLines draws the reference lines; on a map they are tags at its border.
+func (d *drawing) drawRefLines() {
+	if d.f.Map == nil {
+		d.stroke(draw.LineStyle{Color: soft, Width: 1, Dashes: []vg.Length{4, 3}}, d.refLines()...)
 	}
 }
 
 // frame draws a dark frame with a white rim inside a rectangle; k tells frames apart.
 func (p pen) frame(r vg.Rectangle, k int) {
-	p.SetLineDash(nil, 0)
 	for _, t := range []struct {
 		in, width vg.Length
-		clr       color.Color
-	}{{2.2, 1.6, paper}, {0.9, 1.8, ink}} {
+		color     color.Color
+		dash      []vg.Length
+	}{{2.2, 1.6, paper, nil}, {0.9, 1.8, ink, dashes[k%len(dashes)]}} {
 		in := vg.Point{X: t.in, Y: t.in}
-		p.SetColor(t.clr)
+		p.SetColor(t.color)
 		p.SetLineWidth(t.width)
-		if t.clr == ink {
-			p.SetLineDash(dashes[k%len(dashes)], 0)
-		}
+		p.SetLineDash(t.dash, 0)
 		p.Stroke(vg.Rectangle{Min: r.Min.Add(in), Max: r.Max.Sub(in)}.Path())
 	}
 	p.SetLineDash(nil, 0)
@@ -219,20 +230,22 @@ func (d *drawing) drawMarks() {
 	for k, m := range d.f.Marks {
 		if d.f.Map != nil {
 			if i, j, ok := d.f.cellAt(m.X, m.Y); ok && visible(d.cell(i, j)) {
-				d.pen.frame(d.cell(i, j), d.frameOf(k))
+				d.pen.frame(d.cell(i, j), d.rings.of(m.Label, k))
 			}
-			continue
+		} else if pt, ok := d.placeOf(m); ok {
+			d.pen.SetColor(ink)
+			d.pen.SetLineDash(nil, 0)
+			d.pen.SetLineWidth(1.4)
+			d.pen.Stroke(markers[0].path(pt, markRadius*1.7))
 		}
-		if !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) {
-			continue
-		}
-		pt := vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
-		if c := d.area(); !c.Contains(pt) {
-			continue
-		}
-		d.pen.SetColor(ink)
-		d.pen.SetLineDash(nil, 0)
-		d.pen.SetLineWidth(1.4)
-		d.pen.Stroke(markerPath(0, pt, markRadius*1.7))
 	}
+}
+
+// placeOf returns the place of a mark, and whether the plot shows it.
+func (d *drawing) placeOf(m Mark) (pt vg.Point, ok bool) {
+	if !d.f.X.shows(m.X) || !d.f.Y.shows(m.Y) {
+		return pt, false
+	}
+	pt = vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
+	return pt, d.area().Contains(pt)
 }

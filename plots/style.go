@@ -23,10 +23,10 @@ var (
 	grid  = color.NRGBA{0xE4, 0xE4, 0xE4, 0xFF}
 	faint = color.NRGBA{0xF2, 0xF2, 0xF2, 0xFF} // minor grid
 	paper = color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}
-	shade = uint8(0x33) // opacity of a band
+	veil  = color.NRGBA{0xFF, 0xFF, 0xFF, 0xC8} // pales what is under a label
 )
 
-// dashes tells lines apart without colour; the first is solid.
+// dashes tells lines apart without color; the first is solid.
 var dashes = [][]vg.Length{
 	nil,
 	{6, 2.5},
@@ -60,34 +60,12 @@ type look struct {
 
 // lookOf returns the look of series i.
 func lookOf(i int) look {
-	return look{palette[i%len(palette)], dashes[(i+i/len(palette))%len(dashes)], i % markers}
+	return look{palette[i%len(palette)], dashes[(i+i/len(palette))%len(dashes)], i % len(markers)}
 }
 
-// straight is a colour whose components are not multiplied by its opacity, against the
-// contract of color.Color: vgpdf writes them as they are, beside the opacity.
-type straight color.NRGBA
-
-// RGBA returns 16-bit components.
-func (c straight) RGBA() (r, g, b, a uint32) {
-	return uint32(c.R) * 0x101, uint32(c.G) * 0x101, uint32(c.B) * 0x101, uint32(c.A) * 0x101
-}
-
-// tint returns the colour of a band in the look l.
-func (p pen) tint(l look) color.Color {
+// tint returns the color of a band.
+func (l look) tint() color.Color {
 	c := l.color
-	c.A = shade
-	if p.outline {
-		return straight(c)
-	}
-	return c
-}
-
-// veil returns the colour that pales what is under a label.
-func (p pen) veil() color.Color {
-	c := paper
-	c.A = 0xC8
-	if p.outline {
-		return straight(c)
-	}
+	c.A = 0x33
 	return c
 }

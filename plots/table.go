@@ -1,7 +1,6 @@
 package plots
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,48 +14,23 @@ const (
 	AutoAlign Align = iota // right if the column holds numbers only, left otherwise
 	Left
 	Right
-	Center
 )
 
-var alignWords = []string{"auto", "left", "right", "center"}
+var alignWords = []string{"auto", "left", "right"}
 
-// String returns "auto", "left", "right" or "center".
-func (a Align) String() string {
-	if a < AutoAlign || a > Center {
-		return fmt.Sprintf("Align(%d)", int(a))
-	}
-	return alignWords[a]
-}
-
-// MarshalText implements encoding.TextMarshaler with the words of String.
-func (a Align) MarshalText() ([]byte, error) {
-	if a < AutoAlign || a > Center {
-		return nil, fmt.Errorf("plots: unknown alignment %d", int(a))
-	}
-	return []byte(a.String()), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (a *Align) UnmarshalText(b []byte) error {
-	for i, w := range alignWords {
-		if w == string(b) {
-			*a = Align(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("plots: unknown alignment %q; want auto, left, right or center", b)
-}
+// String returns "auto", "left" or "right".
+func (a Align) String() string { return wordOf(alignWords, int(a), "Align") }
 
 // Column describes one column of a Table.
 type Column struct {
-	Name string `json:"name"`
+	Name string
 	// Unit follows the name in parentheses: "time (s)".
-	Unit  string `json:"unit,omitempty"`
-	Align Align  `json:"align,omitempty"`
+	Unit  string
+	Align Align
 	// Format is a fmt verb for the column's numbers as float64, such as "%.2f" or
 	// "%.3g". Empty: whole numbers in full, others to four significant digits. CSV
 	// does not use it: there a number has all its digits.
-	Format string `json:"format,omitempty"`
+	Format string
 }
 
 // head returns the column's heading.
@@ -79,7 +53,7 @@ type cellKind uint8
 
 const (
 	blank cellKind = iota
-	text
+	words
 	numeral
 )
 
@@ -87,7 +61,7 @@ const (
 func Blank() Cell { return Cell{} }
 
 // Text returns a cell that holds a text.
-func Text(s string) Cell { return Cell{kind: text, text: s} }
+func Text(s string) Cell { return Cell{kind: words, text: s} }
 
 // Number returns a cell that holds a number; whole numbers are numbers too.
 func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
@@ -106,54 +80,13 @@ func (c Cell) String() string {
 	return c.text
 }
 
-// MarshalJSON implements json.Marshaler: null, a string, a number, or for a number
-// that is not finite {"number": null}, "+Inf" or "-Inf" in place of the null.
-func (c Cell) MarshalJSON() ([]byte, error) {
-	switch {
-	case c.kind == blank:
-		return []byte("null"), nil
-	case c.kind == text:
-		return json.Marshal(c.text)
-	case math.IsNaN(c.value) || math.IsInf(c.value, 0):
-		return json.Marshal(map[string]number{"number": number(c.value)})
-	}
-	return json.Marshal(c.value)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Cell) UnmarshalJSON(b []byte) error {
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	switch v := v.(type) {
-	case nil:
-		*c = Blank()
-	case string:
-		*c = Text(v)
-	case float64:
-		*c = Number(v)
-	case map[string]any:
-		var n number
-		x, ok := v["number"]
-		raw, _ := json.Marshal(x)
-		if !ok || n.UnmarshalJSON(raw) != nil {
-			return fmt.Errorf("plots: %s is not a cell", b)
-		}
-		*c = Number(float64(n))
-	default:
-		return fmt.Errorf("plots: %s is not a cell", b)
-	}
-	return nil
-}
-
 // Table is a table as data. Rows may be shorter than Columns: what is missing is
 // blank.
 type Table struct {
-	Title   string   `json:"title"`
-	Caption string   `json:"caption,omitempty"`
-	Columns []Column `json:"columns"`
-	Rows    [][]Cell `json:"rows"`
+	Title   string
+	Caption string
+	Columns []Column
+	Rows    [][]Cell
 }
 
 // Add appends a row. A float64 or an int becomes a number, a string a text, nil a
@@ -198,7 +131,7 @@ func (t *Table) align(j int) Align {
 	some := false
 	for i := range t.Rows {
 		switch t.cell(i, j).kind {
-		case text:
+		case words:
 			return Left
 		case numeral:
 			some = true
@@ -244,4 +177,17 @@ func tidyExponent(s string) string {
 		return s
 	}
 	return m + "e" + strconv.Itoa(p)
+}
+
+// cells returns the heading and the rows as they are shown, each cell escaped; missing
+// ones are blank.
+func (t *Table) cells(escape func(string) string) [][]string {
+	out := make([][]string, len(t.Rows)+1)
+	for j := range t.Columns {
+		out[0] = append(out[0], escape(t.Columns[j].head()))
+		for i := range t.Rows {
+			out[i+1] = append(out[i+1], escape(t.show(i, j)))
+		}
+	}
+	return out
 }

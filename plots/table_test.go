@@ -1,9 +1,7 @@
 package plots
 
 import (
-	"bytes"
 	"encoding/csv"
-	"encoding/json"
 	"encoding/xml"
 	"io"
 	"math"
@@ -14,7 +12,7 @@ import (
 
 func results() *Table {
 	t := &Table{Title: "Results", Caption: "s_λ & 100 %",
-		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"}, {Name: "note", Align: Center}}}
+		Columns: []Column{{Name: "data set"}, {Name: "n"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "κ"}, {Name: "note", Align: Right}}}
 	t.Add("mnist", 60000, 115.04, 2.34567e-5, "a|b, \"q\"\n<i>")
 	t.Add("cal_housing", 640, math.NaN(), -1e300, nil)
 	t.Add("50 %", nil, math.Inf(1), 12)
@@ -27,7 +25,7 @@ func TestText(t *testing.T) {
 		t.Errorf("title or caption: %q", got)
 	}
 	for i, want := range []string{
-		"data set          n  time (s)         κ      note",
+		"data set          n  time (s)         κ          note",
 		"───────────  ──────  ────────  ────────  ────────────",
 		"mnist        60,000     115.0  2.346e-5  a|b, \"q\" <i>",
 		"cal_housing     640       NaN    -1e300",
@@ -41,7 +39,7 @@ func TestText(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	got := results().Markdown()
-	for _, want := range []string{"**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|:---:|\n",
+	for _, want := range []string{"**Results**\n\n| data set | n | time (s) | κ | note |\n|:---|---:|---:|---:|---:|\n",
 		"| a\\|b, \"q\"<br>&lt;i&gt; |\n", "| cal\\_housing | 640 | NaN | -1e300 |  |\n", "\ns\\_λ &amp; 100 %\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
@@ -86,7 +84,7 @@ func TestTableHTML(t *testing.T) {
 
 func TestLaTeX(t *testing.T) {
 	got := results().LaTeX()
-	for _, want := range []string{"\\begin{tabular}{lrrrc}\n\\toprule\n", "data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
+	for _, want := range []string{"\\begin{tabular}{lrrrr}\n\\toprule\n", "data set & n & time (s) & $\\kappa$ & note \\\\\n\\midrule\n",
 		"mnist & 60,000 & 115.0 & $2.346\\times 10^{-5}$ & a\\textbar{}b, \\textquotedbl{}q\\textquotedbl{} \\textless{}i\\textgreater{} \\\\",
 		"cal\\_housing & 640 & NaN & $-1\\times 10^{300}$ &  \\\\", "50 \\% &  & $\\infty$ & 12 &  \\\\",
 		"\\caption{Results. s\\_$\\lambda$ \\& 100 \\%}", "\\bottomrule\n\\end{tabular}\n\\end{table}\n"} {
@@ -96,38 +94,6 @@ func TestLaTeX(t *testing.T) {
 	}
 	if got := latex(`10⁻³ \x{} ~^ ZZᵀ λₚ`); got != `10$^{-3}$ \textbackslash{}x\{\} \textasciitilde{}\textasciicircum{} ZZ$^{T}$ $\lambda$$_{p}$` {
 		t.Errorf("latex: %s", got)
-	}
-}
-
-func TestTableJSON(t *testing.T) {
-	tab := results()
-	tab.Rows[1][2] = Text("FAIL")
-	b, err := json.Marshal(tab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var u Table
-	if err := json.Unmarshal(b, &u); err != nil {
-		t.Fatal(err)
-	}
-	if !reflect.DeepEqual(*tab, u) {
-		t.Errorf("%+v\nbecame\n%+v", *tab, u)
-	}
-	b, _ = json.Marshal([]Cell{Number(math.NaN()), Number(math.Inf(-1)), Blank(), Text("")})
-	if want := `[{"number":null},{"number":"-Inf"},null,""]`; string(b) != want {
-		t.Errorf("%s, want %s", b, want)
-	}
-	var cs []Cell
-	if err := json.Unmarshal(b, &cs); err != nil {
-		t.Fatal(err)
-	}
-	if v, ok := cs[0].Float(); !ok || !math.IsNaN(v) || cs[1] != Number(math.Inf(-1)) || !cs[2].IsBlank() || cs[3] != Text("") {
-		t.Errorf("%v", cs)
-	}
-	for _, bad := range []string{`[true]`, `[{"x":1}]`, `[[1]]`} {
-		if json.NewDecoder(bytes.NewReader([]byte(bad))).Decode(&cs) == nil {
-			t.Errorf("%s was read", bad)
-		}
 	}
 }
 

@@ -7,23 +7,23 @@ import (
 	"unicode"
 
 	stdfont "golang.org/x/image/font"
-	"golang.org/x/image/font/sfnt"
-	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// fonts holds Liberation Sans, whose metrics are those of Helvetica and Arial.
-var fonts = font.NewCache(liberation.Collection())
+// fonts holds Liberation Sans among others, whose metrics are those of Helvetica and Arial.
+var fonts = font.DefaultCache
 
-// face returns the one typeface of the package at a size in points.
-func face(size vg.Length, bold bool) font.Face {
+// fontOf returns the one typeface of the package at a size in points.
+func fontOf(size vg.Length, bold bool) font.Font {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 	if bold {
 		f.Weight = stdfont.WeightBold
 	}
-	return fonts.Lookup(f, size)
+	return f
 }
 
 // run is a piece of text at one height: level +1 is raised, −1 lowered.
@@ -113,28 +113,46 @@ const (
 	scriptDrop  = 0.16
 )
 
-// pen draws text on a canvas.
-type pen struct {
-	vg.Canvas
-	outline bool // for PDF: fill the outlines of the glyphs instead of writing text
-	flows   bool // for SVG: a line is one element, whose runs follow each other in any font
+// set returns the face of a run in a text of font f, and its height above the baseline.
+func (r run) set(f font.Font) (face font.Face, up vg.Length) {
+	size := f.Size
+	switch {
+	case r.level > 0:
+		size, up = size*scriptSize, size*scriptRaise
+	case r.level < 0:
+		size, up = size*scriptSize, -size*scriptDrop
+	}
+	return fonts.Lookup(f, size), up
 }
 
-// textWidth returns the width of one line of text.
-func textWidth(s string, size vg.Length, bold bool) (w vg.Length) {
+// width returns the width of one line of text.
+func width(s string, f font.Font) (w vg.Length) {
 	for _, r := range runs(s) {
-		sz := size
-		if r.level != 0 {
-			sz *= scriptSize
-		}
-		f := face(sz, bold)
-		w += f.Width(r.text)
+		face, _ := r.set(f)
+		w += face.Width(r.text)
 	}
 	return w
 }
 
+// textWidth is width in the package's typeface.
+func textWidth(s string, size vg.Length, bold bool) vg.Length { return width(s, fontOf(size, bold)) }
+
+// pen draws text, markers and frames on a canvas.
+type pen struct{ vg.Canvas }
+
+// penOn returns the pen for a canvas that may be one of gonum/plot's.
+func penOn(c vg.Canvas) pen {
+	switch d := c.(type) {
+	case *draw.Canvas:
+		return penOn(d.Canvas)
+	case *vgpdf.Canvas:
+		return pen{pdfCanvas{d}}
+	}
+	return pen{c}
+}
+
 // text writes one line with its baseline at pt, aligned there by the fraction align of
-// its width (0 left, ½ centre, 1 right), turned by a quarter to the left if up.
+// its width (0 left, ½ center, 1 right), turned by a quarter to the left if up.
 func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align float64, bold, up bool) {
 	if s == "" {
 		return
@@ -147,68 +165,41 @@ func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align 
 		p.Rotate(math.Pi / 2)
 		pt = vg.Point{}
 	}
-	width := textWidth(s, size, bold)
-	if p.flows {
-		p.FillString(face(size, bold), pt, marked(s, width, align))
-		return
-	}
-	pt.X -= vg.Length(align) * width
+	p.line(s, pt, fontOf(size, bold), align)
+}
+
+// line writes a line in a font, aligned as in text.
+func (p pen) line(s string, pt vg.Point, f font.Font, align float64) {
+	pt.X -= vg.Length(align) * width(s, f)
 	for _, r := range runs(s) {
-		sz, at := size, pt
-		switch {
-		case r.level > 0:
-			sz, at.Y = size*scriptSize, pt.Y+size*scriptRaise
-		case r.level < 0:
-			sz, at.Y = size*scriptSize, pt.Y-size*scriptDrop
-		}
-		f := face(sz, bold)
-		if p.outline {
-			p.fillOutline(f, at, r.text)
-		} else {
-			p.FillString(f, at, r.text)
-		}
-		pt.X += f.Width(r.text)
+		face, up := r.set(f)
+		p.FillString(face, pt.Add(vg.Point{Y: up}), r.text)
+		pt.X += face.Width(r.text)
 	}
 }
 
-// fillOutline fills the glyphs of s with their baseline at pt.
-func (p pen) fillOutline(f font.Face, pt vg.Point, s string) {
-	var buf sfnt.Buffer
-	em := fixed.Int26_6(f.Face.UnitsPerEm())
-	unit := f.Font.Size / vg.Length(em)
-	x := pt.X
-	for i, r := range s {
-		idx, err := f.Face.GlyphIndex(&buf, r)
-		if err != nil {
-			continue
-		}
-		segs, err := f.Face.LoadGlyph(&buf, idx, em, nil)
-		if err != nil {
-			continue
-		}
-		at := func(q fixed.Point26_6) vg.Point {
-			return vg.Point{X: x + vg.Length(q.X)*unit, Y: pt.Y - vg.Length(q.Y)*unit}
-		}
-		var path vg.Path
-		for _, s := range segs {
-			switch s.Op {
-			case sfnt.SegmentOpMoveTo:
-				if len(path) > 0 {
-					path.Close()
-				}
-				path.Move(at(s.Args[0]))
-			case sfnt.SegmentOpLineTo:
-				path.Line(at(s.Args[0]))
-			case sfnt.SegmentOpQuadTo:
-				path.QuadTo(at(s.Args[0]), at(s.Args[1]))
-			case sfnt.SegmentOpCubeTo:
-				path.CubeTo(at(s.Args[0]), at(s.Args[1]), at(s.Args[2]))
-			}
-		}
-		if len(path) > 0 {
-			path.Close()
-			p.Fill(path)
-		}
-		x = pt.X + f.Width(s[:i+len(string(r))])
-	}
+// typesetter is gonum/plot's plain text with raised and lowered runs, on one line.
+type typesetter struct{ text.Plain }
+
+// Lines implements text.Handler.
+func (typesetter) Lines(s string) []string { return []string{oneLine(s)} }
+
+// Box implements text.Handler.
+func (t typesetter) Box(s string, f font.Font) (w, height, depth vg.Length) {
+	_, height, depth = t.Plain.Box("", f)
+	return width(s, f), height, depth
+}
+
+// Draw implements text.Handler: the line stands where text.Plain would put it.
+func (t typesetter) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
+	p := penOn(c)
+	p.Push()
+	defer p.Pop()
+	p.SetColor(sty.Color)
+	p.Rotate(sty.Rotation)
+	sin, cos := math.Sincos(sty.Rotation)
+	x, y := float64(pt.X), float64(pt.Y)
+	pt = vg.Point{X: vg.Length(y*sin + x*cos), Y: vg.Length(y*cos - x*sin)}
+	pt.Y += sty.Height(s)*vg.Length(sty.YAlign) - t.Extents(sty.Font).Ascent + sty.Font.Size
+	p.line(s, pt, sty.Font, -float64(sty.XAlign))
 }

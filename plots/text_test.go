@@ -4,6 +4,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"gonum.org/v1/plot"
 )
 
 func TestRuns(t *testing.T) {
@@ -34,10 +36,10 @@ func TestScientific(t *testing.T) {
 	}
 }
 
-func labels(ts []tick) (out []string) {
+func labels(ts []plot.Tick) (out []string) {
 	for _, t := range ts {
-		if t.label != "" {
-			out = append(out, t.label)
+		if t.Label != "" {
+			out = append(out, t.Label)
 		}
 	}
 	return out
@@ -69,24 +71,24 @@ func TestTicks(t *testing.T) {
 			t.Errorf("ticks of [%g, %g]: %v, want %v", c.lo, c.hi, got, c.want)
 		}
 		for _, k := range ts {
-			if k.at < c.lo-1e-9*math.Abs(c.lo) || k.at > c.hi+1e-9*math.Abs(c.hi) {
-				t.Errorf("tick %g outside [%g, %g]", k.at, c.lo, c.hi)
+			if k.Value < c.lo-1e-9*math.Abs(c.lo) || k.Value > c.hi+1e-9*math.Abs(c.hi) {
+				t.Errorf("tick %g outside [%g, %g]", k.Value, c.lo, c.hi)
 			}
 		}
 	}
 }
 
 func TestScale(t *testing.T) {
-	s := newScale(&Axis{Log: true, Min: 1e-4, Max: 1}, 3, 4, 5)
+	s := newScale(&Axis{Log: true, Min: 1e-4, Max: 1}, 3, 4)
 	for v, want := range map[float64]float64{1e-4: 0, 1e-2: 0.5, 1: 1} {
-		if got := s.at(v); math.Abs(got-want) > 1e-12 {
+		if got := s.Norm(v); math.Abs(got-want) > 1e-12 {
 			t.Errorf("at(%g) = %g, want %g", v, got, want)
 		}
 	}
-	if s := newScale(&Axis{}, 0, 10, 5); s.lo != 0 || s.hi <= 10 {
-		t.Errorf("data in [0, 10] got the axis [%g, %g]", s.lo, s.hi)
+	if s := newScale(&Axis{}, 0, 10); s.Min != 0 || s.Max <= 10 {
+		t.Errorf("data in [0, 10] got the axis [%g, %g]", s.Min, s.Max)
 	}
-	if s := newScale(&Axis{Min: math.NaN(), Max: 20}, 5, 10, 5); s.hi != 20 || s.lo >= 5 {
-		t.Errorf("axis [%g, %g], want an upper end of 20", s.lo, s.hi)
+	if s := newScale(&Axis{Min: math.NaN(), Max: 20}, 5, 10); s.Max != 20 || s.Min >= 5 {
+		t.Errorf("axis [%g, %g], want an upper end of 20", s.Min, s.Max)
 	}
 }

@@ -4,88 +4,13 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/plot"
 )
-
-// tick is one mark of an axis; a minor one has no label.
-type tick struct {
-	at    float64
-	label string
-}
-
-// scale maps the values of an axis to [0, 1].
-type scale struct {
-	lo, hi float64
-	log    bool
-	ticks  []tick
-}
-
-// at returns the place of v on the axis: 0 at lo, 1 at hi.
-func (s *scale) at(v float64) float64 {
-	if s.log {
-		return (math.Log(v) - math.Log(s.lo)) / (math.Log(s.hi) - math.Log(s.lo))
-	}
-	return (v - s.lo) / (s.hi - s.lo)
-}
-
-// newScale chooses the ends and ticks of an axis for data in [lo, hi], which the axis
-// can show. About n ticks are labelled.
-func newScale(a *Axis, lo, hi float64, n int) *scale {
-	s := &scale{lo: lo, hi: hi, log: a.Log}
-	if a.Log {
-		if lo == hi {
-			lo, hi = lo/2, hi*2
-		}
-		pad := math.Exp(0.04 * (math.Log(hi) - math.Log(lo)))
-		s.lo, s.hi = math.Max(lo/pad, math.SmallestNonzeroFloat64), math.Min(hi*pad, math.MaxFloat64)
-	} else {
-		if lo == hi {
-			w := math.Max(math.Abs(lo)*0.1, 1e-300)
-			if lo == 0 {
-				w = 1
-			}
-			lo, hi = lo-w, hi+w
-		}
-		pad := 0.04*hi - 0.04*lo
-		s.lo, s.hi = lo-pad, hi+pad
-		if lo >= 0 && s.lo < 0 { // no negative ground under data that has none
-			s.lo = 0
-		}
-		s.lo, s.hi = math.Max(s.lo, -math.MaxFloat64/4), math.Min(s.hi, math.MaxFloat64/4)
-	}
-	if l, h := a.ends(); true {
-		if !math.IsNaN(l) {
-			s.lo = l
-		}
-		if !math.IsNaN(h) {
-			s.hi = h
-		}
-	}
-	if !(s.lo < s.hi) { // one end was fixed beyond the data
-		if l, _ := a.ends(); !math.IsNaN(l) {
-			s.hi = widen(s.lo, a.Log, +1)
-		} else {
-			s.lo = widen(s.hi, a.Log, -1)
-		}
-	}
-	if a.Log {
-		s.ticks = logTicks(s.lo, s.hi, n)
-	} else {
-		s.ticks = linearTicks(s.lo, s.hi, n)
-	}
-	return s
-}
-
-// widen returns a value above (sign > 0) or below v.
-func widen(v float64, log bool, sign float64) float64 {
-	if log {
-		return v * math.Pow(10, sign)
-	}
-	return v + sign*math.Max(1, math.Abs(v))
-}
 
 // linearTicks labels multiples of 1, 2 or 5 times a power of ten: as many as there are
 // up to n+1.
-func linearTicks(lo, hi float64, n int) []tick {
+func linearTicks(lo, hi float64, n int) []plot.Tick {
 	exp := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
 	mult, step := 1, 0.0
 	for range 100 {
@@ -103,22 +28,17 @@ func linearTicks(lo, hi float64, n int) []tick {
 			mult, exp = 1, exp+1
 		}
 	}
-	// Multiples of the step are integers j·mult·10^exp, so that no label shows a
-	// rounding error.
-	first, last := math.Ceil(lo/(float64(mult)*step)-1e-9), math.Floor(hi/(float64(mult)*step)+1e-9)
-	var ts []tick
-	for j := first; j <= last && len(ts) < 50; j++ {
-		ts = append(ts, tick{at: j * float64(mult) * step})
-	}
-	top := math.Max(math.Abs(lo), math.Abs(hi))
-	for i := range ts {
-		ts[i].label = tickLabel((first+float64(i))*float64(mult), exp, top)
+	unit, top := float64(mult)*step, math.Max(math.Abs(lo), math.Abs(hi))
+	var ts []plot.Tick
+	for j := math.Ceil(lo/unit - 1e-9); j <= math.Floor(hi/unit+1e-9) && len(ts) < 50; j++ {
+		ts = append(ts, plot.Tick{Value: j * unit, Label: tickLabel(j*float64(mult), exp, top)})
 	}
 	return ts
 }
 
-// tickLabel writes j·10^exp: plainly where that is short, and with a power of ten
-// otherwise. top is the largest magnitude on the axis.
+// tickLabel writes j·10^exp, of a whole j so that no label shows a rounding error: plainly
+// where that is short, and with a power of ten otherwise. top is the largest magnitude on
+// the axis.
 func tickLabel(j float64, exp int, top float64) string {
 	if j == 0 {
 		return "0"
@@ -128,14 +48,12 @@ func tickLabel(j float64, exp int, top float64) string {
 	}
 	// Write every label over the power of ten of the largest one.
 	p := int(math.Floor(math.Log10(top)))
-	digits := max(0, p-exp)
-	m := strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', digits, 64)
-	return minus(m) + "×10" + superscript(p)
+	return power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
 }
 
 // logTicks labels powers of ten, every k-th one if there are many; if there are few
 // it labels 2 and 5 times them too, or all their multiples. The rest are minor ticks.
-func logTicks(lo, hi float64, n int) []tick {
+func logTicks(lo, hi float64, n int) []plot.Tick {
 	decades := math.Log10(hi) - math.Log10(lo)
 	every := 1
 	for decades/float64(every) > float64(max(n, 2))+1 {
@@ -144,40 +62,44 @@ func logTicks(lo, hi float64, n int) []tick {
 	fine := decades < 1.7 || 3*decades <= float64(n)+1 // room for 2 and 5 as well
 	plain := fine && lo >= 1e-3 && hi <= 1e6           // labels without powers of ten
 	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
-	var ts []tick
+	var ts []plot.Tick
 	for p := p0; p <= p1; p++ {
 		for m := 1; m <= 9; m++ {
 			v := float64(m) * math.Pow(10, float64(p))
 			if v < lo*(1-1e-12) || v > hi*(1+1e-12) || v == 0 || m > 1 && every > 1 {
 				continue
 			}
-			t := tick{at: v}
+			t := plot.Tick{Value: v}
 			if m == 1 && mod(p, every) == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
-				t.label = logLabel(m, p, plain)
+				t.Label = power(strconv.Itoa(m), p)
+				if plain {
+					t.Label = plainLabel(v)
+				}
 			}
 			ts = append(ts, t)
 		}
 	}
-	if labelled(ts) < 2 { // less than a fifth of a decade: linear ticks tell more
+	if labeled(ts) < 2 { // less than a fifth of a decade: linear ticks tell more
 		return linearTicks(lo, hi, n)
 	}
 	return ts
 }
 
-// logLabel writes m·10^p.
-func logLabel(m, p int, plain bool) string {
-	switch {
-	case plain:
-		return group(strconv.FormatFloat(float64(m)*math.Pow(10, float64(p)), 'f', max(0, -p), 64))
-	case m == 1:
-		return "10" + superscript(p)
+// power writes m·10^p.
+func power(m string, p int) string {
+	exp := "10" + superscript(p)
+	switch m {
+	case "1":
+		return exp
+	case "-1":
+		return "−" + exp
 	}
-	return strconv.Itoa(m) + "×10" + superscript(p)
+	return minus(m) + "×" + exp
 }
 
-func labelled(ts []tick) (n int) {
+func labeled(ts []plot.Tick) (n int) {
 	for _, t := range ts {
-		if t.label != "" {
+		if t.Label != "" {
 			n++
 		}
 	}
@@ -238,17 +160,10 @@ func scientific(v float64) string {
 	if p >= -1 && p <= 2 {
 		return minus(strconv.FormatFloat(v, 'g', 3, 64))
 	}
-	m = strings.TrimRight(strings.TrimRight(m, "0"), ".")
-	switch m {
-	case "1":
-		return "10" + superscript(p)
-	case "-1":
-		return "−10" + superscript(p)
-	}
-	return minus(m) + "×10" + superscript(p)
+	return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
 }
 
-// isPlain reports whether a tick at v is best labelled without a power of ten.
+// isPlain reports whether a tick at v is best labeled without a power of ten.
 func isPlain(v float64) bool {
 	a := math.Abs(v)
 	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)

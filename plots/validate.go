@@ -1,8 +1,10 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Validate reports, in one line, why the figure cannot be drawn: nothing in it,
@@ -29,37 +31,34 @@ func (f *Figure) validate() error {
 	if len(f.Series) == 0 && f.Map == nil {
 		return fmt.Errorf(" has no series, no map and no panels")
 	}
-	if err := f.X.validate("x"); err != nil {
-		return err
-	}
-	if err := f.Y.validate("y"); err != nil {
-		return err
-	}
+	err, e := cmp.Or(f.X.validate("x"), f.Y.validate("y")), nothing
 	if f.Map != nil {
-		if err := f.Map.validate(f); err != nil {
-			return err
-		}
+		err = cmp.Or(err, f.Map.validate(f))
 	}
-	shown := 0
 	for i := range f.Series {
-		s := &f.Series[i]
-		if err := s.validate(); err != nil {
-			return err
-		}
-		for j, y := range s.Y {
-			if f.X.shows(s.x(j)) && f.Y.shows(y) {
-				shown++
-			}
+		if err = cmp.Or(err, f.Series[i].validate()); err == nil {
+			e = e.union(f.extentOf(i))
 		}
 	}
-	if shown == 0 && f.Map == nil {
+	if err != nil {
+		return err
+	}
+	if f.Map == nil && (e.xlo > e.xhi && !f.X.fixed(f) || e.ylo > e.yhi && !f.Y.fixed(f)) {
 		return fmt.Errorf(" has no value that its axes can show")
 	}
 	return nil
 }
 
+// fixed reports whether both ends of an axis are given, to a plotter that has no range.
+func (a *Axis) fixed(f *Figure) bool {
+	lo, hi := a.ends()
+	return lo < hi && slices.ContainsFunc(f.Series, func(s Series) bool { return s.Plotter != nil })
+}
+
 func (s *Series) validate() error {
 	switch {
+	case s.Plotter != nil && (s.X != nil || s.Y != nil || s.Lo != nil || s.Hi != nil):
+		return fmt.Errorf(": series %q has a plotter and samples; want one", s.Name)
 	case s.X != nil && len(s.X) != len(s.Y):
 		return fmt.Errorf(": series %q has %d values of x and %d of y", s.Name, len(s.X), len(s.Y))
 	case (s.Lo != nil || s.Hi != nil) && (len(s.Lo) != len(s.Y) || len(s.Hi) != len(s.Y)):
@@ -117,9 +116,9 @@ func (m *HeatMap) validate(f *Figure) error {
 		}
 	}
 	if shown == 0 {
-		return fmt.Errorf(": the map has no value that its colours can show")
+		return fmt.Errorf(": the map has no value that its colors can show")
 	}
-	return m.Color.validate("colour")
+	return m.Color.validate("color")
 }
 
 func (f *Figure) validatePanels() error {

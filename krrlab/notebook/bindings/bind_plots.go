@@ -16,11 +16,9 @@ func init() {
 		Binds: map[string]r.Value{
 			"AutoAlign":   r.ValueOf(plots.AutoAlign),
 			"Blank":       r.ValueOf(plots.Blank),
-			"Center":      r.ValueOf(plots.Center),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
 			"Convergence": r.ValueOf(plots.Convergence),
 			"DotsPerInch": r.ValueOf(0),
-			"ErrorTime":   r.ValueOf(plots.ErrorTime),
 			"FoldedHTML":  r.ValueOf(plots.FoldedHTML),
 			"Grid":        r.ValueOf(plots.Grid),
 			"Ladder":      r.ValueOf(plots.Ladder),

@@ -1,0 +1,178 @@
+package plots
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// scale is an axis of a figure as one of gonum/plot, with its ticks; a minor one has no
+// label.
+type scale struct {
+	plot.Axis
+	of    *Axis
+	ticks []plot.Tick
+}
+
+// norm maps the values of an axis to [0, 1]. Values far outside are brought nearer, so
+// that lines to them can be clipped without overflow.
+type norm struct{ *Axis }
+
+// Normalize implements plot.Normalizer.
+func (n norm) Normalize(lo, hi, v float64) float64 {
+	if n.Log && v <= 0 {
+		return -1e3
+	}
+	to, _ := n.transform()
+	return math.Min(math.Max((to(v)-to(lo))/(to(hi)-to(lo)), -1e3), 1e3)
+}
+
+// value returns what the scale maps to t.
+func (s *scale) value(t float64) float64 {
+	to, from := s.of.transform()
+	return from(to(s.Min) + t*(to(s.Max)-to(s.Min)))
+}
+
+// transform returns the functions to where the axis is linear and back, there to a value
+// that can be drawn.
+func (a *Axis) transform() (to, from func(float64) float64) {
+	if a.Log {
+		return math.Log, func(v float64) float64 {
+			return math.Min(math.Max(math.Exp(v), math.SmallestNonzeroFloat64), math.MaxFloat64)
+		}
+	}
+	return func(v float64) float64 { return v }, func(v float64) float64 {
+		return math.Min(math.Max(v, -math.MaxFloat64/4), math.MaxFloat64/4)
+	}
+}
+
+// shows reports whether the axis has a place for v.
+func (a *Axis) shows(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
+// ends returns the ends that the caller fixed; NaN where an end follows the data.
+func (a *Axis) ends() (lo, hi float64) {
+	if a.Min == a.Max {
+		return math.NaN(), math.NaN()
+	}
+	return a.Min, a.Max
+}
+
+// tight returns the axis with its ends at lo and hi where they are free.
+func (a *Axis) tight(lo, hi float64) *Axis {
+	t := *a
+	t.Min, t.Max = a.ends()
+	if math.IsNaN(t.Min) {
+		t.Min = math.Max(lo, -math.MaxFloat64/4) // hi−lo must not overflow
+	}
+	if math.IsNaN(t.Max) {
+		t.Max = math.Min(hi, math.MaxFloat64/4)
+	}
+	return &t
+}
+
+// newScale chooses the ends of an axis for data in [lo, hi], which the axis can show.
+func newScale(a *Axis, lo, hi float64) *scale {
+	if lo > hi { // no data: the caller has fixed the ends
+		lo, hi = 1, 10
+	}
+	s := &scale{Axis: plot.New().X, of: a}
+	s.Scale = norm{a}
+	to, from := a.transform()
+	l, h := to(lo), to(hi)
+	if l == h {
+		w := math.Max(math.Abs(l)*0.1, 1e-300)
+		if a.Log {
+			w = math.Ln2
+		} else if l == 0 {
+			w = 1
+		}
+		l, h = l-w, h+w
+	}
+	pad := 0.04*h - 0.04*l
+	s.Min, s.Max = from(l-pad), from(h+pad)
+	if lo >= 0 && s.Min < 0 { // no negative ground under data that has none
+		s.Min = 0
+	}
+	fixed, end := a.ends()
+	if !math.IsNaN(fixed) {
+		s.Min = fixed
+	}
+	if !math.IsNaN(end) {
+		s.Max = end
+	}
+	step := func(v float64) float64 {
+		if a.Log {
+			return math.Ln10
+		}
+		return math.Max(1, math.Abs(v))
+	}
+	switch { // one end may be fixed beyond the data
+	case s.Min < s.Max:
+	case !math.IsNaN(fixed):
+		s.Max = from(to(s.Min) + step(s.Min))
+	default:
+		s.Min = from(to(s.Max) - step(s.Max))
+	}
+	return s
+}
+
+// label sets the ticks: some n round ones, or every so-manyth of the given values.
+func (s *scale) label(n int, values []float64, every int) {
+	switch {
+	case values != nil:
+		s.ticks = s.valueTicks(values, every)
+	case s.of.Log:
+		s.ticks = logTicks(s.Min, s.Max, n)
+	default:
+		s.ticks = linearTicks(s.Min, s.Max, n)
+	}
+	groupAlike(s.ticks)
+}
+
+// valueTicks labels every so-manyth of the given values that are on the scale.
+func (s *scale) valueTicks(values []float64, every int) (ts []plot.Tick) {
+	write := plainLabel
+	for _, v := range values {
+		if s.of.shows(v) && !isPlain(v) {
+			write = scientific
+		}
+	}
+	for i, v := range values {
+		if !s.of.shows(v) || v < s.Min || v > s.Max {
+			continue
+		}
+		t := plot.Tick{Value: v}
+		if i%every == 0 {
+			t.Label = write(v)
+		}
+		ts = append(ts, t)
+	}
+	return ts
+}
+
+// groupAlike writes whole labels of four digits with a comma where a longer one of the axis has one.
+func groupAlike(ts []plot.Tick) {
+	if !slices.ContainsFunc(ts, func(t plot.Tick) bool { return strings.Contains(t.Label, ",") }) {
+		return
+	}
+	for i, t := range ts {
+		ts[i].Label = commas(t.Label, 4)
+	}
+}
+
+// dropLabels takes away every other label until they are not crowded, or two are left.
+func (s *scale) dropLabels(crowded func() bool) {
+	for crowded() && labeled(s.ticks) > 2 {
+		for i, k := 0, 0; i < len(s.ticks); i++ {
+			if s.ticks[i].Label != "" {
+				if k++; k%2 == 0 {
+					s.ticks[i].Label = ""
+				}
+			}
+		}
+	}
+}
