@@ -21,14 +21,7 @@ func (d *drawing) mapRoom() vg.Length {
 	if m == nil {
 		return 0
 	}
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for _, row := range m.Z {
-		for _, z := range row {
-			if m.Color.shows(z) {
-				lo, hi = math.Min(lo, z), math.Max(hi, z)
-			}
-		}
-	}
+	lo, hi := m.extent()
 	height := d.box.Size().Y
 	d.color = newScale(m.Color.tight(lo, hi), lo, hi)
 	d.color.label(count(height, 24), m.Color.Ticks, 1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -75,20 +76,12 @@ func (d *drawing) drawMap() {
 	if m == nil {
 		return
 	}
-	for i := range m.Z {
-		for j, z := range m.Z[i] {
-			d.drawCell(d.cell(i, j), z)
-		}
-	}
+	d.eachCell(d.drawCell)
 	if size := d.cellText(); size > 0 {
-		for i := range m.Z {
-			for j, z := range m.Z[i] {
-				if c := d.cell(i, j); visible(c) {
-					at := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y+c.Max.Y)/2 - size*0.35}
-					d.pen.text(m.text(z), at, size, d.inkOn(z), 0.5, false, false)
-				}
-			}
-		}
+		d.eachCell(func(c vg.Rectangle, z float64) {
+			at := vg.Point{X: (c.Min.X + c.Max.X) / 2, Y: (c.Min.Y+c.Max.Y)/2 - size*0.35}
+			d.pen.text(m.text(z), at, size, d.inkOn(z), 0.5, false, false)
+		})
 	}
 	d.drawBar()
 	d.drawTags()
@@ -104,13 +97,21 @@ func (d *drawing) cell(i, j int) vg.Rectangle {
 	}
 }
 
+// eachCell calls do for the cells that are seen.
+func (d *drawing) eachCell(do func(r vg.Rectangle, z float64)) {
+	for i := range d.f.Map.Z {
+		for j, z := range d.f.Map.Z[i] {
+			if r := d.cell(i, j); visible(r) {
+				do(r, z)
+			}
+		}
+	}
+}
+
 func visible(r vg.Rectangle) bool { return r.Max.X > r.Min.X && r.Max.Y > r.Min.Y }
 
 // drawCell fills a cell; a value that the colors cannot show is gray and crossed out.
 func (d *drawing) drawCell(r vg.Rectangle, z float64) {
-	if !visible(r) {
-		return
-	}
 	if s := r.Size(); s.X > 8 && s.Y > 8 { // a thin white line between cells
 		r.Min, r.Max = r.Min.Add(vg.Point{X: 0.4, Y: 0.4}), r.Max.Sub(vg.Point{X: 0.4, Y: 0.4})
 	} else { // no seams: the next cell covers what is too much
@@ -135,19 +136,22 @@ func (d *drawing) cellText() vg.Length {
 	if m.Bare {
 		return 0
 	}
-sizes:
 	for _, size := range []vg.Length{9.5, 8.5, 7.5} {
-		for i := range m.Z {
-			for j, z := range m.Z[i] {
-				r := d.cell(i, j)
-				if s := r.Size(); visible(r) && (textWidth(m.text(z), size, false)+5 > s.X || size+3 > s.Y) {
-					continue sizes
-				}
-			}
+		fits := true
+		d.eachCell(func(r vg.Rectangle, z float64) {
+			fits = fits && textWidth(m.text(z), size, false)+5 <= r.Size().X && size+3 <= r.Size().Y
+		})
+		if fits {
+			return size
 		}
-		return size
 	}
 	return 0
+}
+
+// extent returns the least and the greatest value that the colors can show.
+func (m *HeatMap) extent() (lo, hi float64) {
+	e := nothing.at(&Figure{X: m.Color}, slices.Concat(m.Z...), nil)
+	return e.xlo, e.xhi
 }
 
 // colors go from light to dark: ColorBrewer's YlGnBu, whose lightness falls all the

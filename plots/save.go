@@ -91,7 +91,7 @@ func (f *Figure) show(format string) []byte {
 		return b
 	}
 	message := oneLine(err.Error())
-	b, err = render(format, 6.5, 0.5, func(p pen, w, h vg.Length) {
+	b, err = render(format, 6.5, 0.5, "", message, func(p pen, w, h vg.Length) {
 		size := tickSize * min(1, (w-2*margin)/textWidth(message, tickSize, false))
 		p.SetColor(paper)
 		p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
@@ -99,9 +99,6 @@ func (f *Figure) show(format string) []byte {
 	})
 	if err != nil { // writing to memory does not fail
 		panic(err)
-	}
-	if format == "svg" {
-		b = describe(b, "", message)
 	}
 	return b
 }
@@ -112,15 +109,12 @@ func (f *Figure) encode(format string) ([]byte, error) {
 		return nil, err
 	}
 	w, h := f.size()
-	b, err := render(format, w, h, f.drawTo)
-	if err == nil && format == "svg" {
-		b = describe(b, f.Title, f.Caption)
-	}
-	return b, err
+	return render(format, w, h, f.Title, f.Caption, f.drawTo)
 }
 
-// render draws on a canvas of so many inches in one of the three formats.
-func render(format string, width, height float64, draw func(p pen, w, h vg.Length)) ([]byte, error) {
+// render draws on a canvas of so many inches in one of the three formats; SVG has the
+// title and the caption.
+func render(format string, width, height float64, title, caption string, draw func(p pen, w, h vg.Length)) ([]byte, error) {
 	w, h := vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch
 	var buf bytes.Buffer
 	switch format {
@@ -128,7 +122,7 @@ func render(format string, width, height float64, draw func(p pen, w, h vg.Lengt
 		c := vgsvg.New(w, h)
 		draw(pen{svgCanvas{c}}, w, h)
 		_, err := c.WriteTo(&buf)
-		return buf.Bytes(), err
+		return describe(buf.Bytes(), title, caption), err
 	case "png":
 		c := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(DotsPerInch), vgimg.UseBackgroundColor(paper))
 		draw(pen{c}, w, h)

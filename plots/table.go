@@ -167,17 +167,7 @@ func (t *Table) show(i, j int) string {
 }
 
 // tidyExponent writes 1.2e-05 as 1.2e-5.
-func tidyExponent(s string) string {
-	m, e, ok := strings.Cut(s, "e")
-	if !ok {
-		return s
-	}
-	p, err := strconv.Atoi(strings.TrimSpace(e))
-	if err != nil {
-		return s
-	}
-	return m + "e" + strconv.Itoa(p)
-}
+var tidyExponent = strings.NewReplacer("e+0", "e", "e-0", "e-", "e+", "e").Replace
 
 // cells returns the heading and the rows as they are shown, each cell escaped; missing
 // ones are blank.

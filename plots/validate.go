@@ -104,18 +104,12 @@ func (m *HeatMap) validate(f *Figure) error {
 	if len(m.Z) != len(m.Y) {
 		return fmt.Errorf(": the map has %d rows for %d values of y", len(m.Z), len(m.Y))
 	}
-	shown := 0
 	for i, row := range m.Z {
 		if len(row) != len(m.X) {
 			return fmt.Errorf(": row %d of the map has %d cells for %d values of x", i, len(row), len(m.X))
 		}
-		for _, z := range row {
-			if m.Color.shows(z) {
-				shown++
-			}
-		}
 	}
-	if shown == 0 {
+	if lo, hi := m.extent(); lo > hi {
 		return fmt.Errorf(": the map has no value that its colors can show")
 	}
 	return m.Color.validate("color")
