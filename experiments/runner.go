@@ -178,7 +178,7 @@ func (r *runner) late(batch []*job) bool {
 		return false
 	}
 	for _, j := range batch {
-		j.result = &Result{Status: NotRun, Reason: fmt.Sprintf("this case was predicted to end after the %v allowed for the run", r.opt.Time)}
+		j.result = &Result{Status: NotRun, Reason: fmt.Sprintf("this case was predicted to end after the allowed %v", r.opt.Time)}
 		j.result.Data.Name = j.c.Data
 	}
 	return true

@@ -363,11 +363,11 @@ func TestTime(t *testing.T) {
 	cases := []Case{featured(PCG, 30), small(CG)}
 	es := run(t, toy(cases...), &Options{Out: out, Time: time.Nanosecond})
 	for _, e := range es {
-		if e.Result.Status != NotRun || !strings.Contains(e.Result.Reason, "allowed 1ns") {
+		if e.Result.Status != NotRun || !strings.Contains(e.Result.Reason, "the allowed 1ns") {
 			t.Errorf("%v: %s: %s", e.Case, e.Result.Status, e.Result.Reason)
 		}
 	}
-	if r, err := os.ReadFile(filepath.Join(out, "toy.smoke.json")); err != nil || !strings.Contains(string(r), "allowed 1ns") {
+	if r, err := os.ReadFile(filepath.Join(out, "toy.smoke.json")); err != nil || !strings.Contains(string(r), "the allowed 1ns") {
 		t.Errorf("the report: %v", err)
 	}
 	for _, e := range run(t, toy(cases...), &Options{Out: out, Resume: true, Time: time.Hour}) {

@@ -173,7 +173,7 @@ func (r *Report) cheaper() string {
 	if !seen {
 		return ""
 	}
-	return " A plain iteration applies no preconditioner and needs no setup, so it is cheaper, and the seconds differ by less than the iterations."
+	return " A plain iteration is cheaper, since it applies no preconditioner and needs no setup: where it takes more iterations, the seconds differ by less than the iterations."
 }
 
 // overtaken says where plain conjugate gradients took fewer iterations, and why; empty if nowhere.
