@@ -12,14 +12,15 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// allocated returns the bytes that f allocates in all, on one thread: each thread more has a workspace
-// of its own for products, and how many come to need one is the scheduler's choice. No collection comes
-// between, after which pools would be filled anew.
+// allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
+// workspace of its own for products, kept in a pool, and how many come to need one, and when, is the
+// scheduler's and the collector's choice.
 func allocated(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer accel.SetThreads(accel.Threads())
 	accel.SetThreads(1)
+	f()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()
