@@ -36,7 +36,7 @@ func TestShown(t *testing.T) {
 		"solver":          {lab.String(), "s = 50, λ_p = 0.1"},
 		"solution":        {sol.String(), sol.Report().String()[:40]},
 		"solution's HTML": {sol.HTML(), "<figure>"},
-		"empty lab":       {(&Lab{}).String(), "make one by New"},
+		"empty lab":       {(&Lab{}).String(), "New makes one"},
 		"empty solution":  {(&Solution{}).HTML(), "Lab.Solve makes one"},
 	} {
 		if !strings.Contains(c.text, c.want) {
