@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,9 @@ import (
 
 // TestHangUp: SIGHUP ends a command as SIGTERM does, with a word and its code; under nohup it goes on.
 func TestHangUp(t *testing.T) {
+	caught := make(chan os.Signal, 1) // what is caught here has its default in a program started, even if we are under nohup
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	hangUp := func(nohup bool, args ...string) (code int, errs string) {
 		cmd := krrlab(limited(t), t, -1, 0, args...)
 		if nohup {
