@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/exec"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,8 +22,8 @@ import (
 // backend is one of two ranks that run this program.
 func backend(t *testing.T, launcher string) *bench.Backend {
 	t.Helper()
-	if _, err := exec.LookPath(launcher); err != nil {
-		t.Skipf("no %s here", launcher)
+	if err := findLauncher(launcher); err != nil {
+		t.Skip(err)
 	}
 	self, err := os.Executable()
 	if err != nil {

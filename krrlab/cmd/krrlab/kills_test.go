@@ -73,7 +73,7 @@ func TestKills(t *testing.T) {
 	var whole [2]*mat.Dense
 	for r, l := range []int{-1, 0} {
 		dir, start := t.TempDir(), time.Now()
-		if _, err := exec.LookPath(launchers[0].name); err != nil && l == 0 {
+		if err := findLauncher(launchers[0].name); err != nil && l == 0 {
 			continue
 		}
 		if text, err := krrlab(limited(t), t, l, 2, brief(dir)...).CombinedOutput(); err != nil {
@@ -115,7 +115,7 @@ func (k *killer) run(t *testing.T, dir string, ranks, kill bool) (ended bool) {
 	l, p, most := -1, 1, k.takes[0]
 	if ranks {
 		l, p, most = k.g.Intn(len(launchers)), 1+k.g.Intn(3), k.takes[1]
-		if _, err := exec.LookPath(launchers[l].name); err != nil {
+		if err := findLauncher(launchers[l].name); err != nil {
 			l = 0
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/dl"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -40,6 +41,17 @@ var launchers = []struct {
 	{"mpirun.mpich", nil},
 }
 
+// findLauncher returns an error where ranks cannot be started by a launcher of this name.
+func findLauncher(name string) error {
+	if !dl.Able {
+		return errors.New("this build loads no MPI library")
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return fmt.Errorf("no %s here: install openmpi-bin and mpich (make test does)", name)
+	}
+	return nil
+}
+
 // krrlab returns the command on p ranks of a launcher, or in one process for none.
 func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) *exec.Cmd {
 	t.Helper()
@@ -51,8 +63,8 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	if launcher >= 0 {
 		l := launchers[launcher]
 		words = append(append([]string{l.name}, l.args...), append([]string{"-n", fmt.Sprint(p)}, words...)...)
-		if _, err := exec.LookPath(l.name); err != nil {
-			t.Skipf("no %s here: install openmpi-bin and mpich (make test does)", l.name)
+		if err := findLauncher(l.name); err != nil {
+			t.Skip(err)
 		}
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -138,8 +150,8 @@ func TestOtherCommandsOnRanks(t *testing.T) {
 // TestAloneThoughRanked: a process that was started as one of three ranks, and finds itself
 // alone, must not solve the problem.
 func TestAloneThoughRanked(t *testing.T) {
-	if _, err := exec.LookPath("mpirun.openmpi"); err != nil {
-		t.Skip("no mpirun.openmpi here")
+	if err := findLauncher("mpirun.openmpi"); err != nil {
+		t.Skip(err)
 	}
 	cmd := krrlab(limited(t), t, -1, 1, "fit", "--data", "synthetic-classes", "--n", "100")
 	cmd.Env = append(cmd.Env, "OMPI_COMM_WORLD_SIZE=3", "OMPI_COMM_WORLD_RANK=0", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")

@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"krrlab/internal/hostile":    0,
 	"krrlab/internal/npy":        0,
 	"krrlab/internal/race":       0,
+	"krrlab/internal/dl":         0,
 	"krrlab/points":              0,
 	"krrlab/notebook/bindgen":    0,
 	"krrlab/notebook/zmtp":       0,
