@@ -3,6 +3,7 @@ package plots
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 )
@@ -89,8 +90,8 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Add appends a row. A float64 or an int becomes a number, a string a text, nil a
-// blank, and a Cell stays what it is. Add panics on any other type and on more values
+// Add appends a row. A floating-point number or an integer of any type becomes a number, a string a
+// text, nil a blank, and a Cell stays what it is. Add panics on any other type and on more values
 // than columns.
 func (t *Table) Add(values ...any) {
 	if len(values) > len(t.Columns) {
@@ -104,12 +105,15 @@ func (t *Table) Add(values ...any) {
 			row[i] = v
 		case string:
 			row[i] = Text(v)
-		case float64:
-			row[i] = Number(v)
-		case int:
-			row[i] = Number(float64(v))
 		default:
-			panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a float64, an int, nil or a Cell", v))
+			switch r := reflect.ValueOf(v); {
+			case r.CanFloat():
+				row[i] = Number(r.Float())
+			case r.CanInt():
+				row[i] = Number(float64(r.Int()))
+			default:
+				panic(fmt.Sprintf("plots: a value of type %T in a table; want a string, a number, nil or a Cell", v))
+			}
 		}
 	}
 	t.Rows = append(t.Rows, row)
