@@ -147,7 +147,7 @@ func score(coding datasets.Coding, f *mat.Dense, test *datasets.Dataset) *model.
 // finite returns the values that JSON can carry.
 func finite(v map[string]float64) map[string]float64 {
 	for name, x := range v {
-		if krrlab.Number(x) == nil {
+		if !krrlab.Number(x).Known() {
 			delete(v, name)
 		}
 	}

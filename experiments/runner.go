@@ -301,7 +301,9 @@ func (r *runner) measure(ctx context.Context, batch []*job) (results []*Result, 
 func (r *runner) open(ctx context.Context, c Case) error {
 	if r.session != nil && r.group == groupOf(c) {
 		if m := c.Method; m != PCG && m != BlockPCG && m != CG {
-			r.session.shared.Forget()
+			if r.session.lab != nil {
+				r.session.lab.Free()
+			}
 			debug.FreeOSMemory()
 		}
 		return nil

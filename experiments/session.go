@@ -18,8 +18,8 @@ type session struct {
 
 	train, test *datasets.Dataset
 	info        Data
-	load        float64 // seconds of reading
-	shared      *krrlab.Shared
+	load        float64       // seconds of reading
+	lab         *krrlab.Lab   // of the first case; the others share its matrices
 	forms       *formFeatures // of PrecondForm; nil if the last case was none
 }
 
@@ -35,7 +35,7 @@ func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
 
 // openSession reads the data of a group and checks them against their checksums.
 func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event)) (*session, error) {
-	s := &session{opt: o, monitor: monitor, shared: &krrlab.Shared{}}
+	s := &session{opt: o, monitor: monitor}
 	if g.data == "" {
 		return s, nil
 	}

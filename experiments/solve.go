@@ -23,7 +23,7 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	lab, err := krrlab.New(s.train, cfg)
+	lab, err := s.labOf(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -32,9 +32,9 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	r := s.begin(c)
-	rep := sol.Report()
-	r.Status, r.Converged, r.Iterations = sol.Status, sol.Converged(), sol.Iterations
-	r.TrueResidual, r.ResidualKind, r.SampledResidual, r.Kappa = rep.TrueResidual, rep.ResidualKind, rep.SampledResidual, rep.Kappa
+	r.Status, r.Converged, r.Iterations = sol.Status.String(), sol.Converged(), sol.Iterations
+	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)), finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
+	r.ResidualKind = sol.ResidualKind
 	r.History, r.Reached = history(sol.History), reached(sol.History)
 	r.Seconds, r.Shared = sol.Seconds, sol.Shared
 	r.Seconds.Load = s.load
@@ -44,6 +44,16 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// labOf returns a lab that shares its matrices with those of the session's other cases.
+func (s *session) labOf(cfg krrlab.Config) (*krrlab.Lab, error) {
+	if s.lab == nil {
+		var err error
+		s.lab, err = krrlab.New(s.train, cfg)
+		return s.lab, err
+	}
+	return s.lab.With(func(c *krrlab.Config) { *c = cfg })
 }
 
 // config turns a case into a configuration.
@@ -56,17 +66,13 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 			return cfg, err
 		}
 	}
-	if c.Form != "" {
-		if cfg.Form, err = precond.ParseForm(c.Form); err != nil {
-			return cfg, err
-		}
+	spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP, Form: c.Form}
+	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
+		return cfg, err
 	}
-	cfg.Solver, cfg.Lambda, cfg.LambdaP, cfg.Features = solvers[c.Method], c.Lambda, c.LambdaP, c.S
+	cfg.Solver, cfg.Lambda = solvers[c.Method], c.Lambda
 	cfg.Tol, cfg.MaxIter, cfg.Repeat, cfg.Seed = c.Tol, c.MaxIter, c.Repeat, c.Seed
 	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor
-	if c.Method != Direct {
-		cfg.Shared = s.shared
-	}
 	return cfg, nil
 }
 
@@ -103,8 +109,16 @@ func (s *session) judge(ctx context.Context, c Case, r *Result, sol *krrlab.Solu
 
 func (r *Result) setScore(s *model.Score) {
 	r.TestN = s.N
-	r.TestError, r.RMSE, r.RelErr = krrlab.Number(s.ErrorRate), krrlab.Number(s.RMSE), krrlab.Number(s.RelErr)
-	r.BestError = krrlab.Number(s.BestError)
+	r.TestError, r.RMSE, r.RelErr = finitePtr(s.ErrorRate), finitePtr(s.RMSE), finitePtr(s.RelErr)
+	r.BestError = finitePtr(s.BestError)
+}
+
+// finitePtr returns a pointer to v, nil for what is not finite.
+func finitePtr(v float64) *float64 {
+	if !krrlab.Number(v).Known() {
+		return nil
+	}
+	return &v
 }
 
 // preconditionerBytes returns what Z, n×s in float32, and its factor, s×s in float64 (of form
@@ -114,7 +128,7 @@ func preconditionerBytes(lab *krrlab.Lab, sol *krrlab.Solution) int64 {
 		return 0
 	}
 	n, _, _ := lab.Dims()
-	s := int64(lab.Config().Features)
+	s := int64(sol.S)
 	if sol.Form == precond.FormU.String() {
 		return 8 * int64(n) * s
 	}

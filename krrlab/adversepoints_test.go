@@ -51,8 +51,8 @@ func (h *adverse) as(kind string) {
 	case "own kernel":
 		k := h.cfg.Kernel
 		h.cfg.Kernel = kernel.Func{Name: "own", F: k.Eval}
-		if h.cfg.Precond == RandomFeatures {
-			h.cfg.Precond = Nystrom
+		if f, ok := h.cfg.Precond.(Features); ok {
+			h.cfg.Precond = Nystrom{S: f.S}
 		}
 	case "small targets":
 		for i := range h.train.Target {
@@ -100,7 +100,7 @@ func TestAdversePoints(t *testing.T) {
 			count["refused"]++
 			continue
 		}
-		count[kind+" "+sols[0].Status]++
+		count[kind+" "+sols[0].Status.String()]++
 		h.judge(t, sols[0])
 		for _, s := range sols[1:] {
 			if s == nil || sameAnswer(s, sols[0]) != "" {

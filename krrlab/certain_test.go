@@ -37,7 +37,7 @@ func exactKappa(t *testing.T, l *Lab, f *points.Dense32) (kappa, room float64) {
 		m.SymOuterK(1, z)
 	}
 	for i := range n {
-		m.SetSym(i, i, m.At(i, i)+l.cfg.LambdaP)
+		m.SetSym(i, i, m.At(i, i)+ridge(l))
 	}
 	var chol mat.Cholesky
 	if !chol.Factorize(m) {
@@ -60,7 +60,7 @@ func exactKappa(t *testing.T, l *Lab, f *points.Dense32) (kappa, room float64) {
 		t.Fatal("no eigenvalues")
 	}
 	v := eig.Values(nil)
-	least := min(l.cfg.Lambda, l.cfg.LambdaP)
+	least := min(l.cfg.Lambda, ridge(l))
 	return v[n-1] / v[0], 1e-14 * float64(n) * mat.Trace(k) / least
 }
 
@@ -76,25 +76,19 @@ func smooth(n int) points.Points {
 func TestCertainIsCertain(t *testing.T) {
 	train := regression(smooth(240))
 	for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
-		for _, p := range []Precond{Nystrom, RPCholesky} {
+		for _, p := range []approximation{Nystrom{}, RPCholesky{}} {
 			for _, lambda := range []float64{1e-2, 1e-4} {
 				name := fmt.Sprintf("%v, %v, λ = %g", storage, p, lambda)
-				cfg := Config{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: lambda, LambdaP: lambda, Precond: p, Features: 60, Solver: PCG, Storage: storage, Seed: 1}
+				cfg := Config{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: lambda, Precond: p.with(60, lambda), Solver: PCG, Storage: storage, Seed: 1}
 				l := newLab(t, train, cfg)
-				a, err := l.K(t.Context())
-				if err != nil {
+				if _, err := l.K(t.Context()); err != nil {
 					if storage != gram.Fixed16 || lambda == 1e-2 {
 						t.Errorf("%s: %v", name, err)
 					}
 					continue // 16 bits are too coarse for λ
 				}
-				f, err := l.LowRank(t.Context(), a, 0)
-				if err != nil {
-					t.Errorf("%s: %v", name, err)
-					continue
-				}
-				kappa, room := exactKappa(t, l, f.F)
-				if bound := f.CondBound(lambda, lambda); !(kappa <= bound*(1+room)) || bound > 1.5 {
+				kappa, room := exactKappa(t, l, wholeZ(t, l))
+				if bound := l.z.low.CondBound(lambda, lambda); !(kappa <= bound*(1+room)) || bound > 1.5 {
 					t.Errorf("%s: κ = %.6g, certain bound %.6g", name, kappa, bound)
 				}
 			}
@@ -121,15 +115,15 @@ func TestRandomQuality(t *testing.T) {
 		}
 		lambda := math.Pow(10, -8*g.Sub("lambda").Float64(0))
 		cfg := Config{
-			Kernel: kernel.Gaussian{Sigma: math.Pow(10, 4*g.Sub("sigma").Float64(0)-1)}, Lambda: lambda, LambdaP: lambda * math.Pow(10, 2*g.Sub("ridge").Float64(0)-1),
-			Precond: []Precond{NoPrecond, RandomFeatures, Nystrom, RPCholesky}[g.Sub("precond").IntN(0, 4)], Features: 1 + g.Sub("s").IntN(0, n),
+			Kernel: kernel.Gaussian{Sigma: math.Pow(10, 4*g.Sub("sigma").Float64(0)-1)}, Lambda: lambda,
 			Storage: []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute}[g.Sub("storage").IntN(0, 5)],
 			Solver:  PCG, Seed: p,
 		}
-		if cfg.Precond == NoPrecond {
-			cfg.Solver = CG
+		cfg.Precond = None{}
+		if m := []approximation{nil, Features{}, Nystrom{}, RPCholesky{}}[g.Sub("precond").IntN(0, 4)]; m != nil {
+			cfg.Precond = m.with(1+g.Sub("s").IntN(0, n), lambda*math.Pow(10, 2*g.Sub("ridge").Float64(0)-1))
 		}
-		name := fmt.Sprintf("problem %d: n = %d, %v, λ = %.3g, λ_p = %.3g, %v, s = %d, %v", p, n, cfg.Kernel, cfg.Lambda, cfg.LambdaP, cfg.Precond, cfg.Features, cfg.Storage)
+		name := fmt.Sprintf("problem %d: n = %d, %v, λ = %.3g, %#v, %v", p, n, cfg.Kernel, cfg.Lambda, cfg.Precond, cfg.Storage)
 		l := newLab(t, regression(x), cfg)
 		q, err := l.Quality(t.Context(), QualityOptions{NoSolve: true})
 		if err != nil {
@@ -141,18 +135,7 @@ func TestRandomQuality(t *testing.T) {
 				t.Errorf("%s: %s = %+v", name, what, *e)
 			}
 		}
-		a, err := l.K(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, _, err := l.judged(t.Context(), &Quality{}, a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if z == nil {
-			l.cfg.LambdaP = 1 // M = I
-		}
-		kappa, room := exactKappa(t, l, z)
+		kappa, room := exactKappa(t, l, wholeZ(t, l))
 		if math.IsNaN(kappa) || room > 1e-3 {
 			continue // not known in float64
 		}
@@ -183,7 +166,7 @@ func TestStoredAllowance(t *testing.T) {
 	alone := 0
 	for seed := range uint64(6) {
 		train := regression(kinds(120, 4, seed)["float64"])
-		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: NoPrecond, Storage: gram.Fixed16, Seed: seed}
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1e-3, Solver: CG, Precond: None{}, Storage: gram.Fixed16, Seed: seed}
 		a, err := newLab(t, train, cfg).K(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +177,6 @@ func TestStoredAllowance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.cfg.LambdaP = 1 // M = I
 		kappa, _ := exactKappa(t, l, nil)
 		if !q.Kappa.Covers(kappa) || !q.Kappa.Covers(q.Exact.Value) {
 			t.Errorf("seed %d: κ = %.6g, exact %.6g, in %v", seed, kappa, q.Exact.Value, q.Kappa)

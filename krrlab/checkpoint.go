@@ -69,12 +69,16 @@ type keeper struct {
 }
 
 // newKeeper opens the folder and reads what is to be resumed.
-func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
+func (s *solve) newKeeper(ctx context.Context) (*keeper, error) {
+	l, sol := s.Lab, s.sol
 	if l.cfg.Checkpoint == nil {
 		return nil, nil
 	}
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
 		return nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
+	}
+	if l.approximation() == nil && !l.plain() {
+		return nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
 	}
 	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
 	if k.o.Note == nil {
@@ -108,7 +112,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (*keeper, error) {
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
-		sol.as = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
+		s.as = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
 	}
 	return k, nil
 }
@@ -149,9 +153,12 @@ func (k *keeper) close() {
 // depends on.
 func (l *Lab) owner() [sha256.Size]byte {
 	c := l.cfg
-	data := Fingerprint(l.train)
-	text := fmt.Sprintf("%x %v λ=%x %v %v %v %d λp=%x %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond,
-		c.Map, c.Features, c.LambdaP, c.Form, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
+	data := l.train.Fingerprint()
+	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
+	if p := l.approximation(); p != nil {
+		s, form := p.size()
+		text += fmt.Sprintf(" %s %d λp=%x %v", p.name(), s, p.lambdaP(), form)
+	}
 	return sha256.Sum256([]byte(text))
 }
 
@@ -212,7 +219,7 @@ func (k *keeper) answer(leg int) *mat.Dense {
 func (k *keeper) refining() bool { return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat }
 
 // begin settles the options of a leg with K as it is, after those with the given answers.
-func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, a *gram.Matrix, o *pcg.Options) {
+func (k *keeper) begin(s *solve, leg int, answers []*mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return
 	}
@@ -220,12 +227,12 @@ func (k *keeper) begin(leg int, answers []*mat.Dense, sol *Solution, a *gram.Mat
 		o.Resume, k.state = k.state, nil
 		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
 	} else {
-		k.now = progress{Leg: leg, Iterations: sol.Iterations, History: sol.History}
+		k.now = progress{Leg: leg, Iterations: s.sol.Iterations, History: s.sol.History}
 		for _, a := range answers {
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
 	}
-	c := a.Choice()
+	c := s.a.Choice()
 	k.now.K = keptAs{c.Storage, c.Arithmetic, c.Centred}
 	k.iter = 0
 	if k.store != nil {

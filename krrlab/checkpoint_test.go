@@ -83,11 +83,11 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 func TestCheckpoint(t *testing.T) {
 	accel.Use(nil)
 	for name, cfg := range map[string]Config{
-		"pcg":         {Features: 100, Solver: PCG, Tol: 1e-8},
-		"block-pcg":   {Features: 100, Solver: BlockPCG, Tol: 1e-8},
+		"pcg":         {Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8},
+		"block-pcg":   {Precond: Features{S: 100}, Solver: BlockPCG, Tol: 1e-8},
 		"cg":          {Solver: CG, Tol: 1e-4},
-		"repetitions": {Features: 100, Repeat: 3, Storage: gram.Float64, Tol: 1e-6},
-		"refined":     {Features: 100, Storage: gram.Fixed16, Tol: 1e-7},
+		"repetitions": {Precond: Features{S: 100}, Repeat: 3, Storage: gram.Float64, Tol: 1e-6},
+		"refined":     {Precond: Features{S: 100}, Storage: gram.Fixed16, Tol: 1e-7},
 	} {
 		for _, ranks := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
@@ -138,7 +138,7 @@ func TestCheckpointStorage(t *testing.T) {
 		"float64": {0, tight},
 		"float32": {tight, 0},
 	} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Features: 100, Solver: PCG, Tol: 1e-8, Memory: memory.first}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Precond: Features{S: 100}, Solver: PCG, Tol: 1e-8, Memory: memory.first}
 		want := interrupted(t, 0, -1, cfg)
 		if want.Storage != storage {
 			t.Fatalf("K as %s with %d bytes, want %s", want.Storage, memory.first, storage)
@@ -186,7 +186,7 @@ func TestCheckpointTimes(t *testing.T) {
 	for want, c := range map[time.Duration]Checkpoint{time.Minute: {}, 0: {EveryIter: 3}, time.Second: {Every: time.Second}} {
 		c.Dir = t.TempDir()
 		l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Checkpoint: &c})
-		k, err := l.newKeeper(t.Context(), &Solution{})
+		k, err := (&solve{Lab: l, sol: l.newSolution()}).newKeeper(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestCheckpointTimes(t *testing.T) {
 func TestCheckpointRefused(t *testing.T) {
 	dir := t.TempDir()
 	var notes []string
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 1, Note: func(s string) { notes = append(notes, s) }}
 	interrupted(t, 0, 6, cfg)
 	files, _ := filepath.Glob(filepath.Join(dir, "checkpoint-*"))
@@ -233,7 +233,7 @@ func TestCheckpointRefused(t *testing.T) {
 		t.Errorf("notes: %s", all)
 	}
 	own := cfg
-	own.Kernel, own.Map = kernel.Func{F: gauss.Eval}, feature.Fourier{Kernel: gauss}
+	own.Kernel, own.Precond = kernel.Func{F: gauss.Eval}, Features{Map: feature.Fourier{Kernel: gauss}}
 	fail(own, "checkpoint")
 	if _, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Checkpoint: &Checkpoint{}}); err == nil {
 		t.Error("checkpoints in no folder")
@@ -243,7 +243,7 @@ func TestCheckpointRefused(t *testing.T) {
 // TestCheckpointTwoRuns: a second run in a folder is refused in a line, resumed or not, and the first
 // comes to its end with all that it kept.
 func TestCheckpointTwoRuns(t *testing.T) {
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	want := interrupted(t, 0, -1, cfg)
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1}
 	second := cfg
@@ -285,7 +285,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 // TestCheckpointFails: a checkpoint that cannot be written ends the solve with the reason.
 func TestCheckpointFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 50, Tol: 1e-8}
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 2}
 	cfg.Monitor = func(e Event) {
 		if e.Iteration == 1 {

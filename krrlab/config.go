@@ -1,16 +1,15 @@
 package krrlab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/precond"
 )
 
 // Config says which problem to solve and how. The zero value of every field but
@@ -19,36 +18,28 @@ type Config struct {
 	Kernel kernel.Kernel // k(x, z)
 	Lambda float64       // ridge λ > 0
 
-	Solver     Solver         // default: AutoSolver
-	Precond    Precond        // default: RandomFeatures
-	Map        feature.Dist   // distribution of the features; default: the paper's choice for Kernel
-	Orthogonal bool           // orthogonal random features, where Map is not set
-	Features   int            // s, or the rank of Nystrom and RPCholesky, 1 ≤ s ≤ n; default: DefaultFeatures(n)
-	LambdaP    float64        // λ_p > 0 of the preconditioner; default: λ
-	Form       precond.Form   // form of M⁻¹; default: the cheapest
-	Repeat     int            // independent preconditioners, the answers' A-norm median kept; default: 1
-	Tol        float64        // τ in (0, 1); default: 1e-3
-	MaxIter    int            // default: 1000
-	Storage    gram.Storage   // of K; default: gram.Auto
-	Memory     int64          // bytes the solve may take in all; default: no limit
-	Seed       uint64         // all random numbers are a function of it
-	Monitor    func(Event)    // called as the work goes on; nil is silent
-	Exact      ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+	Solver  Solver         // default: AutoSolver
+	Precond Preconditioner // default: Features{}, and None{} for CG and Direct
+	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
+	Tol     float64        // τ in (0, 1); default: 1e-3
+	MaxIter int            // default: 1000
+	Storage gram.Storage   // of K; default: gram.Auto
+	Memory  int64          // bytes the solve may take in all; default: no limit
+	Seed    uint64         // all random numbers are a function of it
+	Monitor func(Event)    // called as the work goes on; nil is silent
+	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
 
 	// Comm is the group of ranks that share the work: all of them call New and the stages
 	// together, with the same data and configuration, and get the same answer. Memory is
 	// then each rank's. Default: nil, no ranks.
 	Comm comm.Comm
 
-	// Backend sends the stages to ranks, which it starts. Default: nil, they run here.
-	Backend *Backend
+	// Backend runs the stages elsewhere, as a remote.Backend on ranks which it starts. Default: nil,
+	// they run here.
+	Backend Backend
 
 	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
 	Checkpoint *Checkpoint
-
-	// Shared keeps K, Z and the preconditioner for other solves of the same problem. Default:
-	// nil, each solve forms its own. Not with Comm.
-	Shared *Shared
 }
 
 // Event reports the progress of a stage.
@@ -93,28 +84,13 @@ func ParseSolver(name string) (Solver, error) {
 	return Solver(i), err
 }
 
-// Precond names a preconditioner.
-type Precond int
+// MarshalText implements encoding.TextMarshaler.
+func (s Solver) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-const (
-	// RandomFeatures is M = ZZᵀ+λ_pI with random features Z.
-	RandomFeatures Precond = iota
-	// NoPrecond is M = I.
-	NoPrecond
-	// Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from Features landmarks.
-	Nystrom
-	// RPCholesky is the same with randomly pivoted Cholesky.
-	RPCholesky
-)
-
-var precondNames = []string{"features", "none", "nystrom", "rpcholesky"}
-
-func (p Precond) String() string { return enumName(precondNames, int(p)) }
-
-// ParsePrecond returns the preconditioner of that name.
-func ParsePrecond(name string) (Precond, error) {
-	i, err := parseEnum("preconditioner", precondNames, name)
-	return Precond(i), err
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Solver) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseSolver(string(b))
+	return err
 }
 
 // ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.
@@ -168,10 +144,18 @@ func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 
 // withDefaults returns the configuration with its zero values replaced for n points and
 // t right-hand sides.
-func (c Config) withDefaults(n, t int) Config {
+func (c Config) withDefaults(n, t int) (Config, error) {
+	if c.Kernel == nil {
+		return c, fmt.Errorf("krrlab: no kernel")
+	}
+	if err := kernel.Validate(c.Kernel); err != nil {
+		return c, err
+	}
+	if err := checkPositive("λ", c.Lambda); err != nil {
+		return c, err
+	}
 	if c.Solver == AutoSolver {
-		preset := c.Features != 0 || c.LambdaP != 0 || c.Map != nil || c.Storage != gram.Auto || c.Precond != RandomFeatures || c.Repeat > 1 ||
-			c.Orthogonal || c.Form != precond.AutoForm
+		preset := c.Precond != nil || c.Storage != gram.Auto || c.Repeat > 1
 		switch {
 		case preset:
 			c.Solver = PCG
@@ -185,29 +169,25 @@ func (c Config) withDefaults(n, t int) Config {
 	}
 	switch {
 	case c.Solver == CG || c.Solver == Direct:
-		c.Precond = NoPrecond
-	case c.Solver == PCG && c.Precond == NoPrecond:
+		c.Precond = None{}
+	case c.Precond == nil:
+		c.Precond = Features{}
+	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}
-	if c.Features == 0 {
-		c.Features = DefaultFeatures(n)
+	if p, ok := c.Precond.(approximation); ok {
+		var err error
+		if c.Precond, err = p.settled(c.Kernel, n, c.Lambda); err != nil {
+			return c, err
+		}
 	}
-	if c.LambdaP == 0 {
-		c.LambdaP = c.Lambda
-	}
-	if c.Tol == 0 {
-		c.Tol = 1e-3
-	}
-	if c.MaxIter == 0 {
-		c.MaxIter = 1000
-	}
-	if c.Repeat == 0 {
-		c.Repeat = 1
-	}
+	c.Tol = cmp.Or(c.Tol, 1e-3)
+	c.MaxIter = cmp.Or(c.MaxIter, 1000)
+	c.Repeat = cmp.Or(c.Repeat, 1)
 	if c.Monitor == nil {
 		c.Monitor = func(Event) {}
 	}
-	return c
+	return c, c.validate()
 }
 
 // onRanks reports whether ranks do the work.
@@ -227,25 +207,7 @@ func blockPays(n, s, t int) bool {
 }
 
 // validate checks a configuration with its defaults in place.
-func (c Config) validate(n int) error {
-	if c.Kernel == nil {
-		return fmt.Errorf("krrlab: no kernel")
-	}
-	if err := kernel.Validate(c.Kernel); err != nil {
-		return err
-	}
-	positive := func(what string, v float64) error {
-		if !(v > 0) || math.IsInf(v, 0) {
-			return fmt.Errorf("%s = %g: want a positive number", what, v)
-		}
-		return nil
-	}
-	if err := positive("λ", c.Lambda); err != nil {
-		return err
-	}
-	if err := positive("λ_p", c.LambdaP); err != nil {
-		return err
-	}
+func (c Config) validate() error {
 	switch {
 	case !(c.Tol > 0) || c.Tol >= 1:
 		return fmt.Errorf("τ = %g: want a tolerance in (0, 1)", c.Tol)
@@ -253,8 +215,6 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("maximum of %d iterations: want at least 1", c.MaxIter)
 	case c.Repeat < 1:
 		return fmt.Errorf("%d repetitions: want at least 1", c.Repeat)
-	case c.Precond != NoPrecond && (c.Features < 1 || c.Features > n):
-		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", c.Features, n)
 	case c.Solver == Direct && (c.Storage == gram.Recompute || c.Storage == gram.Fixed16):
 		return fmt.Errorf("the direct solver holds a dense K; storage %v goes with pcg, block-pcg or cg", c.Storage)
 	case c.Comm != nil && c.Backend != nil:
@@ -267,10 +227,8 @@ func (c Config) validate(n int) error {
 		return fmt.Errorf("krrlab: no folder for checkpoints")
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
 		return fmt.Errorf("checkpoints every %v or %d iterations: want none negative", c.Checkpoint.Every, c.Checkpoint.EveryIter)
-	case c.Repeat > 1 && c.Precond == NoPrecond:
+	case c.Repeat > 1 && c.Precond == Preconditioner(None{}):
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
-	case c.Shared != nil && c.Comm != nil:
-		return fmt.Errorf("krrlab: solves on ranks form their own matrices; Shared does not go with Comm")
 	case c.Memory < 0:
 		return fmt.Errorf("memory limit %d: want a positive number of bytes", c.Memory)
 	}

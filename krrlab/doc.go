@@ -12,13 +12,12 @@
 // problem itself, not a low-rank approximation of it; the features only decide how
 // many iterations that takes.
 //
-//	train → New → Lab ─┬─ Features  Z, n×s           (package feature)
-//	                   ├─ Precond   (ZZᵀ+λ_pI)⁻¹     (package precond)
-//	                   ├─ Gram      K+λI in tiles    (package gram)
-//	                   ├─ LowRank   F, FFᵀ ≈ K       (package lowrank), in place of Z
-//	                   └─ Solve     PCG, CG, direct  (packages pcg, baseline)
+//	train → New → Lab ─┬─ Z      n×s, ZZᵀ ≈ K           (packages feature, lowrank)
+//	                   ├─ M      (ZZᵀ+λ_pI)⁻¹, or another (package precond)
+//	                   ├─ K      K+λI in tiles          (package gram)
+//	                   └─ Solve  PCG, CG, direct        (packages pcg, baseline)
 //	                         ↓
-//	                     Solution: Model, residuals, κ, history → Report
+//	                     Solution: Model, residuals, κ, history
 //
 // What can be looked at alone: StatDim, SketchSize, MultiLevel, LambdaP and Quality, each a
 // method of Lab whose result has String, Table, Plot and JSON, and Verify for a saved model.
@@ -26,22 +25,26 @@
 // A Config says what to do; its zero values mean the documented defaults. Solve does
 // all that is needed:
 //
-//	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Features: 6000})
+//	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000}})
 //	sol, err := lab.Solve(ctx)
 //	score, err := sol.Model.Evaluate(ctx, test, nil)
 //
 // How to choose. λ sets the smoothness of f, and with the kernel's parameters it is
-// all that the answer depends on. s (Features) and λ_p (LambdaP) only change the
+// all that the answer depends on. s and λ_p of the preconditioner only change the
 // time: more features cost n·s² once and save iterations; λ_p above λ (10λ is the
 // paper's rule of thumb) often saves iterations and sometimes costs some. Landmarks
-// (Precond: Nystrom, RPCholesky) make a better preconditioner of the same width than
+// (Nystrom, RPCholesky) make a better preconditioner of the same width than
 // features where K is stored, and BlockPCG fewer iterations of several right-hand sides;
 // the paper has neither. Tol is the
 // relative residual ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ asked of every column; the paper uses
 // 1e-3 for classification and 1e-5 for regression.
 //
-// Where. The stages run here, on all threads. With Config.Backend they are sent to ranks that
-// mpirun, srun or sbatch starts, on this machine or others, and their values come back the
+// Matrices. K, Z and M are formed by the first stage that needs them and held for the next ones;
+// lab.With gives a lab of the same problem with another method, which shares them, and Free gives
+// their memory back.
+//
+// Where. The stages run here, on all threads. With a remote.Backend in the configuration they are sent to
+// ranks that mpirun, srun or sbatch starts, on this machine or others, and their values come back the
 // same; a program that is a rank itself sets Config.Comm.
 //
 // Not converging is not an error: the Solution says so in its Status, with the best

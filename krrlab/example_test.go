@@ -17,7 +17,7 @@ func Example() {
 	train, test := all.Slice(0, 2000), all.Slice(2000, 3000)
 	for _, solver := range []krrlab.Solver{krrlab.PCG, krrlab.CG} {
 		lab, err := krrlab.New(train, krrlab.Config{
-			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver, Features: 500, LambdaP: 0.1, Tol: 1e-5,
+			Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: solver, Precond: krrlab.Features{S: 500, LambdaP: 0.1}, Tol: 1e-5,
 		})
 		if err != nil {
 			fmt.Println(err)

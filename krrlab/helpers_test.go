@@ -28,6 +28,27 @@ func setThreads(t *testing.T, n int) {
 	accel.SetThreads(n)
 }
 
+// ridge returns λ_p of the configured preconditioner, 1 for M = I.
+func ridge(l *Lab) float64 {
+	if p := l.approximation(); p != nil {
+		return p.lambdaP()
+	}
+	return 1
+}
+
+// wholeZ returns Z of the configured preconditioner, nil for M = I.
+func wholeZ(t testing.TB, l *Lab) *points.Dense32 {
+	t.Helper()
+	if l.plain() {
+		return nil
+	}
+	z, err := l.Z(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
 // reference is a dense float64 K+λI from Eval alone, and its solution.
 type reference struct {
 	x [][]float64

@@ -1,15 +1,11 @@
 package krrlab
 
-import (
-	"fmt"
-
-	"github.com/krrlab/lab/plots"
-)
+import "github.com/krrlab/lab/plots"
 
 // String describes the problem and the way to solve it, as configured; nothing is computed.
 func (l *Lab) String() string {
 	var b lines
-	if l.train == nil {
+	if l.problem == nil {
 		return "a laboratory without data; New makes one with them\n"
 	}
 	c := l.cfg
@@ -18,11 +14,13 @@ func (l *Lab) String() string {
 	b.add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
 	b.add("solver", "%v, τ = %g, at most %d iterations", c.Solver, c.Tol, c.MaxIter)
 	switch {
-	case c.Solver == Direct || c.Solver == CG || c.Precond == NoPrecond:
-	case c.Precond == RandomFeatures:
-		b.add("preconditioner", "%v, s = %d, λ_p = %g", c.Map, c.Features, c.LambdaP)
+	case l.plain():
+	case l.approximation() != nil:
+		p := l.approximation()
+		s, _ := p.size()
+		b.add("preconditioner", "%v, s = %d, λ_p = %g", p, s, p.lambdaP())
 	default:
-		b.add("preconditioner", "%v, rank %d, λ_p = %g", c.Precond, c.Features, c.LambdaP)
+		b.add("preconditioner", "%v", c.Precond)
 	}
 	memory := "no memory limit"
 	if c.Memory > 0 {
@@ -38,20 +36,3 @@ func (l *Lab) String() string {
 
 // HTML shows String in a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
-
-// String is the report's.
-func (s *Solution) String() string {
-	if s.lab == nil && s.remote == nil {
-		return fmt.Sprintf("a solution without a problem (status %q); Lab.Solve makes one\n", s.Status)
-	}
-	return s.Report().String()
-}
-
-// HTML shows the report and, where the solver iterated, the convergence, in a notebook.
-func (s *Solution) HTML() string {
-	out := plots.PreHTML(s.String())
-	if len(s.History) > 1 {
-		out += s.Report().ConvergenceFigure().HTML()
-	}
-	return out
-}

@@ -14,7 +14,7 @@ func TestShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Features: 50})
+	lab, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestShown(t *testing.T) {
 		"lab":             {lab.String(), "n = 200, d = 4; generated"},
 		"lab in HTML":     {lab.HTML(), ">data"},
 		"solver":          {lab.String(), "s = 50, λ_p = 0.1"},
-		"solution":        {sol.String(), sol.Report().String()[:40]},
+		"solution":        {sol.String(), sol.String()[:40]},
 		"solution's HTML": {sol.HTML(), "<figure>"},
 		"empty lab":       {(&Lab{}).String(), "New makes one"},
 		"empty solution":  {(&Solution{}).HTML(), "Lab.Solve makes one"},

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/tune"
 )
@@ -32,13 +30,8 @@ type LambdaPOptions struct {
 
 // LambdaP is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
 type LambdaP struct {
-	Dataset  string      `json:"dataset"`
-	Kernel   kernel.Spec `json:"kernel"`
-	N        int         `json:"n"`
-	Columns  int         `json:"t"`
-	Lambda   float64     `json:"lambda"`
-	Features string      `json:"features"` // what made Z
-	Tol      float64     `json:"tol"`      // τ of the iterations
+	Header
+	Features string `json:"features"` // what made Z
 	// Sweeps holds one for each s, ascending.
 	Sweeps []*tune.Result `json:"sweeps"`
 	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
@@ -57,25 +50,25 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 		return send[LambdaP](ctx, l, "lambda-p", o)
 	}
 	start := time.Now()
-	n, _, t := l.Dims()
 	opt, sizes, err := l.lambdaPOptions(&o)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	end, err := l.begin(ctx)
 	if err != nil {
-		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+		return nil, err
 	}
-	s := &LambdaP{Dataset: l.train.Name, Kernel: spec, N: n, Columns: t, Lambda: l.cfg.Lambda, Features: l.cfg.Precond.String(), Tol: l.cfg.Tol}
-	if l.cfg.Precond == RandomFeatures {
-		s.Features = l.cfg.Map.String()
+	defer end()
+	s := &LambdaP{Header: l.header(), Features: l.precondName()}
+	if f, ok := l.cfg.Precond.(Features); ok {
+		s.Features = f.String()
 	}
 	grid := len(opt.LambdaP)
 	if grid == 0 {
 		grid = cmp.Or(opt.Points, 13) + 3 // and the marks
 	}
-	lanczos := 16 * int64(n) * int64(min(cmp.Or(opt.Steps, 150), n)) * int64(grid)
-	a, err := l.kBeside(ctx, l.featureBytes(slices.Max(sizes))+lanczos)
+	lanczos := 16 * int64(s.N) * int64(min(cmp.Or(opt.Steps, 150), s.N)) * int64(grid)
+	a, _, err := l.matrix(ctx, l.featureBytes(slices.Max(sizes))+lanczos, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +99,9 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 	if o.Columns > t {
 		return nil, nil, fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many (Columns, --columns)", o.Columns, t)
 	}
-	if l.cfg.Precond == NoPrecond {
-		return nil, nil, fmt.Errorf("no preconditioner, and so no λ_p: take features, nystrom or rpcholesky, with the solver pcg")
+	recipe := l.approximation()
+	if recipe == nil {
+		return nil, nil, fmt.Errorf("preconditioner %v, and so no λ_p: take features, nystrom or rpcholesky, with the solver pcg", l.cfg.Precond)
 	}
 	if o.Grid != nil && len(o.Grid) == 0 {
 		return nil, nil, fmt.Errorf("an empty grid of λ_p: want at least one value")
@@ -125,10 +119,11 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 		o.Columns = -1
 	}
 	if len(sizes) == 0 {
-		sizes = []int{l.cfg.Features}
+		size, _ := recipe.size()
+		sizes = []int{size}
 	}
 	opt := &tune.Options{
-		LambdaP: slices.Compact(slices.Sorted(slices.Values(o.Grid))), Points: cmpOr(o.Points, 13), Confidence: o.Confidence, Width: o.Width,
+		LambdaP: slices.Compact(slices.Sorted(slices.Values(o.Grid))), Points: cmp.Or(o.Points, 13), Confidence: o.Confidence, Width: o.Width,
 		Steps: o.Steps, Columns: o.Columns, Tol: l.cfg.Tol, MaxIter: o.MaxIter,
 		Stream: rng.New(l.cfg.Seed).Sub("lambda-p"),
 		Progress: func(part string, done, total int) {
@@ -138,35 +133,15 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 	return opt, sizes, opt.Check()
 }
 
-func cmpOr(v, def int) int {
-	if v == 0 {
-		return def
-	}
-	return v
-}
-
 // sweep draws size features, or takes as many landmarks, and sweeps λ_p for them.
 func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Options) (*tune.Result, error) {
-	bench := l.withFeatures(size)
-	var z *points.Dense32
-	var formed float64
-	err := timed(&formed, func() error {
-		if l.cfg.Precond == RandomFeatures {
-			var err error
-			z, err = bench.Features(ctx, 0)
-			return err
-		}
-		f, err := bench.LowRank(ctx, a, 0)
-		if err == nil {
-			z = l.ownRows(f.F)
-		}
-		return err
-	})
+	recipe := l.approximation()
+	f, _, err := l.factor(ctx, recipe.with(size, recipe.lambdaP()), 0)
 	if err != nil {
 		return nil, err
 	}
 	l.cfg.Monitor(Event{Stage: "eigen"})
-	return tune.Sweep(ctx, a, z, l.y, formed, o)
+	return tune.Sweep(ctx, a, f.z, l.y, l.z.seconds, o)
 }
 
 // add adds a sweep, and chooses the least time of all.

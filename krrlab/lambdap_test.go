@@ -16,7 +16,7 @@ import (
 )
 
 func lambdaPConfig() Config {
-	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Features: 60, Tol: 1e-4, Seed: 2, Storage: gram.Float64}
+	return Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 60}, Tol: 1e-4, Seed: 2, Storage: gram.Float64}
 }
 
 // TestLambdaP compares the sweep with dense spectra and with Solve at each λ_p, for features of
@@ -26,7 +26,8 @@ func TestLambdaP(t *testing.T) {
 	poly := lambdaPConfig()
 	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
 	marks := lambdaPConfig()
-	marks.Precond = RPCholesky
+	size, _ := marks.Precond.(Features).size()
+	marks.Precond = RPCholesky{S: size}
 	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": marks} {
 		l := newLab(t, regression(x), cfg)
 		s, err := l.LambdaP(t.Context(), LambdaPOptions{Points: 6})
@@ -34,21 +35,15 @@ func TestLambdaP(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := s.Sweeps[0]
-		a, err := l.K(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		z, _, err := l.judged(t.Context(), &Quality{}, a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := wholeZ(t, l)
 		least := math.MaxInt
 		for _, p := range r.Points {
 			v := denseSpectrum(t, cfg.Kernel, x, 0.01, z, p.LambdaP)
 			if kappa := v[199] / v[0]; !p.Kappa.Covers(kappa) || p.Bound < kappa*(1-1e-9) {
 				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
 			}
-			cfg.LambdaP, cfg.MaxIter = p.LambdaP, 200 // Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
+			size, _ := l.approximation().size()
+			cfg.Precond, cfg.MaxIter = l.approximation().with(size, p.LambdaP), 200 // Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
 			sol := mustSolve(t, l.train, cfg)
 			if math.Abs(float64(*p.Iterations-sol.Iterations)) > 2+0.15*float64(sol.Iterations) {
 				t.Errorf("%s: λ_p = %g: %d iterations, Solve takes %d", name, p.LambdaP, *p.Iterations, sol.Iterations)
@@ -93,7 +88,7 @@ func TestLambdaPMap(t *testing.T) {
 		t.Errorf("κ %g with 20 features, %g with 80", a, b)
 	}
 	cfg := lambdaPConfig()
-	cfg.Features = 40
+	cfg.Precond = Features{S: 40}
 	one, err := newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{Grid: grid, Columns: -1})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +127,7 @@ func TestNested(t *testing.T) {
 	var z [2]*points.Dense32
 	for i, s := range []int{20, 40} {
 		var err error
-		if z[i], err = l.withFeatures(s).Features(t.Context(), 0); err != nil {
+		if z[i], err = newLab(t, l.train, lambdaPConfigOf(s)).Z(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,15 +151,15 @@ func TestLambdaPArguments(t *testing.T) {
 		}
 	}
 	cfg := lambdaPConfigOf(20)
-	cfg.Precond = NoPrecond
-	if _, err := newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{}); err == nil || !strings.Contains(err.Error(), "no preconditioner") {
+	cfg.Precond = None{}
+	if _, err := newLab(t, l.train, cfg).LambdaP(t.Context(), LambdaPOptions{}); err == nil || !strings.Contains(err.Error(), "preconditioner none") {
 		t.Errorf("without a preconditioner: %v", err)
 	}
 }
 
 func lambdaPConfigOf(s int) Config {
 	cfg := lambdaPConfig()
-	cfg.Features = s
+	cfg.Precond = Features{S: s}
 	return cfg
 }
 

@@ -12,7 +12,7 @@ import (
 // String gives the sweep in a few aligned lines, a map with one line for each s.
 func (s *LambdaP) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", s.Dataset, s.N, s.Columns, kernelWords(s.Kernel), s.Lambda)
+	b.problem(&s.Header)
 	b.add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
 		b.add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
@@ -145,7 +145,7 @@ func (s *LambdaP) plotMap() *plots.Figure {
 	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
 		panel("κ(M⁻¹A)", kappa), panel("time (s)", seconds))
 	f.ShareX = true
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Features, s.Tol, s.Columns)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Features, s.Tol, s.T)
 	return f
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/plots"
@@ -33,20 +32,13 @@ type MultiLevelOptions struct {
 //
 // beside features alone of the same widths.
 type MultiLevel struct {
-	Dataset string      `json:"dataset"`
-	N       int         `json:"n"`
-	D       int         `json:"d"`
-	T       int         `json:"t"`
-	Kernel  kernel.Spec `json:"kernel"`
-	Lambda  float64     `json:"lambda"`
-	LambdaP float64     `json:"lambda_p"`
-	Tol     float64     `json:"tol"`
-	Seed    uint64      `json:"seed"`
+	Header
+	LambdaP float64 `json:"lambda_p"`
 
 	Levels     []ChainLevel    `json:"levels"` // what was asked for
 	Features   string          `json:"features"`
 	Confidence float64         `json:"confidence"`
-	KError     *float64        `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	KError     Number          `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
 	Chain      []MeasuredLevel `json:"chain"`              // of the levels; those not reached are missing
 	OneLevel   []MeasuredLevel `json:"one_level"`          // features alone, at the widths of the levels after the first
 	Seconds    float64         `json:"seconds"`            // in all, without K
@@ -100,10 +92,15 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	chain, err := ChainFor(l.cfg.Kernel, l.cfg.Orthogonal, m.Levels)
+	chain, err := ChainFor(l.cfg.Kernel, l.orthogonal(), m.Levels)
 	if err != nil {
 		return nil, err
 	}
+	end, err := l.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	a, err := l.K(ctx)
 	if err != nil {
 		return nil, err
@@ -116,7 +113,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	p := &multilevel.Problem{Comm: l.comm, A: a, X: l.train.X, Y: l.y, LambdaP: l.cfg.LambdaP, Error: a.Choice().Error}
+	p := &multilevel.Problem{Comm: l.comm, A: a, X: l.train.X, Y: l.y, LambdaP: m.LambdaP, Error: a.Choice().Error}
 	m.KError = Number(p.Error)
 	mo := multilevel.Options{Confidence: m.Confidence, Work: opt.Work, Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter}
 	if l.cfg.Memory > 0 {
@@ -152,17 +149,16 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 
 // newMultiLevel checks the options and fills in what does not depend on the measurements.
 func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
-	n, d, t := l.Dims()
-	spec, _ := kernel.ToSpec(l.cfg.Kernel)
-	m := &MultiLevel{
-		Dataset: l.train.Name, N: n, D: d, T: t, Kernel: spec, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, Tol: l.cfg.Tol,
-		Seed: l.cfg.Seed, Levels: slices.Clone(o.Levels), Confidence: o.Confidence,
+	s, lambdaP := DefaultFeatures(l.train.Len()), l.cfg.Lambda
+	if r := l.approximation(); r != nil {
+		s, _ = r.size()
+		lambdaP = r.lambdaP()
 	}
+	m := &MultiLevel{Header: l.header(), LambdaP: lambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
 	if m.Confidence == 0 {
 		m.Confidence = 0.95
 	}
 	if len(m.Levels) == 0 {
-		s := l.cfg.Features
 		m.Levels = []ChainLevel{{"features", 8 * s}, {"srht", 2 * s}, {"gaussian", s}}
 	}
 	if err := estimate.CheckConfidence(m.Confidence); err != nil {
@@ -174,15 +170,21 @@ func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
 	if err := CheckLevels(m.Levels); err != nil {
 		return nil, err
 	}
-	if s := m.Levels[len(m.Levels)-1].Width; s > n {
-		return nil, fmt.Errorf("the last level has s = %d for n = %d points: want 1 ≤ s ≤ n", s, n)
+	if s := m.Levels[len(m.Levels)-1].Width; s > m.N {
+		return nil, fmt.Errorf("the last level has s = %d for n = %d points: want 1 ≤ s ≤ n", s, m.N)
 	}
-	dist, err := featuresFor(l.cfg.Kernel, l.cfg.Orthogonal)
+	dist, err := featuresFor(l.cfg.Kernel, l.orthogonal())
 	if err != nil {
 		return nil, err
 	}
 	m.Features = dist.String()
 	return m, nil
+}
+
+// orthogonal reports whether the features of the configuration are orthogonal ones.
+func (l *Lab) orthogonal() bool {
+	f, _ := l.cfg.Precond.(Features)
+	return f.Orthogonal
 }
 
 // measureOne measures features alone of the width of level k, counted from 0.
@@ -235,9 +237,8 @@ func (m *MultiLevel) HTML() string { return stageHTML(m) }
 // String gives the levels in aligned lines.
 func (m *MultiLevel) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, d = %d, t = %d", m.Dataset, m.N, m.D, m.T)
-	b.add("problem", "%s, λ = %g, λ_p = %g, τ = %g", kernelWords(m.Kernel), m.Lambda, m.LambdaP, m.Tol)
-	b.add("chain", "%s of %s", FormatLevels(m.Levels), m.Features)
+	b.problem(&m.Header)
+	b.add("chain", "%s of %s, λ_p = %g, τ = %g", FormatLevels(m.Levels), m.Features, m.LambdaP, m.Tol)
 	b.add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
 	row := func(name string, l *MeasuredLevel) {
 		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
@@ -262,8 +263,8 @@ func (m *MultiLevel) String() string {
 	for i := range m.OneLevel {
 		row("one level", &m.OneLevel[i])
 	}
-	if m.KError != nil {
-		b.add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", *m.KError)
+	if m.KError.Known() {
+		b.add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
 	}
 	b.add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
 	return b.String()

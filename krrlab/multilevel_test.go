@@ -110,9 +110,9 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 		return
 	}
 	cfg := lab.Config()
-	cfg.Map, cfg.Features = dist, l.Width
+	cfg.Precond = Features{Map: dist, S: l.Width}
 	fit := newLab(t, lab.train, cfg)
-	z, err := fit.Features(t.Context(), 0)
+	z, err := fit.Z(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := precond.New(t.Context(), z, cfg.LambdaP, &precond.Options{Form: precond.FormLInv})
+	w, err := precond.New(t.Context(), z, ridge(fit), &precond.Options{Form: precond.FormLInv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func denseLevel(t testing.TB, lab *Lab, m feature.Map) (norm, kappa float64) {
 			mm.SetSym(i, j, zz.At(i, j))
 			a.SetSym(i, j, k)
 		}
-		mm.SetSym(i, i, mm.At(i, i)+cfg.LambdaP)
+		mm.SetSym(i, i, mm.At(i, i)+ridge(lab))
 		a.SetSym(i, i, a.At(i, i)+cfg.Lambda)
 	}
 	values := func(a mat.Symmetric) []float64 {
@@ -237,7 +237,7 @@ func TestMultiLevelThreads(t *testing.T) {
 	var first *MultiLevel
 	for _, threads := range []int{1, 2} {
 		accel.SetThreads(threads)
-		lab := multiLevelLab(t, 300, kernel.Gaussian{Sigma: 1.5}, Config{Features: 40})
+		lab := multiLevelLab(t, 300, kernel.Gaussian{Sigma: 1.5}, Config{Precond: Features{S: 40}})
 		if threads == 2 {
 			if _, err := lab.Solve(t.Context()); err != nil {
 				t.Fatal(err)

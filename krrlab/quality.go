@@ -8,11 +8,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -39,16 +38,11 @@ type QualityStep struct {
 // Quality says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
 // stated confidence, and the iterations that follow from it beside those that PCG takes.
 type Quality struct {
-	Dataset  string      `json:"dataset"`
-	Kernel   kernel.Spec `json:"kernel"`
-	N        int         `json:"n"`
-	Columns  int         `json:"t"`
-	Lambda   float64     `json:"lambda"`
-	Precond  string      `json:"preconditioner"`
-	Features string      `json:"features,omitempty"` // what made Z
-	S        int         `json:"s,omitempty"`        // its columns
-	LambdaP  float64     `json:"lambda_p,omitempty"`
-	Tol      float64     `json:"tol"` // τ of the solve
+	Header
+	Precond  string  `json:"preconditioner"`
+	Features string  `json:"features,omitempty"` // what made Z
+	S        int     `json:"s,omitempty"`        // its columns
+	LambdaP  float64 `json:"lambda_p,omitempty"`
 
 	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they
 	// allow for KError, whose prediction the confidence does not cover. Kappa's probability of
@@ -138,30 +132,28 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	if err := checkQuality(&o); err != nil {
 		return nil, err
 	}
-	n, _, t := l.Dims()
-	spec, err := kernel.ToSpec(l.cfg.Kernel)
-	if err != nil {
-		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
-	}
-	q := &Quality{
-		Dataset: l.train.Name, Kernel: spec, N: n, Columns: t, Lambda: l.cfg.Lambda, Precond: l.cfg.Precond.String(), Tol: l.cfg.Tol,
-	}
-	var a *gram.Matrix
-	held := l.featureBytes(l.cfg.Features) + 16*int64(n)*int64(min(o.Steps, n)) // and Lanczos vectors
-	if err := timed(&q.Seconds.Kernel, func() (err error) { a, err = l.kBeside(ctx, held); return err }); err != nil {
-		return nil, err
-	}
-	q.KError = a.Choice().Error
-	z, m, err := l.judged(ctx, q, a)
+	n := l.train.Len()
+	q := &Quality{Header: l.header(), Precond: l.precondName()}
+	end, err := l.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
+	m, err := l.judged(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	a, _, err := l.matrix(ctx, l.featureBytes(q.S)+16*int64(n)*int64(min(o.Steps, n)), nil) // and Lanczos vectors
+	if err != nil {
+		return nil, err
+	}
+	q.Seconds.Kernel, q.KError = l.k.seconds, a.Choice().Error
 	err = l.bracket(ctx, q, a, m, &o)
 	if err == nil && !o.NoSolve {
 		err = l.count(ctx, q, a, m)
 	}
-	if err == nil && n <= o.ExactBelow {
-		err = l.spectrum(ctx, q, a, z)
+	if err == nil && n <= o.ExactBelow && (l.plain() || l.approximation() != nil) {
+		err = l.spectrum(ctx, q, a)
 	}
 	q.Seconds.Total = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
@@ -170,50 +162,44 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	return q, err
 }
 
-// judged makes the preconditioner to be judged, nil for none, in a form that can be multiplied
-// by: exactly ZZᵀ+λ_pI, with ZᵀZ in float64. On ranks random features z are the rows of this one.
-func (l *Lab) judged(ctx context.Context, q *Quality, a *gram.Matrix) (z *points.Dense32, m *precond.Woodbury, err error) {
-	if l.cfg.Precond == NoPrecond {
-		return nil, nil, nil
+// judged makes the preconditioner to be judged, nil for none: of an approximation ZZᵀ+λ_pI exactly that, with
+// ZᵀZ in float64, in a form that can be multiplied by.
+func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error) {
+	recipe := l.approximation()
+	if recipe == nil {
+		var m pcg.Preconditioner
+		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.cfg.Precond.Make(ctx, l, 0); return err })
+		return m, comm.Agree(ctx, l.comm, err)
 	}
-	err = timed(&q.Seconds.Features, func() (err error) {
-		if l.cfg.Precond == RandomFeatures {
-			q.Features = l.cfg.Map.String()
-			z, err = l.Features(ctx, 0)
-			return err
-		}
-		var f *lowrank.Factor
-		if f, err = l.LowRank(ctx, a, 0); err != nil {
-			return err
-		}
-		if k := f.CondBound(l.cfg.Lambda, l.cfg.LambdaP); !math.IsInf(k, 0) {
+	f, _, err := l.factor(ctx, recipe, 0)
+	if err != nil {
+		return nil, err
+	}
+	q.Seconds.Features = l.z.seconds
+	if r, ok := recipe.(Features); ok {
+		q.Features = r.String()
+	}
+	q.S, q.LambdaP = f.z.D, recipe.lambdaP()
+	if f.low != nil {
+		if k := f.low.CondBound(l.cfg.Lambda, q.LambdaP); !math.IsInf(k, 0) {
 			q.Certain = k
 		}
-		z = f.F
-		return nil
-	})
-	if err != nil {
-		return nil, nil, err
 	}
-	q.S, q.LambdaP = z.D, l.cfg.LambdaP
+	_, form := recipe.size()
+	if form == precond.AutoForm || form == precond.FormU {
+		form = precond.FormLInv
+	}
 	l.cfg.Monitor(Event{Stage: "factor"})
+	var w *precond.Woodbury
 	err = timed(&q.Seconds.Factor, func() (err error) {
-		form := l.cfg.Form
-		if form == precond.AutoForm || form == precond.FormU {
-			form = precond.FormLInv
-		}
-		own := z
-		if l.cfg.Precond != RandomFeatures {
-			own = l.ownRows(z)
-		}
-		m, err = precond.New(ctx, own, l.cfg.LambdaP, &precond.Options{Form: form, Comm: l.comm})
+		w, err = precond.New(ctx, f.z, q.LambdaP, &precond.Options{Form: form, Comm: l.comm})
 		return err
 	})
-	return z, m, err
+	return w, err
 }
 
 // bracket finds the interval of κ.
-func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precond.Woodbury, o *QualityOptions) error {
+func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner, o *QualityOptions) error {
 	opt := &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: o.Confidence, Cond: true, Definite: true,
 		Start: rng.New(l.cfg.Seed).Sub("quality"),
@@ -225,10 +211,13 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precon
 	}
 	var r *lanczos.Result
 	var err error
-	if m == nil {
+	switch metric, ok := m.(lanczos.Metric); {
+	case m == nil:
 		r, err = lanczos.Run(ctx, a, opt)
-	} else {
-		r, err = lanczos.RunPencil(ctx, a, m, opt)
+	case !ok:
+		return l.below(ctx, q, a, m, o)
+	default:
+		r, err = lanczos.RunPencil(ctx, a, metric, opt)
 	}
 	if r == nil {
 		return err
@@ -248,14 +237,31 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m *precon
 	return err
 }
 
-// count takes the iterations of PCG on the targets.
-func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m *precond.Woodbury) error {
+// below bounds κ from below for an M of which no more than the inverse is known: by the Ritz values that
+// conjugate gradients give for a random right-hand side, which lie inside the spectrum.
+func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner, o *QualityOptions) error {
 	start := time.Now()
-	var p pcg.Preconditioner
-	if m != nil {
-		p = m
+	b := mat.NewDense(q.N, 1, nil)
+	rng.New(l.cfg.Seed).Sub("quality").Normals(b.RawMatrix().Data, 0)
+	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: o.Steps, Monitor: func(it *pcg.Iteration) error {
+		l.cfg.Monitor(Event{Stage: "lanczos", Done: it.Index, Total: o.Steps, Remaining: -1})
+		return nil
+	}})
+	if err != nil {
+		return err
 	}
-	res, err := pcg.Solve(ctx, a, p, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()})
+	q.Steps, q.Seconds.Lanczos = res.Iterations, time.Since(start).Seconds()
+	k := res.Cond()
+	off := q.KError / l.cfg.Lambda
+	q.Kappa = estimate.Interval{Value: k, Lo: max(1, k*max(0, 1-off)/(1+off)), Hi: math.Inf(1), Confidence: 1, Method: "Ritz values of PCG, a lower bound"}
+	q.Min, q.Max = estimate.Interval{Hi: math.Inf(1)}, estimate.Interval{Hi: math.Inf(1)}
+	return nil
+}
+
+// count takes the iterations of PCG on the targets.
+func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner) error {
+	start := time.Now()
+	res, err := pcg.Solve(ctx, a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()})
 	if err != nil {
 		return err
 	}
@@ -265,7 +271,7 @@ func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m *precond.
 }
 
 // spectrum computes all eigenvalues of M⁻¹A, with K in float64.
-func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *points.Dense32) error {
+func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 	l.cfg.Monitor(Event{Stage: "spectrum"})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
@@ -273,13 +279,21 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, z *point
 	if err := exact.DenseTo(ctx, k); err != nil {
 		return err
 	}
-	if z != nil && z.N < q.N {
-		var err error
-		if z, err = l.features(ctx, 0, 0, q.N); err != nil {
+	var z *points.Dense32
+	if recipe := l.approximation(); recipe != nil {
+		f, _, err := l.factor(ctx, recipe, 0)
+		if err != nil {
 			return err
 		}
+		if z = f.z; f.low != nil {
+			z = f.low.F
+		} else if r, ok := recipe.(Features); ok && z.N < q.N { // of this rank
+			if z, err = l.features(ctx, r, 0, 0, q.N); err != nil {
+				return err
+			}
+		}
 	}
-	values, slack, err := tune.Spectrum(ctx, k, l.cfg.Lambda, z, l.cfg.LambdaP)
+	values, slack, err := tune.Spectrum(ctx, k, l.cfg.Lambda, z, q.LambdaP)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 func ExampleLab_Quality() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{
-		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Features: 200, LambdaP: 0.2,
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Precond: krrlab.Features{S: 200, LambdaP: 0.2},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -35,7 +35,7 @@ func ExampleLab_Quality() {
 func ExampleLab_LambdaP() {
 	train := datasets.SyntheticRegression(400, 4, 0.1, 1)
 	lab, err := krrlab.New(train, krrlab.Config{
-		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Features: 100,
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.01, Solver: krrlab.PCG, Precond: krrlab.Features{S: 100},
 	})
 	if err != nil {
 		fmt.Println(err)

@@ -75,16 +75,13 @@ func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 func TestQualityAgainstDense(t *testing.T) {
 	x := kinds(150, 5, 4)["float64"]
 	for _, k := range kernels[2:] {
-		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Features: 60, LambdaP: 0.3, Tol: 1e-6, Seed: 3}
+		cfg := Config{Kernel: k, Lambda: 0.05, Solver: PCG, Precond: Features{S: 60, LambdaP: 0.3}, Tol: 1e-6, Seed: 3}
 		l := newLab(t, regression(x), cfg)
 		q, err := l.Quality(t.Context(), QualityOptions{Width: 0.05})
 		if err != nil {
 			t.Fatal(err)
 		}
-		z, err := l.Features(t.Context(), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		z := wholeZ(t, l)
 		want := denseSpectrum(t, k, x, 0.05, z, 0.3)
 		for i, v := range q.Spectrum {
 			if math.Abs(v-want[i]) > 1e-9*want[149] {
@@ -111,7 +108,7 @@ func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := precond.New(t.Context(), z, l.cfg.LambdaP, &precond.Options{Form: precond.FormLInv})
+	m, err := precond.New(t.Context(), z, ridge(l), &precond.Options{Form: precond.FormLInv})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +123,7 @@ func plainIterations(t *testing.T, l *Lab, z *points.Dense32) int {
 // a certain bound besides.
 func TestQualityForms(t *testing.T) {
 	x := kinds(120, 4, 6)["float32"]
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, Solver: PCG, Precond: NoPrecond}
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 0.1, Solver: PCG, Precond: None{}}
 	q, err := newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{NoSolve: true})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +135,7 @@ func TestQualityForms(t *testing.T) {
 	if !q.Kappa.Covers(v[119]/v[0]) || math.Abs(q.Exact.Value-v[119]/v[0]) > 1e-8*q.Exact.Value || q.Actual != nil || q.S != 0 {
 		t.Errorf("κ(A) = %v: %v", v[119]/v[0], q)
 	}
-	cfg.Precond, cfg.Features = Nystrom, 40
+	cfg.Precond = Nystrom{S: 40}
 	q, err = newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1})
 	if err != nil || q.Exact != nil || q.Spectrum != nil || !(q.Certain >= q.Kappa.Value) || *q.Actual < 1 {
 		t.Errorf("%v, %v", q, err)
@@ -146,7 +143,7 @@ func TestQualityForms(t *testing.T) {
 }
 
 func TestQualityArguments(t *testing.T) {
-	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Features: 20})
+	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}})
 	for want, o := range map[string]QualityOptions{
 		"confidence 1": {Confidence: 1}, "confidence -0.5": {Confidence: -0.5}, "width -1": {Width: -1}, "-3 steps": {Steps: -3},
 	} {
@@ -161,7 +158,7 @@ func TestQualityArguments(t *testing.T) {
 
 // TestQualityJSON: the stage comes back from its JSON, an unbounded end as null.
 func TestQualityJSON(t *testing.T) {
-	l := newLab(t, regression(kinds(80, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Features: 20})
+	l := newLab(t, regression(kinds(80, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}})
 	for _, steps := range []int{2, 60} {
 		q, err := l.Quality(t.Context(), QualityOptions{Steps: steps})
 		if err != nil {
@@ -193,7 +190,7 @@ func TestQualityJSON(t *testing.T) {
 func TestQualityBits(t *testing.T) {
 	setThreads(t, accel.Threads())
 	train := regression(kinds(400, 6, 2)["float32"])
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Features: 100}
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100}}
 	var first *Quality
 	for _, threads := range []int{1, 2} {
 		accel.SetThreads(threads)
@@ -217,7 +214,7 @@ func TestQualityBits(t *testing.T) {
 func TestQualityInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Features: 20}
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}}
 	cfg.Monitor = func(e Event) {
 		if e.Stage == "lanczos" && e.Done == 5 {
 			cancel()
@@ -233,7 +230,6 @@ func TestQualityInterrupted(t *testing.T) {
 // hi/lo is at most 1.5, with new features for every `share` starts.
 func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, share int, o QualityOptions) (covered, narrow int, kappas []float64) {
 	t.Helper()
-	var z *points.Dense32
 	var exact *Quality
 	for i := range starts {
 		cfg.Seed = uint64(i)
@@ -243,21 +239,21 @@ func kappaCoverage(t *testing.T, train *datasets.Dataset, cfg Config, starts, sh
 			t.Fatal(err)
 		}
 		if i%share == 0 {
-			exact = &Quality{N: train.Len()}
-			if z, _, err = l.judged(t.Context(), exact, a); err != nil {
+			exact = &Quality{Header: Header{N: train.Len()}}
+			if _, err = l.judged(t.Context(), exact); err != nil {
 				t.Fatal(err)
 			}
-			if err := l.spectrum(t.Context(), exact, a, z); err != nil {
+			if err := l.spectrum(t.Context(), exact, a); err != nil {
 				t.Fatal(err)
 			}
 			kappas = append(kappas, exact.Exact.Value)
 		}
 		cfg.Seed = uint64(i / share * share) // that of the features
-		_, m, err := newLab(t, train, cfg).judged(t.Context(), &Quality{}, a)
+		m, err := newLab(t, train, cfg).judged(t.Context(), &Quality{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := &Quality{N: train.Len(), Tol: 1e-3, KError: a.Choice().Error}
+		q := &Quality{Header: Header{N: train.Len(), Tol: 1e-3}, KError: a.Choice().Error}
 		if err := l.bracket(t.Context(), q, a, m, &o); err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +288,7 @@ func TestQualityCoverage(t *testing.T) {
 	dir := os.Getenv("KRRLAB_DATA")
 	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
 		x := kinds(250, 6, 2)["float32"]
-		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Features: 100, LambdaP: 0.1}, 20, 5)
+		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100, LambdaP: 0.1}}, 20, 5)
 		return
 	}
 	if lib, err := accel.OpenBLAS(); err == nil {
@@ -300,8 +296,8 @@ func TestQualityCoverage(t *testing.T) {
 		defer accel.Use(nil)
 	}
 	for name, cfg := range map[string]Config{
-		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Features: 1000, LambdaP: 0.1},
-		"ijcnn1": {Kernel: kernel.Gaussian{Sigma: 0.3}, Features: 1000, LambdaP: 0.02},
+		"mnist":  {Kernel: kernel.Gaussian{Sigma: 8.5}, Precond: Features{S: 1000, LambdaP: 0.1}},
+		"ijcnn1": {Kernel: kernel.Gaussian{Sigma: 0.3}, Precond: Features{S: 1000, LambdaP: 0.02}},
 	} {
 		pair, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 // String gives the judgement in a few aligned lines.
 func (q *Quality) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, t = %d, kernel %s, λ = %g", q.Dataset, q.N, q.Columns, kernelWords(q.Kernel), q.Lambda)
+	b.problem(&q.Header)
 	b.add("M", "%s", q.metricText())
 	if q.Indefinite {
 		b.add("K", "%s", indefiniteText(q.Lambda, q.KError))

@@ -47,14 +47,15 @@ func (r *Ranks) String() string {
 }
 
 // countTraffic returns a function that adds what has been sent since to sol.Ranks.
-func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) func(*pcg.Result) {
-	if l.cfg.Comm == nil {
+func (s *solve) countTraffic() func(*pcg.Result) {
+	if s.cfg.Comm == nil {
 		return func(*pcg.Result) {}
 	}
-	if sol.Ranks == nil {
-		sol.Ranks = &Ranks{Count: l.comm.Size()}
+	if s.sol.Ranks == nil {
+		s.sol.Ranks = &Ranks{Count: s.comm.Size()}
 	}
-	w, _ := m.(*precond.Woodbury)
+	a := s.a
+	w, _ := s.m.(*precond.Woodbury)
 	solved := func() int64 {
 		if w == nil {
 			return 0
@@ -63,14 +64,14 @@ func (l *Lab) countTraffic(sol *Solution, a *gram.Matrix, m pcg.Preconditioner) 
 	}
 	products, solves := a.Traffic().Bytes, solved()
 	return func(res *pcg.Result) {
-		r, mul, pre := sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
+		r, mul, pre := s.sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
 		r.Products += mul.Calls
 		r.ProductBytes += a.Traffic().Bytes - products
 		r.ProductFormula += a.ProductBytes(mul.Columns) + int64(mul.Calls-1)*a.ProductBytes(0)
 		r.Solves += pre.Calls
 		r.SolveBytes += solved() - solves
 		if w != nil {
-			lo, hi := l.featureRows()
+			lo, hi := s.featureRows()
 			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, hi-lo)
 		}
 	}
@@ -82,8 +83,10 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
 	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
-	if l.cfg.Precond != NoPrecond {
-		p.S, p.Landmarks = l.cfg.Features, l.cfg.Precond != RandomFeatures
+	if r := l.approximation(); r != nil {
+		p.S, _ = r.size()
+		_, random := r.(Features)
+		p.Landmarks = !random
 	}
 	var err error
 	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {

@@ -93,15 +93,15 @@ func TestSolversAgainstDense(t *testing.T) {
 							continue
 						}
 						name := fmt.Sprintf("%v, %s points, %d classes, %v, %v", k, kind, size, solver, storage)
-						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Features: 40, Tol: tol})
+						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Precond: Features{S: 40}, Tol: tol})
 						y := sol.lab.Targets()
 						ref := newReference(t, k, x, 0.1, y)
 						if !sol.Converged() {
 							t.Errorf("%s: %s", name, sol.Status)
 						}
 						for j, r := range ref.residuals(sol.Model.C, y) {
-							if r > 1.01*tol || sol.TrueResidual[j] > tol {
-								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.TrueResidual[j], tol)
+							if r > 1.01*tol || sol.TrueResiduals[j] > tol {
+								t.Errorf("%s: residual %.3g, reported %.3g, asked %g", name, r, sol.TrueResiduals[j], tol)
 							}
 						}
 						f, err := sol.Model.Decision(t.Context(), test[kind], &model.Options{Float64: true})

@@ -17,13 +17,14 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestProgressOf: what is done of a solve of 6 points, 3 columns and 2 preconditioners is taken as it is, and with each
 // of its numbers at an end, and refused with any beyond it.
 func TestProgressOf(t *testing.T) {
-	l := newLab(t, ranksProblem(6), Config{Kernel: gauss, Lambda: 0.1, Features: 4, Repeat: 2})
+	l := newLab(t, ranksProblem(6), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 4}, Repeat: 2})
 	inf, nan := math.Inf(1), math.NaN()
 	answer := func() []float64 { return make([]float64, 18) }
 	for _, c := range []struct {
@@ -67,7 +68,7 @@ func TestDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...)
-	l := newLab(t, ranksProblem(2), Config{Kernel: gauss, Lambda: 0.1, Features: 1, Repeat: 2})
+	l := newLab(t, ranksProblem(2), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 1}, Repeat: 2})
 	for _, state := range []string{"state", ""} {
 		k := &keeper{lab: l}
 		if err := k.decode(append(slices.Clone(whole), state...)); err != nil || string(k.state) != state || k.from != 1 || k.now.Leg != 1 {
@@ -117,7 +118,7 @@ func TestVerifyOverflow(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 		v, err := Verify(t.Context(), m, VerifyOptions{Test: test}) // the targets are not to be recovered
-		if err != nil || v.Targets != targetsUnknown || v.Residual != nil || v.Open != nil {
+		if err != nil || v.Targets != targetsUnknown || v.Residual.Known() || v.Open.Known() {
 			t.Errorf("%v without targets: %+v, %v", c, v, err)
 		}
 	}
@@ -225,14 +226,15 @@ func TestSlack(t *testing.T) {
 			sol  Solution
 			want bool
 		}{
-			{Solution{converged: true, TrueResidual: []float64{0}}, true}, // no rows were checked
-			{Solution{converged: true, TrueResidual: []float64{0}, StorageResidual: []float64{0.8e-3}, SampledResidual: []float64{1}}, true},
-			{Solution{converged: true, TrueResidual: []float64{0}, StorageResidual: []float64{1.1e-3}, SampledResidual: []float64{1}}, false},
-			{Solution{TrueResidual: []float64{0}, StorageResidual: []float64{0}, SampledResidual: []float64{0}}, false},
+			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}}, true}, // no rows were checked
+			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{0.8e-3}, SampledResiduals: []float64{1}}, true},
+			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{1.1e-3}, SampledResiduals: []float64{1}}, false},
+			{Solution{TrueResiduals: []float64{0}, StorageResiduals: []float64{0}, SampledResiduals: []float64{0}}, false},
 		} {
 			sol := c.sol
-			if l.settleSampled(&sol); sol.converged != c.want || c.sol.converged && !c.want && sol.Status != "inaccurate" {
-				t.Errorf("%+v: converged %v, %s", c.sol, sol.converged, sol.Status)
+			(&solve{Lab: l, sol: &sol}).settleSampled()
+			if sol.Converged() != c.want || c.sol.Converged() && !c.want && sol.Status != pcg.Inaccurate {
+				t.Errorf("%+v: %v", c.sol, sol.Status)
 			}
 		}
 	}
@@ -265,7 +267,7 @@ func TestQualityEnds(t *testing.T) {
 // TestFingerprintOf: sparse points by their entries, of more numbers than are hashed at a time; and none are left out.
 func TestFingerprintOf(t *testing.T) {
 	of := func(x points.Points) [32]byte {
-		return Fingerprint(&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}})
+		return (&datasets.Dataset{Task: datasets.Regression, X: x, Target: []float64{1, 2}}).Fingerprint()
 	}
 	const d = 5000
 	dense, sparse := points.NewDense(2, d, nil), &points.CSR{N: 2, D: d, Ptr: []int{0, d, 2 * d}}
@@ -294,7 +296,7 @@ func TestFingerprintOf(t *testing.T) {
 
 // TestMedianConverged: the median of several answers has converged if its residual is within τ with its rounding.
 func TestMedianConverged(t *testing.T) {
-	l := newLab(t, ranksProblem(40), Config{Kernel: gauss, Lambda: 0.1, Features: 20, Tol: 1e-3, Seed: 1, Storage: gram.Float64, Exact: ExactResidual, Solver: PCG})
+	l := newLab(t, ranksProblem(40), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Tol: 1e-3, Seed: 1, Storage: gram.Float64, Exact: ExactResidual, Solver: PCG})
 	found, err := l.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -304,35 +306,40 @@ func TestMedianConverged(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := []*mat.Dense{found.Model.C, found.Model.C}
-	var sol Solution
-	if _, err := l.median(t.Context(), &sol, a, answers, "short"); err != nil || len(sol.Rounding) != 3 {
+	run := func(status pcg.Status) (*Solution, error) {
+		s := &solve{Lab: l, sol: &Solution{}, a: a}
+		_, err := s.median(t.Context(), answers, status)
+		return s.sol, err
+	}
+	sol, err := run(pcg.MaxIterations)
+	if err != nil || len(sol.Roundings) != 3 {
 		t.Fatalf("%+v, %v", sol, err)
 	}
 	least := 0.0 // τ
-	for j, v := range sol.TrueResidual {
-		least = max(least, v+sol.Rounding[j])
+	for j, v := range sol.TrueResiduals {
+		least = max(least, v+sol.Roundings[j])
 	}
-	for tol, want := range map[float64]string{least: "converged", least - 1e-2*slices.Min(sol.Rounding): "short", least / 2: "short"} {
+	for tol, want := range map[float64]pcg.Status{least: pcg.Converged, least - 1e-2*slices.Min(sol.Roundings): pcg.MaxIterations, least / 2: pcg.MaxIterations} {
 		l.cfg.Tol = tol
-		var sol Solution
-		if _, err := l.median(t.Context(), &sol, a, answers, "short"); err != nil || sol.Status != want || sol.converged != (want == "converged") {
-			t.Errorf("τ = %g: %s, converged %v, want %s, %v", tol, sol.Status, sol.converged, want, err)
+		if sol, err := run(pcg.MaxIterations); err != nil || sol.Status != want {
+			t.Errorf("τ = %g: %v, want %v, %v", tol, sol.Status, want, err)
 		}
 	}
 }
 
 // TestResidualWords: what is known of a residual, and no more.
 func TestResidualWords(t *testing.T) {
-	n := Number
+	of := func(tol float64, kind string, residual, rounding, sampled, storage Number, rows int) Solution {
+		return Solution{Header: Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding, SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
+	}
 	for _, c := range []struct {
-		r    Report
+		r    Solution
 		want string
 	}{
-		{Report{}, ""},
-		{Report{TrueResidual: n(0.00123), ResidualKind: "K as stored", Tol: 0.001}, ", true residual 1.23e-03 (K as stored), asked 1e-03"},
-		{Report{TrueResidual: n(0.00123), Rounding: n(2e-12), ResidualKind: "K recomputed", Tol: 0.001}, ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
-		{Report{TrueResidual: n(0.00123), SampledResidual: n(0.0014), StorageResidual: n(0.0002), SampledRows: 288, ResidualKind: "K as stored", Tol: 0.001},
-			", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
+		{of(1e-3, "", unknown, unknown, unknown, unknown, 0), ""},
+		{of(1e-3, "K as stored", 0.00123, unknown, unknown, unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
+		{of(1e-3, "K recomputed", 0.00123, 2e-12, unknown, unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
+		{of(1e-3, "K as stored", 0.00123, unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
 	} {
 		if got := c.r.residualText(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -369,7 +376,7 @@ func TestKeptWhenDue(t *testing.T) {
 		kept  bool
 	}{{time.Hour, 0, false}, {time.Hour, 1 << 30, false}, {0, 1 << 30, false}, {0, 1, true}, {time.Hour, 3, true}, {1, 0, true}} {
 		dir := t.TempDir()
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: NoPrecond, Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Solver: CG, Precond: None{}, Checkpoint: &Checkpoint{Dir: dir, Every: c.every, EveryIter: c.iter}}
 		l := newLab(t, ranksProblem(40), cfg)
 		if sol, err := l.Solve(t.Context()); err != nil || sol.Iterations < 5 {
 			t.Fatalf("%v, %v", sol, err)

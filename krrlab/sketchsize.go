@@ -35,17 +35,11 @@ type SketchSizeOptions struct {
 // SketchSize is the record of a search for the number of features, section 5 of the paper: s is
 // doubled until a test of Z accepts.
 type SketchSize struct {
-	Dataset  string      `json:"dataset"`
-	N        int         `json:"n"`
-	D        int         `json:"d"`
-	T        int         `json:"t"`
-	Kernel   kernel.Spec `json:"kernel"`
-	Lambda   float64     `json:"lambda"`
-	LambdaP  float64     `json:"lambda_p"`
-	Features string      `json:"features"`
-	Seed     uint64      `json:"seed"`
-	Storage  string      `json:"storage"`
-	KBound   *float64    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
+	Header
+	LambdaP  float64 `json:"lambda_p"`
+	Features string  `json:"features"`
+	Storage  string  `json:"storage"`
+	KBound   Number  `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
 
 	Test       adapt.Kind `json:"test"`
 	Target     float64    `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
@@ -72,23 +66,29 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 		return send[SketchSize](ctx, l, "sketch-size", o)
 	}
 	began := time.Now()
-	n, d, t := l.Dims()
-	dist := l.cfg.Map
-	if dist == nil {
-		f, err := feature.For(l.cfg.Kernel)
+	n, _, t := l.Dims()
+	f, ok := l.cfg.Precond.(Features)
+	if !ok {
+		r, err := Features{}.settled(l.cfg.Kernel, n, l.cfg.Lambda)
 		if err != nil {
 			return nil, err
 		}
-		dist = f
+		f = r.(Features)
 	}
+	dist, lambdaP := f.Map, f.LambdaP
 	opt := &adapt.Options{
 		Test: o.Test, Target: o.Target, Constants: o.Constants, First: o.First, Max: o.Max,
 		Confidence: o.Confidence, Sketched: o.Sketched, Check: o.Check, Eigen: o.Eigen,
 		Progress: l.watch("sketch size"),
 	}
-	if _, err := opt.Settled(n, l.cfg.Lambda, l.cfg.LambdaP); err != nil { // before K is formed
+	if _, err := opt.Settled(n, l.cfg.Lambda, lambdaP); err != nil { // before K is formed
 		return nil, err
 	}
+	end, err := l.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	a, err := l.K(ctx)
 	if err != nil {
 		return nil, err
@@ -100,18 +100,13 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	if opt.Memory, err = comm.Least(ctx, l.comm, opt.Memory); err != nil {
 		return nil, err
 	}
-	p := adapt.Problem{Comm: l.comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
+	p := adapt.Problem{Comm: l.comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: lambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
 	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
 	if res == nil {
 		return nil, err
 	}
-	spec, specErr := kernel.ToSpec(l.cfg.Kernel)
-	if specErr != nil { // a user-defined kernel
-		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
-	}
 	s := &SketchSize{
-		Dataset: l.train.Name, N: n, D: d, T: t, Kernel: spec, Lambda: l.cfg.Lambda, LambdaP: l.cfg.LambdaP,
-		Features: dist.String(), Seed: l.cfg.Seed, Storage: a.Storage().String(), KBound: Number(a.Choice().Error),
+		Header: l.header(), LambdaP: lambdaP, Features: dist.String(), Storage: a.Storage().String(), KBound: Number(a.Choice().Error),
 		Test: res.Options.Test, Target: res.Options.Target, Confidence: res.Options.Confidence,
 		Status: res.Status, Max: res.Max, Limit: res.Limit, Rungs: res.Rungs,
 	}
@@ -142,9 +137,9 @@ func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 // String gives the ladder in aligned lines.
 func (s *SketchSize) String() string {
 	var b lines
-	b.add("data", "%s: n = %d, d = %d, t = %d", s.Dataset, s.N, s.D, s.T)
-	b.add("problem", "kernel %s, λ = %g, λ_p = %g; %s", kernelWords(s.Kernel), s.Lambda, s.LambdaP, withKernelWords(s.Features, s.Kernel))
-	b.add("K", "%s%s", s.Storage, bound(s.KBound))
+	b.problem(&s.Header)
+	b.add("Z", "%s, λ_p = %g", withKernelWords(s.Features, s.Kernel), s.LambdaP)
+	b.add("K", "%s%s", s.Storage, boundText(s.KBound))
 	b.add("test", "%s", s.testText())
 	if s.Note != "" {
 		b.add("note", "%s", s.Note)

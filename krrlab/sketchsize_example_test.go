@@ -28,7 +28,7 @@ func ExampleLab_SketchSize() {
 	for _, r := range size.Rungs {
 		fmt.Printf("s = %4d: %s\n", r.S, r.Verdict)
 	}
-	cfg.Features = size.S
+	cfg.Precond = krrlab.Features{S: size.S}
 	if lab, err = krrlab.New(train, cfg); err != nil {
 		fmt.Println(err)
 		return

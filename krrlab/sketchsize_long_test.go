@@ -51,11 +51,11 @@ func TestSketchSizeOnData(t *testing.T) {
 			if a == nil {
 				a = newReference(t, k, p.Train.X, lambda, lab.y).a
 			}
-			cfg.Features = got.S
+			cfg.Precond = Features{S: got.S, LambdaP: ridge(lab)}
 			if lab, err = New(p.Train, cfg); err != nil {
 				t.Fatal(err)
 			}
-			z32, err := lab.Features(ctx, 0)
+			z32, err := lab.Z(ctx, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -41,7 +41,7 @@ func TestSketchSizeChoosesZ(t *testing.T) {
 		t.Fatalf("%v", got)
 	}
 	for _, s := range []int{got.S, got.S / 2} {
-		z, err := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Features: s}).Features(ctx, 0)
+		z, err := sketchLab(t, Config{Kernel: k, Lambda: 0.3, Seed: 4, Precond: Features{S: s}}).Z(ctx, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestSketchSizeViews(t *testing.T) {
 
 // TestSketchSizeErrors checks that bad arguments give one line, before K is formed.
 func TestSketchSizeErrors(t *testing.T) {
-	lab := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, LambdaP: 3})
+	lab := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Precond: Features{LambdaP: 3}})
 	for _, c := range []struct {
 		o    SketchSizeOptions
 		want string
@@ -166,7 +166,7 @@ func TestSketchSizeErrors(t *testing.T) {
 			t.Errorf("%+v: error %v, want one with %q", c.o, err, c.want)
 		}
 	}
-	if lab.k != nil {
+	if lab.k.a != nil {
 		t.Error("K was formed")
 	}
 	setThreads(t, 2)

@@ -25,17 +25,17 @@ func TestSmallTargets(t *testing.T) {
 			}
 			sol := mustSolve(t, train, Config{
 				Kernel: kernel.Gaussian{Sigma: 0.1}, Lambda: 1e-3, Tol: 1e-6, Solver: PCG, Repeat: 3, MaxIter: 2, Exact: policy,
-				Features: 3, Storage: gram.Float32,
+				Precond: Features{S: 3}, Storage: gram.Float32,
 			})
 			if want == nil {
 				want = sol
 			}
-			if sol.Converged() || !(math.Abs(sol.TrueResidual[0]-want.TrueResidual[0]) <= 1e-6*want.TrueResidual[0]) {
-				t.Errorf("%v, targets of 2^%d: %s, residual %g, want %g", policy, e, sol.Status, sol.TrueResidual[0], want.TrueResidual[0])
+			if sol.Converged() || !(math.Abs(sol.TrueResiduals[0]-want.TrueResiduals[0]) <= 1e-6*want.TrueResiduals[0]) {
+				t.Errorf("%v, targets of 2^%d: %s, residual %g, want %g", policy, e, sol.Status, sol.TrueResiduals[0], want.TrueResiduals[0])
 			}
-			for j, v := range want.StorageResidual {
-				if !(math.Abs(sol.StorageResidual[j]-v) <= 1e-6*v) {
-					t.Errorf("%v, targets of 2^%d: %g from storage, want %g", policy, e, sol.StorageResidual[j], v)
+			for j, v := range want.StorageResiduals {
+				if !(math.Abs(sol.StorageResiduals[j]-v) <= 1e-6*v) {
+					t.Errorf("%v, targets of 2^%d: %g from storage, want %g", policy, e, sol.StorageResiduals[j], v)
 				}
 			}
 			v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Passes: 1})
@@ -43,8 +43,8 @@ func TestSmallTargets(t *testing.T) {
 				t.Fatal(err)
 			}
 			exact := worst(trueResiduals(sol.lab.cfg.Kernel, rows(x), 1e-3, sol.Model.C, sol.lab.Targets()))
-			if v.Residual == nil || v.Rounding == nil || !(math.Abs(*v.Residual-exact) <= *v.Rounding) || !(math.Abs(*v.Residual-sol.TrueResidual[0]) < 1e-3) {
-				t.Errorf("%v, targets of 2^%d: verify has %v, want %g", policy, e, *v.Residual, exact)
+			if !v.Residual.Known() || !v.Rounding.Known() || !(math.Abs(float64(v.Residual)-exact) <= float64(v.Rounding)) || !(math.Abs(float64(v.Residual)-sol.TrueResiduals[0]) < 1e-3) {
+				t.Errorf("%v, targets of 2^%d: verify has %v, want %g", policy, e, float64(v.Residual), exact)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -10,90 +11,64 @@ import (
 
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
-
-// Solution is the answer C of (K+λI)C = Y with what is known about it.
-type Solution struct {
-	Model      *model.Model // f, with C; its Scaling is left to the caller
-	Status     string       // how the solve ended
-	Iterations int          // in all
-	// TrueResidual holds ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column j, recomputed
-	// from the answer as ResidualKind says.
-	TrueResidual []float64
-	ResidualKind string
-	// Rounding bounds the error of TrueResidual with certainty, that of recomputing K included;
-	// nil where it was taken with K as stored. Converged means that the two together are at most τ.
-	Rounding []float64
-	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
-	// the 32 of largest norm, computed in float64; nil where TrueResidual is that already. Where K is
-	// stored in an arithmetic that may fail for up to an eighth of the points, those far from the
-	// origin, the rows of up to 1024 of them are looked at too.
-	SampledResidual []float64
-	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
-	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
-	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
-	// spread over all rows. What a few rows hold that were not looked at is not in it.
-	StorageResidual []float64
-	SampledRows     int         // that were looked at; 0 for none
-	Kappa           float64     // estimate of κ(M⁻¹A) from PCG's α, β; NaN if there is none
-	KappaBound      float64     // certain bound of it, with Nystrom and RPCholesky, of K itself and not as stored; +Inf: none; NaN otherwise
-	Rank            int         // of Nystrom's and RPCholesky's factor, at most Features; 0 otherwise
-	StatDim         float64     // s_{λ_p}(ZZᵀ) = ‖U‖_F²; NaN if there is no Z
-	History         []HistRow   // of the solve
-	Result          *pcg.Result // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
-	Storage         string      // of K
-	Choice          string      // why
-	KBound          float64     // predicted bound of ‖K_stored−K‖₂
-	KBytes          int64       // of K
-	Form            string      // of the preconditioner's inverse; "" if there is none
-	Seconds         Seconds     // by stage
-	Shared          []string    // stages taken from an earlier solve by Config.Shared
-	Ranks           *Ranks      // what they sent; nil without ranks
-
-	converged bool
-	r         *mat.Dense        // of which TrueResidual are the norms
-	store     *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
-	as        *gram.Choice      // how K was kept when the state that is resumed was written; nil if none is
-	lab       *Lab
-	remote    *Report // of the ranks of a Backend
-}
-
-// Converged reports whether every column met the tolerance.
-func (s *Solution) Converged() bool { return s.converged }
-
-// WorstResidual returns the largest true residual of the columns, NaN if there is one.
-func (s *Solution) WorstResidual() float64 { return worst(s.TrueResidual) }
 
 // Solve computes the coefficients with the configured solver. If ctx ends first it
 // returns ctx's error.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 	if l.cfg.Backend != nil {
-		return l.solveRemote(ctx)
+		return l.solveElsewhere(ctx)
 	}
-	end, err := l.cfg.Shared.begin(ctx)
+	end, err := l.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer end()
 	start := time.Now()
-	sol := &Solution{lab: l, Kappa: math.NaN(), KappaBound: math.NaN(), StatDim: math.NaN(), KBound: math.NaN()}
+	s := &solve{Lab: l, sol: l.newSolution()}
 	var c *mat.Dense
 	if l.cfg.Solver == Direct {
-		c, err = l.direct(ctx, sol)
+		c, err = s.direct(ctx)
 	} else {
-		c, err = l.iterate(ctx, sol)
+		c, err = s.iterate(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.settleSampled(sol)
+	s.settleSampled()
+	sol := s.sol
+	sol.finish()
 	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	l.countWaiting(sol)
 	return sol, nil
+}
+
+// solveElsewhere is Solve by the backend.
+func (l *Lab) solveElsewhere(ctx context.Context) (*Solution, error) {
+	sol, err := send[Solution](ctx, l, "solve", nil)
+	if err != nil {
+		return nil, err
+	}
+	n, _, t := l.Dims()
+	if rows, columns := sol.Model.C.Dims(); rows != n || columns != t {
+		return nil, fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
+	}
+	sol.lab, sol.Model = l, l.model(sol.Model.C, sol, time.Now())
+	return sol, nil
+}
+
+// solve is a Solve under way.
+type solve struct {
+	*Lab
+	sol  *Solution
+	keep *keeper            // of checkpoints; nil without
+	a    *gram.Matrix       // K+λI, once it is formed
+	m    pcg.Preconditioner // the last one made; nil without
+	as   *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
+	r    *mat.Dense         // of which the true residuals are the norms
 }
 
 // model returns the model with the coefficients C that were begun at a time.
@@ -101,8 +76,8 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels, Columns: l.train.Columns,
 		Origin: model.Origin{
-			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status, Tol: l.cfg.Tol,
-			TrueResidual: sol.WorstResidual(), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
+			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
+			TrueResidual: float64(sol.TrueResidual), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
 		},
 	}
 }
@@ -116,134 +91,170 @@ func timed(seconds *float64, f func() error) error {
 }
 
 // iterate solves by (block) PCG or CG, once for each preconditioner.
-func (l *Lab) iterate(ctx context.Context, sol *Solution) (*mat.Dense, error) {
-	var a *gram.Matrix
-	var m pcg.Preconditioner
+func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
+	if err := s.checkMemory(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.keep, err = s.newKeeper(ctx); err != nil {
+		return nil, err
+	}
+	defer s.keep.close()
 	var answers []*mat.Dense
-	short := pcg.MaxIterations.String() // how one that did not converge ended, as far as is known
-	if err := l.checkMemory(ctx); err != nil {
-		return nil, err
-	}
-	k, err := l.newKeeper(ctx, sol)
-	if err != nil {
-		return nil, err
-	}
-	defer k.close()
-	for rep := range l.cfg.Repeat {
-		c := k.answer(rep)
-		if c != nil && rep+1 < l.cfg.Repeat { // the last one's M and K are needed all the same
+	short := pcg.MaxIterations // how one that did not converge ended, as far as is known
+	for rep := range s.cfg.Repeat {
+		c := s.keep.answer(rep)
+		if c != nil && rep+1 < s.cfg.Repeat { // the last one's M and K are needed all the same
 			answers = append(answers, c)
 			continue
 		}
-		if l.cfg.Precond == NoPrecond {
-			var err error
-			if a, err = l.matrix(ctx, sol, 0); err != nil {
-				return nil, err
-			}
-		} else {
-			w, err := l.prepare(ctx, sol, &a, rep)
-			if err != nil {
-				return nil, err
-			}
-			m = w
-		}
-		var exact *gram.Matrix
-		if l.exact() {
-			exact = a.Exact(l.exactness())
+		if err := s.matrices(ctx, rep); err != nil {
+			return nil, err
 		}
 		if c == nil {
-			o := &pcg.Options{Tol: l.cfg.Tol}
-			k.begin(rep, answers, sol, a, o)
-			if c, err = l.pcg(ctx, sol, a, m, o, exact, exactKind); err != nil {
+			var exact *gram.Matrix
+			if s.exact() {
+				exact = s.a.Exact(s.exactness())
+			}
+			o := &pcg.Options{Tol: s.cfg.Tol}
+			s.keep.begin(s, rep, answers, o)
+			if c, err = s.pcg(ctx, o, exact, exactKind); err != nil {
 				return nil, err
 			}
-			if !sol.converged {
-				short = sol.Status
+			if !s.sol.Converged() {
+				short = s.sol.Status
 			}
 		}
 		answers = append(answers, c)
 	}
-	if k.refining() {
-		return l.refine(ctx, sol, k, a, m, answers, answers[0])
+	if s.keep.refining() {
+		return s.refine(ctx, answers, answers[0])
 	}
 	c := answers[0]
 	if len(answers) > 1 {
-		var err error
-		if c, err = l.median(ctx, sol, a, answers, short); err != nil {
+		if c, err = s.median(ctx, answers, short); err != nil {
 			return nil, err
 		}
 	}
-	if l.exact() {
+	if s.exact() {
 		return c, nil
 	}
-	rounding := sol.converged || sol.Status == pcg.Inaccurate.String() || sol.Status == pcg.Stagnated.String()
-	if err = l.checkRows(ctx, sol, a, c); err != nil || !rounding || l.within(sol) {
+	rounding := s.sol.Converged() || s.sol.Status == pcg.Inaccurate || s.sol.Status == pcg.Stagnated
+	if err = s.checkRows(ctx, c); err != nil || !rounding || s.within() {
 		return c, err
 	}
-	return l.refine(ctx, sol, k, a, m, answers, c)
+	return s.refine(ctx, answers, c)
+}
+
+// pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, nil for 0. If
+// finer is not nil the true residual is taken with it, and where K as stored is too
+// coarse for the tolerance, the restarts of package pcg refine C by it.
+func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
+	sol, stored := s.sol, s.a.Choice()
+	o.Aim, o.MaxIter, o.Monitor = aim, s.cfg.MaxIter, s.watchSolve()
+	if sol.ResidualKind = storedKind; finer == nil && o.InitX == nil && s.a.Storage() != gram.Float64 { // leave room for what the rows will find
+		o.Aim = max(aim32-share*stored.Error/(s.cfg.Lambda*s.cfg.Tol), 0.5)
+	}
+	if finer != nil {
+		o.Exact, sol.ResidualKind = finer, kind
+		o.Refine = min(reach*stored.Error/s.cfg.Lambda, 0.5)
+	}
+	start, count := time.Now(), s.countTraffic()
+	run := pcg.Solve
+	if s.cfg.Solver == BlockPCG {
+		run = pcg.SolveBlock
+	}
+	res, err := run(ctx, s.a, s.m, s.y, o)
+	if err != nil {
+		return nil, err
+	}
+	sol.Seconds.Residual += res.Stats.Exact.Seconds
+	sol.Seconds.Solve += time.Since(start).Seconds() - res.Stats.Exact.Seconds
+	count(res)
+	sol.Result = res
+	sol.Iterations += res.Iterations
+	sol.Status = res.Status
+	sol.TrueResiduals, sol.Roundings, s.r = res.TrueRelRes, res.Rounding, res.R
+	if k := res.Cond(); !math.IsNaN(k) {
+		sol.Kappa = Number(k)
+	}
+	for _, h := range res.History.RelRes {
+		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h})
+	}
+	return res.X, nil
+}
+
+// watchSolve returns a monitor that reports the residual and the time left, judged
+// by the mean rate of convergence so far.
+func (l *Lab) watchSolve() func(*pcg.Iteration) error {
+	start := time.Now()
+	return func(it *pcg.Iteration) error {
+		e := Event{Stage: "solve", Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
+		if rate := -math.Log(it.MaxRelRes) / float64(it.Index); it.Index > 2 && rate > 0 {
+			left := math.Log(it.MaxRelRes/l.cfg.Tol) / rate
+			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
+			e.Remaining = time.Duration(left * float64(time.Since(start)) / float64(it.Index))
+		}
+		l.cfg.Monitor(e)
+		return nil
+	}
 }
 
 // refine takes the answer c of K as stored to where K itself meets the tolerance: by K as stored, if the
 // rows checked leave half of the tolerance for it, else by what residuals can be taken with.
-func (l *Lab) refine(ctx context.Context, sol *Solution, k *keeper, a *gram.Matrix, m pcg.Preconditioner, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
-	if sol.SampledResidual == nil { // resumed
-		n, t := c.Dims()
-		sol.r = mat.NewDense(n, t, nil)
-		var err error
-		if sol.TrueResidual, _, err = l.residual(ctx, a, c, sol.r); err != nil {
+func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
+	sol := s.sol
+	if sol.SampledResiduals == nil { // resumed
+		if err := s.residual(ctx, s.a, c); err != nil {
 			return nil, err
 		}
-		if err := l.checkRows(ctx, sol, a, c); err != nil {
+		if err := s.checkRows(ctx, c); err != nil {
 			return nil, err
 		}
 	}
-	o := &pcg.Options{InitX: c, Tol: l.cfg.Tol - 1.2*l.slack()*worst(sol.StorageResidual)}
+	o := &pcg.Options{InitX: c, Tol: s.cfg.Tol - 1.2*s.slack()*worst(sol.StorageResiduals)}
 	var finer *gram.Matrix
 	kind := storedKind
-	if !(o.Tol >= l.cfg.Tol/2) {
+	if !(o.Tol >= s.cfg.Tol/2) {
 		var err error
-		if finer, kind, err = l.finer(ctx, a); err != nil || finer == nil {
+		if finer, kind, err = s.finer(ctx, s.a); err != nil || finer == nil {
 			return c, err
 		}
-		if o.Tol = l.cfg.Tol; !finer.Choice().Certain { // leave room for what the rows will find
-			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(l.cfg.Lambda*l.cfg.Tol), 0.25), 0.75)
+		if o.Tol = s.cfg.Tol; !finer.Choice().Certain { // leave room for what the rows will find
+			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(s.cfg.Lambda*s.cfg.Tol), 0.25), 0.75)
 		}
 	}
-	k.begin(l.cfg.Repeat, answers, sol, a, o)
-	c, err := l.pcg(ctx, sol, a, m, o, finer, kind)
+	s.keep.begin(s, s.cfg.Repeat, answers, o)
+	c, err := s.pcg(ctx, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
-		sol.SampledResidual, sol.StorageResidual, sol.SampledRows = nil, nil, 0
+		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
 		return c, err
 	}
-	return c, l.checkRows(ctx, sol, a, c)
+	return c, s.checkRows(ctx, c)
 }
 
 // median picks the answer of least median A-norm distance to the others, column by
 // column, and recomputes its residual. short is the status if that is not within τ.
-func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers []*mat.Dense, short string) (*mat.Dense, error) {
-	c, err := pcg.MedianByNorm(ctx, a, answers)
+func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Status) (*mat.Dense, error) {
+	c, err := pcg.MedianByNorm(ctx, s.a, answers)
 	if err != nil {
 		return nil, err
 	}
-	check := a
-	if l.exact() {
-		check = a.Exact(l.exactness())
+	check := s.a
+	if s.exact() {
+		check = s.a.Exact(s.exactness())
 	}
-	n, t := c.Dims()
-	sol.r = mat.NewDense(n, t, nil)
-	sol.TrueResidual, sol.Rounding, err = l.residual(ctx, check, c, sol.r)
-	if err != nil {
+	if err := s.residual(ctx, check, c); err != nil {
 		return nil, err
 	}
-	sol.converged = true
-	for j, v := range sol.TrueResidual {
-		if sol.Rounding != nil {
-			v += sol.Rounding[j]
+	s.sol.Status = pcg.Converged
+	for j, v := range s.sol.TrueResiduals {
+		if s.sol.Roundings != nil {
+			v += s.sol.Roundings[j]
 		}
-		sol.converged = sol.converged && v <= l.cfg.Tol
-	}
-	if sol.Status = short; sol.converged {
-		sol.Status = pcg.Converged.String()
+		if !(v <= s.cfg.Tol) {
+			s.sol.Status = short
+		}
 	}
 	return c, nil
 }
@@ -251,22 +262,25 @@ func (l *Lab) median(ctx context.Context, sol *Solution, a *gram.Matrix, answers
 // direct solves by a dense Cholesky factorization: in float64 up to n = DirectBelow or
 // where float64 storage is asked for, beyond in float32 with refinement by float64
 // residuals.
-func (l *Lab) direct(ctx context.Context, sol *Solution) (*mat.Dense, error) {
-	o := &baseline.DirectOptions{Tol: l.cfg.Tol, Progress: l.watch("kernel")}
-	if l.cfg.Storage == gram.Float32 || l.cfg.Storage == gram.Auto && l.train.Len() > DirectBelow {
+func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
+	o := &baseline.DirectOptions{Tol: s.cfg.Tol, Progress: s.watch("kernel")}
+	if s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
 		o.Precision = baseline.Float32Refined
 	}
-	if l.cfg.Memory > 0 {
-		o.Memory = max(1, l.cfg.Memory-pointBytes(l.train.X))
+	if s.cfg.Memory > 0 {
+		o.Memory = max(1, s.cfg.Memory-pointBytes(s.train.X))
 	}
-	res, err := baseline.Direct(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.y, o)
+	res, err := baseline.Direct(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
 	if err != nil {
 		return nil, err
 	}
-	sol.Status, sol.converged = res.Status.String(), res.Converged()
-	sol.TrueResidual, sol.Rounding, sol.ResidualKind = res.TrueRelRes, res.Rounding, exactKind
-	sol.KBound = res.KError
-	sol.Storage, sol.KBytes = "dense "+res.Precision.String(), res.Bytes
+	sol := s.sol
+	sol.Status = map[baseline.Status]pcg.Status{
+		baseline.Converged: pcg.Converged, baseline.Inaccurate: pcg.Inaccurate, baseline.Stalled: pcg.Stagnated, baseline.MaxRefine: pcg.MaxIterations,
+	}[res.Status]
+	sol.TrueResiduals, sol.Roundings, sol.ResidualKind = res.TrueRelRes, res.Rounding, exactKind
+	sol.KBound = Number(res.KError)
+	sol.Storage, sol.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
 	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
 	for i, r := range res.History {

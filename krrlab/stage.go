@@ -1,14 +1,12 @@
 package krrlab
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/plots"
 )
@@ -40,10 +38,19 @@ func stageHTML(s Stage) string {
 }
 
 // lines writes aligned lines of a name and a text.
-type lines struct{ strings.Builder }
+type lines struct {
+	strings.Builder
+	width int // of the names; default: 14
+}
 
 func (b *lines) add(name, format string, args ...any) {
-	fmt.Fprintf(b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(b, "%-*s %s\n", cmp.Or(b.width, 14), name, fmt.Sprintf(format, args...))
+}
+
+// problem writes which problem a stage is about.
+func (b *lines) problem(h *Header) {
+	b.add("data", "%s", h.dataText())
+	b.add("problem", "%s", h.problemText())
 }
 
 // took writes the line of what the work took, and its parts.
@@ -52,51 +59,11 @@ func (b *lines) took(total float64, laps ...lap) {
 	b.add(unit, "%s", text)
 }
 
-// K returns K+λI, formed at the first call and kept for the stages that follow; Forget
-// gives it back. It has the bits that Gram gives with nothing else held.
-func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) { return l.kBeside(ctx, 0) }
-
-// kBeside is K where a stage is going to hold so many bytes beside it, which it takes account of
-// where the configuration has a limit of memory.
-func (l *Lab) kBeside(ctx context.Context, held int64) (*gram.Matrix, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	beside := held > 0
-	held += l.vectors()
-	if l.k != nil {
-		var err error
-		if all := l.k.Bytes() + held; l.cfg.Memory > 0 && all > l.cfg.Memory {
-			err = fmt.Errorf("krrlab: K as it is kept takes %s and this stage %s, the limit is %s: Forget it first, or take fewer features",
-				Bytes(l.k.Bytes()), Bytes(held), Bytes(l.cfg.Memory))
-		}
-		if beside { // ranks have shares and limits of their own
-			err = comm.Agree(ctx, l.comm, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		return l.k, nil
-	}
-	k, err := l.Gram(ctx, held)
-	if err != nil {
-		return nil, err
-	}
-	l.k = k
-	return k, nil
-}
-
 // featureBytes returns what a stage holds of s features: Z in float32, ZᵀZ, its factor, and
 // room to form that.
 func (l *Lab) featureBytes(s int) int64 {
-	if l.cfg.Precond == NoPrecond {
+	if l.plain() {
 		return 0
 	}
 	return 4*int64(l.train.Len())*int64(s) + 24*int64(s)*int64(s)
-}
-
-// Forget gives back the memory of the K that stages share.
-func (l *Lab) Forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.k = nil
 }

@@ -22,16 +22,16 @@ var rankStages = map[string]struct {
 	run func(ctx context.Context, l *Lab) (Stage, error)
 }{
 	"statdim exact": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) { return l.StatDim(ctx, StatDimOptions{}) }},
-	"statdim slq": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"statdim slq": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: SLQ, MaxProbes: 16})
 	}},
-	"statdim hutchinson": {Config{Features: 40, Precond: Nystrom}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: Hutchinson, MaxProbes: 16})
 	}},
-	"statdim xtrace": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"statdim xtrace": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: XTrace, MaxProbes: 16})
 	}},
-	"statdim free": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"statdim free": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: FreeStatDim, Measure: true})
 	}},
 	"sketch size": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
@@ -43,20 +43,20 @@ var rankStages = map[string]struct {
 	"theorem 7 product-free": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.SketchSize(ctx, SketchSizeOptions{Test: adapt.Theorem7, Constants: adapt.Kappa10, First: 64, Max: 64, Sketched: true})
 	}},
-	"multilevel": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"multilevel": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 900}, {"srht", 128}, {"gaussian", 40}}})
 	}},
-	"multilevel without room": {Config{Features: 40, Memory: 700_000, Storage: gram.Recompute}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 256}, {"gaussian", 40}}})
 	}},
-	"lambda-p": {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"lambda-p": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.LambdaP(ctx, LambdaPOptions{Points: 3, Columns: 1})
 	}},
-	"lambda-p map": {Config{Features: 40, Precond: RPCholesky}, func(ctx context.Context, l *Lab) (Stage, error) {
+	"lambda-p map": {Config{Precond: RPCholesky{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.LambdaP(ctx, LambdaPOptions{Grid: []float64{0.1, 1}, Sizes: []int{20, 40}})
 	}},
-	"quality":         {Config{Features: 40}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
-	"quality nystrom": {Config{Features: 40, Precond: Nystrom}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
+	"quality":         {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
+	"quality nystrom": {Config{Precond: Nystrom{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
 	"quality plain":   {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
 }
 
@@ -114,7 +114,7 @@ func TestMultiLevelMemory(t *testing.T) {
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
 		wg.Go(func() {
-			cfg := Config{Kernel: gauss, Lambda: 0.3, Features: 40, Storage: gram.Recompute, Seed: 5, Comm: c}
+			cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
 			if r == 1 {
 				cfg.Memory = 700_000
 			}
@@ -142,7 +142,7 @@ func TestMultiLevelMemory(t *testing.T) {
 // TestStagesOnRanksMemory: what does not fit one rank's memory is an error on all of them.
 func TestStagesOnRanksMemory(t *testing.T) {
 	for name, run := range map[string]func(l *Lab) error{
-		"Forget it first": func(l *Lab) error {
+		"is allowed": func(l *Lab) error {
 			k, err := l.K(t.Context())
 			if err != nil {
 				return err
@@ -164,7 +164,7 @@ func TestStagesOnRanksMemory(t *testing.T) {
 		var wg sync.WaitGroup
 		for r, c := range comm.Local(2, comm.Options{Limit: 2 * time.Second}) {
 			wg.Go(func() {
-				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Features: 40, Storage: gram.Recompute, Comm: c})
+				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Comm: c})
 				if err == nil {
 					err = run(lab)
 				}

@@ -15,7 +15,6 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/statdim"
@@ -73,12 +72,9 @@ type StatDimOptions struct {
 
 // StatDim is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
 type StatDim struct {
-	Dataset string      `json:"dataset"`
-	Kernel  kernel.Spec `json:"kernel"`
-	N       int         `json:"n"`
-	Lambda  float64     `json:"lambda"`
-	Method  string      `json:"method"`
-	Why     string      `json:"why,omitempty"` // of auto's choice
+	Header
+	Method string `json:"method"`
+	Why    string `json:"why,omitempty"` // of auto's choice
 
 	Estimate estimate.Interval `json:"estimate"`
 	Width    float64           `json:"width_asked"`
@@ -116,6 +112,11 @@ func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	if err != nil {
 		return nil, err
 	}
+	end, err := l.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	switch o.Method {
 	case AutoStatDim:
 		err = l.autoStatDim(ctx, s, &o)
@@ -135,7 +136,6 @@ func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 
 // newStatDim checks the options and sets their defaults.
 func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
-	n, _, _ := l.Dims()
 	if o.Confidence == 0 {
 		o.Confidence = 0.95
 	}
@@ -162,19 +162,15 @@ func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 		return nil, fmt.Errorf("maximum of %d probes: want at least 16", o.MaxProbes)
 	case len(o.Lambdas) == 0:
 		return nil, fmt.Errorf("the grid of λ is empty: want at least one value")
-	case o.Method == FreeStatDim && l.cfg.Precond == NoPrecond:
-		return nil, fmt.Errorf("method free needs features or landmarks; the configuration has no preconditioner")
+	case o.Method == FreeStatDim && l.approximation() == nil:
+		return nil, fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %v", l.cfg.Precond)
 	}
 	for _, v := range o.Lambdas {
 		if !(v > 0) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("λ = %g in the grid: want positive numbers", v)
 		}
 	}
-	spec, err := kernel.ToSpec(l.cfg.Kernel)
-	if err != nil {
-		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
-	}
-	return &StatDim{Dataset: l.train.Name, Kernel: spec, N: n, Lambda: l.cfg.Lambda, Width: o.Width}, nil
+	return &StatDim{Header: l.header(), Width: o.Width}, nil
 }
 
 // autoStatDim chooses the method.
@@ -186,7 +182,7 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 	if err := l.randomStatDim(ctx, s, o, SLQ); err != nil {
 		return err
 	}
-	if s.Reached || l.cfg.Precond == NoPrecond || 2*s.Truncation < 0.5*s.Estimate.Width()*s.Estimate.Value {
+	if s.Reached || l.approximation() == nil || 2*s.Truncation < 0.5*s.Estimate.Width()*s.Estimate.Value {
 		s.Why = fmt.Sprintf("n > %d", ExactStatDimBelow)
 		return nil
 	}
@@ -235,18 +231,21 @@ func (s *StatDim) set(r *statdim.Result, m StatDimMethod) {
 
 // randomStatDim runs a randomised method.
 func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, m StatDimMethod) error {
-	k, err := l.kBeside(ctx, l.featureBytes(min(l.cfg.Features, controlFeatures)))
+	recipe := l.approximation()
+	var held int64
+	if recipe != nil {
+		size, _ := recipe.size()
+		recipe = recipe.with(min(size, controlFeatures), recipe.lambdaP())
+		held = l.featureBytes(min(size, controlFeatures))
+	}
+	k, _, err := l.matrix(ctx, held, nil)
 	if err != nil {
 		return err
 	}
 	s.KError = 2 * k.Choice().Error // of K as stored, and of the products with it
 	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError}
-	if l.cfg.Precond != NoPrecond {
-		bench := l
-		if l.cfg.Features > controlFeatures {
-			bench = l.withFeatures(controlFeatures)
-		}
-		if p.Control, _, err = bench.approximation(ctx, s, o.Lambdas); err != nil {
+	if recipe != nil {
+		if p.Control, _, err = l.inEigenForm(ctx, s, recipe, o.Lambdas); err != nil {
 			return err
 		}
 	}
@@ -278,43 +277,23 @@ func soFar(e estimate.Interval) string {
 	return fmt.Sprintf(" (s_λ in [%.4g, %.4g])", e.Lo, e.Hi)
 }
 
-// withFeatures returns the same bench with s features.
-func (l *Lab) withFeatures(s int) *Lab {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := &Lab{cfg: l.cfg, comm: l.comm, train: l.train, coding: l.coding, y: l.y, cheap: l.cheap, dear: l.dear, k: l.k}
-	c.cfg.Features = s
-	return c
-}
-
-// approximation returns ZZᵀ+λ_pI in the eigen form, Z being the features or the factor of
-// landmarks, and fills in what the stage says of it.
-func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
-	var z *points.Dense32
+// inEigenForm returns ZZᵀ+λ_pI of the recipe in the eigen form, and fills in what the stage says of it.
+func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe approximation, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
 	d := statdim.Unknown
-	if l.cfg.Precond == RandomFeatures {
-		var err error
-		if z, err = l.Features(ctx, 0); err != nil {
-			return nil, d, err
-		}
-		s.Precond = l.cfg.Map.String()
-	} else {
-		a, err := l.K(ctx)
-		if err != nil {
-			return nil, d, err
-		}
-		f, err := l.LowRank(ctx, a, 0)
-		if err != nil {
-			return nil, d, err
-		}
-		z, s.Precond = l.ownRows(f.F), f.Method
-		if f.Certain() { // of K itself, however it is stored; and the rounding of ZᵀZ and its eigenvalues
-			e := f.Rounding + float64(s.N+10*f.Rank())*0x1p-53*f.Trace
-			d = statdim.Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+	f, _, err := l.factor(ctx, recipe, 0)
+	if err != nil {
+		return nil, d, err
+	}
+	s.Precond = recipe.String()
+	if low := f.low; low != nil {
+		s.Precond = low.Method
+		if low.Certain() { // of K itself, however it is stored; and the rounding of ZᵀZ and its eigenvalues
+			e := low.Rounding + float64(s.N+10*low.Rank())*0x1p-53*low.Trace
+			d = statdim.Distance{Below: e, Above: max(0, low.Residual) + 2*e, Confidence: 1}
 		}
 	}
 	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
-	w, err := precond.New(ctx, z, l.cfg.LambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
+	w, err := precond.New(ctx, f.z, recipe.lambdaP(), &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, d, err
 	}
@@ -334,11 +313,12 @@ func (l *Lab) approximation(ctx context.Context, s *StatDim, lambdas []float64) 
 // freeStatDim takes s_λ(ZZᵀ).
 func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
 	start := time.Now()
-	w, d, err := l.approximation(ctx, s, o.Lambdas)
+	recipe := l.approximation()
+	w, d, err := l.inEigenForm(ctx, s, recipe, o.Lambdas)
 	if err != nil {
 		return err
 	}
-	if o.Measure && l.cfg.Precond == RandomFeatures {
+	if _, random := recipe.(Features); o.Measure && random {
 		if d, err = l.measureEta(ctx, s, o, w); err != nil {
 			return err
 		}

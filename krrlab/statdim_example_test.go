@@ -13,7 +13,7 @@ import (
 func ExampleLab_StatDim() {
 	ctx := context.Background()
 	lab, err := krrlab.New(datasets.SyntheticRegression(1000, 4, 0.1, 1), krrlab.Config{
-		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Features: 300,
+		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: krrlab.PCG, Precond: krrlab.Features{S: 300},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -54,7 +54,7 @@ func ExampleVerify() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("targets %s; residual at most 1e-5: %v; κ(K+λI) ≤ %.0f\n", v.Targets, *v.Residual+*v.Rounding <= 1e-5, v.Cond.Hi)
+	fmt.Printf("targets %s; residual at most 1e-5: %v; κ(K+λI) ≤ %.0f\n", v.Targets, float64(v.Residual)+float64(v.Rounding) <= 1e-5, v.Cond.Hi)
 	// Output:
 	// targets given; residual at most 1e-5: true; κ(K+λI) ≤ 1730
 }

@@ -60,11 +60,11 @@ func statDimLab(t testing.TB, cfg Config) *Lab {
 // TestStatDim checks every method and preconditioner against the eigenvalues of K, at the λ
 // asked and along the curve.
 func TestStatDim(t *testing.T) {
-	for _, p := range []Precond{RandomFeatures, Nystrom, RPCholesky, NoPrecond} {
-		l := statDimLab(t, Config{Lambda: 0.05, Features: 60, LambdaP: 0.1, Seed: 3, Precond: p, Storage: gram.Float64})
+	for _, p := range []Preconditioner{Features{S: 60, LambdaP: 0.1}, Nystrom{S: 60, LambdaP: 0.1}, RPCholesky{S: 60, LambdaP: 0.1}, None{}} {
+		l := statDimLab(t, Config{Lambda: 0.05, Seed: 3, Precond: p, Storage: gram.Float64})
 		mu := eigenvalues(t, l)
 		for _, m := range statDimMethods {
-			if m == FreeStatDim && p == NoPrecond {
+			if m == FreeStatDim && p == Preconditioner(None{}) {
 				continue
 			}
 			s, err := l.StatDim(t.Context(), StatDimOptions{Method: m, Confidence: 0.999, Measure: true})
@@ -88,7 +88,7 @@ func TestStatDim(t *testing.T) {
 
 // TestStatDimView checks what a stage promises: JSON that round-trips, lines, table, picture.
 func TestStatDimView(t *testing.T) {
-	l := statDimLab(t, Config{Lambda: 0.05, Features: 60})
+	l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}})
 	for _, m := range statDimMethods {
 		s, err := l.StatDim(t.Context(), StatDimOptions{Method: m, Measure: true, Lambdas: []float64{0.01, 1}})
 		if err != nil {
@@ -126,7 +126,7 @@ func TestStatDimSameBits(t *testing.T) {
 		var first *StatDim
 		for _, threads := range []int{1, 2} {
 			accel.SetThreads(threads)
-			l := statDimLab(t, Config{Lambda: 0.05, Features: 60, Seed: 5})
+			l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}, Seed: 5})
 			if threads == 2 { // another order of calls
 				if _, err := l.StatDim(t.Context(), StatDimOptions{Method: SLQ, MaxProbes: 16}); err != nil {
 					t.Fatal(err)
@@ -146,7 +146,7 @@ func TestStatDimSameBits(t *testing.T) {
 }
 
 func TestStatDimBadArguments(t *testing.T) {
-	l := statDimLab(t, Config{Lambda: 0.05, Features: 60})
+	l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}})
 	for name, o := range map[string]StatDimOptions{
 		"unknown method":  {Method: 9},
 		"confidence 1":    {Confidence: 1},
@@ -160,7 +160,7 @@ func TestStatDimBadArguments(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	plain := statDimLab(t, Config{Lambda: 0.05, Precond: NoPrecond})
+	plain := statDimLab(t, Config{Lambda: 0.05, Precond: None{}})
 	if _, err := plain.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}); err == nil {
 		t.Error("free without features")
 	}
@@ -173,7 +173,7 @@ func TestStatDimBadArguments(t *testing.T) {
 func TestStatDimInterrupted(t *testing.T) {
 	for _, m := range []StatDimMethod{Hutchinson, XTrace, SLQ} {
 		ctx, cancel := context.WithCancel(t.Context())
-		l := statDimLab(t, Config{Lambda: 20, Features: 2, Monitor: func(e Event) {
+		l := statDimLab(t, Config{Lambda: 20, Precond: Features{S: 2}, Monitor: func(e Event) {
 			if strings.HasPrefix(e.Stage, "probes (") { // the second batch
 				cancel()
 			}
@@ -219,7 +219,7 @@ func TestStatDimCoverage(t *testing.T) {
 					}
 					exact = dimension(eigenvalues(t, l), 0.01)
 				}
-				l.k = shared
+				l.k.a, l.k.accuracy = shared, l.accuracy()
 				s, err := l.StatDim(t.Context(), StatDimOptions{Method: m})
 				if err != nil {
 					t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // String gives the result in a few aligned lines.
 func (s *StatDim) String() string {
 	var b lines
-	b.add("data", "%s, n = %d, kernel %s", s.Dataset, s.N, kernelWords(s.Kernel))
+	b.problem(&s.Header)
 	why := ""
 	if s.Why != "" {
 		why = " (" + s.Why + ")"

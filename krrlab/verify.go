@@ -58,9 +58,9 @@ type Verification struct {
 	Targets string      `json:"targets"`
 
 	Columns  []float64 `json:"residuals"`         // ‖y_j−Ac_j‖₂/‖y_j‖₂
-	Residual *float64  `json:"residual"`          // the worst; nil where the targets are unknown
-	Rounding *float64  `json:"residual_rounding"` // bound of its error
-	Norm     *float64  `json:"residual_norm"`     // the largest ‖y_j−Ac_j‖₂
+	Residual Number    `json:"residual"`          // the worst; nil where the targets are unknown
+	Rounding Number    `json:"residual_rounding"` // bound of its error
+	Norm     Number    `json:"residual_norm"`     // the largest ‖y_j−Ac_j‖₂
 
 	Cond     estimate.Interval `json:"kappa"` // of A = K+λI, certain
 	Simple   float64           `json:"kappa_simple_bound"`
@@ -68,10 +68,10 @@ type Verification struct {
 	Smallest estimate.Interval `json:"smallest_eigenvalue"`
 
 	// Bound is the largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points.
-	Bound     *float64    `json:"prediction_bound"`
+	Bound     Number      `json:"prediction_bound"`
 	TestN     int         `json:"test_n"`
-	TestError *float64    `json:"test_error"`     // share of wrong labels, or RMSE
-	Open      *float64    `json:"labels_open"`    // share of test labels that the bound leaves open
+	TestError Number      `json:"test_error"`     // share of wrong labels, or RMSE
+	Open      Number      `json:"labels_open"`    // share of test labels that the bound leaves open
 	OpenCurve []OpenShare `json:"open,omitempty"` // the same were the residual another
 
 	Stored  bool    `json:"k_stored"`
@@ -141,6 +141,7 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
+		Residual: unknown, Rounding: unknown, Norm: unknown, Bound: unknown, TestError: unknown, Open: unknown,
 	}}
 	for _, given := range []*datasets.Dataset{o.Train, o.Test} {
 		if given == nil {
@@ -322,7 +323,7 @@ func (c *checker) test(ctx context.Context) error {
 	c.v.Open = Number(p.Open(1))
 	for i := -60; i <= 20; i++ {
 		by := math.Pow(10, float64(i)/20)
-		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: *c.v.Residual * by, Share: p.Open(by)})
+		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: float64(c.v.Residual) * by, Share: p.Open(by)})
 	}
 	return nil
 }

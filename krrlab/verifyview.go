@@ -12,14 +12,14 @@ func (v *Verification) String() string {
 	var b lines
 	b.add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, kernelWords(v.Kernel), v.Lambda)
 	b.add("targets", "%s%s", v.Targets, v.targetsNote())
-	if v.Residual != nil {
+	if v.Residual.Known() {
 		b.add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
-			*v.Residual, *v.Rounding, v.Claimed, v.Tol, v.verdict())
+			float64(v.Residual), float64(v.Rounding), v.Claimed, v.Tol, v.verdict())
 	}
 	b.add("κ(K+λI)", "in [%.4g, %.4g], certain; at most 1+n·max k/λ = %.4g", v.Cond.Lo, v.Cond.Hi, v.Simple)
 	b.add("eigenvalues", "λ_max(K) in [%.5g, %.5g], λ_min(K) in [0, %.3g], %d passes over K", v.Largest.Lo, v.Largest.Hi, v.Smallest.Hi, v.Passes)
-	if v.Bound != nil {
-		b.add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", *v.Bound)
+	if v.Bound.Known() {
+		b.add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", float64(v.Bound))
 	}
 	if v.TestN > 0 {
 		b.add("test", "%s", v.testText())
@@ -42,9 +42,9 @@ func (v *Verification) targetsNote() string {
 // verdict says whether the tolerance of the fit is proved.
 func (v *Verification) verdict() string {
 	switch {
-	case *v.Residual+*v.Rounding <= v.Tol:
+	case float64(v.Residual)+float64(v.Rounding) <= v.Tol:
 		return "proved"
-	case *v.Residual-*v.Rounding > v.Tol:
+	case float64(v.Residual)-float64(v.Rounding) > v.Tol:
 		return "NOT met"
 	}
 	return "not decided at this rounding"
@@ -52,13 +52,13 @@ func (v *Verification) verdict() string {
 
 func (v *Verification) testText() string {
 	s := fmt.Sprintf("%d points", v.TestN)
-	if v.TestError != nil && v.Open != nil {
-		s += fmt.Sprintf(", error %.2f %%", 100**v.TestError)
-	} else if v.TestError != nil {
-		s += fmt.Sprintf(", RMSE %.4g", *v.TestError)
+	if v.TestError.Known() && v.Open.Known() {
+		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
+	} else if v.TestError.Known() {
+		s += fmt.Sprintf(", RMSE %.4g", float64(v.TestError))
 	}
-	if v.Open != nil {
-		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-*v.Open), 100**v.Open)
+	if v.Open.Known() {
+		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-float64(v.Open)), 100*float64(v.Open))
 	}
 	return s
 }
@@ -66,18 +66,18 @@ func (v *Verification) testText() string {
 // Table returns what was recomputed, a line each.
 func (v *Verification) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"}, {Name: "upper end"}}}
-	if v.Residual != nil {
-		t.Add("residual, worst column", *v.Residual, max(0, *v.Residual-*v.Rounding), *v.Residual+*v.Rounding)
+	if v.Residual.Known() {
+		t.Add("residual, worst column", float64(v.Residual), max(0, float64(v.Residual)-float64(v.Rounding)), float64(v.Residual)+float64(v.Rounding))
 		for j, r := range v.Columns {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
-		t.Add("prediction bound", *v.Bound, 0.0, *v.Bound)
+		t.Add("prediction bound", float64(v.Bound), 0.0, float64(v.Bound))
 	}
 	t.Add("κ(K+λI)", v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
 	t.Add("λ_max(K)", v.Largest.Value, v.Largest.Lo, v.Largest.Hi)
 	t.Add("λ_min(K)", v.Smallest.Value, v.Smallest.Lo, v.Smallest.Hi)
-	if v.Open != nil {
-		t.Add("share of test labels open", *v.Open, 0.0, *v.Open)
+	if v.Open.Known() {
+		t.Add("share of test labels open", float64(v.Open), 0.0, float64(v.Open))
 	}
 	return t
 }
@@ -94,9 +94,9 @@ func (v *Verification) Plot() *plots.Figure {
 			s.X, s.Y = append(s.X, o.Residual), append(s.Y, 100*o.Share)
 		}
 		f.Series = []plots.Series{s}
-		f.VLines = []plots.RefLine{{At: *v.Residual, Label: "this answer"}}
+		f.VLines = []plots.RefLine{{At: float64(v.Residual), Label: "this answer"}}
 		f.Caption = "How many test labels a residual leaves open, were it this large: those whose decision values lie nearer than the prediction bound."
-	case v.Residual != nil:
+	case v.Residual.Known():
 		f.X, f.Y = plots.Axis{Label: "column"}, plots.Axis{Label: "relative residual", Log: true}
 		s := plots.Series{Name: "recomputed", Style: plots.Points}
 		for j, r := range v.Columns {

@@ -6,17 +6,16 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 )
 
 // TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that
 // shows them; JSON has all digits.
 func TestWordsOfAReport(t *testing.T) {
-	n := 50
-	lp := 0.25
-	r := &Report{
-		Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25,
-		Solver: "pcg", Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: &n, LambdaP: &lp, Form: "L",
-		Storage: "float64", KBytes: 80000, Status: "converged", BLAS: "go", Threads: 2, PeakBytes: 5e7,
+	r := &Solution{
+		Header: Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
+		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
+		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: unknown, KBound: unknown, Kappa: unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
 		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004, Predict: 0.0005, Total: 0.0331},
 	}
 	want := `data         a: regression, n = 100, d = 3, t = 1
@@ -34,7 +33,7 @@ machine      go, 2 threads, peak memory 50 MB
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
 		t.Errorf("%s, %v", js, err)
 	}
-	if got := r.ConvergenceFigure().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
+	if got := r.Plot().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
 		t.Error(got)
 	}
 }

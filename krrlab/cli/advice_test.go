@@ -25,7 +25,7 @@ func TestAdvice(t *testing.T) {
 		{pcg.Inaccurate, gram.Float64, "--tol", "--features"},
 		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
 	} {
-		r := &krrlab.Report{Status: c.status.String(), Storage: c.storage.String(), Solver: krrlab.PCG.String()}
+		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG}
 		got := advice(r)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {
 			t.Errorf("%v in %v: %q, want %q and not %q", c.status, c.storage, got, c.want, c.not)

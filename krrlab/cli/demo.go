@@ -69,8 +69,8 @@ func (a *app) demo(ctx context.Context, dir string) error {
 			if err != nil {
 				return err
 			}
-			table.Add(demoRow(r.report)...)
-			s := r.report.ConvergenceSeries()
+			table.Add(demoRow(r.sol)...)
+			s := r.sol.ConvergenceSeries()
 			s.Name = fmt.Sprintf("%s, %s", c.data, solver)
 			series = append(series, s)
 		}
@@ -112,26 +112,26 @@ func missing(err error) bool {
 }
 
 // demoRow is the row of one solve.
-func demoRow(r *krrlab.Report) []any {
+func demoRow(r *krrlab.Solution) []any {
 	s, quality, best := "–", "–", "–"
-	if r.S != nil {
-		s = strconv.Itoa(*r.S)
+	if r.S > 0 {
+		s = strconv.Itoa(r.S)
 	}
 	kappa := "–"
-	if r.Kappa != nil {
-		kappa = fmt.Sprintf("%.3g", *r.Kappa)
+	if r.Kappa.Known() {
+		kappa = fmt.Sprintf("%.3g", r.Kappa)
 	}
-	if r.TestError != nil {
-		quality = fmt.Sprintf("%.2f %%", 100**r.TestError)
-		if r.BestError != nil {
-			best = fmt.Sprintf("%.2f %%", 100**r.BestError)
+	if r.TestError.Known() {
+		quality = fmt.Sprintf("%.2f %%", 100*r.TestError)
+		if r.BestError.Known() {
+			best = fmt.Sprintf("%.2f %%", 100*r.BestError)
 		}
-	} else if r.RMSE != nil {
-		quality = fmt.Sprintf("RMSE %.4f", *r.RMSE)
-		if r.BestError != nil {
-			best = fmt.Sprintf("RMSE %.4f", *r.BestError)
+	} else if r.RMSE.Known() {
+		quality = fmt.Sprintf("RMSE %.4f", r.RMSE)
+		if r.BestError.Known() {
+			best = fmt.Sprintf("RMSE %.4f", r.BestError)
 		}
 	}
-	return []any{r.Dataset, r.N, s, r.Solver, r.Iterations, r.Status, fmt.Sprintf("%.1e", *r.TrueResidual),
+	return []any{r.Dataset, r.N, s, r.Solver.String(), r.Iterations, r.Status.String(), fmt.Sprintf("%.1e", r.TrueResidual),
 		kappa, quality, best, fmt.Sprintf("%.1f", r.Seconds.Total)}
 }

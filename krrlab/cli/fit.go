@@ -141,7 +141,6 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 // fitted is a solved and judged problem.
 type fitted struct {
 	sol     *krrlab.Solution
-	report  *krrlab.Report
 	data    *loaded
 	test    *model.Prediction // of the test points; nil without any
 	picture *picture          // nil unless asked for
@@ -162,10 +161,9 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Model.Origin.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
-	report := sol.Report()
-	r := &fitted{sol: sol, report: report, data: data}
-	report.Note = data.note
-	report.Version = a.env.Version
+	r := &fitted{sol: sol, data: data}
+	sol.Note = data.note
+	sol.Version = a.env.Version
 	if data.test != nil {
 		t0 := time.Now()
 		o := sol.PredictOptions()
@@ -173,13 +171,13 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 		if r.test, err = sol.Model.Predict(ctx, data.test, o); err != nil {
 			return nil, err
 		}
-		report.SetScore(r.test.Score(data.test))
-		report.Seconds.Predict = time.Since(t0).Seconds()
+		sol.SetScore(r.test.Score(data.test))
+		sol.Seconds.Predict = time.Since(t0).Seconds()
 	}
-	report.Seconds.Load = load
-	report.Seconds.Total = load + time.Since(start).Seconds()
-	report.PeakBytes = accel.PeakRSS()
-	a.describe(report)
+	sol.Seconds.Load = load
+	sol.Seconds.Total = load + time.Since(start).Seconds()
+	sol.PeakBytes = accel.PeakRSS()
+	a.describe(sol)
 	return r, nil
 }
 
@@ -194,7 +192,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.json != "" {
-		if err := r.report.WriteFile(f.json); err != nil {
+		if err := krrlab.WriteStage(f.json, r.sol); err != nil {
 			return err
 		}
 	}
@@ -211,7 +209,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 
 // finish says how it ended.
 func (a *app) finish(f *fitFlags, r *fitted) error {
-	a.printf("%s", r.report)
+	a.printf("%s", r.sol)
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
@@ -224,7 +222,7 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 	if !r.sol.Converged() {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
-				r.report.Status, r.report.Iterations, r.sol.WorstResidual(), r.report.Tol, advice(r.report))
+				r.sol.Status, r.sol.Iterations, r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 		}
 		return errStatus(exitNotConverged)
 	}
@@ -238,7 +236,7 @@ func (r *fitted) useless() string {
 		return ""
 	}
 	if r.test.Labels == nil {
-		if r2 := r.report.R2; r2 != nil && *r2 <= 0 {
+		if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
 			return "R² is not above 0: the mean of the answers predicts as well" + again
 		}
 		return ""
@@ -255,29 +253,29 @@ func (r *fitted) useless() string {
 			wrong++
 		}
 	}
-	if least := float64(wrong) / float64(r.data.test.Len()); r.report.TestError != nil && wrong > 0 && *r.report.TestError >= least {
+	if least := float64(wrong) / float64(r.data.test.Len()); wrong > 0 && float64(r.sol.TestError) >= least {
 		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s", r.data.train.Labels[most], 100*least, again)
 	}
 	return ""
 }
 
 // advice says what to try where a solve did not reach the tolerance.
-func advice(r *krrlab.Report) string {
-	rounding := r.Status == pcg.Inaccurate.String() || r.Status == pcg.Stagnated.String()
+func advice(r *krrlab.Solution) string {
+	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
 	switch {
-	case r.Status == pcg.Indefinite.String() && coarse(r.Storage):
+	case r.Status == pcg.Indefinite && coarse(r.Storage):
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
-	case r.Status == pcg.Indefinite.String():
+	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
-	case r.Status == pcg.IndefinitePreconditioner.String():
+	case r.Status == pcg.IndefinitePreconditioner:
 		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
-	case r.Status == pcg.Breakdown.String():
+	case r.Status == pcg.Breakdown:
 		return "a number is not finite: look for huge values in the data, or try --scale standard"
 	case rounding && r.Storage == gram.Float32.String():
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
 	case rounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
-	case r.Solver == krrlab.PCG.String() || r.Solver == krrlab.BlockPCG.String():
+	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
 		return "try more --features, a larger --lambda-p, or a larger --max-iter"
 	}
 	return "try --solver pcg, or a larger --max-iter"
@@ -313,7 +311,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	if cfg.Kernel, err = f.kernel(set, data); err != nil {
 		return cfg, err
 	}
-	cfg.Lambda, cfg.LambdaP = f.lambda, f.lambdaP
+	cfg.Lambda = f.lambda
 	if !set.Changed("lambda") {
 		cfg.Lambda = 0.01
 		if data.lambda > 0 {
@@ -330,17 +328,13 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	if err := f.settle(&cfg); err != nil {
 		return cfg, err
 	}
-	cfg.Features, cfg.Orthogonal = f.features, f.orthogonal
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
+	spec := krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
 	if f.sketch != "" {
-		levels, err := krrlab.ParseLevels(f.sketch)
-		if err != nil {
+		if spec.Levels, err = krrlab.ParseLevels(f.sketch); err != nil {
 			return cfg, errUsage{err}
 		}
-		if cfg.Map, err = krrlab.ChainFor(cfg.Kernel, f.orthogonal, levels); err != nil {
-			return cfg, err
-		}
-		cfg.Features = levels[len(levels)-1].Width
 	}
-	return cfg, nil
+	cfg.Precond, err = spec.Preconditioner(cfg.Kernel)
+	return cfg, err
 }

@@ -35,8 +35,8 @@ func (r *fitted) draw(ctx context.Context) (*picture, error) {
 }
 
 func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
-	if r.report.Solver != krrlab.Direct.String() {
-		return &picture{figure: r.report.ConvergenceFigure()}, nil
+	if r.sol.Solver != krrlab.Direct {
+		return &picture{figure: r.sol.Plot()}, nil
 	}
 	of, points, p := "test", r.data.test, r.test
 	if p == nil {
@@ -53,7 +53,7 @@ func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
 	if p.Labels != nil {
 		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
-	title := fmt.Sprintf("%s: %s on %d %s points", r.report.Dataset, judged, score.N, of)
+	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, judged, score.N, of)
 	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no iterations to draw", of)}
 	if p.Labels != nil {
 		out.figure = confusion(title, p, points)

@@ -11,16 +11,17 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/remote"
 )
 
-// jobCommand makes krrlab job, which the ranks of a krrlab.Backend run.
+// jobCommand makes krrlab job, which the ranks of a remote.Backend run.
 func (a *app) jobCommand() *cobra.Command {
 	f := &rankFlags{}
 	cmd := &cobra.Command{
 		Use:   "job FILE",
 		Short: "Run a job that a notebook wrote: what mpirun starts on ranks",
 		Long: `Job runs the stage that a job file names, on its data and configuration, and writes the
-value beside it as result.json. It is what a Backend of package krrlab starts by mpirun,
+value beside it as result.json. It is what a Backend of package krrlab/remote starts by mpirun,
 srun or sbatch; the first rank writes progress as lines of JSON.`,
 		Hidden:      true,
 		Annotations: onRanks,
@@ -43,7 +44,7 @@ func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file st
 	if err != nil {
 		return err
 	}
-	o := krrlab.JobOptions{Comm: a.group(), Dirs: a.dirs(), Memory: memory}
+	o := remote.Options{Comm: a.group(), Dirs: a.dirs(), Memory: memory}
 	if a.party != nil {
 		o.Memory /= int64(a.party.node.Ranks)
 	}
@@ -51,7 +52,7 @@ func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file st
 		t := &teller{a: a}
 		o.Monitor, o.Note = t.event, t.note
 	}
-	return krrlab.RunJob(ctx, file, o)
+	return remote.RunJob(ctx, file, o)
 }
 
 // teller writes the progress of a job as lines of JSON.

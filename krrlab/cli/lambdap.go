@@ -36,13 +36,14 @@ with K. With --map or --sizes it does so for several numbers of features.`,
 		add:   f.add,
 		check: f.check,
 		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
-			c.Features, c.Orthogonal, c.Tol = f.features, f.orthogonal, f.tol
-			c.Precond, err = krrlab.ParsePrecond(f.precond)
+			c.Tol = f.tol
+			c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, Orthogonal: f.orthogonal}.Preconditioner(c.Kernel)
 			return err
 		},
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
 			o := f.LambdaPOptions
-			if s := l.Config().Features; f.asMap && len(o.Sizes) == 0 {
+			if spec, err := krrlab.SpecOf(l.Config().Precond, l.Config().Kernel); err == nil && f.asMap && len(o.Sizes) == 0 {
+				s := spec.S
 				o.Sizes = []int{max(1, s/8), max(1, s/4), max(1, s/2), s}
 			}
 			return l.LambdaP(ctx, o)
@@ -72,9 +73,10 @@ func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 	if err := estimate.CheckConfidence(f.Confidence); err != nil {
 		return usagef("--%w", err)
 	}
-	if p, err := krrlab.ParsePrecond(f.precond); err != nil {
-		return errUsage{err}
-	} else if p == krrlab.NoPrecond {
+	if err := checkPrecond(f.precond); err != nil {
+		return err
+	}
+	if f.precond == "none" {
 		return usagef("--precond none has no λ_p: want features, nystrom or rpcholesky")
 	}
 	for _, l := range f.Grid {
@@ -107,7 +109,7 @@ func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 	case !(f.tol > 0 && f.tol < 1):
 		return usagef("--tol %g: want a number between 0 and 1", f.tol)
 	}
-	if f.orthogonal && f.precond != krrlab.RandomFeatures.String() {
+	if f.orthogonal && f.precond != "features" {
 		return usagef("--orthogonal goes with --precond features only")
 	}
 	if f.noSolve {

@@ -60,9 +60,10 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 			}
 			return nil
 		},
-		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) error {
-			c.LambdaP, c.Tol, c.MaxIter, c.Orthogonal = lambdaP, tol, maxIter, orthogonal
-			return nil
+		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
+			c.Tol, c.MaxIter = tol, maxIter
+			c.Precond, err = krrlab.PrecondSpec{LambdaP: lambdaP, Orthogonal: orthogonal}.Preconditioner(c.Kernel)
+			return err
 		},
 		hint: func() string { return oneLevel(o.Levels) },
 		run:  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) { return l.MultiLevel(ctx, &o) },

@@ -104,10 +104,10 @@ func (a *app) sameData(ctx context.Context, d *loaded) error {
 		return nil
 	}
 	w := a.party.world
-	sum := krrlab.Fingerprint(d.train)
+	sum := d.train.Fingerprint()
 	own := sum[:]
 	if d.test != nil {
-		sum = krrlab.Fingerprint(d.test)
+		sum = d.test.Fingerprint()
 		own = append(own, sum[:]...)
 	}
 	both := sha256.Sum256(own)
@@ -149,7 +149,7 @@ func (a *app) ranksText() string {
 }
 
 // describe adds to a report which ranks there were.
-func (a *app) describe(r *krrlab.Report) {
+func (a *app) describe(r *krrlab.Solution) {
 	if a.party != nil && r.Ranks != nil {
 		r.Ranks.OnNode, r.Ranks.Library = a.party.node.Ranks, a.party.world.Library()
 	}

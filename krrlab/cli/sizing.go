@@ -78,14 +78,13 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 		}
 		p.PointBytes = 12*f.nnz + 8*int64(f.n)
 	}
-	kind, err := krrlab.ParsePrecond(f.precond)
-	if err != nil {
-		return p, errUsage{err}
+	if err := checkPrecond(f.precond); err != nil {
+		return p, err
 	}
-	p.Landmarks = kind == krrlab.Nystrom || kind == krrlab.RPCholesky
+	p.Landmarks = f.precond != "features"
 	switch {
-	case kind == krrlab.NoPrecond:
-		p.S = 0
+	case f.precond == "none":
+		p.S, p.Landmarks = 0, false
 	case !set.Changed("features"):
 		p.S = krrlab.DefaultFeatures(f.n)
 	case f.features < 1 || f.features > f.n:

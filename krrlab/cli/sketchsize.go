@@ -37,7 +37,7 @@ predicted time is named.`,
 		check: f.check,
 		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
 			if set.Changed("lambda-p") {
-				c.LambdaP = f.lambdaP
+				c.Precond = krrlab.Features{LambdaP: f.lambdaP}
 			}
 			return nil
 		},

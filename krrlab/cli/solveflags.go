@@ -62,7 +62,7 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 	if err := f.checkPlain(set); err != nil {
 		return err
 	}
-	if f.orthogonal && f.precond != krrlab.RandomFeatures.String() {
+	if f.orthogonal && f.precond != "features" {
 		return usagef("--orthogonal goes with --precond features only")
 	}
 	return f.checkSketch(set)
@@ -72,7 +72,7 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 func (f *solveFlags) checkPlain(set *pflag.FlagSet) error {
 	without := "--solver " + f.solver
 	switch {
-	case f.precond == krrlab.NoPrecond.String():
+	case f.precond == "none":
 		without = "--precond none"
 	case f.solver != krrlab.CG.String() && f.solver != krrlab.Direct.String():
 		return nil
@@ -95,7 +95,7 @@ func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
 	if set.Changed("features") {
 		return usagef("--sketch says how many features: --features does not go with it")
 	}
-	if f.precond != krrlab.RandomFeatures.String() {
+	if f.precond != "features" {
 		return usagef("--sketch goes with --precond features only")
 	}
 	if _, err := krrlab.ParseLevels(f.sketch); err != nil {
@@ -112,15 +112,23 @@ func oneLevel(levels []krrlab.ChainLevel) string {
 	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
+// checkPrecond refuses a name that is no preconditioner's.
+func checkPrecond(name string) error {
+	if _, err := (krrlab.PrecondSpec{Name: name}).Preconditioner(nil); err != nil {
+		return errUsage{err}
+	}
+	return nil
+}
+
 // settle puts into a configuration what the flags say of themselves, without the data.
 func (f *solveFlags) settle(c *krrlab.Config) (err error) {
 	if c.Solver, err = krrlab.ParseSolver(f.solver); err != nil {
 		return errUsage{err}
 	}
-	if c.Precond, err = krrlab.ParsePrecond(f.precond); err != nil {
-		return errUsage{err}
+	if err := checkPrecond(f.precond); err != nil {
+		return err
 	}
-	if c.Form, err = precond.ParseForm(f.form); err != nil {
+	if _, err = precond.ParseForm(f.form); err != nil {
 		return errUsage{err}
 	}
 	if c.Storage, err = gram.ParseStorage(f.storage); err != nil {

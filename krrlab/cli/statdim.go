@@ -108,14 +108,10 @@ func (f *approximationFlags) check(set *pflag.FlagSet) error {
 	if set.Changed("lambda-p") && (!(f.lambdaP > 0) || math.IsInf(f.lambdaP, 0)) {
 		return usagef("--lambda-p %g: want a positive number", f.lambdaP)
 	}
-	if _, err := krrlab.ParsePrecond(f.precond); err != nil {
-		return errUsage{err}
-	}
-	return nil
+	return checkPrecond(f.precond)
 }
 
 func (f *approximationFlags) config(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
-	c.Features, c.LambdaP, c.Orthogonal = f.features, f.lambdaP, f.orthogonal
-	c.Precond, err = krrlab.ParsePrecond(f.precond)
+	c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Orthogonal: f.orthogonal}.Preconditioner(c.Kernel)
 	return err
 }

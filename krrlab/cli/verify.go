@@ -117,9 +117,9 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, na
 	if err := a.agree(ctx, a.writeVerification(f, v)); err != nil {
 		return err
 	}
-	if v.Residual != nil && *v.Residual-*v.Rounding > v.Tol {
+	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with --residual exact\n", *v.Residual, v.Tol)
+			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with --residual exact\n", float64(v.Residual), v.Tol)
 		}
 		return errStatus(exitNotConverged)
 	}

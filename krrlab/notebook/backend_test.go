@@ -19,9 +19,9 @@ func TestBackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t)
-	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel")
-lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Features: 5, Monitor: Progress(),
-	Backend: &krrlab.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
+	c.run(fmt.Sprintf(`import ("github.com/krrlab/lab/datasets"; "github.com/krrlab/lab/krrlab"; "github.com/krrlab/lab/krrlab/kernel"; "github.com/krrlab/lab/krrlab/remote")
+lab, err := krrlab.New(datasets.SyntheticClasses(50, 2, 2, 0, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Precond: krrlab.Features{S: 5}, Monitor: Progress(),
+	Backend: &remote.Backend{Ranks: 2, Launcher: %q, Program: "/bin/true"}})
 if err != nil { panic(err) }`, launcher))
 	id := c.send(c.shell, "execute_request", map[string]any{"code": "lab.Solve(ctx)"})
 	await(t, filepath.Join(dir, "begun"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -122,7 +123,7 @@ const (
 	Failed
 )
 
-var statusNames = [...]string{
+var statusNames = []string{
 	"active", "converged", "max-iterations", "inaccurate", "stagnated",
 	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed",
 }
@@ -133,6 +134,19 @@ func (s Status) String() string {
 		return fmt.Sprintf("status(%d)", int(s))
 	}
 	return statusNames[s]
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Status) UnmarshalText(b []byte) error {
+	i := slices.Index(statusNames, string(b))
+	if i < 0 {
+		return fmt.Errorf("pcg: unknown status %q", b)
+	}
+	*s = Status(i)
+	return nil
 }
 
 // Column says how one column ended.

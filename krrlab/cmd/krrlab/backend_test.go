@@ -17,10 +17,11 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/remote"
 )
 
 // backend is one of two ranks that run this program.
-func backend(t *testing.T, launcher string) *bench.Backend {
+func backend(t *testing.T, launcher string) *remote.Backend {
 	t.Helper()
 	if err := findLauncher(launcher); err != nil {
 		t.Skip(err)
@@ -30,7 +31,7 @@ func backend(t *testing.T, launcher string) *bench.Backend {
 		t.Fatal(err)
 	}
 	t.Setenv(playVariable, "1")
-	return &bench.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"}, Dir: t.TempDir()}
+	return &remote.Backend{Ranks: 2, Launcher: launcher, Program: self, Flags: []string{"--blas", "go"}, Dir: t.TempDir()}
 }
 
 // TestBackend sends a solve and a stage to two ranks of each MPI, as a notebook does: the
@@ -38,7 +39,7 @@ func backend(t *testing.T, launcher string) *bench.Backend {
 func TestBackend(t *testing.T) {
 	accel.Use(nil)
 	train := datasets.SyntheticClasses(900, 3, 4, 0.05, 1)
-	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Features: 80, Tol: 1e-6, Seed: 3}
+	cfg := bench.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.1, Precond: bench.Features{S: 80}, Tol: 1e-6, Seed: 3}
 	var want [2]*bench.Solution
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
@@ -73,7 +74,7 @@ func TestBackend(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() || sol.Report().Ranks.Count != 2 {
+			if !mat.Equal(sol.Model.C, want[0].Model.C) || sol.Iterations != want[0].Iterations || !sol.Converged() || sol.Ranks.Count != 2 {
 				t.Errorf("%s after %d iterations, want %d; or other coefficients", sol.Status, sol.Iterations, want[0].Iterations)
 			}
 			if solving.Load() == 0 {

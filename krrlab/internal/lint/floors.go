@@ -55,8 +55,9 @@ var floors = map[string]int{
 	"krrlab/notebook/jupyter": bench,
 	"krrlab/notebook/selfref": bench,
 
-	"experiments": 5,
-	"theory":      5,
+	"experiments":   5,
+	"theory":        5,
+	"krrlab/remote": 5,
 
 	"krrlab/cli":               6,
 	"krrlab/notebook":          6,

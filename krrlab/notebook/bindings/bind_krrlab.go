@@ -7,7 +7,9 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 
+	context "context"
 	krrlab "github.com/krrlab/lab/krrlab"
+	pcg "github.com/krrlab/lab/krrlab/pcg"
 	plots "github.com/krrlab/lab/plots"
 )
 
@@ -29,25 +31,20 @@ func init() {
 			"ExactResidual":       r.ValueOf(krrlab.ExactResidual),
 			"ExactStatDim":        r.ValueOf(krrlab.ExactStatDim),
 			"ExactStatDimBelow":   r.ValueOf(0),
-			"Fingerprint":         r.ValueOf(krrlab.Fingerprint),
 			"FormatLevels":        r.ValueOf(krrlab.FormatLevels),
 			"FreeStatDim":         r.ValueOf(krrlab.FreeStatDim),
+			"HasStage":            r.ValueOf(krrlab.HasStage),
 			"Hutchinson":          r.ValueOf(krrlab.Hutchinson),
 			"MedianDistance":      r.ValueOf(krrlab.MedianDistance),
 			"New":                 r.ValueOf(krrlab.New),
-			"NoPrecond":           r.ValueOf(krrlab.NoPrecond),
-			"Number":              r.ValueOf(krrlab.Number),
-			"Nystrom":             r.ValueOf(krrlab.Nystrom),
 			"PCG":                 r.ValueOf(krrlab.PCG),
 			"ParseLevels":         r.ValueOf(krrlab.ParseLevels),
-			"ParsePrecond":        r.ValueOf(krrlab.ParsePrecond),
 			"ParseResidualPolicy": r.ValueOf(krrlab.ParseResidualPolicy),
 			"ParseSolver":         r.ValueOf(krrlab.ParseSolver),
 			"ParseStatDimMethod":  r.ValueOf(krrlab.ParseStatDimMethod),
-			"RPCholesky":          r.ValueOf(krrlab.RPCholesky),
-			"RandomFeatures":      r.ValueOf(krrlab.RandomFeatures),
-			"RunJob":              r.ValueOf(krrlab.RunJob),
+			"PrecondNames":        r.ValueOf(&krrlab.PrecondNames).Elem(),
 			"SLQ":                 r.ValueOf(krrlab.SLQ),
+			"SpecOf":              r.ValueOf(krrlab.SpecOf),
 			"StoredResidual":      r.ValueOf(krrlab.StoredResidual),
 			"Verify":              r.ValueOf(krrlab.Verify),
 			"WriteStage":          r.ValueOf(krrlab.WriteStage),
@@ -59,8 +56,10 @@ func init() {
 			"Checkpoint":        r.TypeOf((*krrlab.Checkpoint)(nil)).Elem(),
 			"Config":            r.TypeOf((*krrlab.Config)(nil)).Elem(),
 			"Event":             r.TypeOf((*krrlab.Event)(nil)).Elem(),
+			"Features":          r.TypeOf((*krrlab.Features)(nil)).Elem(),
+			"Given":             r.TypeOf((*krrlab.Given)(nil)).Elem(),
+			"Header":            r.TypeOf((*krrlab.Header)(nil)).Elem(),
 			"HistRow":           r.TypeOf((*krrlab.HistRow)(nil)).Elem(),
-			"JobOptions":        r.TypeOf((*krrlab.JobOptions)(nil)).Elem(),
 			"Lab":               r.TypeOf((*krrlab.Lab)(nil)).Elem(),
 			"LambdaP":           r.TypeOf((*krrlab.LambdaP)(nil)).Elem(),
 			"LambdaPOptions":    r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),
@@ -68,18 +67,20 @@ func init() {
 			"MeasuredLevel":     r.TypeOf((*krrlab.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":        r.TypeOf((*krrlab.MultiLevel)(nil)).Elem(),
 			"MultiLevelOptions": r.TypeOf((*krrlab.MultiLevelOptions)(nil)).Elem(),
-			"NamedData":         r.TypeOf((*krrlab.NamedData)(nil)).Elem(),
+			"None":              r.TypeOf((*krrlab.None)(nil)).Elem(),
+			"Number":            r.TypeOf((*krrlab.Number)(nil)).Elem(),
+			"Nystrom":           r.TypeOf((*krrlab.Nystrom)(nil)).Elem(),
 			"OpenShare":         r.TypeOf((*krrlab.OpenShare)(nil)).Elem(),
-			"Precond":           r.TypeOf((*krrlab.Precond)(nil)).Elem(),
+			"PrecondSpec":       r.TypeOf((*krrlab.PrecondSpec)(nil)).Elem(),
+			"Preconditioner":    r.TypeOf((*krrlab.Preconditioner)(nil)).Elem(),
 			"Quality":           r.TypeOf((*krrlab.Quality)(nil)).Elem(),
 			"QualityOptions":    r.TypeOf((*krrlab.QualityOptions)(nil)).Elem(),
 			"QualitySeconds":    r.TypeOf((*krrlab.QualitySeconds)(nil)).Elem(),
 			"QualityStep":       r.TypeOf((*krrlab.QualityStep)(nil)).Elem(),
+			"RPCholesky":        r.TypeOf((*krrlab.RPCholesky)(nil)).Elem(),
 			"Ranks":             r.TypeOf((*krrlab.Ranks)(nil)).Elem(),
-			"Report":            r.TypeOf((*krrlab.Report)(nil)).Elem(),
 			"ResidualPolicy":    r.TypeOf((*krrlab.ResidualPolicy)(nil)).Elem(),
 			"Seconds":           r.TypeOf((*krrlab.Seconds)(nil)).Elem(),
-			"Shared":            r.TypeOf((*krrlab.Shared)(nil)).Elem(),
 			"SketchSize":        r.TypeOf((*krrlab.SketchSize)(nil)).Elem(),
 			"SketchSizeOptions": r.TypeOf((*krrlab.SketchSizeOptions)(nil)).Elem(),
 			"Solution":          r.TypeOf((*krrlab.Solution)(nil)).Elem(),
@@ -88,12 +89,13 @@ func init() {
 			"StatDim":           r.TypeOf((*krrlab.StatDim)(nil)).Elem(),
 			"StatDimMethod":     r.TypeOf((*krrlab.StatDimMethod)(nil)).Elem(),
 			"StatDimOptions":    r.TypeOf((*krrlab.StatDimOptions)(nil)).Elem(),
-			"Submission":        r.TypeOf((*krrlab.Submission)(nil)).Elem(),
 			"Verification":      r.TypeOf((*krrlab.Verification)(nil)).Elem(),
 			"VerifyOptions":     r.TypeOf((*krrlab.VerifyOptions)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
-			"Stage": r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
+			"Backend":        r.TypeOf((*proxy_krrlab_Backend)(nil)).Elem(),
+			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
+			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
@@ -102,6 +104,30 @@ func init() {
 		},
 	}
 }
+
+// proxy_krrlab_Backend implements krrlab.Backend by functions of the interpreter.
+type proxy_krrlab_Backend struct {
+	Object any
+	Check_ func(_ any, a0 *krrlab.Config) error
+	Run_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 string, a3 any, a4 any) (bool, error)
+}
+
+func (p *proxy_krrlab_Backend) Check(a0 *krrlab.Config) error { return p.Check_(p.Object, a0) }
+func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 string, a3 any, a4 any) (bool, error) {
+	return p.Run_(p.Object, a0, a1, a2, a3, a4)
+}
+
+// proxy_krrlab_Preconditioner implements krrlab.Preconditioner by functions of the interpreter.
+type proxy_krrlab_Preconditioner struct {
+	Object  any
+	Make_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 int) (pcg.Preconditioner, error)
+	String_ func(_ any) string
+}
+
+func (p *proxy_krrlab_Preconditioner) Make(a0 context.Context, a1 *krrlab.Lab, a2 int) (pcg.Preconditioner, error) {
+	return p.Make_(p.Object, a0, a1, a2)
+}
+func (p *proxy_krrlab_Preconditioner) String() string { return p.String_(p.Object) }
 
 // proxy_krrlab_Stage implements krrlab.Stage by functions of the interpreter.
 type proxy_krrlab_Stage struct {

@@ -1,4 +1,4 @@
-package krrlab
+package remote
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/krrlab/lab/krrlab"
 )
 
 // TestCommands checks what launchers are told.
@@ -73,7 +75,7 @@ func TestBackendLines(t *testing.T) {
 		if b.Dir == "" {
 			b.Dir = "/jobs"
 		}
-		_, err := New(ranksProblem(20), Config{Kernel: gauss, Lambda: 1, Backend: b})
+		_, err := krrlab.New(problem(20), krrlab.Config{Kernel: gauss, Lambda: 1, Backend: b})
 		if err == nil || !strings.Contains(err.Error(), field+" of the Backend") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -94,24 +96,24 @@ func pretend(t *testing.T, script string) string {
 // TestBackendRuns drives launchers that only pretend: progress and notes are passed on, failures
 // say why in one line, and a context that ends ends the launcher and keeps what there is.
 func TestBackendRuns(t *testing.T) {
-	train := ranksProblem(50)
-	var events []Event
+	train := problem(50)
+	var events []krrlab.Event
 	var notes []string
 	end := func() {} // when the script says that it is ready
-	lab := func(script string) *Lab {
+	lab := func(script string) *krrlab.Lab {
 		events, notes = nil, nil
-		return newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: 10, Monitor: func(e Event) {
+		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Monitor: func(e krrlab.Event) {
 			if events = append(events, e); e.Stage == "ready" {
 				end()
 			}
 		},
-			Checkpoint: &Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
+			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
 	}
 	const quality = `echo '{"version":1,"stage":"quality","value":{"n":50,"steps":7}%s}' >$(dirname "$file")/result.json
 `
 	done := fmt.Sprintf(quality, "")
-	q, err := lab("printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"+done).Quality(t.Context(), QualityOptions{})
+	q, err := lab("printf '{\"event\":{\"Stage\":\"solve\",\"Iteration\":3}}\\n{\"note\":\"resuming\"}\\nnoise\\n{bad\\n'\n"+done).Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 50 || q.Steps != 7 {
 		t.Errorf("%v, %+v", err, q)
 	}
@@ -128,15 +130,15 @@ func TestBackendRuns(t *testing.T) {
 		"echo '{\"version\":5}' >$(dirname \"$file\")/result.json":                           "format version 5",
 		"echo '{\"version\":1,\"value\":3}' >$(dirname \"$file\")/result.json\n":             "the value of quality",
 	} {
-		if _, err := lab(script).Quality(t.Context(), QualityOptions{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := lab(script).Quality(t.Context(), krrlab.QualityOptions{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
-	q, err = lab(fmt.Sprintf(quality, `,"interrupted":true`)+"exit 130").Quality(t.Context(), QualityOptions{})
+	q, err = lab(fmt.Sprintf(quality, `,"interrupted":true`)+"exit 130").Quality(t.Context(), krrlab.QualityOptions{})
 	if err == nil || q == nil || q.Steps != 7 {
 		t.Errorf("interrupted by others: %v, %+v", err, q)
 	}
-	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(), QualityOptions{}); err != nil || q.Steps != 7 {
+	if q, err = lab(done+"echo 'krrlab: not all ranks ended'; exit 1").Quality(t.Context(), krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("a failure after the result: %v, %+v", err, q)
 	}
 	const ready = `echo '{"event":{"Stage":"ready"}}'
@@ -144,29 +146,29 @@ func TestBackendRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	end = cancel
-	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{}); err != nil || q.Steps != 7 {
+	if q, err = lab("trap 'exit 143' TERM\n"+done+ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{}); err != nil || q.Steps != 7 {
 		t.Errorf("an end after the result: %v, %+v", err, q)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	defer cancel()
 	end = cancel
 	q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
-		ready+"while :; do sleep 0.05; done").Quality(ctx, QualityOptions{})
+		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if q, err = lab("exec sleep 60").Quality(ctx, QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) || q != nil {
+	if q, err = lab("exec sleep 60").Quality(ctx, krrlab.QualityOptions{}); !errors.Is(err, context.DeadlineExceeded) || q != nil {
 		t.Errorf("%v, %+v", err, q)
 	}
 }
 
 // TestSubmission writes a script for sbatch, and reads the value when that has run.
 func TestSubmission(t *testing.T) {
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 10, Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
-	l := newLab(t, ranksProblem(60), cfg)
-	_, err := l.Quality(t.Context(), QualityOptions{})
+	cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Backend: &Backend{Ranks: 2, Dir: t.TempDir(), Launcher: "sbatch", Program: "/opt/krrlab"}}
+	l := newLab(t, problem(60), cfg)
+	_, err := l.Quality(t.Context(), krrlab.QualityOptions{})
 	var s *Submission
 	if !errors.As(err, &s) || !strings.Contains(err.Error(), "sbatch "+s.Script) {
 		t.Fatal(err)
@@ -176,11 +178,11 @@ func TestSubmission(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, b)
 	}
 	runJob(t, filepath.Join(filepath.Dir(s.Script), jobFile), 2)
-	q, err := l.Quality(t.Context(), QualityOptions{})
+	q, err := l.Quality(t.Context(), krrlab.QualityOptions{})
 	if err != nil || q.N != 60 || q.Actual == nil {
 		t.Errorf("%v, %+v", err, q)
 	}
-	if _, err := l.Quality(t.Context(), QualityOptions{NoSolve: true}); !errors.As(err, &s) {
+	if _, err := l.Quality(t.Context(), krrlab.QualityOptions{NoSolve: true}); !errors.As(err, &s) {
 		t.Errorf("other options: %v", err)
 	}
 }

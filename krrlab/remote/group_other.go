@@ -1,6 +1,6 @@
 //go:build !unix
 
-package krrlab
+package remote
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package krrlab
+package remote
 
 import (
 	"bufio"
@@ -16,11 +16,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 )
 
-// patience is how long ranks that were told to end may take before they are killed.
-const patience = 30 * time.Second
+// grace is how long ranks that were told to end may take before they are killed.
+const grace = 30 * time.Second
 
 // jobDir is where a job and its files lie.
 type jobDir struct {
@@ -37,10 +38,23 @@ func (d *jobDir) forget() {
 	}
 }
 
+// Run implements krrlab.Backend.
+func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage string, options, value any) (some bool, err error) {
+	dir, out, err := b.run(ctx, l, stage, options)
+	if out == nil {
+		return false, err
+	}
+	defer dir.forget()
+	if e := out.decode(value, dir.path("")); e != nil {
+		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", stage, dir.result(), e))
+	}
+	return true, err
+}
+
 // run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
 // not nil beside an error where the ranks had something when they were ended. A temporary folder
 // is left to the caller where there is an outcome.
-func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (dir *jobDir, out *outcome, err error) {
+func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage string, options any) (dir *jobDir, out *outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -56,8 +70,9 @@ func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (d
 			dir.forget()
 		}
 	}()
-	l.cfg.Monitor(Event{Stage: "job", Remaining: -1})
-	job, err := l.writeJob(dir, stage, options)
+	cfg := l.Config()
+	cfg.Monitor(krrlab.Event{Stage: "job", Remaining: -1})
+	job, err := b.writeJob(dir, l, stage, options)
 	if err != nil {
 		return dir, nil, err
 	}
@@ -72,7 +87,7 @@ func (b *Backend) run(ctx context.Context, l *Lab, stage string, options any) (d
 	if err != nil {
 		return dir, nil, err
 	}
-	failed := b.start(ctx, words, l, dir)
+	failed := b.start(ctx, words, &cfg, dir)
 	out, err = readOutcome(dir)
 	switch {
 	case err == nil && !out.Interrupted: // all is done, however the ranks and the launcher ended
@@ -108,12 +123,12 @@ func (b *Backend) submit(dir *jobDir, job *job) (*outcome, error) {
 
 // start runs the ranks to their end and passes on what they report. When ctx ends they are
 // told to end, and killed if they do not.
-func (b *Backend) start(ctx context.Context, words []string, l *Lab, dir *jobDir) error {
+func (b *Backend) start(ctx context.Context, words []string, cfg *krrlab.Config, dir *jobDir) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = grace
 	ownGroup(cmd)
-	h := &hearing{lab: l}
+	h := &output{cfg: cfg}
 	cmd.Stdout, cmd.Stderr = h, h
 	err := cmd.Run()
 	h.end()
@@ -131,13 +146,13 @@ func (b *Backend) start(ctx context.Context, words []string, l *Lab, dir *jobDir
 
 // report is a line that the first rank of a job writes.
 type report struct {
-	Event *Event `json:"event,omitempty"`
-	Note  string `json:"note,omitempty"`
+	Event *krrlab.Event `json:"event,omitempty"`
+	Note  string        `json:"note,omitempty"`
 }
 
-// hearing hears what ranks write.
-type hearing struct {
-	lab  *Lab
+// output takes in what ranks write.
+type output struct {
+	cfg  *krrlab.Config
 	mu   sync.Mutex
 	line []byte
 	log  bytes.Buffer // what is no report; its end, if it is long
@@ -147,7 +162,7 @@ type hearing struct {
 const maxLog = 1 << 20
 
 // Write implements io.Writer, for both streams.
-func (h *hearing) Write(p []byte) (int, error) {
+func (h *output) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.line = append(h.line, p...)
@@ -156,27 +171,27 @@ func (h *hearing) Write(p []byte) (int, error) {
 		if i < 0 {
 			return len(p), nil
 		}
-		h.hear(h.line[:i])
+		h.take(h.line[:i])
 		h.line = h.line[i+1:]
 	}
 }
 
-// end hears a last line that has no end.
-func (h *hearing) end() {
+// end takes in a last line that has no end.
+func (h *output) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.line) > 0 {
-		h.hear(h.line)
+		h.take(h.line)
 	}
 }
 
-func (h *hearing) hear(line []byte) {
+func (h *output) take(line []byte) {
 	var r report
 	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
 		if r.Event != nil {
-			h.lab.cfg.Monitor(*r.Event)
+			h.cfg.Monitor(*r.Event)
 		}
-		if c := h.lab.cfg.Checkpoint; r.Note != "" && c != nil && c.Note != nil {
+		if c := h.cfg.Checkpoint; r.Note != "" && c != nil && c.Note != nil {
 			c.Note(r.Note)
 		}
 		return
@@ -189,7 +204,7 @@ func (h *hearing) hear(line []byte) {
 }
 
 // reason returns the line that says best why the ranks ended: krrlab's own, or the last.
-func (h *hearing) reason() string {
+func (h *output) reason() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var last string

@@ -16,7 +16,7 @@ import (
 func TestOwner(t *testing.T) {
 	owner := func(train *datasets.Dataset, change func(*Config)) [32]byte {
 		t.Helper()
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Features: 20, Tol: 1e-6, Seed: 3, LambdaP: 0.2, Storage: gram.Float64}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 0.2}, Tol: 1e-6, Seed: 3, Storage: gram.Float64}
 		if change != nil {
 			change(&cfg)
 		}
@@ -35,11 +35,11 @@ func TestOwner(t *testing.T) {
 		"kernel":     func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: math.Nextafter(gauss.Sigma, 9)} },
 		"λ":          func(c *Config) { c.Lambda = math.Nextafter(0.1, 1) },
 		"solver":     func(c *Config) { c.Solver = BlockPCG },
-		"precond":    func(c *Config) { c.Precond = RPCholesky },
-		"orthogonal": func(c *Config) { c.Orthogonal = true },
-		"features":   func(c *Config) { c.Features = 21 },
-		"λ_p":        func(c *Config) { c.LambdaP = math.Nextafter(0.2, 1) },
-		"form":       func(c *Config) { c.Form = precond.FormEigen },
+		"precond":    func(c *Config) { c.Precond = RPCholesky{S: 20, LambdaP: 0.2} },
+		"orthogonal": func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Orthogonal: true} },
+		"features":   func(c *Config) { c.Precond = Features{S: 21, LambdaP: 0.2} },
+		"λ_p":        func(c *Config) { c.Precond = Features{S: 20, LambdaP: math.Nextafter(0.2, 1)} },
+		"form":       func(c *Config) { c.Precond = Features{S: 20, LambdaP: 0.2, Form: precond.FormEigen} },
 		"repeat":     func(c *Config) { c.Repeat = 2 },
 		"τ":          func(c *Config) { c.Tol = math.Nextafter(1e-6, 1) },
 		"storage":    func(c *Config) { c.Storage = gram.Float32 },

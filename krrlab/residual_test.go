@@ -10,18 +10,23 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 )
 
 // TestMemoryOfLandmarks: K has what is left of the memory beside the points, eight blocks of as many
-// columns as the targets, and the factor, of which there are two on the way.
+// columns as the targets, and M.
 func TestMemoryOfLandmarks(t *testing.T) {
 	const n, d, s, columns, memory = 1000, 5, 60, 3, 4e6
 	for kind, width := range map[string]int64{"float64": 8, "float32": 4} {
 		train := classes(kinds(n, d, 6)[kind], columns)
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Features: s, Precond: RPCholesky, Storage: gram.Float64, Memory: memory})
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: s}, Storage: gram.Float64, Memory: memory})
 		_, err := l.Solve(t.Context())
 		var full *gram.MemoryError
-		if want := int64(memory - (8*n*s + 8*s*s) - 8*8*n*columns - width*n*d); !errors.As(err, &full) || full.Have != want {
+		m, e := l.M(t.Context(), 0)
+		if e != nil {
+			t.Fatal(e)
+		}
+		if want := int64(memory) - m.(*precond.Woodbury).Bytes() - 8*8*n*columns - width*n*d; !errors.As(err, &full) || full.Have != want {
 			t.Errorf("%s: %v, want %d bytes for K", kind, err, want)
 		}
 	}
@@ -30,20 +35,13 @@ func TestMemoryOfLandmarks(t *testing.T) {
 // TestCertainOfLandmarks: the bound of κ is that of the factor, and what M⁻¹ in float32 adds: it is that
 // of M to a tenth, so that κ grows by (1+0.1)/(1−0.1) at most.
 func TestCertainOfLandmarks(t *testing.T) {
-	l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 30, Precond: RPCholesky, Solver: PCG})
+	l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
 	sol, err := l.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := l.K(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := l.LowRank(t.Context(), a, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := f.CondBound(l.cfg.Lambda, l.cfg.LambdaP) * 11 / 9; math.Abs(sol.KappaBound/want-1) > 1e-12 {
+	f := l.z.low
+	if want := f.CondBound(l.cfg.Lambda, ridge(l)) * 11 / 9; math.Abs(float64(sol.KappaBound)/want-1) > 1e-12 {
 		t.Errorf("κ ≤ %g, want %g", sol.KappaBound, want)
 	}
 }
@@ -57,7 +55,7 @@ func TestSampledResidual(t *testing.T) {
 			for i := range farRows { // all of one place in the order
 				x.Row(n/2 + i)[0] += 20 + float64(i)
 			}
-			l := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Features: 100, Tol: 1e-2, Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
+			l := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 100}, Tol: 1e-2, Seed: seed, Storage: gram.Float32, Exact: StoredResidual, Solver: PCG})
 			rows, far := l.rowsToCheck(gram.Choice{}) // by float32 inner products, which tell these distances
 			if far != farRows || len(rows) != exactRows+farRows || slices.Min(rows[:far]) != n/2 || slices.Max(rows[:far]) != n/2+farRows-1 {
 				t.Errorf("%d rows, the far ones %v", len(rows), rows[:far])
@@ -70,7 +68,7 @@ func TestSampledResidual(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := newReference(t, gauss, x, 0.1, l.y).residuals(sol.Model.C, l.y)
-			for j, r := range sol.SampledResidual {
+			for j, r := range sol.SampledResiduals {
 				if ratio := r / want[j]; ratio > l.slack()*(1+1e-6) || ratio < 1/l.slack()*(1-1e-6) {
 					t.Errorf("n = %d, column %d: residual %.4g estimated, is %.4g", n, j, r, want[j])
 				}
@@ -95,8 +93,8 @@ func TestWithin(t *testing.T) {
 	} {
 		l := newLab(t, regression(x).Head(c.n), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
 		unit := l.cfg.Tol
-		sol := &Solution{TrueResidual: []float64{0, c.stored * unit}, StorageResidual: []float64{0, c.diff * unit}, SampledResidual: []float64{0, c.sampled * unit}}
-		if l.within(sol) != c.want {
+		s := &solve{Lab: l, sol: &Solution{TrueResiduals: []float64{0, c.stored * unit}, StorageResiduals: []float64{0, c.diff * unit}, SampledResiduals: []float64{0, c.sampled * unit}}}
+		if s.within() != c.want {
 			t.Errorf("%+v: %v", c, !c.want)
 		}
 	}
@@ -145,8 +143,8 @@ func TestRefineBy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sol.StorageResidual = []float64{by * l.cfg.Tol}
-		if _, err := l.refine(t.Context(), sol, nil, a, nil, nil, sol.Model.C); err != nil || sol.ResidualKind != kind || !sol.Converged() {
+		sol.StorageResiduals, sol.SampledResiduals = []float64{by * l.cfg.Tol}, []float64{0}
+		if _, err := (&solve{Lab: l, sol: sol, a: a}).refine(t.Context(), nil, sol.Model.C); err != nil || sol.ResidualKind != kind || !sol.Converged() {
 			t.Errorf("off by %g τ: refined by %s, %s, %v", by, sol.ResidualKind, sol.Status, err)
 		}
 	}

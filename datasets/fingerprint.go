@@ -1,4 +1,4 @@
-package krrlab
+package datasets
 
 import (
 	"crypto/sha256"
@@ -7,13 +7,12 @@ import (
 	"hash"
 	"math"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Fingerprint returns a sha256 of the points and answers of data: equal for equal numbers in
+// Fingerprint returns a sha256 of the points and answers: equal for equal numbers in
 // the same order and form, whatever they are called and wherever they come from.
-func Fingerprint(d *datasets.Dataset) [sha256.Size]byte {
+func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	p := printer{h: sha256.New()}
 	n, dim := d.X.Dims()
 	fmt.Fprintf(p.h, "%d %d %v %q\n", n, dim, d.Task, d.Labels)

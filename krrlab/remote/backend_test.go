@@ -1,4 +1,4 @@
-package krrlab
+package remote
 
 import (
 	"context"
@@ -15,40 +15,47 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestJobs writes the job of every stage and runs it in one process and on two ranks: the values of
 // the stage run as it is.
 func TestJobs(t *testing.T) {
-	train := ranksProblem(300)
-	levels := []ChainLevel{{"features", 120}, {"srht", 60}, {"gaussian", 30}}
-	chain, err := ChainFor(gauss, true, levels)
+	train := problem(300)
+	levels, err := krrlab.ParseLevels("features:120,srht:60,gaussian:30")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := krrlab.ChainFor(gauss, true, levels)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		cfg     Config
+		cfg     krrlab.Config
 		stage   string
 		options any
-		run     func(ctx context.Context, l *Lab) (any, error)
+		run     func(ctx context.Context, l *krrlab.Lab) (any, error)
 	}{
-		"statdim": {Config{Features: 30}, "statdim", StatDimOptions{Method: SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
-			func(ctx context.Context, l *Lab) (any, error) {
-				return l.StatDim(ctx, StatDimOptions{Method: SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}})
+		"statdim": {krrlab.Config{Precond: krrlab.Features{S: 30}}, "statdim", krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}},
+			func(ctx context.Context, l *krrlab.Lab) (any, error) {
+				return l.StatDim(ctx, krrlab.StatDimOptions{Method: krrlab.SLQ, MaxProbes: 16, Lambdas: []float64{0.1, 1}})
 			}},
-		"sketch size": {Config{}, "sketch-size", SketchSizeOptions{Max: 64}, func(ctx context.Context, l *Lab) (any, error) { return l.SketchSize(ctx, SketchSizeOptions{Max: 64}) }},
-		"multilevel": {Config{Orthogonal: true}, "multilevel", &MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *Lab) (any, error) {
-			return l.MultiLevel(ctx, &MultiLevelOptions{Levels: levels})
+		"sketch size": {krrlab.Config{}, "sketch-size", krrlab.SketchSizeOptions{Max: 64}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
+			return l.SketchSize(ctx, krrlab.SketchSizeOptions{Max: 64})
 		}},
-		"multilevel nil": {Config{Features: 20}, "multilevel", (*MultiLevelOptions)(nil), func(ctx context.Context, l *Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
-		"lambda-p": {Config{Precond: RPCholesky, Features: 20}, "lambda-p", LambdaPOptions{Points: 2}, func(ctx context.Context, l *Lab) (any, error) {
-			return l.LambdaP(ctx, LambdaPOptions{Points: 2})
+		"multilevel": {krrlab.Config{Precond: krrlab.Features{Orthogonal: true}}, "multilevel", &krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
+			return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
 		}},
-		"quality": {Config{Map: chain, Features: 30, Form: 1, Storage: gram.Float64, LambdaP: 0.5}, "quality", QualityOptions{}, func(ctx context.Context, l *Lab) (any, error) { return l.Quality(ctx, QualityOptions{}) }},
+		"multilevel nil": {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", (*krrlab.MultiLevelOptions)(nil), func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
+		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
+			return l.LambdaP(ctx, krrlab.LambdaPOptions{Points: 2})
+		}},
+		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5}, Storage: gram.Float64}, "quality", krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = gauss, 0.3, 5, 1e-4
@@ -56,8 +63,8 @@ func TestJobs(t *testing.T) {
 			root := t.TempDir()
 			for _, p := range []int{0, 2} {
 				dir := &jobDir{root: root}
-				sender := newLab(t, train, withBackend(c.cfg, root))
-				if _, err := sender.writeJob(dir, c.stage, c.options); err != nil {
+				sender := newLab(t, train, withBackend(c.cfg, testBackend(root)))
+				if _, err := testBackend(root).writeJob(dir, sender, c.stage, c.options); err != nil {
 					t.Fatal(err)
 				}
 				runJob(t, dir.path(jobFile), p)
@@ -78,7 +85,7 @@ func TestJobs(t *testing.T) {
 				if err := json.Unmarshal(out.Value, &got); err != nil {
 					t.Fatal(err)
 				}
-				if s := want.(Stage); !reflect.DeepEqual(withoutTimes(got), timeless(t, s)) {
+				if s := want.(krrlab.Stage); !reflect.DeepEqual(withoutTimes(got), timeless(t, s)) {
 					t.Errorf("%d ranks: the job\n%v\nthe stage\n%v", p, got, timeless(t, s))
 				}
 			}
@@ -86,8 +93,10 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func withBackend(c Config, dir string) Config {
-	c.Backend = &Backend{Ranks: 2, Dir: dir}
+func testBackend(dir string) *Backend { return &Backend{Ranks: 2, Dir: dir} }
+
+func withBackend(c krrlab.Config, b *Backend) krrlab.Config {
+	c.Backend = b
 	return c
 }
 
@@ -95,7 +104,7 @@ func withBackend(c Config, dir string) Config {
 func runJob(t *testing.T, file string, p int) {
 	t.Helper()
 	if p == 0 {
-		if err := RunJob(t.Context(), file, JobOptions{}); err != nil {
+		if err := RunJob(t.Context(), file, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -103,7 +112,7 @@ func runJob(t *testing.T, file string, p int) {
 	var wg sync.WaitGroup
 	for _, c := range comm.Local(p, comm.Options{}) {
 		wg.Go(func() {
-			if err := RunJob(t.Context(), file, JobOptions{Comm: c}); err != nil {
+			if err := RunJob(t.Context(), file, Options{Comm: c}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -111,7 +120,7 @@ func runJob(t *testing.T, file string, p int) {
 	wg.Wait()
 }
 
-func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg Config, run func(ctx context.Context, l *Lab) (any, error)) (any, error) {
+func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg krrlab.Config, run func(ctx context.Context, l *krrlab.Lab) (any, error)) (any, error) {
 	values, errs := make([]any, 2), make([]error, 2)
 	var wg sync.WaitGroup
 	for r, c := range comm.Local(2, comm.Options{}) {
@@ -129,13 +138,13 @@ func onTwoRanks(t *testing.T, train *datasets.Dataset, cfg Config, run func(ctx 
 // bits of the coefficients, and all that is said of them.
 func TestJobSolve(t *testing.T) {
 	root := t.TempDir()
-	for kind, x := range kinds(260, 4, 8) {
+	for kind, x := range kinds(260, 4) {
 		for _, train := range []*datasets.Dataset{classes(x, 3), classes(x, 2), regression(x)} {
 			train = train.Slice(3, 257) // rows that do not begin at 0
-			cfg := Config{Kernel: gauss, Lambda: 0.1, Features: 40, Precond: Nystrom, Tol: 1e-5, Seed: 7, Exact: StoredResidual}
-			sender := newLab(t, train, withBackend(cfg, root))
+			cfg := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Nystrom{S: 40}, Tol: 1e-5, Seed: 7, Exact: krrlab.StoredResidual}
+			sender := newLab(t, train, withBackend(cfg, testBackend(root)))
 			dir := &jobDir{root: root}
-			if _, err := sender.writeJob(dir, "solve", nil); err != nil {
+			if _, err := testBackend(root).writeJob(dir, sender, "solve", nil); err != nil {
 				t.Fatal(err)
 			}
 			runJob(t, dir.path(jobFile), 2)
@@ -143,31 +152,20 @@ func TestJobSolve(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := &solvedJob{}
-			if err := json.Unmarshal(out.Value, v); err != nil {
+			got := &krrlab.Solution{}
+			if err := out.decode(got, dir.path("")); err != nil {
 				t.Fatal(err)
 			}
-			got, err := v.decode(sender, dir.path(""))
+			value, err := onTwoRanks(t, train, cfg, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Solve(ctx) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			value, err := onTwoRanks(t, train, cfg, func(ctx context.Context, l *Lab) (any, error) { return l.Solve(ctx) })
-			if err != nil {
-				t.Fatal(err)
+			want := value.(*krrlab.Solution)
+			if !mat.Equal(got.Model.C, want.Model.C) {
+				t.Fatalf("%s, %v: other coefficients", kind, train.Task)
 			}
-			want := value.(*Solution)
-			if !mat.Equal(got.Model.C, want.Model.C) || !reflect.DeepEqual(got.Model.Labels, want.Model.Labels) {
-				t.Fatalf("%s, %v: other coefficients or labels", kind, train.Task)
-			}
-			for what, pair := range map[string][2]any{
-				"status": {got.Status, want.Status}, "iterations": {got.Iterations, want.Iterations}, "residuals": {got.TrueResidual, want.TrueResidual},
-				"sampled": {got.SampledResidual, want.SampledResidual}, "κ": {got.Kappa, want.Kappa}, "bound": {got.KappaBound, want.KappaBound}, "rank": {got.Rank, want.Rank},
-				"history": {got.History, want.History}, "storage": {got.Storage, want.Storage}, "form": {got.Form, want.Form}, "converged": {got.Converged(), want.Converged()},
-				"s_λp": {got.StatDim, want.StatDim}, "ranks": {got.Ranks.Count, want.Ranks.Count}, "report": {got.Report().N, train.Len()},
-			} {
-				if !reflect.DeepEqual(pair[0], pair[1]) {
-					t.Errorf("%s, %v: %s %v, want %v", kind, train.Task, what, pair[0], pair[1])
-				}
+			if g, w := timeless(t, got), timeless(t, want); !reflect.DeepEqual(g, w) {
+				t.Errorf("%s, %v:\n%v\nwant\n%v", kind, train.Task, g, w)
 			}
 		}
 	}
@@ -181,38 +179,43 @@ func (ownKernel) String() string              { return "cauchy of x₁" }
 
 // TestBackendRefuses asks for what cannot be sent or started: one line that says what to do.
 func TestBackendRefuses(t *testing.T) {
-	train := ranksProblem(50)
-	ok := Config{Kernel: gauss, Lambda: 0.1, Features: 10}
+	train := problem(50)
+	ok := krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}
 	for what, c := range map[string]struct {
-		change func(c *Config)
+		change func(c *krrlab.Config, b *Backend)
 		want   string
 	}{
-		"own kernel":        {func(c *Config) { c.Kernel = ownKernel{} }, "cauchy of x₁ is user-defined"},
-		"own map":           {func(c *Config) { c.Map = feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10} }, "is user-defined"},
-		"map of another":    {func(c *Config) { c.Map = feature.Fourier{Kernel: kernels[1]} }, "is user-defined"},
-		"no ranks":          {func(c *Config) { c.Backend.Ranks = 0 }, "at least 1"},
-		"hosts, no folder":  {func(c *Config) { c.Backend.Hosts, c.Backend.Dir = []string{"a"}, "" }, "set Dir"},
-		"slurm, no folder":  {func(c *Config) { c.Backend.Launcher, c.Backend.Dir = "srun", "" }, "set Dir"},
-		"ranks and backend": {func(c *Config) { c.Comm = comm.Alone() }, "want at most one of them"},
-		"direct":            {func(c *Config) { c.Solver, c.Map = Direct, nil }, "direct solver"},
-		"negative limit":    {func(c *Config) { c.Backend.Limit = -time.Second }, "positive time"},
+		"own kernel": {func(c *krrlab.Config, b *Backend) { c.Kernel = ownKernel{} }, "cauchy of x₁ is user-defined"},
+		"own map": {func(c *krrlab.Config, b *Backend) {
+			c.Precond = krrlab.Features{Map: feature.Doubling{Dist: feature.Fourier{Kernel: gauss}, First: 10}}
+		}, "is user-defined"},
+		"map of another": {func(c *krrlab.Config, b *Backend) {
+			c.Precond = krrlab.Features{Map: feature.Fourier{Kernel: kernel.Laplacian{Sigma: 3}}}
+		}, "is user-defined"},
+		"no ranks":          {func(c *krrlab.Config, b *Backend) { b.Ranks = 0 }, "at least 1"},
+		"hosts, no folder":  {func(c *krrlab.Config, b *Backend) { b.Hosts, b.Dir = []string{"a"}, "" }, "set Dir"},
+		"slurm, no folder":  {func(c *krrlab.Config, b *Backend) { b.Launcher, b.Dir = "srun", "" }, "set Dir"},
+		"ranks and backend": {func(c *krrlab.Config, b *Backend) { c.Comm = comm.Alone() }, "want at most one of them"},
+		"direct":            {func(c *krrlab.Config, b *Backend) { c.Solver, c.Precond = krrlab.Direct, nil }, "direct solver"},
+		"negative limit":    {func(c *krrlab.Config, b *Backend) { b.Limit = -time.Second }, "positive time"},
 	} {
-		cfg := withBackend(ok, t.TempDir())
-		c.change(&cfg)
-		if _, err := New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		b := testBackend(t.TempDir())
+		cfg := withBackend(ok, b)
+		c.change(&cfg, b)
+		if _, err := krrlab.New(train, cfg); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
-	cfg := withBackend(ok, t.TempDir())
-	cfg.Backend.Launcher = "/nowhere/mpirun"
-	if _, err := newLab(t, train, cfg).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "/nowhere/mpirun, which starts the ranks, was not found") {
+	b := testBackend(t.TempDir())
+	b.Launcher, b.Program = "/nowhere/mpirun", "/bin/true"
+	if _, err := newLab(t, train, withBackend(ok, b)).Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "/nowhere/mpirun, which starts the ranks, was not found") {
 		t.Errorf("%v", err)
 	}
 }
 
 // TestJobRefuses changes what a job consists of.
 func TestJobRefuses(t *testing.T) {
-	train := ranksProblem(50)
+	train := problem(50)
 	for what, c := range map[string]struct {
 		change func(t *testing.T, root string, j *job)
 		want   string
@@ -241,9 +244,9 @@ func TestJobRefuses(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			root := t.TempDir()
-			l := newLab(t, train, withBackend(Config{Kernel: gauss, Lambda: 0.1, Features: 10}, root))
+			l := newLab(t, train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}, testBackend(root)))
 			dir := &jobDir{root: root}
-			j, err := l.writeJob(dir, "quality", QualityOptions{})
+			j, err := testBackend(root).writeJob(dir, l, "quality", krrlab.QualityOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +258,7 @@ func TestJobRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := RunJob(t.Context(), dir.path(jobFile), JobOptions{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := RunJob(t.Context(), dir.path(jobFile), Options{}); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
@@ -269,10 +272,10 @@ func TestNamedData(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := t.TempDir()
-	cfg := withBackend(Config{Kernel: gauss, Lambda: 0.1, Features: 10}, root)
-	cfg.Backend.Named = &NamedData{Name: "synthetic-classes", N: 120}
-	l, dir := newLab(t, p.Train, cfg), &jobDir{root: root}
-	if _, err := l.writeJob(dir, "quality", QualityOptions{}); err != nil {
+	b := testBackend(root)
+	b.Named = &NamedData{Name: "synthetic-classes", N: 120}
+	l, dir := newLab(t, p.Train, withBackend(krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}}, b)), &jobDir{root: root}
+	if _, err := b.writeJob(dir, l, "quality", krrlab.QualityOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	runJob(t, dir.path(jobFile), 2)
@@ -301,21 +304,22 @@ func TestSparseRows(t *testing.T) {
 	}
 }
 
-// TestSolveNotWritten: a job whose coefficients cannot be written has no value, so that no result of
-// it is.
+// TestSolveNotWritten: a job whose coefficients cannot be written has no result.
 func TestSolveNotWritten(t *testing.T) {
-	lab, err := New(regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Features: 10})
+	root := t.TempDir()
+	lab := newLab(t, problem(40), krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}})
+	sol, err := lab.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if value, err := jobStages["solve"](t.Context(), lab, nil, filepath.Join(t.TempDir(), "none")); value != nil || err == nil {
-		t.Errorf("%v, %v", value, err)
+	if err := (&outcome{Version: jobVersion, Stage: "solve"}).write(filepath.Join(root, "none"), sol); err == nil {
+		t.Error("no error")
 	}
 }
 
 // TestJobFolders: the folder of checkpoints is the caller's, wherever the ranks run.
 func TestJobFolders(t *testing.T) {
-	j, err := newJobConfig(Config{Kernel: gauss, Checkpoint: &Checkpoint{Dir: "kept"}})
+	j, err := newConfig(&krrlab.Config{Kernel: gauss, Checkpoint: &krrlab.Checkpoint{Dir: "kept"}})
 	here, e := filepath.Abs("kept")
 	if err != nil || e != nil || j.Checkpoint.Dir != here {
 		t.Errorf("%v, %v: %s, want %s", err, e, j.Checkpoint.Dir, here)

@@ -1,4 +1,4 @@
-package krrlab
+package remote
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// jobData says where ranks find the training data: in the registry, or in .npy files beside
+// data says where ranks find the training data: in the registry, or in .npy files beside
 // the jobs, each named by the sha256 of its bytes.
-type jobData struct {
+type data struct {
 	Named  *NamedData `json:"named,omitempty"`
 	Title  string     `json:"title"`
 	Source string     `json:"source,omitempty"`
@@ -32,10 +32,10 @@ type jobData struct {
 	Sum   string            `json:"fingerprint"` // of all numbers, Fingerprint
 }
 
-// writeJobData writes what is not named into the folder.
-func writeJobData(root string, d *datasets.Dataset, named *NamedData) (jobData, error) {
-	sum := Fingerprint(d)
-	j := jobData{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Sum: hex.EncodeToString(sum[:])}
+// writeData writes what is not named into the folder.
+func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error) {
+	sum := d.Fingerprint()
+	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Sum: hex.EncodeToString(sum[:])}
 	if named != nil {
 		return j, nil
 	}
@@ -125,7 +125,7 @@ func readNamed(root, name string) (h npy.Header, data any, err error) {
 }
 
 // read returns the data, from the folder or from those of named data sets.
-func (j *jobData) read(ctx context.Context, root string, dirs []string) (*datasets.Dataset, error) {
+func (j *data) read(ctx context.Context, root string, dirs []string) (*datasets.Dataset, error) {
 	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Labels: j.Labels}
 	if j.Named != nil {
 		p, err := datasets.Load(ctx, j.Named.Name, &datasets.LoadOptions{Dirs: dirs, N: j.Named.N, Scale: j.Named.Scale})
@@ -136,14 +136,14 @@ func (j *jobData) read(ctx context.Context, root string, dirs []string) (*datase
 	} else if err := j.readFiles(root, d); err != nil {
 		return nil, err
 	}
-	if sum := Fingerprint(d); hex.EncodeToString(sum[:]) != j.Sum {
+	if sum := d.Fingerprint(); hex.EncodeToString(sum[:]) != j.Sum {
 		return nil, fmt.Errorf("the data read here, %s, are not those of the job: other files, another scale or another number of rows", d.Name)
 	}
 	return d, nil
 }
 
 // readFiles fills in points and answers.
-func (j *jobData) readFiles(root string, d *datasets.Dataset) error {
+func (j *data) readFiles(root string, d *datasets.Dataset) error {
 	arrays := map[string]any{}
 	for what, name := range j.Files {
 		_, data, err := readNamed(root, name)

@@ -1,0 +1,103 @@
+package krrlab
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// PrecondNames are the names of the built-in preconditioners.
+var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky"}
+
+// PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
+type PrecondSpec struct {
+	Name       string       `json:"precond"` // one of PrecondNames; default: features
+	S          int          `json:"features,omitempty"`
+	LambdaP    float64      `json:"lambda_p,omitempty"`
+	Form       string       `json:"form,omitempty"`
+	Orthogonal bool         `json:"orthogonal,omitempty"`
+	Levels     []ChainLevel `json:"levels,omitempty"` // of the feature map, if it is a chain
+}
+
+// Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
+func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
+	if (s.Name == "" || s.Name == "features") && s.S == 0 && s.LambdaP == 0 && (s.Form == "" || s.Form == "auto") && !s.Orthogonal && len(s.Levels) == 0 {
+		return nil, nil
+	}
+	form := precond.AutoForm
+	if s.Form != "" {
+		var err error
+		if form, err = precond.ParseForm(s.Form); err != nil {
+			return nil, err
+		}
+	}
+	switch s.Name {
+	case "features", "":
+		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: form}
+		if len(s.Levels) == 0 {
+			return f, nil
+		}
+		f.S = s.Levels[len(s.Levels)-1].Width
+		chain, err := ChainFor(k, s.Orthogonal, s.Levels)
+		f.Map = chain
+		return f, err
+	case "nystrom":
+		return Nystrom{s.S, s.LambdaP, form}, nil
+	case "rpcholesky":
+		return RPCholesky{s.S, s.LambdaP, form}, nil
+	case "none":
+		return None{}, nil
+	}
+	return nil, fmt.Errorf("unknown preconditioner %q: want one of %q", s.Name, PrecondNames)
+}
+
+// SpecOf is the inverse of PrecondSpec.Preconditioner. It returns an error for a user-defined
+// preconditioner or feature map, which is no data.
+func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
+	switch p := p.(type) {
+	case nil:
+		return PrecondSpec{Name: "features"}, nil
+	case None:
+		return PrecondSpec{Name: "none"}, nil
+	case approximation:
+		form := precond.AutoForm
+		s.Name, s.LambdaP = p.name(), p.lambdaP()
+		s.S, form = p.size()
+		s.Form = form.String()
+	default:
+		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
+	}
+	if f, ok := p.(Features); ok {
+		s.Orthogonal, s.Levels, err = mapSpec(f, k)
+	}
+	return s, err
+}
+
+// mapSpec says in words which feature map is asked for.
+func mapSpec(f Features, k kernel.Kernel) (orthogonal bool, levels []ChainLevel, err error) {
+	var want feature.Dist
+	switch m := f.Map.(type) {
+	case nil:
+		return f.Orthogonal, nil, nil
+	case feature.Chain:
+		base, _ := m.Features.(feature.Fourier)
+		orthogonal = base.Orthogonal
+		levels = []ChainLevel{{"features", m.Width}}
+		for _, s := range m.Sketches {
+			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
+		}
+		want, err = ChainFor(k, orthogonal, levels)
+	case feature.Fourier:
+		orthogonal = m.Orthogonal
+		want, err = featuresFor(k, orthogonal)
+	default:
+		want, err = featuresFor(k, false)
+	}
+	if err != nil || !reflect.DeepEqual(f.Map, want) {
+		return false, nil, fmt.Errorf("the feature map %v is user-defined", f.Map)
+	}
+	return orthogonal, levels, nil
+}

@@ -1,0 +1,269 @@
+package krrlab
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// problem is what the labs of one problem have in common: the data, and the matrices that their
+// stages form, each of them once. It holds at most one K, one Z with its ZᵀZ, and one M; a stage that
+// needs another frees the one before first.
+type problem struct {
+	train  *datasets.Dataset
+	coding datasets.Coding
+	y      *mat.Dense // n×t, coded targets
+	comm   comm.Comm
+
+	busy chan struct{} // full while a stage runs
+
+	mu   sync.Mutex
+	labs int
+	k    struct {
+		a        *gram.Matrix
+		storage  gram.Storage // asked for
+		accuracy float64      // asked of ‖E‖₂
+		seconds  float64
+	}
+	z struct {
+		*factor
+		key     any
+		seconds float64
+	}
+	g struct { // ZᵀZ of z, kept where other labs may want another λ_p
+		*precond.Gram
+		seconds float64
+	}
+	m struct { // of z
+		*precond.Woodbury
+		lambdaP float64
+		form    precond.Form
+		seconds float64
+	}
+}
+
+// drawKey says which Z was drawn.
+type drawKey struct {
+	recipe any // approximation.drawn
+	seed   uint64
+	rep    int
+}
+
+// begin waits for other stages of the problem, as long as ctx lets it, and returns what ends this one.
+func (p *problem) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case p.busy <- struct{}{}:
+		return func() { <-p.busy }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
+// form them anew.
+func (l *Lab) Free() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.k.a = nil
+	l.freeFactor()
+}
+
+// freeFactor frees Z and what was made of it.
+func (p *problem) freeFactor() { p.z.factor, p.g.Gram, p.m.Woodbury = nil, nil, nil }
+
+// Held returns the bytes of K, Z and M that are held for the stages to come.
+func (l *Lab) Held() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held := l.heldFactor()
+	if l.k.a != nil {
+		held += l.k.a.Bytes()
+	}
+	return held
+}
+
+// heldFactor returns the bytes of Z, ZᵀZ and M. M holds the Z it was made of.
+func (p *problem) heldFactor() (held int64) {
+	switch {
+	case p.m.Woodbury != nil:
+		held = p.m.Bytes()
+	case p.z.factor != nil:
+		held = 4 * int64(p.z.z.N) * int64(p.z.z.D)
+	}
+	if p.g.Gram != nil {
+		s := int64(p.z.z.D)
+		held += 8 * s * s
+	}
+	return held
+}
+
+// K returns K+λI, formed by the first stage that needs it and held for those that follow (Free). With E
+// the error of K as stored, the answer C of the stored problem misses that of the true one by the
+// residual EC, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and products in float32 miss by as much again. Where the true
+// residual decides, ‖E‖₂ ≤ 20τλ is preferred: c_j lies mostly outside the leading directions, in which
+// E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4
+// with a true residual of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
+func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
+	a, _, err := l.matrix(ctx, 0, nil)
+	return a, err
+}
+
+// matrix returns K+λI where a stage holds so many bytes beside it and the vectors: the one there is if it
+// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none); shared
+// says that it is. It fails where no storage fits into the configured memory.
+func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (a *gram.Matrix, shared bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held += l.vectors()
+	k := &l.k
+	asked := l.accuracy()
+	suits := k.a != nil && k.storage == l.cfg.Storage && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || sameChoice(*as, k.a.Choice()))
+	if suits {
+		const full, fits = 1, 2
+		state := int64(fits)
+		if l.cfg.Memory > 0 && held+k.a.Bytes() > l.cfg.Memory {
+			state = full
+		}
+		if state, err = comm.Least(ctx, l.comm, state); err != nil { // ranks have limits of their own
+			return nil, false, err
+		}
+		suits = state == fits
+	}
+	if suits {
+		return k.a, true, nil
+	}
+	k.a = nil
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.comm}
+	if l.exact() || l.refines() {
+		o.Prefer = l.preferred()
+	}
+	if l.cfg.Memory > 0 {
+		o.Memory = max(1, l.cfg.Memory-held)
+	}
+	start := time.Now()
+	if a, err = gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o); err != nil {
+		return nil, false, err
+	}
+	k.a, k.storage, k.accuracy, k.seconds = a, l.cfg.Storage, asked, time.Since(start).Seconds()
+	return a, false, nil
+}
+
+// sameChoice reports whether K is stored and computed in the same way.
+func sameChoice(a, b gram.Choice) bool {
+	return a.Storage == b.Storage && a.Arithmetic == b.Arithmetic && a.Centred == b.Centred
+}
+
+// accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.
+func (l *Lab) accuracy() float64 {
+	if l.exact() || l.refines() {
+		return min(l.preferred(), l.cfg.Lambda/10)
+	}
+	return l.cfg.Lambda / 10
+}
+
+// preferred returns 20τλ: see K.
+func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
+
+// exactness returns τλ/20, what ‖E‖₂ of K recomputed may be at most: as ‖c_j‖₂ ≤ ‖y_j‖₂/λ up to the
+// residual, it is then τ/20 of the true residual.
+func (l *Lab) exactness() float64 { return l.cfg.Tol * l.cfg.Lambda / 20 }
+
+// factor returns Z number rep of the recipe; shared says that it was there.
+func (l *Lab) factor(ctx context.Context, recipe approximation, rep int) (f *factor, shared bool, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := drawKey{recipe.drawn(), l.cfg.Seed, rep}
+	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
+		return l.z.factor, true, nil
+	}
+	l.freeFactor()
+	start := time.Now()
+	f, err = recipe.draw(ctx, l, rep)
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
+		return nil, false, err
+	}
+	l.z.factor, l.z.key, l.z.seconds = f, key, time.Since(start).Seconds()
+	return f, false, nil
+}
+
+// inverse returns (ZZᵀ+λ_pI)⁻¹ of the Z that factor returned; shared names what was there.
+func (l *Lab) inverse(ctx context.Context, recipe approximation) (w *precond.Woodbury, shared string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, form := recipe.size()
+	lambdaP := recipe.lambdaP()
+	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
+		return l.m.Woodbury, "factor", nil
+	}
+	l.m.Woodbury = nil
+	l.cfg.Monitor(Event{Stage: "factor"})
+	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
+	start := time.Now()
+	z := l.z.z
+	room := l.cfg.Memory == 0 || l.cfg.Memory >= l.vectors()+4*int64(z.N)*int64(s)+24*int64(s)*int64(s)
+	if l.labs < 2 || !room || l.comm.Size() > 1 {
+		l.g.Gram, l.g.seconds = nil, 0
+		w, err = precond.New(ctx, z, lambdaP, o)
+	} else {
+		if l.g.Gram != nil && l.g.Error() <= lambdaP/10 {
+			shared = "ZᵀZ"
+		} else if l.g.Gram, err = precond.NewGram(ctx, z, lambdaP); err != nil {
+			return nil, "", err
+		} else {
+			l.g.seconds = time.Since(start).Seconds()
+			start = time.Now()
+		}
+		w, err = precond.NewFromGram(ctx, z, l.g.Gram, lambdaP, o)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	l.m.Woodbury, l.m.lambdaP, l.m.form, l.m.seconds = w, lambdaP, form, time.Since(start).Seconds()
+	return w, shared, nil
+}
+
+// woodbury makes M number rep of a recipe.
+func (l *Lab) woodbury(ctx context.Context, recipe approximation, rep int) (*precond.Woodbury, error) {
+	n, _, _ := l.Dims()
+	recipe, err := recipe.settled(l.cfg.Kernel, n, l.cfg.Lambda)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := l.factor(ctx, recipe, rep); err != nil {
+		return nil, err
+	}
+	w, _, err := l.inverse(ctx, recipe)
+	return w, err
+}
+
+// Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI, number rep (0 … Repeat−1): for
+// Features its rows are φ(x_i)ᵀ, so that E[ZZᵀ] = K. On ranks it has the rows of this one. It is held for
+// the stages to come (Free), and must not be changed.
+func (l *Lab) Z(ctx context.Context, rep int) (*points.Dense32, error) {
+	recipe := l.approximation()
+	if recipe == nil {
+		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
+	}
+	f, _, err := l.factor(ctx, recipe, rep)
+	if err != nil {
+		return nil, err
+	}
+	return f.z, nil
+}
+
+// M returns the configured preconditioner number rep, nil for M = I. Of an approximation ZZᵀ+λ_pI it is
+// a *precond.Woodbury, held for the stages to come (Free).
+func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
+	return l.cfg.Precond.Make(ctx, l, rep)
+}

@@ -1,0 +1,137 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestShared solves a sequence of problems that share K, Z, ZᵀZ and M, and holds each to the
+// bits of the same solve alone, and what was shared to what can be.
+func TestShared(t *testing.T) {
+	ctx := context.Background()
+	train := datasets.SyntheticClasses(400, 3, 4, 0.05, 3)
+	base := Config{Kernel: kernel.Gaussian{Sigma: 0.7}, Lambda: 0.05, Precond: Features{S: 60}, Tol: 1e-6, Storage: gram.Float64, Seed: 7}
+	first := newLab(t, train, base)
+	for _, c := range []struct {
+		name   string
+		change func(c *Config)
+		want   []string
+	}{
+		{"first", func(c *Config) {}, nil},
+		{"tolerance", func(c *Config) { c.Tol = 1e-2 }, []string{"features", "factor", "kernel"}},
+		{"λ_p", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5} }, []string{"features", "ZᵀZ", "kernel"}},
+		{"form", func(c *Config) { c.Precond = Features{S: 60, LambdaP: 0.5, Form: 2} }, []string{"features", "ZᵀZ", "kernel"}},
+		{"seed", func(c *Config) { c.Seed = 8 }, []string{"kernel"}},
+		{"s", func(c *Config) { c.Seed, c.Precond = 8, Features{S: 90} }, []string{"kernel"}},
+		{"landmarks", func(c *Config) { c.Precond = Nystrom{S: 60} }, []string{"kernel"}},
+		{"no preconditioner", func(c *Config) { c.Solver = CG }, []string{"kernel"}},
+		{"storage", func(c *Config) { c.Storage, c.Solver = gram.Float32, CG }, nil},
+		{"two preconditioners", func(c *Config) { c.Storage, c.Repeat, c.Tol = gram.Float32, 2, 1e-6 }, []string{"kernel"}},
+	} {
+		cfg := base
+		c.change(&cfg)
+		alone := solveWith(t, ctx, train, cfg)
+		l, err := first.With(func(c *Config) { *c = cfg })
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Solve(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !mat.Equal(alone.Model.C, got.Model.C) || alone.Iterations != got.Iterations || !reflect.DeepEqual(alone.TrueResiduals, got.TrueResiduals) {
+			t.Errorf("%s: not the same answer as alone", c.name)
+		}
+		if !slices.Equal(got.Shared, c.want) {
+			t.Errorf("%s: shared %q, want %q", c.name, got.Shared, c.want)
+		}
+		if s := got.Seconds; s.Kernel <= 0 || cfg.Solver != CG && (s.Features <= 0 || s.Factor <= 0) {
+			t.Errorf("%s: seconds %+v of what was shared", c.name, s)
+		}
+	}
+	if first.Held() == 0 {
+		t.Error("nothing is held")
+	}
+	first.Free()
+	if got, err := first.Solve(ctx); err != nil || got.Shared != nil || first.Held() == 0 {
+		t.Errorf("shared %q after Free, %v", got.Shared, err)
+	}
+}
+
+func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg Config) *Solution {
+	t.Helper()
+	l, err := New(train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := l.Solve(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sol
+}
+
+// TestSharedRefines: a K too coarse for a finer tolerance is formed anew, and a finer one
+// serves a coarser tolerance.
+func TestSharedRefines(t *testing.T) {
+	ctx := context.Background()
+	train := datasets.SyntheticRegression(400, 3, 0.1, 3)
+	coarse := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Precond: Features{S: 60}, Tol: 1e-1, Solver: PCG, Seed: 7})
+	if sol, err := coarse.Solve(ctx); err != nil || sol.Storage != "float32" {
+		t.Fatalf("storage %s at τ = 0.1, %v", sol.Storage, err)
+	}
+	fine, err := coarse.With(func(c *Config) { c.Tol = 1e-6 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sol, err := fine.Solve(ctx); err != nil || sol.Storage != "float64" || slices.Contains(sol.Shared, "kernel") {
+		t.Errorf("storage %s, shared %q at τ = 1e-6, %v", sol.Storage, sol.Shared, err)
+	}
+	if sol, err := coarse.Solve(ctx); err != nil || sol.Storage != "float64" || !slices.Contains(sol.Shared, "kernel") {
+		t.Errorf("storage %s, shared %q at τ = 0.1 again, %v", sol.Storage, sol.Shared, err)
+	}
+}
+
+// TestWithRefuses: another problem is none of the lab's.
+func TestWithRefuses(t *testing.T) {
+	l := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
+	for _, change := range []func(*Config){
+		func(c *Config) { c.Lambda = 0.2 },
+		func(c *Config) { c.Kernel = kernel.Gaussian{Sigma: 2} },
+		func(c *Config) { c.Comm = comm.Alone() },
+	} {
+		if _, err := l.With(change); err == nil || !strings.Contains(err.Error(), "another problem") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestStagesWait: a stage that waits for another one ends with its context.
+func TestStagesWait(t *testing.T) {
+	s := newLab(t, datasets.SyntheticRegression(50, 3, 0.1, 3), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1})
+	end, err := s.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.begin(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("while another runs: %v", err)
+	}
+	end()
+	if end, err = s.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end()
+}

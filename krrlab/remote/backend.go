@@ -1,0 +1,227 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/comm"
+)
+
+// Backend is the krrlab.Backend that starts ranks, on this machine or on others.
+type Backend struct {
+	Ranks int // P ≥ 1
+	// Hosts the ranks are put on, each with the number of its ranks as in "node1:8"; nil means
+	// this machine, or with srun and sbatch what Slurm gives. The launcher must be able to start
+	// programs there, and Program and Dir must be the same there as here.
+	Hosts []string
+	// Launcher starts the ranks: "mpirun", "mpiexec" (Open MPI or MPICH), "srun", or a path that
+	// ends in one of them. "sbatch" starts nothing: the stage returns a *Submission, which says how
+	// to submit the script; once that has run, the same call returns its value. Default: "mpirun".
+	Launcher string
+	// Options go to the launcher before the program; with sbatch they are its #SBATCH lines.
+	Options []string
+	// Program is the command krrlab. Default: this program if it is krrlab, and otherwise the one
+	// on the path.
+	Program string
+	// Flags go to krrlab job: --threads, --blas, --data-dir and others of its help.
+	Flags []string
+	// Dir is the folder of jobs, which all hosts must see. Default: a temporary folder for each
+	// run, where there are neither Hosts nor Slurm.
+	Dir string
+	// Limit is how long a rank waits for the others. Default: comm.DefaultLimit.
+	Limit time.Duration
+	// Named says which data set the training data are, if they are of the registry: the ranks
+	// then read it themselves, and refuse it if the numbers are not the same. Default: nil, the
+	// data travel.
+	Named *NamedData
+}
+
+// NamedData is a data set of the registry, as datasets.Load reads it.
+type NamedData struct {
+	Name  string `json:"name"`
+	N     int    `json:"n,omitempty"`     // first rows; 0 means all
+	Scale string `json:"scale,omitempty"` // default: the registry's
+}
+
+// Submission is the error of a stage whose job waits to be submitted.
+type Submission struct {
+	Script string // file for sbatch
+	Text   string // what is in it
+}
+
+func (s *Submission) Error() string {
+	return fmt.Sprintf("the job is written but not started: run sbatch %s, and repeat this call when it has ended", s.Script)
+}
+
+// Check implements krrlab.Backend: it refuses what cannot be meant, or sent.
+func (b *Backend) Check(cfg *krrlab.Config) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	_, err := newConfig(cfg)
+	return err
+}
+
+func (b *Backend) check() error {
+	switch {
+	case b.Ranks < 1:
+		return fmt.Errorf("a backend of %d ranks: want at least 1", b.Ranks)
+	case b.Limit < 0:
+		return fmt.Errorf("rank timeout %v: want a positive time", b.Limit)
+	case b.Dir == "" && (len(b.Hosts) > 0 || b.slurm()):
+		return fmt.Errorf("ranks on other machines need a folder that all of them see: set Dir of the Backend")
+	}
+	for field, words := range map[string][]string{
+		"Dir": {b.Dir}, "Launcher": {b.Launcher}, "Program": {b.Program}, "Hosts": b.Hosts, "Options": b.Options, "Flags": b.Flags,
+	} {
+		for _, w := range words {
+			if strings.ContainsFunc(w, unicode.IsControl) { // a line of its own in a script
+				return fmt.Errorf("%s of the Backend has %q: want one line of printable characters", field, w)
+			}
+		}
+	}
+	return nil
+}
+
+// kind returns the launcher's name without its folder.
+func (b *Backend) kind() string {
+	if b.Launcher == "" {
+		return "mpirun"
+	}
+	return filepath.Base(b.Launcher)
+}
+
+// slurm reports whether Slurm places the ranks.
+func (b *Backend) slurm() bool { return b.kind() == "srun" || b.kind() == "sbatch" }
+
+// program returns the command line of a rank.
+func (b *Backend) program(file string) ([]string, error) {
+	name := b.Program
+	if name == "" {
+		self, err := os.Executable()
+		if err == nil && strings.HasPrefix(filepath.Base(self), "krrlab") {
+			name = self
+		} else if name, err = exec.LookPath("krrlab"); err != nil {
+			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set Program of the Backend")
+		}
+	}
+	limit := b.Limit
+	if limit == 0 {
+		limit = comm.DefaultLimit
+	}
+	words := append([]string{name, "job", "--rank-timeout", limit.String()}, b.Flags...)
+	return append(words, file), nil
+}
+
+// command returns the command line that starts the ranks.
+func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
+	program, err := b.program(file)
+	if err != nil {
+		return nil, err
+	}
+	name := b.Launcher
+	if name == "" {
+		name = "mpirun"
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
+	}
+	words := []string{name, "-n", fmt.Sprint(b.Ranks)}
+	switch {
+	case b.kind() == "srun":
+		if len(b.Hosts) > 0 {
+			words = append(words, "--nodelist", strings.Join(bareHosts(b.Hosts), ","))
+		}
+	default:
+		version, _ := exec.CommandContext(ctx, name, "--version").Output()
+		words = append(words, b.mpirunWords(string(version))...)
+	}
+	return slices.Concat(words, b.Options, program), nil
+}
+
+// mpirunWords returns what the mpirun that says this of its version is to be told.
+func (b *Backend) mpirunWords(version string) (words []string) {
+	if !strings.Contains(version, "Open MPI") && !strings.Contains(version, "OpenRTE") { // MPICH and its relatives
+		if len(b.Hosts) > 0 {
+			words = append(words, "-hosts", strings.Join(b.Hosts, ","))
+		}
+		return words
+	}
+	words = append(words, "--bind-to", "none") // threads are krrlab's own to share out
+	if os.Geteuid() == 0 {
+		words = append(words, "--allow-run-as-root")
+	}
+	switch {
+	case len(b.Hosts) > 0:
+		words = append(words, "--host", strings.Join(b.Hosts, ","))
+		words = append(words, keepAlive(b.Limit)...)
+	case b.Ranks > runtime.NumCPU():
+		words = append(words, "--oversubscribe")
+	}
+	return words
+}
+
+// keepAlive lets Open MPI's mpirun notice that a host is lost before the ranks do, so that it
+// ends with them: after a third of their limit, and a minute at most.
+func keepAlive(limit time.Duration) (words []string) {
+	if limit == 0 {
+		limit = comm.DefaultLimit
+	}
+	seconds := max(3, min(60, int(limit.Seconds()/3)))
+	for _, p := range []struct {
+		name  string
+		value int
+	}{{"time", seconds - 2*max(1, seconds/5)}, {"intvl", max(1, seconds/5)}, {"probes", 2}} {
+		words = append(words, "--mca", "oob_tcp_keepalive_"+p.name, fmt.Sprint(p.value))
+	}
+	return words
+}
+
+// bareHosts returns the hosts without their numbers of ranks.
+func bareHosts(hosts []string) (bare []string) {
+	for _, h := range hosts {
+		name, _, _ := strings.Cut(h, ":")
+		bare = append(bare, name)
+	}
+	return bare
+}
+
+// script returns what sbatch is to run.
+func (b *Backend) script(job *job, dir, file string) (string, error) {
+	program, err := b.program(file)
+	if err != nil {
+		return "", err
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage, b.Ranks,
+		quote(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt")) // % begins a name of Slurm's
+	if len(b.Hosts) > 0 {
+		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", quote(strings.Join(bareHosts(b.Hosts), ",")))
+	}
+	for _, o := range b.Options {
+		fmt.Fprintf(&s, "#SBATCH %s\n", o)
+	}
+	fmt.Fprintf(&s, "# --mpi=pmix is for Open MPI; MPICH takes --mpi=pmi2.\nexec srun --mpi=pmix")
+	for _, w := range program {
+		fmt.Fprintf(&s, " %s", quote(w))
+	}
+	s.WriteString("\n")
+	return s.String(), nil
+}
+
+// quote makes a word one for the shell.
+func quote(w string) string {
+	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") == "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}

@@ -1,0 +1,162 @@
+package remote
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// Files of a job, in a folder of its own.
+const (
+	jobFile    = "job.json"
+	resultFile = "result.json"
+	jobVersion = 1
+)
+
+// job is what ranks are asked to do.
+type job struct {
+	Version int             `json:"version"`
+	Stage   string          `json:"stage"`
+	Config  config          `json:"config"`
+	Data    data            `json:"data"`
+	Options json.RawMessage `json:"options"`
+}
+
+// config is a krrlab.Config as JSON; what is not set has its default at the ranks.
+type config struct {
+	Kernel kernel.Spec `json:"kernel"`
+	Lambda float64     `json:"lambda"`
+	Solver string      `json:"solver"`
+	krrlab.PrecondSpec
+	Repeat     int         `json:"repeat,omitempty"`
+	Tol        float64     `json:"tol,omitempty"`
+	MaxIter    int         `json:"max_iter,omitempty"`
+	Storage    string      `json:"storage"`
+	Memory     int64       `json:"memory,omitempty"`
+	Seed       uint64      `json:"seed"`
+	Exact      string      `json:"residual"`
+	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
+}
+
+// checkpoint is a krrlab.Checkpoint as JSON.
+type checkpoint struct {
+	Dir       string        `json:"dir"`
+	Every     time.Duration `json:"every,omitempty"`
+	EveryIter int           `json:"every_iterations,omitempty"`
+	Resume    bool          `json:"resume,omitempty"`
+}
+
+// newConfig returns the configuration as it was given, the folder of checkpoints by its full
+// name, or says what of it cannot be serialized.
+func newConfig(c *krrlab.Config) (j config, err error) {
+	if j.Kernel, err = kernel.ToSpec(c.Kernel); err != nil {
+		return j, fmt.Errorf("kernel %v is user-defined and cannot be sent to ranks: take a built-in one, or no Backend", c.Kernel)
+	}
+	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
+		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)
+	}
+	j.Lambda, j.Solver, j.Repeat, j.Tol, j.MaxIter = c.Lambda, c.Solver.String(), c.Repeat, c.Tol, c.MaxIter
+	j.Storage, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Memory, c.Seed, c.Exact.String()
+	if k := c.Checkpoint; k != nil {
+		j.Checkpoint = &checkpoint{k.Dir, k.Every, k.EveryIter, k.Resume}
+		if j.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
+			return j, fmt.Errorf("krrlab: folder of checkpoints: %w", err)
+		}
+	}
+	return j, nil
+}
+
+// config is the inverse of newConfig.
+func (j *config) config() (c krrlab.Config, err error) {
+	take := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	var e error
+	c.Kernel, e = kernel.FromSpec(j.Kernel)
+	take(e)
+	c.Solver, e = krrlab.ParseSolver(j.Solver)
+	take(e)
+	c.Storage, e = gram.ParseStorage(j.Storage)
+	take(e)
+	c.Exact, e = krrlab.ParseResidualPolicy(j.Exact)
+	take(e)
+	if err == nil {
+		c.Precond, err = j.Preconditioner(c.Kernel)
+	}
+	c.Lambda, c.Repeat = j.Lambda, j.Repeat
+	c.Tol, c.MaxIter, c.Memory, c.Seed = j.Tol, j.MaxIter, j.Memory, j.Seed
+	if k := j.Checkpoint; k != nil {
+		c.Checkpoint = &krrlab.Checkpoint{Dir: k.Dir, Every: k.Every, EveryIter: k.EveryIter, Resume: k.Resume}
+	}
+	return c, err
+}
+
+// writeJob writes the job of a stage and what it needs, in a folder whose name is a function
+// of its content, and names that.
+func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage string, options any) (*job, error) {
+	j := &job{Version: jobVersion, Stage: stage}
+	cfg := l.Config()
+	var err error
+	if j.Config, err = newConfig(&cfg); err != nil {
+		return nil, err
+	}
+	if j.Options, err = json.Marshal(options); err != nil {
+		return nil, fmt.Errorf("krrlab: job: options of %s: %w", stage, err)
+	}
+	if err := os.MkdirAll(dir.root, 0o755); err != nil {
+		return nil, fmt.Errorf("krrlab: job: %w", err)
+	}
+	if j.Data, err = writeData(dir.root, l.Train(), b.Named); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(j, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("krrlab: job: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	dir.name = stage + "-" + hex.EncodeToString(sum[:6])
+	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
+		return nil, fmt.Errorf("krrlab: job: %w", err)
+	}
+	return j, atomicfile.Write(dir.path(jobFile), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+}
+
+// readJob reads a job.
+func readJob(name string) (*job, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("job: %w", err)
+	}
+	j, err := parseJob(b)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", name, err)
+	}
+	return j, nil
+}
+
+// parseJob reads the text of a job.
+func parseJob(b []byte) (*job, error) {
+	j := &job{}
+	if err := json.Unmarshal(b, j); err != nil {
+		return nil, err
+	}
+	if j.Version != jobVersion {
+		return nil, fmt.Errorf("format version %d, want %d: the ranks run another krrlab than what wrote it", j.Version, jobVersion)
+	}
+	if !krrlab.HasStage(j.Stage) {
+		return nil, fmt.Errorf("unknown stage %q", j.Stage)
+	}
+	return j, nil
+}

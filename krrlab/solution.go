@@ -1,0 +1,317 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/plots"
+)
+
+// Solution is the answer C of (K+λI)C = Y with all that is known of it. Its JSON is what
+// `krrlab fit --json` writes, without the model. What happens after the solve (the test, the load
+// before it) is the caller's to add.
+type Solution struct {
+	Header
+	Precond  string `json:"precond,omitempty"`
+	LambdaP  Number `json:"lambda_p"`
+	S        int    `json:"s"`                  // features, or rank of the landmarks' factor; 0 without a preconditioner
+	Features string `json:"features,omitempty"` // distribution of the feature map
+	MaxIter  int    `json:"max_iter"`
+	Solver   Solver `json:"solver"`
+	Form     string `json:"precond_form,omitempty"` // of the preconditioner's inverse
+	Repeat   int    `json:"repeat"`
+	Storage  string `json:"storage"`                  // of K
+	Choice   string `json:"storage_reason,omitempty"` // why
+	KBound   Number `json:"kernel_error_bound"`       // predicted bound of ‖K_stored−K‖₂
+	BLAS     string `json:"blas"`
+	Threads  int    `json:"threads"`
+	Version  string `json:"krrlab_version,omitempty"`
+
+	Iterations int        `json:"iterations"` // in all
+	Status     pcg.Status `json:"status"`     // how the solve ended
+	// TrueResidual is the largest of TrueResiduals, ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of every column j,
+	// recomputed from the answer as ResidualKind says.
+	TrueResidual Number `json:"true_residual"`
+	// Rounding bounds the error of TrueResiduals with certainty, that of recomputing K included; unknown
+	// where they were taken with K as stored. Converged means that the two together are at most τ.
+	Rounding      Number    `json:"residual_rounding"`
+	ResidualKind  string    `json:"true_residual_kind"`
+	TrueResiduals []float64 `json:"true_residuals"`
+	Roundings     []float64 `json:"residual_roundings,omitempty"`
+	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
+	// the 32 of largest norm, computed in float64; unknown where TrueResidual is that already. Where K is
+	// stored in an arithmetic that may fail for up to an eighth of the points, those far from the
+	// origin, the rows of up to 1024 of them are looked at too.
+	SampledResidual  Number    `json:"sampled_residual"`
+	SampledResiduals []float64 `json:"sampled_residuals,omitempty"`
+	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
+	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
+	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
+	// spread over all rows. What a few rows hold that were not looked at is not in it.
+	StorageResidual  Number    `json:"storage_residual"`
+	StorageResiduals []float64 `json:"storage_residuals,omitempty"`
+	SampledRows      int       `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
+	Kappa            Number    `json:"kappa"`                  // estimate of κ(M⁻¹A) from PCG's α, β
+	KappaBound       Number    `json:"kappa_bound"`            // certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
+	StatDim          Number    `json:"stat_dim_features"`      // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+
+	TestN     int    `json:"test_n"`
+	TestError Number `json:"test_error"` // a fraction
+	RMSE      Number `json:"rmse"`
+	RelErr    Number `json:"relative_error"`
+	R2        Number `json:"r2"`
+	BestError Number `json:"best_possible_error"` // test_error or rmse, where known
+
+	PeakBytes int64     `json:"peak_bytes"`
+	KBytes    int64     `json:"kernel_bytes"`
+	Ranks     *Ranks    `json:"ranks,omitempty"`  // what they sent; nil without ranks
+	Shared    []string  `json:"shared,omitempty"` // stages taken from an earlier solve on the same problem
+	Seconds   Seconds   `json:"seconds"`
+	History   []HistRow `json:"history"`
+
+	Model  *model.Model `json:"-"` // f, with C; its Scaling is left to the caller
+	Result *pcg.Result  `json:"-"` // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
+
+	store *checkpoint.Store // of checkpoints, at the first rank; nil if there are none
+	lab   *Lab
+}
+
+// Seconds are the wall-clock seconds of the stages. Kernel is the forming of K (with
+// storage recompute its tiles are formed within Solve), Features that of Z, Factor
+// that of ZᵀZ and its factor, or of the direct solve's.
+type Seconds struct {
+	Load     float64 `json:"load"`
+	Kernel   float64 `json:"kernel"`
+	Features float64 `json:"features"`
+	Factor   float64 `json:"factor"`
+	Solve    float64 `json:"solve"`
+	Residual float64 `json:"residual"`
+	Predict  float64 `json:"predict"`
+	Total    float64 `json:"total"`
+}
+
+// HistRow is one iteration of the solve.
+type HistRow struct {
+	Iteration int       `json:"iteration"`
+	Residual  float64   `json:"residual"`          // worst column, by recurrence
+	Columns   []float64 `json:"columns,omitempty"` // every column
+}
+
+var _ Stage = (*Solution)(nil)
+
+// newSolution returns a solution that says what is asked, and nothing of the answer.
+func (l *Lab) newSolution() *Solution {
+	c := l.cfg
+	s := &Solution{
+		Header: l.header(), LambdaP: unknown, MaxIter: c.MaxIter, Solver: c.Solver, Repeat: c.Repeat, KBound: unknown,
+		TrueResidual: unknown, Rounding: unknown, SampledResidual: unknown, StorageResidual: unknown,
+		Kappa: unknown, KappaBound: unknown, StatDim: unknown,
+		TestError: unknown, RMSE: unknown, RelErr: unknown, R2: unknown, BestError: unknown, lab: l,
+	}
+	if !l.plain() {
+		s.Precond = l.precondName()
+	}
+	if p := l.approximation(); p != nil {
+		s.LambdaP = Number(p.lambdaP())
+		s.S, _ = p.size()
+	}
+	if f, ok := c.Precond.(Features); ok {
+		s.Features = f.String()
+	}
+	return s
+}
+
+// finish fills in what is known at the end of the solve.
+func (s *Solution) finish() {
+	blas := accel.InUse()
+	if blas.Path != "" { // a report is read elsewhere too: the file's folder says nothing there
+		blas.Path = filepath.Base(blas.Path)
+	}
+	s.BLAS, s.Threads, s.PeakBytes = blas.String(), accel.Threads(), accel.PeakRSS()
+	for _, v := range []struct {
+		worst *Number
+		all   *[]float64
+	}{{&s.TrueResidual, &s.TrueResiduals}, {&s.Rounding, &s.Roundings}, {&s.SampledResidual, &s.SampledResiduals}, {&s.StorageResidual, &s.StorageResiduals}} {
+		*v.worst = unknown
+		if *v.all != nil {
+			*v.worst = Number(worst(*v.all))
+		}
+		if !v.worst.Known() { // JSON cannot carry them
+			*v.all = nil
+		}
+	}
+}
+
+// Converged reports whether every column met the tolerance.
+func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
+
+// SetScore takes up the judgment on test data.
+func (s *Solution) SetScore(score *model.Score) {
+	s.TestN, s.TestError, s.RMSE = score.N, Number(score.ErrorRate), Number(score.RMSE)
+	s.RelErr, s.R2, s.BestError = Number(score.RelErr), Number(score.R2), Number(score.BestError)
+}
+
+// PredictOptions are model options that report the prediction's progress to the
+// configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
+func (s *Solution) PredictOptions() *model.Options {
+	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
+}
+
+// worst returns the largest of v, NaN if there is one.
+func worst(v []float64) float64 {
+	var w float64
+	for _, x := range v {
+		w = math.Max(w, x)
+	}
+	return w
+}
+
+// String gives the solution in a few aligned lines.
+func (s *Solution) String() string {
+	if s.Model == nil && s.N == 0 {
+		return "a solution without a problem; Lab.Solve makes one\n"
+	}
+	var b lines
+	b.width = 12
+	b.problem(&s.Header)
+	switch {
+	case s.LambdaP.Known():
+		b.add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
+	case s.Precond != "":
+		b.add("solver", "%v, preconditioner %s", s.Solver, s.Precond)
+	default:
+		b.add("solver", "%v", s.Solver)
+	}
+	b.add("K", "%s, %s%s", s.Storage, Bytes(s.KBytes), boundText(s.KBound))
+	b.add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	if s.Kappa.Known() {
+		b.add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
+	}
+	if s.TestN > 0 {
+		b.add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
+			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError)})
+	}
+	t := s.Seconds
+	b.took(t.Total, lap{"load", t.Load}, lap{"kernel", t.Kernel}, lap{"features", t.Features}, lap{"factor", t.Factor},
+		lap{"solve", t.Solve}, lap{"residual", t.Residual}, lap{"predict", t.Predict})
+	if s.Ranks != nil {
+		b.add("ranks", "%v", s.Ranks)
+	}
+	b.add("machine", "%s, %d threads, peak memory %s", s.BLAS, s.Threads, Bytes(s.PeakBytes))
+	return b.String()
+}
+
+func (s *Solution) precondText() string {
+	switch s.Precond {
+	case "features":
+		return withKernelWords(s.Features, s.Kernel)
+	case "nystrom":
+		return Nystrom{}.String()
+	case "rpcholesky":
+		return RPCholesky{}.String()
+	}
+	return s.Precond
+}
+
+// boundText says the predicted bound of ‖K_stored−K‖₂, if there is one.
+func boundText(b Number) string {
+	if !b.Known() {
+		return ""
+	}
+	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", b)
+}
+
+func (s *Solution) iterationText() string {
+	if s.Iterations == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %d iterations", s.Iterations)
+}
+
+func (s *Solution) residualText() string {
+	if !s.TrueResidual.Known() {
+		return ""
+	}
+	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
+	if s.Rounding.Known() {
+		text += fmt.Sprintf(" ± %.0e", s.Rounding)
+	}
+	text += fmt.Sprintf(" (%s", s.ResidualKind)
+	if s.SampledResidual.Known() && s.StorageResidual.Known() {
+		text += fmt.Sprintf("; about %.1e, off by %.0e, by %d rows in float64", s.SampledResidual, s.StorageResidual, s.SampledRows)
+	}
+	return text + fmt.Sprintf("), asked %.0e", s.Tol)
+}
+
+// Table gives a row for each number that is known of the answer.
+func (s *Solution) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
+		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "how"}},
+	}
+	t.Add("iterations", s.Iterations, s.Status.String())
+	for _, v := range []struct {
+		name  string
+		value Number
+		how   string
+	}{
+		{"true residual", s.TrueResidual, s.ResidualKind},
+		{"its rounding", s.Rounding, "certain bound"},
+		{"sampled residual", s.SampledResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
+		{"off by K as stored", s.StorageResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
+		{"κ(M⁻¹A)", s.Kappa, "from α, β"},
+		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ"},
+		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²"},
+		{"test error", s.TestError, fmt.Sprintf("%d points", s.TestN)},
+		{"RMSE", s.RMSE, fmt.Sprintf("%d points", s.TestN)},
+		{"R²", s.R2, fmt.Sprintf("%d points", s.TestN)},
+		{"seconds", Number(s.Seconds.Total), "in all"},
+	} {
+		if v.value.Known() {
+			t.Add(v.name, float64(v.value), v.how)
+		}
+	}
+	return t
+}
+
+// ConvergenceSeries returns the worst relative residual of the columns against the
+// iteration.
+func (s *Solution) ConvergenceSeries() plots.Series {
+	c := plots.Series{Name: s.Solver.String()}
+	for _, h := range s.History {
+		c.X = append(c.X, float64(h.Iteration))
+		c.Y = append(c.Y, h.Residual)
+	}
+	return c
+}
+
+// Plot draws the convergence of the solve: the worst column's relative
+// residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, against the iteration. A direct solve,
+// which has no iterations, is drawn as the one residual it ended with.
+func (s *Solution) Plot() *plots.Figure {
+	c := s.ConvergenceSeries()
+	if len(c.X) == 0 && s.TrueResidual.Known() {
+		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
+	}
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, kernelWords(s.Kernel), s.Lambda), s.Tol, c)
+	// Answers of zeros leave no residual at all, which a log axis cannot show.
+	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
+	return f
+}
+
+// HTML gives the lines, the convergence where the solver iterated, and the numbers.
+func (s *Solution) HTML() string {
+	if len(s.History) < 2 {
+		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
+	}
+	return stageHTML(s)
+}
+
+// Bytes formats a number of bytes with a decimal unit.
+func Bytes(n int64) string { return accel.Bytes(n) }
