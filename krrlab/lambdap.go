@@ -68,10 +68,11 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 		grid = cmp.Or(opt.Points, 13) + 3 // and the marks
 	}
 	lanczos := 16 * int64(s.N) * int64(min(cmp.Or(opt.Steps, 150), s.N)) * int64(grid)
-	a, _, err := l.matrix(ctx, l.featureBytes(slices.Max(sizes))+lanczos, nil)
+	k, err := l.matrix(ctx, l.featureBytes(slices.Max(sizes))+lanczos, nil)
 	if err != nil {
 		return nil, err
 	}
+	a := k.it
 	s.KError = a.Choice().Error
 	opt.KError, opt.Comm = s.KError, l.comm
 	for _, size := range sizes {
@@ -136,12 +137,12 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 // sweep draws size features, or takes as many landmarks, and sweeps λ_p for them.
 func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Options) (*tune.Result, error) {
 	recipe := l.approximation()
-	f, _, err := l.factor(ctx, recipe.with(size, recipe.lambdaP()), 0)
+	f, err := l.factor(ctx, recipe.with(size, recipe.lambdaP()), 0)
 	if err != nil {
 		return nil, err
 	}
 	l.cfg.Monitor(Event{Stage: "eigen"})
-	return tune.Sweep(ctx, a, f.z, l.y, l.z.seconds, o)
+	return tune.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
 }
 
 // add adds a sweep, and chooses the least time of all.

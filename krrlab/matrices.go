@@ -25,7 +25,7 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 		held = w.Bytes()
 	}
 	sol := s.sol
-	a, shared, err := s.matrix(ctx, held, s.as)
+	k, err := s.matrix(ctx, held, s.as)
 	var full *gram.MemoryError
 	if errors.As(err, &full) && s.as != nil {
 		return fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other goes on from it: %w", s.cfg.Checkpoint.Dir, s.as.Storage, err)
@@ -33,11 +33,11 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 	if err != nil {
 		return err
 	}
-	sol.share(shared, "kernel")
-	c := a.Choice()
-	s.a, sol.Storage, sol.Choice = a, a.Storage().String(), c.String()
-	sol.KBound, sol.KBytes = Number(c.Error), a.Bytes()
-	sol.Seconds.Kernel += s.k.seconds
+	sol.share(k.shared, "kernel")
+	c := k.it.Choice()
+	s.a, sol.Storage, sol.Choice = k.it, k.it.Storage().String(), c.String()
+	sol.KBound, sol.KBytes = Number(c.Error), k.it.Bytes()
+	sol.Seconds.Kernel += k.seconds
 	return nil
 }
 
@@ -52,23 +52,23 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 		sol.Seconds.Factor += time.Since(start).Seconds()
 		return comm.Agree(ctx, s.comm, err)
 	}
-	f, shared, err := s.factor(ctx, recipe, rep)
+	f, err := s.factor(ctx, recipe, rep)
 	if err != nil {
 		return err
 	}
-	sol.share(shared, "features")
-	sol.Seconds.Features += s.z.seconds
-	if f.low != nil {
-		sol.S = f.low.Rank()
-		sol.KappaBound = Number(f.low.CondBound(s.cfg.Lambda, recipe.lambdaP()) * gramFactor)
+	sol.share(f.shared, "features")
+	sol.Seconds.Features += f.seconds
+	if low := f.it.low; low != nil {
+		sol.S = low.Rank()
+		sol.KappaBound = Number(low.CondBound(s.cfg.Lambda, recipe.lambdaP()) * gramFactor)
 	}
-	w, what, err := s.inverse(ctx, recipe)
+	m, what, err := s.inverse(ctx, recipe, rep)
 	if err != nil {
 		return err
 	}
-	sol.share(what != "", what)
-	sol.Seconds.Factor += s.g.seconds + s.problem.m.seconds
-	s.m, sol.Form, sol.StatDim = w, w.Form().String(), Number(w.StatDim())
+	sol.share(m.shared, what)
+	sol.Seconds.Factor += m.seconds
+	s.m, sol.Form, sol.StatDim = m.it, m.it.Form().String(), Number(m.it.StatDim())
 	return nil
 }
 

@@ -53,6 +53,13 @@ type problem struct {
 	}
 }
 
+// formed is a matrix that was formed, in so many seconds, now or by an earlier stage.
+type formed[T any] struct {
+	it      T
+	seconds float64
+	shared  bool
+}
+
 // drawKey says which Z was drawn.
 type drawKey struct {
 	recipe any // approximation.drawn
@@ -115,14 +122,14 @@ func (p *problem) heldFactor() (held int64) {
 // E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4
 // with a true residual of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
-	a, _, err := l.matrix(ctx, 0, nil)
-	return a, err
+	k, err := l.matrix(ctx, 0, nil)
+	return k.it, err
 }
 
 // matrix returns K+λI where a stage holds so many bytes beside it and the vectors: the one there is if it
-// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none); shared
-// says that it is. It fails where no storage fits into the configured memory.
-func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (a *gram.Matrix, shared bool, err error) {
+// is of the storage and the accuracy asked for and fits, or is what is resumed (as, nil for none). It fails
+// where no storage fits into the configured memory.
+func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed[*gram.Matrix], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	held += l.vectors()
@@ -136,12 +143,12 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (a *gram.
 			state = full
 		}
 		if state, err = comm.Least(ctx, l.comm, state); err != nil { // ranks have limits of their own
-			return nil, false, err
+			return f, err
 		}
 		suits = state == fits
 	}
 	if suits {
-		return k.a, true, nil
+		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
 	k.a = nil
 	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.comm}
@@ -152,11 +159,12 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (a *gram.
 		o.Memory = max(1, l.cfg.Memory-held)
 	}
 	start := time.Now()
-	if a, err = gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o); err != nil {
-		return nil, false, err
+	a, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
+	if err != nil {
+		return f, err
 	}
 	k.a, k.storage, k.accuracy, k.seconds = a, l.cfg.Storage, asked, time.Since(start).Seconds()
-	return a, false, nil
+	return formed[*gram.Matrix]{a, k.seconds, false}, nil
 }
 
 // sameChoice reports whether K is stored and computed in the same way.
@@ -179,32 +187,39 @@ func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
 // residual, it is then τ/20 of the true residual.
 func (l *Lab) exactness() float64 { return l.cfg.Tol * l.cfg.Lambda / 20 }
 
-// factor returns Z number rep of the recipe; shared says that it was there.
-func (l *Lab) factor(ctx context.Context, recipe approximation, rep int) (f *factor, shared bool, err error) {
+// factor returns Z number rep of the recipe.
+func (l *Lab) factor(ctx context.Context, recipe approximation, rep int) (formed[*factor], error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.lockedFactor(ctx, recipe, rep)
+}
+
+func (l *Lab) lockedFactor(ctx context.Context, recipe approximation, rep int) (formed[*factor], error) {
 	key := drawKey{recipe.drawn(), l.cfg.Seed, rep}
 	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
-		return l.z.factor, true, nil
+		return formed[*factor]{l.z.factor, l.z.seconds, true}, nil
 	}
 	l.freeFactor()
 	start := time.Now()
-	f, err = recipe.draw(ctx, l, rep)
+	f, err := recipe.draw(ctx, l, rep)
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
-		return nil, false, err
+		return formed[*factor]{}, err
 	}
 	l.z.factor, l.z.key, l.z.seconds = f, key, time.Since(start).Seconds()
-	return f, false, nil
+	return formed[*factor]{f, l.z.seconds, false}, nil
 }
 
-// inverse returns (ZZᵀ+λ_pI)⁻¹ of the Z that factor returned; shared names what was there.
-func (l *Lab) inverse(ctx context.Context, recipe approximation) (w *precond.Woodbury, shared string, err error) {
+// inverse returns (ZZᵀ+λ_pI)⁻¹ of Z number rep of the recipe; what names the part of it that was there.
+func (l *Lab) inverse(ctx context.Context, recipe approximation, rep int) (m formed[*precond.Woodbury], what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if _, err := l.lockedFactor(ctx, recipe, rep); err != nil {
+		return m, "", err
+	}
 	s, form := recipe.size()
 	lambdaP := recipe.lambdaP()
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
-		return l.m.Woodbury, "factor", nil
+		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
 	l.m.Woodbury = nil
 	l.cfg.Monitor(Event{Stage: "factor"})
@@ -214,23 +229,23 @@ func (l *Lab) inverse(ctx context.Context, recipe approximation) (w *precond.Woo
 	room := l.cfg.Memory == 0 || l.cfg.Memory >= l.vectors()+4*int64(z.N)*int64(s)+24*int64(s)*int64(s)
 	if l.labs < 2 || !room || l.comm.Size() > 1 {
 		l.g.Gram, l.g.seconds = nil, 0
-		w, err = precond.New(ctx, z, lambdaP, o)
+		l.m.Woodbury, err = precond.New(ctx, z, lambdaP, o)
 	} else {
 		if l.g.Gram != nil && l.g.Error() <= lambdaP/10 {
-			shared = "ZᵀZ"
+			what = "ZᵀZ"
 		} else if l.g.Gram, err = precond.NewGram(ctx, z, lambdaP); err != nil {
-			return nil, "", err
+			return m, "", err
 		} else {
 			l.g.seconds = time.Since(start).Seconds()
 			start = time.Now()
 		}
-		w, err = precond.NewFromGram(ctx, z, l.g.Gram, lambdaP, o)
+		l.m.Woodbury, err = precond.NewFromGram(ctx, z, l.g.Gram, lambdaP, o)
 	}
 	if err != nil {
-		return nil, "", err
+		return m, "", err
 	}
-	l.m.Woodbury, l.m.lambdaP, l.m.form, l.m.seconds = w, lambdaP, form, time.Since(start).Seconds()
-	return w, shared, nil
+	l.m.lambdaP, l.m.form, l.m.seconds = lambdaP, form, time.Since(start).Seconds()
+	return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, what != ""}, what, nil
 }
 
 // woodbury makes M number rep of a recipe.
@@ -240,11 +255,8 @@ func (l *Lab) woodbury(ctx context.Context, recipe approximation, rep int) (*pre
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := l.factor(ctx, recipe, rep); err != nil {
-		return nil, err
-	}
-	w, _, err := l.inverse(ctx, recipe)
-	return w, err
+	m, _, err := l.inverse(ctx, recipe, rep)
+	return m.it, err
 }
 
 // Z returns Z, n×s, of the configured preconditioner ZZᵀ+λ_pI, number rep (0 … Repeat−1): for
@@ -255,11 +267,11 @@ func (l *Lab) Z(ctx context.Context, rep int) (*points.Dense32, error) {
 	if recipe == nil {
 		return nil, fmt.Errorf("krrlab: the preconditioner %v has no Z", l.cfg.Precond)
 	}
-	f, _, err := l.factor(ctx, recipe, rep)
+	f, err := l.factor(ctx, recipe, rep)
 	if err != nil {
 		return nil, err
 	}
-	return f.z, nil
+	return f.it.z, nil
 }
 
 // M returns the configured preconditioner number rep, nil for M = I. Of an approximation ZZᵀ+λ_pI it is

@@ -143,11 +143,12 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, _, err := l.matrix(ctx, l.featureBytes(q.S)+16*int64(n)*int64(min(o.Steps, n)), nil) // and Lanczos vectors
+	k, err := l.matrix(ctx, l.featureBytes(q.S)+16*int64(n)*int64(min(o.Steps, n)), nil) // and Lanczos vectors
 	if err != nil {
 		return nil, err
 	}
-	q.Seconds.Kernel, q.KError = l.k.seconds, a.Choice().Error
+	a := k.it
+	q.Seconds.Kernel, q.KError = k.seconds, a.Choice().Error
 	err = l.bracket(ctx, q, a, m, &o)
 	if err == nil && !o.NoSolve {
 		err = l.count(ctx, q, a, m)
@@ -171,11 +172,12 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.cfg.Precond.Make(ctx, l, 0); return err })
 		return m, comm.Agree(ctx, l.comm, err)
 	}
-	f, _, err := l.factor(ctx, recipe, 0)
+	z, err := l.factor(ctx, recipe, 0)
 	if err != nil {
 		return nil, err
 	}
-	q.Seconds.Features = l.z.seconds
+	f := z.it
+	q.Seconds.Features = z.seconds
 	if r, ok := recipe.(Features); ok {
 		q.Features = r.String()
 	}
@@ -281,12 +283,12 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 	}
 	var z *points.Dense32
 	if recipe := l.approximation(); recipe != nil {
-		f, _, err := l.factor(ctx, recipe, 0)
+		f, err := l.factor(ctx, recipe, 0)
 		if err != nil {
 			return err
 		}
-		if z = f.z; f.low != nil {
-			z = f.low.F
+		if z = f.it.z; f.it.low != nil {
+			z = f.it.low.F
 		} else if r, ok := recipe.(Features); ok && z.N < q.N { // of this rank
 			if z, err = l.features(ctx, r, 0, 0, q.N); err != nil {
 				return err

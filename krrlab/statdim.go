@@ -238,10 +238,11 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 		recipe = recipe.with(min(size, controlFeatures), recipe.lambdaP())
 		held = l.featureBytes(min(size, controlFeatures))
 	}
-	k, _, err := l.matrix(ctx, held, nil)
+	formed, err := l.matrix(ctx, held, nil)
 	if err != nil {
 		return err
 	}
+	k := formed.it
 	s.KError = 2 * k.Choice().Error // of K as stored, and of the products with it
 	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError}
 	if recipe != nil {
@@ -280,10 +281,11 @@ func soFar(e estimate.Interval) string {
 // inEigenForm returns ZZᵀ+λ_pI of the recipe in the eigen form, and fills in what the stage says of it.
 func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe approximation, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
 	d := statdim.Unknown
-	f, _, err := l.factor(ctx, recipe, 0)
+	z, err := l.factor(ctx, recipe, 0)
 	if err != nil {
 		return nil, d, err
 	}
+	f := z.it
 	s.Precond = recipe.String()
 	if low := f.low; low != nil {
 		s.Precond = low.Method
