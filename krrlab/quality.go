@@ -252,11 +252,15 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	if err != nil {
 		return err
 	}
-	q.Steps, q.Seconds.Lanczos = res.Iterations, time.Since(start).Seconds()
-	k := res.Cond()
-	off := q.KError / l.cfg.Lambda
-	q.Kappa = estimate.Interval{Value: k, Lo: max(1, k*max(0, 1-off)/(1+off)), Hi: math.Inf(1), Confidence: 1, Method: "Ritz values of PCG, a lower bound"}
-	q.Min, q.Max = estimate.Interval{Hi: math.Inf(1)}, estimate.Interval{Hi: math.Inf(1)}
+	q.Steps, q.Ritz, q.Seconds.Lanczos = res.Iterations, res.Ritz(0), time.Since(start).Seconds()
+	if len(q.Ritz) == 0 || !(q.Ritz[0] > 0) {
+		return fmt.Errorf("krrlab: the preconditioner %v: PCG ends %v after %d iterations, without a bound of κ", l.cfg.Precond, res.Status, res.Iterations)
+	}
+	const method = "Ritz values of PCG: one-sided"
+	least, most, off := q.Ritz[0], q.Ritz[len(q.Ritz)-1], q.KError/l.cfg.Lambda
+	q.Min = estimate.Interval{Value: least, Hi: least * (1 + off), Confidence: 1, Method: method}
+	q.Max = estimate.Interval{Value: most, Lo: most * max(0, 1-off), Hi: math.Inf(1), Confidence: 1, Method: method}
+	q.Kappa = estimate.Interval{Value: most / least, Lo: max(1, q.Max.Lo/q.Min.Hi), Hi: math.Inf(1), Confidence: 1, Method: method}
 	return nil
 }
 

@@ -52,8 +52,11 @@ func boundsText(e estimate.Interval) string {
 }
 
 func (q *Quality) metricText() string {
-	if q.S == 0 {
+	switch {
+	case q.Precond == (None{}).String():
 		return "I (no preconditioner)"
+	case q.S == 0:
+		return q.Precond
 	}
 	made := q.Features
 	if made == "" {
@@ -115,6 +118,9 @@ const (
 // values, which lie inside, and the outermost two with bands up to where the spectrum ends
 // with the stated confidence.
 func (q *Quality) Plot() *plots.Figure {
+	if len(q.Trace) == 0 {
+		return q.plotRitz()
+	}
 	top := plots.Series{Name: "largest, to the bound of λ_max"}
 	bottom := plots.Series{Name: "smallest, to the bound of λ_min"}
 	inner := plots.Series{Name: "the next four at each end", Style: plots.Points}
@@ -152,6 +158,19 @@ func (q *Quality) Plot() *plots.Figure {
 		f.Y.Min, f.Y.Max = 0, 0
 	}
 	return f
+}
+
+// plotRitz draws the Ritz values alone, where no more than the inverse of M is known.
+func (q *Quality) plotRitz() *plots.Figure {
+	s := plots.Series{Name: "Ritz values", Style: plots.Points}
+	for i, v := range q.Ritz {
+		s.X, s.Y = append(s.X, float64(i+1)), append(s.Y, v)
+	}
+	return &plots.Figure{
+		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %.3g", q.Dataset, q.Kappa.Lo),
+		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they lie inside the spectrum.", q.metricText()),
+		X:       plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true}, Series: []plots.Series{s},
+	}
 }
 
 // HTML gives the lines, the picture and the numbers.

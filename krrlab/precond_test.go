@@ -1,0 +1,118 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// scaled is a user-defined preconditioner of which no more than the inverse is known, M = diag(1+i/n).
+type scaled struct{ err error }
+
+func (scaled) String() string { return "scaled" }
+
+func (s scaled) Make(_ context.Context, l *Lab, _ int) (pcg.Preconditioner, error) {
+	return diagonal{l.train.Len()}, s.err
+}
+
+type diagonal struct{ n int }
+
+func (d diagonal) at(i int) float64 { return 1 + float64(i)/float64(d.n) }
+func (d diagonal) Dim() int         { return d.n }
+
+func (d diagonal) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return v / d.at(i) }, r)
+	return nil
+}
+
+// TestUserDefined solves with user-defined preconditioners, made by the lab and given, alone and on two
+// ranks, and holds the lower bound of κ to the exact one.
+func TestUserDefined(t *testing.T) {
+	const n = 120
+	train := ranksProblem(n)
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2}
+	for _, p := range []Preconditioner{scaled{}, Given{M: diagonal{n}}, Given{M: diagonal{n}, Name: "mine"}} {
+		cfg.Precond = p
+		l := newLab(t, train, cfg)
+		sol, err := l.Solve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := newReference(t, gauss, train.X, 0.1, l.y)
+		if e := apart(sol.Model.C, &ref.c); e > 1e-5 || !sol.Converged() || sol.Solver != PCG || sol.Precond != p.String() || sol.LambdaP.Known() || sol.S != 0 {
+			t.Errorf("%v: off by %.3g; %+v", p, e, sol)
+		}
+		if text := sol.String(); !strings.Contains(text, "pcg, preconditioner "+p.String()) {
+			t.Errorf("%v:\n%s", p, text)
+		}
+		a := mat.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				a.Set(i, j, ref.a.At(i, j)/math.Sqrt(diagonal{n}.at(i)*diagonal{n}.at(j)))
+			}
+		}
+		var svd mat.SVD
+		if !svd.Factorize(a, mat.SVDNone) {
+			t.Fatal("no singular values")
+		}
+		kappa := svd.Cond()
+		q, err := l.Quality(t.Context(), QualityOptions{})
+		if err != nil || q.Kappa.Lo > kappa*(1+1e-9) || q.Kappa.Lo < kappa/2 || !math.IsInf(q.Kappa.Hi, 1) || q.Bound != 0 || q.Exact != nil || *q.Actual < 1 {
+			t.Errorf("%v: κ = %.6g, %+v, %v", p, kappa, q, err)
+		}
+		if err := q.Plot().Validate(); err != nil || !strings.Contains(q.String(), p.String()) {
+			t.Errorf("%v:\n%s", err, q)
+		}
+		onEachRank(t, 2, n, cfg, func(rank int, s *Solution) {
+			if !mat.Equal(s.Model.C, sol.Model.C) {
+				t.Errorf("%v: rank %d has another answer", p, rank)
+			}
+		})
+	}
+}
+
+// TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is said in a
+// line, and errors of Make are the solve's, on all ranks.
+func TestUserDefinedRefused(t *testing.T) {
+	train := ranksProblem(30)
+	for want, run := range map[string]func(l *Lab) error{
+		"is of order 7, for n = 30": func(l *Lab) error {
+			l.cfg.Precond = Given{M: diagonal{7}}
+			_, err := l.Solve(t.Context())
+			return err
+		},
+		"no λ_p":   func(l *Lab) error { _, err := l.LambdaP(t.Context(), LambdaPOptions{}); return err },
+		"has no Z": func(l *Lab) error { _, err := l.Z(t.Context(), 0); return err },
+		"two of them cannot be told apart": func(l *Lab) error {
+			l.cfg.Checkpoint = &Checkpoint{Dir: t.TempDir()}
+			_, err := l.Solve(t.Context())
+			return err
+		},
+		"method free needs": func(l *Lab) error { _, err := l.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}); return err },
+	} {
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{}})
+		if err := run(l); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := SpecOf(scaled{}, gauss); err == nil || !strings.Contains(err.Error(), "scaled is user-defined") {
+		t.Error(err)
+	}
+	failed := errors.New("no M today")
+	for _, c := range comm.Local(1, comm.Options{}) {
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{failed}, Comm: c})
+		if _, err := l.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "no M today") {
+			t.Error(err)
+		}
+		if _, err := l.Quality(t.Context(), QualityOptions{}); err == nil || !strings.Contains(err.Error(), "no M today") {
+			t.Error(err)
+		}
+	}
+}
