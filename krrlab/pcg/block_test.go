@@ -198,7 +198,8 @@ func TestBlockDependent(t *testing.T) {
 				if v := mat.Norm(res.X.ColView(4), 2); v != 0 {
 					t.Errorf("%s: ‖x‖ = %v for y = 0", label, v)
 				}
-				if want := 3*res.Iterations + 9; e == 0 && len(res.History.Restarts) == 0 && res.Stats.MulTo.Columns != want {
+				// Of columns rounded by the coarse M⁻¹ more may be independent, by the arithmetic's rounding.
+				if want := 3*res.Iterations + 9; e == 0 && name != "coarse" && len(res.History.Restarts) == 0 && res.Stats.MulTo.Columns != want {
 					t.Errorf("%s: %d columns multiplied, want %d", label, res.Stats.MulTo.Columns, want)
 				}
 			}
