@@ -58,7 +58,7 @@ func ExampleFigure_Plot() {
 	// Output: Two preconditioners relative residual <nil>
 }
 
-// A plotter of gonum, or one of one's own, is a series of a figure.
+// A plotter of gonum, or a user-defined one, is a series of a figure.
 func ExampleSeries() {
 	hist, err := plotter.NewHist(plotter.Values{1, 2, 2, 3, 3, 3, 4, 4, 5}, 5)
 	if err != nil {
