@@ -18,7 +18,7 @@
 // the seconds and bytes of each case by a cost model (Rates.Cost); Run does it.
 //
 // Run orders cases so that those of one data set, n, kernel and λ follow each other, share K, and where
-// they can the features and their Gram matrix (krrlab.Shared). A result's seconds are
+// they can the features and their Gram matrix (krrlab.Lab.With). A result's seconds are
 // those that the case takes alone: what was shared is charged what forming it took.
 //
 // A case that fails, whose data are not at hand or that does not fit the memory, has the

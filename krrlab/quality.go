@@ -46,7 +46,8 @@ type Quality struct {
 
 	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they
 	// allow for KError, whose prediction the confidence does not cover. Kappa's probability of
-	// failure is split over both ends.
+	// failure is split over both ends. Of an M of which only the inverse is known they are one-sided,
+	// by Ritz values, which lie inside the spectrum in exact arithmetic: rounding is not bounded.
 	Kappa estimate.Interval `json:"kappa"`
 	Min   estimate.Interval `json:"lambda_min"`
 	Max   estimate.Interval `json:"lambda_max"`
@@ -59,7 +60,7 @@ type Quality struct {
 	Indefinite bool `json:"stored_indefinite,omitempty"`
 	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
 	// not to exceed whatever the spectrum, with the confidence of one end.
-	APriori float64 `json:"a_priori_error"`
+	APriori Number `json:"a_priori_error"`
 
 	Steps    int           `json:"steps"` // of Lanczos
 	Reached  bool          `json:"width_reached"`
@@ -133,7 +134,7 @@ func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 		return nil, err
 	}
 	n := l.train.Len()
-	q := &Quality{Header: l.header(), Precond: l.precondName()}
+	q := &Quality{Header: l.header(), Precond: l.precondName(), APriori: unknown}
 	end, err := l.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -228,7 +229,7 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 	q.Alpha, q.Beta, q.Ritz = r.Alpha, r.Beta, r.Ritz
 	q.Kappa, q.Min, q.Max = r.Allowing(q.KError / l.cfg.Lambda)
 	q.Indefinite = r.Indefinite()
-	q.APriori = lanczos.APriori(q.N, r.Steps, (1-o.Confidence)/2)
+	q.APriori = Number(lanczos.APriori(q.N, r.Steps, (1-o.Confidence)/2))
 	q.Seconds.Lanczos = r.Seconds
 	if !math.IsInf(q.Kappa.Hi, 1) {
 		q.Bound = pcg.IterationBound(q.Kappa.Hi, q.Tol)
@@ -256,7 +257,7 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	if len(q.Ritz) == 0 || !(q.Ritz[0] > 0) {
 		return fmt.Errorf("krrlab: the preconditioner %v: PCG ends %v after %d iterations, without a bound of κ", l.cfg.Precond, res.Status, res.Iterations)
 	}
-	const method = "Ritz values of PCG: one-sided"
+	const method = "Ritz values of PCG: one-sided, in exact arithmetic"
 	least, most, off := q.Ritz[0], q.Ritz[len(q.Ritz)-1], q.KError/l.cfg.Lambda
 	q.Min = estimate.Interval{Value: least, Hi: least * (1 + off), Confidence: 1, Method: method}
 	q.Max = estimate.Interval{Value: most, Lo: most * max(0, 1-off), Hi: math.Inf(1), Confidence: 1, Method: method}

@@ -29,7 +29,11 @@ func (q *Quality) String() string {
 	if !q.Reached {
 		reached = "the width asked was not reached"
 	}
-	b.add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
+	if q.APriori.Known() {
+		b.add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
+	} else {
+		b.add("one-sided", "by the Ritz values of %d iterations, in exact arithmetic: M has no NormalTo (lanczos.Metric)", q.Steps)
+	}
 	b.add("iterations", "%s", q.iterationText())
 	s := q.Seconds
 	b.took(s.Total, lap{"kernel", s.Kernel}, lap{"features", s.Features}, lap{"factor", s.Factor}, lap{"Lanczos", s.Lanczos},
