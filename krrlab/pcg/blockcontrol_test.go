@@ -282,29 +282,8 @@ func TestBlockDeterministic(t *testing.T) {
 // TestBlockMemory: 4nt numbers and Cond's, and nothing for an iteration.
 func TestBlockMemory(t *testing.T) {
 	const n, k = 4000, 24
-	d := diagonal(geometric(n, 1e6))
-	m := diagonal(geometric(n, 2))
-	b := random(37, n, k)
-	measure := func(iters int) (mallocs, bytes uint64) {
-		o := &pcg.Options{Tol: 1e-14, MaxIter: iters, Monitor: func(*pcg.Iteration) error { return nil }}
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if _, err := pcg.SolveBlock(context.Background(), d, m, b, o); err != nil {
-			t.Fatal(err)
-		}
-		runtime.ReadMemStats(&after)
-		return after.Mallocs - before.Mallocs, after.TotalAlloc - before.TotalAlloc
-	}
-	measure(1)
-	few, _ := measure(5)
-	many, bytes := measure(25)
-	if many > few+2 { // the runtime may allocate now and then
-		t.Errorf("%d allocations for 5 iterations, %d for 25", few, many)
-	}
 	small := 26*k*8 + 12*k*k*8
-	if limit := 4*8*n*k + 8*max(n*k, 1<<18) + small + 50_000; bytes > uint64(limit) {
-		t.Errorf("%d bytes allocated, want at most %d", bytes, limit)
-	}
+	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+8*max(n*k, 1<<18)+small+50_000)
 }
 
 func TestBlockFlops(t *testing.T) {
@@ -322,7 +301,7 @@ func BenchmarkSolveBlock(b *testing.B) {
 	d, m := diagonal(geometric(n, 1e6)), diagonal(geometric(n, 2))
 	for _, k := range []int{1, 10, 40} {
 		y := random(1, n, k)
-		for name, f := range map[string]func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error){"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
+		for name, f := range map[string]solver{"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock} {
 			b.Run(fmt.Sprintf("%s/%d", name, k), func(b *testing.B) {
 				for range b.N {
 					res, err := f(context.Background(), d, m, y, &pcg.Options{Tol: 1e-14, MaxIter: 10})
@@ -343,7 +322,7 @@ func ExampleSolveBlock() {
 	// iteration, and four dimensions are searched in two iterations.
 	a := dense{mat.NewSymDense(4, []float64{4, 1, 0, 0, 1, 3, 1, 0, 0, 1, 2, 1, 0, 0, 1, 5})}
 	b := mat.NewDense(4, 3, []float64{6, 9, -3, 10, 7, 3, 12, 6, 6, 23, 7, 16})
-	for _, f := range []func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error){
+	for _, f := range []solver{
 		pcg.Solve, pcg.SolveBlock,
 	} {
 		res, err := f(context.Background(), a, nil, b, &pcg.Options{Tol: 1e-12})

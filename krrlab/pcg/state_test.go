@@ -2,7 +2,6 @@ package pcg_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -50,7 +49,7 @@ func TestResume(t *testing.T) {
 	for i := range m {
 		m[i] = 1 + 0.1*float64(i%7)
 	}
-	for name, solve := range map[string]func(context.Context, pcg.Operator, pcg.Preconditioner, *mat.Dense, *pcg.Options) (*pcg.Result, error){
+	for name, solve := range map[string]solver{
 		"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock,
 	} {
 		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}}
