@@ -19,7 +19,7 @@ type Config struct {
 	Lambda float64       // ridge λ > 0
 
 	Solver  Solver         // default: AutoSolver
-	Precond Preconditioner // default: Features{}, and None{} for CG and Direct
+	Precond Preconditioner // default: Features{}, RPCholesky{} for a kernel without random features, None{} for CG and Direct
 	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
 	Tol     float64        // τ in (0, 1); default: 1e-3
 	MaxIter int            // default: 1000
@@ -172,6 +172,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		c.Precond = None{}
 	case c.Precond == nil:
 		c.Precond = Features{}
+		if noFeatures(c.Kernel) {
+			c.Precond = RPCholesky{}
+		}
 	case c.Solver == PCG && c.Precond == Preconditioner(None{}):
 		c.Solver = CG
 	}

@@ -93,7 +93,7 @@ func TestConfigErrors(t *testing.T) {
 		{Config{Kernel: gauss, Lambda: 1, Precond: Features{S: -1}}, "s = -1"},
 		{Config{Kernel: gauss, Lambda: 1, Memory: -1}, "-1"},
 		{Config{Kernel: gauss, Lambda: 1, Solver: Direct, Storage: gram.Recompute}, "recompute"},
-		{Config{Kernel: kernel.Func{Name: "own", F: dot}, Lambda: 1, Solver: PCG}, "no random features"},
+		{Config{Kernel: kernel.Func{Name: "own", F: dot}, Lambda: 1, Precond: Features{}}, "no random features"},
 	} {
 		if _, err := New(train, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.cfg, err, c.want)
@@ -113,6 +113,46 @@ func dot(x, z []float64) (sum float64) {
 		sum += v * z[i]
 	}
 	return sum
+}
+
+// TestOwnKernelDefault: a kernel of which only Eval is known is preconditioned by landmarks where nothing
+// is asked for, the report says so, and the stages take it as it is. Its K is of low rank or not.
+func TestOwnKernelDefault(t *testing.T) {
+	x := kinds(90, 4, 3)["float64"]
+	for name, f := range map[string]func(x, z []float64) float64{
+		"full":   func(x, z []float64) float64 { return gauss.Eval(x, z) + 0.01*dot(x, z) },
+		"linear": func(x, z []float64) float64 { return 1 + dot(x, z) },
+	} {
+		own := kernel.Func{Name: name, F: f}
+		for _, solver := range []Solver{PCG, BlockPCG} {
+			sol := mustSolve(t, regression(x), Config{Kernel: own, Lambda: 0.1, Tol: 1e-8, Solver: solver})
+			ref := newReference(t, own, x, 0.1, sol.lab.Targets())
+			if e := apart(sol.Model.C, &ref.c); !(e <= 1e-6) || !sol.Converged() || sol.Precond != "rpcholesky" {
+				t.Errorf("%s, %v: %s with %q, coefficients off by %.3g", name, solver, sol.Status, sol.Precond, e)
+			}
+			if text := sol.String(); !strings.Contains(text, "randomly pivoted Cholesky (the kernel has no random features)") {
+				t.Errorf("%s: no reason in\n%s", name, text)
+			}
+		}
+		lab, err := New(regression(x), Config{Kernel: own, Lambda: 0.1, Solver: PCG})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if q, err := lab.Quality(t.Context(), QualityOptions{}); err != nil || !(q.Kappa.Hi < math.Inf(1)) {
+			t.Errorf("%s: quality %v, %v", name, q, err)
+		}
+		if _, err := lab.StatDim(t.Context(), StatDimOptions{}); err != nil {
+			t.Errorf("%s: statistical dimension: %v", name, err)
+		}
+		if _, err := lab.LambdaP(t.Context(), LambdaPOptions{}); err != nil {
+			t.Errorf("%s: λ_p: %v", name, err)
+		}
+	}
+	train := regression(kinds(DirectBelow+1, 2, 3)["float64"])
+	lab, err := New(train, Config{Kernel: kernel.Func{Name: "min", F: func(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }}, Lambda: 1})
+	if err != nil || lab.cfg.Precond.(RPCholesky).S != DefaultFeatures(DirectBelow+1) {
+		t.Errorf("above the direct limit: %+v, %v", lab, err)
+	}
 }
 
 // TestOwnKernel solves with a kernel in Go, by every solver: PCG takes the

@@ -79,6 +79,12 @@ func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Ch
 	return c, nil
 }
 
+// noFeatures reports whether there are no random features for a kernel.
+func noFeatures(k kernel.Kernel) bool {
+	_, err := feature.For(k)
+	return err != nil
+}
+
 // featuresFor returns the paper's features for a kernel, orthogonal ones if asked for; that there are
 // none is an error.
 func featuresFor(k kernel.Kernel, orthogonal bool) (feature.Dist, error) {

@@ -19,6 +19,7 @@ import (
 type Solution struct {
 	Header
 	Precond  string `json:"precond,omitempty"`
+	Reason   string `json:"precond_reason,omitempty"` // why landmarks, where there are no random features
 	LambdaP  Number `json:"lambda_p"`
 	S        int    `json:"s"`                  // features, or rank of the landmarks' factor; 0 without a preconditioner
 	Features string `json:"features,omitempty"` // distribution of the feature map
@@ -121,8 +122,13 @@ func (l *Lab) newSolution() *Solution {
 		s.LambdaP = Number(p.lambdaP())
 		s.S, _ = p.size()
 	}
-	if f, ok := c.Precond.(Features); ok {
-		s.Features = f.String()
+	switch p := c.Precond.(type) {
+	case Features:
+		s.Features = p.String()
+	case Nystrom, RPCholesky:
+		if noFeatures(c.Kernel) {
+			s.Reason = "the kernel has no random features"
+		}
 	}
 	return s
 }
@@ -208,15 +214,19 @@ func (s *Solution) String() string {
 }
 
 func (s *Solution) precondText() string {
-	switch s.Precond {
+	text := s.Precond
+	switch text {
 	case "features":
-		return withKernelWords(s.Features, s.Kernel)
+		text = withKernelWords(s.Features, s.Kernel)
 	case "nystrom":
-		return Nystrom{}.String()
+		text = Nystrom{}.String()
 	case "rpcholesky":
-		return RPCholesky{}.String()
+		text = RPCholesky{}.String()
 	}
-	return s.Precond
+	if s.Reason != "" {
+		text += " (" + s.Reason + ")"
+	}
+	return text
 }
 
 // boundText says the predicted bound of ‖K_stored−K‖₂, if there is one.
