@@ -21,23 +21,6 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
-// whether it goes on from one. The state is that of the iteration, 24nt bytes; features and
-// K are a function of the data and the configuration and are formed again, K as it was stored and
-// computed before, whatever the memory allows now: where that does not fit, it is an error. A
-// solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same
-// BLAS, and on any number of ranks. The direct solver keeps no state.
-type Checkpoint struct {
-	Dir       string        // a folder of its own, made if it is not there; the host of the first rank must see it, in this run and when it is resumed
-	Every     time.Duration // at most this between two; default, if EveryIter is 0 too: a minute
-	EveryIter int           // or as many iterations
-	// Resume goes on from the newest checkpoint in Dir that is whole and of the same data and
-	// configuration (MaxIter, Memory, Monitor and the ranks may differ), and begins if there is
-	// none at all. Without it Dir must have none.
-	Resume bool
-	Note   func(string) // told what is resumed, and which files are refused; nil is silent
-}
-
 // progress is what is done of a solve when a run of conjugate gradients, its leg, begins: leg
 // 0 … Repeat-1 is that of a preconditioner, leg Repeat the refinement of their answer.
 type progress struct {
@@ -68,17 +51,17 @@ type keeper struct {
 	iter  int // iterations at the last checkpoint
 }
 
-// newKeeper opens the folder and reads what is to be resumed.
-func (s *solve) newKeeper(ctx context.Context) (*keeper, error) {
-	l, sol := s.Lab, s.sol
+// newKeeper opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
+// written, nil if nothing is resumed.
+func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (_ *keeper, kept *gram.Choice, err error) {
 	if l.cfg.Checkpoint == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
-		return nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
+		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
 	}
 	if l.approximation() == nil && !l.plain() {
-		return nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
+		return nil, nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
 	}
 	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
 	if k.o.Note == nil {
@@ -88,7 +71,6 @@ func (s *solve) newKeeper(ctx context.Context) (*keeper, error) {
 		k.o.Every = time.Minute
 	}
 	var found []byte
-	var err error
 	if l.comm.Rank() == 0 {
 		found, err = k.open()
 	}
@@ -97,24 +79,24 @@ func (s *solve) newKeeper(ctx context.Context) (*keeper, error) {
 	}
 	if err != nil {
 		k.close()
-		return nil, err
+		return nil, nil, err
 	}
 	sol.store = k.store
 	if len(found) == 0 {
-		return k, nil
+		return k, kept, nil
 	}
 	if err = k.decode(found); err == nil {
 		err = k.now.check(l)
 	}
 	if err != nil {
 		k.close()
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
+		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
-		s.as = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
+		kept = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
 	}
-	return k, nil
+	return k, kept, nil
 }
 
 // open opens the folder and returns the state in it.
@@ -218,8 +200,8 @@ func (k *keeper) answer(leg int) *mat.Dense {
 // refining reports whether the refinement is what is resumed.
 func (k *keeper) refining() bool { return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat }
 
-// begin settles the options of a leg with K as it is, after those with the given answers.
-func (k *keeper) begin(s *solve, leg int, answers []*mat.Dense, o *pcg.Options) {
+// begin settles the options of a leg with K kept as it says, after those with the given answers.
+func (k *keeper) begin(sol *Solution, kept gram.Choice, leg int, answers []*mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return
 	}
@@ -227,13 +209,12 @@ func (k *keeper) begin(s *solve, leg int, answers []*mat.Dense, o *pcg.Options) 
 		o.Resume, k.state = k.state, nil
 		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
 	} else {
-		k.now = progress{Leg: leg, Iterations: s.sol.Iterations, History: s.sol.History}
+		k.now = progress{Leg: leg, Iterations: sol.Iterations, History: sol.History}
 		for _, a := range answers {
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
 	}
-	c := s.a.Choice()
-	k.now.K = keptAs{c.Storage, c.Arithmetic, c.Centred}
+	k.now.K = keptAs{kept.Storage, kept.Arithmetic, kept.Centred}
 	k.iter = 0
 	if k.store != nil {
 		o.Checkpoint = k.keep

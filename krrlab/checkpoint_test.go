@@ -186,7 +186,7 @@ func TestCheckpointTimes(t *testing.T) {
 	for want, c := range map[time.Duration]Checkpoint{time.Minute: {}, 0: {EveryIter: 3}, time.Second: {Every: time.Second}} {
 		c.Dir = t.TempDir()
 		l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Checkpoint: &c})
-		k, err := (&solve{Lab: l, sol: l.newSolution()}).newKeeper(t.Context())
+		k, _, err := l.newKeeper(t.Context(), l.newSolution())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,143 +4,71 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"time"
+	"reflect"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Config says which problem to solve and how. The zero value of every field but
-// Kernel and Lambda means its default.
-type Config struct {
-	Kernel kernel.Kernel // k(x, z)
-	Lambda float64       // ridge λ > 0
-
-	Solver  Solver         // default: AutoSolver
-	Precond Preconditioner // default: Features{}, RPCholesky{} for a kernel without random features, None{} for CG and Direct
-	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
-	Tol     float64        // τ in (0, 1); default: 1e-3
-	MaxIter int            // default: 1000
-	Storage gram.Storage   // of K; default: gram.Auto
-	Memory  int64          // bytes the solve may take in all; default: no limit
-	Seed    uint64         // all random numbers are a function of it
-	Monitor func(Event)    // called as the work goes on; nil is silent
-	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
-
-	// Comm is the group of ranks that share the work: all of them call New and the stages
-	// together, with the same data and configuration, and get the same answer. Memory is
-	// then each rank's. Default: nil, no ranks.
-	Comm comm.Comm
-
-	// Backend runs the stages elsewhere, as a remote.Backend on ranks which it starts. Default: nil,
-	// they run here.
-	Backend Backend
-
-	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
-	Checkpoint *Checkpoint
-}
-
-// Event reports the progress of a stage.
-type Event struct {
-	Stage       string        // "features", "factor", "kernel", "solve", "residual" or "predict"
-	Done, Total int           // parts of the stage's work; Total 0 means unknown
-	Iteration   int           // of the solve
-	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
-	Remaining   time.Duration // estimate; negative means unknown
-}
-
-// Solver names a way to solve (K+λI)C = Y.
-type Solver int
-
-const (
-	// AutoSolver takes PCG where the preconditioner or the storage was set. Otherwise it
-	// takes Direct where n ≤ DirectBelow and there are no ranks and no checkpoints, and else
-	// BlockPCG or PCG by predicted cost.
-	AutoSolver Solver = iota
-	// PCG is Algorithm 1 of the paper.
-	PCG
-	// CG is conjugate gradients without a preconditioner.
-	CG
-	// Direct is a dense Cholesky factorization of K+λI.
-	Direct
-	// BlockPCG is block conjugate gradients, preconditioned or not: all right-hand sides
-	// search one space together, in fewer iterations.
-	BlockPCG
-)
-
-// DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
-// factorization: its n³/3 flops are few there.
-const DirectBelow = 4000
-
-var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}
-
-func (s Solver) String() string { return enumName(solverNames, int(s)) }
-
-// ParseSolver returns the solver of that name.
-func ParseSolver(name string) (Solver, error) {
-	i, err := parseEnum("solver", solverNames, name)
-	return Solver(i), err
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Solver) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Solver) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseSolver(string(b))
-	return err
-}
-
-// ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.
-type ResidualPolicy int
-
-const (
-	// AutoResidual is ExactResidual where that is cheap (n²d ≤ 2e10), and otherwise
-	// StoredResidual; up to n²d = 5e11, some seconds, ExactResidual follows where the
-	// rows checked leave less than half of the tolerance.
-	AutoResidual ResidualPolicy = iota
-	// ExactResidual forms K again, in float64, tile by tile: n²d/2 multiply-adds, with a certain
-	// bound of rounding (Solution.Rounding). If K as stored was too coarse for the tolerance, the
-	// answer is refined by it.
-	ExactResidual
-	// StoredResidual takes one product with K as it is stored, and estimates by how much that is off
-	// from rows of K in float64, 256 drawn at random and the 32 farthest from the mean
-	// (Solution.StorageResidual).
-	StoredResidual
-)
-
-var residualNames = []string{"auto", "exact", "stored"}
-
-func (r ResidualPolicy) String() string { return enumName(residualNames, int(r)) }
-
-// ParseResidualPolicy returns the policy of that name.
-func ParseResidualPolicy(name string) (ResidualPolicy, error) {
-	i, err := parseEnum("residual", residualNames, name)
-	return ResidualPolicy(i), err
-}
-
-func enumName(names []string, i int) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("unknown (%d)", i)
+// New checks the data and the configuration and codes the targets: ±1 in one column
+// for two classes, one column per class for more, the values themselves for
+// regression. The points are taken as they are; scale them before (package
+// datasets).
+func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
+	if train == nil || train.X == nil {
+		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
 	}
-	return names[i]
+	n := train.Len()
+	if n < 2 {
+		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
+	}
+	if train.Dim() < 1 {
+		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
+	}
+	p := &problem{train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
+	if train.Task == datasets.Classification {
+		p.coding.Labels = train.Labels
+	}
+	var err error
+	if p.y, err = p.coding.Encode(train); err != nil {
+		return nil, err
+	}
+	return p.lab(cfg)
 }
 
-func parseEnum(what string, names []string, name string) (int, error) {
-	for i, n := range names {
-		if n == name {
-			return i, nil
+// With returns a lab of the same problem (data, kernel, λ and ranks) with another method: change is
+// given the configuration with its defaults in place. The labs share K, and Z and M where they are the
+// same.
+func (l *Lab) With(change func(*Config)) (*Lab, error) {
+	cfg := l.cfg
+	change(&cfg)
+	if cfg.Lambda != l.cfg.Lambda || !reflect.DeepEqual(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
+		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
+	}
+	return l.problem.lab(cfg)
+}
+
+// lab returns a lab of the problem.
+func (p *problem) lab(cfg Config) (*Lab, error) {
+	l := &Lab{problem: p, cheap: exactWork, dear: refineWork}
+	n, _, t := l.Dims()
+	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
+		if err := cfg.Backend.Check(&cfg); err != nil {
+			return nil, err
 		}
 	}
-	return 0, fmt.Errorf("unknown %s %q: want one of %q", what, name, names)
+	var err error
+	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.labs++
+	return l, nil
 }
-
-// DefaultFeatures returns the number of features s used when none is asked for:
-// n/10, but at least 500 and at most 10,000, and never more than n. The paper's
-// own choices lie between n/12 and n/4 on data of this size.
-func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 
 // withDefaults returns the configuration with its zero values replaced for n points and
 // t right-hand sides.

@@ -1,17 +1,74 @@
 package krrlab
 
 import (
-	"fmt"
-	"reflect"
+	"context"
+	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
+
+// Config says which problem to solve and how. The zero value of every field but
+// Kernel and Lambda means its default.
+type Config struct {
+	Kernel kernel.Kernel // k(x, z)
+	Lambda float64       // ridge λ > 0
+
+	Solver  Solver         // default: AutoSolver
+	Precond Preconditioner // default: Features{}, RPCholesky{} for a kernel without random features, None{} for CG and Direct
+	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
+	Tol     float64        // τ in (0, 1); default: 1e-3
+	MaxIter int            // default: 1000
+	Storage gram.Storage   // of K; default: gram.Auto
+	Memory  int64          // bytes the solve may take in all; default: no limit
+	Seed    uint64         // all random numbers are a function of it
+	Monitor func(Event)    // called as the work goes on; nil is silent
+	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+
+	// Comm is the group of ranks that share the work: all of them call New and the stages
+	// together, with the same data and configuration, and get the same answer. Memory is
+	// then each rank's. Default: nil, no ranks.
+	Comm comm.Comm
+
+	// Backend runs the stages elsewhere, as a remote.Backend on ranks which it starts. Default: nil,
+	// they run here.
+	Backend Backend
+
+	// Checkpoint keeps the state of the solve, and resumes it. Default: nil, nothing is kept.
+	Checkpoint *Checkpoint
+}
+
+// Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
+// Features, Nystrom, RPCholesky, None and Given are the built-in ones; a user-defined one is any type
+// with these methods.
+type Preconditioner interface {
+	// String describes M in a few words, for reports.
+	String() string
+	// Make makes M number rep (0 … Repeat−1) for the problem of l, with all its randomness from the
+	// seed and rep. On ranks all of them call it together. A pcg.Preconditioner that is a
+	// lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the spectrum of
+	// M⁻¹(K+λI); of others it gives a lower bound of κ.
+	Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error)
+}
+
+// Backend runs the stages of a Lab elsewhere. Package remote has the one that sends them to ranks.
+type Backend interface {
+	// Check returns an error where the configuration cannot be sent. New calls it.
+	Check(cfg *Config) error
+	// Run runs the stage of that name (Lab.Run) with the options, and decodes its value, as
+	// encoding/json does: into a *Solution with the coefficients as Model.C. The value may be a part,
+	// beside an error; some reports whether there is one.
+	Run(ctx context.Context, l *Lab, stage string, options, value any) (some bool, err error)
+}
 
 // Lab is a problem and a method, and their stages. It holds the training data, the configuration and
 // the matrices that stages have formed, and is safe for concurrent use: stages of one problem wait for
@@ -23,61 +80,67 @@ type Lab struct {
 	cheap, dear float64
 }
 
-// New checks the data and the configuration and codes the targets: ±1 in one column
-// for two classes, one column per class for more, the values themselves for
-// regression. The points are taken as they are; scale them before (package
-// datasets).
-func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
-	if train == nil || train.X == nil {
-		return nil, fmt.Errorf("krrlab: no training points: the data set is nil; check the error of what loaded it")
+// problem is what the labs of one problem have in common: the data, and the matrices that their
+// stages form, each of them once. It holds at most one K, one Z with its ZᵀZ, and one M; a stage that
+// needs another frees the one before first.
+type problem struct {
+	train  *datasets.Dataset
+	coding datasets.Coding
+	y      *mat.Dense // n×t, coded targets
+	comm   comm.Comm
+
+	busy chan struct{} // full while a stage runs
+
+	mu   sync.Mutex
+	labs int
+	k    struct {
+		a        *gram.Matrix
+		storage  gram.Storage // asked for
+		accuracy float64      // asked of ‖E‖₂
+		seconds  float64
 	}
-	n := train.Len()
-	if n < 2 {
-		return nil, fmt.Errorf("krrlab: %d training point: want at least 2", n)
+	z struct {
+		*factor
+		key     any
+		seconds float64
 	}
-	if train.Dim() < 1 {
-		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
+	g struct { // ZᵀZ of z, kept where other labs may want another λ_p
+		*precond.Gram
+		seconds float64
 	}
-	p := &problem{train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
-	if train.Task == datasets.Classification {
-		p.coding.Labels = train.Labels
+	m struct { // of z
+		*precond.Woodbury
+		lambdaP float64
+		form    precond.Form
+		seconds float64
 	}
-	var err error
-	if p.y, err = p.coding.Encode(train); err != nil {
-		return nil, err
-	}
-	return p.lab(cfg)
 }
 
-// With returns a lab of the same problem (data, kernel, λ and ranks) with another method: change is
-// given the configuration with its defaults in place. The labs share K, and Z and M where they are the
-// same.
-func (l *Lab) With(change func(*Config)) (*Lab, error) {
-	cfg := l.cfg
-	change(&cfg)
-	if cfg.Lambda != l.cfg.Lambda || !reflect.DeepEqual(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
-		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
-	}
-	return l.problem.lab(cfg)
+// approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.
+type approximation interface {
+	Preconditioner
+	name() string // in JSON and flags
+	size() (s int, form precond.Form)
+	lambdaP() float64
+	with(s int, lambdaP float64) approximation
+	// drawn is all that Z depends on: the recipe with neither λ_p nor form.
+	drawn() any
+	// settled sets the defaults, and checks what is set.
+	settled(k kernel.Kernel, n int, lambda float64) (approximation, error)
+	// draw makes Z number rep.
+	draw(ctx context.Context, l *Lab, rep int) (*factor, error)
 }
 
-// lab returns a lab of the problem.
-func (p *problem) lab(cfg Config) (*Lab, error) {
-	l := &Lab{problem: p, cheap: exactWork, dear: refineWork}
-	n, _, t := l.Dims()
-	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
-		if err := cfg.Backend.Check(&cfg); err != nil {
-			return nil, err
-		}
-	}
-	var err error
-	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
-		return nil, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.labs++
-	return l, nil
+// factor is Z of ZZᵀ ≈ K.
+type factor struct {
+	z   *points.Dense32 // on ranks the rows of this one
+	low *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
+}
+
+// approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
+func (l *Lab) approximation() approximation {
+	p, _ := l.cfg.Precond.(approximation)
+	return p
 }
 
 // Config returns the configuration with its defaults in place.
@@ -113,6 +176,18 @@ func (l *Lab) watch(stage string) func(done, total int) {
 	}
 }
 
+// send runs a stage by the backend.
+func send[T any](ctx context.Context, l *Lab, stage string, options any) (*T, error) {
+	v := new(T)
+	if some, err := l.cfg.Backend.Run(ctx, l, stage, options, v); !some || err != nil {
+		if !some {
+			v = nil
+		}
+		return v, err
+	}
+	return v, nil
+}
+
 // pointBytes returns the memory that points take.
 func pointBytes(x points.Points) int64 {
 	n, d := x.Dims()
@@ -123,4 +198,10 @@ func pointBytes(x points.Points) int64 {
 		return 4 * int64(n) * int64(d)
 	}
 	return 8 * int64(n) * int64(d)
+}
+
+// columns returns the number t of right-hand sides.
+func (l *Lab) columns() int {
+	_, t := l.y.Dims()
+	return t
 }

@@ -6,9 +6,25 @@ import (
 	"fmt"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/precond"
 )
+
+// solve is a Solve under way.
+type solve struct {
+	*Lab
+	sol  *Solution
+	keep *keeper            // of checkpoints; nil without
+	a    *gram.Matrix       // K+λI, once it is formed
+	m    pcg.Preconditioner // the last one made; nil without
+	as   *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
+	r    *mat.Dense         // of which the true residuals are the norms
+}
 
 // gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth
 // (precond.Options.Fast).
@@ -79,46 +95,72 @@ func (s *Solution) share(shared bool, stage string) {
 	}
 }
 
-// vectors returns the bytes of the points, the targets and PCG's n×t blocks.
-func (l *Lab) vectors() int64 {
-	n, _, t := l.Dims()
-	return pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+// timed adds the seconds that f takes to *seconds.
+func timed(seconds *float64, f func() error) error {
+	t := time.Now()
+	err := f()
+	*seconds += time.Since(t).Seconds()
+	return err
 }
 
-// work returns n²d, what it takes to form K.
-func (l *Lab) work() float64 {
-	n, d, _ := l.Dims()
-	return float64(n) * float64(n) * float64(d)
-}
-
-// exact reports whether true residuals are taken with K recomputed in float64 from the
-// start.
-func (l *Lab) exact() bool {
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.cheap
-}
-
-// refines reports whether they are where the rows checked miss the tolerance.
-func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.dear }
-
-// finer returns what residuals are taken with to refine an answer of K as stored, and its
-// name; nil if nothing is: K in float64, or beside 16-bit tiles K recomputed in the cheapest
-// arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
-func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, error) {
-	switch {
-	case l.exact():
-		return a.Exact(l.exactness()), exactKind, nil
-	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
-		o := &gram.Options{Storage: gram.Recompute, Comm: l.comm}
-		if l.refines() {
-			o.Accuracy = l.preferred()
-		}
-		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return f, fmt.Sprintf("K recomputed in %v", f.Choice().Arithmetic), nil
-	case l.refines():
-		return a.Exact(l.exactness()), exactKind, nil
+// countTraffic returns a function that adds what has been sent since to sol.Ranks.
+func (s *solve) countTraffic() func(*pcg.Result) {
+	if s.cfg.Comm == nil {
+		return func(*pcg.Result) {}
 	}
-	return nil, storedKind, nil
+	if s.sol.Ranks == nil {
+		s.sol.Ranks = &Ranks{Count: s.comm.Size()}
+	}
+	a := s.a
+	w, _ := s.m.(*precond.Woodbury)
+	solved := func() int64 {
+		if w == nil {
+			return 0
+		}
+		return w.Traffic().Bytes
+	}
+	products, solves := a.Traffic().Bytes, solved()
+	return func(res *pcg.Result) {
+		r, mul, pre := s.sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
+		r.Products += mul.Calls
+		r.ProductBytes += a.Traffic().Bytes - products
+		r.ProductFormula += a.ProductBytes(mul.Columns) + int64(mul.Calls-1)*a.ProductBytes(0)
+		r.Solves += pre.Calls
+		r.SolveBytes += solved() - solves
+		if w != nil {
+			lo, hi := s.featureRows()
+			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, hi-lo)
+		}
+	}
+}
+
+// checkMemory returns an error where what the solve holds beside K is more than it may, and
+// names the part that is in the way.
+func (l *Lab) checkMemory(ctx context.Context) error {
+	ranks := l.comm.Size()
+	n, d, t := l.Dims()
+	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
+	if r := l.approximation(); r != nil {
+		p.S, _ = r.size()
+		_, random := r.(Features)
+		p.Landmarks = !random
+	}
+	var err error
+	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {
+		who := "the solve"
+		if ranks > 1 {
+			who = fmt.Sprintf("each of %d ranks", ranks)
+		}
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, Bytes(m.Most), Bytes(l.cfg.Memory), m.Reason())
+	}
+	return comm.Agree(ctx, l.comm, err)
+}
+
+// countWaiting sets what ranks have sent in all.
+func (l *Lab) countWaiting(sol *Solution) {
+	if sol.Ranks == nil {
+		return
+	}
+	t := l.comm.Traffic()
+	sol.Ranks.Bytes, sol.Ranks.Seconds = t.Bytes, t.Seconds
 }

@@ -17,19 +17,6 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
-// Features, Nystrom, RPCholesky, None and Given are the built-in ones; a user-defined one is any type
-// with these methods.
-type Preconditioner interface {
-	// String describes M in a few words, for reports.
-	String() string
-	// Make makes M number rep (0 … Repeat−1) for the problem of l, with all its randomness from the
-	// seed and rep. On ranks all of them call it together. A pcg.Preconditioner that is a
-	// lanczos.Metric too, as a *precond.Woodbury is, gives Quality both ends of the spectrum of
-	// M⁻¹(K+λI); of others it gives a lower bound of κ.
-	Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error)
-}
-
 // Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the
 // defaults.
 type Features struct {
@@ -59,27 +46,6 @@ type None struct{}
 type Given struct {
 	M    pcg.Preconditioner
 	Name string // for reports; default: "given"
-}
-
-// approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.
-type approximation interface {
-	Preconditioner
-	name() string // in JSON and flags
-	size() (s int, form precond.Form)
-	lambdaP() float64
-	with(s int, lambdaP float64) approximation
-	// drawn is all that Z depends on: the recipe with neither λ_p nor form.
-	drawn() any
-	// settled sets the defaults, and checks what is set.
-	settled(k kernel.Kernel, n int, lambda float64) (approximation, error)
-	// draw makes Z number rep.
-	draw(ctx context.Context, l *Lab, rep int) (*factor, error)
-}
-
-// factor is Z of ZZᵀ ≈ K.
-type factor struct {
-	z   *points.Dense32 // on ranks the rows of this one
-	low *lowrank.Factor // of landmarks: what is certain of it; nil otherwise
 }
 
 // String names the features' distribution.
@@ -222,12 +188,6 @@ func checkPositive(what string, v float64) error {
 		return fmt.Errorf("%s = %g: want a positive number", what, v)
 	}
 	return nil
-}
-
-// approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
-func (l *Lab) approximation() approximation {
-	p, _ := l.cfg.Precond.(approximation)
-	return p
 }
 
 // precondName names the configured preconditioner as JSON and flags do, a user-defined one by its String.

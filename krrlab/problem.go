@@ -4,54 +4,14 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
-
-// problem is what the labs of one problem have in common: the data, and the matrices that their
-// stages form, each of them once. It holds at most one K, one Z with its ZᵀZ, and one M; a stage that
-// needs another frees the one before first.
-type problem struct {
-	train  *datasets.Dataset
-	coding datasets.Coding
-	y      *mat.Dense // n×t, coded targets
-	comm   comm.Comm
-
-	busy chan struct{} // full while a stage runs
-
-	mu   sync.Mutex
-	labs int
-	k    struct {
-		a        *gram.Matrix
-		storage  gram.Storage // asked for
-		accuracy float64      // asked of ‖E‖₂
-		seconds  float64
-	}
-	z struct {
-		*factor
-		key     any
-		seconds float64
-	}
-	g struct { // ZᵀZ of z, kept where other labs may want another λ_p
-		*precond.Gram
-		seconds float64
-	}
-	m struct { // of z
-		*precond.Woodbury
-		lambdaP float64
-		form    precond.Form
-		seconds float64
-	}
-}
 
 // formed is a matrix that was formed, in so many seconds, now or by an earlier stage.
 type formed[T any] struct {
@@ -279,3 +239,24 @@ func (l *Lab) Z(ctx context.Context, rep int) (*points.Dense32, error) {
 func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
 	return l.cfg.Precond.Make(ctx, l, rep)
 }
+
+// vectors returns the bytes of the points, the targets and PCG's n×t blocks.
+func (l *Lab) vectors() int64 {
+	n, _, t := l.Dims()
+	return pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+}
+
+// work returns n²d, what it takes to form K.
+func (l *Lab) work() float64 {
+	n, d, _ := l.Dims()
+	return float64(n) * float64(n) * float64(d)
+}
+
+// exact reports whether true residuals are taken with K recomputed in float64 from the
+// start.
+func (l *Lab) exact() bool {
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.cheap
+}
+
+// refines reports whether they are where the rows checked miss the tolerance.
+func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.dear }

@@ -3,6 +3,7 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 
@@ -190,8 +191,25 @@ func (s *solve) settleSampled() {
 	}
 }
 
-// columns returns the number t of right-hand sides.
-func (l *Lab) columns() int {
-	_, t := l.y.Dims()
-	return t
+// finer returns what residuals are taken with to refine an answer of K as stored, and its
+// name; nil if nothing is: K in float64, or beside 16-bit tiles K recomputed in the cheapest
+// arithmetic whose error is at most what Gram prefers, or, where that takes long, λ/10.
+func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, error) {
+	switch {
+	case l.exact():
+		return a.Exact(l.exactness()), exactKind, nil
+	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
+		o := &gram.Options{Storage: gram.Recompute, Comm: l.comm}
+		if l.refines() {
+			o.Accuracy = l.preferred()
+		}
+		f, err := gram.New(ctx, l.cfg.Kernel, l.train.X, l.cfg.Lambda, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return f, fmt.Sprintf("K recomputed in %v", f.Choice().Arithmetic), nil
+	case l.refines():
+		return a.Exact(l.exactness()), exactKind, nil
+	}
+	return nil, storedKind, nil
 }

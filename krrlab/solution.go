@@ -323,5 +323,37 @@ func (s *Solution) HTML() string {
 	return stageHTML(s)
 }
 
-// Bytes formats a number of bytes with a decimal unit.
-func Bytes(n int64) string { return accel.Bytes(n) }
+// Ranks says who shared the work of a solve and what a rank, the first, handed to the
+// others: as its counters have it, and as the formulas do. Times, peak memory and the
+// bytes of K in a report are the first rank's as well.
+type Ranks struct {
+	Count   int    `json:"count"`
+	OnNode  int    `json:"on_node,omitempty"` // of them on the first one's machine
+	Library string `json:"library,omitempty"`
+
+	Products       int     `json:"products"`        // with K as stored
+	ProductBytes   int64   `json:"product_bytes"`   // of all products, counted
+	ProductFormula int64   `json:"product_formula"` // Σ 8(nk+2), or 8(2nk+2) with float64 tiles; k columns a product
+	Solves         int     `json:"solves"`          // with M
+	SolveBytes     int64   `json:"solve_bytes"`     // counted
+	SolveFormula   int64   `json:"solve_formula"`   // Σ 8(s+m)k, m of Z's n rows at the first rank
+	Bytes          int64   `json:"bytes"`           // all stages
+	Seconds        float64 `json:"seconds"`         // in collectives, waiting for others included
+}
+
+// String says it in one line.
+func (r *Ranks) String() string {
+	s := fmt.Sprintf("%d", r.Count)
+	if r.OnNode > 0 {
+		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
+	}
+	if r.Products > 0 {
+		p := int64(r.Products)
+		s += fmt.Sprintf("; each sends %s per product (predicted %s)", Bytes(r.ProductBytes/p), Bytes(r.ProductFormula/p))
+	}
+	if r.Solves > 0 {
+		p := int64(r.Solves)
+		s += fmt.Sprintf(", %s per solve with M (predicted %s)", Bytes(r.SolveBytes/p), Bytes(r.SolveFormula/p))
+	}
+	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
+}

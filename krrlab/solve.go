@@ -60,17 +60,6 @@ func (l *Lab) solveElsewhere(ctx context.Context) (*Solution, error) {
 	return sol, nil
 }
 
-// solve is a Solve under way.
-type solve struct {
-	*Lab
-	sol  *Solution
-	keep *keeper            // of checkpoints; nil without
-	a    *gram.Matrix       // K+λI, once it is formed
-	m    pcg.Preconditioner // the last one made; nil without
-	as   *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
-	r    *mat.Dense         // of which the true residuals are the norms
-}
-
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
@@ -82,21 +71,13 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	}
 }
 
-// timed adds the seconds that f takes to *seconds.
-func timed(seconds *float64, f func() error) error {
-	t := time.Now()
-	err := f()
-	*seconds += time.Since(t).Seconds()
-	return err
-}
-
 // iterate solves by (block) PCG or CG, once for each preconditioner.
 func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 	if err := s.checkMemory(ctx); err != nil {
 		return nil, err
 	}
 	var err error
-	if s.keep, err = s.newKeeper(ctx); err != nil {
+	if s.keep, s.as, err = s.newKeeper(ctx, s.sol); err != nil {
 		return nil, err
 	}
 	defer s.keep.close()
@@ -117,7 +98,7 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 				exact = s.a.Exact(s.exactness())
 			}
 			o := &pcg.Options{Tol: s.cfg.Tol}
-			s.keep.begin(s, rep, answers, o)
+			s.keep.begin(s.sol, s.a.Choice(), rep, answers, o)
 			if c, err = s.pcg(ctx, o, exact, exactKind); err != nil {
 				return nil, err
 			}
@@ -224,7 +205,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(s.cfg.Lambda*s.cfg.Tol), 0.25), 0.75)
 		}
 	}
-	s.keep.begin(s, s.cfg.Repeat, answers, o)
+	s.keep.begin(s.sol, s.a.Choice(), s.cfg.Repeat, answers, o)
 	c, err := s.pcg(ctx, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0

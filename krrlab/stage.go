@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -66,4 +67,81 @@ func (l *Lab) featureBytes(s int) int64 {
 		return 0
 	}
 	return 4*int64(l.train.Len())*int64(s) + 24*int64(s)*int64(s)
+}
+
+// String describes the problem and the way to solve it, as configured; nothing is computed.
+func (l *Lab) String() string {
+	var b lines
+	if l.problem == nil {
+		return "a laboratory without data; New makes one with them\n"
+	}
+	c := l.cfg
+	_, _, t := l.Dims()
+	b.add("data", "%v", l.train)
+	b.add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
+	b.add("solver", "%v, τ = %g, at most %d iterations", c.Solver, c.Tol, c.MaxIter)
+	switch {
+	case l.plain():
+	case l.approximation() != nil:
+		p := l.approximation()
+		s, _ := p.size()
+		b.add("preconditioner", "%v, s = %d, λ_p = %g", p, s, p.lambdaP())
+	default:
+		b.add("preconditioner", "%v", c.Precond)
+	}
+	memory := "no memory limit"
+	if c.Memory > 0 {
+		memory = "memory " + Bytes(c.Memory)
+	}
+	b.add("K", "storage %v, %s", c.Storage, memory)
+	b.add("seed", "%d", c.Seed)
+	if c.Comm != nil {
+		b.add("ranks", "%d", c.Comm.Size())
+	}
+	return b.String()
+}
+
+// HTML shows String in a notebook.
+func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
+
+// Header says which problem a stage is about: the first fields of its JSON.
+type Header struct {
+	Dataset string      `json:"dataset"`
+	Source  string      `json:"source,omitempty"` // files or generator the points came from
+	Note    string      `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
+	Task    string      `json:"task"`
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	T       int         `json:"t"` // right-hand sides
+	Kernel  kernel.Spec `json:"kernel"`
+	Lambda  float64     `json:"lambda"`
+	Tol     float64     `json:"tol"` // τ
+	Seed    uint64      `json:"seed"`
+}
+
+// header returns the lab's.
+func (l *Lab) header() Header {
+	n, d, t := l.Dims()
+	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	if err != nil { // a user-defined kernel
+		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+	}
+	return Header{
+		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), N: n, D: d, T: t,
+		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
+	}
+}
+
+// dataText names the data and their sizes.
+func (h *Header) dataText() string {
+	name := h.Dataset
+	if h.Note != "" {
+		name += " (" + h.Note + ")"
+	}
+	return fmt.Sprintf("%s: %s, n = %d, d = %d, t = %d", name, h.Task, h.N, h.D, h.T)
+}
+
+// problemText names the kernel and λ.
+func (h *Header) problemText() string {
+	return fmt.Sprintf("kernel %s, λ = %g", kernelWords(h.Kernel), h.Lambda)
 }

@@ -6,28 +6,6 @@ import (
 	"fmt"
 )
 
-// Backend runs the stages of a Lab elsewhere. Package remote has the one that sends them to ranks.
-type Backend interface {
-	// Check returns an error where the configuration cannot be sent. New calls it.
-	Check(cfg *Config) error
-	// Run runs the stage of that name (Lab.Run) with the options, and decodes its value, as
-	// encoding/json does: into a *Solution with the coefficients as Model.C. The value may be a part,
-	// beside an error; some reports whether there is one.
-	Run(ctx context.Context, l *Lab, stage string, options, value any) (some bool, err error)
-}
-
-// send runs a stage by the backend.
-func send[T any](ctx context.Context, l *Lab, stage string, options any) (*T, error) {
-	v := new(T)
-	if some, err := l.cfg.Backend.Run(ctx, l, stage, options, v); !some || err != nil {
-		if !some {
-			v = nil
-		}
-		return v, err
-	}
-	return v, nil
-}
-
 // runners run the stages that have a name, with options as JSON.
 var runners = map[string]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
 	"solve":       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
