@@ -109,6 +109,7 @@ func newBlock(base *solver) *block {
 	s.gram = newFactor(t)
 	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, 2*t)
 	s.lanczos = newLanczos(max(base.n*t, roomForCond), base.historyRows())
+	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.historyRows())
 	return s
 }
 
@@ -127,20 +128,22 @@ func (s *block) iterate(ctx context.Context) error {
 		s.width = s.k
 		s.reshape(s.p, 1, s.k)
 		copyBlock(s.p, s.z) // P = Z
+		s.beginErrors()
 	}
 	s.resumed = false
 	for s.active() {
 		if err := s.multiply(ctx); err != nil { // W = AP
 			return err
 		}
-		s.res.Iterations++
+		s.advance()
 		for _, c := range s.cols {
 			s.res.Columns[c].Iterations++
 		}
 		gram(s.pi, s.p, s.w, s.f) // Π = PᵀAP
 		if s.invert() {           // H = Π⁻¹
 			s.record()
-			s.step()  // X ← X + P·HC,  Q ← Q − W·H
+			s.step() // X ← X + P·HC,  Q ← Q − W·H
+			s.stepErrors()
 			s.judge() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
 		}
 		if err := s.report(); err != nil {
@@ -153,6 +156,7 @@ func (s *block) iterate(ctx context.Context) error {
 		if err := s.orthonormalise(ctx, rounding); err != nil { // Q ← Q', Z = M⁻¹Q', S
 			return err
 		}
+		s.turnErrors()
 		a := len(s.cols)
 		product(s.next, s.s, s.c, s.k, s.width, a) // C ← SC
 		s.c, s.next = s.next, s.c

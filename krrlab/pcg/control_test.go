@@ -149,7 +149,7 @@ func TestDeterministic(t *testing.T) {
 // TestMemory: 4nt numbers and the history, and nothing for an iteration.
 func TestMemory(t *testing.T) {
 	const n, k = 4000, 40
-	history := 3 * 61 * k * 8
+	history := 4 * 61 * k * 8
 	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+50_000)
 }
 

@@ -68,6 +68,10 @@ type Options struct {
 	// ‖A−Exact‖₂/λ_min: where Tol is less than a tenth of it, the residual is recomputed and the
 	// columns are restarted whenever the recurrence has come so far. Default 0: only at Tol.
 	Refine float64
+	// LambdaMin is a lower bound μ > 0 of the smallest eigenvalue of M⁻¹A, with which every iteration
+	// gives an upper bound of the error (History.Error, Result.ErrorBounds): λ for A = K+λI without M; 1 for
+	// M = FFᵀ+λI with FFᵀ ≼ K. It changes no bit of the answer. Default 0: none is known.
+	LambdaMin float64
 	// Checkpoint, if not nil, is called after every iteration that another follows, and may
 	// write the state. If it returns an error, the solve ends with Status Failed and that
 	// error.
@@ -83,6 +87,7 @@ type Iteration struct {
 	Index     int           // 1, 2, …
 	MaxRelRes float64       // largest of RelRes
 	RelRes    []float64     // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
+	Error     []float64     // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
 	Active    int           // columns still iterating
 	Restart   int           // how often columns have been restarted from the true residual
 	Elapsed   time.Duration // since Solve began
@@ -167,6 +172,11 @@ type History struct {
 	// Alpha[k][j] and Beta[k][j] are the α_j and β_j of iteration k+1; 0 where the
 	// column took no step, or ended with this one (β). SolveBlock leaves them empty.
 	Alpha, Beta [][]float64
+	// Decrease[k][j] = (‖e_j‖_A² before iteration k+1 − after it)/‖y_j‖₂², e_j = x−x_j: α_jρ_j/‖y_j‖₂².
+	Decrease [][]float64
+	// Error[k][j] is the upper bound of ‖e_j‖_A/‖y_j‖₂ after k iterations, as it was known then; nil without
+	// Options.LambdaMin, NaN where there is none. Result.ErrorBounds has those known at the end.
+	Error [][]float64
 	// Restarts are the numbers of iterations after which columns were restarted
 	// from their true residual, ascending.
 	Restarts []int

@@ -209,6 +209,7 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		res.R = s.lastResidual()
 	}
 	res.History.RelRes, res.History.Alpha, res.History.Beta = s.relres.rows, s.alphas.rows, s.betas.rows
+	res.History.Decrease, res.History.Error = s.decreases.rows, s.bounds.all.rows
 	return res, err
 }
 

@@ -25,6 +25,7 @@ func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *O
 	}
 	rows := s.historyRows()
 	s.alphas, s.betas = newTable(s.t, rows), newTable(s.t, rows)
+	s.bounds = newBounds(s.opt.LambdaMin, s.t, s.t, rows)
 	return s.run(ctx, nil, s.iterate)
 }
 
@@ -68,17 +69,19 @@ func (s *solver) iterate(ctx context.Context) error {
 		dots(s.rho, s.r, s.z, s.part[0]) // ρ_j = r_jᵀz_j
 		s.checkRho(s.rho)
 		copyBlock(s.p, s.z) // p_j = z_j
+		s.beginErrors()
 	}
 	s.resumed = false
 	for len(s.cols) > 0 {
 		if err := s.multiply(ctx); err != nil { // w_j = Ap_j
 			return err
 		}
-		s.res.Iterations++
+		s.advance()
 		dots(s.pAp, s.p, s.w, s.part[0]) // π_j = p_jᵀAp_j
 		s.stepLengths()                  // α_j = ρ_j / π_j
 		s.step()                         // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
-		s.judge()                        // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
+		s.stepErrors()
+		s.judge() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
 		if err := s.report(); err != nil {
 			return err
 		}
@@ -96,6 +99,7 @@ func (s *solver) iterate(ctx context.Context) error {
 			s.rho[j] = s.rhoNew[j]             // ρ_j ← ρ'_j
 			s.betaRow[c] = s.beta[j]
 		}
+		s.turnErrors()
 		addScaled(s.p, s.z, s.beta) // p_j ← z_j + β_jp_j
 		if err := s.checkpoint(ctx, nil); err != nil {
 			return err

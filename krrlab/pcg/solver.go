@@ -53,6 +53,9 @@ type solver struct {
 
 	relres, alphas, betas table
 	alphaRow, betaRow     []float64 // of this iteration, by column
+	decreases             table
+	fall                  []float64 // its last row
+	bounds                bounds
 	restarts              int
 	resumed               bool // the loop goes on where the state restored left it
 	began                 time.Time
@@ -103,7 +106,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		*v = make([]float64, t)
 	}
 	s.still, s.cols, s.keep = make([]int, t), make([]int, 0, t), make([]int, 0, t)
-	s.relres = newTable(t, s.historyRows())
+	s.relres, s.decreases = newTable(t, s.historyRows()), newTable(t, s.historyRows())
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
@@ -131,6 +134,9 @@ func (s *solver) checkShapes() {
 	}
 	if !(s.opt.Tol >= 0) || s.opt.MaxIter < 0 {
 		panic(fmt.Sprintf("pcg: tolerance %v, at most %d iterations: want none negative", s.opt.Tol, s.opt.MaxIter))
+	}
+	if l := s.opt.LambdaMin; !(l >= 0) || math.IsInf(l, 1) {
+		panic(fmt.Sprintf("pcg: λ_min(M⁻¹A) ≥ %v: want a positive number, or 0 for none", l))
 	}
 	if !(s.opt.Refine >= 0 && s.opt.Refine < 1) {
 		panic(fmt.Sprintf("pcg: refine %v: want a share of the residual in [0, 1)", s.opt.Refine))
@@ -236,6 +242,9 @@ func (s *solver) drop() {
 	}
 	for i, j := range s.keep {
 		s.cols[i], s.rho[i], s.rhoNew[i] = s.cols[j], s.rho[j], s.rhoNew[j]
+		if s.bounds.mu > 0 {
+			s.bounds.left[i] = s.bounds.left[j]
+		}
 	}
 	s.cols = s.cols[:len(s.keep)]
 	if len(s.cols) > 0 {
@@ -294,7 +303,7 @@ func (s *solver) report() error {
 	}
 	s.it = Iteration{
 		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
-		Active: active, Restart: s.restarts, Elapsed: time.Since(s.began),
+		Error: s.bounds.row, Active: active, Restart: s.restarts, Elapsed: time.Since(s.began),
 	}
 	s.stopped = s.opt.Monitor(&s.it)
 	return s.stopped

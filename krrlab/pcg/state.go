@@ -24,7 +24,7 @@ type State struct {
 func (st *State) Iterations() int { return st.s.res.Iterations }
 
 // stateVersion is the version of what WriteTo writes.
-const stateVersion = 2
+const stateVersion = 3
 
 // saved is a State but for its blocks of n rows: X, n×t, R, n×k, P, n×k, and that of Kept, n×t.
 type saved struct {
@@ -40,8 +40,10 @@ type saved struct {
 	Restarts            int
 	RestartsAt          []int
 	Kept                bool         // X when columns were last restarted follows
-	History             [3][]float64 // rows of RelRes, Alpha and Beta
-	C, S                []float64    // of a block solve
+	History             [5][]float64 // rows of RelRes, Alpha, Beta, Decrease and Error
+	LambdaMin           float64
+	Gamma               []float64 // of the upper bounds, see bounds
+	C, S                []float64 // of a block solve
 	Room                int
 	Width               []int
 	LanczosPi, LanczosS [][]float64
@@ -55,9 +57,9 @@ func (st *State) WriteTo(w io.Writer) (int64, error) {
 		Version: stateVersion, N: s.n, T: s.t, K: len(s.cols), Block: st.b != nil,
 		Cols: s.cols, Rho: s.rho, Target: s.target, Before: s.before, RelRes: s.res.RelRes, Still: s.still,
 		Columns: s.res.Columns, Iterations: s.res.Iterations, Restarts: s.restarts, RestartsAt: s.res.History.Restarts,
-		Kept: s.kept != nil,
+		Kept: s.kept != nil, LambdaMin: s.opt.LambdaMin, Gamma: s.bounds.gamma,
 	}
-	for i, h := range []*table{&s.relres, &s.alphas, &s.betas} {
+	for i, h := range s.tables() {
 		v.History[i] = slices.Concat(h.rows...)
 	}
 	if b := st.b; b != nil {
@@ -120,6 +122,11 @@ func writeNumbers(w io.Writer, x []float64) error {
 	return nil
 }
 
+// tables returns what saved.History has the rows of.
+func (s *solver) tables() []*table {
+	return []*table{&s.relres, &s.alphas, &s.betas, &s.decreases, &s.bounds.all}
+}
+
 // take reads len(x) numbers from the front of data, which it returns the rest of.
 func take(x []float64, data []byte) ([]byte, error) {
 	if len(data) < 8*len(x) {
@@ -157,10 +164,14 @@ func (s *solver) restore(b *block) error {
 	copy(s.res.Columns, v.Columns)
 	s.cols = append(s.cols[:0], v.Cols...)
 	s.res.Iterations, s.restarts, s.res.History.Restarts = v.Iterations, v.Restarts, v.RestartsAt
-	for i, h := range []*table{&s.relres, &s.alphas, &s.betas} {
+	copy(s.bounds.gamma, v.Gamma)
+	for i, h := range s.tables() {
 		for row := v.History[i]; len(row) >= s.t; row = row[s.t:] {
 			copy(h.add(), row[:s.t])
 		}
+	}
+	if rows := s.bounds.all.rows; len(rows) > 0 {
+		s.bounds.row = rows[len(rows)-1]
 	}
 	blocks := [][]float64{s.x.RawMatrix().Data, s.buf[0][:s.n*v.K], s.buf[1][:s.n*v.K]}
 	if v.Kept {

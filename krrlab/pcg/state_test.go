@@ -52,7 +52,7 @@ func TestResume(t *testing.T) {
 	for name, solve := range map[string]solver{
 		"Solve": pcg.Solve, "SolveBlock": pcg.SolveBlock,
 	} {
-		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}}
+		o := pcg.Options{Tol: 1e-5, Exact: dense{exact}, LambdaMin: 1e-3}
 		var states [][]byte
 		o.Checkpoint = func(st *pcg.State) error {
 			var w bytes.Buffer

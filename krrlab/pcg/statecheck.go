@@ -21,6 +21,9 @@ func (v *saved) check(s *solver, block bool) error {
 			return fmt.Errorf("has %s of %d columns, want %d", what, n, t)
 		}
 	}
+	if err := v.checkBounds(s); err != nil {
+		return err
+	}
 	if err := v.checkCounts(); err != nil {
 		return err
 	}
@@ -47,9 +50,12 @@ func (v *saved) checkCounts() error {
 	if n := len(v.RestartsAt); n > 0 && (v.RestartsAt[0] < 0 || v.RestartsAt[n-1] > v.Iterations) {
 		return fmt.Errorf("has restarts at %v of %d iterations", v.RestartsAt, v.Iterations)
 	}
-	rows := [len(v.History)]int{v.Iterations + 1, v.Iterations, v.Iterations}
+	rows := [len(v.History)]int{v.Iterations + 1, v.Iterations, v.Iterations, v.Iterations, 0}
 	if v.Block {
 		rows[1], rows[2] = 0, 0
+	}
+	if v.LambdaMin > 0 {
+		rows[4] = v.Iterations + 1
 	}
 	for i, h := range v.History {
 		if len(h)%v.T > 0 || len(h)/v.T != rows[i] {
@@ -57,10 +63,18 @@ func (v *saved) checkCounts() error {
 		}
 		for j, x := range h {
 			ended := v.Columns[j%v.T].Status == Breakdown
-			if !ended && (!finite(x) || i == 0 && x < 0) {
+			if !ended && (!finite(x) && i < 4 || i != 1 && i != 2 && x < 0) {
 				return fmt.Errorf("has %v in its history", x)
 			}
 		}
+	}
+	return nil
+}
+
+// checkBounds is the part for the upper bounds of the error, which may be NaN.
+func (v *saved) checkBounds(s *solver) error {
+	if v.LambdaMin != s.opt.LambdaMin || len(v.Gamma) != len(s.bounds.gamma) {
+		return fmt.Errorf("has bounds with %d numbers for λ_min = %v, want %d for %v", len(v.Gamma), v.LambdaMin, len(s.bounds.gamma), s.opt.LambdaMin)
 	}
 	return nil
 }

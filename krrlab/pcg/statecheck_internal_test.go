@@ -19,12 +19,13 @@ func valid() (*saved, *solver) {
 		Still: []int{3, 0, 0, 0}, Iterations: 3, Restarts: 1, RestartsAt: []int{1}, Kept: true,
 		Columns: []Column{{Iterations: 3}, {Status: Converged}, {Status: Breakdown, Iterations: 2}, {Iterations: 3}},
 	}
-	for i, rows := range []int{4, 3, 3} {
+	for i, rows := range []int{4, 3, 3, 3} {
+		last := -0.5
+		if i == 0 || i == 3 {
+			last = 0
+		}
 		for range rows {
-			v.History[i] = append(v.History[i], 1, 0, nan, -0.5)
-			if i == 0 {
-				v.History[0][len(v.History[0])-1] = 0
-			}
+			v.History[i] = append(v.History[i], 1, 0, nan, last)
 		}
 	}
 	return v, s
@@ -53,7 +54,7 @@ func TestStateParts(t *testing.T) {
 		{"less than no iterations", false, func(v *saved) { v.Iterations = -1 }},
 		{"no iterations", true, func(v *saved) {
 			*v = saved{N: 5, T: 4, K: 3, Cols: []int{0, 2, 3}, Rho: []float64{1, 1, 1, 0}, Target: v.Target, Before: make([]float64, 4), RelRes: make([]float64, 4),
-				Still: make([]int, 4), Columns: []Column{{}, {Status: Converged}, {}, {}}, History: [3][]float64{{1, 0, 1, 1}, nil, nil}}
+				Still: make([]int, 4), Columns: []Column{{}, {Status: Converged}, {}, {}}, History: [5][]float64{{1, 0, 1, 1}}}
 		}},
 		{"less than no restarts", false, func(v *saved) { v.Restarts = -1 }},
 		{"no restart", true, func(v *saved) { v.Restarts, v.RestartsAt, v.Before[3] = 0, nil, 0 }},
@@ -74,6 +75,12 @@ func TestStateParts(t *testing.T) {
 		{"an infinite residual", false, func(v *saved) { v.History[0][4] = inf }},
 		{"an infinite residual of what broke down", true, func(v *saved) { v.History[0][6] = inf }},
 		{"α not a number", false, func(v *saved) { v.History[1][3] = nan }},
+		{"a decrease less", false, func(v *saved) { v.History[3] = v.History[3][:8] }},
+		{"a decrease below 0", false, func(v *saved) { v.History[3][0] = -1e-300 }},
+		{"a decrease not a number", false, func(v *saved) { v.History[3][0] = nan }},
+		{"a bound without λ_min", false, func(v *saved) { v.History[4] = make([]float64, 16) }},
+		{"another λ_min", false, func(v *saved) { v.LambdaMin = 1 }},
+		{"a γ without λ_min", false, func(v *saved) { v.Gamma = []float64{1} }},
 		{"β not finite", false, func(v *saved) { v.History[2][0] = -inf }},
 
 		{"column −1", false, func(v *saved) { v.Cols[0] = -1 }},
