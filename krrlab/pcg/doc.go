@@ -118,7 +118,7 @@
 // error in conjugate gradients, Numer. Algorithms 62 (2013), doi:10.1007/s11075-012-9591-9. Z. Strakoš and
 // P. Tichý, On error estimation in the conjugate gradient method and why it works in finite precision
 // computations, Electron. Trans. Numer. Anal. 13 (2002) 56–80. J. Zimmerling, V. Druskin and V. Simoncini,
-// Monotonicity, bounds and acceleration of block Gauss and Gauss–Radau quadrature for computing BᵀΦ(A)B,
+// Monotonicity, bounds and acceleration of block Gauss and Gauss–Radau quadrature for computing Bᵀφ(A)B,
 // J. Sci. Comput. (2025), doi:10.1007/s10915-025-02799-z.
 //
 // For SolveBlock: D. P. O'Leary, The block conjugate gradient algorithm and related
