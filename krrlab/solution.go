@@ -152,6 +152,9 @@ func (s *Solution) finish() {
 			*v.all = nil
 		}
 	}
+	if !s.TrueResidual.Known() { // nor is what rounding does to it
+		s.Rounding, s.Roundings = unknown, nil
+	}
 }
 
 // Converged reports whether every column met the tolerance.

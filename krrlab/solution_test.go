@@ -136,7 +136,11 @@ func TestNumber(t *testing.T) {
 		t.Errorf("SetScore: %+v", s)
 	}
 	s.TrueResiduals, s.Roundings = []float64{1e-3, math.NaN()}, []float64{2, 3}
-	if s.finish(); s.TrueResidual.Known() || s.TrueResiduals != nil || s.Rounding != 3 || s.SampledResidual.Known() {
+	if s.finish(); s.TrueResidual.Known() || s.TrueResiduals != nil || s.Rounding.Known() || s.Roundings != nil || s.SampledResidual.Known() {
+		t.Errorf("finish: %+v", s)
+	}
+	s.TrueResiduals, s.Roundings = []float64{1e-3, 2e-3}, []float64{2, 3}
+	if s.finish(); s.TrueResidual != 2e-3 || s.Rounding != 3 {
 		t.Errorf("finish: %+v", s)
 	}
 }
