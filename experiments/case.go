@@ -10,9 +10,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// ResultVersion is a part of the key of every case. It is raised when the same case would
+// resultVersion is a part of the key of every case. It is raised when the same case would
 // give other numbers, so that results kept from before are not taken for new ones.
-const ResultVersion = 1
+const resultVersion = 1
 
 // Method is the way a case is solved.
 type Method string
@@ -63,13 +63,13 @@ type Case struct {
 type RhoGrid [5]float64
 
 // Key names the case: the data set, the method, and the first 64 bits of the SHA-256 of its
-// JSON and ResultVersion, in hexadecimal.
+// JSON and resultVersion, in hexadecimal.
 func (c Case) Key() string {
 	js, err := json.Marshal(c)
 	if err != nil {
 		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // a NaN in it
 	}
-	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", ResultVersion))
+	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", resultVersion))
 	name := c.Data
 	if name == "" {
 		name = "none"
@@ -86,11 +86,11 @@ func (c Case) String() string {
 	if c.N > 0 {
 		fmt.Fprintf(&b, "n = %d, ", c.N)
 	}
-	return b.String() + c.Settings()
+	return b.String() + c.settings()
 }
 
-// Settings describes what is done with the data, in one line.
-func (c Case) Settings() string {
+// settings describes what is done with the data, in one line.
+func (c Case) settings() string {
 	parts := []string{string(c.Method)}
 	add := func(on bool, format string, args ...any) {
 		if on {

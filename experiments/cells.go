@@ -182,7 +182,7 @@ func publishedCell(table, name, column string) plots.Cell {
 	if err != nil {
 		panic(err)
 	}
-	c, _ := Lookup(t, name, column)
+	c, _ := lookup(t, name, column)
 	return c
 }
 

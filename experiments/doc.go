@@ -13,7 +13,7 @@
 // # Cases
 //
 // A Case says all that its result depends on: data, n, kernel, λ, method, s, λ_p, τ, seed.
-// It is plain data and compares with ==; its Key is a hash of it and of ResultVersion. Cases
+// It is plain data and compares with ==; its Key is a hash of it and of resultVersion. Cases
 // that are equal are run once, whichever experiments ask for them. Predict says what a run would do, with
 // the seconds and bytes of each case by a cost model (Rates.Cost); Run does it.
 //

@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -67,9 +66,6 @@ const (
 
 // registry lists the experiments in the order of reports.
 var registry = []Experiment{table1, table2, table3, table4, table5, figure1, figure2, forms}
-
-// All returns the experiments.
-func All() []Experiment { return slices.Clone(registry) }
 
 // IDs returns their identifiers.
 func IDs() []string {

@@ -215,5 +215,5 @@ func (est *Estimate) add(j *job) {
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.Settings(), users(j), Spell(j.cost.Seconds()), krrlab.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Seconds()), krrlab.Bytes(j.cost.Bytes), note)
 }

@@ -13,7 +13,7 @@ var reference = ReferenceRates()
 // plansAt returns the plans of all experiments at a scale.
 func plansAt(s Scale) []*Plan {
 	var plans []*Plan
-	for _, e := range All() {
+	for _, e := range registry {
 		plans = append(plans, NewPlan(&e, s))
 	}
 	return plans
@@ -35,7 +35,7 @@ func everything(plans []*Plan) []*job {
 // more than an hour and a half, and no case more than the memory.
 func TestLaptopBudget(t *testing.T) {
 	var all float64
-	for _, e := range All() {
+	for _, e := range registry {
 		var total float64
 		for _, j := range everything([]*Plan{NewPlan(&e, Laptop)}) {
 			if j.skip != "" {
@@ -45,12 +45,12 @@ func TestLaptopBudget(t *testing.T) {
 				continue // the user may have it; it is not in the budget
 			}
 			total += j.cost.Seconds()
-			if j.cost.Bytes > LaptopMemory {
+			if j.cost.Bytes > laptopMemory {
 				t.Errorf("%s: %v takes %d bytes", e.ID, j.c, j.cost.Bytes)
 			}
 		}
 		t.Logf("%s: %.0f s", e.ID, total)
-		limit := float64(LaptopSeconds)
+		limit := float64(laptopSeconds)
 		if e.ID == "figure1" {
 			limit *= 1.5
 		}
@@ -203,7 +203,7 @@ func TestPaperScale(t *testing.T) {
 
 func TestCaseKey(t *testing.T) {
 	c := set{"ADULT", "ADULT", "adult", 0, 0, 5, ""}.row().pcg(5000, 0.01, 1e-3)
-	// The key of a case names its file: it changes on purpose only, as by ResultVersion.
+	// The key of a case names its file: it changes on purpose only, as by resultVersion.
 	if got, want := c.Key(), "adult-pcg-66a3ba3518d96620"; got != want {
 		t.Errorf("key %s, want %s", got, want)
 	}

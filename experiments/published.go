@@ -82,10 +82,10 @@ func cell(s string) plots.Cell {
 	return plots.Text(s)
 }
 
-// Lookup returns the cell of a data set's row in a table's column, both by their
+// lookup returns the cell of a data set's row in a table's column, both by their
 // names, and whether there is one. Columns are named as in the files under paper,
 // without the unit: "s", "iterations", "time", "error_rate".
-func Lookup(t *plots.Table, dataset, name string) (plots.Cell, bool) {
+func lookup(t *plots.Table, dataset, name string) (plots.Cell, bool) {
 	j := slices.IndexFunc(t.Columns, func(c plots.Column) bool { return c.Name == name })
 	for _, row := range t.Rows {
 		if j >= 0 && j < len(row) && row[0] == plots.Text(dataset) {

@@ -19,7 +19,7 @@ func table(t *testing.T, id string) *plots.Table {
 
 func value(t *testing.T, id, dataset, column string) float64 {
 	t.Helper()
-	c, ok := Lookup(table(t, id), dataset, column)
+	c, ok := lookup(table(t, id), dataset, column)
 	v, num := c.Float()
 	if !ok || !num {
 		t.Fatalf("%s has no number for %s, %s: %v", id, dataset, column, c)
@@ -71,14 +71,14 @@ func TestSpotValues(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"MNIST-200K", "MNIST-300K", "YEARMSD"} {
-		if c, _ := Lookup(table(t, "table4"), name, "cg_iterations"); c != plots.Text("FAIL") {
+		if c, _ := lookup(table(t, "table4"), name, "cg_iterations"); c != plots.Text("FAIL") {
 			t.Errorf("%s without preconditioner: %v, want FAIL", name, c)
 		}
 	}
-	if _, ok := Lookup(table(t, "table1"), "NONE", "n"); ok {
+	if _, ok := lookup(table(t, "table1"), "NONE", "n"); ok {
 		t.Error("a row that is not there was found")
 	}
-	if _, ok := Lookup(table(t, "table1"), "MNIST", "none"); ok {
+	if _, ok := lookup(table(t, "table1"), "MNIST", "none"); ok {
 		t.Error("a column that is not there was found")
 	}
 }
@@ -99,7 +99,7 @@ func TestDiscrepancies(t *testing.T) {
 	if a, b := value(t, "table1", "EPSILON", "error_rate"), value(t, "table5", "EPSILON", "tol_1e-3_error"); a != 0.1021 || b != 0.1022 {
 		t.Errorf("error of EPSILON: %g and %g", a, b)
 	}
-	if c, ok := Lookup(table(t, "table2"), "ADULT", "lambda_p"); !ok || !c.IsBlank() {
+	if c, ok := lookup(table(t, "table2"), "ADULT", "lambda_p"); !ok || !c.IsBlank() {
 		t.Errorf("λ_p of ADULT is %v, want a blank", c)
 	}
 	var more, other []string

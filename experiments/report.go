@@ -55,7 +55,7 @@ func LoadReport(name string) (*Report, error) {
 	return &r, nil
 }
 
-// LoadReports reads the reports in a folder, in the order of All, and of Scales. A folder
+// LoadReports reads the reports in a folder, in the order of registry, and of Scales. A folder
 // without any, or that does not exist, gives none.
 func LoadReports(dir string) ([]*Report, error) {
 	var out []*Report

@@ -126,9 +126,9 @@ func (r *Result) Error() float64 {
 	return math.NaN()
 }
 
-// IterationsTo returns after how many iterations the tolerance had been reached, by
+// iterationsTo returns after how many iterations the tolerance had been reached, by
 // Reached; ok is false if it is not known.
-func (r *Result) IterationsTo(tol float64) (iterations int, ok bool) {
+func (r *Result) iterationsTo(tol float64) (iterations int, ok bool) {
 	if r == nil {
 		return 0, false
 	}

@@ -130,7 +130,7 @@ func isPublished(table, name string) bool {
 	if err != nil {
 		panic(err)
 	}
-	_, ok := Lookup(t, name, t.Columns[0].Name)
+	_, ok := lookup(t, name, t.Columns[0].Name)
 	return ok
 }
 
@@ -140,7 +140,7 @@ func published1(table, name, column string) float64 {
 	if err != nil {
 		panic(err)
 	}
-	cell, _ := Lookup(t, name, column)
+	cell, _ := lookup(t, name, column)
 	if v, ok := cell.Float(); ok {
 		return v
 	}

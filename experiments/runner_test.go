@@ -24,7 +24,7 @@ func toy(cases ...Case) *Plan {
 	e := &Experiment{ID: "toy", Title: "Small cases"}
 	var entries []Entry
 	for _, c := range cases {
-		entries = append(entries, Entry{Row: c.Data, Role: c.Settings(), Case: c})
+		entries = append(entries, Entry{Row: c.Data, Role: c.settings(), Case: c})
 	}
 	return &Plan{e, Smoke, entries}
 }
@@ -174,11 +174,11 @@ func TestReached(t *testing.T) {
 	fine, coarse := featured(PCG, 30), featured(PCG, 30)
 	fine.Tol, coarse.Tol = 1e-6, 1e-2
 	es := run(t, toy(fine, coarse), nil)
-	got, ok := es[0].Result.IterationsTo(1e-2)
+	got, ok := es[0].Result.iterationsTo(1e-2)
 	if want := es[1].Result.Iterations; !ok || got != want || want >= es[0].Result.Iterations {
 		t.Errorf("%d iterations to 10⁻² of %d, %v; a solve takes %d", got, es[0].Result.Iterations, ok, want)
 	}
-	if _, ok := es[1].Result.IterationsTo(1e-5); ok {
+	if _, ok := es[1].Result.iterationsTo(1e-5); ok {
 		t.Error("10⁻⁵ was reached by a solve to 10⁻²")
 	}
 	if h := es[0].Result.History; len(h) != es[0].Result.Iterations+1 || h[0] != 1 {

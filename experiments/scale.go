@@ -13,20 +13,20 @@ const (
 	// Smoke takes seconds an experiment: built-in data, or the first rows of real data that
 	// is at hand. It shows that everything runs; its numbers say nothing of the paper's.
 	Smoke Scale = "smoke"
-	// Laptop takes at most LaptopSeconds an experiment, figure 1 at most half as much again, on two
-	// cores with LaptopMemory: real data, whole where n² numbers fit, named subsets and stand-ins elsewhere.
+	// Laptop takes at most laptopSeconds an experiment, figure 1 at most half as much again, on two
+	// cores with laptopMemory: real data, whole where n² numbers fit, named subsets and stand-ins elsewhere.
 	Laptop Scale = "laptop"
 	// Paper is the published n, s and λ_p. Its plan says what it takes.
 	Paper Scale = "paper"
 )
 
 const (
-	// LaptopSeconds is the most that the plan of one experiment may be predicted to take
+	// laptopSeconds is the most that the plan of one experiment may be predicted to take
 	// at scale Laptop. Figure 1 is the exception: five seeds at every s, up to s = n and, on
 	// fewer points, 8n, take longer, and fewer seeds would not show how far apart they are.
-	LaptopSeconds = 3600
-	// LaptopMemory is the memory, in bytes, that one case may be predicted to take there.
-	LaptopMemory = 20 << 30
+	laptopSeconds = 3600
+	// laptopMemory is the memory, in bytes, that one case may be predicted to take there.
+	laptopMemory = 20 << 30
 )
 
 // Scales returns the scales, from the smallest.

@@ -50,7 +50,7 @@ func (s *store) load(c Case) (*Result, error) {
 	if err := json.Unmarshal(js, &k); err != nil {
 		return nil, fmt.Errorf("experiments: %s is damaged (%v): remove it to run the case again", name, err)
 	}
-	if k.Version != ResultVersion || k.Case != c || k.Result == nil {
+	if k.Version != resultVersion || k.Case != c || k.Result == nil {
 		return nil, fmt.Errorf("experiments: %s is not the result of %v: remove it to run the case again", name, c)
 	}
 	return k.Result, nil
@@ -68,7 +68,7 @@ func (s *store) retire(c Case) error {
 
 // save keeps the result of a case.
 func (s *store) save(c Case, r *Result) error {
-	return writeJSON(s.name(c), kept{ResultVersion, c, r})
+	return writeJSON(s.name(c), kept{resultVersion, c, r})
 }
 
 // writeJSON writes a value as indented JSON, whole or not at all.

@@ -59,7 +59,7 @@ func (r *Report) coarse(row string) sample {
 			continue
 		}
 		s.ran++
-		if k, ok := e.Result.IterationsTo(coarseTol); ok {
+		if k, ok := e.Result.iterationsTo(coarseTol); ok {
 			s.iterations = append(s.iterations, k)
 		} else if s.capped == nil {
 			s.capped = e

@@ -128,7 +128,7 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// FuzzLevels: what ParseLevels takes is a chain, and FormatLevels writes it.
+// FuzzLevels: what ParseLevels takes is a chain, and formatLevels writes it.
 func FuzzLevels(f *testing.F) {
 	f.Add("features:16000,srht:4000,gaussian:2000")
 	f.Add(" features:3, countsketch:3")
@@ -137,7 +137,7 @@ func FuzzLevels(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ParseLevels(FormatLevels(levels))
+		again, err := ParseLevels(formatLevels(levels))
 		if err != nil || !slices.Equal(again, levels) {
 			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
 		}

@@ -27,11 +27,11 @@ func ParseLevels(spec string) ([]ChainLevel, error) {
 		}
 		levels = append(levels, ChainLevel{name, s})
 	}
-	return levels, CheckLevels(levels)
+	return levels, checkLevels(levels)
 }
 
-// FormatLevels is the inverse of ParseLevels.
-func FormatLevels(levels []ChainLevel) string {
+// formatLevels is the inverse of ParseLevels.
+func formatLevels(levels []ChainLevel) string {
 	var parts []string
 	for _, l := range levels {
 		parts = append(parts, fmt.Sprintf("%s:%d", l.Sketch, l.Width))
@@ -39,9 +39,9 @@ func FormatLevels(levels []ChainLevel) string {
 	return strings.Join(parts, ",")
 }
 
-// CheckLevels returns an error unless the chain starts with features, goes on with sketches,
+// checkLevels returns an error unless the chain starts with features, goes on with sketches,
 // and no level is wider than the one before.
-func CheckLevels(levels []ChainLevel) error {
+func checkLevels(levels []ChainLevel) error {
 	if len(levels) == 0 {
 		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in features:16000,srht:4000,gaussian:2000")
 	}
@@ -64,7 +64,7 @@ func CheckLevels(levels []ChainLevel) error {
 // ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
 // orthogonal ones if asked for, and the sketches of levels.
 func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Chain, error) {
-	if err := CheckLevels(levels); err != nil {
+	if err := checkLevels(levels); err != nil {
 		return feature.Chain{}, err
 	}
 	dist, err := featuresFor(k, orthogonal)
@@ -73,7 +73,7 @@ func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Ch
 	}
 	c := feature.Chain{Features: dist, Width: levels[0].Width}
 	for _, l := range levels[1:] {
-		d, _ := sketch.Parse(l.Sketch) // CheckLevels has
+		d, _ := sketch.Parse(l.Sketch) // checkLevels has
 		c.Sketches = append(c.Sketches, sketch.Level{Dist: d, Width: l.Width})
 	}
 	return c, nil

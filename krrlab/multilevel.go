@@ -73,8 +73,8 @@ type LevelSeconds struct {
 	Kappa  float64 `json:"kappa"`
 }
 
-// Fit returns the seconds that a fit takes.
-func (s LevelSeconds) Fit() float64 { return s.Form + s.Factor + s.Solve }
+// fit returns the seconds that a fit takes.
+func (s LevelSeconds) fit() float64 { return s.Form + s.Factor + s.Solve }
 
 // MultiLevel measures each level of a chain, and features alone of each width after the
 // first, the narrowest first. The chain is the one that Solve takes with Map from ChainFor;
@@ -167,7 +167,7 @@ func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
 	if o.Work < 0 {
 		return nil, fmt.Errorf("limit of %g flops on the setup: want a positive number", o.Work)
 	}
-	if err := CheckLevels(m.Levels); err != nil {
+	if err := checkLevels(m.Levels); err != nil {
 		return nil, err
 	}
 	if s := m.Levels[len(m.Levels)-1].Width; s > m.N {
@@ -238,7 +238,7 @@ func (m *MultiLevel) HTML() string { return stageHTML(m) }
 func (m *MultiLevel) String() string {
 	var b lines
 	b.problem(&m.Header)
-	b.add("chain", "%s of %s, λ_p = %g, τ = %g", FormatLevels(m.Levels), m.Features, m.LambdaP, m.Tol)
+	b.add("chain", "%s of %s, λ_p = %g, τ = %g", formatLevels(m.Levels), m.Features, m.LambdaP, m.Tol)
 	b.add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
 	row := func(name string, l *MeasuredLevel) {
 		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
@@ -255,7 +255,7 @@ func (m *MultiLevel) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.Fit(), s.Form, s.Factor, s.Solve, note)
+		b.add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -289,7 +289,7 @@ func (m *MultiLevel) Table() *plots.Table {
 			return
 		}
 		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, s.Fit())
+		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, s.fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])

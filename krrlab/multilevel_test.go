@@ -41,7 +41,7 @@ func multiLevelLab(t testing.TB, n int, k kernel.Kernel, c Config) *Lab {
 func TestParseLevels(t *testing.T) {
 	const spec = "features:16000,srht:4000,gaussian:2000"
 	l := levels(t, strings.ReplaceAll(spec, ",", ", "))
-	if len(l) != 3 || l[1] != (ChainLevel{"srht", 4000}) || FormatLevels(l) != spec {
+	if len(l) != 3 || l[1] != (ChainLevel{"srht", 4000}) || formatLevels(l) != spec {
 		t.Error(l)
 	}
 	for spec, want := range map[string]string{
@@ -60,7 +60,7 @@ func TestParseLevels(t *testing.T) {
 			t.Errorf("%q: error %v, want one line with %q", spec, err, want)
 		}
 	}
-	if err := CheckLevels(nil); err == nil {
+	if err := checkLevels(nil); err == nil {
 		t.Error("no levels are fine")
 	}
 }
@@ -75,7 +75,7 @@ func TestMultiLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != n || m.Confidence != 0.95 || FormatLevels(m.Levels) != spec {
+		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != n || m.Confidence != 0.95 || formatLevels(m.Levels) != spec {
 			t.Fatalf("%v: %+v", k, m)
 		}
 		for i, l := range m.Chain {
@@ -198,7 +198,7 @@ func denseLevel(t testing.TB, lab *Lab, m feature.Map) (norm, kappa float64) {
 func checkViews(t *testing.T, m *MultiLevel) {
 	t.Helper()
 	text := m.String()
-	for _, want := range []string{"‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "level 4", "one level", FormatLevels(m.Levels)} {
+	for _, want := range []string{"‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "level 4", "one level", formatLevels(m.Levels)} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -247,7 +247,7 @@ func TestMultiLevelThreads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if FormatLevels(m.Levels) != "features:320,srht:80,gaussian:40" {
+		if formatLevels(m.Levels) != "features:320,srht:80,gaussian:40" {
 			t.Errorf("default chain %v", m.Levels)
 		}
 		forgetSeconds(m)

@@ -101,8 +101,8 @@ func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
 	return &e.Result, nil
 }
 
-// HasFigure reports whether Figure has one to draw.
-func (c Claim) HasFigure() bool { return c.figure != nil }
+// hasFigure reports whether Figure has one to draw.
+func (c Claim) hasFigure() bool { return c.figure != nil }
 
 // Figure draws the claim: its bound beside what is measured, mostly against s. It panics if
 // the claim has none.

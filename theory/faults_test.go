@@ -347,7 +347,7 @@ func TestFaults(t *testing.T) {
 				if got := r.Claims[0]; got.Verdict != Fail || got.Margin >= 0 || got.Error != "" {
 					t.Errorf("%s did not notice: %v", name, &got)
 				} else {
-					t.Logf("%s: margin %.3g by %q", name, got.Margin, got.Worst().Name)
+					t.Logf("%s: margin %.3g by %q", name, got.Margin, got.worst().Name)
 				}
 			}
 		})

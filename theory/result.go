@@ -71,8 +71,8 @@ func (r *Result) finish() {
 	}
 }
 
-// Worst returns the measure of the largest ratio; it panics if there is none.
-func (r *Result) Worst() Measure {
+// worst returns the measure of the largest ratio; it panics if there is none.
+func (r *Result) worst() Measure {
 	worst := r.Measures[0]
 	for _, m := range r.Measures {
 		if m.Ratio > worst.Ratio {
@@ -131,7 +131,7 @@ func (r *Report) Table() *plots.Table {
 	for _, c := range r.Claims {
 		what := c.Error
 		if len(c.Measures) > 0 {
-			what = c.Worst().Name
+			what = c.worst().Name
 		}
 		t.Add(c.Claim, string(c.Kind), c.Trials, c.Failures, c.Margin, string(c.Verdict), c.Seconds, what)
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -47,7 +48,7 @@ memory of a rank for any number (docs/ranks.md).`,
 	p.Int64Var(&f.nnz, "nnz", 0, "nonzero entries of sparse points (default: the points are dense)")
 	p.IntVar(&f.t, "t", 1, "right-hand sides: classes, or 1")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most 10,000)")
-	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
+	p.StringVar(&f.precond, "precond", "features", "preconditioner: "+strings.Join(krrlab.PrecondNames, ", "))
 	p.StringVar(&f.storage, "storage", "float32", "K in memory: float64, float32, fixed16 or recompute")
 	p.StringVar(&f.memory, "memory", "", "memory of a rank, such as 64GB: find the least number of ranks")
 	p.IntSliceVar(&f.counts, "counts", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of ranks for the table")

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -32,7 +33,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
 	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points unless the preconditioner, --storage or --checkpoint is set, else pcg or block-pcg")
-	p.StringVar(&f.precond, "precond", "features", "preconditioner: features, nystrom, rpcholesky or none")
+	p.StringVar(&f.precond, "precond", "features", "preconditioner: "+strings.Join(krrlab.PrecondNames, ", "))
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -95,7 +96,7 @@ type approximationFlags struct {
 }
 
 func (f *approximationFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.precond, "precond", "features", "what approximates K: features, nystrom, rpcholesky or none")
+	p.StringVar(&f.precond, "precond", "features", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", "))
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")

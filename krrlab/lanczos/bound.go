@@ -12,12 +12,12 @@ import (
 
 const method = "random-start Lanczos"
 
-// Mass returns the δ-quantile of Beta(½, (n−1)/2): the squared component along any fixed
+// mass returns the δ-quantile of Beta(½, (n−1)/2): the squared component along any fixed
 // direction of a vector uniform on the unit sphere of R^n exceeds it with probability 1−δ.
 // It panics unless n ≥ 1 and 0 < δ < 1.
-func Mass(n int, delta float64) float64 {
+func mass(n int, delta float64) float64 {
 	if n < 1 || !(delta > 0 && delta < 1) {
-		panic(fmt.Sprintf("lanczos: Mass(%d, %g): want n ≥ 1 and 0 < δ < 1", n, delta))
+		panic(fmt.Sprintf("lanczos: mass(%d, %g): want n ≥ 1 and 0 < δ < 1", n, delta))
 	}
 	if n == 1 {
 		return 1
@@ -110,7 +110,7 @@ func (r *Result) judge(o *Options) {
 	if o.Ends == Both {
 		delta /= 2
 	}
-	mass := Mass(r.N, delta)
+	mass := mass(r.N, delta)
 	r.Min = estimate.Interval{Value: least, Lo: math.Inf(-1), Hi: least + r.Slack, Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
 	r.Max = estimate.Interval{Value: most, Lo: most - r.Slack, Hi: math.Inf(1), Confidence: 1 - delta, Method: method, Seconds: r.Seconds}
 	done := true

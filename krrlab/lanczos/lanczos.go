@@ -198,31 +198,6 @@ func (r *Result) Norm() estimate.Interval {
 	}
 }
 
-// Quadrature returns the nodes and weights of Gauss's rule for the measure Σγ_i²δ(λ_i) that
-// the start vector makes of the spectrum: the Ritz values and the squared first
-// components of T's eigenvectors, whose sum is 1. n times Σ_j weights_j f(nodes_j) estimates
-// tr f(A): stochastic Lanczos quadrature.
-func (r *Result) Quadrature() (nodes, weights []float64) {
-	t := mat.NewSymDense(r.Steps, nil)
-	for j, a := range r.Alpha {
-		t.SetSym(j, j, a)
-		if j+1 < r.Steps {
-			t.SetSym(j, j+1, r.Beta[j])
-		}
-	}
-	var eig mat.EigenSym
-	if !eig.Factorize(t, true) {
-		panic("lanczos: the eigenvalues of a tridiagonal matrix did not converge")
-	}
-	var v mat.Dense
-	eig.VectorsTo(&v)
-	weights = make([]float64, r.Steps)
-	for j := range weights {
-		weights[j] = v.At(0, j) * v.At(0, j)
-	}
-	return eig.Values(nil), weights
-}
-
 // String says in one line what was found.
 func (r *Result) String() string {
 	return fmt.Sprintf("λ_min %v; λ_max %v; %d steps of order %d, %.3g s", r.Min, r.Max, r.Steps, r.N, r.Seconds)

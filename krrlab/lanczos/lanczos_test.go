@@ -181,40 +181,11 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// TestQuadrature: Gauss's rule of k nodes is exact for polynomials of degree 2k−1.
-func TestQuadrature(t *testing.T) {
-	const n, k = 50, 5
-	v := spectra(n)["cluster"]
-	res, err := Run(t.Context(), diagonal(v), &Options{Steps: k, Tol: -1, Start: rng.New(5)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := make([]float64, n)
-	rng.New(5).Normals(g, 0)
-	var norm float64
-	for _, x := range g {
-		norm += x * x
-	}
-	nodes, weights := res.Quadrature()
-	for degree := range 2 * k {
-		var got, want float64
-		for j, x := range nodes {
-			got += weights[j] * math.Pow(x, float64(degree))
-		}
-		for i, x := range v {
-			want += g[i] * g[i] / norm * math.Pow(x, float64(degree))
-		}
-		if math.Abs(got-want) > 1e-11*want {
-			t.Errorf("degree %d: %v, want %v", degree, got, want)
-		}
-	}
-}
-
 // TestMass compares with the distribution of the squared component of normal vectors.
 func TestMass(t *testing.T) {
 	for _, n := range []int{2, 3, 50, 3000} {
 		for _, delta := range []float64{0.01, 0.3} {
-			q := Mass(n, delta)
+			q := mass(n, delta)
 			if p := (distuv.Beta{Alpha: 0.5, Beta: float64(n-1) / 2}).CDF(q); math.Abs(p-delta) > 1e-9 {
 				t.Errorf("n = %d: P(≤ %g) = %g, want %g", n, q, p, delta)
 			}
@@ -229,17 +200,17 @@ func TestMass(t *testing.T) {
 		for _, x := range g {
 			sum += x * x
 		}
-		if g[3]*g[3]/sum < Mass(n, 0.1) {
+		if g[3]*g[3]/sum < mass(n, 0.1) {
 			below++
 		}
 	}
 	if share := float64(below) / draws; math.Abs(share-0.1) > 0.01 {
 		t.Errorf("a share of %g below the 0.1-quantile", share)
 	}
-	if Mass(1, 0.5) != 1 {
+	if mass(1, 0.5) != 1 {
 		t.Error("a vector of one number has all its mass there")
 	}
-	if big := Mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
+	if big := mass(1000000, 0.025); big < 0.9e-9 || big > 1.1e-9 { // (0.0313)²/n, the normal's quantile
 		t.Errorf("n = 1e6: %g", big)
 	}
 }
@@ -424,7 +395,7 @@ func TestMisuse(t *testing.T) {
 	}
 	for _, f := range []func(){
 		func() { _, _ = RunPencil(t.Context(), v, indefinite{euclid{31}}, nil) },
-		func() { Mass(0, 0.5) }, func() { Mass(5, 1) }, func() { APriori(5, 0, 0.5) }, func() { APriori(5, 1, 0) },
+		func() { mass(0, 0.5) }, func() { mass(5, 1) }, func() { APriori(5, 0, 0.5) }, func() { APriori(5, 1, 0) },
 	} {
 		func() {
 			defer func() {

@@ -171,14 +171,14 @@ func TestOps(t *testing.T) {
 
 // TestEnds: the bounds are of n and k of 1 or more, and of δ between 0 and 1.
 func TestEnds(t *testing.T) {
-	if Mass(1, 0.5) != 1 || APriori(1, 1, 0.5) != 0 || APriori(2, 1, 0.5) != 1 || APriori(5, 5, 0.5) != 0 {
-		t.Errorf("at the ends: %g, %g, %g, %g", Mass(1, 0.5), APriori(1, 1, 0.5), APriori(2, 1, 0.5), APriori(5, 5, 0.5))
+	if mass(1, 0.5) != 1 || APriori(1, 1, 0.5) != 0 || APriori(2, 1, 0.5) != 1 || APriori(5, 5, 0.5) != 0 {
+		t.Errorf("at the ends: %g, %g, %g, %g", mass(1, 0.5), APriori(1, 1, 0.5), APriori(2, 1, 0.5), APriori(5, 5, 0.5))
 	}
 	if got, want := APriori(1000, 100, 0.05), math.Pow(math.Log(1.648*math.Sqrt(1000)/0.05)/199, 2); math.Abs(got-want) > 1e-14*want {
 		t.Errorf("%g, want %g", got, want)
 	}
 	for what, f := range map[string]func(){
-		"n = 0": func() { Mass(0, 0.5) }, "δ = 0": func() { Mass(3, 0) }, "δ = 1": func() { Mass(3, 1) }, "δ no number": func() { Mass(3, math.NaN()) },
+		"n = 0": func() { mass(0, 0.5) }, "δ = 0": func() { mass(3, 0) }, "δ = 1": func() { mass(3, 1) }, "δ no number": func() { mass(3, math.NaN()) },
 		"APriori, n = 0": func() { APriori(0, 1, 0.5) }, "k = 0": func() { APriori(3, 0, 0.5) }, "APriori, δ = 0": func() { APriori(3, 1, 0) }, "APriori, δ = 1": func() { APriori(3, 1, 1) },
 	} {
 		func() {

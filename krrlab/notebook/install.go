@@ -25,8 +25,8 @@ type Spec struct {
 // names are those that Jupyter takes for a kernel, without . and .., which are folders above it.
 var names = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// Dir is the folder of the kernel below its prefix.
-func (s Spec) Dir() string {
+// dir is the folder of the kernel below its prefix.
+func (s Spec) dir() string {
 	return filepath.Join(s.Prefix, "share", "jupyter", "kernels", s.Name)
 }
 
@@ -47,7 +47,7 @@ func (s *Spec) complete() error {
 }
 
 // file is the kernel's file.
-func (s Spec) file() string { return filepath.Join(s.Dir(), "kernel.json") }
+func (s Spec) file() string { return filepath.Join(s.dir(), "kernel.json") }
 
 // check returns an error if there is a kernel of this name that does not start as ours do.
 func (s Spec) check(advice string) error {
@@ -82,13 +82,13 @@ func Install(s Spec) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
 	if err := atomicfile.Write(s.file(), func(w io.Writer) error { _, err := w.Write(append(spec, '\n')); return err }); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	return s.Dir(), nil
+	return s.dir(), nil
 }
 
 // Uninstall removes the kernel's file, and its folder unless there is something else in it, and returns
@@ -101,12 +101,12 @@ func Uninstall(s Spec) (string, error) {
 		return "", err
 	}
 	if err := os.Remove(s.file()); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("no kernel %s in %s", s.Name, s.Dir())
+		return "", fmt.Errorf("no kernel %s in %s", s.Name, s.dir())
 	} else if err != nil {
 		return "", fmt.Errorf("cannot remove the kernel: %w", err)
 	}
-	if os.Remove(s.Dir()) != nil {
+	if os.Remove(s.dir()) != nil {
 		return s.file(), nil
 	}
-	return s.Dir(), nil
+	return s.dir(), nil
 }

@@ -41,8 +41,8 @@ func TestNamesOfDots(t *testing.T) {
 // not the kernel's.
 func TestOtherKernels(t *testing.T) {
 	s := Spec{Prefix: t.TempDir(), Name: "python3", Program: "krrlab"}
-	file, logo := filepath.Join(s.Dir(), "kernel.json"), filepath.Join(s.Dir(), "logo-64x64.png")
-	if err := os.MkdirAll(s.Dir(), 0o755); err != nil {
+	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
+	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, other := range []string{
@@ -84,7 +84,7 @@ func TestOtherKernels(t *testing.T) {
 	if _, err := Install(s); err != nil {
 		t.Fatal(err)
 	}
-	if removed, err := Uninstall(s); err != nil || removed != s.Dir() {
+	if removed, err := Uninstall(s); err != nil || removed != s.dir() {
 		t.Errorf("removed %s, %v", removed, err)
 	}
 	if _, err := Uninstall(s); err == nil || !strings.Contains(err.Error(), "no kernel") {

@@ -52,9 +52,6 @@ func ZeroGram(s int) *Gram {
 	return &Gram{s: s, data: make([]float64, s*s)}
 }
 
-// Order returns s.
-func (g *Gram) Order() int { return g.s }
-
 // AddRows adds to ZᵀZ the products of further rows, z: ns² flops for n rows,
 //
 //	ZᵀZ ← ZᵀZ + zᵀz,
@@ -162,7 +159,7 @@ func FastError(normSq float64, n, s int) float64 {
 	return 2 * 0x1p-24 * m * normSq / math.Sqrt(float64(s)*float64(n))
 }
 
-// Grow adds the columns of z from g.Order() on, whose columns before must be those that g
+// Grow adds the columns of z from its order on, whose columns before must be those that g
 // was made of: n(s²−s₀²) flops to go from s₀ to s columns. An error, of ctx or of a number in
 // z that is not finite, leaves g as it was. It panics if z has fewer columns than g. Of ranks
 // each has its rows, as of Options.Comm; nil is for all rows in one process.

@@ -41,8 +41,8 @@ func TestGramGrows(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if g.Order() != z.D {
-		t.Fatalf("order %d", g.Order())
+	if g.s != z.D {
+		t.Fatalf("order %d", g.s)
 	}
 	for _, p := range [][2]int{{0, 0}, {39, 39}, {40, 39}, {79, 3}, {512, 80}, {513, 512}, {699, 0}, {699, 520}, {699, 698}, {699, 699}} {
 		var want float64
@@ -76,8 +76,8 @@ func TestGramGrows(t *testing.T) {
 	z.Row(7)[699] = float32(math.NaN())
 	before := g.data[0]
 	g = Gram{s: g.s - 1, data: g.data}
-	if err := g.Grow(ctx, nil, z); err == nil || g.Order() != 699 || g.data[0] != before {
-		t.Errorf("a NaN: error %v, order %d", err, g.Order())
+	if err := g.Grow(ctx, nil, z); err == nil || g.s != 699 || g.data[0] != before {
+		t.Errorf("a NaN: error %v, order %d", err, g.s)
 	}
 }
 
@@ -169,8 +169,8 @@ func TestNewGram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Order() != 80 || !(g.Error() > 0) || g.Error() > 0.01 {
-		t.Errorf("order %d, error %g", g.Order(), g.Error())
+	if g.s != 80 || !(g.Error() > 0) || g.Error() > 0.01 {
+		t.Errorf("order %d, error %g", g.s, g.Error())
 	}
 	r := mat.NewDense(600, 3, nil)
 	for i := range 600 {
@@ -236,8 +236,8 @@ func TestGramRows(t *testing.T) {
 		}
 		g.LeadingTo(lead, 600, 400, 2, 0.5)
 		all := g.Take(3, 0.25)
-		if g.Order() != 0 {
-			t.Errorf("order %d left", g.Order())
+		if g.s != 0 {
+			t.Errorf("order %d left", g.s)
 		}
 		for _, p := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {399, 399}, {399, 17}, {17, 399}, {519, 518}, {519, 519}, {518, 519}} {
 			var want float64

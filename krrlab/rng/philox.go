@@ -14,19 +14,13 @@ const (
 	philoxW1 = 0xBB67AE85 // √3−1
 )
 
-// Philox4x32 returns the block of four words that the ten-round Philox4x32 gives
-// for a counter and a key (Salmon et al. 2011, section 3.3): ten times
+// philox returns the block of four words that the ten-round Philox4x32 gives for a counter and a key
+// (Salmon et al. 2011, section 3.3), all packed in pairs, the first in the low half: ten times
 //
 //	(x₀,x₁,x₂,x₃) ← (hi(M₁x₂)⊕x₁⊕k₀, lo(M₁x₂), hi(M₀x₀)⊕x₃⊕k₁, lo(M₀x₀)),
 //
 // with k₀, k₁ increased by the golden ratio and √3−1 (as fractions of 2³²)
 // between rounds.
-func Philox4x32(ctr [4]uint32, key [2]uint32) [4]uint32 {
-	a, b := philox(uint64(ctr[0])|uint64(ctr[1])<<32, uint64(ctr[2])|uint64(ctr[3])<<32, uint64(key[0])|uint64(key[1])<<32)
-	return [4]uint32{uint32(a), uint32(a >> 32), uint32(b), uint32(b >> 32)}
-}
-
-// philox is Philox4x32 on words packed in pairs, the first in the low half.
 func philox(lo, hi, key uint64) (a, b uint64) {
 	x0, x1, x2, x3 := uint32(lo), uint32(lo>>32), uint32(hi), uint32(hi>>32)
 	k0, k1 := uint32(key), uint32(key>>32)

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -116,22 +115,6 @@ func TestFills(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestSource(t *testing.T) {
-	s := rng.New(8)
-	a, b := s.Source(), s.Source()
-	for i := range uint64(9) {
-		if got := a.Uint64(); got != s.Uint64(i) {
-			t.Fatalf("word %d of the source is %016x, want %016x", i, got, s.Uint64(i))
-		}
-	}
-	if b.Uint64() != s.Uint64(0) {
-		t.Error("a second source does not start anew")
-	}
-	if x := rand.New(s.Source()).IntN(10); x < 0 || x > 9 {
-		t.Error(x)
 	}
 }
 

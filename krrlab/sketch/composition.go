@@ -39,8 +39,8 @@ func (d Composition) String() string {
 	return strings.Join(parts, ",")
 }
 
-// Widths returns the widths of the levels where s is asked of Sample, or why there are none.
-func (d Composition) Widths(s int) ([]int, error) {
+// widths returns the widths of the levels where s is asked of Sample, or why there are none.
+func (d Composition) widths(s int) ([]int, error) {
 	if len(d) == 0 {
 		return nil, fmt.Errorf("sketch: a composition of no sketches")
 	}
@@ -66,7 +66,7 @@ func (d Composition) Sample(m, s int, g rng.Stream) (Operator, error) {
 	if err := checkSample(d, m, s); err != nil {
 		return nil, err
 	}
-	widths, err := d.Widths(s)
+	widths, err := d.widths(s)
 	if err != nil {
 		return nil, err
 	}

@@ -251,7 +251,7 @@ func TestWidths(t *testing.T) {
 		{Composition{{CountSketch{}, 9}, {SRHT{}, 0}, {Gaussian{}, 0}}, 4, "level 2 of countsketch:9,srht,gaussian has the width 0"},
 		{Composition{{CountSketch{}, -1}, {Gaussian{}, 0}}, 4, "level 1 of"},
 	} {
-		w, err := c.d.Widths(c.s)
+		w, err := c.d.widths(c.s)
 		if got := fmt.Sprint(w, err); !strings.Contains(got, c.want) || (err == nil) != strings.HasPrefix(c.want, "[") {
 			t.Errorf("%v: %s, want %s", c.d, got, c.want)
 		}

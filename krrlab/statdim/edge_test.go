@@ -121,14 +121,14 @@ func TestFreeArguments(t *testing.T) {
 
 // TestTraceBoundsAttained: one eigenvalue that has all of the trace, and equal ones, attain the ends.
 func TestTraceBoundsAttained(t *testing.T) {
-	lo, hi := TraceBounds(10, 20, 0.5)
+	lo, hi := traceBounds(10, 20, 0.5)
 	if want := degree(20, 0.5); math.Abs(lo-want) > 1e-15*want {
 		t.Errorf("least %g, want %g", lo, want)
 	}
 	if want := 10 * degree(2, 0.5); math.Abs(hi-want) > 1e-14*want {
 		t.Errorf("most %g, want %g", hi, want)
 	}
-	if lo, hi := TraceBounds(10, 0, 0.5); lo != 0 || hi != 0 {
+	if lo, hi := traceBounds(10, 0, 0.5); lo != 0 || hi != 0 {
 		t.Errorf("of nothing [%g, %g]", lo, hi)
 	}
 }

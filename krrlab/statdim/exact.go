@@ -17,9 +17,9 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 )
 
-// Eigenvalues returns the eigenvalues of the symmetric n×n matrix k, ascending, in 4n³/3
+// eigenvalues returns the eigenvalues of the symmetric n×n matrix k, ascending, in 4n³/3
 // flops on one thread, so that they have the same bits on any number. It overwrites k.
-func Eigenvalues(k *mat.Dense) ([]float64, error) {
+func eigenvalues(k *mat.Dense) ([]float64, error) {
 	raw := k.RawMatrix()
 	n := raw.Rows
 	if raw.Cols != n {
@@ -51,7 +51,7 @@ func Exact(k *mat.Dense, err, lambda float64, lambdas []float64) (*Result, error
 		return nil, e
 	}
 	start := time.Now()
-	mu, e := Eigenvalues(k)
+	mu, e := eigenvalues(k)
 	if e != nil {
 		return nil, e
 	}

@@ -192,7 +192,7 @@ func TestTolerance(t *testing.T) {
 			t.Errorf("width %g, s = %g: tolerance %g, want %g", c.width, c.s, got, c.want)
 		}
 	}
-	low, _ := TraceBounds(100, p.K.Trace(), p.Lambda)
+	low, _ := traceBounds(100, p.K.Trace(), p.Lambda)
 	if got := p.guess(); got != low {
 		t.Errorf("guess %g, want the trace's %g", got, low)
 	}

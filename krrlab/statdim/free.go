@@ -21,7 +21,7 @@ var Unknown = Distance{math.Inf(1), math.Inf(1), 1}
 // Free returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ), from the eigenvalues σ_i² of ZᵀZ, as the estimate
 // of s_λ(K) for K of order n and the given trace, at each λ; at λ = λ_p it is ‖U‖_F². The interval
 // is the least and the largest s_λ of any K with this trace whose eigenvalues have the
-// distance d from those of ZZᵀ: for an unknown distance TraceBounds, and narrower the closer Z
+// distance d from those of ZZᵀ: for an unknown distance those of the trace, and narrower the closer Z
 // is known to be. The value is moved into the interval where it lies outside.
 func Free(n int, trace float64, sigma2 []float64, d Distance, lambdas []float64) ([]Point, error) {
 	if err := checkLambdas(lambdas); err != nil {

@@ -77,7 +77,7 @@ func (r *Result) gains(o *Options) bool {
 
 // guess returns a first idea of s_λ, on the low side: the features' or the least there is.
 func (p *Problem) guess() float64 {
-	lo, _ := TraceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
+	lo, _ := traceBounds(p.K.Dim(), p.K.Trace(), p.Lambda)
 	if p.Control == nil {
 		return lo
 	}

@@ -120,9 +120,9 @@ func checkLambdas(lambdas []float64) error {
 	return nil
 }
 
-// TraceBounds returns the least and the largest s_λ that a positive semi-definite n×n matrix
+// traceBounds returns the least and the largest s_λ that a positive semi-definite n×n matrix
 // of trace t can have, t/(t+λ) and nt/(t+nλ).
-func TraceBounds(n int, t, lambda float64) (lo, hi float64) {
+func traceBounds(n int, t, lambda float64) (lo, hi float64) {
 	if !(t > 0) {
 		return 0, 0
 	}
@@ -130,7 +130,7 @@ func TraceBounds(n int, t, lambda float64) (lo, hi float64) {
 }
 
 // Extend returns what s_λ at one λ proves of it at others: t/(t+λ) falls in λ, and λ·t/(t+λ)
-// rises, so that min(1, λ/λ')·s_λ ≤ s_λ' ≤ max(1, λ/λ')·s_λ, within TraceBounds. The value is the
+// rises, so that min(1, λ/λ')·s_λ ≤ s_λ' ≤ max(1, λ/λ')·s_λ, within traceBounds. The value is the
 // geometric mean of the ends.
 func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
 	var out []Point
@@ -139,7 +139,7 @@ func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
 			out = append(out, at)
 			continue
 		}
-		lo, hi := TraceBounds(n, trace, l)
+		lo, hi := traceBounds(n, trace, l)
 		e := at.Estimate
 		e.Lo = min(hi, max(lo, e.Lo*min(1, at.Lambda/l)))
 		e.Hi = max(e.Lo, min(hi, e.Hi*max(1, at.Lambda/l)))
@@ -163,7 +163,7 @@ func (p *Problem) room(lambda float64) float64 { return max(lambda-p.Error, lamb
 // interval puts the parts together: value ± (sampling+truncation+storage), within the
 // certain bounds.
 func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method string) estimate.Interval {
-	lo, hi := TraceBounds(p.K.Dim(), p.K.Trace(), lambda)
+	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), lambda)
 	value = max(lo, min(value, hi))
 	r.Storage = p.storage(lambda, value)
 	half := r.Sampling + r.Truncation + r.Storage

@@ -293,7 +293,7 @@ func TestFree(t *testing.T) {
 			width = e.Hi - e.Lo
 		}
 	}
-	lo, hi := TraceBounds(n, 7, lambda)
+	lo, hi := traceBounds(n, 7, lambda)
 	c, err := Free(n, 7, []float64{1}, Unknown, []float64{lambda})
 	if err != nil || math.Abs(c[0].Estimate.Lo-lo) > 1e-9 || math.Abs(c[0].Estimate.Hi-hi) > 1e-9 {
 		t.Errorf("%v, want the trace's bounds [%g, %g] (%v)", c, lo, hi, err)

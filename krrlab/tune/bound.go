@@ -22,9 +22,9 @@ func Bound(lambda, lambdaP, eta float64) float64 {
 	return max(1, (lambda+eta)/lambdaP) * max(1, (lambdaP+eta)/lambda)
 }
 
-// Marks returns the λ_p to be looked at in any case, ascending: λ, 10λ (the paper's rule of
+// mustTry returns the λ_p to be looked at in any case, ascending: λ, 10λ (the paper's rule of
 // thumb) and λ+η (where Bound is least).
-func Marks(lambda, eta float64) []float64 {
+func mustTry(lambda, eta float64) []float64 {
 	m := []float64{lambda, 10 * lambda, lambda + eta}
 	slices.Sort(m)
 	return slices.Compact(m)
@@ -35,7 +35,7 @@ func Marks(lambda, eta float64) []float64 {
 func Grid(lambda, eta float64, points int) []float64 {
 	lo, hi := math.Log(lambda/100), math.Log(100*(lambda+eta))
 	step := (hi - lo) / float64(points-1)
-	out := Marks(lambda, eta)
+	out := mustTry(lambda, eta)
 	marks := len(out)
 	for i := range points {
 		v := lo + float64(i)*step

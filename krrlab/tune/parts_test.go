@@ -52,7 +52,7 @@ func TestGridByDefinition(t *testing.T) {
 		marks := []float64{c.lambda, 10 * c.lambda, c.lambda + c.eta}
 		slices.Sort(marks)
 		marks = slices.Compact(marks)
-		if got := Marks(c.lambda, c.eta); !slices.Equal(got, marks) {
+		if got := mustTry(c.lambda, c.eta); !slices.Equal(got, marks) {
 			t.Errorf("%+v: marks %v, want %v", c, got, marks)
 		}
 		want := slices.Clone(marks)

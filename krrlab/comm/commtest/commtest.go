@@ -10,16 +10,13 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 )
 
-// Case is one property. Run is called on every rank of a fresh or used group, and returns
-// what is wrong as that rank sees it.
-type Case struct {
-	Name string
-	Run  func(ctx context.Context, c comm.Comm) error
-}
-
-// Cases lists the properties that leave the group usable.
-func Cases() []Case {
-	return []Case{
+// Run runs all cases in turn and returns what is wrong, nil if nothing is. The group is usable after it.
+func Run(ctx context.Context, c comm.Comm) error {
+	var all []error
+	for _, k := range []struct {
+		name string
+		run  func(ctx context.Context, c comm.Comm) error
+	}{
 		{"ranks", ranks},
 		{"all-reduce of float64", allReduce},
 		{"all-reduce of int64", allReduceInt64},
@@ -31,15 +28,9 @@ func Cases() []Case {
 		{"agree", agree},
 		{"share", share},
 		{"fixed-point sums", fixed},
-	}
-}
-
-// Run runs all cases in turn and returns what is wrong, nil if nothing is.
-func Run(ctx context.Context, c comm.Comm) error {
-	var all []error
-	for _, k := range Cases() {
-		if err := k.Run(ctx, c); err != nil {
-			all = append(all, fmt.Errorf("%s: rank %d of %d: %w", k.Name, c.Rank(), c.Size(), err))
+	} {
+		if err := k.run(ctx, c); err != nil {
+			all = append(all, fmt.Errorf("%s: rank %d of %d: %w", k.name, c.Rank(), c.Size(), err))
 		}
 	}
 	return errors.Join(all...)

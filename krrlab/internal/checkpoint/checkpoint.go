@@ -64,9 +64,6 @@ func Open(dir string, owner [sha256.Size]byte) (*Store, error) {
 	return s, nil
 }
 
-// Dir returns the folder.
-func (s *Store) Dir() string { return s.dir }
-
 // files returns the numbers of the checkpoints in the folder, ascending.
 func (s *Store) files() (all []int, err error) {
 	entries, err := os.ReadDir(s.dir)

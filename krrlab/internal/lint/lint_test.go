@@ -124,14 +124,14 @@ func TestRules(t *testing.T) {
 // TestRulesAreChecked makes sure that Check calls every rule.
 func TestRulesAreChecked(t *testing.T) {
 	var called []string
-	for name, rule := range Rules {
-		Rules[name] = func(t *Tree, p *Package) []Violation { called = append(called, name); return rule(t, p) }
-		defer func() { Rules[name] = rule }()
+	for name, rule := range rules {
+		rules[name] = func(t *Tree, p *Package) []Violation { called = append(called, name); return rule(t, p) }
+		defer func() { rules[name] = rule }()
 	}
 	Check(tree(t, map[string]string{"krrlab/rng/a.go": manual + "package p\n"}))
 	slices.Sort(called)
-	if len(called) != len(Rules) || len(slices.Compact(called)) != len(Rules) {
-		t.Errorf("called %v of %d rules", called, len(Rules))
+	if len(called) != len(rules) || len(slices.Compact(called)) != len(rules) {
+		t.Errorf("called %v of %d rules", called, len(rules))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Rules are the checks of one package, by name.
-var Rules = map[string]func(*Tree, *Package) []Violation{
+// rules are the checks of one package, by name.
+var rules = map[string]func(*Tree, *Package) []Violation{
 	"floors":   checkFloors,
 	"silence":  checkSilence,
 	"process":  checkProcess,
@@ -24,7 +24,7 @@ func Check(t *Tree) []Violation {
 	out := append([]Violation(nil), t.Broken...)
 	for _, p := range t.Packages {
 		for _, name := range []string{"floors", "silence", "process", "manual", "comments"} {
-			out = append(out, Rules[name](t, p)...)
+			out = append(out, rules[name](t, p)...)
 		}
 	}
 	for _, f := range t.Files {

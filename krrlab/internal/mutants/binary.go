@@ -77,7 +77,7 @@ func (m *module) build(ctx context.Context, pkg, overlay, folder string) (*binar
 }
 
 // run runs the tests of those names with a mutant on, 0 for none. The state is Survived if they pass,
-// Killed by the test named, or TimedOut.
+// killed by the test named, or TimedOut.
 func (b *binary) run(ctx context.Context, names []string, active int, trace string, limit time.Duration) (state, by string, err error) {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -99,16 +99,16 @@ func (b *binary) run(ctx context.Context, names []string, active int, trace stri
 	case ctx.Err() != nil:
 		return "", "", ctx.Err()
 	case err == nil:
-		return Survived, "", nil
+		return survived, "", nil
 	case guard.Err() != nil, bytes.Contains(out, []byte("panic: test timed out after")):
-		return TimedOut, names[len(names)-1], nil
+		return timedOut, names[len(names)-1], nil
 	case !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay):
 		return "", "", err
 	}
 	if f := failLine.FindSubmatch(out); f != nil {
-		return Killed, string(f[1]), nil
+		return killed, string(f[1]), nil
 	}
-	return Killed, "crash", nil
+	return killed, "crash", nil
 }
 
 var failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
@@ -130,7 +130,7 @@ func (b *binary) trace(ctx context.Context) (bad []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if state != Survived {
+		if state != survived {
 			bad = append(bad, name)
 			continue
 		}
@@ -151,7 +151,7 @@ func (b *binary) trace(ctx context.Context) (bad []string, err error) {
 // kill gives a mutant to the tests that reach it, in runs that get longer, and returns its state, and the
 // test that failed.
 func (b *binary) kill(ctx context.Context, id int, slack float64) (state, by string, err error) {
-	state = Unreached
+	state = unreached
 	var names []string
 	seconds, budget := 0.0, 1.0
 	for i, t := range b.tests {
@@ -162,7 +162,7 @@ func (b *binary) kill(ctx context.Context, id int, slack float64) (state, by str
 			continue
 		}
 		limit := time.Duration((10 + slack*seconds) * float64(time.Second))
-		if state, by, err = b.run(ctx, names, id, "", limit); err != nil || state != Survived {
+		if state, by, err = b.run(ctx, names, id, "", limit); err != nil || state != survived {
 			return state, by, err
 		}
 		names, seconds, budget = nil, 0, 2*budget

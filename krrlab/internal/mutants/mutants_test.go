@@ -121,16 +121,16 @@ func TestStrong(t *testing.T) {
 	p := runAll(t, code, strong, nil)
 	got := states(p)
 	for key, want := range map[string]string{
-		"a Level.Raise boundary: by < 0 => by <= 0":                                       Killed,
-		"a Level.Raise negate: by < 0 => !(by < 0)":                                       Killed,
-		"a Level.Raise remove: *l += Level(by)":                                           Killed,
-		"a Level.Raise return: func (l *Level) Raise(by int) error => return *new(error)": Killed,
-		"a Sum boundary: i < len(x) => i <= len(x)":                                       Killed,
-		"a Sum return: func Sum[T int | float64](x []T) (s T) => return":                  Killed,
-		"a Tenths arith: v*tenth => v / tenth":                                            Killed,
-		"a Tenths append: out = append(out, v*tenth)":                                     Killed,
-		"a Tenths negate: v > 1 && v != 3 => !(v > 1 && v != 3)":                          Killed,
-		"a Unseen const: 3 => 3 - 1":                                                      Unreached,
+		"a Level.Raise boundary: by < 0 => by <= 0":                                       killed,
+		"a Level.Raise negate: by < 0 => !(by < 0)":                                       killed,
+		"a Level.Raise remove: *l += Level(by)":                                           killed,
+		"a Level.Raise return: func (l *Level) Raise(by int) error => return *new(error)": killed,
+		"a Sum boundary: i < len(x) => i <= len(x)":                                       killed,
+		"a Sum return: func Sum[T int | float64](x []T) (s T) => return":                  killed,
+		"a Tenths arith: v*tenth => v / tenth":                                            killed,
+		"a Tenths append: out = append(out, v*tenth)":                                     killed,
+		"a Tenths negate: v > 1 && v != 3 => !(v > 1 && v != 3)":                          killed,
+		"a Unseen const: 3 => 3 - 1":                                                      unreached,
 	} {
 		if got[key] != want && !overlapped(key, got) {
 			t.Errorf("%s: %q, want %q", key, got[key], want)
@@ -138,7 +138,7 @@ func TestStrong(t *testing.T) {
 	}
 	for key, state := range got {
 		unseen := strings.HasPrefix(key, "a Unseen ")
-		if (state == Unreached) != unseen || state == Survived {
+		if (state == unreached) != unseen || state == survived {
 			t.Errorf("%s: %s", key, state)
 		}
 		for _, never := range []string{"String", "by-1", "len(x)+7", "+ 7"} {
@@ -162,7 +162,7 @@ func overlapped(key string, got map[string]string) bool {
 func TestWeak(t *testing.T) {
 	p := runAll(t, code, weak, map[string]string{"a Level.Raise boundary: by < 0 => by <= 0": "because", "a Level.Lower const: 1 => 2": "was", "b F const: 1 => 2": "is elsewhere"})
 	for key, state := range states(p) {
-		if state == Killed && !strings.HasPrefix(key, "a Sum ") {
+		if state == killed && !strings.HasPrefix(key, "a Sum ") {
 			t.Errorf("%s: %s", key, state)
 		}
 	}

@@ -54,12 +54,12 @@ func (t *Tally) add(p Package) {
 	for i := range p.Mutants {
 		t.Mutants++
 		switch x := &p.Mutants[i]; {
-		case x.Lives() && x.Reason != "":
+		case x.lives() && x.Reason != "":
 			t.Excused++
 			t.Lived++
-		case x.Lives():
+		case x.lives():
 			t.Lived++
-		case x.State == TimedOut:
+		case x.State == timedOut:
 			t.TimedOut++
 			t.Killed++
 		default:
@@ -101,7 +101,7 @@ func Write(w io.Writer, packages []Package) error {
 	row("all", Total(packages))
 	for _, p := range packages {
 		for i := range p.Mutants {
-			if x := &p.Mutants[i]; x.Lives() {
+			if x := &p.Mutants[i]; x.lives() {
 				fmt.Fprintf(b, "\n%s: %s/%s:%d\n%s\n", x.State, x.Package, x.File, x.Line, x.Key())
 				if x.Reason != "" {
 					fmt.Fprintf(b, "\t%s\n", x.Reason)

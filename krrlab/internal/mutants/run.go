@@ -27,10 +27,10 @@ const testLimit = 5 * time.Minute
 
 // The ways a mutant ends.
 const (
-	Killed    = "killed"
-	TimedOut  = "timed out" // killed by its taking too long
-	Survived  = "survived"
-	Unreached = "unreached" // survived, as no test runs the place
+	killed    = "killed"
+	timedOut  = "timed out" // killed by its taking too long
+	survived  = "survived"
+	unreached = "unreached" // survived, as no test runs the place
 )
 
 // Mutant is a site and what became of it.
@@ -41,8 +41,8 @@ type Mutant struct {
 	Reason string `json:",omitempty"` // why it may live, from the reviewed list
 }
 
-// Lives reports whether no test failed.
-func (m *Mutant) Lives() bool { return m.State == Survived || m.State == Unreached }
+// lives reports whether no test failed.
+func (m *Mutant) lives() bool { return m.State == survived || m.State == unreached }
 
 // Package is what Run found out about one target.
 type Package struct {
@@ -106,7 +106,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 		return p, err
 	}
 	for _, s := range drawn {
-		p.Mutants = append(p.Mutants, Mutant{Site: *s, State: Unreached})
+		p.Mutants = append(p.Mutants, Mutant{Site: *s, State: unreached})
 	}
 	for _, pkg := range append([]string{t.Package}, t.Dependants...) {
 		left := Total([]Package{p}).Lived
@@ -129,24 +129,24 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 		o.Log("%s: %d mutants; tests of %s: built in %.0f s, traced in %.0f s", t.Package, left, pkg, built.Seconds(), (time.Since(start) - built).Seconds())
 		for i := range p.Mutants {
 			x := &p.Mutants[i]
-			if !x.Lives() {
+			if !x.lives() {
 				continue
 			}
 			state, by, err := b.kill(ctx, i+1, o.Slack)
 			if err != nil {
 				return p, err
 			}
-			if state != Unreached { // or reached by the tests of a package before
+			if state != unreached { // or reached by the tests of a package before
 				x.State = state
 			}
-			if !x.Lives() {
+			if !x.lives() {
 				x.By = pkg + "." + by
 			}
 		}
 		_ = os.Remove(filepath.Join(folder, filepath.Base(b.file)))
 	}
 	for i := range p.Mutants {
-		if x := &p.Mutants[i]; x.Lives() {
+		if x := &p.Mutants[i]; x.lives() {
 			x.Reason = o.Reasons[x.Key()]
 			o.Log("%s: %s/%s:%d: %s", x.State, x.Package, x.File, x.Line, x.Key())
 		}

@@ -41,8 +41,8 @@ func (h Header) Size() (int, bool) {
 	return size, true
 }
 
-// ItemSize returns the bytes of an element.
-func (h Header) ItemSize() int { return int(h.Descr[2] - '0') }
+// itemSize returns the bytes of an element.
+func (h Header) itemSize() int { return int(h.Descr[2] - '0') }
 
 // descr returns the type string of the elements of data.
 func descr(data any) (string, int) {
@@ -118,8 +118,8 @@ func writeHeader(w io.Writer, h Header) error {
 	return err
 }
 
-// ReadHeader reads the header and leaves r at the first element.
-func ReadHeader(r io.Reader) (Header, error) {
+// readHeader reads the header and leaves r at the first element.
+func readHeader(r io.Reader) (Header, error) {
 	var pre [len(magic) + 2]byte
 	if _, err := io.ReadFull(r, pre[:]); err != nil {
 		return Header{}, fmt.Errorf("npy: no header: %w", noEOF(err))
@@ -187,14 +187,14 @@ func value(dict, key, end string) string {
 // elements would take more than limit bytes. data is a []float32, []float64,
 // []int32 or []int64.
 func Read(r io.Reader, limit int64) (h Header, data any, err error) {
-	h, err = ReadHeader(r)
+	h, err = readHeader(r)
 	if err != nil {
 		return h, nil, err
 	}
 	size, _ := h.Size()
-	if int64(size)*int64(h.ItemSize()) > limit {
+	if int64(size)*int64(h.itemSize()) > limit {
 		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected",
-			h.Shape, int64(size)*int64(h.ItemSize()), limit)
+			h.Shape, int64(size)*int64(h.itemSize()), limit)
 	}
 	switch h.Descr {
 	case "<f4":

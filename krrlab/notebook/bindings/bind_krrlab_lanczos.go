@@ -20,7 +20,6 @@ func init() {
 			"APriori":   r.ValueOf(lanczos.APriori),
 			"Both":      r.ValueOf(lanczos.Both),
 			"Largest":   r.ValueOf(lanczos.Largest),
-			"Mass":      r.ValueOf(lanczos.Mass),
 			"Ritz":      r.ValueOf(lanczos.Ritz),
 			"Run":       r.ValueOf(lanczos.Run),
 			"RunMany":   r.ValueOf(lanczos.RunMany),

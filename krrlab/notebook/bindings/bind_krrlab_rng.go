@@ -14,8 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/rng"] = imports.Package{
 		Name: "rng",
 		Binds: map[string]r.Value{
-			"New":        r.ValueOf(rng.New),
-			"Philox4x32": r.ValueOf(rng.Philox4x32),
+			"New": r.ValueOf(rng.New),
 		},
 		Types: map[string]r.Type{
 			"Stream": r.TypeOf((*rng.Stream)(nil)).Elem(),

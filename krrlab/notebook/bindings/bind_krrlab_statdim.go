@@ -16,15 +16,13 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/statdim"] = imports.Package{
 		Name: "statdim",
 		Binds: map[string]r.Value{
-			"Eigenvalues": r.ValueOf(statdim.Eigenvalues),
-			"Exact":       r.ValueOf(statdim.Exact),
-			"Extend":      r.ValueOf(statdim.Extend),
-			"Free":        r.ValueOf(statdim.Free),
-			"Hutchinson":  r.ValueOf(statdim.Hutchinson),
-			"SLQ":         r.ValueOf(statdim.SLQ),
-			"TraceBounds": r.ValueOf(statdim.TraceBounds),
-			"Unknown":     r.ValueOf(&statdim.Unknown).Elem(),
-			"XTrace":      r.ValueOf(statdim.XTrace),
+			"Exact":      r.ValueOf(statdim.Exact),
+			"Extend":     r.ValueOf(statdim.Extend),
+			"Free":       r.ValueOf(statdim.Free),
+			"Hutchinson": r.ValueOf(statdim.Hutchinson),
+			"SLQ":        r.ValueOf(statdim.SLQ),
+			"Unknown":    r.ValueOf(&statdim.Unknown).Elem(),
+			"XTrace":     r.ValueOf(statdim.XTrace),
 		},
 		Types: map[string]r.Type{
 			"Distance": r.TypeOf((*statdim.Distance)(nil)).Elem(),

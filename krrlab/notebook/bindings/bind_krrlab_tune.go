@@ -18,7 +18,6 @@ func init() {
 		Binds: map[string]r.Value{
 			"Bound":          r.ValueOf(tune.Bound),
 			"Grid":           r.ValueOf(tune.Grid),
-			"Marks":          r.ValueOf(tune.Marks),
 			"RitzIterations": r.ValueOf(tune.RitzIterations),
 			"Spectrum":       r.ValueOf(tune.Spectrum),
 			"Sweep":          r.ValueOf(tune.Sweep),

@@ -14,8 +14,8 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
 
-// ProtocolVersion is the version of the messages.
-const ProtocolVersion = "5.4"
+// protocolVersion is the version of the messages.
+const protocolVersion = "5.4"
 
 // Header says what a message is.
 type Header struct {
@@ -81,7 +81,7 @@ func Decode(frames [][]byte, key []byte) (*Message, error) {
 // Encode writes a message of the type to those identities: content is anything that JSON
 // can carry.
 func Encode(identities [][]byte, typ, session string, parent json.RawMessage, content any, key []byte) ([][]byte, error) {
-	h, err := json.Marshal(Header{ID: newID(), Session: session, Username: "kernel", Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: ProtocolVersion})
+	h, err := json.Marshal(Header{ID: newID(), Session: session, Username: "kernel", Date: time.Now().UTC().Format(time.RFC3339Nano), Type: typ, Version: protocolVersion})
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (s *Server) info() map[string]any {
 		links = append(links, map[string]string{"text": l[0], "url": l[1]})
 	}
 	return map[string]any{
-		"protocol_version": ProtocolVersion, "implementation": i.Implementation, "implementation_version": i.Version,
+		"protocol_version": protocolVersion, "implementation": i.Implementation, "implementation_version": i.Version,
 		"language_info": i.Language, "banner": i.Banner, "help_links": links, "debugger": false,
 	}
 }

@@ -1,0 +1,246 @@
+package lint
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"iter"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
+var kept = map[string]string{
+	"krrlab/notebook/bindgen.*":                  "its test is the generator",
+	"krrlab/notebook/display.*":                  "gophernotes' names, called in cells",
+	"krrlab/accel/gemm.Paths":                    "what Use takes",
+	"krrlab/baseline.FalkonNeed":                 "memory known in advance",
+	"krrlab/baseline.FeatureNeed":                "memory known in advance",
+	"krrlab/baseline.Need":                       "memory known in advance",
+	"krrlab/baseline.Loss.*":                     "the formulas of the manual",
+	"krrlab/baseline.DirectResult.MaxTrueRelRes": "as of pcg.Result",
+
+	"krrlab.DirectBelow":       "a default that is documented",
+	"krrlab.Lab.Held":          "what Free would give back",
+	"krrlab.Lab.M":             "beside K and Z",
+	"experiments.Tables":       "the paper's numbers",
+	"krrlab.ExactStatDimBelow": "a default that is documented",
+
+	"datasets.SyntheticDigits": "data without files",
+	"datasets.NewEndless":      "other pictures deformed",
+	"datasets.FromFrame":       "users' data",
+	"datasets.Dataset.Frame":   "users' data",
+	"datasets.ReadFile":        "users' data",
+	"datasets.Read":            "users' data",
+
+	"experiments.Report.*":   "what a notebook shows of a report",
+	"experiments.Done":       "of Result.Status",
+	"experiments.Failed":     "of Result.Status",
+	"experiments.NotRun":     "of Result.Status",
+	"experiments.Rates.Cost": "what the plan says of one case",
+
+	"krrlab/feature.ChainMap.Levels":          "the levels that Level takes",
+	"krrlab/feature.FourierMap":               "W and b of a sampled map",
+	"krrlab/feature.FourierMap.Frequency":     "W and b of a sampled map",
+	"krrlab/kernel.Parse":                     "the inverse of String",
+	"krrlab/model.Read":                       "models that are no file",
+	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
+	"krrlab/pcg.MedianIndex":                  "which answer MedianByNorm takes",
+	"krrlab/precond.SolveSlowdown":            "the manual's model of cost",
+	"krrlab/precond.ReadZ":                    "the manual's model of cost",
+	"krrlab/precond.ReadU":                    "the manual's model of cost",
+	"krrlab/sketch.CountSketchOperator":       "what Sample returns",
+	"krrlab/sketch.GaussianOperator":          "what Sample returns",
+	"krrlab/sketch.SRHTOperator":              "what Sample returns",
+	"krrlab/notebook/golang.Session.Progress": "bound in cells",
+	"plots.Figure.Encode":                     "pictures that are no file",
+	"theory.PredictionBound":                  "a formula of the manual",
+}
+
+// customaryCalls are the methods that packages of the standard library call without an interface of ours.
+var customaryCalls = []string{"Error", "String", "Unwrap", "Is", "As", "MarshalText", "UnmarshalText", "MarshalJSON", "UnmarshalJSON"}
+
+// TestUsers: an exported name has a user in another package (its tests too), a notebook or a page. A type
+// has one too if an exported declaration is made of it, a constant if one of its block or its type has, a
+// method if an interface has it. Errors are there for errors.As and errors.Is.
+func TestUsers(t *testing.T) {
+	us := checked(t)
+	used, calls := usedNames(us)
+	for w := range selected(t) {
+		used[w] = true
+	}
+	for _, n := range customaryCalls {
+		calls[n] = true
+	}
+	idle := map[string]bool{}
+	for _, u := range us {
+		if u.test || u.path == bindings || u.pkg.Name() == "main" {
+			continue
+		}
+		madeOf(u.pkg, used)
+		blocks := constBlocks(u, used)
+		for o := range exported(u.pkg) {
+			n := name(o)
+			_, method := o.(*types.Func)
+			method = method && o.Parent() == nil
+			isError := types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "Error") != nil
+			switch {
+			case used[n] || used["."+o.Name()] || blocks[n] || isError || strings.HasPrefix(o.Name(), "Err") || method && calls[o.Name()]:
+			case kept[n] != "" || kept[n[:strings.LastIndex(n, ".")]+".*"] != "" || kept[u.path+".*"] != "":
+				idle[n], idle[n[:strings.LastIndex(n, ".")]+".*"], idle[u.path+".*"] = true, true, true
+			default:
+				t.Errorf("%s: nothing uses %s but its own package: remove it, unexport it, or give it a user", fset.Position(o.Pos()), n)
+			}
+		}
+	}
+	for n := range kept {
+		if !idle[n] {
+			t.Errorf("%s is gone or has a user: strike it out of kept", n)
+		}
+	}
+}
+
+const bindings = "krrlab/notebook/bindings"
+
+// usedNames returns what packages use of others, and the methods that interfaces have.
+func usedNames(us []*unit) (used, calls map[string]bool) {
+	used, calls = map[string]bool{}, map[string]bool{}
+	for _, u := range us {
+		if u.path == bindings {
+			continue
+		}
+		own := strings.TrimSuffix(u.pkg.Path(), "_test")
+		for _, o := range u.info.Uses {
+			if o.Pkg() != nil && o.Pkg().Path() != own && o.Pkg() != u.pkg {
+				used[name(o)] = true
+			}
+		}
+		for _, p := range append(u.pkg.Imports(), u.pkg) {
+			for _, n := range p.Scope().Names() {
+				if i, ok := p.Scope().Lookup(n).Type().Underlying().(*types.Interface); ok {
+					for m := range i.Methods() {
+						calls[m.Name()] = true
+					}
+				}
+			}
+		}
+	}
+	return used, calls
+}
+
+// exported yields the exported objects of a package, and the methods of its exported types.
+func exported(pkg *types.Package) iter.Seq[types.Object] {
+	return func(yield func(types.Object) bool) {
+		for _, n := range pkg.Scope().Names() {
+			o := pkg.Scope().Lookup(n)
+			if !o.Exported() {
+				continue
+			}
+			if !yield(o) {
+				return
+			}
+			typ, isType := o.(*types.TypeName)
+			if named, ok := o.Type().(*types.Named); ok && isType && !typ.IsAlias() {
+				for m := range named.Methods() {
+					if m.Exported() && !yield(m) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// constBlocks returns the constants of blocks with one that is used, and those of types of the package.
+func constBlocks(u *unit, used map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, f := range u.files {
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok || g.Tok != token.CONST {
+				continue
+			}
+			var names []string
+			known := false
+			for _, s := range g.Specs {
+				for _, id := range s.(*ast.ValueSpec).Names {
+					c := u.info.Defs[id]
+					names = append(names, name(c))
+					typ, ok := c.Type().(*types.Named)
+					known = known || used[name(c)] || used["."+id.Name] || ok && typ.Obj().Pkg() == u.pkg && used[name(typ.Obj())]
+				}
+			}
+			for _, n := range names {
+				out[n] = known
+			}
+		}
+	}
+	return out
+}
+
+// madeOf adds the types that the exported declarations of a package are made of.
+func madeOf(pkg *types.Package, out map[string]bool) {
+	for o := range exported(pkg) {
+		if typ, ok := o.(*types.TypeName); ok && !typ.IsAlias() {
+			parts(o.Type().Underlying(), out)
+		} else {
+			parts(o.Type(), out)
+		}
+	}
+}
+
+// parts adds the named types that a type is made of.
+func parts(t types.Type, out map[string]bool) {
+	switch t := t.(type) {
+	case *types.Named:
+		out[name(t.Obj())] = true
+		for a := range t.TypeArgs().Types() {
+			parts(a, out)
+		}
+	case *types.Alias:
+		out[name(t.Obj())] = true
+	case interface{ Elem() types.Type }:
+		parts(t.Elem(), out)
+		if m, ok := t.(*types.Map); ok {
+			parts(m.Key(), out)
+		}
+	case *types.Signature:
+		parts(t.Params(), out)
+		parts(t.Results(), out)
+	case *types.Tuple:
+		for v := range t.Variables() {
+			parts(v.Type(), out)
+		}
+	case *types.Struct:
+		for f := range t.Fields() {
+			if f.Exported() {
+				parts(f.Type(), out)
+			}
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			parts(m.Signature(), out)
+		}
+	}
+}
+
+var selector = regexp.MustCompile(`\.[A-Z]\w*`)
+
+// selected returns the names that notebooks and pages select of something, each behind a dot.
+func selected(t *testing.T) map[string]bool {
+	out := map[string]bool{}
+	books, err := filepath.Glob(filepath.Join(root, "notebooks", "*.ipynb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range append(books, pages(t)...) {
+		if filepath.Base(n) != "CHANGELOG.md" {
+			for _, w := range selector.FindAllString(read(t, n), -1) {
+				out[w] = true
+			}
+		}
+	}
+	return out
+}

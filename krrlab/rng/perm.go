@@ -1,0 +1,19 @@
+package rng
+
+import "fmt"
+
+// Perm returns a uniformly random permutation of 0, …, n-1: Fisher and Yates's
+// shuffle from the front, element i exchanged with element IntN(i, i+1). It panics
+// if n < 0.
+func (s Stream) Perm(n int) []int {
+	if n < 0 {
+		panic(fmt.Sprintf("rng: Perm(%d): want at least 0", n))
+	}
+	p := make([]int, n)
+	for i := range p {
+		j := s.IntN(uint64(i), i+1)
+		p[i] = p[j]
+		p[j] = i
+	}
+	return p
+}
