@@ -12,6 +12,9 @@ func library(t testing.TB) *Library {
 	return l
 }
 
+// only is the library of a process that has chosen l.
+func only(l *Library) func() *Library { return func() *Library { return l } }
+
 // onEach runs f on gonum's BLAS and, if it is there, on OpenBLAS, as Use sets
 // them.
 func onEach(t *testing.T, f func(t *testing.T)) {

@@ -12,29 +12,12 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
-// level3 is what openblas64 and openblas32 override.
-type level3[T real] struct {
-	gemm       func(tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
-	syrk       func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int)
-	trsm, trmm func(s blas.Side, ul blas.Uplo, tA blas.Transpose, d blas.Diag, m, n int, alpha T, a []T, lda int, b []T, ldb int)
-	symm       func(s blas.Side, ul blas.Uplo, m, n int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int)
-	gemv       func(tA blas.Transpose, m, n int, alpha T, a []T, lda int, x []T, incX int, beta T, y []T, incY int)
-}
-
-func of64(i blas.Float64) level3[float64] {
-	return level3[float64]{i.Dgemm, i.Dsyrk, i.Dtrsm, i.Dtrmm, i.Dsymm, i.Dgemv}
-}
-
-func of32(i blas.Float32) level3[float32] {
-	return level3[float32]{i.Sgemm, i.Ssyrk, i.Strsm, i.Strmm, i.Ssymm, i.Sgemv}
-}
-
 func TestOverridesFloat64(t *testing.T) {
-	testOverrides(t, 0x1p-53, of64(openblas64{lib: library(t)}), of64(gonum.Implementation{}))
+	testOverrides(t, 0x1p-53, of64(float64s{lib: only(library(t))}), of64(gonum.Implementation{}))
 }
 
 func TestOverridesFloat32(t *testing.T) {
-	testOverrides(t, 0x1p-24, of32(openblas32{lib: library(t)}), of32(gonum.Implementation{}))
+	testOverrides(t, 0x1p-24, of32(float32s{lib: only(library(t))}), of32(gonum.Implementation{}))
 }
 
 // draw is a source of random operands.
@@ -147,7 +130,7 @@ func near[T real](got, want []T, tol float64) error {
 
 // testOverrides compares ours with the reference over random shapes, strides,
 // transposes and scalars.
-func testOverrides[T real](t *testing.T, u float64, ours, ref level3[T]) {
+func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(7, 8))}
 	check := func(got, want []T, k int, format string, args ...any) {
 		t.Helper()
@@ -249,14 +232,14 @@ func (g draw[T]) vector(n int) (x []T, inc int) {
 // words, and that nothing else panics: arguments are drawn around what is right.
 func TestMisuse(t *testing.T) {
 	t.Run("float64", func(t *testing.T) {
-		testMisuse(t, of64(openblas64{lib: library(t)}), of64(gonum.Implementation{}))
+		testMisuse(t, of64(float64s{lib: only(library(t))}), of64(gonum.Implementation{}))
 	})
 	t.Run("float32", func(t *testing.T) {
-		testMisuse(t, of32(openblas32{lib: library(t)}), of32(gonum.Implementation{}))
+		testMisuse(t, of32(float32s{lib: only(library(t))}), of32(gonum.Implementation{}))
 	})
 }
 
-func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
+func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
 	if testing.Short() || race.Enabled {
@@ -283,7 +266,7 @@ func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
 	}
 	length := func(r, c, ld int) int { return max(0, off(max(0, (r-1)*ld+c))) }
 	panics := 0
-	compare := func(name string, f func(l level3[T], out []T), out []T) {
+	compare := func(name string, f func(l overridden[T], out []T), out []T) {
 		t.Helper()
 		want, got := clone(out), clone(out)
 		pw := panicOf(func() { f(ref, want) })
@@ -310,14 +293,14 @@ func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
 		rb, cb := opDims(tB, k, n)
 		lda, ldb, ldc := off(ca), off(cb), off(n)
 		a, b := g.slice(length(ra, ca, lda)), g.slice(length(rb, cb, ldb))
-		compare("gemm", func(l level3[T], c []T) {
+		compare("gemm", func(l overridden[T], c []T) {
 			l.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 		}, g.slice(length(m, n, ldc)))
 
 		ra, ca = opDims(tA, n, k)
 		lda, ldc = off(ca), off(n)
 		a = g.slice(length(ra, ca, lda))
-		compare("syrk", func(l level3[T], c []T) {
+		compare("syrk", func(l overridden[T], c []T) {
 			l.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 		}, g.slice(length(n, n, ldc)))
 
@@ -329,9 +312,9 @@ func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
 				a[i]++
 			}
 		}
-		compare("trsm", func(l level3[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
-		compare("trmm", func(l level3[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
-		compare("symm", func(l level3[T], c []T) {
+		compare("trsm", func(l overridden[T], b []T) { l.trsm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("trmm", func(l overridden[T], b []T) { l.trmm(s, ul, tA, d, m, n, alpha, a, lda, b, ldb) }, b)
+		compare("symm", func(l overridden[T], c []T) {
 			l.symm(s, ul, m, n, alpha, a, lda, b, ldb, beta, c, ldc)
 		}, g.slice(length(m, n, ldc)))
 
@@ -340,7 +323,7 @@ func testMisuse[T real](t *testing.T, ours, ref level3[T]) {
 		lda = off(n)
 		a = g.slice(length(m, n, lda))
 		x := g.slice(length(lenOp(tA, n, m), 1, max(incX, -incX)))
-		compare("gemv", func(l level3[T], y []T) {
+		compare("gemv", func(l overridden[T], y []T) {
 			l.gemv(tA, m, n, alpha, a, lda, x, incX, beta, y, incY)
 		}, g.slice(length(lenOp(tA, m, n), 1, max(incY, -incY))))
 	}
@@ -377,7 +360,7 @@ func TestChecks32Bits(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
-	o := openblas64{lib: library(t)}
+	o := float64s{lib: only(library(t))}
 	const n = 64
 	a, b, c := make([]float64, n*n), make([]float64, n*n), make([]float64, n*n)
 	if avg := testing.AllocsPerRun(100, func() {

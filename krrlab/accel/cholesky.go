@@ -47,8 +47,8 @@ func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
 	return tiles[float32]{
 		potrf: func(n int, a []float32, lda int) bool {
-			if l := inUse.Load(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
-				return potrf(l, l.spotrf, blas.Lower, n, a, lda)
+			if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
+				return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
 			}
 			return spotrfGo(n, a, lda)
 		},

@@ -216,7 +216,7 @@ func BenchmarkCholesky(b *testing.B) {
 			b.StopTimer()
 			a := wave[float64](n, n)
 			b.StartTimer()
-			potrf(inUse.Load(), inUse.Load().dpotrf, 'L', n, a, n)
+			potrf(inUse(), inUse().d.potrf, 'L', n, a, n)
 		}
 		report(b)
 	})

@@ -25,18 +25,17 @@
 // # BLAS and LAPACK
 //
 // All dense linear algebra of the project is written against gonum's blas64,
-// blas32 and lapack64. A main program calls
+// blas32 and lapack64. The first product or factorization of a process that imports this
+// package chooses what they run on: OpenBLAS if it is found, else Go. Nothing is loaded before,
+// and InUse says which it is. A main program that wants to choose calls Use before it computes,
 //
-//	lib, err := accel.OpenBLAS()
-//	if err == nil {
-//		accel.Use(lib)
-//	}
+//	lib, err := accel.OpenBLAS() // the error says which Debian package to install
+//	accel.Use(lib)               // nil is Go's own
 //
-// once, and those packages run on OpenBLAS from then on; if err is not nil it
-// says which Debian package to install. Without it gonum's own Go code runs, save for
-// products and triangular solves (Gemm, Syrk, Trsm, Trmm in float32 and float64): after Use(nil)
-// these are package gemm's, cut into pieces for the pool of workers, where gemm has kernels
-// for the processor. On a core with AVX2 products are about as fast as OpenBLAS's
+// and KRRLAB_BLAS=go in the environment (EnvBLAS) does it without a line of code.
+// Go's own are gonum's, save for products and triangular solves (Gemm, Syrk, Trsm, Trmm in
+// float32 and float64), which are package gemm's, cut into pieces for the pool of workers, where
+// gemm has kernels for the processor. On a core with AVX2 products are about as fast as OpenBLAS's
 // (BenchmarkGemmSizes), and they give the same bits for any number of threads. OpenBLAS
 // is loaded by dlopen through purego, so the program builds with or without cgo
 // and starts with or without the library. Semantics stay gonum's: row-major
@@ -47,8 +46,8 @@
 // for the call into C, about 0.2 µs, and those with alpha = 0 or a dimension of
 // 2³¹ or more stay in Go.
 //
-// The build tag nodl leaves the loading of shared libraries out of the program; with the tag
-// openblas a process starts on OpenBLAS, which is how make test-machines runs all tests on it.
+// The build tag nodl leaves the loading of shared libraries out of the program. The tests of this
+// module run on Go's own unless KRRLAB_BLAS=openblas, as in some rows of make test-machines.
 //
 // Row-major operands are handed over as they lie: a row-major m×n matrix is a
 // column-major n×m one, its transpose, so C = A·B becomes Cᵀ = Bᵀ·Aᵀ, a lower

@@ -9,27 +9,28 @@ import (
 	"gonum.org/v1/gonum/lapack/gonum"
 )
 
-// openlapack64 is a lapack.Float64: gonum's, with the factorizations overridden
-// that the project calls. As in openblas64, what is small, empty or misuse goes
+// lapacks is the lapack.Float64 in use: gonum's, with the factorizations overridden
+// that the project calls, where there is a library. As in level3, what is small, empty or misuse goes
 // to gonum. gonum's other routines call blas64 and so run on the library where
 // their time goes into level 3 (Dpotrs and Dtrtrs are calls of Dtrsm).
-type openlapack64 struct {
+type lapacks struct {
 	gonum.Implementation
-	lib *Library
+	lib func() *Library
 }
 
-var _ lapack.Float64 = openlapack64{}
+var _ lapack.Float64 = lapacks{}
 
 // lapackOrder is the least order for which the library is called.
 const lapackOrder = 32
 
 // Dpotrf computes the Cholesky factor L (A = L·Lᵀ) or U (A = Uᵀ·U) in the
 // triangle ul of a, and reports whether A was positive definite.
-func (o openlapack64) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
-	if n < lapackOrder || !isUplo(ul) || !matrix(n, n, lda, len(a)) {
+func (o lapacks) Dpotrf(ul blas.Uplo, n int, a []float64, lda int) (ok bool) {
+	l := o.lib()
+	if l == nil || n < lapackOrder || !isUplo(ul) || !matrix(n, n, lda, len(a)) {
 		return o.Implementation.Dpotrf(ul, n, a, lda)
 	}
-	return potrf(o.lib, o.lib.dpotrf, ul, n, a, lda)
+	return potrf(l, l.d.potrf, ul, n, a, lda)
 }
 
 // potrf calls xPOTRF at fn.
@@ -54,8 +55,9 @@ func (f *frame) infoAddr() uintptr { return uintptr(unsafe.Pointer(&f.info)) }
 
 // Dtrtri computes the inverse of the triangular matrix a in place and reports
 // whether a was nonsingular.
-func (o openlapack64) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
-	if n < lapackOrder || !isUplo(ul) || !isDiag(d) || !matrix(n, n, lda, len(a)) {
+func (o lapacks) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda int) (ok bool) {
+	l := o.lib()
+	if l == nil || n < lapackOrder || !isUplo(ul) || !isDiag(d) || !matrix(n, n, lda, len(a)) {
 		return o.Implementation.Dtrtri(ul, d, n, a, lda)
 	}
 	if d == blas.NonUnit {
@@ -70,7 +72,7 @@ func (o openlapack64) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda 
 	f.i = [8]int32{int32(n), int32(lda)}
 	f.info = 0
 	f.p = [4]unsafe.Pointer{base(a)}
-	o.lib.call(f, o.lib.dtrtri, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1, 1)
+	l.call(f, l.dtrtri, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.infoAddr(), 1, 1)
 	ok = f.info == 0
 	f.free()
 	return ok
@@ -81,8 +83,9 @@ func (o openlapack64) Dtrtri(ul blas.Uplo, d blas.Diag, n int, a []float64, lda 
 // It runs LAPACK's divide and conquer, dsyevd, with workspace of its own, 2n²
 // numbers (work is only checked); where that is more than 32 bits count, above
 // n = 32,000, the QR iteration dsyev.
-func (o openlapack64) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
-	if n < lapackOrder || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
+func (o lapacks) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64, lda int, w, work []float64, lwork int) (ok bool) {
+	l := o.lib()
+	if l == nil || n < lapackOrder || jobz != lapack.EVNone && jobz != lapack.EVCompute || !isUplo(ul) ||
 		!matrix(n, n, lda, len(a)) || len(w) < n || lwork < 3*n-1 || len(work) < lwork || hasNaN(ul, n, a, lda) {
 		return o.Implementation.Dsyev(jobz, ul, n, a, lda, w, work, lwork)
 	}
@@ -97,13 +100,13 @@ func (o openlapack64) Dsyev(jobz lapack.EVJob, ul blas.Uplo, n int, a []float64,
 		wk, iwk := make([]float64, lw), make([]int32, liw)
 		f.i = [8]int32{int32(n), int32(lda), int32(lw), int32(liw)}
 		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk), unsafe.Pointer(&iwk[0])}
-		o.lib.call(f, o.lib.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
+		l.call(f, l.dsyevd, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
 			f.ptr(2), f.num(2), f.ptr(3), f.num(3), f.infoAddr(), 1, 1)
 	} else {
 		wk := make([]float64, 34*n)
 		f.i = [8]int32{int32(n), int32(lda), int32(len(wk))}
 		f.p = [4]unsafe.Pointer{base(a), base(w), base(wk)}
-		o.lib.call(f, o.lib.dsyev, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
+		l.call(f, l.dsyev, f.char(0), f.char(1), f.num(0), f.ptr(0), f.num(1), f.ptr(1),
 			f.ptr(2), f.num(2), f.infoAddr(), 1, 1)
 	}
 	ok = f.info == 0

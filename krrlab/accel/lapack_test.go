@@ -36,7 +36,7 @@ var orders = []int{0, 1, 2, 31, 32, 33, 64, 65, 130, 200}
 
 func TestDpotrf(t *testing.T) {
 	g := rand.New(rand.NewPCG(11, 12))
-	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	o, ref := lapacks{lib: only(library(t))}, gonum.Implementation{}
 	for _, n := range orders {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + 1 + g.IntN(4)
@@ -71,7 +71,7 @@ func TestDpotrf(t *testing.T) {
 
 func TestDtrtri(t *testing.T) {
 	g := draw[float64]{rand.New(rand.NewPCG(13, 14))}
-	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	o, ref := lapacks{lib: only(library(t))}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			for _, d := range []blas.Diag{blas.NonUnit, blas.Unit} {
@@ -99,7 +99,7 @@ func TestDtrtri(t *testing.T) {
 
 func TestDsyev(t *testing.T) {
 	g := rand.New(rand.NewPCG(15, 16))
-	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	o, ref := lapacks{lib: only(library(t))}, gonum.Implementation{}
 	for _, n := range orders[1:] {
 		for _, ul := range []blas.Uplo{blas.Lower, blas.Upper} {
 			ld := n + g.IntN(4)
@@ -155,7 +155,7 @@ func TestDsyev(t *testing.T) {
 
 // Misuse panics as gonum's does.
 func TestLapackMisuse(t *testing.T) {
-	o, ref := openlapack64{lib: library(t)}, gonum.Implementation{}
+	o, ref := lapacks{lib: only(library(t))}, gonum.Implementation{}
 	const n = 40
 	for _, ul := range []blas.Uplo{blas.Lower, 'X'} {
 		for _, m := range []int{-1, n} {

@@ -109,8 +109,7 @@ var garbageBound atomic.Int64
 
 // BoundGarbage makes Go's collector keep what it has not freed yet within nine tenths
 // of MemoryLimit: beside a kernel matrix of gigabytes the collector's default, as much
-// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call, and
-// again when a library has been loaded.
+// again, is too much. A GOMEMLIMIT goes before. It is for the main program to call.
 func BoundGarbage() {
 	if now := debug.SetMemoryLimit(-1); now < math.MaxInt64 && now != garbageBound.Load() {
 		return

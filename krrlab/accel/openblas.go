@@ -40,9 +40,12 @@ type Library struct {
 
 	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
 
-	dgemm, sgemm, dsyrk, ssyrk, dtrsm, strsm, dtrmm, strmm, dsymm, ssymm, dgemv, sgemv uintptr
-	dpotrf, spotrf, dtrtri, dsyev, dsyevd                                              uintptr
+	d, s                  routines
+	dtrtri, dsyev, dsyevd uintptr
 }
+
+// routines are the addresses of a library's routines in one precision.
+type routines struct{ gemm, syrk, trsm, trmm, symm, gemv, potrf uintptr }
 
 // Info describes the library.
 func (l *Library) Info() BLAS { return l.info }
@@ -69,13 +72,13 @@ func (l *Library) symbols() []struct {
 		name string
 		addr *uintptr
 	}{
-		{"dgemm_", &l.dgemm}, {"sgemm_", &l.sgemm},
-		{"dsyrk_", &l.dsyrk}, {"ssyrk_", &l.ssyrk},
-		{"dtrsm_", &l.dtrsm}, {"strsm_", &l.strsm},
-		{"dtrmm_", &l.dtrmm}, {"strmm_", &l.strmm},
-		{"dsymm_", &l.dsymm}, {"ssymm_", &l.ssymm},
-		{"dgemv_", &l.dgemv}, {"sgemv_", &l.sgemv},
-		{"dpotrf_", &l.dpotrf}, {"spotrf_", &l.spotrf},
+		{"dgemm_", &l.d.gemm}, {"sgemm_", &l.s.gemm},
+		{"dsyrk_", &l.d.syrk}, {"ssyrk_", &l.s.syrk},
+		{"dtrsm_", &l.d.trsm}, {"strsm_", &l.s.trsm},
+		{"dtrmm_", &l.d.trmm}, {"strmm_", &l.s.trmm},
+		{"dsymm_", &l.d.symm}, {"ssymm_", &l.s.symm},
+		{"dgemv_", &l.d.gemv}, {"sgemv_", &l.s.gemv},
+		{"dpotrf_", &l.d.potrf}, {"spotrf_", &l.s.potrf},
 		{"dtrtri_", &l.dtrtri}, {"dsyev_", &l.dsyev}, {"dsyevd_", &l.dsyevd},
 	}
 }
@@ -221,7 +224,7 @@ func load(name string) (*Library, error) {
 func (l *Library) selfTest() error {
 	a := []float64{1, 2, 3, 4, 5, 6} // 2×3
 	c := []float64{nan, nan, nan, nan}
-	gemm(l, l.dgemm, 'N', 'T', 2, 2, 3, 1, a, 3, a, 3, 0, c, 2)
+	gemm(l, l.d.gemm, 'N', 'T', 2, 2, 3, 1, a, 3, a, 3, 0, c, 2)
 	if want := [4]float64{14, 32, 32, 77}; [4]float64(c) != want {
 		return fmt.Errorf("dgemm gives %v for %v", c, want)
 	}

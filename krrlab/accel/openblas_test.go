@@ -67,35 +67,6 @@ func TestMappedFile(t *testing.T) {
 	}
 }
 
-func TestUse(t *testing.T) {
-	t.Cleanup(func() { Use(nil) })
-	Use(nil)
-	if b := InUse(); b != (BLAS{Name: "gonum"}) || b.String() != "gonum" {
-		t.Errorf("InUse() = %+v", b)
-	}
-	if _, ok := blas64.Implementation().(own64); !ok {
-		t.Errorf("blas64 is %T", blas64.Implementation())
-	}
-	if _, ok := blas32.Implementation().(own32); !ok {
-		t.Errorf("blas32 is %T", blas32.Implementation())
-	}
-	l := library(t)
-	Use(l)
-	if b := InUse(); b != l.Info() {
-		t.Errorf("InUse() = %+v", b)
-	}
-	if _, ok := blas64.Implementation().(openblas64); !ok {
-		t.Errorf("blas64 is %T", blas64.Implementation())
-	}
-	if _, ok := blas32.Implementation().(openblas32); !ok {
-		t.Errorf("blas32 is %T", blas32.Implementation())
-	}
-	Use(nil)
-	if InUse().Name != "gonum" {
-		t.Errorf("InUse() = %+v after Use(nil)", InUse())
-	}
-}
-
 // A solve through lapack64, as the rest of the project writes it.
 func TestCholeskySolve(t *testing.T) {
 	onEach(t, func(t *testing.T) {
@@ -221,18 +192,18 @@ func BenchmarkCrossover(b *testing.B) {
 			})
 		}
 		pair("gemm",
-			func() { gemm(l, l.dgemm, blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) },
+			func() { gemm(l, l.d.gemm, blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) },
 			func() { goBLAS.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) })
 		pair("syrk",
-			func() { syrk(l, l.dsyrk, blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) },
+			func() { syrk(l, l.d.syrk, blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) },
 			func() { goBLAS.Dsyrk(blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) })
 		pair("trsm",
-			func() { trxm(l, l.dtrsm, blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) },
+			func() { trxm(l, l.d.trsm, blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) },
 			func() { goBLAS.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) })
 		m := 8 * n
 		v := make([]float64, m*m+2*m)
 		pair("gemv8",
-			func() { gemv(l, l.dgemv, blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) },
+			func() { gemv(l, l.d.gemv, blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) },
 			func() { goBLAS.Dgemv(blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) })
 	}
 }

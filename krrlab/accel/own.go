@@ -10,7 +10,7 @@ import (
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 )
 
-// ownThreads is the number of threads that products of own32 and own64 run on now.
+// ownThreads is the number of threads that products of the BLAS run on now.
 var ownThreads atomic.Int32
 
 const (

@@ -20,11 +20,11 @@ func TestOwn(t *testing.T) {
 	t.Cleanup(func() { Use(nil) })
 	withThreads(t, 3)
 	Use(nil)
-	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(own32{}), of32(gonum.Implementation{})) })
-	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(own64{}), of64(gonum.Implementation{})) })
+	t.Run("float32", func(t *testing.T) { testOwn(t, 0x1p-24, of32(float32s{lib: only(nil)}), of32(gonum.Implementation{})) })
+	t.Run("float64", func(t *testing.T) { testOwn(t, 0x1p-53, of64(float64s{lib: only(nil)}), of64(gonum.Implementation{})) })
 }
 
-func testOwn[T real](t *testing.T, u float64, own, ref level3[T]) {
+func testOwn[T real](t *testing.T, u float64, own, ref overridden[T]) {
 	t.Run("misuse", func(t *testing.T) { testMisuse(t, own, ref) })
 	t.Run("values", func(t *testing.T) {
 		syrk := own.syrk
@@ -46,11 +46,15 @@ func TestOwnThreads(t *testing.T) {
 		t.Skip("gonum's own products are in use")
 	}
 	Use(nil)
-	t.Run("float32", func(t *testing.T) { testOwnThreads(t, 0x1p-24, of32(own32{}), of32(gonum.Implementation{})) })
-	t.Run("float64", func(t *testing.T) { testOwnThreads(t, 0x1p-53, of64(own64{}), of64(gonum.Implementation{})) })
+	t.Run("float32", func(t *testing.T) {
+		testOwnThreads(t, 0x1p-24, of32(float32s{lib: only(nil)}), of32(gonum.Implementation{}))
+	})
+	t.Run("float64", func(t *testing.T) {
+		testOwnThreads(t, 0x1p-53, of64(float64s{lib: only(nil)}), of64(gonum.Implementation{}))
+	})
 }
 
-func testOwnThreads[T real](t *testing.T, u float64, own, ref level3[T]) {
+func testOwnThreads[T real](t *testing.T, u float64, own, ref overridden[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(31, 32))}
 	for _, s := range [][3]int{{200, 90, 100}, {1, 3000, 400}, {3000, 1, 400}, {7, 400, 500}, {520, 1030, 30}, {130, 130, 130}} {
 		m, n, k := s[0], s[1], s[2]
@@ -154,11 +158,11 @@ func TestOwnNoAllocation(t *testing.T) {
 	if gogemm.InUse() == gogemm.Portable {
 		t.Skip("gonum's own products are in use")
 	}
-	t.Run("float32", func(t *testing.T) { testOwnNoAllocation(t, of32(own32{})) })
-	t.Run("float64", func(t *testing.T) { testOwnNoAllocation(t, of64(own64{})) })
+	t.Run("float32", func(t *testing.T) { testOwnNoAllocation(t, of32(float32s{lib: only(nil)})) })
+	t.Run("float64", func(t *testing.T) { testOwnNoAllocation(t, of64(float64s{lib: only(nil)})) })
 }
 
-func testOwnNoAllocation[T real](t *testing.T, own level3[T]) {
+func testOwnNoAllocation[T real](t *testing.T, own overridden[T]) {
 	const n = 150
 	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
 	if avg := testing.AllocsPerRun(50, func() {

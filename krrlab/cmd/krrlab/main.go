@@ -81,11 +81,18 @@ func loading(ctx context.Context, load func() (*accel.Library, error)) (lib *acc
 	}
 }
 
-// useBLAS installs a BLAS.
+// useBLAS installs a BLAS, for auto the one that the environment names.
 func useBLAS(ctx context.Context, name string) (note string, err error) {
-	if name == "go" {
+	if v := os.Getenv(accel.EnvBLAS); name == "auto" && v != "" {
+		name = v
+	}
+	switch name {
+	case "auto", "openblas":
+	case "go":
 		accel.Use(nil)
 		return "", nil
+	default:
+		return "", fmt.Errorf("%s=%q in the environment: want auto, openblas or go", accel.EnvBLAS, name)
 	}
 	lib, err := loading(ctx, accel.OpenBLAS)
 	if e := ctx.Err(); e != nil {
@@ -101,7 +108,6 @@ func useBLAS(ctx context.Context, name string) (note string, err error) {
 		note = fmt.Sprintf("OpenBLAS has %d of %d threads: the limit on addresses (ulimit -v) leaves no more", lib.MaxThreads(), accel.Threads())
 	}
 	accel.Use(lib)
-	accel.BoundGarbage() // the library has had its share
 	return note, nil
 }
 

@@ -20,6 +20,7 @@ func init() {
 			"Dpotrf":          r.ValueOf(accel.Dpotrf),
 			"Dsterf":          r.ValueOf(accel.Dsterf),
 			"Dtrtri":          r.ValueOf(accel.Dtrtri),
+			"EnvBLAS":         r.ValueOf(""),
 			"ForEach":         r.ValueOf(accel.ForEach),
 			"GemmRate32":      r.ValueOf(accel.GemmRate32),
 			"GemmRate64":      r.ValueOf(accel.GemmRate64),
@@ -43,6 +44,8 @@ func init() {
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"EnvBLAS": "string:KRRLAB_BLAS",
+		},
 	}
 }

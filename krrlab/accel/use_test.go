@@ -1,0 +1,148 @@
+package accel
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
+)
+
+// product returns A·Aᵀ of some matrix A, by the BLAS in use and, bit for bit, as l should have it.
+func product(l *Library) (got, want []float64) {
+	const n = 192
+	g := rand.New(rand.NewPCG(5, 6))
+	a := make([]float64, n*n)
+	for i := range a {
+		a[i] = g.NormFloat64()
+	}
+	got, want = make([]float64, n*n), make([]float64, n*n)
+	blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, got, n)
+	if l != nil {
+		gemm(l, l.d.gemm, blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+	} else {
+		level3of64.gemm(nil, blas.NoTrans, blas.Trans, n, n, n, 1, a, n, a, n, 0, want, n)
+	}
+	return got, want
+}
+
+func checkInUse(t *testing.T, l *Library) {
+	t.Helper()
+	want := BLAS{Name: "gonum"}
+	if l != nil {
+		want = l.Info()
+	}
+	if b := InUse(); b != want {
+		t.Errorf("InUse() = %+v, want %+v", b, want)
+	}
+	if got, want := product(l); !slices.Equal(got, want) {
+		t.Errorf("products are not those of %v", InUse())
+	}
+}
+
+func TestUse(t *testing.T) {
+	t.Cleanup(func() { Use(nil) })
+	Use(nil)
+	checkInUse(t, nil)
+	l := library(t)
+	Use(l)
+	checkInUse(t, l)
+	Use(nil)
+	checkInUse(t, nil)
+}
+
+// TestChoice: a process that does not call Use chooses at its first product, once, whatever
+// goroutine comes first, and not before.
+func TestChoice(t *testing.T) {
+	t.Cleanup(func() { Use(nil) })
+	lib, err := OpenBLAS()
+	if err != nil {
+		lib = nil
+	}
+	for value, want := range map[string]*Library{"go": nil, "": nil, "auto": lib, "openblas": lib} {
+		t.Setenv(EnvBLAS, value)
+		chosen.Store(nil)
+		withThreads(t, 3)
+		_ = ForEach(t.Context(), 5, func(int, int) {})
+		CPU()
+		MemoryAvailable()
+		if chosen.Load() != nil {
+			t.Errorf("%q: a BLAS was chosen before it was used", value)
+		}
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				if got, again := product(want); !slices.Equal(got, again) {
+					t.Errorf("%q: other products than those of the BLAS chosen", value)
+				}
+			})
+		}
+		wg.Wait()
+		checkInUse(t, want)
+	}
+	t.Setenv(EnvBLAS, "OpenBLAS")
+	chosen.Store(nil)
+	if v := fmt.Sprint(panicOf(func() { InUse() })); !strings.Contains(v, `KRRLAB_BLAS="OpenBLAS": want auto, openblas or go`) {
+		t.Error(v)
+	}
+}
+
+// TestChoiceInForEach: chosen by a worker the library has one thread until the ForEach ends.
+func TestChoiceInForEach(t *testing.T) {
+	t.Cleanup(func() { Use(nil) })
+	l := library(t)
+	withThreads(t, min(2, runtime.NumCPU()))
+	t.Setenv(EnvBLAS, "auto")
+	chosen.Store(nil)
+	if err := ForEach(context.Background(), 4, func(int, int) {
+		if product(l); l.want.Load() != 1 {
+			t.Errorf("%d threads inside ForEach", l.want.Load())
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if int(l.want.Load()) != Threads() {
+		t.Errorf("%d threads after ForEach, want %d", l.want.Load(), Threads())
+	}
+}
+
+// TestWanted: the tests of this module run on Go's own by default, those of others as programs do.
+func TestWanted(t *testing.T) {
+	for path, want := range map[string]bool{
+		"github.com/krrlab/lab/krrlab/rng.test":   false,
+		"github.com/krrlab/lab/krrlab/cmd/krrlab": true,
+		"example.org/user.test":                   true,
+		"":                                        true,
+	} {
+		if got := wanted("", path); got != want {
+			t.Errorf("%q: %v", path, got)
+		}
+	}
+}
+
+// TestChoiceInLimit: where addresses are limited (ulimit -v) a process that chooses by itself does
+// not wait for those that OpenBLAS cannot have.
+func TestChoiceInLimit(t *testing.T) {
+	if runtime.GOOS != "linux" || race.Enabled {
+		t.Skip("needs ulimit -v, and the race detector takes more addresses than that")
+	}
+	for _, gb := range []float64{1.9, 2.2, 3.5} {
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf(`ulimit -s 8192 && ulimit -v %.0f && exec "$0" "$@"`, gb*1e9/1024),
+			os.Args[0], "-test.run=^TestMachine$", "-test.v")
+		cmd.Env = append(os.Environ(), "GOMAXPROCS=2", "KRRLAB_MACHINE=", EnvBLAS+"=auto")
+		text, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(text), "blas:") {
+			t.Errorf("%.1f GB: %v\n%s", gb, err, text)
+		}
+	}
+}
