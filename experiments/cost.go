@@ -10,10 +10,10 @@ import (
 
 // Rates are what a machine does in a second, all threads together.
 type Rates struct {
-	Gemm32  float64 `json:"gemm32"` // flops of a product of matrices in float32
-	Gemm64  float64 `json:"gemm64"` // the same in float64
-	Read    float64 `json:"read"`   // bytes read from memory
-	Threads int     `json:"threads"`
+	Gemm32  float64 // flops of a product of matrices in float32
+	Gemm64  float64 // the same in float64
+	Read    float64 // bytes read from memory
+	Threads int
 }
 
 // MeasureRates probes the machine for about two seconds.

@@ -49,10 +49,10 @@ type Figure struct {
 
 // Verdict is a claim and what the results say of it.
 type Verdict struct {
-	Claim   string `json:"claim"`
-	Outcome string `json:"outcome"`      // Holds, Fails or Open
-	Detail  string `json:"detail"`       // the numbers it was judged by
-	On      string `json:"on,omitempty"` // what it was judged on, where that is not only the paper's data, whole
+	Claim   string
+	Outcome string // Holds, Fails or Open
+	Detail  string // the numbers it was judged by
+	On      string // what it was judged on, where that is not only the paper's data, whole
 }
 
 // Outcomes of a Verdict. Open: the results do not decide it, as at smoke scale, or where a case was

@@ -37,8 +37,8 @@ type LambdaP struct {
 	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
 	BestS       int     `json:"best_s"`
 	BestLambdaP float64 `json:"best_lambda_p"`
-	KError      float64 `json:"kernel_error"` // predicted bound of ‖K_stored−K‖₂
-	Seconds     float64 `json:"seconds"`      // in all, K and Z included
+	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Seconds     float64 `json:"seconds"`            // in all, K and Z included
 }
 
 // LambdaP sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ

@@ -39,7 +39,7 @@ type QualityStep struct {
 // stated confidence, and the iterations that follow from it beside those that PCG takes.
 type Quality struct {
 	Header
-	Precond  string  `json:"preconditioner"`
+	Precond  string  `json:"precond"`
 	Features string  `json:"features,omitempty"` // what made Z
 	S        int     `json:"s,omitempty"`        // its columns
 	LambdaP  float64 `json:"lambda_p,omitempty"`
@@ -67,8 +67,8 @@ type Quality struct {
 	Alpha    []float64     `json:"alpha"` // of the tridiagonal
 	Beta     []float64     `json:"beta"`
 	Ritz     []float64     `json:"ritz"`
-	Slack    float64       `json:"slack"`        // allowed for inaccurate products
-	KError   float64       `json:"kernel_error"` // predicted bound of ‖K_stored−K‖₂
+	Slack    float64       `json:"slack"`              // allowed for inaccurate products
+	KError   float64       `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
 	Trace    []QualityStep `json:"trace"`
 	Spectrum []float64     `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
 	// Exact is their κ with its rounding error; nil where they were not computed.
@@ -79,7 +79,7 @@ type Quality struct {
 	// right-hand side, from T. Actual are those of PCG on the targets; nil without it.
 	Bound     int    `json:"iterations_bound"`
 	Predicted int    `json:"iterations_predicted"`
-	Actual    *int   `json:"iterations_actual"`
+	Actual    *int   `json:"iterations"`
 	Status    string `json:"status,omitempty"` // of PCG
 
 	Seconds QualitySeconds `json:"seconds"`

@@ -57,8 +57,8 @@ type Verification struct {
 	Claimed float64     `json:"claimed_residual"` // what the model file says
 	Targets string      `json:"targets"`
 
-	Columns  []float64 `json:"residuals"`         // ‖y_j−Ac_j‖₂/‖y_j‖₂
-	Residual Number    `json:"residual"`          // the worst; nil where the targets are unknown
+	Columns  []float64 `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂
+	Residual Number    `json:"true_residual"`     // the worst; nil where the targets are unknown
 	Rounding Number    `json:"residual_rounding"` // bound of its error
 	Norm     Number    `json:"residual_norm"`     // the largest ‖y_j−Ac_j‖₂
 

@@ -22,18 +22,18 @@ type Problem struct {
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the
 // one with the most.
 type Memory struct {
-	Ranks    int   `json:"ranks"`
-	Points   int64 `json:"points"`   // X
-	Kernel   int64 `json:"kernel"`   // its tiles of K, with their tables
-	Features int64 `json:"features"` // its rows of Z, or the whole of F
-	Columns  int64 `json:"columns"`  // of K, for landmarks, on the way to F
-	Factor   int64 `json:"factor"`   // 8s²; as much again while it is formed
-	Vectors  int64 `json:"vectors"`  // of the iteration
+	Ranks    int
+	Points   int64 // X
+	Kernel   int64 // its tiles of K, with their tables
+	Features int64 // its rows of Z, or the whole of F
+	Columns  int64 // of K, for landmarks, on the way to F
+	Factor   int64 // 8s²; as much again while it is formed
+	Vectors  int64 // of the iteration
 	// Forming is what is held when the factor is formed, Solving in the iteration, and Most
 	// the larger of them.
-	Forming int64 `json:"forming"`
-	Solving int64 `json:"solving"`
-	Most    int64 `json:"most"`
+	Forming int64
+	Solving int64
+	Most    int64
 }
 
 // Of returns what a rank of P = ranks holds. It panics unless n, d, t and ranks are positive,

@@ -1,0 +1,166 @@
+package lint
+
+import (
+	"flag"
+	"fmt"
+	"go/types"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/json.txt anew")
+
+// written lists what the program writes as JSON, and the type of it.
+var written = [][2]string{
+	{"krrlab.Solution", "krrlab fit --json"},
+	{"krrlab.StatDim", "krrlab statdim --json"},
+	{"krrlab.SketchSize", "krrlab sketch-size --json"},
+	{"krrlab.MultiLevel", "krrlab multilevel --json"},
+	{"krrlab.LambdaP", "krrlab lambda-p --json"},
+	{"krrlab.Quality", "krrlab quality --json"},
+	{"krrlab.Verification", "krrlab verify --json"},
+	{"krrlab/cli.benchReport", "krrlab bench --json"},
+	{"theory.Report", "krrlab check --json"},
+	{"experiments.Report", "krrlab reproduce: report.json"},
+	{"experiments.kept", "krrlab reproduce: a result in the cache"},
+	{"krrlab/model.metadata", "krrlab fit --model: meta.json"},
+	{"krrlab/remote.job", "a stage on ranks: job.json"},
+	{"krrlab/remote.outcome", "a stage on ranks: what it returns"},
+	{"krrlab/remote.report", "a stage on ranks: a line of its log"},
+}
+
+// foreignKeys begin types whose keys others have chosen, or that are for this repository only.
+var foreignKeys = []string{"krrlab/notebook/", "krrlab/internal/mutants."}
+
+// standIns have a MarshalJSON of their own: what it writes.
+var standIns = map[string]string{"krrlab.Number": "number or null", "krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
+
+// schema collects the keys of struct types.
+type schema struct {
+	structs map[string]*types.Struct
+	text    map[string]bool // types written as text
+	keys    map[string][]string
+}
+
+// json returns how a type is written, and adds the structs that it has.
+func (s *schema) json(t types.Type) string {
+	if n, ok := t.(*types.Named); ok {
+		full := name(n.Obj())
+		if in, ok := standIns[full]; ok {
+			s.add(in)
+			return in
+		}
+		if s.text[full] {
+			return "string"
+		}
+		if s.structs[full] != nil {
+			s.add(full)
+			return full
+		}
+	}
+	switch t := t.Underlying().(type) {
+	case *types.Pointer:
+		return s.json(t.Elem()) + " or null"
+	case *types.Slice:
+		if types.Identical(t.Elem(), types.Typ[types.Byte]) {
+			return "any"
+		}
+		return "[]" + s.json(t.Elem())
+	case *types.Map:
+		return "{string: " + s.json(t.Elem()) + "}"
+	case *types.Basic:
+		switch {
+		case t.Info()&types.IsNumeric != 0:
+			return "number"
+		case t.Info()&types.IsBoolean != 0:
+			return "bool"
+		}
+	}
+	return "string"
+}
+
+// add collects the keys of a struct and of those that it has.
+func (s *schema) add(full string) {
+	st := s.structs[full]
+	if st == nil || s.keys[full] != nil {
+		return
+	}
+	s.keys[full] = []string{}
+	for i := range st.NumFields() {
+		f := st.Field(i)
+		key, opt, _ := strings.Cut(reflect.StructTag(st.Tag(i)).Get("json"), ",")
+		switch {
+		case !f.Exported() || key == "-":
+			continue
+		case f.Embedded() && key == "":
+			s.keys[full] = append(s.keys[full], "and those of "+s.json(f.Type()))
+			continue
+		case key == "":
+			key = f.Name()
+		}
+		if opt != "" {
+			key += "?"
+		}
+		s.keys[full] = append(s.keys[full], fmt.Sprintf("%-24s %s", key, s.json(f.Type())))
+	}
+}
+
+// TestJSONKeys: the keys of all JSON that the program writes are those of testdata/json.txt. A key that
+// goes has its successor in CHANGELOG.md; -update writes the file.
+func TestJSONKeys(t *testing.T) {
+	s := &schema{structs: map[string]*types.Struct{}, text: map[string]bool{}, keys: map[string][]string{}}
+	for _, u := range checked(t) {
+		for _, n := range u.pkg.Scope().Names() {
+			o, ok := u.pkg.Scope().Lookup(n).(*types.TypeName)
+			if !ok || o.IsAlias() || u.test {
+				continue
+			}
+			if st, ok := o.Type().Underlying().(*types.Struct); ok {
+				s.structs[name(o)] = st
+			}
+			s.text[name(o)] = types.NewMethodSet(types.NewPointer(o.Type())).Lookup(nil, "MarshalText") != nil
+		}
+	}
+	files := map[string]string{}
+	for _, w := range written {
+		if s.structs[w[0]] == nil {
+			t.Errorf("%s (%s) is gone: strike it out of written", w[0], w[1])
+		}
+		files[w[0]] = ": " + w[1]
+		s.add(w[0])
+	}
+	for n, st := range s.structs {
+		tagged := false
+		for i := range st.NumFields() {
+			tagged = tagged || reflect.StructTag(st.Tag(i)).Get("json") != ""
+		}
+		if tagged && s.keys[n] == nil && !slices.ContainsFunc(foreignKeys, func(p string) bool { return strings.HasPrefix(n, p) }) {
+			t.Errorf("%s has keys for JSON and is part of nothing in written: add what writes it, or remove them", n)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("The keys of all JSON that krrlab writes, by Go type; ? is left out where it is empty.\n")
+	for _, n := range slices.Sorted(maps.Keys(s.keys)) {
+		fmt.Fprintf(&b, "\n%s%s\n", n, files[n])
+		for _, k := range s.keys[n] {
+			fmt.Fprintf(&b, "\t%s\n", k)
+		}
+	}
+	golden := filepath.Join("testdata", "json.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, got := strings.Split(read(t, golden), "\n"), strings.Split(b.String(), "\n")
+	for i := range max(len(want), len(got)) {
+		if i >= len(want) || i >= len(got) || want[i] != got[i] {
+			t.Fatalf("from line %d on the keys are not those of %s: name the successor of an old key in CHANGELOG.md and run go test ./krrlab/internal/lint -run JSONKeys -update", i+1, golden)
+		}
+	}
+}
