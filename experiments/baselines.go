@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -76,7 +77,7 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 // out.
 func (s *session) featureResult(c Case, fit *baseline.FeatureResult) *Result {
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations = fit.Status.String(), fit.Status == baseline.Converged, fit.Rounds
+	r.Status, r.Converged, r.Iterations = fit.Status.String(), fit.Status == pcg.Converged, fit.Rounds
 	r.Form, r.Bytes = fit.Form.String(), fit.Bytes
 	r.Seconds.Load = s.load
 	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve+fit.Seconds.Residual
@@ -214,7 +215,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == baseline.Converged, fit.Iterations, fit.Bytes
+	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == pcg.Converged, fit.Iterations, fit.Bytes
 	r.Seconds.Load = s.load
 	set := fit.Seconds.Setup
 	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate
@@ -223,39 +224,6 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		r.Values[fmt.Sprintf("%s%g", atRho, rho)] = grid.Objective[i]
 	}
 	finite(r.Values)
-	return r, s.score(ctx, c, r, coding, fit.Predict)
-}
-
-// falkon runs Nyström restricted regression on S centers, drawn uniformly. Values: "objective",
-// "residual", "jitter" ν, and "cond", an estimate of κ.
-func (s *session) falkon(ctx context.Context, c Case) (*Result, error) {
-	coding, y, err := s.targets()
-	if err != nil {
-		return nil, err
-	}
-	k, err := kernel.FromSpec(c.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	fit, err := baseline.Falkon(ctx, k, s.train.X, c.Lambda, y, c.S, rng.New(c.Seed).Sub("centres"), &baseline.FalkonOptions{
-		Tol: c.Tol, MaxIter: c.MaxIter, Memory: s.room(), Progress: s.stages(),
-		Monitor: func(x baseline.FalkonStep) error {
-			s.monitor(krrlab.Event{Stage: "solve", Iteration: x.Iteration, Residual: x.RelRes, Remaining: -1})
-			return nil
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == baseline.Converged, fit.Iterations, fit.Bytes
-	for _, x := range fit.History {
-		r.History = append(r.History, fourDigits(x.RelRes))
-	}
-	sec := fit.Seconds
-	r.Seconds.Load = s.load
-	r.Seconds.Kernel, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = sec.Tiles, sec.Centres, sec.Factor, sec.Products+sec.Precond
-	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes(), "jitter": fit.Jitter, "cond": fit.Cond})
 	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 

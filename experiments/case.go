@@ -24,7 +24,6 @@ const (
 	Direct         Method = "direct"          // dense Cholesky factorization of K+λI
 	RandomFeatures Method = "random-features" // ridge regression on S random features, exact normal equations
 	ADMM           Method = "admm"            // block ADMM on S random features, Loss
-	Falkon         Method = "falkon"          // Nyström restricted regression with S centers by preconditioned CG
 	PrecondForm    Method = "precond-form"    // set up and apply (ZZᵀ+λ_pI)⁻¹ in the form Form
 )
 
@@ -40,7 +39,7 @@ type Case struct {
 	S       int         `json:"s,omitempty"`        // features or centers
 	LambdaP float64     `json:"lambda_p,omitempty"` // λ_p; default: λ
 	Tol     float64     `json:"tol,omitempty"`      // τ
-	MaxIter int         `json:"max_iter,omitempty"` // default: 1000; of Falkon 100
+	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
 	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_p·I)⁻¹, as precond.ParseForm; default: the cheapest
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square, hinge or logistic

@@ -79,7 +79,6 @@ const (
 	// Iterations where none are expected, for plain and preconditioned CG.
 	guessPlain, guessPreconditioned = 600, 100
 	admmIterations                  = 250
-	falkonIterations                = 40
 )
 
 // Cost predicts the cost of a case of the given size whose solve takes the given number of
@@ -132,11 +131,6 @@ func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 		rhos, trial := c.rhos()
 		out.Solve = float64(guess(iterations, admmIterations)+trial*len(rhos)) * (pass + (2*s*block*t*2)/r.Gemm64)
 		out.Bytes = int64(z + 8*s*block + 20*n*t*8 + 8*n*d)
-	case Falkon:
-		out.Kernel = tileSlow*2*n*s*d/r.Gemm32 + n*s*value
-		out.Factor = 3 * factor
-		out.Solve = float64(guess(iterations, falkonIterations)) * (4*n*s/r.Read + 4*n*s*t/r.Gemm32)
-		out.Bytes = int64(z + 3*square + vectors)
 	case PrecondForm:
 		return r.formCost(c)
 	}
@@ -145,8 +139,6 @@ func (r Rates) Cost(c Case, size Size, iterations int) Cost {
 		switch c.Method {
 		case RandomFeatures, ADMM:
 			out.Predict = r.featureSeconds(c, m, d) + 2*m*s*t/r.Gemm32
-		case Falkon:
-			out.Predict = tileSlow*2*m*s*d/r.Gemm32 + m*s*value + 2*m*s*t/r.Gemm32
 		default:
 			out.Predict = tileSlow*2*m*n*d/r.Gemm32 + m*n*value + 2*m*n*t/r.Gemm32
 		}

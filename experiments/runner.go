@@ -286,8 +286,6 @@ func (r *runner) measure(ctx context.Context, batch []*job) (results []*Result, 
 			return s.nestedFeatures(ctx, batch)
 		}
 		return one(s.randomFeatures(ctx, c))
-	case Falkon:
-		return one(s.falkon(ctx, c))
 	case ADMM:
 		return one(s.admm(ctx, c))
 	case PrecondForm:

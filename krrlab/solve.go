@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -244,21 +244,19 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 // where float64 storage is asked for, beyond in float32 with refinement by float64
 // residuals.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
-	o := &baseline.DirectOptions{Tol: s.cfg.Tol, Progress: s.watch("kernel")}
+	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch("kernel")}
 	if s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
-		o.Precision = baseline.Float32Refined
+		o.Precision = direct.Float32Refined
 	}
 	if s.cfg.Memory > 0 {
 		o.Memory = max(1, s.cfg.Memory-pointBytes(s.train.X))
 	}
-	res, err := baseline.Direct(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
+	res, err := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
 	if err != nil {
 		return nil, err
 	}
 	sol := s.sol
-	sol.Status = map[baseline.Status]pcg.Status{
-		baseline.Converged: pcg.Converged, baseline.Inaccurate: pcg.Inaccurate, baseline.Stalled: pcg.Stagnated, baseline.MaxRefine: pcg.MaxIterations,
-	}[res.Status]
+	sol.Status = res.Status
 	sol.TrueResiduals, sol.Roundings, sol.ResidualKind = res.TrueRelRes, res.Rounding, exactKind
 	sol.KBound = Number(res.KError)
 	sol.Storage, sol.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes

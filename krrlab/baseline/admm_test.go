@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -223,7 +224,7 @@ func TestADMM2000(t *testing.T) {
 				t.Fatal(err)
 			}
 			own := lossObjective(l, z, y, r.W, lambda)
-			if r.Status != baseline.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || !(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
+			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || !(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
 				t.Errorf("%v: objective %.10g, of W %.10g, optimum %.10g", r, r.Objective, own, best)
 			}
 			if r.FeatureBlocks != blocks || len(r.History) != r.Iterations/100 {
@@ -284,7 +285,7 @@ func TestADMMBlocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			best := lossOptimum(t, l, z, y, lambda)
-			if r.Status != baseline.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 {
+			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 {
 				t.Errorf("%v, %v: objective %.10g, optimum %.10g", c, r, r.Objective, best)
 			}
 			if own := lossObjective(l, z, y, r.W, lambda); !(math.Abs(own-r.Objective) <= 1e-10*best) {
@@ -346,7 +347,7 @@ func TestADMMSameBits(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: 7})
-			if err != nil || r.Status != baseline.MaxIterations || r.Iterations != 7 || len(r.History) != 1 {
+			if err != nil || r.Status != pcg.MaxIterations || r.Iterations != 7 || len(r.History) != 1 {
 				t.Fatal(r, err)
 			}
 			if want == nil {
@@ -410,7 +411,7 @@ func TestADMMErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != baseline.Converged || r.Objective != 0 || r.Gap != 0 || mat.Norm(r.W, 2) != 0 {
+	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != pcg.Converged || r.Objective != 0 || r.Gap != 0 || mat.Norm(r.W, 2) != 0 {
 		t.Errorf("%v, %v", r, err)
 	}
 }
@@ -429,17 +430,17 @@ func TestADMMInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := errors.New("enough")
 		for _, c := range []struct {
-			want    baseline.Status
+			want    pcg.Status
 			monitor func(baseline.ADMMStep) error
 			err     error
 		}{
-			{baseline.Stopped, func(s baseline.ADMMStep) error {
+			{pcg.Stopped, func(s baseline.ADMMStep) error {
 				if s.Iteration == 6 {
 					return stop
 				}
 				return nil
 			}, stop},
-			{baseline.Canceled, func(s baseline.ADMMStep) error {
+			{pcg.Canceled, func(s baseline.ADMMStep) error {
 				if s.Iteration == 4 {
 					cancel()
 				}

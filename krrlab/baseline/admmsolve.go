@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -65,7 +66,7 @@ type ADMMResult struct {
 	Loss             Loss
 	Lambda, Rho, Tol float64
 	FeatureBlocks    int
-	Status           Status
+	Status           pcg.Status
 	Iterations       int
 	Objective        float64 // F(W)
 	Dual             float64 // a lower bound of F, ≥ 0, from the duals
@@ -104,13 +105,13 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 	s := a.start(opt.Rho)
 	res := &ADMMResult{
 		Map: a.m, N: a.n, S: a.s, T: a.t, Loss: a.loss, Lambda: a.lambda, Rho: opt.Rho, Tol: opt.Tol,
-		FeatureBlocks: a.blocks(), Status: MaxIterations, Bytes: a.bytes,
+		FeatureBlocks: a.blocks(), Status: pcg.MaxIterations, Bytes: a.bytes,
 	}
 	err := s.loop(ctx, res, opt)
 	if err != nil {
-		res.Status = Stopped
+		res.Status = pcg.Stopped
 		if ctx.Err() != nil {
-			res.Status = Canceled
+			res.Status = pcg.Canceled
 		}
 		if k := len(res.History); k == 0 || res.History[k-1].Iteration < res.Iterations {
 			_ = s.measure(context.WithoutCancel(ctx), res)
@@ -151,7 +152,7 @@ func (s *admmState) loop(ctx context.Context, res *ADMMResult, opt ADMMSolve) er
 				return err
 			}
 			if met = met && (opt.Gap == 0 || res.Gap <= opt.Gap); met {
-				res.Status = Converged
+				res.Status = pcg.Converged
 			}
 			if opt.Monitor != nil {
 				if err := opt.Monitor(res.History[len(res.History)-1]); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -83,7 +84,7 @@ func BenchmarkRandomFeatures(b *testing.B) {
 				r := atRates(func() {
 					for b.Loop() {
 						res, err := baseline.RandomFeatures(context.Background(), m, x, 0.1, y, &o)
-						if err != nil || res.Status != baseline.Converged {
+						if err != nil || res.Status != pcg.Converged {
 							b.Fatal(res, err)
 						}
 						total.add(res.Seconds.Total)
@@ -162,82 +163,6 @@ func BenchmarkADMMSetup(b *testing.B) {
 	})
 	const n, s, d, k = benchN, benchS, benchD, benchS / 2
 	b.ReportMetric(float64(total)/(2.0*n*s*d/r.single+(2*n*k*k+2*2.0/3*k*k*k)/r.double), "x-bound")
-}
-
-// BenchmarkFalkon: K of the centres m²d and its factors 5/3·m³ flops in float64, K_nm 2nmd in float32, and each
-// product reads K_nm once or takes 4nmt flops in float64; or forms it.
-func BenchmarkFalkon(b *testing.B) {
-	useOpenBLAS(b)
-	x := benchPoints(benchN)
-	k := kernel.Gaussian{Sigma: 8.5}
-	for _, t := range []int{1, 10} {
-		y := targets(1, benchN, t)
-		for _, stream := range []bool{false, true} {
-			b.Run(fmt.Sprintf("t=%d/stream=%v", t, stream), func(b *testing.B) {
-				const n, m, d = benchN, benchS, benchD
-				var factoring, forming, multiplying, whitening, total least
-				var iterations int
-				r := atRates(func() {
-					for b.Loop() {
-						res, err := baseline.Falkon(context.Background(), k, x, 0.1, y, m, rng.New(1), &baseline.FalkonOptions{Stream: stream, MaxIter: 10, Tol: 1e-12})
-						if err != nil {
-							b.Fatal(err)
-						}
-						factoring.add(res.Seconds.Factor)
-						forming.add(res.Seconds.Tiles)
-						multiplying.add(res.Seconds.Products)
-						whitening.add(res.Seconds.Precond)
-						total.add(res.Seconds.Total)
-						iterations = res.Iterations
-					}
-				})
-				products := float64(iterations + 3) // and for b, the true residual and the objective
-				factor, form := (m*m*d+5.0/3*m*m*m)/r.double, 2.0*n*m*d/r.single
-				product := products * max(4*n*m/r.read, 4*n*m*float64(t)/r.double)
-				white := products * 2 * max(8*m*m/r.read, 2*m*m*float64(t)/r.double)
-				tiles := form
-				if stream {
-					product, tiles = product+products*form, 0
-				}
-				b.ReportMetric(float64(total)/(factor+tiles+product+white), "x-bound")
-				b.ReportMetric(float64(factoring)/factor, "x-factor")
-				b.ReportMetric(float64(multiplying)/product, "x-products")
-				b.ReportMetric(float64(whitening)/white, "x-precond")
-				if !stream {
-					b.ReportMetric(float64(forming)/form, "x-tiles")
-				}
-			})
-		}
-	}
-}
-
-// BenchmarkDirect: K n²d and the factor n³/3 flops.
-func BenchmarkDirect(b *testing.B) {
-	useOpenBLAS(b)
-	const n, d = 4000, benchD
-	x := benchPoints(n)
-	y := targets(1, n, 10)
-	for _, p := range precisions {
-		b.Run(p.String(), func(b *testing.B) {
-			var forming, factoring least
-			r := atRates(func() {
-				for b.Loop() {
-					res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 8.5}, x, 0.1, y, &baseline.DirectOptions{Precision: p})
-					if err != nil || !res.Converged() {
-						b.Fatal(res, err)
-					}
-					forming.add(res.Seconds.Kernel)
-					factoring.add(res.Seconds.Factor)
-				}
-			})
-			rate := r.double
-			if p == baseline.Float32Refined {
-				rate = r.single
-			}
-			b.ReportMetric(float64(forming)/(1.0*n*n*d/r.double), "x-kernel")
-			b.ReportMetric(float64(factoring)/(1.0*n*n*n/3/rate), "x-factor")
-		})
-	}
 }
 
 // BenchmarkFeatureSweep: ten sizes against the largest alone.

@@ -4,36 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 )
 
-// Status says how a method ended.
-type Status int
-
-const (
-	Converged     Status = iota // every column meets its tolerance, by its true residual
-	Stalled                     // the last round of refinement did not halve the residual
-	MaxRefine                   // the rounds of refinement were used up
-	MaxIterations               // the iterations were used up
-	Inaccurate                  // the iteration ended, but rounding keeps the true residual above the tolerance
-	Stopped                     // a Monitor returned an error
-	Canceled                    // the context ended
-)
-
-// String returns the status in lower-case words with hyphens.
-func (s Status) String() string {
-	names := [...]string{"converged", "stalled", "max-refinements", "max-iterations", "inaccurate", "stopped", "canceled"}
-	if s < 0 || int(s) >= len(names) {
-		return fmt.Sprintf("Status(%d)", int(s))
-	}
-	return names[s]
-}
-
 // LimitError says that a method does not fit the memory allowed.
 type LimitError struct {
-	Method string // "random features", "block ADMM", "restricted KRR", "the Cholesky factor"
+	Method string // "random features" or "block ADMM"
 	Size   string // what was asked for: "n = 60000, s = 20000"
 	Need   int64  // bytes
 	Have   int64  // bytes allowed
@@ -80,16 +57,6 @@ func checkLambda(lambda float64) error {
 
 // refinements returns the rounds that an option asks for: 30 by default, none if it is negative.
 func refinements(asked int) int { return max(0, cmp.Or(asked, 30)) }
-
-// watch adds up the seconds of stages.
-type watch struct{ at time.Time }
-
-// lap adds the seconds since the last lap.
-func (w *watch) lap(sec *float64) {
-	now := time.Now()
-	*sec += now.Sub(w.at).Seconds()
-	w.at = now
-}
 
 // worst returns the largest of v, NaN if one is NaN.
 func worst(v []float64) float64 {

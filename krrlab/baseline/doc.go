@@ -1,39 +1,13 @@
 // Package baseline holds what the preconditioned solver is compared with, each method good of
-// its kind: a direct solve of (K+λI)C = Y by a dense Cholesky factorisation, the random features
-// method, block ADMM on random features, and Nyström restricted kernel ridge regression by
-// preconditioned conjugate gradients. Plain conjugate gradients need nothing from here: they are
-// pcg.Solve without a preconditioner.
+// its kind: the random features method and block ADMM on random features. Plain conjugate gradients
+// need nothing from here: they are pcg.Solve without a preconditioner; the dense solve is package direct.
 //
-//	method               minimises                          cost, s features or m centres
-//	Direct               ‖·‖ of K+λI itself: exact          n²d/2 + n³/3 multiplications
+//	method               minimises                          cost, s features
 //	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6
 //	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
-//	Falkon               ‖K_nmα−Y‖²+λαᵀK_mmα                nmd + 5/6·m³, then 2nmt an iteration
 //
-// λ is the same ridge in all of them, that of K+λI: as ZZᵀ → K, or with all points as centres,
-// they tend to the exact method. (The square loss of ADMM is ½(y−o)².)
-//
-// # Direct: when
-//
-// K+λI = LLᵀ costs n³/3 multiplications after the n²d/2 of K, whatever λ and the number
-// of right-hand sides. Below about n = 10,000 that is less than an iterative solve takes;
-// it is also the answer others are measured by.
-//
-// # Direct: precision
-//
-// Float64 factors in float64, 8n² bytes. Float32Refined factors in float32, half the
-// memory and half the time, and corrects the answer by the residual taken in float64,
-//
-//	R = Y − (K+λI)C,  LLᵀΔ = R,  C ← C + Δ,
-//
-// which contracts the error by about ‖E‖₂/λ a round, E being what float32 makes of K and
-// of its factor: it needs λ well above 2⁻²⁴·√n·‖K‖₂, and says so if it stalls. Float64
-// does the same rounds if the first residual misses the tolerance.
-//
-// K is formed in one n×n array, lower triangle only, and factored in place; there is
-// never another. Every residual is taken with kernel values formed anew, in float64,
-// tile by tile (gram.Matrix.Exact), so the residual reported is that of the problem, not
-// of what was factored.
+// λ is the same ridge in both, that of K+λI: as ZZᵀ → K they tend to the exact method. (The square
+// loss of ADMM is ½(y−o)².)
 //
 // # Random features
 //
@@ -69,11 +43,6 @@
 // subgradients at the proximal points: it bounds the error of the objective whatever the
 // residuals say. Speed depends on ρ, which TuneRho chooses from a grid.
 //
-// # Restricted kernel ridge regression
-//
-// Falkon runs conjugate gradients on BᵀHB, H = K_nmᵀK_nm + λK_mm, with B from two Cholesky factors of
-// order m. It is never the exact method unless m = n: what is gained is memory nm, or none.
-//
 // # How to read a result
 //
 // Each result has its numbers as fields, the status, the history (objective and residual against
@@ -83,15 +52,12 @@
 //
 // # References
 //
-// N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002,
-// chapters 10 (Cholesky) and 12 (iterative refinement). A. Rahimi and B. Recht, Random features
-// for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani, High-performance kernel
+// A. Rahimi and B. Recht, Random features for large-scale kernel machines, NIPS 2007. H. Avron and V. Sindhwani, High-performance kernel
 // machines with implicit distributed optimization and randomization, Technometrics 58 (2016),
 // doi:10.1080/00401706.2015.1111261, arXiv:1409.0940. N. Parikh and S. Boyd, Block splitting for
 // distributed optimization, Math. Prog. Comp. 6 (2014), doi:10.1007/s12532-013-0061-8. S. Boyd et
 // al., Distributed optimization and statistical learning via the alternating direction method of
-// multipliers, 2011, doi:10.1561/2200000016: section 3.3 for the residuals. A. Rudi, L. Carratino and
-// L. Rosasco, FALKON: an optimal large scale kernel method, NIPS 2017, arXiv:1705.10958. H. Avron,
+// multipliers, 2011, doi:10.1561/2200000016: section 3.3 for the residuals. H. Avron,
 // K. L. Clarkson and D. P. Woodruff, Faster kernel ridge regression using sketching and
 // preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1105396: section 6 for the
 // comparisons.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -84,7 +85,7 @@ type FeatureResult struct {
 	Form        FeatureForm // taken
 	Fast        bool        // products in float32
 	Kept        bool        // Z was kept
-	Status      Status
+	Status      pcg.Status
 	Objective   float64   // ‖ZW−Y‖_F²+λ‖W‖_F²; NaN if it was not measured
 	Excess      float64   // ‖G‖_F²/λ, at least Objective less its minimum
 	RelRes      []float64 // ‖g_j‖₂/‖Zᵀy_j‖₂, G = Zᵀ(Y−ZW)−λW; 0 for Zᵀy_j = 0

@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -142,7 +143,7 @@ func (ref *reference) check(t *testing.T, label string, r *baseline.FeatureResul
 	if e := mat.Norm(&d, 2) / mat.Norm(ref.w, 2); !(e < 1e-6) {
 		t.Errorf("%s: W is off by %.3g", label, e)
 	}
-	if r.Status != baseline.Converged || !(r.MaxRelRes() <= r.Tol) || len(r.History) != r.Rounds+1 {
+	if r.Status != pcg.Converged || !(r.MaxRelRes() <= r.Tol) || len(r.History) != r.Rounds+1 {
 		t.Errorf("%s: %v", label, r)
 	}
 }
@@ -256,7 +257,7 @@ func TestFeatureSweep(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(res.Results) != len(sizes) || res.Status != baseline.Converged {
+			if len(res.Results) != len(sizes) || res.Status != pcg.Converged {
 				t.Fatalf("%s: %v", label, res)
 			}
 			predicted, err := res.Predict(context.Background(), other)
@@ -374,7 +375,7 @@ func TestFeaturesInterrupted(t *testing.T) {
 		if at != "residual" && r != nil {
 			t.Errorf("%s: %v", at, r)
 		}
-		if at == "residual" && (r == nil || r.Status != baseline.Canceled || r.W == nil) {
+		if at == "residual" && (r == nil || r.Status != pcg.Canceled || r.W == nil) {
 			t.Errorf("%s: %v", at, r)
 		}
 	}
@@ -387,7 +388,7 @@ func TestFeaturesInterrupted(t *testing.T) {
 			}
 		}
 	}})
-	if !errors.Is(err, context.Canceled) || res.Status != baseline.Canceled || len(res.Results) != 2 {
+	if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || len(res.Results) != 2 {
 		t.Errorf("%v, %v", res, err)
 	}
 }

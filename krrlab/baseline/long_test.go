@@ -11,8 +11,11 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -75,25 +78,12 @@ func TestMNIST(t *testing.T) {
 		}
 		return errorRate(f, class)
 	}
-	all, err := baseline.Falkon(ctx, k, x, lambda, y, n, rng.New(1), nil)
+	fit, err := direct.Solve(ctx, k, x, lambda, y, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	exact := rate(all.Predict(ctx, z))
-	t.Logf("%.4f %v", exact, all)
-	direct, err := baseline.Direct(ctx, k, x, lambda, y, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := (&baseline.FalkonResult{Kernel: k, Centres: x, Alpha: direct.X, Tol: 1e-6}).Predict(ctx, z)
-	if want := rate(f, err); math.Abs(want-exact) > 0.0011 {
-		t.Errorf("error of all points as centres %.4f, of the direct method %.4f", exact, want)
-	}
-	some, err := baseline.Falkon(ctx, k, x, lambda, y, 1000, rng.New(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%.4f %v", rate(some.Predict(ctx, z)), some)
+	exact := rate((&model.Model{Kernel: k, Lambda: lambda, X: x, C: fit.X}).Decision(ctx, z, nil))
+	t.Logf("%.4f %v", exact, fit)
 	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, x, lambda, y, []int{500, 1000, 2000, 5000, 10000}, rng.New(1), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +97,7 @@ func TestMNIST(t *testing.T) {
 	for i, r := range sweep.Results {
 		e := errorRate(predicted[i], class)
 		t.Logf("s = %d: %.4f", r.S, e)
-		if r.Status != baseline.Converged || e > last || r.S <= n && e <= exact {
+		if r.Status != pcg.Converged || e > last || r.S <= n && e <= exact {
 			t.Errorf("error %.4f, before %.4f, exact %.4f: %v", e, last, exact, r)
 		}
 		last = e
@@ -125,7 +115,7 @@ func TestMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%.4f %v", rate(r.Predict(ctx, z)), r)
-	if want := sweep.Results[1].Objective / 2; r.Status != baseline.Converged || math.Abs(r.Objective-want) > 1e-5*want {
+	if want := sweep.Results[1].Objective / 2; r.Status != pcg.Converged || math.Abs(r.Objective-want) > 1e-5*want {
 		t.Errorf("%v: objective of the random features method %.9g", r, want)
 	}
 }

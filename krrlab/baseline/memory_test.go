@@ -8,7 +8,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -54,10 +53,6 @@ func TestNeeds(t *testing.T) {
 				return 0, err
 			}
 			r, err := a.Solve(ctx, &baseline.ADMMSolve{MaxIter: 20})
-			return r.Bytes, err
-		},
-		"falkon": func() (int64, error) {
-			r, err := baseline.Falkon(ctx, kernel.Gaussian{Sigma: 2}, x, 0.1, y, 900, rng.New(1), &baseline.FalkonOptions{MaxIter: 20})
 			return r.Bytes, err
 		},
 	} {

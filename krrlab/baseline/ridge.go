@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -63,7 +64,7 @@ func (p *ridge) canceled(err error) (*FeatureResult, error) {
 	if !p.solved {
 		return nil, err
 	}
-	p.res.Status, p.res.W = Canceled, fromCols(p.w, p.s, p.t)
+	p.res.Status, p.res.W = pcg.Canceled, fromCols(p.w, p.s, p.t)
 	p.res.Objective, p.res.Excess, p.res.RelRes = math.NaN(), math.NaN(), make([]float64, p.t)
 	for j := range p.res.RelRes {
 		p.res.RelRes[j] = math.NaN()
@@ -156,11 +157,11 @@ func (p *ridge) done() bool {
 	last := h[len(h)-1].RelRes
 	switch {
 	case last <= res.Tol:
-		res.Status = Converged
+		res.Status = pcg.Converged
 	case len(h) > 1 && !(last <= h[len(h)-2].RelRes/2) || math.IsNaN(last):
-		res.Status = Stalled
+		res.Status = pcg.Stagnated
 	case res.Rounds >= p.opt.MaxRefine:
-		res.Status = MaxRefine
+		res.Status = pcg.MaxIterations
 	default:
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -17,7 +18,7 @@ type SweepResult struct {
 	Sizes   []int            // asked for
 	Results []*FeatureResult // those that are done, ascending; Status and residual are each one's own
 	Stacked bool             // φ stacks independent draws of Sizes[0], Sizes[1]−Sizes[0], … features
-	Status  Status           // the worst of the results', or Canceled
+	Status  pcg.Status       // the worst of the results', or Canceled
 	Bytes   int64            // taken at most
 	// Seconds of the whole. Those of a result are its own: the factor, the solves, the residuals
 	// with the features they formed; not its share of what all have in common, Z and its Gram matrix.
@@ -93,7 +94,7 @@ func RandomFeaturesSweep(ctx context.Context, dist feature.Dist, x points.Points
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		res.Status = Canceled
+		res.Status = pcg.Canceled
 	}
 	return res, err
 }

@@ -1,8 +1,6 @@
 package baseline
 
 import (
-	"context"
-
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
@@ -44,18 +42,4 @@ func (a *triangle) backwardBlock(b int, dst, src []float64, t int, w *simd.Works
 		clear(dst[j*a.s+c0 : j*a.s+c1])
 	}
 	simd.Backward64(a.s-c0, c1-c0, a.inv[c0*a.s+c0:], a.s, dst[c0:], a.s, src[c0:], a.s, t, w) // Σ_{I≥J} (L⁻¹)_IJᵀ src_I
-}
-
-// forward sets dst = L⁻¹·src.
-func (a *triangle) forward(ctx context.Context, dst, src []float64, t int) error {
-	return accel.ForEach(ctx, a.blocks(), func(_, b int) {
-		a.forwardBlock(a.blocks()-1-b, dst, src, t) // the longest first
-	})
-}
-
-// backward sets dst = L⁻ᵀ·src.
-func (a *triangle) backward(ctx context.Context, dst, src []float64, t int, work []simd.Workspace) error {
-	return accel.ForEach(ctx, a.blocks(), func(worker, b int) {
-		a.backwardBlock(b, dst, src, t, &work[worker])
-	})
 }

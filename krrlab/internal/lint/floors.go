@@ -43,6 +43,7 @@ var floors = map[string]int{
 
 	"krrlab/adapt":      3,
 	"krrlab/baseline":   3,
+	"krrlab/direct":     3,
 	"krrlab/model":      3,
 	"krrlab/multilevel": 3,
 	"krrlab/plan":       3,
@@ -75,7 +76,6 @@ var floors = map[string]int{
 var allowed = map[[2]string]string{
 	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
 	{"krrlab/points", "krrlab/accel"}:                      "products of many points run on the pool of workers",
-	{"krrlab/baseline", "krrlab/model"}:                    "restricted KRR predicts as a model of its centres",
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
 	{"krrlab/comm/commtest", "krrlab/comm"}:                "the conformance suite of comm's interface",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",

@@ -21,7 +21,6 @@ func init() {
 			"Done":           r.ValueOf(""),
 			"Failed":         r.ValueOf(""),
 			"Fails":          r.ValueOf(""),
-			"Falkon":         r.ValueOf(experiments.Falkon),
 			"Find":           r.ValueOf(experiments.Find),
 			"FindReport":     r.ValueOf(experiments.FindReport),
 			"Holds":          r.ValueOf(""),

@@ -1,4 +1,4 @@
-package baseline_test
+package direct_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -13,12 +14,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-var precisions = []baseline.Precision{baseline.Float64, baseline.Float32Refined}
+var precisions = []direct.Precision{direct.Float64, direct.Float32Refined}
 
 func draw(seed uint64, n, d int) *points.Dense {
 	rnd := rand.New(rand.NewPCG(seed, 5))
@@ -63,9 +65,9 @@ func full(k kernel.Kernel, x *points.Dense, lambda float64) *mat.SymDense {
 	return a
 }
 
-func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64, y *mat.Dense, o *baseline.DirectOptions) {
+func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts points.Points, lambda float64, y *mat.Dense, o *direct.Options) {
 	t.Helper()
-	res, err := baseline.Direct(context.Background(), k, pts, lambda, y, o)
+	res, err := direct.Solve(context.Background(), k, pts, lambda, y, o)
 	if err != nil {
 		t.Fatalf("%s: %v", label, err)
 	}
@@ -82,7 +84,7 @@ func check(t *testing.T, label string, k kernel.Kernel, x *points.Dense, pts poi
 	for j, v := range res.TrueRelRes {
 		proved = proved && v+res.Rounding[j] <= res.Tol
 	}
-	if res.Converged() != proved || !proved && res.Status != baseline.Inaccurate || !(res.MaxTrueRelRes() <= res.Tol) {
+	if res.Converged() != proved || !proved && res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= res.Tol) {
 		t.Errorf("%s: %v", label, res)
 	}
 	r.Mul(a, res.X)
@@ -114,7 +116,7 @@ func TestAgainstDense(t *testing.T) {
 		for _, p := range precisions {
 			for _, cols := range []int{1, 2, 3, 10, 17} {
 				for _, pts := range []points.Points{x, sparse(x)} {
-					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1, targets(uint64(cols), x.N, cols), &baseline.DirectOptions{Precision: p, Tol: 1e-10})
+					check(t, fmt.Sprintf("%v %v t = %d %T", k, p, cols, pts), k, x, pts, 0.1, targets(uint64(cols), x.N, cols), &direct.Options{Precision: p, Tol: 1e-10})
 				}
 			}
 		}
@@ -128,7 +130,7 @@ func TestTiles(t *testing.T) {
 	run := func(t *testing.T) {
 		for _, p := range precisions {
 			last := 0
-			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &baseline.DirectOptions{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
+			check(t, p.String(), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-10, Progress: func(done, total int) {
 				if total != 6 || done != last+1 {
 					t.Errorf("progress %d of %d after %d", done, total, last)
 				}
@@ -164,8 +166,8 @@ func TestEdges(t *testing.T) {
 		y.Set(i, 2, 1e-60*y.At(i, 2))
 	}
 	for _, p := range precisions {
-		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &baseline.DirectOptions{Precision: p, Tol: 1e-10})
-		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2), &baseline.DirectOptions{Precision: p, Tol: 1e-10})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, x, x, 0.05, y, &direct.Options{Precision: p, Tol: 1e-10})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1}, draw(4, 1, 3), draw(4, 1, 3), 0.05, targets(3, 1, 2), &direct.Options{Precision: p, Tol: 1e-10})
 	}
 }
 
@@ -181,7 +183,7 @@ func TestFarGroups(t *testing.T) {
 		}
 		y := targets(9, x.N, 2)
 		for _, p := range precisions {
-			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &baseline.DirectOptions{Precision: p, Tol: 1e-9})
+			check(t, fmt.Sprintf("%v, groups at ±%g", p, far), kernel.Gaussian{Sigma: 2}, x, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-9})
 		}
 	}
 }
@@ -196,7 +198,7 @@ func TestFar(t *testing.T) {
 	}
 	y := targets(9, 120, 2)
 	for _, p := range precisions {
-		check(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &baseline.DirectOptions{Precision: p, Tol: 1e-9})
+		check(t, p.String(), kernel.Gaussian{Sigma: 1e3}, x, x, 1e-3, y, &direct.Options{Precision: p, Tol: 1e-9})
 	}
 }
 
@@ -205,23 +207,23 @@ func TestRefinement(t *testing.T) {
 	x := draw(5, 300, 2)
 	y := targets(4, 300, 2)
 	k := kernel.Gaussian{Sigma: 3}
-	res, err := baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: baseline.Float32Refined, Tol: 1e-12})
-	if err != nil || res.Status != baseline.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 || len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
+	res, err := direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: direct.Float32Refined, Tol: 1e-12})
+	if err != nil || res.Status != pcg.Inaccurate || !(res.MaxTrueRelRes() <= 1e-12) || res.Rounds < 1 || len(res.History) != res.Rounds+1 || !(res.History[0][0] > 1e-9) {
 		t.Errorf("%v, %v", res, err)
 	}
-	res, err = baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: baseline.Float32Refined, Tol: 1e-12, MaxRefine: -1})
-	if err != nil || res.Status != baseline.MaxRefine || res.Rounds != 0 {
+	res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: direct.Float32Refined, Tol: 1e-12, MaxRefine: -1})
+	if err != nil || res.Status != pcg.MaxIterations || res.Rounds != 0 {
 		t.Errorf("%v, %v", res, err)
 	}
 	// No float64 residual is 1e-20.
 	for _, p := range precisions {
-		res, err = baseline.Direct(context.Background(), k, x, 0.01, y, &baseline.DirectOptions{Precision: p, Tol: 1e-20})
-		if err != nil || res.Status != baseline.Stalled || !strings.Contains(res.String(), "stalled") {
+		res, err = direct.Solve(context.Background(), k, x, 0.01, y, &direct.Options{Precision: p, Tol: 1e-20})
+		if err != nil || res.Status != pcg.Stagnated || !strings.Contains(res.String(), "stagnated") {
 			t.Errorf("%v: %v, %v", p, res, err)
 		}
 	}
 	// λ below what float32 sees: an error or a status, never a wrong claim.
-	res, err = baseline.Direct(context.Background(), k, x, 1e-9, y, &baseline.DirectOptions{Precision: baseline.Float32Refined})
+	res, err = direct.Solve(context.Background(), k, x, 1e-9, y, &direct.Options{Precision: direct.Float32Refined})
 	if err == nil && res.Converged() || err != nil && !strings.Contains(err.Error(), "λ = 1e-09") {
 		t.Errorf("%v, %v", res, err)
 	}
@@ -233,28 +235,28 @@ func TestErrors(t *testing.T) {
 	ctx := context.Background()
 	g := kernel.Gaussian{Sigma: 1}
 	for _, lambda := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if _, err := baseline.Direct(ctx, g, x, lambda, y, nil); err == nil {
+		if _, err := direct.Solve(ctx, g, x, lambda, y, nil); err == nil {
 			t.Errorf("λ = %v accepted", lambda)
 		}
 	}
-	if _, err := baseline.Direct(ctx, kernel.Gaussian{}, x, 1, y, nil); err == nil {
+	if _, err := direct.Solve(ctx, kernel.Gaussian{}, x, 1, y, nil); err == nil {
 		t.Error("σ = 0 accepted")
 	}
 	bad := kernel.Func{Name: "not psd", F: func(x, z []float64) float64 { return -x[0] * z[0] }}
 	for _, p := range precisions {
-		_, err := baseline.Direct(ctx, bad, x, 1e-3, y, &baseline.DirectOptions{Precision: p})
+		_, err := direct.Solve(ctx, bad, x, 1e-3, y, &direct.Options{Precision: p})
 		if err == nil || !strings.Contains(err.Error(), "not positive definite in "+p.String()) || !strings.Contains(err.Error(), "λ = 0.001") || strings.Contains(err.Error(), "pivot 0") {
 			t.Errorf("%v: %v", p, err)
 		}
 	}
 	nan := targets(5, 80, 1)
 	nan.Set(4, 0, math.NaN())
-	if _, err := baseline.Direct(ctx, g, x, 1, nan, nil); err == nil || !strings.Contains(err.Error(), "row 4") {
+	if _, err := direct.Solve(ctx, g, x, 1, nan, nil); err == nil || !strings.Contains(err.Error(), "row 4") {
 		t.Errorf("NaN: %v", err)
 	}
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := baseline.Direct(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
+	if _, err := direct.Solve(canceled, g, x, 1, y, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 	defer func() {
@@ -262,7 +264,22 @@ func TestErrors(t *testing.T) {
 			t.Error("no panic for targets of other points")
 		}
 	}()
-	_, _ = baseline.Direct(ctx, g, x, 1, targets(1, 79, 1), nil)
+	_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
+}
+
+// allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
+// workspace of its own for products, kept in a pool, and which of them need one is the scheduler's choice.
+func allocated(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(1)
+	f()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
 // TestMemory: the limit is kept and there is one n×n array.
@@ -270,32 +287,31 @@ func TestMemory(t *testing.T) {
 	const n = 1200
 	x := draw(7, n, 3)
 	y := targets(6, n, 1)
-	var mem *baseline.LimitError
-	_, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &baseline.DirectOptions{Memory: 7 * n * n})
-	if !errors.As(err, &mem) || mem.Need != 8*n*n+32*n || mem.Have != 7*n*n || !strings.Contains(err.Error(), "float32-refined") {
+	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 7 * n * n})
+	if err == nil || !strings.Contains(err.Error(), "needs 0.0116 GB, 0.0101 GB are allowed; float32-refined (0.0058 GB) fits") {
 		t.Errorf("%v", err)
 	}
-	_, err = baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &baseline.DirectOptions{Memory: 3 * n * n})
-	if !errors.As(err, &mem) || !strings.Contains(err.Error(), "iterative") {
+	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 3 * n * n})
+	if err == nil || !strings.Contains(err.Error(), "take an iterative solver") {
 		t.Errorf("%v", err)
 	}
 	// What is allocated beside the array (tiles, the rows that gram samples) does not
 	// grow with n²: from n to 2n the growth is that of one array. The least of three runs
 	// counts, the first of which fills pools, and no collection empties them.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	least := func(p baseline.Precision, n int) float64 {
+	least := func(p direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
 			bytes = min(bytes, allocated(func() {
-				res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &baseline.DirectOptions{Precision: p})
-				if err != nil || res.Bytes != baseline.Need(p, n, 1) {
+				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &direct.Options{Precision: p})
+				if err != nil || res.Bytes != direct.Need(p, n, 1) {
 					t.Fatal(res, err)
 				}
 			}))
 		}
 		return float64(bytes)
 	}
-	for p, entry := range map[baseline.Precision]float64{baseline.Float64: 8, baseline.Float32Refined: 4} {
+	for p, entry := range map[direct.Precision]float64{direct.Float64: 8, direct.Float32Refined: 4} {
 		growth, array := least(p, 2*n)-least(p, n), entry*3*n*n
 		if growth > 1.3*array {
 			t.Errorf("%v: from n to 2n %.3g bytes more, one array grows by %.3g", p, growth, array)
@@ -303,10 +319,10 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-func ExampleDirect() {
+func ExampleSolve() {
 	x := points.NewDense(3, 1, []float64{0, 1, 2})
 	y := mat.NewDense(3, 1, []float64{0, 1, 0})
-	res, err := baseline.Direct(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.1, y, nil)
+	res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 0.1, y, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

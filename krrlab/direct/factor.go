@@ -1,4 +1,4 @@
-package baseline
+package direct
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 // factor is K+λI, and then L, in one n×n array of which the lower triangle counts.
 type factor interface {
-	form(ctx context.Context, d *direct) error // K + λI
-	cholesky() bool                            // L, LLᵀ = K + λI, in place
-	solve(r *mat.Dense)                        // r ← (LLᵀ)⁻¹r
-	badPivot() int                             // after a failure: its number from 1, 0 if unknown
+	form(ctx context.Context, d *state) error // K + λI
+	cholesky() bool                           // L, LLᵀ = K + λI, in place
+	solve(r *mat.Dense)                       // r ← (LLᵀ)⁻¹r
+	badPivot() int                            // after a failure: its number from 1, 0 if unknown
 }
 
 const tileSize = 512
@@ -71,7 +71,7 @@ type factorOf[T float32 | float64] struct {
 	r       []T // n×t
 }
 
-func (f *factorOf[T]) form(ctx context.Context, d *direct) error {
+func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	n := f.n
 	f.a, f.r = make([]T, n*n), make([]T, n*f.t)
 	work := make([]kernel.Workspace, accel.Threads())
@@ -108,13 +108,9 @@ func (f *factorOf[T]) solve(r *mat.Dense) {
 	}
 }
 
-func (f *factorOf[T]) badPivot() int { return badPivot(f.a, f.n) }
-
-// badPivot returns the number, from 1, of the first number on the diagonal that is not positive; 0 if all
-// are.
-func badPivot[T float32 | float64](a []T, n int) int {
-	for i := range n {
-		if v := a[i*n+i]; !(v > 0) {
+func (f *factorOf[T]) badPivot() int {
+	for i := range f.n {
+		if !(f.a[i*f.n+i] > 0) {
 			return i + 1
 		}
 	}

@@ -1,4 +1,4 @@
-package baseline
+package direct
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Precision of the factorisation.
+// Precision of the factorization.
 type Precision int
 
 const (
@@ -36,24 +36,24 @@ func (p Precision) String() string {
 	return fmt.Sprintf("Precision(%d)", int(p))
 }
 
-// DirectOptions of Direct. Zero values, and nil, mean the defaults.
-type DirectOptions struct {
-	// Precision of the factorisation. Default Float64.
+// Options of Solve. Zero values, and nil, mean the defaults.
+type Options struct {
+	// Precision of the factorization. Default Float64.
 	Precision Precision
 	// Tol asked of ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ for every column, rounding included. Default 1e-8.
 	Tol float64
 	// MaxRefine is the most rounds of refinement. Default 30; negative means none.
 	MaxRefine int
-	// Memory is the number of bytes Direct may take, 0 for no limit.
+	// Memory is the number of bytes Solve may take, 0 for no limit.
 	Memory int64
 	// Progress, if not nil, is called as tiles of K are formed, done rising to total.
 	Progress func(done, total int)
 }
 
-// DirectResult is the answer of Direct.
-type DirectResult struct {
+// Result is the answer of Solve.
+type Result struct {
 	X          *mat.Dense  // C, n×t
-	Status     Status      // how it ended
+	Status     pcg.Status  // Converged, Inaccurate, Stagnated or, when the rounds are used up, MaxIterations
 	Precision  Precision   // of the factor
 	Tol        float64     // asked
 	TrueRelRes []float64   // ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, K in float64; 0 for y_j = 0
@@ -62,11 +62,11 @@ type DirectResult struct {
 	Rounds     int         // of refinement
 	History    [][]float64 // TrueRelRes after each solve: Rounds+1 rows
 	Bytes      int64       // of the factor and the n×t blocks
-	Seconds    DirectSeconds
+	Seconds    Seconds
 }
 
-// DirectSeconds are the seconds that Direct spent.
-type DirectSeconds struct {
+// Seconds are those that Solve spent.
+type Seconds struct {
 	Kernel   float64 // forming K
 	Factor   float64 // LLᵀ = K+λI
 	Solve    float64 // triangular solves
@@ -75,19 +75,28 @@ type DirectSeconds struct {
 }
 
 // Converged reports whether every column met the tolerance: TrueRelRes + Rounding ≤ Tol.
-func (r *DirectResult) Converged() bool { return r.Status == Converged }
+func (r *Result) Converged() bool { return r.Status == pcg.Converged }
 
 // MaxTrueRelRes returns the worst true residual, NaN if there is one.
-func (r *DirectResult) MaxTrueRelRes() float64 { return worst(r.TrueRelRes) }
+func (r *Result) MaxTrueRelRes() float64 { return worst(r.TrueRelRes) }
+
+// worst returns the largest of v, NaN if one is NaN.
+func worst(v []float64) float64 {
+	var m float64
+	for _, x := range v {
+		m = math.Max(m, x)
+	}
+	return m
+}
 
 // String says in one line how it ended.
-func (r *DirectResult) String() string {
+func (r *Result) String() string {
 	n, t := r.X.Dims()
 	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %d rounds of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
 		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, r.Rounds, r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
-// Need returns the bytes that Direct takes for n points and t right-hand sides: the n×n
+// Need returns the bytes that Solve takes for n points and t right-hand sides: the n×n
 // array and four n×t blocks.
 func Need(p Precision, n, t int) int64 {
 	entry := int64(8)
@@ -97,31 +106,36 @@ func Need(p Precision, n, t int) int64 {
 	return entry*int64(n)*int64(n) + 4*8*int64(n)*int64(t)
 }
 
-// Direct solves (K+λI)C = Y, K_ij = k(x_i, x_j), Y n×t, by a dense Cholesky
-// factorisation; see the package doc. A nil o means the defaults. y and o are not
+// Solve solves (K+λI)C = Y, K_ij = k(x_i, x_j), Y n×t, by a dense Cholesky
+// factorization; see the package doc. A nil o means the defaults. y and o are not
 // changed. Work: n²d/2 multiply-adds and n²/2 kernel values for K, n³/3 for the factor,
 // 2n²t for a solve, and n²d/2 with n²/2 kernel values for each true residual.
 //
 // It returns an error if k is not valid, λ is not positive, the data or y are not finite, the
-// memory allowed is too little (a *LimitError), K+λI is not positive definite in the
+// memory allowed is too little, K+λI is not positive definite in the
 // precision asked, or ctx ends. Missing the tolerance is a Status. It panics if y has not
 // one row for each point, or an option is negative.
-func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*DirectResult, error) {
+func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result, error) {
 	start := time.Now()
-	d, err := newDirect(k, x, lambda, y, o)
+	d, err := newState(k, x, lambda, y, o)
 	if err != nil {
 		return nil, err
 	}
 	res := d.res
-	clock := watch{start}
+	at := start
+	lap := func(sec *float64) { // adds the seconds since the last one
+		now := time.Now()
+		*sec += now.Sub(at).Seconds()
+		at = now
+	}
 	if err := d.factor.form(ctx, d); err != nil {
 		return nil, err
 	}
-	clock.lap(&res.Seconds.Kernel)
+	lap(&res.Seconds.Kernel)
 	if !d.factor.cholesky() {
 		return nil, d.notDefinite()
 	}
-	clock.lap(&res.Seconds.Factor)
+	lap(&res.Seconds.Factor)
 	r := mat.DenseCopyOf(y) // R = Y for C = 0
 	for {
 		if err := ctx.Err(); err != nil {
@@ -129,11 +143,11 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 		}
 		d.factor.solve(r)   // Δ = (LLᵀ)⁻¹R
 		res.X.Add(res.X, r) // C ← C + Δ
-		clock.lap(&res.Seconds.Solve)
+		lap(&res.Seconds.Solve)
 		if err := d.residual(ctx, r); err != nil { // R = Y − (K+λI)C
 			return nil, err
 		}
-		clock.lap(&res.Seconds.Residual)
+		lap(&res.Seconds.Residual)
 		if d.done() {
 			break
 		}
@@ -143,46 +157,41 @@ func Direct(ctx context.Context, k kernel.Kernel, x points.Points, lambda float6
 	return res, nil
 }
 
-// direct is the state of one Direct.
-type direct struct {
+// state is that of one Solve.
+type state struct {
 	k      kernel.Kernel
 	p      points.Panel      // as the tiles of the factor have them
 	arith  kernel.Arithmetic // of these
 	y      *mat.Dense
 	n, t   int
 	lambda float64
-	opt    DirectOptions
+	opt    Options
 	exact  *gram.Matrix
 	factor factor
-	res    *DirectResult
+	res    *Result
 }
 
-func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *DirectOptions) (*direct, error) {
-	d := &direct{k: k, y: y, lambda: lambda}
+func newState(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state, error) {
+	d := &state{k: k, y: y, lambda: lambda}
 	if o != nil {
 		d.opt = *o
 	}
 	d.n, _ = x.Dims()
 	_, d.t = y.Dims()
 	if !(d.opt.Tol >= 0) || d.opt.Memory < 0 || d.opt.Precision < Float64 || d.opt.Precision > Float32Refined {
-		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
+		panic(fmt.Sprintf("direct: tolerance %v, memory %d, precision %v", d.opt.Tol, d.opt.Memory, d.opt.Precision))
 	}
-	d.opt.Tol, d.opt.MaxRefine = cmp.Or(d.opt.Tol, 1e-8), refinements(d.opt.MaxRefine)
-	if err := checkLambda(lambda); err != nil {
+	d.opt.Tol, d.opt.MaxRefine = cmp.Or(d.opt.Tol, 1e-8), max(0, cmp.Or(d.opt.MaxRefine, 30))
+	if !(lambda > 0) || math.IsInf(lambda, 1) {
+		return nil, fmt.Errorf("direct: λ = %v, want a positive number", lambda)
+	}
+	if err := d.checkTargets(); err != nil {
 		return nil, err
 	}
-	if err := checkTargets(d.n, y); err != nil {
+	need, err := d.need()
+	if err != nil {
 		return nil, err
 	}
-	need := Need(d.opt.Precision, d.n, d.t)
-	hint := "take an iterative solver"
-	if single := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && single <= d.opt.Memory {
-		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(single)/1e9)
-	}
-	if err := fits("the Cholesky factor", fmt.Sprintf("%d points in %v", d.n, d.opt.Precision), need, d.opt.Memory, hint); err != nil {
-		return nil, err
-	}
-	var err error
 	if d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil); err != nil { // ‖Ec‖₂ ≤ τ/20·‖y‖₂
 		return nil, err
 	}
@@ -193,14 +202,44 @@ func newDirect(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o
 	} else {
 		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf, solveIn: solve32}
 	}
-	d.res = &DirectResult{
+	d.res = &Result{
 		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,
 	}
 	return d, nil
 }
 
+// checkTargets panics if y has not one row for each point, and returns an error for a number in it
+// that is not finite.
+func (d *state) checkTargets() error {
+	if rows, _ := d.y.Dims(); rows != d.n {
+		panic(fmt.Sprintf("direct: %d points, %d rows of targets", d.n, rows))
+	}
+	for i := range d.n {
+		for j, v := range d.y.RawRowView(i) {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("direct: the targets have %v in row %d, column %d", v, i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// need returns the bytes that are needed, and an error if they are not allowed.
+func (d *state) need() (int64, error) {
+	need := Need(d.opt.Precision, d.n, d.t)
+	if d.opt.Memory == 0 || need <= d.opt.Memory {
+		return need, nil
+	}
+	hint := "take an iterative solver"
+	if single := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && single <= d.opt.Memory {
+		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(single)/1e9)
+	}
+	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %.3g GB, %.3g GB are allowed; %s",
+		d.n, d.opt.Precision, float64(need)/1e9, float64(d.opt.Memory)/1e9, hint)
+}
+
 // residual sets R = Y − (K+λI)C and records the relative norms of its columns.
-func (d *direct) residual(ctx context.Context, r *mat.Dense) error {
+func (d *state) residual(ctx context.Context, r *mat.Dense) error {
 	if err := d.exact.MulTo(ctx, r, d.res.X); err != nil {
 		return err
 	}
@@ -220,7 +259,7 @@ func (d *direct) residual(ctx context.Context, r *mat.Dense) error {
 }
 
 // done judges the last residual: met, not worth another round, or out of rounds.
-func (d *direct) done() bool {
+func (d *state) done() bool {
 	h := d.res.History
 	last, met := worst(h[len(h)-1]), true
 	for j, v := range d.res.TrueRelRes {
@@ -228,26 +267,26 @@ func (d *direct) done() bool {
 	}
 	switch {
 	case met:
-		d.res.Status = Converged
+		d.res.Status = pcg.Converged
 	case last <= d.opt.Tol && (d.res.Rounds >= d.opt.MaxRefine || len(h) > 1 && !(last <= worst(h[len(h)-2])/2)):
-		d.res.Status = Inaccurate // rounding hides which side of the tolerance it is on
+		d.res.Status = pcg.Inaccurate // rounding hides which side of the tolerance it is on
 	case len(h) > 1 && !(last <= worst(h[len(h)-2])/2) || math.IsNaN(last):
-		d.res.Status = Stalled
+		d.res.Status = pcg.Stagnated
 	case d.res.Rounds >= d.opt.MaxRefine:
-		d.res.Status = MaxRefine
+		d.res.Status = pcg.MaxIterations
 	default:
 		return false
 	}
 	return true
 }
 
-// notDefinite says why the factorisation failed and what to try.
-func (d *direct) notDefinite() error {
+// notDefinite says why the factorization failed and what to try.
+func (d *state) notDefinite() error {
 	unit, try := 0x1p-53, "a larger λ"
 	if d.opt.Precision == Float32Refined {
 		unit, try = 0x1p-24, "float64, or a larger λ"
 	}
 	top := max(0, slices.Max(d.exact.Diag()))
-	return fmt.Errorf("baseline: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
+	return fmt.Errorf("direct: K+λI of %d points is not positive definite in %v at λ = %g (pivot %d): take %s (λ ≥ n·u·max k(x,x) = %.2g is enough if the kernel %v is positive semidefinite)",
 		d.n, d.opt.Precision, d.lambda, d.factor.badPivot(), try, float64(d.n)*unit*top, d.k)
 }
