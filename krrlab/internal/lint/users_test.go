@@ -13,14 +13,13 @@ import (
 
 // kept lists exported names, or all of a folder or a type (.*), that nothing here uses, with the reason.
 var kept = map[string]string{
-	"krrlab/notebook/bindgen.*":                  "its test is the generator",
-	"krrlab/notebook/display.*":                  "gophernotes' names, called in cells",
-	"krrlab/accel/gemm.Paths":                    "what Use takes",
-	"krrlab/baseline.FalkonNeed":                 "memory known in advance",
-	"krrlab/baseline.FeatureNeed":                "memory known in advance",
-	"krrlab/baseline.Need":                       "memory known in advance",
-	"krrlab/baseline.Loss.*":                     "the formulas of the manual",
-	"krrlab/baseline.DirectResult.MaxTrueRelRes": "as of pcg.Result",
+	"krrlab/notebook/bindgen.*":          "its test is the generator",
+	"krrlab/notebook/display.*":          "gophernotes' names, called in cells",
+	"krrlab/accel/gemm.Paths":            "what Use takes",
+	"krrlab/baseline.FeatureNeed":        "memory known in advance",
+	"krrlab/direct.Need":                 "memory known in advance",
+	"krrlab/baseline.Loss.*":             "the formulas of the manual",
+	"krrlab/direct.Result.MaxTrueRelRes": "as of pcg.Result",
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
