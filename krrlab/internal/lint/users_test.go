@@ -243,3 +243,25 @@ func selected(t *testing.T) map[string]bool {
 	}
 	return out
 }
+
+// TestExamples: a package that others may import shows by an Example what it is for.
+func TestExamples(t *testing.T) {
+	missing := map[string]bool{}
+	for _, u := range checked(t) {
+		if !u.test && u.pkg.Name() != "main" && !strings.Contains(u.path, "internal/") {
+			for range exported(u.pkg) {
+				missing[u.path] = true
+			}
+		}
+		for _, f := range u.files {
+			for _, d := range f.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && u.test && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Example") {
+					delete(missing, u.path)
+				}
+			}
+		}
+	}
+	for p := range missing {
+		t.Errorf("package %s has no Example: show in %s/example_test.go what it is for", p, p)
+	}
+}

@@ -1,0 +1,18 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/krrlab/lab/krrlab/cli"
+)
+
+// The exit code of a command line that cannot be understood is 2.
+func ExampleMain() {
+	code := cli.Main(context.Background(), []string{"fit", "--lambda", "small"}, cli.Env{Stdout: os.Stdout, Stderr: os.Stdout})
+	fmt.Println(code)
+	// Output:
+	// krrlab: invalid argument "small" for "--lambda" flag: strconv.ParseFloat: parsing "small": invalid syntax (see krrlab fit --help)
+	// 2
+}

@@ -1,0 +1,56 @@
+package lint
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// subject is "package: what it does", or several packages, in lower case and without a full stop.
+var subject = regexp.MustCompile(`^[a-z][\w./ ,-]*: [^\s].*[^.]$`)
+
+// wrong returns what is wrong with the subject of a commit, "" if nothing is.
+func wrong(s string) string {
+	switch n := utf8.RuneCountInString(s); {
+	case n > 72:
+		return "is longer than 72 characters"
+	case !subject.MatchString(s):
+		return `is not "package: what it does", without a full stop`
+	}
+	return ""
+}
+
+// TestSubjects reads the last commits, as many as are here: the rule is of November 2026.
+func TestSubjects(t *testing.T) {
+	log := exec.Command("git", "log", "-50", "--since=2026-11-22T08:00:00Z", "--no-merges", "--format=%h %s")
+	log.Dir = root
+	out, err := log.Output()
+	if err != nil {
+		t.Skipf("no git checkout: %v", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		hash, s, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if what := wrong(s); what != "" {
+			t.Errorf("the subject of %s %s: %q", hash, what, s)
+		}
+	}
+}
+
+func TestSubjectsCanFail(t *testing.T) {
+	for s, ok := range map[string]bool{
+		"gram: fix the diagonal of the last tile": true,
+		"pcg, comm: tests hold on arm64":          true,
+		"krrlab/cli: one flag less":               true,
+		"gram: fix the diagonal.":                 false,
+		"Fix the diagonal":                        false,
+		"fix the diagonal":                        false,
+		"gram: " + strings.Repeat("κ", 67):        false,
+		"gram: " + strings.Repeat("κ", 66):        true,
+	} {
+		if got := wrong(s); (got == "") != ok {
+			t.Errorf("%q: %q", s, got)
+		}
+	}
+}
