@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 )
@@ -31,7 +30,7 @@ func (a *app) doctor(ctx context.Context) error {
 	cpu := accel.CPU()
 	line("cpu", "%s, %d cores, %d threads in use; %s; inner loops on %v", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
-	line("memory", "limit %s (%s), available now %s", krrlab.Bytes(limit), source, krrlab.Bytes(accel.MemoryAvailable()))
+	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
 	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
@@ -51,7 +50,7 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	if slow {
 		line("install", "sudo apt-get install libopenblas0")
-		line("", "(the dense linear algebra then runs many times faster)")
+		line("", "(factorizations and eigenvalue problems then run faster)")
 	} else {
 		line("install", "nothing: the fast matrix library is here")
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -71,7 +72,7 @@ func Of(p Problem, ranks int) Memory {
 // or an error that says which part is in the way of any number up to most.
 func Ranks(p Problem, bytes int64, most int) (int, error) {
 	if last := Of(p, most); last.Most > bytes {
-		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, size(last.Most), size(bytes), last.Reason())
+		return 0, fmt.Errorf("on %d ranks each would hold %s of the %s allowed: %s", most, accel.Bytes(last.Most), accel.Bytes(bytes), last.Reason())
 	}
 	lo, hi := 1, most // hi is enough
 	for lo < hi {
@@ -115,7 +116,7 @@ func (m Memory) Reason() string {
 			largest = p
 		}
 	}
-	return fmt.Sprintf("%s of them are %s: %s", size(largest.bytes), largest.name, largest.advice)
+	return fmt.Sprintf("%s of them are %s: %s", accel.Bytes(largest.bytes), largest.name, largest.advice)
 }
 
 // String says it in one line.
@@ -123,25 +124,12 @@ func (m Memory) String() string {
 	var parts []string
 	for _, p := range []part{{"points", "", m.Points}, {"K", "", m.Kernel}, {"features", "", m.Features}, {"factor", "", m.Factor}, {"vectors", "", m.Vectors}} {
 		if p.bytes > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", p.name, size(p.bytes)))
+			parts = append(parts, fmt.Sprintf("%s %s", p.name, accel.Bytes(p.bytes)))
 		}
 	}
 	who := "one rank, "
 	if m.Ranks > 1 {
 		who = fmt.Sprintf("%d ranks, each ", m.Ranks)
 	}
-	return fmt.Sprintf("%sat most %s: %s", who, size(m.Most), strings.Join(parts, ", "))
-}
-
-// size writes a number of bytes with three digits and a decimal unit.
-func size(b int64) string {
-	switch {
-	case b >= 1e12:
-		return fmt.Sprintf("%.3g TB", float64(b)/1e12)
-	case b >= 1e9:
-		return fmt.Sprintf("%.3g GB", float64(b)/1e9)
-	case b >= 1e6:
-		return fmt.Sprintf("%.3g MB", float64(b)/1e6)
-	}
-	return fmt.Sprintf("%.3g kB", float64(b)/1e3)
+	return fmt.Sprintf("%sat most %s: %s", who, accel.Bytes(m.Most), strings.Join(parts, ", "))
 }
