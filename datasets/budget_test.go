@@ -7,8 +7,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestBudget counts what answers take, the text of each once, and ends at the limit.
@@ -176,14 +174,4 @@ func TestHeaderRow(t *testing.T) {
 	if _, err := none.begin([]string{"1"}, 1); err != nil || len(none.keep) != 1 {
 		t.Errorf("%v", err)
 	}
-}
-
-// TestScalingOfOthers: a scaling is of points with as many features.
-func TestScalingOfOthers(t *testing.T) {
-	defer func() {
-		if v, _ := recover().(string); !strings.Contains(v, "scaling of 2 features applied to points with 3") {
-			t.Errorf("panic %q", v)
-		}
-	}()
-	(&Scaling{Kind: "pixel", Scale: make([]float64, 2)}).Apply(points.NewDense(1, 3, nil))
 }

@@ -30,13 +30,16 @@ func (t Task) String() string {
 type Dataset struct {
 	Name   string
 	Task   Task
-	X      points.Points // n×d
+	X      points.Points // n×d, raw or scaled by Scaling
 	Target []float64     // regression: the answers
 	Class  []int         // classification: the answers, indices into Labels
 	Labels []string      // original labels, sorted by value if all are numbers, else as text
 	Source string        // file or generator
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
+	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
+	// the points (Slice, Subset, Holdout) has it too.
+	Scaling *Scaling
 
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }

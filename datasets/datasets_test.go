@@ -70,6 +70,16 @@ func TestLabelOrder(t *testing.T) {
 	}
 }
 
+// applied returns x scaled by s.
+func applied(t *testing.T, s *Scaling, x points.Points) points.Points {
+	t.Helper()
+	d, err := s.Apply(&Dataset{X: x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.X
+}
+
 func TestScaling(t *testing.T) {
 	x := points.NewDense(3, 3, []float64{1, 5, -2, 3, 5, 0, 2, 5, 2})
 	csr := &points.CSR{N: 3, D: 3, Ptr: []int{0, 1, 3, 4}, Col: []int32{0, 0, 2, 2}, Val: []float64{-4, 2, 5, 10}}
@@ -85,11 +95,11 @@ func TestScaling(t *testing.T) {
 		{"pixel", x, [][]float64{{1. / 255, 5. / 255, -2. / 255}, {3. / 255, 5. / 255, 0}, {2. / 255, 5. / 255, 2. / 255}}},
 		{"unit", csr, [][]float64{{-1, 0, 0}, {0.5, 0, 0.5}, {0, 0, 1}}},
 	} {
-		s, err := FitScaling(c.kind, c.x)
+		s, err := fitScaling(c.kind, c.x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := dense(s.Apply(c.x))
+		got := dense(applied(t, s, c.x))
 		for i := range got {
 			for j := range got[i] {
 				if math.Abs(got[i][j]-c.want[i][j]) > 1e-15 {
@@ -109,22 +119,22 @@ func TestScaling(t *testing.T) {
 			t.Errorf("%s through JSON: %v, %v", c.kind, back, err)
 		}
 	}
-	if s, _ := FitScaling("unit", csr); s != nil {
-		if y, ok := s.Apply(csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
+	if s, _ := fitScaling("unit", csr); s != nil {
+		if y, ok := applied(t, s, csr).(*points.CSR); !ok || y.NNZ() != 4 || csr.Val[0] != -4 {
 			t.Error("unit scaling of sparse points must stay sparse and leave them as they are")
 		}
 	}
 	// Fitted on some points, applied to others: a test point may leave [0, 1].
-	s, _ := FitScaling("unit", x)
-	if got := dense(s.Apply(points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0], []float64{2, 0, 2}) {
+	s, _ := fitScaling("unit", x)
+	if got := dense(applied(t, s, points.NewDense(1, 3, []float64{5, 7, 6}))); !slices.Equal(got[0], []float64{2, 0, 2}) {
 		t.Errorf("applied to another point: %v", got)
 	}
 	// Constant up to the rounding of the mean is constant.
 	third := points.NewDense(3, 1, []float64{0.1, 0.1, 0.1})
-	if s, _ := FitScaling("standard", third); s.Scale[0] != 0 {
+	if s, _ := fitScaling("standard", third); s.Scale[0] != 0 {
 		t.Errorf("a constant feature got the scale %g", s.Scale[0])
 	}
-	if _, err := FitScaling("log", x); err == nil || !strings.Contains(err.Error(), "standard") {
+	if _, err := fitScaling("log", x); err == nil || !strings.Contains(err.Error(), "standard") {
 		t.Errorf("unknown kind: %v", err)
 	}
 	for _, s := range []*Scaling{{Kind: "x", Scale: []float64{1}}, {Kind: "unit", Scale: []float64{math.NaN()}}, {Kind: "unit", Scale: []float64{1}, Shift: []float64{1, 2}}} {
@@ -305,18 +315,22 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// put writes a file below the folder.
+func put(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLoad loads a small set laid out like USPS, and abalone's split.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
-	put := func(name, content string) {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	put := func(name, content string) { put(t, dir, name, content) }
 	row := " " + strings.TrimSpace(strings.Repeat("0.5 ", 256)) + "\n"
 	put("usps/zip.train", "6.0"+row+"2.0"+row+"6.0"+row)
 	put("usps/zip.test", "2"+row)
@@ -324,7 +338,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) || p.Test.Labels[p.Test.Class[0]] != "2" || p.Scaling.Kind != "standard" {
+	if p.Train.Len() != 2 || !slices.Equal(p.Train.Labels, []string{"2", "6"}) || p.Test.Labels[p.Test.Class[0]] != "2" || p.Train.Scaling.Kind != "standard" || p.Test.Scaling != p.Train.Scaling {
 		t.Errorf("%+v, %+v", p.Train, p.Test)
 	}
 	for n, want := range map[int]string{3: "the first 3 of 7291 training rows", 12000: "all 3 training rows: 12000 were asked for, and there are no more"} {

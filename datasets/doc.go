@@ -14,8 +14,8 @@
 //
 // Load loads a data set of the Registry by its name: the nine of the paper's table,
 // stand-ins and subsets (Note says so), and three built-in problems that need no file, two of
-// them with a best possible error that is known. The folders to look in are given in order; a file that is not
-// there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
+// them with a best possible error that is known. It looks in Dirs, $KRRLAB_DATA and the user's cache, unless told otherwise; a file
+// that is not there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
 // User files without a test file are split by Holdout, in each class alike.
 // Sets that come in one file are split by a fixed random permutation of their rows.
 //
@@ -28,6 +28,6 @@
 // # Answers and scaling
 //
 // Coding turns classes into ±1 columns and decision values back into labels; the labels
-// are kept as they were. FitScaling is fitted on training points only and its Apply used on
-// both; a model file carries it along. ScalingHint says where the features beg for it. Targets are never centred or scaled.
+// are kept as they were. Scale fits a Scaling on training points only and scales both data sets by it, which
+// say so from then on: a model fitted on them takes the scaling up, and scales points that were not. ScalingHint says where the features beg for it. Targets are never centred or scaled.
 package datasets

@@ -101,12 +101,12 @@ func TestScalingSparse(t *testing.T) {
 		"unit":     {1.0 / 3, 0, 1, -0.5},
 		"pixel":    {1.0 / 255, 0, 2.0 / 255, -1.0 / 255},
 	} {
-		sc, err := FitScaling(kind, sp)
+		sc, err := fitScaling(kind, sp)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, p := range []points.Points{dp, sp} {
-			for j, v := range dense(sc.Apply(p))[0] {
+			for j, v := range dense(applied(t, sc, p))[0] {
 				if math.Abs(v-want[j]) > 1e-15 {
 					t.Errorf("%s of %T: feature %d is %v, want %v", kind, p, j, v, want[j])
 				}
@@ -117,7 +117,7 @@ func TestScalingSparse(t *testing.T) {
 		}
 	}
 	x32 := points.NewDense32(1, 2, []float32{3, 5})
-	if y, ok := (&Scaling{Kind: "pixel", Scale: []float64{2, 3}}).Apply(x32).(*points.Dense32); !ok || !slices.Equal(y.Data, []float32{6, 15}) {
+	if y, ok := applied(t, &Scaling{Kind: "pixel", Scale: []float64{2, 3}}, x32).(*points.Dense32); !ok || !slices.Equal(y.Data, []float32{6, 15}) {
 		t.Errorf("float32 points: %v", y)
 	}
 	for want, sc := range map[string]*Scaling{
@@ -287,7 +287,7 @@ func TestIDXLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rows, want := range map[int]int{0: n, 3: 3, n: n, 2 * n: n} {
-		d, err := ReadFile(name, &ReadOptions{Task: "classification", MaxRows: rows})
+		d, err := ReadFile(t.Context(), name, &ReadOptions{Task: "classification", MaxRows: rows})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +303,7 @@ func TestIDXLarge(t *testing.T) {
 		if err := os.WriteFile(name, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadFile(name, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("images of %d×%d pixels", size[0], size[1])) {
+		if _, err := ReadFile(t.Context(), name, nil); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("images of %d×%d pixels", size[0], size[1])) {
 			t.Errorf("%v: %v", size, err)
 		}
 	}

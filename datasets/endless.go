@@ -58,7 +58,7 @@ func (e *Endless) Slice(ctx context.Context, i, j int) (*Dataset, error) {
 		return nil, fmt.Errorf("%s: %d rows of %d numbers take %s, more than the machine has: take fewer", e.base.Name, j-i, d, accel.Bytes(int64(need)))
 	}
 	x := points.NewDense32(j-i, d, nil)
-	out := &Dataset{Name: e.base.Name, Task: Classification, X: x, Class: make([]int, j-i), Labels: e.base.Labels, Source: e.base.Source}
+	out := &Dataset{Name: e.base.Name, Task: Classification, X: x, Class: make([]int, j-i), Labels: e.base.Labels, Source: e.base.Source, Scaling: e.base.Scaling}
 	if j > n {
 		out.Source += "; " + e.text
 	}

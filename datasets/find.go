@@ -11,6 +11,19 @@ import (
 	"strings"
 )
 
+// Dirs returns the folders that data are looked for in by default: $KRRLAB_DATA, if it is set, and the
+// user's cache, where krrlab data fetch puts them.
+func Dirs() []string {
+	var dirs []string
+	if d := os.Getenv("KRRLAB_DATA"); d != "" {
+		dirs = append(dirs, d)
+	}
+	if d, err := os.UserCacheDir(); err == nil {
+		dirs = append(dirs, filepath.Join(d, "krrlab"))
+	}
+	return dirs
+}
+
 // bareOf returns a name without its packing.
 func bareOf(name string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".bz2")

@@ -22,8 +22,8 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 	if target != "" && !slices.Contains(names, target) {
 		return nil, fmt.Errorf("data frame: no column is named %q", target)
 	}
-	if !slices.Contains(Tasks, task) {
-		return nil, fmt.Errorf("unknown task %q: want one of %q", task, Tasks)
+	if err := known("task", task, Tasks); err != nil {
+		return nil, err
 	}
 	s := &source{name: "data frame"}
 	n := df.Nrow()
@@ -50,7 +50,8 @@ func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
 }
 
 // Frame returns the data set as a gota data frame with the columns x0, x1, … and, if the
-// answers are known, y: numbers for regression, labels for classification.
+// answers are known, y: numbers for regression, labels for classification. The numbers are those of X, which
+// the frame cannot say to be scaled.
 func (d *Dataset) Frame() dataframe.DataFrame {
 	n, dim := d.X.Dims()
 	columns := make([][]float64, dim)

@@ -116,12 +116,12 @@ func TestScalingExtremes(t *testing.T) {
 			plain.Row(i)[2] = 1
 		}
 		for _, kind := range []string{"unit", "standard"} {
-			s, err := FitScaling(kind, x)
+			s, err := fitScaling(kind, x)
 			if err != nil {
 				t.Fatalf("%g, %s: %v", unit, kind, err)
 			}
-			want, _ := FitScaling(kind, plain)
-			got, ref := dense(s.Apply(x)), dense(want.Apply(plain))
+			want, _ := fitScaling(kind, plain)
+			got, ref := dense(applied(t, s, x)), dense(applied(t, want, plain))
 			for i := range got {
 				for j := range got[i] {
 					if !(math.Abs(got[i][j]-ref[i][j]) <= 1e-13) {
@@ -139,7 +139,7 @@ func TestScalingExtremes(t *testing.T) {
 		"feature 0 goes from 0 to 5e-324":           points.NewDense(2, 1, []float64{0, 5e-324}),
 	} {
 		for _, kind := range []string{"unit", "standard"} {
-			if _, err := FitScaling(kind, x); err == nil || !strings.Contains(err.Error(), want) {
+			if _, err := fitScaling(kind, x); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", kind, err, want)
 			}
 		}
@@ -150,11 +150,11 @@ func TestScalingExtremes(t *testing.T) {
 // which would make such points dense, is refused.
 func TestScalingWide(t *testing.T) {
 	x := &points.CSR{N: 2, D: math.MaxInt32 - 1, Ptr: []int{0, 1, 2}, Col: []int32{0, math.MaxInt32 - 2}, Val: []float64{1, 2}}
-	if s, err := FitScaling("none", x); s != nil || err != nil {
+	if s, err := fitScaling("none", x); s != nil || err != nil {
 		t.Errorf("none: %v, %v", s, err)
 	}
 	x.N, x.Ptr = 1<<20, make([]int, 1<<20+1)
-	if _, err := FitScaling("standard", x); err == nil || !strings.Contains(err.Error(), "scale by unit") {
+	if _, err := fitScaling("standard", x); err == nil || !strings.Contains(err.Error(), "scale by unit") {
 		t.Errorf("standard: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // LoadOptions say how to load a data set of the registry. Nil means the defaults.
 type LoadOptions struct {
-	Dirs  []string // folders to look in, in order
+	Dirs  []string // folders to look in, in order; default: Dirs()
 	Scale string   // one of Scalings; default: the registry's
 	N     int      // first training rows to keep; default: all
 	// Memory is how many bytes a file may take while it is read; default: as for ReadOptions.
@@ -20,8 +20,7 @@ type LoadOptions struct {
 
 // Pair is a data set ready to use: scaled, the test labels in terms of the training labels.
 type Pair struct {
-	Train, Test *Dataset // Test is nil if there are no test rows
-	Scaling     *Scaling // fitted on Train and applied to both; nil for none
+	Train, Test *Dataset // Test is nil if there are no test rows; Scaling is fitted on Train
 	Info        *Info
 	Asked       int // LoadOptions.N: the training rows asked for; 0 for all
 }
@@ -33,8 +32,12 @@ const splitSeed = 1
 // splits training from test rows, keeps the first o.N training rows, and scales both parts
 // by what is fitted on these. It returns a *MissingError if a file is not there.
 func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
-	if o == nil {
-		o = &LoadOptions{}
+	opt := LoadOptions{}
+	if o != nil {
+		opt = *o
+	}
+	if o = &opt; o.Dirs == nil {
+		o.Dirs = Dirs()
 	}
 	info, err := Lookup(name)
 	if err != nil {
@@ -60,11 +63,8 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}
-	if p.Scaling, err = FitScaling(cmp.Or(o.Scale, info.Scale), p.Train.X); err != nil {
-		return nil, err
-	}
-	p.Train.X, p.Test.X = p.Scaling.Apply(p.Train.X), p.Scaling.Apply(p.Test.X)
-	return p, nil
+	p.Train, p.Test, err = Scale(cmp.Or(o.Scale, info.Scale), p.Train, p.Test)
+	return p, err
 }
 
 // Rows says which training rows the pair has where these are not just the set's own: the
@@ -107,10 +107,10 @@ func (i *Info) options(o *LoadOptions) *ReadOptions {
 func ownFiles(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
 	opt := i.options(o)
 	opt.MaxRows = i.rows(o)
-	if train, err = ReadFileContext(ctx, paths[TrainFile], opt); err != nil {
+	if train, err = ReadFile(ctx, paths[TrainFile], opt); err != nil {
 		return nil, nil, err
 	}
-	test, err = ReadFileContext(ctx, paths[TestFile], i.options(o))
+	test, err = ReadFile(ctx, paths[TestFile], i.options(o))
 	return train, test, err
 }
 
@@ -136,13 +136,13 @@ func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOpt
 	table := func(path string, rows int) (*Dataset, error) {
 		opt := i.options(o)
 		opt.Target, opt.MaxRows = "0", rows
-		return ReadFileContext(ctx, path, opt)
+		return ReadFile(ctx, path, opt)
 	}
 	if train, err = table(paths[TrainFile], i.rows(o)); err != nil {
 		return nil, nil, err
 	}
 	if paths[TestLabels] != "" { // MNIST's test file
-		test, err = ReadFileContext(ctx, paths[TestFile], i.options(o))
+		test, err = ReadFile(ctx, paths[TestFile], i.options(o))
 	} else {
 		test, err = table(paths[TestFile], 0)
 	}
@@ -153,7 +153,7 @@ func firstColumn(ctx context.Context, i *Info, paths map[Role]string, o *LoadOpt
 // train. If one is not empty, the task is that class against the rest.
 func oneFile(one string) loader {
 	return func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-		all, err := ReadFileContext(ctx, paths[TrainFile], i.options(o))
+		all, err := ReadFile(ctx, paths[TrainFile], i.options(o))
 		if err != nil {
 			return nil, nil, err
 		}

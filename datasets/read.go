@@ -98,26 +98,23 @@ func (o *ReadOptions) settled() (ReadOptions, error) {
 		s = *o
 	}
 	s.Format, s.Task = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto")
-	if !slices.Contains(Formats, s.Format) {
-		return s, fmt.Errorf("unknown format %q: want one of %s", s.Format, strings.Join(Formats, ", "))
+	return s, cmp.Or(known("format", s.Format, Formats), known("task", s.Task, Tasks))
+}
+
+// known returns an error unless a word is one of those that there are.
+func known(what, word string, words []string) error {
+	if slices.Contains(words, word) {
+		return nil
 	}
-	if !slices.Contains(Tasks, s.Task) {
-		return s, fmt.Errorf("unknown task %q: want one of %s", s.Task, strings.Join(Tasks, ", "))
-	}
-	return s, nil
+	return fmt.Errorf("unknown %s %q: want one of %s", what, word, strings.Join(words, ", "))
 }
 
 // ReadFile reads a data set from a file, which may be packed with gzip or bzip2
 // (known by its first bytes). MNIST's images want their labels in a file beside
 // them, named with labels-idx1 in place of images-idx3. Errors are of type
-// *ParseError where the content is at fault.
-func ReadFile(name string, o *ReadOptions) (*Dataset, error) {
-	return ReadFileContext(context.Background(), name, o)
-}
-
-// ReadFileContext is ReadFile that returns ctx's error when ctx ends first. A read that waits for
-// the system, as of a pipe, is not ended.
-func ReadFileContext(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
+// *ParseError where the content is at fault. When ctx ends first its error is returned, but a read that
+// waits for the system, as of a pipe, is not ended.
+func ReadFile(ctx context.Context, name string, o *ReadOptions) (*Dataset, error) {
 	s, err := open(ctx, name)
 	if err != nil {
 		return nil, err

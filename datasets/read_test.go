@@ -138,7 +138,7 @@ func idxFiles(t *testing.T, n int, edit func(images, labels []byte) (i, l []byte
 }
 
 func TestIDX(t *testing.T) {
-	d, err := ReadFile(idxFiles(t, 4, nil), &ReadOptions{Task: "classification", MaxRows: 3})
+	d, err := ReadFile(t.Context(), idxFiles(t, 4, nil), &ReadOptions{Task: "classification", MaxRows: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestIDX(t *testing.T) {
 	if !slices.Equal(d.Labels, []string{"0", "1", "2"}) || !slices.Equal(d.Class, []int{0, 1, 2}) {
 		t.Errorf("answers %q %v", d.Labels, d.Class)
 	}
-	if d, err := ReadFile(idxFiles(t, 2, func(i, _ []byte) (_, _ []byte) { return i, nil }), &ReadOptions{Target: "none"}); err != nil || d.HasAnswers() {
+	if d, err := ReadFile(t.Context(), idxFiles(t, 2, func(i, _ []byte) (_, _ []byte) { return i, nil }), &ReadOptions{Target: "none"}); err != nil || d.HasAnswers() {
 		t.Errorf("without labels: %v", err)
 	}
 }
@@ -165,7 +165,7 @@ func TestIDXFaults(t *testing.T) {
 		"0 images":                                       func(i, l []byte) (_, _ []byte) { i[7] = 0; return i, l },
 		"cut short: 4 of 2147483652":                     func(i, l []byte) (_, _ []byte) { i[4] = 128; return i, l },
 	} {
-		_, err := ReadFile(idxFiles(t, 4, edit), &ReadOptions{Format: "idx"})
+		_, err := ReadFile(t.Context(), idxFiles(t, 4, edit), &ReadOptions{Format: "idx"})
 		var pe *ParseError
 		if !errors.As(err, &pe) || !strings.Contains(err.Error(), want) || !strings.Contains(pe.File, "idx") {
 			t.Errorf("want %q, got %v", want, err)
@@ -237,10 +237,10 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%+v passed", o)
 		}
 	}
-	if _, err := ReadFile(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "folder") {
+	if _, err := ReadFile(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "folder") {
 		t.Errorf("folder: %v", err)
 	}
-	if _, err := ReadFile("no/such/file", nil); err == nil || !strings.Contains(err.Error(), "no/such/file") {
+	if _, err := ReadFile(t.Context(), "no/such/file", nil); err == nil || !strings.Contains(err.Error(), "no/such/file") {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -284,9 +284,9 @@ func check(t *testing.T, b []byte, o *ReadOptions) {
 	}
 }
 
-// TestReadFileContext: a context that ends while a file is read ends the reading, with its error, in
+// TestReadFileEnds: a context that ends while a file is read ends the reading, with its error, in
 // whatever form the file is; a file that is read to its end is not concerned.
-func TestReadFileContext(t *testing.T) {
+func TestReadFileEnds(t *testing.T) {
 	dir := t.TempDir()
 	for name, line := range map[string]string{"table.csv": "1,2,3\n", "table.libsvm": "1 1:2 2:3\n"} {
 		path := filepath.Join(dir, name)
@@ -294,10 +294,10 @@ func TestReadFileContext(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := &counted{Context: context.Background(), most: 2}
-		if _, err := ReadFileContext(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
+		if _, err := ReadFile(ctx, path, &ReadOptions{Task: "regression"}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if d, err := ReadFileContext(t.Context(), path, &ReadOptions{Task: "regression"}); err != nil || d.Len() != 1<<17 {
+		if d, err := ReadFile(t.Context(), path, &ReadOptions{Task: "regression"}); err != nil || d.Len() != 1<<17 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,17 +1,17 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on
-// training points only and applied to all.
+// training points only and applied to all. A data set says by its field Scaling what was applied.
 type Scaling struct {
 	Kind  string    `json:"kind"`            // one of Scalings
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
@@ -21,24 +21,33 @@ type Scaling struct {
 // roundedMean is the deviation, relative to the mean, up to which it is rounding of the mean.
 const roundedMean = 1e-12
 
-// FitScaling fits a scaling to x:
+// Scale fits a scaling to the training points and applies it to both data sets, which are not changed; test
+// may be nil. Both Scaling fields of what it returns say what was applied. Kinds are
 //
-//	none      nil: points stay as they are
+//	none      points stay as they are
 //	unit      (x_j − min_j)/(max_j − min_j), in [0, 1]; sparse points, whose zeros must stay,
 //	          x_j/max|x_j|, in [−1, 1]
 //	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
 // A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
-// unknown, if a feature's range or its inverse exceeds the float64s, and if the scaled points would
-// take more memory than the machine has.
-func FitScaling(kind string, x points.Points) (*Scaling, error) {
-	switch kind {
-	case "none":
-		return nil, nil
-	case "unit", "standard", "pixel":
-	default:
-		return nil, fmt.Errorf("unknown scaling %q: want one of %s", kind, strings.Join(Scalings, ", "))
+// unknown, if a feature's range or its inverse exceeds the float64s, if the scaled points would
+// take more memory than the machine has, and if points were scaled before.
+func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
+	s, err := fitScaling(kind, train.X)
+	if err == nil {
+		strain, err = s.Apply(train)
+	}
+	if err == nil && test != nil {
+		stest, err = s.Apply(test)
+	}
+	return strain, stest, err
+}
+
+// fitScaling fits a scaling to x, nil for none.
+func fitScaling(kind string, x points.Points) (*Scaling, error) {
+	if err := known("scaling", kind, Scalings); err != nil || kind == "none" {
+		return nil, err
 	}
 	if err := scalingFits(kind, x, accel.MemoryAvailable()); err != nil {
 		return nil, err
@@ -231,17 +240,35 @@ func (s *Scaling) Validate() error {
 	return nil
 }
 
-// Apply returns the scaled points; x is not changed. Float32 points stay float32 and sparse
-// points stay sparse if there is no shift; all else becomes dense float64. A nil s returns x.
-// Apply panics if x does not have s's number of features.
-func (s *Scaling) Apply(x points.Points) points.Points {
-	if s == nil {
-		return x
+// Apply returns the data set with its points scaled by s, or d itself if they are already: scaled by the
+// same numbers, or raw and s nil. d is not changed. Float32 points stay float32 and sparse
+// points stay sparse if there is no shift; all else becomes dense float64.
+// It is an error if the points were scaled otherwise, or do not have s's number of features.
+func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
+	name := printable(cmp.Or(d.Name, "data set"))
+	switch {
+	case s.equal(d.Scaling):
+		return d, nil
+	case s == nil:
+		return nil, fmt.Errorf("%s: the points are scaled (%s), want them unscaled: pass them as they were read", name, d.Scaling.Kind)
+	case d.Scaling != nil:
+		return nil, fmt.Errorf("%s: the points are scaled already (%s), by other numbers than those wanted (%s): pass them as they were read", name, d.Scaling.Kind, s.Kind)
+	case s.Dim() != d.Dim():
+		return nil, fmt.Errorf("%s: points of %d features, and a scaling (%s) of %d", name, d.Dim(), s.Kind, s.Dim())
 	}
+	out := *d
+	out.X, out.Scaling = s.points(d.X), s
+	return &out, nil
+}
+
+// equal reports whether both scale alike.
+func (s *Scaling) equal(r *Scaling) bool {
+	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale)
+}
+
+// points returns x scaled.
+func (s *Scaling) points(x points.Points) points.Points {
 	n, d := x.Dims()
-	if d != len(s.Scale) {
-		panic(fmt.Sprintf("datasets: scaling of %d features applied to points with %d", len(s.Scale), d))
-	}
 	if s.Shift == nil {
 		switch x := x.(type) {
 		case *points.CSR:

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -8,13 +9,13 @@ import (
 // shownClasses is the number of classes that are named one by one.
 const shownClasses = 10
 
-// String describes the data set in one line: name, task, n, d, classes, source.
+// String describes the data set in one line: name, task, n, d, classes, scaling, source.
 func (d *Dataset) String() string {
-	var b strings.Builder
-	name := d.Name
-	if name == "" {
-		name = "data set"
+	if d == nil {
+		return "none"
 	}
+	var b strings.Builder
+	name := cmp.Or(d.Name, "data set")
 	if d.X == nil {
 		return name + ": no points"
 	}
@@ -28,25 +29,18 @@ func (d *Dataset) String() string {
 	case d.Class != nil:
 		fmt.Fprintf(&b, ", %d classes", len(d.Labels))
 	}
+	if d.Scaling != nil {
+		b.WriteString(", scaled: " + d.Scaling.Kind)
+	}
 	if d.Source != "" && d.Source != d.Name {
 		b.WriteString("; " + d.Source)
 	}
 	return b.String()
 }
 
-// String describes both parts and the scaling, a line each.
+// String describes both parts, a line each.
 func (p *Pair) String() string {
-	line := func(name string, d *Dataset) string {
-		if d == nil {
-			return fmt.Sprintf("%-8s none\n", name)
-		}
-		return fmt.Sprintf("%-8s %v\n", name, d)
-	}
-	scaling := "none"
-	if p.Scaling != nil {
-		scaling = p.Scaling.Kind + ", fitted on the training points, applied to both parts"
-	}
-	out := line("training", p.Train) + line("test", p.Test) + fmt.Sprintf("%-8s %s\n", "scaling", scaling)
+	out := fmt.Sprintf("%-8s %s\n%-8s %s\n", "training", p.Train.String(), "test", p.Test.String())
 	if p.Info != nil && p.Info.Note != "" {
 		out += fmt.Sprintf("%-8s %s\n", "note", p.Info.Note)
 	}

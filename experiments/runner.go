@@ -11,13 +11,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
 // Options of Run and Predict. Nil means the defaults.
 type Options struct {
-	Dirs   []string // folders to look for data in
+	Dirs   []string // folders to look for data in; default: datasets.Dirs()
 	Out    string   // folder that keeps cases and reports; empty keeps nothing
 	Resume bool     // take the results of cases that Out has
 	Memory int64    // bytes a case may take; 0: no limit
@@ -36,6 +37,9 @@ func (o *Options) withDefaults(ctx context.Context) Options {
 	var opt Options
 	if o != nil {
 		opt = *o
+	}
+	if opt.Dirs == nil {
+		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
 		r := MeasureRates(ctx)

@@ -96,9 +96,7 @@ func (s *session) judge(ctx context.Context, c Case, r *Result, sol *krrlab.Solu
 		return nil
 	}
 	start := time.Now()
-	o := sol.PredictOptions()
-	o.Scaled = true
-	score, err := sol.Model.Evaluate(ctx, test, o)
+	score, err := sol.Model.Evaluate(ctx, test, sol.PredictOptions())
 	if err != nil {
 		return err
 	}

@@ -560,7 +560,7 @@ func TestNoNumbers(t *testing.T) {
 	}
 	sol := mustSolve(t, regression(kinds(40, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 10}})
 	sol.Model.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1, 1, 1}}
-	if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])}); err == nil || !strings.Contains(err.Error(), "dimension 2") {
+	if _, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: sol.lab.train, Test: regression(kinds(4, 2, 1)["float64"])}); err == nil || !strings.Contains(err.Error(), "the test data have 2 features, the model was fitted on 3") {
 		t.Errorf("a test of another dimension: %v", err)
 	}
 }

@@ -86,7 +86,7 @@ func (s *solve) sampleRows(ctx context.Context, c *mat.Dense) error {
 	sol.SampledRows = len(rows)
 	x := points.Gather(s.train.X, rows)
 	f, err := (&model.Model{Kernel: s.cfg.Kernel, Lambda: s.cfg.Lambda, X: s.train.X, C: c}).
-		Decision(ctx, x, &model.Options{Scaled: true, Float64: true, Accuracy: s.cfg.Tol / 10, Comm: s.comm})
+		Decision(ctx, x, &model.Options{Float64: true, Accuracy: s.cfg.Tol / 10, Comm: s.comm})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ type Solution struct {
 	Seconds   Seconds   `json:"seconds"`
 	History   []HistRow `json:"history"`
 
-	Model  *model.Model `json:"-"` // f, with C; its Scaling is left to the caller
+	Model  *model.Model `json:"-"` // f, with C and the scaling of the training data
 	Result *pcg.Result  `json:"-"` // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
 
 	store *checkpoint.Store // of checkpoints, at the first rank; nil if there are none

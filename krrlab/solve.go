@@ -63,7 +63,8 @@ func (l *Lab) solveElsewhere(ctx context.Context) (*Solution, error) {
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels, Columns: l.train.Columns,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
+		Scaling: l.train.Scaling, Columns: l.train.Columns,
 		Origin: model.Origin{
 			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
 			TrueResidual: float64(sol.TrueResidual), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),

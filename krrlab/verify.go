@@ -21,11 +21,11 @@ import (
 
 // VerifyOptions are the options of Verify. Zero values mean the defaults.
 type VerifyOptions struct {
-	// Train is the training data as read, before the model's scaling; only the first n rows
+	// Train is the training data, as read or scaled as the model's were; only the first n rows
 	// count. Without it the labels of a classifier are recovered from the answer itself,
 	// and a regression's residual stays unknown.
 	Train *datasets.Dataset
-	Test  *datasets.Dataset // as read; nil means none
+	Test  *datasets.Dataset // likewise; nil means none
 	// Memory is what K may take, 8n² bytes; where it takes more, rows are formed anew for
 	// every pass. Default: half of what the machine has available.
 	Memory int64
@@ -105,7 +105,7 @@ func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification
 	if err := c.spectrum(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.test(ctx); err != nil {
+	if err := c.predict(ctx); err != nil {
 		return nil, err
 	}
 	c.v.Stored = c.k.Stored
@@ -121,6 +121,7 @@ type checker struct {
 	k    *verify.Matrix
 	c, y []float64 // n×t; y nil where unknown
 	r    *verify.Residual
+	test *datasets.Dataset // scaled
 }
 
 func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
@@ -143,23 +144,28 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
 		Residual: unknown, Rounding: unknown, Norm: unknown, Bound: unknown, TestError: unknown, Open: unknown,
 	}}
-	for _, given := range []*datasets.Dataset{o.Train, o.Test} {
-		if given == nil {
-			continue
-		}
-		if err := given.CheckColumns(m.Columns, "the model"); err != nil {
-			return nil, err
-		}
-	}
 	if o.Train != nil {
 		if err := c.targets(o.Train); err != nil {
 			return nil, err
 		}
 	}
-	if o.Test != nil && o.Test.Task != m.Task() {
-		return nil, fmt.Errorf("the test data are for %v, the model for %v", o.Test.Task, m.Task())
+	if o.Test != nil {
+		c.test, err = c.scaled("test", o.Test)
 	}
-	return c, nil
+	return c, err
+}
+
+// scaled returns data scaled as the model's points are.
+func (c *checker) scaled(what string, d *datasets.Dataset) (*datasets.Dataset, error) {
+	switch err := d.CheckColumns(c.m.Columns, "the model"); {
+	case err != nil:
+		return nil, err
+	case d.Task != c.m.Task():
+		return nil, fmt.Errorf("the %s data are for %v, the model for %v", what, d.Task, c.m.Task())
+	case d.Dim() != c.v.D:
+		return nil, fmt.Errorf("the %s data have %d features, the model was fitted on %d", what, d.Dim(), c.v.D)
+	}
+	return c.m.Scaling.Apply(d)
 }
 
 func (c *checker) watch(stage string) func(done, total int) {
@@ -168,19 +174,14 @@ func (c *checker) watch(stage string) func(done, total int) {
 
 // targets takes y from the training data, whose points must be the model's.
 func (c *checker) targets(train *datasets.Dataset) error {
-	n, d := c.v.N, c.v.D
-	switch {
-	case train.Task != c.m.Task():
-		return fmt.Errorf("the training data are for %v, the model for %v", train.Task, c.m.Task())
-	case train.Len() < n || train.Dim() != d:
-		return fmt.Errorf("the training data have %d rows of %d features, the model was fitted on %d of %d", train.Len(), train.Dim(), n, d)
+	train, err := c.scaled("training", train.Head(c.v.N))
+	if err != nil {
+		return err
 	}
-	train = train.Head(n)
-	x := train.X
-	if c.m.Scaling != nil {
-		x = c.m.Scaling.Apply(x)
+	if n := train.Len(); n < c.v.N {
+		return fmt.Errorf("the training data have %d rows, the model was fitted on %d", n, c.v.N)
 	}
-	if i := firstDifference(x, c.m.X); i >= 0 {
+	if i := firstDifference(train.X, c.m.X); i >= 0 {
 		return fmt.Errorf("row %d of the training data is not the model's: these are not the data, or not the order, that it was fitted on", i)
 	}
 	y, err := c.m.Coding().Encode(train)
@@ -284,41 +285,32 @@ func (c *checker) spectrum(ctx context.Context) error {
 	return nil
 }
 
-// test predicts the test points, and counts the labels that the bound leaves open.
-func (c *checker) test(ctx context.Context) error {
-	if c.o.Test == nil || c.r == nil {
+// predict predicts the test points, and counts the labels that the bound leaves open.
+func (c *checker) predict(ctx context.Context) error {
+	if c.test == nil || c.r == nil {
 		return nil
 	}
-	x := c.o.Test.X
-	_, d, _ := c.m.Dims()
-	if _, dz := x.Dims(); dz != d {
-		return fmt.Errorf("test points have dimension %d, the model was fitted on %d", dz, d)
-	}
-	if c.m.Scaling != nil {
-		x = c.m.Scaling.Apply(x)
-	}
 	c.k.Progress = c.watch("predict")
-	p, err := c.k.Predict(ctx, x, c.c, c.v.T, c.r, c.v.Lambda)
+	p, err := c.k.Predict(ctx, c.test.X, c.c, c.v.T, c.r, c.v.Lambda)
 	if err != nil {
 		return err
 	}
-	rows, _ := x.Dims()
-	c.v.TestN = rows
-	f := mat.NewDense(rows, c.v.T, p.F)
+	c.v.TestN = c.test.Len()
+	f := mat.NewDense(c.v.TestN, c.v.T, p.F)
 	if err := model.CheckDecision(f); err != nil {
 		return err
 	}
 	pred := &model.Prediction{Labels: c.m.Labels, Decision: f}
 	if c.m.Labels == nil {
 		pred.Value = p.F
-		if c.o.Test.HasAnswers() {
-			c.v.TestError = Number(pred.Score(c.o.Test).RMSE)
+		if c.test.HasAnswers() {
+			c.v.TestError = Number(pred.Score(c.test).RMSE)
 		}
 		return nil
 	}
 	pred.Class = c.m.Coding().Decode(f)
-	if c.o.Test.HasAnswers() {
-		c.v.TestError = Number(pred.Score(c.o.Test).ErrorRate)
+	if c.test.HasAnswers() {
+		c.v.TestError = Number(pred.Score(c.test).ErrorRate)
 	}
 	c.v.Open = Number(p.Open(1))
 	for i := -60; i <= 20; i++ {

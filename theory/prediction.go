@@ -67,7 +67,7 @@ func (e *experiment) predicted(k kernel.Kernel, x, z *points.Dense, lambda float
 	res := v.Residual(must(ax, err), rounding, coef, target, 1, lambda)
 	m := &model.Model{Kernel: k, Lambda: lambda, X: x, C: c}
 	for _, at := range []*points.Dense{x, z} {
-		got := must(m.Decision(e.ctx, at, &model.Options{Float64: true, Scaled: true}))
+		got := must(m.Decision(e.ctx, at, &model.Options{Float64: true}))
 		p := must(v.Predict(e.ctx, at, coef, 1, res, lambda))
 		for i := range at.N {
 			f := 0.0

@@ -157,7 +157,6 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	if err != nil {
 		return nil, err
 	}
-	sol.Model.Scaling = data.scaling
 	sol.Model.Origin.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
@@ -166,9 +165,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Version = a.env.Version
 	if data.test != nil {
 		t0 := time.Now()
-		o := sol.PredictOptions()
-		o.Scaled = true
-		if r.test, err = sol.Model.Predict(ctx, data.test, o); err != nil {
+		if r.test, err = sol.Model.Predict(ctx, data.test, sol.PredictOptions()); err != nil {
 			return nil, err
 		}
 		sol.SetScore(r.test.Score(data.test))

@@ -41,10 +41,8 @@ func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
 	of, points, p := "test", r.data.test, r.test
 	if p == nil {
 		of, points = "training", r.data.train
-		o := r.sol.PredictOptions()
-		o.Scaled = true
 		var err error
-		if p, err = r.sol.Model.Predict(ctx, points, o); err != nil {
+		if p, err = r.sol.Model.Predict(ctx, points, r.sol.PredictOptions()); err != nil {
 			return nil, err
 		}
 	}

@@ -84,7 +84,6 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 // loaded is data ready to fit, training and test points scaled.
 type loaded struct {
 	train, test   *datasets.Dataset // test is nil if there is none
-	scaling       *datasets.Scaling
 	note          string
 	target        string   // csv column
 	drop          []string // csv columns left out
@@ -127,7 +126,7 @@ func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: p.Train, test: p.Test, scaling: p.Scaling, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}
+	d := &loaded{train: p.Train, test: p.Test, note: p.Note(), sigma: p.Info.Sigma, lambda: p.Info.Lambda}
 	d.fewer(f.n, f.data)
 	return d, nil
 }
@@ -144,7 +143,7 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	train, err := datasets.ReadFileContext(ctx, f.train, &datasets.ReadOptions{
+	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
 		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Memory: memory,
 	})
 	if err != nil {
@@ -162,12 +161,9 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 			return nil, fmt.Errorf("%s: %w", f.train, err)
 		}
 	}
-	if d.scaling, err = datasets.FitScaling(cmp.Or(f.scale, "none"), d.train.X); err != nil {
-		return nil, err
-	}
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
-		d.test, err = datasets.ReadFileContext(ctx, f.test, &datasets.ReadOptions{
+		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
 			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: f.drop, Dim: train.Dim(), DimOf: f.train, Memory: memory,
 		})
 		if err != nil {
@@ -177,11 +173,8 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 			return nil, err
 		}
 	}
-	if d.test != nil {
-		d.test.X = d.scaling.Apply(d.test.X)
-	}
-	d.train.X = d.scaling.Apply(d.train.X)
-	return d, nil
+	d.train, d.test, err = datasets.Scale(cmp.Or(f.scale, "none"), d.train, d.test)
+	return d, err
 }
 
 // holdoutSeed draws the rows that are held out: the same whatever the fit's --seed is, so that fits

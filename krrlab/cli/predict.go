@@ -136,13 +136,8 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction) error {
 
 // points reads what is to be predicted.
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
-	_, d, _ := m.Dims()
 	if f.data == "" {
-		o := &datasets.ReadOptions{Format: f.format, Target: f.target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"}
-		if o.Target == "" {
-			o.Target, o.TargetOptional = m.Origin.Target, true
-		}
-		data, err := datasets.ReadFileContext(ctx, f.in, o)
+		data, err := readFor(ctx, m, f.in, f.format, f.target)
 		if err != nil {
 			return nil, err
 		}
@@ -160,6 +155,17 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		return nil, fmt.Errorf("%s has no test rows", name)
 	}
 	return pair.Test, nil
+}
+
+// readFor reads a file for a model. The target is in the column of the fit, if the file has it, unless
+// another is asked for.
+func readFor(ctx context.Context, m *model.Model, file, format, target string) (*datasets.Dataset, error) {
+	_, d, _ := m.Dims()
+	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"}
+	if target == "" { // what the fit's was goes for a csv file only
+		o.Target, o.TargetOptional = m.Origin.Target, true
+	}
+	return datasets.ReadFile(ctx, file, o)
 }
 
 // writePredictions writes the header and a line a row.

@@ -5,9 +5,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/datasets"
 )
 
 // priced returns a table whose first column is 3x − 2y, with the columns in that order.
@@ -83,5 +86,40 @@ func TestColumnsOfTheFit(t *testing.T) {
 	}
 	if code, _, errs := command(t, "predict", "--model", m, "--in", train, "--target", "prise"); code != 1 || !strings.Contains(errs, `"prise": there are "price", "x", "y"`) {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+// TestPredictScaled: predict judges a model on the file of the test points as fit did, however
+// the points were scaled.
+func TestPredictScaled(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	sparse := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d 1:%d 3:0.%d 4:%d\n", i%2, i%7, i, 100-i)
+		}
+		return b.String()
+	}
+	write(t, dir, "a.csv", table(90, nil, true))
+	write(t, dir, "b.csv", table(40, nil, true))
+	write(t, dir, "a.svm", sparse(90))
+	write(t, dir, "b.svm", sparse(40))
+	for _, form := range []string{"csv", "svm"} {
+		for _, scale := range datasets.Scalings {
+			judged := func(args ...string) string {
+				t.Helper()
+				code, out, errs := command(t, args...)
+				line := regexp.MustCompile(`(?m)^test .*`).FindString(out)
+				if code != exitOK || line == "" {
+					t.Fatalf("%s: exit %d, %s%s", args, code, out, errs)
+				}
+				return line
+			}
+			want := judged("fit", "--train", "a."+form, "--test", "b."+form, "--scale", scale, "--out", "m.krr")
+			if got := judged("predict", "--model", "m.krr", "--in", "b."+form, "--out", "p.csv"); got != want {
+				t.Errorf("%s, %s: %s, of the fit: %s", form, scale, got, want)
+			}
+		}
 	}
 }

@@ -164,17 +164,11 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		}
 		return p.Train, p.Test, nil
 	}
-	_, d, _ := m.Dims()
-	target := f.target
-	asked := target != "" // what the fit's was goes for a csv file only
-	if !asked {
-		target = m.Origin.Target
-	}
 	read := func(name string) (*datasets.Dataset, error) {
 		if name == "" {
 			return nil, nil
 		}
-		return datasets.ReadFileContext(ctx, name, &datasets.ReadOptions{Format: f.format, Target: target, TargetOptional: !asked, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"})
+		return readFor(ctx, m, name, f.format, f.target)
 	}
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err

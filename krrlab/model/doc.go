@@ -4,7 +4,8 @@
 //
 // with the training points x_i (rows of X, n×d, after scaling), the coefficients
 // C (n×t), the kernel k, and what is needed to use it on raw data: the scaling
-// fitted on the training features and the labels of the classes.
+// of the training data and the labels of the classes. Raw points are scaled by it;
+// a data set that was scaled so already is taken as it is.
 //
 // A Model predicts in batches with bounded memory (Decision, Predict), is judged
 // on data with known answers (Evaluate), and is saved to and loaded from one

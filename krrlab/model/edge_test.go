@@ -17,36 +17,6 @@ func TestAccuracyFor(t *testing.T) {
 	}
 }
 
-// TestCheckCSR: rows whose columns ascend within the dimension are taken, and no others.
-func TestCheckCSR(t *testing.T) {
-	csr := func(ptr []int, col ...int32) *points.CSR {
-		return &points.CSR{N: len(ptr) - 1, D: 3, Ptr: ptr, Col: col, Val: make([]float64, len(col))}
-	}
-	for name, c := range map[string]struct {
-		x  *points.CSR
-		ok bool
-	}{
-		"full rows":      {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
-		"twice":          {csr([]int{0, 2}, 1, 1), false},
-		"descending":     {csr([]int{0, 2}, 1, 0), false},
-		"column beyond":  {csr([]int{0, 1}, 3), false},
-		"negative":       {csr([]int{0, 1}, -1), false},
-		"rows go back":   {csr([]int{0, 2, 1, 2}, 0, 1), false},
-		"rows go beyond": {csr([]int{0, 3, 2}, 0, 1), false},
-		"begins late":    {csr([]int{1, 2}, 0, 1), false},
-		"ends early":     {csr([]int{0, 1}, 0, 1), false},
-	} {
-		if err := checkCSR(c.x); (err == nil) != c.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	short := csr([]int{0, 2}, 0, 1)
-	short.Val = short.Val[:1]
-	if checkCSR(short) == nil {
-		t.Error("a column without a value is taken")
-	}
-}
-
 // TestScoreOfZero: relative figures where the answers, or the errors, are all zero.
 func TestScoreOfZero(t *testing.T) {
 	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(2, 1, nil), Target: []float64{0, 0}}

@@ -185,10 +185,8 @@ func (m *Model) validate(meta metadata) error {
 	if err := finite("coefficient", m.C.RawMatrix().Data); err != nil {
 		return err
 	}
-	if m.Scaling != nil {
-		if err := m.Scaling.Validate(); err != nil {
-			return err
-		}
+	if err := m.Scaling.Validate(); err != nil {
+		return err
 	}
 	if x, ok := m.X.(*points.CSR); ok {
 		if err := finite("nonzero", x.Val); err != nil {
@@ -276,23 +274,15 @@ func array[T float32 | float64 | int32 | int64](a *archive, err *error, name str
 	if *err != nil {
 		return nil
 	}
-	v, e := readArray[T](a, name, shape)
+	data, e := a.read(name, shape)
+	v, ok := data.([]T)
+	if e == nil && !ok {
+		e = fmt.Errorf("elements are of type %T, want %T", data, v)
+	}
 	if e != nil {
 		*err = fmt.Errorf("%s: %w", name, e)
 	}
 	return v
-}
-
-func readArray[T float32 | float64 | int32 | int64](a *archive, name string, shape []int) ([]T, error) {
-	data, err := a.read(name, shape)
-	if err != nil {
-		return nil, err
-	}
-	v, ok := data.([]T)
-	if !ok {
-		return nil, fmt.Errorf("elements are of type %T, want %T", data, v)
-	}
-	return v, nil
 }
 
 func (a *archive) read(name string, shape []int) (data any, err error) {
@@ -356,26 +346,6 @@ func (a *archive) csr(err *error, meta metadata) points.Points {
 		ptr[i] = int(p)
 	}
 	x := &points.CSR{N: meta.N, D: meta.D, Ptr: ptr, Col: col, Val: val}
-	*err = checkCSR(x)
+	*err = x.Check()
 	return x
-}
-
-// checkCSR reports offsets or columns that no sparse matrix has.
-func checkCSR(x *points.CSR) error {
-	if len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
-		return fmt.Errorf("sparse points: %d columns, %d values, offsets %d to %d", len(x.Col), len(x.Val), x.Ptr[0], x.Ptr[x.N])
-	}
-	for i := range x.N {
-		if x.Ptr[i] > x.Ptr[i+1] || x.Ptr[i+1] > len(x.Col) {
-			return fmt.Errorf("sparse points: row %d spans %d to %d of %d", i, x.Ptr[i], x.Ptr[i+1], len(x.Col))
-		}
-		last := int32(-1)
-		for _, j := range x.Col[x.Ptr[i]:x.Ptr[i+1]] {
-			if j <= last || int(j) >= x.D {
-				return fmt.Errorf("sparse points: column %d in row %d of dimension %d", j, i, x.D)
-			}
-			last = j
-		}
-	}
-	return nil
 }

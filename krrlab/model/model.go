@@ -14,13 +14,13 @@ import (
 type Model struct {
 	Kernel kernel.Kernel
 	Lambda float64       // ridge λ of the fit
-	X      points.Points // training points after scaling, n×d
+	X      points.Points // training points after Scaling, n×d
 	C      *mat.Dense    // coefficients, n×t
 	// Labels holds the original labels of the classes; nil for regression.
 	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
 	// number of labels and the largest f_j(x) wins.
 	Labels  []string
-	Scaling *datasets.Scaling // from raw features to X's; nil means none
+	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
 	Origin  Origin
 }
@@ -85,7 +85,7 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
-	case m.Scaling != nil && m.Scaling.Dim() != 0 && m.Scaling.Dim() != d:
+	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}
 	return kernel.Validate(m.Kernel)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -28,10 +29,8 @@ const (
 	defaultAccuracy = 1e-5
 )
 
-// Options are the options of Decision; nil means all defaults.
+// Options are the options of Decision, Predict and Evaluate; nil means all defaults.
 type Options struct {
-	// Scaled says that the points have been scaled already.
-	Scaled bool
 	// Accuracy is the largest error, relative to the largest |F|, at which tiles may be
 	// formed in float32. Default 1e-5. A quarter of the tolerance that C was solved to
 	// adds little to what the solve left: AccuracyFor.
@@ -52,7 +51,8 @@ type Options struct {
 func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
 // Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
-// raw, to which the model's scaling is applied first. Kernel values are formed in
+// raw, to which the model's scaling is applied first. (Points that were scaled already are given to
+// Predict, in a data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
 // tiles are formed in float32 where 64 points, the 16 of largest norm and others drawn at random,
 // predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, and in
@@ -63,22 +63,27 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // Decision returns an error if raw's dimension is not the model's or a decision value is not
 // finite, or the context's error if it ends first.
 func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*mat.Dense, error) {
+	return m.decision(ctx, &datasets.Dataset{X: raw}, o)
+}
+
+// decision is Decision for points that may be scaled already.
+func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Options) (*mat.Dense, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	n, d, t := m.Dims()
-	rows, dz := raw.Dims()
+	rows, dz := given.X.Dims()
 	if dz != d {
 		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, d)
 	}
 	if rows == 0 {
 		return nil, fmt.Errorf("model: no points to predict")
 	}
-	z := raw
-	if m.Scaling != nil && !o.Scaled {
-		z = m.Scaling.Apply(raw)
+	given, err := m.Scaling.Apply(given)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
 	}
-	unmoved := z
+	z, unmoved := given.X, given.X
 	p := &predictor{m: m, n: n, t: t, x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
 	if c := kernel.Origin(m.Kernel, p.x); c != nil {
 		p.x, z = points.NewPanel(points.Shift(m.X, c)), points.Shift(z, c)
@@ -86,7 +91,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	p.z = points.NewPanel(z)
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
-	if err := p.choose(ctx, o); err != nil {
+	if err = p.choose(ctx, o); err != nil {
 		return nil, err
 	}
 	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
@@ -95,7 +100,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 	var mu sync.Mutex
 	done, c := 0, comm.OrAlone(o.Comm)
 	first, last := comm.Rows(rows, batchRows, c.Rank(), c.Size())
-	err := accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
+	err = accel.ForEach(ctx, (last-first+batchRows-1)/batchRows, func(w, b int) {
 		i, j := first+b*batchRows, min(first+(b+1)*batchRows, last)
 		p.batch(&p.work[w], p.f.Slice(i, j, 0, t).(*mat.Dense), p.z.Slice(i, j), p.arith)
 		mu.Lock()

@@ -153,12 +153,27 @@ func TestScaling(t *testing.T) {
 	x, z := kinds(30, 4, 1)["float64"], kinds(20, 4, 2)["float64"]
 	m := random(kernels[0], x, 1)
 	m.Scaling = scaled(4)
-	want := reference(m, m.Scaling.Apply(z))
+	raw := &datasets.Dataset{Name: "z", X: z}
+	given, err := scaled(4).Apply(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := reference(m, given.X)
 	if e := apart(mustDecide(t, m, z, &Options{Float64: true}), want); e > 1e-13 {
 		t.Errorf("raw points: off by %.2g", e)
 	}
-	if e := apart(mustDecide(t, m, m.Scaling.Apply(z), &Options{Float64: true, Scaled: true}), want); e > 1e-13 {
-		t.Errorf("scaled points: off by %.2g", e)
+	for what, d := range map[string]*datasets.Dataset{"raw": raw, "scaled": given} {
+		if p, err := m.Predict(t.Context(), d, &Options{Float64: true}); err != nil || apart(p.Decision, want) > 1e-13 {
+			t.Errorf("%s data: %v, or off", what, err)
+		}
+	}
+	other, _ := (&datasets.Scaling{Kind: "unit", Scale: []float64{1, 2, 3, 4}}).Apply(raw)
+	if _, err := m.Predict(t.Context(), other, nil); err == nil || !strings.Contains(err.Error(), "model: z: the points are scaled already (unit)") {
+		t.Errorf("scaled otherwise: %v", err)
+	}
+	m.Scaling = nil
+	if _, err := m.Predict(t.Context(), given, nil); err == nil || !strings.Contains(err.Error(), "want them unscaled") {
+		t.Errorf("a model of raw points: %v", err)
 	}
 }
 

@@ -53,13 +53,14 @@ func (p *Prediction) Text(i int) string {
 	return fmt.Sprint(p.Value[i])
 }
 
-// Predict returns the label or the value of each point of d; see Decision. It returns an
-// error if d's features and the model's have names, and these are not the same.
+// Predict returns the label or the value of each point of d; see Decision. The points may be raw or scaled
+// as the model's were: d.Scaling says which, and any other scaling is an error. So it is
+// if d's features and the model's have names, and these are not the same.
 func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*Prediction, error) {
 	if err := d.CheckColumns(m.Columns, "the model"); err != nil {
 		return nil, err
 	}
-	f, err := m.Decision(ctx, d.X, o)
+	f, err := m.decision(ctx, d, o)
 	if err != nil {
 		return nil, err
 	}

@@ -290,3 +290,35 @@ func TestRounded(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckCSR: rows whose columns ascend within the dimension are taken, and no others.
+func TestCheckCSR(t *testing.T) {
+	csr := func(ptr []int, col ...int32) *CSR {
+		return &CSR{N: len(ptr) - 1, D: 3, Ptr: ptr, Col: col, Val: make([]float64, len(col))}
+	}
+	for name, c := range map[string]struct {
+		x  *CSR
+		ok bool
+	}{
+		"full rows":      {csr([]int{0, 3, 3, 5}, 0, 1, 2, 0, 2), true},
+		"twice":          {csr([]int{0, 2}, 1, 1), false},
+		"descending":     {csr([]int{0, 2}, 1, 0), false},
+		"column beyond":  {csr([]int{0, 1}, 3), false},
+		"negative":       {csr([]int{0, 1}, -1), false},
+		"rows go back":   {csr([]int{0, 2, 1, 2}, 0, 1), false},
+		"rows go beyond": {csr([]int{0, 3, 2}, 0, 1), false},
+		"begins late":    {csr([]int{1, 2}, 0, 1), false},
+		"row missing":    {&CSR{N: 2, D: 3, Ptr: []int{0, 0}}, false},
+		"no offsets":     {&CSR{N: -1}, false},
+		"ends early":     {csr([]int{0, 1}, 0, 1), false},
+	} {
+		if err := c.x.Check(); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	short := csr([]int{0, 2}, 0, 1)
+	short.Val = short.Val[:1]
+	if short.Check() == nil {
+		t.Error("a column without a value is taken")
+	}
+}

@@ -108,6 +108,27 @@ func (x *CSR) Row(i int) (col []int32, val []float64) {
 // NNZ returns the number of stored nonzeros.
 func (x *CSR) NNZ() int { return x.Ptr[x.N] - x.Ptr[0] }
 
+// Check returns an error unless x is a whole matrix, as from a file: offsets that rise from 0 to the number of
+// nonzeros, and in each row columns that rise, below D.
+func (x *CSR) Check() error {
+	if x.N < 0 || len(x.Ptr) != x.N+1 || len(x.Col) != len(x.Val) || x.Ptr[0] != 0 || x.Ptr[x.N] != len(x.Col) {
+		return fmt.Errorf("sparse points: %d columns, %d values, and offsets that do not fit %d rows", len(x.Col), len(x.Val), x.N)
+	}
+	for i := range x.N {
+		if x.Ptr[i] > x.Ptr[i+1] || x.Ptr[i+1] > len(x.Col) {
+			return fmt.Errorf("sparse points: row %d spans %d to %d of %d", i, x.Ptr[i], x.Ptr[i+1], len(x.Col))
+		}
+		last := int32(-1)
+		for _, j := range x.Col[x.Ptr[i]:x.Ptr[i+1]] {
+			if j <= last || int(j) >= x.D {
+				return fmt.Errorf("sparse points: column %d in row %d of dimension %d", j, i, x.D)
+			}
+			last = j
+		}
+	}
+	return nil
+}
+
 // Slice implements Points.
 func (x *Dense) Slice(i, j int) Points {
 	checkSlice(i, j, x.N)

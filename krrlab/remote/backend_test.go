@@ -241,6 +241,9 @@ func TestJobRefuses(t *testing.T) {
 		}, "not those of the job"},
 		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
 		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "do not fit"},
+		"scaling": {func(_ *testing.T, _ string, j *job) {
+			j.Data.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1}}
+		}, "the scaling of 50 points in R^4 do not fit"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			root := t.TempDir()
@@ -262,6 +265,35 @@ func TestJobRefuses(t *testing.T) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// TestScaledData: what the points were scaled by goes to the ranks with them, and a solution of theirs
+// predicts raw points.
+func TestScaledData(t *testing.T) {
+	for kind, x := range kinds(60, 4) {
+		for _, scale := range datasets.Scalings {
+			train, _, err := datasets.Scale(scale, regression(x), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := t.TempDir()
+			j, err := writeData(root, train, nil)
+			var b []byte
+			if err == nil {
+				b, err = json.Marshal(j)
+			}
+			if err == nil {
+				err = json.Unmarshal(b, &j)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := j.read(t.Context(), root, nil)
+			if err != nil || !reflect.DeepEqual(got.Scaling, train.Scaling) {
+				t.Errorf("%s, %s: %v, %+v", kind, scale, err, got)
+			}
+		}
 	}
 }
 

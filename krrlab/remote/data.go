@@ -26,6 +26,8 @@ type data struct {
 	Labels []string   `json:"labels,omitempty"`
 	N      int        `json:"n"`
 	D      int        `json:"d"`
+	// Scaling is what the points were scaled by; nil if they are raw.
+	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	// Files by what they hold: points in float64 or float32, or the ptr, col and val of sparse
 	// rows; target or class.
 	Files map[string]string `json:"files,omitempty"`
@@ -35,7 +37,7 @@ type data struct {
 // writeData writes what is not named into the folder.
 func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error) {
 	sum := d.Fingerprint()
-	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Sum: hex.EncodeToString(sum[:])}
+	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Sum: hex.EncodeToString(sum[:])}
 	if named != nil {
 		return j, nil
 	}
@@ -126,7 +128,7 @@ func readNamed(root, name string) (h npy.Header, data any, err error) {
 
 // read returns the data, from the folder or from those of named data sets.
 func (j *data) read(ctx context.Context, root string, dirs []string) (*datasets.Dataset, error) {
-	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Labels: j.Labels}
+	d := &datasets.Dataset{Name: j.Title, Source: j.Source, Labels: j.Labels, Scaling: j.Scaling}
 	if j.Named != nil {
 		p, err := datasets.Load(ctx, j.Named.Name, &datasets.LoadOptions{Dirs: dirs, N: j.Named.N, Scale: j.Named.Scale})
 		if err != nil {
@@ -178,6 +180,9 @@ func (j *data) readFiles(root string, d *datasets.Dataset) error {
 		}
 		d.X = points.NewDense(j.N, j.D, v)
 	}
+	if err := j.Scaling.Validate(); err != nil || j.Scaling != nil && j.Scaling.Dim() != j.D {
+		return bad("the scaling")
+	}
 	if target, ok := arrays["target"].([]float64); ok && len(target) == j.N {
 		d.Task, d.Target = datasets.Regression, target
 		return nil
@@ -201,20 +206,9 @@ func sparse(n, d int, arrays map[string]any) (*points.CSR, bool) {
 	ptr, ok1 := arrays["ptr"].([]int64)
 	col, ok2 := arrays["col"].([]int32)
 	val, ok3 := arrays["val"].([]float64)
-	if !ok1 || !ok2 || !ok3 || len(ptr) != n+1 || len(col) != len(val) || ptr[0] != 0 || ptr[n] != int64(len(col)) {
-		return nil, false
+	x := &points.CSR{N: n, D: d, Ptr: make([]int, len(ptr)), Col: col, Val: val}
+	for i, p := range ptr {
+		x.Ptr[i] = int(p)
 	}
-	x := &points.CSR{N: n, D: d, Ptr: make([]int, n+1), Col: col, Val: val}
-	for i := range n {
-		if ptr[i+1] < ptr[i] {
-			return nil, false
-		}
-		for k := ptr[i]; k < ptr[i+1]; k++ {
-			if col[k] < 0 || int(col[k]) >= d || k > ptr[i] && col[k] <= col[k-1] {
-				return nil, false
-			}
-		}
-		x.Ptr[i+1] = int(ptr[i+1])
-	}
-	return x, true
+	return x, ok1 && ok2 && ok3 && x.Check() == nil
 }

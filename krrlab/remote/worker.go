@@ -46,7 +46,7 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 // Options of RunJob.
 type Options struct {
 	Comm    comm.Comm          // the ranks, which call RunJob together; nil for one process
-	Dirs    []string           // folders to look for named data in
+	Dirs    []string           // folders to look for named data in; default: datasets.Dirs()
 	Memory  int64              // that a rank may take where the job says nothing; 0 for no limit
 	Monitor func(krrlab.Event) // as of Config; nil is silent
 	Note    func(string)       // as of Checkpoint; nil is silent

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 
 	"golang.org/x/term"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/cli"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -34,7 +34,7 @@ func main() {
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		DataDirs: dataDirs(),
+		DataDirs: datasets.Dirs(),
 		Version:  version(),
 		UseBLAS:  useBLAS,
 	})
@@ -48,18 +48,6 @@ func launch() *comm.Launch {
 		return &l
 	}
 	return nil
-}
-
-// dataDirs returns $KRRLAB_DATA, if set, and the user's cache.
-func dataDirs() []string {
-	var dirs []string
-	if d := os.Getenv("KRRLAB_DATA"); d != "" {
-		dirs = append(dirs, d)
-	}
-	if d, err := os.UserCacheDir(); err == nil {
-		dirs = append(dirs, filepath.Join(d, "krrlab"))
-	}
-	return dirs
 }
 
 // loading calls load, unless a signal comes first: C code knows of none.

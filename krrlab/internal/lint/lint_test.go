@@ -85,6 +85,7 @@ func TestRules(t *testing.T) {
 		"println":         {"krrlab/rng/a.go", manual + "package p\n\nfunc f() { println() }\n", "the built-in println"},
 		"exit":            {"krrlab/cli/a.go", manual + "package p\n\nimport \"os\"\n\nfunc f() { os.Exit(1) }\n", "krrlab/cli/a.go:6: os.Exit exits in krrlab/cli"},
 		"env":             {"experiments/a.go", manual + "package p\n\nimport \"os\"\n\nvar e = os.Getenv(\"E\")\n", "os.Getenv reads the environment in experiments"},
+		"env of its own":  {"datasets/a.go", manual + "package p\n\nimport \"os\"\n\nvar e, f = os.Getenv(\"E\"), os.Args\n", "os.Args reads the command line in datasets"},
 		"fatal":           {"krrlab/cli/a.go", manual + "package p\n\nimport \"log\"\n\nfunc f() { log.Fatal() }\n", "log.Fatal exits"},
 		"use":             {"krrlab/cli/a.go", manual + "package p\n\nimport \"m/krrlab/accel\"\n\nfunc f() { accel.Use(nil) }\n", "accel.Use in krrlab/cli"},
 		"command":         {"krrlab/cmd/krrlab/a.go", "// Command k.\npackage main\n\nimport \"os\"\n\nfunc main() { os.Exit(0) }\n", ""},

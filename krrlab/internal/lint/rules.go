@@ -94,15 +94,18 @@ var processWords = map[string]string{
 	"UserConfigDir": "reads the environment", "Args": "reads the command line",
 }
 
+// ownProcess are those that a package uses all the same, for its default: accel.EnvBLAS, datasets.Dirs.
+var ownProcess = map[string]bool{"krrlab/accel Getenv": true, "datasets Getenv": true, "datasets UserCacheDir": true}
+
 // checkProcess finds what only a main may do: exit, read the environment, choose the
-// BLAS of the process. (Package accel reads the one variable by which it chooses where a main did not.)
+// BLAS of the process.
 func checkProcess(t *Tree, p *Package) (out []Violation) {
 	if strings.HasPrefix(p.Path, "krrlab/cmd/") {
 		return nil
 	}
 	for _, f := range p.Files {
 		f.uses("os", func(sel string, line int) {
-			if what := processWords[sel]; what != "" && !(sel == "Getenv" && p.Path == "krrlab/accel") { // accel.EnvBLAS
+			if what := processWords[sel]; what != "" && !ownProcess[p.Path+" "+sel] {
 				out = append(out, Violation{f.Name, line, fmt.Sprintf("os.%s %s in %s; only krrlab/cmd may, pass the value in", sel, what, p.Path)})
 			}
 		})

@@ -31,7 +31,6 @@ var kept = map[string]string{
 	"datasets.NewEndless":      "other pictures deformed",
 	"datasets.FromFrame":       "users' data",
 	"datasets.Dataset.Frame":   "users' data",
-	"datasets.ReadFile":        "users' data",
 	"datasets.Read":            "users' data",
 
 	"experiments.Report.*":   "what a notebook shows of a report",

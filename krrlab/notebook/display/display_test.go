@@ -81,7 +81,7 @@ func TestRender(t *testing.T) {
 		"plot":     {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
 		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
 		"pair":     {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<", "text/plain": "test     none"}},
-		"no pair":  {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "scaling  none"}},
+		"no pair":  {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "test     none"}},
 		"nested":   {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
 		"huge":     {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
 		"matrix":   {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},

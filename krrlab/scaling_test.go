@@ -1,0 +1,115 @@
+package krrlab
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// scale scales both by what is fitted on the first.
+func scale(t *testing.T, kind string, train, test *datasets.Dataset) [2]*datasets.Dataset {
+	t.Helper()
+	train, test, err := datasets.Scale(kind, train, test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]*datasets.Dataset{train, test}
+}
+
+// TestScalingTravels: a model fitted on scaled data predicts raw points and scaled ones alike, to the bit,
+// with no help of its user: as it is solved, saved and loaded, and on ranks, for every kind of points.
+func TestScalingTravels(t *testing.T) {
+	for _, kind := range datasets.Scalings {
+		for form, x := range kinds(120, 4, 3) {
+			t.Run(kind+" "+form, func(t *testing.T) {
+				train, test := classes(x, 3), classes(kinds(40, 4, 9)[form], 3)
+				both := scale(t, kind, train, test)
+				cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 30}, Tol: 1e-6}
+				sol := mustSolve(t, both[0], cfg)
+				name := filepath.Join(t.TempDir(), "m.krr")
+				if err := sol.Model.Save(name); err != nil {
+					t.Fatal(err)
+				}
+				saved, err := model.Load(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, m := range []*model.Model{sol.Model, saved} {
+					alike(t, m, sol.PredictOptions(), test, both[1])
+				}
+				var wg sync.WaitGroup
+				for _, c := range comm.Local(2, comm.Options{}) {
+					wg.Go(func() {
+						cfg := cfg
+						cfg.Comm = c
+						lab, err := New(both[0], cfg)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						s, err := lab.Solve(t.Context())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						alike(t, s.Model, s.PredictOptions(), test, both[1])
+					})
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+// alike: the decision values of raw points, bare or in a data set, are those of the scaled ones.
+func alike(t *testing.T, m *model.Model, o *model.Options, raw, scaled *datasets.Dataset) {
+	bare := *m
+	bare.Scaling = nil
+	want, err := bare.Decision(t.Context(), scaled.X, o)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for _, d := range []*datasets.Dataset{raw, scaled} {
+		if p, err := m.Predict(t.Context(), d, o); err != nil || !mat.Equal(p.Decision, want) {
+			t.Errorf("%v: %v, or other predictions", d, err)
+		}
+	}
+	if f, err := m.Decision(t.Context(), raw.X, o); err != nil || !mat.Equal(f, want) {
+		t.Errorf("bare points: %v, or other predictions", err)
+	}
+}
+
+// TestVerifyScaled: what is proved of a model is the same of raw and of scaled data, and data that were
+// scaled otherwise are refused.
+func TestVerifyScaled(t *testing.T) {
+	train, test := regression(kinds(90, 4, 3)["float64"]), regression(kinds(30, 4, 9)["float64"])
+	both := scale(t, "standard", train, test)
+	m := mustSolve(t, both[0], Config{Kernel: gauss, Lambda: 0.1}).Model
+	var first string
+	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]}, {Train: both[0], Test: test}} {
+		v, err := Verify(t.Context(), m, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.Bound); i == 0 {
+			first = text
+		} else if text != first {
+			t.Errorf("%s, of raw data %s", text, first)
+		}
+	}
+	other := scale(t, "unit", train, test)
+	for _, o := range []VerifyOptions{{Train: other[0]}, {Test: other[1]}} {
+		if _, err := Verify(t.Context(), m, o); err == nil || !strings.Contains(err.Error(), "scaled already (unit)") {
+			t.Errorf("scaled otherwise: %v", err)
+		}
+	}
+}
