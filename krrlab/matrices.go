@@ -64,9 +64,9 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	if recipe == nil {
 		start := time.Now()
 		var err error
-		s.m, err = s.cfg.Precond.Make(ctx, s.Lab, rep)
+		s.m, err = s.M(ctx, rep)
 		sol.Seconds.Factor += time.Since(start).Seconds()
-		return comm.Agree(ctx, s.comm, err)
+		return err
 	}
 	f, err := s.factor(ctx, recipe, rep)
 	if err != nil {

@@ -162,12 +162,7 @@ func (g Given) String() string {
 }
 
 // Make returns M.
-func (g Given) Make(_ context.Context, l *Lab, _ int) (pcg.Preconditioner, error) {
-	if n := l.train.Len(); g.M.Dim() != n {
-		return nil, fmt.Errorf("krrlab: the preconditioner %v is of order %d, for n = %d points", g, g.M.Dim(), n)
-	}
-	return g.M, nil
-}
+func (g Given) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return g.M, nil }
 
 // settledSize sets the defaults of s and λ_p and checks them.
 func settledSize(s int, lambdaP float64, n int, lambda float64) (int, float64, error) {

@@ -3,6 +3,7 @@ package krrlab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -11,15 +12,20 @@ import (
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
 )
 
 // scaled is a user-defined preconditioner of which no more than the inverse is known, M = diag(1+i/n).
-type scaled struct{ err error }
+type scaled struct {
+	err   error
+	short int // by so much its order is wrong
+}
 
 func (scaled) String() string { return "scaled" }
 
 func (s scaled) Make(_ context.Context, l *Lab, _ int) (pcg.Preconditioner, error) {
-	return diagonal{l.train.Len()}, s.err
+	return diagonal{l.train.Len() - s.short}, s.err
 }
 
 type diagonal struct{ n int }
@@ -27,15 +33,21 @@ type diagonal struct{ n int }
 func (d diagonal) at(i int) float64 { return 1 + float64(i)/float64(d.n) }
 func (d diagonal) Dim() int         { return d.n }
 
-func (d diagonal) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+func (d diagonal) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	if n, _ := r.Dims(); n != d.n {
+		return fmt.Errorf("%d rows for order %d", n, d.n)
+	}
 	dst.Apply(func(i, _ int, v float64) float64 { return v / d.at(i) }, r)
-	return nil
+	return ctx.Err()
 }
 
 // TestUserDefined solves with user-defined preconditioners, made by the lab and given, alone and on two
 // ranks, and holds the lower bound of κ to the exact one.
 func TestUserDefined(t *testing.T) {
 	const n = 120
+	if err := precondtest.Test(t.Context(), diagonal{n}, nil); err != nil {
+		t.Error(err)
+	}
 	train := ranksProblem(n)
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-6, Seed: 2}
 	for _, p := range []Preconditioner{scaled{}, Given{M: diagonal{n}}, Given{M: diagonal{n}, Name: "mine"}} {
@@ -78,6 +90,23 @@ func TestUserDefined(t *testing.T) {
 	}
 }
 
+// TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
+func TestInverseOnly(t *testing.T) {
+	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})
+	m, err := l.M(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := l.With(func(c *Config) { c.Precond = Given{M: m} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := given.Quality(t.Context(), QualityOptions{})
+	if err != nil || !math.IsInf(q.Kappa.Hi, 1) || !(q.Kappa.Lo > 1) {
+		t.Errorf("%+v, %v", q, err)
+	}
+}
+
 // TestUserDefinedRefused: what a preconditioner without a name in files, or without Z, cannot do is said in a
 // line, and errors of Make are the solve's, on all ranks.
 func TestUserDefinedRefused(t *testing.T) {
@@ -86,6 +115,11 @@ func TestUserDefinedRefused(t *testing.T) {
 		"is of order 7, for n = 30": func(l *Lab) error {
 			l.cfg.Precond = Given{M: diagonal{7}}
 			_, err := l.Solve(t.Context())
+			return err
+		},
+		"scaled is of order 28, for n = 30": func(l *Lab) error {
+			l.cfg.Precond = scaled{short: 2}
+			_, err := l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
 		"no λ_p":   func(l *Lab) error { _, err := l.LambdaP(t.Context(), LambdaPOptions{}); return err },
@@ -107,7 +141,7 @@ func TestUserDefinedRefused(t *testing.T) {
 	}
 	failed := errors.New("no M today")
 	for _, c := range comm.Local(1, comm.Options{}) {
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{failed}, Comm: c})
+		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: scaled{err: failed}, Comm: c})
 		if _, err := l.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "no M today") {
 			t.Error(err)
 		}

@@ -237,7 +237,11 @@ func (l *Lab) Z(ctx context.Context, rep int) (*points.Dense32, error) {
 // M returns the configured preconditioner number rep, nil for M = I. Of an approximation ZZᵀ+λ_pI it is
 // a *precond.Woodbury, held for the stages to come (Free).
 func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
-	return l.cfg.Precond.Make(ctx, l, rep)
+	m, err := l.cfg.Precond.Make(ctx, l, rep)
+	if n := l.train.Len(); err == nil && m != nil && m.Dim() != n {
+		err = fmt.Errorf("krrlab: the preconditioner %v is of order %d, for n = %d points", l.cfg.Precond, m.Dim(), n)
+	}
+	return m, comm.Agree(ctx, l.comm, err)
 }
 
 // vectors returns the bytes of the points, the targets and PCG's n×t blocks.

@@ -2,13 +2,13 @@ package krrlab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/lanczos"
@@ -170,8 +170,8 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 	recipe := l.approximation()
 	if recipe == nil {
 		var m pcg.Preconditioner
-		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.cfg.Precond.Make(ctx, l, 0); return err })
-		return m, comm.Agree(ctx, l.comm, err)
+		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.M(ctx, 0); return err })
+		return m, err
 	}
 	z, err := l.factor(ctx, recipe, 0)
 	if err != nil {
@@ -220,7 +220,9 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 	case !ok:
 		return l.below(ctx, q, a, m, o)
 	default:
-		r, err = lanczos.RunPencil(ctx, a, metric, opt)
+		if r, err = lanczos.RunPencil(ctx, a, metric, opt); errors.Is(err, errors.ErrUnsupported) {
+			return l.below(ctx, q, a, m, o)
+		}
 	}
 	if r == nil {
 		return err

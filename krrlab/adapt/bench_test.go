@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -29,7 +30,7 @@ func BenchmarkLadder(b *testing.B) {
 			b.Fatal(err)
 		}
 		climb := func(from int) time.Duration {
-			l := &ladder{x: x, dist: feature.Doubling{Dist: dist, First: from}, g: rng.New(1)}
+			l := &ladder{x: x, comm: comm.Alone(), dist: feature.Doubling{Dist: dist, First: from}, g: rng.New(1)}
 			began := time.Now()
 			for s := from; s <= last; s *= 2 {
 				if err := l.climb(ctx, s); err != nil {

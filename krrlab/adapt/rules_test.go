@@ -9,9 +9,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestBoth: two conditions hold together if both do, and do not if one does not.
@@ -255,5 +259,24 @@ func TestLap(t *testing.T) {
 	clock := time.Now().Add(-time.Hour)
 	if s := lap(&clock); s < 3600 || time.Since(clock) > 30*time.Minute {
 		t.Errorf("%g s since an hour ago, then %v", s, time.Since(clock))
+	}
+}
+
+// TestMetric: M of a rung is a preconditioner and a metric.
+func TestMetric(t *testing.T) {
+	dist, err := feature.For(kernel.Gaussian{Sigma: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &ladder{x: cloud(120, 5, 1), comm: comm.Alone(), dist: feature.Doubling{Dist: dist, First: 16}, g: rng.New(1)}
+	if err := l.climb(t.Context(), 32); err != nil {
+		t.Fatal(err)
+	}
+	m, err := l.metric(t.Context(), 0.1)
+	if err == nil {
+		err = precondtest.Test(t.Context(), m, &precondtest.Options{InPlace: true, Strided: true, Concurrent: true})
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -28,7 +28,7 @@ type Metric interface {
 	// SolveTo sets dst = M⁻¹·r, both n×1 with contiguous rows that do not overlap.
 	SolveTo(ctx context.Context, dst, r *mat.Dense) error
 	// NormalTo sets dst, n×1, to a draw of the normal distribution with mean 0 and
-	// covariance M.
+	// covariance M. An M that cannot returns an error that wraps errors.ErrUnsupported.
 	NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error
 }
 

@@ -44,7 +44,10 @@ func (m *dense) lower() blas64.Triangular {
 
 // SolveTo sets dst = M⁻¹r = L⁻ᵀL⁻¹r, four columns at a time.
 func (m *dense) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	_, t := r.Dims()
+	n, t := r.Dims()
+	if dn, dt := dst.Dims(); n != m.n || dn != n || dt != t {
+		panic(fmt.Sprintf("multilevel: solve of order %d with %d×%d into %d×%d", m.n, n, t, dn, dt))
+	}
 	return accel.ForEach(ctx, (t+columns-1)/columns, func(_, b int) {
 		j0, j1 := b*columns, min((b+1)*columns, t)
 		v := blas64.General{Rows: j1 - j0, Cols: m.n, Stride: m.n, Data: make([]float64, (j1-j0)*m.n)}

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
 )
@@ -87,6 +88,9 @@ func TestDense(t *testing.T) {
 		inv, err := newDense(t.Context(), z.held, c.lambdaP)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if err := precondtest.Test(t.Context(), inv, &precondtest.Options{Tol: c.tol, InPlace: true, Strided: true, Concurrent: true}); err != nil {
+			t.Errorf("λ_p = %g: %v", c.lambdaP, err)
 		}
 		var want mat.Dense
 		if err := chol.SolveTo(&want, p.Y); err != nil {

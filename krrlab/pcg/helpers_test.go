@@ -59,6 +59,9 @@ func (d diagonal) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
 
 func (d diagonal) each(ctx context.Context, dst, src *mat.Dense, f func(a, v float64) float64) error {
 	n, k := src.Dims()
+	if dn, dk := dst.Dims(); n != len(d) || dn != n || dk != k {
+		panic("diagonal: shapes")
+	}
 	y, x := dst.RawMatrix(), src.RawMatrix()
 	for i := range n {
 		for j := range k {

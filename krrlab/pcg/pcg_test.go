@@ -13,12 +13,19 @@ import (
 
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
 )
 
 func TestConformance(t *testing.T) {
 	a := spd(1, geometric(40, 100))
-	pcgtest.Operator(t, dense{a}, nil)
-	pcgtest.Preconditioner(t, invert(t, a), nil)
+	if err := pcgtest.Operator(t.Context(), dense{a}, nil); err != nil {
+		t.Error(err)
+	}
+	for _, m := range []pcg.Preconditioner{invert(t, a), diagonal{1, 2, 3}} {
+		if err := precondtest.Test(t.Context(), m, &precondtest.Options{Concurrent: true}); err != nil {
+			t.Errorf("%T: %v", m, err)
+		}
+	}
 }
 
 func TestAgainstDense(t *testing.T) {

@@ -2,6 +2,7 @@ package precond
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -79,7 +80,7 @@ func (w *Woodbury) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) e
 
 func (w *Woodbury) keepsZ() error {
 	if w.form == FormU {
-		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form")
+		return fmt.Errorf("precond: the form U keeps no Z to multiply by: take another form (%w)", errors.ErrUnsupported)
 	}
 	return nil
 }

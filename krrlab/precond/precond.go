@@ -252,8 +252,9 @@ func (m Identity) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if n, _ := r.Dims(); n != m.N {
-		panic(fmt.Sprintf("precond: %d rows for the identity of order %d", n, m.N))
+	n, t := r.Dims()
+	if dn, dt := dst.Dims(); n != m.N || dn != n || dt != t {
+		panic(fmt.Sprintf("precond: %d×%d into %d×%d for the identity of order %d", n, t, dn, dt, m.N))
 	}
 	dst.Copy(r)
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +15,10 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/race"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/precond/precondtest"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
@@ -131,12 +133,43 @@ func TestInverse(t *testing.T) {
 	})
 }
 
+// member is M_c of a family.
+type member struct {
+	*precond.Family
+	c int
+}
+
+func (m member) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	_, t := r.Dims()
+	return m.SolveColumnsTo(ctx, dst, r, slices.Repeat([]int{m.c}, t))
+}
+
+func (m member) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	all := mat.NewDense(m.Dim(), 2, nil)
+	err := m.NormalColumnsTo(ctx, all, g)
+	dst.Copy(all.ColView(m.c))
+	return err
+}
+
 func TestConformance(t *testing.T) {
 	z, _ := features(2, 400, 60, 0.9)
-	for _, form := range forms {
-		pcgtest.Preconditioner(t, build(t, z, 0.1, form), &pcgtest.Options{Tol: 1e-11})
-	}
-	pcgtest.Preconditioner(t, precond.Identity{N: 33}, nil)
+	o := &precondtest.Options{Tol: 1e-11, InPlace: true, Strided: true, Concurrent: true}
+	eachBLAS(t, func(t *testing.T) {
+		ms := map[string]pcg.Preconditioner{"identity": precond.Identity{N: 33}}
+		for _, form := range forms {
+			ms[form.String()] = build(t, z, 0.1, form)
+		}
+		family, err := build(t, z, 0.1, precond.FormEigen).Family([]float64{0.1, 0.03})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms["family"] = member{family, 1}
+		for name, m := range ms {
+			if err := precondtest.Test(t.Context(), m, o); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }
 
 // TestAccuracy: the error in the worst direction, the leading singular vector of Z, is

@@ -1,0 +1,107 @@
+package precondtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+const (
+	draws  = 500
+	sigmas = 6 // beyond it a normal variable is with a probability of 2e-9
+)
+
+// metric checks that draws x of NormalTo have mean 0 and covariance M: with y = M⁻¹x,
+//
+//	E xᵀy = n,  xᵀy being χ²_n,
+//	vᵀy/√(vᵀM⁻¹v) is standard normal for every v.
+func (s *suite) metric(m lanczos.Metric) {
+	g := rng.New(s.o.Seed).Sub("precondtest")
+	x, err := s.draws(m, g)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return
+	case err != nil:
+		s.add("NormalTo: %w", err)
+		return
+	}
+	n := m.Dim()
+	y := s.must("SolveTo", inverse{s.m}, x)
+	var sum float64
+	for i := range n {
+		sum += mat.Dot(x.RowView(i), y.RowView(i))
+	}
+	share := sum / float64(n*draws)
+	if off := sigmas * math.Sqrt(2/float64(n*draws)); !(math.Abs(share-1) <= off) {
+		s.add("NormalTo does not have the covariance M: the mean of xᵀM⁻¹x is %.4g·n, want n to %.2g·n", share, off)
+	}
+	v := s.directions(x)
+	u := s.must("SolveTo", inverse{s.m}, v)
+	_, k := v.Dims()
+	for j := range k {
+		size := mat.Dot(v.ColView(j), u.ColView(j)) // vᵀM⁻¹v
+		var mean, square float64
+		for i := 1; i < draws; i++ { // the first is a direction
+			e := mat.Dot(v.ColView(j), y.ColView(i)) / math.Sqrt(size)
+			mean += e / (draws - 1)
+			square += e * e / (draws - 1)
+		}
+		if off := sigmas / math.Sqrt(draws-1); !(math.Abs(mean) <= off) {
+			s.add("NormalTo does not have mean 0: %.3g standard deviations in direction %d, want 0 to %.2g", mean, j, off)
+			return
+		}
+		if off := sigmas * math.Sqrt(2./(draws-1)); !(math.Abs(square-1) <= off) {
+			s.add("NormalTo does not have the covariance M: its variance is %.3g of M's in direction %d, want 1 to %.2g", square, j, off)
+			return
+		}
+	}
+}
+
+// draws returns independent draws, one in a column, and checks that they depend on the stream alone, and
+// that they end with the context.
+func (s *suite) draws(m lanczos.Metric, g rng.Stream) (*mat.Dense, error) {
+	n := m.Dim()
+	x, one := mat.NewDense(n, draws, nil), mat.NewDense(n, 1, nil)
+	for j := range draws {
+		one.Apply(func(_, _ int, _ float64) float64 { return math.NaN() }, one) // must be overwritten
+		if err := m.NormalTo(s.ctx, one, g.Sub("draw", uint64(j))); err != nil {
+			return nil, err
+		}
+		if v := mat.Sum(one); v-v != 0 {
+			return nil, fmt.Errorf("the sum of a draw is %v", v)
+		}
+		x.SetCol(j, one.RawMatrix().Data)
+	}
+	err := m.NormalTo(s.ctx, one, g.Sub("draw", 0))
+	if first := x.Slice(0, n, 0, 1); err == nil && !mat.Equal(one, first) {
+		s.add("NormalTo with the same stream gives another draw, off by %.3g", apart(one, first))
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	cancel()
+	if err := m.NormalTo(ctx, one, g); !errors.Is(err, context.Canceled) {
+		s.add("NormalTo after the context was canceled: %v, want its error", err)
+	}
+	return x, err
+}
+
+// directions are the probes, the first draw, in which M is large, and what M⁻¹ makes of a probe again and
+// again, in which M is small.
+func (s *suite) directions(x *mat.Dense) *mat.Dense {
+	n, k := s.x.Dims()
+	v := mat.NewDense(n, k+2, nil)
+	v.Copy(s.x)
+	v.SetCol(k, mat.Col(nil, 0, x))
+	small := mat.DenseCopyOf(s.x.Slice(0, n, 0, 1))
+	for range 5 {
+		small = s.must("SolveTo", inverse{s.m}, small)
+		small.Scale(1/mat.Norm(small, 2), small)
+	}
+	v.SetCol(k+1, mat.Col(nil, 0, small))
+	return v
+}
