@@ -124,7 +124,7 @@ func newAdverse(i int) *adverse {
 	}
 	h.cfg.Precond = None{}
 	if m := pick[approximation](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
-		h.cfg.Precond = m.with(1+c.IntN(11, n/2), 0)
+		h.cfg.Precond = sized(m, 1+c.IntN(11, n/2), 0)
 	}
 	if h.cfg.Solver == CG || h.cfg.Precond == Preconditioner(None{}) {
 		h.cfg.Solver, h.cfg.Precond, h.cfg.Repeat = CG, None{}, 1

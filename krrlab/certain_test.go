@@ -79,7 +79,7 @@ func TestCertainIsCertain(t *testing.T) {
 		for _, p := range []approximation{Nystrom{}, RPCholesky{}} {
 			for _, lambda := range []float64{1e-2, 1e-4} {
 				name := fmt.Sprintf("%v, %v, λ = %g", storage, p, lambda)
-				cfg := Config{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: lambda, Precond: p.with(60, lambda), Solver: PCG, Storage: storage, Seed: 1}
+				cfg := Config{Kernel: kernel.Gaussian{Sigma: 40}, Lambda: lambda, Precond: sized(p, 60, lambda), Solver: PCG, Storage: storage, Seed: 1}
 				l := newLab(t, train, cfg)
 				if _, err := l.K(t.Context()); err != nil {
 					if storage != gram.Fixed16 || lambda == 1e-2 {
@@ -121,7 +121,7 @@ func TestRandomQuality(t *testing.T) {
 		}
 		cfg.Precond = None{}
 		if m := []approximation{nil, Features{}, Nystrom{}, RPCholesky{}}[g.Sub("precond").IntN(0, 4)]; m != nil {
-			cfg.Precond = m.with(1+g.Sub("s").IntN(0, n), lambda*math.Pow(10, 2*g.Sub("ridge").Float64(0)-1))
+			cfg.Precond = sized(m, 1+g.Sub("s").IntN(0, n), lambda*math.Pow(10, 2*g.Sub("ridge").Float64(0)-1))
 		}
 		name := fmt.Sprintf("problem %d: n = %d, %v, λ = %.3g, %#v, %v", p, n, cfg.Kernel, cfg.Lambda, cfg.Precond, cfg.Storage)
 		l := newLab(t, regression(x), cfg)

@@ -60,7 +60,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (_ *keeper, kept *gr
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
 	}
-	if l.approximation() == nil && !l.plain() {
+	if r := l.approximation(); (r == nil || r.name == "") && !l.plain() {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
 	}
 	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
@@ -137,9 +137,8 @@ func (l *Lab) owner() [sha256.Size]byte {
 	c := l.cfg
 	data := l.train.Fingerprint()
 	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
-	if p := l.approximation(); p != nil {
-		s, form := p.size()
-		text += fmt.Sprintf(" %s %d λp=%x %v", p.name(), s, p.lambdaP(), form)
+	if r := l.approximation(); r != nil {
+		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
 	}
 	return sha256.Sum256([]byte(text))
 }

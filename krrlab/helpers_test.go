@@ -31,7 +31,7 @@ func setThreads(t *testing.T, n int) {
 // ridge returns λ_p of the configured preconditioner, 1 for M = I.
 func ridge(l *Lab) float64 {
 	if p := l.approximation(); p != nil {
-		return p.lambdaP()
+		return p.lambdaP
 	}
 	return 1
 }
@@ -192,4 +192,20 @@ func maxAbs(a mat.Matrix) (m float64) {
 		}
 	}
 	return m
+}
+
+// sized is a preconditioner of another size and λ_p.
+func sized(p approximation, s int, lambdaP float64) Preconditioner {
+	switch p := p.(type) {
+	case Features:
+		p.S, p.LambdaP = s, lambdaP
+		return p
+	case Nystrom:
+		p.S, p.LambdaP = s, lambdaP
+		return p
+	case RPCholesky:
+		p.S, p.LambdaP = s, lambdaP
+		return p
+	}
+	panic("no such preconditioner")
 }

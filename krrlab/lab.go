@@ -119,16 +119,28 @@ type problem struct {
 // approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.
 type approximation interface {
 	Preconditioner
-	name() string // in JSON and flags
-	size() (s int, form precond.Form)
-	lambdaP() float64
-	with(s int, lambdaP float64) approximation
-	// drawn is all that Z depends on: the recipe with neither λ_p nor form.
-	drawn() any
 	// settled sets the defaults, and checks what is set.
 	settled(k kernel.Kernel, n int, lambda float64) (approximation, error)
-	// draw makes Z number rep.
-	draw(ctx context.Context, l *Lab, rep int) (*factor, error)
+	// recipe returns what it comes down to.
+	recipe() *recipe
+}
+
+// recipe is an approximation taken apart.
+type recipe struct {
+	Preconditioner        // that it is
+	name           string // in JSON and flags; "" if it is user-defined
+	s              int
+	lambdaP        float64
+	form           precond.Form
+	drawn          any // all that Z depends on but s, the seed and its number
+	// draw makes Z number rep, of width s.
+	draw func(ctx context.Context, l *Lab, s, rep int) (*factor, error)
+}
+
+// at returns the recipe of a Z of another width.
+func (r recipe) at(s int) *recipe {
+	r.s = s
+	return &r
 }
 
 // factor is Z of ZZᵀ ≈ K.
@@ -138,9 +150,11 @@ type factor struct {
 }
 
 // approximation returns the configured preconditioner if it is M = ZZᵀ+λ_pI, nil otherwise.
-func (l *Lab) approximation() approximation {
-	p, _ := l.cfg.Precond.(approximation)
-	return p
+func (l *Lab) approximation() *recipe {
+	if p, ok := l.cfg.Precond.(approximation); ok {
+		return p.recipe()
+	}
+	return nil
 }
 
 // Config returns the configuration with its defaults in place.

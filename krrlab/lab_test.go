@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p, ok := got.Precond.(approximation); ok {
-			if s, _ := p.size(); s != c.s || p.lambdaP() != c.lambdaP {
+			if r := p.recipe(); r.s != c.s || r.lambdaP != c.lambdaP {
 				t.Errorf("n=%d, %+v: %+v", c.n, c.cfg, got)
 			}
 		}
@@ -264,7 +264,7 @@ func TestLandmarks(t *testing.T) {
 				if !(sol.Kappa <= sol.KappaBound) || sol.S < 1 || sol.S > 60 {
 					t.Errorf("%v, %v, %v: κ ≈ %g, bound %g, rank %d", p, solver, storage, sol.Kappa, sol.KappaBound, sol.S)
 				}
-				if !sol.KappaBound.Known() || sol.Precond != p.name() || sol.Features != "" {
+				if !sol.KappaBound.Known() || sol.Precond != p.recipe().name || sol.Features != "" {
 					t.Errorf("report: %+v", sol)
 				}
 			}

@@ -120,8 +120,7 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 		o.Columns = -1
 	}
 	if len(sizes) == 0 {
-		size, _ := recipe.size()
-		sizes = []int{size}
+		sizes = []int{recipe.s}
 	}
 	opt := &tune.Options{
 		LambdaP: slices.Compact(slices.Sorted(slices.Values(o.Grid))), Points: cmp.Or(o.Points, 13), Confidence: o.Confidence, Width: o.Width,
@@ -136,8 +135,7 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 
 // sweep draws size features, or takes as many landmarks, and sweeps λ_p for them.
 func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Options) (*tune.Result, error) {
-	recipe := l.approximation()
-	f, err := l.factor(ctx, recipe.with(size, recipe.lambdaP()), 0)
+	f, err := l.factor(ctx, l.approximation().at(size), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func TestLambdaP(t *testing.T) {
 	poly := lambdaPConfig()
 	poly.Kernel = kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2}
 	marks := lambdaPConfig()
-	size, _ := marks.Precond.(Features).size()
+	size := marks.Precond.(Features).S
 	marks.Precond = RPCholesky{S: size}
 	for name, cfg := range map[string]Config{"gaussian": lambdaPConfig(), "polynomial": poly, "landmarks": marks} {
 		l := newLab(t, regression(x), cfg)
@@ -42,8 +42,8 @@ func TestLambdaP(t *testing.T) {
 			if kappa := v[199] / v[0]; !p.Kappa.Covers(kappa) || p.Bound < kappa*(1-1e-9) {
 				t.Errorf("%s: λ_p = %g: κ %v, bound %g, is %g", name, p.LambdaP, p.Kappa, p.Bound, kappa)
 			}
-			size, _ := l.approximation().size()
-			cfg.Precond, cfg.MaxIter = l.approximation().with(size, p.LambdaP), 200 // Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
+			size := l.approximation().s
+			cfg.Precond, cfg.MaxIter = sized(l.cfg.Precond.(approximation), size, p.LambdaP), 200 // Solve's M is a tenth off where that is cheaper (precond.Options.Fast)
 			sol := mustSolve(t, l.train, cfg)
 			if math.Abs(float64(*p.Iterations-sol.Iterations)) > 2+0.15*float64(sol.Iterations) {
 				t.Errorf("%s: λ_p = %g: %d iterations, Solve takes %d", name, p.LambdaP, *p.Iterations, sol.Iterations)

@@ -76,7 +76,7 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	sol.Seconds.Features += f.seconds
 	if low := f.it.low; low != nil {
 		sol.S = low.Rank()
-		sol.KappaBound = Number(low.CondBound(s.cfg.Lambda, recipe.lambdaP()) * gramFactor)
+		sol.KappaBound = Number(low.CondBound(s.cfg.Lambda, recipe.lambdaP) * gramFactor)
 	}
 	m, what, err := s.inverse(ctx, recipe, rep)
 	if err != nil {
@@ -141,8 +141,8 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 	n, d, t := l.Dims()
 	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
 	if r := l.approximation(); r != nil {
-		p.S, _ = r.size()
-		_, random := r.(Features)
+		p.S = r.s
+		_, random := r.Preconditioner.(Features)
 		p.Landmarks = !random
 	}
 	var err error

@@ -151,8 +151,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
 	s, lambdaP := DefaultFeatures(l.train.Len()), l.cfg.Lambda
 	if r := l.approximation(); r != nil {
-		s, _ = r.size()
-		lambdaP = r.lambdaP()
+		s, lambdaP = r.s, r.lambdaP
 	}
 	m := &MultiLevel{Header: l.header(), LambdaP: lambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
 	if m.Confidence == 0 {

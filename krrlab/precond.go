@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -30,14 +31,32 @@ type Features struct {
 // Nystrom is M = FFᵀ+λ_pI with the Nyström approximation FFᵀ of K from S landmarks. Zero values mean
 // the defaults, those of Features.
 type Nystrom struct {
+	S         int // rank, 1 ≤ s ≤ n
+	LambdaP   float64
+	Form      precond.Form
+	Landmarks Landmarks // how they are chosen; default: uniformly, without replacement
+}
+
+// Landmarks chooses points as landmarks. Indices is one; a user-defined one is any type with these
+// methods. Values that reflect.DeepEqual takes for equal choose the same.
+type Landmarks interface {
+	// String describes the choice in a few words, for reports.
+	String() string
+	// Choose returns different rows of x, at least one and at most s, with all its randomness from g:
+	// each of several ranks calls it, and they must come to the same.
+	Choose(ctx context.Context, x points.Points, s int, g rng.Stream) ([]int, error)
+}
+
+// Indices are the rows of the training data that are landmarks. Where S is fewer it is the first S.
+type Indices []int
+
+// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
+// the defaults, those of Features.
+type RPCholesky struct {
 	S       int // rank, 1 ≤ s ≤ n
 	LambdaP float64
 	Form    precond.Form
 }
-
-// RPCholesky is M = FFᵀ+λ_pI with FFᵀ ≈ K by randomly pivoted Cholesky of rank S. Zero values mean
-// the defaults, those of Features.
-type RPCholesky Nystrom
 
 // None is M = I.
 type None struct{}
@@ -61,62 +80,71 @@ func (f Features) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner
 	return l.woodbury(ctx, f, rep)
 }
 
-func (f Features) name() string              { return "features" }
-func (f Features) size() (int, precond.Form) { return f.S, f.Form }
-func (f Features) lambdaP() float64          { return f.LambdaP }
-func (f Features) with(s int, lambdaP float64) approximation {
-	f.S, f.LambdaP = s, lambdaP
-	return f
-}
-
-func (f Features) drawn() any {
-	f.LambdaP, f.Form = 0, precond.AutoForm
-	return f
-}
-
 func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation, error) {
-	var err error
-	if f.S, f.LambdaP, err = settledSize(f.S, f.LambdaP, n, lambda); err != nil {
-		return nil, err
-	}
-	if f.Map == nil {
+	err := settle(&f.S, &f.LambdaP, n, lambda)
+	if err == nil && f.Map == nil {
 		f.Map, err = featuresFor(k, f.Orthogonal)
 	}
 	return f, err
 }
 
-func (f Features) draw(ctx context.Context, l *Lab, rep int) (*factor, error) {
-	lo, hi := l.featureRows()
-	z, err := l.features(ctx, f, rep, lo, hi)
-	return &factor{z: z}, err
+func (f Features) recipe() *recipe {
+	return &recipe{f, "features", f.S, f.LambdaP, f.Form, Features{Map: f.Map, Orthogonal: f.Orthogonal}, func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+		lo, hi := l.featureRows()
+		z, err := l.features(ctx, f.Map, s, rep, lo, hi)
+		return &factor{z: z}, err
+	}}
 }
 
-// String returns "Nyström landmarks".
-func (p Nystrom) String() string { return "Nyström landmarks" }
+// String returns "Nyström landmarks", and how they are chosen.
+func (p Nystrom) String() string {
+	if p.Landmarks == nil {
+		return "Nyström landmarks"
+	}
+	return fmt.Sprintf("Nyström landmarks (%v)", p.Landmarks)
+}
 
 // Make implements Preconditioner.
 func (p Nystrom) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
 	return l.woodbury(ctx, p, rep)
 }
 
-func (p Nystrom) name() string              { return "nystrom" }
-func (p Nystrom) size() (int, precond.Form) { return p.S, p.Form }
-func (p Nystrom) lambdaP() float64          { return p.LambdaP }
-func (p Nystrom) with(s int, lambdaP float64) approximation {
-	p.S, p.LambdaP = s, lambdaP
-	return p
-}
-
-func (p Nystrom) drawn() any { return Nystrom{S: p.S} }
-
 func (p Nystrom) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
-	var err error
-	p.S, p.LambdaP, err = settledSize(p.S, p.LambdaP, n, lambda)
-	return p, err
+	if given, ok := p.Landmarks.(Indices); ok && p.S == 0 {
+		p.S = len(given)
+	}
+	return p, settle(&p.S, &p.LambdaP, n, lambda)
 }
 
-func (p Nystrom) draw(ctx context.Context, l *Lab, rep int) (*factor, error) {
-	return l.landmarks(ctx, lowrank.Nystrom, p.S, rep)
+func (p Nystrom) recipe() *recipe {
+	r := &recipe{p, "nystrom", p.S, p.LambdaP, p.Form, Nystrom{Landmarks: p.Landmarks}, landmarks(lowrank.Nystrom)}
+	if p.Landmarks != nil {
+		r.name = ""
+		r.draw = func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+			chosen, err := p.Landmarks.Choose(ctx, l.train.X, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)))
+			if err != nil {
+				return nil, fmt.Errorf("krrlab: the landmarks %v: %w", p.Landmarks, err)
+			}
+			if len(chosen) > s {
+				return nil, fmt.Errorf("krrlab: the landmarks %v are %d points: want at most s = %d", p.Landmarks, len(chosen), s)
+			}
+			return landmarks(func(ctx context.Context, k lowrank.Source, _ int, _ rng.Stream, o *lowrank.Options) (*lowrank.Factor, error) {
+				return lowrank.NystromAt(ctx, k, chosen, o)
+			})(ctx, l, s, rep)
+		}
+	}
+	return r
+}
+
+// String says how many there are.
+func (i Indices) String() string { return fmt.Sprintf("%d points", len(i)) }
+
+// Choose returns the first s.
+func (i Indices) Choose(_ context.Context, _ points.Points, s int, _ rng.Stream) ([]int, error) {
+	if s > len(i) {
+		return nil, fmt.Errorf("%d are asked for", s)
+	}
+	return i[:s], nil
 }
 
 // String returns "randomly pivoted Cholesky".
@@ -127,24 +155,12 @@ func (p RPCholesky) Make(ctx context.Context, l *Lab, rep int) (pcg.Precondition
 	return l.woodbury(ctx, p, rep)
 }
 
-func (p RPCholesky) name() string              { return "rpcholesky" }
-func (p RPCholesky) size() (int, precond.Form) { return p.S, p.Form }
-func (p RPCholesky) lambdaP() float64          { return p.LambdaP }
-func (p RPCholesky) with(s int, lambdaP float64) approximation {
-	p.S, p.LambdaP = s, lambdaP
-	return p
-}
-
-func (p RPCholesky) drawn() any { return RPCholesky{S: p.S} }
-
 func (p RPCholesky) settled(_ kernel.Kernel, n int, lambda float64) (approximation, error) {
-	var err error
-	p.S, p.LambdaP, err = settledSize(p.S, p.LambdaP, n, lambda)
-	return p, err
+	return p, settle(&p.S, &p.LambdaP, n, lambda)
 }
 
-func (p RPCholesky) draw(ctx context.Context, l *Lab, rep int) (*factor, error) {
-	return l.landmarks(ctx, lowrank.RPCholesky, p.S, rep)
+func (p RPCholesky) recipe() *recipe {
+	return &recipe{p, "rpcholesky", p.S, p.LambdaP, p.Form, RPCholesky{}, landmarks(lowrank.RPCholesky)}
 }
 
 // String returns "none".
@@ -164,18 +180,13 @@ func (g Given) String() string {
 // Make returns M.
 func (g Given) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return g.M, nil }
 
-// settledSize sets the defaults of s and λ_p and checks them.
-func settledSize(s int, lambdaP float64, n int, lambda float64) (int, float64, error) {
-	if s == 0 {
-		s = DefaultFeatures(n)
+// settle sets the defaults of s and λ_p and checks them.
+func settle(s *int, lambdaP *float64, n int, lambda float64) error {
+	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)
+	if *s < 1 || *s > n {
+		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", *s, n)
 	}
-	if lambdaP == 0 {
-		lambdaP = lambda
-	}
-	if s < 1 || s > n {
-		return 0, 0, fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, n)
-	}
-	return s, lambdaP, checkPositive("λ_p", lambdaP)
+	return checkPositive("λ_p", *lambdaP)
 }
 
 func checkPositive(what string, v float64) error {
@@ -187,8 +198,8 @@ func checkPositive(what string, v float64) error {
 
 // precondName names the configured preconditioner as JSON and flags do, a user-defined one by its String.
 func (l *Lab) precondName() string {
-	if p := l.approximation(); p != nil {
-		return p.name()
+	if r := l.approximation(); r != nil && r.name != "" {
+		return r.name
 	}
 	return l.cfg.Precond.String()
 }
@@ -196,34 +207,36 @@ func (l *Lab) precondName() string {
 // plain reports whether M = I.
 func (l *Lab) plain() bool { return l.cfg.Precond == Preconditioner(None{}) }
 
-// features returns rows lo … hi−1 of Z number rep.
-func (l *Lab) features(ctx context.Context, f Features, rep, lo, hi int) (*points.Dense32, error) {
+// features returns rows lo … hi−1 of the n×s features number rep.
+func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi int) (*points.Dense32, error) {
 	n, d, _ := l.Dims()
-	need := 4 * int64(hi-lo) * int64(f.S)
+	need := 4 * int64(hi-lo) * int64(s)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
-		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, f.S, Bytes(need), Bytes(l.cfg.Memory))
+		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s, Bytes(need), Bytes(l.cfg.Memory))
 	}
-	m, err := f.Map.Sample(d, f.S, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
+	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
 	if err != nil {
 		return nil, err
 	}
 	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch("features"))
 }
 
-// landmarks returns the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of columns
-// of K. However K is stored, the columns are formed anew in float64, by differences where inner
+// landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
+// columns of K. However K is stored, the columns are formed anew in float64, by differences where inner
 // products would cancel beyond what a factorization of this rank rounds: what the factor says for
 // certain is said of K itself.
-func (l *Lab) landmarks(ctx context.Context, method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error), s, rep int) (*factor, error) {
-	trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
-	k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace), l.comm)
-	if err != nil {
-		return nil, err
+func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error)) func(context.Context, *Lab, int, int) (*factor, error) {
+	return func(ctx context.Context, l *Lab, s, rep int) (*factor, error) {
+		trace := mat.Trace(mat.NewDiagDense(l.train.Len(), kernel.Diag(l.cfg.Kernel, l.train.X)))
+		k, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, max(l.cfg.Lambda/1000, 0x1p-52*float64(s)*trace), l.comm)
+		if err != nil {
+			return nil, err
+		}
+		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch("features")})
+		if err != nil {
+			return nil, err
+		}
+		lo, hi := l.featureRows()
+		return &factor{f.F.Slice(lo, hi).(*points.Dense32), f}, nil
 	}
-	f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch("features")})
-	if err != nil {
-		return nil, err
-	}
-	lo, hi := l.featureRows()
-	return &factor{f.F.Slice(lo, hi).(*points.Dense32), f}, nil
 }

@@ -45,7 +45,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		f.Map = chain
 		return f, err
 	case "nystrom":
-		return Nystrom{s.S, s.LambdaP, form}, nil
+		return Nystrom{S: s.S, LambdaP: s.LambdaP, Form: form}, nil
 	case "rpcholesky":
 		return RPCholesky{s.S, s.LambdaP, form}, nil
 	case "none":
@@ -63,11 +63,10 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 	case None:
 		return PrecondSpec{Name: "none"}, nil
 	case approximation:
-		form := precond.AutoForm
-		s.Name, s.LambdaP = p.name(), p.lambdaP()
-		s.S, form = p.size()
-		s.Form = form.String()
-	default:
+		r := p.recipe()
+		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form.String()}
+	}
+	if s.Name == "" {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
 	if f, ok := p.(Features); ok {

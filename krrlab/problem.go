@@ -22,7 +22,8 @@ type formed[T any] struct {
 
 // drawKey says which Z was drawn.
 type drawKey struct {
-	recipe any // approximation.drawn
+	recipe any // recipe.drawn
+	s      int
 	seed   uint64
 	rep    int
 }
@@ -148,20 +149,20 @@ func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
 func (l *Lab) exactness() float64 { return l.cfg.Tol * l.cfg.Lambda / 20 }
 
 // factor returns Z number rep of the recipe.
-func (l *Lab) factor(ctx context.Context, recipe approximation, rep int) (formed[*factor], error) {
+func (l *Lab) factor(ctx context.Context, recipe *recipe, rep int) (formed[*factor], error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lockedFactor(ctx, recipe, rep)
 }
 
-func (l *Lab) lockedFactor(ctx context.Context, recipe approximation, rep int) (formed[*factor], error) {
-	key := drawKey{recipe.drawn(), l.cfg.Seed, rep}
+func (l *Lab) lockedFactor(ctx context.Context, recipe *recipe, rep int) (formed[*factor], error) {
+	key := drawKey{recipe.drawn, recipe.s, l.cfg.Seed, rep}
 	if l.z.factor != nil && reflect.DeepEqual(l.z.key, key) {
 		return formed[*factor]{l.z.factor, l.z.seconds, true}, nil
 	}
 	l.freeFactor()
 	start := time.Now()
-	f, err := recipe.draw(ctx, l, rep)
+	f, err := recipe.draw(ctx, l, recipe.s, rep)
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return formed[*factor]{}, err
 	}
@@ -170,14 +171,13 @@ func (l *Lab) lockedFactor(ctx context.Context, recipe approximation, rep int) (
 }
 
 // inverse returns (ZZᵀ+λ_pI)⁻¹ of Z number rep of the recipe; what names the part of it that was there.
-func (l *Lab) inverse(ctx context.Context, recipe approximation, rep int) (m formed[*precond.Woodbury], what string, err error) {
+func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*precond.Woodbury], what string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, err := l.lockedFactor(ctx, recipe, rep); err != nil {
 		return m, "", err
 	}
-	s, form := recipe.size()
-	lambdaP := recipe.lambdaP()
+	s, lambdaP, form := recipe.s, recipe.lambdaP, recipe.form
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
@@ -208,14 +208,13 @@ func (l *Lab) inverse(ctx context.Context, recipe approximation, rep int) (m for
 	return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, what != ""}, what, nil
 }
 
-// woodbury makes M number rep of a recipe.
-func (l *Lab) woodbury(ctx context.Context, recipe approximation, rep int) (*precond.Woodbury, error) {
-	n, _, _ := l.Dims()
-	recipe, err := recipe.settled(l.cfg.Kernel, n, l.cfg.Lambda)
+// woodbury makes M number rep of an approximation.
+func (l *Lab) woodbury(ctx context.Context, p approximation, rep int) (*precond.Woodbury, error) {
+	p, err := p.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda)
 	if err != nil {
 		return nil, err
 	}
-	m, _, err := l.inverse(ctx, recipe, rep)
+	m, _, err := l.inverse(ctx, p.recipe(), rep)
 	return m.it, err
 }
 

@@ -179,16 +179,16 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 	}
 	f := z.it
 	q.Seconds.Features = z.seconds
-	if r, ok := recipe.(Features); ok {
+	if r, ok := recipe.Preconditioner.(Features); ok {
 		q.Features = r.String()
 	}
-	q.S, q.LambdaP = f.z.D, recipe.lambdaP()
+	q.S, q.LambdaP = f.z.D, recipe.lambdaP
 	if f.low != nil {
 		if k := f.low.CondBound(l.cfg.Lambda, q.LambdaP); !math.IsInf(k, 0) {
 			q.Certain = k
 		}
 	}
-	_, form := recipe.size()
+	form := recipe.form
 	if form == precond.AutoForm || form == precond.FormU {
 		form = precond.FormLInv
 	}
@@ -296,8 +296,8 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 		}
 		if z = f.it.z; f.it.low != nil {
 			z = f.it.low.F
-		} else if r, ok := recipe.(Features); ok && z.N < q.N { // of this rank
-			if z, err = l.features(ctx, r, 0, 0, q.N); err != nil {
+		} else if r, ok := recipe.Preconditioner.(Features); ok && z.N < q.N { // of this rank
+			if z, err = l.features(ctx, r.Map, r.S, 0, 0, q.N); err != nil {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func TestRanks(t *testing.T) {
 		for j, s := range []Solver{PCG, BlockPCG} {
 			for k, st := range storages {
 				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs
-				cases[library][fmt.Sprintf("%v %v %v", p.name(), s, st)] = Config{Solver: s, Precond: p, Storage: st, Tol: 1e-6}
+				cases[library][fmt.Sprintf("%v %v %v", p.recipe().name, s, st)] = Config{Solver: s, Precond: p, Storage: st, Tol: 1e-6}
 			}
 		}
 	}

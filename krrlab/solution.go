@@ -119,8 +119,7 @@ func (l *Lab) newSolution() *Solution {
 		s.Precond = l.precondName()
 	}
 	if p := l.approximation(); p != nil {
-		s.LambdaP = Number(p.lambdaP())
-		s.S, _ = p.size()
+		s.LambdaP, s.S = Number(p.lambdaP), p.s
 	}
 	switch p := c.Precond.(type) {
 	case Features:

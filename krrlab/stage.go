@@ -83,9 +83,8 @@ func (l *Lab) String() string {
 	switch {
 	case l.plain():
 	case l.approximation() != nil:
-		p := l.approximation()
-		s, _ := p.size()
-		b.add("preconditioner", "%v, s = %d, λ_p = %g", p, s, p.lambdaP())
+		r := l.approximation()
+		b.add("preconditioner", "%v, s = %d, λ_p = %g", r, r.s, r.lambdaP)
 	default:
 		b.add("preconditioner", "%v", c.Precond)
 	}

@@ -234,9 +234,8 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 	recipe := l.approximation()
 	var held int64
 	if recipe != nil {
-		size, _ := recipe.size()
-		recipe = recipe.with(min(size, controlFeatures), recipe.lambdaP())
-		held = l.featureBytes(min(size, controlFeatures))
+		recipe = recipe.at(min(recipe.s, controlFeatures))
+		held = l.featureBytes(recipe.s)
 	}
 	formed, err := l.matrix(ctx, held, nil)
 	if err != nil {
@@ -279,7 +278,7 @@ func soFar(e estimate.Interval) string {
 }
 
 // inEigenForm returns ZZᵀ+λ_pI of the recipe in the eigen form, and fills in what the stage says of it.
-func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe approximation, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
+func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe *recipe, lambdas []float64) (*precond.Woodbury, statdim.Distance, error) {
 	d := statdim.Unknown
 	z, err := l.factor(ctx, recipe, 0)
 	if err != nil {
@@ -295,7 +294,7 @@ func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe approximation,
 		}
 	}
 	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
-	w, err := precond.New(ctx, f.z, recipe.lambdaP(), &precond.Options{Form: precond.FormEigen, Comm: l.comm})
+	w, err := precond.New(ctx, f.z, recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, d, err
 	}
@@ -320,7 +319,7 @@ func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 	if err != nil {
 		return err
 	}
-	if _, random := recipe.(Features); o.Measure && random {
+	if _, random := recipe.Preconditioner.(Features); o.Measure && random {
 		if d, err = l.measureEta(ctx, s, o, w); err != nil {
 			return err
 		}

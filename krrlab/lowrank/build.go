@@ -40,8 +40,8 @@ type build struct {
 // newBuild checks the arguments and allocates F.
 func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) {
 	n := src.Dim()
-	if rank < 1 || rank > n {
-		return nil, fmt.Errorf("lowrank: rank %d of a matrix of order %d, want 1 to %d", rank, n, n)
+	if err := checkRank(rank, n); err != nil {
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -69,6 +69,13 @@ func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) 
 	p.f = points.NewDense32(n, rank, nil)
 	p.columns = make([]float64, n*block)
 	return p, nil
+}
+
+func checkRank(rank, n int) error {
+	if rank < 1 || rank > n {
+		return fmt.Errorf("lowrank: rank %d of a matrix of order %d, want 1 to %d", rank, n, n)
+	}
+	return nil
 }
 
 // take gets the columns s of K, row-major with stride len(s), into p.columns.

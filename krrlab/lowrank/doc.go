@@ -8,6 +8,7 @@
 // K̂ ≼ K, and they are equal in the columns S.
 //
 //	Nystrom      S uniform without replacement
+//	NystromAt    S given, however it was chosen
 //	RPCholesky   S one after the other, each with probability ∝ the diagonal of K−K̂
 //	             so far; in blocks that are thinned by rejection, with the same law
 //

@@ -35,13 +35,31 @@ import (
 // finite, K is zero or seen not to be positive semi-definite, a column has a number
 // that is not finite, F does not fit float32, src fails or ctx ends.
 func Nystrom(ctx context.Context, src Source, rank int, g rng.Stream, o *Options) (*Factor, error) {
+	n := src.Dim()
+	if err := checkRank(rank, n); err != nil {
+		return nil, err
+	}
+	return NystromAt(ctx, src, g.Sub("landmarks").Perm(n)[:rank], o)
+}
+
+// NystromAt is Nystrom with given landmarks, which are indices of rows of K. It returns an error if
+// one is not, or comes twice.
+func NystromAt(ctx context.Context, src Source, landmarks []int, o *Options) (*Factor, error) {
+	rank := len(landmarks)
 	opt := o.settled(rank)
 	b, err := newBuild(ctx, src, rank, opt.Block)
 	if err != nil {
 		return nil, err
 	}
+	seen := make([]bool, b.n)
+	for k, i := range landmarks {
+		if i < 0 || i >= b.n || seen[i] {
+			return nil, fmt.Errorf("lowrank: landmark %d of %d is row %d: want different rows of %d", k, rank, i, b.n)
+		}
+		seen[i] = true
+	}
 	_, e := math.Frexp(slices.Max(b.diag))
-	p := &nystrom{build: b, marks: g.Sub("landmarks").Perm(b.n)[:rank], half: e / 2, lo: make([]float32, len(b.f.Data))}
+	p := &nystrom{build: b, marks: slices.Clone(landmarks), half: e / 2, lo: make([]float32, len(b.f.Data))}
 	for k := 0; k < rank; k += opt.Block {
 		if err := p.keep(ctx, k, min(k+opt.Block, rank)); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package lowrank_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -98,4 +99,24 @@ func TestNystromUniform(t *testing.T) {
 func must2(t testing.TB) func(*lowrank.Factor, error) *lowrank.Factor {
 	t.Helper()
 	return func(f *lowrank.Factor, err error) *lowrank.Factor { return must(t, f, err) }
+}
+
+// TestNystromAt: given landmarks make the factor of the same ones drawn, and bad ones are an error.
+func TestNystromAt(t *testing.T) {
+	k, g := gaussian(1, 90, 5, 1.5), rng.New(4)
+	f := must2(t)(lowrank.Nystrom(ctx, k, 20, g, nil))
+	marks := g.Sub("landmarks").Perm(90)[:20]
+	if at := must2(t)(lowrank.NystromAt(ctx, k, marks, nil)); !slices.Equal(f.F.Data, at.F.Data) || !slices.Equal(at.Landmarks, f.Landmarks) {
+		t.Error("another factor")
+	}
+	for want, marks := range map[string][]int{
+		"rank 0 of a matrix of order 90":     {},
+		"landmark 1 of 2 is row 90":          {3, 90},
+		"landmark 0 of 1 is row -1":          {-1},
+		"landmark 2 of 3 is row 3: want dif": {3, 4, 3},
+	} {
+		if _, err := lowrank.NystromAt(ctx, k, marks, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v", marks, err)
+		}
+	}
 }

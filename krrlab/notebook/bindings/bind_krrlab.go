@@ -10,6 +10,8 @@ import (
 	context "context"
 	krrlab "github.com/krrlab/lab/krrlab"
 	pcg "github.com/krrlab/lab/krrlab/pcg"
+	points "github.com/krrlab/lab/krrlab/points"
+	rng "github.com/krrlab/lab/krrlab/rng"
 	plots "github.com/krrlab/lab/plots"
 )
 
@@ -58,9 +60,11 @@ func init() {
 			"Given":             r.TypeOf((*krrlab.Given)(nil)).Elem(),
 			"Header":            r.TypeOf((*krrlab.Header)(nil)).Elem(),
 			"HistRow":           r.TypeOf((*krrlab.HistRow)(nil)).Elem(),
+			"Indices":           r.TypeOf((*krrlab.Indices)(nil)).Elem(),
 			"Lab":               r.TypeOf((*krrlab.Lab)(nil)).Elem(),
 			"LambdaP":           r.TypeOf((*krrlab.LambdaP)(nil)).Elem(),
 			"LambdaPOptions":    r.TypeOf((*krrlab.LambdaPOptions)(nil)).Elem(),
+			"Landmarks":         r.TypeOf((*krrlab.Landmarks)(nil)).Elem(),
 			"LevelSeconds":      r.TypeOf((*krrlab.LevelSeconds)(nil)).Elem(),
 			"MeasuredLevel":     r.TypeOf((*krrlab.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":        r.TypeOf((*krrlab.MultiLevel)(nil)).Elem(),
@@ -92,6 +96,7 @@ func init() {
 		},
 		Proxies: map[string]r.Type{
 			"Backend":        r.TypeOf((*proxy_krrlab_Backend)(nil)).Elem(),
+			"Landmarks":      r.TypeOf((*proxy_krrlab_Landmarks)(nil)).Elem(),
 			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
 			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
 		},
@@ -114,6 +119,18 @@ func (p *proxy_krrlab_Backend) Check(a0 *krrlab.Config) error { return p.Check_(
 func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 string, a3 any, a4 any) (bool, error) {
 	return p.Run_(p.Object, a0, a1, a2, a3, a4)
 }
+
+// proxy_krrlab_Landmarks implements krrlab.Landmarks by functions of the interpreter.
+type proxy_krrlab_Landmarks struct {
+	Object  any
+	Choose_ func(_ any, a0 context.Context, a1 points.Points, a2 int, a3 rng.Stream) ([]int, error)
+	String_ func(_ any) string
+}
+
+func (p *proxy_krrlab_Landmarks) Choose(a0 context.Context, a1 points.Points, a2 int, a3 rng.Stream) ([]int, error) {
+	return p.Choose_(p.Object, a0, a1, a2, a3)
+}
+func (p *proxy_krrlab_Landmarks) String() string { return p.String_(p.Object) }
 
 // proxy_krrlab_Preconditioner implements krrlab.Preconditioner by functions of the interpreter.
 type proxy_krrlab_Preconditioner struct {

@@ -17,6 +17,7 @@ func init() {
 		Name: "lowrank",
 		Binds: map[string]r.Value{
 			"Nystrom":    r.ValueOf(lowrank.Nystrom),
+			"NystromAt":  r.ValueOf(lowrank.NystromAt),
 			"RPCholesky": r.ValueOf(lowrank.RPCholesky),
 		},
 		Types: map[string]r.Type{
