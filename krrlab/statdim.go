@@ -347,7 +347,7 @@ func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *
 		return statdim.Distance{}, err
 	}
 	s.KError = 2 * k.Choice().Error
-	r, err := lanczos.Run(ctx, &difference{k: k, w: w}, &lanczos.Options{
+	r, err := lanczos.Run(ctx, w.Outer().From(k), &lanczos.Options{
 		Steps: 20, Confidence: o.Confidence, Start: rng.New(l.cfg.Seed).Sub("statdim eta"),
 		Monitor: func(r *lanczos.Result) error {
 			l.cfg.Monitor(Event{Stage: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
@@ -362,25 +362,4 @@ func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *
 	s.Eta = &eta
 	below, above := max(0, -r.Min.Lo), max(0, r.Max.Hi)
 	return statdim.Distance{Below: below + s.KError, Above: above + s.KError, Confidence: o.Confidence}, nil
-}
-
-// difference is K−ZZᵀ.
-type difference struct {
-	k *gram.Matrix
-	w *precond.Woodbury
-}
-
-func (d *difference) Dim() int { return d.k.Dim() }
-
-func (d *difference) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	if err := d.k.KMulTo(ctx, dst, src); err != nil {
-		return err
-	}
-	var zz mat.Dense
-	zz.CloneFrom(src)
-	if err := d.w.ZZMulTo(ctx, &zz, src); err != nil {
-		return err
-	}
-	dst.Sub(dst, &zz)
-	return nil
 }

@@ -178,7 +178,7 @@ func half(c float64) float64 { return (1 + c) / 2 }
 
 // measureError sets ‖ZZᵀ−K‖₂, for K and not as it is stored.
 func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
-	res, err := lanczos.Run(ctx, newOuter(z, p.A), &lanczos.Options{
+	res, err := lanczos.Run(ctx, z.outer.From(p.A), &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
 		Monitor: func(r *lanczos.Result) error { o.Progress("error", r.Steps, 0); return nil },
 	})

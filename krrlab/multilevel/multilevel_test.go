@@ -33,7 +33,7 @@ func TestOuter(t *testing.T) {
 		var want, kv mat.Dense
 		want.Mul(outerOf(m, p.X), src)
 		kv.Mul(k, src)
-		want.Sub(&want, &kv)
+		want.Sub(&kv, &want)
 		var first []float64
 		for _, threads := range []int{1, 2, 5} {
 			accel.SetThreads(threads)
@@ -43,7 +43,7 @@ func TestOuter(t *testing.T) {
 					t.Fatal(err)
 				}
 				dst := mat.NewDense(n, 1, nil)
-				o := newOuter(z, p.A)
+				o := z.outer.From(p.A)
 				for range 2 { // the scratch of the first does not show in the second
 					if err := o.MulTo(t.Context(), dst, src); err != nil {
 						t.Fatal(err)

@@ -2,87 +2,13 @@ package multilevel
 
 import (
 	"context"
-	"fmt"
-	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// ranks is what a source knows of the ranks that have the rows of Z.
-type ranks struct {
-	comm  comm.Comm
-	first int     // row of Z that is the first of this rank
-	peak  float64 // bounds max|Z| of all
-	sum   []int64 // Zᵀv in fixed point
-}
-
-// join finds max|Z| of all ranks; where Z is not held it is mapped once for that.
-func (z *source) join(ctx context.Context, c comm.Comm, first int) error {
-	z.ranks = &ranks{comm: c, first: first, sum: make([]int64, z.s)}
-	work := make([]space, accel.Threads())
-	most := make([]float64, accel.Threads())
-	err := accel.ForEach(ctx, z.panels(), func(worker, p int) {
-		i, j := z.panel(p)
-		data, ld := z.rows(i, j, &work[worker])
-		for r := range j - i {
-			for _, v := range data[r*ld : r*ld+z.s] {
-				if a := math.Abs(float64(v)); !(a <= most[worker]) {
-					most[worker] = max(most[worker], a) // NaN from the first one on
-				}
-			}
-		}
-	})
-	peaks := make([]float64, c.Size())
-	peaks[c.Rank()] = slices.Max(most)
-	if err = comm.Agree(ctx, c, err); err != nil {
-		return err
-	}
-	if err := c.AllReduce(ctx, peaks); err != nil {
-		return err
-	}
-	for r, v := range peaks {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("multilevel: Z has %v in the rows of rank %d", v, r)
-		}
-		z.ranks.peak = max(z.ranks.peak, v*(1+1e-3)) // rounding of products
-	}
-	return nil
-}
-
-// gather sets u = Zᵀv: parts that belong to panels of 256 rows are added in fixed point,
-// |(Zᵀv)_k| ≤ max|Z|·‖v‖₁, so that the bits depend neither on threads nor on ranks.
-func (o *outer) gather(ctx context.Context, v []float64) error {
-	z, k := o.z, o.z.ranks
-	var norm float64
-	for _, x := range v {
-		norm += math.Abs(x)
-	}
-	fixed := comm.FixedFor(k.peak * norm * (1 + 1e-3))
-	clear(k.sum)
-	for p0 := 0; p0 < z.panels(); p0 += wave {
-		count := min(wave, z.panels()-p0)
-		err := accel.ForEach(ctx, count, func(worker, q int) { o.multiply(worker, p0, q, v[k.first:]) })
-		if err != nil {
-			return err
-		}
-		for q := range count {
-			fixed.Add(k.sum, o.part[q*z.s:(q+1)*z.s])
-		}
-	}
-	if err := k.comm.AllReduceInt64(ctx, k.sum); err != nil {
-		return err
-	}
-	for c, s := range k.sum {
-		o.u[c] = fixed.Value(s)
-	}
-	return nil
-}
 
 // atFirst is M for s ≥ n: the first rank has it and gives the others what comes of it.
 type atFirst struct {

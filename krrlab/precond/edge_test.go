@@ -23,7 +23,7 @@ func TestShapes(t *testing.T) {
 	}
 	calls := map[string]func(dst, src *mat.Dense) error{
 		"product":       func(dst, src *mat.Dense) error { return w.MulTo(t.Context(), dst, src) },
-		"without ridge": func(dst, src *mat.Dense) error { return w.ZZMulTo(t.Context(), dst, src) },
+		"without ridge": func(dst, src *mat.Dense) error { return w.Outer().KMulTo(t.Context(), dst, src) },
 		"solve":         func(dst, src *mat.Dense) error { return w.SolveTo(t.Context(), dst, src) },
 		"family":        func(dst, src *mat.Dense) error { return f.SolveTo(t.Context(), dst, src) },
 		"columns":       func(dst, src *mat.Dense) error { return f.SolveColumnsTo(t.Context(), dst, src, []int{1, 0}) },

@@ -137,7 +137,7 @@ func TestScales(t *testing.T) {
 	z.Row(7)[1], z.Row(RankRows)[1] = 0.5, 0.25
 	z.Row(0)[2] = math.MaxFloat32
 	z.Row(RankRows - 1)[3] = -math.SmallestNonzeroFloat32
-	k, err := newRows(t.Context(), nil, z)
+	k, err := newRows(t.Context(), nil, held(z))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestScales(t *testing.T) {
 		}
 	}
 	z.Row(0)[2] = 10
-	if k, err = newRows(t.Context(), nil, z); err != nil {
+	if k, err = newRows(t.Context(), nil, held(z)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := k.normSq(t.Context(), z); err != nil || math.Abs(got-110.3125) > 1e-9 {

@@ -26,11 +26,6 @@ func (w *Woodbury) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return w.mulTo(ctx, dst, src, w.lambdaP)
 }
 
-// ZZMulTo is MulTo without λ_p: dst = ZZᵀ·src.
-func (w *Woodbury) ZZMulTo(ctx context.Context, dst, src *mat.Dense) error {
-	return w.mulTo(ctx, dst, src, 0)
-}
-
 func (w *Woodbury) mulTo(ctx context.Context, dst, src *mat.Dense, ridge float64) error {
 	n, t := src.Dims()
 	if dn, dt := dst.Dims(); n != w.n || dn != n || dt != t {

@@ -28,7 +28,7 @@ type Gram struct {
 // then measured, and in float64 otherwise. Work: ns² flops. It returns an error for a number in z that
 // is not finite, and ctx's.
 func NewGram(ctx context.Context, z *points.Dense32, lambdaP float64) (*Gram, error) {
-	k, err := newRows(ctx, nil, z)
+	k, err := newRows(ctx, nil, held(z))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (g *Gram) AddRows(ctx context.Context, z *points.Dense32, fast bool) error 
 	if z.D != g.s || z.N < 1 {
 		panic(fmt.Sprintf("precond: %d rows of %d features for a Gram matrix of %d", z.N, z.D, g.s))
 	}
-	k, err := newRows(ctx, nil, z)
+	k, err := newRows(ctx, nil, held(z))
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (g *Gram) Grow(ctx context.Context, c comm.Comm, z *points.Dense32) error {
 	if s < from {
 		panic(fmt.Sprintf("precond: a Gram matrix of %d features grown by %d×%d features", from, z.N, s))
 	}
-	k, err := newRows(ctx, c, z)
+	k, err := newRows(ctx, c, held(z))
 	if err != nil {
 		return err
 	}

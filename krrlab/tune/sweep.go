@@ -105,30 +105,9 @@ type sweep struct {
 	res *Result
 }
 
-// difference is K−ZZᵀ.
-type difference struct {
-	a Matrix
-	w *precond.Woodbury
-}
-
-func (d difference) Dim() int { return d.a.Dim() }
-
-func (d difference) MulTo(ctx context.Context, dst, src *mat.Dense) error {
-	var zz mat.Dense
-	zz.CloneFrom(src)
-	if err := d.w.ZZMulTo(ctx, &zz, src); err != nil {
-		return err
-	}
-	if err := d.a.KMulTo(ctx, dst, src); err != nil {
-		return err
-	}
-	dst.Sub(dst, &zz)
-	return nil
-}
-
 // eta brackets ‖K−ZZᵀ‖₂.
 func (s *sweep) eta(ctx context.Context) error {
-	r, err := lanczos.Run(ctx, difference{s.a, s.w}, &lanczos.Options{
+	r, err := lanczos.Run(ctx, s.w.Outer().From(s.a), &lanczos.Options{
 		Steps: s.o.Steps, Tol: 0.05, Confidence: s.o.half(), Norm: true, Start: s.o.Stream.Sub("eta"),
 		Monitor: func(r *lanczos.Result) error {
 			s.o.Progress("eta", r.Steps, s.o.Steps)
