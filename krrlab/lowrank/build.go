@@ -178,19 +178,6 @@ func narrow(f *points.Dense32, r int) *points.Dense32 {
 	return points.NewDense32(f.N, r, data)
 }
 
-// widen converts src to float64, eight at a time.
-func widen(dst []float64, src []float32) {
-	for len(src) >= 8 {
-		d, s := dst[:8:8], src[:8:8]
-		d[0], d[1], d[2], d[3] = float64(s[0]), float64(s[1]), float64(s[2]), float64(s[3])
-		d[4], d[5], d[6], d[7] = float64(s[4]), float64(s[5]), float64(s[6]), float64(s[7])
-		dst, src = dst[8:], src[8:]
-	}
-	for j, v := range src {
-		dst[j] = float64(v)
-	}
-}
-
 func grow(buf *[]float64, n int) []float64 {
 	if cap(*buf) < n {
 		*buf = make([]float64, n)

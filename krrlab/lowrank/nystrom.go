@@ -116,7 +116,7 @@ func (p *nystrom) keep(ctx context.Context, k0, k1 int) error {
 
 // row sets dst to row i of 4⁻ʰC.
 func (p *nystrom) row(dst []float64, i int) {
-	widen(dst, p.f.Row(i))
+	p.f.RowTo(dst, i)
 	for k, v := range p.lo[i*p.f.D : (i+1)*p.f.D] {
 		dst[k] += float64(v)
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 const (
@@ -111,7 +112,7 @@ func (p *partial) extend(ctx context.Context, proposals []int, accept func(s int
 
 // wide sets dst to columns k0, …, k1-1 of row i of F.
 func (p *partial) wide(dst []float64, i, k0, k1 int) {
-	widen(dst, p.f.Row(i)[k0:k1])
+	points.Widen(dst, p.f.Row(i)[k0:k1])
 	for k, v := range p.lo[i*p.f.Stride+k0 : i*p.f.Stride+k1] {
 		dst[k] += float64(v)
 	}

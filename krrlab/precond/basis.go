@@ -10,40 +10,34 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 )
 
-// With ZᵀZ = VΣ²Vᵀ, W = ZVΣ⁻¹ has the eigenvectors of ZZᵀ, with the eigenvalues σ_i² > 0, as
-// its columns. GatherTo and ScatterTo are its two halves, without Σ⁻¹.
-
-// GatherTo sets dst, s×t, to VᵀZᵀ·src for src n×t: 2nst + 2s²t flops. Only FormEigen has V; for
-// the others it returns an error. It panics if the shapes do not fit, and returns ctx's
-// error, with dst undefined, if ctx ends.
-func (w *Woodbury) GatherTo(ctx context.Context, dst, src *mat.Dense) error {
-	if err := w.checkBasis(src, dst); err != nil {
+// ZVMulTo sets dst, n×t, to ZV·src for src s×t, or if trans is set dst, s×t, to (ZV)ᵀ·src for src n×t:
+// 2nst + 2s²t flops. With ZᵀZ = VΣ²Vᵀ, ZVΣ⁻¹ has the eigenvectors of ZZᵀ with the eigenvalues σ_i² > 0 as
+// its columns. Only FormEigen has V; for the others it returns an error. It panics if the shapes do
+// not fit, and returns ctx's error, with dst undefined, if ctx ends.
+func (w *Woodbury) ZVMulTo(ctx context.Context, dst *mat.Dense, trans bool, src *mat.Dense) error {
+	long, short := dst, src
+	if trans {
+		long, short = src, dst
+	}
+	if err := w.checkBasis(long, short); err != nil {
 		return err
 	}
 	_, t := src.Dims()
 	p := w.acquire(t)
 	defer w.release(p)
-	p.r = src.RawMatrix()
-	if err := p.project(ctx); err != nil { // v = Zᵀr
-		return err
+	if trans {
+		p.r = src.RawMatrix()
+		if err := p.project(ctx); err != nil { // v = Zᵀr
+			return err
+		}
+		if err := accel.ForEach(ctx, p.colBlocks, func(_, b int) { p.rotate(b) }); err != nil { // u = Vᵀv
+			return err
+		}
+		for j := range t {
+			dst.SetCol(j, p.u[j*w.s:(j+1)*w.s])
+		}
+		return nil
 	}
-	if err := accel.ForEach(ctx, p.colBlocks, func(_, b int) { p.rotate(b) }); err != nil { // u = Vᵀv
-		return err
-	}
-	for j := range t {
-		dst.SetCol(j, p.u[j*w.s:(j+1)*w.s])
-	}
-	return nil
-}
-
-// ScatterTo sets dst, n×t, to ZV·src for src s×t, as GatherTo.
-func (w *Woodbury) ScatterTo(ctx context.Context, dst, src *mat.Dense) error {
-	if err := w.checkBasis(dst, src); err != nil {
-		return err
-	}
-	_, t := src.Dims()
-	p := w.acquire(t)
-	defer w.release(p)
 	for j := range t {
 		mat.Col(p.u[j*w.s:(j+1)*w.s], j, src)
 	}

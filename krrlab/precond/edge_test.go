@@ -63,8 +63,8 @@ func TestBasisShapes(t *testing.T) {
 		fits                             bool
 	}{{n, 2, s, 2, true}, {n - 1, 2, s, 2, false}, {n, 2, s - 1, 2, false}, {n, 2, s + 1, 2, false}, {n, 2, s, 1, false}, {s, 2, n, 2, false}} {
 		for _, call := range []func(long, short *mat.Dense) error{
-			func(long, short *mat.Dense) error { return w.GatherTo(t.Context(), short, long) },
-			func(long, short *mat.Dense) error { return w.ScatterTo(t.Context(), long, short) },
+			func(long, short *mat.Dense) error { return w.ZVMulTo(t.Context(), short, true, long) },
+			func(long, short *mat.Dense) error { return w.ZVMulTo(t.Context(), long, false, short) },
 		} {
 			var v any
 			func() {

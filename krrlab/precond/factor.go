@@ -94,7 +94,7 @@ func (w *Woodbury) project(ctx context.Context) error {
 			return
 		}
 		for i := i0; i < i1; i++ {
-			widen(u[i*w.s:(i+1)*w.s], w.z.held.Row(i))
+			w.z.held.RowTo(u[i*w.s:(i+1)*w.s], i)
 		}
 		rows := blas64.General{Rows: i1 - i0, Cols: w.s, Stride: w.s, Data: u[i0*w.s:]}
 		blas64.Trsm(blas.Right, blas.Trans, 1, w.lower(0, w.s), rows) // U = L⁻¹Zᵀ

@@ -180,7 +180,7 @@ func TestSums(t *testing.T) {
 		if got, want := sumSquares(x), float64(n)*float64(n+1)*float64(2*n+1)/6; got != want {
 			t.Errorf("1² + … + %d² = %v, want %v", n, got, want)
 		}
-		widen(wide, single)
+		points.Widen(wide, single)
 		for i, v := range wide {
 			if v != -float64(i) {
 				t.Errorf("%d of %d numbers is %v", i, n, v)

@@ -97,7 +97,7 @@ func (g *gramSum) value(sum int64, i, j int) float64 {
 func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
 	*buf = grow(*buf, m*cols)
 	for i := range m {
-		widen((*buf)[i*cols:(i+1)*cols], g.z.Row(p0 + i)[j:j+cols])
+		points.Widen((*buf)[i*cols:(i+1)*cols], g.z.Row(p0 + i)[j:j+cols])
 	}
 	return blas64.General{Rows: m, Cols: cols, Stride: cols, Data: *buf}
 }
@@ -180,17 +180,4 @@ func (b gramBlock) width(i int) int {
 func (k *rows) fastError(ctx context.Context, z *points.Dense32) (float64, error) {
 	norm, err := k.normSq(ctx, z)
 	return FastError(norm, k.n, z.D), err
-}
-
-// widen converts src to float64, eight at a time: twice as fast as one by one.
-func widen(dst []float64, src []float32) {
-	for len(src) >= 8 {
-		d, s := dst[:8:8], src[:8:8]
-		d[0], d[1], d[2], d[3] = float64(s[0]), float64(s[1]), float64(s[2]), float64(s[3])
-		d[4], d[5], d[6], d[7] = float64(s[4]), float64(s[5]), float64(s[6]), float64(s[7])
-		dst, src = dst[8:], src[8:]
-	}
-	for j, v := range src {
-		dst[j] = float64(v)
-	}
 }

@@ -101,10 +101,10 @@ func TestBasis(t *testing.T) {
 		identity.Set(j, j, 1)
 	}
 	zv, back := mat.NewDense(n, s, nil), mat.NewDense(s, s, nil)
-	if err := w.ScatterTo(ctx, zv, identity); err != nil { // ZV
+	if err := w.ZVMulTo(ctx, zv, false, identity); err != nil { // ZV
 		t.Fatal(err)
 	}
-	if err := w.GatherTo(ctx, back, zv); err != nil { // VᵀZᵀZV = Σ²
+	if err := w.ZVMulTo(ctx, back, true, zv); err != nil { // VᵀZᵀZV = Σ²
 		t.Fatal(err)
 	}
 	var zzt, left mat.Dense
@@ -130,7 +130,7 @@ func TestBasis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plain.GatherTo(ctx, back, zv); err == nil {
+	if err := plain.ZVMulTo(ctx, back, true, zv); err == nil {
 		t.Error("form L gave eigenvectors")
 	}
 }
@@ -146,7 +146,7 @@ func TestNestedMisuse(t *testing.T) {
 		"another order":  func() { _, _ = NewFromGram(context.Background(), columns(z, 4), &g, 1, nil) },
 		"shapes": func() {
 			w, _ := New(context.Background(), z, 1, &Options{Form: FormEigen})
-			_ = w.GatherTo(context.Background(), mat.NewDense(7, 1, nil), mat.NewDense(20, 1, nil))
+			_ = w.ZVMulTo(context.Background(), mat.NewDense(7, 1, nil), true, mat.NewDense(20, 1, nil))
 		},
 	} {
 		func() {

@@ -1,6 +1,7 @@
 package precond
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -143,7 +144,7 @@ func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) 
 	}
 	w := &Woodbury{n: k.n, s: z.D, lambdaP: lambdaP, form: opt.Form, z: held(z), rows: k}
 	if w.form == AutoForm {
-		w.form = choose(w.n, w.s, cmpOr(opt.RHS, 1), cmpOr(opt.Iterations, 100), opt.StatDim)
+		w.form = choose(w.n, w.s, cmp.Or(opt.RHS, 1), cmp.Or(opt.Iterations, 100), opt.StatDim)
 	}
 	return w, nil
 }
@@ -178,13 +179,6 @@ func (w *Woodbury) finish(ctx context.Context) (err error) {
 	}
 	lap(&w.seconds.Form)
 	return err
-}
-
-func cmpOr(v, def int) int {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 // Dim returns n.

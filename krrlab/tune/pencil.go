@@ -62,9 +62,7 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 	n, s := z.N, z.D
 	wide := blas64.General{Rows: n, Cols: s, Stride: s, Data: make([]float64, n*s)}
 	for i := range n {
-		for j, v := range z.Row(i) {
-			wide.Data[i*s+j] = float64(v)
-		}
+		z.RowTo(wide.Data[i*s:(i+1)*s], i)
 	}
 	m := make([]float64, n*n)
 	err := accel.ForEach(ctx, 1, func(_, _ int) { // one thread: the same bits for any number

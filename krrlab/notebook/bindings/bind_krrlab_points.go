@@ -29,6 +29,7 @@ func init() {
 			"SqDist64":    r.ValueOf(points.SqDist64),
 			"SqNorms":     r.ValueOf(points.SqNorms),
 			"SumDist64":   r.ValueOf(points.SumDist64),
+			"Widen":       r.ValueOf(points.Widen),
 		},
 		Types: map[string]r.Type{
 			"CSR":       r.TypeOf((*points.CSR)(nil)).Elem(),
