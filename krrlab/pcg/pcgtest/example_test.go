@@ -2,26 +2,28 @@ package pcgtest_test
 
 import (
 	"context"
-	"testing"
+	"fmt"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/pcg/pcgtest"
 )
 
-// jacobi is M⁻¹ = diag(A)⁻¹.
-type jacobi []float64
+// diagonal is A = diag(a).
+type diagonal []float64
 
-func (m jacobi) Dim() int { return len(m) }
+func (a diagonal) Dim() int { return len(a) }
 
-func (m jacobi) SolveTo(ctx context.Context, dst, src *mat.Dense) error {
-	dst.Apply(func(i, _ int, v float64) float64 { return v / m[i] }, src)
+func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return a[i] * v }, src)
 	return ctx.Err()
 }
 
-// The test of a user-defined preconditioner.
-func ExamplePreconditioner() {
-	_ = func(t *testing.T) {
-		pcgtest.Preconditioner(t, jacobi{1, 2, 4}, nil)
-	}
+// A user-defined matrix, and one that is not positive definite.
+func ExampleOperator() {
+	fmt.Println(pcgtest.Operator(context.Background(), diagonal{1, 2, 4}, nil))
+	fmt.Println(pcgtest.Operator(context.Background(), diagonal{1, 2, -4}, nil) == nil)
+	// Output:
+	// <nil>
+	// false
 }
