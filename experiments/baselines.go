@@ -227,7 +227,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 
-// score predicts the test rows of a case, if there are any, and puts the judgement into the
+// score predicts the test rows of a case, if there are any, and puts the judgment into the
 // result.
 func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.Coding, predict func(context.Context, points.Points) (*mat.Dense, error)) error {
 	test := s.tests(c)

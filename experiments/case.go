@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -70,9 +71,7 @@ func (c Case) Key() string {
 	}
 	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", resultVersion))
 	name := c.Data
-	if name == "" {
-		name = "none"
-	}
+	name = cmp.Or(name, "none")
 	return fmt.Sprintf("%s-%s-%s", name, c.Method, hex.EncodeToString(sum[:8]))
 }
 

@@ -100,25 +100,25 @@ func (c comparison) reaches() *spot {
 
 func figure1Verdicts(r *Report) []Verdict {
 	const small = "the scale is too small to say"
-	gap := judgement{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method", undecided: small}
-	flat := judgement{claim: "s does not change the exact method's error: all s and seeds within 0.1 %", undecided: small}
-	closes := judgement{claim: "more features than points close the gap by more than half (not a claim of the paper, which stops at s = n)", undecided: small}
-	slow := judgement{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not reach it with s ≤ n", undecided: small}
+	gap := evidence{claim: "the gap of random features persists at s = n: every seed's error is above every one of the exact method", undecided: small}
+	flat := evidence{claim: "s does not change the exact method's error: all s and seeds within 0.1 %", undecided: small}
+	closes := evidence{claim: "more features than points close the gap by more than half (not a claim of the paper, which stops at s = n)", undecided: small}
+	slow := evidence{claim: "random features take longer to come within 5 % of the exact error than the exact method, or do not reach it with s ≤ n", undecided: small}
 	for _, row := range r.Rows() {
 		c := r.compare(row)
 		if r.Scale == Smoke {
 			continue
 		}
 		if strings.HasSuffix(row, beyond) {
-			c.judgeBeyond(&closes)
+			c.beyond(&closes)
 			closes.on = []string{r.rowsText(row)}
 			continue
 		}
-		for _, j := range []*judgement{&gap, &flat, &slow} {
+		for _, j := range []*evidence{&gap, &flat, &slow} {
 			j.on = []string{r.rowsText(row)}
 		}
 		if !c.complete() {
-			for _, j := range []*judgement{&gap, &flat, &slow} {
+			for _, j := range []*evidence{&gap, &flat, &slow} {
 				j.add(Open, "%s: not all seeds ran and converged", row)
 			}
 			continue
@@ -136,8 +136,8 @@ func figure1Verdicts(r *Report) []Verdict {
 	return []Verdict{gap.verdict(), flat.verdict(), slow.verdict(), closes.verdict()}
 }
 
-// judgeBeyond judges whether more features than points close the gap.
-func (c comparison) judgeBeyond(j *judgement) {
+// beyond judges whether more features than points close the gap.
+func (c comparison) beyond(j *evidence) {
 	end := largest(c.features)
 	if !c.whole() || end == c.last || !c.last.complete() || !end.complete() || !c.best.complete() {
 		j.add(Open, "%s: not all seeds ran and converged", c.row)

@@ -239,9 +239,9 @@ func at(curve []*spot, x float64) *spot {
 
 func figure2Verdicts(r *Report) []Verdict {
 	const small = "the scale is too small to say"
-	more := judgement{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
-	grow := judgement{claim: "the exact method's error keeps falling as n grows", undecided: small}
-	time := judgement{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a smaller error", undecided: small}
+	more := evidence{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
+	grow := evidence{claim: "the exact method's error keeps falling as n grows", undecided: small}
+	time := evidence{claim: "in the time that the exact method takes at the largest n, random features of no profile and no n reach a smaller error", undecided: small}
 	for _, row := range r.Rows() {
 		if r.Scale == Smoke {
 			continue
@@ -249,12 +249,12 @@ func figure2Verdicts(r *Report) []Verdict {
 		exact := r.curve(row, exactRole, byPoints)
 		last := furthest(exact)
 		if !last.complete() {
-			for _, j := range []*judgement{&more, &grow, &time} {
+			for _, j := range []*evidence{&more, &grow, &time} {
 				j.add(Open, "%s: at the largest n not all seeds ran and converged", row)
 			}
 			continue
 		}
-		for _, j := range []*judgement{&more, &grow, &time} {
+		for _, j := range []*evidence{&more, &grow, &time} {
 			j.on = append(j.on, fmt.Sprintf("%s, n to %d", row, last.c.N))
 		}
 		_, hi := ends(last.errors)

@@ -166,7 +166,7 @@ func formsFigures(r *Report) []Figure {
 
 // formsVerdict judges the paper's claim that forming U reduces the cost of an iteration.
 func formsVerdict(r *Report) Verdict {
-	j := judgement{claim: "applying U takes less time than applying L", undecided: "nothing was run at a scale that decides it"}
+	j := evidence{claim: "applying U takes less time than applying L", undecided: "nothing was run at a scale that decides it"}
 	var all []float64
 	for _, row := range r.Rows() {
 		l, u := r.sampleOf(row, "L").result(), r.sampleOf(row, "U").result()

@@ -40,7 +40,7 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 	r.Seconds.Load = s.load
 	r.Storage, r.Form = sol.Storage, sol.Form
 	r.Bytes = sol.KBytes + preconditionerBytes(lab, sol)
-	if err := s.judge(ctx, c, r, sol); err != nil {
+	if err := s.testError(ctx, c, r, sol); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -89,8 +89,8 @@ func (s *session) begin(c Case) *Result {
 	return r
 }
 
-// judge puts the error on the test data into the result.
-func (s *session) judge(ctx context.Context, c Case, r *Result, sol *krrlab.Solution) error {
+// testError puts the error on the test data into the result.
+func (s *session) testError(ctx context.Context, c Case, r *Result, sol *krrlab.Solution) error {
 	test := s.tests(c)
 	if test == nil {
 		return nil

@@ -66,7 +66,7 @@ var paperErrors = []struct {
 }{{"ADULT", 0.1499, 0.001}, {"IJCNN1", 0.0139, 0.001}, {"MNIST", 0.0133, 0.0005}}
 
 func table1Verdicts(r *Report) []Verdict {
-	errors := judgement{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
+	errors := evidence{claim: "errors agree with the published (ADULT and IJCNN1 within 0.1 %, MNIST within 0.05 %)"}
 	for _, want := range paperErrors {
 		e := r.published(want.name, proposed)
 		if e == nil || e.Result.TestError == nil {

@@ -92,7 +92,7 @@ func table2Tables(r *Report) []*plots.Table {
 }
 
 func table2Verdicts(r *Report) []Verdict {
-	helps := judgement{claim: "λ_p = 10λ helps on MNIST and not on ADULT"}
+	helps := evidence{claim: "λ_p = 10λ helps on MNIST and not on ADULT"}
 	for _, want := range []struct {
 		name  string
 		fewer bool

@@ -114,7 +114,7 @@ func ratioOf(s sample, theirs float64) plots.Cell {
 const nearOptimum = 0.1
 
 func table3Verdicts(r *Report) []Verdict {
-	j := judgement{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations", admmMost), undecided: "no row of the paper's has both"}
+	j := evidence{claim: fmt.Sprintf("the method's error is below that of ADMM on random features after at most %d iterations", admmMost), undecided: "no row of the paper's has both"}
 	for _, row := range r.ranRows() {
 		a := r.sampleOf(row, admmRole)
 		x, y := a.result(), r.sampleOf(row, proposed).result()

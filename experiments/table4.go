@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -31,9 +32,7 @@ func table4Plan(scale Scale) []Entry {
 		c := w.solve(CG)
 		c.MaxIter = failAfter
 		its := w.expect("table4", "cg_iterations")
-		if its == 0 {
-			its = failAfter
-		}
+		its = cmp.Or(its, failAfter)
 		out = append(out, w.entry(plainRole, c, its))
 		p := w.pcg(w.width("table4", "s"), w.lambda, w.tol)
 		out = append(out, w.seeded(proposed, p, w.expect("table4", "proposed_iterations"))...)
@@ -109,7 +108,7 @@ func timesMore(a, b sample) plots.Cell {
 const severalTimes = 3
 
 func table4Verdicts(r *Report) []Verdict {
-	j := judgement{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and IJCNN1", severalTimes)}
+	j := evidence{claim: fmt.Sprintf("plain CG needs several (at least %d) times the iterations on MNIST, ADULT and IJCNN1", severalTimes)}
 	for _, name := range []string{"MNIST", "ADULT", "IJCNN1"} {
 		a, b := r.published(name, plainRole), r.published(name, proposed)
 		if a == nil || b == nil {

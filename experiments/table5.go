@@ -106,7 +106,7 @@ func errorChange(x, y *Result) plots.Cell {
 const costsAtMost = 0.0005
 
 func table5Verdicts(r *Report) []Verdict {
-	j := judgement{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³", undecided: "nothing was run at a scale that decides it"}
+	j := evidence{claim: "τ = 10⁻² costs at most 0.05 % of error against 10⁻³", undecided: "nothing was run at a scale that decides it"}
 	for _, row := range r.ranRows() {
 		x, y := r.coarse(row).result(), r.sampleOf(row, fineRole).result()
 		if r.Scale == Smoke || x == nil || y == nil || math.IsNaN(x.Error()-y.Error()) {

@@ -64,9 +64,9 @@ func known(ok bool) string {
 	return Fails
 }
 
-// judgement collects what a verdict is made of: rows that bear a claim out, rows that contradict
+// evidence collects what a verdict is made of: rows that bear a claim out, rows that contradict
 // it, and rows that leave it open.
-type judgement struct {
+type evidence struct {
 	claim           string
 	good, bad, open []string
 	undecided       string   // said where there is no row
@@ -75,7 +75,7 @@ type judgement struct {
 }
 
 // add notes a row and its outcome.
-func (j *judgement) add(outcome, format string, args ...any) {
+func (j *evidence) add(outcome, format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
 	switch outcome {
 	case Holds:
@@ -88,10 +88,10 @@ func (j *judgement) add(outcome, format string, args ...any) {
 }
 
 // missing notes a row that the claim is about and that has no result at the paper's n.
-func (j *judgement) missing(row string) { j.absent = append(j.absent, row) }
+func (j *evidence) missing(row string) { j.absent = append(j.absent, row) }
 
 // verdict returns what comes of it, by the rule above.
-func (j *judgement) verdict() Verdict {
+func (j *evidence) verdict() Verdict {
 	if len(j.absent) > 0 {
 		j.add(Open, "not run at the paper's n: %s", strings.Join(j.absent, ", "))
 	}
@@ -146,7 +146,7 @@ func (r *Report) planned(row string) *Entry {
 // for none. A row that did not run leaves the claim open, unless its data are not at hand; the
 // verdict names the rows that it was judged on.
 func (r *Report) iterationsAgree(what string, of func(row string) (ours sample, theirs float64)) Verdict {
-	j := judgement{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
+	j := evidence{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
 		e := s.first

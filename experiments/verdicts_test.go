@@ -141,7 +141,7 @@ func TestRuleForClaims(t *testing.T) {
 		"holds open": "open: c (1; 0)", "open": "open: c (0)", "missing holds": "open: c (not run at the paper's n: 0; 1)", "missing fails": "fails: c (1; not run at the paper's n: 0)",
 		"": "open: c (nothing)",
 	} {
-		j := judgement{claim: "c", undecided: "nothing"}
+		j := evidence{claim: "c", undecided: "nothing"}
 		for i, o := range strings.Fields(rows) {
 			if o == "missing" {
 				j.missing(fmt.Sprint(i))

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -154,9 +155,7 @@ func (l *Lab) newMultiLevel(o *MultiLevelOptions) (*MultiLevel, error) {
 		s, lambdaP = r.s, r.lambdaP
 	}
 	m := &MultiLevel{Header: l.header(), LambdaP: lambdaP, Levels: slices.Clone(o.Levels), Confidence: o.Confidence}
-	if m.Confidence == 0 {
-		m.Confidence = 0.95
-	}
+	m.Confidence = cmp.Or(m.Confidence, estimate.DefaultConfidence)
 	if len(m.Levels) == 0 {
 		m.Levels = []ChainLevel{{"features", 8 * s}, {"srht", 2 * s}, {"gaussian", s}}
 	}

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,18 +99,10 @@ type QualitySeconds struct {
 
 // checkQuality sets the defaults of the options and checks them.
 func checkQuality(o *QualityOptions) error {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	if o.Width == 0 {
-		o.Width = 0.2
-	}
-	if o.Steps == 0 {
-		o.Steps = 300
-	}
-	if o.ExactBelow == 0 {
-		o.ExactBelow = 2000
-	}
+	o.Confidence = cmp.Or(o.Confidence, estimate.DefaultConfidence)
+	o.Width = cmp.Or(o.Width, 0.2)
+	o.Steps = cmp.Or(o.Steps, 300)
+	o.ExactBelow = cmp.Or(o.ExactBelow, 2000)
 	if err := estimate.CheckConfidence(o.Confidence); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -63,9 +64,7 @@ func (q *Quality) metricText() string {
 		return q.Precond
 	}
 	made := q.Features
-	if made == "" {
-		made = q.Precond
-	}
+	made = cmp.Or(made, q.Precond)
 	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)
 }
 

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -136,15 +137,9 @@ func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 
 // newStatDim checks the options and sets their defaults.
 func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
-	if o.Confidence == 0 {
-		o.Confidence = 0.95
-	}
-	if o.Width == 0 {
-		o.Width = 0.1
-	}
-	if o.MaxProbes == 0 {
-		o.MaxProbes = 256
-	}
+	o.Confidence = cmp.Or(o.Confidence, estimate.DefaultConfidence)
+	o.Width = cmp.Or(o.Width, 0.1)
+	o.MaxProbes = cmp.Or(o.MaxProbes, 256)
 	if o.Lambdas == nil {
 		for i := -4; i <= 16; i++ {
 			o.Lambdas = append(o.Lambdas, l.cfg.Lambda*math.Pow(10, float64(i)/4))

@@ -114,9 +114,7 @@ type Figure struct {
 // size returns the width and height in inches.
 func (f *Figure) size() (w, h float64) {
 	w, h = f.Width, f.Height
-	if w == 0 {
-		w = 6.5
-	}
+	w = cmp.Or(w, 6.5)
 	if h == 0 {
 		h = 4
 		if len(f.Panels) > 0 {

@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,7 @@ func (o *Options) settled() (Options, error) {
 	if o != nil {
 		s = *o
 	}
-	if s.Trials == 0 {
-		s.Trials = DefaultTrials
-	}
+	s.Trials = cmp.Or(s.Trials, DefaultTrials)
 	if s.Trials < MinTrials {
 		return s, fmt.Errorf("theory: %d trials: want at least %d", s.Trials, MinTrials)
 	}

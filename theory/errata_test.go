@@ -96,7 +96,7 @@ func applied(t *testing.T, part func(context.Context, *points.Dense32, float64, 
 func TestErratum3(t *testing.T) {
 	z := someFeatures(6, 4)
 	want := exactInverse(t, z, 0.5)
-	if d := apart(applied(t, ownParts().Precond, z, 0.5, 0.5), want); d > 1e-12 {
+	if d := apart(applied(t, builtinParts().Precond, z, 0.5, 0.5), want); d > 1e-12 {
 		t.Errorf("U = L⁻¹Zᵀ is off by %g", d)
 	}
 	if d := apart(applied(t, printedU, z, 0.5, 0.5), want); d < 0.1 {
@@ -109,7 +109,7 @@ func TestErratum3(t *testing.T) {
 func TestErratum4(t *testing.T) {
 	z := someFeatures(6, 4)
 	const lambda, lambdaP = 0.1, 2.0
-	own := ownParts().Precond
+	own := builtinParts().Precond
 	want := exactInverse(t, z, lambdaP)
 	if d := apart(applied(t, own, z, lambda, lambdaP), want); d > 1e-12 {
 		t.Errorf("λ_p in both places is off by %g", d)
@@ -148,7 +148,7 @@ func TestErratum5(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := exactInverse(t, z3, 0.5)
-	own := ownParts().Precond
+	own := builtinParts().Precond
 	if d := apart(applied(t, own, z3, 0.5, 0.5), want); d > 1e-6 {
 		t.Errorf("C = Z₃ᵀZ₃+λI: off by %g", d)
 	}

@@ -246,7 +246,7 @@ type fault struct {
 }
 
 func faults() []fault {
-	own := ownParts()
+	own := builtinParts()
 	tensor := func(by float64) func(kernel.Polynomial) feature.Dist {
 		return func(k kernel.Polynomial) feature.Dist { return scaledDist{feature.TensorSketch{Kernel: k}, by} }
 	}

@@ -59,17 +59,17 @@ type Preconditioner interface {
 
 // settled returns p with the project's own for what is nil.
 func (p Parts) settled() Parts {
-	own := reflect.ValueOf(ownParts())
+	builtin := reflect.ValueOf(builtinParts())
 	v := reflect.ValueOf(&p).Elem()
 	for i := range v.NumField() {
 		if v.Field(i).IsNil() {
-			v.Field(i).Set(own.Field(i))
+			v.Field(i).Set(builtin.Field(i))
 		}
 	}
 	return p
 }
 
-func ownParts() Parts {
+func builtinParts() Parts {
 	return Parts{
 		Fourier:      func(k kernel.Kernel) feature.Dist { return feature.Fourier{Kernel: k} },
 		TensorSketch: func(k kernel.Polynomial) feature.Dist { return feature.TensorSketch{Kernel: k} },

@@ -82,7 +82,7 @@ func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
 	def(&s.Test, Kappa)
 	def(&s.Target, 30)
 	def(&s.Constants, Kappa5)
-	def(&s.Confidence, 0.95)
+	def(&s.Confidence, estimate.DefaultConfidence)
 	def(&s.Check, 4)
 	def(&s.Eigen, 2048)
 	def(&s.Steps, 150)

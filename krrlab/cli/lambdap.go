@@ -57,7 +57,7 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, separated by commas")
-	p.Float64Var(&f.Confidence, "confidence", 0.95, "of each interval, between 0 and 1")
+	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 150, "maximum number of Lanczos steps")
 	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, in a map 0)")

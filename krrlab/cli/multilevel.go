@@ -31,7 +31,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
   krrlab multilevel --data ijcnn1 --n 10000 --kernel polynomial --levels features:16000,countsketch:4000,gaussian:2000`,
 		add: func(p *pflag.FlagSet) {
 			p.StringVar(&spec, "levels", "", "chain of features, then srht, countsketch or gaussian, each with its width (default: features:8s,srht:2s,gaussian:s for s = n/10, at least 500)")
-			p.Float64Var(&o.Confidence, "confidence", 0.95, "probability that the two intervals of a level cover, in (0, 1)")
+			p.Float64Var(&o.Confidence, "confidence", estimate.DefaultConfidence, "probability that the two intervals of a level cover, in (0, 1)")
 			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; wider levels are measured for their error alone")
 			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")

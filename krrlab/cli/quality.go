@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -52,7 +53,7 @@ K and not part of the probability.`,
 }
 
 func (f *qualityFlags) add(p *pflag.FlagSet) {
-	p.Float64Var(&f.Confidence, "confidence", 0.95, "of κ's interval, between 0 and 1")
+	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "of κ's interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
@@ -73,9 +74,7 @@ func (f *qualityFlags) check() error {
 	case f.ExactBelow < -1:
 		return usagef("--exact-below %d: want a number of points, or -1", f.ExactBelow)
 	}
-	if f.ExactBelow == 0 {
-		f.ExactBelow = -1
-	}
+	f.ExactBelow = cmp.Or(f.ExactBelow, -1)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -237,9 +238,7 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if err != nil {
 		return err
 	}
-	if f.out == "" {
-		f.out = f.from
-	}
+	f.out = cmp.Or(f.out, f.from)
 	for _, r := range reports {
 		if !slices.Contains(ids, r.ID) {
 			continue

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -58,7 +59,7 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 where that is less)")
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
 	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
-	p.Float64Var(&f.Confidence, "confidence", 0.95, "probability that no s is accepted wrongly")
+	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "probability that no s is accepted wrongly")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 }
 
@@ -77,9 +78,7 @@ func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
 			return usagef("--%s %d: want at least 1", name, v)
 		}
 	}
-	if f.Eigen == 0 {
-		f.Eigen = -1
-	}
+	f.Eigen = cmp.Or(f.Eigen, -1)
 	switch {
 	case !(f.Target > 1) || math.IsInf(f.Target, 1):
 		return usagef("--kappa-target %g: want a number above 1", f.Target)

@@ -49,7 +49,7 @@ n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
 
 func (f *statDimFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
-	p.Float64Var(&f.confidence, "confidence", 0.95, "of the interval, between 0 and 1")
+	p.Float64Var(&f.confidence, "confidence", estimate.DefaultConfidence, "of the interval, between 0 and 1")
 	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval at which to stop")
 	p.IntVar(&f.probes, "max-probes", 256, "maximum number of probes, at least 16")
 	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")

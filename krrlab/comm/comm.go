@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -80,12 +81,8 @@ func (o Options) settled() Options {
 	if o.Limit < 0 || o.MaxCount < 0 {
 		panic(fmt.Sprintf("comm: limit %v, at most %d numbers: want none negative", o.Limit, o.MaxCount))
 	}
-	if o.Limit == 0 {
-		o.Limit = DefaultLimit
-	}
-	if o.MaxCount == 0 {
-		o.MaxCount = 1 << 30
-	}
+	o.Limit = cmp.Or(o.Limit, DefaultLimit)
+	o.MaxCount = cmp.Or(o.MaxCount, 1<<30)
 	return o
 }
 

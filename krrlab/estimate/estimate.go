@@ -86,6 +86,9 @@ func or(p *float64, v float64) float64 {
 	return *p
 }
 
+// DefaultConfidence is what options of confidence mean by 0.
+const DefaultConfidence = 0.95
+
 // CheckConfidence returns an error unless c lies in (0, 1).
 func CheckConfidence(c float64) error {
 	if !(c > 0 && c < 1) {

@@ -1,6 +1,7 @@
 package gram
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -98,9 +99,7 @@ func (o *Options) settled(n int, lambda float64) Options {
 		s.TileSize = min(512, (eighth+63)/64*64)
 	}
 	s.TileSize = min(s.TileSize, n)
-	if s.Accuracy == 0 {
-		s.Accuracy = lambda / 10
-	}
+	s.Accuracy = cmp.Or(s.Accuracy, lambda/10)
 	if s.Prefer == 0 || s.Prefer > s.Accuracy {
 		s.Prefer = s.Accuracy
 	}

@@ -1,6 +1,7 @@
 package lanczos
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -89,15 +90,9 @@ func (o *Options) settled(n int) Options {
 	if o != nil {
 		s = *o
 	}
-	if s.Steps == 0 {
-		s.Steps = 100
-	}
-	if s.Tol == 0 {
-		s.Tol = 0.1
-	}
-	if s.Confidence == 0 {
-		s.Confidence = 0.95
-	}
+	s.Steps = cmp.Or(s.Steps, 100)
+	s.Tol = cmp.Or(s.Tol, 0.1)
+	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
 	if s.Steps < 0 || math.IsNaN(s.Tol) || s.Ends < Both || s.Ends > Smallest || (s.Norm || s.Cond) && s.Ends != Both || s.Norm && s.Cond {
 		panic(fmt.Sprintf("lanczos: %d steps, tolerance %g, ends %d, norm %v, κ %v", s.Steps, s.Tol, s.Ends, s.Norm, s.Cond))
 	}

@@ -64,7 +64,7 @@ func (o *Options) settled() Options {
 	if o != nil {
 		s = *o
 	}
-	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, 0.95), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
+	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
 	s.Tol, s.Aim, s.MaxIter, s.Work = cmp.Or(s.Tol, 1e-3), cmp.Or(s.Aim, 1), cmp.Or(s.MaxIter, 1000), cmp.Or(s.Work, 5e12)
 	if s.Progress == nil {
 		s.Progress = func(string, int, int) {}

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,12 +32,8 @@ func (s Spec) dir() string {
 }
 
 func (s *Spec) complete() error {
-	if s.Name == "" {
-		s.Name = "krrlab"
-	}
-	if s.Interrupt == "" {
-		s.Interrupt = "message"
-	}
+	s.Name = cmp.Or(s.Name, "krrlab")
+	s.Interrupt = cmp.Or(s.Interrupt, "message")
 	if !names.MatchString(s.Name) {
 		return fmt.Errorf("kernel name %q: want letters, digits, dots, - and _, not dots alone", s.Name)
 	}

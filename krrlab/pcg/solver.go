@@ -1,6 +1,7 @@
 package pcg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -72,15 +73,9 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		s.opt = *o
 	}
 	s.checkShapes()
-	if s.opt.Tol == 0 {
-		s.opt.Tol = 1e-3
-	}
-	if s.opt.Aim == 0 {
-		s.opt.Aim = 1
-	}
-	if s.opt.MaxIter == 0 {
-		s.opt.MaxIter = 1000
-	}
+	s.opt.Tol = cmp.Or(s.opt.Tol, 1e-3)
+	s.opt.Aim = cmp.Or(s.opt.Aim, 1)
+	s.opt.MaxIter = cmp.Or(s.opt.MaxIter, 1000)
 	s.exact = a
 	if s.opt.Exact != nil {
 		s.exact = s.opt.Exact

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -45,9 +46,7 @@ func Of(p Problem, ranks int) Memory {
 	}
 	n, d, t, s := int64(p.N), int64(p.D), int64(p.T), int64(p.S)
 	m := Memory{Ranks: ranks, Points: p.PointBytes, Factor: 8 * s * s, Vectors: 80 * n * t}
-	if m.Points == 0 {
-		m.Points = 8 * n * d
-	}
+	m.Points = cmp.Or(m.Points, 8*n*d)
 	m.Kernel = gram.RankBytes(p.N, p.Storage, ranks)
 	_, own := comm.Rows(p.N, precond.RankRows, 0, ranks)
 	for r := range ranks {

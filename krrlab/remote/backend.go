@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -115,9 +116,7 @@ func (b *Backend) program(file string) ([]string, error) {
 		}
 	}
 	limit := b.Limit
-	if limit == 0 {
-		limit = comm.DefaultLimit
-	}
+	limit = cmp.Or(limit, comm.DefaultLimit)
 	words := append([]string{name, "job", "--rank-timeout", limit.String()}, b.Flags...)
 	return append(words, file), nil
 }
@@ -129,9 +128,7 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 		return nil, err
 	}
 	name := b.Launcher
-	if name == "" {
-		name = "mpirun"
-	}
+	name = cmp.Or(name, "mpirun")
 	if _, err := exec.LookPath(name); err != nil {
 		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
 	}
@@ -173,9 +170,7 @@ func (b *Backend) mpirunWords(version string) (words []string) {
 // keepAlive lets Open MPI's mpirun notice that a host is lost before the ranks do, so that it
 // ends with them: after a third of their limit, and a minute at most.
 func keepAlive(limit time.Duration) (words []string) {
-	if limit == 0 {
-		limit = comm.DefaultLimit
-	}
+	limit = cmp.Or(limit, comm.DefaultLimit)
 	seconds := max(3, min(60, int(limit.Seconds()/3)))
 	for _, p := range []struct {
 		name  string

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,9 +135,7 @@ func openJob(ctx context.Context, file string, o Options) (*job, *krrlab.Lab, er
 		return nil, nil, fmt.Errorf("job %s: %w", file, err)
 	}
 	cfg.Comm, cfg.Monitor = o.Comm, o.Monitor
-	if cfg.Memory == 0 {
-		cfg.Memory = o.Memory
-	}
+	cfg.Memory = cmp.Or(cfg.Memory, o.Memory)
 	if cfg.Checkpoint != nil {
 		cfg.Checkpoint.Note = o.Note
 	}

@@ -77,7 +77,7 @@ func settled(p *Problem, o *Options) (Options, error) {
 	for _, d := range []struct {
 		v   *float64
 		def float64
-	}{{&s.Confidence, 0.95}, {&s.Width, 0.1}} {
+	}{{&s.Confidence, estimate.DefaultConfidence}, {&s.Width, 0.1}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -56,15 +57,9 @@ func (o *Options) settled() Options {
 	set(&s.Steps, 150)
 	set(&s.Columns, 1)
 	set(&s.MaxIter, 200)
-	if s.Confidence == 0 {
-		s.Confidence = 0.95
-	}
-	if s.Width == 0 {
-		s.Width = 0.3
-	}
-	if s.Tol == 0 {
-		s.Tol = 1e-3
-	}
+	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
+	s.Width = cmp.Or(s.Width, 0.3)
+	s.Tol = cmp.Or(s.Tol, 1e-3)
 	if s.Progress == nil {
 		s.Progress = func(string, int, int) {}
 	}

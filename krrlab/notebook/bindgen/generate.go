@@ -3,7 +3,6 @@ package bindgen
 import (
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -73,7 +72,7 @@ func Generate(dir string) (map[string][]byte, error) {
 		bad = append(bad, fmt.Sprintf("bindgen: %s is in the list of skipped names, but no exported name; take it out", key))
 	}
 	if len(bad) > 0 {
-		sort.Strings(bad)
+		slices.Sort(bad)
 		return nil, fmt.Errorf("%s", strings.Join(bad, "\n"))
 	}
 	return files, nil

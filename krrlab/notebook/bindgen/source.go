@@ -6,7 +6,7 @@ import (
 	"go/format"
 	"go/types"
 	"path"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -133,7 +133,7 @@ func promotedMethods(o *types.TypeName) []string {
 			out = append(out, s.Obj().Name())
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 
@@ -218,7 +218,7 @@ func (w *writer) file(pkg string) []byte {
 	for p := range w.imports {
 		paths = append(paths, p)
 	}
-	sort.Strings(paths)
+	slices.Sort(paths)
 	fmt.Fprintf(&b, "\t\"github.com/gopherdata/gophernotes/imports\"\n\n")
 	parts := w.binds.String() + w.types.String() + w.bodies.String()
 	for _, p := range paths {

@@ -14,14 +14,17 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/estimate"] = imports.Package{
 		Name: "estimate",
 		Binds: map[string]r.Value{
-			"CheckConfidence": r.ValueOf(estimate.CheckConfidence),
-			"Exact":           r.ValueOf(estimate.Exact),
+			"CheckConfidence":   r.ValueOf(estimate.CheckConfidence),
+			"DefaultConfidence": r.ValueOf(0.0),
+			"Exact":             r.ValueOf(estimate.Exact),
 		},
 		Types: map[string]r.Type{
 			"Interval": r.TypeOf((*estimate.Interval)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"DefaultConfidence": "float:19/20",
+		},
 	}
 }

@@ -2,6 +2,7 @@ package display
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"image/png"
@@ -126,9 +127,7 @@ func Any(mimeType string, data any) Data {
 		}
 		b = buf.Bytes()
 	case string:
-		if mimeType == "" {
-			mimeType = MIMETypeText
-		}
+		mimeType = cmp.Or(mimeType, MIMETypeText)
 		return MakeData(mimeType, x)
 	default:
 		return Render(data)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/gopherdata/gophernotes/imports"
@@ -28,8 +28,8 @@ func packagesNamed(name string) (std, others []string) {
 			std = append(std, path)
 		}
 	}
-	sort.Strings(std)
-	sort.Strings(others)
+	slices.Sort(std)
+	slices.Sort(others)
 	return std, others
 }
 

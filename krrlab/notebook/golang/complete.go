@@ -1,12 +1,13 @@
 package golang
 
 import (
+	"cmp"
 	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"sort"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -151,9 +152,7 @@ func (s *Session) inString(head, quoted string) []string {
 	}
 	dir, base := filepath.Split(quoted)
 	where := dir
-	if where == "" {
-		where = "."
-	}
+	where = cmp.Or(where, ".")
 	entries, err := os.ReadDir(where)
 	if err != nil {
 		return nil
@@ -219,7 +218,7 @@ func prefixed(names []string, word string) []string {
 			break
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 

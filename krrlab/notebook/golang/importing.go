@@ -3,7 +3,7 @@ package golang
 import (
 	"fmt"
 	"go/ast"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,6 +86,6 @@ func similar(path string) []string {
 			out = append(out, p)
 		}
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out[:min(len(out), 3)]
 }

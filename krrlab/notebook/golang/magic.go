@@ -11,7 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -191,7 +191,7 @@ func (s *Session) names() []string {
 	for name, t := range found {
 		out = append(out, name+"  "+t)
 	}
-	sort.Strings(out)
+	slices.Sort(out)
 	return out
 }
 

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"go/build"
@@ -87,9 +88,7 @@ func New(o *Options) (*Session, error) {
 		o = &Options{}
 	}
 	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs}
-	if s.max == 0 {
-		s.max = 4 << 20
-	}
+	s.max = cmp.Or(s.max, 4<<20)
 	var err error
 	if s.out, err = newCapture(); err != nil {
 		active.Unlock()

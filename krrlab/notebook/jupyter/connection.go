@@ -1,6 +1,7 @@
 package jupyter
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -54,12 +55,8 @@ func ReadConnection(name string) (c Connection, err error) {
 
 // complete puts in the defaults and refuses what is unknown or unsafe.
 func (c *Connection) complete() error {
-	if c.Transport == "" {
-		c.Transport = "tcp"
-	}
-	if c.SignatureScheme == "" {
-		c.SignatureScheme = "hmac-sha256"
-	}
+	c.Transport = cmp.Or(c.Transport, "tcp")
+	c.SignatureScheme = cmp.Or(c.SignatureScheme, "hmac-sha256")
 	switch {
 	case c.Transport != "tcp" && c.Transport != "ipc":
 		return fmt.Errorf("transport %q: want tcp or ipc", c.Transport)
