@@ -70,8 +70,7 @@ func (c Case) Key() string {
 		panic(fmt.Sprintf("experiments: a case is not JSON: %v", err)) // a NaN in it
 	}
 	sum := sha256.Sum256(fmt.Appendf(js, "\nversion %d", resultVersion))
-	name := c.Data
-	name = cmp.Or(name, "none")
+	name := cmp.Or(c.Data, "none")
 	return fmt.Sprintf("%s-%s-%s", name, c.Method, hex.EncodeToString(sum[:8]))
 }
 

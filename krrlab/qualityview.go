@@ -63,8 +63,7 @@ func (q *Quality) metricText() string {
 	case q.S == 0:
 		return q.Precond
 	}
-	made := q.Features
-	made = cmp.Or(made, q.Precond)
+	made := cmp.Or(q.Features, q.Precond)
 	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)
 }
 

@@ -154,8 +154,7 @@ func (p *predictor) transpose() {
 
 // choose sets p.arith by predicting some points, and by the certain bound of float64.
 func (p *predictor) choose(ctx context.Context, o *Options) error {
-	accuracy := o.Accuracy
-	accuracy = cmp.Or(accuracy, defaultAccuracy)
+	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialFar, trialFar, rng.New(0).Sub("points predicted at first"))
 	z := points.NewPanel(points.Gather(p.z.X, idx))
 	f, err := p.trial(ctx, z, kernel.Float64)

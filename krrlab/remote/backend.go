@@ -115,8 +115,7 @@ func (b *Backend) program(file string) ([]string, error) {
 			return nil, fmt.Errorf("the ranks need the command krrlab, which is not on the path: install it, or set Program of the Backend")
 		}
 	}
-	limit := b.Limit
-	limit = cmp.Or(limit, comm.DefaultLimit)
+	limit := cmp.Or(b.Limit, comm.DefaultLimit)
 	words := append([]string{name, "job", "--rank-timeout", limit.String()}, b.Flags...)
 	return append(words, file), nil
 }
@@ -127,8 +126,7 @@ func (b *Backend) command(ctx context.Context, file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := b.Launcher
-	name = cmp.Or(name, "mpirun")
+	name := cmp.Or(b.Launcher, "mpirun")
 	if _, err := exec.LookPath(name); err != nil {
 		return nil, fmt.Errorf("%s, which starts the ranks, was not found: install Open MPI or MPICH (Debian, Ubuntu: openmpi-bin or mpich)", name)
 	}

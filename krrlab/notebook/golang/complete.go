@@ -151,8 +151,7 @@ func (s *Session) inString(head, quoted string) []string {
 		return out
 	}
 	dir, base := filepath.Split(quoted)
-	where := dir
-	where = cmp.Or(where, ".")
+	where := cmp.Or(dir, ".")
 	entries, err := os.ReadDir(where)
 	if err != nil {
 		return nil
