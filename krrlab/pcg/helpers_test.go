@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -24,7 +25,7 @@ func (a dense) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return nil
 }
 
-// inverse applies M⁻¹ by a dense Cholesky factorization.
+// inverse applies M⁻¹ by a dense Cholesky factorization, on one thread, so that their number does not change a bit.
 type inverse struct{ chol *mat.Cholesky }
 
 func invert(t testing.TB, m *mat.SymDense) inverse {
@@ -38,10 +39,11 @@ func invert(t testing.TB, m *mat.SymDense) inverse {
 func (m inverse) Dim() int { return m.chol.SymmetricDim() }
 
 func (m inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	var err error
+	if e := accel.ForEach(ctx, 1, func(_, _ int) { err = m.chol.SolveTo(dst, r) }); e != nil {
+		return e
 	}
-	return m.chol.SolveTo(dst, r)
+	return err
 }
 
 // diagonal is an operator and a preconditioner that allocates nothing.
