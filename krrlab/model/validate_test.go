@@ -35,6 +35,7 @@ func TestValidate(t *testing.T) {
 		{"λ = 0", false, func(m *Model) { m.Lambda = 0 }},
 		{"a name less", false, func(m *Model) { m.Columns = m.Columns[1:] }},
 		{"scaling of more features", false, func(m *Model) { m.Scaling = scaled(4) }},
+		{"scaling of no features", false, func(m *Model) { m.Scaling = scaled(0) }},
 		{"an odd scaling", false, func(m *Model) { m.Scaling.Kind = "odd" }},
 		{"a coefficient less", false, func(m *Model) { m.C = mat.NewDense(6, 3, nil) }},
 		{"two columns of three labels", false, func(m *Model) { m.C = mat.NewDense(7, 2, nil) }},
