@@ -3,6 +3,7 @@ package pcg_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -65,6 +66,30 @@ func TestCancel(t *testing.T) {
 	res, err = pcg.Solve(ctx, dense{a}, nil, b, &pcg.Options{Exact: exact})
 	if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || res.Columns[0].Status != pcg.Canceled {
 		t.Errorf("canceled at the end: %v, %v", res, err)
+	}
+}
+
+// TestStop: ErrStop of the monitor, wrapped or not, ends a solve without an error, with the true residual of what
+// there is.
+func TestStop(t *testing.T) {
+	const n = 60
+	a, b := spd(20, geometric(n, 1e5)), random(21, n, 3)
+	for _, run := range []solver{pcg.Solve, pcg.SolveBlock} {
+		for _, stop := range []error{pcg.ErrStop, fmt.Errorf("enough: %w", pcg.ErrStop)} {
+			res, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
+				if it.Index == 7 {
+					return stop
+				}
+				return nil
+			}})
+			if err != nil || res.Status != pcg.Stopped || res.Iterations != 7 || res.Columns[2].Status != pcg.Stopped {
+				t.Fatalf("%v, %v", res, err)
+			}
+			part, err := run(t.Context(), dense{a}, nil, b, &pcg.Options{Tol: 1e-10, MaxIter: 7})
+			if err != nil || !mat.Equal(part.X, res.X) || !slices.Equal(part.TrueRelRes, res.TrueRelRes) {
+				t.Errorf("not the answer after 7 iterations: %v, %v; %v", part, err, res)
+			}
+		}
 	}
 }
 

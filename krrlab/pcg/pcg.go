@@ -2,6 +2,7 @@ package pcg
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -59,7 +60,7 @@ type Options struct {
 	// InitX is the initial guess, n×t, which costs one product more. Default 0.
 	InitX *mat.Dense
 	// Monitor, if not nil, is called after every iteration. If it returns an error,
-	// Solve ends with Status Stopped and that error.
+	// Solve ends with Status Stopped and that error, or none if it is ErrStop.
 	Monitor func(*Iteration) error
 	// Exact is the matrix that the true residual is taken with. Default: A itself. If it is
 	// Bounded, Converged takes its rounding into account.
@@ -81,6 +82,9 @@ type Options struct {
 	// does not fit is an error. Default nil: begin.
 	Resume []byte
 }
+
+// ErrStop is what a Monitor returns to end a solve that has come far enough: it is no error of the solve.
+var ErrStop = errors.New("stopped by the monitor")
 
 // Iteration is what a Monitor sees. It and its slice are valid during the call only.
 type Iteration struct {

@@ -2,6 +2,7 @@ package pcg
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -202,6 +203,9 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 		if res.Status < Canceled {
 			res.Status = max(res.Status, col.Status)
 		}
+	}
+	if errors.Is(err, ErrStop) {
+		err = nil
 	}
 	s.scaleX(true)
 	s.lost()

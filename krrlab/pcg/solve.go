@@ -15,7 +15,7 @@ import (
 //
 // Not converging is a Status of the result. An error is returned if B or o.InitX has
 // numbers that are not finite (with a nil Result), if the context ends (with its
-// error), if o.Monitor returns one (that one), or if an operator does. In these last
+// error), if o.Monitor returns one but ErrStop (that one), or if an operator does. In these last
 // three cases the Result holds what was reached. Solve panics if shapes do not fit or
 // an option is negative. B, o and o.InitX are not changed.
 func Solve(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense, o *Options) (*Result, error) {
