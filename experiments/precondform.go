@@ -32,7 +32,7 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	if c.N < 1 || c.S < 1 || c.T < 1 || form == precond.AutoForm {
 		return nil, fmt.Errorf("experiments: form %q with n = %d, s = %d, t = %d: want a form and positive numbers", c.Form, c.N, c.S, c.T)
 	}
-	s.monitor(krrlab.Event{Stage: "factor"})
+	s.monitor(krrlab.Event{Stage: krrlab.StageFactor})
 	f, err := s.featuresOf(ctx, c)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 		}
 		uses[i] = time.Since(start).Seconds()
 		res.Seconds.Solve += uses[i]
-		s.monitor(krrlab.Event{Stage: "solve", Done: i + 1, Total: formUses})
+		s.monitor(krrlab.Event{Stage: krrlab.StageSolve, Done: i + 1, Total: formUses})
 	}
 	off, err := formError(ctx, z, c.LambdaP, x, r)
 	if err != nil {

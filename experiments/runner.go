@@ -324,11 +324,12 @@ func (r *runner) open(ctx context.Context, c Case) error {
 }
 
 // watch reports a stage of the job under way.
-func (r *runner) watch(e krrlab.Event) {
+func (r *runner) watch(e krrlab.Event) error {
 	r.opt.Monitor(Progress{
 		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
 		Elapsed: time.Since(r.start), Remaining: r.remaining(),
 	})
+	return nil
 }
 
 // remaining predicts the time left: the costs of what is to come, corrected by how much longer

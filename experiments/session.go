@@ -14,7 +14,7 @@ import (
 // and what solves form of them.
 type session struct {
 	opt     *Options
-	monitor func(krrlab.Event)
+	monitor func(krrlab.Event) error
 
 	train, test *datasets.Dataset
 	info        Data
@@ -34,12 +34,12 @@ type group struct {
 func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
 
 // openSession reads the data of a group and checks them against their checksums.
-func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event)) (*session, error) {
+func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event) error) (*session, error) {
 	s := &session{opt: o, monitor: monitor}
 	if g.data == "" {
 		return s, nil
 	}
-	monitor(krrlab.Event{Stage: "load"})
+	monitor(krrlab.Event{Stage: krrlab.StageLoad})
 	start := time.Now()
 	pair, err := datasets.Load(ctx, g.data, &datasets.LoadOptions{Dirs: o.Dirs, N: g.n})
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// progress is what is done of a solve when a run of conjugate gradients, its leg, begins: leg
-// 0 … Repeat-1 is that of a preconditioner, leg Repeat the refinement of their answer.
+// progress is what is done of a solve when a run of conjugate gradients begins: run 0 … Repeat-1 is
+// that with a preconditioner, run Repeat the refinement of their answer.
 type progress struct {
-	Leg        int
-	Answers    [][]float64 // n×t, of the legs before
+	Run        int
+	Answers    [][]float64 // n×t, of the runs before
 	Iterations int
 	History    []HistRow
 	K          keptAs
@@ -39,21 +39,21 @@ type keptAs struct {
 	Centred    bool
 }
 
-// keeper keeps the state of one solve. A nil one does nothing.
-type keeper struct {
+// checkpoints keeps the state of one solve. A nil one does nothing.
+type checkpoints struct {
 	lab   *Lab
 	o     Checkpoint
 	store *checkpoint.Store // nil at ranks but the first, where states are the same
 	now   progress
-	state []byte // of the leg to resume; nil if none is
-	from  int    // that leg
+	state []byte // of the run to resume; nil if none is
+	from  int    // that run
 	last  time.Time
 	iter  int // iterations at the last checkpoint
 }
 
-// newKeeper opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
+// openCheckpoints opens the folder and reads what is to be resumed into sol; kept is how K was kept when it was
 // written, nil if nothing is resumed.
-func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (_ *keeper, kept *gram.Choice, err error) {
+func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoints, kept *gram.Choice, err error) {
 	if l.cfg.Checkpoint == nil {
 		return nil, nil, nil
 	}
@@ -63,7 +63,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (_ *keeper, kept *gr
 	if r := l.approximation(); (r == nil || r.name == "") && !l.plain() {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
 	}
-	k := &keeper{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
+	k := &checkpoints{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}
 	if k.o.Note == nil {
 		k.o.Note = func(string) {}
 	}
@@ -100,7 +100,7 @@ func (l *Lab) newKeeper(ctx context.Context, sol *Solution) (_ *keeper, kept *gr
 }
 
 // open opens the folder and returns the state in it.
-func (k *keeper) open() (found []byte, err error) {
+func (k *checkpoints) open() (found []byte, err error) {
 	if k.store, err = checkpoint.Open(k.o.Dir, k.lab.owner()); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (k *keeper) open() (found []byte, err error) {
 }
 
 // close lets other runs have the folder.
-func (k *keeper) close() {
+func (k *checkpoints) close() {
 	if k != nil && k.store != nil {
 		k.store.Close()
 	}
@@ -145,7 +145,7 @@ func (l *Lab) owner() [sha256.Size]byte {
 
 // decode takes up a state: the length of the progress, the progress, the state of pcg. Its errors follow
 // "the checkpoint in DIR".
-func (k *keeper) decode(b []byte) error {
+func (k *checkpoints) decode(b []byte) error {
 	n := uint64(0)
 	if len(b) >= 8 {
 		n = binary.LittleEndian.Uint64(b)
@@ -157,7 +157,7 @@ func (k *keeper) decode(b []byte) error {
 	if err := gob.NewDecoder(bytes.NewReader(b[:n])).Decode(&k.now); err != nil {
 		return fmt.Errorf("cannot be read: %w", err)
 	}
-	k.from, k.state = k.now.Leg, b[n:]
+	k.from, k.state = k.now.Run, b[n:]
 	return nil
 }
 
@@ -167,8 +167,8 @@ func (p *progress) check(l *Lab) error {
 	finite := func(list []float64) bool {
 		return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 	}
-	if p.Leg < 0 || p.Leg > l.cfg.Repeat || len(p.Answers) != p.Leg || p.Iterations < 0 {
-		return fmt.Errorf("has %d answers and %d iterations before solve %d of %d", len(p.Answers), p.Iterations, p.Leg, l.cfg.Repeat)
+	if p.Run < 0 || p.Run > l.cfg.Repeat || len(p.Answers) != p.Run || p.Iterations < 0 {
+		return fmt.Errorf("has %d answers and %d iterations before solve %d of %d", len(p.Answers), p.Iterations, p.Run, l.cfg.Repeat)
 	}
 	if _, err := gram.ParseStorage(p.K.Storage.String()); err != nil {
 		return fmt.Errorf("has an unknown storage of K: %w", err)
@@ -186,29 +186,31 @@ func (p *progress) check(l *Lab) error {
 	return nil
 }
 
-// answer returns the answer of a leg that was done before the state that is resumed, nil if
+// answer returns the answer of a run that was done before the state that is resumed, nil if
 // there is none.
-func (k *keeper) answer(leg int) *mat.Dense {
-	if k == nil || k.state == nil || leg >= k.from {
+func (k *checkpoints) answer(run int) *mat.Dense {
+	if k == nil || k.state == nil || run >= k.from {
 		return nil
 	}
 	n, _, t := k.lab.Dims()
-	return mat.NewDense(n, t, k.now.Answers[leg])
+	return mat.NewDense(n, t, k.now.Answers[run])
 }
 
 // refining reports whether the refinement is what is resumed.
-func (k *keeper) refining() bool { return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat }
+func (k *checkpoints) refining() bool {
+	return k != nil && k.state != nil && k.from == k.lab.cfg.Repeat
+}
 
-// begin settles the options of a leg with K kept as it says, after those with the given answers.
-func (k *keeper) begin(sol *Solution, kept gram.Choice, leg int, answers []*mat.Dense, o *pcg.Options) {
+// begin settles the options of a run with K kept as it says, after those with the given answers.
+func (k *checkpoints) begin(sol *Solution, kept gram.Choice, run int, answers []*mat.Dense, o *pcg.Options) {
 	if k == nil {
 		return
 	}
-	if k.state != nil && leg == k.from {
+	if k.state != nil && run == k.from {
 		o.Resume, k.state = k.state, nil
 		k.o.Note(fmt.Sprintf("resuming from the checkpoint in %s", k.o.Dir))
 	} else {
-		k.now = progress{Leg: leg, Iterations: sol.Iterations, History: sol.History}
+		k.now = progress{Run: run, Iterations: sol.Iterations, History: sol.History}
 		for _, a := range answers {
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
@@ -216,12 +218,12 @@ func (k *keeper) begin(sol *Solution, kept gram.Choice, leg int, answers []*mat.
 	k.now.K = keptAs{kept.Storage, kept.Arithmetic, kept.Centred}
 	k.iter = 0
 	if k.store != nil {
-		o.Checkpoint = k.keep
+		o.Checkpoint = k.save
 	}
 }
 
-// keep writes a state where one is due.
-func (k *keeper) keep(st *pcg.State) error {
+// save writes a state where one is due.
+func (k *checkpoints) save(st *pcg.State) error {
 	due := k.o.EveryIter > 0 && st.Iterations()-k.iter >= k.o.EveryIter || k.o.Every > 0 && time.Since(k.last) >= k.o.Every
 	if !due {
 		return nil

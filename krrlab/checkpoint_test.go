@@ -43,18 +43,22 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 			lab.cheap = -1 // refine after the rows are checked
 		}
 		sol, err := lab.Solve(ctx)
-		if err != nil && ctx.Err() == nil {
-			t.Error(err)
+		if err != nil {
+			if ctx.Err() == nil {
+				t.Error(err)
+			}
+			return nil
 		}
 		return sol
 	}
 	watched := cfg
-	watched.Monitor = func(e Event) {
+	watched.Monitor = func(e Event) error {
 		if e.Iteration > 0 {
 			if seen++; seen == iterations {
 				cancel()
 			}
 		}
+		return nil
 	}
 	if p == 0 {
 		return one(watched)
@@ -170,11 +174,11 @@ func TestCheckpointStorage(t *testing.T) {
 // TestCheckpointBefore: checkpoints that do not say how K was stored can be resumed.
 func TestCheckpointBefore(t *testing.T) {
 	var head bytes.Buffer
-	old := struct{ Leg, Iterations int }{1, 7}
+	old := struct{ Run, Iterations int }{1, 7}
 	if err := gob.NewEncoder(&head).Encode(old); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{}
+	k := &checkpoints{}
 	b := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
 	if err := k.decode(append(append(b, head.Bytes()...), "state"...)); err != nil || k.now.Iterations != 7 || k.from != 1 || string(k.state) != "state" {
 		t.Errorf("%v, %+v", err, k)
@@ -186,7 +190,7 @@ func TestCheckpointTimes(t *testing.T) {
 	for want, c := range map[time.Duration]Checkpoint{time.Minute: {}, 0: {EveryIter: 3}, time.Second: {Every: time.Second}} {
 		c.Dir = t.TempDir()
 		l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Checkpoint: &c})
-		k, _, err := l.newKeeper(t.Context(), l.newSolution())
+		k, _, err := l.openCheckpoints(t.Context(), l.newSolution())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,9 +251,9 @@ func TestCheckpointTwoRuns(t *testing.T) {
 	want := interrupted(t, 0, -1, cfg)
 	cfg.Checkpoint = &Checkpoint{Dir: t.TempDir(), EveryIter: 1}
 	second := cfg
-	cfg.Monitor = func(e Event) {
+	cfg.Monitor = func(e Event) error {
 		if e.Iteration != 4 {
-			return
+			return nil
 		}
 		for _, resume := range []bool{false, true} {
 			second.Checkpoint = &Checkpoint{Dir: cfg.Checkpoint.Dir, EveryIter: 1, Resume: resume}
@@ -264,6 +268,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 		if files, _ := filepath.Glob(filepath.Join(cfg.Checkpoint.Dir, "checkpoint-*")); len(files) != 2 {
 			t.Errorf("%v are kept", files)
 		}
+		return nil
 	}
 	lab, err := New(ranksProblem(kept), cfg)
 	if err != nil {
@@ -287,10 +292,11 @@ func TestCheckpointFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "kept")
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 50}, Tol: 1e-8}
 	cfg.Checkpoint = &Checkpoint{Dir: dir, EveryIter: 2}
-	cfg.Monitor = func(e Event) {
+	cfg.Monitor = func(e Event) error {
 		if e.Iteration == 1 {
 			os.RemoveAll(dir)
 		}
+		return nil
 	}
 	lab, err := New(ranksProblem(kept), cfg)
 	if err != nil {

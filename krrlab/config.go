@@ -116,7 +116,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	c.MaxIter = cmp.Or(c.MaxIter, 1000)
 	c.Repeat = cmp.Or(c.Repeat, 1)
 	if c.Monitor == nil {
-		c.Monitor = func(Event) {}
+		c.Monitor = func(Event) error { return nil }
 	}
 	return c, c.validate()
 }

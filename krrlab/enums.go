@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// Event reports the progress of a stage.
-type Event struct {
-	Stage       string        // "features", "factor", "kernel", "solve", "residual" or "predict"
-	Done, Total int           // parts of the stage's work; Total 0 means unknown
-	Iteration   int           // of the solve
-	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
-	Remaining   time.Duration // estimate; negative means unknown
-}
-
 // Solver names a way to solve (K+λI)C = Y.
 type Solver int
 

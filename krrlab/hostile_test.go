@@ -51,13 +51,13 @@ func TestHostileCheckpoints(t *testing.T) {
 				do(s)
 				s.Close()
 			}
-			k := &keeper{}
+			k := &checkpoints{}
 			store(func(s *checkpoint.Store) {
 				b, _, err := s.Load()
 				if err == nil {
 					err = k.decode(b)
 				}
-				if err != nil || k.now.Leg == 0 || len(k.now.History) == 0 {
+				if err != nil || k.now.Run == 0 || len(k.now.History) == 0 {
 					t.Fatalf("%v: %+v, %v; not what was meant", kept, k.now, err)
 				}
 			})
@@ -116,7 +116,7 @@ func FuzzCheckpoint(f *testing.F) {
 	}
 	f.Add(append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		k := &keeper{lab: lab}
+		k := &checkpoints{lab: lab}
 		if k.decode(b) != nil || k.now.check(lab) != nil {
 			return
 		}

@@ -31,8 +31,12 @@ type Config struct {
 	Storage gram.Storage   // of K; default: gram.Auto
 	Memory  int64          // bytes the solve may take in all; default: no limit
 	Seed    uint64         // all random numbers are a function of it
-	Monitor func(Event)    // called as the work goes on; nil is silent
 	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+
+	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and
+	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
+	// What it does not end are K, Z and M called alone, and predictions.
+	Monitor func(Event) error
 
 	// Comm is the group of ranks that share the work: all of them call New and the stages
 	// together, with the same data and configuration, and get the same answer. Memory is
@@ -64,10 +68,10 @@ type Preconditioner interface {
 type Backend interface {
 	// Check returns an error where the configuration cannot be sent. New calls it.
 	Check(cfg *Config) error
-	// Run runs the stage of that name (Lab.Run) with the options, and decodes its value, as
-	// encoding/json does: into a *Solution with the coefficients as Model.C. The value may be a part,
-	// beside an error; some reports whether there is one.
-	Run(ctx context.Context, l *Lab, stage string, options, value any) (some bool, err error)
+	// Run runs the stage of that name (Lab.Run) with the options, passes on its events (Lab.Tell), and
+	// decodes its value, as encoding/json does: into a *Solution with the coefficients as Model.C. The
+	// value may be a part, beside an error; some reports whether there is one.
+	Run(ctx context.Context, l *Lab, stage StageName, options, value any) (some bool, err error)
 }
 
 // Lab is a problem and a method, and their stages. It holds the training data, the configuration and
@@ -178,28 +182,20 @@ func (l *Lab) featureRows() (lo, hi int) {
 	return comm.Rows(l.train.Len(), precond.RankRows, l.comm.Rank(), l.comm.Size())
 }
 
+// Tell calls the Monitor with an event of a stage: what a Backend that runs it elsewhere does. An error
+// of the Monitor ends ctx.
+func (l *Lab) Tell(ctx context.Context, e Event) { tell(ctx, l.cfg.Monitor, e) }
+
 // watch returns a progress function that reports a stage's share and the time left.
-func (l *Lab) watch(stage string) func(done, total int) {
+func (l *Lab) watch(ctx context.Context, stage StageName) func(done, total int) {
 	start := time.Now()
 	return func(done, total int) {
 		e := Event{Stage: stage, Done: done, Total: total, Remaining: -1}
 		if done > 0 {
 			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
 		}
-		l.cfg.Monitor(e)
+		l.Tell(ctx, e)
 	}
-}
-
-// send runs a stage by the backend.
-func send[T any](ctx context.Context, l *Lab, stage string, options any) (*T, error) {
-	v := new(T)
-	if some, err := l.cfg.Backend.Run(ctx, l, stage, options, v); !some || err != nil {
-		if !some {
-			v = nil
-		}
-		return v, err
-	}
-	return v, nil
 }
 
 // pointBytes returns the memory that points take.

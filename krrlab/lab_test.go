@@ -427,22 +427,23 @@ func seedsAndThreads(t *testing.T) {
 
 // TestEvents checks that the stages report in order, and to their ends.
 func TestEvents(t *testing.T) {
-	var stages []string
-	last := map[string]Event{}
-	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) {
+	var stages []StageName
+	last := map[StageName]Event{}
+	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
 		if len(stages) == 0 || stages[len(stages)-1] != e.Stage {
 			stages = append(stages, e.Stage)
 		}
 		last[e.Stage] = e
+		return nil
 	}}
 	sol := mustSolve(t, regression(kinds(200, 5, 6)["float64"]), cfg)
 	if _, err := sol.Model.Decision(t.Context(), kinds(20, 5, 7)["float64"], sol.PredictOptions()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
+	if want := []StageName{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v", stages, want)
 	}
-	for _, s := range []string{"features", "kernel", "predict"} {
+	for _, s := range []StageName{StageFeatures, StageKernel, StagePredict} {
 		if e := last[s]; e.Done != e.Total || e.Total == 0 {
 			t.Errorf("%s ended at %d of %d", s, e.Done, e.Total)
 		}
@@ -455,17 +456,18 @@ func TestEvents(t *testing.T) {
 // TestCancel ends the context within every stage.
 func TestCancel(t *testing.T) {
 	train := regression(kinds(600, 5, 6)["float64"])
-	for _, stage := range []string{"features", "factor", "kernel", "solve"} {
+	for _, stage := range []StageName{StageFeatures, StageFactor, StageKernel, StageSolve} {
 		ctx, cancel := context.WithCancel(t.Context())
-		lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) {
+		lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) error {
 			if e.Stage == stage {
 				cancel()
 			}
+			return nil
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || sol != nil {
+		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (stage == StageSolve) {
 			t.Errorf("cancelled in %s: %v, %v", stage, sol, err)
 		}
 	}

@@ -46,19 +46,15 @@ type LambdaP struct {
 // Lanczos or an iteration; see package tune. If ctx ends it returns the points it has beside
 // ctx's error.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
-	if l.cfg.Backend != nil {
-		return send[LambdaP](ctx, l, "lambda-p", o)
-	}
+	return run(ctx, l, StageLambdaP, o, func(ctx context.Context) (*LambdaP, error) { return l.lambdaP(ctx, o) })
+}
+
+func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	start := time.Now()
-	opt, sizes, err := l.lambdaPOptions(&o)
+	opt, sizes, err := l.lambdaPOptions(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	s := &LambdaP{Header: l.header(), Features: l.precondName()}
 	if f, ok := l.cfg.Precond.(Features); ok {
 		s.Features = f.String()
@@ -95,7 +91,7 @@ func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 }
 
 // lambdaPOptions checks the options and translates them.
-func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
+func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*tune.Options, []int, error) {
 	n, _, t := l.Dims()
 	if o.Columns > t {
 		return nil, nil, fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many (Columns, --columns)", o.Columns, t)
@@ -127,7 +123,7 @@ func (l *Lab) lambdaPOptions(o *LambdaPOptions) (*tune.Options, []int, error) {
 		Steps: o.Steps, Columns: o.Columns, Tol: l.cfg.Tol, MaxIter: o.MaxIter,
 		Stream: rng.New(l.cfg.Seed).Sub("lambda-p"),
 		Progress: func(part string, done, total int) {
-			l.cfg.Monitor(Event{Stage: part, Done: done, Total: total, Remaining: -1})
+			l.Tell(ctx, Event{Stage: StageName(part), Done: done, Total: total, Remaining: -1})
 		},
 	}
 	return opt, sizes, opt.Check()
@@ -139,7 +135,7 @@ func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Optio
 	if err != nil {
 		return nil, err
 	}
-	l.cfg.Monitor(Event{Stage: "eigen"})
+	l.Tell(ctx, Event{Stage: StageEigenvalues})
 	return tune.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
 }
 

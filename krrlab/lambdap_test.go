@@ -190,12 +190,13 @@ func TestLambdaPInterrupted(t *testing.T) {
 	defer cancel()
 	cfg := lambdaPConfig()
 	started := 0
-	cfg.Monitor = func(e Event) {
-		if e.Stage == "lanczos" && e.Done == 3 {
+	cfg.Monitor = func(e Event) error {
+		if e.Stage == StageLanczos && e.Done == 3 {
 			if started++; started == 2 { // in the second row of the map
 				cancel()
 			}
 		}
+		return nil
 	}
 	s, err := newLab(t, regression(kinds(200, 4, 1)["float64"]), cfg).LambdaP(ctx, LambdaPOptions{Points: 5, Sizes: []int{20, 40, 80}})
 	if !errors.Is(err, context.Canceled) || s == nil || len(s.Sweeps) != 2 || s.Sweeps[1].Points[0].Steps != 3 {

@@ -18,12 +18,13 @@ import (
 // solve is a Solve under way.
 type solve struct {
 	*Lab
-	sol  *Solution
-	keep *keeper            // of checkpoints; nil without
-	a    *gram.Matrix       // K+λI, once it is formed
-	m    pcg.Preconditioner // the last one made; nil without
-	as   *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
-	r    *mat.Dense         // of which the true residuals are the norms
+	sol   *Solution
+	saved *checkpoints       // nil without
+	a     *gram.Matrix       // K+λI, once it is formed
+	m     pcg.Preconditioner // the last one made; nil without
+	as    *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
+	r     *mat.Dense         // of which the true residuals are the norms
+	stop  error              // of the Monitor that stopped the iteration
 }
 
 // gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth

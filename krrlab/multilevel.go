@@ -82,9 +82,10 @@ func (s LevelSeconds) fit() float64 { return s.Form + s.Factor + s.Solve }
 // the features alone are those it takes without. If ctx ends, what was finished is returned
 // beside its error.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
-	if l.cfg.Backend != nil {
-		return send[MultiLevel](ctx, l, "multilevel", o)
-	}
+	return run(ctx, l, StageMultiLevel, o, func(ctx context.Context) (*MultiLevel, error) { return l.multiLevel(ctx, o) })
+}
+
+func (l *Lab) multiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
 	var opt MultiLevelOptions
 	if o != nil {
 		opt = *o
@@ -97,11 +98,6 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	a, err := l.K(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +125,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 			err = l.measureOne(ctx, m, k, p, chain.Features, mo)
 		}
 		if err == nil {
-			mo.Progress = l.watchLevel(fmt.Sprintf("level %d (%s:%d)", k+1, level.Sketch, level.Width))
+			mo.Progress = l.watchLevel(ctx, fmt.Sprintf("level %d, %s:%d", k+1, level.Sketch, level.Width))
 			var r *multilevel.Level
 			if r, err = multilevel.Measure(ctx, p, drawn.(*feature.ChainMap).Level(k+1), g.Sub("multilevel chain", uint64(k)), &mo); err == nil {
 				m.Chain = append(m.Chain, measured(k, level, r))
@@ -194,7 +190,7 @@ func (l *Lab) measureOne(ctx context.Context, m *MultiLevel, k int, p *multileve
 	if err != nil {
 		return err
 	}
-	o.Progress = l.watchLevel(fmt.Sprintf("features alone (%d)", level.Width))
+	o.Progress = l.watchLevel(ctx, fmt.Sprintf("features alone, %d", level.Width))
 	r, err := multilevel.Measure(ctx, p, alone, g.Sub("multilevel one level", uint64(k)), &o)
 	if err != nil {
 		return err
@@ -204,13 +200,13 @@ func (l *Lab) measureOne(ctx context.Context, m *MultiLevel, k int, p *multileve
 }
 
 // watchLevel returns a progress function that says which level is at work on what.
-func (l *Lab) watchLevel(name string) func(part string, done, total int) {
+func (l *Lab) watchLevel(ctx context.Context, name string) func(part string, done, total int) {
 	return func(part string, done, total int) {
-		e := Event{Stage: name + ": " + part, Done: done, Total: total, Remaining: -1}
+		e := Event{Stage: StageName(part), Detail: name, Done: done, Total: total, Remaining: -1}
 		if total == 0 && done > 0 {
-			e.Stage += fmt.Sprintf(", step %d", done)
+			e.Detail += fmt.Sprintf(", step %d", done)
 		}
-		l.cfg.Monitor(e)
+		l.Tell(ctx, e)
 	}
 }
 

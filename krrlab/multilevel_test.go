@@ -294,10 +294,11 @@ func TestMultiLevelArguments(t *testing.T) {
 // these can be looked at.
 func TestMultiLevelInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	lab := multiLevelLab(t, 200, kernel.Gaussian{Sigma: 1.5}, Config{Monitor: func(e Event) {
-		if strings.HasPrefix(e.Stage, "level 1 (features:100)") {
+	lab := multiLevelLab(t, 200, kernel.Gaussian{Sigma: 1.5}, Config{Monitor: func(e Event) error {
+		if strings.HasPrefix(e.Detail, "level 1, features:100") {
 			cancel()
 		}
+		return nil
 	}})
 	m, err := lab.MultiLevel(ctx, &MultiLevelOptions{Levels: levels(t, "features:100,srht:50,gaussian:20")})
 	if !errors.Is(err, context.Canceled) || m == nil || len(m.Chain) != 2 || len(m.OneLevel) != 2 || m.Chain[0].Level != 2 {

@@ -66,7 +66,7 @@ func TestOwner(t *testing.T) {
 	for what, change := range map[string]func(*Config){
 		"iterations": func(c *Config) { c.MaxIter = 7 },
 		"memory":     func(c *Config) { c.Memory = 1 << 30 },
-		"monitor":    func(c *Config) { c.Monitor = func(Event) {} },
+		"monitor":    func(c *Config) { c.Monitor = func(Event) error { return nil } },
 	} {
 		if sum := owner(train, change); seen[sum] != "unchanged" {
 			t.Errorf("another fingerprint for other %s", what)

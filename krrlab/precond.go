@@ -218,7 +218,7 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 	if err != nil {
 		return nil, err
 	}
-	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch("features"))
+	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch(ctx, StageFeatures))
 }
 
 // landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
@@ -232,7 +232,7 @@ func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lo
 		if err != nil {
 			return nil, err
 		}
-		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch("features")})
+		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch(ctx, StageFeatures)})
 		if err != nil {
 			return nil, err
 		}

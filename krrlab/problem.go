@@ -38,6 +38,38 @@ func (p *problem) begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
+// run runs a stage here or by the Backend.
+func run[T any](ctx context.Context, l *Lab, stage StageName, options any, work func(context.Context) (*T, error)) (*T, error) {
+	return watched(ctx, func(ctx context.Context) (*T, error) {
+		if l.cfg.Backend != nil {
+			return send[T](ctx, l, stage, options)
+		}
+		end, err := l.begin(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		return work(ctx)
+	})
+}
+
+// send runs a stage by the Backend.
+func send[T any](ctx context.Context, l *Lab, stage StageName, options any) (*T, error) {
+	v := new(T)
+	some, err := l.cfg.Backend.Run(ctx, l, stage, options, v)
+	if !some {
+		return nil, err
+	}
+	if sol, ok := any(v).(interface {
+		adopt(context.Context, *Lab) error
+	}); ok {
+		if e := sol.adopt(ctx, l); e != nil {
+			return nil, e
+		}
+	}
+	return v, err
+}
+
 // Free gives back the memory of K, Z and M, which stages of labs of this problem (With) share. Stages
 // form them anew.
 func (l *Lab) Free() {
@@ -112,7 +144,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
 	k.a = nil
-	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch("kernel"), Comm: l.comm}
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, StageKernel), Comm: l.comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
 	}
@@ -182,7 +214,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
 	l.m.Woodbury = nil
-	l.cfg.Monitor(Event{Stage: "factor"})
+	l.Tell(ctx, Event{Stage: StageFactor})
 	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 	start := time.Now()
 	z := l.z.z

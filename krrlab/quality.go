@@ -119,20 +119,16 @@ func checkQuality(o *QualityOptions) error {
 // and takes one product with each for a step of Lanczos, until κ is known to the width
 // asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
-	if l.cfg.Backend != nil {
-		return send[Quality](ctx, l, "quality", o)
-	}
+	return run(ctx, l, StageQuality, o, func(ctx context.Context) (*Quality, error) { return l.quality(ctx, o) })
+}
+
+func (l *Lab) quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	start := time.Now()
 	if err := checkQuality(&o); err != nil {
 		return nil, err
 	}
 	n := l.train.Len()
 	q := &Quality{Header: l.header(), Precond: l.precondName(), APriori: unknown}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	m, err := l.judged(ctx, q)
 	if err != nil {
 		return nil, err
@@ -185,7 +181,7 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 	if form == precond.AutoForm || form == precond.FormU {
 		form = precond.FormLInv
 	}
-	l.cfg.Monitor(Event{Stage: "factor"})
+	l.Tell(ctx, Event{Stage: StageFactor})
 	var w *precond.Woodbury
 	err = timed(&q.Seconds.Factor, func() (err error) {
 		w, err = precond.New(ctx, f.z, q.LambdaP, &precond.Options{Form: form, Comm: l.comm})
@@ -201,7 +197,7 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 		Start: rng.New(l.cfg.Seed).Sub("quality"),
 		Monitor: func(r *lanczos.Result) error {
 			q.Trace = append(q.Trace, QualityStep{r.Steps, r.Min, r.Max})
-			l.cfg.Monitor(Event{Stage: "lanczos", Done: r.Steps, Total: o.Steps, Remaining: -1})
+			l.Tell(ctx, Event{Stage: StageLanczos, Done: r.Steps, Total: o.Steps, Remaining: -1})
 			return nil
 		},
 	}
@@ -242,7 +238,7 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	b := mat.NewDense(q.N, 1, nil)
 	rng.New(l.cfg.Seed).Sub("quality").Normals(b.RawMatrix().Data, 0)
 	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: o.Steps, Monitor: func(it *pcg.Iteration) error {
-		l.cfg.Monitor(Event{Stage: "lanczos", Done: it.Index, Total: o.Steps, Remaining: -1})
+		l.Tell(ctx, Event{Stage: StageLanczos, Done: it.Index, Total: o.Steps, Remaining: -1})
 		return nil
 	}})
 	if err != nil {
@@ -263,7 +259,7 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 // count takes the iterations of PCG on the targets.
 func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner) error {
 	start := time.Now()
-	res, err := pcg.Solve(ctx, a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve()})
+	res, err := pcg.Solve(ctx, a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(ctx)})
 	if err != nil {
 		return err
 	}
@@ -274,7 +270,7 @@ func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 
 // spectrum computes all eigenvalues of M⁻¹A, with K in float64.
 func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
-	l.cfg.Monitor(Event{Stage: "spectrum"})
+	l.Tell(ctx, Event{Stage: StageSpectrum})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
 	exact := a.Exact(l.exactness())

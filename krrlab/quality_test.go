@@ -215,10 +215,11 @@ func TestQualityInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}}
-	cfg.Monitor = func(e Event) {
-		if e.Stage == "lanczos" && e.Done == 5 {
+	cfg.Monitor = func(e Event) error {
+		if e.Stage == StageLanczos && e.Done == 5 {
 			cancel()
 		}
+		return nil
 	}
 	q, err := newLab(t, regression(kinds(200, 3, 1)["float64"]), cfg).Quality(ctx, QualityOptions{})
 	if err == nil || q == nil || q.Steps != 5 || q.Actual != nil || !(q.Kappa.Lo > 1) {

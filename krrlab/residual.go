@@ -34,6 +34,8 @@ const (
 const (
 	exactKind  = "K recomputed in float64"
 	storedKind = "K as stored"
+	// recurrenceKind: it was not; the last row of the History has it.
+	recurrenceKind = "by recurrence"
 )
 
 // residual takes the true residuals r = Y − Ac of c with a, and ‖r_j‖₂/‖y_j‖₂ of every column with
@@ -83,14 +85,13 @@ func (s *solve) sampleRows(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
 	n, _, t := s.Dims()
 	rows, far := s.rowsToCheck(s.a.Choice())
-	sol.SampledRows = len(rows)
 	x := points.Gather(s.train.X, rows)
 	f, err := (&model.Model{Kernel: s.cfg.Kernel, Lambda: s.cfg.Lambda, X: s.train.X, C: c}).
 		Decision(ctx, x, &model.Options{Float64: true, Accuracy: s.cfg.Tol / 10, Comm: s.comm})
 	if err != nil {
 		return err
 	}
-	sol.SampledResiduals, sol.StorageResiduals = make([]float64, t), make([]float64, t)
+	sol.SampledRows, sol.SampledResiduals, sol.StorageResiduals = len(rows), make([]float64, t), make([]float64, t)
 	weight := float64(n-far) / float64(max(1, len(rows)-far))
 	for j := range t {
 		size := mat.Norm(s.y.ColView(j), 2)

@@ -104,9 +104,9 @@ func TestWithin(t *testing.T) {
 // the mean time of those done.
 func TestRemaining(t *testing.T) {
 	var got Event
-	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-4, MaxIter: 30, Monitor: func(e Event) { got = e }})
+	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-4, MaxIter: 30, Monitor: func(e Event) error { got = e; return nil }})
 	before := time.Now()
-	watch := l.watchSolve()
+	watch := l.watchSolve(t.Context())
 	after := time.Now()
 	time.Sleep(20 * time.Millisecond)
 	for _, c := range []struct {

@@ -33,10 +33,10 @@ func TestProgressOf(t *testing.T) {
 		set  func(p *progress)
 	}{
 		{"nothing", true, func(*progress) {}},
-		{"the first", true, func(p *progress) { p.Leg, p.Answers = 0, nil }},
-		{"the refinement", true, func(p *progress) { p.Leg, p.Answers = 2, append(p.Answers, answer()) }},
-		{"less than the first", false, func(p *progress) { p.Leg, p.Answers = -1, nil }},
-		{"beyond the refinement", false, func(p *progress) { p.Leg, p.Answers = 3, [][]float64{answer(), answer(), answer()} }},
+		{"the first", true, func(p *progress) { p.Run, p.Answers = 0, nil }},
+		{"the refinement", true, func(p *progress) { p.Run, p.Answers = 2, append(p.Answers, answer()) }},
+		{"less than the first", false, func(p *progress) { p.Run, p.Answers = -1, nil }},
+		{"beyond the refinement", false, func(p *progress) { p.Run, p.Answers = 3, [][]float64{answer(), answer(), answer()} }},
 		{"an answer less", false, func(p *progress) { p.Answers = nil }},
 		{"an answer more", false, func(p *progress) { p.Answers = append(p.Answers, answer()) }},
 		{"no iterations", true, func(p *progress) { p.Iterations = 0 }},
@@ -52,7 +52,7 @@ func TestProgressOf(t *testing.T) {
 		{"a known storage", true, func(p *progress) { p.K.Storage = gram.Fixed16 }},
 		{"an unknown storage", false, func(p *progress) { p.K.Storage = 99 }},
 	} {
-		p := progress{Leg: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}}, {1, 0.5, []float64{0.5, 0.5, 0.5}}}}
+		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}}, {1, 0.5, []float64{0.5, 0.5, 0.5}}}}
 		c.set(&p)
 		if err := p.check(l); (err == nil) != c.fits {
 			t.Errorf("%s: %v", c.what, err)
@@ -64,14 +64,14 @@ func TestProgressOf(t *testing.T) {
 // for the legs before the one that is resumed.
 func TestDecode(t *testing.T) {
 	var head bytes.Buffer
-	if err := gob.NewEncoder(&head).Encode(progress{Leg: 1, Answers: [][]float64{{1, 2, 3, 4, 5, 6}}}); err != nil {
+	if err := gob.NewEncoder(&head).Encode(progress{Run: 1, Answers: [][]float64{{1, 2, 3, 4, 5, 6}}}); err != nil {
 		t.Fatal(err)
 	}
 	whole := append(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())), head.Bytes()...)
 	l := newLab(t, ranksProblem(2), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 1}, Repeat: 2})
 	for _, state := range []string{"state", ""} {
-		k := &keeper{lab: l}
-		if err := k.decode(append(slices.Clone(whole), state...)); err != nil || string(k.state) != state || k.from != 1 || k.now.Leg != 1 {
+		k := &checkpoints{lab: l}
+		if err := k.decode(append(slices.Clone(whole), state...)); err != nil || string(k.state) != state || k.from != 1 || k.now.Run != 1 {
 			t.Errorf("state %q: %+v, %v", state, k, err)
 		}
 		if a := k.answer(0); a == nil || a.At(1, 2) != 6 || k.answer(1) != nil || k.answer(2) != nil || k.refining() {
@@ -79,12 +79,12 @@ func TestDecode(t *testing.T) {
 		}
 	}
 	for size := range len(whole) {
-		if err := (&keeper{lab: l}).decode(whole[:size]); err == nil || !strings.Contains(err.Error(), "is cut off") {
+		if err := (&checkpoints{lab: l}).decode(whole[:size]); err == nil || !strings.Contains(err.Error(), "is cut off") {
 			t.Errorf("%d of %d bytes: %v", size, len(whole), err)
 		}
 	}
-	var none *keeper
-	if none.answer(0) != nil || none.refining() || (&keeper{lab: l, from: 2}).refining() || !(&keeper{lab: l, from: 2, state: []byte{1}}).refining() {
+	var none *checkpoints
+	if none.answer(0) != nil || none.refining() || (&checkpoints{lab: l, from: 2}).refining() || !(&checkpoints{lab: l, from: 2, state: []byte{1}}).refining() {
 		t.Error("what is refined")
 	}
 }
@@ -351,17 +351,18 @@ func TestResidualWords(t *testing.T) {
 func TestVerifyEvents(t *testing.T) {
 	train := classes(kinds(300, 3, 1)["float64"], 2)
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-2})
-	last := map[string]int{}
-	_, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Test: train, Passes: 1, Monitor: func(e Event) {
+	last := map[StageName]int{}
+	_, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Test: train, Passes: 1, Monitor: func(e Event) error {
 		if e.Total != 300 || e.Done < 1 || e.Done > e.Total || e.Remaining != -1 {
 			t.Errorf("%+v", e)
 		}
 		last[e.Stage] = max(last[e.Stage], e.Done)
+		return nil
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stage := range []string{"kernel", "residual", "κ", "predict"} {
+	for _, stage := range []StageName{StageKernel, StageResidual, StageLanczos, StagePredict} {
 		if last[stage] < 128 {
 			t.Errorf("%s: %d of 300 rows at last", stage, last[stage])
 		}

@@ -7,13 +7,13 @@ import (
 )
 
 // runners run the stages that have a name, with options as JSON.
-var runners = map[string]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
-	"solve":       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	"statdim":     runner((*Lab).StatDim),
-	"sketch-size": runner((*Lab).SketchSize),
-	"multilevel":  runner((*Lab).MultiLevel),
-	"lambda-p":    runner((*Lab).LambdaP),
-	"quality":     runner((*Lab).Quality),
+var runners = map[StageName]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
+	StageSolve:      func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
+	StageStatDim:    runner((*Lab).StatDim),
+	StageSketchSize: runner((*Lab).SketchSize),
+	StageMultiLevel: runner((*Lab).MultiLevel),
+	StageLambdaP:    runner((*Lab).LambdaP),
+	StageQuality:    runner((*Lab).Quality),
 }
 
 // runner makes a runner of a stage's method.
@@ -42,11 +42,10 @@ func some[S interface {
 }
 
 // HasStage reports whether Run knows a stage of that name.
-func HasStage(name string) bool { return runners[name] != nil }
+func HasStage(name StageName) bool { return runners[name] != nil }
 
-// Run runs the stage of that name: solve, statdim, sketch-size, multilevel, lambda-p or quality, with
-// the options of its method as JSON. It may return part of the value beside an error.
-func (l *Lab) Run(ctx context.Context, stage string, options []byte) (Stage, error) {
+// Run runs the stage of that name with the options of its method as JSON. It may return part of the value beside an error.
+func (l *Lab) Run(ctx context.Context, stage StageName, options []byte) (Stage, error) {
 	run := runners[stage]
 	if run == nil {
 		return nil, fmt.Errorf("krrlab: unknown stage %q", stage)

@@ -62,9 +62,10 @@ var _ Stage = (*SketchSize)(nil)
 // Map is feature.Doubling{Dist, First}. Theorem7 is about λ_p = λ, and other values are an
 // error. When ctx ends, it returns the rungs there are beside ctx's error.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
-	if l.cfg.Backend != nil {
-		return send[SketchSize](ctx, l, "sketch-size", o)
-	}
+	return run(ctx, l, StageSketchSize, o, func(ctx context.Context) (*SketchSize, error) { return l.sketchSize(ctx, o) })
+}
+
+func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
 	began := time.Now()
 	n, _, t := l.Dims()
 	f, ok := l.cfg.Precond.(Features)
@@ -79,16 +80,11 @@ func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	opt := &adapt.Options{
 		Test: o.Test, Target: o.Target, Constants: o.Constants, First: o.First, Max: o.Max,
 		Confidence: o.Confidence, Sketched: o.Sketched, Check: o.Check, Eigen: o.Eigen,
-		Progress: l.watch("sketch size"),
+		Progress: l.watch(ctx, StageSketchSize),
 	}
 	if _, err := opt.Settled(n, l.cfg.Lambda, lambdaP); err != nil { // before K is formed
 		return nil, err
 	}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	a, err := l.K(ctx)
 	if err != nil {
 		return nil, err

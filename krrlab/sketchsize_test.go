@@ -179,10 +179,11 @@ func TestSketchSizeErrors(t *testing.T) {
 // TestSketchSizeInterrupted checks that the rungs there are come beside the error.
 func TestSketchSizeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Monitor: func(e Event) {
-		if e.Stage == "sketch size" && e.Done == 1 {
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Monitor: func(e Event) error {
+		if e.Stage == StageSketchSize && e.Done == 1 {
 			cancel()
 		}
+		return nil
 	}}
 	s, err := sketchLab(t, cfg).SketchSize(ctx, SketchSizeOptions{First: 16, Target: 1.01})
 	if !errors.Is(err, context.Canceled) || s == nil || len(s.Rungs) != 1 || s.Status != adapt.Interrupted || s.S != 16 {

@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -168,7 +169,7 @@ func (s *Solution) SetScore(score *model.Score) {
 // PredictOptions are model options that report the prediction's progress to the
 // configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch("predict"), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
+	return &model.Options{Progress: s.lab.watch(context.Background(), StagePredict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
 }
 
 // worst returns the largest of v, NaN if there is one.
@@ -248,7 +249,10 @@ func (s *Solution) iterationText() string {
 
 func (s *Solution) residualText() string {
 	if !s.TrueResidual.Known() {
-		return ""
+		if s.ResidualKind != recurrenceKind || len(s.History) == 0 {
+			return ""
+		}
+		return fmt.Sprintf(", residual %.2e by recurrence, asked %.0e", s.History[len(s.History)-1].Residual, s.Tol)
 	}
 	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
 	if s.Rounding.Known() {

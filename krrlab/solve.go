@@ -1,7 +1,9 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,55 +11,72 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Solve computes the coefficients with the configured solver. If ctx ends first it
-// returns ctx's error.
+// Solve computes the coefficients with the configured solver. Where ctx or the Monitor ends the iteration
+// it returns the Solution as far as it came, beside the error of ctx or of the Monitor (nil for
+// pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of least A-norm
+// error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
+// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those
+// by recurrence. Checkpoints stay as they are, to resume from.
+//
+// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
+// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
+// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
-	if l.cfg.Backend != nil {
-		return l.solveElsewhere(ctx)
-	}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
+	return run(ctx, l, StageSolve, nil, l.solve)
+}
+
+func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	s := &solve{Lab: l, sol: l.newSolution()}
-	var c *mat.Dense
+	solver := s.iterate
 	if l.cfg.Solver == Direct {
-		c, err = s.direct(ctx)
-	} else {
-		c, err = s.iterate(ctx)
+		solver = s.direct
 	}
-	if err != nil {
+	c, err := solver(ctx)
+	if c == nil || err != nil && ctx.Err() == nil {
 		return nil, err
 	}
-	s.settleSampled()
 	sol := s.sol
+	switch {
+	case err != nil:
+		sol.Status = statusOf(ctx)
+	case sol.Status == pcg.Stopped:
+		err = s.stop
+	}
+	s.settleSampled()
 	sol.finish()
 	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	l.countWaiting(sol)
-	return sol, nil
+	return sol, err
 }
 
-// solveElsewhere is Solve by the backend.
-func (l *Lab) solveElsewhere(ctx context.Context) (*Solution, error) {
-	sol, err := send[Solution](ctx, l, "solve", nil)
-	if err != nil {
-		return nil, err
+// statusOf returns the status of a solve that the end of ctx interrupts.
+func statusOf(ctx context.Context) pcg.Status {
+	if _, ok := context.Cause(ctx).(stopped); ok {
+		return pcg.Stopped
 	}
+	return pcg.Canceled
+}
+
+// adopt completes a solution that the Backend of a lab returned.
+func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 	n, _, t := l.Dims()
-	if rows, columns := sol.Model.C.Dims(); rows != n || columns != t {
-		return nil, fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
+	if rows, columns := s.Model.C.Dims(); rows != n || columns != t {
+		return fmt.Errorf("krrlab: the backend returned coefficients %d×%d, want %d×%d", rows, columns, n, t)
 	}
-	sol.lab, sol.Model = l, l.model(sol.Model.C, sol, time.Now())
-	return sol, nil
+	if s.Status == pcg.Canceled {
+		s.Status = statusOf(ctx)
+	}
+	s.lab, s.Model = l, l.model(s.Model.C, s, time.Now())
+	return nil
 }
 
 // model returns the model with the coefficients C that were begun at a time.
@@ -78,30 +97,27 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 		return nil, err
 	}
 	var err error
-	if s.keep, s.as, err = s.newKeeper(ctx, s.sol); err != nil {
+	if s.saved, s.as, err = s.openCheckpoints(ctx, s.sol); err != nil {
 		return nil, err
 	}
-	defer s.keep.close()
+	defer s.saved.close()
 	var answers []*mat.Dense
 	short := pcg.MaxIterations // how one that did not converge ended, as far as is known
 	for rep := range s.cfg.Repeat {
-		c := s.keep.answer(rep)
+		c := s.saved.answer(rep)
 		if c != nil && rep+1 < s.cfg.Repeat { // the last one's M and K are needed all the same
 			answers = append(answers, c)
 			continue
 		}
+		finished := *s.sol
 		if err := s.matrices(ctx, rep); err != nil {
-			return nil, err
+			return s.reached(ctx, answers, nil, &finished, err)
 		}
 		if c == nil {
-			var exact *gram.Matrix
-			if s.exact() {
-				exact = s.a.Exact(s.exactness())
-			}
 			o := &pcg.Options{Tol: s.cfg.Tol}
-			s.keep.begin(s.sol, s.a.Choice(), rep, answers, o)
-			if c, err = s.pcg(ctx, o, exact, exactKind); err != nil {
-				return nil, err
+			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
+			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
+				return s.reached(ctx, answers, c, &finished, err)
 			}
 			if !s.sol.Converged() {
 				short = s.sol.Status
@@ -109,14 +125,16 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 		}
 		answers = append(answers, c)
 	}
-	if s.keep.refining() {
+	if s.saved.refining() {
 		return s.refine(ctx, answers, answers[0])
 	}
-	c := answers[0]
+	c := answers[len(answers)-1]
 	if len(answers) > 1 {
-		if c, err = s.median(ctx, answers, short); err != nil {
-			return nil, err
+		median, err := s.median(ctx, answers, short)
+		if err != nil {
+			return c, err
 		}
+		c = median
 	}
 	if s.exact() {
 		return c, nil
@@ -128,12 +146,42 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 	return s.refine(ctx, answers, c)
 }
 
+// reached returns what there is when the run after those of the given answers is ended from outside at c,
+// nil if it has not begun: c if it is the first, or else the median of the answers, or where err says that no
+// time is left for it the last one, of which finished is what is known.
+func (s *solve) reached(ctx context.Context, answers []*mat.Dense, c *mat.Dense, finished *Solution, err error) (*mat.Dense, error) {
+	if len(answers) > 0 {
+		sol := s.sol
+		if err == nil {
+			c, err = s.median(ctx, answers, pcg.Stopped)
+		}
+		if err != nil {
+			finished.Iterations, finished.History, finished.Seconds = sol.Iterations, sol.History, sol.Seconds
+			*sol = *finished
+			return answers[len(answers)-1], err
+		}
+		sol.Status = pcg.Stopped
+	}
+	if c == nil || err != nil || s.exact() {
+		return c, err
+	}
+	return c, s.checkRows(ctx, c)
+}
+
+// exactMatrix returns K+λI recomputed where true residuals are taken with it from the start, else nil.
+func (s *solve) exactMatrix() *gram.Matrix {
+	if !s.exact() {
+		return nil
+	}
+	return s.a.Exact(s.exactness())
+}
+
 // pcg runs (preconditioned, block) conjugate gradients on AC = Y from C = o.InitX, nil for 0. If
 // finer is not nil the true residual is taken with it, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
 func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
 	sol, stored := s.sol, s.a.Choice()
-	o.Aim, o.MaxIter, o.Monitor = aim, s.cfg.MaxIter, s.watchSolve()
+	o.Aim, o.MaxIter, o.Monitor = aim, s.cfg.MaxIter, s.watchSolve(ctx)
 	if sol.ResidualKind = storedKind; finer == nil && o.InitX == nil && s.a.Storage() != gram.Float64 { // leave room for what the rows will find
 		o.Aim = max(aim32-share*stored.Error/(s.cfg.Lambda*s.cfg.Tol), 0.5)
 	}
@@ -147,8 +195,11 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 		run = pcg.SolveBlock
 	}
 	res, err := run(ctx, s.a, s.m, s.y, o)
-	if err != nil {
+	if res == nil || res.Status == pcg.Failed {
 		return nil, err
+	}
+	if res.Status == pcg.Stopped {
+		s.stop, err = err, ctx.Err()
 	}
 	sol.Seconds.Residual += res.Stats.Exact.Seconds
 	sol.Seconds.Solve += time.Since(start).Seconds() - res.Stats.Exact.Seconds
@@ -157,29 +208,59 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	sol.Iterations += res.Iterations
 	sol.Status = res.Status
 	sol.TrueResiduals, sol.Roundings, s.r = res.TrueRelRes, res.Rounding, res.R
+	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
+		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, recurrenceKind
+	}
 	if k := res.Cond(); !math.IsNaN(k) {
 		sol.Kappa = Number(k)
 	}
 	for _, h := range res.History.RelRes {
 		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h})
 	}
-	return res.X, nil
+	if err != nil && sol.Iterations == 0 {
+		return nil, err
+	}
+	return res.X, err
 }
 
 // watchSolve returns a monitor that reports the residual and the time left, judged
-// by the mean rate of convergence so far.
-func (l *Lab) watchSolve() func(*pcg.Iteration) error {
+// by the mean rate of convergence so far. On ranks all return an error if the Monitor of one does.
+func (l *Lab) watchSolve(ctx context.Context) func(*pcg.Iteration) error {
 	start := time.Now()
 	return func(it *pcg.Iteration) error {
-		e := Event{Stage: "solve", Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
+		e := Event{Stage: StageSolve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
 		if rate := -math.Log(it.MaxRelRes) / float64(it.Index); it.Index > 2 && rate > 0 {
 			left := math.Log(it.MaxRelRes/l.cfg.Tol) / rate
 			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
 			e.Remaining = time.Duration(left * float64(time.Since(start)) / float64(it.Index))
 		}
-		l.cfg.Monitor(e)
-		return nil
+		return l.agreeToStop(ctx, l.cfg.Monitor(e))
 	}
+}
+
+// agreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to
+// agree is left to the next product.
+func (l *Lab) agreeToStop(ctx context.Context, err error) error {
+	if l.comm.Size() == 1 {
+		return err
+	}
+	const fails, stops, goesOn = 1, 2, 3
+	state := int64(goesOn)
+	switch {
+	case errors.Is(err, pcg.ErrStop):
+		state = stops
+	case err != nil:
+		state = fails
+	}
+	switch least, e := comm.Least(ctx, l.comm, state); {
+	case e != nil || least == goesOn:
+		return nil
+	case least == stops:
+		return pcg.ErrStop
+	case state != fails:
+		err = nil
+	}
+	return comm.Agree(ctx, l.comm, err)
 }
 
 // refine takes the answer c of K as stored to where K itself meets the tolerance: by K as stored, if the
@@ -188,10 +269,10 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 	sol := s.sol
 	if sol.SampledResiduals == nil { // resumed
 		if err := s.residual(ctx, s.a, c); err != nil {
-			return nil, err
+			return c, err
 		}
 		if err := s.checkRows(ctx, c); err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	o := &pcg.Options{InitX: c, Tol: s.cfg.Tol - 1.2*s.slack()*worst(sol.StorageResiduals)}
@@ -206,7 +287,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(s.cfg.Lambda*s.cfg.Tol), 0.25), 0.75)
 		}
 	}
-	s.keep.begin(s.sol, s.a.Choice(), s.cfg.Repeat, answers, o)
+	s.saved.begin(s.sol, s.a.Choice(), s.cfg.Repeat, answers, o)
 	c, err := s.pcg(ctx, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
@@ -222,10 +303,7 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 	if err != nil {
 		return nil, err
 	}
-	check := s.a
-	if s.exact() {
-		check = s.a.Exact(s.exactness())
-	}
+	check := cmp.Or(s.exactMatrix(), s.a)
 	if err := s.residual(ctx, check, c); err != nil {
 		return nil, err
 	}
@@ -245,7 +323,7 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 // where float64 storage is asked for, beyond in float32 with refinement by float64
 // residuals.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
-	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch("kernel")}
+	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, StageKernel)}
 	if s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
 		o.Precision = direct.Float32Refined
 	}

@@ -105,19 +105,15 @@ type StatDim struct {
 // StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
 // randomised method adds probes, it returns what the batches before gave beside ctx's error.
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
-	if l.cfg.Backend != nil {
-		return send[StatDim](ctx, l, "statdim", o)
-	}
+	return run(ctx, l, StageStatDim, o, func(ctx context.Context) (*StatDim, error) { return l.statDim(ctx, o) })
+}
+
+func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	start := time.Now()
 	s, err := l.newStatDim(&o)
 	if err != nil {
 		return nil, err
 	}
-	end, err := l.begin(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
 	switch o.Method {
 	case AutoStatDim:
 		err = l.autoStatDim(ctx, s, &o)
@@ -202,12 +198,12 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if err != nil {
 		return err
 	}
-	l.cfg.Monitor(Event{Stage: "kernel", Remaining: -1})
+	l.Tell(ctx, Event{Stage: StageKernel, Remaining: -1})
 	k := mat.NewDense(s.N, s.N, nil)
 	if err := a.DenseTo(ctx, k); err != nil {
 		return err
 	}
-	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
+	l.Tell(ctx, Event{Stage: StageEigenvalues, Remaining: -1})
 	s.KError = a.Choice().Error
 	r, err := statdim.Exact(k, s.KError, s.Lambda, o.Lambdas)
 	if err != nil {
@@ -251,7 +247,7 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 		Confidence: o.Confidence, Width: o.Width, MaxProbes: o.MaxProbes, Lambdas: o.Lambdas,
 		Stream: rng.New(l.cfg.Seed).Sub("statdim", uint64(m)),
 		Progress: func(done, total int, e estimate.Interval) {
-			l.cfg.Monitor(Event{Stage: "probes" + soFar(e), Done: done, Total: total, Remaining: -1})
+			l.Tell(ctx, Event{Stage: StageProbes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
 		},
 	})
 	if r != nil {
@@ -269,7 +265,7 @@ func soFar(e estimate.Interval) string {
 	if e.Value == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (s_λ in [%.4g, %.4g])", e.Lo, e.Hi)
+	return fmt.Sprintf("s_λ in [%.4g, %.4g]", e.Lo, e.Hi)
 }
 
 // inEigenForm returns ZZᵀ+λ_pI of the recipe in the eigen form, and fills in what the stage says of it.
@@ -288,7 +284,7 @@ func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe *recipe, lambd
 			d = statdim.Distance{Below: e, Above: max(0, low.Residual) + 2*e, Confidence: 1}
 		}
 	}
-	l.cfg.Monitor(Event{Stage: "eigenvalues", Remaining: -1})
+	l.Tell(ctx, Event{Stage: StageEigenvalues, Remaining: -1})
 	w, err := precond.New(ctx, f.z, recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, d, err
@@ -345,7 +341,7 @@ func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *
 	r, err := lanczos.Run(ctx, w.Outer().From(k), &lanczos.Options{
 		Steps: 20, Confidence: o.Confidence, Start: rng.New(l.cfg.Seed).Sub("statdim eta"),
 		Monitor: func(r *lanczos.Result) error {
-			l.cfg.Monitor(Event{Stage: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
+			l.Tell(ctx, Event{Stage: StageLanczos, Detail: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
 			return nil
 		},
 	})

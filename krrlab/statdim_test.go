@@ -173,10 +173,11 @@ func TestStatDimBadArguments(t *testing.T) {
 func TestStatDimInterrupted(t *testing.T) {
 	for _, m := range []StatDimMethod{Hutchinson, XTrace, SLQ} {
 		ctx, cancel := context.WithCancel(t.Context())
-		l := statDimLab(t, Config{Lambda: 20, Precond: Features{S: 2}, Monitor: func(e Event) {
-			if strings.HasPrefix(e.Stage, "probes (") { // the second batch
+		l := statDimLab(t, Config{Lambda: 20, Precond: Features{S: 2}, Monitor: func(e Event) error {
+			if e.Stage == StageProbes && e.Detail != "" { // the second batch
 				cancel()
 			}
+			return nil
 		}})
 		s, err := l.StatDim(ctx, StatDimOptions{Method: m, Width: 1e-6})
 		if !errors.Is(err, context.Canceled) || s == nil || s.Probes != 16 || s.Reached || !(s.Estimate.Lo < s.Estimate.Hi) {

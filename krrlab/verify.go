@@ -32,7 +32,7 @@ type VerifyOptions struct {
 	// Passes over K for the interval of κ. Default: 30 where K is held, and otherwise 3.
 	Passes  int
 	Seed    uint64
-	Monitor func(Event)
+	Monitor func(Event) error // as of Config
 	// Comm is the group of ranks that share the rows of K; all call Verify together, with the same
 	// model and data. Memory is then each rank's. Default: nil, no ranks.
 	Comm comm.Comm
@@ -91,12 +91,16 @@ type OpenShare struct {
 // not fit, and n·d a test point. The preconditioner is no part of a model, so κ(M⁻¹A), on
 // which the answer does not depend, is not recomputed.
 func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
+	return watched(ctx, func(ctx context.Context) (*Verification, error) { return verifyModel(ctx, m, o) })
+}
+
+func verifyModel(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
 	start := time.Now()
 	c, err := newChecker(m, &o)
 	if err != nil {
 		return nil, err
 	}
-	if c.k, err = verify.New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch("kernel")); err != nil {
+	if c.k, err = verify.New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch(ctx, StageKernel)); err != nil {
 		return nil, err
 	}
 	if err := c.residual(ctx); err != nil {
@@ -131,7 +135,7 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 		return nil, err
 	}
 	if o.Monitor == nil {
-		o.Monitor = func(Event) {}
+		o.Monitor = func(Event) error { return nil }
 	}
 	if o.Memory < 0 || o.Passes < 0 {
 		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)
@@ -168,8 +172,10 @@ func (c *checker) scaled(what string, d *datasets.Dataset) (*datasets.Dataset, e
 	return c.m.Scaling.Apply(d)
 }
 
-func (c *checker) watch(stage string) func(done, total int) {
-	return func(done, total int) { c.o.Monitor(Event{Stage: stage, Done: done, Total: total, Remaining: -1}) }
+func (c *checker) watch(ctx context.Context, stage StageName) func(done, total int) {
+	return func(done, total int) {
+		tell(ctx, c.o.Monitor, Event{Stage: stage, Done: done, Total: total, Remaining: -1})
+	}
 }
 
 // targets takes y from the training data, whose points must be the model's.
@@ -211,7 +217,7 @@ func firstDifference(a, b points.Points) int {
 
 // residual forms R, and recovers y where it was not given.
 func (c *checker) residual(ctx context.Context) error {
-	c.k.Progress = c.watch("residual")
+	c.k.Progress = c.watch(ctx, StageResidual)
 	v, rounding, err := c.k.Apply(ctx, c.c, c.v.T, c.v.Lambda)
 	if err != nil {
 		return err
@@ -276,7 +282,7 @@ func (c *checker) spectrum(ctx context.Context) error {
 			passes = 30
 		}
 	}
-	c.k.Progress = c.watch("κ")
+	c.k.Progress = c.watch(ctx, StageLanczos)
 	s, err := c.k.Cond(ctx, c.v.Lambda, passes, rng.New(c.o.Seed).Sub("verify"))
 	if err != nil {
 		return err
@@ -290,7 +296,7 @@ func (c *checker) predict(ctx context.Context) error {
 	if c.test == nil || c.r == nil {
 		return nil
 	}
-	c.k.Progress = c.watch("predict")
+	c.k.Progress = c.watch(ctx, StagePredict)
 	p, err := c.k.Predict(ctx, c.test.X, c.c, c.v.T, c.r, c.v.Lambda)
 	if err != nil {
 		return err

@@ -126,7 +126,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	start := time.Now()
 	progress := a.newProgress()
 	defer progress.clear()
-	r, err := newLoopBench(ctx, f, func(stage string) { progress.show(krrlab.Event{Stage: "measuring " + stage}) }).measure()
+	r, err := newLoopBench(ctx, f, func(stage string) { progress.show(krrlab.Event{Stage: "measuring", Detail: stage}) }).measure()
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	o := &theory.Options{Trials: f.trials, Seed: f.seed, Progress: func(claim string, done, total int) {
-		progress.show(krrlab.Event{Stage: claim, Done: done, Total: total})
+		progress.show(krrlab.Event{Stage: krrlab.StageName(claim), Done: done, Total: total})
 	}}
 	if f.figures != "" {
 		return a.checkFigures(ctx, f, list, o, progress)

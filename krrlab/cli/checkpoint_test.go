@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 )
@@ -52,6 +54,32 @@ func TestCheckpoint(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%v are left after the end", left)
+	}
+}
+
+// TestInterruptedSolve: how far an interrupted solve came is said in one line, and nothing is written.
+func TestInterruptedSolve(t *testing.T) {
+	dir := t.TempDir()
+	kept, m, js := filepath.Join(dir, "kept"), filepath.Join(dir, "m.krr"), filepath.Join(dir, "fit.json")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if files, _ := filepath.Glob(filepath.Join(kept, "checkpoint-*")); len(files) > 0 { // it iterates
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	code, out, errs := commandContext(t, ctx, "fit", "--data", "synthetic-regression", "--n", "1000", "--solver", "cg", "--lambda", "1e-9", "--tol", "1e-12",
+		"--max-iter", "1000000", "--checkpoint", kept, "--checkpoint-every", "1it", "--out", m, "--json", js)
+	want := regexp.MustCompile(`\Akrrlab: interrupted after [1-9]\d* iterations, residual \d\.\de[-+]\d+ by recurrence; the checkpoint in .* is kept; --resume continues from it\n\z`)
+	if lines := strings.SplitAfter(errs, "\n"); code != exitInterrupted || out != "" || !want.MatchString(lines[len(lines)-2]) {
+		t.Errorf("exit code %d, %s%s", code, out, errs)
+	}
+	for _, name := range []string{m, js} {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s is written", name)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func (a *app) goOnText() string {
 // interruptedText says what is left of an interrupted command.
 func (a *app) interruptedText() string {
 	if a.hasCheckpoint() {
-		return "interrupted; " + a.goOnText()
+		return "interrupted" + a.reached + "; " + a.goOnText()
 	}
-	return "interrupted; nothing was written"
+	return "interrupted" + a.reached + "; nothing was written"
 }

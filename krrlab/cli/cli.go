@@ -62,6 +62,7 @@ type app struct {
 	party   *party // nil unless the process is a rank
 	kept    string // folder of checkpoints
 	path    string // of the command that runs, such as "krrlab fit"
+	reached string // how far a solve that was interrupted came
 }
 
 // Main runs the command line args (without the program's name) and returns the

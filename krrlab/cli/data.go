@@ -146,9 +146,9 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, done, total int64) {
-		e := krrlab.Event{Stage: fmt.Sprintf("%s: %s", file, krrlab.Bytes(done)), Remaining: -1}
-		if total > 0 {
-			e.Stage, e.Done, e.Total = file, int(done), int(total)
+		e := krrlab.Event{Stage: krrlab.StageName(file), Done: int(done), Total: int(total), Remaining: -1}
+		if total <= 0 {
+			e.Detail = krrlab.Bytes(done)
 		}
 		progress.show(e)
 	}})

@@ -112,7 +112,7 @@ func (f *fitFlags) outputs() []string {
 // solve loads the data, solves the problem and judges the answer.
 func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	progress.show(krrlab.Event{Stage: "load"})
+	progress.show(krrlab.Event{Stage: krrlab.StageLoad})
 	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
@@ -155,6 +155,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	}
 	sol, err := lab.Solve(ctx)
 	if err != nil {
+		a.reached = reachedText(sol)
 		return nil, err
 	}
 	sol.Model.Origin.Version = a.env.Version
@@ -176,6 +177,18 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.PeakBytes = accel.PeakRSS()
 	a.describe(sol)
 	return r, nil
+}
+
+// reachedText says how far an interrupted solve came; "" if there is none.
+func reachedText(sol *krrlab.Solution) string {
+	if sol == nil {
+		return ""
+	}
+	text := fmt.Sprintf(" after %d iterations", sol.Iterations)
+	if sol.TrueResidual.Known() {
+		return text + fmt.Sprintf(", residual %.1e (%s)", sol.TrueResidual, sol.ResidualKind)
+	}
+	return text + fmt.Sprintf(", residual %.1e by recurrence", sol.History[len(sol.History)-1].Residual)
 }
 
 // writeOutputs writes what was asked for.

@@ -59,23 +59,24 @@ func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file st
 type teller struct {
 	a     *app
 	mu    sync.Mutex
-	stage string
+	stage krrlab.StageName
 	last  time.Time
 }
 
 // event writes an event if it is of another stage than the one before, or the last of its
 // stage, or some time after it.
-func (t *teller) event(e krrlab.Event) {
+func (t *teller) event(e krrlab.Event) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
 	if e.Stage == t.stage && now.Sub(t.last) < every && (e.Total == 0 || e.Done < e.Total) {
-		return
+		return nil
 	}
 	t.stage, t.last = e.Stage, now
 	t.line(struct {
 		Event krrlab.Event `json:"event"`
 	}{e})
+	return nil
 }
 
 func (t *teller) note(text string) {

@@ -30,8 +30,9 @@ func (a *app) newProgress() *progress {
 }
 
 // show is a krrlab.Config's Monitor.
-func (p *progress) show(e krrlab.Event) {
-	p.say(func() string { return eventText(e) }, e.Total > 0 && e.Done == e.Total)
+func (p *progress) show(e krrlab.Event) error {
+	p.say(e.String, e.Total > 0 && e.Done == e.Total)
+	return nil
 }
 
 // say shows a text, unless another was shown just before; a last one is shown in any case.
@@ -64,18 +65,4 @@ func (p *progress) put(s string) {
 	n := len([]rune(s))
 	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.wide-n)))
 	p.wide = n
-}
-
-func eventText(e krrlab.Event) string {
-	s := e.Stage
-	switch {
-	case e.Iteration > 0:
-		s += fmt.Sprintf(": iteration %d, residual %.2e", e.Iteration, e.Residual)
-	case e.Total > 0:
-		s += fmt.Sprintf(": %.0f %%", 100*float64(e.Done)/float64(e.Total))
-	}
-	if e.Remaining > 0 {
-		s += fmt.Sprintf(", about %v left", e.Remaining.Round(time.Second))
-	}
-	return s
 }

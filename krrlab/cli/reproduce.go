@@ -280,7 +280,7 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 
 // reproduceText is the line of progress: which case, its stage, the time left of the run.
 func reproduceText(p experiments.Progress) string {
-	s := fmt.Sprintf("[%d/%d] %v: %s", p.Index, p.Total, p.Case, eventText(p.Event))
+	s := fmt.Sprintf("[%d/%d] %v: %v", p.Index, p.Total, p.Case, p.Event)
 	if i := strings.Index(s, ", about "); i >= 0 { // of the stage; the run's follows
 		s = s[:i]
 	}

@@ -86,7 +86,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	start := time.Now()
 	progress := a.newProgress()
 	defer progress.clear()
-	progress.show(krrlab.Event{Stage: "load"})
+	progress.show(krrlab.Event{Stage: krrlab.StageLoad})
 	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {

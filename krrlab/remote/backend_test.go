@@ -37,7 +37,7 @@ func TestJobs(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		cfg     krrlab.Config
-		stage   string
+		stage   krrlab.StageName
 		options any
 		run     func(ctx context.Context, l *krrlab.Lab) (any, error)
 	}{

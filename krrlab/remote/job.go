@@ -25,11 +25,11 @@ const (
 
 // job is what ranks are asked to do.
 type job struct {
-	Version int             `json:"version"`
-	Stage   string          `json:"stage"`
-	Config  config          `json:"config"`
-	Data    data            `json:"data"`
-	Options json.RawMessage `json:"options"`
+	Version int              `json:"version"`
+	Stage   krrlab.StageName `json:"stage"`
+	Config  config           `json:"config"`
+	Data    data             `json:"data"`
+	Options json.RawMessage  `json:"options"`
 }
 
 // config is a krrlab.Config as JSON; what is not set has its default at the ranks.
@@ -105,7 +105,7 @@ func (j *config) config() (c krrlab.Config, err error) {
 
 // writeJob writes the job of a stage and what it needs, in a folder whose name is a function
 // of its content, and names that.
-func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage string, options any) (*job, error) {
+func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage krrlab.StageName, options any) (*job, error) {
 	j := &job{Version: jobVersion, Stage: stage}
 	cfg := l.Config()
 	var err error
@@ -126,7 +126,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage string, options any
 		return nil, fmt.Errorf("krrlab: job: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	dir.name = stage + "-" + hex.EncodeToString(sum[:6])
+	dir.name = string(stage) + "-" + hex.EncodeToString(sum[:6])
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return nil, fmt.Errorf("krrlab: job: %w", err)
 	}

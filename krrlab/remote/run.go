@@ -39,7 +39,7 @@ func (d *jobDir) forget() {
 }
 
 // Run implements krrlab.Backend.
-func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage string, options, value any) (some bool, err error) {
+func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName, options, value any) (some bool, err error) {
 	dir, out, err := b.run(ctx, l, stage, options)
 	if out == nil {
 		return false, err
@@ -54,7 +54,7 @@ func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage string, options,
 // run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
 // not nil beside an error where the ranks had something when they were ended. A temporary folder
 // is left to the caller where there is an outcome.
-func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage string, options any) (dir *jobDir, out *outcome, err error) {
+func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName, options any) (dir *jobDir, out *outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -70,8 +70,7 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage string, options 
 			dir.forget()
 		}
 	}()
-	cfg := l.Config()
-	cfg.Monitor(krrlab.Event{Stage: "job", Remaining: -1})
+	l.Tell(ctx, krrlab.Event{Stage: krrlab.StageJob, Remaining: -1})
 	job, err := b.writeJob(dir, l, stage, options)
 	if err != nil {
 		return dir, nil, err
@@ -87,7 +86,7 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage string, options 
 	if err != nil {
 		return dir, nil, err
 	}
-	failed := b.start(ctx, words, &cfg, dir)
+	failed := b.start(ctx, words, l, dir)
 	out, err = readOutcome(dir)
 	switch {
 	case err == nil && !out.Interrupted: // all is done, however the ranks and the launcher ended
@@ -123,12 +122,12 @@ func (b *Backend) submit(dir *jobDir, job *job) (*outcome, error) {
 
 // start runs the ranks to their end and passes on what they report. When ctx ends they are
 // told to end, and killed if they do not.
-func (b *Backend) start(ctx context.Context, words []string, cfg *krrlab.Config, dir *jobDir) error {
+func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir *jobDir) error {
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 	ownGroup(cmd)
-	h := &output{cfg: cfg}
+	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
 	err := cmd.Run()
 	h.end()
@@ -152,7 +151,8 @@ type report struct {
 
 // output takes in what ranks write.
 type output struct {
-	cfg  *krrlab.Config
+	ctx  context.Context // of the stage
+	lab  *krrlab.Lab
 	mu   sync.Mutex
 	line []byte
 	log  bytes.Buffer // what is no report; its end, if it is long
@@ -189,9 +189,9 @@ func (h *output) take(line []byte) {
 	var r report
 	if bytes.HasPrefix(line, []byte("{")) && json.Unmarshal(line, &r) == nil && (r.Event != nil || r.Note != "") {
 		if r.Event != nil {
-			h.cfg.Monitor(*r.Event)
+			h.lab.Tell(h.ctx, *r.Event)
 		}
-		if c := h.cfg.Checkpoint; r.Note != "" && c != nil && c.Note != nil {
+		if c := h.lab.Config().Checkpoint; r.Note != "" && c != nil && c.Note != nil {
 			c.Note(r.Note)
 		}
 		return

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/pcg"
 )
 
 // TestCommands checks what launchers are told.
@@ -100,12 +101,15 @@ func TestBackendRuns(t *testing.T) {
 	var events []krrlab.Event
 	var notes []string
 	end := func() {} // when the script says that it is ready
+	var stop error   // of the Monitor then
 	lab := func(script string) *krrlab.Lab {
 		events, notes = nil, nil
-		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Monitor: func(e krrlab.Event) {
+		return newLab(t, train, krrlab.Config{Kernel: gauss, Lambda: 0.1, Precond: krrlab.Features{S: 10}, Monitor: func(e krrlab.Event) error {
 			if events = append(events, e); e.Stage == "ready" {
 				end()
+				return stop
 			}
+			return nil
 		},
 			Checkpoint: &krrlab.Checkpoint{Dir: "kept", Note: func(s string) { notes = append(notes, s) }},
 			Backend:    &Backend{Ranks: 2, Dir: t.TempDir(), Program: "/bin/true", Launcher: pretend(t, script)}})
@@ -156,6 +160,14 @@ func TestBackendRuns(t *testing.T) {
 		ready+"while :; do sleep 0.05; done").Quality(ctx, krrlab.QualityOptions{})
 	if !errors.Is(err, context.Canceled) || q == nil || q.Steps != 4 {
 		t.Errorf("%v, %+v", err, q)
+	}
+	end = func() {}
+	for _, stop = range []error{pcg.ErrStop, errors.New("boom")} { // of the Monitor: the ranks are told to end
+		q, err = lab("trap 'printf \"%s\" \"$kept\" >$(dirname \"$file\")/result.json; exit 130' TERM\nkept='{\"version\":1,\"stage\":\"quality\",\"value\":{\"steps\":4},\"interrupted\":true}'\n"+
+			ready+"while :; do sleep 0.05; done").Quality(t.Context(), krrlab.QualityOptions{})
+		if q == nil || q.Steps != 4 || stop == pcg.ErrStop && err != nil || stop != pcg.ErrStop && err != stop {
+			t.Errorf("%v: %v, %+v", stop, err, q)
+		}
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -20,10 +20,10 @@ import (
 
 // outcome is what a job has come to, in its folder.
 type outcome struct {
-	Version     int             `json:"version"`
-	Stage       string          `json:"stage"`
-	Value       json.RawMessage `json:"value"`
-	Interrupted bool            `json:"interrupted,omitempty"` // before its end
+	Version     int              `json:"version"`
+	Stage       krrlab.StageName `json:"stage"`
+	Value       json.RawMessage  `json:"value"`
+	Interrupted bool             `json:"interrupted,omitempty"` // before its end
 	// Coefficients of a solve are a file in the job's folder.
 	Coefficients string `json:"coefficients,omitempty"`
 }
@@ -46,11 +46,11 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 
 // Options of RunJob.
 type Options struct {
-	Comm    comm.Comm          // the ranks, which call RunJob together; nil for one process
-	Dirs    []string           // folders to look for named data in; default: datasets.Dirs()
-	Memory  int64              // that a rank may take where the job says nothing; 0 for no limit
-	Monitor func(krrlab.Event) // as of Config; nil is silent
-	Note    func(string)       // as of Checkpoint; nil is silent
+	Comm    comm.Comm                // the ranks, which call RunJob together; nil for one process
+	Dirs    []string                 // folders to look for named data in; default: datasets.Dirs()
+	Memory  int64                    // that a rank may take where the job says nothing; 0 for no limit
+	Monitor func(krrlab.Event) error // as of Config; nil is silent
+	Note    func(string)             // as of Checkpoint; nil is silent
 }
 
 // RunJob does what a job file says, on ranks or in one process, and writes the result beside

@@ -61,10 +61,11 @@ func TestBackend(t *testing.T) {
 			var solving atomic.Int64
 			cfg := cfg
 			cfg.Backend = backend(t, l.name)
-			cfg.Monitor = func(e bench.Event) {
+			cfg.Monitor = func(e bench.Event) error {
 				if e.Stage == "solve" && e.Iteration > 0 {
 					solving.Add(1)
 				}
+				return nil
 			}
 			lab, err := bench.New(train, cfg)
 			if err != nil {
@@ -98,10 +99,11 @@ func TestBackendInterrupted(t *testing.T) {
 			var once sync.Once
 			cfg := bench.Config{
 				Kernel: kernel.Gaussian{Sigma: 0.2}, Lambda: 1e-8, Solver: bench.CG, Storage: gram.Recompute, Tol: 1e-12, MaxIter: 1e6, Backend: b,
-				Monitor: func(e bench.Event) {
+				Monitor: func(e bench.Event) error {
 					if e.Stage == "solve" && e.Iteration > 3 {
 						once.Do(cancel)
 					}
+					return nil
 				},
 			}
 			lab, err := bench.New(datasets.SyntheticClasses(1500, 3, 4, 0.05, 1), cfg)

@@ -195,7 +195,7 @@ var helpers = map[string]string{
 	"Clear":     "func Clear()\n\nClear empties the output of the cell when the next output comes.",
 	"Input":     "func Input(prompt string) (string, error)\n\nInput asks the reader for a line.",
 	"Password":  "func Password(prompt string) (string, error)\n\nPassword asks the reader for a line that is not shown.",
-	"Progress":  "func Progress() func(krrlab.Event)\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",
+	"Progress":  "func Progress() func(krrlab.Event) error\n\nProgress returns a Monitor for a krrlab.Config that shows one line: stage, share or iteration, residual, time left.",
 	"display":   "package display\n\nWraps data for display: display.HTML, Markdown, Math, SVG, PNG, File and others.",
 }
 

@@ -3,7 +3,6 @@ package golang
 import (
 	"fmt"
 	"html"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,8 +32,8 @@ var progressNow struct {
 
 // Progress returns a monitor that shows one line: stage, share or iteration, residual,
 // time left.
-func (s *Session) Progress() func(krrlab.Event) {
-	return func(e krrlab.Event) {
+func (s *Session) Progress() func(krrlab.Event) error {
+	return func(e krrlab.Event) error {
 		progressNow.Lock()
 		p := progressNow.line
 		if p == nil {
@@ -44,6 +43,7 @@ func (s *Session) Progress() func(krrlab.Event) {
 		}
 		progressNow.Unlock()
 		p.event(s, e)
+		return nil
 	}
 }
 
@@ -56,7 +56,7 @@ func (p *progressLine) event(s *Session, e krrlab.Event) {
 		return
 	}
 	p.last = now
-	p.put(s, eventText(e), share(e))
+	p.put(s, e.String(), share(e))
 }
 
 // put shows the line, or what stands in its place.
@@ -99,19 +99,4 @@ func share(e krrlab.Event) float64 {
 		return float64(e.Done) / float64(e.Total)
 	}
 	return -1
-}
-
-// eventText is an event in one line.
-func eventText(e krrlab.Event) string {
-	parts := []string{e.Stage}
-	switch {
-	case e.Iteration > 0:
-		parts = append(parts, fmt.Sprintf("iteration %d, residual %.2e", e.Iteration, e.Residual))
-	case e.Total > 0:
-		parts = append(parts, fmt.Sprintf("%.0f %%", 100*share(e)))
-	}
-	if e.Remaining > 0 {
-		parts = append(parts, fmt.Sprintf("about %v left", e.Remaining.Round(time.Second)))
-	}
-	return strings.Join(parts, ", ")
 }

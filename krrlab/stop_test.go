@@ -1,0 +1,294 @@
+package krrlab
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// endAt returns a Monitor that calls end in iteration number k, counted over all runs.
+func endAt(k int, end func() error) func(Event) error {
+	seen := 0
+	return func(e Event) error {
+		if e.Iteration > 0 {
+			if seen++; seen == k {
+				return end()
+			}
+		}
+		return nil
+	}
+}
+
+// denseResidual is the worst ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂ of coefficients, by plain loops.
+func denseResidual(l *Lab, c *mat.Dense) float64 {
+	n, d, t := l.Dims()
+	x := mat.NewDense(n, d, nil)
+	for i := range n {
+		l.train.X.RowTo(x.RawRowView(i), i)
+	}
+	rr, yy := make([]float64, t), make([]float64, t)
+	for i := range n {
+		kc := make([]float64, t)
+		for k := range n {
+			v := l.cfg.Kernel.Eval(x.RawRowView(i), x.RawRowView(k))
+			for j := range t {
+				kc[j] += v * c.At(k, j)
+			}
+		}
+		for j := range t {
+			r := l.y.At(i, j) - l.cfg.Lambda*c.At(i, j) - kc[j]
+			rr[j] += r * r
+			yy[j] += l.y.At(i, j) * l.y.At(i, j)
+		}
+	}
+	var worst float64
+	for j := range t {
+		worst = max(worst, math.Sqrt(rr[j]/yy[j]))
+	}
+	return worst
+}
+
+// stopCases are solves of each kind, and the iteration that they are ended in; -1: the second of the second run.
+var stopCases = map[string]struct {
+	cfg Config
+	at  int
+}{
+	"pcg":          {Config{Solver: PCG, Precond: Features{S: 60}}, 5},
+	"block-pcg":    {Config{Solver: BlockPCG, Precond: Features{S: 60}}, 5},
+	"cg":           {Config{Solver: CG}, 5},
+	"K as stored":  {Config{Solver: PCG, Precond: Features{S: 60}, Exact: StoredResidual}, 5},
+	"second run":   {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3}, -1},
+	"second, rows": {Config{Solver: PCG, Precond: Features{S: 60}, Repeat: 3, Exact: StoredResidual, Storage: gram.Float64}, -1},
+}
+
+// stopLab returns a lab of one of stopCases, and the iteration that it is to be ended in.
+func stopLab(t *testing.T, cfg Config, at int) (*Lab, int) {
+	t.Helper()
+	cfg.Kernel, cfg.Lambda, cfg.Seed, cfg.Tol = gauss, 0.1, 5, 1e-8
+	train := ranksProblem(300)
+	if at < 0 {
+		once := cfg
+		once.Repeat = 1
+		at = mustSolve(t, train, once).Iterations + 2
+	}
+	return newLab(t, train, cfg), at
+}
+
+// near reports whether two residuals are the same but for the rounding of K as stored.
+func near(a, b float64) bool { return math.Abs(a/b-1) < 1e-3 || math.Abs(a-b) < 1e-6 }
+
+// TestStop stops solves of each kind by their Monitor: the answer comes without an error, or beside the
+// Monitor's own, with its true residual, and not as converged.
+func TestStop(t *testing.T) {
+	boom := errors.New("boom")
+	for name, c := range stopCases {
+		for _, by := range []error{pcg.ErrStop, boom} {
+			l, at := stopLab(t, c.cfg, c.at)
+			l.cfg.Monitor = endAt(at, func() error { return by })
+			sol, err := l.Solve(t.Context())
+			if by == boom && err != boom || by == pcg.ErrStop && err != nil || sol == nil {
+				t.Fatalf("%s: %v, %v", name, sol, err)
+			}
+			if sol.Status != pcg.Stopped || sol.Iterations != at {
+				t.Errorf("%s: %v after %d iterations, want stopped after %d", name, sol.Status, sol.Iterations, at)
+			}
+			want := denseResidual(l, sol.Model.C)
+			if !near(float64(sol.TrueResidual), want) {
+				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
+			}
+			if second := c.at < 0; second != (want < 1e-5) { // the answer of the first run, not two iterations of the second
+				t.Errorf("%s: a residual of %g", name, want)
+			}
+			if stored := c.cfg.Exact == StoredResidual; stored != sol.SampledResidual.Known() {
+				t.Errorf("%s: rows checked: %v", name, sol.SampledResidual)
+			}
+		}
+	}
+}
+
+// TestInterrupt ends the context of solves of each kind: the answer comes beside the error, with the residual by
+// recurrence in its history, and no residual is said to be recomputed that is not.
+func TestInterrupt(t *testing.T) {
+	for name, c := range stopCases {
+		ctx, cancel := context.WithCancel(t.Context())
+		l, at := stopLab(t, c.cfg, c.at)
+		l.cfg.Monitor = endAt(at, func() error { cancel(); return nil })
+		sol, err := l.Solve(ctx)
+		if !errors.Is(err, context.Canceled) || sol == nil {
+			t.Fatalf("%s: %v, %v", name, sol, err)
+		}
+		if sol.Status != pcg.Canceled || sol.Iterations != at {
+			t.Errorf("%s: %v after %d iterations, want canceled after %d", name, sol.Status, sol.Iterations, at)
+		}
+		want := denseResidual(l, sol.Model.C)
+		if c.at < 0 { // of the run that was finished, which was recomputed then
+			if !near(float64(sol.TrueResidual), want) || want > 1e-5 {
+				t.Errorf("%s: a residual of %g, dense %g", name, sol.TrueResidual, want)
+			}
+			continue
+		}
+		last := sol.History[len(sol.History)-1].Residual
+		if sol.TrueResidual.Known() || sol.Roundings != nil || !near(last, want) {
+			t.Errorf("%s: true residual %v, by recurrence %g, dense %g", name, sol.TrueResidual, last, want)
+		}
+		if text := sol.String(); !strings.Contains(text, "by recurrence") || strings.Contains(text, "true residual") {
+			t.Errorf("%s: %s", name, text)
+		}
+		if err := sol.Plot().Validate(); err != nil || sol.Table() == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestInterruptRows ends the context while rows of K are checked, which then say nothing.
+func TestInterruptRows(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	l := newLab(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
+	k, err := l.K(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	s := &solve{Lab: l, sol: l.newSolution(), a: k}
+	if err := s.checkRows(ctx, mat.DenseCopyOf(l.y)); !errors.Is(err, context.Canceled) || s.sol.SampledRows != 0 || s.sol.SampledResiduals != nil {
+		t.Errorf("%v, %d rows", err, s.sol.SampledRows)
+	}
+}
+
+// TestStopBefore: before the iteration, and of the direct solver, there is nothing beside the error of the Monitor.
+func TestStopBefore(t *testing.T) {
+	for _, stage := range []StageName{StageFeatures, StageFactor, StageKernel} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
+			if e.Stage == stage {
+				return pcg.ErrStop
+			}
+			return nil
+		}}
+		for _, cfg.Solver = range []Solver{PCG, Direct} {
+			if cfg.Solver == Direct && stage != StageKernel {
+				continue
+			}
+			if sol, err := newLab(t, ranksProblem(300), cfg).Solve(t.Context()); sol != nil || err != pcg.ErrStop {
+				t.Errorf("%v, stopped in %s: %v, %v", cfg.Solver, stage, sol, err)
+			}
+		}
+	}
+}
+
+// TestStopStages: an error of the Monitor ends every stage, which returns what it has.
+func TestStopStages(t *testing.T) {
+	boom := errors.New("boom")
+	in := func(by error, stage StageName, done int) func(Event) error {
+		return func(e Event) error {
+			if e.Stage == stage && e.Done >= done {
+				return by
+			}
+			return nil
+		}
+	}
+	sol := mustSolve(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
+	for _, by := range []error{pcg.ErrStop, boom} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}, Monitor: in(by, StageLanczos, 5)}
+		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
+		if q == nil || q.Steps != 5 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
+			t.Errorf("%v: %v, %v", by, q, err)
+		}
+		cfg.Monitor = in(by, StageKernel, 0)
+		l := newLab(t, ranksProblem(300), cfg)
+		for stage := range runners {
+			if v, err := l.Run(t.Context(), stage, []byte(`{"Method": 2}`)); v != nil || err != by {
+				t.Errorf("%v in K of %s: %v, %v", by, stage, v, err)
+			}
+		}
+		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil || err != by {
+			t.Errorf("%v in Verify: %v, %v", by, v, err)
+		}
+	}
+}
+
+// TestStopRanks: all ranks stop where the Monitor of one says so, with the same answer.
+func TestStopRanks(t *testing.T) {
+	boom := errors.New("boom")
+	for _, by := range []error{pcg.ErrStop, boom} {
+		const p, which = 3, 1
+		sols, errs := make([]*Solution, p), make([]error, p)
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(p, comm.Options{}) {
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Seed: 5, Tol: 1e-8, Solver: PCG, Precond: Features{S: 60}, Comm: c}
+			if r == which {
+				cfg.Monitor = endAt(5, func() error { return by })
+			}
+			wg.Go(func() {
+				lab, err := New(ranksProblem(300), cfg)
+				if err == nil {
+					sols[r], err = lab.Solve(t.Context())
+				}
+				errs[r] = err
+			})
+		}
+		wg.Wait()
+		for r, sol := range sols {
+			if sol == nil || sol.Status != pcg.Stopped || sol.Iterations != 5 || !mat.Equal(sol.Model.C, sols[0].Model.C) || sol.TrueResidual != sols[0].TrueResidual {
+				t.Fatalf("rank %d: %v, %v", r, sol, errs[r])
+			}
+			if by == pcg.ErrStop && errs[r] != nil || by == boom && (errs[r] == nil || !strings.Contains(errs[r].Error(), "boom")) {
+				t.Errorf("rank %d: %v", r, errs[r])
+			}
+		}
+		if by == boom && !errors.Is(errs[which], boom) {
+			t.Errorf("%v", errs[which])
+		}
+	}
+}
+
+// TestStopResume: a solve that was stopped, in its second run or its refinement too, leaves a checkpoint, from which
+// another comes to the answer of an unbroken one.
+func TestStopResume(t *testing.T) {
+	accel.Use(nil)
+	for name, c := range map[string]struct {
+		cfg   Config
+		share float64 // of the iterations
+	}{
+		"pcg":     {Config{Solver: PCG, Precond: Features{S: 60}, Tol: 1e-8}, 0.5},
+		"second":  {Config{Solver: PCG, Precond: Features{S: 60}, Tol: 1e-6, Repeat: 3}, 0.5},
+		"refined": {Config{Solver: PCG, Precond: Features{S: 60}, Tol: 1e-7, Storage: gram.Fixed16}, 0.9},
+	} {
+		cfg := c.cfg
+		cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, 0.1, 5
+		solve := func() (*Solution, error) {
+			l := newLab(t, ranksProblem(400), cfg)
+			if name == "refined" {
+				l.cheap = -1
+			}
+			return l.Solve(t.Context())
+		}
+		want, err := solve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Checkpoint = &Checkpoint{Dir: filepath.Join(t.TempDir(), "kept"), EveryIter: 1}
+		cfg.Monitor = endAt(int(c.share*float64(want.Iterations)), func() error { return pcg.ErrStop })
+		sol, err := solve()
+		if err != nil || sol.Status != pcg.Stopped || sol.Iterations >= want.Iterations {
+			t.Fatalf("%s: %v, %v", name, sol, err)
+		}
+		if res := denseResidual(sol.lab, sol.Model.C); !near(float64(sol.TrueResidual), res) && !near(float64(sol.SampledResidual), res) {
+			t.Errorf("%s: a residual of %g, %g by rows, dense %g", name, sol.TrueResidual, sol.SampledResidual, res)
+		}
+		cfg.Checkpoint.Resume, cfg.Monitor = true, nil
+		if sol, err = solve(); err != nil || !mat.Equal(sol.Model.C, want.Model.C) || sol.Iterations != want.Iterations {
+			t.Errorf("%s resumed: %v, %v", name, sol, err)
+		}
+	}
+}
