@@ -30,14 +30,6 @@ const (
 	aim         = 0.97 // share of the tolerance that the recurrence aims at; products with float32 tiles are off by less
 )
 
-// How a true residual was recomputed.
-const (
-	exactKind  = "K recomputed in float64"
-	storedKind = "K as stored"
-	// recurrenceKind: it was not; the last row of the History has it.
-	recurrenceKind = "by recurrence"
-)
-
 // residual takes the true residuals r = Y − Ac of c with a, and ‖r_j‖₂/‖y_j‖₂ of every column with
 // the bound of its rounding, nil if a has none.
 func (s *solve) residual(ctx context.Context, a *gram.Matrix, c *mat.Dense) error {

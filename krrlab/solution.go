@@ -84,6 +84,14 @@ type Solution struct {
 	lab   *Lab
 }
 
+// How a true residual was recomputed.
+const (
+	exactKind  = "K recomputed in float64"
+	storedKind = "K as stored"
+	// recurrenceKind: it was not; the last row of the History has it.
+	recurrenceKind = "by recurrence"
+)
+
 // Seconds are the wall-clock seconds of the stages. Kernel is the forming of K (with
 // storage recompute its tiles are formed within Solve), Features that of Z, Factor
 // that of ZᵀZ and its factor, or of the direct solve's.
