@@ -21,6 +21,7 @@ func init() {
 			"Breakdown":                r.ValueOf(pcg.Breakdown),
 			"Canceled":                 r.ValueOf(pcg.Canceled),
 			"Converged":                r.ValueOf(pcg.Converged),
+			"ErrStop":                  r.ValueOf(&pcg.ErrStop).Elem(),
 			"Failed":                   r.ValueOf(pcg.Failed),
 			"Inaccurate":               r.ValueOf(pcg.Inaccurate),
 			"Indefinite":               r.ValueOf(pcg.Indefinite),
