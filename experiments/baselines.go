@@ -77,7 +77,7 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 // out.
 func (s *session) featureResult(c Case, fit *baseline.FeatureResult) *Result {
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations = fit.Status.String(), fit.Status == pcg.Converged, fit.Rounds
+	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
 	r.Form, r.Bytes = fit.Form.String(), fit.Bytes
 	r.Seconds.Load = s.load
 	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve+fit.Seconds.Residual
@@ -215,7 +215,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations, r.Bytes = fit.Status.String(), fit.Status == pcg.Converged, fit.Iterations, fit.Bytes
+	r.Status, r.Converged, r.Iterations, r.Bytes = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Iterations, fit.Bytes
 	r.Seconds.Load = s.load
 	set := fit.Seconds.Setup
 	r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = set.Features, set.Gram+set.Factor, fit.Seconds.Iterate

@@ -70,7 +70,7 @@ func (s sample) text() plots.Cell {
 		return plots.Blank()
 	case s.capped != nil:
 		how := s.capped.Result.Status
-		if how == pcg.MaxIterations.String() {
+		if how.Is(pcg.MaxIterations) {
 			how = "FAIL"
 		}
 		return plots.Text(fmt.Sprintf("%s (%d)%s", how, s.capped.Result.Iterations, s.share()))
@@ -105,7 +105,7 @@ func (s sample) words() string {
 		return "no iterations"
 	case s.capped == nil:
 		return s.spread() + " iterations" + s.share()
-	case s.capped.Result.Status == pcg.MaxIterations.String():
+	case s.capped.Result.Status.Is(pcg.MaxIterations):
 		return fmt.Sprintf("more than %d iterations", s.capped.Result.Iterations)
 	}
 	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)

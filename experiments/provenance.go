@@ -128,7 +128,7 @@ func (e *Entry) whyNot() string {
 	case e.Result == nil:
 		return "not reached before the run was interrupted"
 	case !e.Result.Ran():
-		return e.Result.Status + ": " + e.Result.Reason
+		return fmt.Sprintf("%s: %s", e.Result.Status, e.Result.Reason)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/krrlab/lab/krrlab"
@@ -10,7 +11,7 @@ import (
 // Result is what was measured of a case. A number that was not measured, or does not
 // apply, is null in JSON and a nil pointer here.
 type Result struct {
-	Status string `json:"status"` // how it ended, in words: Done, Failed, NotRun, or a status of package pcg
+	Status Status `json:"status"` // how it ended
 	Reason string `json:"reason,omitempty"`
 	// Converged: the true residual of every column is within the tolerance; for methods
 	// without a tolerance, that it was done.
@@ -49,12 +50,17 @@ type Result struct {
 	Commit  string  `json:"commit"` // version of the program
 }
 
-// Statuses that are not those of package pcg.
+// Status says how a case ended: one of these, or in its words a status of package pcg or baseline.
+type Status string
+
 const (
-	Done   = "done"    // a method without iterations, or without a tolerance, ended
-	Failed = "failed"  // it ended with the error in Reason
-	NotRun = "not run" // it could not begin: Reason says why
+	Done   Status = "done"    // a method without iterations, or without a tolerance, ended
+	Failed Status = "failed"  // it ended with the error in Reason
+	NotRun Status = "not run" // it could not begin: Reason says why
 )
+
+// Is reports whether it is that status of pcg or baseline.
+func (s Status) Is(of fmt.Stringer) bool { return string(s) == of.String() }
 
 // Reached says after how many iterations every column had been within Tol, by recurrence:
 // where a solve to that tolerance would have ended.

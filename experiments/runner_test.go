@@ -260,7 +260,10 @@ func TestFailures(t *testing.T) {
 	large := small(CG)
 	large.N = 4000
 	es := run(t, toy(unknown, wide, none, method, absent, large, small(CG)), &Options{Out: t.TempDir(), Dirs: []string{t.TempDir()}, Memory: 20e6})
-	for i, want := range []struct{ status, reason string }{
+	for i, want := range []struct {
+		status Status
+		reason string
+	}{
 		{Failed, "none"}, {Failed, "s = 401 features for n = 400 points"}, {Failed, `unknown data set "nothing"`}, {Failed, `unknown method "guess"`},
 		{NotRun, "adult/a9a is not at hand"}, {NotRun, "at least 4 ranks"},
 	} {

@@ -32,7 +32,7 @@ func (s *session) solve(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	r := s.begin(c)
-	r.Status, r.Converged, r.Iterations = sol.Status.String(), sol.Converged(), sol.Iterations
+	r.Status, r.Converged, r.Iterations = Status(sol.Status.String()), sol.Converged(), sol.Iterations
 	r.TrueResidual, r.SampledResidual, r.Kappa = finitePtr(float64(sol.TrueResidual)), finitePtr(float64(sol.SampledResidual)), finitePtr(float64(sol.Kappa))
 	r.ResidualKind = sol.ResidualKind
 	r.History, r.Reached = history(sol.History), reached(sol.History)

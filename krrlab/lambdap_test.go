@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -48,7 +49,7 @@ func TestLambdaP(t *testing.T) {
 			if math.Abs(float64(*p.Iterations-sol.Iterations)) > 2+0.15*float64(sol.Iterations) {
 				t.Errorf("%s: λ_p = %g: %d iterations, Solve takes %d", name, p.LambdaP, *p.Iterations, sol.Iterations)
 			}
-			if p.Status == "converged" {
+			if p.Status == pcg.Converged {
 				least = min(least, *p.Iterations)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/tune"
 	"github.com/krrlab/lab/plots"
 )
@@ -49,7 +50,7 @@ func pointText(p *tune.Point) string {
 
 func iterationsOf(p *tune.Point) string {
 	switch {
-	case p.Iterations != nil && p.Status == "converged":
+	case p.Iterations != nil && p.Status == pcg.Converged:
 		return fmt.Sprintf("%d iterations", *p.Iterations)
 	case p.Iterations != nil:
 		return fmt.Sprintf("%s after %d iterations", p.Status, *p.Iterations)
@@ -70,9 +71,9 @@ func (s *LambdaP) Table() *plots.Table {
 	}
 	for _, r := range s.Sweeps {
 		for _, p := range r.Points {
-			var its, predicted, seconds any
+			var its, status, predicted, seconds any
 			if p.Iterations != nil {
-				its = *p.Iterations
+				its, status = *p.Iterations, p.Status.String()
 			}
 			if p.Predicted > 0 {
 				predicted = p.Predicted
@@ -80,7 +81,7 @@ func (s *LambdaP) Table() *plots.Table {
 			if p.Seconds > 0 {
 				seconds = p.Seconds
 			}
-			t.Add(r.S, p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi, p.Bound, its, p.Status, predicted, seconds)
+			t.Add(r.S, p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi, p.Bound, its, status, predicted, seconds)
 		}
 	}
 	return t
@@ -172,7 +173,7 @@ func iterationSeries(r *tune.Result) plots.Series {
 	predicted := plots.Series{Name: "predicted iterations"}
 	for _, p := range r.Points {
 		y := math.NaN()
-		if p.Iterations != nil && p.Status == "converged" {
+		if p.Iterations != nil && p.Status == pcg.Converged {
 			y = float64(*p.Iterations)
 		}
 		counted.X, counted.Y = append(counted.X, p.LambdaP), append(counted.Y, y)

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/plots"
 )
@@ -58,7 +59,7 @@ type MeasuredLevel struct {
 	Form         string             `json:"precond_form,omitempty"`
 	Kappa        *estimate.Interval `json:"kappa"` // κ(M_k⁻¹A)
 	Iterations   int                `json:"iterations"`
-	Status       string             `json:"status,omitempty"`
+	Status       pcg.Status         `json:"status,omitempty"`
 	Converged    bool               `json:"converged"`
 	TrueResidual float64            `json:"true_residual"` // worst column's, against K as stored
 	Seconds      LevelSeconds       `json:"seconds"`
@@ -243,7 +244,7 @@ func (m *MultiLevel) String() string {
 		k := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi)
 		note := ""
 		if !l.Converged {
-			note = ", " + l.Status
+			note = ", " + l.Status.String()
 		}
 		if l.Indefinite {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"

@@ -128,7 +128,7 @@ func checkLevel(t *testing.T, lab *Lab, l MeasuredLevel, dist feature.Dist, same
 	if err != nil {
 		t.Fatal(err)
 	}
-	if res.Iterations != l.Iterations || res.Status.String() != l.Status {
+	if res.Iterations != l.Iterations || res.Status != l.Status {
 		t.Errorf("%v: %d iterations (%s), PCG takes %d (%v)", dist, l.Iterations, l.Status, res.Iterations, res.Status)
 	}
 	m, err := dist.Sample(lab.train.Dim(), l.Width, rng.New(cfg.Seed).Sub("features", 0))

@@ -78,10 +78,10 @@ type Quality struct {
 	// Bound is ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0
 	// where that is unbounded. Predicted are the iterations to a residual of τ of a random
 	// right-hand side, from T. Actual are those of PCG on the targets; nil without it.
-	Bound     int    `json:"iterations_bound"`
-	Predicted int    `json:"iterations_predicted"`
-	Actual    *int   `json:"iterations"`
-	Status    string `json:"status,omitempty"` // of PCG
+	Bound     int        `json:"iterations_bound"`
+	Predicted int        `json:"iterations_predicted"`
+	Actual    *int       `json:"iterations"`
+	Status    pcg.Status `json:"status,omitempty"` // of PCG
 
 	Seconds QualitySeconds `json:"seconds"`
 }
@@ -263,7 +263,7 @@ func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	if err != nil {
 		return err
 	}
-	q.Actual, q.Status = &res.Iterations, res.Status.String()
+	q.Actual, q.Status = &res.Iterations, res.Status
 	q.Seconds.Solve = time.Since(start).Seconds()
 	return nil
 }

@@ -94,7 +94,7 @@ func TestQualityAgainstDense(t *testing.T) {
 		if !q.Reached || q.Kappa.Width() > 0.051 || q.Kappa.Confidence != 0.95 || len(q.Trace) != q.Steps || len(q.Ritz) != q.Steps {
 			t.Errorf("%v: %v", k, q)
 		}
-		if its := plainIterations(t, l, z); *q.Actual != its || q.Status != "converged" || q.Bound < *q.Actual/4 || math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
+		if its := plainIterations(t, l, z); *q.Actual != its || q.Status != pcg.Converged || q.Bound < *q.Actual/4 || math.Abs(float64(q.Predicted-*q.Actual)) > 0.3*float64(*q.Actual)+3 {
 			t.Errorf("%v: %d iterations, bound %d, predicted %d; PCG takes %d", k, *q.Actual, q.Bound, q.Predicted, its)
 		}
 	}

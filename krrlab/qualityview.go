@@ -106,7 +106,7 @@ func (q *Quality) Table() *plots.Table {
 		t.Add("iterations", q.Predicted, nil, nil, nil, "from T of Lanczos, random right-hand side")
 	}
 	if q.Actual != nil {
-		t.Add("iterations", *q.Actual, nil, nil, nil, "PCG, "+q.Status)
+		t.Add("iterations", *q.Actual, nil, nil, nil, "PCG, "+q.Status.String())
 	}
 	return t
 }

@@ -47,10 +47,10 @@ type SketchSize struct {
 	Confidence float64    `json:"confidence"`
 	Note       string     `json:"note,omitempty"` // what the test covers here
 
-	Status  string       `json:"status"` // adapt.Found, adapt.None or adapt.Interrupted
-	S       int          `json:"s"`      // of the rung accepted, or else of the one of least predicted time; 0 if there is none
-	Max     int          `json:"max"`    // last rung there could be
-	Limit   string       `json:"limit"`  // what sets it: n, asked or memory
+	Status  adapt.Status `json:"status"`
+	S       int          `json:"s"`     // of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	Max     int          `json:"max"`   // last rung there could be
+	Limit   string       `json:"limit"` // what sets it: n, asked or memory
 	Rungs   []adapt.Rung `json:"rungs"`
 	Seconds float64      `json:"seconds"`
 }
@@ -169,7 +169,7 @@ func (s *SketchSize) rungText(r adapt.Rung) string {
 
 func (s *SketchSize) resultText() string {
 	if s.S == 0 {
-		return s.Status + ": no rung"
+		return fmt.Sprintf("%s: no rung", s.Status)
 	}
 	why := map[string]string{"n": "below n", "asked": "up to the largest asked for", "memory": "that fits the memory"}[s.Limit]
 	switch s.Status {

@@ -138,7 +138,7 @@ func TestSketchSizeViews(t *testing.T) {
 					t.Errorf("s' = %d", c.Sketch)
 				}
 			}
-			for _, want := range []string{"s = 16", "s = 64", s.Status, "λ = 0.3"} {
+			for _, want := range []string{"s = 16", "s = 64", string(s.Status), "λ = 0.3"} {
 				if !strings.Contains(s.String(), want) || !strings.Contains(s.HTML(), want) {
 					t.Errorf("%q is not in\n%s", want, s)
 				}

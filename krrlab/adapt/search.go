@@ -43,16 +43,18 @@ type Rung struct {
 	Seconds    Seconds     `json:"seconds"`
 }
 
-// How a search ended.
+// Status says how a search ended.
+type Status string
+
 const (
-	Found       = "found"       // a rung was accepted
-	None        = "none"        // none was, up to Max
-	Interrupted = "interrupted" // the context ended first
+	Found       Status = "found"       // a rung was accepted
+	None        Status = "none"        // none was, up to Max
+	Interrupted Status = "interrupted" // the context ended first
 )
 
 // Result is the record of a search.
 type Result struct {
-	Status string
+	Status Status
 	// Chosen is the index of the accepted rung, or else of the one of least predicted time; -1
 	// if there is no rung.
 	Chosen  int

@@ -96,7 +96,7 @@ type Level struct {
 	// Kappa and what follows are known where M was made.
 	Kappa        estimate.Interval // κ(M⁻¹A)
 	Iterations   int               // of PCG
-	Status       string            // how it ended
+	Status       pcg.Status        // how it ended
 	Converged    bool
 	TrueResidual float64 // largest ‖y_j−Ac_j‖₂/‖y_j‖₂
 	Seconds      Seconds
@@ -239,7 +239,7 @@ func (l *Level) solve(ctx context.Context, p *Problem, m metric, o *Options) err
 	if err != nil {
 		return err
 	}
-	l.Iterations, l.Status, l.Converged = res.Iterations, res.Status.String(), res.Status == pcg.Converged
+	l.Iterations, l.Status, l.Converged = res.Iterations, res.Status, res.Status == pcg.Converged
 	l.TrueResidual = res.MaxTrueRelRes()
 	if math.IsNaN(l.TrueResidual) {
 		return fmt.Errorf("multilevel: the solve with s = %d broke down: %v", l.S, res.Status)

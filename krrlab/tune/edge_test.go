@@ -37,7 +37,7 @@ func TestOptionBounds(t *testing.T) {
 func TestFinish(t *testing.T) {
 	its := func(n int) *int { return &n }
 	point := func(predicted int, iterations *int, status pcg.Status, kappa float64) Point {
-		return Point{Predicted: predicted, Iterations: iterations, Status: status.String(), Kappa: estimate.Exact(kappa, 0, "")}
+		return Point{Predicted: predicted, Iterations: iterations, Status: status, Kappa: estimate.Exact(kappa, 0, "")}
 	}
 	for name, c := range map[string]struct {
 		points []Point

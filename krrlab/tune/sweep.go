@@ -40,8 +40,8 @@ type Point struct {
 	Predicted int `json:"iterations_predicted"`
 	// Iterations are those that PCG took, the most of its right-hand sides; nil where it was
 	// not run or had not ended.
-	Iterations *int   `json:"iterations"`
-	Status     string `json:"status,omitempty"` // of PCG
+	Iterations *int       `json:"iterations"`
+	Status     pcg.Status `json:"status,omitempty"` // of PCG, where iterations were counted
 	// Seconds is the predicted time of a solve for all right-hand sides, set-up included; 0 if
 	// nothing can be said.
 	Seconds float64 `json:"seconds_predicted"`
@@ -204,7 +204,7 @@ func (s *sweep) solves(ctx context.Context) error {
 			its, status = max(its, col.Iterations), max(status, col.Status)
 		}
 		if status < pcg.Canceled {
-			s.res.Points[i].Iterations, s.res.Points[i].Status = &its, status.String()
+			s.res.Points[i].Iterations, s.res.Points[i].Status = &its, status
 		}
 	}
 	return err
@@ -219,7 +219,7 @@ func (s *sweep) finish() {
 		if p.Iterations != nil {
 			its = *p.Iterations
 		}
-		if its == 0 || p.Iterations != nil && p.Status != pcg.Converged.String() {
+		if its == 0 || p.Iterations != nil && p.Status != pcg.Converged {
 			continue
 		}
 		p.Seconds = r.SetUp + float64(its)*r.PerIter

@@ -265,10 +265,10 @@ func TestSweep(t *testing.T) {
 		}
 		// The two M⁻¹ round differently, which moves a residual by less than a factor of two: the counts
 		// are apart by less than what it takes to halve the error.
-		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status.String() {
+		if p.Iterations == nil || math.Abs(float64(*p.Iterations-res.Iterations)) > float64(pcg.IterationBound(kappa, 0.5)) || p.Status != res.Status {
 			t.Errorf("λ_p = %g: %s, alone %v after %d", p.LambdaP, fmt.Sprint(p), res.Status, res.Iterations)
 		}
-		if best := r.Points[r.Best]; p.Status == "converged" && *p.Iterations < *best.Iterations {
+		if best := r.Points[r.Best]; p.Status == pcg.Converged && *p.Iterations < *best.Iterations {
 			t.Errorf("λ_p = %g takes %d iterations, the choice %g takes %d", p.LambdaP, *p.Iterations, best.LambdaP, *best.Iterations)
 		}
 	}
