@@ -17,12 +17,12 @@ func init() {
 		Name: "adapt",
 		Binds: map[string]r.Value{
 			"Accept":      r.ValueOf(adapt.Accept),
-			"Found":       r.ValueOf(""),
-			"Interrupted": r.ValueOf(""),
+			"Found":       r.ValueOf(adapt.Found),
+			"Interrupted": r.ValueOf(adapt.Interrupted),
 			"Kappa":       r.ValueOf(adapt.Kappa),
 			"Kappa10":     r.ValueOf(&adapt.Kappa10).Elem(),
 			"Kappa5":      r.ValueOf(&adapt.Kappa5).Elem(),
-			"None":        r.ValueOf(""),
+			"None":        r.ValueOf(adapt.None),
 			"Open":        r.ValueOf(adapt.Open),
 			"PaperTest":   r.ValueOf(&adapt.PaperTest).Elem(),
 			"ParseTest":   r.ValueOf(adapt.ParseTest),
@@ -39,6 +39,7 @@ func init() {
 			"Result":     r.TypeOf((*adapt.Result)(nil)).Elem(),
 			"Rung":       r.TypeOf((*adapt.Rung)(nil)).Elem(),
 			"Seconds":    r.TypeOf((*adapt.Seconds)(nil)).Elem(),
+			"Status":     r.TypeOf((*adapt.Status)(nil)).Elem(),
 			"Test":       r.TypeOf((*adapt.Test)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*adapt.Verdict)(nil)).Elem(),
 		},
@@ -46,11 +47,7 @@ func init() {
 			"Operator": r.TypeOf((*proxy_krrlab_adapt_Operator)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{
-			"Found":       "string:found",
-			"Interrupted": "string:interrupted",
-			"None":        "string:none",
-		},
+		Untypeds: map[string]string{},
 	}
 }
 
