@@ -34,9 +34,6 @@ var kept = map[string]string{
 	"datasets.Read":            "users' data",
 
 	"experiments.Report.*":   "what a notebook shows of a report",
-	"experiments.Done":       "of Result.Status",
-	"experiments.Failed":     "of Result.Status",
-	"experiments.NotRun":     "of Result.Status",
 	"experiments.Rates.Cost": "what the plan says of one case",
 
 	"krrlab/feature.ChainMap.Levels":          "the levels that Level takes",
