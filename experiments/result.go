@@ -1,10 +1,10 @@
 package experiments
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -50,7 +50,7 @@ type Result struct {
 	Commit  string  `json:"commit"` // version of the program
 }
 
-// Status says how a case ended: one of these, or in its words a status of package pcg or baseline.
+// Status says how a case ended: one of these, or in its words a status of package pcg.
 type Status string
 
 const (
@@ -59,8 +59,8 @@ const (
 	NotRun Status = "not run" // it could not begin: Reason says why
 )
 
-// Is reports whether it is that status of pcg or baseline.
-func (s Status) Is(of fmt.Stringer) bool { return string(s) == of.String() }
+// Is reports whether it is that status of package pcg.
+func (s Status) Is(of pcg.Status) bool { return string(s) == of.String() }
 
 // Reached says after how many iterations every column had been within Tol, by recurrence:
 // where a solve to that tolerance would have ended.
