@@ -58,7 +58,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 		return nil, nil, nil
 	}
 	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
-		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w: take one that has a name in files, or no checkpoint", err)
+		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w; or take no checkpoint", err)
 	}
 	if r := l.approximation(); (r == nil || r.name == "") && !l.plain() {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
@@ -137,6 +137,9 @@ func (l *Lab) owner() [sha256.Size]byte {
 	c := l.cfg
 	data := l.train.Fingerprint()
 	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
+	if spec, err := kernel.ToSpec(c.Kernel); err == nil && spec.Params != "" { // String need not have them
+		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
+	}
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
 	}

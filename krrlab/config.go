@@ -45,10 +45,19 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg := l.cfg
 	change(&cfg)
-	if cfg.Lambda != l.cfg.Lambda || !reflect.DeepEqual(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
+	if cfg.Lambda != l.cfg.Lambda || !sameKernel(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
 		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
 	}
+	cfg.Kernel = l.cfg.Kernel
 	return l.problem.lab(cfg)
+}
+
+// sameKernel compares kernels, those that hold functions, which Go does not compare, by type and name.
+func sameKernel(a, b kernel.Kernel) bool {
+	if !reflect.DeepEqual(b, b) {
+		return reflect.TypeOf(a) == reflect.TypeOf(b) && a.String() == b.String()
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // lab returns a lab of the problem.

@@ -25,6 +25,9 @@ func (v *Verification) String() string {
 		b.add("test", "%s", v.testText())
 	}
 	b.add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
+	if v.Kernel.Params != "" {
+		b.add("not covered", "what Eval of the user-defined kernel rounds, and that it is positive semi-definite")
+	}
 	b.took(v.Seconds)
 	return b.String()
 }

@@ -18,10 +18,12 @@
 //	Gaussian                      Fourier        2s·nnz(x)            normal N(0, I)
 //	Matern32, Matern52            Fourier        2s·nnz(x)            Student t with 3 and 5 degrees of freedom
 //	Laplacian                     Fourier        2s·nnz(x)            independent Cauchy
+//	user-defined kernel.Mixture   Fourier        2s·nnz(x)            s·N(0, I), s by Spread
+//	user-defined kernel.Spectral  Fourier        2s·nnz(x)            by Frequency
 //	Polynomial                    TensorSketch   q(nnz(x) + s·log s)
 //
 // Fourier{Orthogonal: true} makes the frequencies of the isotropic kernels
-// (Gaussian, Matérn) orthogonal within blocks of d: the same mean, a smaller
+// (Gaussian, Matérn, kernel.Mixture) orthogonal within blocks of d: the same mean, a smaller
 // variance when d is large, at the price of QR factorizations, about
 // (8/3)·d³ flops a block. It is not for the Laplacian, whose
 // spectral measure is no radial law.

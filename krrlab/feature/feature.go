@@ -76,7 +76,7 @@ func grow[T any](buf *[]T, n int) []T {
 }
 
 // For returns the distribution the paper pairs with a kernel: Fourier features for
-// the shift-invariant ones, TensorSketch for the polynomial. The error says
+// those with a spectral measure, TensorSketch for the polynomial. The error says
 // which kernels have one.
 func For(k kernel.Kernel) (Dist, error) {
 	if err := kernel.Validate(k); err != nil {
@@ -85,8 +85,8 @@ func For(k kernel.Kernel) (Dist, error) {
 	if p, ok := k.(kernel.Polynomial); ok {
 		return TensorSketch{Kernel: p}, nil
 	}
-	if _, err := measureOf(k); err != nil {
-		return nil, fmt.Errorf("feature: no random features for the kernel %v: gaussian, laplacian, matern32 and matern52 have Fourier features, polynomial has TensorSketch", k)
+	if !spectral(k) {
+		return nil, noFeatures("random", k)
 	}
 	return Fourier{Kernel: k}, nil
 }

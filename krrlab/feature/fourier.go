@@ -23,8 +23,9 @@ import (
 //
 // where E cos 2wᵀδ = k(2δ): variance of φ(x)ᵀφ(z) = (1 + ½k(2δ) − c²)/s.
 //
-// Kernel is a Gaussian, Laplacian, Matern32 or Matern52. Orthogonal asks for
-// orthogonal random features (Yu et al. 2016): frequencies jd, …, jd+d-1 are
+// Kernel is a kernel.Mixture or kernel.Spectral: Gaussian, Laplacian, Matern32, Matern52 or a user-defined
+// one; where k(x, x) is not 1 the features are multiplied by its root. Orthogonal asks for
+// orthogonal random features (Yu et al. 2016) of a kernel.Mixture: frequencies jd, …, jd+d-1 are
 // orthogonal to each other, their directions uniform on the sphere and their
 // lengths independent with the law they have without it. The mean is the same.
 type Fourier struct {
@@ -50,7 +51,7 @@ type FourierMap struct {
 	b32   []float32
 	norm  []float64 // ‖w_j‖₂
 	most  float64   // max_j ‖w_j‖₂
-	scale float64   // √(2/s)
+	scale float64   // √(2k(x,x)/s)
 }
 
 var _ Map32 = (*FourierMap)(nil)
@@ -66,12 +67,12 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 	if err := kernel.Validate(f.Kernel); err != nil {
 		return nil, err
 	}
-	p, err := measureOf(f.Kernel)
-	if err != nil {
-		return nil, err
+	if !spectral(f.Kernel) {
+		return nil, noFeatures("Fourier", f.Kernel)
 	}
-	if f.Orthogonal && p.cauchy {
-		return nil, fmt.Errorf("feature: no orthogonal random features for %v, which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them", f.Kernel)
+	mix, isotropic := f.Kernel.(kernel.Mixture)
+	if f.Orthogonal && !isotropic {
+		return nil, fmt.Errorf("feature: no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", f.Kernel)
 	}
 	if err := checkSample(f, d, s); err != nil {
 		return nil, err
@@ -80,15 +81,17 @@ func (f Fourier) Sample(d, s int, g rng.Stream) (Map, error) {
 		return nil, fmt.Errorf("feature: %d Fourier features of points of dimension %d need %.3g GB for their frequencies, %.3g GB are free: use fewer features", s, d, need/1e9, float64(have)/1e9)
 	}
 	m := &FourierMap{d: d, s: s, wt: make([]float32, d*s), b: make([]float64, s), b32: make([]float32, s), norm: make([]float64, s), scale: math.Sqrt(2 / float64(s))}
+	origin := make([]float64, d)
+	m.scale *= math.Sqrt(f.Kernel.Eval(origin, origin))
 	g.Sub("phases").Float64s(m.b, 0)
 	for j := range m.b {
 		m.b[j] *= 2 * math.Pi
 		m.b32[j] = float32(m.b[j])
 	}
 	if f.Orthogonal {
-		m.drawOrthogonal(p, g)
+		m.drawOrthogonal(mix, g)
 	} else {
-		m.draw(p, g)
+		m.draw(f.Kernel, g)
 	}
 	for j, v := range m.norm {
 		if !(v <= math.MaxFloat32) {
@@ -114,13 +117,13 @@ func need(d, s, threads int, orthogonal bool) float64 {
 const drawBlock = 16
 
 // draw fills W with independent frequencies.
-func (m *FourierMap) draw(p measure, g rng.Stream) {
+func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 	buf := make([][]float64, accel.Threads())
 	each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
 		rows := grow(&buf[worker], drawBlock*m.d)
 		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
 		for j := j0; j < j1; j++ {
-			p.row(rows[(j-j0)*m.d:(j-j0+1)*m.d], g, j)
+			frequency(rows[(j-j0)*m.d:(j-j0+1)*m.d], k, g, j)
 		}
 		m.store(rows, j0, j1)
 	})

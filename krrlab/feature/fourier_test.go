@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // pairs are the points x and z = x+δ that the laws of the features are tested on.
@@ -88,6 +89,65 @@ func blocks(v []float64, b int) (means []float64) {
 		means = append(means, sum/float64(b))
 	}
 	return means
+}
+
+// quadric is a user-defined scale mixture of Gaussians, 2/(1+r²/c).
+type quadric struct{ c float64 }
+
+func (k quadric) String() string              { return "quadric" }
+func (k quadric) Slope() float64              { return 2 / k.c }
+func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2) / k.c) }
+func (k quadric) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = 2 / (1 + v/k.c)
+	}
+}
+func (k quadric) Eval(x, z []float64) float64 {
+	var sq float64
+	for i, v := range x {
+		sq += (v - z[i]) * (v - z[i])
+	}
+	return 2 / (1 + sq/k.c)
+}
+
+// cosine is a user-defined kernel of x−z with one frequency, cos wᵀ(x−z).
+type cosine struct{ w []float64 }
+
+func (k cosine) String() string { return "cosine" }
+func (k cosine) Frequency(w []float64, _ rng.Stream) {
+	copy(w, k.w)
+}
+func (k cosine) Eval(x, z []float64) float64 {
+	var p float64
+	for i, v := range x {
+		p += k.w[i] * (v - z[i])
+	}
+	return math.Cos(p)
+}
+
+// TestUserDefinedMeasure: features of a user-defined kernel have it as their mean, k(x, x) ≠ 1 too, and
+// orthogonal ones where it is a mixture. Statistics as in TestFourierMoments.
+func TestUserDefinedMeasure(t *testing.T) {
+	x, z := pairs()
+	n, d := x.Dims()
+	mix, cos := quadric{1.7}, cosine{[]float64{0.3, -1, 0.5}}
+	for _, dist := range []feature.Fourier{{Kernel: mix}, {Kernel: mix, Orthogonal: true}, {Kernel: cos}} {
+		if got, err := feature.For(dist.Kernel); err != nil || got.String() != (feature.Fourier{Kernel: dist.Kernel}).String() {
+			t.Errorf("For(%v) = %v, %v", dist.Kernel, got, err)
+		}
+		m := sample(t, dist, d, 60000, 13)
+		for i := range n {
+			p := blocks(products(m, i, x, z), d)
+			if k := dist.Kernel.Eval(x.Row(i), z.Row(i)); off(p, k) {
+				mean, se := meanOf(p)
+				t.Errorf("%v, pair %d: mean of φ(x)ᵀφ(z) is %.4f ± %.4f, want %.4f", dist, i, mean, se, k)
+			}
+		}
+	}
+	fails(t, "orthogonal cosine", "Spread", func() error {
+		_, err := feature.Fourier{Kernel: cos, Orthogonal: true}.Sample(d, 5, rng.New(1))
+		return err
+	})
 }
 
 // TestOrthogonalVariance checks that orthogonal frequencies lower the variance of

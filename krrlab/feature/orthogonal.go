@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -18,14 +19,14 @@ import (
 //
 // the length that the independent draw has, so that each w_j alone has the
 // kernel's spectral measure.
-func (m *FourierMap) drawOrthogonal(p measure, g rng.Stream) {
+func (m *FourierMap) drawOrthogonal(k kernel.Mixture, g rng.Stream) {
 	blocks := (m.s + m.d - 1) / m.d
 	each(blocks, func(_, block int) {
 		j0, j1 := block*m.d, min((block+1)*m.d, m.s)
 		rows := haar(m.d, j1-j0, g.Sub("orthogonal", uint64(block)))
 		for j := j0; j < j1; j++ {
 			g := g.Sub("frequencies", uint64(j))
-			length := math.Sqrt(g.Sub("length").ChiSquare(0, float64(m.d))) * p.spread(g)
+			length := math.Sqrt(g.Sub("length").ChiSquare(0, float64(m.d))) * k.Spread(g.Sub("mix"))
 			for c := range m.d {
 				rows[(j-j0)*m.d+c] *= length
 			}

@@ -59,7 +59,7 @@ func newFrame(k kernel.Kernel, x points.Points) (frame, error) {
 	_, f.sparse = x.(*points.CSR)
 	p := points.NewPanel(x)
 	for i, v := range p.Norms {
-		if !(v <= math.MaxFloat64) && !isOwn(k) {
+		if !(v <= math.MaxFloat64) && !kernel.ByPairs(k) {
 			return f, fmt.Errorf("gram: point %d has ‖x‖² = %v", i, v)
 		}
 		f.maxSq = max(f.maxSq, v)
@@ -81,12 +81,6 @@ func (f *frame) view(centered bool) points.Points {
 		return points.Shift(f.x, f.mean)
 	}
 	return f.x
-}
-
-// isOwn reports whether k is user-defined.
-func isOwn(k kernel.Kernel) bool {
-	_, err := kernel.ToSpec(k)
-	return err != nil
 }
 
 // extent is that of the points as float64 takes them.
@@ -123,7 +117,7 @@ func (m *Matrix) methods(wide bool) []method {
 	f := &m.frame
 	invariant := f.mean != nil
 	var list []method
-	if !wide && !isOwn(m.k) && f.maxSq < largest32 {
+	if !wide && !kernel.ByPairs(m.k) && f.maxSq < largest32 {
 		list = append(list, method{arith: kernel.Float32})
 		if invariant && (!f.sparse || f.far) {
 			list = append(list, method{arith: kernel.Float32, centered: true})
@@ -152,8 +146,8 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if o.Storage == Float32 && largest >= largest32 {
 		return c, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
 	}
-	if o.Storage == Fixed16 && !kernel.Bounded01(m.k) {
-		return c, fmt.Errorf("gram: fixed16 is for kernels known to have values in [0, 1], %v is not: take float32", m.k)
+	if o.Storage == Fixed16 && !m.fixable() {
+		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to be one: take float32", m.k)
 	}
 	s, err := m.newSample(ctx, o.Prefer, o.Seed)
 	if err != nil {
@@ -231,6 +225,13 @@ func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []metho
 	return best, err
 }
 
+// fixable reports whether K may fit 16 bits: values in [0, 1] and k(x, x) = 1 are known of built-in kernels,
+// and the values of a user-defined Radial are looked at when they are stored.
+func (m *Matrix) fixable() bool {
+	_, radial := m.k.(kernel.Radial)
+	return kernel.Bounded01(m.k) || radial && m.diag[0] == 1
+}
+
 // like returns the methods that compute as an earlier choice does.
 func like(list []method, c *Choice) (out []method) {
 	for _, v := range list {
@@ -275,7 +276,7 @@ func (m *Matrix) fits(s Storage, memory int64, d int) bool {
 func (m *Matrix) memoryError(s Storage, memory int64, d int) error {
 	e := &MemoryError{N: m.tiling.n, Storage: s, Have: memory, Need: m.need(s, d)}
 	for _, other := range []Storage{Float64, Float32, Fixed16, Recompute} {
-		if other == Fixed16 && !kernel.Bounded01(m.k) {
+		if other == Fixed16 && !m.fixable() {
 			continue
 		}
 		if m.fits(other, memory, d) {

@@ -208,7 +208,7 @@ func (s *recomputed[T]) gather(idx []int) points.Panel {
 // where none is known: of K as stored (Exact has one), and of a user-defined kernel, of whose rounding
 // nothing is known.
 func (m *Matrix) EntryError() float64 {
-	if !m.choice.Certain || isOwn(m.k) {
+	if !m.choice.Certain || !kernel.BuiltIn(m.k) {
 		return math.Inf(1)
 	}
 	return kernel.EntryError(m.k, m.choice.Arithmetic, m.extent())

@@ -47,7 +47,7 @@ type Estimate struct {
 }
 
 // The number of rows of a sample: enough for an honest rms, cheap beside K.
-// The Laplacian's distances and user-defined kernels are slow to form.
+// The Laplacian's distances and kernels by pairs are slow to form.
 const (
 	sampleRows    = 1024
 	sampleRowsL1  = 512
@@ -76,7 +76,7 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 	if _, ok := m.k.(kernel.Laplacian); ok {
 		rows = sampleRowsL1
 	}
-	if isOwn(m.k) {
+	if kernel.ByPairs(m.k) {
 		rows = sampleRowsOwn
 	}
 	s := &sample{m: m}

@@ -33,7 +33,7 @@ func (own) String() string { return "own" }
 
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
-	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{},
+	kernel.Polynomial{Gamma: 0.1, Coef0: 1, Degree: 3}, own{}, radial{one: 1.5, c: 0.3},
 }
 
 // draw returns n points of dimension d, as all three types; column 1 is

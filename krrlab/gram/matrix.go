@@ -81,6 +81,9 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 		return nil, opt, fmt.Errorf("gram: λ = %v, want a number ≥ 0", lambda)
 	}
 	opt = o.settled(n, lambda)
+	if err := kernel.Check(k, x); err != nil {
+		return nil, opt, err
+	}
 	fr, err := newFrame(k, x)
 	if err != nil {
 		return nil, opt, err
@@ -119,7 +122,7 @@ func (m *Matrix) build() {
 	for b := range panels {
 		panels[b] = p.Slice(m.tiling.block(b))
 	}
-	own, scale := isOwn(m.k), m.scales()
+	own, scale := !kernel.BuiltIn(m.k), m.scales()
 	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
 		kernel.Tile64(dst, ld, k, x, z, c.Arithmetic, w)
 	}
@@ -140,7 +143,7 @@ func (m *Matrix) build() {
 		case Recompute:
 			s = &recomputed[float32]{g}
 		case Fixed16:
-			s = &packed{g, make([][]uint16, len(m.tiling.order))}
+			s = &packed{g, make([][]uint16, len(m.tiling.order)), own}
 		}
 		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: s, mulTile: tileMul32}
 	}

@@ -220,7 +220,7 @@ func checkCertain(t *testing.T, m *Matrix, e kernel.Extent) {
 		if c.Arithmetic != want || c.Centred != (want == kernel.Float64 && e.Moved) || c.Error != bound*m.Trace() || !c.Certain || c.Accuracy != accuracy || c.Bytes != exact.Bytes() || c.N != exact.Dim() {
 			t.Errorf("%v: exact %+v, want %v and an error of %g", m.k, c, want, bound*m.Trace())
 		}
-		if isOwn(m.k) {
+		if !kernel.BuiltIn(m.k) {
 			bound = math.Inf(1)
 		}
 		if got := exact.EntryError(); got != bound {
@@ -313,7 +313,7 @@ func TestScales(t *testing.T) {
 	poly := kernel.Polynomial{Gamma: 1, Degree: 2}
 	for _, k := range []kernel.Kernel{poly, kernel.Func{Name: "squares", F: poly.Eval}} {
 		room := 1.0
-		if isOwn(k) {
+		if !kernel.BuiltIn(k) {
 			room = 32
 		}
 		m, _, err := begin(k, x, 1, nil)

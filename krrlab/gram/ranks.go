@@ -21,7 +21,7 @@ func (m *Matrix) scales() []float64 {
 	scales := make([]float64, len(m.diag))
 	for i, v := range m.diag {
 		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
-		if isOwn(m.k) {
+		if !kernel.BuiltIn(m.k) {
 			root *= ownSlack
 		}
 		_, exp := math.Frexp(root)

@@ -85,12 +85,19 @@ func (s *kept[T]) form(w *worker[T], p int) error {
 	}
 	for q, v := range t {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			i0, _ := s.block(int(r.i))
-			j0, _ := s.block(int(r.j))
-			return fmt.Errorf("gram: kernel %v of points %d and %d is %v", s.k, i0+q/cols, j0+q%cols, f)
+			return s.badEntry(p, q, f, "")
 		}
 	}
 	return nil
+}
+
+// badEntry says that entry q of tile p cannot be stored.
+func (g *grid[T]) badEntry(p, q int, v float64, want string) error {
+	r := g.order[p]
+	i0, _ := g.block(int(r.i))
+	j0, _ := g.block(int(r.j))
+	cols := g.rows(int(r.j))
+	return fmt.Errorf("gram: kernel %v of points %d and %d is %v%s", g.k, i0+q/cols, j0+q%cols, v, want)
 }
 
 func (s *kept[T]) tile(_ *worker[T], p int) []T { return s.tiles[p] }
@@ -139,12 +146,20 @@ const fixedOne = 1<<16 - 1
 type packed struct {
 	grid[float32]
 	tiles [][]uint16
+	check bool // look for values outside [0, 1]: the kernel is user-defined
 }
 
 func (s *packed) form(w *worker[float32], p int) error {
 	r := s.order[p]
 	t := grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
 	s.formTo(t, p, &w.kernel)
+	if s.check {
+		for q, v := range t {
+			if !(v >= 0 && v <= 1) {
+				return s.badEntry(p, q, float64(v), ", outside the [0, 1] of fixed16: take float32")
+			}
+		}
+	}
 	s.tiles[p] = make([]uint16, len(t))
 	simd.Narrow(s.tiles[p], t, fixedOne)
 	return nil

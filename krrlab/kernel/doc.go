@@ -11,10 +11,22 @@
 //	Func        user-defined
 //
 // The first four depend on x−z only (ShiftInvariant), have values in [0, 1] and
-// k(x, x) = 1 (Bounded01). Any type with Eval and String is a Kernel; one of a
+// k(x, x) = 1 (Bounded01). Any type with Eval and String is a Kernel; a
 // user-defined one is evaluated pair by pair on dense rows, by several goroutines
 // at once, and must be symmetric and positive semidefinite for the solvers above
 // to mean anything.
+//
+// # User-defined kernels
+//
+// What else a kernel can do it says by methods, which the built-in ones have too:
+//
+//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, at about the speed of the Gaussian
+//	Radial32  values in float32, a little faster still
+//	Mixture   a Radial's spectral measure: Fourier features
+//	Spectral  the spectral measure of another kernel of x−z
+//	Validate  which parameters it may have
+//
+// Register gives it a name, for model files, checkpoints and ranks.
 //
 // # Tiles
 //

@@ -40,7 +40,8 @@ type Polynomial struct {
 	Degree       int
 }
 
-// Func is a kernel of a researcher's own: k(x, z) = F(x, z).
+// Func is a user-defined kernel, k(x, z) = F(x, z), of which nothing else is known: it is evaluated
+// pair by pair.
 type Func struct {
 	Name string
 	F    func(x, z []float64) float64
@@ -142,36 +143,47 @@ func power(v float64, q int) float64 {
 	return p * v
 }
 
-// Validate returns an error of one line if k is nil or a parameter of one of this
-// package's kernels is out of its range. A kernel of another type is valid, or
-// may have a method Validate() error of its own.
+// Validate returns an error of one line if k is nil or a parameter of it is out of its range, which a
+// user-defined kernel says by a method Validate() error.
 func Validate(k Kernel) error {
-	switch k := k.(type) {
-	case nil:
+	if k == nil {
 		return errors.New("kernel: no kernel given")
-	case Gaussian:
-		return checkSigma("gaussian", k.Sigma)
-	case Laplacian:
-		return checkSigma("laplacian", k.Sigma)
-	case Matern32:
-		return checkSigma("matern32", k.Sigma)
-	case Matern52:
-		return checkSigma("matern52", k.Sigma)
-	case Polynomial:
-		switch {
-		case !positive(k.Gamma):
-			return fmt.Errorf("kernel: polynomial has gamma = %v, want a number > 0", k.Gamma)
-		case !(k.Coef0 >= 0) || math.IsInf(k.Coef0, 1):
-			return fmt.Errorf("kernel: polynomial has coef0 = %v, want a number ≥ 0", k.Coef0)
-		case k.Degree < 1:
-			return fmt.Errorf("kernel: polynomial has degree = %d, want at least 1", k.Degree)
-		}
-	case Func:
-		if k.F == nil {
-			return fmt.Errorf("kernel: %v has no function F", k)
-		}
-	case interface{ Validate() error }:
-		return k.Validate()
+	}
+	if v, ok := k.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+// Validate checks σ.
+func (k Gaussian) Validate() error { return checkSigma("gaussian", k.Sigma) }
+
+// Validate checks σ.
+func (k Laplacian) Validate() error { return checkSigma("laplacian", k.Sigma) }
+
+// Validate checks σ.
+func (k Matern32) Validate() error { return checkSigma("matern32", k.Sigma) }
+
+// Validate checks σ.
+func (k Matern52) Validate() error { return checkSigma("matern52", k.Sigma) }
+
+// Validate checks γ, c and q.
+func (k Polynomial) Validate() error {
+	switch {
+	case !positive(k.Gamma):
+		return fmt.Errorf("kernel: polynomial has gamma = %v, want a number > 0", k.Gamma)
+	case !(k.Coef0 >= 0) || math.IsInf(k.Coef0, 1):
+		return fmt.Errorf("kernel: polynomial has coef0 = %v, want a number ≥ 0", k.Coef0)
+	case k.Degree < 1:
+		return fmt.Errorf("kernel: polynomial has degree = %d, want at least 1", k.Degree)
+	}
+	return nil
+}
+
+// Validate checks that there is a function.
+func (k Func) Validate() error {
+	if k.F == nil {
+		return fmt.Errorf("kernel: %v has no function F", k)
 	}
 	return nil
 }
@@ -188,27 +200,35 @@ func checkSigma(name string, sigma float64) error {
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
 
-// ShiftInvariant reports whether k is known to depend on x−z only, so that all
-// points may be moved together.
-func ShiftInvariant(k Kernel) bool { return Bounded01(k) }
-
-// Bounded01 reports whether k is known to have values in [0, 1] and k(x, x) = 1.
-func Bounded01(k Kernel) bool {
+// BuiltIn reports whether k is one of this package's kernels, of which all is known.
+func BuiltIn(k Kernel) bool {
 	switch k.(type) {
-	case Gaussian, Laplacian, Matern32, Matern52:
+	case Gaussian, Laplacian, Matern32, Matern52, Polynomial:
 		return true
 	}
 	return false
 }
 
+// ByPairs reports whether k is evaluated pair by pair, as nothing but Eval is known of it.
+func ByPairs(k Kernel) bool { return scalarOf(k) == pairs }
+
+// ShiftInvariant reports whether k is known to depend on x−z only, so that all
+// points may be moved together.
+func ShiftInvariant(k Kernel) bool {
+	s := scalarOf(k)
+	return s == squares || s == absolutes
+}
+
+// Bounded01 reports whether k is known to have values in [0, 1] and k(x, x) = 1.
+func Bounded01(k Kernel) bool { return BuiltIn(k) && ShiftInvariant(k) }
+
 // Diag returns k(x_i, x_i) for all points, in float64.
 func Diag(k Kernel, x points.Points) []float64 {
 	n, d := x.Dims()
 	diag := make([]float64, n)
-	if Bounded01(k) {
-		for i := range diag {
-			diag[i] = 1
-		}
+	if ShiftInvariant(k) {
+		clear(diag) // ‖x−x‖
+		k.(profile).Profile(diag, diag)
 		return diag
 	}
 	if p, ok := k.(Polynomial); ok {

@@ -33,32 +33,40 @@ func ExtentOf(p points.Panel) Extent {
 // ulp:
 //
 //	Differences  (d+16)u, as r² is right to (d+3)u relative and |r²·∂k/∂r²| ≤ 1
-//	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²|, as ‖x‖²+‖z‖²−2xᵀz is wrong by
+//	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²| (Radial.Slope), as ‖x‖²+‖z‖²−2xᵀz is wrong by
 //	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
 //	Laplacian    (d+16)u; where the points are sparse or moved, as Float64, of ‖x‖₁ ≤ √d‖x‖₂
 //	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
-// u = 2⁻⁵³. A user-defined kernel is what its Eval returns: 0. Kernels in [0, 1] are never wrong by
-// more than 1. Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
-// section 3.1.
+// u = 2⁻⁵³. Kernels in [0, 1] are never wrong by more than 1. A user-defined kernel is what its Eval
+// returns, or its Profile of r² as Differences has it: 0. By inner products a Radial is off by no more
+// than (s/k(x,x) in place of s) as long as its Slope is right, and never by more than 2.
+// Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
-	if !builtIn(k) {
-		return 0
-	}
 	n := float64(e.Dim)
-	cancelled := func(size float64) float64 { return min(1, 4*(n+12)*unit*size+16*unit) }
+	cancelled := func(size float64) float64 { return 4*(n+12)*unit*size + 16*unit }
 	switch k := k.(type) {
 	case Polynomial:
 		return (float64(k.Degree)*(n+4) + 8) * unit
 	case Laplacian:
 		if arith != Differences && (e.Sparse || e.Moved) { // |x−z|−|x|−|z| is added up, or x−m rounded
-			return cancelled(math.Sqrt(n*e.MaxSq) / k.Sigma)
+			return min(1, cancelled(math.Sqrt(n*e.MaxSq)/k.Sigma))
 		}
+	case Radial:
+		one, most, rounding := 1.0, 1.0, (n+16)*unit
+		if !BuiltIn(k) {
+			one, most, rounding = atZero(k), 2, 0
+		}
+		switch {
+		case arith == Differences:
+			return rounding
+		case e.MaxSq == 0: // where the slope may be infinite
+			return cancelled(0)
+		}
+		return min(most, cancelled(e.MaxSq*k.Slope()/one))
 	default:
-		if arith != Differences {
-			return cancelled(e.MaxSq * slope(k))
-		}
+		return 0
 	}
 	return (n + 16) * unit
 }
@@ -113,17 +121,4 @@ func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first
 		}
 	}
 	return idx, random
-}
-
-// slope bounds |∂k/∂r²| of a kernel of r = ‖x−z‖₂.
-func slope(k Kernel) float64 {
-	switch k := k.(type) {
-	case Gaussian:
-		return 1 / (2 * k.Sigma * k.Sigma)
-	case Matern32:
-		return 3 / (2 * k.Sigma * k.Sigma) // 3/(2σ²)·e^−u, u = √3r/σ
-	case Matern52:
-		return 5 / (6 * k.Sigma * k.Sigma) // 5/(6σ²)·(1+u)e^−u, u = √5r/σ
-	}
-	return math.Inf(1)
 }

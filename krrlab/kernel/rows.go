@@ -14,36 +14,52 @@ const (
 	zero32  = -1000 // an argument whose exponential is 0 in float32
 )
 
-// apply64 turns a row of inner products (of 1-distances for the Laplacian) into
-// kernel values, in place. xx is ‖x‖², zz holds the ‖z_b‖².
-func apply64(k Kernel, row []float64, xx float64, zz []float64) {
-	zz = zz[:len(row)]
-	switch k := k.(type) {
-	case Gaussian:
-		c := -1 / (2 * k.Sigma * k.Sigma)
-		for b, p := range row {
-			row[b] = exp64(c * clamp(xx+zz[b]-2*p)) // exp(−r²/(2σ²))
-		}
-	case Laplacian:
-		for b, r := range row {
-			row[b] = exp64(-r / k.Sigma) // exp(−‖x−z‖₁/σ)
-		}
-	case Matern32:
-		c := math.Sqrt(3) / k.Sigma
-		for b, p := range row {
-			u := min(c*math.Sqrt(clamp(xx+zz[b]-2*p)), beyond) // √3r/σ
-			row[b] = (1 + u) * exp64(-u)
-		}
-	case Matern52:
-		c := math.Sqrt(5) / k.Sigma
-		for b, p := range row {
-			u := min(c*math.Sqrt(clamp(xx+zz[b]-2*p)), beyond) // √5r/σ
-			row[b] = (1 + u + u*u/3) * exp64(-u)
-		}
-	case Polynomial:
-		for b, p := range row {
-			row[b] = power(k.Gamma*p+k.Coef0, k.Degree) // (γxᵀz+c)^q
-		}
+// squaresTo sets dst[b] = max(0, xx + zz[b] − 2·row[b]), ‖x−z_b‖² of inner products. dst and row may be
+// one.
+func squaresTo[T float](dst []float64, row []T, xx float64, zz []float64) {
+	dst, zz = dst[:len(row)], zz[:len(row)]
+	for b, p := range row {
+		dst[b] = clamp(xx + zz[b] - 2*float64(p))
+	}
+}
+
+// Profile sets dst = exp(−r²/(2σ²)).
+func (k Gaussian) Profile(dst, sq []float64) {
+	c := -1 / (2 * k.Sigma * k.Sigma)
+	for b, r2 := range sq {
+		dst[b] = exp64(c * r2)
+	}
+}
+
+// Profile sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+func (k Laplacian) Profile(dst, dist []float64) {
+	for b, r := range dist {
+		dst[b] = exp64(-r / k.Sigma)
+	}
+}
+
+// Profile sets dst = (1+u)·e^−u, u = √3r/σ.
+func (k Matern32) Profile(dst, sq []float64) {
+	c := math.Sqrt(3) / k.Sigma
+	for b, r2 := range sq {
+		u := min(c*math.Sqrt(r2), beyond)
+		dst[b] = (1 + u) * exp64(-u)
+	}
+}
+
+// Profile sets dst = (1+u+u²/3)·e^−u, u = √5r/σ.
+func (k Matern52) Profile(dst, sq []float64) {
+	c := math.Sqrt(5) / k.Sigma
+	for b, r2 := range sq {
+		u := min(c*math.Sqrt(r2), beyond)
+		dst[b] = (1 + u + u*u/3) * exp64(-u)
+	}
+}
+
+// Profile sets dst = (γp+c)^q of inner products p.
+func (k Polynomial) Profile(dst, inner []float64) {
+	for b, p := range inner {
+		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
 	}
 }
 
@@ -64,31 +80,57 @@ func clamp(r2 float64) float64 {
 // float is the type of an inner product.
 type float interface{ float32 | float64 }
 
-// apply32 sets dst to the kernel values of a row of inner products (1-distances
-// for the Laplacian). dst and row may be the same. u is scratch of len(dst).
-func apply32[T float](k Kernel, dst []float32, row []T, xx float64, zz []float64, u []float32) {
-	switch k := k.(type) {
-	case Gaussian:
+// apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
+// products. dst and row may be the same. u is scratch of len(dst).
+func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
+	if k, ok := k.(Gaussian); ok {
 		gaussianRow(dst, row, xx, zz, -1/(2*k.Sigma*k.Sigma)) // exp(−r²/(2σ²))
-	case Laplacian:
-		for b, r := range row {
-			dst[b] = arg32(-float64(r) / k.Sigma) // −‖x−z‖₁/σ
+		return
+	}
+	if _, ok := k.(Radial); ok {
+		squaresTo(u, row, xx, zz)
+	} else {
+		for b, v := range row {
+			u[b] = float64(v)
 		}
-		simd.Exp32(dst, dst)
-	case Matern32:
-		maternArgs(u, row, xx, zz, -math.Sqrt(3)/k.Sigma) // −√3r/σ
-		simd.Exp32(dst, u)
-		for b, v := range u {
-			dst[b] *= 1 - v
+	}
+	if k, ok := k.(profile32); ok {
+		k.Profile32(dst, u)
+		return
+	}
+	const smallest = 0x1p-126 // the least normal float32
+	k.Profile(u, u)
+	dst = dst[:len(u)]
+	for b, v := range u {
+		if v < smallest && v > -smallest {
+			v = 0
 		}
-	case Matern52:
-		maternArgs(u, row, xx, zz, -math.Sqrt(5)/k.Sigma) // −√5r/σ
-		simd.Exp32(dst, u)
-		for b, v := range u {
-			dst[b] *= 1 - v + v*v/3
-		}
-	case Polynomial:
-		polynomialRow(dst, row, k)
+		dst[b] = float32(v)
+	}
+}
+
+// Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
+func (k Laplacian) Profile32(dst []float32, dist []float64) {
+	for b, r := range dist {
+		dst[b] = arg32(-r / k.Sigma)
+	}
+	simd.Exp32(dst, dst)
+}
+
+// Profile32 is Profile in float32.
+func (k Matern32) Profile32(dst []float32, sq []float64) {
+	maternArgs(dst, sq, -math.Sqrt(3)/k.Sigma) // −√3r/σ
+	for b, v := range sq {
+		dst[b] *= 1 - float32(v)
+	}
+}
+
+// Profile32 is Profile in float32.
+func (k Matern52) Profile32(dst []float32, sq []float64) {
+	maternArgs(dst, sq, -math.Sqrt(5)/k.Sigma) // −√5r/σ
+	for b, v := range sq {
+		v := float32(v)
+		dst[b] *= 1 - v + v*v/3
 	}
 }
 
@@ -110,23 +152,12 @@ func gaussianRow[T float](dst []float32, row []T, xx float64, zz []float64, c fl
 	}
 }
 
-// maternArgs sets dst[b] = c·√max(0, xx + zz_b − 2·row_b).
-func maternArgs[T float](dst []float32, row []T, xx float64, zz []float64, c float64) {
-	dst, zz = dst[:len(row)], zz[:len(row)]
-	for b, p := range row {
-		dst[b] = arg32(c * math.Sqrt(clamp(xx+zz[b]-2*float64(p))))
+// maternArgs sets sq[b] = a, a = c·√sq[b] rounded to float32, and dst[b] = e^a.
+func maternArgs(dst []float32, sq []float64, c float64) {
+	dst = dst[:len(sq)]
+	for b, r2 := range sq {
+		dst[b] = arg32(c * math.Sqrt(r2))
+		sq[b] = float64(dst[b])
 	}
-}
-
-// polynomialRow sets dst[b] = (γ·row_b + c)^q, subnormal results to 0.
-func polynomialRow[T float](dst []float32, row []T, k Polynomial) {
-	const smallest = 0x1p-126 // the least normal float32
-	dst = dst[:len(row)]
-	for b, p := range row {
-		v := power(k.Gamma*float64(p)+k.Coef0, k.Degree)
-		if v < smallest && v > -smallest {
-			v = 0
-		}
-		dst[b] = float32(v)
-	}
+	simd.Exp32(dst, dst)
 }

@@ -2,22 +2,24 @@ package kernel
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 )
 
 // Spec is a kernel as data: what a model file or a report stores. Name is
-// "gaussian", "laplacian", "matern32", "matern52" or "polynomial"; fields that
-// the kernel does not have are zero.
+// "gaussian", "laplacian", "matern32", "matern52", "polynomial" or that of a registered kernel, which has
+// Params; fields that the kernel does not have are zero.
 type Spec struct {
 	Name   string  `json:"name"`
 	Sigma  float64 `json:"sigma,omitempty"`
 	Gamma  float64 `json:"gamma,omitempty"`
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
+	Params Params  `json:"params,omitempty"`
 }
 
-// Names lists the kernels a Spec can name.
+// Names lists the built-in kernels.
 func Names() []string {
 	return []string{"gaussian", "laplacian", "matern32", "matern52", "polynomial"}
 }
@@ -38,7 +40,14 @@ func FromSpec(s Spec) (Kernel, error) {
 	case "polynomial":
 		k = Polynomial{s.Gamma, s.Coef0, s.Degree}
 	default:
-		return nil, fmt.Errorf("kernel: unknown kernel %q, want one of %s", s.Name, strings.Join(Names(), ", "))
+		t, ok := registered(s.Name)
+		if !ok {
+			return nil, fmt.Errorf("kernel: unknown kernel %q, want one of %s; a user-defined one has to be registered in this program: kernel.Register(%q, …)", s.Name, strings.Join(Names(), ", "), s.Name)
+		}
+		var err error
+		if k, err = decode(t, s.Params); err != nil {
+			return nil, fmt.Errorf("kernel: parameters of %q: %w", s.Name, err)
+		}
 	}
 	if err := Validate(k); err != nil {
 		return nil, err
@@ -49,8 +58,7 @@ func FromSpec(s Spec) (Kernel, error) {
 	return k, nil
 }
 
-// ToSpec returns k as data. A kernel of a researcher's own cannot be written as
-// data and is an error.
+// ToSpec returns k as data. A user-defined kernel that is not registered is an error.
 func ToSpec(k Kernel) (Spec, error) {
 	switch k := k.(type) {
 	case Gaussian:
@@ -66,7 +74,18 @@ func ToSpec(k Kernel) (Spec, error) {
 	case nil:
 		return Spec{}, Validate(k)
 	}
-	return Spec{}, fmt.Errorf("kernel: %v is a Go function and cannot be stored; only %s can", k, strings.Join(Names(), ", "))
+	if f, ok := k.(Func); ok {
+		return Spec{}, fmt.Errorf("kernel: %v is a Go function and cannot be stored or sent: make it a type with Eval and String, and register that (kernel.Register)", f)
+	}
+	name, ok := nameOf(reflect.TypeOf(k))
+	if !ok {
+		return Spec{}, fmt.Errorf("kernel: %v is user-defined and cannot be stored or sent before it is registered: kernel.Register(name, %T{…})", k, k)
+	}
+	p, err := encode(k)
+	if err != nil {
+		return Spec{}, fmt.Errorf("kernel: %v, registered as %q: %w", k, name, err)
+	}
+	return Spec{Name: name, Params: p}, nil
 }
 
 // Parse is the inverse of String for this package's kernels: it reads

@@ -34,13 +34,13 @@ type Workspace struct {
 	pairs points.Workspace
 	inner []float64 // inner products of a float32 tile formed in float64
 	zeros []float64 // norms beside distances
-	row   []float32 // one row of a tile
-	x, z  []float64 // dense rows for kernels of a researcher's own
+	row   []float64 // one row of squared distances, for a float32 tile
+	x, z  []float64 // dense rows for kernels by pairs
 }
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.row))
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.row)+cap(w.x)+cap(w.z))
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
@@ -48,27 +48,33 @@ func (w *Workspace) Bytes() int64 {
 // error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
 // columns.
 func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
-	if !builtIn(k) {
+	if ByPairs(k) {
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
+	_, radial := k.(Radial)
+	p := k.(profile)
 	xx, zz := w.scalars64(dst, ld, k, x, z, arith)
 	for a, v := range xx {
-		apply64(k, dst[a*ld:a*ld+len(zz)], v, zz)
+		row := dst[a*ld : a*ld+len(zz)]
+		if radial {
+			squaresTo(row, row, v, zz)
+		}
+		p.Profile(row, row)
 	}
 }
 
 // Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner
 // products or distances formed as arith says. Values beyond float32
-// become ±Inf. A kernel of a researcher's own is evaluated in float64 whatever
+// become ±Inf. A kernel of which nothing but Eval is known is evaluated in float64 whatever
 // arith says. Tile32 panics as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
-	if !builtIn(k) {
+	if ByPairs(k) {
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = float32(v) })
 		return
 	}
-	u := grow(&w.row, nz)
+	p, u := k.(profile), grow(&w.row, nz)
 	if arith == Float32 {
 		if _, l1 := k.(Laplacian); l1 {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
@@ -77,24 +83,15 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
-			apply32(k, row, row, x.Norms[a], z.Norms, u)
+			apply32(p, row, row, x.Norms[a], z.Norms, u)
 		}
 		return
 	}
 	inner := grow(&w.inner, nx*nz)
 	xx, zz := w.scalars64(inner, nz, k, x, z, arith)
 	for a, v := range xx {
-		apply32(k, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u)
+		apply32(p, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u)
 	}
-}
-
-// builtIn reports whether k is one of this package's kernels of which tiles are formed.
-func builtIn(k Kernel) bool {
-	switch k.(type) {
-	case Gaussian, Matern32, Matern52, Polynomial, Laplacian:
-		return true
-	}
-	return false
 }
 
 // scalars64 sets dst to what k is a function of, beside the norms that it returns: xᵀz, or ‖x−z‖₁

@@ -22,6 +22,36 @@ func (own) Eval(x, z []float64) float64 {
 }
 func (own) String() string { return "own" }
 
+// multiquadric is a user-defined radial kernel, the inverse multiquadric C/√(1+r²/σ²).
+type multiquadric struct{ C, Sigma float64 }
+
+func (k multiquadric) String() string { return fmt.Sprintf("multiquadric(%g, %g)", k.C, k.Sigma) }
+
+func (k multiquadric) Eval(x, z []float64) float64 {
+	var sq float64
+	for j, v := range x {
+		sq += (v - z[j]) * (v - z[j])
+	}
+	return k.C / math.Sqrt(1+sq/(k.Sigma*k.Sigma))
+}
+
+func (k multiquadric) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = k.C / math.Sqrt(1+v/(k.Sigma*k.Sigma))
+	}
+}
+
+func (k multiquadric) Slope() float64 { return k.C / (2 * k.Sigma * k.Sigma) }
+
+// multiquadric32 has a row of float32 of its own.
+type multiquadric32 struct{ multiquadric }
+
+func (k multiquadric32) Profile32(dst []float32, sq []float64) {
+	for i, v := range sq {
+		dst[i] = float32(k.C) / float32(math.Sqrt(1+v/(k.Sigma*k.Sigma)))
+	}
+}
+
 var kernels = []kernel.Kernel{
 	kernel.Gaussian{Sigma: 2.5}, kernel.Laplacian{Sigma: 6}, kernel.Matern32{Sigma: 3}, kernel.Matern52{Sigma: 3},
 	kernel.Polynomial{Gamma: 0.3, Coef0: 1, Degree: 3}, kernel.Polynomial{Gamma: 0.2, Coef0: 0.5, Degree: 6}, own{},
@@ -32,6 +62,7 @@ var kernels = []kernel.Kernel{
 		}
 		return s
 	}},
+	multiquadric{0.5, 3}, multiquadric32{multiquadric{1, 2}},
 }
 
 // draw returns n points of dimension d in all three types.

@@ -50,7 +50,7 @@ type metadata struct {
 }
 
 // Save writes the model to the named file, whole or not at all. It returns an
-// error if the kernel is user-defined, which no file can hold.
+// error if the kernel is user-defined and not registered (kernel.Register).
 func (m *Model) Save(name string) error {
 	if err := m.check(); err != nil {
 		return err

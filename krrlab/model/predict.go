@@ -157,7 +157,11 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialFar, trialFar, rng.New(0).Sub("points predicted at first"))
 	z := points.NewPanel(points.Gather(p.z.X, idx))
-	f, err := p.trial(ctx, z, kernel.Float64)
+	exact := kernel.Float64
+	if k, ok := p.m.Kernel.(kernel.Radial); ok && math.IsInf(k.Slope(), 1) { // nothing is certain of inner products
+		exact = kernel.Differences
+	}
+	f, err := p.trial(ctx, z, exact)
 	if err != nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
 	p.arith, _ = kernel.Accurate(p.m.Kernel, extent, accuracy/100*size/max(sum, math.SmallestNonzeroFloat64))
-	if o.Float64 || p.arith == kernel.Differences {
+	if o.Float64 || p.arith == kernel.Differences && exact == kernel.Float64 {
 		return nil
 	}
 	single, err := p.trial(ctx, z, kernel.Float32)

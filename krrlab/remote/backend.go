@@ -30,8 +30,9 @@ type Backend struct {
 	Launcher string
 	// Options go to the launcher before the program; with sbatch they are its #SBATCH lines.
 	Options []string
-	// Program is the command krrlab. Default: this program if it is krrlab, and otherwise the one
-	// on the path.
+	// Program is the command krrlab, or with user-defined kernels a program that registers them
+	// (kernel.Register) and calls cli.Main as krrlab does. Default: this program if its name begins
+	// with krrlab, and otherwise the one on the path.
 	Program string
 	// Flags go to krrlab job: --threads, --blas, --data-dir and others of its help.
 	Flags []string

@@ -51,14 +51,18 @@ func TestJobs(t *testing.T) {
 		"multilevel": {krrlab.Config{Precond: krrlab.Features{Orthogonal: true}}, "multilevel", &krrlab.MultiLevelOptions{Levels: levels}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
 			return l.MultiLevel(ctx, &krrlab.MultiLevelOptions{Levels: levels})
 		}},
-		"multilevel nil": {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", (*krrlab.MultiLevelOptions)(nil), func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
+		"multilevel nil":    {krrlab.Config{Precond: krrlab.Features{S: 20}}, "multilevel", (*krrlab.MultiLevelOptions)(nil), func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.MultiLevel(ctx, nil) }},
+		"registered kernel": {krrlab.Config{Kernel: inverse{0.7}, Solver: krrlab.PCG}, "quality", krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
 		"lambda-p": {krrlab.Config{Precond: krrlab.RPCholesky{S: 20}}, "lambda-p", krrlab.LambdaPOptions{Points: 2}, func(ctx context.Context, l *krrlab.Lab) (any, error) {
 			return l.LambdaP(ctx, krrlab.LambdaPOptions{Points: 2})
 		}},
 		"quality": {krrlab.Config{Precond: krrlab.Features{Map: chain, S: 30, Form: 1, LambdaP: 0.5}, Storage: gram.Float64}, "quality", krrlab.QualityOptions{}, func(ctx context.Context, l *krrlab.Lab) (any, error) { return l.Quality(ctx, krrlab.QualityOptions{}) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = gauss, 0.3, 5, 1e-4
+			c.cfg.Lambda, c.cfg.Seed, c.cfg.Tol = 0.3, 5, 1e-4
+			if c.cfg.Kernel == nil {
+				c.cfg.Kernel = gauss
+			}
 			lab := newLab(t, train, c.cfg)
 			root := t.TempDir()
 			for _, p := range []int{0, 2} {
@@ -91,6 +95,20 @@ func TestJobs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inverse is a user-defined kernel that is registered, 1/(1+c‖x−z‖²).
+type inverse struct{ C float64 }
+
+func init() { kernel.Register("inverse", inverse{}) }
+
+func (k inverse) String() string { return "inverse" }
+func (k inverse) Eval(x, z []float64) float64 {
+	var sq float64
+	for i, v := range x {
+		sq += (v - z[i]) * (v - z[i])
+	}
+	return 1 / (1 + k.C*sq)
 }
 
 func testBackend(dir string) *Backend { return &Backend{Ranks: 2, Dir: dir} }

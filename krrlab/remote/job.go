@@ -60,7 +60,7 @@ type checkpoint struct {
 // name, or says what of it cannot be serialized.
 func newConfig(c *krrlab.Config) (j config, err error) {
 	if j.Kernel, err = kernel.ToSpec(c.Kernel); err != nil {
-		return j, fmt.Errorf("kernel %v is user-defined and cannot be sent to ranks: take a built-in one, or no Backend", c.Kernel)
+		return j, fmt.Errorf("%w; without a Backend it runs as it is", err)
 	}
 	if j.PrecondSpec, err = krrlab.SpecOf(c.Precond, c.Kernel); err != nil {
 		return j, fmt.Errorf("%w and cannot be sent to ranks: take a built-in one, or no Backend", err)

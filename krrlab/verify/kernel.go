@@ -10,7 +10,8 @@ import (
 // unit is u, the rounding of float64.
 const unit = 0x1p-53
 
-// function is a kernel by its formula: k(x, z) = finish(s), s = ‖x−z‖₂², ‖x−z‖₁ or xᵀz.
+// function is a kernel by its formula: k(x, z) = finish(s), s = ‖x−z‖₂², ‖x−z‖₁ or xᵀz, or, if it is
+// user-defined, what its Eval returns.
 type function struct {
 	signed  bool                      // k may be negative
 	squares bool                      // s is ‖x−z‖₂²
@@ -19,6 +20,7 @@ type function struct {
 	own     func(x []float64) float64 // k(x, x)
 	steep   float64                   // |dk/ds| ≤ steep, for kernels of ‖x−z‖₂²
 	degree  int                       // of the polynomial
+	byEval  bool                      // user-defined
 }
 
 // newFunction returns the kernel of a specification.
@@ -52,7 +54,19 @@ func newFunction(k kernel.Spec) (*function, error) {
 			return f.finish(s[0])
 		}
 	default:
-		return nil, fmt.Errorf("verify: no formula for kernel %q", k.Name)
+		own, err := kernel.FromSpec(k)
+		if err != nil {
+			return nil, fmt.Errorf("verify: no formula for kernel %q: %w", k.Name, err)
+		}
+		f.squares, f.signed, f.byEval = false, true, true
+		f.finish = func(s float64) float64 { return s }
+		f.own = func(x []float64) float64 { return own.Eval(x, x) }
+		f.sum = func(dst, x, z []float64) {
+			d := len(x)
+			for j := range dst {
+				dst[j] = own.Eval(x, z[j*d:][:d:d])
+			}
+		}
 	}
 	return f, nil
 }
@@ -61,9 +75,12 @@ func newFunction(k kernel.Spec) (*function, error) {
 // positive terms is right to (d+3)u relative, and where k is a function of it |s·dk/ds| ≤ 1;
 // finish rounds at most a dozen times. With norms, s is wrong by (d+6)u·(‖x‖+‖z‖)², which is
 // at most 4·norm·(d+6)u. For the polynomial |xᵀz| ≤ ‖x‖‖z‖, so that the base is wrong by (d+4)u
-// of at most the largest base, whose q-th power is the largest k(x, x).
+// of at most the largest base, whose q-th power is the largest k(x, x). A user-defined kernel is what
+// its Eval returns: 0.
 func (f *function) entry(d int, largest float64, norms bool, norm float64) float64 {
 	switch {
+	case f.byEval:
+		return 0
 	case f.degree > 0:
 		return float64(f.degree*(d+4)+8) * unit * largest
 	case norms && f.squares:

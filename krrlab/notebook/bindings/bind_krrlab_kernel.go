@@ -8,6 +8,7 @@ import (
 	"github.com/gopherdata/gophernotes/imports"
 
 	kernel "github.com/krrlab/lab/krrlab/kernel"
+	rng "github.com/krrlab/lab/krrlab/rng"
 )
 
 func init() {
@@ -17,6 +18,9 @@ func init() {
 			"Accurate":       r.ValueOf(kernel.Accurate),
 			"AccuratePoints": r.ValueOf(kernel.AccuratePoints),
 			"Bounded01":      r.ValueOf(kernel.Bounded01),
+			"BuiltIn":        r.ValueOf(kernel.BuiltIn),
+			"ByPairs":        r.ValueOf(kernel.ByPairs),
+			"Check":          r.ValueOf(kernel.Check),
 			"Diag":           r.ValueOf(kernel.Diag),
 			"Differences":    r.ValueOf(kernel.Differences),
 			"EntryError":     r.ValueOf(kernel.EntryError),
@@ -28,6 +32,7 @@ func init() {
 			"Origin":         r.ValueOf(kernel.Origin),
 			"Parse":          r.ValueOf(kernel.Parse),
 			"ProbeRows":      r.ValueOf(kernel.ProbeRows),
+			"Register":       r.ValueOf(kernel.Register),
 			"ShiftInvariant": r.ValueOf(kernel.ShiftInvariant),
 			"Tile32":         r.ValueOf(kernel.Tile32),
 			"Tile64":         r.ValueOf(kernel.Tile64),
@@ -43,12 +48,21 @@ func init() {
 			"Laplacian":  r.TypeOf((*kernel.Laplacian)(nil)).Elem(),
 			"Matern32":   r.TypeOf((*kernel.Matern32)(nil)).Elem(),
 			"Matern52":   r.TypeOf((*kernel.Matern52)(nil)).Elem(),
+			"Mixture":    r.TypeOf((*kernel.Mixture)(nil)).Elem(),
+			"Params":     r.TypeOf((*kernel.Params)(nil)).Elem(),
 			"Polynomial": r.TypeOf((*kernel.Polynomial)(nil)).Elem(),
+			"Radial":     r.TypeOf((*kernel.Radial)(nil)).Elem(),
+			"Radial32":   r.TypeOf((*kernel.Radial32)(nil)).Elem(),
 			"Spec":       r.TypeOf((*kernel.Spec)(nil)).Elem(),
+			"Spectral":   r.TypeOf((*kernel.Spectral)(nil)).Elem(),
 			"Workspace":  r.TypeOf((*kernel.Workspace)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
-			"Kernel": r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
+			"Kernel":   r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
+			"Mixture":  r.TypeOf((*proxy_krrlab_kernel_Mixture)(nil)).Elem(),
+			"Radial":   r.TypeOf((*proxy_krrlab_kernel_Radial)(nil)).Elem(),
+			"Radial32": r.TypeOf((*proxy_krrlab_kernel_Radial32)(nil)).Elem(),
+			"Spectral": r.TypeOf((*proxy_krrlab_kernel_Spectral)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{},
@@ -66,3 +80,79 @@ func (p *proxy_krrlab_kernel_Kernel) Eval(a0 []float64, a1 []float64) float64 {
 	return p.Eval_(p.Object, a0, a1)
 }
 func (p *proxy_krrlab_kernel_Kernel) String() string { return p.String_(p.Object) }
+
+// proxy_krrlab_kernel_Mixture implements kernel.Mixture by functions of the interpreter.
+type proxy_krrlab_kernel_Mixture struct {
+	Object   any
+	Eval_    func(_ any, a0 []float64, a1 []float64) float64
+	Profile_ func(_ any, a0 []float64, a1 []float64)
+	Slope_   func(_ any) float64
+	Spread_  func(_ any, a0 rng.Stream) float64
+	String_  func(_ any) string
+}
+
+func (p *proxy_krrlab_kernel_Mixture) Eval(a0 []float64, a1 []float64) float64 {
+	return p.Eval_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Mixture) Profile(a0 []float64, a1 []float64) {
+	p.Profile_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Mixture) Slope() float64               { return p.Slope_(p.Object) }
+func (p *proxy_krrlab_kernel_Mixture) Spread(a0 rng.Stream) float64 { return p.Spread_(p.Object, a0) }
+func (p *proxy_krrlab_kernel_Mixture) String() string               { return p.String_(p.Object) }
+
+// proxy_krrlab_kernel_Radial implements kernel.Radial by functions of the interpreter.
+type proxy_krrlab_kernel_Radial struct {
+	Object   any
+	Eval_    func(_ any, a0 []float64, a1 []float64) float64
+	Profile_ func(_ any, a0 []float64, a1 []float64)
+	Slope_   func(_ any) float64
+	String_  func(_ any) string
+}
+
+func (p *proxy_krrlab_kernel_Radial) Eval(a0 []float64, a1 []float64) float64 {
+	return p.Eval_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Radial) Profile(a0 []float64, a1 []float64) {
+	p.Profile_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Radial) Slope() float64 { return p.Slope_(p.Object) }
+func (p *proxy_krrlab_kernel_Radial) String() string { return p.String_(p.Object) }
+
+// proxy_krrlab_kernel_Radial32 implements kernel.Radial32 by functions of the interpreter.
+type proxy_krrlab_kernel_Radial32 struct {
+	Object     any
+	Eval_      func(_ any, a0 []float64, a1 []float64) float64
+	Profile_   func(_ any, a0 []float64, a1 []float64)
+	Profile32_ func(_ any, a0 []float32, a1 []float64)
+	Slope_     func(_ any) float64
+	String_    func(_ any) string
+}
+
+func (p *proxy_krrlab_kernel_Radial32) Eval(a0 []float64, a1 []float64) float64 {
+	return p.Eval_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Radial32) Profile(a0 []float64, a1 []float64) {
+	p.Profile_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Radial32) Profile32(a0 []float32, a1 []float64) {
+	p.Profile32_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Radial32) Slope() float64 { return p.Slope_(p.Object) }
+func (p *proxy_krrlab_kernel_Radial32) String() string { return p.String_(p.Object) }
+
+// proxy_krrlab_kernel_Spectral implements kernel.Spectral by functions of the interpreter.
+type proxy_krrlab_kernel_Spectral struct {
+	Object     any
+	Eval_      func(_ any, a0 []float64, a1 []float64) float64
+	Frequency_ func(_ any, a0 []float64, a1 rng.Stream)
+	String_    func(_ any) string
+}
+
+func (p *proxy_krrlab_kernel_Spectral) Eval(a0 []float64, a1 []float64) float64 {
+	return p.Eval_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Spectral) Frequency(a0 []float64, a1 rng.Stream) {
+	p.Frequency_(p.Object, a0, a1)
+}
+func (p *proxy_krrlab_kernel_Spectral) String() string { return p.String_(p.Object) }

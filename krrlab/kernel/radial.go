@@ -1,0 +1,188 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Radial is a kernel of r² = ‖x−z‖₂², k(x, z) = g(r²), built-in or user-defined. Its tiles are formed by
+// BLAS and row by row, where Eval takes pair by pair.
+type Radial interface {
+	Kernel
+	// Profile sets dst[i] = g(sq[i]) for all sq[i] ≥ 0. The slices have one length and may be the same
+	// one. It must allow calls from several goroutines.
+	Profile(dst, sq []float64)
+	// Slope returns |g′(0)|, or +Inf where that is infinite or not known. Certain bounds rest on it: K is
+	// formed from inner products where it shows that their rounding does not matter, and else from
+	// differences, some ten times slower. It bounds |g′| everywhere: a positive semi-definite
+	// g(r²) is ∫cos(rt)dμ(t), whose derivative by r is at most r∫t²dμ(t) = 2r|g′(0)|.
+	Slope() float64
+}
+
+// Radial32 is a Radial with a faster way to values in float32, such as package simd has one.
+type Radial32 interface {
+	Radial
+	// Profile32 sets dst[i] to g(sq[i]) in float32, and to 0 where it would be subnormal. sq may be
+	// overwritten.
+	Profile32(dst []float32, sq []float64)
+}
+
+// Mixture is a Radial that is a scale mixture of Gaussians,
+//
+//	k(x, z) = g(0)·E exp(−s²‖x−z‖²/2),
+//
+// as each is that is positive semi-definite in all dimensions (I. J. Schoenberg, Ann. of Math. 39,
+// 1938). So its spectral measure is the law of s·ξ, ξ ∼ N(0, I), and it has Fourier features, orthogonal
+// ones too.
+type Mixture interface {
+	Radial
+	// Spread draws s, a function of the stream, which is its own.
+	Spread(g rng.Stream) float64
+}
+
+// Spectral is a kernel of x−z with a spectral measure: k(x, z) = k(x, x)·E cos wᵀ(x−z). It has Fourier
+// features.
+type Spectral interface {
+	Kernel
+	// Frequency draws w, of the dimension of the points, a function of the stream, which is its own.
+	Frequency(w []float64, g rng.Stream)
+}
+
+var (
+	_ Mixture  = Gaussian{}
+	_ Mixture  = Matern32{}
+	_ Mixture  = Matern52{}
+	_ Radial32 = Matern32{}
+	_ Radial32 = Matern52{}
+	_ Spectral = Laplacian{}
+)
+
+// profile is a kernel of one number of two points.
+type profile interface {
+	Kernel
+	Profile(dst, s []float64)
+}
+
+type profile32 interface {
+	Profile32(dst []float32, s []float64)
+}
+
+// scalar is the number of two points that a kernel is a function of.
+type scalar int
+
+const (
+	pairs     scalar = iota // none: nothing but Eval is known
+	squares                 // ‖x−z‖₂²
+	absolutes               // ‖x−z‖₁
+	products                // xᵀz
+)
+
+func scalarOf(k Kernel) scalar {
+	switch k.(type) {
+	case Radial:
+		return squares
+	case Laplacian:
+		return absolutes
+	case Polynomial:
+		return products
+	}
+	return pairs
+}
+
+// atZero returns g(0).
+func atZero(k Radial) float64 {
+	var v [1]float64
+	k.Profile(v[:], v[:])
+	return v[0]
+}
+
+// Slope returns 1/(2σ²).
+func (k Gaussian) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
+
+// Slope returns 3/(2σ²): the derivative is −3/(2σ²)·e^−u, u = √3r/σ.
+func (k Matern32) Slope() float64 { return 3 / (2 * k.Sigma * k.Sigma) }
+
+// Slope returns 5/(6σ²): the derivative is −5/(6σ²)·(1+u)e^−u, u = √5r/σ.
+func (k Matern52) Slope() float64 { return 5 / (6 * k.Sigma * k.Sigma) }
+
+// Spread returns 1/σ: exp(−‖δ‖²/2σ²) is the characteristic function of N(0, I/σ²).
+func (k Gaussian) Spread(rng.Stream) float64 { return 1 / k.Sigma }
+
+// Spread draws 1/(σ√(χ²(3)/3)): see matern.
+func (k Matern32) Spread(g rng.Stream) float64 { return matern(k.Sigma, 3, g) }
+
+// Spread draws 1/(σ√(χ²(5)/5)): see matern.
+func (k Matern52) Spread(g rng.Stream) float64 { return matern(k.Sigma, 5, g) }
+
+// matern draws the spread of a Matérn kernel of order ν: its spectral density (Rasmussen and Williams
+// 2006, equation 4.15, here in angular frequency) is
+//
+//	p(w) ∝ (2ν/σ² + ‖w‖²)^(−ν−d/2) ∝ (1 + ‖σw‖²/(2ν))^(−(2ν+d)/2),
+//
+// the density of σw multivariate Student t with 2ν degrees of freedom: σw = ξ/√(χ²/2ν), ξ ∼ N(0, I),
+// one χ² ∼ χ²(2ν) for all coordinates.
+func matern(sigma, freedom float64, g rng.Stream) float64 {
+	return 1 / (sigma * math.Sqrt(g.ChiSquare(0, freedom)/freedom))
+}
+
+// Frequency draws independent Cauchy variables of scale 1/σ: exp(−‖δ‖₁/σ) = Π_c exp(−|δ_c|/σ), each
+// factor the characteristic function of one.
+func (k Laplacian) Frequency(w []float64, g rng.Stream) {
+	g.Float64s(w, 0)
+	for c, u := range w {
+		w[c] = cauchy(u) / k.Sigma
+	}
+}
+
+// cauchy returns the Cauchy quantile tan π(u−½), without cancellation in the tails.
+func cauchy(u float64) float64 {
+	if u < 0.5 {
+		return -1 / math.Tan(math.Pi*u)
+	}
+	return 1 / math.Tan(math.Pi*(1-u))
+}
+
+// checked is the number of pairs of points that Check looks at.
+const checked = 64
+
+// Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
+// Eval, and that k(x, x) is the largest value; and that g does not fall from 0 faster than Slope allows.
+// Other kernels it passes.
+func Check(k Kernel, x points.Points) error {
+	r, ok := k.(Radial)
+	if !ok || BuiltIn(k) {
+		return nil
+	}
+	one, slope := atZero(r), r.Slope()
+	if !(one > 0) || math.IsInf(one, 1) || !(slope > 0) {
+		return fmt.Errorf("kernel: %v has g(0) = %v and Slope() = %v: want positive numbers, or +Inf for a slope that is not known", k, one, slope)
+	}
+	rounding := 1e-9 * one
+	for t := range 10 { // |g(0)−g(r²)| ≤ |g′(0)|r²
+		g := []float64{math.Ldexp(one/slope, -2*t)}
+		sq := g[0]
+		if r.Profile(g, g); one-g[0] > slope*sq+rounding {
+			return fmt.Errorf("kernel: %v falls by %.4g from r² = 0 to %g, more than Slope() = %g allows: want |g′(0)|, or +Inf where it is not known", k, one-g[0], sq, slope)
+		}
+	}
+	n, d := x.Dims()
+	a, b := make([]float64, d), make([]float64, d)
+	for p := range min(n, checked) {
+		i := p * n / min(n, checked)
+		j := (i + 1 + p*p) % n // near and far in the order
+		x.RowTo(a, i)
+		x.RowTo(b, j)
+		g := []float64{dist2(a, b)}
+		sq, eval := g[0], k.Eval(a, b)
+		switch r.Profile(g, g); {
+		case !(math.Abs(g[0]-eval) <= rounding): // NaN too
+			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want one kernel", k, i, j, sq, g[0], eval)
+		case math.Abs(g[0]) > one+rounding:
+			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive semi-definite", k, i, j, g[0], one)
+		}
+	}
+	return nil
+}

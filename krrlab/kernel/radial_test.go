@@ -1,0 +1,185 @@
+package kernel_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestRadialErrors: of user-defined radial kernels the tiles from differences are what Profile returns, and
+// those from inner products are off by no more than the bound, of points at all distances from zero.
+func TestRadialErrors(t *testing.T) {
+	const n, d = 30, 6
+	var w kernel.Workspace
+	tile, exact := make([]float64, n*n), make([]float64, n*n)
+	for _, k := range []multiquadric{{1, 1}, {0.25, 3}, {40, 0.01}} {
+		for _, far := range []float64{0, 1, 1e3, 1e6} {
+			x := draw(7, n, d, 1)[0].(*points.Dense)
+			for i := range x.Data {
+				x.Data[i] += far
+			}
+			p := points.NewPanel(x)
+			kernel.Tile64(exact, n, k, p, p, kernel.Differences, &w)
+			kernel.Tile64(tile, n, k, p, p, kernel.Float64, &w)
+			bound, worst := kernel.EntryError(k, kernel.Float64, kernel.ExtentOf(p)), 0.0
+			for i, v := range tile {
+				worst = max(worst, math.Abs(v-exact[i])/k.C)
+			}
+			if worst > bound || bound > 2 || k.Sigma >= 1 && bound > 1e4*worst {
+				t.Errorf("%v at %g: off by %g, bound %g", k, far, worst, bound)
+			}
+		}
+		if e := kernel.EntryError(k, kernel.Differences, kernel.Extent{Dim: d, MaxSq: 1}); e != 0 {
+			t.Errorf("%v by differences: %g", k, e)
+		}
+	}
+	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d, MaxSq: 1}); e != 2 {
+		t.Errorf("a slope that is not known: %g, want the largest", e)
+	}
+	if a, e := kernel.Accurate(ramp{}, kernel.Extent{Dim: d, MaxSq: 1}, 1e-3); a != kernel.Differences || e != 0 {
+		t.Errorf("a slope that is not known: %v with %g", a, e)
+	}
+	if e := kernel.EntryError(ramp{}, kernel.Float64, kernel.Extent{Dim: d}); !(e < 1e-14) {
+		t.Errorf("points at zero: %g", e)
+	}
+}
+
+// ramp is a radial kernel whose slope is infinite, e^−r.
+type ramp struct{}
+
+func (ramp) String() string              { return "ramp" }
+func (ramp) Eval(x, z []float64) float64 { return math.Exp(-math.Abs(x[0] - z[0])) }
+func (ramp) Slope() float64              { return math.Inf(1) }
+func (ramp) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = math.Exp(-math.Sqrt(v))
+	}
+}
+
+// liar is multiquadric{1, 1} with something wrong.
+type liar struct {
+	multiquadric
+	factor, slope float64
+	far           bool
+}
+
+func (k liar) Slope() float64 { return k.slope }
+func (k liar) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		if k.far && v > 1 {
+			dst[i] = 3
+			continue
+		}
+		dst[i] = k.factor / math.Sqrt(1+v)
+	}
+}
+func (k liar) Eval(x, z []float64) float64 {
+	if k.far && k.multiquadric.Eval(x, z) < 0.7 {
+		return 3
+	}
+	return k.multiquadric.Eval(x, z)
+}
+
+// embedded overrides Eval of a built-in kernel only, so that Profile is another one's.
+type embedded struct{ kernel.Gaussian }
+
+func (embedded) Eval(x, z []float64) float64 { return 1 / (1 + math.Abs(x[0]-z[0])) }
+
+// TestCheck: what a radial kernel says of itself is compared with its values, and a line says what is wrong.
+func TestCheck(t *testing.T) {
+	one := multiquadric{1, 1}
+	x := draw(9, 200, 1, 1)[0]
+	for _, c := range []struct {
+		k    kernel.Kernel
+		want string
+	}{
+		{one, ""}, {ramp{}, ""}, {own{}, ""}, {kernel.Gaussian{Sigma: 1e-3}, ""}, {multiquadric{7, 1e-3}, ""}, {multiquadric{7, 1e3}, ""},
+		{liar{one, 1, 0.5, false}, ""},
+		{liar{one, 1, math.Inf(1), false}, ""},
+		{liar{one, 1, 0.499, false}, "Slope() = 0.499"},
+		{liar{one, 1, 0, false}, "Slope() = 0"},
+		{liar{one, 1, math.NaN(), false}, "Slope() = NaN"},
+		{liar{one, 1.001, 1, false}, "by Profile and"},
+		{liar{one, -1, 1, false}, "g(0) = -1"},
+		{liar{one, 1, 0.5, true}, "above k(x, x) = 1"},
+		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
+	} {
+		err := kernel.Check(c.k, x)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.k, err, c.want)
+		}
+	}
+	if err := kernel.Check(liar{one, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
+		t.Error("one point: no error")
+	}
+}
+
+type hidden struct {
+	multiquadric
+	c int
+}
+
+func (h *multiquadric32) Validate() error {
+	if h.Sigma > 10 {
+		return fmt.Errorf("multiquadric32 has σ = %g, want at most 10", h.Sigma)
+	}
+	return nil
+}
+
+// TestRegister: a registered kernel comes back from JSON, by value and by pointer, and what a file says is
+// checked.
+func TestRegister(t *testing.T) {
+	kernel.Register("multiquadric", multiquadric{})
+	kernel.Register("multiquadric", multiquadric{1, 2}) // once more
+	kernel.Register("multiquadric32", &multiquadric32{})
+	for _, k := range []kernel.Kernel{multiquadric{0.1, 1.0 / 3}, &multiquadric32{multiquadric{2, 3}}} {
+		s, err := kernel.ToSpec(k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.MarshalIndent(s, "", "  ")
+		var back kernel.Spec
+		if err != nil || json.Unmarshal(b, &back) != nil || back != s {
+			t.Errorf("%s: %+v, %v, want %+v", b, back, err, s)
+		}
+		if got, err := kernel.FromSpec(back); err != nil || got.String() != k.String() || got.Eval([]float64{1}, []float64{3}) != k.Eval([]float64{1}, []float64{3}) {
+			t.Errorf("%s: %v, %v", b, got, err)
+		}
+	}
+	for want, s := range map[string]kernel.Spec{
+		`kernel.Register("other", …)`:        {Name: "other", Params: "{}"},
+		"unknown field":                      {Name: "multiquadric", Params: `{"C":1,"Sigma":1,"Run":"x"}`},
+		"more than one":                      {Name: "multiquadric", Params: `{"C":1} {"C":2}`},
+		"cannot unmarshal":                   {Name: "multiquadric", Params: `{"C":"x"}`},
+		"EOF":                                {Name: "multiquadric"},
+		"no parameters":                      {Name: "multiquadric32", Params: "null"},
+		"want at most 10":                    {Name: "multiquadric32", Params: `{"C":1,"Sigma":11}`},
+		"no such parameter: {Name:multiquad": {Name: "multiquadric", Params: `{"C":1}`, Sigma: 2},
+		"gaussian has no such parameter":     {Name: "gaussian", Sigma: 1, Params: "{}"},
+	} {
+		if k, err := kernel.FromSpec(s); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v, %v, want %q", s, k, err, want)
+		}
+	}
+	if _, err := kernel.ToSpec(own{}); err == nil || !strings.Contains(err.Error(), "kernel.Register(name, kernel_test.own{…})") {
+		t.Errorf("ToSpec of a kernel that is not registered: %v", err)
+	}
+	for name, k := range map[string]kernel.Kernel{
+		"": own{}, "gaussian": own{}, "taken": multiquadric{}, "multiquadric": own{}, "built-in": kernel.Gaussian{}, "nil": nil,
+		"func": kernel.Func{F: own{}.Eval}, "hidden": hidden{c: 1},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Register(%q, %T): no panic", name, k)
+				}
+			}()
+			kernel.Register(name, k)
+		}()
+	}
+}

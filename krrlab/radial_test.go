@@ -1,0 +1,209 @@
+package krrlab
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// quadric is a user-defined radial kernel, the rational quadratic one:
+// k(x, z) = (1+r²/(2ασ²))^−α for α = 1.
+type quadric struct{ Sigma float64 }
+
+func (k quadric) String() string { return fmt.Sprintf("quadric(sigma=%g)", k.Sigma) }
+
+func (k quadric) Eval(x, z []float64) float64 {
+	var sq float64
+	for i := range x {
+		sq += (x[i] - z[i]) * (x[i] - z[i])
+	}
+	return 1 / (1 + sq*k.Slope())
+}
+
+func (k quadric) Profile(dst, sq []float64) {
+	c := k.Slope()
+	for i, v := range sq {
+		dst[i] = 1 / (1 + c*v)
+	}
+}
+
+func (k quadric) Slope() float64 { return 1 / (2 * k.Sigma * k.Sigma) }
+
+// Spread: (1+t)^−1 = E e^−tw for w ∼ χ²(2)/2.
+func (k quadric) Spread(g rng.Stream) float64 { return math.Sqrt(g.ChiSquare(0, 2)/2) / k.Sigma }
+
+func init() { kernel.Register("quadric", quadric{}) }
+
+// unsloped is quadric of which Slope is not known.
+type unsloped struct{ quadric }
+
+func (unsloped) Slope() float64                { return math.Inf(1) }
+func (k unsloped) Eval(x, z []float64) float64 { return k.quadric.Eval(x, z) }
+func (k unsloped) Profile(dst, sq []float64)   { k.quadric.Profile(dst, sq) }
+
+// TestRadialAgainstDense solves with a user-defined radial kernel by every preconditioner, solver, storage and
+// kind of points, on all loops, and compares coefficients and predictions with dense linear algebra in
+// float64 on Eval.
+func TestRadialAgainstDense(t *testing.T) {
+	const n, d, lambda, tol = 80, 5, 0.05, 1e-9
+	k := quadric{2}
+	test := kinds(30, d, 8)["float64"]
+	defer simd.Use(simd.InUse())
+	for _, path := range simd.Paths() {
+		simd.Use(path)
+		for kind, x := range kinds(n, d, 7) {
+			train := regression(x)
+			for _, cfg := range []Config{
+				{}, {Solver: PCG}, {Solver: BlockPCG, Precond: Features{S: 60, Orthogonal: true}}, {Precond: Nystrom{S: 40}},
+				{Precond: RPCholesky{S: 40}, Storage: gram.Fixed16}, {Solver: CG, Storage: gram.Recompute},
+				{Solver: PCG, Kernel: unsloped{k}}, {Precond: RPCholesky{S: 40}, Kernel: unsloped{k}, Storage: gram.Float32},
+			} {
+				if cfg.Kernel == nil {
+					cfg.Kernel = k
+				}
+				cfg.Lambda, cfg.Tol = lambda, tol
+				sol := mustSolve(t, train, cfg)
+				ref := newReference(t, k, x, lambda, sol.lab.Targets())
+				if e := apart(sol.Model.C, &ref.c); !sol.Converged() || e > 1e-6 {
+					t.Errorf("%v, %s points, %T by %v, %v: %v, coefficients off by %.3g", path, kind, cfg.Kernel, sol.Solver, cfg.Precond, sol.Status, e)
+				}
+				f, err := sol.Model.Decision(t.Context(), test, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e := apart(f, ref.predict(test)); e > 2e-5 {
+					t.Errorf("%v, %s points, %T: predictions off by %.3g", path, kind, cfg.Kernel, e)
+				}
+			}
+		}
+	}
+}
+
+// TestRegisteredKernel: a model of a registered kernel is saved, read, verified, and predicts the same; one that
+// is not registered is a line that says how. Checkpoints tell its parameters apart.
+func TestRegisteredKernel(t *testing.T) {
+	train := regression(kinds(80, 4, 7)["float64"])
+	sol := mustSolve(t, train, Config{Kernel: quadric{2}, Lambda: 0.1, Tol: 1e-6})
+	name := filepath.Join(t.TempDir(), "m.krr")
+	if err := sol.Model.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Load(name)
+	if err != nil || m.Kernel != kernel.Kernel(quadric{2}) {
+		t.Fatalf("read %+v, %v", m, err)
+	}
+	want, err := sol.Model.Decision(t.Context(), train.X, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.Decision(t.Context(), train.X, nil); err != nil || !mat.Equal(got, want) {
+		t.Errorf("the model that was read predicts otherwise: %v", err)
+	}
+	v, err := Verify(t.Context(), m, VerifyOptions{Train: train})
+	if err != nil || !(float64(v.Residual) <= 1e-6) || v.verdict() != "proved" || !strings.Contains(v.String(), "not covered") {
+		t.Errorf("verified: %v, %v", v, err)
+	}
+	other := mustSolve(t, train, Config{Kernel: unsloped{quadric{2}}, Lambda: 0.1})
+	if err := other.Model.Save(name); err == nil || !strings.Contains(err.Error(), "kernel.Register(name, krrlab.unsloped{…})") {
+		t.Errorf("not registered: %v", err)
+	}
+	owners := map[[32]byte]bool{}
+	for _, k := range []kernel.Kernel{quadric{2}, quadric{math.Nextafter(2, 3)}, nameless{2}, nameless{3}} {
+		l, err := New(train, Config{Kernel: k, Lambda: 0.1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		owners[l.owner()] = true
+	}
+	if len(owners) != 4 {
+		t.Errorf("%d fingerprints of 4 kernels", len(owners))
+	}
+}
+
+// nameless is a kernel whose String does not tell its parameter.
+type nameless struct{ C float64 }
+
+func init() { kernel.Register("nameless", nameless{}) }
+
+func (nameless) String() string                { return "nameless" }
+func (k nameless) Eval(x, z []float64) float64 { return quadric{k.C}.Eval(x, z) }
+
+// TestFuncWith: labs of one problem share a kernel that is a Go function, and another one is another problem.
+func TestFuncWith(t *testing.T) {
+	f := kernel.Func{Name: "own", F: gauss.Eval}
+	lab, err := New(regression(kinds(60, 4, 7)["float64"]), Config{Kernel: f, Lambda: 0.1, Solver: PCG})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 20} })
+	if err != nil || other.problem != lab.problem {
+		t.Fatalf("another method: %v", err)
+	}
+	if _, err := lab.With(func(c *Config) { c.Kernel = kernel.Func{Name: "other", F: gauss.Eval} }); err == nil {
+		t.Error("another function: no error")
+	}
+	if _, err := lab.With(func(c *Config) { c.Kernel = gauss }); err == nil {
+		t.Error("another kernel: no error")
+	}
+}
+
+// BenchmarkRadial times a user-defined radial kernel beside the Gaussian: what a product with K, a fit and
+// a prediction take.
+func BenchmarkRadial(b *testing.B) {
+	const n = 5000
+	for _, d := range []int{8, 50} {
+		train, test := datasets.SyntheticRegression(n, d, 0.1, 1), datasets.SyntheticRegression(n, d, 0.1, 2)
+		sigma := math.Sqrt(float64(d))
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: sigma}, quadric{sigma}} {
+			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
+				m, err := gram.New(b.Context(), k, train.X, 1, &gram.Options{Storage: s})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.Run(fmt.Sprintf("d=%d/K·P/%v/%T", d, s, k), func(b *testing.B) {
+					x := mat.NewDense(n, 1, nil)
+					for i := range n {
+						x.Set(i, 0, 1)
+					}
+					for b.Loop() {
+						if err := m.MulTo(b.Context(), x, x); err != nil {
+							b.Fatal(err)
+						}
+						x.Scale(1/mat.Norm(x, 2), x)
+					}
+				})
+			}
+			var sol *Solution
+			b.Run(fmt.Sprintf("d=%d/fit/%T", d, k), func(b *testing.B) {
+				for b.Loop() {
+					lab, err := New(train, Config{Kernel: k, Lambda: 1})
+					if err == nil {
+						sol, err = lab.Solve(b.Context())
+					}
+					if err != nil || !sol.Converged() {
+						b.Fatal(sol, err)
+					}
+				}
+				b.ReportMetric(float64(sol.Iterations), "iterations")
+			})
+			b.Run(fmt.Sprintf("d=%d/predict/%T", d, k), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := sol.Model.Decision(b.Context(), test.X, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
