@@ -149,11 +149,13 @@ func Validate(k Kernel) error {
 	if k == nil {
 		return errors.New("kernel: no kernel given")
 	}
-	if v, ok := k.(interface{ Validate() error }); ok {
+	if v, ok := k.(validator); ok {
 		return v.Validate()
 	}
 	return nil
 }
+
+type validator interface{ Validate() error }
 
 // Validate checks σ.
 func (k Gaussian) Validate() error { return checkSigma("gaussian", k.Sigma) }

@@ -9,7 +9,9 @@ import (
 )
 
 // Radial is a kernel of r² = ‖x−z‖₂², k(x, z) = g(r²), built-in or user-defined. Its tiles are formed by
-// BLAS and row by row, where Eval takes pair by pair.
+// BLAS and row by row, where Eval takes pair by pair. A faster way to values in float32, such as simd.Exp32,
+// it can have as a method Profile32(dst []float32, sq []float64), which sets dst[i] to g(sq[i]), to 0 where
+// that is subnormal, and may overwrite sq.
 type Radial interface {
 	Kernel
 	// Profile sets dst[i] = g(sq[i]) for all sq[i] ≥ 0. The slices have one length and may be the same
@@ -20,14 +22,6 @@ type Radial interface {
 	// differences, some ten times slower. It bounds |g′| everywhere: a positive semi-definite
 	// g(r²) is ∫cos(rt)dμ(t), whose derivative by r is at most r∫t²dμ(t) = 2r|g′(0)|.
 	Slope() float64
-}
-
-// Radial32 is a Radial with a faster way to values in float32, such as package simd has one.
-type Radial32 interface {
-	Radial
-	// Profile32 sets dst[i] to g(sq[i]) in float32, and to 0 where it would be subnormal. sq may be
-	// overwritten.
-	Profile32(dst []float32, sq []float64)
 }
 
 // Mixture is a Radial that is a scale mixture of Gaussians,
@@ -52,12 +46,12 @@ type Spectral interface {
 }
 
 var (
-	_ Mixture  = Gaussian{}
-	_ Mixture  = Matern32{}
-	_ Mixture  = Matern52{}
-	_ Radial32 = Matern32{}
-	_ Radial32 = Matern52{}
-	_ Spectral = Laplacian{}
+	_ Mixture   = Gaussian{}
+	_ Mixture   = Matern32{}
+	_ Mixture   = Matern52{}
+	_ profile32 = Matern32{}
+	_ profile32 = Matern52{}
+	_ Spectral  = Laplacian{}
 )
 
 // profile is a kernel of one number of two points.

@@ -38,7 +38,6 @@ var kept = map[string]string{
 
 	"krrlab/feature.ChainMap.Levels":          "the levels that Level takes",
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
-	"krrlab/feature.FourierMap.Frequency":     "W and b of a sampled map",
 	"krrlab/kernel.Parse":                     "the inverse of String",
 	"krrlab/model.Read":                       "models that are no file",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",

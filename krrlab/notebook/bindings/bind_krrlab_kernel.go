@@ -52,7 +52,6 @@ func init() {
 			"Params":     r.TypeOf((*kernel.Params)(nil)).Elem(),
 			"Polynomial": r.TypeOf((*kernel.Polynomial)(nil)).Elem(),
 			"Radial":     r.TypeOf((*kernel.Radial)(nil)).Elem(),
-			"Radial32":   r.TypeOf((*kernel.Radial32)(nil)).Elem(),
 			"Spec":       r.TypeOf((*kernel.Spec)(nil)).Elem(),
 			"Spectral":   r.TypeOf((*kernel.Spectral)(nil)).Elem(),
 			"Workspace":  r.TypeOf((*kernel.Workspace)(nil)).Elem(),
@@ -61,7 +60,6 @@ func init() {
 			"Kernel":   r.TypeOf((*proxy_krrlab_kernel_Kernel)(nil)).Elem(),
 			"Mixture":  r.TypeOf((*proxy_krrlab_kernel_Mixture)(nil)).Elem(),
 			"Radial":   r.TypeOf((*proxy_krrlab_kernel_Radial)(nil)).Elem(),
-			"Radial32": r.TypeOf((*proxy_krrlab_kernel_Radial32)(nil)).Elem(),
 			"Spectral": r.TypeOf((*proxy_krrlab_kernel_Spectral)(nil)).Elem(),
 		},
 		Wrappers: map[string][]string{},
@@ -118,28 +116,6 @@ func (p *proxy_krrlab_kernel_Radial) Profile(a0 []float64, a1 []float64) {
 }
 func (p *proxy_krrlab_kernel_Radial) Slope() float64 { return p.Slope_(p.Object) }
 func (p *proxy_krrlab_kernel_Radial) String() string { return p.String_(p.Object) }
-
-// proxy_krrlab_kernel_Radial32 implements kernel.Radial32 by functions of the interpreter.
-type proxy_krrlab_kernel_Radial32 struct {
-	Object     any
-	Eval_      func(_ any, a0 []float64, a1 []float64) float64
-	Profile_   func(_ any, a0 []float64, a1 []float64)
-	Profile32_ func(_ any, a0 []float32, a1 []float64)
-	Slope_     func(_ any) float64
-	String_    func(_ any) string
-}
-
-func (p *proxy_krrlab_kernel_Radial32) Eval(a0 []float64, a1 []float64) float64 {
-	return p.Eval_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Radial32) Profile(a0 []float64, a1 []float64) {
-	p.Profile_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Radial32) Profile32(a0 []float32, a1 []float64) {
-	p.Profile32_(p.Object, a0, a1)
-}
-func (p *proxy_krrlab_kernel_Radial32) Slope() float64 { return p.Slope_(p.Object) }
-func (p *proxy_krrlab_kernel_Radial32) String() string { return p.String_(p.Object) }
 
 // proxy_krrlab_kernel_Spectral implements kernel.Spectral by functions of the interpreter.
 type proxy_krrlab_kernel_Spectral struct {
