@@ -160,7 +160,7 @@ func TestAdverseProblems(t *testing.T) {
 			continue
 		}
 		if h.large {
-			lab.cheap, lab.dear = 0, 0
+			lab.exactUpTo, lab.refineUpTo = 0, 0
 		}
 		sol, err := lab.Solve(t.Context())
 		if err != nil {

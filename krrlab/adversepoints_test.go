@@ -88,7 +88,7 @@ func TestAdversePoints(t *testing.T) {
 					return
 				}
 				if h.large {
-					lab.cheap, lab.dear = 0, 0
+					lab.exactUpTo, lab.refineUpTo = 0, 0
 				}
 				if sols[r], err = lab.Solve(t.Context()); err != nil {
 					sols[r] = nil

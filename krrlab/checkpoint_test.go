@@ -40,7 +40,7 @@ func interrupted(t *testing.T, p, iterations int, cfg Config) *Solution {
 			return nil
 		}
 		if cfg.Storage == gram.Fixed16 {
-			lab.cheap = -1 // refine after the rows are checked
+			lab.exactUpTo = -1 // refine after the rows are checked
 		}
 		sol, err := lab.Solve(ctx)
 		if err != nil {

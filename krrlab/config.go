@@ -62,7 +62,7 @@ func sameKernel(a, b kernel.Kernel) bool {
 
 // lab returns a lab of the problem.
 func (p *problem) lab(cfg Config) (*Lab, error) {
-	l := &Lab{problem: p, cheap: exactWork, dear: refineWork}
+	l := &Lab{problem: p, exactUpTo: exactWork, refineUpTo: refineWork}
 	n, _, t := l.Dims()
 	if cfg.Backend != nil && cfg.Kernel != nil { // before what a user-defined kernel has no default of
 		if err := cfg.Backend.Check(&cfg); err != nil {

@@ -30,7 +30,7 @@ func TestHostileCheckpoints(t *testing.T) {
 			cfg.Kernel, cfg.Lambda, cfg.Seed, cfg.Precond, cfg.Solver = gauss, 0.1, 5, Features{S: 20}, PCG
 			solve := func() (*Solution, error) {
 				lab := newLab(t, ranksProblem(60), cfg)
-				lab.cheap = -1 // refine after the rows are checked
+				lab.exactUpTo = -1 // refine after the rows are checked
 				return lab.Solve(t.Context())
 			}
 			want, err := solve()

@@ -81,7 +81,7 @@ type Lab struct {
 	*problem
 	cfg Config // with defaults in place
 	// n²d up to which AutoResidual recomputes K in any case, and where it must.
-	cheap, dear float64
+	exactUpTo, refineUpTo float64
 }
 
 // problem is what the labs of one problem have in common: the data, and the matrices that their

@@ -281,7 +281,7 @@ func TestRefine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lab.cheap = 0 // as for a large problem
+		lab.exactUpTo = 0 // as for a large problem
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -311,7 +311,7 @@ func TestFixed16(t *testing.T) {
 				t.Fatal(err)
 			}
 			if large {
-				lab.cheap, lab.dear = 0, 0
+				lab.exactUpTo, lab.refineUpTo = 0, 0
 			}
 			sol, err := lab.Solve(t.Context())
 			if err != nil {
@@ -344,7 +344,7 @@ func TestRefinedIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab.cheap = 0
+	lab.exactUpTo = 0
 	sol, err := lab.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -290,8 +290,8 @@ func (l *Lab) work() float64 {
 // exact reports whether true residuals are taken with K recomputed in float64 from the
 // start.
 func (l *Lab) exact() bool {
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.cheap
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.exactUpTo
 }
 
 // refines reports whether they are where the rows checked miss the tolerance.
-func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.dear }
+func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo }

@@ -134,7 +134,7 @@ func TestRemaining(t *testing.T) {
 func TestRefineBy(t *testing.T) {
 	for by, kind := range map[float64]string{0.1: storedKind, 0.3: storedKind, 0.5: exactKind} {
 		l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3, Solver: CG, Storage: gram.Float32})
-		l.cheap = 0 // as for a large problem
+		l.exactUpTo = 0 // as for a large problem
 		sol, err := l.Solve(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func TestFewBadRows(t *testing.T) {
 			train.Target[i] = 1 + 0.1*g.Sub("y").Normal(uint64(i))
 		}
 		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG, Precond: None{}, MaxIter: 500, Seed: seed})
-		lab.cheap, lab.dear = 0, 0 // as for a problem too large for residuals in float64
+		lab.exactUpTo, lab.refineUpTo = 0, 0 // as for a problem too large for residuals in float64
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			t.Fatal(err)

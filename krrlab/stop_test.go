@@ -269,7 +269,7 @@ func TestStopResume(t *testing.T) {
 		solve := func() (*Solution, error) {
 			l := newLab(t, ranksProblem(400), cfg)
 			if name == "refined" {
-				l.cheap = -1
+				l.exactUpTo = -1
 			}
 			return l.Solve(t.Context())
 		}

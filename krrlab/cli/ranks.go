@@ -155,12 +155,12 @@ func (a *app) describe(r *krrlab.Solution) {
 	}
 }
 
-// courtesy is how long the second rank waits with an error that not all ranks know of, the
-// third twice as long, and so on for the first patient ones: an earlier one may have it as
+// sayDelay is how long the second rank waits with an error that not all ranks know of, the
+// third twice as long, and so on for the first maxDelays ones: an earlier one may have it as
 // well, say it, and end all, which takes launchers some seconds.
-var courtesy = 4 * time.Second
+var sayDelay = 4 * time.Second
 
-const patient = 5
+const maxDelays = 5
 
 // part ends this process's part in a run that ended with err, of which text is what is to be
 // said, and returns the exit code. If all ranks know of the end they end together, and the
@@ -185,13 +185,13 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 	case together && a.party == nil && code != exitOK: // the first will say it, and the launcher end this rank
 		select {
 		case <-ctx.Done():
-		case <-time.After(patient * courtesy):
+		case <-time.After(maxDelays * sayDelay):
 		}
 	case !together && ctx.Err() == nil:
 		select {
 		case <-ctx.Done(): // the launcher ends this rank: an earlier one has spoken
 			return code
-		case <-time.After(time.Duration(min(a.env.Launch.Rank, patient)) * courtesy):
+		case <-time.After(time.Duration(min(a.env.Launch.Rank, maxDelays)) * sayDelay):
 		}
 		who := fmt.Sprintf("rank %d: ", a.env.Launch.Rank)
 		if lost := (*comm.Error)(nil); errors.As(err, &lost) { // it says so itself

@@ -22,8 +22,8 @@ func TestProcessorOfRank(t *testing.T) {
 			t.Skip("this processor runs all paths")
 		}
 	}
-	defer func(d time.Duration) { courtesy = d }(courtesy)
-	courtesy = 0
+	defer func(d time.Duration) { sayDelay = d }(sayDelay)
+	sayDelay = 0
 	var out, errs bytes.Buffer
 	code := Main(t.Context(), []string{"fit", "--data", "synthetic-classes", "--cpu", lacking.String()}, Env{
 		Stdout: &out, Stderr: &errs, Version: "test", UseBLAS: func(context.Context, string) (string, error) { return "", nil },

@@ -166,8 +166,8 @@ func (s *Session) start() (err error) {
 // watches the context: what that has found so far is then kept.
 const grace = 500 * time.Millisecond
 
-// patience is how long an interrupted cell is signalled before it is left behind.
-const patience = 2 * time.Second
+// stopTimeout is how long an interrupted cell is signalled before it is left behind.
+const stopTimeout = 2 * time.Second
 
 // Interrupt ends the cell that runs: it cancels the cell's context, and stops the
 // interpreter, at once if nothing has looked at the context, or if this is the second time. The cell
@@ -190,7 +190,7 @@ func (s *Session) Interrupt() bool {
 			case <-time.After(grace):
 			}
 		}
-		if !s.stop(c, patience) {
+		if !s.stop(c, stopTimeout) {
 			s.leave(c)
 		}
 	}()

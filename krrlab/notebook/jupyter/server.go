@@ -69,7 +69,7 @@ type Server struct {
 	executed int64 // of execute_requests
 	history  []entry
 	serving  chan struct{} // closed when Serve begins
-	patience time.Duration // how long an interrupt, the last cell and the last messages are waited for
+	timeout  time.Duration // how long an interrupt, the last cell and the last messages are waited for
 }
 
 // smallMessage is the limit in bytes of heartbeats and subscriptions.
@@ -80,7 +80,7 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	if err := c.complete(); err != nil {
 		return nil, fmt.Errorf("jupyter: %w", err)
 	}
-	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), patience: 2 * time.Second, serving: make(chan struct{})}
+	s := &Server{lang: lang, key: []byte(c.Key), session: newID(), timeout: 2 * time.Second, serving: make(chan struct{})}
 	s.seen.limit = remembered
 	s.wake = sync.NewCond(&s.mu)
 	router := func(handle func(*Message)) zmtp.Options {
@@ -156,9 +156,9 @@ func (s *Server) Serve(ctx context.Context) error {
 	go s.Interrupt() // the cell may be about to begin
 	select {
 	case <-done:
-	case <-time.After(s.patience):
+	case <-time.After(s.timeout):
 	}
-	end := time.Now().Add(s.patience)
+	end := time.Now().Add(s.timeout)
 	for _, x := range s.sockets() {
 		x.Flush(end)
 	}
@@ -192,7 +192,7 @@ func (s *Server) Interrupt() {
 	}
 	// A front end may interrupt as soon as it hears that a cell runs, before it does. It may never
 	// do: the goroutine that runs cells may be gone.
-	end := time.Now().Add(s.patience)
+	end := time.Now().Add(s.timeout)
 	for n := s.busy.Load(); !s.lang.Interrupt() && n != 0 && s.busy.Load() == n && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}

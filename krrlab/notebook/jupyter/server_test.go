@@ -26,7 +26,7 @@ func serve(t *testing.T) (*Server, <-chan struct{}) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.patience = 50 * time.Millisecond
+	s.timeout = 50 * time.Millisecond
 	t.Cleanup(s.Close)
 	t.Cleanup(func() { close(lang.ended) })
 	served := make(chan struct{})
