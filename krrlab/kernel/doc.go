@@ -20,7 +20,7 @@
 //
 // What else a kernel can do it says by methods, which the built-in ones have too:
 //
-//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, at about the speed of the Gaussian
+//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, in about twice the Gaussian's time
 //	Mixture   a Radial's spectral measure: Fourier features
 //	Spectral  the spectral measure of another kernel of x−z
 //	Validate  which parameters it may have
