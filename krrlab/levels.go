@@ -94,7 +94,7 @@ func featuresFor(k kernel.Kernel, orthogonal bool) (feature.Dist, error) {
 	}
 	f, ok := dist.(feature.Fourier)
 	if !ok {
-		return nil, fmt.Errorf("krrlab: no orthogonal random features for %v, which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them", k)
+		return nil, fmt.Errorf("krrlab: no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", k)
 	}
 	f.Orthogonal = true
 	return f, nil

@@ -138,7 +138,7 @@ func TestOutputsFirst(t *testing.T) {
 // TestNothingDropped: what would have no effect is refused, or said.
 func TestNothingDropped(t *testing.T) {
 	data := "--data synthetic-classes --n 80 "
-	poly := "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3), which is not a function of ‖x−z‖₂: gaussian, matern32 and matern52 have them"
+	poly := "no orthogonal random features for polynomial(gamma=0.01, coef0=1, degree=3): gaussian, matern32, matern52 and user-defined kernels with a method Spread have them"
 	for args, want := range map[string]string{
 		"fit --kernel polynomial --orthogonal":                                     poly,
 		"fit --kernel polynomial --orthogonal --sketch features:40":                poly,
