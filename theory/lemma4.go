@@ -91,6 +91,7 @@ func checkLemma4(e *experiment) {
 			v := p.misses(e, s)
 			if i == 0 {
 				e.share(fmt.Sprintf("share above ν²‖A‖²‖B‖², q = %d, s = %d, δ = %g", c.q, s, c.delta), v, nu*nu*p.size, c.delta)
+				continue
 			}
 			e.mean(fmt.Sprintf("mean of ‖ASᵀSBᵀ−ABᵀ‖_F², q = %d, s = %d", c.q, s), v, p.expected(s), multiplyBound(c.q, s)*p.size)
 		}
