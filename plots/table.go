@@ -90,9 +90,9 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Add appends a row. A floating-point number or an integer of any type becomes a number, a string a
-// text, nil a blank, and a Cell stays what it is. Add panics on any other type and on more values
-// than columns.
+// Add appends a row. A floating-point number or an integer of any type becomes a number, a string of any
+// type and an integer that is a fmt.Stringer a text, nil a blank, and a Cell stays what it is. Add panics
+// on any other type and on more values than columns.
 func (t *Table) Add(values ...any) {
 	if len(values) > len(t.Columns) {
 		panic(fmt.Sprintf("plots: a row of %d values in a table of %d columns", len(values), len(t.Columns)))
@@ -103,12 +103,16 @@ func (t *Table) Add(values ...any) {
 		case nil:
 		case Cell:
 			row[i] = v
-		case string:
-			row[i] = Text(v)
 		default:
-			switch r := reflect.ValueOf(v); {
+			r := reflect.ValueOf(v)
+			text, named := v.(fmt.Stringer)
+			switch {
+			case r.Kind() == reflect.String:
+				row[i] = Text(r.String())
 			case r.CanFloat():
 				row[i] = Number(r.Float())
+			case r.CanInt() && named:
+				row[i] = Text(text.String())
 			case r.CanInt():
 				row[i] = Number(float64(r.Int()))
 			default:

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func results() *Table {
@@ -94,6 +95,16 @@ func TestLaTeX(t *testing.T) {
 	}
 	if got := latex(`10⁻³ \x{} ~^ ZZᵀ λₚ`); got != `10$^{-3}$ \textbackslash{}x\{\} \textasciitilde{}\textasciicircum{} ZZ$^{T}$ $\lambda$$_{p}$` {
 		t.Errorf("latex: %s", got)
+	}
+}
+
+// TestAddTypes: a string of any type is a text, and so is a number with a name.
+func TestAddTypes(t *testing.T) {
+	type word string
+	tb := &Table{Columns: make([]Column, 4)}
+	tb.Add(word("w"), time.Saturday, 2*time.Second, int8(3))
+	if want := []Cell{Text("w"), Text("Saturday"), Text("2s"), Number(3)}; !reflect.DeepEqual(tb.Rows[0], want) {
+		t.Errorf("%v, want %v", tb.Rows[0], want)
 	}
 }
 
