@@ -29,7 +29,7 @@ if err != nil { panic(err) }`, launcher))
 	for limit := time.After(3 * time.Minute); !shown; { // the progress of the ranks
 		select {
 		case m := <-c.published:
-			shown = strings.Contains(string(m.Content), "solve, iteration 7")
+			shown = strings.Contains(string(m.Content), "solve: iteration 7")
 		case <-limit:
 			t.Fatal("no progress is shown")
 		}

@@ -184,8 +184,8 @@ func TestFaultsOfHosts(t *testing.T) {
 		{"killed rank", "", false, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[0], syscall.SIGKILL) }},
 		{"stopped rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
 		{"stopped first rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
-		{"SIGTERM", "interrupted; the checkpoint", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
-		{"cut cable", "interrupted; the checkpoint", false, func(int) { h.link(t, "down") }},
+		{"SIGTERM", "interrupted", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
+		{"cut cable", "interrupted", false, func(int) { h.link(t, "down") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			if fault.long && os.Getenv("KRRLAB_LONG") == "" {

@@ -142,7 +142,9 @@ var (
 	noSymbol   = regexp.MustCompile(`^package (\w+) "[^"]*" has no symbol (\w+)`)
 	notPackage = regexp.MustCompile(`^not a package: "(\w+)" in (\S+)`)
 	nodeKind   = regexp.MustCompile(` <\*ast\.\w+>`)
-	typeName   = regexp.MustCompile(`<([\w.*\[\]{}]+)>`)
+	// what an untyped constant of a string or bool becomes where the type is a compiled one
+	constantType = regexp.MustCompile(`value of type reflect\.Value cannot be converted to type (\S+)`)
+	typeName     = regexp.MustCompile(`<([\w.*\[\]{}]+)>`)
 )
 
 // hint says of a message of the interpreter what to do about it.
@@ -158,6 +160,9 @@ func hint(text string) string {
 		if line := importLine(m[1]); line != "" {
 			return "undefined: " + m[1] + "; " + line
 		}
+	}
+	if m := constantType.FindStringSubmatch(text); m != nil {
+		return "the interpreter makes no " + m[1] + " of a string constant: take the package's constants of that type, or convert a variable"
 	}
 	raw := text
 	text = typeName.ReplaceAllString(nodeKind.ReplaceAllString(text, ""), "$1")

@@ -141,6 +141,8 @@ func TestErrors(t *testing.T) {
 		{"x := 1\ny := x + ) 2", "SyntaxError: expected operand, found ')' (Cell 1, line 2)"},
 		{"fmt.Printn(1)", "CompileError: undefined: fmt.Printn; press Tab"},
 		{"min(1, 2)", "undefined identifier: min; the interpreter has no min and max"},
+		{"import \"reflect\"\nvar tag reflect.StructTag = \"a\"", "CompileError: the interpreter makes no reflect.StructTag of a string constant"},
+		{"import \"reflect\"\ntag := \"a\"\nreflect.StructTag(tag)", "→a"},
 		{"x := 1\n_ = x\nat(3)", "Panic: index out of range (in a function of Cell 0, line 6)"},
 		{"x := 1\n_ = x\nvar a []int\na[3] = 1", "Panic: index out of range (Cell 1, line 4)"},
 		{"for i := 0; i < 3; i++ {\n\tif i == 2 {\n\t\tpanic(\"boom\")\n\t}\n}", "Panic: boom"},
