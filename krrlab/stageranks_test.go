@@ -196,7 +196,7 @@ func withoutTimes(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, w := range v {
-			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || key == "s" && v["status"] == adapt.None {
+			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || key == "s" && v["status"] == string(adapt.None) {
 				delete(v, key)
 				continue
 			}
