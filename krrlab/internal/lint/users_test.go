@@ -27,11 +27,10 @@ var kept = map[string]string{
 	"experiments.Tables":       "the paper's numbers",
 	"krrlab.ExactStatDimBelow": "a default that is documented",
 
-	"datasets.SyntheticDigits": "data without files",
-	"datasets.NewEndless":      "other pictures deformed",
-	"datasets.FromFrame":       "users' data",
-	"datasets.Dataset.Frame":   "users' data",
-	"datasets.Read":            "users' data",
+	"datasets.NewEndless":    "other pictures deformed",
+	"datasets.FromFrame":     "users' data",
+	"datasets.Dataset.Frame": "users' data",
+	"datasets.Read":          "users' data",
 
 	"experiments.Report.*":   "what a notebook shows of a report",
 	"experiments.Rates.Cost": "what the plan says of one case",
