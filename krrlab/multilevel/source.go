@@ -39,6 +39,11 @@ func form(ctx context.Context, m feature.Map, p *Problem, hold bool, progress fu
 	return z, err
 }
 
+// pieceRows is the number of points mapped at once where Z is mapped again: i and j of all requests are
+// multiples of it, but for the last, so that a row has the same bits in each, whatever the BLAS makes of
+// other heights. Of a Z that is held they may be others in the last place.
+const pieceRows = 128
+
 // rowsOf returns what maps points i, …, j-1.
 func rowsOf(m feature.Map, x points.Points) func(dst []float32, i, j int) {
 	type space struct {
@@ -50,17 +55,23 @@ func rowsOf(m feature.Map, x points.Points) func(dst []float32, i, j int) {
 	return func(dst []float32, i, j int) {
 		w := pool.Get().(*space)
 		defer pool.Put(w)
-		if m, ok := m.(feature.Map32); ok {
-			m.MapTo32(dst, s, x.Slice(i, j), &w.feature)
-			return
-		}
-		if cap(w.wide) < len(dst) {
-			w.wide = make([]float64, len(dst))
-		}
-		wide := w.wide[:len(dst)]
-		m.MapTo(wide, s, x.Slice(i, j), &w.feature)
-		for p, v := range wide {
-			dst[p] = float32(v)
+		for ; i < j; i += pieceRows {
+			piece := x.Slice(i, min(i+pieceRows, j))
+			n, _ := piece.Dims()
+			z := dst[:n*s]
+			dst = dst[n*s:]
+			if m, ok := m.(feature.Map32); ok {
+				m.MapTo32(z, s, piece, &w.feature)
+				continue
+			}
+			if cap(w.wide) < len(z) {
+				w.wide = make([]float64, len(z))
+			}
+			wide := w.wide[:len(z)]
+			m.MapTo(wide, s, piece, &w.feature)
+			for p, v := range wide {
+				z[p] = float32(v)
+			}
 		}
 	}
 }
