@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
 // random returns n points of dimension d of which a share density of the entries
@@ -179,6 +181,9 @@ func TestSparseWalks(t *testing.T) {
 }
 
 func TestNoAllocation(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector makes the pools of products forget")
+	}
 	a64, a32, s := random(5, 30, 200, 0.02)
 	dst := make([]float32, 900)
 	var w Workspace
