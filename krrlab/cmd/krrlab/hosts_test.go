@@ -184,8 +184,8 @@ func TestFaultsOfHosts(t *testing.T) {
 		{"killed rank", "", false, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[0], syscall.SIGKILL) }},
 		{"stopped rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, true)[1], syscall.SIGSTOP) }},
 		{"stopped first rank", late, true, func(int) { _ = syscall.Kill(h.ranksOn(dir, false)[0], syscall.SIGSTOP) }},
-		{"SIGTERM", "interrupted", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
-		{"cut cable", "interrupted", false, func(int) { h.link(t, "down") }},
+		{"SIGTERM", "interrupted after", true, func(mpirun int) { _ = syscall.Kill(mpirun, syscall.SIGTERM) }},
+		{"cut cable", "interrupted after", false, func(int) { h.link(t, "down") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			if fault.long && os.Getenv("KRRLAB_LONG") == "" {
@@ -216,7 +216,7 @@ func TestFaultsOfHosts(t *testing.T) {
 			if first := fault.name == "stopped first rank"; len(lines) == 2 && first { // which wakes to be ended, and says that
 				lines = lines[:1]
 			}
-			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "--resume continues") {
+			if len(lines) != 1 || !strings.Contains(lines[0], fault.says) || !strings.Contains(lines[0], "; the checkpoint in ") || !strings.Contains(lines[0], "is kept; --resume continues") {
 				t.Errorf("said %q, want one line with %q and how to go on:\n%s", lines, fault.says, text.String())
 			}
 		})
