@@ -14,15 +14,6 @@ const (
 	zero32  = -1000 // an argument whose exponential is 0 in float32
 )
 
-// squaresTo sets dst[b] = max(0, xx + zz[b] − 2·row[b]), ‖x−z_b‖² of inner products. dst and row may be
-// one.
-func squaresTo[T float](dst []float64, row []T, xx float64, zz []float64) {
-	dst, zz = dst[:len(row)], zz[:len(row)]
-	for b, p := range row {
-		dst[b] = clamp(xx + zz[b] - 2*float64(p))
-	}
-}
-
 // Profile sets dst = exp(−r²/(2σ²)).
 func (k Gaussian) Profile(dst, sq []float64) {
 	c := -1 / (2 * k.Sigma * k.Sigma)
@@ -70,43 +61,43 @@ func exp64(v float64) float64 {
 	return math.Exp(v)
 }
 
-func clamp(r2 float64) float64 {
-	if r2 < 0 {
-		return 0
-	}
-	return r2
-}
-
 // float is the type of an inner product.
 type float interface{ float32 | float64 }
 
 // apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
 // products. dst and row may be the same. u is scratch of len(dst).
 func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
-	if k, ok := k.(Gaussian); ok {
-		gaussianRow(dst, row, xx, zz, -1/(2*k.Sigma*k.Sigma)) // exp(−r²/(2σ²))
-		return
-	}
-	if _, ok := k.(Radial); ok {
-		squaresTo(u, row, xx, zz)
-	} else {
+	_, radial := k.(Radial)
+	switch row := any(row).(type) {
+	case []float32:
+		if g, ok := k.(Gaussian); ok {
+			simd.GaussianRow(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32) // exp(−r²/(2σ²))
+			return
+		}
+		if radial {
+			simd.SquaredDistances(u, row, zz, xx)
+			break
+		}
 		for b, v := range row {
 			u[b] = float64(v)
 		}
+	case []float64:
+		if g, ok := k.(Gaussian); ok {
+			simd.GaussianRow64(dst, row, zz, xx, -1/(2*g.Sigma*g.Sigma), flush32)
+			return
+		}
+		if radial {
+			simd.SquaredDistances64(u, row, zz, xx)
+			break
+		}
+		copy(u, row)
 	}
 	if k, ok := k.(profile32); ok {
 		k.Profile32(dst, u)
 		return
 	}
-	const smallest = 0x1p-126 // the least normal float32
 	k.Profile(u, u)
-	dst = dst[:len(u)]
-	for b, v := range u {
-		if v < smallest && v > -smallest {
-			v = 0
-		}
-		dst[b] = float32(v)
-	}
+	simd.Round(dst, u)
 }
 
 // Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
@@ -140,16 +131,6 @@ func arg32(v float64) float32 {
 		return zero32
 	}
 	return float32(v)
-}
-
-// gaussianRow sets dst[b] = exp(c·max(0, xx + zz_b − 2·row_b)).
-func gaussianRow[T float](dst []float32, row []T, xx float64, zz []float64, c float64) {
-	switch row := any(row).(type) {
-	case []float32:
-		simd.GaussianRow(dst, row, zz, xx, c, flush32)
-	case []float64:
-		simd.GaussianRow64(dst, row, zz, xx, c, flush32)
-	}
 }
 
 // maternArgs sets sq[b] = a, a = c·√sq[b] rounded to float32, and dst[b] = e^a.

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -58,7 +59,7 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	for a, v := range xx {
 		row := dst[a*ld : a*ld+len(zz)]
 		if radial {
-			squaresTo(row, row, v, zz)
+			simd.SquaredDistances64(row, row, zz, v)
 		}
 		p.Profile(row, row)
 	}

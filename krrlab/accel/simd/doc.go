@@ -29,7 +29,8 @@
 //
 // # Elementwise functions
 //
-// Exp32, Cos32 and GaussianRow compute in float64 and round once. The assembly does the same
+// Exp32, Cos32 and GaussianRow compute in float64 and round once. The assembly of these and of SquaredDistances
+// and Round does the same
 // operations in the same order as the Go code, which says by math.FMA where products and sums
 // are fused, and gives the same bits on every processor.
 //

@@ -160,6 +160,55 @@ func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
 	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
 
+// SquaredDistances sets dst_b = max(0, ‖x‖² + ‖z_b‖² − 2p_b), the squared distances of a row of inner products
+// p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². It panics if a slice is shorter than inner.
+func SquaredDistances(dst []float64, inner []float32, zz []float64, xx float64) {
+	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	n := 0
+	if current().vectors {
+		if n = len(inner) &^ 7; n > 0 {
+			distances32AVX2(n, &dst[0], &inner[0], &zz[0], xx)
+		}
+	}
+	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
+}
+
+// SquaredDistances64 is SquaredDistances for inner products in float64. dst may be inner.
+func SquaredDistances64(dst, inner, zz []float64, xx float64) {
+	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	n := 0
+	if current().vectors {
+		if n = len(inner) &^ 7; n > 0 {
+			distances64AVX2(n, &dst[0], &inner[0], &zz[0], xx)
+		}
+	}
+	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
+}
+
+func distancesPortable[T number](dst []float64, inner []T, zz []float64, xx float64) {
+	for b, p := range inner {
+		dst[b] = clamp(math.FMA(-2, float64(p), xx+zz[b]))
+	}
+}
+
+// Round sets dst[i] = x[i] rounded to float32, 0 where |x[i]| < 2⁻¹²⁶: a subnormal would cost the products to
+// come far more than it is worth. It panics if dst is shorter than x.
+func Round(dst []float32, x []float64) {
+	dst = dst[:len(x)]
+	n := 0
+	if current().vectors {
+		if n = len(x) &^ 7; n > 0 {
+			roundAVX2(n, &dst[0], &x[0])
+		}
+	}
+	for i, v := range x[n:] {
+		if math.Abs(v) < 0x1p-126 {
+			v = 0
+		}
+		dst[n+i] = float32(v)
+	}
+}
+
 func gaussianPortable[T number](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	for b, p := range inner {
 		a := c * clamp(math.FMA(-2, float64(p), xx+zz[b]))

@@ -8818,219 +8818,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD 8(SI), Y5
-	VBROADCASTSD 8(SI)(DI*1), Y6
-	VBROADCASTSD 8(SI)(DI*2), Y7
-	VBROADCASTSD 8(R10), Y8
-	VBROADCASTSD 8(R10)(DI*1), Y9
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y10
-	VCVTPS2PD   (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*2)
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, (R11)
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, (R11)(BX*1)
-	VCVTPS2PD   16(R12), Y10
-	VCVTPS2PD   16(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, 32(R11)(BX*1)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD 8(SI), Y5
-	VBROADCASTSD 8(SI)(DI*1), Y6
-	VBROADCASTSD 8(SI)(DI*2), Y7
-	VBROADCASTSD 8(R10), Y8
-	VBROADCASTSD 8(R10)(DI*1), Y9
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	VCVTPS2PD   (R12), Y10
-	VCVTPS2PD   (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*2)
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, (R11)
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, (R11)(BX*1)
-	VCVTPS2PD   16(R12), Y10
-	VCVTPS2PD   16(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, 32(R11)(BX*1)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward2x5AVX2(SB), NOSPLIT, $0-96
@@ -9348,219 +9135,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD 8(SI), Y5
-	VBROADCASTSD 8(SI)(DI*1), Y6
-	VBROADCASTSD 8(SI)(DI*2), Y7
-	VBROADCASTSD 8(R10), Y8
-	VBROADCASTSD 8(R10)(DI*1), Y9
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y10
-	VMOVUPD     (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*2)
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, (R11)
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, (R11)(BX*1)
-	VMOVUPD     32(R12), Y10
-	VMOVUPD     32(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream2x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD 8(SI), Y5
-	VBROADCASTSD 8(SI)(DI*1), Y6
-	VBROADCASTSD 8(SI)(DI*2), Y7
-	VBROADCASTSD 8(R10), Y8
-	VBROADCASTSD 8(R10)(DI*1), Y9
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	VMOVUPD     (R12), Y10
-	VMOVUPD     (R12)(DX*1), Y11
-	VMOVUPD     (R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, (R10)
-	VMOVUPD     (R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, (R10)(BX*2)
-	VMOVUPD     (R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, (R11)
-	VMOVUPD     (R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, (R11)(BX*1)
-	VMOVUPD     32(R12), Y10
-	VMOVUPD     32(R12)(DX*1), Y11
-	VMOVUPD     32(R10), Y12
-	VFMADD231PD Y0, Y10, Y12
-	VFMADD231PD Y5, Y11, Y12
-	VMOVUPD     Y12, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y12
-	VFMADD231PD Y1, Y10, Y12
-	VFMADD231PD Y6, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y12
-	VFMADD231PD Y2, Y10, Y12
-	VFMADD231PD Y7, Y11, Y12
-	VMOVUPD     Y12, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y12
-	VFMADD231PD Y3, Y10, Y12
-	VFMADD231PD Y8, Y11, Y12
-	VMOVUPD     Y12, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y12
-	VFMADD231PD Y4, Y10, Y12
-	VFMADD231PD Y9, Y11, Y12
-	VMOVUPD     Y12, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x5AVX2(SB), NOSPLIT, $0-96
@@ -9671,94 +9245,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y5
-	VMOVUPD     (R10), Y6
-	VFMADD231PD Y0, Y5, Y6
-	VMOVUPD     Y6, (R10)
-	VMOVUPD     (R10)(BX*1), Y6
-	VFMADD231PD Y1, Y5, Y6
-	VMOVUPD     Y6, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y6
-	VFMADD231PD Y2, Y5, Y6
-	VMOVUPD     Y6, (R10)(BX*2)
-	VMOVUPD     (R11), Y6
-	VFMADD231PD Y3, Y5, Y6
-	VMOVUPD     Y6, (R11)
-	VMOVUPD     (R11)(BX*1), Y6
-	VFMADD231PD Y4, Y5, Y6
-	VMOVUPD     Y6, (R11)(BX*1)
-	VCVTPS2PD   16(R12), Y5
-	VMOVUPD     32(R10), Y6
-	VFMADD231PD Y0, Y5, Y6
-	VMOVUPD     Y6, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y6
-	VFMADD231PD Y1, Y5, Y6
-	VMOVUPD     Y6, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y6
-	VFMADD231PD Y2, Y5, Y6
-	VMOVUPD     Y6, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y6
-	VFMADD231PD Y3, Y5, Y6
-	VMOVUPD     Y6, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y6
-	VFMADD231PD Y4, Y5, Y6
-	VMOVUPD     Y6, 32(R11)(BX*1)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x5AVX2(SB), NOSPLIT, $0-96
@@ -9864,94 +9350,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x5AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y5
-	VMOVUPD     (R10), Y6
-	VFMADD231PD Y0, Y5, Y6
-	VMOVUPD     Y6, (R10)
-	VMOVUPD     (R10)(BX*1), Y6
-	VFMADD231PD Y1, Y5, Y6
-	VMOVUPD     Y6, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y6
-	VFMADD231PD Y2, Y5, Y6
-	VMOVUPD     Y6, (R10)(BX*2)
-	VMOVUPD     (R11), Y6
-	VFMADD231PD Y3, Y5, Y6
-	VMOVUPD     Y6, (R11)
-	VMOVUPD     (R11)(BX*1), Y6
-	VFMADD231PD Y4, Y5, Y6
-	VMOVUPD     Y6, (R11)(BX*1)
-	VMOVUPD     32(R12), Y5
-	VMOVUPD     32(R10), Y6
-	VFMADD231PD Y0, Y5, Y6
-	VMOVUPD     Y6, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y6
-	VFMADD231PD Y1, Y5, Y6
-	VMOVUPD     Y6, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y6
-	VFMADD231PD Y2, Y5, Y6
-	VMOVUPD     Y6, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y6
-	VFMADD231PD Y3, Y5, Y6
-	VMOVUPD     Y6, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y6
-	VFMADD231PD Y4, Y5, Y6
-	VMOVUPD     Y6, 32(R11)(BX*1)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -10314,239 +9712,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward2x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	VBROADCASTSD 8(SI), Y6
-	VBROADCASTSD 8(SI)(DI*1), Y7
-	VBROADCASTSD 8(SI)(DI*2), Y8
-	VBROADCASTSD 8(R10), Y9
-	VBROADCASTSD 8(R10)(DI*1), Y10
-	VBROADCASTSD 8(R10)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y12
-	VCVTPS2PD   (R12)(DX*1), Y13
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, (R10)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VCVTPS2PD   16(R12), Y12
-	VCVTPS2PD   16(R12)(DX*1), Y13
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func wBackwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackwardStream2x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	VBROADCASTSD 8(SI), Y6
-	VBROADCASTSD 8(SI)(DI*1), Y7
-	VBROADCASTSD 8(SI)(DI*2), Y8
-	VBROADCASTSD 8(R10), Y9
-	VBROADCASTSD 8(R10)(DI*1), Y10
-	VBROADCASTSD 8(R10)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	VCVTPS2PD   (R12), Y12
-	VCVTPS2PD   (R12)(DX*1), Y13
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, (R10)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VCVTPS2PD   16(R12), Y12
-	VCVTPS2PD   16(R12)(DX*1), Y13
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward2x6AVX2(SB), NOSPLIT, $0-96
@@ -10904,239 +10069,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func dBackward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward2x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	VBROADCASTSD 8(SI), Y6
-	VBROADCASTSD 8(SI)(DI*1), Y7
-	VBROADCASTSD 8(SI)(DI*2), Y8
-	VBROADCASTSD 8(R10), Y9
-	VBROADCASTSD 8(R10)(DI*1), Y10
-	VBROADCASTSD 8(R10)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, (R10)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackwardStream2x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	VBROADCASTSD 8(SI), Y6
-	VBROADCASTSD 8(SI)(DI*1), Y7
-	VBROADCASTSD 8(SI)(DI*2), Y8
-	VBROADCASTSD 8(R10), Y9
-	VBROADCASTSD 8(R10)(DI*1), Y10
-	VBROADCASTSD 8(R10)(DI*2), Y11
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	PREFETCHT1  (R8)(DX*1)
-	VMOVUPD     (R12), Y12
-	VMOVUPD     (R12)(DX*1), Y13
-	VMOVUPD     (R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, (R10)
-	VMOVUPD     (R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, (R10)(BX*2)
-	VMOVUPD     (R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, (R11)
-	VMOVUPD     (R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, (R11)(BX*2)
-	VMOVUPD     32(R12), Y12
-	VMOVUPD     32(R12)(DX*1), Y13
-	VMOVUPD     32(R10), Y14
-	VFMADD231PD Y0, Y12, Y14
-	VFMADD231PD Y6, Y13, Y14
-	VMOVUPD     Y14, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y14
-	VFMADD231PD Y1, Y12, Y14
-	VFMADD231PD Y7, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y14
-	VFMADD231PD Y2, Y12, Y14
-	VFMADD231PD Y8, Y13, Y14
-	VMOVUPD     Y14, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y14
-	VFMADD231PD Y3, Y12, Y14
-	VFMADD231PD Y9, Y13, Y14
-	VMOVUPD     Y14, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y14
-	VFMADD231PD Y4, Y12, Y14
-	VFMADD231PD Y10, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y14
-	VFMADD231PD Y5, Y12, Y14
-	VFMADD231PD Y11, Y13, Y14
-	VMOVUPD     Y14, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000010, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·wForward1x6AVX2(SB), NOSPLIT, $0-96
@@ -11258,101 +10190,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func wBackward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·wBackward1x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x02, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VCVTPS2PD   (R12), Y6
-	VMOVUPD     (R10), Y7
-	VFMADD231PD Y0, Y6, Y7
-	VMOVUPD     Y7, (R10)
-	VMOVUPD     (R10)(BX*1), Y7
-	VFMADD231PD Y1, Y6, Y7
-	VMOVUPD     Y7, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y7
-	VFMADD231PD Y2, Y6, Y7
-	VMOVUPD     Y7, (R10)(BX*2)
-	VMOVUPD     (R11), Y7
-	VFMADD231PD Y3, Y6, Y7
-	VMOVUPD     Y7, (R11)
-	VMOVUPD     (R11)(BX*1), Y7
-	VFMADD231PD Y4, Y6, Y7
-	VMOVUPD     Y7, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y7
-	VFMADD231PD Y5, Y6, Y7
-	VMOVUPD     Y7, (R11)(BX*2)
-	VCVTPS2PD   16(R12), Y6
-	VMOVUPD     32(R10), Y7
-	VFMADD231PD Y0, Y6, Y7
-	VMOVUPD     Y7, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y7
-	VFMADD231PD Y1, Y6, Y7
-	VMOVUPD     Y7, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y7
-	VFMADD231PD Y2, Y6, Y7
-	VMOVUPD     Y7, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y7
-	VFMADD231PD Y3, Y6, Y7
-	VMOVUPD     Y7, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y7
-	VFMADD231PD Y4, Y6, Y7
-	VMOVUPD     Y7, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y7
-	VFMADD231PD Y5, Y6, Y7
-	VMOVUPD     Y7, 32(R11)(BX*2)
-	ADDQ        $0x00000020, R12
-	ADDQ        $0x00000020, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
-
-done:
-	VZEROUPPER
-	RET
-
 // func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 // Requires: AVX, FMA3, MMX+
 TEXT ·dForward1x6AVX2(SB), NOSPLIT, $0-96
@@ -11469,101 +10306,6 @@ columns:
 	ADDQ         $0x00000008, SI
 	DECQ         AX
 	JMP          group
-
-done:
-	VZEROUPPER
-	RET
-
-// func dBackward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-// Requires: AVX, FMA3, MMX+
-TEXT ·dBackward1x6AVX2(SB), NOSPLIT, $0-96
-	MOVQ groups+0(FP), AX
-	MOVQ tile+16(FP), CX
-	MOVQ ld+24(FP), DX
-	MOVQ stride+48(FP), BX
-	MOVQ z+56(FP), SI
-	MOVQ u+64(FP), DI
-	MOVQ rowStride+72(FP), DI
-	MOVQ ahead+80(FP), R8
-	MOVQ step+88(FP), R9
-	MOVQ cols+8(FP), R10
-	SHLQ $0x03, R10
-	SUBQ R10, R9
-
-	// Strides in bytes.
-	SHLQ $0x03, DX
-	SHLQ $0x03, BX
-	SHLQ $0x03, DI
-
-group:
-	TESTQ        AX, AX
-	JZ           done
-	LEAQ         (SI)(DI*2), R10
-	ADDQ         DI, R10
-	VBROADCASTSD (SI), Y0
-	VBROADCASTSD (SI)(DI*1), Y1
-	VBROADCASTSD (SI)(DI*2), Y2
-	VBROADCASTSD (R10), Y3
-	VBROADCASTSD (R10)(DI*1), Y4
-	VBROADCASTSD (R10)(DI*2), Y5
-	MOVQ         y+40(FP), R10
-	LEAQ         (R10)(BX*2), R11
-	ADDQ         BX, R11
-	MOVQ         CX, R12
-	MOVQ         cols+8(FP), R13
-	PCALIGN      $0x40
-
-columns:
-	PREFETCHT1  (R8)
-	VMOVUPD     (R12), Y6
-	VMOVUPD     (R10), Y7
-	VFMADD231PD Y0, Y6, Y7
-	VMOVUPD     Y7, (R10)
-	VMOVUPD     (R10)(BX*1), Y7
-	VFMADD231PD Y1, Y6, Y7
-	VMOVUPD     Y7, (R10)(BX*1)
-	VMOVUPD     (R10)(BX*2), Y7
-	VFMADD231PD Y2, Y6, Y7
-	VMOVUPD     Y7, (R10)(BX*2)
-	VMOVUPD     (R11), Y7
-	VFMADD231PD Y3, Y6, Y7
-	VMOVUPD     Y7, (R11)
-	VMOVUPD     (R11)(BX*1), Y7
-	VFMADD231PD Y4, Y6, Y7
-	VMOVUPD     Y7, (R11)(BX*1)
-	VMOVUPD     (R11)(BX*2), Y7
-	VFMADD231PD Y5, Y6, Y7
-	VMOVUPD     Y7, (R11)(BX*2)
-	VMOVUPD     32(R12), Y6
-	VMOVUPD     32(R10), Y7
-	VFMADD231PD Y0, Y6, Y7
-	VMOVUPD     Y7, 32(R10)
-	VMOVUPD     32(R10)(BX*1), Y7
-	VFMADD231PD Y1, Y6, Y7
-	VMOVUPD     Y7, 32(R10)(BX*1)
-	VMOVUPD     32(R10)(BX*2), Y7
-	VFMADD231PD Y2, Y6, Y7
-	VMOVUPD     Y7, 32(R10)(BX*2)
-	VMOVUPD     32(R11), Y7
-	VFMADD231PD Y3, Y6, Y7
-	VMOVUPD     Y7, 32(R11)
-	VMOVUPD     32(R11)(BX*1), Y7
-	VFMADD231PD Y4, Y6, Y7
-	VMOVUPD     Y7, 32(R11)(BX*1)
-	VMOVUPD     32(R11)(BX*2), Y7
-	VFMADD231PD Y5, Y6, Y7
-	VMOVUPD     Y7, 32(R11)(BX*2)
-	ADDQ        $0x00000040, R12
-	ADDQ        $0x00000040, R8
-	ADDQ        $0x00000040, R10
-	ADDQ        $0x00000040, R11
-	SUBQ        $0x00000008, R13
-	JNZ         columns
-	ADDQ        DX, CX
-	ADDQ        R9, R8
-	ADDQ        $0x00000008, SI
-	DECQ        AX
-	JMP         group
 
 done:
 	VZEROUPPER
@@ -26900,6 +25642,112 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+// func distances32AVX2(n int, dst *float64, inner *float32, zz *float64, xx float64)
+// Requires: AVX, FMA3
+TEXT ·distances32AVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	XORQ         SI, SI
+
+loop:
+	CMPQ        SI, AX
+	JGE         done
+	VCVTPS2PD   (DX)(SI*4), Y2
+	VADDPD      (BX)(SI*8), Y0, Y3
+	VFMADD231PD c19<>+0(SB), Y2, Y3
+	VMAXPD      Y3, Y1, Y3
+	VMOVUPD     Y3, (CX)(SI*8)
+	VCVTPS2PD   16(DX)(SI*4), Y2
+	VADDPD      32(BX)(SI*8), Y0, Y3
+	VFMADD231PD c19<>+0(SB), Y2, Y3
+	VMAXPD      Y3, Y1, Y3
+	VMOVUPD     Y3, 32(CX)(SI*8)
+	ADDQ        $0x08, SI
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float64)
+// Requires: AVX, FMA3
+TEXT ·distances64AVX2(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	XORQ         SI, SI
+
+loop:
+	CMPQ        SI, AX
+	JGE         done
+	VMOVUPD     (DX)(SI*8), Y2
+	VADDPD      (BX)(SI*8), Y0, Y3
+	VFMADD231PD c19<>+0(SB), Y2, Y3
+	VMAXPD      Y3, Y1, Y3
+	VMOVUPD     Y3, (CX)(SI*8)
+	VMOVUPD     32(DX)(SI*8), Y2
+	VADDPD      32(BX)(SI*8), Y0, Y3
+	VFMADD231PD c19<>+0(SB), Y2, Y3
+	VMAXPD      Y3, Y1, Y3
+	VMOVUPD     Y3, 32(CX)(SI*8)
+	ADDQ        $0x08, SI
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func roundAVX2(n int, dst *float32, x *float64)
+// Requires: AVX
+TEXT ·roundAVX2(SB), NOSPLIT, $0-24
+	MOVQ    n+0(FP), AX
+	MOVQ    dst+8(FP), CX
+	MOVQ    x+16(FP), DX
+	VMOVUPD c20<>+0(SB), Y1
+	VMOVUPD magnitude<>+0(SB), Y0
+	XORQ    BX, BX
+
+loop:
+	CMPQ        BX, AX
+	JGE         done
+	VMOVUPD     (DX)(BX*8), Y2
+	VANDPD      Y0, Y2, Y3
+	VCMPPD      $0x05, Y1, Y3, Y3
+	VANDPD      Y3, Y2, Y2
+	VMOVUPD     32(DX)(BX*8), Y3
+	VANDPD      Y0, Y3, Y5
+	VCMPPD      $0x05, Y1, Y5, Y5
+	VANDPD      Y5, Y3, Y3
+	VCVTPD2PSY  Y2, X4
+	VCVTPD2PSY  Y3, X2
+	VINSERTF128 $0x01, X2, Y4, Y2
+	VMOVUPS     Y2, (CX)(BX*4)
+	ADDQ        $0x08, BX
+	JMP         loop
+
+done:
+	VZEROUPPER
+	RET
+
+DATA c20<>+0(SB)/8, $0x3810000000000000
+DATA c20<>+8(SB)/8, $0x3810000000000000
+DATA c20<>+16(SB)/8, $0x3810000000000000
+DATA c20<>+24(SB)/8, $0x3810000000000000
+GLOBL c20<>(SB), RODATA|NOPTR, $32
+
+DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+8(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+16(SB)/8, $0x7fffffffffffffff
+DATA magnitude<>+24(SB)/8, $0x7fffffffffffffff
+GLOBL magnitude<>(SB), RODATA|NOPTR, $32
 
 // func sButterflyAVX2(n int, a *float32, b *float32)
 // Requires: AVX

@@ -387,16 +387,6 @@ func wForward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream2x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // dForward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
@@ -407,35 +397,15 @@ func dForward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y 
 //go:noescape
 func dForwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
-// dBackward2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream2x5AVX2 is a pass of AVX2 over groups of 2 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream2x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x5AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // dForward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
 //
 //go:noescape
 func dForward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x5AVX2 is a pass of AVX2 over groups of 1 rows for 5 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x5AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // wForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
@@ -447,16 +417,6 @@ func wForward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y 
 //go:noescape
 func wForwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
-// wBackwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wBackwardStream2x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // dForward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
@@ -467,35 +427,15 @@ func dForward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y 
 //go:noescape
 func dForwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
-// dBackward2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackwardStream2x6AVX2 is a pass of AVX2 over groups of 2 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func dBackwardStream2x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
 // wForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
 func wForward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
 
-// wBackward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func wBackward1x6AVX2(groups int, cols int, tile *float32, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float32, step int)
-
 // dForward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
 //
 //go:noescape
 func dForward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
-
-// dBackward1x6AVX2 is a pass of AVX2 over groups of 1 rows for 6 right-hand sides; see pass.
-//
-//go:noescape
-func dBackward1x6AVX2(groups int, cols int, tile *float64, ld int, x *float64, y *float64, stride int, z *float64, u *float64, rowStride int, ahead *float64, step int)
 
 // sBoth4x1AVX512 is a pass of AVX512 over groups of 4 rows for 1 right-hand sides; see pass.
 //
@@ -1021,6 +961,21 @@ func gaussian32AVX2(n int, dst *float32, inner *float32, zz *float64, xx float64
 //
 //go:noescape
 func gaussian64AVX2(n int, dst *float32, inner *float64, zz *float64, xx float64, scale float64, flush float64)
+
+// distances32AVX2 sets dst to max(0, xx + zz − 2·inner) for n numbers, n a multiple of 8.
+//
+//go:noescape
+func distances32AVX2(n int, dst *float64, inner *float32, zz *float64, xx float64)
+
+// distances64AVX2 sets dst to max(0, xx + zz − 2·inner) for n numbers, n a multiple of 8.
+//
+//go:noescape
+func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float64)
+
+// roundAVX2 sets dst to x, 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.
+//
+//go:noescape
+func roundAVX2(n int, dst *float32, x *float64)
 
 // sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of 8.
 //

@@ -12,7 +12,10 @@ func gaussian32AVX2(int, *float32, *float32, *float64, float64, float64, float64
 func gaussian64AVX2(int, *float32, *float64, *float64, float64, float64, float64) {
 	panic("simd: no assembly")
 }
-func widen16AVX2(int, *float32, *uint16)           { panic("simd: no assembly") }
-func sButterflyAVX2(int, *float32, *float32)       { panic("simd: no assembly") }
-func dButterflyAVX2(int, *float64, *float64)       { panic("simd: no assembly") }
-func narrow16AVX2(int, *uint16, *float32, float32) { panic("simd: no assembly") }
+func distances32AVX2(int, *float64, *float32, *float64, float64) { panic("simd: no assembly") }
+func distances64AVX2(int, *float64, *float64, *float64, float64) { panic("simd: no assembly") }
+func roundAVX2(int, *float32, *float64)                          { panic("simd: no assembly") }
+func widen16AVX2(int, *float32, *uint16)                         { panic("simd: no assembly") }
+func sButterflyAVX2(int, *float32, *float32)                     { panic("simd: no assembly") }
+func dButterflyAVX2(int, *float64, *float64)                     { panic("simd: no assembly") }
+func narrow16AVX2(int, *uint16, *float32, float32)               { panic("simd: no assembly") }

@@ -380,15 +380,17 @@ func TestSameBits(t *testing.T) {
 		zz[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
 		inner64[i+1] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[i%3]
 	}
-	integers := make([]uint16, len(x))
+	integers, small := make([]uint16, len(x)), make([]float64, len(x))
 	for i := range integers {
 		integers[i] = uint16(g.Uint32())
+		small[i] = math.Ldexp(inner64[i], -130*(i%2)) // some below 2⁻¹²⁶, some NaN or Inf
 	}
 	for name, f := range map[string]func(dst []float32){
 		"Exp32":         func(dst []float32) { Exp32(dst, x) },
 		"Cos32":         func(dst []float32) { Cos32(dst, x) },
 		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
 		"GaussianRow64": func(dst []float32) { GaussianRow64(dst, inner64, zz, 30, -0.1, -69) },
+		"Round":         func(dst []float32) { Round(dst, small) },
 		"Widen":         func(dst []float32) { Widen(dst, integers) },
 		"Butterfly32": func(dst []float32) {
 			copy(dst, x)
@@ -409,6 +411,34 @@ func TestSameBits(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSquaredDistances checks the values against the formula, in place too, and what Round flushes.
+func TestSquaredDistances(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		inner := draw[float32](rand.New(rand.NewPCG(7, 8)), 77)
+		zz, wide, dst := make([]float64, len(inner)), make([]float64, len(inner)), make([]float64, len(inner))
+		for i, v := range inner {
+			if i%10 == 3 {
+				v, inner[i] = float32(math.NaN()), float32(math.NaN())
+			}
+			zz[i], wide[i] = 3*math.Abs(float64(v)), float64(v)
+		}
+		SquaredDistances(dst, inner, zz, 0.1)
+		SquaredDistances64(wide, wide, zz, 0.1)
+		for i, v := range inner {
+			if want := max(0, 0.1+zz[i]-2*float64(v)); (dst[i] != want || wide[i] != want) && !(want != want && dst[i] != dst[i] && wide[i] != wide[i]) {
+				t.Errorf("%d: %g and %g, want %g", i, dst[i], wide[i], want)
+			}
+			wide[i] = math.Ldexp(float64(v), -126)
+		}
+		Round(inner, wide)
+		for i, v := range wide {
+			if want := float32(v); want == want && inner[i] != want && math.Abs(v) >= 0x1p-126 || inner[i] != 0 && math.Abs(v) < 0x1p-126 {
+				t.Errorf("%g is rounded to %g", v, inner[i])
+			}
+		}
+	})
 }
 
 // TestGaussianRow checks the values against the formula, and the flush.

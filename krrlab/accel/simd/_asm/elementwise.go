@@ -252,11 +252,7 @@ func gaussian(c *build.Context, f format) {
 	c.VXORPD(zero, zero, zero)
 	var half, keep [2]reg.VecVirtual
 	for h := range half {
-		p, d := c.YMM(), c.YMM()
-		f.load(c, operand.Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: 4 * f.stored * h}, p)
-		c.VADDPD(operand.Mem{Base: zz, Index: i, Scale: 8, Disp: 32 * h}, xx, d)
-		c.VFMADD231PD(number(c, -2), p, d)
-		c.VMAXPD(d, zero, d) // the second operand, d, if it is NaN
+		d := squaredDistances(c, f, inner, zz, i, h, xx, zero)
 		c.VMULPD(scale, d, d)
 		keep[h] = c.YMM()
 		c.VCMPPD(operand.Imm(5), flush, d, keep[h]) // not d < flush: NaN stays
@@ -265,6 +261,71 @@ func gaussian(c *build.Context, f format) {
 	e.expLanes(c, half)
 	for h := range half {
 		c.VANDPD(keep[h], half[h], half[h])
+	}
+	v := c.YMM()
+	join(c, half[0], half[1], v)
+	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
+	c.ADDQ(operand.Imm(8), i)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// squaredDistances returns max(0, xx + zz − 2·inner) of the four numbers from 4h on.
+func squaredDistances(c *build.Context, f format, inner, zz, i reg.Register, h int, xx, zero reg.VecVirtual) reg.VecVirtual {
+	p, d := c.YMM(), c.YMM()
+	f.load(c, operand.Mem{Base: inner, Index: i, Scale: uint8(f.stored), Disp: 4 * f.stored * h}, p)
+	c.VADDPD(operand.Mem{Base: zz, Index: i, Scale: 8, Disp: 32 * h}, xx, d)
+	c.VFMADD231PD(number(c, -2), p, d)
+	c.VMAXPD(d, zero, d) // the second operand, d, if it is NaN
+	return d
+}
+
+// distances writes the row of squared distances: from inner products.
+func distances(c *build.Context, f format) {
+	name := fmt.Sprintf("distances%dAVX2", 8*f.stored)
+	param := begin(c, name, fmt.Sprintf("func(n int, dst *float64, inner *%s, zz *float64, xx float64)", f.tile),
+		name+" sets dst to max(0, xx + zz − 2·inner) for n numbers, n a multiple of 8.")
+	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")
+	xx, zero := c.YMM(), c.YMM()
+	broadcastParam64(c, "xx", xx)
+	c.VXORPD(zero, zero, zero)
+	i := c.GP64()
+	c.XORQ(i, i)
+	c.Label("loop")
+	c.CMPQ(i, n)
+	c.JGE(operand.LabelRef("done"))
+	for h := range 2 {
+		c.VMOVUPD(squaredDistances(c, f, inner, zz, i, h, xx, zero), operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
+	}
+	c.ADDQ(operand.Imm(8), i)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	c.RET()
+}
+
+// round writes the routine that rounds to float32 and flushes.
+func round(c *build.Context) {
+	param := begin(c, "roundAVX2", "func(n int, dst *float32, x *float64)",
+		"roundAVX2 sets dst to x, 0 where |x| < 2⁻¹²⁶, for n numbers, n a multiple of 8.")
+	n, dst, x := param("n"), param("dst"), param("x")
+	magnitude, smallest := c.YMM(), load(c, 0x1p-126)
+	c.VMOVUPD(bits(c, "magnitude", 1<<63-1), magnitude)
+	i := c.GP64()
+	c.XORQ(i, i)
+	c.Label("loop")
+	c.CMPQ(i, n)
+	c.JGE(operand.LabelRef("done"))
+	var half [2]reg.VecVirtual
+	for h := range half {
+		v, keep := c.YMM(), c.YMM()
+		c.VMOVUPD(operand.Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, v)
+		c.VANDPD(magnitude, v, keep)
+		c.VCMPPD(operand.Imm(5), smallest, keep, keep) // not |v| < 2⁻¹²⁶: NaN stays
+		c.VANDPD(keep, v, v)
+		half[h] = v
 	}
 	v := c.YMM()
 	join(c, half[0], half[1], v)
