@@ -20,6 +20,28 @@ func begin(c *build.Context, name, signature, doc string) func(name string) reg.
 	return func(name string) reg.GPVirtual { return c.Load(c.Param(name), c.GP64()).(reg.GPVirtual) }
 }
 
+// loop writes the loop over n numbers, step at a time, and the end of the routine. body is given i, the number
+// of those done.
+func loop(c *build.Context, n reg.Register, step int, body func(i reg.GPVirtual)) {
+	loopThen(c, n, step, body, func(reg.GPVirtual) {})
+}
+
+// loopThen is loop with something to do at the end, to which body may jump: the label is done.
+func loopThen(c *build.Context, n reg.Register, step int, body, end func(i reg.GPVirtual)) {
+	i := c.GP64().(reg.GPVirtual)
+	c.XORQ(i, i)
+	c.Label("loop")
+	c.CMPQ(i, n)
+	c.JGE(operand.LabelRef("done"))
+	body(i)
+	c.ADDQ(operand.Imm(uint64(step)), i)
+	c.JMP(operand.LabelRef("loop"))
+	c.Label("done")
+	c.VZEROUPPER()
+	end(i)
+	c.RET()
+}
+
 // bits returns the memory of a constant in all four lanes.
 func bits(c *build.Context, name string, v uint64) operand.Mem {
 	m := c.StaticGlobal(name)
@@ -123,29 +145,28 @@ func (d reduction) expLanes(c *build.Context, y [2]reg.VecVirtual) {
 
 // exp writes the routine of Exp32 for whole registers within its range.
 func exp(c *build.Context) {
-	param := begin(c, "exp32AVX2", "func(n int, dst, x *float32, lo, hi float32) int",
-		"exp32AVX2 sets dst to e^x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.")
+	ranged(c, "exp32AVX2", "e^x", func() func(y [2]reg.VecVirtual) {
+		d := expReduction(c)
+		return func(y [2]reg.VecVirtual) { d.expLanes(c, y) }
+	})
+}
+
+// ranged writes the routine of a function f(x) that lanes computes within a range.
+func ranged(c *build.Context, name, f string, lanes func() func(y [2]reg.VecVirtual)) {
+	param := begin(c, name, "func(n int, dst, x *float32, lo, hi float32) int",
+		name+" sets dst to "+f+" for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.")
 	n, dst, x := param("n"), param("dst"), param("x")
 	lo, hi := c.YMM(), c.YMM()
 	broadcastParam(c, "lo", lo)
 	broadcastParam(c, "hi", hi)
-	d := expReduction(c)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	v, m := c.YMM(), c.YMM()
-	c.VMOVUPS(operand.Mem{Base: x, Index: i, Scale: 4}, v)
-	outside(c, v, lo, hi, m, "done")
-	halves(c, v, func(y [2]reg.VecVirtual) { d.expLanes(c, y) })
-	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
-	c.ADDQ(operand.Imm(8), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.Store(i, c.ReturnIndex(0))
-	c.RET()
+	compute := lanes()
+	loopThen(c, n, 8, func(i reg.GPVirtual) {
+		v, m := c.YMM(), c.YMM()
+		c.VMOVUPS(operand.Mem{Base: x, Index: i, Scale: 4}, v)
+		outside(c, v, lo, hi, m, "done")
+		halves(c, v, compute)
+		c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
+	}, func(i reg.GPVirtual) { c.Store(i, c.ReturnIndex(0)) })
 }
 
 // outside jumps to the label unless lo ≤ v ≤ hi in all lanes.
@@ -196,40 +217,21 @@ func broadcastParam64(c *build.Context, name string, to reg.VecVirtual) {
 
 // cos writes the routine of Cos32 for whole registers within its range.
 func cos(c *build.Context) {
-	param := begin(c, "cos32AVX2", "func(n int, dst, x *float32, lo, hi float32) int",
-		"cos32AVX2 sets dst to cos x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.")
-	n, dst, x := param("n"), param("dst"), param("x")
-	lo, hi := c.YMM(), c.YMM()
-	broadcastParam(c, "lo", lo)
-	broadcastParam(c, "hi", hi)
-	d := newReduction(c, math.Pi, 0)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	v, m := c.YMM(), c.YMM()
-	c.VMOVUPS(operand.Mem{Base: x, Index: i, Scale: 4}, v)
-	outside(c, v, lo, hi, m, "done")
-	halves(c, v, func(y [2]reg.VecVirtual) {
-		t := d.reduce(c, y)
-		u := squares(c, y)
-		u2 := squares(c, u)
-		p := line(c, -2.6051201739026343e-7, 2.4760145062779272e-5, u)
-		p = times(c, p, u2, line(c, -0.0013888361087732062, 0.041666636233978842, u))
-		p = times(c, p, u2, line(c, -0.49999999357835239, 0.99999999978039093, u))
-		for i := range y {
-			c.VPSLLQ(operand.Imm(63), t[i], t[i])
-			c.VPXOR(t[i], p[i], y[i]) // the parity of n becomes the sign
+	ranged(c, "cos32AVX2", "cos x", func() func(y [2]reg.VecVirtual) {
+		d := newReduction(c, math.Pi, 0)
+		return func(y [2]reg.VecVirtual) {
+			t := d.reduce(c, y)
+			u := squares(c, y)
+			u2 := squares(c, u)
+			p := line(c, -2.6051201739026343e-7, 2.4760145062779272e-5, u)
+			p = times(c, p, u2, line(c, -0.0013888361087732062, 0.041666636233978842, u))
+			p = times(c, p, u2, line(c, -0.49999999357835239, 0.99999999978039093, u))
+			for i := range y {
+				c.VPSLLQ(operand.Imm(63), t[i], t[i])
+				c.VPXOR(t[i], p[i], y[i]) // the parity of n becomes the sign
+			}
 		}
 	})
-	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
-	c.ADDQ(operand.Imm(8), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.Store(i, c.ReturnIndex(0))
-	c.RET()
 }
 
 // gaussian writes the row of a Gaussian tile: inner products to kernel values.
@@ -241,35 +243,27 @@ func gaussian(c *build.Context, f format) {
 	xx := c.YMM()
 	broadcastParam64(c, "xx", xx)
 	e := expReduction(c)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	scale, flush, zero := c.YMM(), c.YMM(), c.YMM()
-	broadcastParam64(c, "scale", scale)
-	broadcastParam64(c, "flush", flush)
-	c.VXORPD(zero, zero, zero)
-	var half, keep [2]reg.VecVirtual
-	for h := range half {
-		d := squaredDistances(c, f, inner, zz, i, h, xx, zero)
-		c.VMULPD(scale, d, d)
-		keep[h] = c.YMM()
-		c.VCMPPD(operand.Imm(5), flush, d, keep[h]) // not d < flush: NaN stays
-		half[h] = d
-	}
-	e.expLanes(c, half)
-	for h := range half {
-		c.VANDPD(keep[h], half[h], half[h])
-	}
-	v := c.YMM()
-	join(c, half[0], half[1], v)
-	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
-	c.ADDQ(operand.Imm(8), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 8, func(i reg.GPVirtual) {
+		scale, flush, zero := c.YMM(), c.YMM(), c.YMM()
+		broadcastParam64(c, "scale", scale)
+		broadcastParam64(c, "flush", flush)
+		c.VXORPD(zero, zero, zero)
+		var half, keep [2]reg.VecVirtual
+		for h := range half {
+			d := squaredDistances(c, f, inner, zz, i, h, xx, zero)
+			c.VMULPD(scale, d, d)
+			keep[h] = c.YMM()
+			c.VCMPPD(operand.Imm(5), flush, d, keep[h]) // not d < flush: NaN stays
+			half[h] = d
+		}
+		e.expLanes(c, half)
+		for h := range half {
+			c.VANDPD(keep[h], half[h], half[h])
+		}
+		v := c.YMM()
+		join(c, half[0], half[1], v)
+		c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
+	})
 }
 
 // squaredDistances returns max(0, xx + zz − 2·inner) of the four numbers from 4h on.
@@ -291,19 +285,11 @@ func distances(c *build.Context, f format) {
 	xx, zero := c.YMM(), c.YMM()
 	broadcastParam64(c, "xx", xx)
 	c.VXORPD(zero, zero, zero)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	for h := range 2 {
-		c.VMOVUPD(squaredDistances(c, f, inner, zz, i, h, xx, zero), operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
-	}
-	c.ADDQ(operand.Imm(8), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 8, func(i reg.GPVirtual) {
+		for h := range 2 {
+			c.VMOVUPD(squaredDistances(c, f, inner, zz, i, h, xx, zero), operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
+		}
+	})
 }
 
 // round writes the routine that rounds to float32 and flushes.
@@ -313,28 +299,20 @@ func round(c *build.Context) {
 	n, dst, x := param("n"), param("dst"), param("x")
 	magnitude, smallest := c.YMM(), load(c, 0x1p-126)
 	c.VMOVUPD(bits(c, "magnitude", 1<<63-1), magnitude)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	var half [2]reg.VecVirtual
-	for h := range half {
-		v, keep := c.YMM(), c.YMM()
-		c.VMOVUPD(operand.Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, v)
-		c.VANDPD(magnitude, v, keep)
-		c.VCMPPD(operand.Imm(5), smallest, keep, keep) // not |v| < 2⁻¹²⁶: NaN stays
-		c.VANDPD(keep, v, v)
-		half[h] = v
-	}
-	v := c.YMM()
-	join(c, half[0], half[1], v)
-	c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
-	c.ADDQ(operand.Imm(8), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 8, func(i reg.GPVirtual) {
+		var half [2]reg.VecVirtual
+		for h := range half {
+			v, keep := c.YMM(), c.YMM()
+			c.VMOVUPD(operand.Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, v)
+			c.VANDPD(magnitude, v, keep)
+			c.VCMPPD(operand.Imm(5), smallest, keep, keep) // not |v| < 2⁻¹²⁶: NaN stays
+			c.VANDPD(keep, v, v)
+			half[h] = v
+		}
+		v := c.YMM()
+		join(c, half[0], half[1], v)
+		c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4})
+	})
 }
 
 // widen16 writes the routine that unpacks 16-bit numbers.
@@ -342,22 +320,14 @@ func widen16(c *build.Context) {
 	param := begin(c, "widen16AVX2", "func(n int, dst *float32, x *uint16)",
 		"widen16AVX2 sets dst to x for n numbers, n a multiple of 16.")
 	n, dst, x := param("n"), param("dst"), param("x")
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	for h := range 2 {
-		v := c.YMM()
-		c.VPMOVZXWD(operand.Mem{Base: x, Index: i, Scale: 2, Disp: 16 * h}, v)
-		c.VCVTDQ2PS(v, v)
-		c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4, Disp: 32 * h})
-	}
-	c.ADDQ(operand.Imm(16), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 16, func(i reg.GPVirtual) {
+		for h := range 2 {
+			v := c.YMM()
+			c.VPMOVZXWD(operand.Mem{Base: x, Index: i, Scale: 2, Disp: 16 * h}, v)
+			c.VCVTDQ2PS(v, v)
+			c.VMOVUPS(v, operand.Mem{Base: dst, Index: i, Scale: 4, Disp: 32 * h})
+		}
+	})
 }
 
 // narrow16 writes the routine that packs to 16-bit numbers.
@@ -367,24 +337,16 @@ func narrow16(c *build.Context) {
 	n, dst, x := param("n"), param("dst"), param("x")
 	scale := c.YMM()
 	broadcastParam(c, "scale", scale)
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	a, b := c.YMM(), c.YMM()
-	c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4}, scale, a)
-	c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4, Disp: 32}, scale, b)
-	c.VCVTPS2DQ(a, a)
-	c.VCVTPS2DQ(b, b)
-	c.VPACKUSDW(b, a, a) // by halves: a₀b₀a₁b₁
-	c.VPERMQ(operand.Imm(0xd8), a, a)
-	c.VMOVDQU(a, operand.Mem{Base: dst, Index: i, Scale: 2})
-	c.ADDQ(operand.Imm(16), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 16, func(i reg.GPVirtual) {
+		a, b := c.YMM(), c.YMM()
+		c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4}, scale, a)
+		c.VMULPS(operand.Mem{Base: x, Index: i, Scale: 4, Disp: 32}, scale, b)
+		c.VCVTPS2DQ(a, a)
+		c.VCVTPS2DQ(b, b)
+		c.VPACKUSDW(b, a, a) // by halves: a₀b₀a₁b₁
+		c.VPERMQ(operand.Imm(0xd8), a, a)
+		c.VMOVDQU(a, operand.Mem{Base: dst, Index: i, Scale: 2})
+	})
 }
 
 // butterfly writes (a, b) ← (a+b, a−b).
@@ -392,28 +354,20 @@ func butterfly(c *build.Context, f format) {
 	param := begin(c, f.letter+"ButterflyAVX2", fmt.Sprintf("func(n int, a, b *%s)", f.number),
 		fmt.Sprintf("%sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of %d.", f.letter, 32/f.size))
 	n, a, b := param("n"), param("a"), param("b")
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	u, v, w := c.YMM(), c.YMM(), c.YMM()
-	am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size)}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size)}
-	f.move(c, am, u)
-	f.move(c, bm, v)
-	f.add(c, v, u, w)
-	if f.size == 4 {
-		c.VSUBPS(v, u, u)
-	} else {
-		c.VSUBPD(v, u, u)
-	}
-	f.move(c, w, am)
-	f.move(c, u, bm)
-	c.ADDQ(operand.Imm(uint64(32/f.size)), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 32/f.size, func(i reg.GPVirtual) {
+		u, v, w := c.YMM(), c.YMM(), c.YMM()
+		am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size)}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size)}
+		f.move(c, am, u)
+		f.move(c, bm, v)
+		f.add(c, v, u, w)
+		if f.size == 4 {
+			c.VSUBPS(v, u, u)
+		} else {
+			c.VSUBPD(v, u, u)
+		}
+		f.move(c, w, am)
+		f.move(c, u, bm)
+	})
 }
 
 // addTo writes b ← b+a.
@@ -421,21 +375,13 @@ func addTo(c *build.Context, f format) {
 	param := begin(c, f.letter+"AddAVX2", fmt.Sprintf("func(n int, b, a *%s)", f.number),
 		fmt.Sprintf("%sAddAVX2 adds a to b for n numbers, n a multiple of %d.", f.letter, 64/f.size))
 	n, b, a := param("n"), param("b"), param("a")
-	i := c.GP64()
-	c.XORQ(i, i)
-	c.Label("loop")
-	c.CMPQ(i, n)
-	c.JGE(operand.LabelRef("done"))
-	for h := range 2 {
-		v := c.YMM()
-		am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size), Disp: 32 * h}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size), Disp: 32 * h}
-		f.move(c, am, v)
-		f.add(c, bm, v, v)
-		f.move(c, v, bm)
-	}
-	c.ADDQ(operand.Imm(uint64(64/f.size)), i)
-	c.JMP(operand.LabelRef("loop"))
-	c.Label("done")
-	c.VZEROUPPER()
-	c.RET()
+	loop(c, n, 64/f.size, func(i reg.GPVirtual) {
+		for h := range 2 {
+			v := c.YMM()
+			am, bm := operand.Mem{Base: a, Index: i, Scale: uint8(f.size), Disp: 32 * h}, operand.Mem{Base: b, Index: i, Scale: uint8(f.size), Disp: 32 * h}
+			f.move(c, am, v)
+			f.add(c, bm, v, v)
+			f.move(c, v, bm)
+		}
+	})
 }
