@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -8,8 +9,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/plots"
 )
 
 var general = Claim{
@@ -97,4 +101,157 @@ func (e *experiment) tightPair(z1, z2, v1, v2 float64) []float64 {
 	z := mat.NewDense(2, 2, []float64{math.Sqrt(z1), 0, 0, math.Sqrt(z2)})
 	p := &twin{k: outer(mat.NewDense(2, 1, []float64{v1, v2})), z: rounded(z)}
 	return p.spectrum(e, 1, 1, precond.FormEigen)
+}
+
+var lambdaP = Claim{
+	Name: "lambda-p", Place: "section 6.3 has no theory; this is the project's", Kind: Bound,
+	Statement: "For M = ZZᵀ+λ_pI, A = K+λI and η = ‖K−ZZᵀ‖₂, κ(M⁻¹A) ≤ max(1, (λ+η)/λ_p)·max(1, (λ_p+η)/λ):\n" +
+		"(1+η/λ)(1+η/λ_p) for |λ−λ_p| ≤ η. It is least at λ_p = λ+η, where it is 1+2η/λ. And M⁻¹ = λ_p⁻¹(I−UᵀU).",
+	Measured: "κ over the bound, for random pairs, λ_p over four decades either side and the project's M⁻¹; the pairs for which the bound is met; M·M⁻¹−I.",
+	Fails:    "with λ in place of λ_p κ is that of λ, which breaks the bound at λ_p = λ+η, and M·M⁻¹ is not I.",
+	run:      checkLambdaP, figure: figureLambdaP,
+}
+
+func checkLambdaP(e *experiment) {
+	out := e.sample("trial", e.trials, 4, func(i int, g rng.Stream, out []float64) {
+		p := newTwin(g, 8)
+		lambda := spread(g.Sub("lambda"), 0, 1e-2, 10)
+		lp := spread(g.Sub("lambda_p"), 0, lambda*1e-2, 1e2*(lambda+p.eta))
+		form := forms[i%len(forms)]
+		for j, ridge := range []float64{lp, lambda + p.eta} {
+			out[j] = cond(p.spectrum(e, lambda, ridge, form)) / e.parts.RidgeBound(lambda, ridge, p.eta)
+		}
+		best := e.parts.RidgeBound(lambda, lambda+p.eta, p.eta)
+		out[2] = math.Max(math.Abs(best/(1+2*p.eta/lambda)-1), best/e.parts.RidgeBound(lambda, lp, p.eta)-1)
+		out[3] = backward(e, p.z, lambda, lp, form)
+	})
+	e.atMost("κ over its bound, any λ_p", out[0], 1+1e-6)
+	e.atMost("κ over its bound at λ_p = λ+η, 1+2η/λ", out[1], 1+1e-6)
+	e.atMost("the bound at λ+η over 1+2η/λ and over that at any λ_p, less 1", out[2], 1e-12)
+	e.atMost("|M·M⁻¹ − I|", out[3], 1e-6)
+	e.atMost("κ over its bound for K = diag(1, 0), ZZᵀ = diag(0, 1), where it is met", e.tightRidge(), 1+1e-9)
+}
+
+// backward returns |M·M⁻¹−I| for M = ZZᵀ+λ_pI.
+func backward(e *experiment, z *points.Dense32, lambda, lambdaP float64, form precond.Form) float64 {
+	var product mat.Dense
+	product.Mul(shifted(outer(whole(z)), lambdaP), inverse(e.ctx, e.precond(z, lambda, lambdaP, form)))
+	return apart(&product, identity(z.N))
+}
+
+// tightRidge returns κ over the bound for the pair that meets it at every λ_p in [λ−η, λ+η].
+func (e *experiment) tightRidge() (out []float64) {
+	p := &twin{k: mat.NewSymDense(2, []float64{1, 0, 0, 0}), z: points.NewDense32(2, 1, []float32{0, 1}), eta: 1}
+	for _, c := range []struct{ lambda, lambdaP float64 }{{0.5, 0.5}, {0.5, 1.5}, {0.5, 1}, {2, 1}, {2, 3}, {0.01, 1.01}} {
+		out = append(out, cond(p.spectrum(e, c.lambda, c.lambdaP, precond.FormLInv))/e.parts.RidgeBound(c.lambda, c.lambdaP, 1))
+	}
+	return out
+}
+
+func figureLambdaP(e *experiment) *plots.Figure {
+	g := e.g.Sub("figure")
+	const lambda = 0.01
+	k := kernel.Gaussian{Sigma: 1.5}
+	x := cloud(g, 60, 4, 0.8)
+	var series []plots.Series
+	var at []plots.RefLine
+	for _, s := range []int{40, 640} {
+		p := twinOf(evaluated(k, x), condensed(rounded(mapped(e.parts.Fourier(k), x, s, g))))
+		bound := plots.Series{Name: fmt.Sprintf("bound, s = %d", s)}
+		kappa := plots.Series{Name: fmt.Sprintf("κ, s = %d", s)}
+		for i := range 81 {
+			lp := 1e-4 * math.Pow(10, 6*float64(i)/80)
+			addAt(&bound, lp, e.parts.RidgeBound(lambda, lp, p.eta))
+			addAt(&kappa, lp, cond(p.spectrum(e, lambda, lp, precond.FormEigen)))
+		}
+		series = append(series, bound, kappa)
+		at = append(at, plots.RefLine{At: lambda + p.eta, Label: fmt.Sprintf("λ+η, s = %d", s)})
+	}
+	at = append(at, plots.RefLine{At: lambda, Label: "λ"})
+	return plots.Sweep("The ridge of the preconditioner: λ = 0.01, Fourier features", "λ_p", "κ(M⁻¹A)", at, series...)
+}
+
+// twin is a pair of matrices of small order: K, and Z in float32 with ZZᵀ near it.
+type twin struct {
+	k   *mat.SymDense
+	z   *points.Dense32
+	eta float64 // ‖K−ZZᵀ‖₂
+}
+
+// newTwin draws a K with eigenvalues over decades and a Z of n or fewer columns.
+func newTwin(g rng.Stream, n int) *twin {
+	closeness := spread(g.Sub("closeness"), 0, 1e-3, 1)
+	r := root(g.Sub("K"), values(n, func(i int) float64 { return math.Pow(10, 1-5*float64(i)/float64(n)) }))
+	var z mat.Dense
+	noise := normals(g.Sub("noise"), n, n)
+	noise.Scale(closeness/math.Sqrt(float64(n)), noise)
+	z.Mul(r, noise)
+	z.Add(&z, r)
+	cut := mat.DenseCopyOf(z.Slice(0, n, 0, 1+g.Sub("columns").IntN(0, n)))
+	return twinOf(outer(r), rounded(cut))
+}
+
+func twinOf(k *mat.SymDense, z *points.Dense32) *twin {
+	d := outer(whole(z))
+	subtract(d, k)
+	return &twin{k: k, z: z, eta: norm(d)}
+}
+
+// spectrum returns the eigenvalues of M⁻¹A, with M⁻¹ as it is applied.
+func (p *twin) spectrum(e *experiment, lambda, lambdaP float64, form precond.Form) []float64 {
+	return e.pencil(factor(shifted(p.k, lambda)), e.precond(p.z, lambda, lambdaP, form))
+}
+
+var nystrom = Claim{
+	Name: "nystrom", Place: "section 1.1 compares with it; the bound is the project's", Kind: Bound,
+	Statement: "For K̂ ≼ K from columns of K (Nyström, randomly pivoted Cholesky), κ((K̂+λI)⁻¹(K+λI)) ≤ 1 + tr(K−K̂)/λ, for certain.",
+	Measured:  "κ with the project's M⁻¹ over the bound, for Gaussian and polynomial kernels of any rank; with one column less than the rank of K, where K−K̂ has rank one and the bound is met.",
+	Fails:     "a factor that is not below K, or a column of it that is scaled.",
+	run:       checkNystrom,
+}
+
+func checkNystrom(e *experiment) {
+	for i, build := range e.parts.LowRank {
+		out := e.sample(fmt.Sprintf("method %d", i), e.trials, 2, func(t int, g rng.Stream, out []float64) {
+			size := g.Sub("sizes")
+			x := cloud(g, 4+size.IntN(0, 12), 3, 0.8)
+			k := manyKernels[t%len(manyKernels)]
+			gram := evaluated(k, x)
+			lambda := spread(g.Sub("lambda"), 0, 1e-2, 1)
+			for j, rank := range []int{1 + size.IntN(1, x.N-1), x.N - 1} {
+				out[j] = lowRankRatio(e, build, gram, rank, lambda, g.Sub("draw", uint64(j)))
+			}
+		})
+		name := []string{"Nyström", "RPCholesky", "method"}[min(i, 2)]
+		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", any rank", out[0], 1+1e-6)
+		e.atMost("κ over 1+tr(K−K̂)/λ, "+name+", rank n−1", out[1], 1+1e-6)
+	}
+}
+
+// lowRankRatio returns κ over 1 + tr(K−FFᵀ)/λ; the rounding of F is allowed for as
+// lowrank.Factor.CondBound does.
+func lowRankRatio(e *experiment, build lowRank, gram *mat.SymDense, rank int, lambda float64, g rng.Stream) float64 {
+	f := must(build(e.ctx, columns{gram}, rank, g, nil))
+	v := (&twin{k: gram, z: f.F}).spectrum(e, lambda, lambda, precond.FormEigen)
+	rest := mat.Trace(gram) - frobenius(whole(f.F))
+	return cond(v) / (1 + (math.Max(rest, 0)+2*f.Rounding)/(lambda-f.Rounding))
+}
+
+// columns is a dense K as a source of columns.
+type columns struct{ *mat.SymDense }
+
+func (k columns) Dim() int { return k.SymmetricDim() }
+
+func (k columns) Diag() []float64 { return values(k.Dim(), func(i int) float64 { return k.At(i, i) }) }
+
+// EntryError: an entry is Eval's of three coordinates.
+func (k columns) EntryError() float64 { return 0x1p-47 }
+
+func (k columns) Columns(ctx context.Context, idx []int, dst *mat.Dense) error {
+	for q, j := range idx {
+		for i := range k.Dim() {
+			dst.Set(i, q, k.At(i, j))
+		}
+	}
+	return ctx.Err()
 }

@@ -1,13 +1,17 @@
 package theory
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
@@ -130,4 +134,158 @@ func checkProposition9(e *experiment) {
 // statDimError returns how far package statdim is from s_λ; it overwrites k.
 func statDimError(k *mat.Dense, lambda, want float64) float64 {
 	return math.Abs(must(statdim.Exact(k, 0, lambda, nil)).Estimate.Value - want)
+}
+
+var remark1 = Claim{
+	Name: "remark1", Place: "first remark on Theorem 1, section 3.2", Kind: Identity,
+	Statement: "(γxᵀz+c)^q is the homogeneous kernel of the points (√γ·x, √c): one constant feature more.",
+	Measured:  "K of either, and Z of either from one stream, entry by entry.",
+	Fails:     "a constant c in place of √c, or a constant outside of the sketch, gives another K and another Z.",
+	run:       checkRemark1,
+}
+
+func checkRemark1(e *experiment) {
+	out := e.sample("trial", e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+		size := g.Sub("sizes")
+		k := kernel.Polynomial{Gamma: spread(g.Sub("gamma"), 0, 0.1, 10), Coef0: spread(g.Sub("c"), 0, 0.1, 10), Degree: 1 + size.IntN(0, 4)}
+		x := cloud(g, 1+size.IntN(1, 8), 1+size.IntN(2, 6), 0.9)
+		up := lifted(k, x)
+		a := e.kernel(k, x, 1, gram.Float64)
+		b := evaluated(plain(k.Degree), up)
+		out[0] = apart(a, b) / largest(b)
+		s := 1 + size.IntN(3, 40)
+		z := mapped(e.parts.TensorSketch(k), x, s, g)
+		z0 := mapped(e.parts.TensorSketch(plain(k.Degree)), up, s, g)
+		out[1] = apart(z, z0) / largest(z0)
+	})
+	e.atMost("|K − K of the lifted points|, relative", out[0], 1e-12)
+	e.atMost("|Z − Z of the lifted points|, relative", out[1], 1e-11)
+}
+
+var remark2 = Claim{
+	Name: "remark2", Place: "second remark on Theorem 1, section 3.2", Kind: Bound,
+	Statement: "Stop by the residual, not by the count: PCG that stops at ‖y−Ac̃‖₂ ≤ τ‖y‖₂ is right in every draw,\n‖c̃−c‖_A ≤ τ√κ(A)·‖c‖_A; the count ⌈(√3/2)·ln(2/ε)⌉ fails with the features.",
+	Measured:  "the true residual and the error over their limits, with so few features that κ ≤ 3 fails for most draws; among these draws the count must be seen to fail.",
+	Fails:     "a solver that reports the recurrence's residual, or stops early, exceeds the limits.",
+	run:       checkRemark2,
+}
+
+func checkRemark2(e *experiment) {
+	g := e.g.Sub("problem")
+	p := newProblem(g, plain(2), cloud(g, 40, 8, 0.8), 10)
+	kappaA := (p.mu[p.n-1] + p.lambda) / (math.Max(p.mu[0], 0) + p.lambda)
+	norm := mat.Norm(p.y, 2)
+	out := e.sample("trial", e.trials, 3, func(i int, g rng.Stream, out []float64) {
+		z := p.features(e, e.parts.TensorSketch(plain(2)), 16, g)
+		m := e.precond(z, p.lambda, p.lambda, forms[i%len(forms)])
+		tau := spread(g.Sub("tau"), 0, 1e-6, 1e-1)
+		c := e.solve(p.a, m, p.y, &pcg.Options{Tol: tau})
+		var res mat.VecDense
+		res.MulVec(p.a, c)
+		res.SubVec(p.y, &res)
+		out[0] = mat.Norm(&res, 2) / (tau * norm)
+		out[1] = p.distance(c) / (tau * math.Sqrt(kappaA))
+		out[2] = p.missed(e, m, e.parts.Iterations(3, epsilon))
+	})
+	e.atMost("‖y−Ac̃‖₂ over τ‖y‖₂", out[0], 1+1e-9)
+	e.atMost("‖c̃−c‖_A over τ√κ(A)·‖c‖_A", out[1], 1+1e-9)
+	failed := 0.0
+	for _, v := range out[2] {
+		if v > epsilon {
+			failed++
+		}
+	}
+	e.add(Measure{Name: "share of draws in which the count does not suffice (wanted: some)", Value: failed / float64(e.trials), Limit: 1, Ratio: ratioIf(failed == 0)})
+}
+
+// ratioIf is the ratio of a measure that fails if the condition holds.
+func ratioIf(fails bool) float64 {
+	if fails {
+		return 2
+	}
+	return 0
+}
+
+var remark3 = Claim{
+	Name: "remark3", Place: "first remark on Theorem 6, section 4", Kind: Bound,
+	Statement: "κ(K+λI) ≤ 1+‖K‖₂/λ; so κ ≤ 2 if λ ≥ ‖K‖₂, and plain CG needs ⌈(√2/2)·ln(2/ε)⌉ iterations.",
+	Measured:  "κ of K+λI over its bound, for spectra with and without a zero eigenvalue (where the bound is met), and the error of CG after the count over ε.",
+	Fails:     "an identity that is not I, a count that is too low, or a K of another scale.",
+	run:       checkRemark3,
+}
+
+func checkRemark3(e *experiment) {
+	out := e.sample("trial", e.trials, 3, func(i int, g rng.Stream, out []float64) {
+		size := g.Sub("sizes")
+		n := 2 + size.IntN(0, 14)
+		x := cloud(g, n, 1+size.IntN(1, n), 0.8)
+		k := symmetrized(e.kernel(plain(1), x, 1, gram.Float64))
+		top := eigenvalues(evaluated(plain(1), x))[n-1]
+		lambda := top * spread(g.Sub("lambda"), 0, 1e-3, 1e2)
+		out[0] = cond(eigenvalues(shifted(k, lambda))) / (1 + top/lambda)
+		a := shifted(k, top*uniform(g.Sub("above"), 0, 1, 3))
+		out[1] = cond(eigenvalues(a)) / 2
+		out[2] = solveError(e, a, precond.Identity{N: n}, g, e.parts.Iterations(2, epsilon)) / epsilon
+	})
+	e.atMost("κ(K+λI) over 1+‖K‖₂/λ", out[0], 1+1e-9)
+	e.atMost("κ(K+λI) over 2 for λ ≥ ‖K‖₂", out[1], 1+1e-9)
+	e.atMost("‖c̃−c‖_A/‖c‖_A over ε after the count for κ = 2", out[2], 1)
+}
+
+// solveError returns ‖c̃−c‖_A/‖c‖_A of PCG for a random right-hand side, and solveErrorFor for y.
+func solveError(e *experiment, a *mat.SymDense, m pcg.Preconditioner, g rng.Stream, iterations int) float64 {
+	return solveErrorFor(e, a, m, vector(g.Sub("right-hand side"), a.SymmetricDim()), iterations)
+}
+
+func solveErrorFor(e *experiment, a *mat.SymDense, m pcg.Preconditioner, y *mat.VecDense, iterations int) float64 {
+	return (&problem{a: a, y: y, c: solution(a, y)}).missed(e, m, iterations)
+}
+
+var remark4 = Claim{
+	Name: "remark4", Place: "second remark on Theorem 6, section 4", Kind: Probability,
+	Statement: "Of R candidates take the i whose list of ‖c̃_i−c̃_j‖_A has the least median. If more than R/2 are within ε, it is within 3ε;\n" +
+		"so if each is with probability 1−p, p < ½, it fails with probability at most P(Binomial(R, p) ≥ R/2) ≤ e^(−2R(½−p)²).",
+	Measured: "the choice of pcg.Repeat among PCG runs with features of their own, cut off after a fixed count: its error over 3ε where most are within ε, and the share of failures against δ, both sides of which come from p's draws.",
+	Fails:    "the mean or the last candidate in place of the median one, or candidates that share their features.",
+	run:      checkRemark4,
+}
+
+func checkRemark4(e *experiment) {
+	const runs, s, iterations = 7, 24, 4
+	g := e.g.Sub("problem")
+	p := newProblem(g, plain(2), cloud(g, 30, 8, 0.9), 6)
+	const eps = 0.006
+	out := e.sample("trial", e.trials, 2+runs, func(_ int, g rng.Stream, out []float64) {
+		rep := pcg.Repeat{R: runs, New: func(ctx context.Context, i int) (pcg.Preconditioner, error) {
+			z := p.features(e, e.parts.TensorSketch(plain(2)), s, g.Sub("candidate", uint64(i)))
+			return e.parts.Precond(ctx, z, p.lambda, p.lambda, precond.FormLInv)
+		}}
+		r := must(rep.Solve(e.ctx, operator{p.a}, column(p.y), &pcg.Options{Tol: 1e-15, MaxIter: iterations}))
+		good := 0
+		for i, run := range r.Runs {
+			if out[2+i] = p.distance(run.X.ColView(0)); out[2+i] <= eps {
+				good++
+			}
+		}
+		out[0] = p.distance(r.X.ColView(0))
+		out[1] = float64(good)
+	})
+	var ratios []float64
+	bad := 0.0
+	for t := range e.trials {
+		if out[1][t] > runs/2.0 {
+			ratios = append(ratios, out[0][t]/(3*eps))
+		}
+		bad += runs - out[1][t]
+	}
+	if len(ratios) == 0 {
+		fail("no trial had most of its candidates within ε = %g", eps)
+	}
+	e.atMost(fmt.Sprintf("the chosen error over 3ε, where most of %d are within ε = %g", runs, eps), ratios, 1)
+	share := bad / float64(e.trials*runs)
+	e.add(Measure{Name: "p, the share of candidates beyond ε (wanted: between 0 and ½)", Value: share, Limit: 0.5, Ratio: ratioIf(share <= 0 || share >= 0.5)})
+	// δ of what p may be at most, seen over all candidates.
+	worst := clopperPearsonUpper(int(bad), e.trials*runs)
+	delta := 1 - distuv.Binomial{N: runs, P: math.Min(worst, 1)}.CDF((runs-1)/2) // P(bad ≥ R/2), R odd
+	e.share(fmt.Sprintf("share of choices beyond 3ε, R = %d, p = %.2g", runs, share), out[0], 3*eps, delta)
 }

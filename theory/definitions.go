@@ -1,0 +1,255 @@
+package theory
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/sketch"
+)
+
+var definition1 = Claim{
+	Name: "definition1", Place: "Definition 1, section 3.2", Kind: Identity,
+	Statement: "A = LQ with LLᵀ = AAᵀ+λI, L lower triangular, exists for every m×n matrix A and λ > 0, of any rank and shape: Q = L⁻¹A.\nFor λ = 0 and rank m Q has orthonormal rows.\n" +
+		"With A = Zᵀ it is U: (ZZᵀ+λI)⁻¹ = λ⁻¹(I−QᵀQ).",
+	Measured: "A−LQ and LLᵀ−AAᵀ−λI with the project's Cholesky factor, the entries of L above the diagonal, QQᵀ−I at λ = 0, and (I−λM⁻¹)−QᵀQ with M⁻¹ as each form of the preconditioner applies it.",
+	Fails:    "a factor that is upper triangular, U from L⁻ᵀ in place of L⁻¹ (as printed), or λ where λ_p belongs, is no such Q.",
+	run:      checkDefinition1,
+}
+
+// forms are the ways to hold M⁻¹.
+var forms = []precond.Form{precond.FormL, precond.FormLInv, precond.FormU, precond.FormEigen}
+
+// lq is a λ-LQ factorization of a random A = Zᵀ, m×n.
+type lq struct {
+	z      *points.Dense32 // n×m
+	a      *mat.Dense      // m×n
+	m, n   int
+	lambda float64
+	l      *mat.TriDense
+	q      *mat.Dense
+	aat    *mat.SymDense
+}
+
+// newLQ draws sizes from 1 to 12, a rank, singular values over three decades, and λ over six.
+func newLQ(g rng.Stream) *lq {
+	size := g.Sub("sizes")
+	f := &lq{m: 1 + size.IntN(0, 12), n: 1 + size.IntN(1, 12), lambda: spread(g.Sub("lambda"), 0, 1e-3, 1e3)}
+	rank := 1 + size.IntN(2, min(f.m, f.n))
+	left, right := normals(g.Sub("left"), f.n, rank), normals(g.Sub("right"), rank, f.m)
+	left.Apply(func(_, j int, v float64) float64 { return v * math.Pow(10, 0.5-3*float64(j)/12) }, left)
+	var z mat.Dense
+	z.Mul(left, right)
+	f.z = rounded(&z)
+	f.a = mat.DenseCopyOf(z.T())
+	f.aat = outer(f.a)
+	f.l = tiled(shifted(f.aat, f.lambda))
+	f.q = solved(f.l, f.a)
+	return f
+}
+
+// tiled is factor by the project's Cholesky.
+func tiled(a *mat.SymDense) *mat.TriDense {
+	n := a.SymmetricDim()
+	c := mat.DenseCopyOf(a)
+	if !accel.Dpotrf(n, c.RawMatrix().Data, n) {
+		fail("a matrix of order %d is not positive definite", n)
+	}
+	l := mat.NewTriDense(n, mat.Lower, nil)
+	for i := range n {
+		for j := range i + 1 {
+			l.SetTri(i, j, c.At(i, j))
+		}
+	}
+	return l
+}
+
+func checkDefinition1(e *experiment) {
+	out := e.sample("trial", e.trials, 3+len(forms), func(i int, g rng.Stream, out []float64) {
+		f := newLQ(g)
+		var lq, ll, qq mat.Dense
+		lq.Mul(f.l, f.q)
+		ll.Mul(f.l, f.l.T())
+		a := shifted(f.aat, f.lambda)
+		out[0] = apart(&lq, f.a) / largest(a)
+		out[1] = apart(&ll, a) / largest(a)
+		qq.Mul(f.q.T(), f.q)
+		for k, form := range forms {
+			inv := inverse(e.ctx, e.precond(f.z, f.lambda, f.lambda, form))
+			inv.Scale(-f.lambda, inv)
+			for i := range f.n {
+				inv.Set(i, i, 1+inv.At(i, i)) // I − λM⁻¹
+			}
+			out[2+k] = apart(inv, &qq)
+		}
+		out[2+len(forms)] = orthonormal(g)
+	})
+	e.atMost("|A − LQ|/|AAᵀ+λI|", out[0], 1e-12)
+	e.atMost("|LLᵀ − AAᵀ − λI|, relative", out[1], 1e-12)
+	for k, form := range forms {
+		e.atMost(fmt.Sprintf("|I − λM⁻¹ − QᵀQ|, form %v", form), out[2+k], 1e-9)
+	}
+	e.atMost("|QQᵀ − I| at λ = 0", out[2+len(forms)], 1e-9)
+}
+
+// orthonormal returns |QQᵀ−I| at λ = 0 for a well-conditioned m×n matrix, n ≥ m.
+func orthonormal(g rng.Stream) float64 {
+	size := g.Sub("orthonormal sizes")
+	m := 1 + size.IntN(0, 8)
+	n := m + size.IntN(1, 6)
+	var a mat.Dense
+	a.Mul(root(g.Sub("orthonormal"), values(m, func(i int) float64 { return 1 + float64(i) })), orthogonal(g.Sub("rows"), n).Slice(0, m, 0, n))
+	return apart(outer(solved(tiled(outer(&a)), &a)), identity(m))
+}
+
+// values returns f(0), …, f(n−1).
+func values(n int, f func(i int) float64) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = f(i)
+	}
+	return v
+}
+
+var definition2 = Claim{
+	Name: "definition2", Place: "Definition 2, section 3.3", Kind: Probability,
+	Statement: "Approximate multiplication with f(ν, ξ, δ): with s ≥ f features ‖Z_UZ_Vᵀ − K(U,V)‖_F² ≤ ν²·tr K(U,U)·tr K(V,V) + ξ²\n" +
+		"with probability 1−δ for all finite U, V ⊂ H_k. TensorSketch has f = (2+3^q)/(ν²δ), for any ξ.\nFor random Fourier features no f is known; for given U and V Chebyshev's inequality gives one.",
+	Measured: "the share of draws that exceed, for combinations u = Σα_i k(x_i, ·) of kernels (γxᵀz+c)^q and of a Gaussian; the mean of ‖·‖_F² against its closed form, two-sided.",
+	Fails:    "a wrong scale of the features exceeds in every draw.",
+	run:      checkDefinition2,
+}
+
+func checkDefinition2(e *experiment) {
+	poly := kernel.Polynomial{Gamma: 0.6, Coef0: 0.4, Degree: 2}
+	gauss := kernel.Gaussian{Sigma: 1.5}
+	x := cloud(e.g.Sub("cloud"), 8, 12, 0.85)
+	const rows, nu, delta = 5, 0.5, 0.1
+	alpha, beta := normals(e.g.Sub("U"), rows, x.N), normals(e.g.Sub("V"), rows, x.N)
+	for _, c := range []struct {
+		p *products
+		s int // 0: Chebyshev's
+	}{
+		{newProducts("TensorSketch", poly, x, e.parts.TensorSketch(poly),
+			func(s int) covariance { return tensorSketchCovariance(lifted(poly, x), poly.Degree, s) }, alpha, beta), multiplyFeatures(2, nu, delta)},
+		{newProducts("Fourier", gauss, x, e.parts.Fourier(gauss), func(s int) covariance { return fourierCovariance(gauss, x, s) }, alpha, beta), 0},
+	} {
+		p, s := c.p, c.s
+		if s == 0 {
+			s = int(math.Ceil(p.expected(1) / (nu * nu * p.size * delta)))
+		}
+		for i, s := range []int{s, 24} {
+			v := p.misses(e, s)
+			if i == 0 {
+				e.share(fmt.Sprintf("share above ν²·tr·tr, %s, s = %d, δ = %g", p.name, s, delta), v, nu*nu*p.size, delta)
+				if c.s > 0 { // hardly a collision in most draws: see skewness
+					continue
+				}
+			}
+			e.mean(fmt.Sprintf("mean of ‖Z_UZ_Vᵀ−K(U,V)‖_F², %s, s = %d", p.name, s), v, p.expected(s), 0)
+		}
+	}
+}
+
+var definition3 = Claim{
+	Name: "definition3", Place: "Definition 3, section 4", Kind: Identity,
+	Statement: "SRHT: S = s^(−1/2)·P·H·D, H_ij = (−1)^|i∧j| of order m, a power of two, HᵀH = mI, D random signs, P s rows without replacement.\n" +
+		"E[SᵀS] = I, and SᵀS = I for s = m.",
+	Measured: "S·x by the fast transform against S entry by entry, in float64 and float32; |SᵀS−I| at s = m; the means of ‖Sx‖² and of ‖Y(SᵀS−I)Yᵀ‖_F² against their closed form, two-sided; the same for CountSketch.",
+	Fails:    "without its scale S is √s too large; with rows sampled with replacement SᵀS ≠ I at s = m; without D the mean square is another.",
+	run:      checkDefinition3,
+}
+
+// rowed is an SRHT that says what it is made of. *sketch.SRHTOperator is one.
+type rowed interface {
+	Sign(j int) float64
+	Row(i int) (row, order int)
+}
+
+func checkDefinition3(e *experiment) {
+	out := e.sample("entries", e.trials, 3, func(_ int, g rng.Stream, out []float64) {
+		size := g.Sub("sizes")
+		m := 1 + size.IntN(0, 40)
+		order := 1 << bits.Len(uint(m-1))
+		o := must(e.parts.SRHT.Sample(m, 1+size.IntN(1, order), g))
+		out[0], out[1] = entries(o)
+		all := must(e.parts.SRHT.Sample(m, order, g))
+		s := matrixOf(all)
+		out[2] = apart(outer(s.T()), identity(m))
+	})
+	e.atMost("|S − s^(−1/2)PHD|, float64", out[0], 1e-12)
+	e.atMost("|S − s^(−1/2)PHD|, float32", out[1], 1e-5)
+	e.atMost("|SᵀS − I| at s = m", out[2], 1e-12)
+	for _, c := range []struct {
+		name string
+		d    sketch.Dist
+		want func(y *mat.Dense) float64
+	}{
+		{"SRHT", e.parts.SRHT, func(y *mat.Dense) float64 { return srhtExpected(y, 64, 16) }},
+		{"CountSketch", e.parts.CountSketch, func(y *mat.Dense) float64 { return countExpected(y, 16) }},
+	} {
+		e.secondMoment(c.name, c.d, c.want)
+	}
+}
+
+// matrixOf returns S from what it makes of the unit vectors.
+func matrixOf(o sketch.Operator) *mat.Dense {
+	m, s := o.Dims()
+	unit, st := mat.DenseCopyOf(identity(m)), mat.NewDense(m, s, nil)
+	o.Apply64(st.RawMatrix().Data, s, unit.RawMatrix().Data, m, m, new(sketch.Workspace))
+	return mat.DenseCopyOf(st.T())
+}
+
+// entries compares S with its definition, in float64 and float32.
+func entries(o sketch.Operator) (err64, err32 float64) {
+	r, ok := o.(rowed)
+	if !ok {
+		fail("an SRHT that does not say what it is made of")
+	}
+	m, s := o.Dims()
+	got := matrixOf(o)
+	unit, st := make([]float32, m*m), make([]float32, m*s)
+	for j := range m {
+		unit[j*m+j] = 1
+	}
+	o.Apply32(st, s, unit, m, m, new(sketch.Workspace))
+	for i := range s {
+		row, order := r.Row(i)
+		if row < 0 || row >= order {
+			fail("row %d of a transform of order %d", row, order)
+		}
+		for j := range m {
+			h := 1 - 2*float64(bits.OnesCount(uint(row&j))&1)
+			want := h * r.Sign(j) / math.Sqrt(float64(s))
+			err64 = math.Max(err64, math.Abs(got.At(i, j)-want))
+			err32 = math.Max(err32, math.Abs(float64(st[j*s+i])-want))
+		}
+	}
+	return err64, err32
+}
+
+// secondMoment compares means over draws of a sketch of R⁵⁰ to 16 numbers.
+func (e *experiment) secondMoment(name string, d sketch.Dist, want func(y *mat.Dense) float64) {
+	const n, m, s = 6, 50, 16
+	y := normals(e.g.Sub("vectors"), n, m)
+	y.Apply(func(i, j int, v float64) float64 { return v * math.Pow(0.9, float64(j)) }, y)
+	g0 := outer(y)
+	out := e.sample(name, e.trials, 2, func(_ int, g rng.Stream, out []float64) {
+		o := must(d.Sample(m, s, g))
+		z := mat.NewDense(n, s, nil)
+		o.Apply64(z.RawMatrix().Data, s, y.RawMatrix().Data, m, n, new(sketch.Workspace))
+		diff := outer(z)
+		out[0] = diff.At(0, 0)
+		subtract(diff, g0)
+		out[1] = frobenius(diff)
+	})
+	e.mean("mean of ‖Sx‖², "+name, out[0], g0.At(0, 0), 0)
+	e.mean("mean of ‖Y(SᵀS−I)Yᵀ‖_F², "+name, out[1], want(y), 0)
+}
