@@ -1,8 +1,15 @@
 package datasets
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-gota/gota/dataframe"
+	"github.com/go-gota/gota/series"
 
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -119,3 +126,185 @@ func pick[T int | float64](v []T, index []int) []T {
 }
 
 func isFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// shownClasses is the number of classes that are named one by one.
+const shownClasses = 10
+
+// String describes the data set in one line: name, task, n, d, classes, scaling, source.
+func (d *Dataset) String() string {
+	if d == nil {
+		return "none"
+	}
+	var b strings.Builder
+	name := cmp.Or(d.Name, "data set")
+	if d.X == nil {
+		return name + ": no points"
+	}
+	n, dim := d.X.Dims()
+	fmt.Fprintf(&b, "%s: %v, n = %d, d = %d", name, d.Task, n, dim)
+	switch {
+	case !d.HasAnswers():
+		b.WriteString(", no answers")
+	case d.Class != nil && len(d.Labels) <= shownClasses:
+		fmt.Fprintf(&b, ", classes %s", strings.Join(d.Labels, ", "))
+	case d.Class != nil:
+		fmt.Fprintf(&b, ", %d classes", len(d.Labels))
+	}
+	if d.Scaling != nil {
+		b.WriteString(", scaled: " + d.Scaling.Kind)
+	}
+	if d.Source != "" && d.Source != d.Name {
+		b.WriteString("; " + d.Source)
+	}
+	return b.String()
+}
+
+// String describes both parts, a line each.
+func (p *Pair) String() string {
+	out := fmt.Sprintf("%-8s %s\n%-8s %s\n", "training", p.Train.String(), "test", p.Test.String())
+	if p.Info != nil && p.Info.Note != "" {
+		out += fmt.Sprintf("%-8s %s\n", "note", p.Info.Note)
+	}
+	return out
+}
+
+// FromFrame returns the rows of a gota data frame as a data set. target names the column
+// of the answers, "" means that there is none; task is one of Tasks. All other columns
+// must hold finite numbers.
+func FromFrame(df dataframe.DataFrame, target, task string) (*Dataset, error) {
+	if df.Err != nil {
+		return nil, df.Err
+	}
+	names := df.Names()
+	if target != "" && !slices.Contains(names, target) {
+		return nil, fmt.Errorf("data frame: no column is named %q", target)
+	}
+	if err := known("task", task, Tasks); err != nil {
+		return nil, err
+	}
+	s := &source{name: "data frame"}
+	n := df.Nrow()
+	columns := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == target })
+	if n == 0 || len(columns) == 0 {
+		return nil, s.fail(0, 0, "%d rows of %d features", n, len(columns))
+	}
+	x := points.NewDense(n, len(columns), nil)
+	for j, name := range columns {
+		col := df.Col(name)
+		for i, v := range col.Float() {
+			if isFinite(v) {
+				x.Row(i)[j] = v
+				continue
+			}
+			return nil, s.fail(i+1, slices.Index(names, name)+1, "%s: %s is not a finite number", plain(name), quote(col.Elem(i).String()))
+		}
+	}
+	d := &Dataset{Name: "data frame", Source: "data frame", X: x}
+	if target == "" {
+		return d, nil
+	}
+	return d, d.setAnswers(s, &answers{text: df.Col(target).Records()}, task)
+}
+
+// Frame returns the data set as a gota data frame with the columns x0, x1, … and, if the
+// answers are known, y: numbers for regression, labels for classification. The numbers are those of X, which
+// the frame cannot say to be scaled.
+func (d *Dataset) Frame() dataframe.DataFrame {
+	n, dim := d.X.Dims()
+	columns := make([][]float64, dim)
+	eachRow(d.X, func(row []float64) {
+		for j, v := range row {
+			columns[j] = append(columns[j], v)
+		}
+	})
+	all := make([]series.Series, 0, dim+1)
+	for j, c := range columns {
+		all = append(all, series.New(c, series.Float, "x"+strconv.Itoa(j)))
+	}
+	switch {
+	case d.Target != nil:
+		all = append(all, series.New(d.Target, series.Float, "y"))
+	case d.Class != nil:
+		y := make([]string, n)
+		for i, c := range d.Class {
+			y[i] = d.Labels[c]
+		}
+		all = append(all, series.New(y, series.String, "y"))
+	}
+	return dataframe.New(all...)
+}
+
+// hintRatio is the ratio of two features' spreads from which on the smaller is as good as not
+// there: its part of a squared distance is below a hundredth.
+const hintRatio = 10
+
+// hintWidth is the most features of sparse points that ScalingHint looks at.
+const hintWidth = 1 << 20
+
+// ScalingHint says in one line that the features' spreads differ so much that --scale standard
+// is worth a try; "" if they do not. The spread is the standard deviation; the ranges must differ as
+// well, so that features on one scale of which some are rarely set (pixels, indicators) are let
+// be, as is the tenth of the features that varies least.
+func (d *Dataset) ScalingHint() string {
+	x := d.X
+	if c, ok := x.(*points.CSR); ok && c.D > hintWidth {
+		return ""
+	}
+	lo, hi := ranges(x)
+	mean, sd := moments(x, lo, hi)
+	var varies []int
+	for j, s := range sd {
+		if s > roundedMean*math.Abs(mean[j]) {
+			varies = append(varies, j)
+		}
+	}
+	if len(varies) < 2 {
+		return ""
+	}
+	width := make([]float64, len(sd))
+	for j := range width {
+		width[j] = hi[j]/2 - lo[j]/2
+	}
+	least, most := extremes(varies, sd)
+	narrow, wide := extremes(varies, width)
+	ratio := sd[most] / sd[least]
+	if min(ratio, width[wide]/width[narrow]) < hintRatio {
+		return ""
+	}
+	return fmt.Sprintf("the spreads of the features differ by a factor of %.2g (standard deviation %.3g of %s, %.3g of %s): try --scale standard",
+		ratio, sd[most], d.feature(most), sd[least], d.feature(least))
+}
+
+// extremes returns the features whose v is the least, a tenth of them set aside, and the largest.
+func extremes(features []int, v []float64) (least, most int) {
+	order := slices.Clone(features)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[a], v[b]) })
+	return order[len(order)/10], order[len(order)-1]
+}
+
+// feature names feature j for a reader.
+func (d *Dataset) feature(j int) string {
+	if d.Columns != nil {
+		return quote(d.Columns[j])
+	}
+	return "feature " + strconv.Itoa(j)
+}
+
+// IDHint says in one line that a feature merely counts the rows, as an index does that a program
+// wrote beside the data; "" if none does.
+func (d *Dataset) IDHint() string {
+	x, ok := d.X.(*points.Dense)
+	if !ok || x.N < 10 {
+		return ""
+	}
+	for j := range x.D {
+		counts := true
+		for i := 0; i < x.N && counts; i++ {
+			counts = x.Row(i)[j] == x.Row(0)[j]+float64(i)
+		}
+		if counts {
+			return fmt.Sprintf("%s counts the rows: if it is an index and no feature, leave it out by --drop", d.feature(j))
+		}
+	}
+	return ""
+}

@@ -1,12 +1,14 @@
 package datasets
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -119,4 +121,197 @@ func (d *Dataset) BestError() float64 {
 		return math.Sqrt(mean)
 	}
 	return mean
+}
+
+// digitSide is the height and width of a synthetic digit in pixels, as in MNIST.
+const digitSide = 28
+
+// digitDeformation makes synthetic digits differ so much that they are not told apart
+// without error, yet can be read.
+var digitDeformation = Deformation{Shift: 1.5, Rotate: 12, Alpha: 36, Sigma: 4}
+
+// pen holds the strokes of the ten digits: points (x, y) in a square of side 20 in the
+// middle of the picture, y downwards, joined by straight lines.
+var pen = [10][][][2]float64{
+	{{{10, 1}, {5, 3}, {3, 10}, {5, 17}, {10, 19}, {15, 17}, {17, 10}, {15, 3}, {10, 1}}},
+	{{{6, 5}, {11, 1}, {11, 19}}},
+	{{{4, 5}, {6, 2}, {10, 1}, {15, 3}, {15, 7}, {11, 12}, {4, 19}, {17, 19}}},
+	{{{4, 2}, {15, 2}, {9, 8}, {14, 10}, {16, 14}, {13, 18}, {8, 19}, {3, 17}}},
+	{{{12, 1}, {3, 13}, {17, 13}}, {{13, 6}, {13, 19}}},
+	{{{16, 1}, {5, 1}, {5, 8}, {11, 8}, {15, 10}, {16, 14}, {13, 18}, {8, 19}, {3, 17}}},
+	{{{13, 1}, {7, 6}, {4, 13}, {6, 18}, {10, 19}, {14, 18}, {16, 14}, {13, 11}, {8, 11}, {5, 13}}},
+	{{{3, 2}, {16, 2}, {11, 10}, {8, 19}}},
+	{{{10, 1}, {6, 3}, {6, 7}, {10, 9}, {14, 7}, {14, 3}, {10, 1}}, {{10, 9}, {5, 12}, {5, 17}, {10, 19}, {15, 17}, {15, 12}, {10, 9}}},
+	{{{15, 7}, {12, 9}, {8, 9}, {5, 6}, {7, 2}, {11, 1}, {15, 3}, {15, 7}, {15, 12}, {12, 19}}},
+}
+
+// draw sets dst to a digit drawn with a pen of that radius in pixels: 255 in the strokes,
+// falling to 0 over one pixel.
+func draw(dst []float32, digit int, radius float64) {
+	const corner = (digitSide - 20) / 2
+	for y := range digitSide {
+		for x := range digitSide {
+			best := math.Inf(1)
+			for _, stroke := range pen[digit] {
+				for k := range len(stroke) - 1 {
+					best = min(best, fromLine(float64(x)-corner, float64(y)-corner, stroke[k], stroke[k+1]))
+				}
+			}
+			dst[y*digitSide+x] = float32(math.Round(255 * min(1, max(0, radius+0.5-math.Sqrt(best)))))
+		}
+	}
+}
+
+// fromLine returns the squared distance of (x, y) from the straight line between a and b.
+func fromLine(x, y float64, a, b [2]float64) float64 {
+	dx, dy := b[0]-a[0], b[1]-a[1]
+	t := ((x-a[0])*dx + (y-a[1])*dy) / (dx*dx + dy*dy)
+	t = min(1, max(0, t))
+	ex, ey := x-a[0]-t*dx, y-a[1]-t*dy
+	return ex*ex + ey*ey
+}
+
+// SyntheticDigits returns n pictures of 28×28 pixels with values 0 … 255, row by row, in the
+// manner of MNIST: a digit chosen at random, drawn with a pen of radius uniform in (0.8, 2)
+// pixels, shifted, turned and bent (see Deformation). Row i is a function of the seed and i
+// alone.
+func SyntheticDigits(n int, seed uint64) *Dataset {
+	s := rng.New(seed).Sub("synthetic digits")
+	x := points.NewDense32(n, digitSide*digitSide, nil)
+	out := &Dataset{
+		Name: "synthetic-digits", Task: Classification, X: x, Class: make([]int, n),
+		Source: fmt.Sprintf("generated: drawn digits, %v, seed %d", digitDeformation, seed),
+	}
+	for d := range pen {
+		out.Labels = append(out.Labels, strconv.Itoa(d))
+	}
+	digit, radius := s.Sub("digit"), s.Sub("pen")
+	accel.ForEach(context.Background(), (n+63)/64, func(_, b int) { // its error is the context's end
+		f, src := newDeformer(digitDeformation, digitSide), make([]float32, digitSide*digitSide)
+		for i := 64 * b; i < min(64*(b+1), n); i++ {
+			out.Class[i] = digit.IntN(uint64(i), len(pen))
+			draw(src, out.Class[i], 0.8+1.2*radius.Float64(uint64(i)))
+			f.apply(x.Row(i), src, s.Sub("row", uint64(i)))
+		}
+	})
+	return out
+}
+
+// Deformation is a distribution over small deformations of a picture: a translation, a
+// rotation about its centre c, and the elastic deformation of Simard, Steinkraus and Platt
+// (ICDAR 2003, DOI 10.1109/ICDAR.2003.1227801). Pixel p of the deformed picture has the
+// value of the given one at
+//
+//	c + R(p − c) + t + α·(G_σ ∗ u)(p),
+//
+// R the rotation, t the translation, u two pictures of numbers uniform in (−1, 1) and G_σ
+// the Gaussian filter of standard deviation σ, cut off at 3σ and of sum 1. Between pixels
+// values are interpolated bilinearly; outside the picture there is zero. All lengths are in
+// pixels. The zero value leaves pictures as they are.
+type Deformation struct {
+	Shift  float64 // each component of t is uniform in (−Shift, Shift)
+	Rotate float64 // the angle of R is uniform in (−Rotate, Rotate), in degrees
+	Alpha  float64 // α: the field's components have the root mean square α/(2σ√(3π))
+	Sigma  float64 // σ ≥ 0: 0 leaves out the elastic part
+}
+
+// String returns the numbers in words.
+func (d Deformation) String() string {
+	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate, d.Alpha, d.Sigma)
+}
+
+// deformer applies deformations to pictures of side×side pixels. It holds work space: each
+// goroutine has its own.
+type deformer struct {
+	Deformation
+	side   int
+	filter []float64 // of G_σ; nil for no elastic part
+	noise  []float64 // (side+2r)², r the radius of the filter
+	rows   []float64 // side columns of the noise, filtered along rows
+	field  [2][]float64
+}
+
+func newDeformer(d Deformation, side int) *deformer {
+	f := &deformer{Deformation: d, side: side}
+	if d.Alpha == 0 || d.Sigma <= 0 {
+		return f
+	}
+	r := int(math.Ceil(3 * d.Sigma))
+	f.filter = make([]float64, 2*r+1)
+	var sum float64
+	for k := range f.filter {
+		x := float64(k-r) / d.Sigma
+		f.filter[k] = math.Exp(-x * x / 2)
+		sum += f.filter[k]
+	}
+	for k := range f.filter {
+		f.filter[k] /= sum
+	}
+	wide := side + 2*r
+	f.noise, f.rows = make([]float64, wide*wide), make([]float64, wide*side)
+	f.field = [2][]float64{make([]float64, side*side), make([]float64, side*side)}
+	return f
+}
+
+// draw sets the displacement field to α·(G_σ ∗ u), u from g. The noise reaches beyond the
+// picture as far as the filter, so that the field is as strong at the border as inside.
+func (f *deformer) draw(g rng.Stream) {
+	wide, n := f.side+len(f.filter)-1, f.side
+	for axis, field := range f.field {
+		g.Sub("field", uint64(axis)).Float64s(f.noise, 0)
+		for i, v := range f.noise {
+			f.noise[i] = f.Alpha * (2*v - 1)
+		}
+		clear(f.rows)
+		clear(field)
+		for y := range wide {
+			row := f.rows[y*n : (y+1)*n]
+			for k, w := range f.filter {
+				floats.AddScaled(row, w, f.noise[y*wide+k:y*wide+k+n])
+			}
+		}
+		for k, w := range f.filter {
+			floats.AddScaled(field, w, f.rows[k*n:(k+n)*n])
+		}
+	}
+}
+
+// apply sets dst to the picture src, both row by row, under the deformation that g draws;
+// values are rounded to whole numbers, as pixels are.
+func (f *deformer) apply(dst, src []float32, g rng.Stream) {
+	if f.filter != nil {
+		f.draw(g)
+	}
+	u := g.Sub("affine")
+	sym := func(i uint64) float64 { return 2*u.Float64(i) - 1 }
+	tx, ty := f.Shift*sym(0), f.Shift*sym(1)
+	sin, cos := math.Sincos(f.Rotate * sym(2) * math.Pi / 180)
+	c := float64(f.side-1) / 2
+	for y := range f.side {
+		for x := range f.side {
+			at := y*f.side + x
+			px, py := float64(x)-c, float64(y)-c
+			sx, sy := c+cos*px-sin*py+tx, c+sin*px+cos*py+ty
+			if f.filter != nil {
+				sx, sy = sx+f.field[0][at], sy+f.field[1][at]
+			}
+			dst[at] = float32(math.Round(f.value(src, sx, sy)))
+		}
+	}
+}
+
+// value returns the picture's value at (x, y), interpolated bilinearly.
+func (f *deformer) value(src []float32, x, y float64) float64 {
+	x0, y0 := math.Floor(x), math.Floor(y)
+	a, b := x-x0, y-y0
+	i, j := int(y0), int(x0)
+	return (1-b)*((1-a)*f.pixel(src, i, j)+a*f.pixel(src, i, j+1)) + b*((1-a)*f.pixel(src, i+1, j)+a*f.pixel(src, i+1, j+1))
+}
+
+// pixel returns the pixel in row i, column j; 0 outside.
+func (f *deformer) pixel(src []float32, i, j int) float64 {
+	if i < 0 || j < 0 || i >= f.side || j >= f.side {
+		return 0
+	}
+	return float64(src[i*f.side+j])
 }

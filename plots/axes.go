@@ -2,6 +2,8 @@ package plots
 
 import (
 	"math"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -142,4 +144,174 @@ func (s *scale) crowded(length vg.Length, upright bool) bool {
 		end = at + half
 	}
 	return false
+}
+
+// linearTicks labels multiples of 1, 2 or 5 times a power of ten: as many as there are
+// up to n+1.
+func linearTicks(lo, hi float64, n int) []plot.Tick {
+	exp := int(math.Floor(math.Log10((hi-lo)/float64(max(n, 2))))) - 1
+	mult, step := 1, 0.0
+	for range 100 {
+		step = math.Pow(10, float64(exp))
+		unit := float64(mult) * step
+		if math.Floor(hi/unit+1e-9)-math.Ceil(lo/unit-1e-9) <= float64(n) {
+			break
+		}
+		switch mult {
+		case 1:
+			mult = 2
+		case 2:
+			mult = 5
+		default:
+			mult, exp = 1, exp+1
+		}
+	}
+	unit, top := float64(mult)*step, math.Max(math.Abs(lo), math.Abs(hi))
+	var ts []plot.Tick
+	for j := math.Ceil(lo/unit - 1e-9); j <= math.Floor(hi/unit+1e-9) && len(ts) < 50; j++ {
+		ts = append(ts, plot.Tick{Value: j * unit, Label: tickLabel(j*float64(mult), exp, top)})
+	}
+	return ts
+}
+
+// tickLabel writes j·10^exp, of a whole j so that no label shows a rounding error: plainly
+// where that is short, and with a power of ten otherwise. top is the largest magnitude on
+// the axis.
+func tickLabel(j float64, exp int, top float64) string {
+	if j == 0 {
+		return "0"
+	}
+	if top < 1e7 && exp >= -4 {
+		return group(minus(strconv.FormatFloat(j*math.Pow(10, float64(exp)), 'f', max(0, -exp), 64)))
+	}
+	// Write every label over the power of ten of the largest one.
+	p := int(math.Floor(math.Log10(top)))
+	return power(strconv.FormatFloat(j*math.Pow(10, float64(exp-p)), 'f', max(0, p-exp), 64), p)
+}
+
+// logTicks labels powers of ten, every k-th one if there are many; if there are few
+// it labels 2 and 5 times them too, or all their multiples. The rest are minor ticks.
+func logTicks(lo, hi float64, n int) []plot.Tick {
+	decades := math.Log10(hi) - math.Log10(lo)
+	every := 1
+	for decades/float64(every) > float64(max(n, 2))+1 {
+		every++
+	}
+	fine := decades < 1.7 || 3*decades <= float64(n)+1 // room for 2 and 5 as well
+	plain := fine && lo >= 1e-3 && hi <= 1e6           // labels without powers of ten
+	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
+	var ts []plot.Tick
+	for p := p0; p <= p1; p++ {
+		for m := 1; m <= 9; m++ {
+			v := float64(m) * math.Pow(10, float64(p))
+			if v < lo*(1-1e-12) || v > hi*(1+1e-12) || v == 0 || m > 1 && every > 1 {
+				continue
+			}
+			t := plot.Tick{Value: v}
+			if m == 1 && mod(p, every) == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
+				t.Label = power(strconv.Itoa(m), p)
+				if plain {
+					t.Label = plainLabel(v)
+				}
+			}
+			ts = append(ts, t)
+		}
+	}
+	if labeled(ts) < 2 { // less than a fifth of a decade: linear ticks tell more
+		return linearTicks(lo, hi, n)
+	}
+	return ts
+}
+
+// power writes m·10^p.
+func power(m string, p int) string {
+	exp := "10" + superscript(p)
+	switch m {
+	case "1":
+		return exp
+	case "-1":
+		return "−" + exp
+	}
+	return minus(m) + "×" + exp
+}
+
+func labeled(ts []plot.Tick) (n int) {
+	for _, t := range ts {
+		if t.Label != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// mod returns p mod k in [0, k).
+func mod(p, k int) int { return ((p % k) + k) % k }
+
+// superscript writes p in superscript digits.
+func superscript(p int) string {
+	return strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴",
+		"5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(p))
+}
+
+// minus replaces a leading hyphen by a minus sign.
+func minus(s string) string {
+	if strings.HasPrefix(s, "-") {
+		return "−" + s[1:]
+	}
+	return s
+}
+
+// group puts a comma between each three digits of the whole part of a decimal
+// number of five digits or more.
+func group(s string) string { return commas(s, 5) }
+
+// commas is group for numbers of so many digits or more.
+func commas(s string, from int) string {
+	sign := ""
+	for _, m := range []string{"−", "-"} {
+		if strings.HasPrefix(s, m) {
+			sign, s = m, s[len(m):]
+		}
+	}
+	whole, frac, _ := strings.Cut(s, ".")
+	if frac != "" {
+		frac = "." + frac
+	}
+	if len(whole) >= from && strings.Trim(whole, "0123456789") == "" {
+		for i := len(whole) - 3; i > 0; i -= 3 {
+			whole = whole[:i] + "," + whole[i:]
+		}
+	}
+	return sign + whole + frac
+}
+
+// scientific writes v in at most three digits: 10⁻³, 2.5×10⁻⁴, 0.1, 20.
+func scientific(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	m, e, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+	p, _ := strconv.Atoi(e)
+	if p == 3 {
+		return minus(strconv.FormatFloat(v, 'f', 0, 64))
+	}
+	if p >= -1 && p <= 2 {
+		return minus(strconv.FormatFloat(v, 'g', 3, 64))
+	}
+	return power(strings.TrimRight(strings.TrimRight(m, "0"), "."), p)
+}
+
+// isPlain reports whether a tick at v is best labeled without a power of ten.
+func isPlain(v float64) bool {
+	a := math.Abs(v)
+	return v == 0 || a >= 1e-3 && a < 1e3 || a < 1e7 && v == math.Trunc(v)
+}
+
+// plainLabel writes v without a power of ten: whole numbers in full, others to three
+// digits.
+func plainLabel(v float64) string {
+	if v == math.Trunc(v) {
+		return group(minus(strconv.FormatFloat(v, 'f', 0, 64)))
+	}
+	return minus(strconv.FormatFloat(v, 'g', 3, 64))
 }

@@ -1,9 +1,12 @@
 package plots
 
 import (
+	"math"
+
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
 )
 
 // entry is one name in the legend: of a series, or of a mark on a map.
@@ -160,4 +163,202 @@ func (k *key) drawAbove(p pen, pt vg.Point, width vg.Length) {
 	k.rows(width, func(j int, x vg.Length, row int) {
 		k.entries[j].draw(p, vg.Point{X: pt.X + x, Y: pt.Y + keyRow*vg.Length(n-1-row)})
 	})
+}
+
+// collect draws the data on no canvas and samples what was drawn in the plot, for labels
+// and the legend to keep clear of.
+func (d *drawing) collect() {
+	rec, sketch := new(recorder.Canvas), *d
+	sketch.pen = pen{rec}
+	sketch.drawData()
+	d.taken = nil
+	for _, a := range rec.Actions {
+		switch a := a.(type) {
+		case *recorder.Stroke:
+			d.takePath(a.Path)
+		case *recorder.Fill:
+			d.takePath(a.Path)
+		case *recorder.DrawImage:
+			d.takeBox(a.Rectangle)
+		case *recorder.FillString:
+			d.takeLine(a.Point, a.Point.Add(vg.Point{X: textWidth(a.String, a.Size, false)}))
+		}
+	}
+}
+
+// takePath samples an outline; of an arc its four sides.
+func (d *drawing) takePath(path vg.Path) {
+	var start, at vg.Point
+	for _, c := range path {
+		switch c.Type {
+		case vg.MoveComp:
+			start, at = c.Pos, c.Pos
+			continue
+		case vg.ArcComp:
+			for _, o := range []vg.Point{{X: c.Radius}, {X: -c.Radius}, {Y: c.Radius}, {Y: -c.Radius}} {
+				d.takeLine(c.Pos.Add(o), c.Pos.Add(o))
+			}
+			continue
+		case vg.CloseComp:
+			c.Pos = start
+		}
+		d.takeLine(at, c.Pos)
+		at = c.Pos
+	}
+}
+
+// takeLine samples a line every three points of length.
+func (d *drawing) takeLine(a, b vg.Point) {
+	c := d.area()
+	n := min(int(distance(a, b)/3)+1, 1000)
+	for k := 0; k <= n; k++ {
+		if p := a.Add(b.Sub(a).Scale(vg.Length(k) / vg.Length(n))); c.Contains(p) {
+			d.taken = append(d.taken, p)
+		}
+	}
+}
+
+// takeBox samples a rectangle.
+func (d *drawing) takeBox(r vg.Rectangle) {
+	for x := r.Min.X; x <= r.Max.X; x += 4 {
+		for y := r.Min.Y; y <= r.Max.Y; y += 4 {
+			d.taken = append(d.taken, vg.Point{X: x, Y: y})
+		}
+	}
+}
+
+// covers returns how many samples lie in r.
+func (d *drawing) covers(r vg.Rectangle) (n int) {
+	for _, p := range d.taken {
+		if p.X >= r.Min.X && p.X <= r.Max.X && p.Y >= r.Min.Y && p.Y <= r.Max.Y {
+			n++
+		}
+	}
+	return n
+}
+
+// placed is a label and its baseline's left end.
+type placed struct {
+	text string
+	at   vg.Point
+	up   bool
+	mark *vg.Point     // what it belongs to, if that is a point
+	veil *vg.Rectangle // what it covers, to be paled under it
+}
+
+// placeLabels finds a place for the labels of reference lines and marks, not in some
+// rectangles; a map has them outside.
+func (d *drawing) placeLabels(keep ...vg.Rectangle) {
+	d.labels = nil
+	if d.f.Map != nil {
+		return
+	}
+	d.collect()
+	for _, r := range keep {
+		d.takeBox(r)
+	}
+	for _, r := range d.refLines() {
+		var at []vg.Point
+		w := textWidth(r.label, markSize, false)
+		if r.upright {
+			for _, y := range along(r.b.Y-w-4, r.a.Y+5) {
+				at = append(at, vg.Point{X: r.a.X - markSize - 2, Y: y}, vg.Point{X: r.a.X + 2, Y: y})
+			}
+		} else {
+			for _, x := range along(r.b.X-w-4, r.a.X+5) {
+				at = append(at, vg.Point{X: x, Y: r.a.Y + 2}, vg.Point{X: x, Y: r.a.Y - markSize - 4})
+			}
+		}
+		d.place(r.label, r.upright, nil, at)
+	}
+	for _, m := range d.f.Marks {
+		pt, ok := d.placeOf(m)
+		if !ok {
+			continue
+		}
+		w := textWidth(m.Label, markSize, false)
+		var at []vg.Point
+		for _, o := range []vg.Point{{X: 7, Y: 5}, {X: -w - 7, Y: 5}, {X: 7, Y: -markSize - 5}, {X: -w - 7, Y: -markSize - 5},
+			{X: -w / 2, Y: 9}, {X: -w / 2, Y: -markSize - 9}, {X: 9, Y: -markSize / 2}, {X: -w - 9, Y: -markSize / 2}} {
+			at = append(at, pt.Add(o))
+		}
+		for _, far := range []vg.Length{24, 42, 62, 84, 110} { // with a line to the mark
+			for _, side := range []vg.Length{-w / 2, 8, -w - 8} {
+				at = append(at, pt.Add(vg.Point{X: side, Y: far}), pt.Add(vg.Point{X: side, Y: -far - markSize}))
+			}
+		}
+		d.place(m.Label, false, &pt, at)
+	}
+}
+
+// along returns places for the start of a label on a line: its ends, then between them.
+func along(first, second vg.Length) []vg.Length {
+	at := []vg.Length{first, second}
+	for _, t := range []vg.Length{0.5, 0.25, 0.75, 0.125, 0.375, 0.625, 0.875} {
+		at = append(at, first+t*(second-first))
+	}
+	return at
+}
+
+// place puts a label, of a mark if that is given, at the one of some lower left corners
+// where it covers least.
+func (d *drawing) place(text string, up bool, mark *vg.Point, at []vg.Point) {
+	if text == "" {
+		return
+	}
+	b, w, h := d.box, textWidth(text, markSize, false), markSize
+	if up {
+		w, h = h, w
+	}
+	best, least := vg.Rectangle{}, math.MaxInt
+	for _, p := range at {
+		r := vg.Rectangle{Min: p, Max: vg.Point{X: p.X + w, Y: p.Y + h}}
+		n := d.covers(r)
+		if r.Min.X < b.Min.X || r.Max.X > b.Max.X || r.Min.Y < b.Min.Y || r.Max.Y > b.Max.Y {
+			n += 10000 // outside the plot
+		}
+		if n < least {
+			best, least = r, n
+		}
+	}
+	var covered *vg.Rectangle
+	if least > 0 && least < 10000 {
+		covered = &best
+	}
+	d.takeBox(best)
+	base := vg.Point{X: best.Min.X, Y: best.Min.Y + markSize*0.22}
+	if up {
+		base = vg.Point{X: best.Max.X - markSize*0.22, Y: best.Min.Y}
+	}
+	d.labels = append(d.labels, placed{text: text, at: base, up: up, mark: mark, veil: covered})
+}
+
+func (d *drawing) drawLabels() {
+	for _, l := range d.labels {
+		if l.veil != nil {
+			d.pen.SetColor(veil)
+			d.pen.Fill(l.veil.Path())
+		}
+		d.drawLeader(l)
+		d.pen.text(l.text, l.at, markSize, ink, 0, false, l.up)
+	}
+}
+
+// drawLeader draws a thin line from a mark to its label where the two are apart.
+func (d *drawing) drawLeader(l placed) {
+	if l.mark == nil {
+		return
+	}
+	w := textWidth(l.text, markSize, false)
+	to := vg.Point{X: min(max(l.mark.X, l.at.X), l.at.X+w), Y: l.at.Y - 2.5}
+	if l.mark.Y > l.at.Y {
+		to.Y = l.at.Y + markSize
+	}
+	gap := distance(*l.mark, to)
+	if gap < 15 {
+		return
+	}
+	from := l.mark.Add(to.Sub(*l.mark).Scale((markRadius*1.7 + 1) / gap))
+	c := &draw.Canvas{Canvas: d.pen.Canvas}
+	c.StrokeLine2(draw.LineStyle{Color: soft, Width: 0.7}, from.X, from.Y, to.X, to.Y)
 }

@@ -4,9 +4,18 @@ import (
 	"bytes"
 	"encoding/csv"
 	"html"
+	"image/color"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
+
+	stdfont "golang.org/x/image/font"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgpdf"
 )
 
 // String returns Text.
@@ -161,4 +170,194 @@ func PreHTML(text string) string {
 // FoldedHTML returns HTML that is shown at a click on its name.
 func FoldedHTML(name, inner string) string {
 	return `<details><summary style="display:list-item;cursor:pointer;text-decoration:underline">show ` + html.EscapeString(name) + "</summary>\n" + inner + "</details>\n"
+}
+
+// fonts holds Liberation Sans among others, whose metrics are those of Helvetica and Arial.
+var fonts = font.DefaultCache
+
+// fontOf returns the one typeface of the package at a size in points.
+func fontOf(size vg.Length, bold bool) font.Font {
+	f := font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
+	if bold {
+		f.Weight = stdfont.WeightBold
+	}
+	return f
+}
+
+// run is a piece of text at one height: level +1 is raised, −1 lowered.
+type run struct {
+	text  string
+	level int
+}
+
+const (
+	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
+	raisedP  = "0123456789−+()nT"
+	lowered  = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜ"
+	loweredP = "0123456789−+()aeijkmnpst"
+)
+
+// translate maps the super- and subscript characters to plain ones.
+var translate = func() map[rune]run {
+	m := map[rune]run{'ℝ': {"R", 0}, '‑': {"-", 0}}
+	for _, t := range []struct {
+		from, to string
+		level    int
+	}{{raised, raisedP, 1}, {lowered, loweredP, -1}} {
+		to := []rune(t.to)
+		for i, r := range []rune(t.from) {
+			m[r] = run{string(to[i]), t.level}
+		}
+	}
+	return m
+}()
+
+// runs splits a line of text by height. See the package documentation for the rules.
+func runs(s string) []run {
+	var out []run
+	add := func(text string, level int) {
+		if n := len(out); n > 0 && out[n-1].level == level {
+			out[n-1].text += text
+		} else if text != "" {
+			out = append(out, run{text, level})
+		}
+	}
+	rs := []rune(oneLine(s))
+	for i := 0; i < len(rs); i++ {
+		if group, next, ok := script(rs, i); ok {
+			level := -1
+			if rs[i] == '^' {
+				level = 1
+			}
+			add(group, level)
+			i = next - 1
+			continue
+		}
+		if t, ok := translate[rs[i]]; ok {
+			add(t.text, t.level)
+			continue
+		}
+		add(string(rs[i]), 0)
+	}
+	return out
+}
+
+// script reads the sub- or superscript that starts at rs[i], and returns its text and
+// the index behind it.
+func script(rs []rune, i int) (group string, next int, ok bool) {
+	if rs[i] != '_' && rs[i] != '^' || i == 0 || i+1 >= len(rs) {
+		return "", 0, false
+	}
+	if rs[i+1] == '{' {
+		if n := strings.IndexRune(string(rs[i+2:]), '}'); n >= 0 {
+			g := []rune(string(rs[i+2:])[:n])
+			return strings.ReplaceAll(string(g), "-", "−"), i + 3 + len(g), true
+		}
+		return "", 0, false
+	}
+	word := func(j int) bool {
+		return j >= 0 && j < len(rs) && (unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
+	}
+	if unicode.IsLetter(rs[i-1]) && !word(i-2) && word(i+1) && rs[i+1] != '_' && !word(i+2) {
+		return string(rs[i+1]), i + 2, true
+	}
+	return "", 0, false
+}
+
+// Heights of a raised and a lowered run, and their size, in units of the text's size.
+const (
+	scriptSize  = 0.72
+	scriptRaise = 0.36
+	scriptDrop  = 0.16
+)
+
+// set returns the face of a run in a text of font f, and its height above the baseline.
+func (r run) set(f font.Font) (face font.Face, up vg.Length) {
+	size := f.Size
+	switch {
+	case r.level > 0:
+		size, up = size*scriptSize, size*scriptRaise
+	case r.level < 0:
+		size, up = size*scriptSize, -size*scriptDrop
+	}
+	return fonts.Lookup(f, size), up
+}
+
+// width returns the width of one line of text.
+func width(s string, f font.Font) (w vg.Length) {
+	for _, r := range runs(s) {
+		face, _ := r.set(f)
+		w += face.Width(r.text)
+	}
+	return w
+}
+
+// textWidth is width in the package's typeface.
+func textWidth(s string, size vg.Length, bold bool) vg.Length { return width(s, fontOf(size, bold)) }
+
+// pen draws text, markers and frames on a canvas.
+type pen struct{ vg.Canvas }
+
+// penOn returns the pen for a canvas that may be one of gonum/plot's.
+func penOn(c vg.Canvas) pen {
+	switch d := c.(type) {
+	case *draw.Canvas:
+		return penOn(d.Canvas)
+	case *vgpdf.Canvas:
+		return pen{pdfCanvas{d}}
+	}
+	return pen{c}
+}
+
+// text writes one line with its baseline at pt, aligned there by the fraction align of
+// its width (0 left, ½ center, 1 right), turned by a quarter to the left if up.
+func (p pen) text(s string, pt vg.Point, size vg.Length, clr color.Color, align float64, bold, up bool) {
+	if s == "" {
+		return
+	}
+	p.Push()
+	defer p.Pop()
+	p.SetColor(clr)
+	if up {
+		p.Translate(pt)
+		p.Rotate(math.Pi / 2)
+		pt = vg.Point{}
+	}
+	p.line(s, pt, fontOf(size, bold), align)
+}
+
+// line writes a line in a font, aligned as in text.
+func (p pen) line(s string, pt vg.Point, f font.Font, align float64) {
+	pt.X -= vg.Length(align) * width(s, f)
+	for _, r := range runs(s) {
+		face, up := r.set(f)
+		p.FillString(face, pt.Add(vg.Point{Y: up}), r.text)
+		pt.X += face.Width(r.text)
+	}
+}
+
+// typesetter is gonum/plot's plain text with raised and lowered runs, on one line.
+type typesetter struct{ text.Plain }
+
+// Lines implements text.Handler.
+func (typesetter) Lines(s string) []string { return []string{oneLine(s)} }
+
+// Box implements text.Handler.
+func (t typesetter) Box(s string, f font.Font) (w, height, depth vg.Length) {
+	_, height, depth = t.Plain.Box("", f)
+	return width(s, f), height, depth
+}
+
+// Draw implements text.Handler: the line stands where text.Plain would put it.
+func (t typesetter) Draw(c vg.Canvas, s string, sty text.Style, pt vg.Point) {
+	p := penOn(c)
+	p.Push()
+	defer p.Pop()
+	p.SetColor(sty.Color)
+	p.Rotate(sty.Rotation)
+	sin, cos := math.Sincos(sty.Rotation)
+	x, y := float64(pt.X), float64(pt.Y)
+	pt = vg.Point{X: vg.Length(y*sin + x*cos), Y: vg.Length(y*cos - x*sin)}
+	pt.Y += sty.Height(s)*vg.Length(sty.YAlign) - t.Extents(sty.Font).Ascent + sty.Font.Size
+	p.line(s, pt, sty.Font, -float64(sty.XAlign))
 }

@@ -6,11 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
+	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/math/fixed"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgpdf"
@@ -161,3 +168,161 @@ func writeFile(path string, b []byte) (err error) {
 	}
 	return os.Rename(t.Name(), path)
 }
+
+// closeEnough is by how much a component of a pixel's color may differ, of 255: it is not seen.
+const closeEnough = 12
+
+// encodePNG writes an image with a palette where at most 256 colors are close enough to
+// those of all pixels: lines and text then take a fourth of the bytes.
+func encodePNG(img image.Image) ([]byte, error) {
+	if p := withPalette(img); p != nil {
+		img = p
+	}
+	var b bytes.Buffer
+	err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img)
+	return b.Bytes(), err
+}
+
+// withPalette returns the image with a palette, which begins with the colors of the
+// style, or nil if it has too many colors.
+func withPalette(img image.Image) *image.Paletted {
+	var colors color.Palette
+	index := map[color.RGBA]uint8{}
+	known := func(c color.RGBA) uint8 {
+		if k, ok := index[c]; ok {
+			return k
+		}
+		k := colors.Index(c)
+		if len(colors) == 0 || !alike(colors[k].(color.RGBA), c) && len(colors) < 256 {
+			k, colors = len(colors), append(colors, c)
+		}
+		index[c] = uint8(k)
+		return index[c]
+	}
+	for _, c := range append(palette, paper, ink, soft, grid, faint) {
+		known(color.RGBA(c))
+	}
+	r := img.Bounds()
+	out := image.NewPaletted(r, nil)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			c := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
+			k := known(c)
+			if !alike(colors[k].(color.RGBA), c) {
+				return nil
+			}
+			out.SetColorIndex(x, y, k)
+		}
+	}
+	out.Palette = colors
+	return out
+}
+
+// alike reports whether two colors look the same.
+func alike(a, b color.RGBA) bool {
+	differ := func(x, y uint8) bool { return max(x, y)-min(x, y) > closeEnough }
+	return !differ(a.R, b.R) && !differ(a.G, b.G) && !differ(a.B, b.B) && !differ(a.A, b.A)
+}
+
+// svgCanvas says how long each text is, so that a line of raised and lowered runs holds
+// together in any font, though the runs were placed with the widths of Liberation Sans.
+// The canvas of vgsvg knows no such thing: it is given the length between two marks
+// before the text, which describe makes an attribute. The marks are private-use
+// characters, which oneLine removes from labels.
+type svgCanvas struct{ *vgsvg.Canvas }
+
+// FillString implements vg.Canvas.
+func (c svgCanvas) FillString(f font.Face, pt vg.Point, s string) {
+	c.Canvas.FillString(f, pt, fmt.Sprintf("\ue000%.2f\ue001%s", f.Width(s).Points(), s))
+}
+
+// isMark reports whether a character is private, and so of no use in a label.
+func isMark(r rune) bool { return r >= '\ue000' && r <= '\uf8ff' }
+
+var (
+	textLength = regexp.MustCompile(`>\x{e000}([0-9.]+)\x{e001}`)
+	fontFamily = regexp.MustCompile(`font-family:[^;"]*`)
+)
+
+// describe puts the title and the caption into an SVG document, for those who listen
+// to it, names substitutes of the same metrics for the font, and sets the texts' lengths.
+func describe(svg []byte, title, caption string) []byte {
+	svg = fontFamily.ReplaceAll(svg, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif"))
+	svg = textLength.ReplaceAll(svg, []byte(` textLength="$1" lengthAdjust="spacingAndGlyphs" xml:space="preserve">`))
+	head := ">\n"
+	if title != "" {
+		head += "<title>" + html.EscapeString(oneLine(title)) + "</title>\n"
+	}
+	if caption != "" {
+		head += "<desc>" + html.EscapeString(oneLine(caption)) + "</desc>\n"
+	}
+	svg = bytes.Replace(svg, []byte(">\n<g"), []byte(head+"<g"), 1)
+	return bytes.Replace(svg, []byte("<svg "), []byte(`<svg role="img" `), 1)
+}
+
+// pdfCanvas mends two things of vgpdf: a font there has no Greek letters, so text is
+// drawn as outlines, and a color is written as it is multiplied by its opacity.
+type pdfCanvas struct{ *vgpdf.Canvas }
+
+// straight is a color whose components are not multiplied by its opacity, against the
+// contract of color.Color: vgpdf writes them as they are, beside the opacity.
+type straight color.NRGBA
+
+// RGBA returns 16-bit components.
+func (c straight) RGBA() (r, g, b, a uint32) {
+	return uint32(c.R) * 0x101, uint32(c.G) * 0x101, uint32(c.B) * 0x101, uint32(c.A) * 0x101
+}
+
+// SetColor implements vg.Canvas.
+func (c pdfCanvas) SetColor(clr color.Color) {
+	if clr == nil {
+		clr = color.Black
+	}
+	c.Canvas.SetColor(straight(color.NRGBAModel.Convert(clr).(color.NRGBA)))
+}
+
+// FillString implements vg.Canvas: it fills the glyphs of s with their baseline at pt.
+func (c pdfCanvas) FillString(f font.Face, pt vg.Point, s string) {
+	var buf sfnt.Buffer
+	em := fixed.Int26_6(f.Face.UnitsPerEm())
+	unit := f.Font.Size / vg.Length(em)
+	x := pt.X
+	for i, r := range s {
+		idx, err := f.Face.GlyphIndex(&buf, r)
+		if err != nil {
+			continue
+		}
+		segs, err := f.Face.LoadGlyph(&buf, idx, em, nil)
+		if err != nil {
+			continue
+		}
+		at := func(q fixed.Point26_6) vg.Point {
+			return vg.Point{X: x + vg.Length(q.X)*unit, Y: pt.Y - vg.Length(q.Y)*unit}
+		}
+		var path vg.Path
+		for _, s := range segs {
+			switch s.Op {
+			case sfnt.SegmentOpMoveTo:
+				if len(path) > 0 {
+					path.Close()
+				}
+				path.Move(at(s.Args[0]))
+			case sfnt.SegmentOpLineTo:
+				path.Line(at(s.Args[0]))
+			case sfnt.SegmentOpQuadTo:
+				path.QuadTo(at(s.Args[0]), at(s.Args[1]))
+			case sfnt.SegmentOpCubeTo:
+				path.CubeTo(at(s.Args[0]), at(s.Args[1]), at(s.Args[2]))
+			}
+		}
+		if len(path) > 0 {
+			path.Close()
+			c.Fill(path)
+		}
+		x = pt.X + f.Width(s[:i+len(string(r))])
+	}
+}
+
+// pdfDate finds the dates in a PDF file, which are replaced by one of the same length:
+// the file's table of offsets stays right, and the same figure gives the same bytes.
+var pdfDate = regexp.MustCompile(`(/(?:Creation|Mod)Date \(D:)\d{14}`)

@@ -249,3 +249,121 @@ func (d *drawing) placeOf(m Mark) (pt vg.Point, ok bool) {
 	pt = vg.Point{X: d.px(m.X), Y: d.py(m.Y)}
 	return pt, d.area().Contains(pt)
 }
+
+// palette is that of Okabe and Ito without its yellow, which is faint on white.
+var palette = []color.NRGBA{
+	{0x00, 0x72, 0xB2, 0xFF}, // blue
+	{0xD5, 0x5E, 0x00, 0xFF}, // vermilion
+	{0x00, 0x9E, 0x73, 0xFF}, // bluish green
+	{0xCC, 0x79, 0xA7, 0xFF}, // reddish purple
+	{0xE6, 0x9F, 0x00, 0xFF}, // orange
+	{0x56, 0xB4, 0xE9, 0xFF}, // sky blue
+	{0x00, 0x00, 0x00, 0xFF}, // black
+}
+
+var (
+	ink   = color.NRGBA{0x22, 0x22, 0x22, 0xFF} // text
+	soft  = color.NRGBA{0x55, 0x55, 0x55, 0xFF} // reference lines and axes
+	grid  = color.NRGBA{0xE4, 0xE4, 0xE4, 0xFF}
+	faint = color.NRGBA{0xF2, 0xF2, 0xF2, 0xFF} // minor grid
+	paper = color.NRGBA{0xFF, 0xFF, 0xFF, 0xFF}
+	veil  = color.NRGBA{0xFF, 0xFF, 0xFF, 0xC8} // pales what is under a label
+)
+
+// dashes tells lines apart without color; the first is solid.
+var dashes = [][]vg.Length{
+	nil,
+	{6, 2.5},
+	{1.5, 2},
+	{8, 2.5, 1.5, 2.5},
+	{3.5, 2},
+	{10, 3, 3, 3},
+	{6, 2, 1.5, 2, 1.5, 2},
+}
+
+// Sizes in points.
+const (
+	titleSize      vg.Length = 12
+	panelTitleSize vg.Length = 10.5
+	labelSize      vg.Length = 10.5
+	tickSize       vg.Length = 9.5
+	legendSize     vg.Length = 9.5
+	markSize       vg.Length = 9
+	lineWidth      vg.Length = 1.6
+	markRadius     vg.Length = 3
+	tickLength     vg.Length = 4
+	margin         vg.Length = 7
+)
+
+// look is how one series is told from the others.
+type look struct {
+	color  color.NRGBA
+	dash   []vg.Length
+	marker int
+}
+
+// lookOf returns the look of series i.
+func lookOf(i int) look {
+	return look{palette[i%len(palette)], dashes[(i+i/len(palette))%len(dashes)], i % len(markers)}
+}
+
+// tint returns the color of a band.
+func (l look) tint() color.Color {
+	c := l.color
+	c.A = 0x33
+	return c
+}
+
+// shape is a regular polygon: its first corner is at an angle and a distance in units of
+// a radius, every other one at inner if that is set. One without corners is a circle.
+type shape struct {
+	corners      int
+	turn         float64
+	outer, inner vg.Length
+}
+
+// markers are the shapes of the markers.
+var markers = []shape{
+	{0, 0, 1, 0},                 // circle
+	{4, math.Pi / 4, 1.2, 0},     // square
+	{3, math.Pi / 2, 1.35, 0},    // triangle
+	{4, 0, 1.35, 0},              // diamond
+	{3, -math.Pi / 2, 1.35, 0},   // triangle, point down
+	{5, math.Pi / 2, 1.25, 0},    // pentagon
+	{10, math.Pi / 2, 1.5, 0.65}, // star
+}
+
+// path returns the outline of the shape at pt.
+func (m shape) path(pt vg.Point, r vg.Length) (path vg.Path) {
+	if m.corners == 0 {
+		path.Move(vg.Point{X: pt.X + r, Y: pt.Y})
+		path.Arc(pt, r, 0, 2*math.Pi)
+	}
+	for i := range m.corners {
+		q := m.outer * r
+		if i%2 == 1 && m.inner > 0 {
+			q = m.inner * r
+		}
+		sin, cos := math.Sincos(m.turn + 2*math.Pi*float64(i)/float64(m.corners))
+		corner := pt.Add(vg.Point{X: q * vg.Length(cos), Y: q * vg.Length(sin)})
+		if i == 0 {
+			path.Move(corner)
+		} else {
+			path.Line(corner)
+		}
+	}
+	path.Close()
+	return path
+}
+
+// marker fills marker k at pt with a white rim, which keeps markers apart where they
+// overlap.
+func (p pen) marker(k int, pt vg.Point, clr color.Color) {
+	path := markers[k].path(pt, markRadius)
+	p.SetColor(clr)
+	p.Fill(path)
+	p.SetColor(paper)
+	p.SetLineWidth(0.6)
+	p.SetLineDash(nil, 0)
+	p.Stroke(path)
+}

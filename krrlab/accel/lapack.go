@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/lapack"
 	"gonum.org/v1/gonum/lapack/gonum"
 )
@@ -146,4 +147,94 @@ func transpose(n int, a []float64, lda int) {
 			}
 		}
 	}
+}
+
+// negligible is what an entry of a tridiagonal matrix of size 1 may be without weight.
+const negligible = 0x1p-400
+
+// Dsterf replaces diag, the diagonal of a symmetric tridiagonal matrix, by its eigenvalues, ascending,
+// and spoils off, what stands beside it. It reports whether it could: a number that is not finite
+// and a failed iteration say no. Eigenvalues are within about 10⁻¹⁶ of the largest one's size.
+//
+// It is gonum's Dsterf, the root-free QL or QR iteration, save that the matrix is scaled by a
+// power of two and freed of entries below 2⁻⁴⁰⁰ of its largest first: gonum's own scaling
+// of blocks that are tiny or huge panics.
+func Dsterf(diag, off []float64) bool {
+	var top float64
+	for _, list := range [][]float64{diag, off} {
+		for _, v := range list {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				return false
+			}
+			top = max(top, math.Abs(v))
+		}
+	}
+	_, e := math.Frexp(top)
+	for _, list := range [][]float64{diag, off} {
+		for i, v := range list {
+			if list[i] = math.Ldexp(v, -e); math.Abs(list[i]) < negligible {
+				list[i] = 0
+			}
+		}
+	}
+	if !(gonum.Implementation{}).Dsterf(len(diag), diag, off) {
+		return false
+	}
+	for i, v := range diag {
+		diag[i] = math.Ldexp(v, e)
+	}
+	return true
+}
+
+// spotrfBlock is the width of the block columns of spotrfGo.
+const spotrfBlock = 64
+
+// spotrfGo is the left-looking blocked algorithm. With J the columns before the
+// block column j and i the rows below it:
+//
+//	A_jj ← A_jj − L_jJ·L_jJᵀ,  L_jj = chol(A_jj)
+//	L_ij = (A_ij − L_iJ·L_jJᵀ)·L_jj⁻ᵀ
+func spotrfGo(n int, a []float32, lda int) bool {
+	bi := blas32.Implementation()
+	for j := 0; j < n; j += spotrfBlock {
+		jb := min(spotrfBlock, n-j)
+		rows, below := a[j*lda:], n-j-jb
+		bi.Ssyrk(blas.Lower, blas.NoTrans, jb, j, -1, rows, lda, 1, rows[j:], lda)
+		if !spotf2(jb, rows[j:], lda) {
+			return false
+		}
+		if below > 0 {
+			rest := a[(j+jb)*lda:]
+			bi.Sgemm(blas.NoTrans, blas.Trans, below, jb, j, -1, rest, lda, rows, lda, 1, rest[j:], lda)
+			bi.Strsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, below, jb, 1, rows[j:], lda, rest[j:], lda)
+		}
+	}
+	return true
+}
+
+// spotf2 factors a diagonal block row by row, with float64 sums; it leaves the first pivot that is
+// not positive in its place:
+//
+//	l_ij = (a_ij − Σ_{k<j} l_ik·l_jk)/l_jj, j < i;  l_ii = √(a_ii − Σ_{k<i} l_ik²)
+func spotf2(n int, a []float32, lda int) bool {
+	for i := range n {
+		li := a[i*lda : i*lda+i+1]
+		d := float64(li[i])
+		for j := range i {
+			lj := a[j*lda : j*lda+j+1]
+			s := float64(li[j])
+			for k, v := range lj[:j] {
+				s -= float64(li[k]) * float64(v)
+			}
+			li[j] = float32(s / float64(lj[j]))
+			d -= float64(li[j]) * float64(li[j])
+		}
+		r := float32(math.Sqrt(d))
+		if !(r > 0) { // d ≤ 0, d below float32's range, or NaN
+			li[i] = float32(d)
+			return false
+		}
+		li[i] = r
+	}
+	return true
 }

@@ -2,10 +2,19 @@ package baseline
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
+	"time"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // LimitError says that a method does not fit the memory allowed.
@@ -111,4 +120,158 @@ func grow[T float32 | float64](x []T, n int) []T {
 		return make([]T, n)
 	}
 	return x[:n]
+}
+
+const (
+	panelEntries = 1 << 25 // entries of a panel of Z that is not kept: 128 MiB
+	productRows  = 60      // rows of Z in a task of ZW
+	productCols  = 256     // columns of Z in a task of ZᵀE
+	trsmRows     = 4       // right-hand sides of one triangular solve
+)
+
+// panelRows returns how many rows of s features a panel has: a multiple of the 512 rows
+// whose products are summed in float32, and of the 256 that are mapped together, so that
+// the numbers do not depend on where the panels are cut.
+func panelRows(s int) int { return max(512, min(panelEntries/s, 8192)&^511) }
+
+// rows gives Z, n×s, the features of n points, by panels of rows: from where it is kept, or
+// formed anew in each pass. Z is scale times the numbers given.
+type rows struct {
+	m     feature.Map
+	x     points.Points
+	n, s  int
+	scale float64
+	kept  *points.Dense32 // n×s, perhaps the first columns of wider rows; nil: not kept
+	buf   []float32
+
+	forming  float64 // seconds
+	progress func(stage string, done, total int)
+	work     []simd.Workspace
+}
+
+func newRows(m feature.Map, x points.Points, progress func(string, int, int)) *rows {
+	n, _ := x.Dims()
+	_, s := m.Dims()
+	return &rows{m: m, x: x, n: n, s: s, scale: 1, progress: progress, work: make([]simd.Workspace, accel.Threads())}
+}
+
+// each calls body with the panels of Z in order: rows from i0 on.
+func (r *rows) each(ctx context.Context, stage string, body func(i0 int, z *points.Dense32) error) error {
+	step := panelRows(r.s)
+	for i0 := 0; i0 < r.n; i0 += step {
+		i1 := min(i0+step, r.n)
+		z, err := r.panel(ctx, i0, i1)
+		if err != nil {
+			return err
+		}
+		if err := body(i0, z); err != nil {
+			return err
+		}
+		if r.progress != nil {
+			r.progress(stage, i1, r.n)
+		}
+	}
+	return nil
+}
+
+// panel returns rows i0, …, i1-1.
+func (r *rows) panel(ctx context.Context, i0, i1 int) (*points.Dense32, error) {
+	if r.kept != nil {
+		return r.kept.Slice(i0, i1).(*points.Dense32), nil
+	}
+	start := time.Now()
+	r.buf = grow(r.buf, min(panelRows(r.s), r.n)*r.s)
+	z := points.NewDense32(i1-i0, r.s, r.buf[:(i1-i0)*r.s])
+	err := feature.MatrixTo(ctx, z, 0, r.m, r.x.Slice(i0, i1), nil)
+	if err != nil && ctx.Err() == nil && i0 > 0 {
+		err = fmt.Errorf("baseline: counted from point %d on: %w", i0, err)
+	}
+	r.forming += time.Since(start).Seconds()
+	return z, err
+}
+
+// addProduct sets e += z·v for k rows of features z, k×s: v is t×s, e t×k with stride ld.
+func addProduct(ctx context.Context, z *points.Dense32, v, e []float64, ld, t int) error {
+	return accel.ForEach(ctx, (z.N+productRows-1)/productRows, func(_, b int) {
+		i0, i1 := b*productRows, min((b+1)*productRows, z.N)
+		simd.Forward(i1-i0, z.D, z.Data[i0*z.Stride:], z.Stride, v, z.D, e[i0:], ld, t)
+	})
+}
+
+// addTransposed sets g += zᵀ·e for k rows of features z, k×s: g is t×s, e t×k with stride ld.
+func (r *rows) addTransposed(ctx context.Context, z *points.Dense32, g, e []float64, ld, t int) error {
+	return accel.ForEach(ctx, (z.D+productCols-1)/productCols, func(worker, b int) {
+		c0, c1 := b*productCols, min((b+1)*productCols, z.D)
+		simd.Backward(z.N, c1-c0, z.Data[c0:], z.Stride, g[c0:], z.D, e, ld, t, &r.work[worker])
+	})
+}
+
+// firstColumns returns the view of the first s columns of z.
+func firstColumns(z *points.Dense32, s int) *points.Dense32 {
+	return &points.Dense32{N: z.N, D: s, Stride: z.Stride, Data: z.Data}
+}
+
+// cholesky factors the s×s matrix a in place, lower triangle only, and returns the number,
+// from 1, of the pivot that is not positive; 0 if all are.
+func cholesky(a []float64, s int) (pivot int) {
+	if accel.Dpotrf(s, a, s) {
+		return 0
+	}
+	for i := range s {
+		if !(a[i*s+i] > 0) {
+			return i + 1
+		}
+	}
+	return s
+}
+
+// solveRows overwrites each row b_j of b, t×s, by (LLᵀ)⁻¹b_j, a few rows at a time on the pool
+// of workers: the same ones for any number of threads.
+func solveRows(l []float64, s int, b []float64, t int) {
+	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: s, Stride: s, Data: l}
+	_ = accel.ForEach(context.Background(), (t+trsmRows-1)/trsmRows, func(_, q int) {
+		j := q * trsmRows
+		v := blas64.General{Rows: min(trsmRows, t-j), Cols: s, Stride: s, Data: b[j*s:]}
+		blas64.Trsm(blas.Right, blas.Trans, 1, tri, v)   // b ← L⁻¹b
+		blas64.Trsm(blas.Right, blas.NoTrans, 1, tri, v) // b ← L⁻ᵀb
+	})
+}
+
+const triangleBlock = 512 // rows or columns of L⁻¹ in a task
+
+// triangle is the inverse of a lower triangular matrix L, s×s, to be multiplied by often:
+// products are read at memory speed, which triangular solves of a few columns are not. The
+// upper triangle is zero.
+type triangle struct {
+	s   int
+	inv []float64 // L⁻¹
+}
+
+// newTriangle overwrites l, whose upper triangle is zero, by its inverse. It returns nil if L
+// is singular.
+func newTriangle(l []float64, s int) *triangle {
+	if !accel.Dtrtri(s, l, s) {
+		return nil
+	}
+	return &triangle{s, l}
+}
+
+func (a *triangle) blocks() int { return (a.s + triangleBlock - 1) / triangleBlock }
+
+// forwardBlock sets block b of dst = L⁻¹·src, both t×s with each row a column.
+func (a *triangle) forwardBlock(b int, dst, src []float64, t int) {
+	c0, c1 := b*triangleBlock, min((b+1)*triangleBlock, a.s)
+	for j := range t {
+		clear(dst[j*a.s+c0 : j*a.s+c1])
+	}
+	simd.Forward64(c1-c0, c1, a.inv[c0*a.s:], a.s, src, a.s, dst[c0:], a.s, t) // Σ_{J≤I} (L⁻¹)_IJ src_J
+}
+
+// backwardBlock sets block b of dst = L⁻ᵀ·src.
+func (a *triangle) backwardBlock(b int, dst, src []float64, t int, w *simd.Workspace) {
+	c0, c1 := b*triangleBlock, min((b+1)*triangleBlock, a.s)
+	for j := range t {
+		clear(dst[j*a.s+c0 : j*a.s+c1])
+	}
+	simd.Backward64(a.s-c0, c1-c0, a.inv[c0*a.s+c0:], a.s, dst[c0:], a.s, src[c0:], a.s, t, w) // Σ_{I≥J} (L⁻¹)_IJᵀ src_I
 }

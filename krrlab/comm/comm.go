@@ -4,6 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"os"
+	"runtime"
+	"strconv"
 	"time"
 )
 
@@ -127,4 +132,148 @@ func checkColor(color int) {
 	if color < 0 || color > 1<<30 {
 		panic(fmt.Sprintf("comm: color %d", color))
 	}
+}
+
+// Launch says how the process was started as a rank.
+type Launch struct {
+	Launcher string // "Open MPI", "MPICH", "PMIx" or "Slurm"
+	Rank     int
+	Size     int // 0 if the launcher does not tell
+	// Lost is how long the launcher takes to notice that a host cannot be reached any
+	// more, and to end the run; 0 where that is not known.
+	Lost time.Duration
+}
+
+// launchers lists the variables that a launcher sets for each rank it starts. Intel MPI
+// and MVAPICH use those of MPICH's Hydra. Slurm's are of a job step, which srun starts;
+// a batch script, which sees the job's size as well, is none. PMIx, by which srun starts ranks
+// of Open MPI, does not tell the size.
+var launchers = []struct{ name, rank, size string }{
+	{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"MPICH", "PMI_RANK", "PMI_SIZE"},
+	{"PMIx", "PMIX_RANK", ""},
+	{"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+}
+
+// Detect returns how the process was started as a rank, judged by its environment, and
+// false if it was not. It loads nothing.
+func Detect(getenv func(string) string) (Launch, bool) {
+	for _, l := range launchers {
+		rank, err := strconv.Atoi(getenv(l.rank))
+		if err != nil || rank < 0 {
+			continue
+		}
+		if l.size == "" {
+			return Launch{Launcher: l.name, Rank: rank, Size: stepSize(getenv, rank)}, true
+		}
+		size, err := strconv.Atoi(getenv(l.size))
+		if err != nil || size < 1 || l.name == "Slurm" && size == 1 {
+			continue
+		}
+		found := Launch{Launcher: l.name, Rank: rank, Size: size}
+		if l.name == "Open MPI" {
+			found.Lost = openMPILost(getenv)
+		}
+		return found, true
+	}
+	return Launch{}, false
+}
+
+// stepSize returns the number of ranks of the job step of srun in which this is that rank, 0 if
+// it is not in one of several.
+func stepSize(getenv func(string) string, rank int) int {
+	id, err := strconv.Atoi(getenv("SLURM_PROCID"))
+	size, e := strconv.Atoi(getenv("SLURM_STEP_NUM_TASKS"))
+	if err != nil || e != nil || id != rank || size < 2 {
+		return 0
+	}
+	return size
+}
+
+// openMPILost returns when Open MPI 4's mpirun and its daemons give a silent connection up:
+// TCP's keep-alive, after so many seconds of silence and so many probes; its defaults where
+// nothing else was asked for.
+func openMPILost(getenv func(string) string) time.Duration {
+	seconds := func(name string, def int) int {
+		if v, err := strconv.Atoi(getenv("OMPI_MCA_oob_tcp_keepalive_" + name)); err == nil && v > 0 {
+			return v
+		}
+		return def
+	}
+	return time.Duration(seconds("time", 300)+seconds("intvl", 20)*seconds("probes", 9)) * time.Second
+}
+
+// Node is a rank's share of the machine it runs on.
+type Node struct {
+	Ranks int // of the group on this machine
+	CPUs  int // of this rank, at least 1
+}
+
+// cpuWords is how many words of 64 processors an affinity mask has.
+const cpuWords = 16
+
+// Locate is a collective that says how the ranks share their machines: a processor that k
+// ranks may run on counts 1/k for each of them. Machines are told apart by their names.
+func Locate(ctx context.Context, c Comm) (Node, error) {
+	const width = 1 + cpuWords
+	all := make([]int64, width*c.Size())
+	own := all[width*c.Rank():][:width]
+	own[0] = int64(hostHash())
+	for w, m := range affinity() {
+		own[1+w] = int64(m)
+	}
+	if err := c.AllReduceInt64(ctx, all); err != nil {
+		return Node{}, err
+	}
+	own = all[width*c.Rank():][:width]
+	var n Node
+	var peers [][]int64
+	for r := range c.Size() {
+		if p := all[width*r:][:width]; p[0] == own[0] {
+			peers = append(peers, p)
+		}
+	}
+	n.Ranks = len(peers)
+	n.CPUs = share(own, peers)
+	return n, nil
+}
+
+// share returns how many processors fall to a rank.
+func share(own []int64, peers [][]int64) int {
+	count, sum := 0, 0.0
+	for w := 1; w < len(own); w++ {
+		for m := uint64(own[w]); m != 0; m &= m - 1 {
+			bit := uint64(1) << bits.TrailingZeros64(m)
+			users := 0
+			for _, p := range peers {
+				if uint64(p[w])&bit != 0 {
+					users++
+				}
+			}
+			count++
+			sum += 1 / float64(users)
+		}
+	}
+	if limit := runtime.GOMAXPROCS(0); limit < count { // a quota of processor time, which all share
+		sum = min(sum, float64(limit)/float64(len(peers)))
+	}
+	return max(1, int(sum+1e-9))
+}
+
+func hostHash() uint64 {
+	name, err := os.Hostname()
+	if err != nil {
+		name = "unknown"
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+// everyCPU is the mask of all processors that Go knows of.
+func everyCPU() (mask [cpuWords]uint64) {
+	for i := range min(runtime.NumCPU(), 64*cpuWords) {
+		mask[i/64] |= 1 << (i % 64)
+	}
+	return mask
 }

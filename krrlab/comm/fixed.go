@@ -1,6 +1,12 @@
 package comm
 
-import "math"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+)
 
 // Fixed turns float64 numbers into 64-bit fixed point: v stands for the integer v·2^e cut
 // off towards zero. Sums of such integers are exact, so they are the same in any order
@@ -105,3 +111,188 @@ func (f Fixed) Fine(sum, rest int64) float64 {
 
 // Value returns the number that the integer stands for.
 func (f Fixed) Value(sum int64) float64 { return float64(sum) * f.down }
+
+// RankError is an error that all ranks know of: one of them met it and Agree told the
+// others.
+type RankError struct {
+	Rank int
+	Size int
+	Text string // of the error at that rank
+	err  error  // at that rank itself, the error
+}
+
+func (e *RankError) Error() string {
+	if e.Rank == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("rank %d of %d: %s", e.Rank, e.Size, e.Text)
+}
+
+// Unwrap returns the error at the rank that met it, nil at others.
+func (e *RankError) Unwrap() error { return e.err }
+
+// Agree is a collective that returns nil if err is nil on all ranks, and otherwise the
+// error of the lowest rank that has one, on all, as a *RankError. An *Error is no matter
+// of agreement and is returned as it is, without waiting for peers.
+func Agree(ctx context.Context, c Comm, err error) error {
+	var own *Error
+	if errors.As(err, &own) || c.Size() == 1 {
+		return err
+	}
+	length := make([]int64, c.Size())
+	text := ""
+	if err != nil {
+		text = err.Error()
+		length[c.Rank()] = int64(len(text)) + 1
+	}
+	if e := c.AllReduceInt64(ctx, length); e != nil {
+		return errors.Join(err, e)
+	}
+	for r, n := range length {
+		if n == 0 {
+			continue
+		}
+		b := make([]byte, n-1)
+		if r == c.Rank() {
+			copy(b, text)
+		}
+		if e := c.Broadcast(ctx, b, r); e != nil {
+			return errors.Join(err, e)
+		}
+		if r != c.Rank() {
+			err = nil
+		}
+		return &RankError{r, c.Size(), string(b), err}
+	}
+	return nil
+}
+
+// Share is a collective that returns rank root's bytes, of any length, on all ranks.
+func Share(ctx context.Context, c Comm, b []byte, root int) ([]byte, error) {
+	length := []int64{0}
+	if c.Rank() == root {
+		length[0] = int64(len(b))
+	}
+	if err := c.AllReduceInt64(ctx, length); err != nil {
+		return nil, err
+	}
+	if c.Rank() != root {
+		b = make([]byte, length[0])
+	}
+	return b, c.Broadcast(ctx, b, root)
+}
+
+// ShareNumbers is a collective that sets x, of the same length on all ranks, to rank root's.
+func ShareNumbers(ctx context.Context, c Comm, x []float64, root int) error {
+	counts := make([]int, c.Size())
+	counts[root] = len(x)
+	return c.AllGather(ctx, x, counts)
+}
+
+// Least is a collective that returns the least v > 0 of the ranks', 0 if none has one.
+func Least(ctx context.Context, c Comm, v int64) (int64, error) {
+	all := make([]int64, c.Size())
+	all[c.Rank()] = v
+	if err := c.AllReduceInt64(ctx, all); err != nil {
+		return 0, err
+	}
+	var least int64
+	for _, w := range all {
+		if w > 0 && (least == 0 || w < least) {
+			least = w
+		}
+	}
+	return least, nil
+}
+
+// Rows returns the rows [lo, hi) of n that belong to a rank, when whole blocks of unit
+// rows are dealt to size ranks as evenly as they go. A rank may have none.
+func Rows(n, unit, rank, size int) (lo, hi int) {
+	blocks := (n + unit - 1) / unit
+	return min(n, blocks*rank/size*unit), min(n, blocks*(rank+1)/size*unit)
+}
+
+// Counts returns the number of rows of every rank, as Rows deals them, times width.
+func Counts(n, unit, size, width int) []int {
+	counts := make([]int, size)
+	for r := range counts {
+		lo, hi := Rows(n, unit, r, size)
+		counts[r] = (hi - lo) * width
+	}
+	return counts
+}
+
+// alone is one rank without peers.
+type alone struct{ calls, bytes atomic.Int64 }
+
+var _ Comm = (*alone)(nil)
+
+// Alone returns a group of one rank, whose collectives change nothing: what a process is that
+// no launcher started. Its collectives fail only with the context, whose error they return as
+// it is, and unlike those of other groups they may be called by several goroutines at once.
+func Alone() Comm { return &alone{} }
+
+// OrAlone returns c, or Alone() for nil: how an option that may be left out is settled.
+func OrAlone(c Comm) Comm {
+	if c == nil {
+		return Alone()
+	}
+	return c
+}
+
+func (*alone) Rank() int { return 0 }
+func (*alone) Size() int { return 1 }
+
+// done counts a collective.
+func (a *alone) done(ctx context.Context, bytes int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	a.calls.Add(1)
+	a.bytes.Add(int64(bytes))
+	return nil
+}
+
+func (a *alone) AllReduce(ctx context.Context, x []float64) error {
+	return a.done(ctx, 8*len(x))
+}
+
+func (a *alone) AllReduceInt64(ctx context.Context, x []int64) error {
+	return a.done(ctx, 8*len(x))
+}
+
+func (a *alone) AllGather(ctx context.Context, x []float64, counts []int) error {
+	checkParts(len(x), 1, counts)
+	return a.done(ctx, 8*len(x))
+}
+
+func (a *alone) Broadcast(ctx context.Context, x []byte, root int) error {
+	checkRoot(root, 1)
+	return a.done(ctx, len(x))
+}
+
+func (a *alone) Barrier(ctx context.Context) error { return a.done(ctx, 0) }
+
+func (a *alone) Split(ctx context.Context, color, _ int) (Comm, error) {
+	checkColor(color)
+	if err := a.done(ctx, 0); err != nil {
+		return nil, err
+	}
+	return Alone(), nil
+}
+
+func (*alone) Abort(int) {}
+
+func (a *alone) Traffic() Traffic {
+	return Traffic{Calls: a.calls.Load(), Bytes: a.bytes.Load()}
+}
+
+// Names of the collectives in errors.
+const (
+	opReduce    = "all-reduce"
+	opReduce64  = "all-reduce of integers"
+	opGather    = "all-gather"
+	opBroadcast = "broadcast"
+	opBarrier   = "barrier"
+	opSplit     = "split"
+)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/importer"
 	"go/parser"
 	"go/token"
@@ -14,8 +15,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/cosmos72/gomacro/imports"
 )
 
 // Package is one package to bind.
@@ -134,4 +138,129 @@ func (p *Package) exported() []types.Object {
 		}
 	}
 	return out
+}
+
+// stdRelease is the release of Go whose standard library is bound, that of go.mod.
+const stdRelease = "go1.26"
+
+// Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
+// the names that came later, and packages that did. None of them depends on the platform.
+var Std = []string{
+	"bufio", "bytes", "context", "encoding/base64", "encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "fmt",
+	"hash/crc32", "hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand",
+	"math/rand/v2", "net/url", "os", "path", "path/filepath", "reflect", "regexp", "sort", "strconv", "strings", "sync", "sync/atomic",
+	"text/tabwriter", "text/template", "time", "unicode", "unicode/utf16", "unicode/utf8",
+}
+
+// StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
+// no generics are. It returns nil under another release of Go, whose library is another.
+func StdFiles(dir string) (map[string][]byte, error) {
+	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") && !strings.HasPrefix(v, stdRelease+"-") {
+		return nil, nil
+	}
+	ps, err := Load(dir, Std...)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, p := range ps {
+		skip := Skip{}
+		names := 0
+		for _, o := range p.exported() {
+			if has(p.Path, o.Name()) || carriable(p, o) != nil {
+				skip[p.Path+"."+o.Name()] = "the interpreter has it, or cannot carry it"
+				continue
+			}
+			names++
+		}
+		if names == 0 {
+			continue
+		}
+		src, _, err := Source("bindings", p, skip)
+		if err != nil {
+			return nil, err
+		}
+		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
+		merge := fmt.Sprintf("imports.Packages.MergePackage(%q, imports.PackageUnderlying{", p.Path)
+		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
+		files["bind_std_"+Stem(p.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
+	}
+	return files, nil
+}
+
+// has reports whether the interpreter's own table has a name.
+func has(path, name string) bool {
+	p, ok := imports.Packages[path]
+	if !ok {
+		return false
+	}
+	_, typ := p.Types[name]
+	return typ || p.Binds[name].IsValid()
+}
+
+// carriable returns why the interpreter cannot carry a name.
+func carriable(p *Package, o types.Object) error {
+	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
+	return w.object(o)
+}
+
+// exact writes an untyped constant as the interpreter reads it: the kind and the value,
+// a fraction where it is not whole.
+func exact(b *types.Basic, v constant.Value) string {
+	switch b.Kind() {
+	case types.UntypedBool:
+		return fmt.Sprintf("bool:%t", constant.BoolVal(v))
+	case types.UntypedInt:
+		return "int:" + v.ExactString()
+	case types.UntypedRune:
+		return "rune:" + v.ExactString()
+	case types.UntypedFloat:
+		return "float:" + v.ExactString()
+	case types.UntypedComplex:
+		return "complex:" + constant.Real(v).ExactString() + ":" + constant.Imag(v).ExactString()
+	}
+	return "string:" + constant.StringVal(v)
+}
+
+// standIn is a Go expression of the default type of an untyped constant.
+func standIn(b *types.Basic) string {
+	switch b.Kind() {
+	case types.UntypedBool:
+		return "false"
+	case types.UntypedRune:
+		return "'0'"
+	case types.UntypedFloat:
+		return "0.0"
+	case types.UntypedComplex:
+		return "0i"
+	case types.UntypedString:
+		return `""`
+	}
+	return "0"
+}
+
+// writable reports whether the types of a method can be written in another package.
+func writable(t types.Type) error {
+	switch t := t.(type) {
+	case *types.Signature:
+		for _, tuple := range []*types.Tuple{t.Params(), t.Results()} {
+			for i := range tuple.Len() {
+				if err := writable(tuple.At(i).Type()); err != nil {
+					return err
+				}
+			}
+		}
+	case interface{ Obj() *types.TypeName }: // Named, Alias
+		if o := t.Obj(); o.Pkg() != nil && !o.Exported() {
+			return fmt.Errorf("its type %s is not exported", o.Name())
+		}
+	case *types.Map:
+		if err := writable(t.Key()); err != nil {
+			return err
+		}
+		return writable(t.Elem())
+	case interface{ Elem() types.Type }: // Pointer, Slice, Array, Chan
+		return writable(t.Elem())
+	}
+	return nil
 }

@@ -1,10 +1,18 @@
 package display
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
+	"html"
+	"image/png"
 	"reflect"
+	"regexp"
 	"sort"
 	"strings"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/plots"
 )
 
 // How much of a value without a String method is written.
@@ -162,4 +170,105 @@ func less(a, b reflect.Value) bool {
 		return a.Float() < b.Float()
 	}
 	return fmt.Sprint(a) < fmt.Sprint(b)
+}
+
+// How much of a data set its table shows.
+const (
+	shownRows    = 5
+	shownColumns = 8
+)
+
+// dataset shows what a data set is, and its first points.
+func dataset(text string, first *datasets.Dataset, d *Data) {
+	d.Data[MIMETypeText] = text
+	d.Data[MIMETypeHTML] = plots.PreHTML(text)
+	if first != nil && first.X != nil {
+		d.Data[MIMETypeHTML] = plots.PreHTML(text) + firstPoints(first).HTML()
+	}
+}
+
+// firstPoints is a table of the first points and their answers.
+func firstPoints(d *datasets.Dataset) *plots.Table {
+	t := &plots.Table{}
+	if d.X == nil {
+		return t
+	}
+	n, dim := d.X.Dims()
+	rows, columns := min(n, shownRows), min(dim, shownColumns)
+	for j := range columns {
+		name := fmt.Sprintf("x%d", j)
+		if j < len(d.Columns) {
+			name = d.Columns[j]
+		}
+		t.Columns = append(t.Columns, plots.Column{Name: name})
+	}
+	if columns < dim {
+		t.Columns = append(t.Columns, plots.Column{Name: "…"})
+	}
+	if d.HasAnswers() {
+		t.Columns = append(t.Columns, plots.Column{Name: "y"})
+	}
+	row := make([]float64, dim)
+	for i := range rows {
+		d.X.RowTo(row, i)
+		var cells []any
+		for _, v := range row[:columns] {
+			cells = append(cells, v)
+		}
+		if columns < dim {
+			cells = append(cells, "…")
+		}
+		switch {
+		case d.Target != nil:
+			cells = append(cells, d.Target[i])
+		case d.Class != nil:
+			cells = append(cells, d.Labels[d.Class[i]])
+		}
+		t.Add(cells...)
+	}
+	if rows < n || columns < dim {
+		t.Caption = fmt.Sprintf("The first %d of %d points, %d of %d features.", rows, n, columns, dim)
+	}
+	return t
+}
+
+// inlineFigure is a drawing of package plots within HTML.
+var inlineFigure = regexp.MustCompile(`(?s)<svg style="max-width:100%;height:auto" role="img".*?</svg>`)
+
+var figureTitle = regexp.MustCompile(`<title>([^<]*)</title>`)
+
+// asImages replaces the drawings within HTML by images of the same: a notebook that is not trusted
+// drops svg elements, and keeps images.
+func asImages(s string) string {
+	return inlineFigure.ReplaceAllStringFunc(s, func(svg string) string {
+		alt := "figure"
+		if m := figureTitle.FindStringSubmatch(svg); m != nil {
+			alt = html.UnescapeString(m[1])
+		}
+		return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:image/svg+xml;base64,` +
+			base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
+	})
+}
+
+// settle puts a figure's representations right: how large the image is to be seen, and HTML only where there
+// is a caption to show, with images for the drawings.
+func settle(v any, d *Data) {
+	if s, ok := d.Data[MIMETypeHTML].(string); ok {
+		d.Data[MIMETypeHTML] = asImages(s)
+	}
+	f, ok := v.(*plots.Figure)
+	if g, value := v.(plots.Figure); value {
+		f, ok = &g, true
+	}
+	if !ok || d.Data[MIMETypeSVG] == nil {
+		return
+	}
+	if f.Caption == "" {
+		delete(d.Data, MIMETypeHTML)
+	}
+	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
+		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {
+			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * 96 / plots.DotsPerInch, "height": c.Height * 96 / plots.DotsPerInch}}
+		}
+	}
 }

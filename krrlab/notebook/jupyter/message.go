@@ -2,6 +2,7 @@ package jupyter
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,6 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
@@ -104,4 +110,181 @@ func newID() string {
 	rand.Read(b[:])
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// remembered is how many signatures are remembered at least, and half of how many at most.
+const remembered = 1 << 17
+
+// signatures are those of messages that came, so that none is taken twice: whoever has got hold of
+// one signed message could otherwise have it run again. Only messages whose signature is right enter,
+// so that a stranger cannot make room for an old one.
+type signatures struct {
+	mu           sync.Mutex
+	limit        int
+	last, before map[[16]byte]struct{}
+}
+
+// fresh remembers a signature, of which it takes the first half, 128 bits, and reports whether it is new.
+func (s *signatures) fresh(signature []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var k [16]byte
+	hex.Decode(k[:], signature[:min(len(signature), 2*len(k))])
+	_, again := s.last[k]
+	_, long := s.before[k]
+	if again || long {
+		return false
+	}
+	if s.last == nil || len(s.last) == s.limit {
+		s.last, s.before = map[[16]byte]struct{}{}, s.last
+	}
+	s.last[k] = struct{}{}
+	return true
+}
+
+// Connection is the content of a connection file.
+type Connection struct {
+	Transport       string `json:"transport"`
+	IP              string `json:"ip"`
+	SignatureScheme string `json:"signature_scheme"`
+	Key             string `json:"key"`
+	ShellPort       int    `json:"shell_port"`
+	IOPubPort       int    `json:"iopub_port"`
+	StdinPort       int    `json:"stdin_port"`
+	ControlPort     int    `json:"control_port"`
+	HBPort          int    `json:"hb_port"`
+
+	owner int // of the connection file
+}
+
+// ReadConnection reads a connection file. What is missing in it is never replaced by something less
+// safe.
+func ReadConnection(name string) (c Connection, err error) {
+	fail := func(err error) (Connection, error) {
+		return Connection{}, fmt.Errorf("connection file %s: %w", name, err)
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return Connection{}, fmt.Errorf("connection file: %w", err)
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return fail(err)
+	}
+	if st, err := os.Stat(name); err == nil {
+		c.owner = zmtp.OwnerOf(st)
+	}
+	if err := c.complete(); err != nil {
+		return fail(err)
+	}
+	for _, p := range c.ports() {
+		if p.port < 1 || p.port > 65535 {
+			return fail(fmt.Errorf("%s is %d: want a port from 1 to 65535", p.name, p.port))
+		}
+	}
+	return c, nil
+}
+
+// complete puts in the defaults and refuses what is unknown or unsafe.
+func (c *Connection) complete() error {
+	c.Transport = cmp.Or(c.Transport, "tcp")
+	c.SignatureScheme = cmp.Or(c.SignatureScheme, "hmac-sha256")
+	switch {
+	case c.Transport != "tcp" && c.Transport != "ipc":
+		return fmt.Errorf("transport %q: want tcp or ipc", c.Transport)
+	case c.SignatureScheme != "hmac-sha256":
+		return fmt.Errorf("signature_scheme %q: want hmac-sha256", c.SignatureScheme)
+	case c.Transport == "ipc" && c.IP == "":
+		return fmt.Errorf("transport ipc without ip: want the common prefix of the socket paths")
+	case c.Transport == "ipc":
+		return nil // the files of the sockets are for their owner alone
+	case c.IP == "":
+		c.IP = "127.0.0.1"
+	case c.IP == "*":
+		c.IP = "0.0.0.0"
+	}
+	if ip := net.ParseIP(c.IP); c.Key == "" && c.IP != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("no key with ip %s: anyone who can reach this machine could run code; want a key, or ip 127.0.0.1", c.IP)
+	}
+	return nil
+}
+
+// namedPort is a port and its name in the connection file.
+type namedPort struct {
+	name string
+	port int
+}
+
+func (c *Connection) ports() []namedPort {
+	return []namedPort{{"shell_port", c.ShellPort}, {"iopub_port", c.IOPubPort}, {"stdin_port", c.StdinPort}, {"control_port", c.ControlPort}, {"hb_port", c.HBPort}}
+}
+
+// address is the ZeroMQ address of a port.
+func (c *Connection) address(port int) string {
+	if c.Transport == "ipc" {
+		return fmt.Sprintf("ipc://%s-%d", c.IP, port)
+	}
+	return "tcp://" + net.JoinHostPort(c.IP, strconv.Itoa(port))
+}
+
+// maxTopics is how many topics a subscriber may have; front ends have one, the empty one.
+const maxTopics = 64
+
+// publisher is an XPUB socket: it sends to each subscriber what has come since it subscribed, in
+// order.
+type publisher struct {
+	*zmtp.Socket
+	welcome func(topic []byte) [][]byte // frames for a new subscriber
+
+	mu     sync.Mutex
+	topics map[*zmtp.Peer][][]byte
+}
+
+// listenPub opens the socket at a ZeroMQ address.
+func listenPub(address string, o zmtp.Options, welcome func(topic []byte) [][]byte) (*publisher, error) {
+	p := &publisher{welcome: welcome, topics: map[*zmtp.Peer][][]byte{}}
+	o.Type, o.Limits.Message = "XPUB", smallMessage
+	o.Receive, o.Gone = p.subscribe, p.gone
+	var err error
+	p.Socket, err = zmtp.Listen(address, o)
+	return p, err
+}
+
+func (p *publisher) gone(peer *zmtp.Peer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.topics, peer)
+}
+
+// subscribe takes a message 1+topic or 0+topic.
+func (p *publisher) subscribe(peer *zmtp.Peer, frames [][]byte) {
+	if len(frames) != 1 || len(frames[0]) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	topics, topic := p.topics[peer], frames[0][1:]
+	switch frames[0][0] {
+	case 1:
+		if len(topics) == maxTopics {
+			peer.Close()
+			return
+		}
+		p.topics[peer] = append(topics, topic)
+		peer.Send(p.welcome(topic))
+	case 0:
+		if i := slices.IndexFunc(topics, func(t []byte) bool { return bytes.Equal(t, topic) }); i >= 0 {
+			p.topics[peer] = slices.Delete(topics, i, i+1)
+		}
+	}
+}
+
+// publish sends a message to all who subscribed to its topic, the first frame.
+func (p *publisher) publish(frames [][]byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for peer, topics := range p.topics {
+		if slices.ContainsFunc(topics, func(t []byte) bool { return bytes.HasPrefix(frames[0], t) }) {
+			peer.Send(frames)
+		}
+	}
 }

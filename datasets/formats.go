@@ -1,0 +1,349 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// maxColumn is the largest LIBSVM index accepted.
+const maxColumn = math.MaxInt32 - 1
+
+// libsvm reads lines "answer index:value …", indices from 1 and increasing; text after
+// # is a comment. Points are sparse. The answers are dropped if o.Target is "none".
+func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
+	x := &points.CSR{Ptr: []int{0}}
+	var a answers
+	widest := 0 // the line of the last feature
+	for line := 1; o.MaxRows == 0 || len(a.text) < o.MaxRows; line++ {
+		text, err := s.r.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			text, err = s.longLine(text, line)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, s.failed(line, err)
+		}
+		end, nonzeros, d := err != nil, len(x.Col), x.D
+		answer, ok, err := s.libsvmLine(x, text, line)
+		if err != nil {
+			return nil, err
+		}
+		if x.D > d {
+			widest = line
+		}
+		if ok {
+			x.Ptr = append(x.Ptr, len(x.Col))
+			if err := s.take((float64Growth+int32Growth)*(len(x.Col)-nonzeros)+intGrowth, len(a.text)); err != nil {
+				return nil, err
+			}
+			if err := a.add(s, answer, line); err != nil {
+				return nil, err
+			}
+		}
+		if end {
+			break
+		}
+	}
+	if x.N = len(a.text); x.N == 0 {
+		return nil, s.fail(0, 0, "the file is empty: no rows")
+	}
+	if o.Dim > 0 && x.D > o.Dim {
+		return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
+	}
+	if o.Dim > x.D {
+		x.D, widest = o.Dim, 0
+	}
+	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
+		return nil, s.fail(widest, 0, "index %d: the vectors of so many numbers that a solve holds take %s, and there are %s of memory: number the features without gaps",
+			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
+	}
+	if x.D == 0 {
+		return nil, s.fail(0, 0, "no row has a feature")
+	}
+	d := &Dataset{X: x}
+	if o.Target == "none" {
+		return d, nil
+	}
+	return d, d.setAnswers(s, &a, o.Task)
+}
+
+// libsvmLine appends the nonzeros of a line to x; ok is false for a line without
+// content.
+func (s *source) libsvmLine(x *points.CSR, text []byte, line int) (answer string, ok bool, err error) {
+	if i := bytes.IndexByte(text, '#'); i >= 0 {
+		text = text[:i]
+	}
+	word, text := cutWord(text)
+	if len(word) == 0 {
+		return "", false, nil
+	}
+	answer = string(word)
+	last := 0
+	for item := 2; ; item++ {
+		if word, text = cutWord(text); len(word) == 0 {
+			return answer, true, nil
+		}
+		colon := bytes.IndexByte(word, ':')
+		if colon < 0 {
+			return "", false, s.fail(line, item, "%s is not of the form index:value", quote(word))
+		}
+		col, err := strconv.Atoi(string(word[:colon]))
+		switch {
+		case err != nil || col < 1 || col > maxColumn:
+			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]), maxColumn)
+		case col <= last:
+			return "", false, s.fail(line, item, "index %d after index %d: indices must increase", col, last)
+		}
+		v, err := number(string(word[colon+1:]))
+		if err != nil {
+			return "", false, s.fail(line, item, "value of index %d: %v", col, err)
+		}
+		if last = col; v != 0 {
+			x.Col, x.Val = append(x.Col, int32(col-1)), append(x.Val, v)
+		}
+		x.D = max(x.D, col)
+	}
+}
+
+// cutWord returns the first word of b and what follows it.
+func cutWord(b []byte) (word, rest []byte) {
+	i := 0
+	for i < len(b) && b[i] <= ' ' {
+		i++
+	}
+	j := i
+	for j < len(b) && b[j] > ' ' {
+		j++
+	}
+	return b[i:j], b[j:]
+}
+
+// longLine returns a line that does not fit the reader's buffer, the start of which
+// has been read.
+func (s *source) longLine(start []byte, line int) ([]byte, error) {
+	text := bytes.Clone(start)
+	for {
+		more, err := s.r.ReadSlice('\n')
+		text = append(text, more...)
+		if e := s.checkLine(line, int64(len(text))); e != nil {
+			return nil, e
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return text, err
+		}
+	}
+}
+
+// Magic numbers of MNIST's idx files: unsigned bytes in 3 and in 1 dimensions.
+const (
+	idxImages = 0x00000803
+	idxLabels = 0x00000801
+	maxSide   = 1 << 12 // pixels, of an image
+)
+
+// idx reads images, one point each, pixels in 0 … 255 as they are; and the labels from
+// the file beside it, unless o.Target is "none".
+func (s *source) idx(o *ReadOptions) (*Dataset, error) {
+	size, err := s.idxHeader(idxImages, 3)
+	if err != nil {
+		return nil, err
+	}
+	n, d := size[0], 0
+	if max(size[1], size[2]) <= maxSide {
+		d = size[1] * size[2]
+	}
+	if n == 0 || d == 0 {
+		return nil, s.fail(0, 0, "%d images of %d×%d pixels", n, size[1], size[2])
+	}
+	if o.MaxRows > 0 {
+		n = min(n, o.MaxRows)
+	}
+	pixels, err := s.idxBytes(n, d, "images")
+	if err != nil {
+		return nil, err
+	}
+	x := points.NewDense32(n, d, nil)
+	for i, b := range pixels {
+		x.Data[i] = float32(b)
+	}
+	out := &Dataset{X: x}
+	if o.Target == "none" {
+		return out, nil
+	}
+	labels, err := s.idxLabels(size[0], n)
+	if err != nil {
+		return nil, err
+	}
+	return out, out.setAnswers(s, &answers{text: labels}, o.Task)
+}
+
+// idxHeader reads the magic number and the dimensions.
+func (s *source) idxHeader(magic uint32, dims int) ([]int, error) {
+	head := make([]byte, 4+4*dims)
+	if _, err := io.ReadFull(s.r, head[:4]); err != nil {
+		return nil, s.failed(0, err)
+	}
+	if m := binary.BigEndian.Uint32(head); m != magic {
+		return nil, s.fail(0, 0, "wrong magic number %#08x, want %#08x: not an idx file of %s", m, magic,
+			map[uint32]string{idxImages: "images", idxLabels: "labels"}[magic])
+	}
+	if _, err := io.ReadFull(s.r, head[4:]); err != nil {
+		return nil, s.failed(0, err)
+	}
+	size := make([]int, dims)
+	for i := range size {
+		size[i] = int(binary.BigEndian.Uint32(head[4+4*i:]))
+	}
+	return size, nil
+}
+
+// idxBytes reads n items of d bytes. Memory grows with what is read, not with what the
+// header claims.
+func (s *source) idxBytes(n, d int, what string) ([]byte, error) {
+	const chunk = 1 << 20
+	var out []byte
+	for len(out) < n*d {
+		k := min(n*d-len(out), max(chunk, len(out)/2))
+		at := len(out)
+		if err := s.take((byteGrowth+4)*k, at/d); err != nil { // a pixel is a byte, and then a float32
+			return nil, err
+		}
+		out = append(out, make([]byte, k)...)
+		if m, err := io.ReadFull(s.r, out[at:]); err != nil {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil, s.fail(0, 0, "the file is cut short: %d of %d %s; get it again", (at+m)/d, n, what)
+			}
+			return nil, s.failed(0, err)
+		}
+	}
+	return out, nil
+}
+
+// idxLabels reads the first n of the labels that belong to total images.
+func (s *source) idxLabels(total, n int) ([]string, error) {
+	dir, base := filepath.Split(s.name)
+	name := strings.NewReplacer("images-idx3", "labels-idx1", "images.idx3", "labels.idx1").Replace(base)
+	if name == base || s.file == nil {
+		return nil, s.fail(0, 0, "an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
+	}
+	bare := bareOf(name)
+	var l *source
+	for _, ext := range []string{"", ".gz", ".bz2"} {
+		var err error
+		if l, err = open(s.ctx, filepath.Join(dir, bare+ext)); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	if l == nil {
+		return nil, s.fail(0, 0, "its labels are missing: put %s beside it", name)
+	}
+	defer l.close()
+	size, err := l.idxHeader(idxLabels, 1)
+	if err != nil {
+		return nil, err
+	}
+	if size[0] != total {
+		return nil, l.fail(0, 0, "%d labels for %d images", size[0], total)
+	}
+	raw, err := l.idxBytes(n, 1, "labels")
+	if err != nil {
+		return nil, err
+	}
+	labels := make([]string, n)
+	for i, b := range raw {
+		labels[i] = strconv.Itoa(int(b))
+	}
+	return labels, nil
+}
+
+// What an item takes while a slice of them grows: itself, the spare room of a quarter, and the copy
+// that is grown from.
+const (
+	float64Growth = 8 * 9 / 4
+	int32Growth   = 4 * 9 / 4
+	intGrowth     = 8 * 9 / 4
+	byteGrowth    = 3
+	answerGrowth  = (16 + 8) * 9 / 4 // a string and its line
+)
+
+// lineShare is the part of the memory that one line may take as text; its cells take some
+// fifteen times as much.
+const lineShare = 32
+
+// vectorsHeld is the number of dense vectors, as long as a point has features, that are held beside
+// sparse points: their mean, a scaling, rows that are read.
+const vectorsHeld = 6
+
+// small is how many bytes are always there; the machine is not asked about fewer.
+const small = 1 << 24
+
+// memory returns how many bytes the content may take: those of the options, or half of what the
+// machine has, as garbage and the solve want some; 0 if that is not known.
+func (s *source) memory() int64 {
+	if !s.asked && s.limit == 0 {
+		if s.limit = (accel.MemoryAvailable() + 1) / 2; s.limit > 0 { // upwards: 0 is unknown, not used up
+			s.limit += s.held
+		}
+	}
+	s.asked = true
+	return s.limit
+}
+
+// take counts bytes that are held, of which rows were read before, and returns an error if they
+// are more than the limit.
+func (s *source) take(bytes, rows int) error {
+	if s.held += int64(bytes); s.held <= s.limit || s.limit == 0 && s.held <= small {
+		return nil
+	}
+	if limit := s.memory(); limit == 0 || s.held <= limit {
+		return nil
+	}
+	return s.fail(0, 0, "reading more than %d rows takes more than %s, the memory there is for it: read fewer by --n, or allow more by --memory",
+		rows, accel.Bytes(s.limit))
+}
+
+// checkLine returns an error if a line of so many bytes is too long: if it takes more than a part of
+// the memory.
+func (s *source) checkLine(line int, bytes int64) error {
+	if bytes <= small/lineShare {
+		return nil
+	}
+	limit := int64(1 << 30)
+	if m := s.memory(); m > 0 {
+		limit = m / lineShare
+	}
+	if bytes <= limit {
+		return nil
+	}
+	return s.fail(line, 0, "the line is longer than %s, more than there is memory for: is it a file of this format?", accel.Bytes(limit))
+}
+
+// lineGuard ends a reader that gives too much without a line's end.
+type lineGuard struct {
+	s     *source
+	r     io.Reader
+	bytes int64 // that were given since the last line's end
+}
+
+func (g *lineGuard) reset() { g.bytes = 0 }
+
+func (g *lineGuard) Read(p []byte) (int, error) {
+	n, err := g.r.Read(p)
+	g.bytes += int64(n)
+	if e := g.s.checkLine(0, g.bytes); e != nil {
+		return 0, e
+	}
+	return n, err
+}
