@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -43,8 +45,8 @@ func features(c Case) (feature.Dist, rng.Stream, error) {
 
 // stages turns a baseline's progress into events.
 func (s *session) stages() func(stage string, done, total int) {
-	return func(stage string, done, total int) {
-		s.monitor(krrlab.Event{Stage: krrlab.StageName(stage), Done: done, Total: total, Remaining: -1})
+	return func(name string, done, total int) {
+		s.monitor(krrlab.Event{Stage: stage.Name(name), Done: done, Total: total, Remaining: -1})
 	}
 }
 
@@ -197,7 +199,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 		return nil, err
 	}
 	start := time.Now()
-	s.monitor(krrlab.Event{Stage: krrlab.StageSolve, Detail: "choosing ρ"})
+	s.monitor(krrlab.Event{Stage: stage.Solve, Detail: "choosing ρ"})
 	rhos, trial := c.rhos()
 	grid, err := a.TuneRho(ctx, rhos[:], trial)
 	if err != nil {
@@ -207,7 +209,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	fit, err := a.Solve(ctx, &baseline.ADMMSolve{
 		Rho: grid.Best, Tol: c.Tol, MaxIter: c.MaxIter,
 		Monitor: func(x baseline.ADMMStep) error {
-			s.monitor(krrlab.Event{Stage: krrlab.StageSolve, Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes), Remaining: -1})
+			s.monitor(krrlab.Event{Stage: stage.Solve, Iteration: x.Iteration, Residual: max(x.Primal, x.DualRes), Remaining: -1})
 			return nil
 		},
 	})

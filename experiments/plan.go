@@ -7,8 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
+
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -69,7 +70,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 		case j.skip != "":
 		case o.Memory > 0 && j.cost.Bytes > o.Memory:
 			j.skip = fmt.Sprintf("needs about %s of memory, of which one machine such as this gives %s: at least %d ranks on as many machines",
-				krrlab.Bytes(j.cost.Bytes), krrlab.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
+				accel.Bytes(j.cost.Bytes), accel.Bytes(o.Memory), (j.cost.Bytes+o.Memory-1)/o.Memory)
 		default:
 			j.skip = missing(j.c.Data, o.Dirs)
 		}
@@ -215,5 +216,5 @@ func (est *Estimate) add(j *job) {
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Seconds()), krrlab.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Seconds()), accel.Bytes(j.cost.Bytes), note)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab"
@@ -32,7 +34,7 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 	if c.N < 1 || c.S < 1 || c.T < 1 || form == precond.AutoForm {
 		return nil, fmt.Errorf("experiments: form %q with n = %d, s = %d, t = %d: want a form and positive numbers", c.Form, c.N, c.S, c.T)
 	}
-	s.monitor(krrlab.Event{Stage: krrlab.StageFactor})
+	s.monitor(krrlab.Event{Stage: stage.Factor})
 	f, err := s.featuresOf(ctx, c)
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func (s *session) precondForm(ctx context.Context, c Case) (*Result, error) {
 		}
 		uses[i] = time.Since(start).Seconds()
 		res.Seconds.Solve += uses[i]
-		s.monitor(krrlab.Event{Stage: krrlab.StageSolve, Done: i + 1, Total: formUses})
+		s.monitor(krrlab.Event{Stage: stage.Solve, Done: i + 1, Total: formUses})
 	}
 	off, err := formError(ctx, z, c.LambdaP, x, r)
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+
 	"github.com/krrlab/lab/plots"
 )
 
@@ -63,7 +64,7 @@ func (r *Report) Provenance() *plots.Table {
 
 // String describes the machine in one line.
 func (m Machine) String() string {
-	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, krrlab.Bytes(m.Memory), m.BLAS, m.OS)
+	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS, m.OS)
 }
 
 // String describes the data in one line: rows, source, what is special, checksums.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -39,7 +41,7 @@ func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.E
 	if g.data == "" {
 		return s, nil
 	}
-	monitor(krrlab.Event{Stage: krrlab.StageLoad})
+	monitor(krrlab.Event{Stage: stage.Load})
 	start := time.Now()
 	pair, err := datasets.Load(ctx, g.data, &datasets.LoadOptions{Dirs: o.Dirs, N: g.n})
 	if err != nil {

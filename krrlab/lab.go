@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -15,6 +17,14 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// What stages report and return: see package stage.
+type (
+	Event  = stage.Event
+	Stage  = stage.Stage
+	Header = stage.Header
+	Number = stage.Number
 )
 
 // Config says which problem to solve and how. The zero value of every field but
@@ -71,7 +81,7 @@ type Backend interface {
 	// Run runs the stage of that name (Lab.Run) with the options, passes on its events (Lab.Tell), and
 	// decodes its value, as encoding/json does: into a *Solution with the coefficients as Model.C. The
 	// value may be a part, beside an error; some reports whether there is one.
-	Run(ctx context.Context, l *Lab, stage StageName, options, value any) (some bool, err error)
+	Run(ctx context.Context, l *Lab, name stage.Name, options, value any) (some bool, err error)
 }
 
 // Lab is a problem and a method, and their stages. It holds the training data, the configuration and
@@ -184,13 +194,13 @@ func (l *Lab) featureRows() (lo, hi int) {
 
 // Tell calls the Monitor with an event of a stage: what a Backend that runs it elsewhere does. An error
 // of the Monitor ends ctx.
-func (l *Lab) Tell(ctx context.Context, e Event) { tell(ctx, l.cfg.Monitor, e) }
+func (l *Lab) Tell(ctx context.Context, e Event) { stage.Tell(ctx, l.cfg.Monitor, e) }
 
 // watch returns a progress function that reports a stage's share and the time left.
-func (l *Lab) watch(ctx context.Context, stage StageName) func(done, total int) {
+func (l *Lab) watch(ctx context.Context, name stage.Name) func(done, total int) {
 	start := time.Now()
 	return func(done, total int) {
-		e := Event{Stage: stage, Done: done, Total: total, Remaining: -1}
+		e := Event{Stage: name, Done: done, Total: total, Remaining: -1}
 		if done > 0 {
 			e.Remaining = time.Duration(float64(time.Since(start)) * float64(total-done) / float64(done))
 		}

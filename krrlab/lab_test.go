@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -427,8 +429,8 @@ func seedsAndThreads(t *testing.T) {
 
 // TestEvents checks that the stages report in order, and to their ends.
 func TestEvents(t *testing.T) {
-	var stages []StageName
-	last := map[StageName]Event{}
+	var stages []stage.Name
+	last := map[stage.Name]Event{}
 	cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
 		if len(stages) == 0 || stages[len(stages)-1] != e.Stage {
 			stages = append(stages, e.Stage)
@@ -440,10 +442,10 @@ func TestEvents(t *testing.T) {
 	if _, err := sol.Model.Decision(t.Context(), kinds(20, 5, 7)["float64"], sol.PredictOptions()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []StageName{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
+	if want := []stage.Name{"features", "factor", "kernel", "solve", "predict"}; !slices.Equal(stages, want) {
 		t.Errorf("stages %v, want %v", stages, want)
 	}
-	for _, s := range []StageName{StageFeatures, StageKernel, StagePredict} {
+	for _, s := range []stage.Name{stage.Features, stage.Kernel, stage.Predict} {
 		if e := last[s]; e.Done != e.Total || e.Total == 0 {
 			t.Errorf("%s ended at %d of %d", s, e.Done, e.Total)
 		}
@@ -456,10 +458,10 @@ func TestEvents(t *testing.T) {
 // TestCancel ends the context within every stage.
 func TestCancel(t *testing.T) {
 	train := regression(kinds(600, 5, 6)["float64"])
-	for _, stage := range []StageName{StageFeatures, StageFactor, StageKernel, StageSolve} {
+	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel, stage.Solve} {
 		ctx, cancel := context.WithCancel(t.Context())
 		lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Tol: 1e-12, Monitor: func(e Event) error {
-			if e.Stage == stage {
+			if e.Stage == name {
 				cancel()
 			}
 			return nil
@@ -467,8 +469,8 @@ func TestCancel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (stage == StageSolve) {
-			t.Errorf("cancelled in %s: %v, %v", stage, sol, err)
+		if sol, err := lab.Solve(ctx); !errors.Is(err, context.Canceled) || (sol != nil) != (name == stage.Solve) {
+			t.Errorf("cancelled in %s: %v, %v", name, sol, err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/tune"
@@ -46,7 +48,7 @@ type LambdaP struct {
 // Lanczos or an iteration; see package tune. If ctx ends it returns the points it has beside
 // ctx's error.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
-	return run(ctx, l, StageLambdaP, o, func(ctx context.Context) (*LambdaP, error) { return l.lambdaP(ctx, o) })
+	return run(ctx, l, stage.LambdaP, o, func(ctx context.Context) (*LambdaP, error) { return l.lambdaP(ctx, o) })
 }
 
 func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
@@ -123,7 +125,7 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*tune.Opti
 		Steps: o.Steps, Columns: o.Columns, Tol: l.cfg.Tol, MaxIter: o.MaxIter,
 		Stream: rng.New(l.cfg.Seed).Sub("lambda-p"),
 		Progress: func(part string, done, total int) {
-			l.Tell(ctx, Event{Stage: StageName(part), Done: done, Total: total, Remaining: -1})
+			l.Tell(ctx, Event{Stage: stage.Name(part), Done: done, Total: total, Remaining: -1})
 		},
 	}
 	return opt, sizes, opt.Check()
@@ -135,7 +137,7 @@ func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Optio
 	if err != nil {
 		return nil, err
 	}
-	l.Tell(ctx, Event{Stage: StageEigenvalues})
+	l.Tell(ctx, Event{Stage: stage.Eigenvalues})
 	return tune.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
 }
 

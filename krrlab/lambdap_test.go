@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -192,7 +194,7 @@ func TestLambdaPInterrupted(t *testing.T) {
 	cfg := lambdaPConfig()
 	started := 0
 	cfg.Monitor = func(e Event) error {
-		if e.Stage == StageLanczos && e.Done == 3 {
+		if e.Stage == stage.Lanczos && e.Done == 3 {
 			if started++; started == 2 { // in the second row of the map
 				cancel()
 			}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/tune"
 	"github.com/krrlab/lab/plots"
@@ -12,23 +14,23 @@ import (
 
 // String gives the sweep in a few aligned lines, a map with one line for each s.
 func (s *LambdaP) String() string {
-	var b lines
-	b.problem(&s.Header)
-	b.add("Z", "%s, s = %s", s.Features, s.sizes())
+	var b stage.Lines
+	b.Problem(&s.Header)
+	b.Add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
-		b.add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
-		b.add("", "an iteration takes %.3g s, the set-up %.3g s; %d values of λ_p", r.PerIter, r.SetUp, len(r.Points))
+		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
+		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %d values of λ_p", r.PerIter, r.SetUp, len(r.Points))
 		if r.Best >= 0 {
-			b.add("  best", "%s", pointText(&r.Points[r.Best]))
+			b.Add("  best", "%s", pointText(&r.Points[r.Best]))
 		}
 		if p := r.At(s.Lambda); p != nil {
-			b.add("  λ_p = λ", "%s", pointText(p))
+			b.Add("  λ_p = λ", "%s", pointText(p))
 		}
 	}
 	if s.BestS > 0 && len(s.Sweeps) > 1 {
-		b.add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
+		b.Add("choice", "s = %d, λ_p = %.4g", s.BestS, s.BestLambdaP)
 	}
-	b.took(s.Seconds)
+	b.Took(s.Seconds)
 	return b.String()
 }
 
@@ -191,4 +193,4 @@ func iterationSeries(r *tune.Result) plots.Series {
 }
 
 // HTML gives the lines, the picture and the numbers.
-func (s *LambdaP) HTML() string { return stageHTML(s) }
+func (s *LambdaP) HTML() string { return stage.HTML(s) }

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -152,7 +153,7 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		if ranks > 1 {
 			who = fmt.Sprintf("each of %d ranks", ranks)
 		}
-		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, Bytes(m.Most), Bytes(l.cfg.Memory), m.Reason())
+		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, accel.Bytes(m.Most), accel.Bytes(l.cfg.Memory), m.Reason())
 	}
 	return comm.Agree(ctx, l.comm, err)
 }

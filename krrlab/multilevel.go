@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -83,7 +85,7 @@ func (s LevelSeconds) fit() float64 { return s.Form + s.Factor + s.Solve }
 // the features alone are those it takes without. If ctx ends, what was finished is returned
 // beside its error.
 func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
-	return run(ctx, l, StageMultiLevel, o, func(ctx context.Context) (*MultiLevel, error) { return l.multiLevel(ctx, o) })
+	return run(ctx, l, stage.MultiLevel, o, func(ctx context.Context) (*MultiLevel, error) { return l.multiLevel(ctx, o) })
 }
 
 func (l *Lab) multiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
@@ -203,7 +205,7 @@ func (l *Lab) measureOne(ctx context.Context, m *MultiLevel, k int, p *multileve
 // watchLevel returns a progress function that says which level is at work on what.
 func (l *Lab) watchLevel(ctx context.Context, name string) func(part string, done, total int) {
 	return func(part string, done, total int) {
-		e := Event{Stage: StageName(part), Detail: name, Done: done, Total: total, Remaining: -1}
+		e := Event{Stage: stage.Name(part), Detail: name, Done: done, Total: total, Remaining: -1}
 		if total == 0 && done > 0 {
 			e.Detail += fmt.Sprintf(", step %d", done)
 		}
@@ -227,18 +229,18 @@ func measured(k int, level ChainLevel, r *multilevel.Level) MeasuredLevel {
 var _ Stage = (*MultiLevel)(nil)
 
 // HTML gives the lines, the picture and the table.
-func (m *MultiLevel) HTML() string { return stageHTML(m) }
+func (m *MultiLevel) HTML() string { return stage.HTML(m) }
 
 // String gives the levels in aligned lines.
 func (m *MultiLevel) String() string {
-	var b lines
-	b.problem(&m.Header)
-	b.add("chain", "%s of %s, λ_p = %g, τ = %g", formatLevels(m.Levels), m.Features, m.LambdaP, m.Tol)
-	b.add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
+	var b stage.Lines
+	b.Problem(&m.Header)
+	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", formatLevels(m.Levels), m.Features, m.LambdaP, m.Tol)
+	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
 	row := func(name string, l *MeasuredLevel) {
 		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
 		if l.Left != "" {
-			b.add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
 			return
 		}
 		k := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi)
@@ -250,7 +252,7 @@ func (m *MultiLevel) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.fit(), s.Form, s.Factor, s.Solve, note)
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, s.fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -259,16 +261,16 @@ func (m *MultiLevel) String() string {
 		row("one level", &m.OneLevel[i])
 	}
 	if m.KError.Known() {
-		b.add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
+		b.Add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
 	}
-	b.add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
+	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
 	return b.String()
 }
 
 // Table gives a row for each level, and for features alone of the same widths.
 func (m *MultiLevel) Table() *plots.Table {
 	t := &plots.Table{
-		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, kernelWords(m.Kernel), m.Lambda),
+		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
 		Columns: []plots.Column{
 			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},

@@ -28,7 +28,7 @@ func (m *MultiLevel) Plot() *plots.Figure {
 		v = l.Seconds.fit()
 		return v, v, v, l.Kappa != nil
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, kernelWords(m.Kernel), m.Lambda), 2)
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda), 2)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
 		"the two intervals of a level hold with probability %g.", formatLevels(m.Levels), m.Confidence)

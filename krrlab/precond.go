@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -212,13 +215,13 @@ func (l *Lab) features(ctx context.Context, dist feature.Dist, s, rep, lo, hi in
 	n, d, _ := l.Dims()
 	need := 4 * int64(hi-lo) * int64(s)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
-		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s, Bytes(need), Bytes(l.cfg.Memory))
+		return nil, fmt.Errorf("krrlab: Z of n = %d by s = %d needs %s, the limit is %s: take fewer features", n, s, accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}
 	m, err := dist.Sample(d, s, rng.New(l.cfg.Seed).Sub("features", uint64(rep)))
 	if err != nil {
 		return nil, err
 	}
-	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch(ctx, StageFeatures))
+	return feature.Matrix(ctx, m, l.train.X.Slice(lo, hi), l.watch(ctx, stage.Features))
 }
 
 // landmarks returns what draws the factor F of K ≈ FFᵀ, n×r, that a method of package lowrank makes of
@@ -232,7 +235,7 @@ func landmarks(method func(context.Context, lowrank.Source, int, rng.Stream, *lo
 		if err != nil {
 			return nil, err
 		}
-		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch(ctx, StageFeatures)})
+		f, err := method(ctx, k, s, rng.New(l.cfg.Seed).Sub("landmarks", uint64(rep)), &lowrank.Options{Progress: l.watch(ctx, stage.Features)})
 		if err != nil {
 			return nil, err
 		}

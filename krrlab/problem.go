@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -39,10 +41,11 @@ func (p *problem) begin(ctx context.Context) (end func(), err error) {
 }
 
 // run runs a stage here or by the Backend.
-func run[T any](ctx context.Context, l *Lab, stage StageName, options any, work func(context.Context) (*T, error)) (*T, error) {
-	return watched(ctx, func(ctx context.Context) (*T, error) {
+func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work func(context.Context) (*T, error)) (*T, error) {
+	ctx, ended := stage.Watch(ctx)
+	v, err := func() (*T, error) {
 		if l.cfg.Backend != nil {
-			return send[T](ctx, l, stage, options)
+			return send[T](ctx, l, name, options)
 		}
 		end, err := l.begin(ctx)
 		if err != nil {
@@ -50,13 +53,14 @@ func run[T any](ctx context.Context, l *Lab, stage StageName, options any, work 
 		}
 		defer end()
 		return work(ctx)
-	})
+	}()
+	return v, ended(v != nil, err)
 }
 
 // send runs a stage by the Backend.
-func send[T any](ctx context.Context, l *Lab, stage StageName, options any) (*T, error) {
+func send[T any](ctx context.Context, l *Lab, name stage.Name, options any) (*T, error) {
 	v := new(T)
-	some, err := l.cfg.Backend.Run(ctx, l, stage, options, v)
+	some, err := l.cfg.Backend.Run(ctx, l, name, options, v)
 	if !some {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
 	k.a = nil
-	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, StageKernel), Comm: l.comm}
+	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
 	}
@@ -214,7 +218,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
 	l.m.Woodbury = nil
-	l.Tell(ctx, Event{Stage: StageFactor})
+	l.Tell(ctx, Event{Stage: stage.Factor})
 	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 	start := time.Now()
 	z := l.z.z

@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -119,7 +121,7 @@ func checkQuality(o *QualityOptions) error {
 // and takes one product with each for a step of Lanczos, until κ is known to the width
 // asked. If ctx ends after the first step it returns the interval it has beside ctx's error.
 func (l *Lab) Quality(ctx context.Context, o QualityOptions) (*Quality, error) {
-	return run(ctx, l, StageQuality, o, func(ctx context.Context) (*Quality, error) { return l.quality(ctx, o) })
+	return run(ctx, l, stage.Quality, o, func(ctx context.Context) (*Quality, error) { return l.quality(ctx, o) })
 }
 
 func (l *Lab) quality(ctx context.Context, o QualityOptions) (*Quality, error) {
@@ -128,7 +130,7 @@ func (l *Lab) quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 		return nil, err
 	}
 	n := l.train.Len()
-	q := &Quality{Header: l.header(), Precond: l.precondName(), APriori: unknown}
+	q := &Quality{Header: l.header(), Precond: l.precondName(), APriori: stage.Unknown}
 	m, err := l.judged(ctx, q)
 	if err != nil {
 		return nil, err
@@ -181,7 +183,7 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 	if form == precond.AutoForm || form == precond.FormU {
 		form = precond.FormLInv
 	}
-	l.Tell(ctx, Event{Stage: StageFactor})
+	l.Tell(ctx, Event{Stage: stage.Factor})
 	var w *precond.Woodbury
 	err = timed(&q.Seconds.Factor, func() (err error) {
 		w, err = precond.New(ctx, f.z, q.LambdaP, &precond.Options{Form: form, Comm: l.comm})
@@ -197,7 +199,7 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 		Start: rng.New(l.cfg.Seed).Sub("quality"),
 		Monitor: func(r *lanczos.Result) error {
 			q.Trace = append(q.Trace, QualityStep{r.Steps, r.Min, r.Max})
-			l.Tell(ctx, Event{Stage: StageLanczos, Done: r.Steps, Total: o.Steps, Remaining: -1})
+			l.Tell(ctx, Event{Stage: stage.Lanczos, Done: r.Steps, Total: o.Steps, Remaining: -1})
 			return nil
 		},
 	}
@@ -238,7 +240,7 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	b := mat.NewDense(q.N, 1, nil)
 	rng.New(l.cfg.Seed).Sub("quality").Normals(b.RawMatrix().Data, 0)
 	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: o.Steps, Monitor: func(it *pcg.Iteration) error {
-		l.Tell(ctx, Event{Stage: StageLanczos, Done: it.Index, Total: o.Steps, Remaining: -1})
+		l.Tell(ctx, Event{Stage: stage.Lanczos, Done: it.Index, Total: o.Steps, Remaining: -1})
 		return nil
 	}})
 	if err != nil {
@@ -270,7 +272,7 @@ func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 
 // spectrum computes all eigenvalues of M⁻¹A, with K in float64.
 func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
-	l.Tell(ctx, Event{Stage: StageSpectrum})
+	l.Tell(ctx, Event{Stage: stage.Spectrum})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
 	exact := a.Exact(l.exactness())

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -216,7 +218,7 @@ func TestQualityInterrupted(t *testing.T) {
 	defer cancel()
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}}
 	cfg.Monitor = func(e Event) error {
-		if e.Stage == StageLanczos && e.Done == 5 {
+		if e.Stage == stage.Lanczos && e.Done == 5 {
 			cancel()
 		}
 		return nil

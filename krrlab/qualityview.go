@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/plots"
@@ -12,33 +14,33 @@ import (
 
 // String gives the judgement in a few aligned lines.
 func (q *Quality) String() string {
-	var b lines
-	b.problem(&q.Header)
-	b.add("M", "%s", q.metricText())
+	var b stage.Lines
+	b.Problem(&q.Header)
+	b.Add("M", "%s", q.metricText())
 	if q.Indefinite {
-		b.add("K", "%s", indefiniteText(q.Lambda, q.KError))
+		b.Add("K", "%s", indefiniteText(q.Lambda, q.KError))
 	}
-	b.add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
-	b.add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
+	b.Add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
+	b.Add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
 	if q.Certain > 0 {
-		b.add("certain", "κ ≤ %.4g from the trace of what the landmarks leave", q.Certain)
+		b.Add("certain", "κ ≤ %.4g from the trace of what the landmarks leave", q.Certain)
 	}
 	if q.Exact != nil {
-		b.add("exact", "κ = %.6g ± %.1g, by all %d eigenvalues", q.Exact.Value, (q.Exact.Hi-q.Exact.Lo)/2, len(q.Spectrum))
+		b.Add("exact", "κ = %.6g ± %.1g, by all %d eigenvalues", q.Exact.Value, (q.Exact.Hi-q.Exact.Lo)/2, len(q.Spectrum))
 	}
 	reached := "the width asked was reached"
 	if !q.Reached {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {
-		b.add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
+		b.Add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
 	} else {
-		b.add("one-sided", "by the Ritz values of %d iterations, in exact arithmetic: M has no NormalTo (lanczos.Metric)", q.Steps)
+		b.Add("one-sided", "by the Ritz values of %d iterations, in exact arithmetic: M has no NormalTo (lanczos.Metric)", q.Steps)
 	}
-	b.add("iterations", "%s", q.iterationText())
+	b.Add("iterations", "%s", q.iterationText())
 	s := q.Seconds
-	b.took(s.Total, lap{"kernel", s.Kernel}, lap{"features", s.Features}, lap{"factor", s.Factor}, lap{"Lanczos", s.Lanczos},
-		lap{"solve", s.Solve}, lap{"exact", s.Exact})
+	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "Lanczos", s.Lanczos,
+		"solve", s.Solve, "exact", s.Exact)
 	return b.String()
 }
 
@@ -176,4 +178,4 @@ func (q *Quality) plotRitz() *plots.Figure {
 }
 
 // HTML gives the lines, the picture and the numbers.
-func (q *Quality) HTML() string { return stageHTML(q) }
+func (q *Quality) HTML() string { return stage.HTML(q) }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -336,10 +338,10 @@ func TestResidualWords(t *testing.T) {
 		r    Solution
 		want string
 	}{
-		{of(1e-3, "", unknown, unknown, unknown, unknown, 0), ""},
-		{of(1e-3, "K as stored", 0.00123, unknown, unknown, unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
-		{of(1e-3, "K recomputed", 0.00123, 2e-12, unknown, unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
-		{of(1e-3, "K as stored", 0.00123, unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
+		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
+		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
 	} {
 		if got := c.r.residualText(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -351,7 +353,7 @@ func TestResidualWords(t *testing.T) {
 func TestVerifyEvents(t *testing.T) {
 	train := classes(kinds(300, 3, 1)["float64"], 2)
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-2})
-	last := map[StageName]int{}
+	last := map[stage.Name]int{}
 	_, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Test: train, Passes: 1, Monitor: func(e Event) error {
 		if e.Total != 300 || e.Done < 1 || e.Done > e.Total || e.Remaining != -1 {
 			t.Errorf("%+v", e)
@@ -362,7 +364,7 @@ func TestVerifyEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stage := range []StageName{StageKernel, StageResidual, StageLanczos, StagePredict} {
+	for _, stage := range []stage.Name{stage.Kernel, stage.Residual, stage.Lanczos, stage.Predict} {
 		if last[stage] < 128 {
 			t.Errorf("%s: %d of 300 rows at last", stage, last[stage])
 		}

@@ -4,16 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // runners run the stages that have a name, with options as JSON.
-var runners = map[StageName]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
-	StageSolve:      func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	StageStatDim:    runner((*Lab).StatDim),
-	StageSketchSize: runner((*Lab).SketchSize),
-	StageMultiLevel: runner((*Lab).MultiLevel),
-	StageLambdaP:    runner((*Lab).LambdaP),
-	StageQuality:    runner((*Lab).Quality),
+var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
+	stage.Solve:      func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
+	stage.StatDim:    runner((*Lab).StatDim),
+	stage.SketchSize: runner((*Lab).SketchSize),
+	stage.MultiLevel: runner((*Lab).MultiLevel),
+	stage.LambdaP:    runner((*Lab).LambdaP),
+	stage.Quality:    runner((*Lab).Quality),
 }
 
 // runner makes a runner of a stage's method.
@@ -42,13 +44,13 @@ func some[S interface {
 }
 
 // HasStage reports whether Run knows a stage of that name.
-func HasStage(name StageName) bool { return runners[name] != nil }
+func HasStage(name stage.Name) bool { return runners[name] != nil }
 
 // Run runs the stage of that name with the options of its method as JSON. It may return part of the value beside an error.
-func (l *Lab) Run(ctx context.Context, stage StageName, options []byte) (Stage, error) {
-	run := runners[stage]
+func (l *Lab) Run(ctx context.Context, name stage.Name, options []byte) (Stage, error) {
+	run := runners[name]
 	if run == nil {
-		return nil, fmt.Errorf("krrlab: unknown stage %q", stage)
+		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
 	return run(ctx, l, options)
 }

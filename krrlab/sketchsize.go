@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -62,7 +64,7 @@ var _ Stage = (*SketchSize)(nil)
 // Map is feature.Doubling{Dist, First}. Theorem7 is about λ_p = λ, and other values are an
 // error. When ctx ends, it returns the rungs there are beside ctx's error.
 func (l *Lab) SketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
-	return run(ctx, l, StageSketchSize, o, func(ctx context.Context) (*SketchSize, error) { return l.sketchSize(ctx, o) })
+	return run(ctx, l, stage.SketchSize, o, func(ctx context.Context) (*SketchSize, error) { return l.sketchSize(ctx, o) })
 }
 
 func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize, error) {
@@ -80,7 +82,7 @@ func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	opt := &adapt.Options{
 		Test: o.Test, Target: o.Target, Constants: o.Constants, First: o.First, Max: o.Max,
 		Confidence: o.Confidence, Sketched: o.Sketched, Check: o.Check, Eigen: o.Eigen,
-		Progress: l.watch(ctx, StageSketchSize),
+		Progress: l.watch(ctx, stage.SketchSize),
 	}
 	if _, err := opt.Settled(n, l.cfg.Lambda, lambdaP); err != nil { // before K is formed
 		return nil, err
@@ -132,19 +134,19 @@ func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
 
 // String gives the ladder in aligned lines.
 func (s *SketchSize) String() string {
-	var b lines
-	b.problem(&s.Header)
-	b.add("Z", "%s, λ_p = %g", withKernelWords(s.Features, s.Kernel), s.LambdaP)
-	b.add("K", "%s%s", s.Storage, boundText(s.KBound))
-	b.add("test", "%s", s.testText())
+	var b stage.Lines
+	b.Problem(&s.Header)
+	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
+	b.Add("K", "%s%s", s.Storage, boundText(s.KBound))
+	b.Add("test", "%s", s.testText())
 	if s.Note != "" {
-		b.add("note", "%s", s.Note)
+		b.Add("note", "%s", s.Note)
 	}
 	for _, r := range s.Rungs {
-		b.add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
+		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
 	}
-	b.add("result", "%s", s.resultText())
-	b.took(s.Seconds)
+	b.Add("result", "%s", s.resultText())
+	b.Took(s.Seconds)
 	return b.String()
 }
 
@@ -182,9 +184,9 @@ func (s *SketchSize) resultText() string {
 }
 
 // HTML returns the stage for a notebook.
-func (s *SketchSize) HTML() string { return stageHTML(s) }
+func (s *SketchSize) HTML() string { return stage.HTML(s) }
 
 // name says in a few words what is drawn.
 func (s *SketchSize) name() string {
-	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, kernelWords(s.Kernel)))
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Short()))
 }

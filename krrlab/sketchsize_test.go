@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -180,7 +182,7 @@ func TestSketchSizeErrors(t *testing.T) {
 func TestSketchSizeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Monitor: func(e Event) error {
-		if e.Stage == StageSketchSize && e.Done == 1 {
+		if e.Stage == stage.SketchSize && e.Done == 1 {
 			cancel()
 		}
 		return nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/model"
@@ -119,10 +121,10 @@ var _ Stage = (*Solution)(nil)
 func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := &Solution{
-		Header: l.header(), LambdaP: unknown, MaxIter: c.MaxIter, Solver: c.Solver, Repeat: c.Repeat, KBound: unknown,
-		TrueResidual: unknown, Rounding: unknown, SampledResidual: unknown, StorageResidual: unknown,
-		Kappa: unknown, KappaBound: unknown, StatDim: unknown,
-		TestError: unknown, RMSE: unknown, RelErr: unknown, R2: unknown, BestError: unknown, lab: l,
+		Header: l.header(), LambdaP: stage.Unknown, MaxIter: c.MaxIter, Solver: c.Solver, Repeat: c.Repeat, KBound: stage.Unknown,
+		TrueResidual: stage.Unknown, Rounding: stage.Unknown, SampledResidual: stage.Unknown, StorageResidual: stage.Unknown,
+		Kappa: stage.Unknown, KappaBound: stage.Unknown, StatDim: stage.Unknown,
+		TestError: stage.Unknown, RMSE: stage.Unknown, RelErr: stage.Unknown, R2: stage.Unknown, BestError: stage.Unknown, lab: l,
 	}
 	if !l.plain() {
 		s.Precond = l.precondName()
@@ -152,7 +154,7 @@ func (s *Solution) finish() {
 		worst *Number
 		all   *[]float64
 	}{{&s.TrueResidual, &s.TrueResiduals}, {&s.Rounding, &s.Roundings}, {&s.SampledResidual, &s.SampledResiduals}, {&s.StorageResidual, &s.StorageResiduals}} {
-		*v.worst = unknown
+		*v.worst = stage.Unknown
 		if *v.all != nil {
 			*v.worst = Number(worst(*v.all))
 		}
@@ -161,7 +163,7 @@ func (s *Solution) finish() {
 		}
 	}
 	if !s.TrueResidual.Known() { // nor is what rounding does to it
-		s.Rounding, s.Roundings = unknown, nil
+		s.Rounding, s.Roundings = stage.Unknown, nil
 	}
 }
 
@@ -177,7 +179,7 @@ func (s *Solution) SetScore(score *model.Score) {
 // PredictOptions are model options that report the prediction's progress to the
 // configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch(context.Background(), StagePredict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
+	return &model.Options{Progress: s.lab.watch(context.Background(), stage.Predict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
 }
 
 // worst returns the largest of v, NaN if there is one.
@@ -194,33 +196,33 @@ func (s *Solution) String() string {
 	if s.Model == nil && s.N == 0 {
 		return "a solution without a problem; Lab.Solve makes one\n"
 	}
-	var b lines
-	b.width = 12
-	b.problem(&s.Header)
+	var b stage.Lines
+	b.Width = 12
+	b.Problem(&s.Header)
 	switch {
 	case s.LambdaP.Known():
-		b.add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
+		b.Add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
 	case s.Precond != "":
-		b.add("solver", "%v, preconditioner %s", s.Solver, s.Precond)
+		b.Add("solver", "%v, preconditioner %s", s.Solver, s.Precond)
 	default:
-		b.add("solver", "%v", s.Solver)
+		b.Add("solver", "%v", s.Solver)
 	}
-	b.add("K", "%s, %s%s", s.Storage, Bytes(s.KBytes), boundText(s.KBound))
-	b.add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	b.Add("K", "%s, %s%s", s.Storage, accel.Bytes(s.KBytes), boundText(s.KBound))
+	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Kappa.Known() {
-		b.add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
+		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
 	if s.TestN > 0 {
-		b.add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
+		b.Add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
 			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError)})
 	}
 	t := s.Seconds
-	b.took(t.Total, lap{"load", t.Load}, lap{"kernel", t.Kernel}, lap{"features", t.Features}, lap{"factor", t.Factor},
-		lap{"solve", t.Solve}, lap{"residual", t.Residual}, lap{"predict", t.Predict})
+	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
+		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
 	if s.Ranks != nil {
-		b.add("ranks", "%v", s.Ranks)
+		b.Add("ranks", "%v", s.Ranks)
 	}
-	b.add("machine", "%s, %d threads, peak memory %s", s.BLAS, s.Threads, Bytes(s.PeakBytes))
+	b.Add("machine", "%s, %d threads, peak memory %s", s.BLAS, s.Threads, accel.Bytes(s.PeakBytes))
 	return b.String()
 }
 
@@ -228,7 +230,7 @@ func (s *Solution) precondText() string {
 	text := s.Precond
 	switch text {
 	case "features":
-		text = withKernelWords(s.Features, s.Kernel)
+		text = s.Kernel.Shorten(s.Features)
 	case "nystrom":
 		text = Nystrom{}.String()
 	case "rpcholesky":
@@ -323,7 +325,7 @@ func (s *Solution) Plot() *plots.Figure {
 	if len(c.X) == 0 && s.TrueResidual.Known() {
 		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
 	}
-	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, kernelWords(s.Kernel), s.Lambda), s.Tol, c)
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Short(), s.Lambda), s.Tol, c)
 	// Answers of zeros leave no residual at all, which a log axis cannot show.
 	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
 	return f
@@ -334,7 +336,7 @@ func (s *Solution) HTML() string {
 	if len(s.History) < 2 {
 		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
 	}
-	return stageHTML(s)
+	return stage.HTML(s)
 }
 
 // Ranks says who shared the work of a solve and what a rank, the first, handed to the
@@ -363,11 +365,11 @@ func (r *Ranks) String() string {
 	}
 	if r.Products > 0 {
 		p := int64(r.Products)
-		s += fmt.Sprintf("; each sends %s per product (predicted %s)", Bytes(r.ProductBytes/p), Bytes(r.ProductFormula/p))
+		s += fmt.Sprintf("; each sends %s per product (predicted %s)", accel.Bytes(r.ProductBytes/p), accel.Bytes(r.ProductFormula/p))
 	}
 	if r.Solves > 0 {
 		p := int64(r.Solves)
-		s += fmt.Sprintf(", %s per solve with M (predicted %s)", Bytes(r.SolveBytes/p), Bytes(r.SolveFormula/p))
+		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p), accel.Bytes(r.SolveFormula/p))
 	}
 	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/plots"
 )
@@ -32,7 +34,7 @@ func TestReportJSON(t *testing.T) {
 	for _, solver := range []Solver{PCG, CG, Direct} {
 		r := solved(t, solver)
 		name := filepath.Join(t.TempDir(), "r.json")
-		if err := WriteStage(name, r); err != nil {
+		if err := stage.Write(name, r); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(name)
@@ -118,7 +120,7 @@ func TestConvergenceFigure(t *testing.T) {
 
 // TestNumber checks that what JSON cannot carry is null, and back.
 func TestNumber(t *testing.T) {
-	in := []Number{unknown, Number(math.Inf(-1)), 2}
+	in := []Number{stage.Unknown, Number(math.Inf(-1)), 2}
 	b, err := json.Marshal(in)
 	if err != nil || string(b) != "[null,null,2]" {
 		t.Errorf("%s, %v", b, err)
@@ -142,14 +144,5 @@ func TestNumber(t *testing.T) {
 	s.TrueResiduals, s.Roundings = []float64{1e-3, 2e-3}, []float64{2, 3}
 	if s.finish(); s.TrueResidual != 2e-3 || s.Rounding != 3 {
 		t.Errorf("finish: %+v", s)
-	}
-}
-
-// TestBytes checks the units.
-func TestBytes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB", 5e15: "5e+03 TB"} {
-		if got := Bytes(n); got != want {
-			t.Errorf("%d bytes are %q, want %q", n, got, want)
-		}
 	}
 }

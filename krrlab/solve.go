@@ -8,6 +8,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -29,7 +31,7 @@ import (
 // solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
 // ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
 func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
-	return run(ctx, l, StageSolve, nil, l.solve)
+	return run(ctx, l, stage.Solve, nil, l.solve)
 }
 
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
@@ -60,7 +62,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 
 // statusOf returns the status of a solve that the end of ctx interrupts.
 func statusOf(ctx context.Context) pcg.Status {
-	if _, ok := context.Cause(ctx).(stopped); ok {
+	if stage.Stopped(ctx) {
 		return pcg.Stopped
 	}
 	return pcg.Canceled
@@ -228,7 +230,7 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 func (l *Lab) watchSolve(ctx context.Context) func(*pcg.Iteration) error {
 	start := time.Now()
 	return func(it *pcg.Iteration) error {
-		e := Event{Stage: StageSolve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
+		e := Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
 		if rate := -math.Log(it.MaxRelRes) / float64(it.Index); it.Index > 2 && rate > 0 {
 			left := math.Log(it.MaxRelRes/l.cfg.Tol) / rate
 			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
@@ -323,7 +325,7 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 // where float64 storage is asked for, beyond in float32 with refinement by float64
 // residuals.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
-	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, StageKernel)}
+	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, stage.Kernel)}
 	if s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
 		o.Precision = direct.Float32Refined
 	}

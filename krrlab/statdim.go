@@ -8,6 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
@@ -105,7 +108,7 @@ type StatDim struct {
 // StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
 // randomised method adds probes, it returns what the batches before gave beside ctx's error.
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
-	return run(ctx, l, StageStatDim, o, func(ctx context.Context) (*StatDim, error) { return l.statDim(ctx, o) })
+	return run(ctx, l, stage.StatDim, o, func(ctx context.Context) (*StatDim, error) { return l.statDim(ctx, o) })
 }
 
 func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
@@ -189,7 +192,7 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	n := int64(s.N)
 	var err error
 	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
-		err = fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, Bytes(need), Bytes(l.cfg.Memory))
+		err = fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return err
@@ -198,12 +201,12 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if err != nil {
 		return err
 	}
-	l.Tell(ctx, Event{Stage: StageKernel, Remaining: -1})
+	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
 	k := mat.NewDense(s.N, s.N, nil)
 	if err := a.DenseTo(ctx, k); err != nil {
 		return err
 	}
-	l.Tell(ctx, Event{Stage: StageEigenvalues, Remaining: -1})
+	l.Tell(ctx, Event{Stage: stage.Eigenvalues, Remaining: -1})
 	s.KError = a.Choice().Error
 	r, err := statdim.Exact(k, s.KError, s.Lambda, o.Lambdas)
 	if err != nil {
@@ -247,7 +250,7 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 		Confidence: o.Confidence, Width: o.Width, MaxProbes: o.MaxProbes, Lambdas: o.Lambdas,
 		Stream: rng.New(l.cfg.Seed).Sub("statdim", uint64(m)),
 		Progress: func(done, total int, e estimate.Interval) {
-			l.Tell(ctx, Event{Stage: StageProbes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
+			l.Tell(ctx, Event{Stage: stage.Probes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
 		},
 	})
 	if r != nil {
@@ -284,7 +287,7 @@ func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe *recipe, lambd
 			d = statdim.Distance{Below: e, Above: max(0, low.Residual) + 2*e, Confidence: 1}
 		}
 	}
-	l.Tell(ctx, Event{Stage: StageEigenvalues, Remaining: -1})
+	l.Tell(ctx, Event{Stage: stage.Eigenvalues, Remaining: -1})
 	w, err := precond.New(ctx, f.z, recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, d, err
@@ -341,7 +344,7 @@ func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *
 	r, err := lanczos.Run(ctx, w.Outer().From(k), &lanczos.Options{
 		Steps: 20, Confidence: o.Confidence, Start: rng.New(l.cfg.Seed).Sub("statdim eta"),
 		Monitor: func(r *lanczos.Result) error {
-			l.Tell(ctx, Event{Stage: StageLanczos, Detail: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
+			l.Tell(ctx, Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
 			return nil
 		},
 	})

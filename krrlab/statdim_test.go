@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -174,7 +176,7 @@ func TestStatDimInterrupted(t *testing.T) {
 	for _, m := range []StatDimMethod{Hutchinson, XTrace, SLQ} {
 		ctx, cancel := context.WithCancel(t.Context())
 		l := statDimLab(t, Config{Lambda: 20, Precond: Features{S: 2}, Monitor: func(e Event) error {
-			if e.Stage == StageProbes && e.Detail != "" { // the second batch
+			if e.Stage == stage.Probes && e.Detail != "" { // the second batch
 				cancel()
 			}
 			return nil

@@ -3,37 +3,39 @@ package krrlab
 import (
 	"fmt"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
 )
 
 // String gives the result in a few aligned lines.
 func (s *StatDim) String() string {
-	var b lines
-	b.problem(&s.Header)
+	var b stage.Lines
+	b.Problem(&s.Header)
 	why := ""
 	if s.Why != "" {
 		why = " (" + s.Why + ")"
 	}
-	b.add("method", "%s%s", s.Method, why)
+	b.Add("method", "%s%s", s.Method, why)
 	e := s.Estimate
 	confidence := "certain up to rounding"
 	if e.Confidence < 1 {
 		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
 	}
-	b.add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
-	b.add("interval", "[%.5g, %.5g], %s, width %.2g %% of the value%s", e.Lo, e.Hi, confidence, 100*e.Width(), s.missed())
+	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
+	b.Add("interval", "[%.5g, %.5g], %s, width %.2g %% of the value%s", e.Lo, e.Hi, confidence, 100*e.Width(), s.missed())
 	if s.Probes > 0 {
-		b.add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
-		b.add("probes", "%d, %s, %d vectors multiplied by K", s.Probes, s.stepText(), s.Columns)
+		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
+		b.Add("probes", "%d, %s, %d vectors multiplied by K", s.Probes, s.stepText(), s.Columns)
 	}
 	if s.S > 0 {
-		b.add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP, s.explainedText())
+		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP, s.explainedText())
 	}
 	if s.Eta != nil {
-		b.add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
+		b.Add("‖K−ZZᵀ‖₂", "%v", *s.Eta)
 	}
-	b.took(s.Seconds)
+	b.Took(s.Seconds)
 	return b.String()
 }
 
@@ -95,7 +97,7 @@ func (s *StatDim) Table() *plots.Table {
 func (s *StatDim) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
-		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", kernelWords(s.Kernel), s.Lambda, s.Estimate),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Short(), s.Lambda, s.Estimate),
 		X:       plots.Axis{Label: "ridge λ", Log: true},
 		Y:       plots.Axis{Label: "statistical dimension s_λ", Log: true},
 		VLines:  []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},
@@ -130,4 +132,4 @@ func (s *StatDim) curveName() string {
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
-func (s *StatDim) HTML() string { return stageHTML(s) }
+func (s *StatDim) HTML() string { return stage.HTML(s) }

@@ -8,6 +8,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // A Monitor stops the solve after 8 iterations. The answer has its true residual, does not count as converged, and
@@ -19,7 +20,7 @@ func ExampleLab_Solve_stop() {
 	lab, err := krrlab.New(train, krrlab.Config{
 		Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Precond: krrlab.Features{S: 500, LambdaP: 0.1}, Tol: 1e-8,
 		Monitor: func(e krrlab.Event) error {
-			if e.Stage == krrlab.StageSolve && e.Iteration == 8 {
+			if e.Stage == stage.Solve && e.Iteration == 8 {
 				return pcg.ErrStop
 			}
 			return nil

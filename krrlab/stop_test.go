@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -168,19 +170,19 @@ func TestInterruptRows(t *testing.T) {
 
 // TestStopBefore: before the iteration, and of the direct solver, there is nothing beside the error of the Monitor.
 func TestStopBefore(t *testing.T) {
-	for _, stage := range []StageName{StageFeatures, StageFactor, StageKernel} {
+	for _, name := range []stage.Name{stage.Features, stage.Factor, stage.Kernel} {
 		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Monitor: func(e Event) error {
-			if e.Stage == stage {
+			if e.Stage == name {
 				return pcg.ErrStop
 			}
 			return nil
 		}}
 		for _, cfg.Solver = range []Solver{PCG, Direct} {
-			if cfg.Solver == Direct && stage != StageKernel {
+			if cfg.Solver == Direct && name != stage.Kernel {
 				continue
 			}
 			if sol, err := newLab(t, ranksProblem(300), cfg).Solve(t.Context()); sol != nil || err != pcg.ErrStop {
-				t.Errorf("%v, stopped in %s: %v, %v", cfg.Solver, stage, sol, err)
+				t.Errorf("%v, stopped in %s: %v, %v", cfg.Solver, name, sol, err)
 			}
 		}
 	}
@@ -189,9 +191,9 @@ func TestStopBefore(t *testing.T) {
 // TestStopStages: an error of the Monitor ends every stage, which returns what it has.
 func TestStopStages(t *testing.T) {
 	boom := errors.New("boom")
-	in := func(by error, stage StageName, done int) func(Event) error {
+	in := func(by error, name stage.Name, done int) func(Event) error {
 		return func(e Event) error {
-			if e.Stage == stage && e.Done >= done {
+			if e.Stage == name && e.Done >= done {
 				return by
 			}
 			return nil
@@ -199,12 +201,12 @@ func TestStopStages(t *testing.T) {
 	}
 	sol := mustSolve(t, ranksProblem(300), Config{Kernel: gauss, Lambda: 0.1})
 	for _, by := range []error{pcg.ErrStop, boom} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}, Monitor: in(by, StageLanczos, 5)}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}, Monitor: in(by, stage.Lanczos, 5)}
 		q, err := newLab(t, ranksProblem(300), cfg).Quality(t.Context(), QualityOptions{Width: 1e-6, ExactBelow: -1})
 		if q == nil || q.Steps != 5 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
 			t.Errorf("%v: %v, %v", by, q, err)
 		}
-		cfg.Monitor = in(by, StageKernel, 0)
+		cfg.Monitor = in(by, stage.Kernel, 0)
 		l := newLab(t, ranksProblem(300), cfg)
 		for stage := range runners {
 			if v, err := l.Run(t.Context(), stage, []byte(`{"Method": 2}`)); v != nil || err != by {

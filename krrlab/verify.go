@@ -6,6 +6,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -91,7 +93,9 @@ type OpenShare struct {
 // not fit, and n·d a test point. The preconditioner is no part of a model, so κ(M⁻¹A), on
 // which the answer does not depend, is not recomputed.
 func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
-	return watched(ctx, func(ctx context.Context) (*Verification, error) { return verifyModel(ctx, m, o) })
+	ctx, ended := stage.Watch(ctx)
+	v, err := verifyModel(ctx, m, o)
+	return v, ended(v != nil, err)
 }
 
 func verifyModel(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
@@ -100,7 +104,7 @@ func verifyModel(ctx context.Context, m *model.Model, o VerifyOptions) (*Verific
 	if err != nil {
 		return nil, err
 	}
-	if c.k, err = verify.New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch(ctx, StageKernel)); err != nil {
+	if c.k, err = verify.New(ctx, o.Comm, c.v.Kernel, m.X, o.Memory, c.watch(ctx, stage.Kernel)); err != nil {
 		return nil, err
 	}
 	if err := c.residual(ctx); err != nil {
@@ -146,7 +150,7 @@ func newChecker(m *model.Model, o *VerifyOptions) (*checker, error) {
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
-		Residual: unknown, Rounding: unknown, Norm: unknown, Bound: unknown, TestError: unknown, Open: unknown,
+		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown, TestError: stage.Unknown, Open: stage.Unknown,
 	}}
 	if o.Train != nil {
 		if err := c.targets(o.Train); err != nil {
@@ -172,9 +176,9 @@ func (c *checker) scaled(what string, d *datasets.Dataset) (*datasets.Dataset, e
 	return c.m.Scaling.Apply(d)
 }
 
-func (c *checker) watch(ctx context.Context, stage StageName) func(done, total int) {
+func (c *checker) watch(ctx context.Context, name stage.Name) func(done, total int) {
 	return func(done, total int) {
-		tell(ctx, c.o.Monitor, Event{Stage: stage, Done: done, Total: total, Remaining: -1})
+		stage.Tell(ctx, c.o.Monitor, Event{Stage: name, Done: done, Total: total, Remaining: -1})
 	}
 }
 
@@ -217,7 +221,7 @@ func firstDifference(a, b points.Points) int {
 
 // residual forms R, and recovers y where it was not given.
 func (c *checker) residual(ctx context.Context) error {
-	c.k.Progress = c.watch(ctx, StageResidual)
+	c.k.Progress = c.watch(ctx, stage.Residual)
 	v, rounding, err := c.k.Apply(ctx, c.c, c.v.T, c.v.Lambda)
 	if err != nil {
 		return err
@@ -282,7 +286,7 @@ func (c *checker) spectrum(ctx context.Context) error {
 			passes = 30
 		}
 	}
-	c.k.Progress = c.watch(ctx, StageLanczos)
+	c.k.Progress = c.watch(ctx, stage.Lanczos)
 	s, err := c.k.Cond(ctx, c.v.Lambda, passes, rng.New(c.o.Seed).Sub("verify"))
 	if err != nil {
 		return err
@@ -296,7 +300,7 @@ func (c *checker) predict(ctx context.Context) error {
 	if c.test == nil || c.r == nil {
 		return nil
 	}
-	c.k.Progress = c.watch(ctx, StagePredict)
+	c.k.Progress = c.watch(ctx, stage.Predict)
 	p, err := c.k.Predict(ctx, c.test.X, c.c, c.v.T, c.r, c.v.Lambda)
 	if err != nil {
 		return err

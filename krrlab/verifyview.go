@@ -4,31 +4,33 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/plots"
 )
 
 // String says in a few aligned lines what is proved.
 func (v *Verification) String() string {
-	var b lines
-	b.add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, kernelWords(v.Kernel), v.Lambda)
-	b.add("targets", "%s%s", v.Targets, v.targetsNote())
+	var b stage.Lines
+	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
+	b.Add("targets", "%s%s", v.Targets, v.targetsNote())
 	if v.Residual.Known() {
-		b.add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
+		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
 			float64(v.Residual), float64(v.Rounding), v.Claimed, v.Tol, v.verdict())
 	}
-	b.add("κ(K+λI)", "in [%.4g, %.4g], certain; at most 1+n·max k/λ = %.4g", v.Cond.Lo, v.Cond.Hi, v.Simple)
-	b.add("eigenvalues", "λ_max(K) in [%.5g, %.5g], λ_min(K) in [0, %.3g], %d passes over K", v.Largest.Lo, v.Largest.Hi, v.Smallest.Hi, v.Passes)
+	b.Add("κ(K+λI)", "in [%.4g, %.4g], certain; at most 1+n·max k/λ = %.4g", v.Cond.Lo, v.Cond.Hi, v.Simple)
+	b.Add("eigenvalues", "λ_max(K) in [%.5g, %.5g], λ_min(K) in [0, %.3g], %d passes over K", v.Largest.Lo, v.Largest.Hi, v.Smallest.Hi, v.Passes)
 	if v.Bound.Known() {
-		b.add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", float64(v.Bound))
+		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", float64(v.Bound))
 	}
 	if v.TestN > 0 {
-		b.add("test", "%s", v.testText())
+		b.Add("test", "%s", v.testText())
 	}
-	b.add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
+	b.Add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
 	if v.Kernel.Params != "" {
-		b.add("not covered", "what Eval of the user-defined kernel rounds, and that it is positive semi-definite")
+		b.Add("not covered", "what Eval of the user-defined kernel rounds, and that it is positive semi-definite")
 	}
-	b.took(v.Seconds)
+	b.Took(v.Seconds)
 	return b.String()
 }
 
@@ -119,4 +121,4 @@ func (v *Verification) Plot() *plots.Figure {
 }
 
 // HTML gives the lines, the picture and the table, for a notebook.
-func (v *Verification) HTML() string { return stageHTML(v) }
+func (v *Verification) HTML() string { return stage.HTML(v) }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
@@ -15,7 +17,7 @@ func TestWordsOfAReport(t *testing.T) {
 	r := &Solution{
 		Header: Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
 		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
-		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: unknown, KBound: unknown, Kappa: unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
+		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: stage.Unknown, KBound: stage.Unknown, Kappa: stage.Unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
 		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004, Predict: 0.0005, Total: 0.0331},
 	}
 	want := `data         a: regression, n = 100, d = 3, t = 1
@@ -35,30 +37,5 @@ machine      go, 2 threads, peak memory 50 MB
 	}
 	if got := r.Plot().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
 		t.Error(got)
-	}
-}
-
-// TestTimeWords: the unit goes by the total.
-func TestTimeWords(t *testing.T) {
-	for total, want := range map[float64]string{
-		0.00004: "milliseconds a 0.0, total 0.0", 0.0421: "milliseconds a 21.1, total 42.1", 0.4214: "milliseconds a 211, total 421",
-		1.234: "seconds a 0.62, total 1.23", 121.34: "seconds a 60.7, total 121.3",
-	} {
-		unit, text := timeWords(total, lap{"a", total / 2})
-		if got := unit + " " + text; got != want {
-			t.Errorf("%g: %s, want %s", total, got, want)
-		}
-	}
-	if unit, text := timeWords(0.5); unit+" "+text != "milliseconds 500" {
-		t.Errorf("%s %s", unit, text)
-	}
-	for spec, want := range map[kernel.Spec]string{
-		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004, Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
-		{Name: "matern52", Sigma: 8.5}:                                    "matern52(sigma=8.5)",
-		{Name: "my kernel"}:                                               "my kernel",
-	} {
-		if got := kernelWords(spec); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
 	}
 }

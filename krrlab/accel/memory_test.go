@@ -193,3 +193,12 @@ func TestBoundGarbage(t *testing.T) {
 		t.Errorf("a limit of %d became %d", 1<<40, got)
 	}
 }
+
+// TestBytes checks the units.
+func TestBytes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 12345678: "12.3 MB", 7.26e9: "7.26 GB", 5e15: "5e+03 TB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d bytes are %q, want %q", n, got, want)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func (f *benchFlags) check() error {
 	f.features = cmp.Or(f.features, f.n/5)
 	need := f.bytes()
 	if have := accel.MemoryAvailable(); have > 0 && need > have {
-		return fmt.Errorf("--n %d takes about %s, and %s are available: take a smaller --n", f.n, krrlab.Bytes(need), krrlab.Bytes(have))
+		return fmt.Errorf("--n %d takes about %s, and %s are available: take a smaller --n", f.n, accel.Bytes(need), accel.Bytes(have))
 	}
 	return makeRoom(f.outputs()...)
 }
@@ -154,7 +154,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	for _, name := range f.outputs() {
 		a.printf("wrote %s\n", name)
 	}
-	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), krrlab.Bytes(accel.PeakRSS()))
+	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.Bytes(accel.PeakRSS()))
 	return nil
 }
 

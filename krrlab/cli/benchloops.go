@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -286,7 +285,7 @@ func (b *loopBench) products(x *points.Dense32) error {
 		var loops []loop
 		for _, s := range all {
 			work := float64(b.n) * float64(b.n+1) / 2 * s.bytes
-			l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "reading " + krrlab.Bytes(int64(work)), work: work,
+			l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "reading " + accel.Bytes(int64(work)), work: work,
 				run: timed(func() error { return s.m.MulTo(b.ctx, dst, src) })}
 			if s.name == "float32" {
 				l.asked = asked[t]
@@ -381,7 +380,7 @@ func (b *loopBench) preconditioner(x *points.Dense32) error {
 	var loops []loop
 	for _, t := range []int{1, 4, 10} {
 		src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
-		loops = append(loops, loop{fmt.Sprintf("M⁻¹R, form %v, t = %d", w.Form(), t), "reading Z twice, " + krrlab.Bytes(int64(8*n*s)), 8 * n * s, 0,
+		loops = append(loops, loop{fmt.Sprintf("M⁻¹R, form %v, t = %d", w.Form(), t), "reading Z twice, " + accel.Bytes(int64(8*n*s)), 8 * n * s, 0,
 			timed(func() error { return w.SolveTo(b.ctx, dst, src) })})
 	}
 	return b.compare(reading, loops...)

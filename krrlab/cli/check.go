@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
@@ -101,7 +103,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	o := &theory.Options{Trials: f.trials, Seed: f.seed, Progress: func(claim string, done, total int) {
-		progress.show(krrlab.Event{Stage: krrlab.StageName(claim), Done: done, Total: total})
+		progress.show(krrlab.Event{Stage: stage.Name(claim), Done: done, Total: total})
 	}}
 	if f.figures != "" {
 		return a.checkFigures(ctx, f, list, o, progress)

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/datasets"
@@ -146,9 +149,9 @@ func (a *app) dataFetch(ctx context.Context, name string) error {
 	progress := a.newProgress()
 	defer progress.clear()
 	err := datasets.Fetch(ctx, name, dir, &datasets.FetchOptions{Progress: func(file string, done, total int64) {
-		e := krrlab.Event{Stage: krrlab.StageName(file), Done: int(done), Total: int(total), Remaining: -1}
+		e := krrlab.Event{Stage: stage.Name(file), Done: int(done), Total: int(total), Remaining: -1}
 		if total <= 0 {
-			e.Detail = krrlab.Bytes(done)
+			e.Detail = accel.Bytes(done)
 		}
 		progress.show(e)
 	}})

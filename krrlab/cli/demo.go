@@ -87,7 +87,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		}
 		a.printf("figure: %s\n", name)
 	}
-	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), krrlab.Bytes(accel.PeakRSS()))
+	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.Bytes(accel.PeakRSS()))
 	return nil
 }
 

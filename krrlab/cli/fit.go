@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -112,7 +114,7 @@ func (f *fitFlags) outputs() []string {
 // solve loads the data, solves the problem and judges the answer.
 func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	progress.show(krrlab.Event{Stage: krrlab.StageLoad})
+	progress.show(krrlab.Event{Stage: stage.Load})
 	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
@@ -202,7 +204,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.json != "" {
-		if err := krrlab.WriteStage(f.json, r.sol); err != nil {
+		if err := stage.Write(f.json, r.sol); err != nil {
 			return err
 		}
 	}

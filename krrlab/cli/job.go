@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -59,7 +61,7 @@ func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file st
 type teller struct {
 	a     *app
 	mu    sync.Mutex
-	stage krrlab.StageName
+	stage stage.Name
 	last  time.Time
 }
 

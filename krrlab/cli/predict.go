@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -99,7 +101,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	progress := a.newProgress()
 	defer progress.clear()
 	pred, err := m.Predict(ctx, data, &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group(), Progress: func(done, total int) {
-		progress.show(krrlab.Event{Stage: krrlab.StagePredict, Done: done, Total: total, Remaining: -1})
+		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
 	}})
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func (a *app) ranksText() string {
 	w := a.party.world
 	t := w.Traffic()
 	return fmt.Sprintf("%-14s %d (%d on this machine); %s sent by each, %.1f s in collectives\n", "ranks", w.Size(), a.party.node.Ranks,
-		krrlab.Bytes(t.Bytes), t.Seconds)
+		accel.Bytes(t.Bytes), t.Seconds)
 }
 
 // describe adds to a report which ranks there were.

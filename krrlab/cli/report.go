@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/krrlab/lab/krrlab/accel"
+
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/experiments"
-	"github.com/krrlab/lab/krrlab"
 )
 
 // reportFlags are the flags of krrlab report.
@@ -55,6 +56,6 @@ func (a *app) report(f *reportFlags) error {
 	if len(reports) == 1 {
 		plural = ""
 	}
-	a.printf("wrote %s: %d report%s, %s\n", f.out, len(reports), plural, krrlab.Bytes(int64(len(text))))
+	a.printf("wrote %s: %d report%s, %s\n", f.out, len(reports), plural, accel.Bytes(int64(len(text))))
 	return nil
 }

@@ -10,10 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
+
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/experiments"
-	"github.com/krrlab/lab/krrlab"
 )
 
 // reproduceFlags are the flags of krrlab reproduce.
@@ -327,5 +328,5 @@ func bytesOrDash(n int64) string {
 	if n == 0 {
 		return "–"
 	}
-	return krrlab.Bytes(n)
+	return accel.Bytes(n)
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -140,8 +142,8 @@ func sizingTable(p plan.Problem, counts []int) *plots.Table {
 	}
 	for _, c := range counts {
 		m := plan.Of(p, c)
-		t.Add(m.Ranks, krrlab.Bytes(m.Points), krrlab.Bytes(m.Kernel), krrlab.Bytes(m.Features), krrlab.Bytes(m.Factor), krrlab.Bytes(m.Vectors),
-			krrlab.Bytes(m.Forming), krrlab.Bytes(m.Solving))
+		t.Add(m.Ranks, accel.Bytes(m.Points), accel.Bytes(m.Kernel), accel.Bytes(m.Features), accel.Bytes(m.Factor), accel.Bytes(m.Vectors),
+			accel.Bytes(m.Forming), accel.Bytes(m.Solving))
 	}
 	return t
 }

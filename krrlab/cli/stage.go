@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -86,7 +88,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	start := time.Now()
 	progress := a.newProgress()
 	defer progress.clear()
-	progress.show(krrlab.Event{Stage: krrlab.StageLoad})
+	progress.show(krrlab.Event{Stage: stage.Load})
 	f.readLimit = f.memory
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
@@ -145,7 +147,7 @@ func (a *app) writeStage(f *stageFlags, s krrlab.Stage) error {
 		return nil
 	}
 	if f.json != "" {
-		if err := krrlab.WriteStage(f.json, s); err != nil {
+		if err := stage.Write(f.json, s); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -141,7 +143,7 @@ func (a *app) verifyMemory(text string) (int64, error) {
 // writeVerification writes what was asked for.
 func (a *app) writeVerification(f *verifyFlags, v *krrlab.Verification) error {
 	if f.json != "" && a.first() {
-		if err := krrlab.WriteStage(f.json, v); err != nil {
+		if err := stage.Write(f.json, v); err != nil {
 			return err
 		}
 		a.printf("%-14s %s\n", "wrote", f.json)

@@ -133,3 +133,19 @@ func TestDiag(t *testing.T) {
 		}
 	}
 }
+
+// TestShort: a kernel is named for a reader with its parameters to four digits.
+func TestShort(t *testing.T) {
+	for spec, want := range map[kernel.Spec]string{
+		{Name: "polynomial", Gamma: 0.0123456, Coef0: 1.00004, Degree: 3}: "polynomial(gamma=0.01235, coef0=1, degree=3)",
+		{Name: "matern52", Sigma: 8.5}:                                    "matern52(sigma=8.5)",
+		{Name: "my kernel"}:                                               "my kernel",
+	} {
+		if got := spec.Short(); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}).Shorten("features of gaussian(sigma=0.6666666666666666)"); got != "features of gaussian(sigma=0.6667)" {
+		t.Error(got)
+	}
+}

@@ -121,3 +121,26 @@ func Parse(s string) (Kernel, error) {
 	}
 	return FromSpec(spec)
 }
+
+// Short names the kernel for a reader, its parameters to four significant digits.
+func (s Spec) Short() string {
+	short := s
+	for _, v := range []*float64{&short.Sigma, &short.Gamma, &short.Coef0} {
+		if r, err := strconv.ParseFloat(strconv.FormatFloat(*v, 'g', 4, 64), 64); err == nil {
+			*v = r
+		}
+	}
+	if k, err := FromSpec(short); err == nil {
+		return k.String()
+	}
+	return s.Name
+}
+
+// Shorten returns a text that names the kernel, such as that of a feature map, with Short in place of it.
+func (s Spec) Shorten(text string) string {
+	k, err := FromSpec(s)
+	if err != nil {
+		return text
+	}
+	return strings.ReplaceAll(text, k.String(), s.Short())
+}

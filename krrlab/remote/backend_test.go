@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -37,7 +39,7 @@ func TestJobs(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		cfg     krrlab.Config
-		stage   krrlab.StageName
+		stage   stage.Name
 		options any
 		run     func(ctx context.Context, l *krrlab.Lab) (any, error)
 	}{

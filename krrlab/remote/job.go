@@ -21,6 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Files of a job, in a folder of its own.
@@ -32,11 +33,11 @@ const (
 
 // job is what ranks are asked to do.
 type job struct {
-	Version int              `json:"version"`
-	Stage   krrlab.StageName `json:"stage"`
-	Config  config           `json:"config"`
-	Data    data             `json:"data"`
-	Options json.RawMessage  `json:"options"`
+	Version int             `json:"version"`
+	Stage   stage.Name      `json:"stage"`
+	Config  config          `json:"config"`
+	Data    data            `json:"data"`
+	Options json.RawMessage `json:"options"`
 }
 
 // config is a krrlab.Config as JSON; what is not set has its default at the ranks.
@@ -112,7 +113,7 @@ func (j *config) config() (c krrlab.Config, err error) {
 
 // writeJob writes the job of a stage and what it needs, in a folder whose name is a function
 // of its content, and names that.
-func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage krrlab.StageName, options any) (*job, error) {
+func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options any) (*job, error) {
 	j := &job{Version: jobVersion, Stage: stage}
 	cfg := l.Config()
 	var err error
@@ -170,10 +171,10 @@ func parseJob(b []byte) (*job, error) {
 
 // outcome is what a job has come to, in its folder.
 type outcome struct {
-	Version     int              `json:"version"`
-	Stage       krrlab.StageName `json:"stage"`
-	Value       json.RawMessage  `json:"value"`
-	Interrupted bool             `json:"interrupted,omitempty"` // before its end
+	Version     int             `json:"version"`
+	Stage       stage.Name      `json:"stage"`
+	Value       json.RawMessage `json:"value"`
+	Interrupted bool            `json:"interrupted,omitempty"` // before its end
 	// Coefficients of a solve are a file in the job's folder.
 	Coefficients string `json:"coefficients,omitempty"`
 }

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/stage"
+
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 )
@@ -39,14 +41,14 @@ func (d *jobDir) forget() {
 }
 
 // Run implements krrlab.Backend.
-func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName, options, value any) (some bool, err error) {
-	dir, out, err := b.run(ctx, l, stage, options)
+func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, name stage.Name, options, value any) (some bool, err error) {
+	dir, out, err := b.run(ctx, l, name, options)
 	if out == nil {
 		return false, err
 	}
 	defer dir.forget()
 	if e := out.decode(value, dir.path("")); e != nil {
-		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", stage, dir.result(), e))
+		return false, errors.Join(err, fmt.Errorf("krrlab: the value of %s in %s: %w", name, dir.result(), e))
 	}
 	return true, err
 }
@@ -54,7 +56,7 @@ func (b *Backend) Run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName
 // run sends a stage to ranks and waits for its outcome, which is good once it is written; out is
 // not nil beside an error where the ranks had something when they were ended. A temporary folder
 // is left to the caller where there is an outcome.
-func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName, options any) (dir *jobDir, out *outcome, err error) {
+func (b *Backend) run(ctx context.Context, l *krrlab.Lab, name stage.Name, options any) (dir *jobDir, out *outcome, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
@@ -70,8 +72,8 @@ func (b *Backend) run(ctx context.Context, l *krrlab.Lab, stage krrlab.StageName
 			dir.forget()
 		}
 	}()
-	l.Tell(ctx, krrlab.Event{Stage: krrlab.StageJob, Remaining: -1})
-	job, err := b.writeJob(dir, l, stage, options)
+	l.Tell(ctx, krrlab.Event{Stage: stage.Job, Remaining: -1})
+	job, err := b.writeJob(dir, l, name, options)
 	if err != nil {
 		return dir, nil, err
 	}

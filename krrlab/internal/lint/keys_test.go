@@ -38,7 +38,7 @@ var written = [][2]string{
 var foreignKeys = []string{"krrlab/notebook/", "krrlab/internal/mutants."}
 
 // standIns have a MarshalJSON of their own: what it writes.
-var standIns = map[string]string{"krrlab.Number": "number or null", "krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
+var standIns = map[string]string{"krrlab/stage.Number": "number or null", "krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
 
 // schema collects the keys of struct types.
 type schema struct {
@@ -49,7 +49,7 @@ type schema struct {
 
 // json returns how a type is written, and adds the structs that it has.
 func (s *schema) json(t types.Type) string {
-	if n, ok := t.(*types.Named); ok {
+	if n, ok := types.Unalias(t).(*types.Named); ok {
 		full := name(n.Obj())
 		if in, ok := standIns[full]; ok {
 			s.add(in)

@@ -52,12 +52,12 @@ func (f *File) uses(path string, visit func(sel string, line int)) {
 
 // checkSilence finds printing below the bench.
 func checkSilence(t *Tree, p *Package) (out []Violation) {
-	if floor, ok := floors[p.Path]; !ok || floor >= bench {
+	if floor, ok := floors[p.Path]; !ok || floor >= stages {
 		return nil
 	}
 	for _, f := range p.Files {
 		add := func(line int, what string) {
-			out = append(out, Violation{f.Name, line, fmt.Sprintf("%s in %s; below floor %d return it, or call a hook", what, p.Path, bench)})
+			out = append(out, Violation{f.Name, line, fmt.Sprintf("%s in %s; below floor %d return it, or call a hook", what, p.Path, stages)})
 		}
 		f.uses("fmt", func(sel string, line int) {
 			if strings.HasPrefix(sel, "Print") {

@@ -12,6 +12,7 @@ import (
 	pcg "github.com/krrlab/lab/krrlab/pcg"
 	points "github.com/krrlab/lab/krrlab/points"
 	rng "github.com/krrlab/lab/krrlab/rng"
+	stage "github.com/krrlab/lab/krrlab/stage"
 	plots "github.com/krrlab/lab/plots"
 )
 
@@ -23,7 +24,6 @@ func init() {
 			"AutoSolver":          r.ValueOf(krrlab.AutoSolver),
 			"AutoStatDim":         r.ValueOf(krrlab.AutoStatDim),
 			"BlockPCG":            r.ValueOf(krrlab.BlockPCG),
-			"Bytes":               r.ValueOf(krrlab.Bytes),
 			"CG":                  r.ValueOf(krrlab.CG),
 			"ChainFor":            r.ValueOf(krrlab.ChainFor),
 			"DefaultFeatures":     r.ValueOf(krrlab.DefaultFeatures),
@@ -45,26 +45,8 @@ func init() {
 			"PrecondNames":        r.ValueOf(&krrlab.PrecondNames).Elem(),
 			"SLQ":                 r.ValueOf(krrlab.SLQ),
 			"SpecOf":              r.ValueOf(krrlab.SpecOf),
-			"StageEigenvalues":    r.ValueOf(krrlab.StageEigenvalues),
-			"StageFactor":         r.ValueOf(krrlab.StageFactor),
-			"StageFeatures":       r.ValueOf(krrlab.StageFeatures),
-			"StageJob":            r.ValueOf(krrlab.StageJob),
-			"StageKernel":         r.ValueOf(krrlab.StageKernel),
-			"StageLambdaP":        r.ValueOf(krrlab.StageLambdaP),
-			"StageLanczos":        r.ValueOf(krrlab.StageLanczos),
-			"StageLoad":           r.ValueOf(krrlab.StageLoad),
-			"StageMultiLevel":     r.ValueOf(krrlab.StageMultiLevel),
-			"StagePredict":        r.ValueOf(krrlab.StagePredict),
-			"StageProbes":         r.ValueOf(krrlab.StageProbes),
-			"StageQuality":        r.ValueOf(krrlab.StageQuality),
-			"StageResidual":       r.ValueOf(krrlab.StageResidual),
-			"StageSketchSize":     r.ValueOf(krrlab.StageSketchSize),
-			"StageSolve":          r.ValueOf(krrlab.StageSolve),
-			"StageSpectrum":       r.ValueOf(krrlab.StageSpectrum),
-			"StageStatDim":        r.ValueOf(krrlab.StageStatDim),
 			"StoredResidual":      r.ValueOf(krrlab.StoredResidual),
 			"Verify":              r.ValueOf(krrlab.Verify),
-			"WriteStage":          r.ValueOf(krrlab.WriteStage),
 			"XTrace":              r.ValueOf(krrlab.XTrace),
 		},
 		Types: map[string]r.Type{
@@ -105,7 +87,6 @@ func init() {
 			"Solution":          r.TypeOf((*krrlab.Solution)(nil)).Elem(),
 			"Solver":            r.TypeOf((*krrlab.Solver)(nil)).Elem(),
 			"Stage":             r.TypeOf((*krrlab.Stage)(nil)).Elem(),
-			"StageName":         r.TypeOf((*krrlab.StageName)(nil)).Elem(),
 			"StatDim":           r.TypeOf((*krrlab.StatDim)(nil)).Elem(),
 			"StatDimMethod":     r.TypeOf((*krrlab.StatDimMethod)(nil)).Elem(),
 			"StatDimOptions":    r.TypeOf((*krrlab.StatDimOptions)(nil)).Elem(),
@@ -130,11 +111,11 @@ func init() {
 type proxy_krrlab_Backend struct {
 	Object any
 	Check_ func(_ any, a0 *krrlab.Config) error
-	Run_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 krrlab.StageName, a3 any, a4 any) (bool, error)
+	Run_   func(_ any, a0 context.Context, a1 *krrlab.Lab, a2 stage.Name, a3 any, a4 any) (bool, error)
 }
 
 func (p *proxy_krrlab_Backend) Check(a0 *krrlab.Config) error { return p.Check_(p.Object, a0) }
-func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 krrlab.StageName, a3 any, a4 any) (bool, error) {
+func (p *proxy_krrlab_Backend) Run(a0 context.Context, a1 *krrlab.Lab, a2 stage.Name, a3 any, a4 any) (bool, error) {
 	return p.Run_(p.Object, a0, a1, a2, a3, a4)
 }
 

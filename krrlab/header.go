@@ -1,0 +1,64 @@
+package krrlab
+
+import (
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// featureBytes returns what a stage holds of s features: Z in float32, ZᵀZ, its factor, and
+// room to form that.
+func (l *Lab) featureBytes(s int) int64 {
+	if l.plain() {
+		return 0
+	}
+	return 4*int64(l.train.Len())*int64(s) + 24*int64(s)*int64(s)
+}
+
+// String describes the problem and the way to solve it, as configured; nothing is computed.
+func (l *Lab) String() string {
+	var b stage.Lines
+	if l.problem == nil {
+		return "a laboratory without data; New makes one with them\n"
+	}
+	c := l.cfg
+	_, _, t := l.Dims()
+	b.Add("data", "%v", l.train)
+	b.Add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
+	b.Add("solver", "%v, τ = %g, at most %d iterations", c.Solver, c.Tol, c.MaxIter)
+	switch {
+	case l.plain():
+	case l.approximation() != nil:
+		r := l.approximation()
+		b.Add("preconditioner", "%v, s = %d, λ_p = %g", r, r.s, r.lambdaP)
+	default:
+		b.Add("preconditioner", "%v", c.Precond)
+	}
+	memory := "no memory limit"
+	if c.Memory > 0 {
+		memory = "memory " + accel.Bytes(c.Memory)
+	}
+	b.Add("K", "storage %v, %s", c.Storage, memory)
+	b.Add("seed", "%d", c.Seed)
+	if c.Comm != nil {
+		b.Add("ranks", "%d", c.Comm.Size())
+	}
+	return b.String()
+}
+
+// HTML shows String in a notebook.
+func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
+
+// header returns the lab's.
+func (l *Lab) header() Header {
+	n, d, t := l.Dims()
+	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	if err != nil { // a user-defined kernel
+		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+	}
+	return Header{
+		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), N: n, D: d, T: t,
+		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
+	}
+}

@@ -1,0 +1,42 @@
+package stage_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// A stage of three steps, which its monitor stops after the second; it keeps what it has.
+func Example() {
+	monitor := func(e stage.Event) error {
+		fmt.Println(e)
+		if e.Done == 2 {
+			return pcg.ErrStop
+		}
+		return nil
+	}
+	ctx, ended := stage.Watch(context.Background())
+	done := 0
+	for ctx.Err() == nil && done < 3 {
+		done++
+		stage.Tell(ctx, monitor, stage.Event{Stage: stage.Probes, Done: done, Total: 3})
+	}
+	fmt.Println(ended(true, ctx.Err()))
+
+	var b stage.Lines
+	b.Problem(&stage.Header{Dataset: "blobs", Task: "classification", N: 300, D: 2, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 2.0 / 3}, Lambda: 0.1})
+	b.Add("probes", "%d of 3", done)
+	b.Took(0.02, "products", 0.015)
+	fmt.Print(&b)
+	// Output:
+	// probes: 33 %
+	// probes: 67 %
+	// <nil>
+	// data           blobs: classification, n = 300, d = 2, t = 1
+	// problem        kernel gaussian(sigma=0.6667), λ = 0.1
+	// probes         2 of 3
+	// milliseconds   products 15.0, total 20.0
+}

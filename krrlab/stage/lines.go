@@ -1,0 +1,56 @@
+package stage
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// Lines are aligned lines of a name and a text.
+type Lines struct {
+	Width int // of the names; default: 14
+	b     strings.Builder
+}
+
+// String returns the lines.
+func (b *Lines) String() string { return b.b.String() }
+
+// Add adds a line.
+func (b *Lines) Add(name, format string, args ...any) {
+	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, fmt.Sprintf(format, args...))
+}
+
+// Problem adds which problem a stage is about.
+func (b *Lines) Problem(h *Header) {
+	name := h.Dataset
+	if h.Note != "" {
+		name += " (" + h.Note + ")"
+	}
+	b.Add("data", "%s: %s, n = %d, d = %d, t = %d", name, h.Task, h.N, h.D, h.T)
+	b.Add("problem", "kernel %s, λ = %g", h.Kernel.Short(), h.Lambda)
+}
+
+// Took adds the seconds that the work took, in milliseconds below one second, after those of its parts: name,
+// seconds, name, seconds, ….
+func (b *Lines) Took(total float64, parts ...any) {
+	unit, format, by := "seconds", "%.1f", 1.0
+	switch {
+	case total < 1:
+		unit, by = "milliseconds", 1e3
+		if total >= 0.1 {
+			format = "%.0f"
+		}
+	case total < 5:
+		format = "%.2f"
+	}
+	if len(parts) > 0 {
+		parts = append(parts, "total", total)
+	} else {
+		parts = []any{"", total}
+	}
+	var text []string
+	for i := 0; i < len(parts); i += 2 {
+		text = append(text, strings.TrimSpace(fmt.Sprintf("%s "+format, parts[i], by*parts[i+1].(float64))))
+	}
+	b.Add(unit, "%s", strings.Join(text, ", "))
+}

@@ -1,0 +1,80 @@
+package stage
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/plots"
+)
+
+// Stage is what every step of the laboratory returns: exported numbers, and ways to look
+// at them. Its JSON, by encoding/json, round-trips.
+type Stage interface {
+	String() string      // a few aligned lines, with units and the paper's symbols
+	Table() *plots.Table // the numbers
+	Plot() *plots.Figure // the picture
+	HTML() string        // table and picture, for a notebook
+}
+
+// Write writes the JSON of a stage to the named file, whole or not at all.
+func Write(name string, s Stage) error {
+	js, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("krrlab: %w", err)
+	}
+	return atomicfile.Write(name, func(w io.Writer) error {
+		_, err := w.Write(append(js, '\n'))
+		return err
+	})
+}
+
+// HTML is the HTML of a stage: its lines, its picture, its table folded away.
+func HTML(s Stage) string {
+	return plots.PreHTML(s.String()) + s.Plot().HTML() + plots.FoldedHTML("the numbers", s.Table().HTML())
+}
+
+// Header says which problem a stage is about: the first fields of its JSON.
+type Header struct {
+	Dataset string      `json:"dataset"`
+	Source  string      `json:"source,omitempty"` // files or generator the points came from
+	Note    string      `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
+	Task    string      `json:"task"`
+	N       int         `json:"n"`
+	D       int         `json:"d"`
+	T       int         `json:"t"` // right-hand sides
+	Kernel  kernel.Spec `json:"kernel"`
+	Lambda  float64     `json:"lambda"`
+	Tol     float64     `json:"tol"` // τ
+	Seed    uint64      `json:"seed"`
+}
+
+// Number is a float64 whose JSON is null where it is not finite: NaN does not apply or was not
+// measured, +Inf is a bound that says nothing. Null is read as NaN.
+type Number float64
+
+// Unknown is the Number of what does not apply or was not measured.
+var Unknown = Number(math.NaN())
+
+// Known reports whether the number is finite.
+func (v Number) Known() bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+
+// MarshalJSON implements json.Marshaler.
+func (v Number) MarshalJSON() ([]byte, error) {
+	if !v.Known() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(v))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Number) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*v = Unknown
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(v))
+}
