@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // rankStages are the stages, each with the configuration that its path through ranks asks for.
@@ -84,7 +84,7 @@ func TestStagesOnRanks(t *testing.T) {
 					t.Error(err)
 					return nil
 				}
-				return timeless(t, s)
+				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(adapt.None) })
 			}
 			lone := one(nil)
 			for _, p := range []int{1, 2, 3} {
@@ -175,37 +175,4 @@ func TestStagesOnRanksMemory(t *testing.T) {
 		}
 		wg.Wait()
 	}
-}
-
-// timeless returns the JSON of a stage as maps, lists, texts and numbers, without what depends on
-// the clock, or on memory at the time.
-func timeless(t *testing.T, s Stage) any {
-	t.Helper()
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Error(err)
-	}
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Error(err)
-	}
-	return withoutTimes(v)
-}
-
-func withoutTimes(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, w := range v {
-			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || key == "s" && v["status"] == string(adapt.None) {
-				delete(v, key)
-				continue
-			}
-			v[key] = withoutTimes(w)
-		}
-	case []any:
-		for i, w := range v {
-			v[i] = withoutTimes(w)
-		}
-	}
-	return v
 }

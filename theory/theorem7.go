@@ -72,8 +72,8 @@ func (m shakenMap) MapTo(z []float64, ld int, x points.Points, _ *feature.Worksp
 	}
 }
 
-// judged is one rung of a run of the test beside the truth.
-type judged struct {
+// outcome is one rung of a run of the test beside the truth.
+type outcome struct {
 	verdict adapt.Verdict
 	holds   bool // both conditions, by dense algebra
 	kappa   float64
@@ -114,9 +114,9 @@ func (e *experiment) arenas(c adapt.Test) []arena {
 
 const adaptDelta = 0.05
 
-// judge runs the test once, up a ladder of three rungs, and returns those it climbed: the confidence is
+// climb runs the test once, up a ladder of three rungs, and returns those it climbed: the confidence is
 // that of the whole ladder.
-func (a arena) judge(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Test, g rng.Stream) (out []judged) {
+func (a arena) climb(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Test, g rng.Stream) (out []outcome) {
 	p := adapt.Problem{K: op, X: a.x, Map: a.dist, Lambda: a.lambda, Error: op.Choice().Error}
 	r := must(e.parts.Search(e.ctx, p, &adapt.Options{Test: adapt.Theorem7, Constants: c, First: a.s, Max: 4 * a.s, Confidence: 1 - adaptDelta}, g))
 	for _, rung := range r.Rungs {
@@ -128,13 +128,13 @@ func (a arena) judge(e *experiment, op *gram.Matrix, k *mat.SymDense, c adapt.Te
 }
 
 // truth finds by dense algebra what the test should, of the rung of s features.
-func (a arena) truth(e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.Stream) judged {
+func (a arena) truth(e *experiment, k *mat.SymDense, c adapt.Test, s int, g rng.Stream) outcome {
 	m := must(feature.Doubling{Dist: a.dist, First: a.s}.Sample(a.x.D, s, g.Sub("features", 0)))
 	worst, ok, kappa := a.nearest(e, k, c, m)
 	if !ok {
 		worst = math.Max(worst, 1/c.Gamma)
 	}
-	return judged{holds: worst <= 1, margin: 1 - worst, kappa: kappa}
+	return outcome{holds: worst <= 1, margin: 1 - worst, kappa: kappa}
 }
 
 // nearest returns the nearer of the two conditions over its limit, and κ, for a draw of the features; ok
@@ -152,16 +152,16 @@ func checkTheorem7(e *experiment) {
 		for _, a := range e.arenas(c) {
 			op := must(gram.New(e.ctx, a.k, a.x, a.lambda, &gram.Options{Storage: gram.Float64}))
 			k := evaluated(a.k, a.x)
-			all := make([][]judged, e.trials)
+			all := make([][]outcome, e.trials)
 			name := a.name + ", " + c.Name
-			e.each(name, e.trials, func(i int, g rng.Stream) { all[i] = a.judge(e, op, k, c, g) })
+			e.each(name, e.trials, func(i int, g rng.Stream) { all[i] = a.climb(e, op, k, c, g) })
 			e.tally(name, all, high/low)
 		}
 	}
 }
 
 // tally adds the measures of a preset on a design. A trial is false if any rung of it is.
-func (e *experiment) tally(name string, all [][]judged, bound float64) {
+func (e *experiment) tally(name string, all [][]outcome, bound float64) {
 	const rounding = 1e-6 // of Z in float32, which the test sees and so does the truth
 	falseAccept, falseReject := make([]float64, len(all)), make([]float64, len(all))
 	var kappa []float64

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -194,8 +195,8 @@ func (s *admmState) measure(ctx context.Context, res *ADMMResult) error {
 		return err
 	}
 	primal, dual := s.total.relative()
-	res.Objective = sum.loss + s.a.lambda/2*sumSquares(s.x)
-	res.Dual = dualBound(sum.conj, sumSquares(zu)/s.a.lambda)
+	res.Objective = sum.loss + s.a.lambda/2*floats.Dot(s.x, s.x)
+	res.Dual = dualBound(sum.conj, floats.Dot(zu, zu)/s.a.lambda)
 	res.Gap = 0
 	if d := res.Objective - res.Dual; d > 0 {
 		res.Gap = d / math.Abs(res.Objective)

@@ -100,20 +100,6 @@ func fromCols(v []float64, n, t int) *mat.Dense {
 	return y
 }
 
-// sumSquares adds in blocks, for accuracy.
-func sumSquares(x []float64) (sum float64) {
-	for len(x) > 0 {
-		k := min(len(x), 1024)
-		var part float64
-		for _, v := range x[:k] {
-			part += v * v
-		}
-		sum += part
-		x = x[k:]
-	}
-	return sum
-}
-
 // grow returns x with length n. Its contents are undefined.
 func grow[T float32 | float64](x []T, n int) []T {
 	if cap(x) < n {

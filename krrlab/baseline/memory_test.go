@@ -2,30 +2,12 @@ package baseline_test
 
 import (
 	"context"
-	"runtime"
-	"runtime/debug"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
-// workspace of its own for products, kept in a pool, and how many come to need one, and when, is the
-// scheduler's and the collector's choice.
-func allocated(f func()) int64 {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(1)
-	f()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
 
 // TestNeeds: all that a method allocates, scratch that lives shortly too, is at most 1.5 times what it
 // said it needs, and what it says is no gross exaggeration.
@@ -57,7 +39,7 @@ func TestNeeds(t *testing.T) {
 		},
 	} {
 		var need int64
-		got := allocated(func() {
+		got := testkit.Allocated(func() {
 			var err error
 			if need, err = f(); err != nil {
 				t.Fatal(name, err)

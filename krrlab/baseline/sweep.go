@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -180,7 +181,7 @@ func (p *ridge) solve(ctx context.Context) (*FeatureResult, error) {
 	}
 	norms := make([]float64, p.t) // ‖Zᵀy_j‖₂
 	for j := range norms {
-		norms[j] = math.Sqrt(sumSquares(p.b[j*p.s : (j+1)*p.s]))
+		norms[j] = floats.Norm(p.b[j*p.s:(j+1)*p.s], 2)
 	}
 	for {
 		if err := p.correct(ctx); err != nil {
@@ -281,13 +282,13 @@ func (p *ridge) measure(ctx context.Context, norms []float64) error {
 	rel := make([]float64, p.t)
 	for j := range rel {
 		if norms[j] > 0 {
-			rel[j] = math.Sqrt(sumSquares(g[j*p.s:(j+1)*p.s])) / norms[j]
+			rel[j] = floats.Norm(g[j*p.s:(j+1)*p.s], 2) / norms[j]
 		}
 	}
 	res := p.res
 	res.RelRes = rel
-	res.Objective = sumSquares(p.e) + p.lambda*sumSquares(p.w)
-	res.Excess = sumSquares(g) / p.lambda // tr Gᵀ(ZᵀZ+λI)⁻¹G ≤ ‖G‖_F²/λ
+	res.Objective = floats.Dot(p.e, p.e) + p.lambda*floats.Dot(p.w, p.w)
+	res.Excess = floats.Dot(g, g) / p.lambda // tr Gᵀ(ZᵀZ+λI)⁻¹G ≤ ‖G‖_F²/λ
 	res.History = append(res.History, FeatureStep{res.Rounds, time.Since(p.began).Seconds(), res.Objective, worst(rel)})
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -267,21 +267,6 @@ func TestErrors(t *testing.T) {
 	_, _ = direct.Solve(ctx, g, x, 1, targets(1, 79, 1), nil)
 }
 
-// allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
-// workspace of its own for products, kept in a pool, and which of them need one is the scheduler's choice.
-func allocated(f func()) int64 {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	defer accel.SetThreads(accel.Threads())
-	accel.SetThreads(1)
-	f()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return int64(after.TotalAlloc - before.TotalAlloc)
-}
-
 // TestMemory: the limit is kept and there is one n×n array.
 func TestMemory(t *testing.T) {
 	const n = 1200
@@ -302,7 +287,7 @@ func TestMemory(t *testing.T) {
 	least := func(p direct.Precision, n int) float64 {
 		bytes := int64(math.MaxInt64)
 		for range 3 {
-			bytes = min(bytes, allocated(func() {
+			bytes = min(bytes, testkit.Allocated(func() {
 				res, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, draw(7, n, 3), 1, targets(6, n, 1), &direct.Options{Precision: p})
 				if err != nil || res.Bytes != direct.Need(p, n, 1) {
 					t.Fatal(res, err)

@@ -41,7 +41,7 @@ func (c Choice) String() string {
 		how = "at most"
 	}
 	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
-		c.N, c.N, c.Storage, c.Tile, size(c.Bytes), c.Arithmetic, centered, c.Reason, c.Error, how, verdict, c.Accuracy)
+		c.N, c.N, c.Storage, c.Tile, accel.Bytes(c.Bytes), c.Arithmetic, centered, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
 // frame is where the points lie.
@@ -209,7 +209,7 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 	if !m.fits(Recompute, o.Memory, d) {
 		return best, m.memoryError(Auto, o.Memory, d)
 	}
-	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", size(o.Memory))
+	c.Storage, c.Reason = Recompute, fmt.Sprintf("nothing accurate enough fits %s", accel.Bytes(o.Memory))
 	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 )
 
@@ -119,7 +120,7 @@ type MemoryError struct {
 func (e *MemoryError) Error() string {
 	var fits []string
 	for i, s := range e.Fits {
-		fits = append(fits, fmt.Sprintf("%v (%s)", s, size(e.Bytes[i])))
+		fits = append(fits, fmt.Sprintf("%v (%s)", s, accel.Bytes(e.Bytes[i])))
 	}
 	which := "no storage fits"
 	switch len(fits) {
@@ -129,18 +130,5 @@ func (e *MemoryError) Error() string {
 	default:
 		which = strings.Join(fits, " and ") + " fit"
 	}
-	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, size(e.Need), e.Storage, size(e.Have), which)
-}
-
-// size writes a number of bytes with three digits and a decimal unit.
-func size(b int64) string {
-	switch {
-	case b >= 1e9:
-		return fmt.Sprintf("%.3g GB", float64(b)/1e9)
-	case b >= 1e6:
-		return fmt.Sprintf("%.3g MB", float64(b)/1e6)
-	case b >= 1e3:
-		return fmt.Sprintf("%.3g kB", float64(b)/1e3)
-	}
-	return fmt.Sprintf("%d B", b)
+	return fmt.Sprintf("gram: K of %d points needs %s as %v, but %s is allowed; %s", e.N, accel.Bytes(e.Need), e.Storage, accel.Bytes(e.Have), which)
 }

@@ -112,12 +112,3 @@ func columnsBeside(t *testing.T, x *points.Dense, idx []int, c comm.Comm) {
 		}
 	}
 }
-
-// TestSize: the numbers of bytes in messages.
-func TestSize(t *testing.T) {
-	for b, want := range map[int64]string{999: "999 B", 1000: "1 kB", 700e3: "700 kB", 1e6: "1 MB", 700e6: "700 MB", 1e9: "1 GB", 700e9: "700 GB"} {
-		if got := size(b); got != want {
-			t.Errorf("%d: %s, want %s", b, got, want)
-		}
-	}
-}

@@ -1,12 +1,11 @@
 package remote
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -63,35 +62,8 @@ func newLab(t *testing.T, train *datasets.Dataset, cfg krrlab.Config) *krrlab.La
 	return l
 }
 
-// timeless returns the JSON of a stage as maps, lists, texts and numbers, without what depends on
-// the clock, on memory at the time, or on how the ranks agreed.
-func timeless(t *testing.T, s krrlab.Stage) any {
-	t.Helper()
-	b, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	return withoutTimes(v)
-}
-
-func withoutTimes(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, w := range v {
-			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || key == "bytes" || key == "peak_bytes" {
-				delete(v, key)
-				continue
-			}
-			v[key] = withoutTimes(w)
-		}
-	case []any:
-		for i, w := range v {
-			v[i] = withoutTimes(w)
-		}
-	}
-	return v
+// timeless returns the JSON of a stage without what depends on the clock, on memory at the time, or on
+// how the ranks agreed.
+func timeless(s any) any {
+	return testkit.Timeless(s, func(key string, _ map[string]any) bool { return key == "bytes" || key == "peak_bytes" })
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestStagesUnderMPI runs the command of every stage, and predict and verify, on ranks of the one MPI
@@ -56,7 +58,7 @@ func TestStagesUnderMPI(t *testing.T) {
 					if err := json.NewDecoder(bytes.NewReader(b)).Decode(&got); err != nil {
 						t.Fatal(err)
 					}
-					got = timeless(got)
+					got = testkit.Timeless(got, nil)
 				}
 				if first == nil {
 					first = got
@@ -71,23 +73,4 @@ func TestStagesUnderMPI(t *testing.T) {
 	if err == nil || strings.Count(string(text), "unknown flag") != 1 {
 		t.Errorf("%v:\n%s", err, text)
 	}
-}
-
-// timeless drops what depends on the clock.
-func timeless(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for key, w := range v {
-			if strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") {
-				delete(v, key)
-				continue
-			}
-			v[key] = timeless(w)
-		}
-	case []any:
-		for i, w := range v {
-			v[i] = timeless(w)
-		}
-	}
-	return v
 }

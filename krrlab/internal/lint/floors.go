@@ -30,6 +30,7 @@ var floors = map[string]int{
 
 	"datasets":                   1,
 	"krrlab/internal/checkpoint": 1,
+	"krrlab/internal/testkit":    1,
 	"krrlab/kernel":              1,
 	"krrlab/sketch":              1,
 

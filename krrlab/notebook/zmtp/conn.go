@@ -51,7 +51,7 @@ type Conn struct {
 }
 
 func newConn(rw net.Conn, l Limits) *Conn {
-	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&patient{rw, l.Write}), limits: l, command: func(string, []byte) {}}
+	c := &Conn{rw: rw, r: bufio.NewReader(rw), w: bufio.NewWriter(&deadlineWriter{rw, l.Write}), limits: l, command: func(string, []byte) {}}
 	c.message.Store(int64(l.Message))
 	return c
 }
@@ -105,13 +105,13 @@ func (c *Conn) Recv() ([][]byte, error) {
 // Close closes the connection.
 func (c *Conn) Close() error { return c.rw.Close() }
 
-// patient writes as long as the other side takes some of it in time.
-type patient struct {
+// deadlineWriter writes as long as the other side takes some of it in time.
+type deadlineWriter struct {
 	rw    net.Conn
 	limit time.Duration
 }
 
-func (p *patient) Write(b []byte) (n int, err error) {
+func (p *deadlineWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) {
 		if err := p.rw.SetWriteDeadline(time.Now().Add(p.limit)); err != nil {
 			return n, err

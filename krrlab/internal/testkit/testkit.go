@@ -1,0 +1,61 @@
+// Package testkit has what tests of several packages need.
+package testkit
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// Allocated returns the bytes that f allocates in all when it runs again, on one thread: each thread has a
+// workspace of its own for products, kept in a pool, and how many come to need one, and when, is the
+// scheduler's and the collector's choice.
+func Allocated(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	defer accel.SetThreads(accel.Threads())
+	accel.SetThreads(1)
+	f()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// Timeless returns the JSON of v as maps, lists, texts and numbers, without the keys that depend on the clock
+// and those that drop names; drop may be nil. It panics if v has no JSON.
+func Timeless(v any, drop func(key string, of map[string]any) bool) any {
+	b, err := json.Marshal(v)
+	if err == nil {
+		v = nil
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return without(v, func(key string, of map[string]any) bool {
+		return strings.Contains(key, "seconds") || strings.HasPrefix(key, "best") || drop != nil && drop(key, of)
+	})
+}
+
+func without(v any, drop func(key string, of map[string]any) bool) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, w := range v {
+			if drop(key, v) {
+				delete(v, key)
+				continue
+			}
+			v[key] = without(w, drop)
+		}
+	case []any:
+		for i, w := range v {
+			v[i] = without(w, drop)
+		}
+	}
+	return v
+}
