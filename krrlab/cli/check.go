@@ -50,6 +50,7 @@ theory/README.md is the guide. The claims are
 	p.BoolVar(&f.verbose, "verbose", false, "print what was measured, and what each claim states")
 	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
 	p.StringVar(&f.figures, "figures", "", "draw the claims' figures into this folder instead")
+	wantAtLeast(p, theory.MinTrials, "trials")
 	p.SortFlags = false
 	return cmd
 }
@@ -91,8 +92,6 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 		return err
 	}
 	switch {
-	case f.trials < theory.MinTrials:
-		return usagef("--trials %d: want at least %d", f.trials, theory.MinTrials)
 	case f.json != "" && f.figures != "":
 		return usagef("--json and --figures exclude each other")
 	case f.json != "":

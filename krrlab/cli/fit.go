@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -304,17 +305,7 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 	if kept != nil && f.solver == krrlab.Direct.String() {
 		return usagef("--checkpoint keeps the state of an iteration: --solver direct has none")
 	}
-	for _, check := range []func(*pflag.FlagSet) error{f.dataFlags.check, f.kernelFlags.check, f.solveFlags.check} {
-		if err := check(set); err != nil {
-			return err
-		}
-	}
-	for _, err := range []error{knownData(f.data), checkPlot(f.plot)} {
-		if err != nil {
-			return err
-		}
-	}
-	return f.rankFlags.check()
+	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), checkPlot(f.plot))
 }
 
 // config turns the flags into a configuration; what is not set comes from the

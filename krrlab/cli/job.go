@@ -36,9 +36,6 @@ srun or sbatch; the first rank writes progress as lines of JSON.`,
 
 // job runs krrlab job.
 func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file string) error {
-	if err := f.check(); err != nil {
-		return err
-	}
 	if err := a.join(ctx, set, f); err != nil {
 		return err
 	}

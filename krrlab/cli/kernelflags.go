@@ -23,6 +23,7 @@ func (f *kernelFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.gamma, "gamma", 0.01, "γ of the polynomial (γxᵀz+c)^q")
 	p.Float64Var(&f.coef0, "coef0", 1, "c of the polynomial")
 	p.IntVar(&f.degree, "degree", 3, "q of the polynomial")
+	wantPositive(p, "sigma")
 }
 
 func (f *kernelFlags) check(set *pflag.FlagSet) error {
@@ -31,9 +32,6 @@ func (f *kernelFlags) check(set *pflag.FlagSet) error {
 		return err
 	}
 	if set.Changed("sigma") {
-		if !(f.sigma > 0) || math.IsInf(f.sigma, 0) {
-			return usagef("--sigma %g: want a positive number", f.sigma)
-		}
 		if k, err = f.build(f.sigma); err != nil {
 			return err
 		}

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // lambdaPFlags are the flags of krrlab lambda-p.
@@ -57,7 +55,7 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, separated by commas")
-	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "of each interval, between 0 and 1")
+	addConfidence(p, &f.Confidence, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 150, "maximum number of Lanczos steps")
 	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, in a map 0)")
@@ -67,49 +65,26 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.precond, "precond", "features", "what makes Z: features, nystrom or rpcholesky")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	wantPositive(p, "grid", "width")
+	wantAtLeast(p, 2, "points")
+	wantAtLeast(p, 1, "sizes", "steps", "max-iter", "features", "columns")
+	p.Lookup("sizes").DefValue = "" // the text has it
+	wantShare(p, "tol")
 }
 
-func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
-	if err := estimate.CheckConfidence(f.Confidence); err != nil {
-		return usagef("--%w", err)
-	}
+func (f *lambdaPFlags) check(*pflag.FlagSet) error {
 	if err := checkPrecond(f.precond); err != nil {
 		return err
 	}
 	if f.precond == "none" {
 		return usagef("--precond none has no λ_p: want features, nystrom or rpcholesky")
 	}
-	for _, l := range f.Grid {
-		if !(l > 0) || math.IsInf(l, 1) {
-			return usagef("--grid %g: want positive numbers", l)
-		}
-	}
-	for _, s := range f.Sizes {
-		if s < 1 {
-			return usagef("--sizes %d: want at least 1", s)
-		}
-	}
-	for name, v := range map[string]int{"points": f.Points - 1, "steps": f.Steps, "max-iter": f.MaxIter} {
-		if v < 1 {
-			return usagef("--%s: want at least %d", name, map[bool]int{true: 2, false: 1}[name == "points"])
-		}
-	}
-	for name, v := range map[string]int{"features": f.features, "columns": f.Columns} {
-		if set.Changed(name) && v < 1 {
-			return usagef("--%s %d: want at least 1", name, v)
-		}
-	}
 	switch {
 	case f.asMap && len(f.Sizes) > 0:
 		return usagef("--map and --sizes exclude each other")
 	case f.noSolve && f.Columns > 0:
 		return usagef("--no-solve and --columns exclude each other")
-	case !(f.Width > 0) || math.IsInf(f.Width, 1):
-		return usagef("--width %g: want a positive number, such as 0.3", f.Width)
-	case !(f.tol > 0 && f.tol < 1):
-		return usagef("--tol %g: want a number between 0 and 1", f.tol)
-	}
-	if f.orthogonal && f.precond != "features" {
+	case f.orthogonal && f.precond != "features":
 		return usagef("--orthogonal goes with --precond features only")
 	}
 	if f.noSolve {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -40,6 +38,11 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
+	wantAtLeast(p, 2, "n")
+	wantAtLeast(p, 1, "dim")
+	wantOneOf(p, datasets.Formats, "format")
+	wantOneOf(p, datasets.Tasks, "task")
+	wantOneOf(p, datasets.Scalings, "scale")
 }
 
 func (f *dataFlags) check(set *pflag.FlagSet) error {
@@ -56,22 +59,6 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 		return usagef("--holdout and --test exclude each other")
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
 		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
-	case set.Changed("n") && f.n < 2:
-		return usagef("--n %d: want at least 2", f.n)
-	case set.Changed("dim") && f.dim < 1:
-		return usagef("--dim %d: want at least 1", f.dim)
-	}
-	for _, w := range []struct {
-		flag, value string
-		words       []string
-	}{
-		{"format", f.format, datasets.Formats},
-		{"task", f.task, datasets.Tasks},
-		{"scale", f.scale, datasets.Scalings},
-	} {
-		if w.value != "" && !slices.Contains(w.words, w.value) {
-			return usagef("--%s %q: want one of %s", w.flag, w.value, strings.Join(w.words, ", "))
-		}
 	}
 	for _, name := range []string{"format", "target", "task", "drop", "dim"} {
 		if f.data != "" && set.Changed(name) {

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // multiLevelCommand makes krrlab multilevel.
@@ -31,28 +29,17 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
   krrlab multilevel --data ijcnn1 --n 10000 --kernel polynomial --levels features:16000,countsketch:4000,gaussian:2000`,
 		add: func(p *pflag.FlagSet) {
 			p.StringVar(&spec, "levels", "", "chain of features, then srht, countsketch or gaussian, each with its width (default: features:8s,srht:2s,gaussian:s for s = n/10, at least 500)")
-			p.Float64Var(&o.Confidence, "confidence", estimate.DefaultConfidence, "probability that the two intervals of a level cover, in (0, 1)")
+			addConfidence(p, &o.Confidence, "probability that the two intervals of a level cover, in (0, 1)")
 			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; wider levels are measured for their error alone")
 			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")
 			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
 			p.BoolVar(&orthogonal, "orthogonal", false, "orthogonal random features")
+			wantPositive(p, "lambda-p", "work")
+			wantShare(p, "tol")
+			wantAtLeast(p, 1, "max-iter")
 		},
 		check: func(set *pflag.FlagSet) (err error) {
-			for name, v := range map[string]float64{"lambda-p": lambdaP, "work": o.Work} {
-				if set.Changed(name) && (!(v > 0) || math.IsInf(v, 0)) {
-					return usagef("--%s %g: want a positive number", name, v)
-				}
-			}
-			if !(tol > 0 && tol < 1) {
-				return usagef("--tol %g: want a number between 0 and 1", tol)
-			}
-			if maxIter < 1 {
-				return usagef("--max-iter %d: want at least 1", maxIter)
-			}
-			if err := estimate.CheckConfidence(o.Confidence); err != nil {
-				return usagef("--%v", err)
-			}
 			if set.Changed("levels") {
 				if o.Levels, err = krrlab.ParseLevels(spec); err != nil {
 					return usagef("--levels: %v", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +51,7 @@ the names of the features must be the same.`,
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
+	wantOneOf(p, datasets.Formats, "format")
 	f.rankFlags.add(p)
 	p.SortFlags = false
 	return cmd
@@ -65,15 +65,13 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
 		return usagef("--format and --target go with --in; --data has its own")
-	case !slices.Contains(datasets.Formats, f.format):
-		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
 	}
 	if name, part, _ := strings.Cut(f.data, ":"); f.data != "" && part != "test" && part != "train" {
 		return usagef("--data %s: want NAME:test or NAME:train", f.data)
 	} else if err := knownData(name); err != nil {
 		return err
 	}
-	return f.rankFlags.check()
+	return nil
 }
 
 // predict runs krrlab predict.

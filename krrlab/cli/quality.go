@@ -3,13 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
-	"math"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // qualityFlags are the flags of krrlab quality.
@@ -37,9 +35,6 @@ K and not part of the probability.`,
 			if err := f.approximationFlags.check(set); err != nil {
 				return err
 			}
-			if err := f.iterationFlags.check(set); err != nil {
-				return err
-			}
 			return f.check()
 		},
 		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
@@ -53,25 +48,19 @@ K and not part of the probability.`,
 }
 
 func (f *qualityFlags) add(p *pflag.FlagSet) {
-	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "of κ's interval, between 0 and 1")
+	addConfidence(p, &f.Confidence, "of κ's interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
 	p.BoolVar(&f.NoSolve, "no-solve", false, "do without the actual iterations")
+	wantPositive(p, "width")
+	wantAtLeast(p, 1, "steps")
 	f.approximationFlags.add(p)
 	f.iterationFlags.add(p)
 }
 
 func (f *qualityFlags) check() error {
-	if err := estimate.CheckConfidence(f.Confidence); err != nil {
-		return usagef("--%w", err)
-	}
-	switch {
-	case !(f.Width > 0) || math.IsInf(f.Width, 0):
-		return usagef("--width %g: want a positive number, such as 0.2", f.Width)
-	case f.Steps < 1:
-		return usagef("--steps %d: want at least 1", f.Steps)
-	case f.ExactBelow < -1:
+	if f.ExactBelow < -1 {
 		return usagef("--exact-below %d: want a number of points, or -1", f.ExactBelow)
 	}
 	f.ExactBelow = cmp.Or(f.ExactBelow, -1)
@@ -87,16 +76,8 @@ type iterationFlags struct {
 func (f *iterationFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
-}
-
-func (f *iterationFlags) check(*pflag.FlagSet) error {
-	switch {
-	case !(f.tol > 0 && f.tol < 1):
-		return usagef("--tol %g: want a number between 0 and 1", f.tol)
-	case f.maxIter < 1:
-		return usagef("--max-iter %d: want at least 1", f.maxIter)
-	}
-	return nil
+	wantShare(p, "tol")
+	wantAtLeast(p, 1, "max-iter")
 }
 
 func (f *iterationFlags) config(c *krrlab.Config) { c.Tol, c.MaxIter = f.tol, f.maxIter }

@@ -24,13 +24,7 @@ type rankFlags struct {
 
 func (f *rankFlags) add(p *pflag.FlagSet) {
 	p.DurationVar(&f.limit, "rank-timeout", comm.DefaultLimit, "how long a rank waits for the others, when mpirun or srun started it")
-}
-
-func (f *rankFlags) check() error {
-	if f.limit <= 0 {
-		return usagef("--rank-timeout %v: want a positive time", f.limit)
-	}
-	return nil
+	wantTime(p, "rank-timeout")
 }
 
 // party is the ranks that this process is one of.

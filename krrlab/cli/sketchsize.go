@@ -10,7 +10,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/adapt"
-	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // sketchSizeFlags are the flags of krrlab sketch-size.
@@ -59,8 +58,10 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 where that is less)")
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
 	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
-	p.Float64Var(&f.Confidence, "confidence", estimate.DefaultConfidence, "probability that no s is accepted wrongly")
+	addConfidence(p, &f.Confidence, "probability that no s is accepted wrongly")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	wantAtLeast(p, 1, "first", "max", "check-factor")
+	wantPositive(p, "lambda-p")
 }
 
 func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
@@ -70,20 +71,10 @@ func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
 	if err := f.constants(set); err != nil {
 		return err
 	}
-	if err := estimate.CheckConfidence(f.Confidence); err != nil {
-		return usagef("--%w", err)
-	}
-	for name, v := range map[string]int{"first": f.First, "max": f.Max, "check-factor": f.Check} {
-		if set.Changed(name) && v < 1 {
-			return usagef("--%s %d: want at least 1", name, v)
-		}
-	}
 	f.Eigen = cmp.Or(f.Eigen, -1)
 	switch {
 	case !(f.Target > 1) || math.IsInf(f.Target, 1):
 		return usagef("--kappa-target %g: want a number above 1", f.Target)
-	case set.Changed("lambda-p") && (!(f.lambdaP > 0) || math.IsInf(f.lambdaP, 1)):
-		return usagef("--lambda-p %g: want a positive number", f.lambdaP)
 	case f.Eigen < -1:
 		return usagef("--conditions-up-to %d: want a number of features, or -1", f.Eigen)
 	}

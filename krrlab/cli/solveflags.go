@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -40,23 +39,13 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.memory, "memory", "", "memory limit of the solve, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.StringVar(&f.exactCheck, "residual", "auto", "true residual against: exact (K recomputed in float64, with a certain bound of rounding), stored (K as stored, checked by 288 rows in float64), or auto (exact up to n²d = 2e10, else stored, refined where the rows miss the tolerance)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
+	wantPositive(p, "lambda", "lambda-p")
+	wantShare(p, "tol")
+	wantAtLeast(p, 1, "features", "max-iter", "repeat")
 }
 
 // check refuses flags that no data could make right.
 func (f *solveFlags) check(set *pflag.FlagSet) error {
-	for name, v := range map[string]float64{"lambda": f.lambda, "lambda-p": f.lambdaP, "tol": f.tol} {
-		if set.Changed(name) && (!(v > 0) || math.IsInf(v, 0)) {
-			return usagef("--%s %g: want a positive number", name, v)
-		}
-	}
-	if set.Changed("tol") && f.tol >= 1 {
-		return usagef("--tol %g: want less than 1", f.tol)
-	}
-	for name, v := range map[string]int{"features": f.features, "max-iter": f.maxIter, "repeat": f.repeat} {
-		if set.Changed(name) && v < 1 {
-			return usagef("--%s %d: want at least 1", name, v)
-		}
-	}
 	if err := f.settle(&krrlab.Config{}); err != nil {
 		return err
 	}

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -33,6 +33,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.addTraining(p)
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
+	wantPositive(p, "lambda")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
@@ -167,24 +168,10 @@ func hasValue(s krrlab.Stage) bool {
 }
 
 func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
-	if err := f.rankFlags.check(); err != nil {
-		return err
-	}
 	if _, err := gram.ParseStorage(f.storage); err != nil {
 		return errUsage{err}
 	}
-	for _, err := range []error{knownData(f.data), checkMemory(f.memory), checkPlot(f.plot)} {
-		if err != nil {
-			return err
-		}
-	}
-	if set.Changed("lambda") && (!(f.lambda > 0) || math.IsInf(f.lambda, 0)) {
-		return usagef("--lambda %g: want a positive number", f.lambda)
-	}
-	if err := f.dataFlags.check(set); err != nil {
-		return err
-	}
-	return f.kernelFlags.check(set)
+	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot), f.dataFlags.check(set), f.kernelFlags.check(set))
 }
 
 // lab makes the bench for the data and the flags.

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // statDimFlags are the flags of krrlab statdim.
@@ -49,12 +47,14 @@ n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
 
 func (f *statDimFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
-	p.Float64Var(&f.confidence, "confidence", estimate.DefaultConfidence, "of the interval, between 0 and 1")
+	addConfidence(p, &f.confidence, "of the interval, between 0 and 1")
 	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval at which to stop")
 	p.IntVar(&f.probes, "max-probes", 256, "maximum number of probes, at least 16")
 	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
 	p.Lookup("grid").DefValue = "" // the text has it
 	p.BoolVar(&f.eta, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
+	wantPositive(p, "width", "grid")
+	wantAtLeast(p, 16, "max-probes")
 	f.approximationFlags.add(p)
 }
 
@@ -63,23 +63,11 @@ func (f *statDimFlags) check(set *pflag.FlagSet) error {
 	if err != nil {
 		return errUsage{err}
 	}
-	if err := estimate.CheckConfidence(f.confidence); err != nil {
-		return usagef("--%v", err)
-	}
 	switch {
-	case !(f.width > 0) || math.IsInf(f.width, 0):
-		return usagef("--width %g: want a positive number, such as 0.1", f.width)
-	case f.probes < 16:
-		return usagef("--max-probes %d: want at least 16", f.probes)
 	case set.Changed("grid") && len(f.grid) == 0:
 		return usagef("--grid: want at least one value of λ")
 	case f.eta && m != krrlab.FreeStatDim:
 		return usagef("--eta goes with --method free")
-	}
-	for _, l := range f.grid {
-		if !(l > 0) || math.IsInf(l, 0) {
-			return usagef("--grid %g: want positive numbers", l)
-		}
 	}
 	f.StatDimOptions = krrlab.StatDimOptions{
 		Method: m, Confidence: f.confidence, Width: f.width, MaxProbes: f.probes, Lambdas: f.grid, Measure: f.eta,
@@ -100,15 +88,11 @@ func (f *approximationFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	wantAtLeast(p, 1, "features")
+	wantPositive(p, "lambda-p")
 }
 
 func (f *approximationFlags) check(set *pflag.FlagSet) error {
-	if set.Changed("features") && f.features < 1 {
-		return usagef("--features %d: want at least 1", f.features)
-	}
-	if set.Changed("lambda-p") && (!(f.lambdaP > 0) || math.IsInf(f.lambdaP, 0)) {
-		return usagef("--lambda-p %g: want a positive number", f.lambdaP)
-	}
 	return checkPrecond(f.precond)
 }
 

@@ -80,6 +80,10 @@ func commandMeant(cmd *cobra.Command, typed string) string {
 // flagError marks an error of the flags as one of the command line, and asks for the flag that was
 // mistyped.
 func flagError(cmd *cobra.Command, err error) error {
+	var ours errUsage
+	if errors.As(err, &ours) { // a rule of wants.go
+		return ours
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return errUsage{err}

@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/krrlab/lab/krrlab/stage"
 
@@ -53,6 +53,8 @@ that the residual is above the tolerance the model was fitted to.`,
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
 	p.StringVar(&f.json, "json", "", "write what was found as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png or .pdf)")
+	wantOneOf(p, datasets.Formats, "format")
+	wantAtLeast(p, 1, "passes")
 	f.rankFlags.add(p)
 	p.SortFlags = false
 	return cmd
@@ -64,17 +66,8 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 		return usagef("--data excludes --train and --test")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
 		return usagef("--format and --target go with --train; --data has its own")
-	case set.Changed("passes") && f.passes < 1:
-		return usagef("--passes %d: want at least 1", f.passes)
-	case !slices.Contains(datasets.Formats, f.format):
-		return usagef("--format %q: want one of %v", f.format, datasets.Formats)
 	}
-	for _, err := range []error{knownData(f.data), checkMemory(f.memory), checkPlot(f.plot)} {
-		if err != nil {
-			return err
-		}
-	}
-	return f.rankFlags.check()
+	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
 }
 
 // checkOutputs reports what could not be written beside the model of that name.
