@@ -84,17 +84,39 @@ func ends(v []float64) (lo, hi float64) {
 }
 
 // series makes a line of a curve: the medians of of over those of x, with the least and the
-// most of the seeds as a band. ok is false if no place has a value.
-func series(name string, curve []*spot, x, of func(*spot) []float64) (s plots.Series, ok bool) {
-	s.Name = name
+// most of the seeds as a band; none if no place has a value.
+func series(name string, curve []*spot, x, of func(*spot) []float64) []plots.Series {
+	s, found := plots.Series{Name: name}, false
 	for _, p := range curve {
 		v := of(p)
 		lo, hi := ends(v)
 		s.X, s.Y = append(s.X, median(x(p))), append(s.Y, median(v))
 		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
-		ok = ok || len(v) > 0
+		found = found || len(v) > 0
 	}
-	return s, ok
+	if !found {
+		return nil
+	}
+	return []plots.Series{s}
+}
+
+// curveTable adds a row to the table for each place of the curves that has a result; head has its first cells.
+func (r *Report) curveTable(t *plots.Table, roles []string, by func(Case) float64, head func(row, role string, p *spot) []any) []*plots.Table {
+	for _, row := range r.Rows() {
+		for _, role := range roles {
+			for _, p := range r.curve(row, role, by) {
+				if len(p.errors)+p.capped == 0 {
+					continue
+				}
+				its := plots.Blank()
+				if role == exactRole {
+					its = spread(p.iterations, "%.0f")
+				}
+				t.Add(append(head(row, role, p), p.seedsText(), spread(errorsOf(p), "%.2f"), spread(p.seconds, "%.3g"), its)...)
+			}
+		}
+	}
+	return []*plots.Table{t}
 }
 
 // What series are of.
@@ -218,13 +240,32 @@ func allErrors(curve []*spot) []float64 {
 	return out
 }
 
-// quickest returns the place with the least median of seconds; nil if none ran.
-func quickest(curve []*spot) *spot {
-	var best *spot
+// best returns the place, of those that ok accepts, that is better than all before it; nil if there is none.
+func best(curve []*spot, ok func(*spot) bool, better func(a, b *spot) bool) (found *spot) {
 	for _, p := range curve {
-		if len(p.seconds) > 0 && (best == nil || median(p.seconds) < median(best.seconds)) {
-			best = p
+		if ok(p) && (found == nil || better(p, found)) {
+			found = p
 		}
 	}
-	return best
+	return found
+}
+
+func ran(p *spot) bool      { return len(p.errors) > 0 }
+func planned(*spot) bool    { return true }
+func first(_, _ *spot) bool { return false }
+
+func leastError(a, b *spot) bool { return median(a.errors) < median(b.errors) }
+func further(a, b *spot) bool    { return a.x > b.x }
+
+// largest and smallest return the places of the largest and the smallest x that ran, at the one of x that ran,
+// and quickest the one of the least median of seconds; nil if there is none.
+func largest(curve []*spot) *spot { return best(curve, ran, further) }
+func smallest(curve []*spot) *spot {
+	return best(curve, ran, func(a, b *spot) bool { return a.x < b.x })
+}
+func at(curve []*spot, x float64) *spot {
+	return best(curve, func(p *spot) bool { return ran(p) && p.x == x }, first)
+}
+func quickest(curve []*spot) *spot {
+	return best(curve, ran, func(a, b *spot) bool { return median(a.seconds) < median(b.seconds) })
 }

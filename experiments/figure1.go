@@ -97,21 +97,9 @@ func figure1Tables(r *Report) []*plots.Table {
 			{Name: "kernel"}, {Name: "n"}, {Name: "method"}, {Name: "s"}, {Name: "seeds", Align: plots.Right}, textual("error (%)"), textual("time (s)"), textual("iterations"),
 		},
 	}
-	for _, row := range r.Rows() {
-		for _, role := range []string{exactRole, featuresRole} {
-			for _, p := range r.curve(row, role, bySketch) {
-				if len(p.errors)+p.capped == 0 {
-					continue
-				}
-				its := plots.Blank()
-				if role == exactRole {
-					its = spread(p.iterations, "%.0f")
-				}
-				t.Add(strings.TrimSuffix(row, beyond), r.pointsOf(row), role, p.c.S, p.seedsText(), spread(errorsOf(p), "%.2f"), spread(p.seconds, "%.3g"), its)
-			}
-		}
-	}
-	return []*plots.Table{t}
+	return r.curveTable(t, []string{exactRole, featuresRole}, bySketch, func(row, role string, p *spot) []any {
+		return []any{strings.TrimSuffix(row, beyond), r.pointsOf(row), role, p.c.S}
+	})
 }
 
 // dataCaption says what data and which scale a figure is of.
@@ -162,12 +150,8 @@ func figure1Figures(r *Report) []Figure {
 		e.Y.Ticks = errorTicks(100*c.mid, 100*lo, 100*hi)
 		for _, role := range []string{exactRole, featuresRole} {
 			curve := r.curve(row, role, bySketch)
-			if line, ok := series(role, curve, place1, errorsOf); ok {
-				e.Series = append(e.Series, line)
-			}
-			if line, ok := series(role, curve, place1, secondsOf); ok {
-				s.Series = append(s.Series, line)
-			}
+			e.Series = append(e.Series, series(role, curve, place1, errorsOf)...)
+			s.Series = append(s.Series, series(role, curve, place1, secondsOf)...)
 		}
 		if len(e.Series) > 0 {
 			panels = append(panels, e, s)
@@ -198,8 +182,8 @@ func figure1Beyond(r *Report) []Figure {
 	n, most := 0, 0.0
 	for _, row := range r.Rows() {
 		exact, features := allErrors(r.curve(row, exactRole, bySketch)), r.curve(row, featuresRole, bySketch)
-		line, ok := series(featuresRole, features, place1, errorsOf)
-		if !strings.HasSuffix(row, beyond) || !ok || len(exact) == 0 {
+		line := series(featuresRole, features, place1, errorsOf)
+		if !strings.HasSuffix(row, beyond) || len(line) == 0 || len(exact) == 0 {
 			continue
 		}
 		last := largest(features)
@@ -214,7 +198,7 @@ func figure1Beyond(r *Report) []Figure {
 			Title:  strings.TrimSuffix(row, beyond),
 			X:      plots.Axis{Label: "random features s", Log: true, Ticks: ticksAt(features)},
 			Y:      plots.Axis{Label: "test error (%)", Log: true, Ticks: errorTicks(100*median(exact), 100*lo, 100*slices.Max(allErrors(features)))},
-			Series: []plots.Series{wide, line}, VLines: []plots.RefLine{{At: float64(n), Label: "s = n"}},
+			Series: append([]plots.Series{wide}, line...), VLines: []plots.RefLine{{At: float64(n), Label: "s = n"}},
 		})
 	}
 	if len(panels) == 0 {

@@ -21,11 +21,7 @@ func (r *Report) compare(row string) comparison {
 	all := allErrors(c.exact)
 	c.lo, c.hi = ends(all)
 	c.mid = median(all)
-	for _, p := range c.features {
-		if len(p.errors) > 0 && p.c.S == r.pointsOf(row) {
-			c.last = p
-		}
-	}
+	c.last = best(c.features, func(p *spot) bool { return ran(p) && p.c.S == r.pointsOf(row) }, first)
 	return c
 }
 
@@ -90,12 +86,7 @@ const near = 1.05
 // reaches returns the least s at which the median error of random features is near the exact
 // one's; nil if at no s it is.
 func (c comparison) reaches() *spot {
-	for _, p := range c.features {
-		if len(p.errors) > 0 && median(p.errors) <= near*c.mid {
-			return p
-		}
-	}
-	return nil
+	return best(c.features, func(p *spot) bool { return ran(p) && median(p.errors) <= near*c.mid }, first)
 }
 
 func figure1Verdicts(r *Report) []Verdict {
@@ -193,8 +184,8 @@ func figure1Why(r *Report) string {
 		name, end := strings.TrimSuffix(c.row, beyond), largest(c.features)
 		parts = append(parts, fmt.Sprintf("%s with s = n = %d and %s with s = %d against %s exactly (%s)",
 			percent(median(c.last.errors)), c.last.c.S, percent(median(end.errors)), end.c.S, percent(c.mid), name))
-		if best := c.least(); best != c.last {
-			peaks = append(peaks, fmt.Sprintf("%s with s = %d already (%s)", percent(median(best.errors)), best.c.S, name))
+		if top := best(slices.Concat([]*spot{c.last}, c.features), func(p *spot) bool { return ran(p) && p.x <= c.last.x }, leastError); top != c.last {
+			peaks = append(peaks, fmt.Sprintf("%s with s = %d already (%s)", percent(median(top.errors)), top.c.S, name))
 		}
 	}
 	if len(parts) == 0 {
@@ -206,15 +197,4 @@ func figure1Why(r *Report) string {
 			"that have no room to be small, and there the error of such models peaks (double descent: Belkin, Hsu, Ma and Mandal 2019)."
 	}
 	return text
-}
-
-// least returns the place of the least median error of random features with s at most n.
-func (c comparison) least() *spot {
-	best := c.last
-	for _, p := range c.features {
-		if p.x < c.last.x && len(p.errors) > 0 && median(p.errors) < median(best.errors) {
-			best = p
-		}
-	}
-	return best
 }

@@ -123,21 +123,7 @@ func figure2Tables(r *Report) []*plots.Table {
 			{Name: "data"}, {Name: "method"}, {Name: "n"}, {Name: "s"}, {Name: "seeds", Align: plots.Right}, textual("error (%)"), textual("time (s)"), textual("iterations"),
 		},
 	}
-	for _, row := range r.Rows() {
-		for _, role := range roles2 {
-			for _, p := range r.curve(row, role, byPoints) {
-				if len(p.errors)+p.capped == 0 {
-					continue
-				}
-				its := plots.Blank()
-				if role == exactRole {
-					its = spread(p.iterations, "%.0f")
-				}
-				t.Add(row, role, p.c.N, p.c.S, p.seedsText(), spread(errorsOf(p), "%.2f"), spread(p.seconds, "%.3g"), its)
-			}
-		}
-	}
-	return []*plots.Table{t}
+	return r.curveTable(t, roles2, byPoints, func(row, role string, p *spot) []any { return []any{row, role, p.c.N, p.c.S} })
 }
 
 // constantText says what the constant s is, where it is not the paper's.
@@ -185,12 +171,8 @@ func figure2Figures(r *Report) []Figure {
 		for _, role := range roles2 {
 			curve := r.curve(row, role, byPoints)
 			name := r.nameOf(role)
-			if line, ok := series(name, curve, place1, errorsOf); ok {
-				byN.Series = append(byN.Series, line)
-			}
-			if line, ok := series(name, curve, secondsOf, errorsOf); ok {
-				byTime.Series = append(byTime.Series, line)
-			}
+			byN.Series = append(byN.Series, series(name, curve, place1, errorsOf)...)
+			byTime.Series = append(byTime.Series, series(name, curve, secondsOf, errorsOf)...)
 		}
 		if len(byN.Series) > 0 {
 			panels = append(panels, byN, byTime)
@@ -205,38 +187,6 @@ func figure2Figures(r *Report) []Figure {
 	return []Figure{{r.ID, f}}
 }
 
-// largest returns the place of the largest n that ran; nil if none did.
-func largest(curve []*spot) *spot {
-	var best *spot
-	for _, p := range curve {
-		if len(p.errors) > 0 && (best == nil || p.x > best.x) {
-			best = p
-		}
-	}
-	return best
-}
-
-// smallest returns the place of the smallest n that ran; nil if none did.
-func smallest(curve []*spot) *spot {
-	var best *spot
-	for _, p := range curve {
-		if len(p.errors) > 0 && (best == nil || p.x < best.x) {
-			best = p
-		}
-	}
-	return best
-}
-
-// at returns the place of a curve at x that ran; nil if there is none.
-func at(curve []*spot, x float64) *spot {
-	for _, p := range curve {
-		if p.x == x && len(p.errors) > 0 {
-			return p
-		}
-	}
-	return nil
-}
-
 func figure2Verdicts(r *Report) []Verdict {
 	const small = "the scale is too small to say"
 	more := evidence{claim: "the exact method's error is below that of random features with each profile of s at the largest n", undecided: small}
@@ -247,7 +197,7 @@ func figure2Verdicts(r *Report) []Verdict {
 			continue
 		}
 		exact := r.curve(row, exactRole, byPoints)
-		last := furthest(exact)
+		last := best(exact, planned, further)
 		if !last.complete() {
 			for _, j := range []*evidence{&more, &grow, &time} {
 				j.add(Open, "%s: at the largest n not all seeds ran and converged", row)
@@ -278,7 +228,7 @@ func figure2Verdicts(r *Report) []Verdict {
 			time.add(known(median(p.errors) >= median(last.errors)), "%s: %s in %.0f s at best, with n = %d and s = %d (%s), against %s in %.0f s", row,
 				percent(median(p.errors)), median(p.seconds), p.c.N, p.c.S, strings.TrimPrefix(role, "random features, "), percent(median(last.errors)), median(last.seconds))
 		}
-		if prev := before(exact, last); !prev.complete() {
+		if prev := best(exact, func(p *spot) bool { return p.x < last.x }, further); !prev.complete() {
 			grow.add(Open, "%s: at the n before the largest not all seeds ran and converged", row)
 		} else {
 			grow.add(known(median(last.errors) < median(prev.errors)), "%s: %s at n = %d, %s at n = %d", row, percent(median(prev.errors)), prev.c.N, percent(median(last.errors)), last.c.N)
@@ -289,37 +239,14 @@ func figure2Verdicts(r *Report) []Verdict {
 
 // within returns the place of random features, of all profiles and n, with the least median of
 // errors among those that take no more than so many seconds, and its role; nil if none does.
-func (r *Report) within(row string, seconds float64) (best *spot, role string) {
+func (r *Report) within(row string, seconds float64) (least *spot, role string) {
 	for _, name := range profiles {
-		for _, p := range r.curve(row, name, byPoints) {
-			if len(p.errors) > 0 && median(p.seconds) <= seconds && (best == nil || median(p.errors) < median(best.errors)) {
-				best, role = p, name
-			}
+		p := best(r.curve(row, name, byPoints), func(p *spot) bool { return ran(p) && median(p.seconds) <= seconds }, leastError)
+		if p != nil && (least == nil || leastError(p, least)) {
+			least, role = p, name
 		}
 	}
-	return best, role
-}
-
-// furthest returns the place of the largest n, run or not; nil if there is none.
-func furthest(curve []*spot) *spot {
-	var best *spot
-	for _, p := range curve {
-		if best == nil || p.x > best.x {
-			best = p
-		}
-	}
-	return best
-}
-
-// before returns the place of the largest n below p's, run or not; nil if there is none.
-func before(curve []*spot, p *spot) *spot {
-	var best *spot
-	for _, q := range curve {
-		if q.x < p.x && (best == nil || q.x > best.x) {
-			best = q
-		}
-	}
-	return best
+	return least, role
 }
 
 // shortOfTime says for which n random features on other points, or as many, do better in the time of

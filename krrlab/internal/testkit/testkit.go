@@ -1,4 +1,5 @@
-// Package testkit has what tests of several packages need.
+// Package testkit has what tests of several packages need: the bytes that a function allocates, and the JSON
+// of a value without its times. It is for tests only. What one package alone needs stays with its tests.
 package testkit
 
 import (
