@@ -6,9 +6,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
+	"time"
 
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/plots"
 )
@@ -105,4 +112,111 @@ func (o *output) failure() error {
 		err = path.Err
 	}
 	return fmt.Errorf("cannot write the output: %w", err)
+}
+
+// progress shows one line that updates in place: stage, iteration or share,
+// residual, time left.
+type progress struct {
+	w    io.Writer // nil shows nothing
+	mu   sync.Mutex
+	last time.Time
+	wide int // characters on the line now
+}
+
+// every is the least time between two updates.
+const every = 100 * time.Millisecond
+
+func (a *app) newProgress() *progress {
+	if a.quiet || !a.env.Terminal {
+		return &progress{}
+	}
+	return &progress{w: a.env.Stderr}
+}
+
+// show is a krrlab.Config's Monitor.
+func (p *progress) show(e krrlab.Event) error {
+	p.say(e.String, e.Total > 0 && e.Done == e.Total)
+	return nil
+}
+
+// say shows a text, unless another was shown just before; a last one is shown in any case.
+func (p *progress) say(text func() string, last bool) {
+	if p.w == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := time.Now(); now.Sub(p.last) >= every || last {
+		p.last = now
+		p.put(text())
+	}
+}
+
+// clear removes the line.
+func (p *progress) clear() {
+	if p.w == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.put("")
+	if p.wide == 0 {
+		io.WriteString(p.w, "\r")
+	}
+}
+
+func (p *progress) put(s string) {
+	n := len([]rune(s))
+	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.wide-n)))
+	p.wide = n
+}
+
+// machineShare is the part of the machine's memory that a solve may take by default.
+const machineShare = 0.9
+
+// units are the suffixes of --memory.
+var units = []struct {
+	name  string
+	bytes float64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"KB", 1e3},
+	{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}, {"K", 1e3}, {"B", 1},
+}
+
+// checkMemory refuses a --memory that is no number of bytes.
+func checkMemory(text string) error {
+	_, err := memoryLimit(text)
+	return err
+}
+
+// memoryLimit returns the bytes that --memory allows; by default nine tenths of the
+// machine's, or of its control group's.
+func memoryLimit(text string) (int64, error) {
+	if text == "" {
+		limit, _ := accel.MemoryLimit()
+		return int64(machineShare * float64(limit)), nil
+	}
+	number, unit := text, 1.0
+	for _, u := range units {
+		if n, ok := strings.CutSuffix(text, u.name); ok {
+			number, unit = n, u.bytes
+			break
+		}
+	}
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(v*unit >= 1) || v*unit > 1<<60 {
+		return 0, usagef("--memory %q: want a number of bytes such as 20GB, 512MiB or 8e9", text)
+	}
+	return int64(v * unit), nil
+}
+
+// EndSignals returns the signals that end a command in good order, with what was done kept: an
+// interrupt, SIGTERM, and SIGHUP unless the process was started to outlive its terminal, as by nohup.
+func EndSignals() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
 }

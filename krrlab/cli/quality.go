@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,3 +82,94 @@ func (f *iterationFlags) add(p *pflag.FlagSet) {
 }
 
 func (f *iterationFlags) config(c *krrlab.Config) { c.Tol, c.MaxIter = f.tol, f.maxIter }
+
+// statDimFlags are the flags of krrlab statdim.
+type statDimFlags struct {
+	approximationFlags
+	krrlab.StatDimOptions
+	method     string
+	confidence float64
+	width      float64
+	probes     int
+	grid       []float64
+	eta        bool
+}
+
+func (a *app) statDimCommand() *cobra.Command {
+	f := &statDimFlags{}
+	return a.stageCommand(stageCommand{
+		use:   "statdim (--data NAME | --train FILE)",
+		short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
+		long: `Statdim finds s_λ(K), the degrees of freedom of the regression, and, with most methods,
+the curve λ ↦ s_λ, with an interval that includes the truncation of the solves.
+Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
+preconditioned block solve, M⁻¹ as control variate), xtrace, slq (stochastic Lanczos
+quadrature, the whole curve), free (the features alone); auto takes exact up to
+n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
+		example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
+  krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
+  krrlab statdim --data mnist --n 10000 --method free --eta`,
+		add:   f.add,
+		check: f.check,
+		cfg:   f.approximationFlags.config,
+		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
+			return l.StatDim(ctx, f.StatDimOptions)
+		},
+	})
+}
+
+func (f *statDimFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
+	addConfidence(p, &f.confidence, "of the interval, between 0 and 1")
+	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval at which to stop")
+	p.IntVar(&f.probes, "max-probes", 256, "maximum number of probes, at least 16")
+	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
+	p.Lookup("grid").DefValue = "" // the text has it
+	p.BoolVar(&f.eta, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
+	wantPositive(p, "width", "grid")
+	wantAtLeast(p, 16, "max-probes")
+	f.approximationFlags.add(p)
+}
+
+func (f *statDimFlags) check(set *pflag.FlagSet) error {
+	m, err := krrlab.ParseStatDimMethod(f.method)
+	if err != nil {
+		return errUsage{err}
+	}
+	switch {
+	case set.Changed("grid") && len(f.grid) == 0:
+		return usagef("--grid: want at least one value of λ")
+	case f.eta && m != krrlab.FreeStatDim:
+		return usagef("--eta goes with --method free")
+	}
+	f.StatDimOptions = krrlab.StatDimOptions{
+		Method: m, Confidence: f.confidence, Width: f.width, MaxProbes: f.probes, Lambdas: f.grid, Measure: f.eta,
+	}
+	return f.approximationFlags.check(set)
+}
+
+// approximationFlags say what approximates K.
+type approximationFlags struct {
+	precond    string
+	features   int
+	lambdaP    float64
+	orthogonal bool
+}
+
+func (f *approximationFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.precond, "precond", "features", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", "))
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	wantAtLeast(p, 1, "features")
+	wantPositive(p, "lambda-p")
+}
+
+func (f *approximationFlags) check(set *pflag.FlagSet) error {
+	return checkPrecond(f.precond)
+}
+
+func (f *approximationFlags) config(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
+	c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Orthogonal: f.orthogonal}.Preconditioner(c.Kernel)
+	return err
+}
