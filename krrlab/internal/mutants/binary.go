@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,9 +65,9 @@ func (s *source) overlay(folder string, sites []*Site) (string, error) {
 }
 
 // build compiles the tests of pkg with the overlay; a package without tests gives none.
-func (m *module) build(ctx context.Context, pkg, overlay, folder string) (*binary, error) {
-	b := &binary{pkg: pkg, dir: filepath.Join(m.root, pkg), file: filepath.Join(folder, strings.ReplaceAll(pkg, "/", "_")+".test")}
-	if _, err := output(ctx, m.root, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.file, "./"+pkg); err != nil {
+func build(ctx context.Context, root, pkg, overlay, folder string) (*binary, error) {
+	b := &binary{pkg: pkg, dir: filepath.Join(root, pkg), file: filepath.Join(folder, strings.ReplaceAll(pkg, "/", "_")+".test")}
+	if _, err := output(ctx, root, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.file, "./"+pkg); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(b.file); err != nil {
@@ -171,19 +170,6 @@ func (b *binary) kill(ctx context.Context, id int, slack float64) (state, by str
 	return state, by, nil
 }
 
-// module is what the go command knows of the tree.
-type module struct {
-	root, path string
-	packages   map[string]listed // by path in the module
-	exports    map[string]string // files of export data by import path
-}
-
-type listed struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
-	Module                  *struct{ Path, Dir string }
-}
-
 // output runs a command in dir and returns what it wrote; its error has the first lines
 // of what it complained of.
 func output(ctx context.Context, dir string, words ...string) ([]byte, error) {
@@ -201,45 +187,4 @@ func output(ctx context.Context, dir string, words ...string) ([]byte, error) {
 func firstLines(s string, n int) string {
 	lines := strings.SplitN(strings.TrimSpace(s), "\n", n+1)
 	return strings.Join(lines[:min(n, len(lines))], "; ")
-}
-
-// open asks the go command for the module that root is in, with export data of everything
-// that the packages import.
-func open(ctx context.Context, root string, packages []string) (*module, error) {
-	words := []string{"go", "list", "-json=ImportPath,Dir,Export,GoFiles,Module", "-export", "-deps"}
-	for _, p := range packages {
-		words = append(words, "./"+p)
-	}
-	out, err := output(ctx, root, words...)
-	if err != nil {
-		return nil, err
-	}
-	m := &module{packages: map[string]listed{}, exports: map[string]string{}}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var l listed
-		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		m.exports[l.ImportPath] = l.Export
-		if l.Module != nil { // the packages asked for come last
-			m.path, m.root = l.Module.Path, l.Module.Dir
-		}
-		m.packages[l.ImportPath] = l
-	}
-	return m, nil
-}
-
-// load reads one package of the module.
-func (m *module) load(p string) (*source, error) {
-	imp := m.path
-	if p != "." {
-		imp += "/" + p
-	}
-	l, ok := m.packages[imp]
-	if !ok {
-		return nil, fmt.Errorf("mutants: no package %s in %s", p, m.path)
-	}
-	return load(p, imp, l.Dir, l.GoFiles, m.exports)
 }

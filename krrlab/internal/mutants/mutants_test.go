@@ -186,10 +186,12 @@ func TestWeak(t *testing.T) {
 func TestDraw(t *testing.T) {
 	keys := func(source string, n, seed int) (out []string) {
 		root := t.TempDir()
-		if err := os.WriteFile(filepath.Join(root, "a.go"), []byte(source), 0o644); err != nil {
-			t.Fatal(err)
+		for name, text := range map[string]string{"go.mod": "module a\n\ngo 1.26\n", "a.go": source} {
+			if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		s, err := load("a", "m/a", root, []string{"a.go"}, nil)
+		s, err := load(t.Context(), root, ".")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -63,17 +63,9 @@ func Run(ctx context.Context, o Options) ([]Package, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	var paths []string
-	for _, t := range o.Targets {
-		paths = append(paths, t.Package)
-	}
-	m, err := open(ctx, o.Root, paths)
-	if err != nil {
-		return nil, err
-	}
 	var done []Package
 	for i, n := range share(o.N, o.Targets) {
-		p, err := m.try(ctx, o, o.Targets[i], n)
+		p, err := try(ctx, o, o.Targets[i], n)
 		if err != nil {
 			return done, fmt.Errorf("%s: %w", o.Targets[i].Package, err)
 		}
@@ -83,9 +75,9 @@ func Run(ctx context.Context, o Options) ([]Package, error) {
 }
 
 // try tries n mutants of one target.
-func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, error) {
+func try(ctx context.Context, o Options, t Target, n int) (Package, error) {
 	p := Package{Path: t.Package}
-	src, err := m.load(t.Package)
+	src, err := load(ctx, o.Root, t.Package)
 	if err != nil {
 		return p, err
 	}
@@ -114,7 +106,7 @@ func (m *module) try(ctx context.Context, o Options, t Target, n int) (Package, 
 			break
 		}
 		start := time.Now()
-		b, err := m.build(ctx, pkg, overlay, folder)
+		b, err := build(ctx, o.Root, pkg, overlay, folder)
 		if err != nil {
 			return p, err
 		}

@@ -2,24 +2,24 @@ package mutants
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"go/ast"
-	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
 // source is a package as it stands, parsed and typed.
 type source struct {
 	path  string // in the module
-	imp   string // import path
 	dir   string
 	names []string // base names of its files, tests excluded
 	text  map[string][]byte
@@ -30,27 +30,36 @@ type source struct {
 	conf  types.Config
 }
 
-// load parses and types the files of one package; exports maps import paths to files of
-// export data.
-func load(pathInModule, imp, dir string, names []string, exports map[string]string) (*source, error) {
-	s := &source{path: pathInModule, imp: imp, dir: dir, names: names, text: map[string][]byte{}, fset: token.NewFileSet(), files: map[string]*ast.File{}}
-	for _, name := range names {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return nil, err
-		}
-		s.text[name] = b
-		if s.files[name], err = parser.ParseFile(s.fset, name, b, parser.SkipObjectResolution); err != nil {
+// imported are the packages that a package imports.
+type imported map[string]*packages.Package
+
+func (i imported) Import(path string) (*types.Package, error) {
+	if p := i[path]; p != nil {
+		return p.Types, nil
+	}
+	return nil, fmt.Errorf("mutants: %s is not imported", path)
+}
+
+// load reads one package of the module in the folder root.
+func load(ctx context.Context, root, path string) (*source, error) {
+	ps, err := packages.Load(&packages.Config{Context: ctx, Mode: packages.LoadSyntax, Dir: root}, "./"+path)
+	if err != nil {
+		return nil, err
+	}
+	p := ps[0]
+	if len(p.Errors) > 0 {
+		return nil, p.Errors[0]
+	}
+	s := &source{path: path, text: map[string][]byte{}, fset: p.Fset, files: map[string]*ast.File{}, info: p.TypesInfo, pkg: p.Types,
+		conf: types.Config{Sizes: p.TypesSizes, Importer: imported(p.Imports)}}
+	for i, file := range p.CompiledGoFiles {
+		dir, name := filepath.Split(file)
+		s.dir, s.names, s.files[name] = dir, append(s.names, name), p.Syntax[i]
+		if s.text[name], err = os.ReadFile(file); err != nil {
 			return nil, err
 		}
 	}
-	s.conf = types.Config{Sizes: types.SizesFor("gc", "amd64"), Importer: importer.ForCompiler(s.fset, "gc", func(p string) (io.ReadCloser, error) {
-		return os.Open(exports[p])
-	})}
-	s.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}}
-	var err error
-	s.pkg, err = s.conf.Check(s.imp, s.fset, slices.Collect(maps.Values(s.files)), s.info)
-	return s, err
+	return s, nil
 }
 
 // sites returns every site of the package in the functions of files that want accepts, in
@@ -234,6 +243,6 @@ func (s *source) compiles(sites []*Site) error {
 			return err
 		}
 	}
-	_, err := s.conf.Check(s.imp, s.fset, slices.Collect(maps.Values(files)), nil)
+	_, err := s.conf.Check(s.pkg.Path(), s.fset, slices.Collect(maps.Values(files)), nil)
 	return err
 }
