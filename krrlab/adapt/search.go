@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -148,7 +149,7 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	}
 	for opt.Memory > 0 && s.bytes(res.Max) > opt.Memory {
 		if res.Max == opt.First {
-			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %.3g MB, but only %.3g MB of the memory limit are left", opt.First, s.n, float64(s.bytes(opt.First))/1e6, float64(opt.Memory)/1e6)
+			return nil, nil, fmt.Errorf("adapt: s = %d features of n = %d points need %s, but only %s of the memory limit is left", opt.First, s.n, accel.Bytes(s.bytes(opt.First)), accel.Bytes(opt.Memory))
 		}
 		res.Max, res.Limit = res.Max/2, "memory"
 	}

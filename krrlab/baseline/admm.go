@@ -206,8 +206,8 @@ func (a *ADMM) Seconds() ADMMSetup { return a.setup }
 
 // String says in one line what was set up.
 func (a *ADMM) String() string {
-	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, λ = %g, %d blocks: %.3g GB; features %.3g s, gram %.3g s, factor %.3g s",
-		a.loss, a.n, a.s, a.t, a.lambda, a.blocks(), float64(a.bytes)/1e9, a.setup.Features, a.setup.Gram, a.setup.Factor)
+	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, λ = %g, %d blocks: %s; features %.3g s, gram %.3g s, factor %.3g s",
+		a.loss, a.n, a.s, a.t, a.lambda, a.blocks(), accel.Bytes(a.bytes), a.setup.Features, a.setup.Gram, a.setup.Factor)
 }
 
 // admmState is the state of block ADMM for one ρ, in scaled form. Vectors over rows and features are laid

@@ -27,8 +27,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("baseline: %s with %s needs %.3g GB, %.3g GB are allowed; %s",
-		e.Method, e.Size, float64(e.Need)/1e9, float64(e.Have)/1e9, e.Hint)
+	return fmt.Sprintf("baseline: %s with %s needs %s, %s is allowed; %s", e.Method, e.Size, accel.Bytes(e.Need), accel.Bytes(e.Have), e.Hint)
 }
 
 // fits returns a *LimitError if need is more than the limit, 0 being none.

@@ -232,10 +232,10 @@ func (d *state) need() (int64, error) {
 	}
 	hint := "take an iterative solver"
 	if single := Need(Float32Refined, d.n, d.t); d.opt.Precision == Float64 && single <= d.opt.Memory {
-		hint = fmt.Sprintf("float32-refined (%.3g GB) fits", float64(single)/1e9)
+		hint = fmt.Sprintf("float32-refined (%s) fits", accel.Bytes(single))
 	}
-	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %.3g GB, %.3g GB are allowed; %s",
-		d.n, d.opt.Precision, float64(need)/1e9, float64(d.opt.Memory)/1e9, hint)
+	return need, fmt.Errorf("direct: the Cholesky factor with %d points in %v needs %s, %s is allowed; %s",
+		d.n, d.opt.Precision, accel.Bytes(need), accel.Bytes(d.opt.Memory), hint)
 }
 
 // residual sets R = Y − (K+λI)C and records the relative norms of its columns.

@@ -273,7 +273,7 @@ func TestMemory(t *testing.T) {
 	x := draw(7, n, 3)
 	y := targets(6, n, 1)
 	_, err := direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 7 * n * n})
-	if err == nil || !strings.Contains(err.Error(), "needs 0.0116 GB, 0.0101 GB are allowed; float32-refined (0.0058 GB) fits") {
+	if err == nil || !strings.Contains(err.Error(), "needs 11.6 MB, 10.1 MB is allowed; float32-refined (5.8 MB) fits") {
 		t.Errorf("%v", err)
 	}
 	_, err = direct.Solve(context.Background(), kernel.Gaussian{Sigma: 1}, x, 1, y, &direct.Options{Memory: 3 * n * n})
