@@ -112,10 +112,19 @@ func Dirs() []string {
 	if d := os.Getenv("KRRLAB_DATA"); d != "" {
 		dirs = append(dirs, d)
 	}
-	if d, err := os.UserCacheDir(); err == nil {
-		dirs = append(dirs, filepath.Join(d, "krrlab"))
+	if d := CacheDir(); d != "" {
+		dirs = append(dirs, d)
 	}
 	return dirs
+}
+
+// CacheDir returns the program's folder in the user's cache, "" where there is none.
+func CacheDir() string {
+	d, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(d, "krrlab")
 }
 
 // bareOf returns a name without its packing.

@@ -49,7 +49,11 @@ func (l *Lab) With(change func(*Config)) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
 	}
 	cfg.Kernel = l.cfg.Kernel
-	return l.problem.lab(cfg)
+	m, err := l.problem.lab(cfg)
+	if err == nil && cfg.Solver == l.cfg.Solver && cfg.Storage == l.cfg.Storage && reflect.DeepEqual(cfg.Precond, l.cfg.Precond) {
+		m.open = l.open
+	}
+	return m, err
 }
 
 // sameKernel compares kernels, those that hold functions, which Go does not compare, by type and name.
@@ -70,6 +74,7 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 		}
 	}
 	var err error
+	l.open, cfg = cfg.auto(n)
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
 	}
@@ -77,6 +82,26 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	defer p.mu.Unlock()
 	p.labs++
 	return l, nil
+}
+
+// auto returns what is left to the plan of a configuration for n points, nil if nothing is, and the configuration by
+// the fixed rule.
+func (c Config) auto(n int) (*open, Config) {
+	a, asked := c.Precond.(Auto)
+	if asked {
+		c.Precond = nil
+		if a != (Auto{}) {
+			c.Precond = Features{S: a.S, LambdaP: a.LambdaP}
+			if c.Kernel != nil && noFeatures(c.Kernel) {
+				c.Precond = RPCholesky{S: a.S, LambdaP: a.LambdaP}
+			}
+		}
+	}
+	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
+	if !left || n <= DirectBelow || c.onRanks() || c.Repeat > 1 {
+		return nil, c
+	}
+	return &open{c.Solver != AutoSolver, a.S, a.LambdaP}, c
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and

@@ -9,9 +9,10 @@ import (
 type Solver int
 
 const (
-	// AutoSolver takes PCG where the preconditioner or the storage was set. Otherwise it
-	// takes Direct where n ≤ DirectBelow and there are no ranks and no checkpoints, and else
-	// BlockPCG or PCG by predicted cost.
+	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where
+	// there is no plan (fewer points, ranks, Repeat) it is a fixed rule: PCG where the preconditioner or the
+	// storage was set, otherwise Direct where n ≤ DirectBelow and there are no ranks and no checkpoints, and else
+	// BlockPCG or PCG by the cost of their flops.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG

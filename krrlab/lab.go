@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -34,7 +35,7 @@ type Config struct {
 	Lambda float64       // ridge λ > 0
 
 	Solver  Solver         // default: AutoSolver
-	Precond Preconditioner // default: Features{}, RPCholesky{} for a kernel without random features, None{} for CG and Direct
+	Precond Preconditioner // default: Auto{} with AutoSolver, None{} with CG and Direct, else Features{}, RPCholesky{} for a kernel without random features
 	Repeat  int            // independent preconditioners, the answers' A-norm median kept; default: 1
 	Tol     float64        // τ in (0, 1); default: 1e-3
 	MaxIter int            // default: 1000
@@ -92,6 +93,16 @@ type Lab struct {
 	cfg Config // with defaults in place
 	// n²d up to which AutoResidual recomputes K in any case, and where it must.
 	exactUpTo, refineUpTo float64
+
+	open    *open      // what is left to the plan; nil if nothing is
+	planned *plan.Plan // by Plan, for Solve
+}
+
+// open is what of a method is left to the plan, and what is held.
+type open struct {
+	solver  bool // it was set
+	s       int  // 0 where it was not
+	lambdaP float64
 }
 
 // problem is what the labs of one problem have in common: the data, and the matrices that their

@@ -183,6 +183,22 @@ func (g Given) String() string {
 // Make returns M.
 func (g Given) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return g.M, nil }
 
+// Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
+// held. It is what nil means with AutoSolver. Up to n = DirectBelow, on ranks and with Repeat it is the
+// fixed rule of AutoSolver, with Features.
+type Auto struct {
+	S       int     // rank
+	LambdaP float64 // λ_p
+}
+
+// String returns "auto".
+func (Auto) String() string { return "auto" }
+
+// Make is not called: the preconditioner that the plan chooses is made.
+func (Auto) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) {
+	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
+}
+
 // settle sets the defaults of s and λ_p and checks them.
 func settle(s *int, lambdaP *float64, n int, lambda float64) error {
 	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)

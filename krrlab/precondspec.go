@@ -14,7 +14,7 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky"}
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	Name       string       `json:"precond"` // one of PrecondNames; default: features
+	Name       string       `json:"precond"` // one of PrecondNames, or auto; default: features
 	S          int          `json:"features,omitempty"`
 	LambdaP    float64      `json:"lambda_p,omitempty"`
 	Form       string       `json:"form,omitempty"`
@@ -50,6 +50,8 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		return RPCholesky{s.S, s.LambdaP, form}, nil
 	case "none":
 		return None{}, nil
+	case "auto":
+		return Auto{S: s.S, LambdaP: s.LambdaP}, nil
 	}
 	return nil, fmt.Errorf("unknown preconditioner %q: want one of %q", s.Name, PrecondNames)
 }

@@ -16,6 +16,7 @@ var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (
 	stage.MultiLevel: runner((*Lab).MultiLevel),
 	stage.LambdaP:    runner((*Lab).LambdaP),
 	stage.Quality:    runner((*Lab).Quality),
+	stage.Plan:       runner((*Lab).Plan),
 }
 
 // runner makes a runner of a stage's method.

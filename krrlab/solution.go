@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -72,12 +73,13 @@ type Solution struct {
 	R2        Number `json:"r2"`
 	BestError Number `json:"best_possible_error"` // test_error or rmse, where known
 
-	PeakBytes int64     `json:"peak_bytes"`
-	KBytes    int64     `json:"kernel_bytes"`
-	Ranks     *Ranks    `json:"ranks,omitempty"`  // what they sent; nil without ranks
-	Shared    []string  `json:"shared,omitempty"` // stages taken from an earlier solve on the same problem
-	Seconds   Seconds   `json:"seconds"`
-	History   []HistRow `json:"history"`
+	PeakBytes int64        `json:"peak_bytes"`
+	KBytes    int64        `json:"kernel_bytes"`
+	Ranks     *Ranks       `json:"ranks,omitempty"`  // what they sent; nil without ranks
+	Plan      *plan.Report `json:"plan,omitempty"`   // what was chosen; nil where nothing was left to the plan
+	Shared    []string     `json:"shared,omitempty"` // stages taken from an earlier solve on the same problem
+	Seconds   Seconds      `json:"seconds"`
+	History   []HistRow    `json:"history"`
 
 	Model  *model.Model `json:"-"` // f, with C and the scaling of the training data
 	Result *pcg.Result  `json:"-"` // of PCG, BlockPCG or CG; nil for Direct, and from a Backend
@@ -99,6 +101,7 @@ const (
 // that of ZᵀZ and its factor, or of the direct solve's.
 type Seconds struct {
 	Load     float64 `json:"load"`
+	Plan     float64 `json:"plan,omitempty"` // that it took to choose
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
 	Factor   float64 `json:"factor"`
@@ -219,6 +222,10 @@ func (s *Solution) String() string {
 	t := s.Seconds
 	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
 		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
+	if p := s.Plan; p != nil {
+		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
+			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+	}
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)
 	}

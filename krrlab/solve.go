@@ -20,20 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// Solve computes the coefficients with the configured solver. Where ctx or the Monitor ends the iteration
-// it returns the Solution as far as it came, beside the error of ctx or of the Monitor (nil for
-// pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of least A-norm
-// error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
-// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those
-// by recurrence. Checkpoints stay as they are, to resume from.
-//
-// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
-// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
-// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
-func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
-	return run(ctx, l, stage.Solve, nil, l.solve)
-}
-
+// solve solves by the method that the configuration names.
 func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	start := time.Now()
 	s := &solve{Lab: l, sol: l.newSolution()}

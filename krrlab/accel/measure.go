@@ -15,15 +15,15 @@ import (
 const measureFor = 400 * time.Millisecond
 
 // best calls f, which does work units of something, once to warm up and then for
-// about measureFor, and returns the best rate seen, in units per second: other
+// about the window, and returns the best rate seen, in units per second: other
 // processes can only make it slower. It is 0 if ctx is done before a call ended.
-func best(ctx context.Context, work float64, f func()) float64 {
+func best(ctx context.Context, window time.Duration, work float64, f func()) float64 {
 	rate := 0.0
 	start := time.Now()
-	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < measureFor); i++ {
+	for i := 0; ctx.Err() == nil && (i < 2 || time.Since(start) < window); i++ {
 		t := time.Now()
 		f()
-		if i == 0 && time.Since(t) < measureFor {
+		if i == 0 && time.Since(t) < window {
 			start = time.Now()
 			continue
 		}
@@ -41,8 +41,13 @@ func ReadBandwidth(ctx context.Context, threads int) float64 {
 	if threads < 1 {
 		panic(fmt.Sprintf("accel: ReadBandwidth: threads = %d < 1", threads))
 	}
+	return ReadRate(ctx, threads, 512<<20, measureFor)
+}
+
+// ReadRate is ReadBandwidth with a buffer of so many bytes, measured for about the window.
+func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) float64 {
 	const word = 8
-	words := (512 << 20) / word
+	words := bytes / word
 	if a := MemoryAvailable(); a > 0 {
 		words = min(words, max(1<<20, int(a/8/word)))
 	}
@@ -59,7 +64,7 @@ func ReadBandwidth(ctx context.Context, threads int) float64 {
 			s[i] = uint64(i)
 		}
 	})
-	return best(ctx, float64(words*word), func() {
+	return best(ctx, window, float64(words*word), func() {
 		sweep(func(s []uint64) { sink.Add(sum(s)) })
 	})
 }
@@ -87,7 +92,10 @@ func sum(s []uint64) uint64 {
 // blas64.Gemm on n×n matrices, 2n³ operations each, on all Threads(). It takes
 // about half a second, or two products if those are longer, and is 0 if ctx is
 // done first. It panics if n < 1.
-func GemmRate64(ctx context.Context, n int) float64 {
+func GemmRate64(ctx context.Context, n int) float64 { return GemmRate64For(ctx, n, measureFor) }
+
+// GemmRate64For is GemmRate64 measured for about the window.
+func GemmRate64For(ctx context.Context, n int, window time.Duration) float64 {
 	checkOrder("GemmRate64", n)
 	mk := func(v float64) blas64.General {
 		g := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
@@ -97,13 +105,16 @@ func GemmRate64(ctx context.Context, n int) float64 {
 		return g
 	}
 	a, b, c := mk(1), mk(0.5), mk(0)
-	return best(ctx, 2*float64(n)*float64(n)*float64(n), func() {
+	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
 	})
 }
 
 // GemmRate32 is GemmRate64 for blas32.Gemm.
-func GemmRate32(ctx context.Context, n int) float64 {
+func GemmRate32(ctx context.Context, n int) float64 { return GemmRate32For(ctx, n, measureFor) }
+
+// GemmRate32For is GemmRate32 measured for about the window.
+func GemmRate32For(ctx context.Context, n int, window time.Duration) float64 {
 	checkOrder("GemmRate32", n)
 	mk := func(v float32) blas32.General {
 		g := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
@@ -113,7 +124,7 @@ func GemmRate32(ctx context.Context, n int) float64 {
 		return g
 	}
 	a, b, c := mk(1), mk(0.5), mk(0)
-	return best(ctx, 2*float64(n)*float64(n)*float64(n), func() {
+	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
 		blas32.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
 	})
 }

@@ -154,7 +154,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.verifyCommand())
 	root.AddCommand(a.sketchSizeCommand())
 	root.AddCommand(a.multiLevelCommand())
-	root.AddCommand(a.qualityCommand())
+	root.AddCommand(a.qualityCommand(), a.planCommand())
 	root.AddCommand(a.lambdaPCommand())
 	root.AddCommand(a.checkCommand())
 	root.AddCommand(a.reproduceCommand(), a.reportCommand())

@@ -115,13 +115,26 @@ func (f *fitFlags) outputs() []string {
 // solve loads the data, solves the problem and judges the answer.
 func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*fitted, error) {
 	start := time.Now()
-	progress.show(krrlab.Event{Stage: stage.Load})
-	f.readLimit = f.memory
-	data, err := a.loadSame(ctx, &f.dataFlags)
+	data, cfg, err := a.prepare(ctx, set, f, progress)
 	if err != nil {
 		return nil, err
 	}
 	load := time.Since(start).Seconds()
+	a.deal(set, &cfg)
+	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
+		return nil, err
+	}
+	return a.run(ctx, data, cfg, load)
+}
+
+// prepare loads the data and turns the flags into a configuration.
+func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
+	progress.show(krrlab.Event{Stage: stage.Load})
+	f.readLimit = f.memory
+	data, err := a.loadSame(ctx, &f.dataFlags)
+	if err != nil {
+		return nil, krrlab.Config{}, err
+	}
 	if data.test == nil && f.train != "" {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
@@ -130,15 +143,8 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	}
 	a.showHints(data, progress)
 	cfg, err := f.config(set, data)
-	if err != nil {
-		return nil, err
-	}
 	cfg.Monitor = progress.show
-	a.deal(set, &cfg)
-	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
-		return nil, err
-	}
-	return a.run(ctx, data, cfg, load)
+	return data, cfg, err
 }
 
 // fitted is a solved and judged problem.
@@ -155,6 +161,11 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
 		return nil, err
+	}
+	if lab.Planning() {
+		if _, err := lab.Plan(ctx, planOptions(data)); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
 	}
 	sol, err := lab.Solve(ctx)
 	if err != nil {
@@ -332,7 +343,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 		return cfg, err
 	}
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
-	spec := krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
+	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
 	if f.sketch != "" {
 		if spec.Levels, err = krrlab.ParseLevels(f.sketch); err != nil {
 			return cfg, errUsage{err}

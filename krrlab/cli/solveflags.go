@@ -25,14 +25,14 @@ type solveFlags struct {
 
 func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
-	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
-	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)")
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the plan's, else n/10, at least 500, at most 10,000)")
 	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
-	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points unless the preconditioner, --storage or --checkpoint is set, else pcg or block-pcg")
-	p.StringVar(&f.precond, "precond", "features", "preconditioner: "+strings.Join(krrlab.PrecondNames, ", "))
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points, beyond them what krrlab plan chooses, and on ranks pcg or block-pcg")
+	p.StringVar(&f.precond, "precond", "auto", "preconditioner: auto, which krrlab plan chooses, "+strings.Join(krrlab.PrecondNames, ", "))
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")
@@ -52,10 +52,18 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 	if err := f.checkPlain(set); err != nil {
 		return err
 	}
-	if f.orthogonal && f.precond != "features" {
+	if f.orthogonal && f.named() != "features" {
 		return usagef("--orthogonal goes with --precond features only")
 	}
 	return f.checkSketch(set)
+}
+
+// named returns the preconditioner asked for: features where a flag is set that only they have.
+func (f *solveFlags) named() string {
+	if f.precond == "auto" && (f.orthogonal || f.sketch != "" || f.form != "auto") {
+		return "features"
+	}
+	return f.precond
 }
 
 // checkPlain refuses flags of a preconditioner for a solver that has none.
@@ -85,7 +93,7 @@ func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
 	if set.Changed("features") {
 		return usagef("--sketch says how many features: --features does not go with it")
 	}
-	if f.precond != "features" {
+	if f.named() != "features" {
 		return usagef("--sketch goes with --precond features only")
 	}
 	if _, err := krrlab.ParseLevels(f.sketch); err != nil {

@@ -20,6 +20,7 @@ const (
 	MultiLevel Name = "multilevel"
 	LambdaP    Name = "lambda-p"
 	Quality    Name = "quality"
+	Plan       Name = "plan"
 )
 
 // Parts of their work, in Events.

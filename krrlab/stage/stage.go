@@ -21,7 +21,10 @@ type Stage interface {
 }
 
 // Write writes the JSON of a stage to the named file, whole or not at all.
-func Write(name string, s Stage) error {
+func Write(name string, s Stage) error { return WriteJSON(name, s) }
+
+// WriteJSON writes a value to the named file, whole or not at all.
+func WriteJSON(name string, s any) error {
 	js, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return fmt.Errorf("krrlab: %w", err)

@@ -47,7 +47,6 @@ var floors = map[string]int{
 	"krrlab/direct":              3,
 	"krrlab/model":               3,
 	"krrlab/multilevel":          3,
-	"krrlab/plan":                3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/statdim":             3,
 	"krrlab/tune":                3,
@@ -57,6 +56,8 @@ var floors = map[string]int{
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/notebook/selfref": stages,
 	"krrlab/stage":            stages,
+
+	"krrlab/plan": 5,
 
 	"krrlab": 6,
 

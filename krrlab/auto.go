@@ -1,0 +1,125 @@
+package krrlab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it. Where ctx or the Monitor ends the iteration
+// it returns the Solution as far as it came, beside the error of ctx or of the Monitor (nil for
+// pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of least A-norm
+// error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
+// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those
+// by recurrence. Checkpoints stay as they are, to resume from.
+//
+// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
+// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
+// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
+func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	return run(ctx, l, stage.Solve, nil, l.solvePlanned)
+}
+
+// solvePlanned solves by the method of the configuration, or as planned where that is left open.
+func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
+	if l.open == nil {
+		return l.solve(ctx)
+	}
+	p, took, err := l.settledPlan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return l.solve(ctx)
+	}
+	m, err := l.chosen(p)
+	if err != nil {
+		return nil, err
+	}
+	sol, err := m.solve(ctx)
+	if sol != nil {
+		sol.Plan, sol.Seconds.Plan = p, took
+		sol.Seconds.Total += took
+	}
+	return sol, err
+}
+
+// planFile is where a folder of checkpoints keeps what was chosen.
+const planFile = "plan.json"
+
+// settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
+// nil where none can be made.
+func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
+	k := l.cfg.Checkpoint
+	if k != nil && k.Resume {
+		text, err := os.ReadFile(filepath.Join(k.Dir, planFile))
+		switch p = new(plan.Report); {
+		case errors.Is(err, fs.ErrNotExist): // nothing was begun
+		case err != nil:
+			return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)
+		default:
+			if err := json.Unmarshal(text, p); err != nil {
+				return nil, 0, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", k.Dir, planFile, err)
+			}
+			return p, 0, nil
+		}
+	}
+	l.mu.Lock()
+	made := l.planned
+	l.mu.Unlock()
+	if made == nil {
+		if made, err = l.makePlan(ctx, PlanOptions{}); err != nil && ctx.Err() == nil {
+			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	p, took = &made.Report, made.Took
+	if k == nil {
+		return p, took, nil
+	}
+	if empty, err := checkpoint.Empty(k.Dir); err == nil && !empty {
+		return p, took, nil // an error of the solve, or nothing to keep
+	}
+	if err := os.MkdirAll(k.Dir, 0o777); err != nil {
+		return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)
+	}
+	return p, took, stage.WriteJSON(filepath.Join(k.Dir, planFile), p)
+}
+
+// chosen returns the lab of the same problem that does what is planned.
+func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
+	cfg := l.cfg
+	var err error
+	if cfg.Solver, err = ParseSolver(p.Choice.Solver); err != nil {
+		return nil, err
+	}
+	spec := PrecondSpec{Name: p.Choice.Precond, S: p.Choice.S, LambdaP: p.Choice.LambdaP}
+	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
+		return nil, err
+	}
+	storage, err := gram.ParseStorage(p.Choice.Stored)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Solver == Direct || storage == gram.Recompute {
+		cfg.Storage = storage
+	}
+	n, _, t := l.Dims()
+	if cfg, err = cfg.withDefaults(n, t); err != nil {
+		return nil, err
+	}
+	m := *l
+	m.cfg, m.open = cfg, nil
+	return &m, nil
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+// planCommand makes krrlab plan.
+func (a *app) planCommand() *cobra.Command {
+	f := &fitFlags{}
+	cmd := &cobra.Command{
+		Use:   "plan (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
+		Short: "Predict seconds and memory of every way to fit, and choose one",
+		Long: `Plan takes the flags of krrlab fit for data, kernel and solver, and says which solver,
+preconditioner, rank and λ_p fit would take, what each stage is predicted to take, the
+runner-up, and what would change the choice. Seconds come from rates of this machine, which
+are measured once, in about a second, and kept in the user's cache folder; iterations from
+solves of a subsample. What is set by a flag is held. Nothing is solved.`,
+		Example: `  krrlab plan --data mnist --n 20000
+  krrlab plan --train train.csv --target price --scale standard --sigma 2 --json plan.json --plot plan.svg`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f) },
+	}
+	p := cmd.Flags()
+	f.dataFlags.add(p)
+	f.kernelFlags.add(p)
+	f.solveFlags.add(p)
+	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
+	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png or .pdf)")
+	p.SortFlags = false
+	f.limit = 1 // of ranks, of which there are none
+	return cmd
+}
+
+// plan runs krrlab plan.
+func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
+	if err := f.check(set); err != nil {
+		return err
+	}
+	if err := a.checkOutputs(f); err != nil {
+		return err
+	}
+	progress := a.newProgress()
+	defer progress.clear()
+	data, cfg, err := a.prepare(ctx, set, f, progress)
+	if err != nil {
+		return err
+	}
+	lab, err := krrlab.New(data.train, cfg)
+	if err != nil {
+		return err
+	}
+	p, err := lab.Plan(ctx, planOptions(data))
+	if err != nil {
+		return err
+	}
+	p.Note = data.note
+	progress.clear()
+	out := &stageFlags{json: f.json, plot: f.plot}
+	if err := a.writeStage(out, p); err != nil {
+		return err
+	}
+	a.printf("%s", p)
+	for _, name := range out.outputs() {
+		a.printf("%-14s %s\n", "wrote", name)
+	}
+	return nil
+}
+
+// planOptions counts the test points.
+func planOptions(data *loaded) (o krrlab.PlanOptions) {
+	if data.test != nil {
+		o.Tests = data.test.Len()
+	}
+	return o
+}

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+)
+
+// Bounds of what a pilot may take.
+const (
+	leastPilot = 0.5  // seconds, or
+	pilotShare = 0.05 // of the training time of what it chooses
+	fewest     = 256  // points of a pilot
+	most       = 1536
+)
+
+// Choose predicts seconds and bytes of all candidates of the task at the rates and chooses the one of least
+// training time. Iterations come from a pilot: those of the candidate that leads are counted on a subsample, and
+// those of all others estimated from what has been counted, until the leader is one that was, or
+// the pilot has taken half a second and 5 % of the leader's time.
+func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
+	t.settle()
+	_, d := t.X.Dims()
+	m := &model{Task: t, rates: &rates, d: d, failed: map[*Candidate]string{}}
+	var err error
+	if m.pilot, err = newPilot(ctx, t, m.pilotSize()); err != nil {
+		return nil, err
+	}
+	list := m.candidates()
+	if len(list) == 0 {
+		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
+	}
+	if err := m.search(ctx, list); err != nil {
+		return nil, err
+	}
+	if t.Small { // the fixed rule
+		if i := slices.IndexFunc(list, func(c *Candidate) bool { return c.Solver == Direct && c.Storage == gram.Float64 }); i >= 0 && list[i].Refused == "" {
+			best := list[i]
+			list = slices.Insert(slices.Delete(list, i, i+1), 0, best)
+		}
+	}
+	c := &Plan{Candidates: list, Rates: rates, Advice: m.advice()}
+	best := list[0]
+	if best.Refused != "" {
+		return nil, fmt.Errorf("plan: no way to solve fits: %v: %s", best, best.Refused)
+	}
+	for _, o := range list[1:] {
+		if o.Refused == "" && (o.Precond != best.Precond || o.Solver != best.Solver) {
+			c.RunnerUp = o
+			break
+		}
+	}
+	c.Report = Report{*best, best.Seconds, best.Bytes, best.Flags()}
+	c.flips(m)
+	c.Pilot = *m.pilot
+	return c, nil
+}
+
+// pilotSize returns m: what a fifth of a second forms and factors, but no more than n/4.
+func (m *model) pilotSize() int {
+	size := fewest
+	for s := fewest; s <= min(most, m.n/4); s += 64 {
+		f := float64(s)
+		work := f*f*float64(m.d)*2/m.rates.Gemm64 + f*f*f/3/m.rates.Potrf64 + 3*40*2*f*f*float64(m.t)/m.rates.Gemm64
+		if work > 0.2 {
+			break
+		}
+		size = s
+	}
+	return min(size, m.n/2*2)
+}
+
+// search counts iterations for those that lead and sorts the list.
+func (m *model) search(ctx context.Context, list []*Candidate) error {
+	start := time.Now()
+	counted := map[*Candidate]bool{}
+	var lead *Candidate // of those counted
+	for next := m.first(list); ; {
+		if err := m.count(ctx, next, lead); err != nil {
+			return err
+		}
+		counted[next] = true
+		for _, c := range list {
+			if !counted[c] {
+				c.Iterations = m.estimate(c, counted)
+			}
+			m.cost(c)
+			m.refuse(c)
+		}
+		slices.SortStableFunc(list, func(a, b *Candidate) int {
+			return cmp.Or(cmp.Compare(min(len(a.Refused), 1), min(len(b.Refused), 1)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
+		})
+		next, lead = list[0], nil
+		for _, c := range list {
+			if counted[c] && lead == nil && c.Refused == "" {
+				lead = c
+			}
+			if c.Precond == None && !counted[c] {
+				next = c
+			}
+		}
+		if counted[next] || next.Precond != None && time.Since(start).Seconds() > max(leastPilot, pilotShare*next.Seconds.training()) {
+			return nil
+		}
+	}
+}
+
+// first returns the candidate to begin with: landmarks of a middle rank.
+func (m *model) first(list []*Candidate) *Candidate {
+	middle := list[0]
+	for _, c := range list {
+		if c.Precond != None && (middle.Precond == None || c.Precond == middle.Precond && c.S <= m.n/14) {
+			middle = c
+		}
+	}
+	return middle
+}
+
+// count sets the iterations of a candidate, and no more than it takes to be slower than the one that leads.
+func (m *model) count(ctx context.Context, c, lead *Candidate) (err error) {
+	if c.Solver == Direct {
+		c.Iterations = m.rounds(c.Storage)
+		return nil
+	}
+	limit := mostPilot
+	if lead != nil {
+		var with [2]float64
+		for c.Iterations = range with {
+			m.cost(c)
+			with[c.Iterations] = c.Seconds.training()
+		}
+		limit = max(5, min(limit, int((lead.Seconds.training()-with[0])/(with[1]-with[0]))+2))
+	}
+	c.Iterations, err = m.pilot.count(ctx, c.Precond, c.S, c.LambdaP/m.Lambda, c.Solver == BlockPCG, limit)
+	c.AtLeast = c.Iterations == limit
+	if err != nil && ctx.Err() == nil {
+		m.failed[c], err = err.Error(), nil
+	}
+	return err
+}
+
+// estimate takes the iterations of a candidate from the nearest that was counted.
+func (m *model) estimate(c *Candidate, counted map[*Candidate]bool) int {
+	// What changes iterations by about how much, until it is known: landmarks against features, ten times
+	// the ridge, blocks, and the rank, of which they go like a power.
+	const features, ridge, power = 1.8, 0.85, -0.5
+	block := max(0.3, 1-0.1*math.Log2(float64(m.t)))
+	its, least := 30.0, math.Inf(1)
+	for o := range counted {
+		if o.Solver == Direct || (o.Precond == None) != (c.Precond == None) {
+			continue
+		}
+		far, factor := 0.0, 1.0
+		differ := func(a, b bool, by, distance float64) {
+			if a != b {
+				far += distance
+				if a {
+					factor *= by
+				} else {
+					factor /= by
+				}
+			}
+		}
+		differ(c.Precond == Features, o.Precond == Features, features, 4)
+		differ(c.Precond == RPCholesky, o.Precond == RPCholesky, 1, 2)
+		differ(c.LambdaP > m.Lambda, o.LambdaP > m.Lambda, ridge, 1)
+		differ(c.Solver == BlockPCG, o.Solver == BlockPCG, block, 1.5)
+		if c.S > 0 {
+			ratio := float64(c.S) / float64(o.S)
+			far += math.Abs(math.Log(ratio))
+			factor *= math.Pow(ratio, power)
+		}
+		if far < least || far == least && float64(o.Iterations)*factor < its {
+			its, least = float64(o.Iterations)*factor, far
+		}
+	}
+	return max(3, int(math.Ceil(its)))
+}
+
+// refuse says why a candidate cannot be taken.
+func (m *model) refuse(c *Candidate) {
+	c.Refused = m.failed[c]
+	switch {
+	case c.Refused != "":
+	case m.Memory > 0 && c.Bytes > m.Memory:
+		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
+	case c.Solver != Direct && c.Iterations > m.MaxIter:
+		c.Refused = fmt.Sprintf("%d iterations predicted, more than the maximum of %d", c.Iterations, m.MaxIter)
+	case c.Solver == Direct && c.Storage == gram.Float32 && m.Lambda < float64(m.n)*0x1p-24*m.pilot.largest():
+		c.Refused = "K+λI may not be positive definite in float32"
+	}
+}
+
+// largest returns max k(x, x) of the subsample.
+func (p *Pilot) largest() (v float64) {
+	for i := range p.M {
+		v = max(v, p.k[i*p.M+i])
+	}
+	return v
+}
+
+// flips says by how much predictions may be off before the runner-up wins, and what memory would change.
+func (c *Plan) flips(m *model) {
+	b, r := &c.Choice, c.RunnerUp
+	if r != nil && b.Solver != Direct && b.Iterations > 0 {
+		each := (b.Seconds.Solve) / float64(b.Iterations+1)
+		limit := float64(b.Iterations) + (r.Seconds.training()-b.Seconds.training())/each
+		c.Flips = append(c.Flips, fmt.Sprintf("more than %.0f iterations where %d are predicted: then %v is faster", math.Floor(limit), b.Iterations, r))
+	}
+	if r != nil && r.Solver != Direct && r.Iterations > 0 {
+		each := r.Seconds.Solve / float64(r.Iterations+1)
+		if limit := float64(r.Iterations) - (r.Seconds.training()-b.Seconds.training())/each; limit >= 1 {
+			c.Flips = append(c.Flips, fmt.Sprintf("fewer than %.0f iterations of %v where %d are predicted", math.Ceil(limit), r, r.Iterations))
+		}
+	}
+	for _, o := range c.Candidates {
+		if o.Refused != "" && m.Memory > 0 && o.Bytes > m.Memory && o.Seconds.training() < b.Seconds.training() {
+			c.Flips = append(c.Flips, fmt.Sprintf("a memory limit of %s: then %v, %.3g s", accel.Bytes(o.Bytes), o, o.Seconds.training()))
+			break
+		}
+	}
+}
+
+// advice says where another tool is better.
+func (m *model) advice() string {
+	if m.d <= 3 && m.n >= 20000 {
+		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions equispaced Fourier methods take O(n) time and memory, where this program takes O(n²)", m.d, m.n)
+	}
+	for s := 16; s <= m.n/50 && s <= m.pilot.M/2; s *= 2 {
+		if float64(m.n)*m.pilot.residual(float64(s)) <= m.Lambda {
+			return fmt.Sprintf("K has about %d eigenvalues that count beside λ: a regression on that many random features or landmarks gives the same predictions in O(ns²) time without K", s)
+		}
+	}
+	return ""
+}

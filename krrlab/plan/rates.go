@@ -1,0 +1,253 @@
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Rates are what a machine does in a second, all threads together.
+type Rates struct {
+	Machine string  `json:"machine"` // what they hold for
+	Read    float64 `json:"read"`    // bytes of memory read
+	Touch   float64 `json:"touch"`   // bytes of memory written for the first time
+	Gemm32  float64 `json:"gemm32"`  // flops of a product of matrices in float32
+	Gemm64  float64 `json:"gemm64"`
+	Potrf32 float64 `json:"potrf32"` // flops of a Cholesky factorization in float32, n³/3
+	Potrf64 float64 `json:"potrf64"`
+	Exp     float64 `json:"exp"` // exponentials in float32
+	Cos     float64 `json:"cos"`
+	// Product and Apply are the seconds that a product with K takes for a byte of K, and M⁻¹R for an
+	// entry of Z, with 1, 4 and 12 columns.
+	Product [3]float64 `json:"product"`
+	Apply   [3]float64 `json:"apply"`
+	Seconds float64    `json:"seconds"` // that it took to measure them
+}
+
+// rateColumns are the numbers of columns of Product and Apply.
+var rateColumns = [3]int{1, 4, 12}
+
+// ratesVersion changes with what is measured, and with the loops that are.
+const ratesVersion = 1
+
+// here names what the rates of this process hold for: processor, threads, BLAS, inner loops, version.
+func here() string {
+	return fmt.Sprintf("%s, %d threads, %v, %v, version %d", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse(), ratesVersion)
+}
+
+// measured are the rates that this process measured.
+var measured struct {
+	sync.Mutex
+	Rates
+}
+
+// ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
+// A file that is not there, damaged or of another machine is replaced; where it cannot be written they are
+// measured once in a process. It takes about a second at most.
+func ReadRates(ctx context.Context, name string) (Rates, error) {
+	var kept Rates
+	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && kept.Machine == here() && kept.sane() {
+		return kept, nil
+	}
+	measured.Lock()
+	defer measured.Unlock()
+	if measured.Machine != here() {
+		r, err := Measure(ctx)
+		if err != nil {
+			return r, err
+		}
+		measured.Rates = r
+	}
+	r := measured.Rates
+	if name == "" {
+		return r, nil
+	}
+	if text, err := json.MarshalIndent(r, "", "  "); err == nil && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
+		_ = atomicfile.Write(name, func(w io.Writer) error { // a cache that cannot be written costs time only
+			_, err := w.Write(append(text, '\n'))
+			return err
+		})
+	}
+	return r, nil
+}
+
+// sane reports whether every rate is a positive number.
+func (r Rates) sane() bool {
+	v := reflect.ValueOf(r)
+	ok := func(x float64) bool { return x > 0 && !math.IsInf(x, 1) }
+	for i := range v.NumField() {
+		switch f := v.Field(i).Interface().(type) {
+		case float64:
+			if !ok(f) {
+				return false
+			}
+		case [3]float64:
+			if !ok(f[0]) || !ok(f[1]) || !ok(f[2]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Measure measures the rates of this machine.
+func Measure(ctx context.Context) (Rates, error) {
+	start := time.Now()
+	r := Rates{Machine: here()}
+	for _, part := range []func(context.Context, *Rates) error{memoryRates, flopRates, valueRates, loopRates} {
+		if err := part(ctx, &r); err != nil {
+			return r, err
+		}
+		if err := ctx.Err(); err != nil {
+			return r, err
+		}
+	}
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+// window is about how long each rate is measured.
+const window = 40 * time.Millisecond
+
+// seconds returns the least that f takes in the window, after one call to warm up.
+func seconds(f func()) float64 {
+	f()
+	least := math.Inf(1)
+	for start := time.Now(); time.Since(start) < window || math.IsInf(least, 1); {
+		t := time.Now()
+		f()
+		least = min(least, time.Since(t).Seconds())
+	}
+	return least
+}
+
+func memoryRates(ctx context.Context, r *Rates) error {
+	const size = 128 << 20
+	start := time.Now()
+	buf := points.NewDense32(size/4/4096, 4096, nil)
+	_ = accel.ForEach(ctx, buf.N/64, func(_, i int) {
+		for k := i * 64 * 4096; k < (i+1)*64*4096; k += 512 { // a number on each half page
+			buf.Data[k] = 1
+		}
+	})
+	r.Touch = size / time.Since(start).Seconds()
+	r.Read = accel.ReadRate(ctx, accel.Threads(), size, window)
+	return nil
+}
+
+func flopRates(ctx context.Context, r *Rates) error {
+	const order = 1024
+	r.Gemm32, r.Gemm64 = accel.GemmRate32For(ctx, order, window), accel.GemmRate64For(ctx, order, window)
+	a, b := make([]float64, order*order), make([]float32, order*order)
+	fill := func(set func(i int, v float64)) {
+		for i := range order * order {
+			set(i, 1)
+		}
+		for i := range order {
+			set(i*order+i, 2*order)
+		}
+	}
+	const work = order * order * order / 3.0
+	r.Potrf64 = work / timedAfter(func() { fill(func(i int, v float64) { a[i] = v }) }, func() { accel.Dpotrf(order, a, order) })
+	r.Potrf32 = work / timedAfter(func() { fill(func(i int, v float64) { b[i] = float32(v) }) }, func() { accel.Spotrf(order, b, order) })
+	return nil
+}
+
+// timedAfter returns the least seconds that f takes, of three times, each after prepare.
+func timedAfter(prepare, f func()) float64 {
+	least := math.Inf(1)
+	for range 3 {
+		prepare()
+		t := time.Now()
+		f()
+		least = min(least, time.Since(t).Seconds())
+	}
+	return least
+}
+
+func valueRates(ctx context.Context, r *Rates) error {
+	const size = 4096
+	src, dst := make([]float32, size), make([][]float32, accel.Threads())
+	for i := range src {
+		src[i] = -20 * float32(i) / size
+	}
+	for i := range dst {
+		dst[i] = make([]float32, size)
+	}
+	rate := func(f func(dst, src []float32)) float64 {
+		const calls = 64
+		return size * calls / seconds(func() {
+			_ = accel.ForEach(ctx, calls, func(who, _ int) { f(dst[who], src) })
+		})
+	}
+	r.Exp, r.Cos = rate(simd.Exp32), rate(simd.Cos32)
+	return nil
+}
+
+// loopRates measures products with a K of 64 MB and solves with an M of 32 MB.
+func loopRates(ctx context.Context, r *Rates) error {
+	const n, s = 5600, 512
+	x := points.NewDense32(n, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float32(i) / n
+	}
+	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32})
+	if err != nil {
+		return err
+	}
+	z := points.NewDense32(2*n, s, nil)
+	u := make([]float64, len(z.Data))
+	rng.New(1).Float64s(u, 0)
+	for i, v := range u {
+		z.Data[i] = float32(v)
+	}
+	m, err := precond.New(ctx, z, 1, &precond.Options{Form: precond.FormLInv, Fast: true})
+	if err != nil {
+		return err
+	}
+	for i, t := range rateColumns {
+		a, b := mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
+		r.Product[i] = seconds(func() { err = k.MulTo(ctx, b, a) }) / (2 * n * n)
+		if err != nil {
+			return err
+		}
+		c := mat.NewDense(2*n, t, nil)
+		r.Apply[i] = seconds(func() { err = m.SolveTo(ctx, c, c) }) / (2 * n * s)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at interpolates v, of rateColumns, for t columns, and goes on in proportion beyond the last.
+func at(v [3]float64, t int) float64 {
+	last := len(v) - 1
+	if t >= rateColumns[last] {
+		return v[last] * float64(t) / float64(rateColumns[last])
+	}
+	i := 0
+	for i < last-1 && t > rateColumns[i+1] {
+		i++
+	}
+	share := float64(t-rateColumns[i]) / float64(rateColumns[i+1]-rateColumns[i])
+	return v[i] + share*(v[i+1]-v[i])
+}

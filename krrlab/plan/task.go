@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Names of preconditioners and of solvers, as flags have them.
+const (
+	None       = "none"
+	Features   = "features"
+	Nystrom    = "nystrom"
+	RPCholesky = "rpcholesky"
+
+	PCG      = "pcg"
+	BlockPCG = "block-pcg"
+	CG       = "cg"
+	Direct   = "direct"
+)
+
+// Task is the problem (K+λI)C = Y that a way to solve is chosen for, and what of it is held.
+type Task struct {
+	Kernel     kernel.Kernel
+	X          points.Points
+	Y          *mat.Dense // n×t
+	Lambda     float64
+	Tol        float64 // τ
+	MaxIter    int
+	Seed       uint64
+	Memory     int64   // bytes in all; 0: no limit
+	PointBytes int64   // of X
+	Tests      int     // points to predict
+	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
+
+	// What is held: zero values leave the choice to the plan.
+	Solver     string
+	Precond    string
+	S          int
+	LambdaP    float64
+	Storage    gram.Storage
+	NoFeatures bool // the kernel has no random features
+	Iterative  bool // not direct
+	Small      bool // the fixed rule holds: direct, in float64
+
+	n, t int
+}
+
+// Candidate is a way to solve, and what it is predicted to take.
+type Candidate struct {
+	Solver     string       `json:"solver"`
+	Precond    string       `json:"precond"`
+	S          int          `json:"s"`
+	LambdaP    float64      `json:"lambda_p"`
+	Storage    gram.Storage `json:"-"`
+	Stored     string       `json:"storage"`
+	Iterations int          `json:"iterations"`         // predicted; of direct rounds of refinement
+	AtLeast    bool         `json:"at_least,omitempty"` // of iterations: where the count ended
+	Seconds    Seconds      `json:"predicted_seconds"`
+	Bytes      int64        `json:"predicted_bytes"`
+	// Refused says why it cannot be taken; "" of one that can.
+	Refused string `json:"refused,omitempty"`
+}
+
+// String names the candidate.
+func (c *Candidate) String() string {
+	switch {
+	case c.Solver == Direct:
+		return fmt.Sprintf("direct, %v", c.Storage)
+	case c.Precond == None:
+		return c.Solver + " without a preconditioner"
+	}
+	return fmt.Sprintf("%s, %s, s = %d, λ_p = %.3g", c.Solver, c.Precond, c.S, c.LambdaP)
+}
+
+// Flags are those of krrlab fit that ask for the candidate by name.
+func (c *Candidate) Flags() string {
+	f := "--solver " + c.Solver
+	switch {
+	case c.Solver == Direct:
+		return f + " --storage " + c.Storage.String()
+	case c.Solver == CG:
+		return f
+	case c.Precond == None:
+		return f + " --precond none"
+	}
+	return fmt.Sprintf("%s --precond %s --features %d --lambda-p %g", f, c.Precond, c.S, c.LambdaP)
+}
+
+// ranks are the parts of n that are tried as ranks.
+var ranks = []float64{1.0 / 40, 1.0 / 28, 1.0 / 20, 1.0 / 14, 1.0 / 10, 1.0 / 7, 1.0 / 5}
+
+// candidates lists what fits what is held.
+func (m *model) candidates() (list []*Candidate) {
+	storage := m.storage()
+	add := func(c Candidate) {
+		if c.Storage == gram.Auto {
+			c.Storage = storage
+		}
+		if m.Iterative && c.Solver == Direct || m.Solver != "" && m.Solver != c.Solver || m.Precond != "" && m.Precond != c.Precond {
+			return
+		}
+		c.Stored = c.Storage.String()
+		list = append(list, &c)
+	}
+	if m.S == 0 && m.LambdaP == 0 {
+		for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
+			if m.Storage == gram.Auto || m.Storage == s {
+				add(Candidate{Solver: Direct, Precond: None, Storage: s})
+			}
+		}
+		add(Candidate{Solver: CG, Precond: None})
+		if m.t > 1 {
+			add(Candidate{Solver: BlockPCG, Precond: None})
+		}
+	}
+	solvers := []string{PCG, BlockPCG}[:min(m.t, 2)]
+	for _, method := range []string{Nystrom, RPCholesky, Features} {
+		if method == Features && m.NoFeatures {
+			continue
+		}
+		for _, s := range m.widths() {
+			for _, ridge := range m.ridges() {
+				for _, solver := range solvers {
+					add(Candidate{Solver: solver, Precond: method, S: s, LambdaP: ridge})
+				}
+			}
+		}
+	}
+	return list
+}
+
+// widths returns the ranks to try.
+func (m *model) widths() (list []int) {
+	if m.S > 0 {
+		return []int{m.S}
+	}
+	for _, share := range ranks {
+		if s := min(int(share*float64(m.n)+5)/10*10, 12000); s > 0 && (len(list) == 0 || s > list[len(list)-1]) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// ridges returns the λ_p to try.
+func (m *model) ridges() []float64 {
+	if m.LambdaP > 0 {
+		return []float64{m.LambdaP}
+	}
+	return []float64{m.Lambda, 10 * m.Lambda}
+}
+
+// storage returns how K will be stored: by its error, and by what fits the memory.
+func (m *model) storage() gram.Storage {
+	if m.Storage != gram.Auto {
+		return m.Storage
+	}
+	fits := func(s gram.Storage) bool {
+		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, 1)+80*int64(m.n)*int64(m.t) <= m.Memory
+	}
+	switch {
+	case m.pilot.Fine && fits(gram.Float64):
+		return gram.Float64
+	case fits(gram.Float32):
+		return gram.Float32
+	}
+	return gram.Recompute
+}
+
+// settle checks the task and sets its sizes.
+func (t *Task) settle() {
+	t.n, t.t = t.Y.Dims()
+	t.Tol, t.MaxIter = cmp.Or(t.Tol, 1e-3), cmp.Or(t.MaxIter, 1000)
+}

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Plan is what every way to solve a problem is predicted to take, and the one that is chosen.
+type Plan struct {
+	stage.Header
+	Report
+	RunnerUp   *Candidate   `json:"runner_up"`        // the best of another solver or preconditioner; nil if there is none
+	Flips      []string     `json:"flips"`            // what would change the choice
+	Advice     string       `json:"advice,omitempty"` // where another tool is better
+	Candidates []*Candidate `json:"candidates"`       // in order of predicted training time, those refused last
+	Pilot      Pilot        `json:"pilot"`
+	Rates      Rates        `json:"rates"`
+	Took       float64      `json:"seconds"` // to plan
+}
+
+// Report is a choice, and what it is predicted to take, for the report of a solve.
+type Report struct {
+	Choice  Candidate `json:"choice"`
+	Seconds Seconds   `json:"predicted_seconds"`
+	Bytes   int64     `json:"predicted_bytes"`
+	Flags   string    `json:"flags"` // of krrlab fit that ask for the choice by name
+}
+
+var _ stage.Stage = (*Plan)(nil)
+
+// String says the choice, the runner-up, what would change it, and what it took to
+func (p *Plan) String() string {
+	var b stage.Lines
+	b.Problem(&p.Header)
+	b.Add("choice", "%v: %s", &p.Choice, candidateText(&p.Choice))
+	if p.RunnerUp != nil {
+		b.Add("runner-up", "%v: %s", p.RunnerUp, candidateText(p.RunnerUp))
+	}
+	for i, f := range p.Flips {
+		b.Add([]string{"changes with", ""}[min(i, 1)], "%s", f)
+	}
+	if p.Advice != "" {
+		b.Add("instead", "%s", p.Advice)
+	}
+	s := p.Report.Seconds
+	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve, "residual", s.Residual, "predict", s.Predict)
+	b.Add("memory", "%s", accel.Bytes(p.Bytes))
+	b.Add("by name", "%s", p.Flags)
+	b.Add("plan", "%.2g s, of which %.2g s for %d solves of %d points; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.Runs, p.Pilot.M, p.Rates.Machine)
+	return b.String()
+}
+
+// candidateText says what a candidate is predicted to take.
+func candidateText(c *Candidate) string {
+	its := fmt.Sprintf("%d iterations", c.Iterations)
+	if c.AtLeast {
+		its = "at least " + its
+	}
+	if c.Solver == Direct {
+		its = fmt.Sprintf("%d rounds of refinement", c.Iterations)
+	}
+	return fmt.Sprintf("%.3g s, %s, %s", c.Seconds.Total, its, accel.Bytes(c.Bytes))
+}
+
+// Table gives a row for each candidate.
+func (p *Plan) Table() *plots.Table {
+	t := &plots.Table{Title: "Plan: " + p.Dataset, Columns: []plots.Column{
+		{Name: "solver"}, {Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.3g"}, {Name: "K"}, {Name: "iterations"},
+		{Name: "kernel", Unit: "s", Format: "%.3g"}, {Name: "features", Unit: "s", Format: "%.3g"}, {Name: "factor", Unit: "s", Format: "%.3g"},
+		{Name: "solve", Unit: "s", Format: "%.3g"}, {Name: "residual", Unit: "s", Format: "%.3g"}, {Name: "predict", Unit: "s", Format: "%.3g"},
+		{Name: "total", Unit: "s", Format: "%.3g"}, {Name: "memory"}, {Name: "refused"},
+	}}
+	for _, c := range p.Candidates {
+		s := c.Seconds
+		t.Add(c.Solver, c.Precond, c.S, c.LambdaP, c.Stored, c.Iterations, s.Kernel, s.Features, s.Factor, s.Solve, s.Residual, s.Predict, s.Total, accel.Bytes(c.Bytes), c.Refused)
+	}
+	return t
+}
+
+// Plot draws the predicted seconds against the rank, a line for each preconditioner, the least of its solvers and λ_p
+// at each rank, with those that have no rank as levels, and the choice ringed.
+func (p *Plan) Plot() *plots.Figure {
+	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: predicted seconds", p.Dataset, p.Lambda), "rank s", "seconds", nil)
+	least := map[string]map[int]float64{}
+	var lo, hi float64
+	for _, c := range p.Candidates {
+		if c.Refused != "" {
+			continue
+		}
+		name := c.Precond
+		if c.S == 0 {
+			name = c.String()
+		} else {
+			lo, hi = min(cmp.Or(lo, float64(c.S)), float64(c.S)), max(hi, float64(c.S))
+		}
+		if least[name] == nil {
+			least[name] = map[int]float64{}
+		}
+		if v, ok := least[name][c.S]; !ok || c.Seconds.Total < v {
+			least[name][c.S] = c.Seconds.Total
+		}
+	}
+	if hi == 0 {
+		lo, hi = 1, float64(p.N)
+	}
+	f.Series = planSeries(least, lo, hi)
+	if p.Choice.S > 0 {
+		f.Marks = []plots.Mark{{X: float64(p.Choice.S), Y: p.Choice.Seconds.Total, Label: "choice"}}
+	}
+	f.Caption = fmt.Sprintf("Iterations from %d solves of %d points; the least of the solvers and λ_p at each rank.", p.Pilot.Runs, p.Pilot.M)
+	return f
+}
+
+// planSeries returns a series for each name, a level from lo to hi for what has no rank.
+func planSeries(least map[string]map[int]float64, lo, hi float64) (list []plots.Series) {
+	for _, name := range slices.Sorted(maps.Keys(least)) {
+		c := plots.Series{Name: name}
+		for _, s := range slices.Sorted(maps.Keys(least[name])) {
+			if s == 0 {
+				c.X, c.Y = []float64{lo, hi}, []float64{least[name][0], least[name][0]}
+				break
+			}
+			c.X, c.Y = append(c.X, float64(s)), append(c.Y, least[name][s])
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (p *Plan) HTML() string { return stage.HTML(p) }
