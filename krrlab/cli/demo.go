@@ -97,6 +97,9 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver string) (*fitted, 
 	set := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	f.add(set)
 	args := append([]string{"--data", c.data, "--solver", solver}, c.args...)
+	if solver == krrlab.PCG.String() {
+		args = append(args, "--precond", "features")
+	}
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}

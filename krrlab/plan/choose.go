@@ -56,7 +56,7 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 			break
 		}
 	}
-	c.Report = Report{*best, best.Seconds, best.Bytes, best.Flags()}
+	c.Report = Report{*best, best.Seconds, best.Bytes, best.flags()}
 	c.flips(m)
 	c.Pilot = *m.pilot
 	return c, nil

@@ -1,5 +1,12 @@
-// Package plan predicts what a solve holds in memory, on one machine or on ranks, how many
-// ranks a problem needs, and which part is in the way where no number is enough.
+// Package plan predicts what ways to solve a problem take, in seconds and bytes, and chooses one; and what a
+// solve holds in memory on ranks, how many of them a problem needs, and which part is in the way where no
+// number is enough.
+//
+// # Choice
+//
+// Choose lists the candidates of a Task, predicts each one's seconds from the Rates of the machine and its
+// iterations from a Pilot, a subsample of the points, and returns a Plan. docs/stages/plan.md has the method
+// and how often its predictions held.
 //
 // # What a rank holds
 //

@@ -78,8 +78,8 @@ func (c *Candidate) String() string {
 	return fmt.Sprintf("%s, %s, s = %d, λ_p = %.3g", c.Solver, c.Precond, c.S, c.LambdaP)
 }
 
-// Flags are those of krrlab fit that ask for the candidate by name.
-func (c *Candidate) Flags() string {
+// flags are those of krrlab fit that ask for the candidate by name.
+func (c *Candidate) flags() string {
 	f := "--solver " + c.Solver
 	switch {
 	case c.Solver == Direct:

@@ -24,6 +24,7 @@ var written = [][2]string{
 	{"krrlab.LambdaP", "krrlab lambda-p --json"},
 	{"krrlab.Quality", "krrlab quality --json"},
 	{"krrlab.Verification", "krrlab verify --json"},
+	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"krrlab/cli.benchReport", "krrlab bench --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments.Report", "krrlab reproduce: report.json"},

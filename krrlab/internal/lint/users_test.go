@@ -17,7 +17,6 @@ var kept = map[string]string{
 	"krrlab/notebook/display.*":          "gophernotes' names, called in cells",
 	"krrlab/accel/gemm.Paths":            "what Use takes",
 	"krrlab/baseline.FeatureNeed":        "memory known in advance",
-	"krrlab/direct.Need":                 "memory known in advance",
 	"krrlab/baseline.Loss.*":             "the formulas of the manual",
 	"krrlab/direct.Result.MaxTrueRelRes": "as of pcg.Result",
 

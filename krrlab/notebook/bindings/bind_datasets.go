@@ -14,6 +14,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/datasets"] = imports.Package{
 		Name: "datasets",
 		Binds: map[string]r.Value{
+			"CacheDir":            r.ValueOf(datasets.CacheDir),
 			"Classification":      r.ValueOf(datasets.Classification),
 			"Dirs":                r.ValueOf(datasets.Dirs),
 			"Fetch":               r.ValueOf(datasets.Fetch),

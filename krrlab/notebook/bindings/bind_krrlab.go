@@ -50,6 +50,7 @@ func init() {
 			"XTrace":              r.ValueOf(krrlab.XTrace),
 		},
 		Types: map[string]r.Type{
+			"Auto":              r.TypeOf((*krrlab.Auto)(nil)).Elem(),
 			"Backend":           r.TypeOf((*krrlab.Backend)(nil)).Elem(),
 			"ChainLevel":        r.TypeOf((*krrlab.ChainLevel)(nil)).Elem(),
 			"Checkpoint":        r.TypeOf((*krrlab.Checkpoint)(nil)).Elem(),
@@ -72,6 +73,7 @@ func init() {
 			"Number":            r.TypeOf((*krrlab.Number)(nil)).Elem(),
 			"Nystrom":           r.TypeOf((*krrlab.Nystrom)(nil)).Elem(),
 			"OpenShare":         r.TypeOf((*krrlab.OpenShare)(nil)).Elem(),
+			"PlanOptions":       r.TypeOf((*krrlab.PlanOptions)(nil)).Elem(),
 			"PrecondSpec":       r.TypeOf((*krrlab.PrecondSpec)(nil)).Elem(),
 			"Preconditioner":    r.TypeOf((*krrlab.Preconditioner)(nil)).Elem(),
 			"Quality":           r.TypeOf((*krrlab.Quality)(nil)).Elem(),

@@ -25,6 +25,7 @@ func init() {
 			"Lanczos":     r.ValueOf(stage.Lanczos),
 			"Load":        r.ValueOf(stage.Load),
 			"MultiLevel":  r.ValueOf(stage.MultiLevel),
+			"Plan":        r.ValueOf(stage.Plan),
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),
 			"Quality":     r.ValueOf(stage.Quality),
@@ -38,6 +39,7 @@ func init() {
 			"Unknown":     r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":       r.ValueOf(stage.Watch),
 			"Write":       r.ValueOf(stage.Write),
+			"WriteJSON":   r.ValueOf(stage.WriteJSON),
 		},
 		Types: map[string]r.Type{
 			"Event":  r.TypeOf((*stage.Event)(nil)).Elem(),

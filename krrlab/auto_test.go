@@ -1,0 +1,148 @@
+package krrlab
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
+)
+
+// TestAutoLeaves: what is left to the plan, and what the fixed rule or a name decides.
+func TestAutoLeaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		n     int
+		cfg   Config
+		plans bool
+	}{
+		"nothing set":       {4001, Config{}, true},
+		"few points":        {4000, Config{}, false},
+		"auto":              {4001, Config{Precond: Auto{S: 70}}, true},
+		"auto, a solver":    {4001, Config{Precond: Auto{}, Solver: PCG}, true},
+		"storage":           {4001, Config{Storage: gram.Float32}, true},
+		"pcg alone":         {4001, Config{Solver: PCG}, false},
+		"direct":            {4001, Config{Solver: Direct}, false},
+		"auto and direct":   {4001, Config{Solver: Direct, Precond: Auto{}}, false},
+		"a preconditioner":  {4001, Config{Precond: Nystrom{}}, false},
+		"ranks":             {4001, Config{Comm: comm.Alone()}, false},
+		"repeated":          {4001, Config{Repeat: 3}, false},
+		"auto, few points":  {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
+		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}}, false},
+	} {
+		if c.cfg.Lambda = 0.1; c.cfg.Kernel == nil {
+			c.cfg.Kernel = gauss
+		}
+		left, cfg := c.cfg.auto(c.n)
+		if (left != nil) != c.plans {
+			t.Errorf("%s: left to the plan: %+v", name, left)
+		}
+		if left != nil && (left.solver != (c.cfg.Solver != AutoSolver) || c.cfg.Precond == Preconditioner(Auto{S: 70}) && left.s != 70) {
+			t.Errorf("%s: %+v", name, left)
+		}
+		got, err := cfg.withDefaults(c.n, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, ok := got.Precond.(approximation); ok && strings.HasPrefix(name, "auto, few") && (got.Solver != PCG || r.recipe().s != 70 || r.recipe().lambdaP != 2) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if _, ok := got.Precond.(RPCholesky); ok != (name == "auto, no features") {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestSolvesAsPlanned: Solve does what Plan chose, and the report has both.
+func TestSolvesAsPlanned(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]), Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual})
+	if err != nil || !lab.Planning() {
+		t.Fatal(err)
+	}
+	if lab, err = lab.With(func(c *Config) { c.MaxIter = 900 }); err != nil || !lab.Planning() {
+		t.Fatal("another MaxIter, and nothing is planned: ", err)
+	}
+	if named, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 50} }); err != nil || named.Planning() {
+		t.Fatal("a method is named, and it is planned: ", err)
+	}
+	p, err := lab.Plan(t.Context(), PlanOptions{Tests: 10})
+	if err != nil || p.N != DirectBelow+100 || p.Took <= 0 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || !sol.Converged() {
+		t.Fatal(sol, err)
+	}
+	c := sol.Plan.Choice
+	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (sol.lab.approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
+		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
+	}
+	if text := sol.String(); !strings.Contains(text, p.Flags) || sol.Seconds.Plan != p.Took {
+		t.Error(text)
+	}
+	var back Solution
+	js, err := json.Marshal(sol)
+	if err == nil {
+		err = json.Unmarshal(js, &back)
+	}
+	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
+		t.Errorf("%s, %v", js, err)
+	}
+}
+
+// TestCheckpointKeepsPlan: a run that is resumed does what was chosen when it began, whatever a clock would choose now.
+func TestCheckpointKeepsPlan(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "run")
+	cfg := Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1}}
+	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
+	cfg.Monitor = func(e Event) error {
+		if e.Iteration == 2 {
+			return pcg.ErrStop
+		}
+		return nil
+	}
+	lab, err := New(train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom", "s": 63, "lambda_p": 2, "storage": "float32"}}`
+	lab.planned = new(plan.Plan)
+	if err := json.Unmarshal([]byte(fixed), &lab.planned.Report); err != nil {
+		t.Fatal(err)
+	}
+	if sol, err := lab.Solve(t.Context()); err != nil || sol.Status != pcg.Stopped {
+		t.Fatal(sol, err)
+	}
+	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
+	if lab, err = New(train, cfg); err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || !sol.Converged() || sol.lab.approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
+		t.Fatal(sol, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, planFile), []byte("{"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged plan.json") {
+		t.Error(err)
+	}
+}
+
+// TestPlanOnRanks fails with a line that says what holds there.
+func TestPlanOnRanks(t *testing.T) {
+	lab, err := New(regression(kinds(30, 3, 5)["float64"]), Config{Kernel: gauss, Lambda: 1, Comm: comm.Alone()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = lab.Plan(t.Context(), PlanOptions{}); err == nil || !strings.Contains(err.Error(), "no plan on ranks") {
+		t.Error(err)
+	}
+}
