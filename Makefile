@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty --abbrev=12 2>/
   git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null | sed s/^/devel-/)
 OUT ?= out
 
-.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-go release release-check clean help
+.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan bench-go release release-check clean help
 
 all: build
 
@@ -31,6 +31,7 @@ help:
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
 	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
+	@echo "  make bench-plan   what krrlab plan chooses against the best of its candidates (KRRLAB_DATA; PLAN='mnist --n 5000')"
 	@echo "  make bench-go     every Go benchmark"
 	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
 	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
@@ -115,6 +116,14 @@ bench-peers:
 	@.ci/install libopenblas0 python3-numpy python3-sklearn
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) experiments/peers/bench_peers.py --krrlab $(BIN) --dir $(OUT) $(if $(N),--n $(N)) $(if $(REPEAT),--repeat $(REPEAT))
+
+# auto beside the best of the candidates, and predicted beside actual seconds, on the data found.
+PLANS := "synthetic-regression" "synthetic-classes" "abalone" "usps" "mnist --n 5000" "mnist --n 10000" "ijcnn1 --n 20000" "adult --n 20000" \
+  "covtype-sample --n 20000 --sigma 0.1" "covtype7-sample --n 10000 --sigma 0.3" "cal-housing" "protein --n 20000"
+bench-plan:
+	@.ci/install libopenblas0
+	@$(MAKE) --no-print-directory build
+	@for p in $(if $(PLAN),"$(PLAN)",$(PLANS)); do $(BIN) plan --data $$p --try || true; done
 
 bench-go:
 	@.ci/install libopenblas0

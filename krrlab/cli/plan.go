@@ -11,7 +11,7 @@ import (
 
 // planCommand makes krrlab plan.
 func (a *app) planCommand() *cobra.Command {
-	f := &fitFlags{}
+	f, try := &fitFlags{}, false
 	cmd := &cobra.Command{
 		Use:   "plan (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Predict seconds and memory of every way to fit, and choose one",
@@ -19,11 +19,11 @@ func (a *app) planCommand() *cobra.Command {
 preconditioner, rank and λ_p fit would take, what each stage is predicted to take, the
 runner-up, and what would change the choice. Seconds come from rates of this machine, which
 are measured once, in about a second, and kept in the user's cache folder; iterations from
-solves of a subsample. What is set by a flag is held. Nothing is solved.`,
+solves of a subsample. What is set by a flag is held. Nothing is solved without --try.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --scale standard --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f, try) },
 	}
 	p := cmd.Flags()
 	f.dataFlags.add(p)
@@ -31,13 +31,14 @@ solves of a subsample. What is set by a flag is held. Nothing is solved.`,
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png or .pdf)")
+	p.BoolVar(&try, "try", false, "run the candidates, three of each kind, and print what was predicted beside what they took")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd
 }
 
 // plan runs krrlab plan.
-func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
+func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try bool) error {
 	if err := f.check(set); err != nil {
 		return err
 	}
@@ -67,6 +68,9 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	a.printf("%s", p)
 	for _, name := range out.outputs() {
 		a.printf("%-14s %s\n", "wrote", name)
+	}
+	if try {
+		return a.try(ctx, data, cfg, p)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ var kept = map[string]string{
 	"krrlab/accel/gemm.Paths":            "what Use takes",
 	"krrlab/baseline.FeatureNeed":        "memory known in advance",
 	"krrlab/baseline.Loss.*":             "the formulas of the manual",
+	"krrlab.Auto":                        "what nil means with AutoSolver, with parts of it held",
 	"krrlab/direct.Result.MaxTrueRelRes": "as of pcg.Result",
 
 	"krrlab.DirectBelow":       "a default that is documented",

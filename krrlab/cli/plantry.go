@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/plots"
+)
+
+// Of the candidates, so many of each solver, preconditioner and λ_p are tried; a direct solve that is predicted to take
+// directFactor times the choice, and what has taken slowFactor times the best, are not gone on with.
+const (
+	triedOfKind  = 3
+	directFactor = 6
+	slowFactor   = 3
+)
+
+// tried is a candidate that was run.
+type tried struct {
+	*plan.Candidate
+	seconds    float64 // of training
+	iterations int
+	status     string
+}
+
+// try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took.
+func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.Plan) error {
+	kinds := map[string]int{}
+	var best tried
+	var chosen tried
+	t := &plots.Table{Title: "predicted and actual: " + p.Dataset, Columns: []plots.Column{{Name: "candidate"}, {Name: "predicted", Unit: "s", Format: "%.2f"},
+		{Name: "actual", Unit: "s", Format: "%.2f"}, {Name: "ratio", Format: "%.2f"}, {Name: "iterations predicted"}, {Name: "actual iterations"}, {Name: "status"}}}
+	for i, c := range p.Candidates {
+		kind := fmt.Sprint(c.Solver, c.Precond, c.LambdaP)
+		if kinds[kind]++; kinds[kind] > triedOfKind || c.Refused != "" || c.Solver == plan.Direct && c.Seconds.Total > directFactor*p.Choice.Seconds.Total {
+			continue
+		}
+		r, err := a.tryOne(ctx, data, cfg, c, slowFactor*best.seconds)
+		if err != nil {
+			return err
+		}
+		predicted := c.Seconds.Total - c.Seconds.Predict
+		t.Add(c.String(), predicted, r.seconds, predicted/r.seconds, c.Iterations, r.iterations, r.status)
+		if i == 0 {
+			chosen = r
+		}
+		if r.status == "converged" && (best.Candidate == nil || r.seconds < best.seconds) {
+			best = r
+		}
+	}
+	a.printf("%s", t.Text())
+	if best.Candidate == nil {
+		return nil
+	}
+	predicted := chosen.Seconds.Total - chosen.Seconds.Predict
+	a.printf("%-14s %s: %v took %.2f s and the plan %.2f, the best of %d, %v, %.2f: auto ÷ best %.2f, predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
+		chosen, chosen.seconds, p.Took, len(t.Rows), best, best.seconds, (chosen.seconds+p.Took)/best.seconds, predicted/chosen.seconds, chosen.Iterations, chosen.iterations)
+	return nil
+}
+
+const tooSlow = "too slow"
+
+// tryOne runs a candidate, for at most so many seconds, 0 for no limit.
+func (a *app) tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candidate, limit float64) (r tried, err error) {
+	r.Candidate = c
+	if cfg.Solver, err = krrlab.ParseSolver(c.Solver); err != nil {
+		return r, err
+	}
+	if cfg.Precond, err = (krrlab.PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}).Preconditioner(cfg.Kernel); err != nil {
+		return r, err
+	}
+	if cfg.Solver == krrlab.Direct {
+		if cfg.Storage, err = gram.ParseStorage(c.Stored); err != nil {
+			return r, err
+		}
+	}
+	lab, err := krrlab.New(data.train, cfg)
+	if err != nil {
+		return r, err
+	}
+	within := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		within, cancel = context.WithTimeout(ctx, time.Duration(limit*float64(time.Second)))
+		defer cancel()
+	}
+	start := time.Now()
+	sol, err := lab.Solve(within)
+	r.seconds = time.Since(start).Seconds()
+	if sol != nil {
+		r.iterations, r.status = sol.Iterations, sol.Status.String()
+	}
+	switch {
+	case err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded):
+		r.status, err = tooSlow, nil
+	case err != nil && ctx.Err() == nil: // such as not positive definite in float32
+		r.status, err = err.Error(), nil
+	}
+	return r, err
+}
