@@ -31,7 +31,7 @@ func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
 
 // solvePlanned solves by the method of the configuration, or as planned where that is left open.
 func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
-	if l.open == nil {
+	if !l.Planning() {
 		return l.solve(ctx)
 	}
 	p, took, err := l.settledPlan(ctx)

@@ -98,10 +98,10 @@ func (c Config) auto(n int) (*open, Config) {
 		}
 	}
 	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !left || n <= DirectBelow || c.onRanks() || c.Repeat > 1 {
+	if !left || c.onRanks() || c.Repeat > 1 {
 		return nil, c
 	}
-	return &open{c.Solver != AutoSolver, a.S, a.LambdaP}, c
+	return &open{n <= DirectBelow, c.Solver != AutoSolver, a.S, a.LambdaP}, c
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and

@@ -19,7 +19,7 @@ type PlanOptions struct {
 }
 
 // Planning reports whether Solve does what Plan chooses.
-func (l *Lab) Planning() bool { return l.open != nil }
+func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 
 // Plan predicts the seconds and bytes of every way to solve the problem, from the rates of this machine and the
 // iterations on a subsample, and chooses the one of least training time: what Solve does with AutoSolver. What the
@@ -61,7 +61,7 @@ func (l *Lab) task() *plan.Task {
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Seed: c.Seed, Memory: c.Memory,
 		PointBytes: pointBytes(l.train.X), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
-		Iterative: c.Checkpoint != nil, Small: l.train.Len() <= DirectBelow,
+		Iterative: c.Checkpoint != nil, Small: l.open != nil && l.open.fixed,
 	}
 	switch c.Exact {
 	case ExactResidual:

@@ -190,6 +190,7 @@ func TestStopBefore(t *testing.T) {
 
 // TestStopStages: an error of the Monitor ends every stage, which returns what it has.
 func TestStopStages(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	boom := errors.New("boom")
 	in := func(by error, name stage.Name, done int) func(Event) error {
 		return func(e Event) error {
@@ -208,13 +209,20 @@ func TestStopStages(t *testing.T) {
 		}
 		cfg.Monitor = in(by, stage.Kernel, 0)
 		l := newLab(t, ranksProblem(300), cfg)
-		for stage := range runners {
-			if v, err := l.Run(t.Context(), stage, []byte(`{"Method": 2}`)); v != nil || err != by {
-				t.Errorf("%v in K of %s: %v, %v", by, stage, v, err)
+		for name := range runners {
+			if name == stage.Plan { // it forms no K
+				continue
+			}
+			if v, err := l.Run(t.Context(), name, []byte(`{"Method": 2}`)); v != nil || err != by {
+				t.Errorf("%v in K of %s: %v, %v", by, name, v, err)
 			}
 		}
 		if v, err := Verify(t.Context(), sol.Model, VerifyOptions{Monitor: cfg.Monitor}); v != nil || err != by {
 			t.Errorf("%v in Verify: %v, %v", by, v, err)
+		}
+		cfg.Monitor = in(by, stage.Plan, 0)
+		if v, err := newLab(t, ranksProblem(300), cfg).Run(t.Context(), stage.Plan, []byte("{}")); v != nil || err != by {
+			t.Errorf("%v in a plan: %v, %v", by, v, err)
 		}
 	}
 }
