@@ -31,7 +31,7 @@ solves of a subsample. What is set by a flag is held. Nothing is solved without 
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png or .pdf)")
-	p.BoolVar(&try, "try", false, "run the candidates, three of each kind, and print what was predicted beside what they took")
+	p.BoolVar(&try, "try", false, "run likely candidates, two of each kind, and print what was predicted beside what they took")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd

@@ -12,10 +12,11 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// Of the candidates, so many of each solver, preconditioner and λ_p are tried; a direct solve that is predicted to take
-// directFactor times the choice, and what has taken slowFactor times the best, are not gone on with.
+// Of the candidates, so many of each solver, preconditioner and λ_p are tried, those that are predicted to take at most
+// likelyFactor times the choice, without a preconditioner directFactor times; what has taken slowFactor times the best is not gone on with.
 const (
-	triedOfKind  = 3
+	triedOfKind  = 2
+	likelyFactor = 2
 	directFactor = 6
 	slowFactor   = 3
 )
@@ -37,14 +38,18 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 		{Name: "actual", Unit: "s", Format: "%.2f"}, {Name: "ratio", Format: "%.2f"}, {Name: "iterations predicted"}, {Name: "actual iterations"}, {Name: "status"}}}
 	for i, c := range p.Candidates {
 		kind := fmt.Sprint(c.Solver, c.Precond, c.LambdaP)
-		if kinds[kind]++; kinds[kind] > triedOfKind || c.Refused != "" || c.Solver == plan.Direct && c.Seconds.Total > directFactor*p.Choice.Seconds.Total {
+		factor := likelyFactor * 1.0
+		if c.Precond == plan.None {
+			factor = directFactor
+		}
+		if kinds[kind]++; kinds[kind] > triedOfKind || c.Refused != "" || training(c) > factor*training(&p.Choice) {
 			continue
 		}
 		r, err := a.tryOne(ctx, data, cfg, c, slowFactor*best.seconds)
 		if err != nil {
 			return err
 		}
-		predicted := c.Seconds.Total - c.Seconds.Predict
+		predicted := training(c)
 		t.Add(c.String(), predicted, r.seconds, predicted/r.seconds, c.Iterations, r.iterations, r.status)
 		if i == 0 {
 			chosen = r
@@ -57,13 +62,15 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 	if best.Candidate == nil {
 		return nil
 	}
-	predicted := chosen.Seconds.Total - chosen.Seconds.Predict
 	a.printf("%-14s %s: %v took %.2f s and the plan %.2f, the best of %d, %v, %.2f: auto ÷ best %.2f, predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
-		chosen, chosen.seconds, p.Took, len(t.Rows), best, best.seconds, (chosen.seconds+p.Took)/best.seconds, predicted/chosen.seconds, chosen.Iterations, chosen.iterations)
+		chosen, chosen.seconds, p.Took, len(t.Rows), best, best.seconds, (chosen.seconds+p.Took)/best.seconds, training(chosen.Candidate)/chosen.seconds, chosen.Iterations, chosen.iterations)
 	return nil
 }
 
 const tooSlow = "too slow"
+
+// training returns the predicted seconds without those of the test points.
+func training(c *plan.Candidate) float64 { return c.Seconds.Total - c.Seconds.Predict }
 
 // tryOne runs a candidate, for at most so many seconds, 0 for no limit.
 func (a *app) tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candidate, limit float64) (r tried, err error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -78,7 +77,6 @@ func (m *model) pilotSize() int {
 
 // search counts iterations for those that lead and sorts the list.
 func (m *model) search(ctx context.Context, list []*Candidate) error {
-	start := time.Now()
 	counted := map[*Candidate]bool{}
 	var lead *Candidate // of those counted
 	for next := m.first(list); ; {
@@ -105,7 +103,7 @@ func (m *model) search(ctx context.Context, list []*Candidate) error {
 				next = c
 			}
 		}
-		if counted[next] || next.Precond != None && time.Since(start).Seconds() > max(leastPilot, pilotShare*next.Seconds.training()) {
+		if counted[next] || next.Precond != None && m.pilot.Seconds > max(leastPilot, pilotShare*next.Seconds.training()) {
 			return nil
 		}
 	}
@@ -147,9 +145,9 @@ func (m *model) count(ctx context.Context, c, lead *Candidate) (err error) {
 
 // estimate takes the iterations of a candidate from the nearest that was counted.
 func (m *model) estimate(c *Candidate, counted map[*Candidate]bool) int {
-	// What changes iterations by about how much, until it is known: landmarks against features, ten times
+	// What changes iterations by about how much, until it is known: features against landmarks, random pivots, ten times
 	// the ridge, blocks, and the rank, of which they go like a power.
-	const features, ridge, power = 1.8, 0.85, -0.5
+	const features, pivots, ridge, power = 1.8, 0.9, 0.85, -0.5
 	block := max(0.3, 1-0.1*math.Log2(float64(m.t)))
 	its, least := 30.0, math.Inf(1)
 	for o := range counted {
@@ -168,7 +166,7 @@ func (m *model) estimate(c *Candidate, counted map[*Candidate]bool) int {
 			}
 		}
 		differ(c.Precond == Features, o.Precond == Features, features, 4)
-		differ(c.Precond == RPCholesky, o.Precond == RPCholesky, 1, 2)
+		differ(c.Precond == RPCholesky, o.Precond == RPCholesky, pivots, 2)
 		differ(c.LambdaP > m.Lambda, o.LambdaP > m.Lambda, ridge, 1)
 		differ(c.Solver == BlockPCG, o.Solver == BlockPCG, block, 1.5)
 		if c.S > 0 {
