@@ -222,7 +222,8 @@ func (p *Pilot) factor(ctx context.Context, key zKey) (*points.Dense32, error) {
 const mostPilot = 400
 
 // solve counts the iterations of a method of rank s on the first m points with ridge λ and λ_p = ridge·λ;
-// the limit where it does not converge. What takes a quarter of a second, on a busy machine, is extrapolated.
+// the limit where it does not converge. What takes a quarter of a second, on a busy machine, is extrapolated with M,
+// and taken for the limit without.
 func (p *Pilot) solve(ctx context.Context, method string, m, s int, lambda, ridge float64, block bool, limit int) (int, error) {
 	a := &dense{k: p.k, m: m, ld: p.M, lambda: lambda}
 	var w pcg.Preconditioner
@@ -251,7 +252,7 @@ func (p *Pilot) solve(ctx context.Context, method string, m, s int, lambda, ridg
 	switch {
 	case res == nil:
 		return limit, ctx.Err()
-	case err == nil && res.Status == pcg.Stopped && sofar < 0.5: // at the rate so far
+	case err == nil && res.Status == pcg.Stopped && method != None && sofar < 0.5: // at the rate so far, which without M is no guide
 		return min(limit, int(math.Ceil(float64(res.Iterations)*math.Log(p.task.Tol)/math.Log(sofar)))), nil
 	case err == nil && res.Status != pcg.Converged:
 		return limit, nil
