@@ -26,8 +26,8 @@
 // the residual by recurrence, which drifts from the true one by rounding. So at the
 // end y−Ax is formed anew, with Options.Exact if there is one. A column that the
 // recurrence saw converged and the true residual does not is taken up again from
-// the true residual, with a smaller target, as long as that helps, and what a restart made worse is
-// taken back. With another Exact than A this is iterative refinement: it
+// the true residual, with a smaller target if little is missing, as long as that helps, and what a
+// restart made worse is taken back. With another Exact than A this is iterative refinement: it
 // corrects for an A that is stored in less precision, and with Options.Refine it recomputes the
 // residual as soon as A can tell no more of it. Status Converged thus always
 // means that the residual returned in TrueRelRes, with its Rounding, is at most τ; what could not be

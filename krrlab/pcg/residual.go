@@ -94,9 +94,8 @@ func (s *solver) rounding(c int) float64 {
 }
 
 // restart takes up the inaccurate columns again, from their true residual, and
-// reports whether there are any. A column is restarted again if its last restart
-// halved its true residual at least, or brought it below twice the tolerance. A restart that made a
-// residual larger is taken back, unless the rounding is so much less that the column has converged.
+// reports whether there are any. A restart that made a residual larger is taken back, unless the
+// rounding is so much less that the column has converged.
 func (s *solver) restart() bool {
 	s.cols = s.cols[:0]
 	over := s.restarts == maxRestarts || s.res.Iterations == s.opt.MaxIter
@@ -113,7 +112,7 @@ func (s *solver) restart() bool {
 		s.cols = append(s.cols, c)
 		s.res.Columns[c].Status = Active
 		s.keep1(c)
-		s.target[c] = s.aim(s.nextShare(c)*s.opt.Tol, rel)
+		s.target[c] = s.aim(s.goal(c, rel), rel)
 		s.before[c], s.still[c] = rel, 0
 	}
 	if len(s.cols) == 0 {
@@ -125,29 +124,34 @@ func (s *solver) restart() bool {
 	return true
 }
 
-// helps reports whether another restart of column c, of true residual rel, may do.
+// near reports whether a true residual misses the tolerance by little, so that a smaller target makes up for it.
+func (s *solver) near(rel float64) bool { return rel <= 2*s.opt.Tol }
+
+// helps reports whether another restart of column c, of true residual rel, may do: near the tolerance as long as
+// there is a smaller target, and else, where products with A are what keeps it from its target, if the last
+// restart halved its true residual at least.
 func (s *solver) helps(c int, rel float64) bool {
-	last := restartTarget[len(restartTarget)-1] * s.opt.Tol
 	switch {
-	case s.before[c] == givenUp || s.target[c] <= last:
+	case s.before[c] == givenUp:
 		return false
 	case rel <= s.opt.Tol && s.rounding(c) >= s.opt.Tol: // nothing proves it
 		return false
-	case s.before[c] == 0:
-		return true
+	case s.near(rel):
+		return s.goal(c, rel) < s.target[c]
 	}
-	return rel <= max(s.before[c]/2, 2*s.opt.Tol)
+	return s.before[c] == 0 || rel <= s.before[c]/2
 }
 
-// nextShare returns the share of Tol that column c aims at next: the first of restartTarget below
-// what it has aimed at.
-func (s *solver) nextShare(c int) float64 {
+// goal returns what column c, of true residual rel, is to come to next: the first of restartTarget below what it
+// has aimed at, but far from the tolerance the same again.
+func (s *solver) goal(c int, rel float64) float64 {
+	goal := s.target[c]
 	for _, share := range restartTarget {
-		if share*s.opt.Tol < s.target[c] {
-			return share
+		if goal = min(goal, share*s.opt.Tol); goal < s.target[c] || !s.near(rel) {
+			break
 		}
 	}
-	return restartTarget[len(restartTarget)-1]
+	return goal
 }
 
 // aim returns the target of a column of relative residual rel that is to come to goal: no less than

@@ -177,23 +177,27 @@ func TestInaccurate(t *testing.T) {
 }
 
 // TestRestartsHelp: beside a matrix that is s times the one that products are with, a restart multiplies the
-// true residual by s−1. It is restarted again if that is a half at most, and not else.
+// true residual by s−1. It is restarted again if that is a half at most, as often as it takes, and not else.
 func TestRestartsHelp(t *testing.T) {
 	const n, tol = 60, 1e-8
 	a := spd(66, geometric(n, 100))
 	b := random(67, n, 2)
 	for _, by := range []struct {
-		s     float64
-		again bool
-	}{{1.4, true}, {1.6, false}} {
+		s        float64
+		restarts int // at least
+		status   pcg.Status
+	}{{1.01, 3, pcg.Converged}, {1.4, 19, pcg.Converged}, {1.6, 1, pcg.Inaccurate}} { // 0.01⁴ and 0.4²⁰ ≈ τ
 		exact := mat.NewSymDense(n, nil)
 		exact.ScaleSym(by.s, a)
 		res := solve(t, dense{a}, nil, b, &pcg.Options{Tol: tol, MaxIter: 10000, Exact: dense{exact}})
-		if restarts := len(res.History.Restarts); restarts < 1 || (restarts > 1) != by.again || res.Status != pcg.Inaccurate {
+		restarts := len(res.History.Restarts)
+		if restarts < by.restarts || res.Status != by.status {
 			t.Errorf("s = %g: %v after %d restarts", by.s, res, restarts)
 		}
-		if want := math.Pow(by.s-1, 1+float64(len(res.History.Restarts))); math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
-			t.Errorf("s = %g: residual %g, want %g", by.s, res.TrueRelRes[0], want)
+		if by.status == pcg.Converged {
+			accurate(t, "restarted", exact, b, res)
+		} else if want := math.Pow(by.s-1, 2); restarts > 1 || math.Abs(res.TrueRelRes[0]/want-1) > 1e-3 {
+			t.Errorf("s = %g: residual %g after %d restarts, want %g after one", by.s, res.TrueRelRes[0], restarts, want)
 		}
 	}
 }
