@@ -5,7 +5,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -122,6 +121,10 @@ func newAdverse(i int) *adverse {
 		Exact:   pick(c, 10, AutoResidual, AutoResidual, ExactResidual, StoredResidual),
 		Repeat:  pick(c, 12, 1, 1, 1, 3),
 	}
+	if i%10 == 9 { // 16 bits that suffice for λ, and a kernel so wide that landmarks leave less than they
+		h.cfg.Storage, h.cfg.Lambda, h.cfg.Solver = gram.Fixed16, between(f, 3, -3.5, 0), pick(c, 8, PCG, BlockPCG, CG)
+		h.cfg.Kernel = kernel.Gaussian{Sigma: gaps[len(gaps)/2] * between(f, 0, 0, 2)}
+	}
 	h.cfg.Precond = None{}
 	if m := pick[approximation](c, 9, Features{}, Nystrom{}, RPCholesky{}, nil); m != nil {
 		h.cfg.Precond = sized(m, 1+c.IntN(11, n/2), 0)
@@ -135,7 +138,7 @@ func newAdverse(i int) *adverse {
 	}
 	h.large = pick(c, 13, false, true)
 	h.name = fmt.Sprintf("problem %d (%s, n = %d, d = %d, t = %d, %v, λ = %.2g, τ = %.2g, %v, %v, %v, residual %v, large %v)",
-		i, kind, n, d, t, k, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond, h.cfg.Exact, h.large)
+		i, kind, n, d, t, h.cfg.Kernel, h.cfg.Lambda, h.cfg.Tol, h.cfg.Storage, h.cfg.Solver, h.cfg.Precond, h.cfg.Exact, h.large)
 	return h
 }
 
@@ -148,10 +151,9 @@ func problems() int {
 }
 
 // TestAdverseProblems: on problems drawn at random from what breaks habits, what is called converged
-// is, by an independent residual in twice the digits, and verify does not refute it.
+// is, by an independent residual in twice the digits, and verify does not refute it; and what is refused has to be.
 func TestAdverseProblems(t *testing.T) {
 	count := map[string]int{}
-	var refused []string
 	for i := range problems() {
 		h := newAdverse(i)
 		lab, err := New(h.train, h.cfg)
@@ -165,23 +167,22 @@ func TestAdverseProblems(t *testing.T) {
 		sol, err := lab.Solve(t.Context())
 		if err != nil {
 			count["refused"]++
-			refused = append(refused, err.Error())
+			if !rightlyRefused(t, lab, h.rows, err) {
+				t.Errorf("%s: %v", h.name, err)
+			}
 			continue
 		}
 		count[sol.Status.String()]++
 		h.judge(t, sol)
 	}
 	t.Logf("%v", count)
-	if testing.Verbose() {
-		t.Logf("refused:\n%s", strings.Join(refused, "\n"))
-	}
 	if count["converged"] < problems()/3 {
 		t.Errorf("%d of %d converged: %v", count["converged"], problems(), count)
 	}
 }
 
-// judge reports what refutes the solution: the residual in twice the digits, or verify.
-func (h *adverse) judge(t *testing.T, sol *Solution) {
+// judge reports what refutes the solution, the residual in twice the digits or verify, and returns the former.
+func (h *adverse) judge(t *testing.T, sol *Solution) []float64 {
 	t.Helper()
 	want := trueResiduals(h.cfg.Kernel, h.rows, h.cfg.Lambda, sol.Model.C, sol.lab.Targets())
 	for j, r := range want {
@@ -193,20 +194,30 @@ func (h *adverse) judge(t *testing.T, sol *Solution) {
 			t.Errorf("%s: column %d has a residual of %.6g, reported %.6g ± %.2g", h.name, j, r, sol.TrueResiduals[j], sol.Roundings[j])
 		}
 	}
+	if v := h.verify(t, sol, 1); v != nil {
+		if w := worst(want); math.Abs(w-float64(v.Residual)) > float64(v.Rounding)*(1+1e-9) {
+			t.Errorf("%s: residual %.6g, verify says %.6g ± %.2g", h.name, w, float64(v.Residual), float64(v.Rounding))
+		}
+	}
+	return want
+}
+
+// verify reports a residual that verify finds above slack·τ though fit calls it converged. It returns nil where
+// verify has no formula for the kernel.
+func (h *adverse) verify(t *testing.T, sol *Solution, slack float64) *Verification {
+	t.Helper()
 	if _, err := kernel.ToSpec(h.cfg.Kernel); err != nil {
-		return // verify has no formula for it
+		return nil
 	}
 	v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: h.train, Passes: 1})
 	if err != nil {
 		t.Errorf("%s: verify: %v", h.name, err)
-		return
+		return nil
 	}
-	if sol.Converged() && float64(v.Residual)-float64(v.Rounding) > h.cfg.Tol {
+	if sol.Converged() && float64(v.Residual)-float64(v.Rounding) > slack*h.cfg.Tol {
 		t.Errorf("%s: converged, and verify finds %.3g ± %.2g", h.name, float64(v.Residual), float64(v.Rounding))
 	}
-	if w := worst(want); math.Abs(w-float64(v.Residual)) > float64(v.Rounding)*(1+1e-9) {
-		t.Errorf("%s: residual %.6g, verify says %.6g ± %.2g", h.name, w, float64(v.Residual), float64(v.Rounding))
-	}
+	return v
 }
 
 // pencil returns the eigenvalues of M⁻¹A, ascending, with a bound of their relative error; ok is false
@@ -255,12 +266,12 @@ func (h *adverse) pencil(l *Lab, z *points.Dense32) (values []float64, off float
 }
 
 // TestAdverseCertificates: on adverse problems the intervals of κ(M⁻¹A) and of s_λ hold at their rate, no
-// interval is upside down, what is called certain always holds, and landmarks of a positive
-// semi-definite kernel are never refused as indefinite.
+// interval is upside down, what is called certain always holds, landmarks of a positive semi-definite
+// kernel are never refused as indefinite, and M is within a tenth of its definition.
 func TestAdverseCertificates(t *testing.T) {
 	type rate struct{ held, missed int }
 	var kappa, dim rate
-	certain := 0
+	certain, forms := 0, 0
 	for i := range problems() {
 		h := newAdverse(i)
 		if h.cfg.Solver == Direct || h.cfg.Solver == AutoSolver {
@@ -272,7 +283,7 @@ func TestAdverseCertificates(t *testing.T) {
 		}
 		q, err := lab.Quality(t.Context(), QualityOptions{ExactBelow: -1, NoSolve: true, Width: 0.05})
 		if err != nil {
-			if strings.Contains(err.Error(), "lowrank") {
+			if !rightlyRefused(t, lab, h.rows, err) {
 				t.Errorf("%s: %v", h.name, err)
 			}
 			continue
@@ -283,6 +294,9 @@ func TestAdverseCertificates(t *testing.T) {
 			}
 		}
 		z := wholeZ(t, lab)
+		if z != nil && h.withinTenth(t, lab, z) {
+			forms++
+		}
 		values, off, ok := h.pencil(lab, z)
 		if !ok {
 			continue
@@ -317,7 +331,7 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Logf("%s: s_λ = %.9g, in [%.9g, %.9g] by %s", h.name, want, s.Estimate.Lo, s.Estimate.Hi, s.Method)
 		}
 	}
-	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain)
+	t.Logf("κ held %d of %d, s_λ %d of %d, %d certain bounds of κ, %d M", kappa.held, kappa.held+kappa.missed, dim.held, dim.held+dim.missed, certain, forms)
 	for name, r := range map[string]rate{"κ": kappa, "s_λ": dim} {
 		trials := float64(r.held + r.missed)
 		if allowed := 0.05*trials + 3*math.Sqrt(0.05*0.95*trials); float64(r.missed) > allowed {
@@ -327,8 +341,8 @@ func TestAdverseCertificates(t *testing.T) {
 			t.Errorf("%s: judged %d times only", name, r.held)
 		}
 	}
-	if certain < problems()/20 {
-		t.Errorf("%d certain bounds only", certain)
+	if certain < problems()/20 || forms < problems()/5 {
+		t.Errorf("%d certain bounds and %d M only", certain, forms)
 	}
 }
 
