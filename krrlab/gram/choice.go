@@ -213,7 +213,7 @@ func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []
 	return s.best(ctx, c, append(only(narrow, kernel.Float32), wide...), o.Accuracy)
 }
 
-// fixed takes 16-bit entries if ‖E‖₂ ≤ λ/2, so that refinement contracts by half at least.
+// fixed takes 16-bit entries if ‖E‖₂ ≤ λ/2, so that refinement contracts, by ‖E‖₂/(λ−‖E‖₂) at least.
 func (m *Matrix) fixed(ctx context.Context, s *sample, c *Choice, narrow []method) (best Estimate, err error) {
 	for i := range narrow {
 		narrow[i].fixed = true
