@@ -60,10 +60,15 @@ const planFile = "plan.json"
 // nil where none can be made.
 func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
 	k := l.cfg.Checkpoint
-	if k != nil && k.Resume {
+	begun := false // what is there to resume; a plan alone may be that of other data
+	if k != nil {
+		empty, err := checkpoint.Empty(k.Dir)
+		begun = err == nil && !empty
+	}
+	if begun && k.Resume {
 		text, err := os.ReadFile(filepath.Join(k.Dir, planFile))
 		switch p = new(plan.Report); {
-		case errors.Is(err, fs.ErrNotExist): // nothing was begun
+		case errors.Is(err, fs.ErrNotExist): // the run that is resumed named its method
 		case err != nil:
 			return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)
 		default:
@@ -85,11 +90,8 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 		}
 	}
 	p, took = &made.Report, made.Took
-	if k == nil {
+	if k == nil || begun { // then it is for the solve to refuse
 		return p, took, nil
-	}
-	if empty, err := checkpoint.Empty(k.Dir); err == nil && !empty {
-		return p, took, nil // an error of the solve, or nothing to keep
 	}
 	if err := os.MkdirAll(k.Dir, 0o777); err != nil {
 		return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)

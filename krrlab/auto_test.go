@@ -134,6 +134,12 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged plan.json") {
 		t.Error(err)
 	}
+	if err := sol.Forget(); err != nil {
+		t.Fatal(err)
+	}
+	if p, _, err := lab.settledPlan(t.Context()); err != nil || p.Choice.Solver == "" { // nothing is left to resume: planned anew
+		t.Error(p, err)
+	}
 }
 
 // TestPlanOnRanks fails with a line that says what holds there.
