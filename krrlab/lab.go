@@ -140,6 +140,17 @@ type problem struct {
 		form    precond.Form
 		seconds float64
 	}
+	won won
+}
+
+// won is where a race ended: what a solve with the same K and M goes on from.
+type won struct {
+	a     *gram.Matrix
+	m     pcg.Preconditioner
+	mu    float64
+	tol   float64
+	done  int // iterations
+	state []byte
 }
 
 // approximation is a Preconditioner M = ZZᵀ+λ_pI, of which stages take Z.

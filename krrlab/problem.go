@@ -79,7 +79,7 @@ func send[T any](ctx context.Context, l *Lab, name stage.Name, options any) (*T,
 func (l *Lab) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.k.a = nil
+	l.k.a, l.won = nil, won{}
 	l.freeFactor()
 }
 

@@ -17,6 +17,7 @@ var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (
 	stage.LambdaP:    runner((*Lab).LambdaP),
 	stage.Quality:    runner((*Lab).Quality),
 	stage.Plan:       runner((*Lab).Plan),
+	stage.Race:       runner((*Lab).Race),
 }
 
 // runner makes a runner of a stage's method.

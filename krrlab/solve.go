@@ -105,6 +105,7 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 		if c == nil {
 			o := &pcg.Options{Tol: s.cfg.Tol}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
+			s.goOn(o)
 			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
 				return s.reached(ctx, answers, c, &finished, err)
 			}
@@ -169,14 +170,11 @@ func (s *solve) exactMatrix() *gram.Matrix {
 // finer is not nil the true residual is taken with it, and where K as stored is too
 // coarse for the tolerance, the restarts of package pcg refine C by it.
 func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
-	sol, stored := s.sol, s.a.Choice()
-	o.Aim, o.MaxIter, o.Monitor = aim, s.cfg.MaxIter, s.watchSolve(ctx)
-	if sol.ResidualKind = storedKind; finer == nil && o.InitX == nil && s.a.Storage() != gram.Float64 { // leave room for what the rows will find
-		o.Aim = max(aim32-share*stored.Error/(s.cfg.Lambda*s.cfg.Tol), 0.5)
-	}
-	if finer != nil {
-		o.Exact, sol.ResidualKind = finer, kind
-		o.Refine = min(reach*stored.Error/s.cfg.Lambda, 0.5)
+	sol := s.sol
+	s.aim(o, s.a, finer)
+	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx)
+	if sol.ResidualKind = storedKind; finer != nil {
+		sol.ResidualKind = kind
 	}
 	start, count := time.Now(), s.countTraffic()
 	run := pcg.Solve
@@ -210,6 +208,27 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 		return nil, err
 	}
 	return res.X, err
+}
+
+// goOn lets a solve with the winner of a race go on from where that ended.
+func (s *solve) goOn(o *pcg.Options) {
+	w := s.won
+	if w.state == nil || o.Resume != nil || s.a != w.a || s.m != w.m || s.cfg.Solver == BlockPCG || s.cfg.Tol != w.tol || s.cfg.MaxIter <= w.done {
+		return
+	}
+	o.Resume, o.LambdaMin = w.state, w.mu
+	s.sol.share(true, "race")
+}
+
+// aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
+func (l *Lab) aim(o *pcg.Options, a, finer *gram.Matrix) {
+	stored := a.Choice()
+	if o.Aim = aim; finer == nil && o.InitX == nil && a.Storage() != gram.Float64 { // leave room for what the rows will find
+		o.Aim = max(aim32-share*stored.Error/(l.cfg.Lambda*l.cfg.Tol), 0.5)
+	}
+	if finer != nil {
+		o.Exact, o.Refine = finer, min(reach*stored.Error/l.cfg.Lambda, 0.5)
+	}
 }
 
 // watchSolve returns a monitor that reports the residual and the time left, judged

@@ -1,5 +1,5 @@
 // Package cli is the krrlab command: fit and predict; the stages (statdim, sketch-size, multilevel,
-// lambda-p, quality, verify); check, reproduce and report; data, ranks, notebook, demo, bench,
+// lambda-p, quality, race, verify); check, reproduce and report; data, ranks, notebook, demo, bench,
 // doctor, version, licenses.
 //
 // Main runs one command line and returns its exit code: 0 for success, 1 for an

@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// State is a solve between two iterations, what Options.Checkpoint sees. It is valid during
-// the call only.
+// State is a solve between two iterations, what Options.Checkpoint sees. It is valid until the next
+// product with A returns.
 type State struct {
 	s *solver
 	b *block // nil for Solve

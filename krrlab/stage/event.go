@@ -21,6 +21,7 @@ const (
 	LambdaP    Name = "lambda-p"
 	Quality    Name = "quality"
 	Plan       Name = "plan"
+	Race       Name = "race"
 )
 
 // Parts of their work, in Events.

@@ -58,6 +58,7 @@ var floors = map[string]int{
 	"krrlab/stage":            stages,
 
 	"krrlab/plan": 5,
+	"krrlab/race": 5,
 
 	"krrlab": 6,
 

@@ -23,6 +23,7 @@ var written = [][2]string{
 	{"krrlab.MultiLevel", "krrlab multilevel --json"},
 	{"krrlab.LambdaP", "krrlab lambda-p --json"},
 	{"krrlab.Quality", "krrlab quality --json"},
+	{"krrlab/race.Report", "krrlab race --json"},
 	{"krrlab.Verification", "krrlab verify --json"},
 	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"krrlab/cli.benchReport", "krrlab bench --json"},

@@ -20,6 +20,8 @@ var kept = map[string]string{
 	"krrlab/baseline.Loss.*":             "the formulas of the manual",
 	"krrlab.Auto":                        "what nil means with AutoSolver, with parts of it held",
 	"krrlab/direct.Result.MaxTrueRelRes": "as of pcg.Result",
+	"krrlab/race.Decide":                 "the rule of the manual, to be tried without a clock",
+	"krrlab/race.Forecast":               "what it rests on",
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",

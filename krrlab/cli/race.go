@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+func (a *app) raceCommand() *cobra.Command {
+	var (
+		names        []string
+		spec         krrlab.PrecondSpec
+		tol, lambdaP float64
+		maxIter      int
+		o            krrlab.RaceOptions
+	)
+	return a.stageCommand(stageCommand{
+		use:   "race (--data NAME | --train FILE)",
+		short: "Let preconditioners race against each other and against none",
+		long: `Race runs conjugate gradients with several preconditioners side by side, always with none among
+them: each product with K serves all of them. From the residuals it predicts when each would be done,
+with what building it takes; one that cannot win rests, and one that is dear is built only where what it
+is predicted to save pays for it. It ends when the winner is known.`,
+		example: `  krrlab race --data mnist --n 10000 --plot race.svg
+  krrlab race --data covtype --n 20000 --sigma 0.1 --runners nystrom,rpcholesky --features 2000`,
+		add: func(p *pflag.FlagSet) {
+			p.StringSliceVar(&names, "runners", nil, "preconditioners beside none, separated by commas: features, nystrom, rpcholesky (default: all that the kernel has)")
+			p.IntVar(&spec.S, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
+			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
+			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")
+			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
+			p.BoolVar(&o.Finish, "finish", false, "go on until one has reached τ")
+			wantPositive(p, "lambda-p")
+			wantShare(p, "tol")
+			wantAtLeast(p, 1, "features", "max-iter")
+		},
+		check: func(*pflag.FlagSet) error {
+			for _, name := range names {
+				if err := checkPrecond(name); err != nil || name == "none" {
+					return usagef("--runners %q: want features, nystrom or rpcholesky; none takes part in any race", name)
+				}
+			}
+			return nil
+		},
+		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) error {
+			c.Tol, c.MaxIter, spec.LambdaP = tol, maxIter, lambdaP
+			o.Runners = krrlab.Runners(c.Kernel, spec, names...)
+			return nil
+		},
+		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) { return l.Race(ctx, o) },
+	})
+}

@@ -1,0 +1,251 @@
+package krrlab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/race"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// RaceOptions are the options of Race. Zero values mean the defaults.
+type RaceOptions struct {
+	// Runners are the preconditioners that race against none, after which they stand in race.Report.Racers. Default: features (if the kernel has them),
+	// nystrom and rpcholesky, of the default rank.
+	Runners []RaceRunner
+	// Finish goes on until one has reached τ.
+	Finish bool
+}
+
+// RaceRunner is a preconditioner that takes part in a race.
+type RaceRunner struct {
+	PrecondSpec
+	Iterations float64 // expected, of a pilot; default: see race.Runner
+	Build      float64 // seconds that building it is expected to take; default: by its flops
+}
+
+// Runners returns the preconditioners of these names, all that the kernel has if there are none, as spec has
+// their numbers.
+func Runners(k kernel.Kernel, spec PrecondSpec, names ...string) (all []RaceRunner) {
+	if len(names) == 0 {
+		names = []string{"features", "nystrom", "rpcholesky"}
+		if noFeatures(k) {
+			names = names[1:]
+		}
+	}
+	for _, spec.Name = range names {
+		all = append(all, RaceRunner{PrecondSpec: spec})
+	}
+	return all
+}
+
+// Race lets preconditioners race against each other and against none for the lab's problem, side by side in
+// the same products with K: see package race. What is built is dear, so that a preconditioner is built only
+// where what it is predicted to save pays for it. K and the winner's M are held for the stages that follow
+// (Free), and for one right-hand side a Solve with the winner goes on from where it stands.
+//
+// If ctx or the Monitor ends it, it returns what is known beside the error. On ranks all decide by the clock of the first.
+func (l *Lab) Race(ctx context.Context, o RaceOptions) (*race.Report, error) {
+	return run(ctx, l, stage.Race, o, func(ctx context.Context) (*race.Report, error) { return l.race(ctx, o) })
+}
+
+func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
+	start := time.Now()
+	r := &race.Report{Header: l.header(), Winner: -1, Racers: make([]race.Racer, 1)}
+	recipes, err := l.racers(&o)
+	if err != nil {
+		return nil, err
+	}
+	var most int64
+	for _, p := range recipes {
+		most = max(most, 4*int64(l.train.Len())*int64(p.s)+24*int64(p.s)*int64(p.s))
+		r.Racers = append(r.Racers, race.Racer{S: p.s, LambdaP: p.lambdaP})
+	}
+	k, err := l.matrix(ctx, most, nil)
+	if err != nil {
+		return nil, err
+	}
+	a := k.it
+	r.Storage, r.KError, r.KTime = a.Storage().String(), a.Choice().Error, k.seconds
+	opt := &race.Options{
+		PCG:       pcg.Options{Tol: l.cfg.Tol, MaxIter: l.cfg.MaxIter},
+		LambdaMin: max(0, l.cfg.Lambda-2*r.KError), Finish: o.Finish,
+		Stream:  rng.New(l.cfg.Seed).Sub("race"),
+		Share:   func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, l.comm, x, 0) },
+		Monitor: l.watchRace(ctx),
+	}
+	var finer *gram.Matrix
+	if l.exact() {
+		finer = a.Exact(l.exactness())
+	}
+	l.aim(&opt.PCG, a, finer)
+	e := &entrants{lab: l, a: a, entry: k.seconds, built: map[pcg.Preconditioner]func(){}}
+	var runners []race.Runner
+	for i, p := range recipes {
+		runners = append(runners, e.runner(p, o.Runners[i]))
+	}
+	res, err := race.Run(ctx, a, l.y, runners, opt)
+	r.Take(res)
+	e.crown(res)
+	r.Seconds = time.Since(start).Seconds()
+	return r, err
+}
+
+// racers returns the recipes of the runners, and completes them.
+func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
+	if len(o.Runners) == 0 {
+		o.Runners = Runners(l.cfg.Kernel, PrecondSpec{})
+	}
+	var recipes []*recipe
+	for _, one := range o.Runners {
+		p, err := one.Preconditioner(l.cfg.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			p = Features{}
+		}
+		z, ok := p.(approximation)
+		if !ok {
+			return nil, fmt.Errorf("the preconditioner %q takes part in any race: want features, nystrom or rpcholesky", one.Name)
+		}
+		if z, err = z.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda); err != nil {
+			return nil, err
+		}
+		recipes = append(recipes, z.recipe())
+	}
+	return recipes, nil
+}
+
+// entrants are the preconditioners that a race builds.
+type entrants struct {
+	lab   *Lab
+	a     *gram.Matrix
+	entry float64                       // seconds of forming K
+	rate  float64                       // flops a second, once it is measured
+	held  int64                         // bytes of those built
+	built map[pcg.Preconditioner]func() // what makes one of them the lab's M
+}
+
+// runner returns a recipe as one that races. By flops, building takes 2nds+20ns for features, ns entries of K, four
+// times as dear as they are stored, and 2ns² (randomly pivoted 3ns²) for landmarks, 2ns² for ZᵀZ, s³ for its factor and
+// inverse; M⁻¹R reads Z twice where a product reads K. Features took three to four times as many iterations as landmarks
+// on MNIST, IJCNN1 and California (docs/stages/race.md).
+func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
+	l := e.lab
+	d := float64(l.train.Dim())
+	n, s := float64(l.train.Len()), float64(p.s)
+	flops, entries, times := 2*n*s*s+s*s*s, 0.0, 1.0
+	switch p.Preconditioner.(type) {
+	case Features:
+		flops, times = flops+n*s*(2*d+20), 3
+	case RPCholesky:
+		flops, entries = flops+3*n*s*s, 4*s/n
+	default:
+		flops, entries = flops+2*n*s*s, 4*s/n
+	}
+	if e.rate == 0 && o.Build == 0 {
+		e.rate = flopRate()
+	}
+	return race.Runner{
+		Name: p.name, Iterations: o.Iterations, Times: times,
+		Build: cmp.Or(o.Build, flops/e.rate+entries*e.entry), Solve: 8 * n * s / float64(max(e.a.Bytes(), 1)),
+		Make: func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.make(ctx, p) },
+	}
+}
+
+// flopRate returns how many flops a second a product of matrices in float32 does.
+func flopRate() float64 {
+	const n = 512
+	m := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+	out := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
+	best := math.Inf(1)
+	for range 5 {
+		start := time.Now()
+		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, m, m, 0, out)
+		best = min(best, time.Since(start).Seconds())
+	}
+	return 2 * n * n * n / best
+}
+
+// make builds M, and a lower bound of the spectrum of M⁻¹A for landmarks.
+func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, float64, error) {
+	l := e.lab
+	var err error
+	need := l.vectors() + e.held + e.a.Bytes() + 4*int64(l.train.Len())*int64(p.s) + 24*int64(p.s)*int64(p.s)
+	if l.cfg.Memory > 0 && need > l.cfg.Memory {
+		err = fmt.Errorf("with K and what is built it would take %s, the limit is %s", accel.Bytes(need), accel.Bytes(l.cfg.Memory))
+	}
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
+		return nil, 0, err
+	}
+	f, err := l.factor(ctx, p, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	m, _, err := l.inverse(ctx, p, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	e.held += m.it.Bytes()
+	z, g, w := l.z, l.g, l.m
+	e.built[m.it] = func() { l.z, l.g, l.m = z, g, w }
+	if f.it.low == nil {
+		return m.it, 0, nil
+	}
+	return m.it, landmarkBound(f.it.low, l.cfg.Lambda-2*e.a.Choice().Error, p.lambdaP), nil
+}
+
+// landmarkBound returns a lower bound of the spectrum of M⁻¹A for M = FFᵀ+λ_pI where A ≽ FFᵀ + (λ−e)I, e the
+// rounding of F, and M⁻¹ is that of M to a tenth (precond.Options.Fast); 0 if there is none.
+func landmarkBound(f *lowrank.Factor, lambda, lambdaP float64) float64 {
+	if !f.Certain() {
+		return 0
+	}
+	return 0.9 * min(1, max(0, lambda-f.Rounding)/lambdaP)
+}
+
+// crown makes the winner's M the one that is held, and keeps where it stands.
+func (e *entrants) crown(res *race.Result) {
+	l := e.lab
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.freeFactor()
+	if hold := e.built[res.M]; hold != nil {
+		hold()
+	}
+	if l.won = (won{}); res.Winner >= 0 && res.State != nil {
+		l.won = won{e.a, res.M, res.LambdaMin, l.cfg.Tol, res.Field[res.Winner].Iterations, res.State}
+	}
+}
+
+// watchRace returns a monitor that reports each step of each that runs, and where it ends by what is known. On
+// ranks all return an error if the Monitor of one does.
+func (l *Lab) watchRace(ctx context.Context) func([]race.Standing) error {
+	return func(field []race.Standing) error {
+		var err error
+		for i := range field {
+			if f := &field[i]; f.Phase == race.Running || f.Phase == race.Done {
+				e := stage.Event{Stage: stage.Race, Detail: f.Name, Iteration: f.Iterations, Residual: f.Residuals[f.Iterations], Remaining: -1}
+				if f.Seconds < 1e6 {
+					e.Remaining = time.Duration(f.Seconds * float64(time.Second))
+				}
+				err = cmp.Or(err, l.cfg.Monitor(e))
+			}
+		}
+		return l.agreeToStop(ctx, err)
+	}
+}

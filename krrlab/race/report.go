@@ -1,0 +1,173 @@
+package race
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// Report is the stage of a race of preconditioners.
+type Report struct {
+	stage.Header
+	Storage string  `json:"storage"`            // of K
+	KError  float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	// Racers are those that took part, no preconditioner first, and Winner is one of them; −1 if none came through.
+	Racers  []Racer `json:"racers"`
+	Winner  int     `json:"winner"`
+	Product float64 `json:"product_seconds"` // of K with all t right-hand sides
+	Steps   int     `json:"steps"`           // products with K of the race, of one column for each that ran
+	Columns int     `json:"columns"`         // of them, in all
+	KTime   float64 `json:"kernel_seconds"`  // of forming K
+	Racing  float64 `json:"racing_seconds"`  // of the race, with what was built
+	Seconds float64 `json:"seconds"`         // in all
+}
+
+// Racer is how one preconditioner did.
+type Racer struct {
+	Standing
+	S       int     `json:"s"` // 0 for none
+	LambdaP float64 `json:"lambda_p"`
+	// Predicted are the iterations and Total the seconds, with building but without K, that it takes alone, as
+	// predicted when the race was over; null where it gets no nearer to τ, and of one that is out.
+	Predicted stage.Number `json:"predicted_iterations"`
+	Total     stage.Number `json:"predicted_seconds"`
+}
+
+var _ stage.Stage = (*Report)(nil)
+
+// Take takes up how the race went. The Racers have their S and LambdaP.
+func (r *Report) Take(res *Result) {
+	r.Winner, r.Product, r.Steps, r.Columns, r.Racing = res.Winner, res.Product, res.Steps, res.Columns, res.Seconds
+	for i, s := range res.Field {
+		one := &r.Racers[i]
+		one.Standing, one.Predicted, one.Total = s, stage.Unknown, stage.Unknown
+		if s.Phase == Out {
+			continue
+		}
+		one.Predicted = stage.Number(float64(s.Iterations) + s.Left)
+		one.Total = stage.Number(s.Build + float64(one.Predicted)*(res.Product+s.Solve))
+	}
+}
+
+// Best returns the winner, nil if there is none.
+func (r *Report) Best() *Racer {
+	if r.Winner < 0 || r.Winner >= len(r.Racers) {
+		return nil
+	}
+	return &r.Racers[r.Winner]
+}
+
+// name names a racer.
+func (s *Racer) name() string {
+	if s.S == 0 {
+		return "M = I"
+	}
+	return fmt.Sprintf("%s, s = %d", s.Name, s.S)
+}
+
+// String gives the race in a few aligned lines.
+func (r *Report) String() string {
+	b := stage.Lines{Width: 22}
+	b.Problem(&r.Header)
+	b.Add("K", "%s; a product with t = %d takes %.3g s", r.Storage, r.T, r.Product)
+	for i := range r.Racers {
+		s := &r.Racers[i]
+		text := fmt.Sprintf("%v after %d iterations, residual %.2e", s.Phase, s.Iterations, s.last())
+		switch s.Phase {
+		case Waiting:
+			text = fmt.Sprintf("not built, which would take %.3g s", s.Build)
+		case Out:
+			text = fmt.Sprintf("out after %d iterations: %s", s.Iterations, s.Why)
+		}
+		if s.Total.Known() {
+			text += fmt.Sprintf("; alone %.0f iterations, %.3g s", math.Ceil(float64(s.Predicted)), s.Total)
+		}
+		b.Add(s.name(), "%s", text)
+	}
+	if w := r.Best(); w != nil {
+		b.Add("winner", "%s", w.name())
+	} else {
+		b.Add("winner", "nobody")
+	}
+	b.Took(r.Seconds, "kernel", r.KTime, "race", r.Racing)
+	return b.String()
+}
+
+// last returns the last residual.
+func (s *Standing) last() float64 {
+	if len(s.Residuals) == 0 {
+		return 1
+	}
+	return s.Residuals[len(s.Residuals)-1]
+}
+
+// Table gives a row for each racer.
+func (r *Report) Table() *plots.Table {
+	t := &plots.Table{
+		Title: "race: " + r.Dataset,
+		Columns: []plots.Column{
+			{Name: "preconditioner"}, {Name: "s"}, {Name: "λ_p", Format: "%.4g"}, {Name: "phase"}, {Name: "iterations"}, {Name: "residual", Format: "%.2e"},
+			{Name: "bound of ‖e‖_A/‖y‖", Format: "%.2e"}, {Name: "building", Unit: "s", Format: "%.3g"}, {Name: "M⁻¹R", Unit: "s", Format: "%.3g"},
+			{Name: "predicted iterations", Format: "%.0f"}, {Name: "predicted time", Unit: "s", Format: "%.3g"},
+		},
+	}
+	for i := range r.Racers {
+		s := &r.Racers[i]
+		var bound any
+		if k := len(s.Bounds); k > 0 {
+			bound = s.Bounds[k-1]
+		}
+		known := func(v stage.Number) any {
+			if !v.Known() {
+				return nil
+			}
+			return float64(v)
+		}
+		t.Add(s.Name, s.S, s.LambdaP, s.Phase.String(), s.Iterations, s.last(), bound, s.Build, s.Solve, known(s.Predicted), known(s.Total))
+	}
+	return t
+}
+
+// Plot draws the residual of each racer against the seconds that it has taken alone, building included, and where
+// bounds of the error are known these in a panel below; a ring is where it is predicted to be done.
+func (r *Report) Plot() *plots.Figure {
+	residuals := plots.Convergence("residual, by recurrence", r.Tol)
+	bounds := plots.Convergence("upper bound of the error", 0)
+	bounds.Y.Label = "‖x−x_{k}‖_{A} / ‖y‖₂"
+	for i := range r.Racers {
+		s := &r.Racers[i]
+		if len(s.Residuals) < 2 {
+			continue
+		}
+		at := func(first, k int) (x []float64) {
+			for j := range k {
+				x = append(x, s.Build+float64(first+j)*(r.Product+s.Solve))
+			}
+			return x
+		}
+		residuals.Series = append(residuals.Series, plots.Series{Name: s.name(), X: at(0, len(s.Residuals)), Y: s.Residuals})
+		if len(s.Bounds) > 0 {
+			bounds.Series = append(bounds.Series, plots.Series{Name: s.name(), X: at(1, len(s.Bounds)), Y: s.Bounds})
+		}
+		if s.Total.Known() && i == r.Winner {
+			residuals.Marks = append(residuals.Marks, plots.Mark{X: float64(s.Total), Y: cmp.Or(r.Tol, 1e-3), Label: "predicted"})
+		}
+	}
+	panels := []*plots.Figure{residuals}
+	if len(bounds.Series) > 0 {
+		panels = append(panels, bounds)
+	}
+	for _, p := range panels {
+		p.X.Label = "time alone, without K (s)"
+	}
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Short(), r.Lambda), 1, panels...)
+	f.ShareX = true
+	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all t = %d right-hand sides take. The ring is where the winner is predicted to reach τ.", r.T)
+	return f
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (r *Report) HTML() string { return stage.HTML(r) }
