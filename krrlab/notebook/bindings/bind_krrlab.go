@@ -43,6 +43,7 @@ func init() {
 			"ParseSolver":         r.ValueOf(krrlab.ParseSolver),
 			"ParseStatDimMethod":  r.ValueOf(krrlab.ParseStatDimMethod),
 			"PrecondNames":        r.ValueOf(&krrlab.PrecondNames).Elem(),
+			"Runners":             r.ValueOf(krrlab.Runners),
 			"SLQ":                 r.ValueOf(krrlab.SLQ),
 			"SpecOf":              r.ValueOf(krrlab.SpecOf),
 			"StoredResidual":      r.ValueOf(krrlab.StoredResidual),
@@ -81,6 +82,8 @@ func init() {
 			"QualitySeconds":    r.TypeOf((*krrlab.QualitySeconds)(nil)).Elem(),
 			"QualityStep":       r.TypeOf((*krrlab.QualityStep)(nil)).Elem(),
 			"RPCholesky":        r.TypeOf((*krrlab.RPCholesky)(nil)).Elem(),
+			"RaceOptions":       r.TypeOf((*krrlab.RaceOptions)(nil)).Elem(),
+			"RaceRunner":        r.TypeOf((*krrlab.RaceRunner)(nil)).Elem(),
 			"Ranks":             r.TypeOf((*krrlab.Ranks)(nil)).Elem(),
 			"ResidualPolicy":    r.TypeOf((*krrlab.ResidualPolicy)(nil)).Elem(),
 			"Seconds":           r.TypeOf((*krrlab.Seconds)(nil)).Elem(),
@@ -101,7 +104,9 @@ func init() {
 			"Preconditioner": r.TypeOf((*proxy_krrlab_Preconditioner)(nil)).Elem(),
 			"Stage":          r.TypeOf((*proxy_krrlab_Stage)(nil)).Elem(),
 		},
-		Wrappers: map[string][]string{},
+		Wrappers: map[string][]string{
+			"RaceRunner": []string{"Preconditioner"},
+		},
 		Untypeds: map[string]string{
 			"DirectBelow":       "int:4000",
 			"ExactStatDimBelow": "int:3000",

@@ -29,6 +29,7 @@ func init() {
 			"Predict":     r.ValueOf(stage.Predict),
 			"Probes":      r.ValueOf(stage.Probes),
 			"Quality":     r.ValueOf(stage.Quality),
+			"Race":        r.ValueOf(stage.Race),
 			"Residual":    r.ValueOf(stage.Residual),
 			"SketchSize":  r.ValueOf(stage.SketchSize),
 			"Solve":       r.ValueOf(stage.Solve),
