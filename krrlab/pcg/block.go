@@ -3,6 +3,8 @@ package pcg
 import (
 	"context"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -44,7 +46,7 @@ import (
 // Work: one product with A and one solve with M of k ≤ t columns an iteration, a second
 // solve in an iteration in which directions get dependent to less than rounding tells,
 // one product for the true residual, and BlockFlops beside them. Memory: 4nt numbers as
-// in Solve, and at most the larger of nt and 2¹⁸ for Cond.
+// in Solve, at most the larger of nt and 2¹⁸ for Cond, and 512t for each thread.
 //
 // Sources: D. P. O'Leary (1980), doi:10.1016/0024-3795(80)90247-5; A. A. Dubrulle (2001);
 // see the package doc.
@@ -71,7 +73,8 @@ func SolveBlock(ctx context.Context, a Operator, m Preconditioner, b *mat.Dense,
 // (whose norms are the residuals'), QᵀZ, the Q' and, with M, the M⁻¹Q' of the
 // orthonormalisation, and P·Sᵀ. An iteration in which directions get nearly dependent
 // orthonormalises again and takes up to twice as many. Beside the 2n²t of a product with
-// a dense A that is a share of 8t/n; but they run on one thread, at some 4·10⁹ a second.
+// a dense A that is a share of 8t/n. They run on all threads, as products of thin blocks: for t = 10
+// at a quarter, for t = 26 and more at half of the rate of products of large matrices.
 func BlockFlops(n, t int, preconditioned bool) float64 {
 	terms := 7.0
 	if preconditioned {
@@ -94,7 +97,7 @@ type block struct {
 	gram    factor
 	size    []float64 // of Q's columns beside what they were, see choose
 	sel     []int     // columns of Q that stay, in their new order
-	row     []float64 // scratch for one row, 2t
+	row     []float64 // scratch, t
 	drop    float64   // what relative size of a direction is dropped
 	lanczos lanczos
 }
@@ -107,7 +110,7 @@ func newBlock(base *solver) *block {
 		*v = make([]float64, t*t)
 	}
 	s.gram = newFactor(t)
-	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, 2*t)
+	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.lanczos = newLanczos(max(base.n*t, roomForCond), base.historyRows())
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.historyRows())
 	return s
@@ -139,8 +142,8 @@ func (s *block) iterate(ctx context.Context) error {
 		for _, c := range s.cols {
 			s.res.Columns[c].Iterations++
 		}
-		gram(s.pi, s.p, s.w, s.f) // Π = PᵀAP
-		if s.invert() {           // H = Π⁻¹
+		s.cross(s.pi, s.p, s.w) // Π = PᵀAP
+		if s.invert() {         // H = Π⁻¹
 			s.record()
 			s.step() // X ← X + P·HC,  Q ← Q − W·H
 			s.stepErrors()
@@ -223,57 +226,43 @@ func (s *block) invert() bool {
 // step moves X and Q and sets rr_j = ‖Qc_j‖², xx_j = ‖x_j‖², dx_j = ‖Pd_j‖² for the
 // active columns.
 func (s *block) step() {
+	product(s.d, s.h, s.c, s.k, s.k, len(s.cols)) // D = HC
+	s.move((*blockRows)(s), s.t)
+	copy(s.pAp, s.rr) // what judge names if it is not finite
+}
+
+type blockRows block
+
+func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 	k, t, a := s.k, s.t, len(s.cols)
-	product(s.d, s.h, s.c, k, k, a) // D = HC
-	x, q, p, w := s.x.RawMatrix().Data, s.r.RawMatrix().Data, s.p.RawMatrix().Data, s.w.RawMatrix().Data
-	clear(s.rr)
-	clear(s.xx)
-	clear(s.dx)
-	rr, xx, dx := s.part[0][:a], s.part[1][:a], s.part[2][:a]
-	move, turn := s.row[:a], s.row[t:t+k]
-	for i0 := 0; i0 < s.n; i0 += rowBlock {
-		clear(rr)
-		clear(xx)
-		clear(dx)
-		for i := i0; i < min(i0+rowBlock, s.n); i++ {
-			xi, qi := x[i*t:(i+1)*t], q[i*k:(i+1)*k]
-			rowTimes(move, p[i*k:(i+1)*k], s.d)
-			for j, v := range move {
-				c := s.cols[j]
-				xi[c] += v // X ← X + PD
-				xx[j] += xi[c] * xi[c]
-				dx[j] += v * v
-			}
-			rowTimes(turn, w[i*k:(i+1)*k], s.h)
-			for j, v := range turn {
-				qi[j] -= v // Q ← Q − AP·H
-			}
-			rowTimes(move, qi, s.c)
-			for j, v := range move {
-				rr[j] += v * v // ‖r_j‖², R = QC
-			}
-		}
-		for j := range a {
-			s.rr[j] += rr[j]
-			s.xx[j] += xx[j]
-			s.dx[j] += dx[j]
+	rr, xx, dx := sum[:a], sum[a:2*a], sum[2*a:]
+	x, q := s.x.RawMatrix().Data, rowsOf(s.r.RawMatrix().Data, i0, i1, k)
+	move := rowsOf(work, 0, i1-i0, a)
+	clear(move.Data)
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), 0, move)
+	for i := range move.Rows {
+		xi := x[(i0+i)*t : (i0+i+1)*t]
+		for j, v := range move.Data[i*a : (i+1)*a] {
+			c := s.cols[j]
+			xi[c] += v // X ← X + PD
+			xx[j] += xi[c] * xi[c]
+			dx[j] += v * v
 		}
 	}
-	copy(s.pAp, s.rr) // what judge names if it is not finite
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, rowsOf(s.w.RawMatrix().Data, i0, i1, k), rowsOf(s.h, 0, k, k), 1, q) // Q ← Q − AP·H
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, q, rowsOf(s.c, 0, k, a), 0, move)
+	for i := range move.Rows {
+		for j, v := range move.Data[i*a : (i+1)*a] {
+			rr[j] += v * v // ‖r_j‖², R = QC
+		}
+	}
 }
 
 // turn sets P ← Z + P·Sᵀ, which becomes as wide as Q.
 func (s *block) turn() {
-	k, width := s.k, s.width
-	transpose(s.ft, s.s, k, width)
-	p, z := s.buf[1], s.z.RawMatrix().Data
-	row := s.row[:k]
-	for i := range s.n {
-		rowTimes(row, p[i*width:(i+1)*width], s.ft)
-		for j, v := range z[i*k : (i+1)*k] {
-			p[i*k+j] = v + row[j]
-		}
-	}
+	k := s.k
+	transpose(s.ft, s.s, k, s.width)
+	s.times(s.buf[1], s.width, k, s.ft, s.z.RawMatrix().Data)
 	s.width = k
 	s.reshape(s.p, 1, k)
 }

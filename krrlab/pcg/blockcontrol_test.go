@@ -282,7 +282,7 @@ func TestBlockDeterministic(t *testing.T) {
 // TestBlockMemory: 4nt numbers and Cond's, and nothing for an iteration.
 func TestBlockMemory(t *testing.T) {
 	const n, k = 4000, 24
-	small := 26*k*8 + 12*k*k*8
+	small := 26*k*8 + 12*k*k*8 + 8*512*k
 	testMemory(t, pcg.SolveBlock, k, 5, 25, 4*8*n*k+8*max(n*k, 1<<18)+small+50_000)
 }
 

@@ -6,34 +6,35 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// dots sets dst_j = x_jᵀy_j for the columns of two n×k blocks with contiguous rows,
-// in blocks of rowBlock rows. part is scratch of length k.
-func dots(dst []float64, x, y *mat.Dense, part []float64) {
-	n, k := x.Dims()
-	xd, yd := x.RawMatrix().Data, y.RawMatrix().Data
-	dst, part = dst[:k], part[:k]
-	clear(dst)
-	for i0 := 0; i0 < n; i0 += rowBlock {
-		clear(part)
-		for i := i0; i < min(i0+rowBlock, n); i++ {
-			xi, yi := xd[i*k:(i+1)*k], yd[i*k:(i+1)*k]
-			for j, v := range xi {
-				part[j] += v * yi[j]
-			}
-		}
-		for j, v := range part {
-			dst[j] += v
+// dots sets dst_j = x_jᵀy_j for the columns of two n×k blocks with contiguous rows.
+func (s *solver) dots(dst []float64, x, y *mat.Dense) {
+	_, k := x.Dims()
+	s.left, s.right = x.RawMatrix().Data, y.RawMatrix().Data
+	s.sweep.run(dst[:k], s.n, 0, (*dotRows)(s))
+}
+
+type dotRows solver
+
+func (s *dotRows) rows(i0, i1 int, sum, _ []float64) {
+	k := len(sum)
+	for i := i0; i < i1; i++ {
+		x, y := s.left[i*k:(i+1)*k], s.right[i*k:(i+1)*k]
+		for j, v := range x {
+			sum[j] += v * y[j]
 		}
 	}
 }
 
-// addScaled sets p_j = z_j + β_j·p_j for the columns of two n×k blocks.
-func addScaled(p, z *mat.Dense, beta []float64) {
-	n, k := p.Dims()
-	pd, zd := p.RawMatrix().Data, z.RawMatrix().Data
-	beta = beta[:k]
-	for i := range n {
-		pi, zi := pd[i*k:(i+1)*k], zd[i*k:(i+1)*k]
+// turn sets p_j = z_j + β_j·p_j for the columns of P.
+func (s *solver) turn() { s.sweep.run(nil, s.n, 0, (*turnRows)(s)) }
+
+type turnRows solver
+
+func (s *turnRows) rows(i0, i1 int, _, _ []float64) {
+	k := len(s.cols)
+	p, z, beta := s.p.RawMatrix().Data, s.z.RawMatrix().Data, s.beta[:k]
+	for i := i0; i < i1; i++ {
+		pi, zi := p[i*k:(i+1)*k], z[i*k:(i+1)*k]
 		for j, b := range beta {
 			pi[j] = zi[j] + b*pi[j] // p_j ← z_j + β_jp_j
 		}
@@ -116,33 +117,6 @@ func (h *table) add() []float64 {
 	h.slab = h.slab[h.t:]
 	h.rows = append(h.rows, row)
 	return row
-}
-
-// gram sets dst = XᵀY, k×k, for two n×k blocks with contiguous rows, in blocks of
-// rowBlock rows. part is scratch for k² numbers.
-func gram(dst []float64, x, y *mat.Dense, part []float64) {
-	n, k := x.Dims()
-	xd, yd := x.RawMatrix().Data, y.RawMatrix().Data
-	dst, part = dst[:k*k], part[:k*k]
-	clear(dst)
-	for i0 := 0; i0 < n; i0 += rowBlock {
-		clear(part)
-		i, end := i0, min(i0+rowBlock, n)
-		for ; i+4 <= end; i += 4 {
-			x4, y4 := xd[i*k:(i+4)*k], yd[i*k:(i+4)*k]
-			for a := range k {
-				axpy4(part[a*k:(a+1)*k], x4[a], x4[k+a], x4[2*k+a], x4[3*k+a], y4)
-			}
-		}
-		for ; i < end; i++ {
-			for a, v := range xd[i*k : (i+1)*k] {
-				axpy(part[a*k:(a+1)*k], v, yd[i*k:(i+1)*k])
-			}
-		}
-		for j, v := range part {
-			dst[j] += v
-		}
-	}
 }
 
 // rowTimes sets dst = row·F for F with len(row) rows and len(dst) columns.

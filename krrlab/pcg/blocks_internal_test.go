@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -21,8 +22,8 @@ func TestBlockProducts(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 11, rowBlock - 1, rowBlock, rowBlock + 1, 2*rowBlock + 6} {
 		for k := 1; k <= 9; k++ {
 			x, y := draw(n, k, 1), draw(n, k, 2)
-			got, part := slices.Repeat([]float64{math.NaN()}, k*k+1), make([]float64, k*k)
-			gram(got, x, y, part)
+			got, s := slices.Repeat([]float64{math.NaN()}, k*k+1), &solver{n: n, t: k}
+			s.cross(got, x, y)
 			var want mat.Dense
 			want.Mul(x.T(), y)
 			if !mat.EqualApprox(mat.NewDense(k, k, got[:k*k]), &want, 1e-12*float64(n)) || !math.IsNaN(got[k*k]) {
@@ -38,6 +39,17 @@ func TestBlockProducts(t *testing.T) {
 					t.Errorf("XZ of %d×%d and %d×%d", n, k, k, l)
 				}
 			}
+			for l := 1; l <= k; l++ { // in their place, as narrow or narrower
+				f, add := draw(k, l, 4), draw(n, l, 5)
+				got := append(slices.Clone(x.RawMatrix().Data), math.NaN())
+				s.times(got, k, l, f.RawMatrix().Data, add.RawMatrix().Data)
+				var want mat.Dense
+				want.Mul(x, f)
+				want.Add(&want, add)
+				if !mat.EqualApprox(mat.NewDense(n, l, got[:n*l]), &want, 1e-13*float64(k)) || !math.IsNaN(got[n*k]) {
+					t.Errorf("A+XF of %d×%d and %d×%d", n, k, k, l)
+				}
+			}
 			back := make([]float64, n*k)
 			transpose(back, x.RawMatrix().Data, n, k)
 			if !mat.Equal(mat.NewDense(k, n, back), x.T()) {
@@ -48,6 +60,33 @@ func TestBlockProducts(t *testing.T) {
 	one := slices.Repeat([]float64{7}, 10)
 	if identity(one, 3); !slices.Equal(one, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1, 7}) {
 		t.Errorf("I = %v", one)
+	}
+}
+
+// TestBlockThreads: sums over rows and blocks of rows have the same bits on any number of threads.
+func TestBlockThreads(t *testing.T) {
+	defer accel.SetThreads(accel.Threads())
+	const n, k = 20*rowBlock + 7, 3
+	var want []float64
+	for _, threads := range []int{1, 2, 3, 8} {
+		accel.SetThreads(threads)
+		x, y := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
+		rng.New(1).Normals(x.RawMatrix().Data, 0)
+		rng.New(2).Normals(y.RawMatrix().Data, 0)
+		s := &solver{n: n, t: k, moved: make([]float64, 3*k), x: y, r: x, p: x, w: y, cols: []int{0, 1, 2},
+			alpha: []float64{1, 2, 3}, rr: make([]float64, k), xx: make([]float64, k), dx: make([]float64, k)}
+		got := make([]float64, k+k*k)
+		s.dots(got, x, y)
+		s.cross(got[k:], x, y)
+		s.step()
+		s.times(y.RawMatrix().Data, k, k, got[k:], x.RawMatrix().Data)
+		got = slices.Concat(got, s.rr, s.xx, s.dx, x.RawMatrix().Data, y.RawMatrix().Data)
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("other bits on %d threads", threads)
+		}
 	}
 }
 

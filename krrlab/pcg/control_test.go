@@ -175,7 +175,8 @@ func TestDeterministic(t *testing.T) {
 func TestMemory(t *testing.T) {
 	const n, k = 4000, 40
 	history := 4 * 61 * k * 8
-	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+50_000)
+	sums := 4 * 8 * (n/512 + 1) * k // of the pieces of rows
+	testMemory(t, pcg.Solve, k, 10, 60, 4*8*n*k+history+sums+50_000)
 }
 
 // testMemory solves for k columns of n = 4000 rows in few and in many iterations: many allocate at most

@@ -46,7 +46,7 @@ func (s *block) orthonormalise(ctx context.Context, negligible float64) error {
 				return err
 			}
 		}
-		gram(s.h, s.r, s.z, s.f) // G = QᵀM⁻¹Q
+		s.cross(s.h, s.r, s.z) // G = QᵀM⁻¹Q
 		if pass == 0 && s.flat() {
 			s.endAll(IndefinitePreconditioner, 0)
 			return nil
@@ -142,7 +142,7 @@ func (s *block) transform() {
 	g.inverse(s.f, s.sel) // Q' = QF, F = D⁻¹·[T_1 T_2; 0 I]⁻¹ on the directions s.sel
 	for i := range 2 {
 		if buf := s.buf[2*i]; i == 0 || s.z != s.r {
-			s.rowsTimes(buf, old, k)
+			s.times(buf, old, k, s.f, nil)
 		}
 	}
 	// S ← [T_1 T_2; 0 I 0]·D·S, with the directions that are dropped, but for what is
@@ -162,15 +162,6 @@ func (s *block) transform() {
 	s.k = k
 	s.reshape(s.r, 0, k)
 	s.reshape(s.w, 2, k)
-}
-
-// rowsTimes multiplies an n×old block by F, old×k, in its place.
-func (s *block) rowsTimes(buf []float64, old, k int) {
-	row := s.row[:k]
-	for i := range s.n {
-		rowTimes(row, buf[i*old:(i+1)*old], s.f)
-		copy(buf[i*k:], row)
-	}
 }
 
 // factor is the leading part of a Cholesky factorization, with pivots, of a symmetric

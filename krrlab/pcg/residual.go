@@ -17,7 +17,7 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 		return err
 	}
 	subtract(s.r, s.b, s.w, s.scale)
-	dots(s.rr, s.r, s.r, s.part[0])
+	s.dots(s.rr, s.r, s.r)
 	for c, y := range s.ynorm {
 		rel[c] = 0
 		if y > 0 {

@@ -58,9 +58,7 @@ func TestBlockStep(t *testing.T) {
 			rr: make([]float64, cols), xx: make([]float64, cols), dx: make([]float64, cols), pAp: make([]float64, cols)},
 		k: k, h: h.RawMatrix().Data, c: c.RawMatrix().Data, d: make([]float64, 9), row: make([]float64, 2*cols),
 	}
-	for i := range s.part {
-		s.part[i] = make([]float64, cols)
-	}
+	s.moved = make([]float64, 3*cols)
 	s.step()
 	var hc, move, turn, r mat.Dense
 	hc.Mul(h, c)

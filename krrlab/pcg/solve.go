@@ -66,7 +66,7 @@ func (s *solver) iterate(ctx context.Context) error {
 		if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
 			return err
 		}
-		dots(s.rho, s.r, s.z, s.part[0]) // ρ_j = r_jᵀz_j
+		s.dots(s.rho, s.r, s.z) // ρ_j = r_jᵀz_j
 		s.checkRho(s.rho)
 		copyBlock(s.p, s.z) // p_j = z_j
 		s.beginErrors()
@@ -77,9 +77,9 @@ func (s *solver) iterate(ctx context.Context) error {
 			return err
 		}
 		s.advance()
-		dots(s.pAp, s.p, s.w, s.part[0]) // π_j = p_jᵀAp_j
-		s.stepLengths()                  // α_j = ρ_j / π_j
-		s.step()                         // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
+		s.dots(s.pAp, s.p, s.w) // π_j = p_jᵀAp_j
+		s.stepLengths()         // α_j = ρ_j / π_j
+		s.step()                // x_j ← x_j + α_jp_j,  r_j ← r_j − α_jw_j
 		s.stepErrors()
 		s.judge() // ‖r_j‖₂ ≤ τ‖y_j‖₂: column j has converged
 		if err := s.report(); err != nil {
@@ -92,7 +92,7 @@ func (s *solver) iterate(ctx context.Context) error {
 		if err := s.precondition(ctx); err != nil { // z_j = M⁻¹r_j
 			return err
 		}
-		dots(s.rhoNew, s.r, s.z, s.part[0]) // ρ'_j = r_jᵀz_j
+		s.dots(s.rhoNew, s.r, s.z) // ρ'_j = r_jᵀz_j
 		s.checkRho(s.rhoNew)
 		for j, c := range s.cols {
 			s.beta[j] = s.rhoNew[j] / s.rho[j] // β_j = ρ'_j / ρ_j
@@ -100,7 +100,7 @@ func (s *solver) iterate(ctx context.Context) error {
 			s.betaRow[c] = s.beta[j]
 		}
 		s.turnErrors()
-		addScaled(s.p, s.z, s.beta) // p_j ← z_j + β_jp_j
+		s.turn() // p_j ← z_j + β_jp_j
 		if err := s.checkpoint(ctx, nil); err != nil {
 			return err
 		}
@@ -131,36 +131,38 @@ func (s *solver) stepLengths() {
 }
 
 // step moves x_j and r_j and sets rr_j = ‖r_j‖², xx_j = ‖x_j‖², dx_j = ‖α_jp_j‖².
-func (s *solver) step() {
+func (s *solver) step() { s.move((*stepRows)(s), 0) }
+
+// move runs a task whose sums are rr, xx and dx of the active columns, with scratch of t numbers a row.
+func (s *solver) move(task rowTask, t int) {
+	a := len(s.cols)
+	sums := s.moved[:3*a]
+	s.sweep.run(sums, s.n, t, task)
+	for i, v := range [][]float64{s.rr, s.xx, s.dx} {
+		clear(v)
+		copy(v, sums[i*a:(i+1)*a])
+	}
+}
+
+type stepRows solver
+
+func (s *stepRows) rows(i0, i1 int, sum, _ []float64) {
 	k, t := len(s.cols), s.t
 	x, r, p, w := s.x.RawMatrix().Data, s.r.RawMatrix().Data, s.p.RawMatrix().Data, s.w.RawMatrix().Data
-	clear(s.rr)
-	clear(s.xx)
-	clear(s.dx)
-	for i0 := 0; i0 < s.n; i0 += rowBlock {
-		rr, xx, dx := s.part[0][:k], s.part[1][:k], s.part[2][:k]
-		clear(rr)
-		clear(xx)
-		clear(dx)
-		for i := i0; i < min(i0+rowBlock, s.n); i++ {
-			xi, ri, pi, wi := x[i*t:(i+1)*t], r[i*k:(i+1)*k], p[i*k:(i+1)*k], w[i*k:(i+1)*k]
-			for j, c := range s.cols {
-				a := s.alpha[j]
-				if a == 0 { // the column has ended: p_j or w_j may hold NaN
-					continue
-				}
-				d := a * pi[j]
-				xi[c] += d         // x_j ← x_j + α_jp_j
-				ri[j] -= a * wi[j] // r_j ← r_j − α_jAp_j
-				rr[j] += ri[j] * ri[j]
-				xx[j] += xi[c] * xi[c]
-				dx[j] += d * d
+	rr, xx, dx := sum[:k], sum[k:2*k], sum[2*k:]
+	for i := i0; i < i1; i++ {
+		xi, ri, pi, wi := x[i*t:(i+1)*t], r[i*k:(i+1)*k], p[i*k:(i+1)*k], w[i*k:(i+1)*k]
+		for j, c := range s.cols {
+			a := s.alpha[j]
+			if a == 0 { // the column has ended: p_j or w_j may hold NaN
+				continue
 			}
-		}
-		for j := range k {
-			s.rr[j] += rr[j]
-			s.xx[j] += xx[j]
-			s.dx[j] += dx[j]
+			d := a * pi[j]
+			xi[c] += d         // x_j ← x_j + α_jp_j
+			ri[j] -= a * wi[j] // r_j ← r_j − α_jAp_j
+			rr[j] += ri[j] * ri[j]
+			xx[j] += xi[c] * xi[c]
+			dx[j] += d * d
 		}
 	}
 }

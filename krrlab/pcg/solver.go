@@ -50,7 +50,12 @@ type solver struct {
 
 	// By position in cols.
 	rho, rhoNew, pAp, alpha, beta, rr, xx, dx []float64
-	part                                      [3][]float64
+	moved                                     []float64 // what step sums: rr, xx and dx
+
+	sweep       sweep
+	left, right []float64 // the blocks of a sweep
+	by          []float64 // and the matrix that they are multiplied by,
+	old, new    int       // of so many rows and columns
 
 	relres, alphas, betas table
 	alphaRow, betaRow     []float64 // of this iteration, by column
@@ -97,9 +102,10 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		s.buf[i] = make([]float64, n*t)
 	}
 	for _, v := range []*[]float64{&s.scale, &s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
-		&s.beta, &s.rr, &s.xx, &s.dx, &s.part[0], &s.part[1], &s.part[2]} {
+		&s.beta, &s.rr, &s.xx, &s.dx} {
 		*v = make([]float64, t)
 	}
+	s.moved = make([]float64, 3*t)
 	s.still, s.cols, s.keep = make([]int, t), make([]int, 0, t), make([]int, 0, t)
 	s.relres, s.decreases = newTable(t, s.historyRows()), newTable(t, s.historyRows())
 	s.res = &Result{
