@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -108,9 +109,14 @@ func TestMeasure(t *testing.T) {
 			t.Errorf("a rate of %g per second", v)
 		}
 	}
+	for _, large := range []bool{false, true} {
+		if v := FirstTouch(ctx, 8<<20+1, large); v != 0 && !(v > 1e6 && v < 1e15) || v == 0 && runtime.GOOS == "linux" && !large {
+			t.Errorf("memory is touched first at %g bytes per second, large pages %v", v, large)
+		}
+	}
 	cancel()
-	if v := GemmRate64(ctx, 8); v != 0 {
-		t.Errorf("a rate of %g with ctx done", v)
+	if v, w := GemmRate64(ctx, 8), FirstTouch(ctx, 8<<20, false); v != 0 || w != 0 {
+		t.Errorf("rates of %g and %g with ctx done", v, w)
 	}
 	for _, f := range []func(){
 		func() { ReadBandwidth(ctx, 0) }, func() { GemmRate64(ctx, 0) }, func() { GemmRate32(ctx, -1) },

@@ -21,6 +21,7 @@ import (
 // benchFlags are the flags of krrlab bench.
 type benchFlags struct {
 	n, d, features, repeat int
+	check                  bool
 	json, markdown         string
 }
 
@@ -36,7 +37,9 @@ second, since other processes can only slow it down. The table has the medians o
 repetitions, the median of their ratios, and the ratio of the best times. The points are
 uniform numbers in [0, 0.6], with the norms of MNIST's. Small matrices fit a cache, and
 ratios to reading memory then say little: take n = 20,000 or more. docs/benchmarks.md says
-how to read the table.`,
+how to read the table. The measurements are kept in the user's cache, in bench.jsonl; the column
+"last" has the ratios of the last run on a like machine with the same sizes. With --check a ratio of
+the best times above its bound ends the command with exit code 1.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.bench(cmd.Context(), f) },
 	}
@@ -45,14 +48,15 @@ how to read the table.`,
 	p.IntVar(&f.d, "d", 784, "dimension d of the points")
 	p.IntVar(&f.features, "features", 0, "random features (default: n/5)")
 	p.IntVar(&f.repeat, "repeat", 5, "repetitions")
+	p.BoolVar(&f.check, "check", false, "fail if a ratio of the best times is above its bound")
 	p.StringVar(&f.json, "json", "", "write the measurements as JSON to this file")
 	p.StringVar(&f.markdown, "markdown", "", "write the table as Markdown to this file")
 	p.SortFlags = false
 	return cmd
 }
 
-// check refuses sizes that cannot be measured, and fills in the default.
-func (f *benchFlags) check() error {
+// settle refuses sizes that cannot be measured, and fills in the default.
+func (f *benchFlags) settle() error {
 	for _, v := range []struct {
 		name        string
 		value, from int
@@ -84,6 +88,7 @@ func (f *benchFlags) outputs() []string {
 // benchReport is what krrlab bench found. Its JSON is what --json writes.
 type benchReport struct {
 	Version string      `json:"krrlab_version,omitempty"`
+	Time    time.Time   `json:"time"`
 	CPU     string      `json:"cpu"`
 	Path    string      `json:"instructions"` // of the inner loops
 	BLAS    string      `json:"blas"`
@@ -115,12 +120,13 @@ type benchLoop struct {
 	AtLeast float64  `json:"floor_seconds"`
 	Ratio   float64  `json:"ratio"`         // of each repetition, their median
 	Best    float64  `json:"ratio_of_best"` // of the least seconds of all repetitions
-	Asked   *float64 `json:"at_most"`       // what the project asks of the ratio; null: nothing
+	Asked   *float64 `json:"at_most"`       // what the project asks of the ratio of the best; null: nothing
+	Last    *float64 `json:"last"`          // Best of the last run on a like machine; null: none
 }
 
 // bench runs krrlab bench.
 func (a *app) bench(ctx context.Context, f *benchFlags) error {
-	if err := f.check(); err != nil {
+	if err := f.settle(); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -131,7 +137,10 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		return err
 	}
 	progress.clear()
-	r.Version = a.env.Version
+	r.Version, r.Time = a.env.Version, start.UTC().Truncate(time.Second)
+	if note := r.remember(a.history()); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	if f.json != "" {
 		js, err := json.MarshalIndent(r, "", "  ")
 		if err != nil {
@@ -155,6 +164,9 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		a.printf("wrote %s\n", name)
 	}
 	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.Bytes(accel.PeakRSS()))
+	if f.check {
+		return r.beyond()
+	}
 	return nil
 }
 
@@ -179,12 +191,16 @@ func (r *benchReport) table() *plots.Table {
 	t := &plots.Table{
 		Title: fmt.Sprintf("Inner loops against their floors: n = %d, d = %d, s = %d, medians of %d", r.N, r.D, r.S, r.Repeat),
 		Columns: []plots.Column{{Name: "loop"}, {Name: "time", Align: plots.Right}, {Name: "floor"}, {Name: "its time", Align: plots.Right},
-			{Name: "ratio", Format: "%.2f"}, {Name: "of the best", Format: "%.2f"}, {Name: "at most", Format: "%.2f"}},
+			{Name: "ratio", Format: "%.2f"}, {Name: "of the best", Format: "%.2f"}, {Name: "at most", Format: "%.2f"}, {Name: "last", Format: "%.2f"}},
 	}
 	for _, l := range r.Loops {
 		row := []any{l.Name, duration(l.Seconds), l.Floor, duration(l.AtLeast), l.Ratio, l.Best}
-		if l.Asked != nil {
-			row = append(row, *l.Asked)
+		for _, v := range []*float64{l.Asked, l.Last} {
+			if v == nil {
+				row = append(row, "")
+			} else {
+				row = append(row, *v)
+			}
 		}
 		t.Add(row...)
 	}

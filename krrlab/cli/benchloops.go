@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -27,10 +28,12 @@ const (
 	benchLambdaP = 0.1
 	benchOrder   = 2000 // order of the matrices that gemm is measured with
 	benchWindow  = 200 * time.Millisecond
+
+	benchIterations = 8 // of block PCG
 )
 
-// bench16 is what 16-bit tiles may take of the time of float32 tiles.
-const bench16 = 0.65
+// benchColumns are the numbers of columns of products with K and M⁻¹: one, as many as digits, and as letters.
+var benchColumns = []int{1, 10, 26}
 
 // loopBench measures loops and collects rows.
 type loopBench struct {
@@ -48,19 +51,31 @@ type loopBench struct {
 type rate int
 
 const (
-	reading rate = iota // bytes read from memory, all threads
-	sgemm               // flops
-	dgemm               // flops
-	element             // numbers at 1 ns each: not measured
+	reading   rate = iota // bytes read from memory, all threads
+	sgemm                 // flops
+	dgemm                 // flops
+	touching              // bytes of new memory, on small pages
+	touching2             // the same on pages of 2 MiB
+	element               // numbers at 1 ns each: not measured
 	rates
 )
 
 // loop is one thing to measure.
 type loop struct {
 	name, floor string
-	work        float64                 // of the floor: bytes, flops or numbers
-	asked       float64                 // of the ratio at most; 0: nothing
+	work        work                    // of the floor, which takes as long as the longest part of it
 	run         func() (float64, error) // returns the seconds it took
+}
+
+// work is so many bytes, flops or numbers.
+type work map[rate]float64
+
+// seconds returns how long the longest part takes at the rates last measured.
+func (w work) seconds(rates *[rates][]float64) (longest float64) {
+	for kind, v := range w {
+		longest = max(longest, v/rates[kind][len(rates[kind])-1])
+	}
+	return longest
 }
 
 // sample is one repetition: the seconds of a loop and of its floor.
@@ -79,12 +94,16 @@ func (b *loopBench) measure() (*benchReport, error) {
 			return nil, err
 		}
 	}
-	for k, name := range []string{"reading", "sgemm", "dgemm"} {
-		m := median(b.rates[k]) // and sorted
-		b.report.Rates = append(b.report.Rates,
-			benchRate{name, []string{"GB/s", "GFLOP/s", "GFLOP/s"}[k], m, b.rates[k][0], b.rates[k][len(b.rates[k])-1]})
+	for range b.repeat {
+		b.know(work{touching: 0, touching2: 0})
 	}
-	return b.report, nil
+	for k, unit := range []string{"GB/s", "GFLOP/s", "GFLOP/s", "GB/s", "GB/s"} {
+		name := []string{"reading", "sgemm", "dgemm", "first touch of memory", "on pages of 2 MiB"}[k]
+		if m := median(b.rates[k]); m > 0 { // and sorted
+			b.report.Rates = append(b.report.Rates, benchRate{name, unit, m, b.rates[k][0], b.rates[k][len(b.rates[k])-1]})
+		}
+	}
+	return b.report, b.ctx.Err()
 }
 
 // machineRate measures a rate, in units per second; a kind that is not measured is 1e9.
@@ -96,6 +115,8 @@ func machineRate(ctx context.Context, kind rate, order int) float64 {
 		return accel.GemmRate32(ctx, order)
 	case dgemm:
 		return accel.GemmRate64(ctx, order)
+	case touching, touching2:
+		return accel.FirstTouch(ctx, touchBytes, kind == touching2)
 	}
 	return 1e9
 }
@@ -113,22 +134,30 @@ func benchPoints(n, d int) *points.Dense32 {
 	return x
 }
 
-// alternate measures the floor and the loops in turn, as often as --repeat says.
-func (b *loopBench) alternate(kind rate, loops []loop) ([][]sample, error) {
+// know measures the rates that the work is in terms of.
+func (b *loopBench) know(w work) {
+	for kind := range rates {
+		if _, ok := w[kind]; ok {
+			b.rates[kind] = append(b.rates[kind], b.rate(b.ctx, kind, min(benchOrder, b.n)))
+		}
+	}
+}
+
+// alternate measures the floor, in terms of the rates of the first loop, and the loops in turn, as often as --repeat says.
+func (b *loopBench) alternate(loops []loop) ([][]sample, error) {
 	out := make([][]sample, len(loops))
 	for range b.repeat {
-		v := b.rate(b.ctx, kind, min(benchOrder, b.n))
+		b.know(loops[0].work)
 		if b.ctx.Err() != nil {
 			return nil, b.ctx.Err()
 		}
-		b.rates[kind] = append(b.rates[kind], v)
 		debug.FreeOSMemory() // what the floor was measured on
 		for i, l := range loops {
 			s, err := b.fastest(l.run)
 			if err != nil {
 				return nil, err
 			}
-			out[i] = append(out[i], sample{s, l.work / v})
+			out[i] = append(out[i], sample{s, l.work.seconds(&b.rates)})
 		}
 	}
 	return out, nil
@@ -170,16 +199,13 @@ func (b *loopBench) add(l loop, samples []sample) {
 		seconds, floors, ratios = append(seconds, s.seconds), append(floors, s.floor), append(ratios, s.seconds/s.floor)
 	}
 	row := benchLoop{Name: l.name, Floor: l.floor, Seconds: median(seconds), AtLeast: median(floors), Ratio: median(ratios),
-		Best: slices.Min(seconds) / slices.Min(floors)}
-	if l.asked > 0 {
-		row.Asked = &l.asked
-	}
+		Best: slices.Min(seconds) / slices.Min(floors), Asked: bound(l.name, l.floor)}
 	b.report.Loops = append(b.report.Loops, row)
 }
 
 // compare measures the loops against one floor and adds their rows.
-func (b *loopBench) compare(kind rate, loops ...loop) error {
-	samples, err := b.alternate(kind, loops)
+func (b *loopBench) compare(loops ...loop) error {
+	samples, err := b.alternate(loops)
 	for i := range samples {
 		b.add(loops[i], samples[i])
 	}
@@ -198,8 +224,8 @@ func (b *loopBench) elements(*points.Dense32) error {
 		args[i], phases[i] = float32(-20*u), float32(40*u-20)
 		inner[i], norms[i] = float32(60+20*u), 94
 	}
-	one := func(name string, asked float64, f func()) loop {
-		return loop{name, "1 ns", 1, asked, func() (float64, error) {
+	one := func(name string, f func()) loop {
+		return loop{name, "1 ns", work{element: 1}, func() (float64, error) {
 			start := time.Now()
 			for range calls {
 				f()
@@ -207,10 +233,10 @@ func (b *loopBench) elements(*points.Dense32) error {
 			return time.Since(start).Seconds() / (size * calls), nil
 		}}
 	}
-	return b.compare(element,
-		one("exp, per element and core", 1, func() { simd.Exp32(dst, args) }),
-		one("cos, per element and core", 1, func() { simd.Cos32(dst, phases) }),
-		one("Gaussian row, per element and core", 0, func() {
+	return b.compare(
+		one("exp, per element and core", func() { simd.Exp32(dst, args) }),
+		one("cos, per element and core", func() { simd.Cos32(dst, phases) }),
+		one("Gaussian row, per element and core", func() {
 			simd.GaussianRow(dst, inner, norms, 94, -1/(2*benchSigma*benchSigma), -80)
 		}))
 }
@@ -225,7 +251,7 @@ func (b *loopBench) matrix(x points.Points, storage gram.Storage) (*gram.Matrix,
 func (b *loopBench) forming(x *points.Dense32) error {
 	b.stage("the forming of K")
 	var choice gram.Choice
-	l := loop{"K formed, float32", "sgemm of half its flops", float64(b.n) * float64(b.n) * float64(b.d), 1.5, func() (float64, error) {
+	l := loop{"K formed, float32", "sgemm of half its flops", work{sgemm: float64(b.n) * float64(b.n) * float64(b.d)}, func() (float64, error) {
 		debug.FreeOSMemory()
 		start := time.Now()
 		m, err := b.matrix(x, gram.Float32)
@@ -236,7 +262,7 @@ func (b *loopBench) forming(x *points.Dense32) error {
 		choice = m.Choice()
 		return seconds, nil
 	}}
-	samples, err := b.alternate(sgemm, []loop{l})
+	samples, err := b.alternate([]loop{l})
 	if err != nil {
 		return err
 	}
@@ -271,28 +297,29 @@ func (b *loopBench) storages(x *points.Dense32) (all []stored, err error) {
 	return all, nil
 }
 
-// products measures K·P for 1, 4 and 10 columns in every storage.
+// products measures K·P for 1, 10 and 26 columns in every storage. The floor is reading K or 2n²t flops, whichever
+// takes longer: where memory is fast, that is the flops from few columns on.
 func (b *loopBench) products(x *points.Dense32) error {
 	b.stage("K·P")
 	all, err := b.storages(x)
 	if err != nil {
 		return err
 	}
-	asked := map[int]float64{1: 1.3, 10: 1.6} // of float32
-	for _, t := range []int{1, 4, 10} {
+	n := float64(b.n)
+	for _, t := range benchColumns {
 		b.stage(fmt.Sprintf("K·P, t = %d", t))
 		src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
 		var loops []loop
 		for _, s := range all {
-			work := float64(b.n) * float64(b.n+1) / 2 * s.bytes
-			l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "reading " + accel.Bytes(int64(work)), work: work,
-				run: timed(func() error { return s.m.MulTo(b.ctx, dst, src) })}
-			if s.name == "float32" {
-				l.asked = asked[t]
+			bytes, flops := n*(n+1)/2*s.bytes, 2*n*n*float64(t)
+			w, library := work{reading: bytes, sgemm: flops, dgemm: 0}, "sgemm"
+			if s.name == "float64" {
+				w, library = work{reading: bytes, sgemm: 0, dgemm: flops}, "dgemm"
 			}
-			loops = append(loops, l)
+			loops = append(loops, loop{fmt.Sprintf("K·P, %s, t = %d", s.name, t), fmt.Sprintf("reading %s or %s of its flops", accel.Bytes(int64(bytes)), library), w,
+				timed(func() error { return s.m.MulTo(b.ctx, dst, src) })})
 		}
-		samples, err := b.alternate(reading, loops)
+		samples, err := b.alternate(loops)
 		if err != nil {
 			return err
 		}
@@ -302,26 +329,8 @@ func (b *loopBench) products(x *points.Dense32) error {
 				for r := range s {
 					s[r].floor = samples[i-1][r].seconds
 				}
-				b.add(loop{name: loops[i].name, floor: "K·P, float32", asked: bench16}, s)
+				b.add(loop{name: loops[i].name, floor: "K·P, float32"}, s)
 			}
-		}
-	}
-	return b.flops(all)
-}
-
-// flops measures K·P for 10 columns again, against the matrix library's time for as many
-// flops, 2n²t: where memory is fast that is more than reading takes.
-func (b *loopBench) flops(all []stored) error {
-	const t = 10
-	src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
-	for _, s := range all {
-		if s.name == "float64" {
-			continue
-		}
-		l := loop{name: fmt.Sprintf("K·P, %s, t = %d", s.name, t), floor: "sgemm of its flops", work: 2 * float64(b.n) * float64(b.n) * t,
-			run: timed(func() error { return s.m.MulTo(b.ctx, dst, src) })}
-		if err := b.compare(sgemm, l); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -350,15 +359,15 @@ func (b *loopBench) preconditioner(x *points.Dense32) error {
 	}
 	var z *points.Dense32
 	n, d, s := float64(b.n), float64(b.d), float64(b.features)
-	forming := loop{"Z formed", "sgemm of its flops", 2 * n * s * d, 0, timed(func() (err error) {
+	forming := loop{"Z formed", "sgemm of its flops", work{sgemm: 2 * n * s * d}, timed(func() (err error) {
 		z, err = feature.Matrix(b.ctx, m, x, nil)
 		return err
 	})}
-	if err := b.compare(sgemm, forming); err != nil {
+	if err := b.compare(forming); err != nil {
 		return err
 	}
-	square := func(name, floor string, fast bool) loop {
-		return loop{name, floor, n * s * s, 0, func() (float64, error) {
+	square := func(name, floor string, kind rate, fast bool) loop {
+		return loop{name, floor, work{kind: n * s * s}, func() (float64, error) {
 			w, err := precond.New(b.ctx, z, benchLambdaP, &precond.Options{Form: precond.FormL, Fast: fast})
 			if err != nil {
 				return 0, err
@@ -366,10 +375,10 @@ func (b *loopBench) preconditioner(x *points.Dense32) error {
 			return w.Seconds().Gram, nil
 		}}
 	}
-	if err := b.compare(sgemm, square("ZᵀZ, products in float32", "sgemm of half its flops", true)); err != nil {
+	if err := b.compare(square("ZᵀZ, products in float32", "sgemm of half its flops", sgemm, true)); err != nil {
 		return err
 	}
-	if err := b.compare(dgemm, square("ZᵀZ, products in float64", "dgemm of half its flops", false)); err != nil {
+	if err := b.compare(square("ZᵀZ, products in float64", "dgemm of half its flops", dgemm, false)); err != nil {
 		return err
 	}
 	w, err := precond.New(b.ctx, z, benchLambdaP, &precond.Options{RHS: 10, StatDim: true, Fast: true})
@@ -378,10 +387,37 @@ func (b *loopBench) preconditioner(x *points.Dense32) error {
 	}
 	b.stage("M⁻¹R")
 	var loops []loop
-	for _, t := range []int{1, 4, 10} {
+	for _, t := range benchColumns {
 		src, dst := columns(b.n, t), mat.NewDense(b.n, t, nil)
-		loops = append(loops, loop{fmt.Sprintf("M⁻¹R, form %v, t = %d", w.Form(), t), "reading Z twice, " + accel.Bytes(int64(8*n*s)), 8 * n * s, 0,
-			timed(func() error { return w.SolveTo(b.ctx, dst, src) })})
+		bytes := 8*n*s + 8*s*s // Z and the factor's triangle, twice
+		loops = append(loops, loop{fmt.Sprintf("M⁻¹R, form %v, t = %d", w.Form(), t), fmt.Sprintf("reading %s or dgemm of its flops", accel.Bytes(int64(bytes))),
+			work{reading: bytes, dgemm: (4*n*s + 2*s*s) * float64(t)}, timed(func() error { return w.SolveTo(b.ctx, dst, src) })})
 	}
-	return b.compare(reading, loops...)
+	if err := b.compare(loops...); err != nil {
+		return err
+	}
+	return b.iterations(x, w)
+}
+
+// iterations measures iterations of block PCG against the products and solves in them.
+func (b *loopBench) iterations(x *points.Dense32, m *precond.Woodbury) error {
+	b.stage("iterations of block PCG")
+	k, err := b.matrix(x, gram.Float32)
+	if err != nil {
+		return err
+	}
+	for _, t := range []int{10, 26, 40} {
+		b.stage(fmt.Sprintf("iterations of block PCG, t = %d", t))
+		var samples []sample
+		for range b.repeat {
+			r, err := pcg.SolveBlock(b.ctx, k, m, columns(b.n, t), &pcg.Options{Tol: 1e-12, MaxIter: benchIterations})
+			if err != nil {
+				return err
+			}
+			each := float64(max(1, r.Iterations))
+			samples = append(samples, sample{r.Stats.Seconds / each, (r.Stats.MulTo.Seconds + r.Stats.SolveTo.Seconds) / each})
+		}
+		b.add(loop{name: fmt.Sprintf("an iteration of block PCG, t = %d", t), floor: "K·P and M⁻¹R in it"}, samples)
+	}
+	return nil
 }

@@ -21,6 +21,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
+// touchBytes is how much fresh memory the first touch is measured with.
+const touchBytes = 128 << 20
+
 // doctor prints a line for each thing krrlab can use.
 func (a *app) doctor(ctx context.Context) error {
 	line := func(name, format string, args ...any) {
@@ -32,6 +35,9 @@ func (a *app) doctor(ctx context.Context) error {
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
 	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())
+	if small, large := accel.FirstTouch(ctx, touchBytes, false), accel.FirstTouch(ctx, touchBytes, true); small > 0 {
+		line("new memory", "touched first at %.1f GB/s on pages of 4 KiB, %.1f GB/s on pages of 2 MiB", small/1e9, large/1e9)
+	}
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
 	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f GFLOP/s", b, accel.GemmRate64(ctx, 1500)/1e9, accel.GemmRate32(ctx, 1500)/1e9)

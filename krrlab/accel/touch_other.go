@@ -1,0 +1,5 @@
+//go:build !linux
+
+package accel
+
+func fresh(int, bool) ([]byte, func()) { return nil, nil }
