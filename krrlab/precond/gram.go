@@ -58,12 +58,19 @@ func (g *gramSum) each(ctx context.Context, blocks []gramBlock, use func(b gramB
 
 // panel adds the product of m rows from p0 on.
 func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
+	// Of a block on the diagonal half is enough; gonum's syrk takes longer than its gemm of twice the work.
+	half := b.i == b.j && accel.InUse().Name != "gonum"
 	if g.fast {
 		z := g.z
 		w.out32 = grow(w.out32, b.rows*b.cols)
 		x := blas32.General{Rows: m, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
 		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
-		blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
+		if half {
+			clear(w.out32) // some libraries read what β = 0 is for
+			blas32.Syrk(blas.Trans, 1, x, 0, blas32.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out32})
+		} else {
+			blas32.Gemm(blas.Trans, blas.NoTrans, 1, x, y, 0, blas32.General{Rows: b.rows, Cols: b.cols, Stride: b.cols, Data: w.out32})
+		}
 		for i := range b.rows {
 			lo, hi := i*b.cols, i*b.cols+b.width(i)
 			g.fixed.Over(g.scale[b.i+i]).AddScaled32(w.sum[lo:hi], w.out32[lo:hi], g.scale[b.j:])
@@ -72,8 +79,7 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 	}
 	w.out = grow(w.out, b.rows*b.cols)
 	x := g.columns(&w.x, p0, m, b.i, b.rows)
-	library := accel.InUse().Name != "gonum" // gonum's dsyrk is slower than its dgemm of twice the work
-	if b.i == b.j && library {
+	if half {
 		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out})
 	} else {
 		y := x
