@@ -38,6 +38,8 @@ type Library struct {
 	want atomic.Int32 // threads asked for, see Library.threads
 	most int          // threads that there are addresses for; 0 is no limit
 
+	narrow bool // its core does not use AVX-512
+
 	getThreads, setThreads uintptr // openblas_[gs]et_num_threads, 0 in some serial builds
 
 	d, s                  routines
@@ -166,6 +168,16 @@ func (e *LibraryError) Error() string {
 	return fmt.Sprintf("accel: OpenBLAS not found, %s; tried %s", install, strings.Join(e.Tried, ", "))
 }
 
+// narrow reports whether the core that the configuration names has no kernels for AVX-512.
+func narrow(config string) bool {
+	for _, core := range []string{"skylakex", "cooperlake", "sapphirerapids"} {
+		if strings.Contains(strings.ToLower(config), core) {
+			return false
+		}
+	}
+	return true
+}
+
 // load loads one library and checks it.
 func load(name string) (*Library, error) {
 	left, limited := room()
@@ -192,6 +204,7 @@ func load(name string) (*Library, error) {
 			l.info.Config += " " + s
 		}
 	}
+	l.narrow = narrow(l.info.Config)
 	if strings.Contains(l.info.Config, "USE64BITINT") {
 		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
 	}

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
+	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
@@ -95,6 +96,30 @@ func TestCholeskySolve(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestNarrow: a library that leaves AVX-512 unused is not asked for large products where the processor has it.
+func TestNarrow(t *testing.T) {
+	for config, want := range map[string]bool{
+		"OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": true, "OpenBLAS 0.3.21 NO_AFFINITY SkylakeX": false,
+		"OpenBLAS 0.3.26 Cooperlake": false, "OpenBLAS 0.3.26 SAPPHIRERAPIDS": false, "OpenBLAS 0.3.26 Zen": true, "": true,
+	} {
+		if narrow(config) != want {
+			t.Errorf("%s: AVX-512 left unused %v, want %v", config, !want, want)
+		}
+	}
+	wide := gogemm.InUse() == gogemm.AVX512
+	for _, c := range []struct {
+		l     *Library
+		order int
+		want  bool
+	}{
+		{nil, 1, gogemm.InUse() != gogemm.Portable}, {&Library{}, 1000, false}, {&Library{narrow: true}, narrowOrder, wide}, {&Library{narrow: true}, narrowOrder - 1, false},
+	} {
+		if got := ours(c.l, c.order); got != c.want {
+			t.Errorf("%+v, order %d: %v, want %v", c.l, c.order, got, c.want)
+		}
+	}
 }
 
 func TestMeasure(t *testing.T) {

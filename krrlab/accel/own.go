@@ -261,7 +261,8 @@ func large(m, n, k, work int) bool {
 // problems, empty ones, α = 0, dimensions beyond 32 bits, and misuse, at which gonum panics.
 // Without one, products and triangular solves go to package gemm, on all threads outside ForEach and
 // on one inside it, with the same bits for any number of threads; where gemm has no assembly for the
-// processor, to gonum's, which on x86-64 are faster.
+// processor, to gonum's, which on x86-64 are faster. A library that does not use the processor's AVX-512, because it
+// is older than the processor, is left out of large products likewise, but not of triangular solves.
 type level3[T real] struct {
 	own      *owned[T]
 	ownOrder int                        // least dimension of a product on one thread with AVX2 for which own is used beside a library too
@@ -296,11 +297,25 @@ var (
 	}
 )
 
+// narrowOrder is the least dimension from which package gemm takes less time with AVX-512 than a library with AVX2: on Zen 5,
+// which OpenBLAS 0.3.21 takes for a Haswell, 0.4 to 0.8 of the library's for products from 512×512×512 and rank-k updates
+// from 256 on, and 1.0 to 1.6 for products of 128×128×128.
+const narrowOrder = 256
+
+// ours reports whether package gemm is used for a product whose least dimension is the given one.
+func ours(l *Library, order int) bool {
+	path := gogemm.InUse()
+	if l == nil {
+		return path != gogemm.Portable
+	}
+	return l.narrow && path == gogemm.AVX512 && order >= narrowOrder
+}
+
 func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T, a []T, lda int, b []T, ldb int, beta T, c []T, ldc int) {
 	ra, ca := opDims(tA, m, k)
 	rb, cb := opDims(tB, k, n)
 	switch {
-	case l == nil && gogemm.InUse() != gogemm.Portable:
+	case ours(l, min(m, n, k)):
 		p.own.gemm(tA, tB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)
 	case l == nil || !large(m, n, k, gemmWork) || !isTrans(tA) || !isTrans(tB) || alpha == 0 ||
 		!matrix(ra, ca, lda, len(a)) || !matrix(rb, cb, ldb, len(b)) || !matrix(m, n, ldc, len(c)):
@@ -315,7 +330,7 @@ func (p *level3[T]) gemm(l *Library, tA, tB blas.Transpose, m, n, k int, alpha T
 func (p *level3[T]) syrk(l *Library, ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int) {
 	ra, ca := opDims(tA, n, k)
 	switch {
-	case l == nil && gogemm.InUse() != gogemm.Portable:
+	case ours(l, min(n, k)):
 		p.own.syrk(ul, tA, n, k, alpha, a, lda, beta, c, ldc)
 	case l == nil || !large(n, n, k, syrkWork) || !isUplo(ul) || !isTrans(tA) || alpha == 0 ||
 		!matrix(ra, ca, lda, len(a)) || !matrix(n, n, ldc, len(c)):
@@ -332,7 +347,7 @@ func (p *level3[T]) trxm(l *Library, kind ownKind, s blas.Side, ul blas.Uplo, tA
 	}
 	q := order(s, m, n)
 	switch {
-	case l == nil && gogemm.InUse() != gogemm.Portable:
+	case ours(l, 0):
 		p.own.trxm(kind, ref, s, ul, tA, d, m, n, alpha, a, lda, b, ldb)
 	case l == nil || !large(m, n, q, trxmWork) || !isSide(s) || !isUplo(ul) || !isTrans(tA) || !isDiag(d) || alpha == 0 ||
 		!matrix(q, q, lda, len(a)) || !matrix(m, n, ldb, len(b)):
