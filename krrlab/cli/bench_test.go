@@ -41,7 +41,7 @@ func TestBenchLoops(t *testing.T) {
 	floors := map[string]float64{ // at 1e9 a second: n = 150, d = 5, s = 30
 		"exp, per element and core": 1e-9,
 		"K·P, float32, t = 10":      2 * 150 * 150 * 10 * 1e-9, // flops: longer than reading
-		"M⁻¹R, form Linv, t = 1":       8 * 30 * (150 + 30) * 1e-9,
+		"M⁻¹R, form Linv, t = 1":    8 * 30 * (150 + 30) * 1e-9,
 		"K·P, fixed16, t = 10":      2 * 150 * 150 * 10 * 1e-9,
 		"K·P, float64, t = 1":       150 * 151 / 2 * 8 * 1e-9,
 		"Z formed":                  2 * 150 * 30 * 5 * 1e-9,

@@ -68,12 +68,20 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 
 // Tile32 sets dst[a*ld+b] = k(x_a, z_b) rounded to float32, with the inner
 // products or distances formed as arith says. Values beyond float32
-// become ±Inf. A kernel of which nothing but Eval is known is evaluated in float64 whatever
+// become ±Inf, and those below 2⁻¹²⁶, float32's least normal number, 0, so that no product meets a
+// subnormal number: an error of 2⁻¹²⁶ in an entry, which is one of those that the choice of the storage (package gram)
+// counts. A kernel of which nothing but Eval is known is evaluated in float64 whatever
 // arith says. Tile32 panics as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
 	if ByPairs(k) {
-		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = float32(v) })
+		const normal = 0x1p-126
+		w.each(k, x.X, z.X, func(a, b int, v float64) {
+			if v < normal && v > -normal {
+				v = 0
+			}
+			dst[a*ld+b] = float32(v)
+		})
 		return
 	}
 	p, u := k.(profile), grow(&w.row, nz)

@@ -183,6 +183,12 @@ func TestFarPoints(t *testing.T) {
 	}
 }
 
+// constant is a kernel of which nothing but Eval is known.
+type constant float64
+
+func (c constant) Eval(_, _ []float64) float64 { return float64(c) }
+func (c constant) String() string              { return "constant" }
+
 // TestFlush has pairs at all distances: no value may be subnormal or negative.
 func TestFlush(t *testing.T) {
 	const n = 400
@@ -215,12 +221,16 @@ func TestFlush(t *testing.T) {
 			}
 		}
 	}
-	tiny := kernel.Polynomial{Gamma: 1e-30, Degree: 2}
-	kernel.Tile32(t32, n, tiny, p, p, kernel.Float64, &w)
-	for _, v := range t32 {
-		if v != 0 {
-			t.Fatalf("%v: stored the subnormal %g", tiny, v)
+	for _, k := range []kernel.Kernel{kernel.Polynomial{Gamma: 1e-30, Degree: 2}, constant(0x1p-127), constant(-0x1p-127)} {
+		kernel.Tile32(t32, n, k, p, p, kernel.Float64, &w)
+		for _, v := range t32 {
+			if v != 0 {
+				t.Fatalf("%v: stored the subnormal %g", k, v)
+			}
 		}
+	}
+	if kernel.Tile32(t32, n, constant(0x1p-126), p, p, kernel.Float64, &w); t32[0] != 0x1p-126 {
+		t.Errorf("the least normal number is stored as %g", t32[0])
 	}
 }
 
