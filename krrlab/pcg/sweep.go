@@ -51,11 +51,7 @@ func (s *sweep) run(dst []float64, n, t int, task rowTask) {
 	clear(dst)
 	for s.from = 0; s.from < pieces; s.from += wave {
 		count := min(wave, pieces-s.from)
-		if count == 1 {
-			s.one(0, 0)
-		} else {
-			_ = accel.ForEach(context.Background(), count, s.piece) // pieces are short: a context is asked between products
-		}
+		_ = accel.ForEach(context.Background(), count, s.piece) // pieces are short: a context is asked between products
 		for q := range count {
 			for j, v := range s.sum(q) {
 				dst[j] += v
