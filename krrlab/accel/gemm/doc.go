@@ -13,10 +13,10 @@
 // cache, and a micro-kernel multiplies one panel of A with one of B, both in the first
 // cache, into a tile of C held in registers:
 //
-//	path       processor          tile, float32   float64
-//	portable   any                4×4             4×4
-//	avx2       AVX2 and FMA       6×16            6×8
-//	avx512     AVX-512F           14×32           14×16
+//	path       processor          tile, float32   float64   bytes
+//	portable   any                4×4             4×4       4×4
+//	avx2       AVX2 and FMA       6×16            6×8       6×16
+//	avx512     AVX-512F           14×32           14×16     14×32 with VNNI, else as avx2
 //
 // Tiles at the border of C are computed whole, beside C, by the same kernel.
 //
@@ -32,6 +32,12 @@
 // kernels are tested and measured. The AVX-512 kernels were generated from the same
 // source and have not been run on a processor by us; the generator's own tests interpret
 // their instructions, and the test at the start guards them.
+//
+// # Bytes
+//
+// Bytes multiplies unsigned bytes exactly, with sums in int32: by VPDPBUSD where the processor has AVX-512 VNNI,
+// four products an instruction and lane, 128 subtracted from one factor as it wants that signed; by VPMADDWD with
+// AVX2, two.
 //
 // # Rounding
 //

@@ -29,11 +29,13 @@ type kernel[T real] struct {
 type kernels struct {
 	s kernel[float32]
 	d kernel[float64]
+	b byteKernel
 }
 
 var portable = kernels{
 	kernel[float32]{mr: 4, nr: 4, mul: mul4x4[float32]},
 	kernel[float64]{mr: 4, nr: 4, mul: mul4x4[float64]},
+	byteKernel{4, 4, true, imul4x4},
 }
 
 // mul4x4 is the micro-kernel in Go. Two rows at a time, the sums fit the registers

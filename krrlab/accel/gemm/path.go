@@ -66,7 +66,7 @@ func current() *kernels { return runnable[inUse.Load()] }
 // tested returns paths without those that fail their test.
 func tested(paths [numPaths]*kernels) [numPaths]*kernels {
 	for p, k := range paths {
-		if Path(p) != Portable && k != nil && !(passes(k.s, portable.s) && passes(k.d, portable.d)) {
+		if Path(p) != Portable && k != nil && !(passes(k.s, portable.s) && passes(k.d, portable.d) && passesBytes(k)) {
 			paths[p] = nil
 		}
 	}
@@ -126,6 +126,34 @@ func passes[T real](k, ref kernel[T]) bool {
 		}
 	}
 	return packs(k)
+}
+
+// passesBytes reports whether a path's products of bytes are those of int32, at the border of its tile and
+// for every remainder of k.
+func passesBytes(k *kernels) bool {
+	const most = 11
+	m, n := k.b.mr+1, k.b.nr+1
+	a, b := make([]uint8, m*most), make([]uint8, n*most)
+	for i := range a {
+		a[i] = uint8(255 - 37*i)
+	}
+	for i := range b {
+		b[i] = uint8(255 - 91*i)
+	}
+	var w byteSpace
+	for depth := most - 4; depth <= most; depth++ {
+		c := make([]int32, m*n)
+		w.multiply(k, m, n, depth, a, depth, b, depth, c, n)
+		for i, v := range c {
+			for p := range depth {
+				v -= int32(a[i/n*depth+p]) * int32(b[i%n*depth+p])
+			}
+			if v != 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // packs reports whether a kernel's routines pack as portable code does.

@@ -42,7 +42,7 @@ func TestPaths(t *testing.T) {
 // TestSelfTest gives wrong kernels to the test that every path must pass.
 func TestSelfTest(t *testing.T) {
 	candidate := func(wrong func(k int, a, b, c *float32, ldc int, alpha float32, add bool)) *kernels {
-		return &kernels{kernel[float32]{mr: 4, nr: 4, mul: wrong}, portable.d}
+		return &kernels{kernel[float32]{mr: 4, nr: 4, mul: wrong}, portable.d, portable.b}
 	}
 	for name, wrong := range map[string]func(k int, a, b, c *float32, ldc int, alpha float32, add bool){
 		"nothing":  func(int, *float32, *float32, *float32, int, float32, bool) {},
@@ -68,6 +68,12 @@ func TestSelfTest(t *testing.T) {
 	if out := tested([numPaths]*kernels{Portable: &portable, AVX2: &wrong}); out[AVX2] != nil {
 		t.Error("packing: passed")
 	}
+	wrong = portable
+	wrong.b.mul = func(k int, a, b *uint32, start, c *int32, ldc int) { imul4x4(k&^1, a, b, start, c, ldc) }
+	wrong.b.wide = false
+	if out := tested([numPaths]*kernels{Portable: &portable, AVX2: &wrong}); out[AVX2] != nil {
+		t.Error("bytes: passed")
+	}
 	if start := time.Now(); true {
 		tested(candidates())
 		t.Log("self-test:", time.Since(start))
@@ -81,6 +87,7 @@ func TestAVX512Shape(t *testing.T) {
 	runnable[AVX512] = &kernels{
 		kernel[float32]{mr: 14, nr: 32, mul: mulShape[float32](14, 32)},
 		kernel[float64]{mr: 14, nr: 16, mul: mulShape[float64](14, 16)},
+		portable.b,
 	}
 	if out := tested(runnable); out[AVX512] == nil {
 		t.Fatal("the kernel in Go is wrong")

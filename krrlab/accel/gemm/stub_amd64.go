@@ -22,6 +22,16 @@ func sgemm14x32(k int, a *float32, b *float32, c *float32, ldc int, alpha float3
 //go:noescape
 func dgemm14x16(k int, a *float64, b *float64, c *float64, ldc int, alpha float64, add bool)
 
+// igemm6x16 is a micro-kernel of AVX2; see byteKernel.
+//
+//go:noescape
+func igemm6x16(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
+
+// igemm14x32 is a micro-kernel of AVX-512 VNNI; see byteKernel.
+//
+//go:noescape
+func igemm14x32(k int, a *uint32, b *uint32, start *int32, c *int32, ldc int)
+
 // spack4 sets dst[p·w+i] = src[i·ld+p] for i < 4 and p < n, with AVX.
 //
 //go:noescape

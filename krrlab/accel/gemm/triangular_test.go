@@ -161,6 +161,7 @@ func TestTriangularAVX512Shape(t *testing.T) {
 	runnable[AVX512] = &kernels{
 		kernel[float32]{mr: 14, nr: 32, mul: mulShape[float32](14, 32)},
 		kernel[float64]{mr: 14, nr: 16, mul: mulShape[float64](14, 16)},
+		portable.b,
 	}
 	Use(AVX512)
 	for _, own := range []bool{false, true} { // both kernels, and AVX-512's alone

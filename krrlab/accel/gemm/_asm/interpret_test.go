@@ -116,6 +116,52 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// TestByteKernels is TestKernels for those of integers.
+func TestByteKernels(t *testing.T) {
+	code, le := compiled(t), binary.LittleEndian
+	for _, k := range byteKernels {
+		for _, depth := range []int{0, 1, 2, 3, 6} {
+			mr, nr := k.rows, k.cols()
+			ldc := nr + 3
+			m := newMachine()
+			word := func(data []byte, i int) []byte { return data[4*i:] }
+			aAt, a := m.place(4 * mr * depth)
+			bAt, b := m.place(4 * nr * depth)
+			for i := range a {
+				a[i] = byte(37*i + 11)
+			}
+			for i := range b {
+				b[i] = byte(91*i + 255)
+			}
+			startAt, start := m.place(4 * nr)
+			for j := range nr {
+				le.PutUint32(word(start, j), uint32(1000*j))
+			}
+			cAt, c := m.place(4 * ((mr-1)*ldc + nr))
+			m.frame = map[string]uint64{"k": uint64(depth), "a": aAt, "b": bAt, "start": startAt, "c": cAt, "ldc": uint64(ldc)}
+			m.run(code[k.name()])
+			for i := range mr {
+				for j := range nr {
+					want := int32(1000 * j)
+					for p := range depth {
+						x, y := word(a, p*mr+i), word(b, p*nr+j)
+						for q := range 4 {
+							if k.set.bytes == 64 {
+								want += int32(int8(x[q])) * int32(y[q])
+							} else if q%2 == 0 {
+								want += int32(int16(le.Uint16(x[q:]))) * int32(int16(le.Uint16(y[q:])))
+							}
+						}
+					}
+					if got := int32(le.Uint32(word(c, i*ldc+j))); got != want {
+						t.Fatalf("%s: k = %d: (%d, %d) is %d, want %d", k.name(), depth, i, j, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestPacking interprets the packing routines.
 func TestPacking(t *testing.T) {
 	code := compiled(t)

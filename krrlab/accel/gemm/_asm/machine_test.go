@@ -221,6 +221,8 @@ func (m *machine) vector(op string, x []operand.Op) {
 			}
 		}
 		m.write(last[0], out)
+	case "VPMADDWD", "VPADDD", "VPDPBUSD":
+		m.write(last[0], integers(op, m.read(x[0], n), m.read(x[1], n), m.read(x[2], n)))
 	case "VMULPS", "VFMADD231PS", "VFMADD213PS", "VMULPD", "VFMADD231PD", "VFMADD213PD":
 		m.write(last[0], arithmetic(op, m.read(x[0], n), m.read(x[1], n), m.read(x[2], n)))
 	default:
@@ -233,6 +235,29 @@ func repeat(b []byte, n int) (out []byte) {
 		out = append(out, b...)
 	}
 	return out
+}
+
+// integers computes with all words of 32 bits, the operands in Go's order. The products of
+// VPDPBUSD are of unsigned bytes of b and signed ones of a.
+func integers(op string, a, b, c []byte) []byte {
+	le := binary.LittleEndian
+	for i := 0; i < len(a); i += 4 {
+		sum := int32(le.Uint32(a[i:])) + int32(le.Uint32(b[i:])) // VPADDD
+		switch op {
+		case "VPMADDWD":
+			sum = 0
+			for j := i; j < i+4; j += 2 {
+				sum += int32(int16(le.Uint16(a[j:]))) * int32(int16(le.Uint16(b[j:])))
+			}
+		case "VPDPBUSD":
+			sum = int32(le.Uint32(c[i:]))
+			for j := i; j < i+4; j++ {
+				sum += int32(int8(a[j])) * int32(b[j])
+			}
+		}
+		le.PutUint32(c[i:], uint32(sum))
+	}
+	return c
 }
 
 // arithmetic computes with all elements; a, b and c are the operands in Go's order, so

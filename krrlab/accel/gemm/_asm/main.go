@@ -3,7 +3,7 @@
 //	cd krrlab/accel/gemm && go generate
 //
 // Every micro-kernel, of float32 or float64, for AVX2 or AVX-512, is written by the one
-// method kernel.build, the packing routines, of AVX, by transposer.build
+// method kernel.build, those of bytes by byteKernel.build, the packing routines, of AVX, by transposer.build
 // and copier.build.
 package main
 
@@ -51,6 +51,9 @@ func text(make printer.Builder) ([]byte, error) {
 func file() (*ir.File, error) {
 	c := build.NewContext()
 	for _, k := range kernels {
+		k.build(c)
+	}
+	for _, k := range byteKernels {
 		k.build(c)
 	}
 	for _, t := range transposers {

@@ -1,0 +1,211 @@
+package gemm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// BytesDepth is the largest k of Bytes: 255²·2¹⁵ < 2³¹.
+const BytesDepth = 1 << 15
+
+// blockBytes bounds a packed block of bytes.
+const blockBytes = 1 << 20
+
+// byteKernel is a micro-kernel of integers. mul sets one tile of C, mr×nr, from panels of words
+// of 32 bits,
+//
+//	c[i·ldc+j] = start[j] + Σ_{p<k} ⟨a[p·mr+i], b[p·nr+j]⟩.
+//
+// A word has four bytes of a row, ⟨,⟩ their inner product, those of a signed, to which 128 was subtracted,
+// and start makes up for it; or, if wide, two numbers of 16 bits.
+type byteKernel struct {
+	mr, nr int
+	wide   bool
+	mul    func(k int, a, b *uint32, start, c *int32, ldc int)
+}
+
+// imul4x4 is the micro-kernel in Go. One product of 64 bits,
+//
+//	(x₀ + 2³²x₁)·(y₁ + 2³²y₀) = x₀y₁ + 2³²(x₀y₀ + x₁y₁) modulo 2⁶⁴,
+//
+// has both: sums of 2¹⁴ products x₀y₁ do not reach 2³².
+func imul4x4(k int, a, b *uint32, start, c *int32, ldc int) {
+	as, bs := unsafe.Slice((*[2][2]uint32)(unsafe.Pointer(a)), k), unsafe.Slice((*[4]uint32)(unsafe.Pointer(b)), k)
+	first, cs := unsafe.Slice(start, 4), unsafe.Slice(c, 3*ldc+4)
+	for h := range 2 {
+		var s [2][4]uint64
+		for p := range as {
+			x0, x1 := uint64(as[p][h][0]), uint64(as[p][h][1])
+			x0, x1 = x0&0xffff|x0>>16<<32, x1&0xffff|x1>>16<<32
+			for j, w := range bs[p] {
+				y := uint64(w)>>16 | uint64(w)&0xffff<<32
+				s[0][j] += x0 * y
+				s[1][j] += x1 * y
+			}
+		}
+		for i := range s {
+			for j, v := range s[i] {
+				cs[(2*h+i)*ldc+j] = first[j] + int32(v>>32)
+			}
+		}
+	}
+}
+
+// byteSpace is what one product of bytes needs.
+type byteSpace struct {
+	a, b                []uint32
+	start, tile, border []int32
+}
+
+var bytePool = sync.Pool{New: func() any { return new(byteSpace) }}
+
+// Bytes computes C = A·Bᵀ of bytes, A m×k, B n×k and C m×n, row-major with strides lda, ldb and ldc, exactly: the
+// bits are those of any other way. It runs on the calling goroutine, and panics if k is
+// negative or above BytesDepth or a matrix does not fit its slice. No row of A or B needs to begin at a
+// multiple of anything; strides that are multiples of 4 are faster.
+func Bytes(m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
+	if k < 0 || k > BytesDepth || !byteMatrix(m, k, lda, len(a)) || !byteMatrix(n, k, ldb, len(b)) || !byteMatrix(m, n, ldc, len(c)) {
+		panic(fmt.Sprintf("gemm: Bytes of %d×%d and %d×%d with strides %d, %d and %d in slices of %d, %d and %d", m, k, n, k, lda, ldb, ldc, len(a), len(b), len(c)))
+	}
+	if m == 0 || n == 0 {
+		return
+	}
+	w := bytePool.Get().(*byteSpace)
+	w.multiply(current(), m, n, k, a, lda, b, ldb, c, ldc)
+	bytePool.Put(w)
+}
+
+func byteMatrix(rows, cols, ld, have int) bool {
+	return rows >= 0 && cols >= 0 && ld >= cols && (rows == 0 || have >= (rows-1)*ld+cols)
+}
+
+// multiply packs a block of B, and for each such all blocks of A.
+func (w *byteSpace) multiply(ks *kernels, m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
+	f := &ks.b
+	words := (k + 3) / 4
+	limit := max(f.mr*f.nr, blockBytes/max(4*words, 1))
+	mc, nc := parts(m, limit/f.mr*f.mr, f.mr), parts(n, limit/f.nr*f.nr, f.nr)
+	for j := 0; j < n; j += nc {
+		cols := min(nc, n-j)
+		w.b = packBytes(ks, w.b, b[j*ldb:], ldb, cols, k, f.nr)
+		w.start = fill(w.start, (cols+f.nr-1)/f.nr*f.nr)
+		if !f.wide {
+			for q := range cols {
+				w.start[q] = 128 * byteSum(b[(j+q)*ldb:][:k])
+			}
+		}
+		for i := 0; i < m; i += mc {
+			rows := min(mc, m-i)
+			w.a = packBytes(ks, w.a, a[i*lda:], lda, rows, k, f.mr)
+			if !f.wide {
+				for q := range w.a {
+					w.a[q] ^= 0x80808080
+				}
+			}
+			w.block(f, rows, cols, words, c[i*ldc+j:], ldc)
+		}
+	}
+}
+
+// block multiplies the packed blocks, tile by tile; those at the border beside C.
+func (w *byteSpace) block(f *byteKernel, m, n, words int, c []int32, ldc int) {
+	if f.wide {
+		words *= 2
+	}
+	w.tile = fill(w.tile, f.mr*f.nr)
+	for j := 0; j < n; j += f.nr {
+		b, cols := unsafe.SliceData(w.b[j*words:]), min(f.nr, n-j)
+		for i := 0; i < m; i += f.mr {
+			a, rows := unsafe.SliceData(w.a[i*words:]), min(f.mr, m-i)
+			if rows == f.mr && cols == f.nr {
+				f.mul(words, a, b, &w.start[j], &c[i*ldc+j], ldc)
+				continue
+			}
+			f.mul(words, a, b, &w.start[j], &w.tile[0], f.nr)
+			for r := range rows {
+				copy(c[(i+r)*ldc+j:][:cols], w.tile[r*f.nr:])
+			}
+		}
+	}
+}
+
+// packBytes packs n rows of k bytes in panels of w rows, filled up with zeros, four bytes a word, or, for wide
+// kernels, the bytes 0 and 2 and the bytes 1 and 3 in a word each.
+func packBytes(ks *kernels, dst []uint32, src []uint8, ld, n, k, w int) []uint32 {
+	words, whole := (k+3)/4, k/4
+	panels := (n + w - 1) / w
+	dst = fill(dst, panels*w*words)
+	for i := 0; i < n; i += w {
+		panel, rows := dst[i*words:(i+w)*words], min(w, n-i)
+		if from := src[i*ld:]; ld%4 == 0 && whole > 0 {
+			// The routines that pack float32 move bits.
+			f := kernel[float32]{pack4: ks.s.pack4, pack2: ks.s.pack2}
+			packAcross(f, floats(panel), floatsOf(from), ld/4, rows, whole, w)
+		} else {
+			for r := range rows {
+				for p := range whole {
+					panel[p*w+r] = binary.NativeEndian.Uint32(from[r*ld+4*p:])
+				}
+			}
+		}
+		for r := 0; r < rows && whole < words; r++ {
+			var last [4]uint8
+			copy(last[:], src[(i+r)*ld+4*whole:(i+r)*ld+k])
+			panel[whole*w+r] = binary.NativeEndian.Uint32(last[:])
+		}
+	}
+	if !ks.b.wide {
+		return dst
+	}
+	// From the end: panel by panel, step by step.
+	dst = append(dst, dst...)
+	for s := panels*words - 1; s >= 0; s-- {
+		for r := w - 1; r >= 0; r-- {
+			v := dst[s*w+r]
+			dst[2*s*w+r], dst[(2*s+1)*w+r] = v&0x00ff00ff, v>>8&0x00ff00ff
+		}
+	}
+	return dst
+}
+
+// floats is a view of words.
+func floats(v []uint32) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
+}
+
+// floatsOf is a view of whole words of bytes, which may begin anywhere.
+func floatsOf(v []uint8) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v)/4)
+}
+
+// fill returns s, or a longer slice, as n zeros.
+func fill[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	s = s[:n]
+	clear(s)
+	return s
+}
+
+// byteSum returns the sum of at most BytesDepth bytes, eight at a time in four sums of 16 bits.
+func byteSum(v []uint8) (sum int32) {
+	const even = 0x00ff00ff00ff00ff
+	for len(v) >= 8 {
+		part := v[:min(len(v)&^7, 8*128)] // 128·2·255 < 2¹⁶
+		v = v[len(part):]
+		var s uint64
+		for ; len(part) >= 8; part = part[8:] {
+			w := binary.LittleEndian.Uint64(part)
+			s += w&even + w>>8&even
+		}
+		s = s&0x0000ffff0000ffff + s>>16&0x0000ffff0000ffff
+		sum += int32(uint32(s)) + int32(s>>32)
+	}
+	for _, b := range v {
+		sum += int32(b)
+	}
+	return sum
+}

@@ -1,0 +1,142 @@
+package gemm
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// onEveryPath runs f on each path that this processor has; a path of AVX-512 with VNNI once more with the kernel that
+// processors without it use.
+func onEveryPath(t *testing.T, f func(t *testing.T)) {
+	was := InUse()
+	defer Use(was)
+	for _, p := range Paths() {
+		Use(p)
+		t.Run(p.String(), f)
+	}
+	if k := runnable[AVX512]; k != nil && runnable[AVX2] != nil && !k.b.wide {
+		vnni := k.b
+		defer func() { k.b = vnni }()
+		k.b = runnable[AVX2].b
+		Use(AVX512)
+		t.Run("avx512 without vnni", f)
+	}
+}
+
+// TestBytesExact compares products of bytes with those of big integers, for numbers of rows on both sides of
+// the tiles, strides that are multiples of 4 and others, and rows that end with their slice.
+func TestBytesExact(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 2))
+	draws := map[string]func() uint8{
+		"any": func() uint8 { return uint8(g.Uint32()) }, "0 and 255": func() uint8 { return uint8(255 * g.IntN(2)) },
+		"0 and 1": func() uint8 { return uint8(g.IntN(2)) }, "255": func() uint8 { return 255 }, "0": func() uint8 { return 0 },
+	}
+	onEveryPath(t, func(t *testing.T) {
+		for name, draw := range draws {
+			for _, s := range [][3]int{{1, 1, 1}, {1, 1, 0}, {3, 5, 4}, {7, 17, 2}, {13, 31, 3}, {14, 32, 8}, {15, 33, 123}, {29, 65, 30}, {6, 16, 785}, {50, 40, 7}} {
+				for _, gap := range []int{0, 1, 5, (8 - s[2]%4) % 4} {
+					m, n, k := s[0], s[1], s[2]
+					lda, ldb, ldc := k+gap, k+2*gap, n+gap
+					a, b := make([]uint8, (m-1)*lda+k), make([]uint8, (n-1)*ldb+k)
+					for i := range a {
+						a[i] = draw()
+					}
+					for i := range b {
+						b[i] = draw()
+					}
+					c := make([]int32, m*ldc)
+					for i := range c {
+						c[i] = -7
+					}
+					Bytes(m, n, k, a, lda, b, ldb, c, ldc)
+					for i := range m {
+						for j := range ldc {
+							want := big.NewInt(-7)
+							if j < n {
+								want.SetInt64(0)
+								for p := range k {
+									want.Add(want, new(big.Int).Mul(big.NewInt(int64(a[i*lda+p])), big.NewInt(int64(b[j*ldb+p]))))
+								}
+							}
+							if int64(c[i*ldc+j]) != want.Int64() {
+								t.Fatalf("%s, %v, gap %d: (%d, %d) is %d, want %v", name, s, gap, i, j, c[i*ldc+j], want)
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBytesDeep: the longest rows, of 255 only, do not overflow, and are cut into blocks.
+func TestBytesDeep(t *testing.T) {
+	onEveryPath(t, func(t *testing.T) {
+		const m, n, k = 40, 70, BytesDepth
+		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
+		a[3*k+5] = 0
+		c := make([]int32, m*n)
+		Bytes(m, n, k, a, k, b, k, c, n)
+		for i, v := range c {
+			want := int32(255 * 255 * k)
+			if i/n == 3 {
+				want -= 255 * 255
+			}
+			if v != want {
+				t.Fatalf("entry %d is %d, want %d", i, v, want)
+			}
+		}
+	})
+}
+
+// TestBytesPanics: what does not fit is refused.
+func TestBytesPanics(t *testing.T) {
+	v, c := make([]uint8, 12), make([]int32, 9)
+	for i, f := range []func(){
+		func() { Bytes(3, 3, 5, v, 5, v, 5, c, 3) },
+		func() { Bytes(3, 3, 4, v, 3, v, 4, c, 3) },
+		func() { Bytes(3, 3, 4, v, 4, v, 4, c, 4) },
+		func() { Bytes(3, 3, -1, v, 4, v, 4, c, 3) },
+		func() { Bytes(0, 0, BytesDepth+1, nil, BytesDepth+1, nil, BytesDepth+1, nil, 0) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("case %d is taken", i)
+				}
+			}()
+			f()
+		}()
+	}
+	Bytes(0, 3, 4, nil, 4, v, 4, nil, 3)
+}
+
+// TestByteSum adds bytes of every length up to beyond one part.
+func TestByteSum(t *testing.T) {
+	v := slices.Repeat([]uint8{255}, 2100)
+	for n := range v {
+		if got := byteSum(v[:n]); got != int32(255*n) {
+			t.Fatalf("%d bytes: %d", n, got)
+		}
+	}
+}
+
+// BenchmarkBytes has the shape of a tile of K of MNIST.
+func BenchmarkBytes(b *testing.B) {
+	for _, d := range []int{124, 784, 3072} {
+		b.Run(fmt.Sprint(d), func(b *testing.B) {
+			const n = 512
+			v, c := make([]uint8, n*d), make([]int32, n*n)
+			for i := range v {
+				v[i] = uint8(i * 77)
+			}
+			for b.Loop() {
+				Bytes(n, n, d, v, d, v, d, c, n)
+			}
+			b.ReportMetric(float64(n*n*d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmadd/s")
+		})
+	}
+}
