@@ -237,6 +237,8 @@ func pointBytes(x points.Points) int64 {
 	switch x := x.(type) {
 	case *points.CSR:
 		return 12*int64(x.NNZ()) + 8*int64(n)
+	case *points.Bytes:
+		return int64(n) * int64(d)
 	case *points.Dense32:
 		return 4 * int64(n) * int64(d)
 	}

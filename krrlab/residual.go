@@ -157,7 +157,7 @@ func (l *Lab) rowsToCheck(kept gram.Choice) (rows []int, far int) {
 // hardly be drawn. It is at most mostFar, and 0 if they are more than an eighth of all, which rows drawn at
 // random show.
 func (l *Lab) doubtful(norms []float64, kept gram.Choice) int {
-	if kept.Arithmetic == kernel.Differences || !kernel.ShiftInvariant(l.cfg.Kernel) {
+	if kept.Arithmetic == kernel.Differences || kept.Whole || !kernel.ShiftInvariant(l.cfg.Kernel) {
 		return 0
 	}
 	coarser := 1.0

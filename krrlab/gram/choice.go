@@ -18,6 +18,7 @@ type Choice struct {
 	Storage    Storage
 	Arithmetic kernel.Arithmetic // of the inner products or distances
 	Centred    bool              // the points were moved to their mean first
+	Whole      bool              // the points are bytes, whose products are exact in integers
 	Bytes      int64             // see Matrix.Bytes
 	Accuracy   float64           // asked of ‖E‖₂
 	Error      float64           // bound of ‖E‖₂, see Certain
@@ -28,9 +29,12 @@ type Choice struct {
 
 // String returns two lines: how K is kept, and how accurate it is.
 func (c Choice) String() string {
-	centered := ""
-	if c.Centred {
-		centered = ", points moved to their mean"
+	by := fmt.Sprintf("distances in %v", c.Arithmetic)
+	switch {
+	case c.Whole:
+		by = "points in bytes, products exact in integers"
+	case c.Centred:
+		by += ", points moved to their mean"
 	}
 	verdict := "within"
 	if !(c.Error <= c.Accuracy) {
@@ -40,8 +44,8 @@ func (c Choice) String() string {
 	if c.Certain {
 		how = "at most"
 	}
-	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; distances in %v%s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
-		c.N, c.N, c.Storage, c.Tile, accel.Bytes(c.Bytes), c.Arithmetic, centered, c.Reason, c.Error, how, verdict, c.Accuracy)
+	return fmt.Sprintf("K %d×%d in %v tiles of %d, %s; %s (%s)\n‖E‖₂ ≲ %.2g %s, %s the %.2g asked",
+		c.N, c.N, c.Storage, c.Tile, accel.Bytes(c.Bytes), by, c.Reason, c.Error, how, verdict, c.Accuracy)
 }
 
 // frame is where the points lie.
@@ -86,7 +90,7 @@ func (f *frame) view(centered bool) points.Points {
 // extent is that of the points as float64 takes them.
 func (m *Matrix) extent() kernel.Extent {
 	_, d := m.x.Dims()
-	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far, Moved: m.frame.far}
+	return kernel.Extent{Dim: d, MaxSq: slices.Max(m.frame.norms), Sparse: m.frame.sparse && !m.frame.far, Moved: m.frame.far, Whole: kernel.Whole(m.k, m.x)}
 }
 
 // accurate returns the cheapest way to compute entries in float64 for which ‖E‖₂ is certain to be at
@@ -112,9 +116,15 @@ const largest32 = 0x1p100
 
 // methods lists the ways to compute entries of the given width, the cheap ones
 // first. Moving the points makes sparse ones dense and is then left to those
-// that lie far from the origin.
+// that lie far from the origin. Of products that are exact there is but one way.
 func (m *Matrix) methods(wide bool) []method {
 	f := &m.frame
+	if kernel.Whole(m.k, m.x) {
+		if wide {
+			return []method{{wide: true, arith: kernel.Float64}}
+		}
+		return []method{{arith: kernel.Float32}}
+	}
 	invariant := f.mean != nil
 	var list []method
 	if !wide && !kernel.ByPairs(m.k) && f.maxSq < largest32 {
@@ -135,7 +145,7 @@ func (m *Matrix) methods(wide bool) []method {
 
 // choose decides storage and arithmetic.
 func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
-	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for"}
+	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for", Whole: kernel.Whole(m.k, m.x)}
 	if o.Storage != Auto && !m.fits(o.Storage, o.Memory, d) {
 		return c, m.memoryError(o.Storage, o.Memory, d)
 	}

@@ -263,7 +263,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 	by, bound := m.accurate(accuracy)
 	e.choice = Choice{
 		N: n, Tile: e.tiling.size, Storage: Recompute, Arithmetic: by.arith, Centred: by.centered,
-		Accuracy: accuracy, Error: bound, Certain: true, Reason: "exact",
+		Accuracy: accuracy, Error: bound, Certain: true, Reason: "exact", Whole: kernel.Whole(m.k, m.x),
 	}
 	e.build()
 	e.choice.Bytes = e.Bytes()

@@ -36,12 +36,22 @@ func cloud(n, d int) *points.Dense {
 // the same bits everywhere, of products, columns and the dense matrix.
 func TestRanks(t *testing.T) {
 	const n, d, cols = 300, 5, 3
-	x := cloud(n, d)
 	b := mat.NewDense(n, cols, nil)
 	rng.New(2).Sub("b").Normals(b.RawMatrix().Data, 0)
 	idx := []int{299, 0, 17, 64, 150}
 	defer accel.SetThreads(accel.Threads())
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 2}, kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}} {
+	whole := points.NewBytes(n, d, 1.0/255, nil)
+	for i := range whole.Data {
+		whole.Data[i] = uint8(i * i)
+	}
+	for _, in := range []struct {
+		k kernel.Kernel
+		x points.Points
+	}{
+		{kernel.Gaussian{Sigma: 2}, cloud(n, d)}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, cloud(n, d)},
+		{kernel.Gaussian{Sigma: 2}, whole}, {kernel.Matern32{Sigma: 1}, whole}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, whole},
+	} {
+		k, x := in.k, in.x
 		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {
 			if st == Fixed16 && !kernel.Bounded01(k) {
 				continue

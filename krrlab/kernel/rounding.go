@@ -18,6 +18,7 @@ type Extent struct {
 	MaxSq  float64 // the largest ‖x‖²
 	Sparse bool
 	Moved  bool // by points.Shift, which rounds
+	Whole  bool // points.Bytes, with others of the same scale
 }
 
 // ExtentOf returns the extent of a panel.
@@ -25,7 +26,8 @@ func ExtentOf(p points.Panel) Extent {
 	_, d := p.X.Dims()
 	_, sparse := p.X.(*points.CSR)
 	_, moved := p.X.(*points.Shifted)
-	return Extent{d, slices.Max(p.Norms), sparse, moved}
+	_, whole := p.X.(*points.Bytes)
+	return Extent{d, slices.Max(p.Norms), sparse, moved, whole}
 }
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry of Tile64 of points of that
@@ -36,6 +38,7 @@ func ExtentOf(p points.Panel) Extent {
 //	Float64      4(d+12)u·max‖x‖²·s + 16u with s ≥ |∂k/∂r²| (Radial.Slope), as ‖x‖²+‖z‖²−2xᵀz is wrong by
 //	             (d+6)u·(‖x‖+‖z‖)², and points moved to their mean by as much again
 //	Laplacian    (d+16)u; where the points are sparse or moved, as Float64, of ‖x‖₁ ≤ √d‖x‖₂
+//	whole        as Differences or the polynomial of d = 3: r² or xᵀz is an integer times Scale²
 //	polynomial   (q(d+4)+8)u, as the base is wrong by (d+4)u of γ‖x‖‖z‖+c, whose q-th power is
 //	             at most √(k(x,x)·k(z,z))
 //
@@ -45,6 +48,9 @@ func ExtentOf(p points.Panel) Extent {
 // Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 3.1.
 func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 	n := float64(e.Dim)
+	if s := scalarOf(k); e.Whole && (s == squares || s == products) {
+		n, arith = 3, Differences
+	}
 	cancelled := func(size float64) float64 { return 4*(n+12)*unit*size + 16*unit }
 	switch k := k.(type) {
 	case Polynomial:
@@ -72,9 +78,9 @@ func EntryError(k Kernel, arith Arithmetic, e Extent) float64 {
 }
 
 // Accurate returns Float64 if EntryError is then at most the given accuracy, and else Differences, with
-// that error. Kernels that are no function of x−z have Float64 only.
+// that error. Kernels that are no function of x−z have Float64 only, and so have whole products.
 func Accurate(k Kernel, e Extent, accuracy float64) (arith Arithmetic, bound float64) {
-	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) {
+	if v := EntryError(k, Float64, e); v <= accuracy || !ShiftInvariant(k) || e.Whole && scalarOf(k) == squares {
 		return Float64, v
 	}
 	return Differences, EntryError(k, Differences, e)
@@ -127,13 +133,13 @@ func ProbeRows(norms []float64, random, far int, g rng.Stream) (idx []int, first
 //
 //	max‖x_i−m‖² < max‖x_i‖²/16,
 //
-// and k is known to depend on x−z only; else nil. Distances formed from inner products are
+// and k is known to depend on x−z only, and not exact as they are (Whole); else nil. Distances formed from inner products are
 // then to be formed of points.Shift(·, m), points to be compared with those of p moved by
 // the same m: the error ε·max‖x‖² becomes ε·max‖x−m‖². In the usual case a few points are
 // looked at.
 func Origin(k Kernel, p points.Panel) []float64 {
 	n, d := p.X.Dims()
-	if n == 0 || !ShiftInvariant(k) {
+	if n == 0 || !ShiftInvariant(k) || Whole(k, p.X) {
 		return nil
 	}
 	maxSq := slices.Max(p.Norms)

@@ -36,18 +36,20 @@ type Workspace struct {
 	pairs points.Workspace
 	inner []float64 // inner products of a float32 tile formed in float64
 	zeros []float64 // norms beside distances
+	whole []float64 // norms of bytes, in integers
 	row   []float64 // one row of squared distances, for a float32 tile
 	x, z  []float64 // dense rows for kernels by pairs
 }
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.row)+cap(w.x)+cap(w.z))
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z))
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
-// products or distances formed as arith says; Float32 counts as Float64. EntryError bounds the
-// error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
+// products or distances formed as arith says; Float32 counts as Float64. Of points.Bytes of one scale inner products
+// are exact, and so are squared distances, but for the rounding of one product with the scale, whatever arith
+// says. EntryError bounds the error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
 // columns.
 func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	if ByPairs(k) {
@@ -85,7 +87,17 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 	p, u := k.(profile), grow(&w.row, nz)
-	if arith == Float32 {
+	unit, whole := wholeUnit(k, x.X, z.X)
+	if g, ok := k.(Gaussian); ok && whole {
+		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
+			xx, zz := w.wholeNorms(x, z, unit)
+			for a, v := range xx {
+				simd.GaussianRowInt(dst[a*ld:a*ld+nz], inner[a*ld:a*ld+nz], zz, v, -unit/(2*g.Sigma*g.Sigma), flush32)
+			}
+			return
+		}
+	}
+	if arith == Float32 && !whole {
 		if _, l1 := k.(Laplacian); l1 {
 			points.L1Dist32(dst, ld, x.X, z.X, &w.pairs)
 		} else {
@@ -109,7 +121,11 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 // from which r² comes back with the same bits.
 func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic) (xx, zz []float64) {
 	_, l1 := k.(Laplacian)
+	unit, whole := wholeUnit(k, x.X, z.X)
 	switch {
+	case whole:
+		points.InnerWhole(dst, ld, x.X, z.X, &w.pairs)
+		return w.inUnits(dst, ld, k, x, z, unit)
 	case l1 && arith == Differences:
 		points.SumDist64(dst, ld, x.X, z.X, &w.pairs)
 	case l1:
@@ -129,6 +145,50 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
 	}
 	return x.Norms, z.Norms
+}
+
+// wholeUnit returns the unit of inner products that are whole numbers, if k is a function of such.
+func wholeUnit(k Kernel, x, z points.Points) (unit float64, ok bool) {
+	if s := scalarOf(k); s != squares && s != products {
+		return 0, false
+	}
+	return points.SameBytes(x, z)
+}
+
+// Whole reports whether tiles of k of these points are formed from inner products that are exact: they are
+// points.Bytes, and k is a function of ‖x−z‖₂² or xᵀz.
+func Whole(k Kernel, x points.Points) bool {
+	_, ok := wholeUnit(k, x, x)
+	return ok
+}
+
+// wholeNorms returns the squared norms as whole numbers.
+func (w *Workspace) wholeNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
+	nx := x.Len()
+	both := grow(&w.whole, nx+z.Len())
+	points.WholeNorms(both[:nx], x.Norms, unit)
+	points.WholeNorms(both[nx:], z.Norms, unit)
+	return both[:nx], both[nx:]
+}
+
+// inUnits turns whole inner products into what scalars64 returns.
+func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, unit float64) (xx, zz []float64) {
+	xx, zz = w.wholeNorms(x, z, unit)
+	radial := scalarOf(k) == squares
+	for a, v := range xx {
+		row := dst[a*ld : a*ld+len(zz)]
+		for b, p := range row {
+			if radial {
+				p = -0.5 * (v + zz[b] - 2*p) // −r²/2, a multiple of ½
+			}
+			row[b] = p * unit
+		}
+	}
+	if !radial {
+		return x.Norms, z.Norms
+	}
+	clear(w.whole)
+	return xx, zz
 }
 
 // eachEntries bounds the dense rows that each holds at once.

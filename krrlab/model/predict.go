@@ -84,6 +84,11 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	if err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
+	if x, ok := m.X.(*points.Bytes); ok { // exact products with points of its scale
+		if b, ok := points.AsBytes(given.X, x.Scale); ok {
+			given = &datasets.Dataset{X: b}
+		}
+	}
 	z, unmoved := given.X, given.X
 	p := &predictor{m: m, n: n, t: t, x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
 	if c := kernel.Origin(m.Kernel, p.x); c != nil {
@@ -176,6 +181,7 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	// a hundredth of what is asked.
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
+	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
 	p.arith, _ = kernel.Accurate(p.m.Kernel, extent, accuracy/100*size/max(sum, math.SmallestNonzeroFloat64))
 	if o.Float64 || p.arith == kernel.Differences && exact == kernel.Float64 {
 		return nil

@@ -16,6 +16,10 @@ func columnsTo[T float](dst []T, ld int, x Points, c0, c1 int) {
 		for i := range x.N {
 			convert(dst[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1])
 		}
+	case *Bytes:
+		for i := range x.N {
+			scaleTo(dst[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1], x.Scale)
+		}
 	case *CSR:
 		for i := range x.N {
 			out := dst[i*ld : i*ld+c1-c0]

@@ -185,7 +185,8 @@ func TestBytes(t *testing.T) {
 	w.dense64[0], w.dense64[1] = make([]float64, 2), make([]float64, 20)
 	w.dense32[0], w.dense32[1] = make([]float32, 200), make([]float32, 2000)
 	w.one[0], w.one[1] = make([]float64, 4), make([]float64, 40)
-	if got, want := w.Bytes(), int64(4*(1+10+200+2000)+8*(100+1000+2+20+4+40)); got != want {
+	w.ints, w.part = make([]int32, 3), make([]float32, 30)
+	if got, want := w.Bytes(), int64(4*(1+10+200+2000+3+30)+8*(100+1000+2+20+4+40)); got != want {
 		t.Errorf("%d bytes, want %d", got, want)
 	}
 }

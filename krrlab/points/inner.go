@@ -20,6 +20,8 @@ type Workspace struct {
 	val     []float64
 	acc     []float64
 	one     [2][]float64 // ‖x‖₁ of the two sides
+	ints    []int32      // products of bytes,
+	part    []float32    // and some of their columns
 }
 
 // chunk is the number of entries of one converted panel: panels with more are
@@ -128,7 +130,7 @@ func pairDims(a, b Points, ld int) (na, nb, d int) {
 	return na, nb, d
 }
 
-func zeroTile[T float](dst []T, ld, rows, cols int) {
+func zeroTile[T any](dst []T, ld, rows, cols int) {
 	for i := range rows {
 		clear(dst[i*ld : i*ld+cols])
 	}
@@ -162,7 +164,7 @@ func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
 	f64 := cap(w.dense64[0]) + cap(w.dense64[1]) + cap(w.val) + cap(w.acc) + cap(w.one[0]) + cap(w.one[1])
-	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row)
+	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row) + cap(w.ints) + cap(w.part)
 	return 8*int64(f64) + 4*int64(f32)
 }
 

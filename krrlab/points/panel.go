@@ -15,7 +15,7 @@ func NewPanel(x Points) Panel { return Panel{x, SqNorms(x)} }
 // NewPanel32 returns x with the squared norms of its points *rounded to float32*,
 // accumulated in float64. Beside inner products of the rounded points (Inner32)
 // these are the right norms: ‖x‖²+‖z‖²−2xᵀz is then the squared distance of the
-// rounded points, which is off by ε‖x−z‖·‖x‖, and not by ε‖x‖².
+// rounded points, which is off by ε‖x−z‖·‖x‖, and not by ε‖x‖². Bytes are not rounded.
 func NewPanel32(x Points) Panel {
 	return Panel{x, rowSums(x, sumSq32)}
 }
@@ -78,6 +78,12 @@ func Gather(x Points, idx []int) Points {
 	switch x := x.(type) {
 	case *Dense32:
 		out := NewDense32(len(idx), d, nil)
+		for k, i := range idx {
+			copy(out.Row(k), x.Row(i))
+		}
+		return out
+	case *Bytes:
+		out := NewBytes(len(idx), d, x.Scale, nil)
 		for k, i := range idx {
 			copy(out.Row(k), x.Row(i))
 		}

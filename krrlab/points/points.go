@@ -208,8 +208,11 @@ func SqNorms(x Points) []float64 {
 // rowsAtOnce is the number of points that a thread takes at once.
 const rowsAtOnce = 512
 
-// rowSums returns f of every row, on all threads; f takes the values that are stored.
+// rowSums returns f of every row, a sum of squares, on all threads; f takes the values that are stored.
 func rowSums(x Points, f func(v []float64) float64) []float64 {
+	if x, ok := x.(*Bytes); ok {
+		return byteNorms(x)
+	}
 	n, d := x.Dims()
 	sums := make([]float64, n)
 	rows := make([][]float64, accel.Threads())

@@ -160,6 +160,20 @@ func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
 	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
 
+// GaussianRowInt is GaussianRow for exact inner products of integers, with ‖x‖² and the ‖z_b‖² likewise: the distance
+// is exact, and the argument right to the rounding of one product. It may write over its inner products: then dst
+// has their memory.
+func GaussianRowInt(dst []float32, inner []int32, zz []float64, xx, c, flush float64) {
+	dst, zz = dst[:len(inner)], zz[:len(inner)]
+	n := 0
+	if current().vectors {
+		if n = len(inner) &^ 7; n > 0 {
+			gaussianIntAVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
+		}
+	}
+	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
+}
+
 // SquaredDistances sets dst_b = max(0, ‖x‖² + ‖z_b‖² − 2p_b), the squared distances of a row of inner products
 // p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². It panics if a slice is shorter than inner.
 func SquaredDistances(dst []float64, inner []float32, zz []float64, xx float64) {
@@ -209,7 +223,7 @@ func Round(dst []float32, x []float64) {
 	}
 }
 
-func gaussianPortable[T number](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
+func gaussianPortable[T number | int32](dst []float32, inner []T, zz []float64, xx, c, flush float64) {
 	for b, p := range inner {
 		a := c * clamp(math.FMA(-2, float64(p), xx+zz[b]))
 		if a < flush {

@@ -25749,6 +25749,81 @@ DATA magnitude<>+16(SB)/8, $0x7fffffffffffffff
 DATA magnitude<>+24(SB)/8, $0x7fffffffffffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $32
 
+// func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
+// Requires: AVX, AVX2, FMA3
+TEXT ·gaussianIntAVX2(SB), NOSPLIT, $0-56
+	MOVQ         n+0(FP), AX
+	MOVQ         dst+8(FP), CX
+	MOVQ         inner+16(FP), DX
+	MOVQ         zz+24(FP), BX
+	VBROADCASTSD xx+32(FP), Y0
+	VMOVUPD      c0<>+0(SB), Y1
+	VMOVUPD      c1<>+0(SB), Y2
+	XORQ         SI, SI
+
+loop:
+	CMPQ         SI, AX
+	JGE          done
+	VBROADCASTSD scale+40(FP), Y3
+	VBROADCASTSD flush+48(FP), Y4
+	VXORPD       Y5, Y5, Y5
+	VCVTDQ2PD    (DX)(SI*4), Y6
+	VADDPD       (BX)(SI*8), Y0, Y7
+	VFMADD231PD  c19<>+0(SB), Y6, Y7
+	VMAXPD       Y7, Y5, Y7
+	VMULPD       Y3, Y7, Y7
+	VCMPPD       $0x05, Y4, Y7, Y6
+	VCVTDQ2PD    16(DX)(SI*4), Y9
+	VADDPD       32(BX)(SI*8), Y0, Y10
+	VFMADD231PD  c19<>+0(SB), Y9, Y10
+	VMAXPD       Y10, Y5, Y10
+	VMULPD       Y3, Y10, Y10
+	VCMPPD       $0x05, Y4, Y10, Y3
+	VMOVAPD      Y2, Y4
+	VFMADD231PD  Y1, Y7, Y4
+	VMOVAPD      Y2, Y9
+	VFMADD231PD  Y1, Y10, Y9
+	VSUBPD       Y2, Y4, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y7
+	VSUBPD       Y2, Y9, Y5
+	VFNMADD231PD c2<>+0(SB), Y5, Y10
+	VMULPD       Y7, Y7, Y5
+	VMULPD       Y10, Y10, Y11
+	VMOVUPD      c3<>+0(SB), Y12
+	VFMADD213PD  c4<>+0(SB), Y7, Y12
+	VMOVUPD      c3<>+0(SB), Y13
+	VFMADD213PD  c4<>+0(SB), Y10, Y13
+	VFMADD231PD  c5<>+0(SB), Y5, Y12
+	VFMADD231PD  c5<>+0(SB), Y11, Y13
+	VMOVUPD      c6<>+0(SB), Y14
+	VFMADD213PD  c7<>+0(SB), Y7, Y14
+	VMOVUPD      c6<>+0(SB), Y15
+	VFMADD213PD  c7<>+0(SB), Y10, Y15
+	VFMADD231PD  Y12, Y5, Y14
+	VFMADD231PD  Y13, Y11, Y15
+	VMOVUPD      c8<>+0(SB), Y12
+	VFMADD213PD  c9<>+0(SB), Y7, Y12
+	VMOVUPD      c8<>+0(SB), Y13
+	VFMADD213PD  c9<>+0(SB), Y10, Y13
+	VFMADD231PD  Y14, Y5, Y12
+	VFMADD231PD  Y15, Y11, Y13
+	VPSLLQ       $0x34, Y4, Y4
+	VMULPD       Y4, Y12, Y7
+	VPSLLQ       $0x34, Y9, Y9
+	VMULPD       Y9, Y13, Y10
+	VANDPD       Y6, Y7, Y7
+	VANDPD       Y3, Y10, Y10
+	VCVTPD2PSY   Y7, X8
+	VCVTPD2PSY   Y10, X3
+	VINSERTF128  $0x01, X3, Y8, Y3
+	VMOVUPS      Y3, (CX)(SI*4)
+	ADDQ         $0x08, SI
+	JMP          loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func sButterflyAVX2(n int, a *float32, b *float32)
 // Requires: AVX
 TEXT ·sButterflyAVX2(SB), NOSPLIT, $0-24

@@ -977,6 +977,11 @@ func distances64AVX2(n int, dst *float64, inner *float64, zz *float64, xx float6
 //go:noescape
 func roundAVX2(n int, dst *float32, x *float64)
 
+// gaussianIntAVX2 sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.
+//
+//go:noescape
+func gaussianIntAVX2(n int, dst *float32, inner *int32, zz *float64, xx float64, scale float64, flush float64)
+
 // sButterflyAVX2 sets (a, b) to (a+b, a−b) for n numbers, n a multiple of 8.
 //
 //go:noescape

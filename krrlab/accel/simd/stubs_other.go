@@ -19,3 +19,6 @@ func widen16AVX2(int, *float32, *uint16)                         { panic("simd: 
 func sButterflyAVX2(int, *float32, *float32)                     { panic("simd: no assembly") }
 func dButterflyAVX2(int, *float64, *float64)                     { panic("simd: no assembly") }
 func narrow16AVX2(int, *uint16, *float32, float32)               { panic("simd: no assembly") }
+func gaussianIntAVX2(int, *float32, *int32, *float64, float64, float64, float64) {
+	panic("simd: no assembly")
+}

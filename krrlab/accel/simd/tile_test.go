@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"unsafe"
 )
 
 // onEach runs a test on every path that this processor has.
@@ -380,10 +381,11 @@ func TestSameBits(t *testing.T) {
 		zz[i] = []float64{math.NaN(), math.Inf(1)}[i%2]
 		inner64[i+1] = []float64{math.NaN(), math.Inf(1), math.Inf(-1)}[i%3]
 	}
-	integers, small := make([]uint16, len(x)), make([]float64, len(x))
+	integers, small, products := make([]uint16, len(x)), make([]float64, len(x)), make([]int32, len(x))
 	for i := range integers {
 		integers[i] = uint16(g.Uint32())
 		small[i] = math.Ldexp(inner64[i], -130*(i%2)) // some below 2⁻¹²⁶, some NaN or Inf
+		products[i] = int32(g.Uint32())
 	}
 	for name, f := range map[string]func(dst []float32){
 		"Exp32":         func(dst []float32) { Exp32(dst, x) },
@@ -391,7 +393,12 @@ func TestSameBits(t *testing.T) {
 		"GaussianRow":   func(dst []float32) { GaussianRow(dst, x, zz, 30, -0.1, -69) },
 		"GaussianRow64": func(dst []float32) { GaussianRow64(dst, inner64, zz, 30, -0.1, -69) },
 		"Round":         func(dst []float32) { Round(dst, small) },
-		"Widen":         func(dst []float32) { Widen(dst, integers) },
+		"GaussianRowInt": func(dst []float32) { // over its products
+			in := unsafe.Slice((*int32)(unsafe.Pointer(&dst[0])), len(dst))
+			copy(in, products)
+			GaussianRowInt(dst, in, zz, 1<<31, -1.0/(1<<27), -69)
+		},
+		"Widen": func(dst []float32) { Widen(dst, integers) },
 		"Butterfly32": func(dst []float32) {
 			copy(dst, x)
 			Butterfly32(dst[:2501], dst[2501:5002])
@@ -460,6 +467,18 @@ func TestGaussianRow(t *testing.T) {
 			}
 			if e := math.Abs(float64(v) - want); e > want*(math.Abs(a)*0x1p-24+0x1p-23) {
 				t.Errorf("e^%g = %g, want %g", a, v, want)
+			}
+		}
+		const large = 2e9 // distances of a few units between integers of that norm
+		products := make([]int32, n)
+		for i := range zz {
+			products[i], zz[i] = large-int32(i%5), large-float64(i%7)
+		}
+		GaussianRowInt(dst, products, zz, large, -0.5, -69)
+		for i, v := range dst {
+			r2 := max(0, 2*(i%5)-i%7)
+			if want := math.Exp(-0.5 * float64(r2)); math.Abs(float64(v)-want) > 0x1p-23*want {
+				t.Errorf("a squared distance of %d gives %g, want %g", r2, v, want)
 			}
 		}
 	})

@@ -236,7 +236,7 @@ func cos(c *build.Context) {
 
 // gaussian writes the row of a Gaussian tile: inner products to kernel values.
 func gaussian(c *build.Context, f format) {
-	name := fmt.Sprintf("gaussian%dAVX2", 8*f.stored)
+	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + "AVX2"
 	param := begin(c, name, fmt.Sprintf("func(n int, dst *float32, inner *%s, zz *float64, xx, scale, flush float64)", f.tile),
 		name+" sets dst to e^a, a = scale·max(0, xx + zz − 2·inner), 0 where a < flush, for n numbers, n a multiple of 8.")
 	n, dst, inner, zz := param("n"), param("dst"), param("inner"), param("zz")

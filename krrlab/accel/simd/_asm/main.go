@@ -103,6 +103,7 @@ func file() (*ir.File, error) {
 	distances(c, widened)
 	distances(c, float64s)
 	round(c)
+	gaussian(c, format{tile: "int32", stored: 4, load: (*build.Context).VCVTDQ2PD})
 	butterfly(c, float32s)
 	butterfly(c, float64s)
 	addTo(c, float32s)

@@ -1,0 +1,150 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// nearBytes returns points of bytes of which many are close together, far from zero.
+func nearBytes(n, d int, scale float64) *points.Bytes {
+	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+	x := points.NewBytes(n, d, scale, nil)
+	for i := range n {
+		row := x.Row(i)
+		for j := range row {
+			row[j] = uint8(255 - (j*j+g.IntN(1+i%4))%256)
+		}
+	}
+	return x
+}
+
+// TestBytesTile compares tiles of bytes, in every arithmetic, with the kernel of the exact distance: entries in float64
+// within EntryError, those in float32 within their rounding; and all have the same bits on all paths.
+func TestBytesTile(t *testing.T) {
+	defer gemm.Use(gemm.InUse())
+	defer simd.Use(simd.InUse())
+	for _, d := range []int{1, 3, 784, gemm.BytesDepth + 9} {
+		const scale = 1.0 / 255
+		nx, nz := 5, 21
+		px, pz := points.NewPanel(nearBytes(nx, d, scale)), points.NewPanel32(nearBytes(nz, d, scale))
+		extent := kernel.ExtentOf(px)
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Matern32{Sigma: 0.7}, kernel.Matern52{Sigma: 0.3}, kernel.Polynomial{Gamma: 1e-4, Coef0: 1, Degree: 3}, kernel.Laplacian{Sigma: 2}, rational{}} {
+			if !kernel.Whole(k, px.X) != (fmt.Sprintf("%T", k) == "kernel.Laplacian") {
+				t.Errorf("%v: whole", k)
+			}
+			for _, arith := range []kernel.Arithmetic{kernel.Float32, kernel.Float64, kernel.Differences} {
+				var first64 []float64
+				var first32 []float32
+				for _, p := range gemm.Paths() {
+					gemm.Use(p)
+					if slices.Contains(simd.Paths(), simd.Path(p)) {
+						simd.Use(simd.Path(p))
+					}
+					t64, t32 := make([]float64, nx*(nz+1)), make([]float32, nx*(nz+1))
+					var w kernel.Workspace
+					kernel.Tile64(t64, nz+1, k, px, pz, arith, &w)
+					kernel.Tile32(t32, nz+1, k, px, pz, arith, &w)
+					if first64 == nil {
+						first64, first32 = t64, t32
+					}
+					for i := range t64 {
+						if _, l1 := k.(kernel.Laplacian); !l1 && (t64[i] != first64[i] || t32[i] != first32[i]) {
+							t.Fatalf("%v, d = %d, %v: entry %d is %v and %v on %v, %v and %v in Go", k, d, arith, i, t64[i], t32[i], p, first64[i], first32[i])
+						}
+					}
+				}
+				x, z := make([]float64, d), make([]float64, d)
+				for a := range nx {
+					for b := range nz {
+						px.X.RowTo(x, a)
+						pz.X.RowTo(z, b)
+						want, size := exactValue(k, px.X.(*points.Bytes).Row(a), pz.X.(*points.Bytes).Row(b), scale, x, z)
+						slack := kernel.EntryError(k, arith, extent)
+						if _, own := k.(rational); own {
+							slack = 0x1p-48
+						}
+						if got := first64[a*(nz+1)+b]; math.Abs(got-want) > slack*size {
+							t.Errorf("%v, d = %d, %v (%d, %d): %v, want %v to %g", k, d, arith, a, b, got, want, slack)
+						}
+						if _, l1 := k.(kernel.Laplacian); l1 {
+							continue
+						}
+						// Arguments −a of the exponential are rounded to float32 for Matérn kernels.
+						if got := first32[a*(nz+1)+b]; math.Abs(float64(got)-want) > want*(0x1p-22+0x1p-23*math.Abs(math.Log(want+0x1p-140)))+0x1p-100 {
+							t.Errorf("%v in float32, d = %d, %v (%d, %d): %v, want %v", k, d, arith, a, b, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// rational is a user-defined kernel of the distance.
+type rational struct{}
+
+func (rational) Eval(x, z []float64) float64 {
+	var s float64
+	for j, v := range x {
+		s += (v - z[j]) * (v - z[j])
+	}
+	return 1 / (1 + s)
+}
+func (rational) String() string { return "rational" }
+func (rational) Slope() float64 { return 1 }
+func (rational) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		dst[i] = 1 / (1 + v)
+	}
+}
+
+// exactValue returns the kernel of the exact squared distance or inner product, and √(k(x,x)·k(z,z)).
+func exactValue(k kernel.Kernel, bx, bz []uint8, scale float64, x, z []float64) (v, size float64) {
+	var sq, in, xx, zz int64
+	for j, b := range bx {
+		e := int64(b) - int64(bz[j])
+		sq, in, xx, zz = sq+e*e, in+int64(b)*int64(bz[j]), xx+int64(b)*int64(b), zz+int64(bz[j])*int64(bz[j])
+	}
+	times := func(n int64) float64 {
+		s := new(big.Float).SetPrec(300).SetFloat64(scale)
+		f, _ := s.Mul(s, new(big.Float).SetPrec(300).SetFloat64(scale)).Mul(s, new(big.Float).SetInt64(n)).Float64()
+		return f
+	}
+	switch k := k.(type) {
+	case kernel.Polynomial:
+		f := func(p int64) float64 { return math.Pow(k.Gamma*times(p)+k.Coef0, float64(k.Degree)) }
+		return f(in), math.Sqrt(f(xx) * f(zz))
+	case kernel.Radial:
+		one := []float64{times(sq)}
+		k.Profile(one, one)
+		return one[0], 1
+	}
+	return k.Eval(x, z), 1
+}
+
+// TestBytesDistance: bytes that differ in one unit, as far from zero as they can be, are told apart in float32: inner
+// products in float32 do not tell.
+func TestBytesDistance(t *testing.T) {
+	const d = 20000
+	x := points.NewBytes(2, d, 1, nil)
+	for j := range d {
+		x.Row(0)[j], x.Row(1)[j] = 255, 255
+	}
+	x.Row(1)[7]--
+	p := points.NewPanel32(x)
+	var w kernel.Workspace
+	tile := make([]float32, 4)
+	kernel.Tile32(tile, 2, kernel.Gaussian{Sigma: 1}, p, p, kernel.Float32, &w)
+	if want := float32(math.Exp(-0.5)); tile[0] != 1 || tile[3] != 1 || math.Abs(float64(tile[1]-want)) > 1e-7 || tile[1] != tile[2] {
+		t.Errorf("%v, want 1, %v, %v, 1", tile, want, want)
+	}
+}

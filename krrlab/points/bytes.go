@@ -1,0 +1,269 @@
+package points
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"unsafe"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/gemm"
+)
+
+// Bytes is a row-major n×d matrix of points whose coordinates are whole numbers from 0 to 255 times one scale:
+// point i is Scale·Data[i*Stride : i*Stride+D]. Pictures are, and data of 0 and 1. They take a byte a
+// number, and inner products of two sets of one scale are exact, in integers.
+type Bytes struct {
+	N, D, Stride int
+	Scale        float64
+	Data         []uint8
+}
+
+var _ Points = (*Bytes)(nil)
+
+// The scales that Bytes may have: their squares lose no digit.
+const (
+	minScale = 1e-100
+	maxScale = 1e100
+)
+
+// NewBytes returns n points of dimension d backed by data, or by new zeros if data is nil, with rows that begin at
+// multiples of 4 then: products are faster. It panics if n or d is negative, if len(data) != n*d, and if the scale
+// is not from 1e-100 to 1e100.
+func NewBytes(n, d int, scale float64, data []uint8) *Bytes {
+	checkDims(n, d)
+	if !scaleFits(scale) {
+		panic(fmt.Sprintf("points: NewBytes with scale %v, want one from %g to %g", scale, minScale, maxScale))
+	}
+	if data == nil {
+		stride := (d + 3) &^ 3
+		return &Bytes{n, d, stride, scale, make([]uint8, n*stride)}
+	}
+	if len(data) != n*d {
+		panic(fmt.Sprintf("points: NewBytes(%d, %d) with %d values", n, d, len(data)))
+	}
+	return &Bytes{n, d, d, scale, data}
+}
+
+func scaleFits(scale float64) bool { return scale >= minScale && scale <= maxScale }
+
+// AsBytes returns x as Bytes of the given scale, or, if that is 0, of a scale that it finds; ok is false if x is no
+// such points. A number counts as b·scale if it differs by no more than the rounding of one operation, 2⁻⁵²
+// of itself. Sparse points are made dense, and therefore left alone where a byte for every
+// number is more than their nonzeros take, 12 bytes each.
+//
+// The scales tried are 1, the smallest positive number of x, and 1/255.
+func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
+	n, d := x.Dims()
+	if b, ok := x.(*Bytes); ok {
+		return b, scale == 0 || scale == b.Scale
+	}
+	if s, ok := x.(*CSR); ok && 12*s.NNZ() < n*d {
+		return nil, false
+	}
+	scales := []float64{scale}
+	if scale == 0 {
+		least, most := math.Inf(1), 0.0
+		if !eachRow(x, func(_ int, row []float64) bool {
+			for _, v := range row {
+				if most = max(most, v); v > 0 {
+					least = min(least, v)
+				}
+			}
+			return most == 0 || most < 256*least
+		}) {
+			return nil, false
+		}
+		scales = []float64{1, least, 1.0 / 255}
+	}
+	for i, s := range scales {
+		if !scaleFits(s) || slices.Contains(scales[:i], s) {
+			continue
+		}
+		if fits(x, s) {
+			b = NewBytes(n, d, s, nil)
+			eachRow(x, func(i int, row []float64) bool {
+				out := b.Row(i)
+				for j, v := range row {
+					out[j] = uint8(math.Round(v / s))
+				}
+				return true
+			})
+			return b, true
+		}
+	}
+	return nil, false
+}
+
+// fits reports whether all numbers are a whole number from 0 to 255 times s.
+func fits(x Points, s float64) bool {
+	return eachRow(x, func(_ int, row []float64) bool {
+		for _, v := range row {
+			q := math.Round(v / s)
+			if !(q >= 0 && q <= 255) || math.Abs(q*s-v) > 0x1p-52*v {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// eachRow calls f with every row in turn until one returns false.
+func eachRow(x Points, f func(i int, row []float64) bool) bool {
+	n, d := x.Dims()
+	row := make([]float64, d)
+	for i := range n {
+		if x.RowTo(row, i); !f(i, row) {
+			return false
+		}
+	}
+	return true
+}
+
+// Dims implements Points.
+func (x *Bytes) Dims() (n, d int) { return x.N, x.D }
+
+// Row returns point i without copying it, in units of Scale.
+func (x *Bytes) Row(i int) []uint8 { return x.Data[i*x.Stride : i*x.Stride+x.D] }
+
+// Slice implements Points.
+func (x *Bytes) Slice(i, j int) Points {
+	checkSlice(i, j, x.N)
+	return &Bytes{j - i, x.D, x.Stride, x.Scale, x.Data[min(i*x.Stride, len(x.Data)):]}
+}
+
+// RowTo implements Points.
+func (x *Bytes) RowTo(dst []float64, i int) { scaleTo(dst[:x.D], x.Row(i), x.Scale) }
+
+// Panel64To implements Points.
+func (x *Bytes) Panel64To(dst []float64, ld int) { columnsTo(dst, ld, x, 0, x.D) }
+
+// Panel32To implements Points.
+func (x *Bytes) Panel32To(dst []float32, ld int) { columnsTo(dst, ld, x, 0, x.D) }
+
+// scaleTo sets dst to src times the scale, rounded once or, to float32, twice.
+func scaleTo[T float](dst []T, src []uint8, scale float64) {
+	dst = dst[:len(src)]
+	for j, v := range src {
+		dst[j] = T(float64(v) * scale)
+	}
+}
+
+// sqNorm returns Σ v².
+func sqNorm(v []uint8) (s uint64) {
+	for _, b := range v {
+		s += uint64(b) * uint64(b)
+	}
+	return s
+}
+
+// byteNorms returns the squared norms, scale²·Σ b² rounded twice.
+func byteNorms(x *Bytes) []float64 {
+	norms := make([]float64, x.N)
+	// The context is never done, so ForEach gives no error.
+	_ = accel.ForEach(context.Background(), (x.N+rowsAtOnce-1)/rowsAtOnce, func(_, b int) {
+		for i := b * rowsAtOnce; i < min((b+1)*rowsAtOnce, x.N); i++ {
+			norms[i] = float64(sqNorm(x.Row(i))) * (x.Scale * x.Scale)
+		}
+	})
+	return norms
+}
+
+// SameBytes returns the unit of exact products, Scale², if both are Bytes of one scale.
+func SameBytes(a, b Points) (unit float64, ok bool) {
+	x, ok := a.(*Bytes)
+	if !ok {
+		return 0, false
+	}
+	z, ok := b.(*Bytes)
+	if !ok || x.Scale != z.Scale {
+		return 0, false
+	}
+	return x.Scale * x.Scale, true
+}
+
+// WholeNorms sets dst to the squared norms of Bytes in units of Scale², whole numbers again, from those of a Panel.
+func WholeNorms(dst, norms []float64, unit float64) {
+	for i, v := range norms { // v/unit is off by 2⁻⁵¹ of itself
+		dst[i] = math.Round(v / unit)
+	}
+}
+
+// InnerInt sets dst[i*ld+j] = a_iᵀb_j in units of Scale² for all pairs, exactly, and reports whether it has: both must
+// be Bytes of one scale and of at most gemm.BytesDepth dimensions. Where there are no instructions for
+// bytes, float32 has the products of 256 dimensions at a time, also exactly: they are whole numbers below
+// 2²⁴. InnerInt panics if dimensions differ.
+func InnerInt(dst []int32, ld int, a, b Points, w *Workspace) bool {
+	na, nb, d := pairDims(a, b, ld)
+	if _, ok := SameBytes(a, b); !ok || d > gemm.BytesDepth {
+		return false
+	}
+	if na > 0 && nb > 0 {
+		w.innerInt(dst, ld, a.(*Bytes), b.(*Bytes), 0, d)
+	}
+	return true
+}
+
+// innerInt is InnerInt of columns c0, …, c1-1.
+func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
+	if gemm.InUse() != gemm.Portable {
+		gemm.Bytes(a.N, b.N, c1-c0, a.Data[min(c0, len(a.Data)):], a.Stride, b.Data[min(c0, len(b.Data)):], b.Stride, dst, ld)
+		return
+	}
+	const depth = 256 // 256·255² < 2²⁴
+	part := grow(&w.part, a.N*b.N)
+	out := blas32.General{Rows: a.N, Cols: b.N, Stride: b.N, Data: part}
+	zeroTile(dst, ld, a.N, b.N)
+	for ; c0 < c1; c0 += depth {
+		end := min(c0+depth, c1)
+		clear(part) // some libraries read what β = 0 is for
+		blas32.Gemm(blas.NoTrans, blas.Trans, 1, w.whole(0, a, c0, end), w.whole(1, b, c0, end), 0, out)
+		for i := range a.N {
+			row := dst[i*ld : i*ld+b.N]
+			for j, v := range part[i*b.N : (i+1)*b.N] {
+				row[j] += int32(v)
+			}
+		}
+	}
+}
+
+// whole returns columns of bytes as float32, without the scale.
+func (w *Workspace) whole(side int, x *Bytes, c0, c1 int) blas32.General {
+	buf := grow(&w.dense32[side], x.N*(c1-c0))
+	for i := range x.N {
+		scaleTo(buf[i*(c1-c0):], x.Row(i)[c0:c1], 1)
+	}
+	return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
+}
+
+// InnerWhole is InnerInt for any dimension, with the whole numbers in float64: sums are exact up to 2⁵³.
+func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
+	na, nb, d := pairDims(a, b, ld)
+	if _, ok := SameBytes(a, b); !ok {
+		return false
+	}
+	if na == 0 || nb == 0 {
+		return true
+	}
+	zeroTile(dst, ld, na, nb)
+	part := grow(&w.ints, na*nb)
+	for c0 := 0; c0 < d; c0 += gemm.BytesDepth {
+		w.innerInt(part, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.BytesDepth, d))
+		for i := range na {
+			row := dst[i*ld : i*ld+nb]
+			for j, v := range part[i*nb : (i+1)*nb] {
+				row[j] += float64(v)
+			}
+		}
+	}
+	return true
+}
+
+// Over is the memory of float32 numbers, for whole ones that these are to be made of.
+func Over(v []float32) []int32 {
+	return unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
+}

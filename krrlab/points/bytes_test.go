@@ -1,0 +1,170 @@
+package points
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel/gemm"
+)
+
+// drawBytes returns points of bytes; those of one row in three are 0, those of another 255.
+func drawBytes(g *rand.Rand, n, d int, scale float64) *Bytes {
+	x := NewBytes(n, d, scale, nil)
+	for i := range n {
+		for j := range d {
+			x.Row(i)[j] = []uint8{0, 255, uint8(g.Uint32())}[i%3]
+		}
+	}
+	return x
+}
+
+// onGemmPaths runs f with every kind of product that the machine has.
+func onGemmPaths(t *testing.T, f func(t *testing.T)) {
+	was := gemm.InUse()
+	defer gemm.Use(was)
+	for _, p := range gemm.Paths() {
+		gemm.Use(p)
+		t.Run(p.String(), f)
+	}
+}
+
+// TestInnerWhole compares inner products of bytes with those of big integers, also of more dimensions than int32 has
+// room for.
+func TestInnerWhole(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 2))
+	onGemmPaths(t, func(t *testing.T) {
+		for _, s := range [][3]int{{1, 1, 1}, {4, 3, 0}, {5, 37, 255}, {16, 7, 258}, {3, 33, 785}, {6, 4, gemm.BytesDepth}, {6, 4, 2*gemm.BytesDepth + 5}} {
+			a, b := drawBytes(g, s[0], s[2], 0.25), drawBytes(g, s[1], s[2], 0.25)
+			ld := s[1] + 2
+			whole, ints := filled[float64](s[0]*ld), make([]int32, s[0]*ld)
+			var w Workspace
+			if !InnerWhole(whole, ld, a, b, &w) || InnerInt(ints, ld, a, b, &w) != (s[2] <= gemm.BytesDepth) {
+				t.Fatalf("%v: not taken, or taken", s)
+			}
+			for i := range s[0] {
+				for j := range ld {
+					want := big.NewInt(0)
+					if j >= s[1] {
+						want.SetInt64(-9)
+					} else {
+						for c, v := range a.Row(i) {
+							want.Add(want, big.NewInt(int64(v)*int64(b.Row(j)[c])))
+						}
+					}
+					if whole[i*ld+j] != float64(want.Int64()) || j < s[1] && s[2] <= gemm.BytesDepth && int64(ints[i*ld+j]) != want.Int64() {
+						t.Fatalf("%v (%d, %d): %v and %d, want %v", s, i, j, whole[i*ld+j], ints[i*ld+j], want)
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestBytesPoints: bytes are the points that their numbers are, sliced, gathered, by rows and by columns, and their norms
+// come back as whole numbers.
+func TestBytesPoints(t *testing.T) {
+	g := rand.New(rand.NewPCG(3, 4))
+	for _, scale := range []float64{1, 1.0 / 255, 0.3, minScale, maxScale} {
+		for _, d := range []int{1, 4, 7} {
+			x := drawBytes(g, 9, d, scale)
+			dense := NewDense(9, d, nil)
+			x.Panel64To(dense.Data, d)
+			for i := range 9 {
+				row := make([]float64, d)
+				x.RowTo(row, i)
+				for j, v := range x.Row(i) {
+					if row[j] != float64(v)*scale || dense.Row(i)[j] != row[j] {
+						t.Fatalf("scale %g: (%d, %d) is %v and %v", scale, i, j, row[j], dense.Row(i)[j])
+					}
+				}
+			}
+			for _, p := range [][2]Points{{x.Slice(2, 8), dense.Slice(2, 8)}, {x.Slice(2, 8).Slice(1, 1), dense.Slice(3, 3)}, {Gather(x, []int{5, 5, 0}), Gather(dense, []int{5, 5, 0})}} {
+				n, _ := p[0].Dims()
+				got, want := make([]float32, n*d), make([]float32, n*d)
+				p[0].Panel32To(got, d)
+				p[1].Panel32To(want, d)
+				if _, ok := p[0].(*Bytes); !ok || !slices.Equal(got, want) {
+					t.Errorf("scale %g: %T is %v, want %v", scale, p[0], got, want)
+				}
+			}
+			whole := make([]float64, 9)
+			WholeNorms(whole, NewPanel32(x).Norms, scale*scale)
+			for i, v := range whole {
+				var want float64
+				for _, b := range x.Row(i) {
+					want += float64(b) * float64(b)
+				}
+				if v != want {
+					t.Errorf("scale %g: norm %d is %v, want %v", scale, i, v, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSameBytes: products are whole for two sets of bytes of one scale and nothing else.
+func TestSameBytes(t *testing.T) {
+	x, y := NewBytes(2, 3, 0.5, nil), NewBytes(2, 3, 0.25, nil)
+	for i, c := range []struct {
+		a, b Points
+		ok   bool
+	}{{x, x, true}, {x, x.Slice(0, 1), true}, {x, y, false}, {x, NewDense(2, 3, nil), false}, {NewDense(2, 3, nil), x, false}, {Shift(x, make([]float64, 3)), x, false}} {
+		unit, ok := SameBytes(c.a, c.b)
+		var w Workspace
+		if ok != c.ok || ok && unit != 0.25 || InnerWhole(make([]float64, 4), 2, c.a, c.b, &w) != ok || InnerInt(make([]int32, 4), 2, c.a, c.b, &w) != ok {
+			t.Errorf("case %d: %v, %v", i, unit, ok)
+		}
+	}
+}
+
+// TestAsBytes: which numbers are bytes times a scale, and which are not.
+func TestAsBytes(t *testing.T) {
+	third := 1.0 / 3
+	for name, c := range map[string]struct {
+		x     Points
+		scale float64 // asked
+		want  float64 // 0: refused
+	}{
+		"integers":       {NewDense(2, 2, []float64{0, 255, 2, 4}), 0, 1},
+		"pixels":         {NewDense(2, 2, []float64{0, 1, 17.0 / 255, 4.0 / 255}), 0, 1.0 / 255},
+		"thirds":         {NewDense(2, 2, []float64{0, third, 2 * third, 1}), 0, third},
+		"zeros":          {NewDense(2, 2, nil), 0, 1},
+		"zeros asked":    {NewDense(2, 2, nil), 0.5, 0.5},
+		"asked":          {NewDense(1, 2, []float64{2, 4}), 0.5, 0.5},
+		"not as asked":   {NewDense(1, 2, []float64{2, 4}), 3, 0},
+		"256":            {NewDense(1, 2, []float64{1, 256}), 0, 0},
+		"negative":       {NewDense(1, 2, []float64{1, -1}), 0, 0},
+		"negative only":  {NewDense(1, 2, []float64{-1, -1}), 0, 0},
+		"between":        {NewDense(1, 3, []float64{1, 1.5, 2}), 0, 0},
+		"rounded":        {NewDense(1, 3, []float64{0.333333, 0.666667, 1}), 0, 0},
+		"nan":            {NewDense(1, 2, []float64{1, math.NaN()}), 0, 0},
+		"inf":            {NewDense(1, 2, []float64{1, math.Inf(1)}), 0, 0},
+		"tiny":           {NewDense(1, 2, []float64{1e-200, 2e-200}), 0, 0},
+		"float32":        {NewDense32(1, 2, []float32{3, 200}), 0, 1},
+		"float32 pixels": {NewDense32(1, 2, []float32{1.0 / 255, 200.0 / 255}), 0, 0},
+		"full rows":      {&CSR{N: 1, D: 12, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 1},
+		"sparse rows":    {&CSR{N: 1, D: 13, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 0},
+		"bytes":          {NewBytes(1, 2, 0.1, nil), 0, 0.1},
+		"other bytes":    {NewBytes(1, 2, 0.1, nil), 0.2, 0},
+	} {
+		b, ok := AsBytes(c.x, c.scale)
+		if ok != (c.want != 0) || ok && b.Scale != c.want {
+			t.Errorf("%s: %v, %v", name, b, ok)
+		}
+		if !ok {
+			continue
+		}
+		n, d := c.x.Dims()
+		got, want := make([]float64, n*d), make([]float64, n*d)
+		b.Panel64To(got, d)
+		c.x.Panel64To(want, d)
+		for i, v := range want {
+			if math.Abs(got[i]-v) > 0x1p-52*v {
+				t.Errorf("%s: number %d is %v, want %v", name, i, got[i], v)
+			}
+		}
+	}
+}
