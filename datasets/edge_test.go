@@ -291,8 +291,8 @@ func TestIDXLarge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := d.X.(*points.Dense32)
-		if x.N != want || x.D != side*side || x.Row(want - 1)[side*side-1] != float32(byte(want-1+side*side-1)) || d.Labels[d.Class[want-1]] != fmt.Sprint((want-1)%10) {
+		x := d.X.(*points.Bytes)
+		if x.N != want || x.D != side*side || x.Row(want - 1)[side*side-1] != byte(want-1+side*side-1) || d.Labels[d.Class[want-1]] != fmt.Sprint((want-1)%10) {
 			t.Errorf("%d rows: %d×%d, %v", rows, x.N, x.D, d.Labels)
 		}
 	}

@@ -217,7 +217,7 @@ func TestEndlessLoad(t *testing.T) {
 	if p.Train.Len() != 12 || q.Train.Len() != 5 || p.Test.Len() != 5 {
 		t.Errorf("%d and %d rows, want 12 and 5", p.Train.Len(), q.Train.Len())
 	}
-	if !slices.Equal(p.Train.X.(*points.Dense32).Data[:5*784], q.Train.X.(*points.Dense32).Data) {
+	if !slices.Equal(p.Train.X.(*points.Bytes).Data[:5*784], q.Train.X.(*points.Bytes).Data) {
 		t.Error("the first rows are not MNIST's")
 	}
 	if p.Train.Name != "mnist-infinite" || !strings.Contains(p.Train.Source, "generated from MNIST") || !strings.Contains(p.Note(), "generated from MNIST") {

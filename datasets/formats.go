@@ -172,11 +172,7 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := points.NewDense32(n, d, nil)
-	for i, b := range pixels {
-		x.Data[i] = float32(b)
-	}
-	out := &Dataset{X: x}
+	out := &Dataset{X: points.NewBytes(n, d, 1, pixels)}
 	if o.Target == "none" {
 		return out, nil
 	}

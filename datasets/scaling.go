@@ -31,7 +31,8 @@ const roundedMean = 1e-12
 //	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense
 //	pixel     x_j/255
 //
-// A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
+// Points that are whole numbers from 0 to 255 times one scale then, by the rules of points.AsBytes, become
+// points.Bytes. A feature that is constant becomes 0 with unit and standard. It is an error if the kind is
 // unknown, if a feature's range or its inverse exceeds the float64s, if the scaled points would
 // take more memory than the machine has, and if points were scaled before.
 func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
@@ -42,7 +43,28 @@ func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error
 	if err == nil && test != nil {
 		stest, err = s.Apply(test)
 	}
-	return strain, stest, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if x, ok := points.AsBytes(strain.X, 0); ok {
+		strain = strain.with(x)
+		if stest != nil {
+			if x, ok := points.AsBytes(stest.X, x.Scale); ok {
+				stest = stest.with(x)
+			}
+		}
+	}
+	return strain, stest, nil
+}
+
+// with returns d with other points for the same ones.
+func (d *Dataset) with(x points.Points) *Dataset {
+	if d.X == x {
+		return d
+	}
+	out := *d
+	out.X = x
+	return &out
 }
 
 // fitScaling fits a scaling to x, nil for none.
@@ -242,8 +264,8 @@ func (s *Scaling) Validate() error {
 }
 
 // Apply returns the data set with its points scaled by s, or d itself if they are already: scaled by the
-// same numbers, or raw and s nil. d is not changed. Float32 points stay float32 and sparse
-// points stay sparse if there is no shift; all else becomes dense float64.
+// same numbers, or raw and s nil. d is not changed. Bytes stay bytes, float32 points float32 and sparse
+// points sparse if there is no shift and, for bytes, one scale for all features; all else becomes dense float64.
 // It is an error if the points were scaled otherwise, or do not have s's number of features.
 func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	name := printable(cmp.Or(d.Name, "data set"))
@@ -267,9 +289,25 @@ func (s *Scaling) equal(r *Scaling) bool {
 	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale)
 }
 
+// uniform returns the one scale of all features, if they have one and no shift, that keeps bytes bytes.
+func (s *Scaling) uniform() (scale float64, ok bool) {
+	differs := func(v float64) bool { return v != s.Scale[0] }
+	if len(s.Scale) == 0 || slices.ContainsFunc(s.Scale, differs) || slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
+		return 0, false
+	}
+	return s.Scale[0], true
+}
+
 // points returns x scaled.
 func (s *Scaling) points(x points.Points) points.Points {
 	n, d := x.Dims()
+	if scale, ok := s.uniform(); ok {
+		if b, ok := points.AsBytes(x, 0); ok && points.ScaleFits(b.Scale*scale) {
+			out := *b
+			out.Scale *= scale
+			return &out
+		}
+	}
 	if s.Shift == nil {
 		switch x := x.(type) {
 		case *points.CSR:

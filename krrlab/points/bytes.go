@@ -36,7 +36,7 @@ const (
 // is not from 1e-100 to 1e100.
 func NewBytes(n, d int, scale float64, data []uint8) *Bytes {
 	checkDims(n, d)
-	if !scaleFits(scale) {
+	if !ScaleFits(scale) {
 		panic(fmt.Sprintf("points: NewBytes with scale %v, want one from %g to %g", scale, minScale, maxScale))
 	}
 	if data == nil {
@@ -49,7 +49,8 @@ func NewBytes(n, d int, scale float64, data []uint8) *Bytes {
 	return &Bytes{n, d, d, scale, data}
 }
 
-func scaleFits(scale float64) bool { return scale >= minScale && scale <= maxScale }
+// ScaleFits reports whether Bytes may have that scale.
+func ScaleFits(scale float64) bool { return scale >= minScale && scale <= maxScale }
 
 // AsBytes returns x as Bytes of the given scale, or, if that is 0, of a scale that it finds; ok is false if x is no
 // such points. A number counts as b·scale if it differs by no more than the rounding of one operation, 2⁻⁵²
@@ -59,8 +60,8 @@ func scaleFits(scale float64) bool { return scale >= minScale && scale <= maxSca
 // The scales tried are 1, the smallest positive number of x, and 1/255.
 func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 	n, d := x.Dims()
-	if b, ok := x.(*Bytes); ok {
-		return b, scale == 0 || scale == b.Scale
+	if b, ok := x.(*Bytes); ok && (scale == 0 || scale == b.Scale) {
+		return b, true
 	}
 	if s, ok := x.(*CSR); ok && 12*s.NNZ() < n*d {
 		return nil, false
@@ -81,7 +82,7 @@ func AsBytes(x Points, scale float64) (b *Bytes, ok bool) {
 		scales = []float64{1, least, 1.0 / 255}
 	}
 	for i, s := range scales {
-		if !scaleFits(s) || slices.Contains(scales[:i], s) {
+		if !ScaleFits(s) || slices.Contains(scales[:i], s) {
 			continue
 		}
 		if fits(x, s) {
