@@ -21,11 +21,11 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// formatName and formatVersion stand in every model file. The version rises when
-// an older Load would misread the file.
+// formatName and a version stand in every model file. The version rises with what an older Load
+// cannot read: 2 for points in bytes, else 1.
 const (
 	formatName    = "krrlab-model"
-	formatVersion = 1
+	formatVersion = 2
 )
 
 // maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
@@ -42,7 +42,8 @@ type metadata struct {
 	N       int               `json:"n"`
 	D       int               `json:"d"`
 	T       int               `json:"t"`
-	Points  string            `json:"points"` // "dense" or "csr"
+	Points  string            `json:"points"`         // "dense", "csr" or "bytes"
+	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
 	Labels  []string          `json:"labels,omitempty"`
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	Columns []string          `json:"columns,omitempty"`
@@ -68,10 +69,15 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 		return flate.NewWriter(w, flate.BestSpeed)
 	})
 	n, d, t := m.Dims()
-	meta := metadata{formatName, formatVersion, m.Task().String(), spec, m.Lambda, n, d, t, "dense", m.Labels, m.Scaling, m.Columns, m.Origin}
-	x, sparse := m.X.(*points.CSR)
-	if sparse {
+	meta := metadata{
+		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
+		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Origin: m.Origin,
+	}
+	switch x := m.X.(type) {
+	case *points.CSR:
 		meta.Points = "csr"
+	case *points.Bytes:
+		meta.Version, meta.Points, meta.Unit = 2, "bytes", x.Scale
 	}
 	js, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
@@ -94,7 +100,8 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 		}
 	}
 	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
-	if sparse {
+	switch x := m.X.(type) {
+	case *points.CSR:
 		ptr := make([]int64, n+1)
 		for i := range ptr {
 			ptr[i] = int64(x.Ptr[i] - x.Ptr[0])
@@ -103,13 +110,19 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 		put("x_indptr.npy", zip.Deflate, ptr, n+1)
 		put("x_indices.npy", zip.Deflate, x.Col[p:q], q-p)
 		put("x_data.npy", zip.Deflate, x.Val[p:q], q-p)
-	} else if x, ok := m.X.(*points.Dense32); ok {
+	case *points.Bytes:
+		data := make([]uint8, 0, n*d)
+		for i := range n {
+			data = append(data, x.Row(i)...)
+		}
+		put("x.npy", zip.Deflate, data, n, d)
+	case *points.Dense32:
 		data := make([]float32, n*d)
 		x.Panel32To(data, d)
 		put("x.npy", zip.Deflate, data, n, d)
-	} else {
+	default:
 		data := make([]float64, n*d)
-		m.X.Panel64To(data, d)
+		x.Panel64To(data, d)
 		put("x.npy", zip.Deflate, data, n, d)
 	}
 	if err != nil {
@@ -159,10 +172,12 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	switch meta.Points {
 	case "dense":
 		m.X = a.dense(&err, meta)
+	case "bytes":
+		m.X = a.bytes(&err, meta)
 	case "csr":
 		m.X = a.csr(&err, meta)
 	default:
-		return nil, fmt.Errorf("damaged model: points are %q, want dense or csr", meta.Points)
+		return nil, fmt.Errorf("damaged model: points are %q, want dense, csr or bytes", meta.Points)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
@@ -258,8 +273,8 @@ func (a *archive) metadata() (meta metadata, err error) {
 	if meta.Format != formatName {
 		return meta, fmt.Errorf("not a model file: format is %q", meta.Format)
 	}
-	if meta.Version != formatVersion {
-		return meta, fmt.Errorf("model file of version %d; this krrlab reads version %d: update krrlab", meta.Version, formatVersion)
+	if meta.Version < 1 || meta.Version > formatVersion {
+		return meta, fmt.Errorf("model file of version %d; this krrlab reads up to version %d: update krrlab", meta.Version, formatVersion)
 	}
 	const most = math.MaxInt32
 	if meta.N < 1 || meta.D < 1 || meta.T < 1 || meta.N > most || meta.D > most || meta.T > most {
@@ -270,7 +285,7 @@ func (a *archive) metadata() (meta metadata, err error) {
 
 // array reads an entry to its end, so that its checksum is verified, and checks its
 // shape; a negative dimension accepts any. It does nothing if *err is set.
-func array[T float32 | float64 | int32 | int64](a *archive, err *error, name string, shape ...int) []T {
+func array[T uint8 | float32 | float64 | int32 | int64](a *archive, err *error, name string, shape ...int) []T {
 	if *err != nil {
 		return nil
 	}
@@ -329,6 +344,17 @@ func (a *archive) dense(err *error, meta metadata) points.Points {
 	}
 	*err = fmt.Errorf("x.npy: %w", e)
 	return nil
+}
+
+func (a *archive) bytes(err *error, meta metadata) points.Points {
+	data := array[uint8](a, err, "x.npy", meta.N, meta.D)
+	if *err == nil && !points.ScaleFits(meta.Unit) {
+		*err = fmt.Errorf("points in bytes of unit %g", meta.Unit)
+	}
+	if *err != nil {
+		return nil
+	}
+	return points.NewBytes(meta.N, meta.D, meta.Unit, data)
 }
 
 func (a *archive) csr(err *error, meta metadata) points.Points {

@@ -24,7 +24,7 @@ import (
 // models returns one model of every kind there is.
 func models() []*Model {
 	var all []*Model
-	for i, kind := range []string{"float64", "float32", "sparse"} {
+	for i, kind := range []string{"float64", "float32", "sparse", "bytes"} {
 		x := kinds(7, 3, 1)[kind]
 		for j, k := range kernels {
 			m := random(k, x, []int{1, 3}[(i+j)%2])
@@ -222,7 +222,7 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", drop, "not a model file: model.json is missing"},
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
 		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
-		{dense, "model.json", swap(`"version": 1`, `"version": 2`), "version 2"},
+		{dense, "model.json", swap(`"version": 1`, `"version": 3`), "version 3"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 0`), "n=0"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 3000000000`), "n=3000000000"},

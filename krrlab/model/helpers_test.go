@@ -18,7 +18,7 @@ var kernels = []kernel.Kernel{
 }
 
 // kinds returns the same n points of dimension d, a third of their numbers not zero, in
-// every form there is.
+// every form there is; in bytes others.
 func kinds(n, d int, seed uint64) map[string]points.Points {
 	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
 	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
@@ -33,7 +33,13 @@ func kinds(n, d int, seed uint64) map[string]points.Points {
 		}
 		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
 	}
-	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse}
+	whole := points.NewBytes(n, d, 0.01, nil)
+	for i := range n {
+		for c := range d {
+			whole.Row(i)[c] = uint8(100 * math.Abs(dense.Row(i)[c]))
+		}
+	}
+	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse, "bytes": whole}
 }
 
 // random returns a model with random coefficients; t = 1 without labels is regression.

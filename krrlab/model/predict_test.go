@@ -27,8 +27,12 @@ func TestDecision(t *testing.T) {
 		for _, k := range kernels {
 			for kind := range train {
 				m := random(k, train[kind], size.t)
-				want := reference(m, test["float64"])
+				same, bytes := reference(m, test["float64"]), reference(m, test["bytes"])
 				for other := range test {
+					want := same
+					if other == "bytes" {
+						want = bytes
+					}
 					name := fmt.Sprintf("%v, n=%d %s, m=%d %s", k, size.n, kind, size.m, other)
 					if e := apart(mustDecide(t, m, test[other], &Options{Float64: true}), want); e > 1e-13 {
 						t.Errorf("%s: off by %.2g in float64", name, e)

@@ -28,7 +28,8 @@ type data struct {
 	D      int        `json:"d"`
 	// Scaling is what the points were scaled by; nil if they are raw.
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
-	// Files by what they hold: points in float64 or float32, or the ptr, col and val of sparse
+	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
+	// Files by what they hold: points in float64, float32 or bytes, or the ptr, col and val of sparse
 	// rows; target or class.
 	Files map[string]string `json:"files,omitempty"`
 	Sum   string            `json:"fingerprint"` // of all numbers, Fingerprint
@@ -49,6 +50,9 @@ func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error)
 		}
 	}
 	switch x := d.X.(type) {
+	case *points.Bytes:
+		j.Unit = x.Scale
+		put("bytes", compact(x.Data, x.N, x.D, x.Stride), x.N, x.D)
 	case *points.Dense32:
 		put("float32", compact(x.Data, x.N, x.D, x.Stride), x.N, x.D)
 	case *points.CSR:
@@ -78,11 +82,11 @@ func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error)
 }
 
 // compact returns rows without gaps.
-func compact(data []float32, n, d, stride int) []float32 {
+func compact[T uint8 | float32](data []T, n, d, stride int) []T {
 	if stride == d || n == 0 {
 		return data[:n*d]
 	}
-	out := make([]float32, 0, n*d)
+	out := make([]T, 0, n*d)
 	for i := range n {
 		out = append(out, data[i*stride:i*stride+d]...)
 	}
@@ -167,6 +171,12 @@ func (j *data) readFiles(root string, d *datasets.Dataset) error {
 			return bad("the points")
 		}
 		d.X = points.NewDense32(j.N, j.D, v)
+	case arrays["bytes"] != nil:
+		v, ok := arrays["bytes"].([]uint8)
+		if !ok || len(v) != j.N*j.D || !points.ScaleFits(j.Unit) {
+			return bad("the bytes")
+		}
+		d.X = points.NewBytes(j.N, j.D, j.Unit, v)
 	case arrays["ptr"] != nil:
 		x, ok := sparse(j.N, j.D, arrays)
 		if !ok {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"math"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
@@ -13,7 +14,7 @@ import (
 
 var gauss = kernel.Gaussian{Sigma: 1.5}
 
-// kinds returns the same points in each storage, a third of their numbers not zero.
+// kinds returns the same points in each storage, a third of their numbers not zero; in bytes others.
 func kinds(n, d int) map[string]points.Points {
 	dense, single := points.NewDense(n, d, nil), points.NewDense32(n, d, nil)
 	sparse := &points.CSR{N: n, D: d, Ptr: []int{0}}
@@ -28,7 +29,13 @@ func kinds(n, d int) map[string]points.Points {
 			sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
 		}
 	}
-	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse}
+	whole := points.NewBytes(n, d, 0.01, nil)
+	for i := range n {
+		for c := range d {
+			whole.Row(i)[c] = uint8(100 * math.Abs(dense.Row(i)[c]))
+		}
+	}
+	return map[string]points.Points{"float64": dense, "float32": single, "sparse": sparse, "bytes": whole}
 }
 
 // classes gives the points one of k labels in turn.

@@ -1,6 +1,6 @@
 // Package npy reads and writes arrays in NumPy's .npy format, version 1.0
 // (NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html):
-// little-endian, C order, of float32, float64, int32 or int64, in any number of
+// little-endian, C order, of uint8, float32, float64, int32 or int64, in any number of
 // dimensions.
 //
 // It exists because the model file needs what github.com/sbinet/npyio does not
@@ -25,7 +25,7 @@ const maxHeader = 4096
 
 // Header describes an array.
 type Header struct {
-	Descr string // "<f4", "<f8", "<i4" or "<i8"
+	Descr string // "|u1", "<f4", "<f8", "<i4" or "<i8"
 	Shape []int
 }
 
@@ -47,6 +47,8 @@ func (h Header) itemSize() int { return int(h.Descr[2] - '0') }
 // descr returns the type string of the elements of data.
 func descr(data any) (string, int) {
 	switch v := data.(type) {
+	case []uint8:
+		return "|u1", len(v)
 	case []float32:
 		return "<f4", len(v)
 	case []float64:
@@ -59,7 +61,7 @@ func descr(data any) (string, int) {
 	panic(fmt.Sprintf("npy: unsupported data %T", data))
 }
 
-// Write writes data, a []float32, []float64, []int32 or []int64, as an array of
+// Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
 // the given shape. It panics if the shape does not have len(data) elements.
 func Write(w io.Writer, data any, shape ...int) error {
 	d, n := descr(data)
@@ -76,6 +78,8 @@ func Write(w io.Writer, data any, shape ...int) error {
 		j := min(i+chunk, n)
 		buf = buf[:0]
 		switch v := data.(type) {
+		case []uint8:
+			buf = append(buf, v[i:j]...)
 		case []float32:
 			for _, x := range v[i:j] {
 				buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(x))
@@ -146,9 +150,9 @@ func parse(dict string) (Header, error) {
 	}
 	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
 	switch h.Descr {
-	case "<f4", "<f8", "<i4", "<i8":
+	case "|u1", "<f4", "<f8", "<i4", "<i8":
 	default:
-		return bad("element type is none of <f4, <f8, <i4, <i8")
+		return bad("element type is none of |u1, <f4, <f8, <i4, <i8")
 	}
 	if strings.TrimSpace(value(dict, "fortran_order", ",")) != "False" {
 		return bad("array is not in C order")
@@ -184,7 +188,7 @@ func value(dict, key, end string) string {
 }
 
 // Read reads an array. It returns an error, and allocates nothing, if its
-// elements would take more than limit bytes. data is a []float32, []float64,
+// elements would take more than limit bytes. data is a []uint8, []float32, []float64,
 // []int32 or []int64.
 func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 	h, err = readHeader(r)
@@ -197,6 +201,9 @@ func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 			h.Shape, int64(size)*int64(h.itemSize()), limit)
 	}
 	switch h.Descr {
+	case "|u1":
+		v := make([]uint8, size)
+		return h, v, each(r, size, 1, func(i int, b []byte) { v[i] = b[0] })
 	case "<f4":
 		v := make([]float32, size)
 		return h, v, each(r, size, 4, func(i int, b []byte) { v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b)) })

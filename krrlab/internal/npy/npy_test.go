@@ -16,6 +16,7 @@ func TestRoundTrip(t *testing.T) {
 		{[]float64{1, math.Pi, math.Inf(-1), -0.5, 1e-310, 6}, []int{2, 3}},
 		{[]float32{1, -2, 3.5}, []int{3}},
 		{[]int32{-1, 1 << 30}, []int{1, 2, 1}},
+		{[]uint8{0, 255, 7}, []int{3}},
 		{[]int64{-1, 1 << 62}, []int{2}},
 		{[]float64{}, []int{0, 7}},
 		{[]float64{4}, []int{}},
