@@ -148,7 +148,7 @@ func TestAsBytes(t *testing.T) {
 		"full rows":      {&CSR{N: 1, D: 12, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 1},
 		"sparse rows":    {&CSR{N: 1, D: 13, Ptr: []int{0, 1}, Col: []int32{5}, Val: []float64{1}}, 0, 0},
 		"bytes":          {NewBytes(1, 2, 0.1, nil), 0, 0.1},
-		"other bytes":    {NewBytes(1, 2, 0.1, nil), 0.2, 0},
+		"other bytes":    {NewBytes(1, 2, 0.1, []uint8{1, 2}), 0.2, 0},
 	} {
 		b, ok := AsBytes(c.x, c.scale)
 		if ok != (c.want != 0) || ok && b.Scale != c.want {

@@ -82,6 +82,7 @@ var floors = map[string]int{
 var allowed = map[[2]string]string{
 	{"krrlab/accel", "krrlab/accel/gemm"}:                  "the BLAS of a machine without OpenBLAS",
 	{"krrlab/points", "krrlab/accel"}:                      "products of many points run on the pool of workers",
+	{"krrlab/points", "krrlab/accel/gemm"}:                 "products of bytes are no BLAS routine",
 	{"krrlab/comm", "krrlab/accel"}:                        "a rank knows how many threads it has",
 	{"krrlab/comm/commtest", "krrlab/comm"}:                "the conformance suite of comm's interface",
 	{"krrlab/cli", "krrlab/notebook"}:                      "krrlab kernel and krrlab notebook are commands",

@@ -15,7 +15,6 @@ import (
 var kept = map[string]string{
 	"krrlab/notebook/bindgen.*":          "its test is the generator",
 	"krrlab/notebook/display.*":          "gophernotes' names, called in cells",
-	"krrlab/accel/gemm.Paths":            "what Use takes",
 	"krrlab/baseline.FeatureNeed":        "memory known in advance",
 	"krrlab/baseline.Loss.*":             "the formulas of the manual",
 	"krrlab.Auto":                        "what nil means with AutoSolver, with parts of it held",

@@ -38,6 +38,7 @@ func init() {
 			"Tile64":         r.ValueOf(kernel.Tile64),
 			"ToSpec":         r.ValueOf(kernel.ToSpec),
 			"Validate":       r.ValueOf(kernel.Validate),
+			"Whole":          r.ValueOf(kernel.Whole),
 		},
 		Types: map[string]r.Type{
 			"Arithmetic": r.TypeOf((*kernel.Arithmetic)(nil)).Elem(),
