@@ -54,7 +54,7 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 	sol.share(k.shared, "kernel")
 	c := k.it.Choice()
 	s.a, sol.Storage, sol.Choice = k.it, k.it.Storage().String(), c.String()
-	sol.KBound, sol.KBytes = Number(c.Error), k.it.Bytes()
+	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.it.Bytes(), c.Whole
 	sol.Seconds.Kernel += k.seconds
 	return nil
 }

@@ -75,9 +75,10 @@ type Solution struct {
 
 	PeakBytes int64        `json:"peak_bytes"`
 	KBytes    int64        `json:"kernel_bytes"`
-	Ranks     *Ranks       `json:"ranks,omitempty"`  // what they sent; nil without ranks
-	Plan      *plan.Report `json:"plan,omitempty"`   // what was chosen; nil where nothing was left to the plan
-	Shared    []string     `json:"shared,omitempty"` // stages taken from an earlier solve on the same problem
+	KWhole    bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
+	Ranks     *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
+	Plan      *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
+	Shared    []string     `json:"shared,omitempty"`      // stages taken from an earlier solve on the same problem
 	Seconds   Seconds      `json:"seconds"`
 	History   []HistRow    `json:"history"`
 
@@ -210,7 +211,11 @@ func (s *Solution) String() string {
 	default:
 		b.Add("solver", "%v", s.Solver)
 	}
-	b.Add("K", "%s, %s%s", s.Storage, accel.Bytes(s.KBytes), boundText(s.KBound))
+	whole := ""
+	if s.KWhole {
+		whole = ", points in bytes, products exact in integers"
+	}
+	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), boundText(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Kappa.Known() {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
