@@ -85,7 +85,7 @@ func byteMatrix(rows, cols, ld, have int) bool {
 func (w *byteSpace) multiply(ks *kernels, m, n, k int, a []uint8, lda int, b []uint8, ldb int, c []int32, ldc int) {
 	f := &ks.b
 	words := (k + 3) / 4
-	limit := max(f.mr*f.nr, blockBytes/max(4*words, 1))
+	limit := max(f.mr, f.nr, blockBytes/max(4*words, 1))
 	mc, nc := parts(m, limit/f.mr*f.mr, f.mr), parts(n, limit/f.nr*f.nr, f.nr)
 	for j := 0; j < n; j += nc {
 		cols := min(nc, n-j)

@@ -75,7 +75,7 @@ func TestBytesExact(t *testing.T) {
 // TestBytesDeep: the longest rows, of 255 only, do not overflow, and are cut into blocks.
 func TestBytesDeep(t *testing.T) {
 	onEveryPath(t, func(t *testing.T) {
-		const m, n, k = 40, 70, BytesDepth
+		const m, n, k = 33, 35, BytesDepth
 		a, b := slices.Repeat([]uint8{255}, m*k), slices.Repeat([]uint8{255}, n*k)
 		a[3*k+5] = 0
 		c := make([]int32, m*n)
