@@ -109,7 +109,7 @@ func newBlock(base *solver) *block {
 	for _, v := range []*[]float64{&s.c, &s.next, &s.d, &s.pi, &s.h, &s.s, &s.f, &s.ft} {
 		*v = make([]float64, t*t)
 	}
-	s.gram = newFactor(t)
+	s.gram, s.hold = newFactor(t), s.keepResidual
 	s.size, s.sel, s.row = make([]float64, t), make([]int, 0, t), make([]float64, t)
 	s.lanczos = newLanczos(max(base.n*t, roomForCond), base.historyRows())
 	s.bounds = newBounds(base.opt.LambdaMin, t, t*t, base.historyRows())
@@ -193,6 +193,7 @@ func (s *block) freeze() {
 			s.keep = append(s.keep, j)
 		}
 	}
+	s.keepResiduals(false)
 	compact(s.c, s.k, len(s.cols), s.keep)
 	for i, j := range s.keep {
 		s.cols[i] = s.cols[j]

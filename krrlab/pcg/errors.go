@@ -91,9 +91,68 @@ func (s *solver) stepErrors() {
 			continue
 		}
 		s.fall[c] = s.alpha[j] * s.rho[j] / s.ynorm[c] / s.ynorm[c]
+		s.sumFall(c)
 		if b.mu > 0 {
 			b.left[j] = b.gamma[j] - nearly*s.alpha[j]
 			b.set(c, b.left[j]*s.rho[j], s.ynorm[c])
+		}
+	}
+}
+
+// sumFall adds what the step took off ‖e_c‖_A² to what those before it did, as long as all are of one Krylov space.
+func (s *solver) sumFall(c int) {
+	if s.restarts == 0 {
+		s.fallen[c] += s.fall[c]
+	}
+}
+
+// keepResidual keeps the residual by recurrence of column c, at position j.
+func (s *solver) keepResidual(j, c int) {
+	for i := range s.n {
+		s.last.Set(i, c, s.r.At(i, j))
+	}
+}
+
+// keepResidual is that of a block, r_j = Qc_j.
+func (s *block) keepResidual(j, c int) {
+	a := len(s.cols)
+	for i := range s.n {
+		var sum float64
+		for m, q := range s.buf[0][i*s.k : (i+1)*s.k] {
+			sum += q * s.c[m*a+j]
+		}
+		s.last.Set(i, c, sum)
+	}
+}
+
+// keepResiduals keeps those of the columns in s.cols that have ended, or of all, where Gap will want them.
+func (s *solver) keepResiduals(all bool) {
+	if s.last == nil {
+		return
+	}
+	for j, c := range s.cols {
+		switch status := s.res.Columns[c].Status; {
+		case status >= IndefinitePreconditioner: // it may have ended half way to another residual
+			s.last.Set(0, c, math.NaN())
+		case all || status != Active:
+			s.hold(j, c)
+		}
+	}
+}
+
+// setGap sets Gap; R is the residual recomputed, n×t.
+func (s *solver) setGap() {
+	if s.last == nil {
+		return
+	}
+	for c, y := range s.ynorm {
+		var sum float64
+		for i := range s.n {
+			d := s.r.At(i, c) - s.last.At(i, c)
+			sum += d * d
+		}
+		if s.res.Gap[c] = 0; y > 0 {
+			s.res.Gap[c] = math.Sqrt(sum) / y
 		}
 	}
 }
@@ -142,6 +201,7 @@ func (s *block) inner(j int) (sum float64) {
 func (s *block) stepErrors() {
 	for j, c := range s.cols {
 		s.fall[c] = s.inner(j) / s.ynorm[c] / s.ynorm[c]
+		s.sumFall(c)
 	}
 	b := &s.bounds
 	if b.mu == 0 {

@@ -138,7 +138,11 @@ func TestErrorBoundsRounding(t *testing.T) {
 		for j, e := range last {
 			_, upper := res.ErrorBounds(j)
 			// ‖f‖₂ for f of the two residuals and of the product that the true one was taken with, Ax ≈ y.
-			if gap := res.TrueRelRes[j] + res.RelRes[j] + 1e-7; e > upper[len(upper)-1]+gap {
+			gap := res.Gap[j] + 1e-7
+			if math.Abs(res.TrueRelRes[j]-res.RelRes[j]) > res.Gap[j] || res.Gap[j] > res.TrueRelRes[j]+res.RelRes[j] {
+				t.Errorf("%s: residuals %.3g and %.3g, gap %.3g", name, res.TrueRelRes[j], res.RelRes[j], res.Gap[j])
+			}
+			if e > upper[len(upper)-1]+gap {
 				t.Errorf("%s: error %.3g, bound %.3g and gap %.3g", name, e, upper[len(upper)-1], gap)
 			}
 			if e < 2*upper[len(upper)-1] {
@@ -218,15 +222,27 @@ func TestErrorBoundsOptions(t *testing.T) {
 		if _, upper = wrong.ErrorBounds(0); !math.IsNaN(upper[wrong.Iterations]) || !math.IsNaN(upper[0]) {
 			t.Errorf("%s: λ_min above the spectrum is not refuted: %v", name, upper)
 		}
-		var at []float64
+		var at, fallen []float64
+		x := mat.NewDense(n, 3, nil)
 		stopped := run(pcg.Options{LambdaMin: 0.5, Tol: 1e-10, Monitor: func(it *pcg.Iteration) error {
 			if at = append(at[:0], it.Error...); max(at[0], at[1], at[2]) < 1e-2 {
+				fallen = append(fallen, it.Fallen...)
+				it.AnswerTo(x)
 				return errEnough
 			}
 			return nil
 		}})
 		if len(at) != 3 || stopped.Status != pcg.Stopped || stopped.Iterations >= run(pcg.Options{Tol: 1e-10}).Iterations {
 			t.Errorf("%s: %v after %v", name, stopped, at)
+		}
+		if !mat.EqualApprox(x, stopped.X, 1e-15) {
+			t.Errorf("%s: the answer that the monitor sees is another one", name)
+		}
+		for j, v := range fallen { // ‖x_k‖_A², as e_k is A-orthogonal to it
+			c := x.ColView(j)
+			if want := mat.Inner(c, a, c) / mat.Dot(b.ColView(j), b.ColView(j)); math.Abs(v-want) > 1e-9*want {
+				t.Errorf("%s, column %d: the error has fallen by %.12g, ‖x‖_A² = %.12g", name, j, v, want)
+			}
 		}
 	}
 }

@@ -92,9 +92,18 @@ type Iteration struct {
 	MaxRelRes float64       // largest of RelRes
 	RelRes    []float64     // ‖r_j‖₂/‖y_j‖₂ by recurrence, all t columns
 	Error     []float64     // upper bounds of ‖x−x_j‖_A/‖y_j‖₂, see Options.LambdaMin; nil without
+	Fallen    []float64     // (‖e_j‖_A² at first − now)/‖y_j‖₂² until the first restart: of ‖x‖_A² at least so much, begun at 0
 	Active    int           // columns still iterating
 	Restart   int           // how often columns have been restarted from the true residual
 	Elapsed   time.Duration // since Solve began
+
+	s *solver
+}
+
+// AnswerTo sets dst, n×t, to X as it is now.
+func (it *Iteration) AnswerTo(dst *mat.Dense) {
+	dst.Copy(it.s.x)
+	dst.Apply(func(_, c int, v float64) float64 { return v / it.s.scale[c] }, dst)
 }
 
 // Status says how the solve, or a column of it, ended.
@@ -216,9 +225,13 @@ type Result struct {
 	R *mat.Dense
 	// Rounding bounds the error of TrueRelRes where Options.Exact is Bounded; nil otherwise.
 	Rounding []float64
-	Columns  []Column // how each column ended
-	History  History
-	Stats    Stats
+	// Gap is ‖(y_j−Ax_j)−r_j‖₂/‖y_j‖₂, the residual recomputed with Options.Exact beside that by recurrence, which
+	// the bounds of the error are of: what the products with A are off by, all told. NaN where one is unknown; nil
+	// without Options.LambdaMin.
+	Gap     []float64
+	Columns []Column // how each column ended
+	History History
+	Stats   Stats
 
 	block *lanczos // of SolveBlock
 }

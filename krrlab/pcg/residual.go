@@ -41,6 +41,7 @@ func (s *solver) verify(ctx context.Context) error {
 			s.res.Columns[c].Status = MaxIterations
 		}
 	}
+	s.keepResiduals(true)
 	op := &s.res.Stats.MulTo
 	if s.opt.Exact != nil {
 		op = &s.res.Stats.Exact
@@ -53,6 +54,7 @@ func (s *solver) verify(ctx context.Context) error {
 		return err
 	}
 	s.bound()
+	s.setGap()
 	for c, rel := range s.res.TrueRelRes {
 		col := &s.res.Columns[c]
 		switch small := rel+s.rounding(c) <= s.opt.Tol; {
@@ -179,6 +181,9 @@ func (s *solver) takeBack(c int) {
 		s.x.Set(i, c, s.kept.At(i, c))
 	}
 	s.res.TrueRelRes[c], s.before[c] = s.before[c], givenUp
+	if s.last != nil {
+		s.res.Gap[c] = math.NaN()
+	}
 	s.bound()
 }
 
@@ -236,6 +241,9 @@ func (s *solver) lastResidual() *mat.Dense {
 func (s *solver) spoil() {
 	for c := range s.res.TrueRelRes {
 		s.res.TrueRelRes[c] = math.NaN()
+		if s.last != nil {
+			s.res.Gap[c] = math.NaN()
+		}
 		if st := s.res.Columns[c].Status; (st == Converged || st == Inaccurate) && s.ynorm[c] > 0 {
 			s.res.Columns[c].Status = Active
 		}

@@ -60,7 +60,10 @@ type solver struct {
 	relres, alphas, betas table
 	alphaRow, betaRow     []float64 // of this iteration, by column
 	decreases             table
-	fall                  []float64 // its last row
+	fall                  []float64  // its last row
+	fallen                []float64  // the sum of those before the first restart
+	last                  *mat.Dense // residuals by recurrence as columns ended, n×t; nil without bounds
+	hold                  func(j, c int)
 	bounds                bounds
 	restarts              int
 	resumed               bool // the loop goes on where the state restored left it
@@ -102,7 +105,7 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 		s.buf[i] = make([]float64, n*t)
 	}
 	for _, v := range []*[]float64{&s.scale, &s.ynorm, &s.target, &s.before, &s.rho, &s.rhoNew, &s.pAp, &s.alpha,
-		&s.beta, &s.rr, &s.xx, &s.dx} {
+		&s.beta, &s.rr, &s.xx, &s.dx, &s.fallen} {
 		*v = make([]float64, t)
 	}
 	s.moved = make([]float64, 3*t)
@@ -111,9 +114,10 @@ func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver,
 	s.res = &Result{
 		X: s.x, Tol: s.opt.Tol, Columns: make([]Column, t), RelRes: make([]float64, t), TrueRelRes: make([]float64, t),
 	}
-	for c := range s.res.TrueRelRes {
-		s.res.TrueRelRes[c] = math.NaN()
+	if s.hold = s.keepResidual; s.opt.LambdaMin > 0 {
+		s.last, s.res.Gap = mat.NewDense(n, t, nil), make([]float64, t)
 	}
+	s.spoil()
 	s.resize(t)
 	return s, nil
 }
@@ -215,6 +219,9 @@ func (s *solver) start(ctx context.Context) error {
 		}
 	}
 	copy(s.relres.add(), s.res.RelRes)
+	if s.last != nil {
+		s.last.Copy(s.r)
+	}
 	s.take()
 	return nil
 }
@@ -238,6 +245,7 @@ func (s *solver) drop() {
 	if len(s.keep) == len(s.cols) {
 		return
 	}
+	s.keepResiduals(false)
 	for _, b := range s.buf {
 		compact(b, s.n, len(s.cols), s.keep)
 	}
@@ -304,7 +312,7 @@ func (s *solver) report() error {
 	}
 	s.it = Iteration{
 		Index: s.res.Iterations, MaxRelRes: largest(s.res.RelRes), RelRes: s.res.RelRes,
-		Error: s.bounds.row, Active: active, Restart: s.restarts, Elapsed: time.Since(s.began),
+		Error: s.bounds.row, Fallen: s.fallen, Active: active, Restart: s.restarts, Elapsed: time.Since(s.began), s: s,
 	}
 	s.stopped = s.opt.Monitor(&s.it)
 	return s.stopped
