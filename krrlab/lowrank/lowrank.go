@@ -119,15 +119,21 @@ func (f *Factor) Certain() bool {
 // Proof: M ≽ λ_pI, so A = K̂+(K−K̂)+λI ≼ K̂+(λ+ρ)I ≼ max(1, (λ+ρ)/λ_p)·M, and
 // A ≽ K̂+(λ−e)I ≽ min(1, (λ−e)/λ_p)·M.
 func (f *Factor) CondBound(lambda, lambdaP float64) float64 {
+	low := f.LambdaMin(lambda, lambdaP)
+	rho := max(0, f.Residual) + 2*f.Rounding
+	return max(1, (lambda+rho)/lambdaP) / low
+}
+
+// LambdaMin returns the lower end in CondBound, θ = min(1, (λ−e)/λ_p) with A ≽ θM; 0, which says nothing, if e ≥ λ
+// or f is not Certain. For K off by E in products with it, λ−‖E‖₂ goes in place of λ. It panics if λ < 0 or λ_p ≤ 0.
+func (f *Factor) LambdaMin(lambda, lambdaP float64) float64 {
 	if !(lambda >= 0) || !(lambdaP > 0) {
 		panic(fmt.Sprintf("lowrank: λ = %v, λ_p = %v", lambda, lambdaP))
 	}
-	low := lambda - f.Rounding
-	if low <= 0 || !f.Certain() {
-		return math.Inf(1)
+	if !f.Certain() {
+		return 0
 	}
-	rho := max(0, f.Residual) + 2*f.Rounding
-	return max(1, (lambda+rho)/lambdaP) / min(1, low/lambdaP)
+	return min(1, max(0, lambda-f.Rounding)/lambdaP)
 }
 
 // String says in one line what the factor is and what it cost.

@@ -47,6 +47,7 @@ type metadata struct {
 	Labels  []string          `json:"labels,omitempty"`
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	Columns []string          `json:"columns,omitempty"`
+	Error   *Error            `json:"error,omitempty"`
 	Origin  Origin            `json:"origin"`
 }
 
@@ -71,7 +72,7 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 	n, d, t := m.Dims()
 	meta := metadata{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Origin: m.Origin,
+		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -164,7 +165,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Columns: meta.Columns, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

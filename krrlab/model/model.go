@@ -24,7 +24,14 @@ type Model struct {
 	Labels  []string
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
+	Error   *Error            // how far C is from the solution at most; nil: not known
 	Origin  Origin
+}
+
+// Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
+type Error struct {
+	ANorm   []float64 `json:"anorm"`   // ‖c_j−c_j*‖_A at most, of every column; A = K+λI
+	Certain bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
 }
 
 // Origin says where a model comes from. It informs; nothing is computed from it.
@@ -87,6 +94,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
+	case m.Error != nil && !m.Error.fits(t):
+		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", m.Error.ANorm, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}

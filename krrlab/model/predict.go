@@ -89,19 +89,16 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 			given = &datasets.Dataset{X: b}
 		}
 	}
-	z, unmoved := given.X, given.X
-	p := &predictor{m: m, n: n, t: t, x: points.NewPanel(m.X), f: mat.NewDense(rows, t, nil)}
-	if c := kernel.Origin(m.Kernel, p.x); c != nil {
-		p.x, z = points.NewPanel(points.Shift(m.X, c)), points.Shift(z, c)
-	}
-	p.z = points.NewPanel(z)
+	z := given.X
+	p := &predictor{m: m, n: n, t: t, f: mat.NewDense(rows, t, nil)}
+	p.x, p.z = m.views(z)
 	p.transpose()
 	p.work = make([]worker, accel.Threads())
 	if err = p.choose(ctx, o); err != nil {
 		return nil, err
 	}
 	if p.arith == kernel.Differences { // of the points as they are: moving them rounds
-		p.x, p.z = points.NewPanel(m.X), points.NewPanel(unmoved)
+		p.x, p.z = points.NewPanel(m.X), points.NewPanel(z)
 	}
 	var mu sync.Mutex
 	done, c := 0, comm.OrAlone(o.Comm)
@@ -125,6 +122,15 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		return nil, err
 	}
 	return p.f, nil
+}
+
+// views returns the training points and z as tiles of inner products have them, moved if they lie far from zero.
+func (m *Model) views(z points.Points) (x, at points.Panel) {
+	x = points.NewPanel(m.X)
+	if c := kernel.Origin(m.Kernel, x); c != nil {
+		return points.NewPanel(points.Shift(m.X, c)), points.NewPanel(points.Shift(z, c))
+	}
+	return x, points.NewPanel(z)
 }
 
 type predictor struct {

@@ -44,6 +44,7 @@ var floors = map[string]int{
 
 	"krrlab/adapt":               3,
 	"krrlab/baseline":            3,
+	"krrlab/bound":               3,
 	"krrlab/direct":              3,
 	"krrlab/model":               3,
 	"krrlab/multilevel":          3,
@@ -89,6 +90,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
 	{"krrlab/pcg/pcgtest", "krrlab/pcg"}:                   "the conformance suite of pcg's interfaces",
+	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 }
 
 // gotaUsers are the only packages that know of data frames; a notebook shows them.

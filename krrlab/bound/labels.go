@@ -1,0 +1,180 @@
+package bound
+
+import (
+	"context"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Open returns how many rows of decision values F, m×t, have a label that may change where f_j(x_i) is known to
+// roots_i·errors_j only, roots_i = √k(x_i, x_i): the sign of one column, the largest of several.
+func Open(f *mat.Dense, roots, errors []float64) (open int) {
+	m, t := f.Dims()
+	for i := range m {
+		row := f.RawRowView(i)
+		if t == 1 {
+			if !(math.Abs(row[0]) > roots[i]*errors[0]) {
+				open++
+			}
+			continue
+		}
+		top := 0
+		for j, v := range row {
+			if v > row[top] {
+				top = j
+			}
+		}
+		for j, v := range row {
+			if j != top && !(row[top]-v > roots[i]*(errors[top]+errors[j])) {
+				open++
+				break
+			}
+		}
+	}
+	return open
+}
+
+// Roots returns √k(x_i, x_i).
+func Roots(k kernel.Kernel, x points.Points) []float64 {
+	d := kernel.Diag(k, x)
+	for i, v := range d {
+		d[i] = math.Sqrt(v)
+	}
+	return d
+}
+
+// sampleRows is how many rows a Sample has at most.
+const sampleRows = 1024
+
+// SampleBytes returns the memory of a Sample for n training points.
+func SampleBytes(n int) int64 { return 8 * sampleRows * int64(n) }
+
+// Sample decides while an iteration goes on whether few labels are open, from rows drawn at random and their
+// kernel values, which it holds.
+type Sample struct {
+	n, m, all int
+	share     float64
+	k         []float64 // m×n
+	roots     []float64
+	below     float64 // the error at which the rows are next looked at
+}
+
+// NewSample draws at most 1,024 of the rows, for the training points x, scaled as they are, and forms their kernel
+// values in float64, 8·1,024·n bytes.
+func NewSample(ctx context.Context, k kernel.Kernel, x, rows points.Points, share float64, g rng.Stream) (*Sample, error) {
+	n, _ := x.Dims()
+	all, _ := rows.Dims()
+	s := &Sample{n: n, m: min(all, sampleRows), all: all, share: share, below: math.Inf(1)}
+	if s.m < all {
+		rows = points.Gather(rows, g.Perm(all)[:s.m])
+	}
+	view, arith, move := kernel.AccuratePoints(k, x, 1e-10)
+	z := rows
+	if move != nil {
+		z = points.Shift(z, move)
+	}
+	s.k, s.roots = make([]float64, s.m*n), Roots(k, rows)
+	left, right := points.NewPanel(z), points.NewPanel(view)
+	work := make([]kernel.Workspace, accel.Threads())
+	return s, s.strips(ctx, func(w, lo, hi int) {
+		kernel.Tile64(s.k[lo*n:hi*n], n, k, left.Slice(lo, hi), right, arith, &work[w])
+	})
+}
+
+// strip is how many rows a worker takes together.
+const strip = 64
+
+func (s *Sample) strips(ctx context.Context, f func(w, lo, hi int)) error {
+	return accel.ForEach(ctx, (s.m+strip-1)/strip, func(w, b int) { f(w, b*strip, min((b+1)*strip, s.m)) })
+}
+
+// Due reports whether the errors, bounds of ‖e_j‖_A, have fallen by a fifth since it last said so.
+func (s *Sample) Due(errors []float64) bool {
+	var worst float64
+	for _, e := range errors {
+		worst = math.Max(worst, e)
+	}
+	if !(worst <= s.below) {
+		return false
+	}
+	s.below = 0.8 * worst
+	return true
+}
+
+// Few reports whether at most the share of all rows is open, for coefficients C with such errors: of the sample
+// if that is all, and else with 99 % confidence, by the binomial distribution.
+func (s *Sample) Few(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
+	_, t := c.Dims()
+	f := mat.NewDense(s.m, t, nil)
+	right, out := c.RawMatrix(), f.RawMatrix()
+	err := s.strips(ctx, func(_, lo, hi int) {
+		left := blas64.General{Rows: hi - lo, Cols: s.n, Stride: s.n, Data: s.k[lo*s.n:]}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, left, right, 0, blas64.General{Rows: hi - lo, Cols: t, Stride: t, Data: out.Data[lo*t:]})
+	})
+	if err != nil {
+		return false, err
+	}
+	open := Open(f, s.roots, errors)
+	if s.m == s.all {
+		return float64(open) <= s.share*float64(s.m), nil
+	}
+	return atMost(open, s.m, s.share) <= 0.01, nil
+}
+
+// Watch bounds the error of an iteration, and ends it as Stop says.
+type Watch struct {
+	Basis  *Basis
+	Stop   Stop
+	Tau    float64 // of ANorm
+	Sample *Sample // of Labels
+	Ended  bool    // it has
+	errors []float64
+	c      *mat.Dense
+}
+
+// Enough returns the bound of the error, relative to the solution, and pcg.ErrStop where Stop is met.
+func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) {
+	if w.errors == nil {
+		w.errors = make([]float64, len(w.Basis.Norms))
+	}
+	w.Basis.Errors(w.errors, it.RelRes, it.Error)
+	worst := w.Basis.Relative(w.errors, it.Fallen)
+	switch {
+	case w.Stop.Rule == ANorm:
+		w.Ended = worst <= w.Tau
+	case w.Stop.Rule == Labels && w.Sample.Due(w.errors):
+		if w.c == nil {
+			w.c = mat.NewDense(w.Sample.n, len(w.errors), nil)
+		}
+		it.AnswerTo(w.c)
+		var err error
+		if w.Ended, err = w.Sample.Few(ctx, w.c, w.errors); err != nil {
+			return worst, err
+		}
+	}
+	if w.Ended {
+		return worst, pcg.ErrStop
+	}
+	return worst, nil
+}
+
+// atMost returns P(X ≤ k) of a binomial X of n trials of probability p.
+func atMost(k, n int, p float64) (sum float64) {
+	log := float64(n) * math.Log1p(-p) // of P(X = 0)
+	for i := range k + 1 {
+		if i > 0 {
+			log += math.Log(float64(n-i+1)/float64(i)) + math.Log(p) - math.Log1p(-p)
+		}
+		sum += math.Exp(log)
+	}
+	return sum
+}

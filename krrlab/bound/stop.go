@@ -1,0 +1,75 @@
+package bound
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Rule says what an iteration ends by.
+type Rule int
+
+const (
+	Residual Rule = iota // the residuals: ‖y_j−Ac_j‖₂ ≤ τ‖y_j‖₂
+	ANorm                // the error: its bound is at most τ‖c_j*‖_A
+	Labels               // the labels of at most a share of the rows are open, or Residual
+)
+
+// Stop is a Rule with its share. Its text is "residual", "anorm" or "labels=1%".
+type Stop struct {
+	Rule  Rule
+	Share float64 // of Labels, in (0, 1)
+}
+
+// ParseStop reads a Stop: residual, anorm or labels=P with a share P such as 1% or 0.01. No text is residual.
+func ParseStop(text string) (Stop, error) {
+	switch text {
+	case "", "residual":
+		return Stop{}, nil
+	case "anorm":
+		return Stop{Rule: ANorm}, nil
+	}
+	if share, ok := strings.CutPrefix(text, "labels="); ok {
+		number, percent := strings.CutSuffix(share, "%")
+		v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if percent {
+			v /= 100
+		}
+		if s := (Stop{Labels, v}); err == nil && s.Check() == nil {
+			return s, nil
+		}
+		return Stop{}, fmt.Errorf("unknown share %q of labels: want one above 0 and below 1, such as labels=1%%", share)
+	}
+	return Stop{}, fmt.Errorf(`unknown stop %q: want "residual", "anorm" or "labels=1%%"`, text)
+}
+
+// Check returns an error unless the rule is known and its share in (0, 1).
+func (s Stop) Check() error {
+	switch {
+	case s.Rule < Residual || s.Rule > Labels:
+		return fmt.Errorf("stop rule %d: want residual, anorm or labels", int(s.Rule))
+	case s.Rule == Labels && !(s.Share > 0 && s.Share < 1):
+		return fmt.Errorf("stop at a share %g of open labels: want one above 0 and below 1", s.Share)
+	}
+	return nil
+}
+
+// String is what ParseStop reads.
+func (s Stop) String() string {
+	switch s.Rule {
+	case ANorm:
+		return "anorm"
+	case Labels:
+		return "labels=" + strconv.FormatFloat(100*s.Share, 'g', 6, 64) + "%"
+	}
+	return "residual"
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (s Stop) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Stop) UnmarshalText(b []byte) (err error) {
+	*s, err = ParseStop(string(b))
+	return err
+}

@@ -1,0 +1,56 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+func (e *Error) fits(t int) bool {
+	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) })
+}
+
+// Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d and decision values F of them that
+// were predicted with Options.Float64, f* by the solution:
+//
+//	B_aj = √k(z_a, z_a)·(‖c_j−c_j*‖_A + (δ+(n+8)u)·Σ_i √k(x_i, x_i)·|C_ij|),
+//
+// whose second part is the rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
+// returns an error if the model has no Error or the points do not fit.
+func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
+	if m.Error == nil {
+		return nil, fmt.Errorf("the model says nothing of its error: it was fitted by an older krrlab, or the residual is not known; fit again")
+	}
+	d, err := m.Scaling.Apply(d)
+	if err != nil {
+		return nil, fmt.Errorf("model: %w", err)
+	}
+	n, dim, t := m.Dims()
+	rows, dz := d.X.Dims()
+	if dz != dim {
+		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, dim)
+	}
+	x, z := m.views(d.X)
+	extent := kernel.ExtentOf(x)
+	extent.MaxSq = max(extent.MaxSq, slices.Max(z.Norms))
+	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent), kernel.EntryError(m.Kernel, kernel.Differences, extent))
+	share += float64(n+8) * 0x1p-53
+	own := make([]float64, t)
+	for i, v := range kernel.Diag(m.Kernel, m.X) {
+		for j, c := range m.C.RawRowView(i) {
+			own[j] += math.Sqrt(v) * math.Abs(c)
+		}
+	}
+	b := mat.NewDense(rows, t, nil)
+	for a, v := range kernel.Diag(m.Kernel, d.X) {
+		for j, e := range m.Error.ANorm {
+			b.Set(a, j, math.Sqrt(v)*(e+share*own[j]))
+		}
+	}
+	return b, nil
+}
