@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
@@ -142,6 +143,9 @@ func (l *Lab) owner() [sha256.Size]byte {
 	}
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
+	}
+	if c.Stop.Rule != bound.Residual {
+		text += fmt.Sprintf(" stop %v", c.Stop)
 	}
 	return sha256.Sum256([]byte(text))
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -73,6 +74,9 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 			return nil, err
 		}
 	}
+	if cfg.Stop.Rule == bound.Labels && p.coding.Labels == nil {
+		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or anorm", cfg.Stop)
+	}
 	var err error
 	l.open, cfg = cfg.auto(n)
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
@@ -121,7 +125,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		switch {
 		case preset:
 			c.Solver = PCG
-		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil:
+		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
 		case blockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
@@ -151,6 +155,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	c.Repeat = cmp.Or(c.Repeat, 1)
 	if c.Monitor == nil {
 		c.Monitor = func(Event) error { return nil }
+	}
+	if err := c.Stop.Check(); err != nil {
+		return c, err
 	}
 	return c, c.validate()
 }
@@ -194,6 +201,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("checkpoints every %v or %d iterations: want none negative", c.Checkpoint.Every, c.Checkpoint.EveryIter)
 	case c.Repeat > 1 && c.Precond == Preconditioner(None{}):
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
+	case c.Stop.Rule != bound.Residual && (c.Solver == Direct || c.Repeat > 1):
+		return fmt.Errorf("stop %v ends one iteration, and the solver is %v with %d repetitions: take pcg, block-pcg or cg, once", c.Stop, c.Solver, c.Repeat)
 	case c.Memory < 0:
 		return fmt.Errorf("memory limit %d: want a positive number of bytes", c.Memory)
 	}

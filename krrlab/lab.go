@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -43,6 +44,12 @@ type Config struct {
 	Memory  int64          // bytes the solve may take in all; default: no limit
 	Seed    uint64         // all random numbers are a function of it
 	Exact   ResidualPolicy // how the true residual is recomputed; default: AutoResidual
+
+	// Stop is what PCG, BlockPCG and CG end by. Default: the residual. By bound.ANorm they end where the bound of
+	// ‖c_j−c_j*‖_A/‖c_j*‖_A is at most Tol, by bound.Labels where at most a share of the labels of StopRows (nil: the
+	// training points) may still change, or at Tol. Status is then pcg.Stopped, and Solution.Criterion says what was met.
+	Stop     bound.Stop
+	StopRows *datasets.Dataset
 
 	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and
 	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.

@@ -9,8 +9,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -19,13 +21,16 @@ import (
 // solve is a Solve under way.
 type solve struct {
 	*Lab
-	sol   *Solution
-	saved *checkpoints       // nil without
-	a     *gram.Matrix       // K+λI, once it is formed
-	m     pcg.Preconditioner // the last one made; nil without
-	as    *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
-	r     *mat.Dense         // of which the true residuals are the norms
-	stop  error              // of the Monitor that stopped the iteration
+	sol    *Solution
+	saved  *checkpoints       // nil without
+	a      *gram.Matrix       // K+λI, once it is formed
+	m      pcg.Preconditioner // the last one made; nil without
+	as     *gram.Choice       // how K was kept when the state that is resumed was written; nil if none is
+	r      *mat.Dense         // of which the true residuals are the norms
+	stop   error              // of the Monitor that stopped the iteration
+	low    *lowrank.Factor    // of m, where it is of landmarks
+	known  []float64          // lower bounds of ‖c_j*‖_A, where an iteration begins with an answer
+	bounds bound.Watch
 }
 
 // gramFactor is what κ(M⁻¹A) may gain where ZᵀZ is formed in float32: M⁻¹ is then that of M to a tenth
@@ -76,7 +81,8 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	}
 	sol.share(f.shared, "features")
 	sol.Seconds.Features += f.seconds
-	if low := f.it.low; low != nil {
+	if s.low = f.it.low; s.low != nil {
+		low := s.low
 		sol.S = low.Rank()
 		sol.KappaBound = Number(low.CondBound(s.cfg.Lambda, recipe.lambdaP) * gramFactor)
 	}

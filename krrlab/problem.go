@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/stage"
 
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -279,10 +280,14 @@ func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
 	return m, comm.Agree(ctx, l.comm, err)
 }
 
-// vectors returns the bytes of the points, the targets and PCG's n×t blocks.
+// vectors returns the bytes of the points, the targets, PCG's n×t blocks and the rows that Stop looks at.
 func (l *Lab) vectors() int64 {
 	n, _, t := l.Dims()
-	return pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+	held := pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+	if l.cfg.Stop.Rule == bound.Labels {
+		held += bound.SampleBytes(n)
+	}
+	return held
 }
 
 // work returns n²d, what it takes to form K.

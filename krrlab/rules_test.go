@@ -54,7 +54,7 @@ func TestProgressOf(t *testing.T) {
 		{"a known storage", true, func(p *progress) { p.K.Storage = gram.Fixed16 }},
 		{"an unknown storage", false, func(p *progress) { p.K.Storage = 99 }},
 	} {
-		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}}, {1, 0.5, []float64{0.5, 0.5, 0.5}}}}
+		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}, 1}, {1, 0.5, []float64{0.5, 0.5, 0.5}, 1}}}
 		c.set(&p)
 		if err := p.check(l); (err == nil) != c.fits {
 			t.Errorf("%s: %v", c.what, err)

@@ -9,12 +9,16 @@ import (
 
 	"github.com/krrlab/lab/krrlab/stage"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/plots"
+	"gonum.org/v1/gonum/mat"
 )
 
 // Solution is the answer C of (K+λI)C = Y with all that is known of it. Its JSON is what
@@ -59,12 +63,19 @@ type Solution struct {
 	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
 	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
 	// spread over all rows. What a few rows hold that were not looked at is not in it.
-	StorageResidual  Number    `json:"storage_residual"`
-	StorageResiduals []float64 `json:"storage_residuals,omitempty"`
-	SampledRows      int       `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
-	Kappa            Number    `json:"kappa"`                  // estimate of κ(M⁻¹A) from PCG's α, β
-	KappaBound       Number    `json:"kappa_bound"`            // certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
-	StatDim          Number    `json:"stat_dim_features"`      // s_{λ_p}(ZZᵀ) = ‖U‖_F²
+	StorageResidual  Number        `json:"storage_residual"`
+	StorageResiduals []float64     `json:"storage_residuals,omitempty"`
+	SampledRows      int           `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
+	Error            *bound.Errors `json:"error,omitempty"`        // how far the coefficients are from the solution at most; nil: unknown
+	// Stop is what was to end the iteration, and Criterion what was met: "residual" (Converged), "anorm", "labels", or "".
+	Stop      bound.Stop `json:"stop"`
+	Criterion string     `json:"criterion"`
+	// LabelsOpen of LabelsOf rows may have another label in the solution, by Error.Bounds.
+	LabelsOpen int    `json:"labels_open"`
+	LabelsOf   int    `json:"labels_of,omitempty"` // 0: not counted
+	Kappa      Number `json:"kappa"`               // estimate of κ(M⁻¹A) from PCG's α, β
+	KappaBound Number `json:"kappa_bound"`         // certain bound of it, with landmarks, of K itself and not as stored; +Inf, null in JSON: none
+	StatDim    Number `json:"stat_dim_features"`   // s_{λ_p}(ZZᵀ) = ‖U‖_F²
 
 	TestN     int    `json:"test_n"`
 	TestError Number `json:"test_error"` // a fraction
@@ -117,6 +128,8 @@ type HistRow struct {
 	Iteration int       `json:"iteration"`
 	Residual  float64   `json:"residual"`          // worst column, by recurrence
 	Columns   []float64 `json:"columns,omitempty"` // every column
+	// Bound is of the worst column's ‖c_j−c_j*‖_A/‖c_j*‖_A, but for what K is off as stored.
+	Bound Number `json:"bound"`
 }
 
 var _ Stage = (*Solution)(nil)
@@ -125,7 +138,7 @@ var _ Stage = (*Solution)(nil)
 func (l *Lab) newSolution() *Solution {
 	c := l.cfg
 	s := &Solution{
-		Header: l.header(), LambdaP: stage.Unknown, MaxIter: c.MaxIter, Solver: c.Solver, Repeat: c.Repeat, KBound: stage.Unknown,
+		Header: l.header(), Stop: c.Stop, LambdaP: stage.Unknown, MaxIter: c.MaxIter, Solver: c.Solver, Repeat: c.Repeat, KBound: stage.Unknown,
 		TrueResidual: stage.Unknown, Rounding: stage.Unknown, SampledResidual: stage.Unknown, StorageResidual: stage.Unknown,
 		Kappa: stage.Unknown, KappaBound: stage.Unknown, StatDim: stage.Unknown,
 		TestError: stage.Unknown, RMSE: stage.Unknown, RelErr: stage.Unknown, R2: stage.Unknown, BestError: stage.Unknown, lab: l,
@@ -174,6 +187,34 @@ func (s *Solution) finish() {
 // Converged reports whether every column met the tolerance.
 func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 
+// Reached reports whether what was to end the iteration was met: Stop, or the residual.
+func (s *Solution) Reached() bool { return s.Criterion != "" }
+
+// setOpen counts the rows of decision values, of the points x, whose label may change.
+func (s *Solution) setOpen(f *mat.Dense, x points.Points) {
+	s.LabelsOf, _ = f.Dims()
+	s.LabelsOpen = bound.Open(f, bound.Roots(s.lab.cfg.Kernel, x), s.Error.Bounds)
+}
+
+// SetSettled counts the rows of a prediction, of the points of d, whose label may change.
+func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
+	if d, err := s.Model.Scaling.Apply(d); err == nil && s.Error != nil && p.Labels != nil {
+		s.setOpen(p.Decision, d.X)
+	}
+}
+
+// stopText says what ended the iteration.
+func (s *Solution) stopText() string {
+	text := fmt.Sprintf("%v: not met", s.Stop)
+	if s.Criterion != "" {
+		text = fmt.Sprintf("%v: met by the %s", s.Stop, map[string]string{"residual": "residual", "anorm": "bound of the error", "labels": "labels of a sample"}[s.Criterion])
+	}
+	if s.LabelsOf > 0 {
+		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf, 100*float64(s.LabelsOpen)/float64(s.LabelsOf))
+	}
+	return text
+}
+
 // SetScore takes up the judgment on test data.
 func (s *Solution) SetScore(score *model.Score) {
 	s.TestN, s.TestError, s.RMSE = score.N, Number(score.ErrorRate), Number(score.RMSE)
@@ -217,6 +258,12 @@ func (s *Solution) String() string {
 	}
 	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), boundText(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	if s.Error != nil {
+		b.Add("error", "%v", s.Error)
+	}
+	if s.Stop.Rule != bound.Residual {
+		b.Add("stop", "%s", s.stopText())
+	}
 	if s.Kappa.Known() {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
@@ -329,15 +376,30 @@ func (s *Solution) ConvergenceSeries() plots.Series {
 	return c
 }
 
+// boundSeries returns the bounds of the error against the iteration, as far as they are known.
+func (s *Solution) boundSeries() plots.Series {
+	b := plots.Series{Name: "‖c−c*‖_A/‖c*‖_A at most"}
+	for _, h := range s.History {
+		if h.Bound.Known() {
+			b.X, b.Y = append(b.X, float64(h.Iteration)), append(b.Y, float64(h.Bound))
+		}
+	}
+	return b
+}
+
 // Plot draws the convergence of the solve: the worst column's relative
-// residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, against the iteration. A direct solve,
+// residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve,
 // which has no iterations, is drawn as the one residual it ended with.
 func (s *Solution) Plot() *plots.Figure {
 	c := s.ConvergenceSeries()
 	if len(c.X) == 0 && s.TrueResidual.Known() {
 		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
 	}
-	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Short(), s.Lambda), s.Tol, c)
+	all := []plots.Series{c}
+	if b := s.boundSeries(); len(b.X) > 0 {
+		all = append(all, b)
+	}
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Short(), s.Lambda), s.Tol, all...)
 	// Answers of zeros leave no residual at all, which a log axis cannot show.
 	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
 	return f

@@ -41,6 +41,9 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	}
 	s.settleSampled()
 	sol.finish()
+	if e := s.certify(ctx, c); e != nil && err == nil && ctx.Err() == nil {
+		return nil, e
+	}
 	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	l.countWaiting(sol)
@@ -72,7 +75,7 @@ func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
 		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
-		Scaling: l.train.Scaling, Columns: l.train.Columns,
+		Scaling: l.train.Scaling, Columns: l.train.Columns, Error: sol.Error.Model(),
 		Origin: model.Origin{
 			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
 			TrueResidual: float64(sol.TrueResidual), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
@@ -103,9 +106,8 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 			return s.reached(ctx, answers, nil, &finished, err)
 		}
 		if c == nil {
-			o := &pcg.Options{Tol: s.cfg.Tol}
+			o := &pcg.Options{Tol: s.tol()}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
-			s.goOn(o)
 			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
 				return s.reached(ctx, answers, c, &finished, err)
 			}
@@ -171,8 +173,12 @@ func (s *solve) exactMatrix() *gram.Matrix {
 // coarse for the tolerance, the restarts of package pcg refine C by it.
 func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kind string) (*mat.Dense, error) {
 	sol := s.sol
+	if err := s.beginBounds(ctx, o); err != nil {
+		return nil, err
+	}
+	s.goOn(o)
 	s.aim(o, s.a, finer)
-	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx)
+	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx, s.bounds.Enough)
 	if sol.ResidualKind = storedKind; finer != nil {
 		sol.ResidualKind = kind
 	}
@@ -201,8 +207,9 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	if k := res.Cond(); !math.IsNaN(k) {
 		sol.Kappa = Number(k)
 	}
-	for _, h := range res.History.RelRes {
-		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h})
+	bounds := s.bounds.Basis.History(res)
+	for k, h := range res.History.RelRes {
+		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h, Number(bounds[k])})
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err
@@ -213,10 +220,10 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 // goOn lets a solve with the winner of a race go on from where that ended.
 func (s *solve) goOn(o *pcg.Options) {
 	w := s.won
-	if w.state == nil || o.Resume != nil || s.a != w.a || s.m != w.m || s.cfg.Solver == BlockPCG || s.cfg.Tol != w.tol || s.cfg.MaxIter <= w.done {
+	if w.state == nil || o.Resume != nil || o.InitX != nil || o.LambdaMin != w.mu || s.a != w.a || s.m != w.m || s.cfg.Solver == BlockPCG || o.Tol != w.tol || s.cfg.MaxIter <= w.done {
 		return
 	}
-	o.Resume, o.LambdaMin = w.state, w.mu
+	o.Resume = w.state
 	s.sol.share(true, "race")
 }
 
@@ -232,8 +239,9 @@ func (l *Lab) aim(o *pcg.Options, a, finer *gram.Matrix) {
 }
 
 // watchSolve returns a monitor that reports the residual and the time left, judged
-// by the mean rate of convergence so far. On ranks all return an error if the Monitor of one does.
-func (l *Lab) watchSolve(ctx context.Context) func(*pcg.Iteration) error {
+// by the mean rate of convergence so far, with the bound of the error that enough returns, nil for none; an error
+// of it ends the solve. On ranks all return an error if one or the Monitor of one does.
+func (l *Lab) watchSolve(ctx context.Context, enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
 	start := time.Now()
 	return func(it *pcg.Iteration) error {
 		e := Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
@@ -242,7 +250,14 @@ func (l *Lab) watchSolve(ctx context.Context) func(*pcg.Iteration) error {
 			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
 			e.Remaining = time.Duration(left * float64(time.Since(start)) / float64(it.Index))
 		}
-		return l.agreeToStop(ctx, l.cfg.Monitor(e))
+		var err error
+		if enough != nil {
+			e.Bound, err = enough(ctx, it)
+		}
+		if told := l.cfg.Monitor(e); told != nil {
+			err = told
+		}
+		return l.agreeToStop(ctx, err)
 	}
 }
 
@@ -296,6 +311,9 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 		}
 	}
 	s.saved.begin(s.sol, s.a.Choice(), s.cfg.Repeat, answers, o)
+	if known := s.answer(c); known != nil {
+		s.known = known.Sizes
+	}
 	c, err := s.pcg(ctx, o, finer, kind)
 	if err != nil || finer != nil && finer.Choice().Certain {
 		sol.SampledResiduals, sol.StorageResiduals, sol.SampledRows = nil, nil, 0
@@ -307,6 +325,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 // median picks the answer of least median A-norm distance to the others, column by
 // column, and recomputes its residual. short is the status if that is not within τ.
 func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Status) (*mat.Dense, error) {
+	s.sol.Result = nil // the answer is of several
 	c, err := pcg.MedianByNorm(ctx, s.a, answers)
 	if err != nil {
 		return nil, err
@@ -350,7 +369,7 @@ func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
 	for i, r := range res.History {
-		sol.History = append(sol.History, HistRow{i, floats.Max(r), r})
+		sol.History = append(sol.History, HistRow{i, floats.Max(r), r, stage.Unknown})
 	}
 	return res.X, nil
 }

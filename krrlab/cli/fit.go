@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -158,6 +159,9 @@ type fitted struct {
 // run solves the problem and judges the answer on the test data.
 func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load float64) (*fitted, error) {
 	start := time.Now()
+	if cfg.Stop.Rule == bound.Labels {
+		cfg.StopRows = data.test
+	}
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
 		return nil, err
@@ -184,6 +188,9 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 			return nil, err
 		}
 		sol.SetScore(r.test.Score(data.test))
+		if cfg.Stop.Rule == bound.Labels {
+			sol.SetSettled(r.test, data.test)
+		}
 		sol.Seconds.Predict = time.Since(t0).Seconds()
 	}
 	sol.Seconds.Load = load
@@ -225,7 +232,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 			return err
 		}
 	}
-	if r.sol.Converged() {
+	if r.sol.Reached() {
 		return r.sol.Forget()
 	}
 	return nil
@@ -243,7 +250,7 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 		}
 		a.printf("%-12s %s\n", "wrote", name)
 	}
-	if !r.sol.Converged() {
+	if !r.sol.Reached() {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
 				r.sol.Status, r.sol.Iterations, r.sol.TrueResidual, r.sol.Tol, advice(r.sol))

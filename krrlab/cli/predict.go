@@ -12,9 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -23,7 +25,7 @@ import (
 type predictFlags struct {
 	rankFlags
 	model, data, in, format, target, out string
-	decision                             bool
+	decision, bound                      bool
 }
 
 func (a *app) predictCommand() *cobra.Command {
@@ -32,7 +34,10 @@ func (a *app) predictCommand() *cobra.Command {
 		Use:   "predict --model FILE (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
-(the label or the value), and with --decision the decision values f_j(x) too.
+(the label or the value), and with --decision the decision values f_j(x) too. With --bound
+a column bound says how far every decision value (of regression the prediction) can be at
+most from that of the exact solution (K+λI)c = y; and of classes a column settled whether
+the label is then the exact solution's for certain, as the model file knows the bounds.
 A csv file given by --in may contain the targets: if it has one column more than the
 model has features, the target column is that of the fit, unless --target says another,
 and the predictions are judged. If both this file and the training file have a header,
@@ -51,6 +56,7 @@ the names of the features must be the same.`,
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
+	p.BoolVar(&f.bound, "bound", false, "write bounds of what the exact solution of the fit would predict otherwise")
 	wantOneOf(p, datasets.Formats, "format")
 	f.rankFlags.add(p)
 	p.SortFlags = false
@@ -96,20 +102,29 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err := a.sameData(ctx, &loaded{train: data}); err != nil {
 		return err
 	}
+	var bounds *mat.Dense
+	if f.bound {
+		if bounds, err = m.Bounds(data); err != nil {
+			return fmt.Errorf("%s: %w", f.model, err)
+		}
+	}
 	progress := a.newProgress()
 	defer progress.clear()
-	pred, err := m.Predict(ctx, data, &model.Options{Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group(), Progress: func(done, total int) {
+	pred, err := m.Predict(ctx, data, &model.Options{Float64: f.bound, Accuracy: model.AccuracyFor(m.Origin.Tol), Comm: a.group(), Progress: func(done, total int) {
 		progress.show(krrlab.Event{Stage: stage.Predict, Done: done, Total: total, Remaining: -1})
 	}})
 	if err != nil {
 		return err
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, pred)); err != nil || f.out == "" {
+	if err := a.agree(ctx, a.putPredictions(f, pred, bounds)); err != nil || f.out == "" {
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() {
 		a.printf("%-12s %s\n", "test", pred.Score(data))
+	}
+	if f.bound {
+		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))
 	}
 	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
 	return nil
@@ -124,14 +139,14 @@ func (f *predictFlags) checkOutput(a *app) error {
 }
 
 // putPredictions writes the predictions to the file or the output stream.
-func (a *app) putPredictions(f *predictFlags, pred *model.Prediction) error {
+func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds *mat.Dense) error {
 	switch {
 	case !a.first():
 		return nil
 	case f.out == "":
-		return writePredictions(a.env.Stdout, pred, f.decision)
+		return writePredictions(a.env.Stdout, pred, bounds, f.decision)
 	}
-	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, f.decision) })
+	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, f.decision) })
 }
 
 // points reads what is to be predicted.
@@ -168,14 +183,44 @@ func readFor(ctx context.Context, m *model.Model, file, format, target string) (
 	return datasets.ReadFile(ctx, file, o)
 }
 
+// settled reports whether the label of row i is that of all decision values within their bounds.
+func settled(p *model.Prediction, bounds *mat.Dense, i int) bool {
+	one := mat.NewDense(1, bounds.RawMatrix().Cols, p.Decision.RawRowView(i))
+	return bound.Open(one, []float64{1}, bounds.RawRowView(i)) == 0
+}
+
+// boundText sums the bounds up.
+func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
+	how, rows := "not certain", p.Decision.RawMatrix().Rows
+	if m.Error.Certain {
+		how = "certain"
+	}
+	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(bounds), how)
+	if p.Labels != nil {
+		count := 0
+		for i := range rows {
+			if settled(p, bounds, i) {
+				count++
+			}
+		}
+		text += fmt.Sprintf("; %d of %d labels are settled", count, rows)
+	}
+	return text
+}
+
 // writePredictions writes the header and a line a row.
-func writePredictions(w io.Writer, p *model.Prediction, decision bool) error {
+func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, decision bool) error {
 	c := csv.NewWriter(w)
 	rows, t := p.Decision.Dims()
 	record := []string{"row", "prediction"}
 	if decision {
 		for j := range t {
 			record = append(record, decisionName(p, j, t))
+		}
+	}
+	if bounds != nil {
+		if record = append(record, "bound"); p.Labels != nil {
+			record = append(record, "settled")
 		}
 	}
 	if err := c.Write(record); err != nil {
@@ -186,6 +231,12 @@ func writePredictions(w io.Writer, p *model.Prediction, decision bool) error {
 		if decision {
 			for j := range t {
 				record = append(record, strconv.FormatFloat(p.Decision.At(i, j), 'g', -1, 64))
+			}
+		}
+		if bounds != nil {
+			record = append(record, strconv.FormatFloat(slices.Max(bounds.RawRowView(i)), 'g', -1, 64))
+			if p.Labels != nil {
+				record = append(record, strconv.FormatBool(settled(p, bounds, i)))
 			}
 		}
 		if err := c.Write(record); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -20,6 +21,7 @@ type solveFlags struct {
 	solver, precond, form       string
 	sketch                      string
 	storage, memory, exactCheck string
+	stop                        string
 	seed                        uint64
 }
 
@@ -30,6 +32,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
+	p.StringVar(&f.stop, "stop", "residual", "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at most the share P, such as 1%, of the test labels, or else the training labels, may still change)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
 	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points, beyond them what krrlab plan chooses, and on ranks pcg or block-pcg")
 	p.StringVar(&f.precond, "precond", "auto", "preconditioner: auto, which krrlab plan chooses, "+strings.Join(krrlab.PrecondNames, ", "))
@@ -134,6 +137,12 @@ func (f *solveFlags) settle(c *krrlab.Config) (err error) {
 	}
 	if c.Exact, err = krrlab.ParseResidualPolicy(f.exactCheck); err != nil {
 		return errUsage{err}
+	}
+	if c.Stop, err = bound.ParseStop(f.stop); err != nil {
+		return usagef("--stop: %v", err)
+	}
+	if c.Stop.Rule != bound.Residual && (c.Solver == krrlab.Direct || f.repeat > 1) {
+		return usagef("--stop %v ends one iteration: --solver direct and --repeat do not go with it", c.Stop)
 	}
 	c.Memory, err = memoryLimit(f.memory)
 	return err

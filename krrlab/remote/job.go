@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
@@ -53,6 +54,7 @@ type config struct {
 	Memory     int64       `json:"memory,omitempty"`
 	Seed       uint64      `json:"seed"`
 	Exact      string      `json:"residual"`
+	Stop       bound.Stop  `json:"stop"`
 	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
 }
 
@@ -75,6 +77,9 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	}
 	j.Lambda, j.Solver, j.Repeat, j.Tol, j.MaxIter = c.Lambda, c.Solver.String(), c.Repeat, c.Tol, c.MaxIter
 	j.Storage, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Memory, c.Seed, c.Exact.String()
+	if j.Stop = c.Stop; c.StopRows != nil {
+		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or take no Backend")
+	}
 	if k := c.Checkpoint; k != nil {
 		j.Checkpoint = &checkpoint{k.Dir, k.Every, k.EveryIter, k.Resume}
 		if j.Checkpoint.Dir, err = filepath.Abs(k.Dir); err != nil { // the ranks run elsewhere
@@ -104,7 +109,7 @@ func (j *config) config() (c krrlab.Config, err error) {
 		c.Precond, err = j.Preconditioner(c.Kernel)
 	}
 	c.Lambda, c.Repeat = j.Lambda, j.Repeat
-	c.Tol, c.MaxIter, c.Memory, c.Seed = j.Tol, j.MaxIter, j.Memory, j.Seed
+	c.Tol, c.MaxIter, c.Memory, c.Seed, c.Stop = j.Tol, j.MaxIter, j.Memory, j.Seed, j.Stop
 	if k := j.Checkpoint; k != nil {
 		c.Checkpoint = &krrlab.Checkpoint{Dir: k.Dir, Every: k.Every, EveryIter: k.EveryIter, Resume: k.Resume}
 	}
@@ -248,7 +253,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
 	err = atomicfile.Write(filepath.Join(dir, resultFile), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
-	if err == nil && sol != nil && sol.Converged() {
+	if err == nil && sol != nil && sol.Reached() {
 		err = sol.Forget()
 	}
 	return err

@@ -48,6 +48,7 @@ type Event struct {
 	Done, Total int           // parts of the work; Total 0 means unknown
 	Iteration   int           // of the solve
 	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
+	Bound       float64       // of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for what K is off as stored
 	Remaining   time.Duration // estimate; negative means unknown
 }
 
@@ -60,6 +61,9 @@ func (e Event) String() string {
 	switch {
 	case e.Iteration > 0:
 		s += fmt.Sprintf(": iteration %d, residual %.2e", e.Iteration, e.Residual)
+		if e.Bound > 0 {
+			s += fmt.Sprintf(", error ≤ %.1e", e.Bound)
+		}
 	case e.Total > 0:
 		s += fmt.Sprintf(": %.0f %%", 100*float64(e.Done)/float64(e.Total))
 	}
