@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -52,6 +53,8 @@ func sameAnswer(a, b *Solution) string {
 		return fmt.Sprintf("coefficients that differ by %.2g", apart(a.Model.C, b.Model.C))
 	case !slices.Equal(a.TrueResiduals, b.TrueResiduals) || !slices.Equal(a.SampledResiduals, b.SampledResiduals):
 		return fmt.Sprintf("residuals %v, %v, want %v, %v", a.TrueResiduals, a.SampledResiduals, b.TrueResiduals, b.SampledResiduals)
+	case !reflect.DeepEqual(a.Error, b.Error) || a.Criterion != b.Criterion || a.LabelsOpen != b.LabelsOpen || a.LabelsOf != b.LabelsOf:
+		return fmt.Sprintf("bounds %+v, %s, want %+v, %s", a.Error, a.Criterion, b.Error, b.Criterion)
 	case fmt.Sprint(a.Kappa, a.KappaBound, a.StatDim, a.KBound) != fmt.Sprint(b.Kappa, b.KappaBound, b.StatDim, b.KBound):
 		return "κ, its bound, s_λ or ‖E‖₂"
 	}

@@ -4,12 +4,16 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -77,5 +81,132 @@ func TestErrorBoundsHold(t *testing.T) {
 				t.Errorf("%s: bounds are %.3g times the error in the median", name, m)
 			}
 		}
+	}
+}
+
+// TestStopANorm: the iteration ends by the bound of the error, which is then below τ, with every preconditioner.
+func TestStopANorm(t *testing.T) {
+	x := kinds(200, 3, 4)["float64"]
+	for _, p := range []Preconditioner{None{}, sized(RPCholesky{}, 30, 0.1), sized(Features{}, 60, 0.01)} {
+		for _, solver := range []Solver{PCG, BlockPCG} {
+			cfg := Config{Kernel: gauss, Lambda: 0.01, Precond: p, Solver: solver, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}}
+			var last Event
+			cfg.Monitor = func(e Event) error {
+				if e.Iteration > 0 {
+					last = e
+				}
+				return nil
+			}
+			l := newLab(t, classes(x, 3), cfg)
+			sol := mustSolve(t, classes(x, 3), cfg)
+			ref := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y)
+			var worst float64
+			for j := range 3 {
+				var e mat.VecDense
+				e.SubVec(ref.c.ColView(j), sol.Model.C.ColView(j))
+				worst = max(worst, math.Sqrt(mat.Inner(&e, ref.a, &e)/mat.Inner(ref.c.ColView(j), ref.a, ref.c.ColView(j))))
+			}
+			row := sol.History[len(sol.History)-1]
+			if sol.Status != pcg.Stopped || sol.Criterion != "anorm" || !sol.Reached() || worst > sol.Error.Relative || sol.Error.Relative > 1e-2 {
+				t.Errorf("%v, %v: %v, criterion %q, error %.3g, bound %.3g", p, solver, sol.Status, sol.Criterion, worst, sol.Error.Relative)
+			}
+			if last.Bound != float64(row.Bound) || last.Bound > 1e-2 || worst > last.Bound*(1+1e-6) || !strings.Contains(last.String(), "error ≤") {
+				t.Errorf("%v, %v: the last event's bound %g, of the history %g, error %.3g", p, solver, last.Bound, row.Bound, worst)
+			}
+			if f := sol.Plot(); len(f.Series) != 2 || len(f.Series[1].X) != len(sol.History) || !strings.Contains(sol.String(), "anorm: met") {
+				t.Errorf("%v: %d series drawn; %s", p, len(f.Series), sol)
+			}
+		}
+	}
+}
+
+// TestStopLabels: no more labels are open than asked, those that are settled are the exact solution's, of the training
+// points and of others; and there are fewer iterations than at the tolerance.
+func TestStopLabels(t *testing.T) {
+	x, other := kinds(400, 3, 4)["float64"], classes(kinds(150, 3, 9)["float64"], 3)
+	for _, given := range []*datasets.Dataset{nil, other} {
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-8}
+		full := mustSolve(t, classes(x, 3), cfg)
+		cfg.Stop, cfg.StopRows = bound.Stop{Rule: bound.Labels, Share: 0.05}, given
+		l := newLab(t, classes(x, 3), cfg)
+		sol := mustSolve(t, classes(x, 3), cfg)
+		rows := classes(x, 3)
+		if given != nil {
+			rows = given
+		}
+		p, err := sol.Model.Predict(t.Context(), rows, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given != nil {
+			if sol.LabelsOf != 0 {
+				t.Errorf("%d labels are counted without a prediction", sol.LabelsOf)
+			}
+			sol.SetSettled(p, rows)
+		}
+		exact := newReference(t, cfg.Kernel, x, cfg.Lambda, l.y).predict(rows.X)
+		changed, wrong := 0, 0
+		is := l.coding.Decode(exact)
+		for i, c := range p.Class {
+			if c != is[i] {
+				changed++
+				one := mat.NewDense(1, 3, p.Decision.RawRowView(i))
+				wrong += 1 - bound.Open(one, []float64{1}, sol.Error.Bounds)
+			}
+		}
+		open := float64(sol.LabelsOpen) / float64(sol.LabelsOf)
+		if sol.Status != pcg.Stopped || sol.Criterion != "labels" || sol.LabelsOf != rows.Len() || open > 0.05 || changed > sol.LabelsOpen || wrong > 0 {
+			t.Errorf("%v, criterion %q: %d of %d open; %d changed, %d of them settled", sol.Status, sol.Criterion, sol.LabelsOpen, sol.LabelsOf, changed, wrong)
+		}
+		if sol.Iterations >= full.Iterations || !strings.Contains(sol.String(), "labels are settled") {
+			t.Errorf("%d iterations, %d in full; %s", sol.Iterations, full.Iterations, sol)
+		}
+		cfg.Tol = 0.3
+		if first := mustSolve(t, classes(x, 3), cfg); first.Criterion != "residual" || !first.Converged() {
+			t.Errorf("τ = 0.3: %v, criterion %q", first.Status, first.Criterion)
+		}
+	}
+}
+
+// TestStopRefused: a rule that the problem or the solver does not have is an error.
+func TestStopRefused(t *testing.T) {
+	x := kinds(30, 3, 1)["float64"]
+	labels := bound.Stop{Rule: bound.Labels, Share: 0.1}
+	for want, c := range map[string]struct {
+		train *datasets.Dataset
+		cfg   Config
+	}{
+		"classification": {regression(x), Config{Stop: labels}},
+		"ends one":       {classes(x, 2), Config{Stop: labels, Solver: Direct}},
+		"with 3 rep":     {classes(x, 2), Config{Stop: labels, Precond: Features{}, Repeat: 3}},
+		"share 0":        {classes(x, 2), Config{Stop: bound.Stop{Rule: bound.Labels}}},
+	} {
+		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
+		if _, err := New(c.train, c.cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	if l := newLab(t, classes(x, 2), Config{Kernel: gauss, Lambda: 0.1, Stop: labels}); l.cfg.Solver == Direct {
+		t.Error("auto takes the direct solver, which does not stop")
+	}
+}
+
+// TestStopRulesOnRanks: on ranks the iteration ends where it does without them, with the same bounds.
+func TestStopRulesOnRanks(t *testing.T) {
+	const n = 560 // two units of rows
+	for name, cfg := range map[string]Config{
+		"anorm":  {Precond: sized(Nystrom{}, 40, 0.1), Solver: PCG, Tol: 1e-2, Stop: bound.Stop{Rule: bound.ANorm}},
+		"labels": {Precond: sized(RPCholesky{}, 30, 0.1), Solver: BlockPCG, Tol: 1e-6, Stop: bound.Stop{Rule: bound.Labels, Share: 0.1}},
+	} {
+		cfg.Kernel, cfg.Lambda, cfg.Storage = gauss, 0.1, gram.Float64
+		want := mustSolve(t, ranksProblem(n), cfg)
+		if want.Criterion != name {
+			t.Fatalf("%s: %v", name, want)
+		}
+		onEachRank(t, 3, n, cfg, func(rank int, s *Solution) {
+			if diff := sameAnswer(s, want); diff != "" {
+				t.Errorf("%s, rank %d: %s", name, rank, diff)
+			}
+		})
 	}
 }
