@@ -98,7 +98,7 @@ func parseEnum(what string, names []string, name string) (int, error) {
 func DefaultFeatures(n int) int { return min(n, max(500, min(n/10, 10000))) }
 
 // Checkpoint says where and how often a solve by conjugate gradients keeps its state, and
-// whether it goes on from one. The state is that of the iteration, 24nt bytes; features and
+// whether it goes on from one. The state is that of the iteration, 24 to 40nt bytes; features and
 // K are a function of the data and the configuration and are formed again, K as it was stored and
 // computed before, whatever the memory allows now: where that does not fit, it is an error. A
 // solve that is resumed gives the coefficients of an unbroken one, bit for bit with the same

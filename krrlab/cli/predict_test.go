@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/model"
 )
 
 // priced returns a table whose first column is 3x − 2y, with the columns in that order.
@@ -120,6 +122,104 @@ func TestPredictScaled(t *testing.T) {
 			if got := judged("predict", "--model", "m.krr", "--in", "b."+form, "--out", "p.csv"); got != want {
 				t.Errorf("%s, %s: %s, of the fit: %s", form, scale, got, want)
 			}
+		}
+	}
+}
+
+// TestPredictBound: exact answers are within the bounds that a loose fit's model gives, labels that it calls settled are
+// the exact fit's, and a model without bounds says so.
+func TestPredictBound(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	rows := func(args ...string) [][]string {
+		t.Helper()
+		if code, _, errs := command(t, append(args, "--out", file("pred.csv"))...); code != 0 {
+			t.Fatalf("%v: exit %d: %s", args, code, errs)
+		}
+		b, err := os.ReadFile(file("pred.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all [][]string
+		for line := range strings.SplitSeq(strings.TrimSpace(string(b)), "\n") {
+			all = append(all, strings.Split(line, ","))
+		}
+		return all
+	}
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for name, data := range map[string]string{"regression": priced(80, "x", "y", "price"), "classes": table(80, []string{"a", "b", "c"}, true)} {
+		train := write(t, dir, name+".csv", data)
+		for _, tol := range []string{"1e-1", "1e-12"} {
+			code, _, errs := command(t, "fit", "--train", train, "--sigma", "1", "--lambda", "0.01", "--solver", "cg", "--residual", "exact", "--tol", tol, "--out", file(tol))
+			if code != 0 && tol == "1e-1" {
+				t.Fatalf("%s: exit %d: %s", name, code, errs)
+			}
+		}
+		bound := []string{"predict", "--bound", "--decision", "--in", train, "--model"}
+		loose, exact := rows(append(bound, file("1e-1"))...), rows(append(bound, file("1e-12"))...)
+		at, last := slices.Index(loose[0], "bound"), len(loose[0])-1
+		if at < 0 || (loose[0][last] == "settled") != (name == "classes") {
+			t.Fatalf("%s: columns %v", name, loose[0])
+		}
+		moved := 0.0
+		for i := range loose[1:] {
+			l, e := loose[i+1], exact[i+1]
+			for j := 2; j < at; j++ {
+				off := math.Abs(number(l[j]) - number(e[j]))
+				if moved = max(moved, off); off > number(l[at])+number(e[at]) {
+					t.Errorf("%s, row %d: %s, exactly %s, bound %s", name, i, l[j], e[j], l[at])
+				}
+			}
+			if l[last] == "true" && l[1] != e[1] {
+				t.Errorf("%s, row %d: %s is settled and becomes %s", name, i, l[1], e[1])
+			}
+		}
+		if moved < 1e-4 {
+			t.Errorf("%s: the loose fit is off by %g only", name, moved)
+		}
+		m, err := model.Load(file("1e-1"))
+		if err != nil || m.Error == nil || !m.Error.Certain {
+			t.Fatalf("%s: %v, %v", name, m.Error, err)
+		}
+		m.Error = nil
+		if err := m.Save(file("old")); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, errs := command(t, append(bound, file("old"))...); code == 0 || !strings.Contains(errs, "says nothing of its error") {
+			t.Errorf("%s: a model without bounds: exit %d: %s", name, code, errs)
+		}
+	}
+}
+
+// TestFitStop: --stop says what ended the iteration, and that is a success.
+func TestFitStop(t *testing.T) {
+	dir := t.TempDir()
+	train := write(t, dir, "train.csv", table(120, []string{"a", "b", "c"}, true))
+	js := filepath.Join(dir, "r.json")
+	fit := func(more ...string) (int, string, string) {
+		return command(t, append([]string{"fit", "--train", train, "--sigma", "1", "--lambda", "0.1", "--precond", "nystrom", "--features", "20", "--json", js}, more...)...)
+	}
+	for _, c := range []struct{ stop, tol, criterion string }{
+		{"anorm", "1e-2", "anorm"}, {"labels=20%", "1e-9", "labels"}, {"labels=0.001", "0.5", "residual"}, {"residual", "1e-2", "residual"},
+	} {
+		code, out, errs := fit("--stop", c.stop, "--tol", c.tol)
+		r := report(t, js)
+		if code != 0 || r["criterion"] != c.criterion || (r["status"] == "converged") != (c.criterion == "residual") || !strings.Contains(out, "‖e‖_A ≤") {
+			t.Errorf("--stop %s: exit %d, criterion %v, status %v: %s%s", c.stop, code, r["criterion"], r["status"], out, errs)
+		}
+		if open, ok := r["labels_open"].(float64); !ok || (r["labels_of"] != nil) != strings.HasPrefix(c.stop, "labels") || c.criterion == "labels" && open > 24 {
+			t.Errorf("--stop %s: %v of %v labels open", c.stop, r["labels_open"], r["labels_of"])
+		}
+	}
+	for _, stop := range []string{"labels", "labels=0", "energy"} {
+		if code, _, errs := fit("--stop", stop); code != 2 || !strings.Contains(errs, "--stop") {
+			t.Errorf("--stop %s: exit %d: %s", stop, code, errs)
 		}
 	}
 }
