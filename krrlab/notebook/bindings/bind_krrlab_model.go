@@ -20,6 +20,7 @@ func init() {
 			"Read":          r.ValueOf(model.Read),
 		},
 		Types: map[string]r.Type{
+			"Error":      r.TypeOf((*model.Error)(nil)).Elem(),
 			"Model":      r.TypeOf((*model.Model)(nil)).Elem(),
 			"Options":    r.TypeOf((*model.Options)(nil)).Elem(),
 			"Origin":     r.TypeOf((*model.Origin)(nil)).Elem(),
