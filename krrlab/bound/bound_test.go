@@ -37,7 +37,9 @@ func TestParseStop(t *testing.T) {
 
 // TestOpen: a lead must exceed both bounds; numbers that are not are open.
 func TestOpen(t *testing.T) {
-	one := func(f, root, e float64) int { return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e}) }
+	one := func(f, root, e float64) int {
+		return Open(mat.NewDense(1, 1, []float64{f}), []float64{root}, []float64{e})
+	}
 	if one(0.5, 2, 0.2) != 0 || one(-0.5, 2, 0.2) != 0 || one(0.4, 2, 0.2) != 1 || one(math.NaN(), 1, 0.1) != 1 || one(1, 1, math.NaN()) != 1 {
 		t.Error("one column")
 	}
@@ -229,8 +231,8 @@ func TestSample(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			few, err := s.Few(t.Context(), c, errors)
-			if err != nil || few != (open <= share*37) || !s.Due(errors) || s.Due(errors) || s.Due([]float64{e, 0, 0.9 * e}) || !s.Due([]float64{e / 2, 0, 0}) {
+			few, err := s.few(t.Context(), c, errors)
+			if err != nil || few != (open <= share*37) || !s.due(errors) || s.due(errors) || s.due([]float64{e, 0, 0.9 * e}) || !s.due([]float64{e / 2, 0, 0}) {
 				t.Errorf("%g of 37 open, share %g: %v, %v", open, share, few, err)
 			}
 		}

@@ -55,9 +55,9 @@ func (b *Basis) Errors(dst, relres, upper []float64) {
 	}
 }
 
-// Relative returns the largest of ‖e_j‖_A/‖c_j*‖_A by bounds of the former, as ‖c_j*‖_A² = ‖c_j‖_A²+‖e_j‖_A² with
-// ‖c_j‖_A² = fallen_j‖y_j‖₂² (pcg.Iteration.Fallen) for iterations begun at 0, or by what is Known.
-func (b *Basis) Relative(errors, fallen []float64) (worst float64) {
+// relative returns the largest of ‖e_j‖_A/‖c_j*‖_A by bounds of the former, as ‖c_j*‖_A² = fallen_j‖y_j‖₂²+‖e_j‖_A²
+// (pcg.Iteration.Fallen) for iterations begun at 0, or by what is Known.
+func (b *Basis) relative(errors, fallen []float64) (worst float64) {
 	for j, e := range errors {
 		if b.Norms[j] == 0 {
 			continue
@@ -73,7 +73,7 @@ func (b *Basis) Relative(errors, fallen []float64) (worst float64) {
 	return worst
 }
 
-// History returns Relative after every iteration of a solve.
+// History returns the largest bound of ‖e_j‖_A/‖c_j*‖_A after every iteration of a solve.
 func (b *Basis) History(res *pcg.Result) []float64 {
 	h, t := res.History, len(b.Norms)
 	all, errors, fallen := make([]float64, len(h.RelRes)), make([]float64, t), make([]float64, t)
@@ -88,7 +88,7 @@ func (b *Basis) History(res *pcg.Result) []float64 {
 			upper = h.Error[k]
 		}
 		b.Errors(errors, relres, upper)
-		all[k] = b.Relative(errors, fallen)
+		all[k] = b.relative(errors, fallen)
 	}
 	return all
 }

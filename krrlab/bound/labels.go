@@ -97,8 +97,8 @@ func (s *Sample) strips(ctx context.Context, f func(w, lo, hi int)) error {
 	return accel.ForEach(ctx, (s.m+strip-1)/strip, func(w, b int) { f(w, b*strip, min((b+1)*strip, s.m)) })
 }
 
-// Due reports whether the errors, bounds of ‖e_j‖_A, have fallen by a fifth since it last said so.
-func (s *Sample) Due(errors []float64) bool {
+// due reports whether the errors, bounds of ‖e_j‖_A, have fallen by a fifth since it last said so.
+func (s *Sample) due(errors []float64) bool {
 	var worst float64
 	for _, e := range errors {
 		worst = math.Max(worst, e)
@@ -110,9 +110,9 @@ func (s *Sample) Due(errors []float64) bool {
 	return true
 }
 
-// Few reports whether at most the share of all rows is open, for coefficients C with such errors: of the sample
+// few reports whether at most the share of all rows is open, for coefficients C with such errors: of the sample
 // if that is all, and else with 99 % confidence, by the binomial distribution.
-func (s *Sample) Few(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
+func (s *Sample) few(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
 	_, t := c.Dims()
 	f := mat.NewDense(s.m, t, nil)
 	right, out := c.RawMatrix(), f.RawMatrix()
@@ -147,17 +147,17 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 		w.errors = make([]float64, len(w.Basis.Norms))
 	}
 	w.Basis.Errors(w.errors, it.RelRes, it.Error)
-	worst := w.Basis.Relative(w.errors, it.Fallen)
+	worst := w.Basis.relative(w.errors, it.Fallen)
 	switch {
 	case w.Stop.Rule == ANorm:
 		w.Ended = worst <= w.Tau
-	case w.Stop.Rule == Labels && w.Sample.Due(w.errors):
+	case w.Stop.Rule == Labels && w.Sample.due(w.errors):
 		if w.c == nil {
 			w.c = mat.NewDense(w.Sample.n, len(w.errors), nil)
 		}
 		it.AnswerTo(w.c)
 		var err error
-		if w.Ended, err = w.Sample.Few(ctx, w.c, w.errors); err != nil {
+		if w.Ended, err = w.Sample.few(ctx, w.c, w.errors); err != nil {
 			return worst, err
 		}
 	}
