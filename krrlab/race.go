@@ -11,10 +11,10 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -82,7 +82,7 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	r.Storage, r.KError, r.KTime = a.Storage().String(), a.Choice().Error, k.seconds
 	opt := &race.Options{
 		PCG:       pcg.Options{Tol: l.cfg.Tol, MaxIter: l.cfg.MaxIter},
-		LambdaMin: max(0, l.cfg.Lambda-2*r.KError), Finish: o.Finish,
+		LambdaMin: bound.LambdaMin(nil, l.cfg.Lambda, 0, 2*r.KError), Finish: o.Finish,
 		Stream:  rng.New(l.cfg.Seed).Sub("race"),
 		Share:   func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, l.comm, x, 0) },
 		Monitor: l.watchRace(ctx),
@@ -203,19 +203,11 @@ func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, flo
 	e.held += m.it.Bytes()
 	z, g, w := l.z, l.g, l.m
 	e.built[m.it] = func() { l.z, l.g, l.m = z, g, w }
-	if f.it.low == nil {
-		return m.it, 0, nil
+	mu := 0.0
+	if low := f.it.low; low != nil {
+		mu = bound.LambdaMin(low, l.cfg.Lambda, p.lambdaP, 2*e.a.Choice().Error)
 	}
-	return m.it, landmarkBound(f.it.low, l.cfg.Lambda-2*e.a.Choice().Error, p.lambdaP), nil
-}
-
-// landmarkBound returns a lower bound of the spectrum of M⁻¹A for M = FFᵀ+λ_pI where A ≽ FFᵀ + (λ−e)I, e the
-// rounding of F, and M⁻¹ is that of M to a tenth (precond.Options.Fast); 0 if there is none.
-func landmarkBound(f *lowrank.Factor, lambda, lambdaP float64) float64 {
-	if !f.Certain() {
-		return 0
-	}
-	return 0.9 * min(1, max(0, lambda-f.Rounding)/lambdaP)
+	return m.it, mu, nil
 }
 
 // crown makes the winner's M the one that is held, and keeps where it stands.

@@ -30,8 +30,8 @@ var benchBounds = []struct {
 	{"an iteration of block PCG", "K·P", 1.2, "16nt² flops of block operations, on thin blocks"},
 }
 
-// bound returns what is asked of a row; nil: nothing.
-func bound(loop, floor string) *float64 {
+// boundOf returns what is asked of a row; nil: nothing.
+func boundOf(loop, floor string) *float64 {
 	for i := range benchBounds {
 		if b := &benchBounds[i]; strings.HasPrefix(loop+",", b.loop) && strings.HasPrefix(floor, b.floor) {
 			return &b.atMost

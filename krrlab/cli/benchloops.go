@@ -199,7 +199,7 @@ func (b *loopBench) add(l loop, samples []sample) {
 		seconds, floors, ratios = append(seconds, s.seconds), append(floors, s.floor), append(ratios, s.seconds/s.floor)
 	}
 	row := benchLoop{Name: l.name, Floor: l.floor, Seconds: median(seconds), AtLeast: median(floors), Ratio: median(ratios),
-		Best: slices.Min(seconds) / slices.Min(floors), Asked: bound(l.name, l.floor)}
+		Best: slices.Min(seconds) / slices.Min(floors), Asked: boundOf(l.name, l.floor)}
 	b.report.Loops = append(b.report.Loops, row)
 }
 
