@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/internal/hostile"
@@ -133,15 +134,15 @@ func FuzzLevels(f *testing.F) {
 	f.Add("features:16000,srht:4000,gaussian:2000")
 	f.Add(" features:3, countsketch:3")
 	f.Fuzz(func(t *testing.T, spec string) {
-		levels, err := ParseLevels(spec)
+		levels, err := feature.ParseLevels(spec)
 		if err != nil {
 			return
 		}
-		again, err := ParseLevels(formatLevels(levels))
+		again, err := feature.ParseLevels(levels.String())
 		if err != nil || !slices.Equal(again, levels) {
 			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
 		}
-		c, err := ChainFor(gauss, true, levels)
+		c, err := feature.ChainFor(gauss, true, levels)
 		if err != nil || c.Width != levels[0].Width || len(c.Sketches) != len(levels)-1 {
 			t.Errorf("%q: %v, %v", spec, c, err)
 		}

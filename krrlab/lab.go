@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -19,14 +17,23 @@ import (
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/results"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// What stages report and return: see package stage.
+// What stages report and return: see packages stage and results.
 type (
 	Event  = stage.Event
 	Stage  = stage.Stage
 	Header = stage.Header
 	Number = stage.Number
+
+	StatDim       = results.StatDim
+	SketchSize    = results.SketchSize
+	MultiLevel    = results.MultiLevel
+	MeasuredLevel = results.MeasuredLevel
+	LambdaP       = results.LambdaP
+	Quality       = results.Quality
 )
 
 // Config says which problem to solve and how. The zero value of every field but

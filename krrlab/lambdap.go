@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
@@ -28,19 +26,6 @@ type LambdaPOptions struct {
 	// those of Fourier maps are nested. Iterations are then predicted, not counted, unless
 	// Columns is set. Default: the configuration's s alone.
 	Sizes []int
-}
-
-// LambdaP is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
-type LambdaP struct {
-	Header
-	Features string `json:"features"` // what made Z
-	// Sweeps holds one for each s, ascending.
-	Sweeps []*tune.Result `json:"sweeps"`
-	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
-	BestS       int     `json:"best_s"`
-	BestLambdaP float64 `json:"best_lambda_p"`
-	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	Seconds     float64 `json:"seconds"`            // in all, K and Z included
 }
 
 // LambdaP sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ
@@ -76,7 +61,7 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	for _, size := range sizes {
 		var r *tune.Result
 		if r, err = l.sweep(ctx, a, size, opt); r != nil {
-			s.add(r)
+			s.Add(r)
 			if opt.LambdaP == nil && len(sizes) > 1 { // one grid for all
 				opt.LambdaP = tune.Grid(s.Lambda, r.Eta.Value, opt.Points)
 			}
@@ -139,16 +124,4 @@ func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Optio
 	}
 	l.Tell(ctx, Event{Stage: stage.Eigenvalues})
 	return tune.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
-}
-
-// add adds a sweep, and chooses the least time of all.
-func (s *LambdaP) add(r *tune.Result) {
-	s.Sweeps = append(s.Sweeps, r)
-	least := math.Inf(1)
-	for _, r := range s.Sweeps {
-		if r.Best >= 0 && r.Points[r.Best].Seconds < least {
-			least = r.Points[r.Best].Seconds
-			s.BestS, s.BestLambdaP = r.S, r.Points[r.Best].LambdaP
-		}
-	}
 }

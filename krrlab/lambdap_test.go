@@ -9,13 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 func lambdaPConfig() Config {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -18,7 +19,7 @@ func ExampleLab_MultiLevel() {
 		fmt.Println(err)
 		return
 	}
-	levels, err := krrlab.ParseLevels("features:2000,srht:400,gaussian:100")
+	levels, err := feature.ParseLevels("features:2000,srht:400,gaussian:100")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -44,7 +44,7 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chain, err := ChainFor(k, false, spec)
+		chain, err := feature.ChainFor(k, false, spec)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,14 +14,15 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/multilevel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-func levels(t testing.TB, spec string) []ChainLevel {
+func levels(t testing.TB, spec string) feature.Levels {
 	t.Helper()
-	l, err := ParseLevels(spec)
+	l, err := feature.ParseLevels(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func multiLevelLab(t testing.TB, n int, k kernel.Kernel, c Config) *Lab {
 func TestParseLevels(t *testing.T) {
 	const spec = "features:16000,srht:4000,gaussian:2000"
 	l := levels(t, strings.ReplaceAll(spec, ",", ", "))
-	if len(l) != 3 || l[1] != (ChainLevel{"srht", 4000}) || formatLevels(l) != spec {
+	if len(l) != 3 || l[1] != (feature.ChainLevel{Sketch: "srht", Width: 4000}) || l.String() != spec {
 		t.Error(l)
 	}
 	for spec, want := range map[string]string{
@@ -56,11 +57,11 @@ func TestParseLevels(t *testing.T) {
 		"features:9,srht:5,gaussian:-1":       "at least 1",
 		"features:9,srht:5,gaussian:6,srht:2": "level 3, gaussian:6, is wider than the 5",
 	} {
-		if _, err := ParseLevels(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if _, err := feature.ParseLevels(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one line with %q", spec, err, want)
 		}
 	}
-	if err := checkLevels(nil); err == nil {
+	if err := feature.Levels(nil).Check(); err == nil {
 		t.Error("no levels are fine")
 	}
 }
@@ -75,20 +76,20 @@ func TestMultiLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != n || m.Confidence != 0.95 || formatLevels(m.Levels) != spec {
+		if len(m.Chain) != 4 || len(m.OneLevel) != 3 || m.N != n || m.Confidence != 0.95 || m.Levels.String() != spec {
 			t.Fatalf("%v: %+v", k, m)
 		}
 		for i, l := range m.Chain {
 			if l.Level != i+1 || l.ChainLevel != m.Levels[i] || !l.Converged || l.Kappa == nil {
 				t.Errorf("%v, level %d: %+v", k, i+1, l)
 			}
-			chain, err := ChainFor(k, false, m.Levels[:i+1])
+			chain, err := feature.ChainFor(k, false, m.Levels[:i+1])
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkLevel(t, lab, l, chain, i == 3)
 		}
-		alone, err := featuresFor(k, false)
+		alone, err := feature.ForKernel(k, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +199,7 @@ func denseLevel(t testing.TB, lab *Lab, m feature.Map) (norm, kappa float64) {
 func checkViews(t *testing.T, m *MultiLevel) {
 	t.Helper()
 	text := m.String()
-	for _, want := range []string{"‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "level 4", "one level", formatLevels(m.Levels)} {
+	for _, want := range []string{"‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "level 4", "one level", m.Levels.String()} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -247,7 +248,7 @@ func TestMultiLevelThreads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if formatLevels(m.Levels) != "features:320,srht:80,gaussian:40" {
+		if m.Levels.String() != "features:320,srht:80,gaussian:40" {
 			t.Errorf("default chain %v", m.Levels)
 		}
 		forgetSeconds(m)
@@ -264,7 +265,7 @@ func forgetSeconds(m *MultiLevel) {
 	m.Seconds = 0
 	for _, ls := range [][]MeasuredLevel{m.Chain, m.OneLevel} {
 		for i := range ls {
-			ls[i].Seconds, ls[i].Error.Seconds, ls[i].Kappa.Seconds = LevelSeconds{}, 0, 0
+			ls[i].Seconds, ls[i].Error.Seconds, ls[i].Kappa.Seconds = multilevel.Seconds{}, 0, 0
 		}
 	}
 }
@@ -276,16 +277,16 @@ func TestMultiLevelArguments(t *testing.T) {
 		"confidence 1":               {Confidence: 1},
 		"confidence -0.5":            {Confidence: -0.5},
 		"want a positive number":     {Work: -1},
-		"s = 51 for n = 50":          {Levels: []ChainLevel{{"features", 51}}},
-		"want features first":        {Levels: []ChainLevel{{"gaussian", 5}}},
-		"wider":                      {Levels: []ChainLevel{{"features", 50}, {"srht", 51}}},
-		"unknown sketch \"fourier\"": {Levels: []ChainLevel{{"features", 50}, {"fourier", 20}}},
+		"s = 51 for n = 50":          {Levels: feature.Levels{{Sketch: "features", Width: 51}}},
+		"want features first":        {Levels: feature.Levels{{Sketch: "gaussian", Width: 5}}},
+		"wider":                      {Levels: feature.Levels{{Sketch: "features", Width: 50}, {Sketch: "srht", Width: 51}}},
+		"unknown sketch \"fourier\"": {Levels: feature.Levels{{Sketch: "features", Width: 50}, {Sketch: "fourier", Width: 20}}},
 	} {
 		if m, err := lab.MultiLevel(t.Context(), o); m != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("error %v, want one line with %q", err, want)
 		}
 	}
-	if _, err := ChainFor(kernel.Laplacian{Sigma: 1}, true, []ChainLevel{{"features", 5}}); err != nil {
+	if _, err := feature.ChainFor(kernel.Laplacian{Sigma: 1}, true, feature.Levels{{Sketch: "features", Width: 5}}); err != nil {
 		t.Error(err) // that there are no orthogonal ones is Sample's to say
 	}
 }

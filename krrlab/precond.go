@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -19,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // Features is M = ZZᵀ+λ_pI with random features Z, the paper's preconditioner. Zero values mean the
@@ -86,7 +85,7 @@ func (f Features) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner
 func (f Features) settled(k kernel.Kernel, n int, lambda float64) (approximation, error) {
 	err := settle(&f.S, &f.LambdaP, n, lambda)
 	if err == nil && f.Map == nil {
-		f.Map, err = featuresFor(k, f.Orthogonal)
+		f.Map, err = feature.ForKernel(k, f.Orthogonal)
 	}
 	return f, err
 }
@@ -197,6 +196,12 @@ func (Auto) String() string { return "auto" }
 // Make is not called: the preconditioner that the plan chooses is made.
 func (Auto) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) {
 	return nil, fmt.Errorf("krrlab: the preconditioner auto is chosen by New")
+}
+
+// noFeatures reports whether there are no random features for a kernel.
+func noFeatures(k kernel.Kernel) bool {
+	_, err := feature.For(k)
+	return err != nil
 }
 
 // settle sets the defaults of s and λ_p and checks them.

@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"fmt"
-	"reflect"
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -14,12 +13,12 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky"}
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	Name       string       `json:"precond"` // one of PrecondNames, or auto; default: features
-	S          int          `json:"features,omitempty"`
-	LambdaP    float64      `json:"lambda_p,omitempty"`
-	Form       string       `json:"form,omitempty"`
-	Orthogonal bool         `json:"orthogonal,omitempty"`
-	Levels     []ChainLevel `json:"levels,omitempty"` // of the feature map, if it is a chain
+	Name       string         `json:"precond"` // one of PrecondNames, or auto; default: features
+	S          int            `json:"features,omitempty"`
+	LambdaP    float64        `json:"lambda_p,omitempty"`
+	Form       string         `json:"form,omitempty"`
+	Orthogonal bool           `json:"orthogonal,omitempty"`
+	Levels     feature.Levels `json:"levels,omitempty"` // of the feature map, if it is a chain
 }
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
@@ -41,7 +40,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 			return f, nil
 		}
 		f.S = s.Levels[len(s.Levels)-1].Width
-		chain, err := ChainFor(k, s.Orthogonal, s.Levels)
+		chain, err := feature.ChainFor(k, s.Orthogonal, s.Levels)
 		f.Map = chain
 		return f, err
 	case "nystrom":
@@ -72,33 +71,9 @@ func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
 	}
 	if f, ok := p.(Features); ok {
-		s.Orthogonal, s.Levels, err = mapSpec(f, k)
+		if s.Orthogonal = f.Orthogonal; f.Map != nil {
+			s.Orthogonal, s.Levels, err = feature.LevelsOf(f.Map, k)
+		}
 	}
 	return s, err
-}
-
-// mapSpec says in words which feature map is asked for.
-func mapSpec(f Features, k kernel.Kernel) (orthogonal bool, levels []ChainLevel, err error) {
-	var want feature.Dist
-	switch m := f.Map.(type) {
-	case nil:
-		return f.Orthogonal, nil, nil
-	case feature.Chain:
-		base, _ := m.Features.(feature.Fourier)
-		orthogonal = base.Orthogonal
-		levels = []ChainLevel{{"features", m.Width}}
-		for _, s := range m.Sketches {
-			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
-		}
-		want, err = ChainFor(k, orthogonal, levels)
-	case feature.Fourier:
-		orthogonal = m.Orthogonal
-		want, err = featuresFor(k, orthogonal)
-	default:
-		want, err = featuresFor(k, false)
-	}
-	if err != nil || !reflect.DeepEqual(f.Map, want) {
-		return false, nil, fmt.Errorf("the feature map %v is user-defined", f.Map)
-	}
-	return orthogonal, levels, nil
 }

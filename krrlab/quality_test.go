@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -20,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // denseSpectrum returns the eigenvalues of M⁻¹A, ascending, from Eval and the features'

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -17,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 	"gonum.org/v1/gonum/mat"
 )
@@ -256,7 +255,7 @@ func (s *Solution) String() string {
 	if s.KWhole {
 		whole = ", points in bytes, products exact in integers"
 	}
-	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), boundText(s.KBound), whole)
+	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
 		b.Add("error", "%v", s.Error)
@@ -299,14 +298,6 @@ func (s *Solution) precondText() string {
 		text += " (" + s.Reason + ")"
 	}
 	return text
-}
-
-// boundText says the predicted bound of ‖K_stored−K‖₂, if there is one.
-func boundText(b Number) string {
-	if !b.Known() {
-		return ""
-	}
-	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", b)
 }
 
 func (s *Solution) iterationText() string {

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
@@ -44,10 +45,10 @@ var rankStages = map[string]struct {
 		return l.SketchSize(ctx, SketchSizeOptions{Test: adapt.Theorem7, Constants: adapt.Kappa10, First: 64, Max: 64, Sketched: true})
 	}},
 	"multilevel": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
-		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 900}, {"srht", 128}, {"gaussian", 40}}})
+		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 900}, {Sketch: "srht", Width: 128}, {Sketch: "gaussian", Width: 40}}})
 	}},
 	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, func(ctx context.Context, l *Lab) (Stage, error) {
-		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: []ChainLevel{{"features", 256}, {"gaussian", 40}}})
+		return l.MultiLevel(ctx, &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
 	}},
 	"lambda-p": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.LambdaP(ctx, LambdaPOptions{Points: 3, Columns: 1})
@@ -123,7 +124,7 @@ func TestMultiLevelMemory(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: []ChainLevel{{"features", 256}, {"gaussian", 40}}})
+			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
 			if err != nil {
 				t.Errorf("rank %d: %v", r, err)
 				return

@@ -8,12 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -21,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 )
 
@@ -72,37 +71,6 @@ type StatDimOptions struct {
 	// Measure lets FreeStatDim bound ‖K−ZZᵀ‖₂ by some 20 Lanczos steps, each a product with
 	// K, for an interval narrower than what tr K alone says. Landmarks do without.
 	Measure bool
-}
-
-// StatDim is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
-type StatDim struct {
-	Header
-	Method string `json:"method"`
-	Why    string `json:"why,omitempty"` // of auto's choice
-
-	Estimate estimate.Interval `json:"estimate"`
-	Width    float64           `json:"width_asked"`
-	Reached  bool              `json:"width_reached"`
-	Curve    []statdim.Point   `json:"curve,omitempty"` // ascending in λ; of the methods that know it
-
-	Precond  string  `json:"preconditioner,omitempty"` // what made Z
-	S        int     `json:"s,omitempty"`              // its columns
-	LambdaP  float64 `json:"lambda_p,omitempty"`
-	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
-	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
-	ZLambdas []float64          `json:"z_lambdas,omitempty"`
-	ZCurve   []float64          `json:"z_curve,omitempty"`
-	Eta      *estimate.Interval `json:"eta,omitempty"` // of ‖K−ZZᵀ‖₂, where it was measured
-
-	Probes     int     `json:"probes,omitempty"`
-	Steps      int     `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
-	Columns    int     `json:"columns,omitempty"` // vectors K was multiplied with
-	Sampling   float64 `json:"half_width_sampling"`
-	Truncation float64 `json:"half_width_truncation"`
-	Storage    float64 `json:"half_width_storage"`
-	Explained  float64 `json:"variance_explained"` // share of the probes' variance that the control variate took
-	KError     float64 `json:"kernel_error"`       // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
-	Seconds    float64 `json:"seconds"`            // in all, K and Z included
 }
 
 // StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
@@ -212,15 +180,8 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	if err != nil {
 		return err
 	}
-	s.set(r, ExactStatDim)
+	s.Result, s.Method = *r, ExactStatDim.String()
 	return nil
-}
-
-// set takes over what a method found.
-func (s *StatDim) set(r *statdim.Result, m StatDimMethod) {
-	s.Method, s.Estimate, s.Reached, s.Curve = m.String(), r.Estimate, r.Reached, r.Curve
-	s.Probes, s.Steps, s.Columns = r.Probes, r.Steps, r.Columns
-	s.Sampling, s.Truncation, s.Storage, s.Explained = r.Sampling, r.Truncation, r.Storage, r.Explained
 }
 
 // randomStatDim runs a randomised method.
@@ -254,7 +215,7 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 		},
 	})
 	if r != nil {
-		s.set(r, m)
+		s.Result, s.Method = *r, m.String()
 		if s.Curve == nil {
 			all := slices.Compact(slices.Sorted(slices.Values(append([]float64{s.Lambda}, o.Lambdas...))))
 			s.Curve = statdim.Extend(s.N, k.Trace(), statdim.Point{Lambda: s.Lambda, Estimate: s.Estimate}, all)

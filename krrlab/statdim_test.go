@@ -11,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 var statDimMethods = []StatDimMethod{AutoStatDim, ExactStatDim, Hutchinson, XTrace, SLQ, FreeStatDim}

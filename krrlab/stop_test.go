@@ -9,14 +9,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // endAt returns a Monitor that calls end in iteration number k, counted over all runs.

@@ -131,20 +131,20 @@ func TestVerifyTargets(t *testing.T) {
 	for _, c := range []struct {
 		train *datasets.Dataset
 		want  string
-	}{{classes(x, 2), targetsRecovered}, {classes(x, 4), targetsRecovered}, {regression(x), targetsUnknown}} {
+	}{{classes(x, 2), "recovered from the answer"}, {classes(x, 4), "recovered from the answer"}, {regression(x), "unknown"}} {
 		sol := mustSolve(t, c.train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
 		v, err := Verify(t.Context(), sol.Model, VerifyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Targets != c.want || (!v.Residual.Known()) != (c.want == targetsUnknown) {
+		if v.Targets != c.want || (!v.Residual.Known()) != (c.want == "unknown") {
 			t.Errorf("targets %s, residual %v: want %s", v.Targets, v.Residual, c.want)
 		}
 		given, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if given.Targets != targetsGiven || v.Residual.Known() && float64(v.Residual) != float64(given.Residual) {
+		if given.Targets != "given" || v.Residual.Known() && float64(v.Residual) != float64(given.Residual) {
 			t.Errorf("%s, residual %v with the data, %v without", given.Targets, float64(given.Residual), float64(v.Residual))
 		}
 		other := regression(kinds(100, 4, 4)["float64"])

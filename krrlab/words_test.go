@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -16,9 +14,11 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // fitFlags are the flags of krrlab fit.
@@ -139,7 +139,7 @@ func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, prog
 	if data.test == nil && f.train != "" {
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if levels, err := krrlab.ParseLevels(f.sketch); err == nil {
+	if levels, err := feature.ParseLevels(f.sketch); err == nil {
 		data.hint("%s", oneLevel(levels))
 	}
 	a.showHints(data, progress)
@@ -352,7 +352,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
 	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
 	if f.sketch != "" {
-		if spec.Levels, err = krrlab.ParseLevels(f.sketch); err != nil {
+		if spec.Levels, err = feature.ParseLevels(f.sketch); err != nil {
 			return cfg, errUsage{err}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/feature"
 )
 
 // multiLevelCommand makes krrlab multilevel.
@@ -41,7 +42,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 		},
 		check: func(set *pflag.FlagSet) (err error) {
 			if set.Changed("levels") {
-				if o.Levels, err = krrlab.ParseLevels(spec); err != nil {
+				if o.Levels, err = feature.ParseLevels(spec); err != nil {
 					return usagef("--levels: %v", err)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/precond"
 )
@@ -99,14 +100,14 @@ func (f *solveFlags) checkSketch(set *pflag.FlagSet) error {
 	if f.named() != "features" {
 		return usagef("--sketch goes with --precond features only")
 	}
-	if _, err := krrlab.ParseLevels(f.sketch); err != nil {
+	if _, err := feature.ParseLevels(f.sketch); err != nil {
 		return usagef("--sketch: %v", err)
 	}
 	return nil
 }
 
 // oneLevel says of a chain that has no sketch what it is; "" of another.
-func oneLevel(levels []krrlab.ChainLevel) string {
+func oneLevel(levels feature.Levels) string {
 	if len(levels) != 1 {
 		return ""
 	}

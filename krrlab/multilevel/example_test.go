@@ -32,7 +32,7 @@ func Example() {
 	p := &multilevel.Problem{A: a, X: x, Y: y, LambdaP: lambda}
 	alone := feature.Fourier{Kernel: k}
 	chain := feature.Chain{Features: alone, Width: 4000, Sketches: sketch.Composition{{Dist: sketch.SRHT{}}}}
-	var levels []*multilevel.Level
+	var levels []*multilevel.Measured
 	for _, dist := range []feature.Dist{alone, chain} {
 		m, err := dist.Sample(2, 100, rng.New(1))
 		if err != nil {
@@ -42,7 +42,8 @@ func Example() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%v, s = %d: %s\n", dist, l.S, l.Status)
+		_, s := m.Dims()
+		fmt.Printf("%v, s = %d: %s\n", dist, s, l.Status)
 		levels = append(levels, l)
 	}
 	fmt.Println("κ(M⁻¹A) is surely less than a tenth with the chain:", levels[1].Kappa.Hi < levels[0].Kappa.Lo/10)

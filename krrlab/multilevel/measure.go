@@ -75,31 +75,30 @@ func (o *Options) settled() Options {
 	return s
 }
 
-// Seconds that the parts took.
+// Seconds that the parts took. A fit takes Form, Factor and Solve.
 type Seconds struct {
-	Form   float64 // of Z, all levels before it included
-	Error  float64 // of ‖ZZᵀ−K‖₂
-	Factor float64 // of M's set-up
-	Kappa  float64 // of κ
-	Solve  float64 // of the solve
+	Form   float64 `json:"form"`   // of Z, all levels before it included
+	Factor float64 `json:"factor"` // of M's set-up
+	Solve  float64 `json:"solve"`
+	Error  float64 `json:"error"` // of ‖ZZᵀ−K‖₂
+	Kappa  float64 `json:"kappa"` // of κ
 }
 
-// Level is what was measured of one Z.
-type Level struct {
-	S     int               // width of Z
-	Error estimate.Interval // ‖ZZᵀ−K‖₂
-	Form  string            // of M⁻¹: a form of package precond, or "dense"; "" if M was not made
-	Left  string            // why M was not made
+// Measured is what was measured of one Z.
+type Measured struct {
+	Error estimate.Interval `json:"error"`          // ‖ZZᵀ−K‖₂
+	Left  string            `json:"left,omitempty"` // why M was not made
 	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves its error to be above
 	// λ, whatever Problem.Error says: then nothing is known of κ.
-	Indefinite bool
-	// Kappa and what follows are known where M was made.
-	Kappa        estimate.Interval // κ(M⁻¹A)
-	Iterations   int               // of PCG
-	Status       pcg.Status        // how it ended
-	Converged    bool
-	TrueResidual float64 // largest ‖y_j−Ac_j‖₂/‖y_j‖₂
-	Seconds      Seconds
+	Indefinite bool `json:"stored_indefinite,omitempty"`
+	// What follows is nil or zero where M was not made.
+	Form         string             `json:"precond_form,omitempty"` // of M⁻¹: a form of package precond, or "dense"
+	Kappa        *estimate.Interval `json:"kappa"`                  // κ(M⁻¹A)
+	Iterations   int                `json:"iterations"`             // of PCG
+	Status       pcg.Status         `json:"status,omitempty"`       // how it ended
+	Converged    bool               `json:"converged"`
+	TrueResidual float64            `json:"true_residual"` // largest ‖y_j−Ac_j‖₂/‖y_j‖₂, against K as stored
+	Seconds      Seconds            `json:"seconds"`
 }
 
 // metric is M with what the Lanczos process and PCG ask of it.
@@ -111,12 +110,12 @@ type metric interface {
 // Measure maps the points by m and measures Z. Random numbers of the Lanczos processes come from
 // g. If ctx ends it returns ctx's error and no Level. It returns an error if a feature or a
 // product is not finite, or M not positive definite.
-func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Level, error) {
+func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Options) (*Measured, error) {
 	opt, all := o.settled(), *p
 	all.Comm, p = comm.OrAlone(p.Comm), &all
 	_, s := m.Dims()
 	n := p.A.Dim()
-	l := &Level{S: s}
+	l := &Measured{}
 	work, need := cost(n, s)
 	size := 4 * int64(n) * int64(s)
 	fits := func(b int64) bool { return opt.Memory == 0 || b <= opt.Memory }
@@ -150,7 +149,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 		return nil, err
 	}
 	l.Seconds.Kappa = lap()
-	if err := l.solve(ctx, p, inverse, &opt); err != nil {
+	if err := l.solve(ctx, p, inverse, s, &opt); err != nil {
 		return nil, err
 	}
 	l.Seconds.Solve = lap()
@@ -177,7 +176,7 @@ func cost(n, s int) (flops float64, bytes int64) {
 func half(c float64) float64 { return (1 + c) / 2 }
 
 // measureError sets ‖ZZᵀ−K‖₂, for K and not as it is stored.
-func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
+func (l *Measured) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
 	res, err := lanczos.Run(ctx, z.outer.From(p.A), &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
 		Monitor: func(r *lanczos.Result) error { o.Progress("error", r.Steps, 0); return nil },
@@ -191,7 +190,7 @@ func (l *Level) measureError(ctx context.Context, p *Problem, z *source, g rng.S
 }
 
 // prepare sets up M.
-func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, error) {
+func (l *Measured) prepare(ctx context.Context, p *Problem, z *source) (metric, error) {
 	if z.s >= z.n {
 		l.Form = "dense"
 		return newMetric(ctx, p, z)
@@ -213,7 +212,7 @@ func (l *Level) prepare(ctx context.Context, p *Problem, z *source) (metric, err
 // η ≥ ‖ZZᵀ−K‖₂,
 //
 //	M ≼ K+(η+λ_p)I ≼ max(1, (η+λ_p)/λ)·A,  so  λ_min(M⁻¹A) ≥ 1/max(1, (η+λ_p)/λ).
-func (l *Level) measureKappa(ctx context.Context, p *Problem, m metric, g rng.Stream, o *Options) error {
+func (l *Measured) measureKappa(ctx context.Context, p *Problem, m metric, g rng.Stream, o *Options) error {
 	res, err := lanczos.RunPencil(ctx, p.A, m, &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Start: g.Sub("kappa"),
 		Monitor: func(r *lanczos.Result) error { o.Progress("kappa", r.Steps, 0); return nil },
@@ -222,7 +221,7 @@ func (l *Level) measureKappa(ctx context.Context, p *Problem, m metric, g rng.St
 		return err
 	}
 	kappa, _, most := res.Allowing(p.Error / p.A.Lambda())
-	l.Kappa, l.Indefinite = kappa, res.Indefinite()
+	l.Kappa, l.Indefinite = &kappa, res.Indefinite()
 	if hi := most.Hi * max(1, (l.Error.Hi+p.LambdaP)/p.A.Lambda()); hi < l.Kappa.Hi {
 		l.Kappa.Hi = max(hi, l.Kappa.Lo)
 	}
@@ -231,7 +230,7 @@ func (l *Level) measureKappa(ctx context.Context, p *Problem, m metric, g rng.St
 }
 
 // solve runs PCG from C = 0.
-func (l *Level) solve(ctx context.Context, p *Problem, m metric, o *Options) error {
+func (l *Measured) solve(ctx context.Context, p *Problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
 		Tol: o.Tol, Aim: o.Aim, MaxIter: o.MaxIter,
 		Monitor: func(it *pcg.Iteration) error { o.Progress("solve", it.Index, 0); return nil },
@@ -242,7 +241,7 @@ func (l *Level) solve(ctx context.Context, p *Problem, m metric, o *Options) err
 	l.Iterations, l.Status, l.Converged = res.Iterations, res.Status, res.Status == pcg.Converged
 	l.TrueResidual = res.MaxTrueRelRes()
 	if math.IsNaN(l.TrueResidual) {
-		return fmt.Errorf("multilevel: the solve with s = %d broke down: %v", l.S, res.Status)
+		return fmt.Errorf("multilevel: the solve with s = %d broke down: %v", s, res.Status)
 	}
 	return nil
 }

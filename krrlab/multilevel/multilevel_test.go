@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -182,8 +183,9 @@ func TestCoverage(t *testing.T) {
 			if l.Error.Confidence != 0.975 || l.Kappa.Confidence != 0.95 || !l.Converged || l.TrueResidual > 1e-3 || l.Left != "" {
 				t.Fatalf("%s, seed %d: %+v", c.name, seed, l)
 			}
-			if wide := l.Form == "dense"; wide != (l.S >= n) {
-				t.Fatalf("%s: form %s for s = %d", c.name, l.Form, l.S)
+			_, s := m.Dims()
+			if wide := l.Form == "dense"; wide != (s >= n) {
+				t.Fatalf("%s: form %s for s = %d", c.name, l.Form, s)
 			}
 		}
 		t.Logf("%s: %d of %d pairs of intervals cover, %d are narrow", c.name, covered, seeds, narrow)
@@ -239,7 +241,7 @@ func TestThreads(t *testing.T) {
 	defer accel.SetThreads(accel.Threads())
 	p, _ := setup(t, 300, 0.1, 0.1)
 	for _, width := range []int{90, 400} {
-		var first *Level
+		var first *Measured
 		for _, threads := range []int{1, 2} {
 			accel.SetThreads(threads)
 			l, err := Measure(t.Context(), p, drawn(t, width, nil, 1), rng.New(1), nil)
@@ -250,7 +252,7 @@ func TestThreads(t *testing.T) {
 			if first == nil {
 				first = l
 			}
-			if *first != *l {
+			if !reflect.DeepEqual(first, l) {
 				t.Errorf("%d threads: %+v\nwith one: %+v", threads, l, first)
 			}
 		}

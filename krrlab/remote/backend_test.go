@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -23,17 +21,18 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestJobs writes the job of every stage and runs it in one process and on two ranks: the values of
 // the stage run as it is.
 func TestJobs(t *testing.T) {
 	train := problem(300)
-	levels, err := krrlab.ParseLevels("features:120,srht:60,gaussian:30")
+	levels, err := feature.ParseLevels("features:120,srht:60,gaussian:30")
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := krrlab.ChainFor(gauss, true, levels)
+	chain, err := feature.ChainFor(gauss, true, levels)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,17 +8,18 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/hostile"
 )
 
 // TestHostileJobs changes each thing in a job file: what it asks for is refused in a line, or can be
 // run.
 func TestHostileJobs(t *testing.T) {
-	levels, err := krrlab.ParseLevels("features:40,srht:20")
+	levels, err := feature.ParseLevels("features:40,srht:20")
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := krrlab.ChainFor(gauss, false, levels)
+	chain, err := feature.ChainFor(gauss, false, levels)
 	if err != nil {
 		t.Fatal(err)
 	}

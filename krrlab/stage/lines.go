@@ -54,3 +54,11 @@ func (b *Lines) Took(total float64, parts ...any) {
 	}
 	b.Add(unit, "%s", strings.Join(text, ", "))
 }
+
+// KernelBound says the predicted bound of ‖K_stored−K‖₂ after the storage, if there is one.
+func KernelBound(b Number) string {
+	if !b.Known() {
+		return ""
+	}
+	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", b)
+}

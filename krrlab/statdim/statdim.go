@@ -57,16 +57,16 @@ type Point struct {
 // Result is s_λ(K) with how it was found. Sampling, Truncation and Storage are the parts of
 // the half-width of the interval.
 type Result struct {
-	Estimate   estimate.Interval
-	Curve      []Point // ascending in λ, the asked λ among them; nil where there is one λ only
-	Probes     int     // m
-	Steps      int     // of Lanczos, or iterations of all solves
-	Columns    int     // vectors that K was multiplied with
-	Sampling   float64
-	Truncation float64
-	Storage    float64
-	Explained  float64 // share of the probes' variance that the control variate removed
-	Reached    bool    // the width asked for
+	Estimate   estimate.Interval `json:"estimate"`
+	Reached    bool              `json:"width_reached"`     // that was asked for
+	Curve      []Point           `json:"curve,omitempty"`   // ascending in λ, the asked λ among them; nil where there is one λ only
+	Probes     int               `json:"probes,omitempty"`  // m
+	Steps      int               `json:"steps,omitempty"`   // of Lanczos, or iterations of all solves
+	Columns    int               `json:"columns,omitempty"` // vectors that K was multiplied with
+	Sampling   float64           `json:"half_width_sampling"`
+	Truncation float64           `json:"half_width_truncation"`
+	Storage    float64           `json:"half_width_storage"`
+	Explained  float64           `json:"variance_explained"` // share of the probes' variance that the control variate removed
 }
 
 // settled returns the problem's and the options' defaults in place, or what is wrong.

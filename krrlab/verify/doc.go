@@ -6,6 +6,7 @@
 //	Residual  ‖y_j−(K+λI)c_j‖₂ to ± a rounding bound
 //	Cond      an interval for κ(K+λI), of confidence 1
 //	Predict   f̃ at new points, with |f−f̃| ≤ √k(x,x)·‖r‖₂/(2√λ)
+//	Model     all of it of a saved model, as lines, a table, a picture and JSON (stage.Stage)
 //
 // # Residual
 //

@@ -84,9 +84,9 @@ func oneNorms(c []float64, t int) []float64 {
 	return out
 }
 
-// Relative returns the worst ‖r_j‖₂/‖y_j‖₂, of the upper ends where upper is set, and 0 where
+// relative returns the worst ‖r_j‖₂/‖y_j‖₂, of the upper ends where upper is set, and 0 where
 // both norms are zero; NaN if one is.
-func (r *Residual) Relative(upper bool) (worst float64) {
+func (r *Residual) relative(upper bool) (worst float64) {
 	for j, v := range r.Norm {
 		if upper {
 			v += r.Rounding[j]

@@ -256,11 +256,11 @@ func TestNorm2(t *testing.T) {
 		t.Error("numbers that are none")
 	}
 	r := Residual{Norm: []float64{1, 0, 6}, Rounding: []float64{0.5, 0, 9}, Target: []float64{2, 0, 4}}
-	if a, b := r.Relative(false), r.Relative(true); a != 1.5 || b != 3.75 {
+	if a, b := r.relative(false), r.relative(true); a != 1.5 || b != 3.75 {
 		t.Errorf("worst %v, with rounding %v", a, b)
 	}
 	r = Residual{Norm: []float64{1, nan}, Rounding: []float64{0, 0}, Target: []float64{2, 1}}
-	if a, b := r.Relative(false), r.Relative(true); !math.IsNaN(a) || !math.IsNaN(b) {
+	if a, b := r.relative(false), r.relative(true); !math.IsNaN(a) || !math.IsNaN(b) {
 		t.Errorf("worst %v, with rounding %v, of one that is NaN", a, b)
 	}
 	p := Prediction{Gap: []float64{0, 1, 2, inf, nan}}

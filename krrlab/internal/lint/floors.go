@@ -51,15 +51,16 @@ var floors = map[string]int{
 	"krrlab/precond/precondtest": 3,
 	"krrlab/statdim":             3,
 	"krrlab/tune":                3,
-	"krrlab/verify":              3,
 
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
 	"krrlab/notebook/selfref": stages,
 	"krrlab/stage":            stages,
 
-	"krrlab/plan": 5,
-	"krrlab/race": 5,
+	"krrlab/plan":    5,
+	"krrlab/race":    5,
+	"krrlab/results": 5,
+	"krrlab/verify":  5,
 
 	"krrlab": 6,
 

@@ -36,7 +36,6 @@ var kept = map[string]string{
 	"experiments.Report.*":   "what a notebook shows of a report",
 	"experiments.Rates.Cost": "what the plan says of one case",
 
-	"krrlab/feature.ChainMap.Levels":          "the levels that Level takes",
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/kernel.Parse":                     "the inverse of String",
 	"krrlab/model.Read":                       "models that are no file",

@@ -19,11 +19,11 @@ func init() {
 			"Measure": r.ValueOf(multilevel.Measure),
 		},
 		Types: map[string]r.Type{
-			"Kernel":  r.TypeOf((*multilevel.Kernel)(nil)).Elem(),
-			"Level":   r.TypeOf((*multilevel.Level)(nil)).Elem(),
-			"Options": r.TypeOf((*multilevel.Options)(nil)).Elem(),
-			"Problem": r.TypeOf((*multilevel.Problem)(nil)).Elem(),
-			"Seconds": r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
+			"Kernel":   r.TypeOf((*multilevel.Kernel)(nil)).Elem(),
+			"Measured": r.TypeOf((*multilevel.Measured)(nil)).Elem(),
+			"Options":  r.TypeOf((*multilevel.Options)(nil)).Elem(),
+			"Problem":  r.TypeOf((*multilevel.Problem)(nil)).Elem(),
+			"Seconds":  r.TypeOf((*multilevel.Seconds)(nil)).Elem(),
 		},
 		Proxies: map[string]r.Type{
 			"Kernel": r.TypeOf((*proxy_krrlab_multilevel_Kernel)(nil)).Elem(),

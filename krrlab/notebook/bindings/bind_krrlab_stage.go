@@ -21,6 +21,7 @@ func init() {
 			"HTML":        r.ValueOf(stage.HTML),
 			"Job":         r.ValueOf(stage.Job),
 			"Kernel":      r.ValueOf(stage.Kernel),
+			"KernelBound": r.ValueOf(stage.KernelBound),
 			"LambdaP":     r.ValueOf(stage.LambdaP),
 			"Lanczos":     r.ValueOf(stage.Lanczos),
 			"Load":        r.ValueOf(stage.Load),

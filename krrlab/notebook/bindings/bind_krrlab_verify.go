@@ -14,13 +14,17 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/verify"] = imports.Package{
 		Name: "verify",
 		Binds: map[string]r.Value{
-			"New": r.ValueOf(verify.New),
+			"Model": r.ValueOf(verify.Model),
+			"New":   r.ValueOf(verify.New),
 		},
 		Types: map[string]r.Type{
-			"Matrix":     r.TypeOf((*verify.Matrix)(nil)).Elem(),
-			"Prediction": r.TypeOf((*verify.Prediction)(nil)).Elem(),
-			"Residual":   r.TypeOf((*verify.Residual)(nil)).Elem(),
-			"Spectrum":   r.TypeOf((*verify.Spectrum)(nil)).Elem(),
+			"Matrix":       r.TypeOf((*verify.Matrix)(nil)).Elem(),
+			"OpenShare":    r.TypeOf((*verify.OpenShare)(nil)).Elem(),
+			"Options":      r.TypeOf((*verify.Options)(nil)).Elem(),
+			"Prediction":   r.TypeOf((*verify.Prediction)(nil)).Elem(),
+			"Residual":     r.TypeOf((*verify.Residual)(nil)).Elem(),
+			"Spectrum":     r.TypeOf((*verify.Spectrum)(nil)).Elem(),
+			"Verification": r.TypeOf((*verify.Verification)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},

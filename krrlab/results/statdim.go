@@ -1,13 +1,35 @@
-package krrlab
+package results
 
 import (
 	"fmt"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
 )
+
+// StatDim is the statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval.
+type StatDim struct {
+	stage.Header
+	Method string `json:"method"`
+	Why    string `json:"why,omitempty"` // of auto's choice
+
+	statdim.Result
+	Width float64 `json:"width_asked"`
+
+	Precond  string  `json:"preconditioner,omitempty"` // what made Z
+	S        int     `json:"s,omitempty"`              // its columns
+	LambdaP  float64 `json:"lambda_p,omitempty"`
+	USquared float64 `json:"u_squared,omitempty"` // ‖U‖_F² = s_{λ_p}(ZZᵀ)
+	// ZCurve holds s_λ(ZZᵀ) at ZLambdas.
+	ZLambdas []float64          `json:"z_lambdas,omitempty"`
+	ZCurve   []float64          `json:"z_curve,omitempty"`
+	Eta      *estimate.Interval `json:"eta,omitempty"` // of ‖K−ZZᵀ‖₂, where it was measured
+
+	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
+	Seconds float64 `json:"seconds"`      // in all, K and Z included
+}
 
 // String gives the result in a few aligned lines.
 func (s *StatDim) String() string {
@@ -44,7 +66,7 @@ func (s *StatDim) missed() string {
 	switch {
 	case s.Reached:
 		return ""
-	case s.Method == FreeStatDim.String() && s.Eta == nil && s.Estimate.Confidence == 1:
+	case s.Method == "free" && s.Eta == nil && s.Estimate.Confidence == 1:
 		return fmt.Sprintf(" (asked %.2g %%): all that tr K and this Z prove", 100*s.Width)
 	case s.Truncation+s.Storage > s.Sampling:
 		return fmt.Sprintf(" (asked %.2g %%): truncation and storage limit it", 100*s.Width)
@@ -53,7 +75,7 @@ func (s *StatDim) missed() string {
 }
 
 func (s *StatDim) stepText() string {
-	if s.Method == SLQ.String() {
+	if s.Method == "slq" {
 		return fmt.Sprintf("%d Lanczos steps", s.Steps)
 	}
 	return fmt.Sprintf("%d iterations", s.Steps)
@@ -110,7 +132,7 @@ func (s *StatDim) Plot() *plots.Figure {
 		}
 		f.Series = append(f.Series, c)
 	}
-	if len(s.ZCurve) > 0 && s.Method != FreeStatDim.String() {
+	if len(s.ZCurve) > 0 && s.Method != "free" {
 		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
 	}
 	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points,
@@ -125,7 +147,7 @@ func (s *StatDim) curveName() string {
 	switch {
 	case e.Confidence == 1:
 		return fmt.Sprintf("K, %s", e.Method)
-	case s.Method == Hutchinson.String() && e.Method != SLQ.String() || s.Method == XTrace.String():
+	case s.Method == "hutchinson" && e.Method != "slq" || s.Method == "xtrace":
 		return "K, as far as s_λ at one λ tells"
 	}
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)

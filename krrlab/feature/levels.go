@@ -1,11 +1,11 @@
-package krrlab
+package feature
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/sketch"
 )
@@ -16,9 +16,12 @@ type ChainLevel struct {
 	Width  int    `json:"width"`
 }
 
+// Levels are those of a chain.
+type Levels []ChainLevel
+
 // ParseLevels reads a chain such as "features:16000,srht:4000,gaussian:2000".
-func ParseLevels(spec string) ([]ChainLevel, error) {
-	var levels []ChainLevel
+func ParseLevels(spec string) (Levels, error) {
+	var levels Levels
 	for _, part := range strings.Split(spec, ",") {
 		name, width, ok := strings.Cut(strings.TrimSpace(part), ":")
 		s, err := strconv.Atoi(width)
@@ -27,11 +30,11 @@ func ParseLevels(spec string) ([]ChainLevel, error) {
 		}
 		levels = append(levels, ChainLevel{name, s})
 	}
-	return levels, checkLevels(levels)
+	return levels, levels.Check()
 }
 
-// formatLevels is the inverse of ParseLevels.
-func formatLevels(levels []ChainLevel) string {
+// String is the inverse of ParseLevels.
+func (levels Levels) String() string {
 	var parts []string
 	for _, l := range levels {
 		parts = append(parts, fmt.Sprintf("%s:%d", l.Sketch, l.Width))
@@ -39,9 +42,9 @@ func formatLevels(levels []ChainLevel) string {
 	return strings.Join(parts, ",")
 }
 
-// checkLevels returns an error unless the chain starts with features, goes on with sketches,
+// Check returns an error unless the chain starts with features, goes on with sketches,
 // and no level is wider than the one before.
-func checkLevels(levels []ChainLevel) error {
+func (levels Levels) Check() error {
 	if len(levels) == 0 {
 		return fmt.Errorf("no levels: want features:WIDTH first, then sketches, as in features:16000,srht:4000,gaussian:2000")
 	}
@@ -63,39 +66,57 @@ func checkLevels(levels []ChainLevel) error {
 
 // ChainFor returns the distribution of Algorithm 2 for a kernel: the paper's features for it,
 // orthogonal ones if asked for, and the sketches of levels.
-func ChainFor(k kernel.Kernel, orthogonal bool, levels []ChainLevel) (feature.Chain, error) {
-	if err := checkLevels(levels); err != nil {
-		return feature.Chain{}, err
+func ChainFor(k kernel.Kernel, orthogonal bool, levels Levels) (Chain, error) {
+	if err := levels.Check(); err != nil {
+		return Chain{}, err
 	}
-	dist, err := featuresFor(k, orthogonal)
+	dist, err := ForKernel(k, orthogonal)
 	if err != nil {
-		return feature.Chain{}, err
+		return Chain{}, err
 	}
-	c := feature.Chain{Features: dist, Width: levels[0].Width}
+	c := Chain{Features: dist, Width: levels[0].Width}
 	for _, l := range levels[1:] {
-		d, _ := sketch.Parse(l.Sketch) // checkLevels has
+		d, _ := sketch.Parse(l.Sketch) // Check has
 		c.Sketches = append(c.Sketches, sketch.Level{Dist: d, Width: l.Width})
 	}
 	return c, nil
 }
 
-// noFeatures reports whether there are no random features for a kernel.
-func noFeatures(k kernel.Kernel) bool {
-	_, err := feature.For(k)
-	return err != nil
-}
-
-// featuresFor returns the paper's features for a kernel, orthogonal ones if asked for; that there are
-// none is an error.
-func featuresFor(k kernel.Kernel, orthogonal bool) (feature.Dist, error) {
-	dist, err := feature.For(k)
+// ForKernel is For, with orthogonal features if asked for; that there are none is an error.
+func ForKernel(k kernel.Kernel, orthogonal bool) (Dist, error) {
+	dist, err := For(k)
 	if err != nil || !orthogonal {
 		return dist, err
 	}
-	f, ok := dist.(feature.Fourier)
+	f, ok := dist.(Fourier)
 	if !ok {
-		return nil, fmt.Errorf("krrlab: no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", k)
+		return nil, fmt.Errorf("no orthogonal random features for %v: gaussian, matern32, matern52 and user-defined kernels with a method Spread have them", k)
 	}
 	f.Orthogonal = true
 	return f, nil
+}
+
+// LevelsOf is the inverse of ChainFor, and of ForKernel, which has no levels. It returns an error for a
+// user-defined distribution.
+func LevelsOf(dist Dist, k kernel.Kernel) (orthogonal bool, levels Levels, err error) {
+	var want Dist
+	switch m := dist.(type) {
+	case Chain:
+		base, _ := m.Features.(Fourier)
+		orthogonal = base.Orthogonal
+		levels = Levels{{"features", m.Width}}
+		for _, s := range m.Sketches {
+			levels = append(levels, ChainLevel{s.Dist.String(), s.Width})
+		}
+		want, err = ChainFor(k, orthogonal, levels)
+	case Fourier:
+		orthogonal = m.Orthogonal
+		want, err = ForKernel(k, orthogonal)
+	default:
+		want, err = For(k)
+	}
+	if err != nil || !reflect.DeepEqual(dist, want) {
+		return false, nil, fmt.Errorf("the feature map %v is user-defined", dist)
+	}
+	return orthogonal, levels, nil
 }

@@ -1,16 +1,84 @@
-package krrlab
+package results
 
 import (
 	"cmp"
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
+
+// QualityStep is what was known after a step of Lanczos.
+type QualityStep struct {
+	Step int               `json:"step"`
+	Min  estimate.Interval `json:"lambda_min"`
+	Max  estimate.Interval `json:"lambda_max"`
+}
+
+// Quality says how good a preconditioner is: an interval of κ(M⁻¹A) that holds with the
+// stated confidence, and the iterations that follow from it beside those that PCG takes.
+type Quality struct {
+	stage.Header
+	Precond  string  `json:"precond"`
+	Features string  `json:"features,omitempty"` // what made Z
+	S        int     `json:"s,omitempty"`        // its columns
+	LambdaP  float64 `json:"lambda_p,omitempty"`
+
+	// Kappa, Min and Max are κ(M⁻¹A), λ_min and λ_max, of K itself and not as it is stored: they
+	// allow for KError, whose prediction the confidence does not cover. Kappa's probability of
+	// failure is split over both ends. Of an M of which only the inverse is known they are one-sided,
+	// by Ritz values, which lie inside the spectrum in exact arithmetic: rounding is not bounded.
+	Kappa estimate.Interval `json:"kappa"`
+	Min   estimate.Interval `json:"lambda_min"`
+	Max   estimate.Interval `json:"lambda_max"`
+	// Certain is an upper bound of κ without any probability, with landmarks; 0 otherwise. It
+	// covers the rounding of K's columns, of the factorization and of F, and does not depend on how
+	// K is stored; 0 too where that rounding is above λ, and for user-defined kernels.
+	Certain float64 `json:"kappa_certain,omitempty"`
+	// Indefinite says that K+λI as stored has a negative eigenvalue, which proves ‖K_stored−K‖₂ > λ
+	// whatever KError predicts: then nothing is known of κ.
+	Indefinite bool `json:"stored_indefinite,omitempty"`
+	// APriori is the relative error of λ_max, and of λ_min as a share of λ_max, that as many steps are sure
+	// not to exceed whatever the spectrum, with the confidence of one end.
+	APriori stage.Number `json:"a_priori_error"`
+
+	Steps    int           `json:"steps"` // of Lanczos
+	Reached  bool          `json:"width_reached"`
+	Alpha    []float64     `json:"alpha"` // of the tridiagonal
+	Beta     []float64     `json:"beta"`
+	Ritz     []float64     `json:"ritz"`
+	Slack    float64       `json:"slack"`              // allowed for inaccurate products
+	KError   float64       `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Trace    []QualityStep `json:"trace"`
+	Spectrum []float64     `json:"spectrum,omitempty"` // all eigenvalues of M⁻¹A, for small n
+	// Exact is their κ with its rounding error; nil where they were not computed.
+	Exact *estimate.Interval `json:"kappa_exact"`
+
+	// Bound is ⌈(√κ/2)ln(2/τ)⌉ for κ's upper end, the iterations to an A-norm error of τ; 0
+	// where that is unbounded. Predicted are the iterations to a residual of τ of a random
+	// right-hand side, from T. Actual are those of PCG on the targets; nil without it.
+	Bound     int        `json:"iterations_bound"`
+	Predicted int        `json:"iterations_predicted"`
+	Actual    *int       `json:"iterations"`
+	Status    pcg.Status `json:"status,omitempty"` // of PCG
+
+	Seconds QualitySeconds `json:"seconds"`
+}
+
+// QualitySeconds are wall-clock seconds.
+type QualitySeconds struct {
+	Kernel   float64 `json:"kernel"`
+	Features float64 `json:"features"`
+	Factor   float64 `json:"factor"`
+	Lanczos  float64 `json:"lanczos"`
+	Solve    float64 `json:"solve"`
+	Exact    float64 `json:"exact"`
+	Total    float64 `json:"total"`
+}
 
 // String gives the judgement in a few aligned lines.
 func (q *Quality) String() string {
@@ -60,7 +128,7 @@ func boundsText(e estimate.Interval) string {
 
 func (q *Quality) metricText() string {
 	switch {
-	case q.Precond == (None{}).String():
+	case q.Precond == "none":
 		return "I (no preconditioner)"
 	case q.S == 0:
 		return q.Precond

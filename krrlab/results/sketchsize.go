@@ -1,12 +1,96 @@
-package krrlab
+package results
 
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
+
+// SketchSize is the record of a search for the number of features, section 5 of the paper: s is
+// doubled until a test of Z accepts.
+type SketchSize struct {
+	stage.Header
+	LambdaP  float64      `json:"lambda_p"`
+	Features string       `json:"features"`
+	Storage  string       `json:"storage"`
+	KBound   stage.Number `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which all allows for; that it holds is not part of the confidence
+
+	Test       adapt.Kind `json:"test"`
+	Target     float64    `json:"target"`    // largest κ wanted: asked for, or guaranteed by Constants
+	Constants  adapt.Test `json:"constants"` // of Theorem7; zero for Kappa
+	Confidence float64    `json:"confidence"`
+	Note       string     `json:"note,omitempty"` // what the test covers here
+
+	Status  adapt.Status `json:"status"`
+	S       int          `json:"s"`     // of the rung accepted, or else of the one of least predicted time; 0 if there is none
+	Max     int          `json:"max"`   // last rung there could be
+	Limit   string       `json:"limit"` // what sets it: n, asked or memory
+	Rungs   []adapt.Rung `json:"rungs"`
+	Seconds float64      `json:"seconds"`
+}
+
+// String gives the ladder in aligned lines.
+func (s *SketchSize) String() string {
+	var b stage.Lines
+	b.Problem(&s.Header)
+	b.Add("Z", "%s, λ_p = %g", s.Kernel.Shorten(s.Features), s.LambdaP)
+	b.Add("K", "%s%s", s.Storage, stage.KernelBound(s.KBound))
+	b.Add("test", "%s", s.testText())
+	if s.Note != "" {
+		b.Add("note", "%s", s.Note)
+	}
+	for _, r := range s.Rungs {
+		b.Add(fmt.Sprintf("s = %d", r.S), "%s", s.rungText(r))
+	}
+	b.Add("result", "%s", s.resultText())
+	b.Took(s.Seconds)
+	return b.String()
+}
+
+func (s *SketchSize) testText() string {
+	if s.Test == adapt.Theorem7 {
+		c := s.Constants
+		return fmt.Sprintf("Theorem 7, %s: θ = %g, α = %g, γ = %g, which imply κ(M⁻¹A) ≤ %.3g; confidence %g", c.Name, c.Theta, c.Alpha, c.Gamma, s.Target, s.Confidence)
+	}
+	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
+}
+
+// span writes an interval's ends.
+func span(lo, hi float64) string { return fmt.Sprintf("[%.4g, %.4g]", lo, hi) }
+
+func (s *SketchSize) rungText(r adapt.Rung) string {
+	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, span(r.Kappa.Lo, r.Kappa.Hi))
+	if c := r.Conditions; c != nil {
+		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW [%.3g, %.3g], rank %d,", span(c.Norm.Lo, c.Norm.Hi), c.Low.Lo, c.High.Hi, c.Rank)
+	}
+	return t + fmt.Sprintf(" %4d iterations, %6.2f s predicted, %6.2f s taken", r.Iterations, r.Predicted, r.Seconds.Rung)
+}
+
+func (s *SketchSize) resultText() string {
+	if s.S == 0 {
+		return fmt.Sprintf("%s: no rung", s.Status)
+	}
+	why := map[string]string{"n": "below n", "asked": "up to the largest asked for", "memory": "that fits the memory"}[s.Limit]
+	switch s.Status {
+	case adapt.Found:
+		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
+	case adapt.None:
+		return fmt.Sprintf("%s: no s %s, %d at most, is accepted; s = %d has the least predicted time", s.Status, why, s.Max, s.S)
+	}
+	return fmt.Sprintf("%s: of %d rungs s = %d has the least predicted time", s.Status, len(s.Rungs), s.S)
+}
+
+// HTML returns the stage for a notebook.
+func (s *SketchSize) HTML() string { return stage.HTML(s) }
+
+// name says in a few words what is drawn.
+func (s *SketchSize) name() string {
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Short()))
+}
 
 // Table returns a row for every rung.
 func (s *SketchSize) Table() *plots.Table {

@@ -1,11 +1,10 @@
-package krrlab
+package verify
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/plots"
 )
 

@@ -1,16 +1,40 @@
-package krrlab
+package results
 
 import (
 	"fmt"
 	"math"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
 	"github.com/krrlab/lab/plots"
 )
+
+// LambdaP is a sweep of the preconditioner's ridge λ_p, or a map over (s, λ_p).
+type LambdaP struct {
+	stage.Header
+	Features string `json:"features"` // what made Z
+	// Sweeps holds one for each s, ascending.
+	Sweeps []*tune.Result `json:"sweeps"`
+	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
+	BestS       int     `json:"best_s"`
+	BestLambdaP float64 `json:"best_lambda_p"`
+	KError      float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
+	Seconds     float64 `json:"seconds"`            // in all, K and Z included
+}
+
+// Add adds a sweep, and chooses the least time of all.
+func (s *LambdaP) Add(r *tune.Result) {
+	s.Sweeps = append(s.Sweeps, r)
+	least := math.Inf(1)
+	for _, r := range s.Sweeps {
+		if r.Best >= 0 && r.Points[r.Best].Seconds < least {
+			least = r.Points[r.Best].Seconds
+			s.BestS, s.BestLambdaP = r.S, r.Points[r.Best].LambdaP
+		}
+	}
+}
 
 // String gives the sweep in a few aligned lines, a map with one line for each s.
 func (s *LambdaP) String() string {

@@ -1,0 +1,189 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/multilevel"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// MultiLevel is what each level of Algorithm 2 (section 4 of the paper) is worth,
+//
+//	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI,
+//
+// beside features alone of the same widths.
+type MultiLevel struct {
+	stage.Header
+	LambdaP float64 `json:"lambda_p"`
+
+	Levels     feature.Levels  `json:"levels"` // what was asked for
+	Features   string          `json:"features"`
+	Confidence float64         `json:"confidence"`
+	KError     stage.Number    `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂, which the intervals allow for
+	Chain      []MeasuredLevel `json:"chain"`              // of the levels; those not reached are missing
+	OneLevel   []MeasuredLevel `json:"one_level"`          // features alone, at the widths of the levels after the first
+	Seconds    float64         `json:"seconds"`            // in all, without K
+}
+
+// MeasuredLevel is what was measured of one Z_k, n×s_k.
+type MeasuredLevel struct {
+	feature.ChainLevel
+	Level int `json:"level"` // k = 1, 2, …; of OneLevel, the level whose width it has
+	multilevel.Measured
+}
+
+// fit returns the seconds that a fit takes.
+func (l *MeasuredLevel) fit() float64 { return l.Seconds.Form + l.Seconds.Factor + l.Seconds.Solve }
+
+// String gives the levels in aligned lines.
+func (m *MultiLevel) String() string {
+	var b stage.Lines
+	b.Problem(&m.Header)
+	b.Add("chain", "%s of %s, λ_p = %g, τ = %g", m.Levels.String(), m.Features, m.LambdaP, m.Tol)
+	b.Add("", "%-11s %5s  %-23s  %-23s %5s  %s", "map", "s_k", "‖Z_kZ_kᵀ−K‖₂", "κ(M_k⁻¹A)", "steps", "seconds: form+factor+solve")
+	row := func(name string, l *MeasuredLevel) {
+		e := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Error.Value, l.Error.Lo, l.Error.Hi)
+		if l.Left != "" {
+			b.Add(name, "%-11s %5d  %-23s  no preconditioner: %s", l.Sketch, l.Width, e, l.Left)
+			return
+		}
+		k := fmt.Sprintf("%.4g in [%.4g, %.4g]", l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi)
+		note := ""
+		if !l.Converged {
+			note = ", " + l.Status.String()
+		}
+		if l.Indefinite {
+			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
+		}
+		s := l.Seconds
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.fit(), s.Form, s.Factor, s.Solve, note)
+	}
+	for i := range m.Chain {
+		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		row("one level", &m.OneLevel[i])
+	}
+	if m.KError.Known() {
+		b.Add("allowed", "‖K_stored−K‖₂ ≤ %.2g, which is predicted and not part of the confidence", m.KError)
+	}
+	b.Add("confidence", "%g that both intervals of a level hold; %.1f seconds in all, without K", m.Confidence, m.Seconds)
+	return b.String()
+}
+
+// Table gives a row for each level, and for features alone of the same widths.
+func (m *MultiLevel) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda),
+		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
+		Columns: []plots.Column{
+			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},
+			{Name: "κ(M_k⁻¹A)"}, {Name: "at least"}, {Name: "at most"}, {Name: "iterations"},
+			{Name: "form", Unit: "s", Format: "%.2f"}, {Name: "factor", Unit: "s", Format: "%.2f"},
+			{Name: "solve", Unit: "s", Format: "%.2f"}, {Name: "in all", Unit: "s", Format: "%.2f"},
+		},
+	}
+	add := func(name string, l *MeasuredLevel) {
+		e, s := l.Error, l.Seconds
+		if l.Kappa == nil {
+			t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, nil, nil, nil, nil, s.Form)
+			return
+		}
+		k := l.Kappa
+		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, l.fit())
+	}
+	for i := range m.Chain {
+		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
+	}
+	for i := range m.OneLevel {
+		add("one", &m.OneLevel[i])
+	}
+	return t
+}
+
+// Plot draws four panels against the width s_k, for the levels of the chain and for features
+// alone: κ(M_k⁻¹A) and ‖Z_kZ_kᵀ−K‖₂ with their intervals, the iterations of the solve, and the
+// seconds of a fit without K. Panels that would be empty are left out.
+func (m *MultiLevel) Plot() *plots.Figure {
+	kappa := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		if l.Kappa == nil {
+			return 0, 0, 0, false
+		}
+		return l.Kappa.Value, l.Kappa.Lo, l.Kappa.Hi, true
+	}
+	norm := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		return l.Error.Value, l.Error.Lo, l.Error.Hi, true
+	}
+	iterations := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		v = float64(l.Iterations)
+		return v, v, v, l.Kappa != nil
+	}
+	seconds := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
+		v = l.fit()
+		return v, v, v, l.Kappa != nil
+	}
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda), 2)
+	f.ShareX = true
+	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
+		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)
+	for _, p := range []struct {
+		label  string
+		banded bool
+		value  func(l *MeasuredLevel) (v, lo, hi float64, ok bool)
+	}{{"κ(M_k⁻¹A)", true, kappa}, {"iterations", false, iterations}, {"‖Z_{k}Z_{k}ᵀ−K‖₂", true, norm}, {"seconds of a fit, without K", false, seconds}} {
+		if panel := m.panel(p.label, p.banded, p.value); len(panel.Series) > 0 {
+			f.Panels = append(f.Panels, panel)
+		}
+	}
+	return f
+}
+
+// panel draws one number against the width.
+func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLevel) (v, lo, hi float64, ok bool)) plots.Figure {
+	f := plots.Figure{Title: label, X: plots.Axis{Label: "width s_k", Log: true, Ticks: m.widths()}, Y: plots.Axis{Log: true}}
+	for _, line := range []struct {
+		name   string
+		levels []MeasuredLevel
+	}{{"levels of the chain", m.Chain}, {"features alone", m.alone()}} {
+		s := plots.Series{Name: line.name}
+		for i := range line.levels {
+			l := &line.levels[i]
+			v, lo, hi, ok := value(l)
+			if !ok {
+				continue
+			}
+			s.X, s.Y = append(s.X, float64(l.Width)), append(s.Y, v)
+			if banded {
+				s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+			}
+		}
+		if len(s.X) > 0 {
+			f.Series = append(f.Series, s)
+		}
+	}
+	return f
+}
+
+// alone returns features alone of all widths: the first level of the chain is one of them.
+func (m *MultiLevel) alone() []MeasuredLevel {
+	if len(m.Chain) > 0 && m.Chain[0].Level == 1 {
+		return append([]MeasuredLevel{m.Chain[0]}, m.OneLevel...)
+	}
+	return m.OneLevel
+}
+
+// widths returns the widths of the levels, ascending.
+func (m *MultiLevel) widths() []float64 {
+	var w []float64
+	for _, l := range m.Levels {
+		w = append(w, float64(l.Width))
+	}
+	slices.Sort(w)
+	return slices.Compact(w)
+}
+
+// HTML gives the lines, the picture and the table.
+func (m *MultiLevel) HTML() string { return stage.HTML(m) }
