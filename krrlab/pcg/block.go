@@ -3,8 +3,6 @@ package pcg
 import (
 	"context"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -240,7 +238,7 @@ func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 	x, q := s.x.RawMatrix().Data, rowsOf(s.r.RawMatrix().Data, i0, i1, k)
 	move := rowsOf(work, 0, i1-i0, a)
 	clear(move.Data)
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), 0, move)
+	thin(1, rowsOf(s.p.RawMatrix().Data, i0, i1, k), rowsOf(s.d, 0, k, a), move)
 	for i := range move.Rows {
 		xi := x[(i0+i)*t : (i0+i+1)*t]
 		for j, v := range move.Data[i*a : (i+1)*a] {
@@ -250,8 +248,9 @@ func (s *blockRows) rows(i0, i1 int, sum, work []float64) {
 			dx[j] += v * v
 		}
 	}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, -1, rowsOf(s.w.RawMatrix().Data, i0, i1, k), rowsOf(s.h, 0, k, k), 1, q) // Q ← Q − AP·H
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, q, rowsOf(s.c, 0, k, a), 0, move)
+	thin(-1, rowsOf(s.w.RawMatrix().Data, i0, i1, k), rowsOf(s.h, 0, k, k), q) // Q ← Q − AP·H
+	clear(move.Data)
+	thin(1, q, rowsOf(s.c, 0, k, a), move)
 	for i := range move.Rows {
 		for j, v := range move.Data[i*a : (i+1)*a] {
 			rr[j] += v * v // ‖r_j‖², R = QC

@@ -106,9 +106,18 @@ func (s *timesRows) rows(i0, i1 int, _, work []float64) {
 	if s.right != nil {
 		copy(out, s.right[i0*k:i1*k])
 	}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, rowsOf(s.left, i0, i1, s.old), rowsOf(s.by, 0, s.old, k), 1, rowsOf(out, 0, i1-i0, k))
+	thin(1, rowsOf(s.left, i0, i1, s.old), rowsOf(s.by, 0, s.old, k), rowsOf(out, 0, i1-i0, k))
 	for i := i0; i < i1; i++ {
 		copy(s.left[i*s.old:i*s.old+k], out[(i-i0)*k:])
+	}
+}
+
+// thin adds c·XF to dst, some rows at a time: gonum's product of more starts goroutines.
+func thin(c float64, x, f, dst blas64.General) {
+	const some = 128
+	for i := 0; i < x.Rows; i += some {
+		end := min(i+some, x.Rows)
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, c, rowsOf(x.Data, i, end, x.Cols), f, 1, rowsOf(dst.Data, i, end, dst.Cols))
 	}
 }
 
