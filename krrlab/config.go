@@ -105,7 +105,7 @@ func (c Config) auto(n int) (*open, Config) {
 	if !left || c.onRanks() || c.Repeat > 1 {
 		return nil, c
 	}
-	return &open{n <= DirectBelow, c.Solver != AutoSolver || c.Stop.Rule != bound.Residual, a.S, a.LambdaP}, c
+	return &open{n <= DirectBelow, c.Solver != AutoSolver, a.S, a.LambdaP}, c
 }
 
 // withDefaults returns the configuration with its zero values replaced for n points and

@@ -115,7 +115,7 @@ type Lab struct {
 // open is what of a method is left to the plan, and what is held.
 type open struct {
 	fixed   bool // there are so few points that the fixed rule is taken
-	solver  bool // it was set, or is to iterate as Stop says
+	solver  bool // it was set
 	s       int  // 0 where it was not
 	lambdaP float64
 }

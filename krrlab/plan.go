@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -61,7 +62,7 @@ func (l *Lab) task() *plan.Task {
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Seed: c.Seed, Memory: c.Memory,
 		PointBytes: pointBytes(l.train.X), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
-		Iterative: c.Checkpoint != nil, Small: l.open != nil && l.open.fixed,
+		Iterative: c.Checkpoint != nil || c.Stop.Rule != bound.Residual, Small: l.open != nil && l.open.fixed,
 	}
 	switch c.Exact {
 	case ExactResidual:
