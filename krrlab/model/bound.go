@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 func (e *Error) fits(t int) bool {
@@ -38,6 +39,7 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	x, z := m.views(d.X)
 	extent := kernel.ExtentOf(x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(z.Norms))
+	_, extent.Whole = points.SameBytes(x.X, z.X)
 	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent), kernel.EntryError(m.Kernel, kernel.Differences, extent))
 	share += float64(n+8) * 0x1p-53
 	own := make([]float64, t)

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestBoundsOfBytes: points that are no bytes of the model's scale have the rounding of inner products in their bounds, far
+// from zero; bytes do not.
+func TestBoundsOfBytes(t *testing.T) {
+	const n, d = 3, 500
+	x := points.NewBytes(n, d, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = uint8(255 - i%3)
+	}
+	m := random(kernel.Gaussian{Sigma: 1}, x, 1)
+	m.Error = &Error{ANorm: []float64{0}}
+	bytes, between := points.NewDense(1, d, nil), points.NewDense(1, d, nil)
+	for j := range d {
+		bytes.Data[j], between.Data[j] = 255, 254.5
+	}
+	bound := func(z points.Points) float64 {
+		b, err := m.Bounds(&datasets.Dataset{X: z})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.At(0, 0) / mat.Norm(m.C, 1)
+	}
+	whole, _ := points.AsBytes(bytes, 1)
+	if v := bound(whole); !(v > 0 && v < 1e-14) {
+		t.Errorf("bytes: %g", v)
+	}
+	if v, least := bound(between), kernel.EntryError(m.Kernel, kernel.Float64, kernel.Extent{Dim: d, MaxSq: d * 255 * 255}); !(v >= least/2) {
+		t.Errorf("numbers between them: %g, below %g", v, least)
+	}
+}
