@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -17,7 +19,6 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
-	"gonum.org/v1/gonum/mat"
 )
 
 // Solution is the answer C of (K+λI)C = Y with all that is known of it. Its JSON is what

@@ -3,13 +3,13 @@ package plots
 import (
 	"io"
 	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/recorder"
-	"regexp"
-	"strconv"
 )
 
 func sampleGrid() *Figure {

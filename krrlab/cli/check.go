@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/theory"
 )
 

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"gonum.org/v1/gonum/mat"
@@ -20,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // predictFlags are the flags of krrlab predict.

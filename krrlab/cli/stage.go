@@ -8,13 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // stageFlags are the flags that the commands of all stages share.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // verifyFlags are the flags of krrlab verify.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"gonum.org/v1/gonum/mathext"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
 )
 

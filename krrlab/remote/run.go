@@ -16,10 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/stage"
-
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // grace is how long ranks that were told to end may take before they are killed.
