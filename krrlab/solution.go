@@ -370,7 +370,7 @@ func (s *Solution) ConvergenceSeries() plots.Series {
 
 // boundSeries returns the bounds of the error against the iteration, as far as they are known.
 func (s *Solution) boundSeries() plots.Series {
-	b := plots.Series{Name: "‖c−c*‖_A/‖c*‖_A at most"}
+	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
 	for _, h := range s.History {
 		if h.Bound.Known() {
 			b.X, b.Y = append(b.X, float64(h.Iteration)), append(b.Y, float64(h.Bound))

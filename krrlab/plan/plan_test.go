@@ -280,3 +280,11 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("%q, %v", p.Advice, err)
 	}
 }
+
+// TestStringPath looks for a plan that names the BLAS by its file, without the folder of one machine.
+func TestStringPath(t *testing.T) {
+	p := &Plan{Rates: Rates{Machine: "a processor, 2 threads, openblas 0.3.21 (/usr/lib/some-where/libopenblas.so), avx2, version 1"}}
+	if s := p.String(); !strings.Contains(s, "openblas 0.3.21 (libopenblas.so), avx2") {
+		t.Errorf("no file of the BLAS, or its folder, in:\n%s", s)
+	}
+}

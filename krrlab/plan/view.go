@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -34,6 +35,9 @@ type Report struct {
 
 var _ stage.Stage = (*Plan)(nil)
 
+// folder is that of the BLAS in the name of a machine.
+var folder = regexp.MustCompile(`\([^()]*/`)
+
 // String says the choice, the runner-up, what would change it, and what it took to
 func (p *Plan) String() string {
 	var b stage.Lines
@@ -52,7 +56,7 @@ func (p *Plan) String() string {
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve, "residual", s.Residual, "predict", s.Predict)
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for %d solves of %d points; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.Runs, p.Pilot.M, p.Rates.Machine)
+	b.Add("plan", "%.2g s, of which %.2g s for %d solves of %d points; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.Runs, p.Pilot.M, folder.ReplaceAllString(p.Rates.Machine, "("))
 	return b.String()
 }
 
