@@ -34,6 +34,7 @@ type Pilot struct {
 	Fine bool `json:"fine"`
 
 	task  *Task
+	clock float64 // seconds after which a solve is ended
 	share float64 // m/n
 	x     points.Points
 	y     *mat.Dense
@@ -58,7 +59,7 @@ type runKey struct {
 func newPilot(ctx context.Context, t *Task, m int) (*Pilot, error) {
 	start := time.Now()
 	index := slices.Clone(rng.New(t.Seed).Sub("pilot").Perm(t.n)[:m])
-	p := &Pilot{M: m, task: t, share: float64(m) / float64(t.n), x: points.Gather(t.X, index), z: map[zKey]*points.Dense32{}, runs: map[runKey]int{}}
+	p := &Pilot{M: m, task: t, clock: leastPilot / 2, share: float64(m) / float64(t.n), x: points.Gather(t.X, index), z: map[zKey]*points.Dense32{}, runs: map[runKey]int{}}
 	p.y = mat.NewDense(m, t.t, nil)
 	for i, k := range index {
 		p.y.SetRow(i, t.Y.RawRowView(k))
@@ -243,7 +244,7 @@ func (p *Pilot) solve(ctx context.Context, method string, m, s int, lambda, ridg
 	p.Runs++
 	start, sofar := time.Now(), 1.0
 	stop := func(it *pcg.Iteration) error {
-		if sofar = it.MaxRelRes; time.Since(start).Seconds() > leastPilot/2 {
+		if sofar = it.MaxRelRes; time.Since(start).Seconds() > p.clock {
 			return pcg.ErrStop
 		}
 		return nil
