@@ -5,7 +5,7 @@
 //
 //	(K + λI) C = Y,   K_ij = k(x_i, x_j),   K n×n,   Y n×t.
 //
-// The method is Algorithm 1 of Avron, Clarkson and Woodruff, "Faster Kernel Ridge
+// The method of the laboratory is Algorithm 1 of Avron, Clarkson and Woodruff, "Faster Kernel Ridge
 // Regression Using Sketching and Preconditioning" (SIAM J. Matrix Anal. Appl. 38(4),
 // 2017, DOI 10.1137/16M1105396): conjugate gradients preconditioned by ZZᵀ + λ_pI,
 // where the rows of Z (n×s) are random features of the points. It solves the
@@ -15,15 +15,16 @@
 //	train → New → Lab ─┬─ Z      n×s, ZZᵀ ≈ K           (packages feature, lowrank)
 //	                   ├─ M      (ZZᵀ+λ_pI)⁻¹, or another (package precond)
 //	                   ├─ K      K+λI in tiles          (package gram)
-//	                   └─ Solve  PCG, CG, direct        (packages pcg, baseline)
+//	                   └─ Solve  PCG, CG, direct        (packages pcg, direct)
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history
 //
-// What can be looked at alone: StatDim, SketchSize, MultiLevel, LambdaP, Quality and Race, each a
+// What can be looked at alone: Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality and Race, each a
 // method of Lab whose result has String, Table, Plot and JSON, and Verify for a saved model.
 //
-// A Config says what to do; its zero values mean the documented defaults. Solve does
-// all that is needed:
+// A Config says what to do; its zero values mean the documented defaults: where it names neither Solver nor
+// Precond, a Cholesky factorization up to DirectBelow points, and beyond them what Plan predicts to be fastest on
+// this machine. Solve does all that is needed:
 //
 //	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000}})
 //	sol, err := lab.Solve(ctx)
