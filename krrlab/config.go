@@ -168,8 +168,8 @@ func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 // blockPays predicts whether t ≥ 2 right-hand sides take less time together. A product
 // with K and M⁻¹ takes 2n²t + 4nst flops; block PCG needs some 1 − ⅒·log₂t of the iterations,
 // 0.84 for t = 3, 0.67 for t = 10, the least gain measured (package pcg), and adds pcg.BlockFlops.
-// They count eight times, as they ran on one thread at about an eighth of the rate. Since they run on all
-// threads an iteration takes 5 to 12 % more for t = 10 to 40 (docs/benchmarks.md), so the rule is conservative.
+// They count eight times, as on one thread they ran at about an eighth of the rate. They run on all threads now, at
+// a quarter to half of it for t ≥ 10, so the rule is conservative.
 func blockPays(n, s, t int) bool {
 	if t < 2 {
 		return false

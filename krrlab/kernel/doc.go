@@ -20,7 +20,7 @@
 //
 // What else a kernel can do it says by methods, which the built-in ones have too:
 //
-//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, in about twice the Gaussian's time
+//	Radial    k = g(‖x−z‖²) by rows: tiles from BLAS, in 1.3 to 1.4 times the Gaussian's time for 1/(1+r²/2σ²)
 //	Mixture   a Radial's spectral measure: Fourier features
 //	Spectral  the spectral measure of another kernel of x−z
 //	Validate  which parameters it may have

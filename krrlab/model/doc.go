@@ -17,7 +17,7 @@
 //	>>> m["c"].shape, json.loads(m["model.json"])["kernel"]
 //	((2000, 1), {'name': 'gaussian', 'sigma': 1.5})
 //
-// The arrays are c (n×t, float64) and either x (n×d, float32 or float64) or, for
+// The arrays are c (n×t, float64) and either x (n×d, float32, float64, or uint8 with a unit) or, for
 // sparse points, x_data, x_indices and x_indptr as in scipy.sparse.csr_matrix.
 // The format has a version; Load refuses a later one, a damaged archive (every
 // entry carries a CRC-32), and arrays that contradict each other.

@@ -35,7 +35,7 @@ const (
 	updateSlow   = 1.4 // the factor of landmarks
 	inverseSlow  = 2   // of the factor of ZᵀZ, beside the Cholesky factorization's
 	vectorPasses = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
-	blockSlow    = 8   // block operations, which run on one thread
+	blockSlow    = 8   // block operations, measured when they ran on one thread; since then two to four times too many
 	extraColumns = 1.1 // columns of K that RPCholesky forms for one it keeps
 	rowsChecked  = 288 // rows of K in float64, where residuals are taken with K as stored
 	sampledRows  = 160 // rows of K looked at to choose its storage
