@@ -94,10 +94,13 @@ func (s *solve) certify(ctx context.Context, c *mat.Dense) error {
 			return err
 		}
 	}
-	switch stop := s.cfg.Stop; {
-	case stop.Rule == bound.ANorm && sol.Error.Relative <= sol.Tol:
+	few, err := s.bounds.Met(ctx, c, sol.Error.Bounds)
+	switch {
+	case err != nil:
+		return err
+	case s.cfg.Stop.Rule == bound.ANorm && sol.Error.Relative <= sol.Tol:
 		sol.Criterion = "anorm"
-	case stop.Rule == bound.Labels && s.bounds.Ended:
+	case few:
 		sol.Criterion = "labels"
 	}
 	if s.cfg.Stop.Rule == bound.Labels && s.cfg.StopRows == nil && s.r != nil {

@@ -167,6 +167,15 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 	return worst, nil
 }
 
+// Met reports whether what ended the iteration, if that is labels, holds for its answer C too, by its bounds of
+// ‖e_j‖_A: they may be far above those by recurrence where K is stored in few bits.
+func (w *Watch) Met(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
+	if !w.Ended || w.Stop.Rule != Labels {
+		return false, nil
+	}
+	return w.Sample.few(ctx, c, errors)
+}
+
 // atMost returns P(X ≤ k) of a binomial X of n trials of probability p.
 func atMost(k, n int, p float64) (sum float64) {
 	log := float64(n) * math.Log1p(-p) // of P(X = 0)
