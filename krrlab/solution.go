@@ -16,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -190,16 +189,22 @@ func (s *Solution) Converged() bool { return s.Status == pcg.Converged }
 // Reached reports whether what was to end the iteration was met: Stop, or the residual.
 func (s *Solution) Reached() bool { return s.Criterion != "" }
 
-// setOpen counts the rows of decision values, of the points x, whose label may change.
-func (s *Solution) setOpen(f *mat.Dense, x points.Points) {
-	s.LabelsOf, _ = f.Dims()
-	s.LabelsOpen = bound.Open(f, bound.Roots(s.lab.cfg.Kernel, x), s.Error.Bounds)
-}
-
-// SetSettled counts the rows of a prediction, of the points of d, whose label may change.
+// SetSettled counts the rows of a prediction with PredictOptions, of the points of d, whose label may change, the
+// rounding of the prediction included.
 func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
-	if d, err := s.Model.Scaling.Apply(d); err == nil && s.Error != nil && p.Labels != nil {
-		s.setOpen(p.Decision, d.X)
+	if s.Error == nil || p.Labels == nil {
+		return
+	}
+	m := *s.Model
+	m.Error = &model.Error{ANorm: s.Error.Bounds}
+	b, err := m.Bounds(d)
+	if err != nil {
+		return
+	}
+	rows, t := p.Decision.Dims()
+	s.LabelsOf, s.LabelsOpen = rows, 0
+	for i := range rows {
+		s.LabelsOpen += bound.Open(mat.NewDense(1, t, p.Decision.RawRowView(i)), []float64{1}, b.RawRowView(i))
 	}
 }
 
@@ -222,9 +227,13 @@ func (s *Solution) SetScore(score *model.Score) {
 }
 
 // PredictOptions are model options that report the prediction's progress to the
-// configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives.
+// configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives, or than labels that are to be
+// settled need.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{Progress: s.lab.watch(context.Background(), stage.Predict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm}
+	return &model.Options{
+		Progress: s.lab.watch(context.Background(), stage.Predict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm,
+		Float64: s.Stop.Rule == bound.Labels,
+	}
 }
 
 // worst returns the largest of v, NaN if there is one.

@@ -108,7 +108,7 @@ func (s *solve) certify(ctx context.Context, c *mat.Dense) error {
 		f.Scale(-s.cfg.Lambda, c)
 		f.Add(&f, s.y)
 		f.Sub(&f, s.r)
-		sol.setOpen(&f, s.train.X)
+		sol.LabelsOf, sol.LabelsOpen = s.train.Len(), bound.Open(&f, bound.Roots(s.cfg.Kernel, s.train.X), sol.Error.Bounds)
 	}
 	return nil
 }
