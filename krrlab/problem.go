@@ -79,12 +79,12 @@ func send[T any](ctx context.Context, l *Lab, name stage.Name, options any) (*T,
 func (l *Lab) Free() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.k.a, l.won = nil, won{}
+	l.k.a = nil
 	l.freeFactor()
 }
 
-// freeFactor frees Z and what was made of it.
-func (p *problem) freeFactor() { p.z.factor, p.g.Gram, p.m.Woodbury = nil, nil, nil }
+// freeFactor frees Z, what was made of it, and where a race ended.
+func (p *problem) freeFactor() { p.z.factor, p.g.Gram, p.m.Woodbury, p.won = nil, nil, nil, won{} }
 
 // Held returns the bytes of K, Z and M that are held for the stages to come.
 func (l *Lab) Held() int64 {
@@ -147,7 +147,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	if suits {
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
-	k.a = nil
+	k.a, l.won = nil, won{} // which holds the one before
 	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
@@ -217,7 +217,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
-	l.m.Woodbury = nil
+	l.m.Woodbury, l.won = nil, won{}
 	l.Tell(ctx, Event{Stage: stage.Factor})
 	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 	start := time.Now()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -27,6 +28,33 @@ func soon(names ...string) (o RaceOptions) {
 		o.Runners = append(o.Runners, RaceRunner{PrecondSpec{Name: name, S: 60}, 1, 1e-9})
 	}
 	return o
+}
+
+// TestRaceFreed: a stage that frees K or M for others of its own frees those too that a race would go on with.
+func TestRaceFreed(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"K": func(c *Config) { c.Storage = gram.Float64 },
+		"Z": func(c *Config) { c.Precond = Nystrom{S: 30} },
+		"M": func(c *Config) { c.Precond = Nystrom{S: 60, LambdaP: 7} },
+	} {
+		lab := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Seed: 4, Solver: PCG, Tol: 1e-8, Storage: gram.Float32})
+		if _, err := lab.Race(t.Context(), soon("nystrom")); err != nil {
+			t.Fatal(err)
+		}
+		if lab.won.state == nil { // it was over at once
+			lab.won = won{a: lab.k.a, m: lab.m.Woodbury, state: []byte{1}}
+		}
+		other, err := lab.With(change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Solve(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if lab.won.a != nil || lab.won.m != nil || lab.won.state != nil {
+			t.Errorf("another %s: that of the race is held beside it", name)
+		}
+	}
 }
 
 // TestRace: a solve with the winner goes on from where the race ended, with the K and M that are held, to the
