@@ -248,3 +248,19 @@ func TestReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestTargets checks that the packages, their files and those that depend on them are there.
+func TestTargets(t *testing.T) {
+	for _, target := range All {
+		for _, name := range append([]string{target.Package}, target.Dependants...) {
+			if _, err := os.Stat(filepath.Join("..", "..", "..", name)); err != nil {
+				t.Error(err)
+			}
+		}
+		for _, name := range target.Files {
+			if _, err := os.Stat(filepath.Join("..", "..", "..", target.Package, name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
