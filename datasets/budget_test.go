@@ -114,6 +114,10 @@ func TestColumns(t *testing.T) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
+	o := &ReadOptions{Target: "d", TargetOptional: true, Dim: 4, DimOf: "the model"}
+	if _, _, err := targetColumn(o, first, 3); err == nil || !strings.Contains(err.Error(), `points have 3 features, the model has 4, and no column is named "d"`) {
+		t.Errorf("neither the features nor the target are there: %v", err)
+	}
 	for _, c := range []struct {
 		o    ReadOptions
 		want string

@@ -97,7 +97,7 @@ func (c *csvReader) row(record []string, line int) error {
 			cell := strings.TrimSpace(record[j])
 			_, err := number(cell)
 			if !isMissing(cell) && !math.IsNaN(v) {
-				if isWord(cell) && localForm(cell) == "" {
+				if isWord(cell) && localForm(cell) == "" && c.o.Dim == 0 { // else what is dropped is known
 					err = fmt.Errorf("%w; a column that is no feature is left out by --drop", err)
 				}
 				return c.cellFault(line, j, err)

@@ -58,7 +58,10 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
 	if o.Dim > 0 && x.D > o.Dim {
-		return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
+		if o.DimOf == "" {
+			return nil, s.fail(widest, 0, "%s", o.wrongDim(x.D))
+		}
+		return nil, s.fail(widest, 0, "%s; where the last features of sparse data are all zero, say --dim %d for both files", o.wrongDim(x.D), x.D)
 	}
 	if o.Dim > x.D {
 		x.D, widest = o.Dim, 0

@@ -51,6 +51,12 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		return false, c.s.fail(line, 0, "one column only: no features beside the target")
 	case len(c.keep) == 0:
 		return false, c.s.fail(line, 0, "no column is left for a feature")
+	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
+		beside := ""
+		if c.target >= 0 {
+			beside = fmt.Sprintf("; column %d is taken for the target", c.target+1)
+		}
+		return false, c.s.fail(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
 	}
 	return header, nil
 }
@@ -125,6 +131,9 @@ func targetColumn(o *ReadOptions, first []string, left int) (col int, named bool
 		return len(first) - 1, false, nil
 	}
 	if col, named, err = findColumn(first, o.Target); err != nil {
+		if o.TargetOptional && o.Dim > 0 {
+			return 0, false, fmt.Errorf("%s, and %w", o.wrongDim(left), err)
+		}
 		return 0, false, fmt.Errorf("target: %w", err)
 	}
 	return col, named, nil

@@ -84,11 +84,7 @@ func (o *ReadOptions) wrongDim(d int) string {
 	if o.DimOf != "" {
 		whose = printable(o.DimOf) + " has"
 	}
-	text := fmt.Sprintf("points have %d features, %s %d", d, whose, o.Dim)
-	if o.DimOf != "" && d > o.Dim {
-		text += fmt.Sprintf("; where the last features of sparse data are all zero, say --dim %d for both files", d)
-	}
-	return text
+	return fmt.Sprintf("points have %d features, %s %d", d, whose, o.Dim)
 }
 
 // settled returns a copy with the defaults in place.

@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -89,7 +90,7 @@ func parseEnum(what string, names []string, name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown %s %q: want one of %q", what, name, names)
+	return 0, fmt.Errorf("unknown %s %q: want one of %s", what, name, strings.Join(names, ", "))
 }
 
 // DefaultFeatures returns the number of features s used when none is asked for:

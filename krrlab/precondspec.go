@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -52,7 +53,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	case "auto":
 		return Auto{S: s.S, LambdaP: s.LambdaP}, nil
 	}
-	return nil, fmt.Errorf("unknown preconditioner %q: want one of %q", s.Name, PrecondNames)
+	return nil, fmt.Errorf("unknown preconditioner %q: want one of auto, %s", s.Name, strings.Join(PrecondNames, ", "))
 }
 
 // SpecOf is the inverse of PrecondSpec.Preconditioner. It returns an error for a user-defined

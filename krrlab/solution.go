@@ -212,7 +212,7 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 func (s *Solution) stopText() string {
 	text := fmt.Sprintf("%v: not met", s.Stop)
 	if s.Criterion != "" {
-		text = fmt.Sprintf("%v: met by the %s", s.Stop, map[string]string{"residual": "residual", "anorm": "bound of the error", "labels": "labels of a sample"}[s.Criterion])
+		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first", "anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
 	}
 	if s.LabelsOf > 0 {
 		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf, 100*float64(s.LabelsOpen)/float64(s.LabelsOf))

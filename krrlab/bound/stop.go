@@ -38,7 +38,7 @@ func ParseStop(text string) (Stop, error) {
 		if s := (Stop{Labels, v}); err == nil && s.Check() == nil {
 			return s, nil
 		}
-		return Stop{}, fmt.Errorf("unknown share %q of labels: want one above 0 and below 1, such as labels=1%%", share)
+		return Stop{}, fmt.Errorf("labels=%s: want a share above 0 and below 1, such as labels=1%%", share)
 	}
 	return Stop{}, fmt.Errorf(`unknown stop %q: want "residual", "anorm" or "labels=1%%"`, text)
 }

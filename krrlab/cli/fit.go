@@ -136,7 +136,7 @@ func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, prog
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	if data.test == nil && f.train != "" {
+	if data.test == nil && f.train != "" && set.Lookup("out") != nil { // not for krrlab plan, which tests nothing
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
 	if levels, err := feature.ParseLevels(f.sketch); err == nil {

@@ -168,12 +168,28 @@ func commandMeant(cmd *cobra.Command, typed string) string {
 	return meant("", nearest(typed, names))
 }
 
+// kinds says what a flag of each type takes.
+var kinds = map[string]string{
+	"float64": "a number", "int": "a whole number", "int64": "a whole number", "uint64": "a whole number, at least 0", "bool": "true or false",
+	"float64Slice": "numbers separated by commas", "intSlice": "whole numbers separated by commas", "duration": "a time such as 30s or 5m",
+}
+
 // flagError marks an error of the flags as one of the command line, and asks for the flag that was
 // mistyped.
 func flagError(cmd *cobra.Command, err error) error {
 	var ours errUsage
 	if errors.As(err, &ours) { // a rule of wants.go
 		return ours
+	}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		if of, ok := kinds[f.Value.Type()]; ok {
+			return usagef("--%s %q: want %s", f.Name, invalid.GetValue(), of)
+		}
+	}
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
+		return noArgs(cmd, typed)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {

@@ -206,6 +206,10 @@ func (p *Pilot) largest() (v float64) {
 // flips says by how much predictions may be off before the runner-up wins, and what memory would change.
 func (c *Plan) flips(m *model) {
 	b, r := &c.Choice, c.RunnerUp
+	if m.Small && b.Solver == Direct && b.Storage == gram.Float64 {
+		c.Flips = []string{"--solver or --precond: so few points are solved directly in float64, by a fixed rule, whatever is predicted"}
+		return
+	}
 	if r != nil && b.Solver != Direct && b.Iterations > 0 {
 		each := (b.Seconds.Solve) / float64(b.Iterations+1)
 		limit := float64(b.Iterations) + (r.Seconds.training()-b.Seconds.training())/each

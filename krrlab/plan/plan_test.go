@@ -261,6 +261,9 @@ func TestSmall(t *testing.T) {
 		if err != nil || p.Choice.Solver != Direct || p.Choice.Stored != "float64" {
 			t.Errorf("n = %d: %+v, %v", n, p, err)
 		}
+		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {
+			t.Errorf("n = %d: the choice is said to change with %q", n, p.Flips)
+		}
 	}
 }
 

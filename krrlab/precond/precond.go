@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,7 +43,7 @@ func ParseForm(name string) (Form, error) {
 			return Form(i), nil
 		}
 	}
-	return 0, fmt.Errorf("precond: unknown form %q, want one of %q", name, formNames)
+	return 0, fmt.Errorf("precond: unknown form %q, want one of %s", name, strings.Join(formNames[:], ", "))
 }
 
 // Options of New. Zero values, and a nil *Options, mean the defaults.

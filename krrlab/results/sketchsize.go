@@ -74,12 +74,12 @@ func (s *SketchSize) resultText() string {
 	if s.S == 0 {
 		return fmt.Sprintf("%s: no rung", s.Status)
 	}
-	why := map[string]string{"n": "below n", "asked": "up to the largest asked for", "memory": "that fits the memory"}[s.Limit]
+	why := map[string]string{"n": "its double is not below n", "asked": "the largest asked for", "memory": "its double does not fit the memory"}[s.Limit]
 	switch s.Status {
 	case adapt.Found:
 		return fmt.Sprintf("%s: s = %d", s.Status, s.S)
 	case adapt.None:
-		return fmt.Sprintf("%s: no s %s, %d at most, is accepted; s = %d has the least predicted time", s.Status, why, s.Max, s.S)
+		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max, why, s.S)
 	}
 	return fmt.Sprintf("%s: of %d rungs s = %d has the least predicted time", s.Status, len(s.Rungs), s.S)
 }
