@@ -35,7 +35,8 @@ const (
 	updateSlow   = 1.4 // the factor of landmarks
 	inverseSlow  = 2   // of the factor of ZᵀZ, beside the Cholesky factorization's
 	vectorPasses = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
-	blockSlow    = 8   // block operations, measured when they ran on one thread; since then two to four times too many
+	blockSlow    = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
+	blockThin    = 20
 	extraColumns = 1.1 // columns of K that RPCholesky forms for one it keeps
 	rowsChecked  = 288 // rows of K in float64, where residuals are taken with K as stored
 	sampledRows  = 160 // rows of K looked at to choose its storage
@@ -84,7 +85,7 @@ func (m *model) cost(c *Candidate) {
 	}
 	iteration := product + vectorPasses*n*t/r.Read
 	if c.Solver == BlockPCG {
-		iteration += blockSlow * pcg.BlockFlops(m.n, m.t, c.Precond != None) / r.Gemm64
+		iteration += (blockSlow + blockThin/t) * pcg.BlockFlops(m.n, m.t, c.Precond != None) / r.Gemm64
 	}
 	switch c.Precond {
 	case None:
