@@ -201,7 +201,7 @@ func TestFaults(t *testing.T) {
 		{"target name", "a,b\n1,2\n", ReadOptions{Target: "c"}, 1, 0, `"c"`},
 		{"target only", "1\n2\n", ReadOptions{Format: "csv"}, 1, 0, "no features"},
 		{"open quote", "1,\"2\n3,4\n", ReadOptions{}, 2, 0, "quote"},
-		{"dim", "1,2,3,4\n", ReadOptions{Dim: 2}, 0, 0, "3 features, want 2"},
+		{"dim", "1,2,3,4\n", ReadOptions{Dim: 2}, 1, 0, "3 features, want 2; column 4 is taken for the target"},
 		{"cut gzip", whole[:len(whole)/2], ReadOptions{}, 0, 0, "cut short"},
 		{"damaged gzip", whole[:len(whole)-6] + "abcdef", ReadOptions{}, 0, 0, "checksum"},
 		{"cut bzip2", bz2[:20], ReadOptions{}, 0, 0, ""},

@@ -13,6 +13,6 @@ func ExampleMain() {
 	code := cli.Main(context.Background(), []string{"fit", "--lambda", "small"}, cli.Env{Stdout: os.Stdout, Stderr: os.Stdout})
 	fmt.Println(code)
 	// Output:
-	// krrlab: invalid argument "small" for "--lambda" flag: strconv.ParseFloat: parsing "small": invalid syntax (see krrlab fit --help)
+	// krrlab: --lambda "small": want a number (see krrlab fit --help)
 	// 2
 }

@@ -79,7 +79,7 @@ func TestMeant(t *testing.T) {
 		"fit --seed -1":              `--seed "-1": want a whole number, at least 0 (see krrlab fit --help)`,
 		"fit --rank-timeout 5":       `--rank-timeout "5": want a time such as 30s or 5m (see krrlab fit --help)`,
 		"fit --resume=x":             `--resume "x": want true or false (see krrlab fit --help)`,
-		"fit --stop labels=5":        `--stop: labels=5: want a share above 0 and below 1, such as labels=1% (see krrlab fit --help)`,
+		"fit --data synthetic-regression --stop labels=5":        `--stop: labels=5: want a share above 0 and below 1, such as labels=1% (see krrlab fit --help)`,
 		"fit b.csv":                  `unknown argument or command "b.csv" (see krrlab fit --help)`,
 		"fit --trian a.csv":          `unknown flag: --trian; did you mean --train? (see krrlab fit --help)`,
 		"fit --thread 2":             `unknown flag: --thread; did you mean --threads? (see krrlab fit --help)`,

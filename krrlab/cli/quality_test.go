@@ -67,7 +67,7 @@ func TestTuneArguments(t *testing.T) {
 		{"quality", "--confidence", "1", "confidence 1"}, {"quality", "--width", "0", "--width 0"}, {"quality", "--steps", "0", "--steps 0"},
 		{"quality", "--lambda-p", "-1", "--lambda-p -1"}, {"quality", "--tol", "1", "--tol 1"}, {"quality", "--max-iter", "0", "--max-iter 0"},
 		{"quality", "--precond", "magic", "magic"}, {"quality", "--exact-below", "-7", "--exact-below -7"},
-		{"lambda-p", "--grid", "0.1,0", "--grid 0"}, {"lambda-p", "--grid", "", `"" for "--grid"`}, {"lambda-p", "--sizes", "0", "--sizes 0"},
+		{"lambda-p", "--grid", "0.1,0", "--grid 0"}, {"lambda-p", "--grid", "", `--grid "": want numbers separated by commas`}, {"lambda-p", "--sizes", "0", "--sizes 0"},
 		{"lambda-p", "--confidence", "0", "confidence 0"}, {"lambda-p", "--points", "1", "--points 1: want at least 2"}, {"lambda-p", "--precond", "none", "no λ_p"},
 		{"lambda-p", "--width", "-1", "--width -1"}, {"lambda-p", "--features", "0", "--features 0"}, {"lambda-p", "--tol", "2", "--tol 2"},
 	} {

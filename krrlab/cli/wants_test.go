@@ -33,7 +33,7 @@ func TestWants(t *testing.T) {
 		"--n=16": "", "--n=0x10": "", "--n=0xf": "--n 0xf: want at least 16", "--n=-1": "--n -1: want at least 16",
 		"--time=1s": "", "--time=0s": "--time 0s: want a positive time",
 		"--format=csv": "", "--format=": "", "--format=xml": `--format "xml": want one of auto, csv`,
-		"--n=x": `invalid argument "x" for "--n" flag: strconv.ParseInt: parsing "x": invalid syntax`,
+		"--n=x": `--n "x": want a whole number`,
 	} {
 		got := ""
 		if err := p.Parse([]string{arg}); err != nil {
