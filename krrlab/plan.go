@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -36,10 +37,7 @@ func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	start := time.Now()
 	l.Tell(ctx, Event{Stage: stage.Plan})
-	if dir := datasets.CacheDir(); o.Cache == "" && dir != "" {
-		o.Cache = filepath.Join(dir, "rates.json")
-	}
-	rates, err := plan.ReadRates(ctx, o.Cache)
+	rates, err := plan.ReadRates(ctx, cmp.Or(o.Cache, ratesFile()))
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +52,14 @@ func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	l.planned = p
 	l.mu.Unlock()
 	return p, nil
+}
+
+// ratesFile returns the file that keeps the rates of this machine, "" where there is no folder for it.
+func ratesFile() string {
+	if dir := datasets.CacheDir(); dir != "" {
+		return filepath.Join(dir, "rates.json")
+	}
+	return ""
 }
 
 // task returns the problem, and what is held of the way to solve it.

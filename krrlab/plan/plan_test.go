@@ -83,6 +83,16 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: not replaced: %s, %v", what, b, err)
 		}
 	}
+	for _, c := range []struct {
+		predicted, took, solve float64
+		stays                  bool
+	}{{1, 1.4, 20, true}, {1, 0.7, 20, true}, {1, 1.6, 20, false}, {1, 0.6, 20, false}, {1, 3, 9, true}} {
+		read(name)
+		Doubt(name, c.predicted, c.took, c.solve)
+		if _, err := os.Stat(name); (err == nil) != c.stays {
+			t.Errorf("doubt %+v: %v", c, err)
+		}
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		t.Fatal(err)

@@ -89,6 +89,15 @@ func ReadRates(ctx context.Context, name string) (Rates, error) {
 	return r, nil
 }
 
+// Doubt removes the file of rates where an iteration took less than two thirds of the seconds predicted or more than
+// one and a half times as many, in a solve that took ten seconds or more: the machine was busy when they were
+// measured, or is now. The next plan measures them again.
+func Doubt(name string, predicted, took, solve float64) {
+	if solve >= 10 && !(took > predicted*2/3 && took < predicted*3/2) {
+		_ = os.Remove(name) // a cache that cannot be changed costs a worse prediction only
+	}
+}
+
 // sane reports whether every rate is a positive number.
 func (r Rates) sane() bool {
 	v := reflect.ValueOf(r)

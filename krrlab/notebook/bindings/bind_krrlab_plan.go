@@ -18,6 +18,7 @@ func init() {
 			"CG":         r.ValueOf(""),
 			"Choose":     r.ValueOf(plan.Choose),
 			"Direct":     r.ValueOf(""),
+			"Doubt":      r.ValueOf(plan.Doubt),
 			"Features":   r.ValueOf(""),
 			"Measure":    r.ValueOf(plan.Measure),
 			"None":       r.ValueOf(""),
