@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // LambdaPOptions are the options of LambdaP. Zero values mean the defaults.
@@ -30,7 +30,7 @@ type LambdaPOptions struct {
 
 // LambdaP sweeps λ_p for the features of the configuration. Cost: K, Z, one eigendecomposition of ZᵀZ
 // (9s³ flops) for each s, and a product with K of as many columns as there are λ_p for a step of
-// Lanczos or an iteration; see package tune. If ctx ends it returns the points it has beside
+// Lanczos or an iteration; see package lambdap. If ctx ends it returns the points it has beside
 // ctx's error.
 func (l *Lab) LambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	return run(ctx, l, stage.LambdaP, o, func(ctx context.Context) (*LambdaP, error) { return l.lambdaP(ctx, o) })
@@ -59,11 +59,11 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	s.KError = a.Choice().Error
 	opt.KError, opt.Comm = s.KError, l.comm
 	for _, size := range sizes {
-		var r *tune.Result
+		var r *lambdap.Result
 		if r, err = l.sweep(ctx, a, size, opt); r != nil {
 			s.Add(r)
 			if opt.LambdaP == nil && len(sizes) > 1 { // one grid for all
-				opt.LambdaP = tune.Grid(s.Lambda, r.Eta.Value, opt.Points)
+				opt.LambdaP = lambdap.Grid(s.Lambda, r.Eta.Value, opt.Points)
 			}
 		}
 		if err != nil {
@@ -78,7 +78,7 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 }
 
 // lambdaPOptions checks the options and translates them.
-func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*tune.Options, []int, error) {
+func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*lambdap.Options, []int, error) {
 	n, _, t := l.Dims()
 	if o.Columns > t {
 		return nil, nil, fmt.Errorf("iterations counted with %d right-hand sides: there are %d; take at most as many (Columns, --columns)", o.Columns, t)
@@ -105,7 +105,7 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*tune.Opti
 	if len(sizes) == 0 {
 		sizes = []int{recipe.s}
 	}
-	opt := &tune.Options{
+	opt := &lambdap.Options{
 		LambdaP: slices.Compact(slices.Sorted(slices.Values(o.Grid))), Points: cmp.Or(o.Points, 13), Confidence: o.Confidence, Width: o.Width,
 		Steps: o.Steps, Columns: o.Columns, Tol: l.cfg.Tol, MaxIter: o.MaxIter,
 		Stream: rng.New(l.cfg.Seed).Sub("lambda-p"),
@@ -117,11 +117,11 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*tune.Opti
 }
 
 // sweep draws size features, or takes as many landmarks, and sweeps λ_p for them.
-func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *tune.Options) (*tune.Result, error) {
+func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *lambdap.Options) (*lambdap.Result, error) {
 	f, err := l.factor(ctx, l.approximation().at(size), 0)
 	if err != nil {
 		return nil, err
 	}
 	l.Tell(ctx, Event{Stage: stage.Eigenvalues})
-	return tune.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
+	return lambdap.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
 }

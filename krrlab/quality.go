@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -19,7 +20,6 @@ import (
 	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // QualityOptions are the options of Quality. Zero values mean the defaults.
@@ -159,7 +159,7 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 	if !math.IsInf(q.Kappa.Hi, 1) {
 		q.Bound = pcg.IterationBound(q.Kappa.Hi, q.Tol)
 	}
-	if k := tune.RitzIterations(r.Alpha, r.Beta, q.Tol, q.Kappa.Value); k < math.MaxInt32 {
+	if k := lambdap.RitzIterations(r.Alpha, r.Beta, q.Tol, q.Kappa.Value); k < math.MaxInt32 {
 		q.Predicted = int(k)
 	}
 	return err
@@ -225,7 +225,7 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 			}
 		}
 	}
-	values, slack, err := tune.Spectrum(ctx, k, l.cfg.Lambda, z, q.LambdaP)
+	values, slack, err := lambdap.Spectrum(ctx, k, l.cfg.Lambda, z, q.LambdaP)
 	if err != nil {
 		return err
 	}

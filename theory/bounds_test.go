@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/pcg"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 func near(t *testing.T, what string, got, want, tol float64) {
@@ -155,11 +155,11 @@ func TestRidgeBound(t *testing.T) {
 		eta := math.Max(math.Abs(e[0]), math.Abs(e[len(e)-1]))
 		lambda := math.Pow(10, -2+3*rng.Float64())
 		best := lambda + eta
-		least := tune.Bound(lambda, best, eta)
+		least := lambdap.Bound(lambda, best, eta)
 		near(t, "the least bound", least, 1+2*eta/lambda, 1e-12)
 		for range 10 {
 			lp := lambda * math.Pow(10, -3+6*rng.Float64())
-			bound := tune.Bound(lambda, lp, eta)
+			bound := lambdap.Bound(lambda, lp, eta)
 			if lo, hi := extremes(k, z, lambda, lp); hi/lo > bound*(1+1e-9) {
 				t.Errorf("κ = %g > %g at λ=%g, λ_p=%g, η=%g", hi/lo, bound, lambda, lp, eta)
 			}
@@ -172,7 +172,7 @@ func TestRidgeBound(t *testing.T) {
 	k := mat.NewSymDense(2, []float64{1, 0, 0, 0})
 	z := mat.NewSymDense(2, []float64{0, 0, 0, 1})
 	lo, hi := extremes(k, z, 0.5, 0.5)
-	near(t, "κ of the tight case", hi/lo, tune.Bound(0.5, 0.5, 1), 1e-12)
+	near(t, "κ of the tight case", hi/lo, lambdap.Bound(0.5, 0.5, 1), 1e-12)
 	// The true optimum may be on either side of λ+η.
 	kappa := func(k1, k2, z1, z2, lambda, lp float64) float64 {
 		r1, r2 := (k1+lambda)/(z1+lp), (k2+lambda)/(z2+lp)
@@ -344,8 +344,8 @@ func TestMisuse(t *testing.T) {
 		"ε = 0":   func() { pcg.IterationBound(3, 0) },
 		"q = 0":   func() { Features(0, 1, 0.1) },
 		"δ = 1":   func() { Features(2, 1, 1) },
-		"λ = 0":   func() { tune.Bound(0, 1, 1) },
-		"η < 0":   func() { tune.Bound(1, 1, -1) },
+		"λ = 0":   func() { lambdap.Bound(0, 1, 1) },
+		"η < 0":   func() { lambdap.Bound(1, 1, -1) },
 		"γ = 1":   func() { adapt.Test{Gamma: 1}.Bound() },
 		"NaN":     func() { adapt.Test{Theta: math.NaN()}.Bound() },
 		"α = inf": func() { adapt.Test{Alpha: math.Inf(1)}.Bound() },

@@ -17,13 +17,13 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
-	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // experiment is the run of one check: its trials, and the result that they add to. What it calls that
@@ -297,7 +297,7 @@ func builtinParts() Parts {
 		},
 		Kernel:     storedKernel,
 		Solve:      pcg.Solve,
-		RidgeBound: tune.Bound,
+		RidgeBound: lambdap.Bound,
 		LowRank:    []lowRank{lowrank.Nystrom, lowrank.RPCholesky},
 		TestBound: func(c adapt.Test) (low, high float64) {
 			low, _ = c.Lower()

@@ -5,6 +5,6 @@
 //	StatDim     s_λ(K) with an interval, and its curve     Lab.StatDim, package statdim
 //	SketchSize  the ladder s, 2s, 4s, … and its verdicts    Lab.SketchSize, package adapt
 //	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel
-//	LambdaP     κ, iterations and time against λ_p          Lab.LambdaP, package tune
+//	LambdaP     κ, iterations and time against λ_p          Lab.LambdaP, package lambdap
 //	Quality     an interval of κ(M⁻¹A), and iterations      Lab.Quality, package lanczos
 package results

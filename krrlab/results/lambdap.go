@@ -5,9 +5,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
-	"github.com/krrlab/lab/krrlab/tune"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -16,7 +16,7 @@ type LambdaP struct {
 	stage.Header
 	Features string `json:"features"` // what made Z
 	// Sweeps holds one for each s, ascending.
-	Sweeps []*tune.Result `json:"sweeps"`
+	Sweeps []*lambdap.Result `json:"sweeps"`
 	// BestS and BestLambdaP are those of least predicted time; 0 if nothing can be said.
 	BestS       int     `json:"best_s"`
 	BestLambdaP float64 `json:"best_lambda_p"`
@@ -25,7 +25,7 @@ type LambdaP struct {
 }
 
 // Add adds a sweep, and chooses the least time of all.
-func (s *LambdaP) Add(r *tune.Result) {
+func (s *LambdaP) Add(r *lambdap.Result) {
 	s.Sweeps = append(s.Sweeps, r)
 	least := math.Inf(1)
 	for _, r := range s.Sweeps {
@@ -66,7 +66,7 @@ func (s *LambdaP) sizes() string {
 	return strings.Join(names, ", ")
 }
 
-func pointText(p *tune.Point) string {
+func pointText(p *lambdap.Point) string {
 	t := fmt.Sprintf("λ_p = %.4g: κ %s, %s", p.LambdaP, boundsText(p.Kappa), iterationsOf(p))
 	if p.Seconds > 0 {
 		t += fmt.Sprintf(", %.3g s", p.Seconds)
@@ -74,7 +74,7 @@ func pointText(p *tune.Point) string {
 	return t
 }
 
-func iterationsOf(p *tune.Point) string {
+func iterationsOf(p *lambdap.Point) string {
 	switch {
 	case p.Iterations != nil && p.Status == pcg.Converged:
 		return fmt.Sprintf("%d iterations", *p.Iterations)
@@ -176,7 +176,7 @@ func (s *LambdaP) plotMap() *plots.Figure {
 	return f
 }
 
-func kappaSeries(r *tune.Result) plots.Series {
+func kappaSeries(r *lambdap.Result) plots.Series {
 	c := plots.Series{Name: "κ"}
 	for _, p := range r.Points {
 		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Kappa.Value)
@@ -185,7 +185,7 @@ func kappaSeries(r *tune.Result) plots.Series {
 	return c
 }
 
-func boundSeries(r *tune.Result) plots.Series {
+func boundSeries(r *lambdap.Result) plots.Series {
 	c := plots.Series{Name: "bound of κ by η"}
 	for _, p := range r.Points {
 		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Bound)
@@ -194,7 +194,7 @@ func boundSeries(r *tune.Result) plots.Series {
 }
 
 // iterationSeries has the iterations that were counted, or else those predicted.
-func iterationSeries(r *tune.Result) plots.Series {
+func iterationSeries(r *lambdap.Result) plots.Series {
 	counted := plots.Series{Name: "PCG iterations"}
 	predicted := plots.Series{Name: "predicted iterations"}
 	for _, p := range r.Points {

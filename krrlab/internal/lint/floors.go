@@ -50,7 +50,7 @@ var floors = map[string]int{
 	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/statdim":             3,
-	"krrlab/tune":                3,
+	"krrlab/lambdap":             3,
 
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,

@@ -176,7 +176,7 @@ var All = []Target{
 	{Package: "krrlab/lanczos", Share: 14},
 	{Package: "krrlab/adapt", Dependants: []string{"theory"}, Share: 14},
 	{Package: "krrlab/statdim", Share: 18},
-	{Package: "krrlab/tune", Share: 10},
+	{Package: "krrlab/lambdap", Share: 10},
 	{Package: "krrlab/model", Share: 14},
 	{Package: "krrlab/bound", Dependants: []string{"krrlab"}, Share: 10},
 	{Package: "krrlab/verify", Share: 12},

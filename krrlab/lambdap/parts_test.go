@@ -1,4 +1,4 @@
-package tune
+package lambdap
 
 import (
 	"math"
@@ -128,7 +128,7 @@ func TestSpectrumSlack(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if v, _ := recover().(string); !strings.HasPrefix(v, "tune: ") {
+				if v, _ := recover().(string); !strings.HasPrefix(v, "lambdap: ") {
 					t.Errorf("%s: panic %q", what, v)
 				}
 			}()

@@ -1,16 +1,16 @@
-package tune_test
+package lambdap_test
 
 import (
 	"fmt"
 
-	"github.com/krrlab/lab/krrlab/tune"
+	"github.com/krrlab/lab/krrlab/lambdap"
 )
 
 // What η alone says of λ_p: best at λ+η, and the same a little to both sides.
 func ExampleBound() {
 	const lambda, eta = 0.01, 1.0
 	for _, lambdaP := range []float64{lambda, 10 * lambda, lambda + eta, 10} {
-		fmt.Printf("λ_p = %-5g κ ≤ %.4g\n", lambdaP, tune.Bound(lambda, lambdaP, eta))
+		fmt.Printf("λ_p = %-5g κ ≤ %.4g\n", lambdaP, lambdap.Bound(lambda, lambdaP, eta))
 	}
 	// Output:
 	// λ_p = 0.01  κ ≤ 1.02e+04

@@ -1,4 +1,4 @@
-package tune
+package lambdap
 
 import (
 	"cmp"
@@ -175,7 +175,7 @@ func (s *sweep) iteration(ctx context.Context, m *precond.Woodbury) (float64, er
 // max(1, (λ_p+η)/λ)·A, as K ≽ 0.
 func Bound(lambda, lambdaP, eta float64) float64 {
 	if !(lambda > 0 && lambdaP > 0 && eta >= 0) {
-		panic(fmt.Sprintf("tune: bound for λ = %v, λ_p = %v, η = %v", lambda, lambdaP, eta))
+		panic(fmt.Sprintf("lambdap: bound for λ = %v, λ_p = %v, η = %v", lambda, lambdaP, eta))
 	}
 	return max(1, (lambda+eta)/lambdaP) * max(1, (lambdaP+eta)/lambda)
 }

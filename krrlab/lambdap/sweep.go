@@ -1,4 +1,4 @@
-package tune
+package lambdap
 
 import (
 	"context"
@@ -74,7 +74,7 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	opt := o.settled()
 	n, t := y.Dims()
 	if lo, hi := comm.Rows(n, precond.RankRows, opt.Comm.Rank(), opt.Comm.Size()); a.Dim() != n || z.N != hi-lo {
-		panic(fmt.Sprintf("tune: K of order %d, %d×%d features, %d×%d targets", a.Dim(), z.N, z.D, n, t))
+		panic(fmt.Sprintf("lambdap: K of order %d, %d×%d features, %d×%d targets", a.Dim(), z.N, z.D, n, t))
 	}
 	start := time.Now()
 	s := &sweep{a: a, y: y, o: &opt, res: &Result{N: n, S: z.D, Lambda: a.Lambda(), Best: -1}}

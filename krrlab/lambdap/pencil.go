@@ -1,4 +1,4 @@
-package tune
+package lambdap
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func Spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense
 	raw := k.RawMatrix()
 	n := raw.Rows
 	if raw.Cols != n || z != nil && z.N != n {
-		panic(fmt.Sprintf("tune: the spectrum of a %d×%d matrix", n, raw.Cols))
+		panic(fmt.Sprintf("lambdap: the spectrum of a %d×%d matrix", n, raw.Cols))
 	}
 	var trace float64
 	for i := range n {
@@ -52,7 +52,7 @@ func Spectrum(ctx context.Context, k *mat.Dense, lambda float64, z *points.Dense
 		return nil, 0, err
 	}
 	if !ok {
-		return nil, 0, fmt.Errorf("tune: the eigenvalues of M⁻¹A, of order %d, did not converge", n)
+		return nil, 0, fmt.Errorf("lambdap: the eigenvalues of M⁻¹A, of order %d, did not converge", n)
 	}
 	return values, slack, nil
 }
@@ -75,7 +75,7 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 		m[i*n+i] += lambdaP
 	}
 	if !accel.Dpotrf(n, m, n) { // M = LLᵀ
-		return fmt.Errorf("tune: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
+		return fmt.Errorf("lambdap: ZZᵀ+λ_pI is not positive definite in float64 at λ_p = %g", lambdaP)
 	}
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: m}
 	const width = 64
@@ -104,7 +104,7 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 // positive definite, or κ is not finite where it is needed; it panics unless 0 < τ < 1.
 func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
 	if !(tau > 0 && tau < 1) {
-		panic(fmt.Sprintf("tune: iterations to a residual of %g", tau))
+		panic(fmt.Sprintf("lambdap: iterations to a residual of %g", tau))
 	}
 	logRes, d := 0.0, 0.0
 	for j, a := range alpha {

@@ -1,4 +1,4 @@
-// Package tune judges a preconditioner M = ZZᵀ+λ_pI for A = K+λI and chooses its ridge λ_p.
+// Package lambdap judges a preconditioner M = ZZᵀ+λ_pI for A = K+λI and chooses its ridge λ_p.
 //
 // # Choosing λ_p
 //
@@ -30,4 +30,4 @@
 // sketching and preconditioning, SIAM J. Matrix Anal. Appl. 38 (2017),
 // doi:10.1137/16M1105396: section 6.3 (λ_p). O. Axelsson, Iterative Solution Methods, Cambridge 1994,
 // chapter 13.
-package tune
+package lambdap
