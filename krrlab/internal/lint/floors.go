@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"krrlab/baseline":            3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
+	"krrlab/loo":                 3,
 	"krrlab/model":               3,
 	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,

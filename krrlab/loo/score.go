@@ -1,0 +1,118 @@
+package loo
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
+)
+
+// Options of Dense. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	// Classes says that Y is coded by ±1, one column for each class or one for two classes: Error is then the
+	// share of labels that leave-one-out predicts wrongly. Default: the mean square.
+	Classes bool
+	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
+	KError float64
+	// Residuals says that Score.Residuals is wanted, 8nt bytes for each λ.
+	Residuals bool
+	// Progress, if not nil, is called as the work goes on.
+	Progress func(done, total int)
+}
+
+// settled returns a copy of o with the defaults filled in.
+func (o *Options) settled() Options {
+	var s Options
+	if o != nil {
+		s = *o
+	}
+	if s.Progress == nil {
+		s.Progress = func(_, _ int) {}
+	}
+	return s
+}
+
+// Score is what leave-one-out says of one λ.
+type Score struct {
+	Lambda float64
+	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.
+	Error estimate.Interval
+	GCV   float64 // n‖C‖²_F/(t·(tr A⁻¹)²)
+	S     float64 // s_λ = n − λ·tr A⁻¹, the degrees of freedom
+	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Options.Residuals.
+	Residuals *mat.Dense
+}
+
+// check returns an error for λ or shapes that nothing can be made of.
+func check(n int, y *mat.Dense, lambdas []float64) error {
+	if m, _ := y.Dims(); m != n {
+		panic(fmt.Sprintf("loo: K of order %d, %d targets", n, m))
+	}
+	if n < 2 {
+		return fmt.Errorf("loo: leave-one-out of %d points: want at least 2", n)
+	}
+	if len(lambdas) == 0 {
+		return fmt.Errorf("loo: no λ: want at least one value")
+	}
+	for _, l := range lambdas {
+		if !(l > 0) || math.IsInf(l, 1) {
+			return fmt.Errorf("loo: λ = %g: want a positive number", l)
+		}
+	}
+	return nil
+}
+
+// label returns the class that a row of decision values stands for: the largest, the first of equal ones;
+// of one value its sign.
+func label(row []float64) int {
+	if len(row) == 1 {
+		if row[0] > 0 {
+			return 1
+		}
+		return 0
+	}
+	best := 0
+	for j, v := range row {
+		if v > row[best] {
+			best = j
+		}
+	}
+	return best
+}
+
+// wrong returns how many rows of Y−E have another label than Y's, and how many may have one or the other if
+// the entries of row i of E are off by within(i).
+func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
+	n, t := y.Dims()
+	f := make([]float64, t)
+	for i := range n {
+		truth := label(y.RawRowView(i))
+		for j := range f {
+			f[j] = y.At(i, j) - e.At(i, j)
+		}
+		if label(f) != truth {
+			count++
+		}
+		if margin(f, truth) <= within(i) {
+			open++
+		}
+	}
+	return count, open
+}
+
+// margin returns by how much entries of f may change before another class than now is the largest, or the
+// sign of a single one changes.
+func margin(f []float64, truth int) float64 {
+	if len(f) == 1 {
+		return math.Abs(f[0])
+	}
+	rival := math.Inf(-1)
+	for j, v := range f {
+		if j != truth {
+			rival = max(rival, v)
+		}
+	}
+	return math.Abs(f[truth]-rival) / 2
+}
