@@ -151,7 +151,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand())
 	root.AddCommand(a.kernelCommand(), a.notebookCommand(), a.jobCommand())
 	root.AddCommand(a.sizingCommand(), a.statDimCommand())
-	root.AddCommand(a.verifyCommand())
+	root.AddCommand(a.verifyCommand(), a.modelCommand())
 	root.AddCommand(a.sketchSizeCommand())
 	root.AddCommand(a.multiLevelCommand())
 	root.AddCommand(a.qualityCommand(), a.planCommand())
@@ -211,7 +211,7 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 // plain are the commands that compute nothing: for them no BLAS is loaded.
 var plain = []string{
 	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info", "krrlab data fetch", "krrlab ranks", "krrlab report",
-	"krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
+	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 }
 
 // useCPU makes the inner loops run on the instructions named.

@@ -189,13 +189,18 @@ func settled(p *model.Prediction, bounds *mat.Dense, i int) bool {
 	return bound.Open(one, []float64{1}, bounds.RawRowView(i)) == 0
 }
 
+// certainty says whether bounds are proved.
+func certainty(e *model.Error) string {
+	if e.Certain {
+		return "certain"
+	}
+	return "not certain"
+}
+
 // boundText sums the bounds up.
 func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
-	how, rows := "not certain", p.Decision.RawMatrix().Rows
-	if m.Error.Certain {
-		how = "certain"
-	}
-	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(bounds), how)
+	rows := p.Decision.RawMatrix().Rows
+	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(bounds), certainty(m.Error))
 	if p.Labels != nil {
 		count := 0
 		for i := range rows {

@@ -32,8 +32,8 @@ const (
 // damaged or hostile file cannot claim more memory than its own size allows.
 const maxInflate = 1032
 
-// metadata is model.json.
-type metadata struct {
+// Info is model.json: what a model file says of itself beside its arrays.
+type Info struct {
 	Format  string            `json:"format"`
 	Version int               `json:"version"`
 	Task    string            `json:"task"`
@@ -57,20 +57,22 @@ func (m *Model) Save(name string) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	spec, err := kernel.ToSpec(m.Kernel)
+	meta, err := m.Info()
 	if err != nil {
 		return fmt.Errorf("model: cannot save: %w", err)
 	}
-	return atomicfile.Write(name, func(w io.Writer) error { return m.write(w, spec) })
+	return atomicfile.Write(name, func(w io.Writer) error { return m.write(w, meta) })
 }
 
-func (m *Model) write(w io.Writer, spec kernel.Spec) error {
-	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestSpeed)
-	})
+// Info returns what the model's file says, or would say, of it. It returns an error if the kernel is user-defined and
+// not registered.
+func (m *Model) Info() (*Info, error) {
+	spec, err := kernel.ToSpec(m.Kernel)
+	if err != nil {
+		return nil, err
+	}
 	n, d, t := m.Dims()
-	meta := metadata{
+	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
 		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Origin: m.Origin,
 	}
@@ -80,6 +82,15 @@ func (m *Model) write(w io.Writer, spec kernel.Spec) error {
 	case *points.Bytes:
 		meta.Version, meta.Points, meta.Unit = 2, "bytes", x.Scale
 	}
+	return meta, nil
+}
+
+func (m *Model) write(w io.Writer, meta *Info) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	n, d, t := m.Dims()
 	js, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return err
@@ -191,7 +202,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 }
 
 // validate checks what Read has put together.
-func (m *Model) validate(meta metadata) error {
+func (m *Model) validate(meta Info) error {
 	if meta.Task != m.Task().String() {
 		return fmt.Errorf("task is %q with %d labels", meta.Task, len(m.Labels))
 	}
@@ -258,7 +269,7 @@ func (a *archive) take(bytes int64) error {
 	return nil
 }
 
-func (a *archive) metadata() (meta metadata, err error) {
+func (a *archive) metadata() (meta Info, err error) {
 	r, _, err := a.open("model.json")
 	if err != nil {
 		return meta, fmt.Errorf("not a model file: %w", err)
@@ -329,7 +340,7 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	return data, nil
 }
 
-func (a *archive) dense(err *error, meta metadata) points.Points {
+func (a *archive) dense(err *error, meta Info) points.Points {
 	if *err != nil {
 		return nil
 	}
@@ -347,7 +358,7 @@ func (a *archive) dense(err *error, meta metadata) points.Points {
 	return nil
 }
 
-func (a *archive) bytes(err *error, meta metadata) points.Points {
+func (a *archive) bytes(err *error, meta Info) points.Points {
 	data := array[uint8](a, err, "x.npy", meta.N, meta.D)
 	if *err == nil && !points.ScaleFits(meta.Unit) {
 		*err = fmt.Errorf("points in bytes of unit %g", meta.Unit)
@@ -358,7 +369,7 @@ func (a *archive) bytes(err *error, meta metadata) points.Points {
 	return points.NewBytes(meta.N, meta.D, meta.Unit, data)
 }
 
-func (a *archive) csr(err *error, meta metadata) points.Points {
+func (a *archive) csr(err *error, meta Info) points.Points {
 	ptr64 := array[int64](a, err, "x_indptr.npy", meta.N+1)
 	if *err == nil { // ptr once more, and the vectors that predictions hold beside sparse points
 		*err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))

@@ -69,12 +69,12 @@ func TestValidate(t *testing.T) {
 			m.Scaling, m.Columns = scaled(3), []string{"a", "b", "c"}
 			task := m.Task()
 			c.set(m)
-			if err := m.validate(metadata{Task: task.String()}); (err == nil) != c.fits {
+			if err := m.validate(Info{Task: task.String()}); (err == nil) != c.fits {
 				t.Errorf("%s points, %s: %v", kind, c.what, err)
 			}
 		}
 	}
-	if random(kernels[0], kinds(7, 3, 1)["float64"], 1).validate(metadata{Task: "classification"}) == nil {
+	if random(kernels[0], kinds(7, 3, 1)["float64"], 1).validate(Info{Task: "classification"}) == nil {
 		t.Error("a classifier without labels")
 	}
 }

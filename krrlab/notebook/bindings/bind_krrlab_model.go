@@ -21,6 +21,7 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Error":      r.TypeOf((*model.Error)(nil)).Elem(),
+			"Info":       r.TypeOf((*model.Info)(nil)).Elem(),
 			"Model":      r.TypeOf((*model.Model)(nil)).Elem(),
 			"Options":    r.TypeOf((*model.Options)(nil)).Elem(),
 			"Origin":     r.TypeOf((*model.Origin)(nil)).Elem(),

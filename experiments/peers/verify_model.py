@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+"""Checks a krrlab model file with nothing but NumPy: verify_model.py model.krr train.csv [--predict new.csv]
+
+Reads the archive with its checksums, finds the model's points among the scaled rows of the training file, and estimates
+|y - (K + lambda*I)c| / |y| from rows of K. Prints predictions if asked. Exit code 1 and a line: the file is damaged,
+the data are not the model's, or the residual is not what the file claims.
+"""
+
+import argparse
+import csv
+import json
+import sys
+import zipfile
+
+import numpy as np
+
+KNOWN = "format version task kernel lambda n d t points unit labels scaling columns error origin".split()
+
+
+def refuse(text):
+    sys.exit(f"verify_model.py: refused: {text}")
+
+
+def load(name):
+    """The metadata, C (n x t) and the points (n x d) of a model file."""
+    if bad := zipfile.ZipFile(name).testzip():
+        refuse(f"{name}: {bad} does not have its checksum")
+    with np.load(name) as m:
+        c, n, d = m["c"], (meta := json.loads(m["model.json"]))["n"], meta["d"]
+        x = np.zeros((n, d)) if meta["points"] == "csr" else m["x"] * meta["unit"] if "unit" in meta else m["x"]
+        if meta["points"] == "csr":
+            x[np.repeat(np.arange(n), np.diff(m["x_indptr"])), m["x_indices"]] = m["x_data"]
+    if meta.get("format") != "krrlab-model" or meta["version"] > 2 or (new := sorted(set(meta) - set(KNOWN))):
+        refuse(f"{name}: version {meta.get('version')}, with {new} that this script does not know")
+    if x.shape != (n, d) or c.shape != (n, meta["t"]) or not np.isfinite(x).all() or not np.isfinite(c).all():
+        refuse(f"{name}: x {x.shape} and c {c.shape}, want finite ({n}, {d}) and ({n}, {meta['t']})")
+    return meta, c, x
+
+
+def table(name, meta, want_target):
+    """The scaled features of a csv file, and its targets as text."""
+    rows, origin = [r for r in csv.reader(open(name, newline="")) if r], meta["origin"]
+    head = rows.pop(0) if "columns" in meta else [str(j) for j in range(len(rows[0]))]
+    place = [head.index(t) if t in head else int(t) % len(head) for t in [origin.get("target") or "-1"] * want_target]
+    gone = [head.index(k) if k in head else int(k) % len(head) for k in origin.get("drop", [])]
+    names = meta.get("columns", [h for j, h in enumerate(head) if j not in place + gone])
+    if len(names) != meta["d"] or not set(names) <= set(head):
+        refuse(f"{name}: its columns are {head[:8]}, the model has {meta['d']} features {names[:8]}")
+    x = np.array([[float(r[head.index(k)]) for k in names] for r in rows])
+    if s := meta.get("scaling"):  # as krrlab computes it, to the last bit
+        x = (x - np.array(s.get("shift", 0.0))) * np.array(s["scale"])
+    return x, [r[place[0]] for r in rows] if want_target else None
+
+
+def kernel(k, a, b):
+    """k(a_i, b_j) in float64, from differences, so that nothing cancels."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    if k["name"] == "polynomial":
+        return (k.get("gamma", 0) * (a @ b.T) + k.get("coef0", 0)) ** k["degree"]
+    u = np.array([np.linalg.norm(b - r, 1 if k["name"] == "laplacian" else 2, axis=1) for r in a]) / k.get("sigma", 1)
+    u *= np.sqrt({"matern32": 3, "matern52": 5}.get(k["name"], 1))
+    forms = {"gaussian": -u * u / 2, "laplacian": -u, "matern32": np.log1p(u) - u, "matern52": np.log1p(u + u * u / 3) - u}
+    return np.exp(forms[k["name"]]) if k["name"] in forms else refuse(f"the kernel {k['name']} is not built in")
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in "model", "train":
+        ap.add_argument(name)
+    ap.add_argument("--rows", type=int, default=500, help="rows of K to recompute (500)")
+    ap.add_argument("--predict", metavar="FILE", help="print the predictions of these rows")
+    o = ap.parse_args()
+    meta, c, x = load(o.model)
+    at, labels, y = {}, meta.get("labels"), np.empty(c.shape)
+    for r, text in zip(*table(o.train, meta, True)):
+        at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(text)
+    for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn
+        text = (at.get((r + 0).tobytes()) or [None]).pop(0)
+        if text is None or labels and text not in labels:
+            refuse(f"{o.train}: row {i} of the model (from 0) is not in the training data")
+        y[i] = float(text) if not labels else np.where(np.arange(len(labels)) == labels.index(text), 1, -1)[-c.shape[1] :]
+    pick = np.random.default_rng(1).permutation(len(x))[: o.rows]
+    r = y[pick] - meta["lambda"] * c[pick] - kernel(meta["kernel"], x[pick], x) @ c
+    size = np.sqrt((y**2).sum(axis=0) * len(pick) / len(x))
+    rel = (np.linalg.norm(r, axis=0) / np.where(size > 0, size, 1)).max()
+    claimed = max(meta["origin"]["tol"], meta["origin"]["true_residual"])
+    text = f"residual {rel:.2e} by {len(pick)} of {len(x)} rows, claimed {claimed:.2e}"
+    if not rel <= 1.5 * claimed:
+        refuse(f"{o.model}: {text}")
+    print(f"verify_model.py: {o.model}: {text}", file=sys.stderr)
+    if o.predict:
+        f = kernel(meta["kernel"], table(o.predict, meta, False)[0].astype(x.dtype), x) @ c
+        print(*([labels[j] for j in (f.argmax(axis=1) if f.shape[1] > 1 else np.where(f[:, 0] > 0, 1, 0))] if labels else f[:, 0]), sep="\n")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Exception as e:
+        refuse(f"damaged, or not what it should be: {e}")

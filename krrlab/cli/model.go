@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// modelInfo is what krrlab model info writes: model.json with the size of the file.
+type modelInfo struct {
+	*model.Info
+	Bytes int64 `json:"file_bytes"`
+}
+
+func (a *app) modelCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "model",
+		Short: "What is in a model file",
+		Args:  noArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var js string
+	info := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
+		Long: `Info reads a model file whole, so that damage is found, and prints what the model is,
+what it was fitted on, how the fit ended, and how far its coefficients are from the exact
+solution as far as that is known. --json writes all that the file says of itself.`,
+		Args: oneArg("want one model: krrlab model info FILE"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.modelInfo(args[0], js) },
+	}
+	info.Flags().StringVar(&js, "json", "", "write it as JSON to this file")
+	cmd.AddCommand(info)
+	return cmd
+}
+
+// modelInfo prints what is in the named model file.
+func (a *app) modelInfo(name, js string) error {
+	if err := checkFiles([]namedFile{{"the model", name}}, []namedFile{{"--json", js}}); err != nil {
+		return err
+	}
+	m, err := model.Load(name)
+	if err != nil {
+		return err
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	i := &modelInfo{Bytes: st.Size()}
+	if i.Info, err = m.Info(); err != nil {
+		return err
+	}
+	a.printf("%s", i.text(m))
+	if js == "" {
+		return nil
+	}
+	if err := stage.WriteJSON(js, i); err != nil {
+		return err
+	}
+	a.printf("%-12s %s\n", "wrote", js)
+	return nil
+}
+
+// text says it in a few aligned lines.
+func (i *modelInfo) text(m *model.Model) string {
+	b := stage.Lines{Width: 12}
+	b.Add("model", "%s, f(x) = Σ c_i k(x_i, x)", i.Task)
+	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
+	b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
+	targets := fmt.Sprintf("t = %d", i.T)
+	if o := i.Origin; o.Target != "" {
+		targets += ", column " + o.Target
+	}
+	if i.Labels != nil {
+		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), listed(i.Labels))
+	}
+	b.Add("targets", "%s", targets)
+	scaling := "none"
+	if i.Scaling != nil {
+		scaling = i.Scaling.Kind
+	}
+	b.Add("scaling", "%s", scaling)
+	if i.Columns != nil {
+		b.Add("columns", "%s", listed(i.Columns))
+	}
+	b.Add("origin", "%s", originText(&i.Origin))
+	b.Add("fit", "%s by %s, true residual %.2e, asked %.0e, seed %d", i.Origin.Status, i.Origin.Solver, i.Origin.TrueResidual, i.Origin.Tol, i.Origin.Seed)
+	if e := i.Error; e != nil {
+		b.Add("error", "‖c−c*‖_A ≤ %.3g of every column (%s)", slices.Max(e.ANorm), certainty(e))
+	} else {
+		b.Add("error", "not known")
+	}
+	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version, i.Origin.Created)
+	return b.String()
+}
+
+// originText says which rows the model was fitted on.
+func originText(o *model.Origin) string {
+	text := o.Dataset
+	if o.Rows > 0 {
+		text += fmt.Sprintf(", %g %% of %d rows held out", 100*o.Holdout, o.Rows)
+	}
+	if len(o.Drop) > 0 {
+		text += ", without column " + listed(o.Drop)
+	}
+	return text
+}
+
+// listed joins names, the first dozen of many.
+func listed(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s, … (%d in all)", strings.Join(names[:most], ", "), len(names))
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestModelInfo: every number of the fit is there, in the lines and as JSON, and a damaged file is refused.
+func TestModelInfo(t *testing.T) {
+	dir := t.TempDir()
+	m, js := filepath.Join(dir, "m.krr"), filepath.Join(dir, "m.json")
+	train := write(t, dir, "train.csv", table(90, []string{"low", "mid", "high"}, true))
+	if code, _, errs := command(t, "fit", "--train", train, "--kernel", "matern52", "--sigma", "1.25", "--lambda", "0.03", "--drop", "b",
+		"--scale", "standard", "--holdout", "0.1", "--seed", "7", "--out", m); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	code, out, errs := command(t, "model", "info", m, "--json", js)
+	for _, want := range []string{
+		"classification", "matern52(sigma=1.25), λ = 0.03", "n = 81, d = 2, dense", "t = 3, column -1; 3 classes: ", "low", "standard", "a, c\n",
+		"10 % of 90 rows held out, without column b", "converged by direct", "asked 1e-03, seed 7", "‖c−c*‖_A ≤ ", "(certain)", "version 1, written by krrlab test",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)
+		}
+	}
+	r := report(t, js)
+	if st, err := os.Stat(m); err != nil || r["n"] != 81. || r["lambda"] != 0.03 || r["file_bytes"] != float64(st.Size()) || r["origin"].(map[string]any)["seed"] != 7. {
+		t.Errorf("%v, %v", err, r)
+	}
+	b, err := os.ReadFile(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	bad := write(t, dir, "bad.krr", string(b))
+	if code, _, errs := command(t, "model", "info", bad); code != exitError || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, bad) {
+		t.Errorf("damaged: exit %d, %q", code, errs)
+	}
+	if code, _, errs := command(t, "model", "info"); code != exitUsage || !strings.Contains(errs, "want one model") {
+		t.Errorf("no file: exit %d, %q", code, errs)
+	}
+}
+
+// TestPythonVerifier: the script in NumPy finds the residual and the predictions of models of every kernel, and refuses
+// damaged files, other data and other coefficients.
+func TestPythonVerifier(t *testing.T) {
+	python := ""
+	for _, p := range []string{"/usr/bin/python3", "python3"} {
+		if exec.CommandContext(t.Context(), p, "-c", "import numpy").Run() == nil {
+			python = p
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("no python3 with NumPy: apt-get install python3-numpy")
+	}
+	script := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
+	if b, err := os.ReadFile(script); err != nil || strings.Count(string(b), "\n") > 100 {
+		t.Fatalf("%v: more than 100 lines", err)
+	}
+	dir := t.TempDir()
+	m := filepath.Join(dir, "m.krr")
+	run := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(t.Context(), python, append([]string{script}, args...)...).CombinedOutput()
+		return string(out), err
+	}
+	words := []string{"low", "mid", "high"}
+	for i, c := range []struct{ train, flags string }{
+		{table(120, nil, true), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
+		{table(120, nil, false), "--kernel laplacian --sigma 3 --scale unit"},
+		{table(120, words, true), "--kernel matern32 --sigma 2 --drop b"},
+		{table(120, words[:2], true), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
+		{table(120, nil, true), "--kernel polynomial --gamma 0.1 --degree 2 --lambda 1"},
+	} {
+		train := write(t, dir, "train.csv", c.train)
+		if code, _, errs := command(t, append([]string{"fit", "--train", train, "--out", m}, strings.Fields(c.flags)...)...); code != 0 {
+			t.Fatalf("%s: exit %d: %s", c.flags, code, errs)
+		}
+		new := write(t, dir, "new.csv", withoutLast(c.train))
+		_, want, _ := command(t, "predict", "--model", m, "--in", new)
+		got, err := run(m, train, "--predict", new)
+		if err != nil || !strings.Contains(got, "claimed") || !samePredictions(want, got) {
+			t.Errorf("%s: %v: predictions\n%.300s, want\n%.300s", c.flags, err, got, want)
+		}
+		if i > 0 {
+			continue
+		}
+		other := write(t, dir, "other.csv", strings.ReplaceAll(c.train, ",0", ",9"))
+		if out, err := run(m, other); err == nil || !strings.Contains(out, "refused") {
+			t.Errorf("%s, other data: %v: %s", c.flags, err, out)
+		}
+		b, err := os.ReadFile(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := strings.Index(string(b), "c.npy") + 600 // a coefficient
+		b[at] ^= 1
+		if out, err := run(write(t, dir, "bad.krr", string(b)), train); err == nil || !strings.Contains(out, "c.npy") {
+			t.Errorf("%s, damaged: %v: %s", c.flags, err, out)
+		}
+	}
+}
+
+// withoutLast leaves out the last column of a table.
+func withoutLast(table string) string {
+	var b strings.Builder
+	for line := range strings.Lines(table) {
+		b.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
+	}
+	return b.String()
+}
+
+// samePredictions compares what krrlab predict writes with lines of predictions alone, after a line of the script.
+func samePredictions(csv, lines string) bool {
+	a, texts := strings.Fields(csv)[1:], strings.Split(strings.TrimSpace(lines), "\n")
+	texts = slices.DeleteFunc(texts, func(l string) bool { return strings.HasPrefix(l, "verify_model.py") })
+	if len(a) != len(texts) {
+		return false
+	}
+	for i := range a {
+		_, want, _ := strings.Cut(a[i], ",")
+		x, e1 := strconv.ParseFloat(want, 64)
+		y, e2 := strconv.ParseFloat(texts[i], 64)
+		if want != texts[i] && (e1 != nil || e2 != nil || math.Abs(x-y) > 1e-4*(1+math.Abs(x))) {
+			return false
+		}
+	}
+	return true
+}
