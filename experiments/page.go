@@ -222,12 +222,12 @@ func figureOn(f *plots.Figure) pageFigure {
 	return pageFigure{svgOf(f), svgOf(&narrow), typeset(f.Caption)}
 }
 
-// svgOf takes caption and width out of a figure's HTML: the page has its own.
+// svgOf returns a figure's drawing without its caption and width: the page has its own.
 func svgOf(f *plots.Figure) template.HTML {
 	bare := *f
 	bare.Caption = ""
-	svg := strings.TrimSuffix(strings.TrimPrefix(bare.HTML(), "<figure>\n"), "</figure>\n")
-	return template.HTML(strings.Replace(svg, `style="max-width:100%;height:auto" `, "", 1))
+	_, svg, _ := strings.Cut(bare.SVG(), "<svg ")
+	return template.HTML("<svg " + svg)
 }
 
 // Markers of the part of a page that Section's text stands between.

@@ -261,7 +261,7 @@ func (r *Report) HTML() string {
 		b.WriteString(plots.FoldedHTML("what was not run", t.HTML()))
 	}
 	b.WriteString(plots.FoldedHTML("where the numbers come from", r.Provenance().HTML()))
-	return b.String()
+	return plots.OneScript(b.String())
 }
 
 // String returns Text.

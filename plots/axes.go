@@ -106,6 +106,11 @@ func (d *drawing) drawAxes() {
 	}
 	ticks(d.x, vg.Point{Y: -tickLength}, vg.Point{Y: -tickLength - tickSize}, 0.5, d.hideX)
 	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, d.hideY)
+}
+
+// drawAxisLabels writes what the axes are.
+func (d *drawing) drawAxisLabels() {
+	b, p := d.box, d.pen
 	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
 	if !d.hideX {
 		p.text(d.f.X.Label, vg.Point{X: mid.X, Y: b.Min.Y - tickLength - tickSize*1.25 - labelSize*1.2}, labelSize, ink, 0.5, false, false)

@@ -13,7 +13,7 @@
 //		Y: plots.Axis{Label: "s_λ(K)"},
 //		Series: []plots.Series{{Name: "exact", X: lambda, Y: s}},
 //	}
-//	err := f.Save("statdim.svg")    // or .png, .pdf
+//	err := f.Save("statdim.svg")    // or .png, .pdf, .html
 //
 // Save writes the whole file or none, and Encode writes to any writer; both return an
 // error for what Validate refuses. SVG, PNG, HTML and String show the figure by the
@@ -80,6 +80,10 @@
 // Title and Caption for screen readers. PNG has 160 dots per inch. In PDF the text is
 // drawn as outlines, so that Greek letters appear everywhere and no font is embedded.
 // The same figure gives the same bytes each time: nothing holds a date.
+//
+// HTML is the SVG, its data, and a script of its own without library or network: values on hover and by the arrow
+// keys, zoom by dragging, series on and off by their names, logarithms by buttons, and Controls, sliders that
+// recompute something. Where scripts are forbidden the picture is the static one.
 //
 // # Tables
 //

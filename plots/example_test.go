@@ -97,7 +97,7 @@ func ExampleConvergence() {
 	// Output:
 	// <nil>
 	// tolerance 10⁻³
-	// plots: convergence.gif: a figure cannot be written as .gif, only as .svg, .png or .pdf
+	// plots: convergence.gif: a figure cannot be written as .gif, only as .svg, .png, .pdf or .html
 }
 
 func ExampleSpectrum() {

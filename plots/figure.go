@@ -106,6 +106,9 @@ type Figure struct {
 	// ShareX and ShareY give all panels the same axis, labeled at the grid's edge.
 	ShareX, ShareY bool
 
+	// Controls are sliders of the interactive figure (HTML); nil for none.
+	Controls *Controls
+
 	// Width and Height are in inches; 0 means 6.5 and 4, and for Panels the height
 	// that its rows need.
 	Width, Height float64

@@ -60,7 +60,7 @@ func TestFormats(t *testing.T) {
 		t.Errorf("the PNG of 5×4 inches has %v pixels, want 800×640", s)
 	}
 	h := f.HTML()
-	if !strings.HasPrefix(h, "<figure>\n<svg style=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
+	if !strings.HasPrefix(h, "<figure class=\"krr-figure\">\n<svg style=") || !strings.Contains(h, "<figcaption>a &lt;b&gt; caption</figcaption>") {
 		t.Errorf("HTML: %.80q", h)
 	}
 	if err := f.Encode(io.Discard, "bmp"); err == nil {
@@ -86,7 +86,7 @@ func TestSameBytes(t *testing.T) {
 
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"a.svg", "a.PNG", "a.pdf"} {
+	for _, name := range []string{"a.svg", "a.PNG", "a.pdf", "a.html"} {
 		path := filepath.Join(dir, name)
 		if err := sample().Save(path); err != nil {
 			t.Fatal(err)
@@ -96,8 +96,8 @@ func TestSave(t *testing.T) {
 		}
 	}
 	for _, bad := range []struct{ path, want string }{
-		{filepath.Join(dir, "a.jpg"), ".svg, .png or .pdf"},
-		{filepath.Join(dir, "a"), ".svg, .png or .pdf"},
+		{filepath.Join(dir, "a.jpg"), ".svg, .png, .pdf or .html"},
+		{filepath.Join(dir, "a"), ".svg, .png, .pdf or .html"},
 		{filepath.Join(dir, "none", "a.svg"), "cannot write " + filepath.Join(dir, "none", "a.svg") + ": no such file"},
 	} {
 		err := sample().Save(bad.path)

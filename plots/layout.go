@@ -55,13 +55,12 @@ func (n numbering) of(name string, other int) int {
 // lookOf returns the look of series i.
 func (d *drawing) lookOf(i int) look { return lookOf(d.names.of(d.f.Series[i].Name, i)) }
 
-// drawTo draws a valid figure on a canvas of w×h points.
-func (f *Figure) drawTo(p pen, w, h vg.Length) {
+// drawTo draws a valid figure on a canvas of w×h points, and returns the drawings of its panels or its one.
+func (f *Figure) drawTo(p pen, w, h vg.Length) []*drawing {
 	p.SetColor(paper)
 	p.Fill(vg.Rectangle{Max: vg.Point{X: w, Y: h}}.Path())
 	if len(f.Panels) > 0 {
-		f.drawPanels(p, w, h)
-		return
+		return f.drawPanels(p, w, h)
 	}
 	d := &drawing{f: f, pen: p, w: w, h: h, extent: f.extent()}
 	key, inside := d.arrange()
@@ -71,6 +70,7 @@ func (f *Figure) drawTo(p pen, w, h vg.Length) {
 	} else {
 		key.drawAbove(p, vg.Point{X: d.box.Min.X, Y: d.box.Max.Y + d.tagRoom() + 8}, d.box.Size().X)
 	}
+	return []*drawing{d}
 }
 
 // arrange lays out a figure that stands alone, and reports whether its legend is inside.
@@ -88,11 +88,16 @@ func (d *drawing) arrange() (k key, inside bool) {
 // draw draws everything but the legend.
 func (d *drawing) draw() {
 	d.drawTitle()
-	d.drawGrid()
-	d.drawMap()
-	d.drawAxes()
-	d.drawData()
-	d.drawLabels()
+	d.pen.group("krr-axes", "", func() {
+		d.drawGrid()
+		d.drawMap()
+		d.drawAxes()
+	})
+	d.drawAxisLabels()
+	d.pen.group("krr-data", "", func() {
+		d.drawData()
+		d.drawLabels()
+	})
 }
 
 // drawData draws the series, the reference lines and the marks.
@@ -208,7 +213,7 @@ func (f *Figure) gridHeight() float64 {
 }
 
 // drawPanels draws the panels in rows and columns of equal plots, one legend above.
-func (f *Figure) drawPanels(p pen, w, h vg.Length) {
+func (f *Figure) drawPanels(p pen, w, h vg.Length) []*drawing {
 	ds := f.panels(p)
 	k := gridKey(ds)
 	top := margin
@@ -249,6 +254,7 @@ func (f *Figure) drawPanels(p pen, w, h vg.Length) {
 			x += d.w
 		}
 	}
+	return ds
 }
 
 // panels returns the drawing of each panel: what its axes must show, which labels it

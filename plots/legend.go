@@ -85,9 +85,11 @@ func (d *drawing) placeLegend() (k key, inside bool) {
 
 // draw draws a sample of the entry and its name, the baseline starting at pt.
 func (e entry) draw(p pen, pt vg.Point) {
-	p.text(e.name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
-	mid := pt.Y + legendSize*0.33
-	e.Thumbnail(&draw.Canvas{Canvas: p.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: pt.X, Y: mid - 5}, Max: vg.Point{X: pt.X + thumb, Y: mid + 5}}})
+	p.group("krr-entry", e.name, func() {
+		p.text(e.name, vg.Point{X: pt.X + thumb + thumbTo, Y: pt.Y}, legendSize, ink, 0, false, false)
+		mid := pt.Y + legendSize*0.33
+		e.Thumbnail(&draw.Canvas{Canvas: p.Canvas, Rectangle: vg.Rectangle{Min: vg.Point{X: pt.X, Y: mid - 5}, Max: vg.Point{X: pt.X + thumb, Y: mid + 5}}})
+	})
 }
 
 // Thumbnail implements plot.Thumbnailer.

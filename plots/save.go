@@ -31,17 +31,17 @@ const DotsPerInch = 160
 // before a long computation whose figure is to be saved.
 func CheckFormat(path string) error {
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
-	case ".svg", ".png", ".pdf":
+	case ".svg", ".png", ".pdf", ".html":
 		return nil
 	case "":
-		return fmt.Errorf("plots: %s has no extension; a figure is written as .svg, .png or .pdf", path)
+		return fmt.Errorf("plots: %s has no extension; a figure is written as .svg, .png, .pdf or .html", path)
 	default:
-		return fmt.Errorf("plots: %s: a figure cannot be written as %s, only as .svg, .png or .pdf", path, ext)
+		return fmt.Errorf("plots: %s: a figure cannot be written as %s, only as .svg, .png, .pdf or .html", path, ext)
 	}
 }
 
-// Save writes the figure to a file in the format of its extension: .svg, .png or
-// .pdf. The file is written whole or not at all: on an error, what was there before
+// Save writes the figure to a file in the format of its extension: .svg, .png, .pdf,
+// or .html for a page that answers (HTML). The file is written whole or not at all: on an error, what was there before
 // is still there.
 func (f *Figure) Save(path string) error {
 	if err := CheckFormat(path); err != nil {
@@ -57,7 +57,7 @@ func (f *Figure) Save(path string) error {
 	return nil
 }
 
-// Encode writes the figure in a format: "svg", "png" or "pdf".
+// Encode writes the figure in a format: "svg", "png", "pdf" or "html".
 func (f *Figure) Encode(w io.Writer, format string) error {
 	b, err := f.encode(format)
 	if err != nil {
@@ -74,22 +74,6 @@ func (f *Figure) SVG() string { return string(f.show("svg")) }
 
 // PNG returns the figure as a PNG image, of the reason where it cannot be drawn.
 func (f *Figure) PNG() []byte { return f.show("png") }
-
-// HTML returns the figure as an HTML figure element, inline SVG and the Caption, or,
-// where it cannot be drawn, the reason as a pre element.
-func (f *Figure) HTML() string {
-	b, err := f.encode("svg")
-	if err != nil {
-		return "<pre>" + html.EscapeString(oneLine(err.Error())) + "</pre>\n"
-	}
-	s := string(b[bytes.Index(b, []byte("<svg")):])
-	s = strings.Replace(s, "<svg ", `<svg style="max-width:100%;height:auto" `, 1)
-	caption := ""
-	if f.Caption != "" {
-		caption = "<figcaption>" + html.EscapeString(f.Caption) + "</figcaption>\n"
-	}
-	return "<figure>\n" + s + caption + "</figure>\n"
-}
 
 // show encodes the figure, or the reason why it cannot be drawn.
 func (f *Figure) show(format string) []byte {
@@ -110,24 +94,27 @@ func (f *Figure) show(format string) []byte {
 	return b
 }
 
-// encode draws the figure in one of the three formats.
+// encode draws the figure in one of the formats.
 func (f *Figure) encode(format string) ([]byte, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
 	}
+	if format == "html" {
+		return f.page(), nil
+	}
 	w, h := f.size()
-	return render(format, w, h, f.Title, f.Caption, f.drawTo)
+	return render(format, w, h, f.Title, f.Caption, func(p pen, w, h vg.Length) { f.drawTo(p, w, h) })
 }
 
-// render draws on a canvas of so many inches in one of the three formats; SVG has the
-// title and the caption.
+// render draws on a canvas of so many inches in one of the three formats, or as "groups": SVG with those of pen.group.
+// SVG has the title and the caption.
 func render(format string, width, height float64, title, caption string, draw func(p pen, w, h vg.Length)) ([]byte, error) {
 	w, h := vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch
 	var buf bytes.Buffer
 	switch format {
-	case "svg":
+	case "svg", "groups":
 		c := vgsvg.New(w, h)
-		draw(pen{svgCanvas{c}}, w, h)
+		draw(pen{svgCanvas{c, format == "groups"}}, w, h)
 		_, err := c.WriteTo(&buf)
 		return describe(buf.Bytes(), title, caption), err
 	case "png":
@@ -140,7 +127,7 @@ func render(format string, width, height float64, title, caption string, draw fu
 		_, err := c.WriteTo(&buf)
 		return pdfDate.ReplaceAll(buf.Bytes(), []byte("${1}20000101000000")), err
 	}
-	return nil, fmt.Errorf("plots: a figure cannot be written as %q, only as svg, png or pdf", format)
+	return nil, fmt.Errorf("plots: a figure cannot be written as %q, only as svg, png, pdf or html", format)
 }
 
 // writeFile writes a file through a temporary one beside it. Its errors do not name it.
@@ -229,7 +216,10 @@ func alike(a, b color.RGBA) bool {
 // The canvas of vgsvg knows no such thing: it is given the length between two marks
 // before the text, which describe makes an attribute. The marks are private-use
 // characters, which oneLine removes from labels.
-type svgCanvas struct{ *vgsvg.Canvas }
+type svgCanvas struct {
+	*vgsvg.Canvas
+	groups bool // for the script of the interactive figure
+}
 
 // FillString implements vg.Canvas.
 func (c svgCanvas) FillString(f font.Face, pt vg.Point, s string) {
@@ -242,12 +232,30 @@ func isMark(r rune) bool { return r >= '\ue000' && r <= '\uf8ff' }
 var (
 	textLength = regexp.MustCompile(`>\x{e000}([0-9.]+)\x{e001}`)
 	fontFamily = regexp.MustCompile(`font-family:[^;"]*`)
+	groupBegin = regexp.MustCompile(`<text[^>]*>\x{e002}([^\x{e003}]*)\x{e003}([^<]*)</text>`)
+	groupEnd   = regexp.MustCompile(`<text[^>]*>\x{e004}</text>`)
 )
+
+// group draws a part of a drawing that an SVG document has as a group with a class and a name, for the script
+// of the interactive figure. Its marks are texts, as those of lengths are.
+func (p pen) group(class, name string, draw func()) {
+	c, ok := p.Canvas.(svgCanvas)
+	mark := func(s string) {
+		if ok && c.groups {
+			c.Canvas.FillString(fonts.Lookup(fontOf(1, false), 1), vg.Point{}, s)
+		}
+	}
+	mark("\ue002" + class + "\ue003" + oneLine(name))
+	draw()
+	mark("\ue004")
+}
 
 // describe puts the title and the caption into an SVG document, for those who listen
 // to it, names substitutes of the same metrics for the font, and sets the texts' lengths.
 func describe(svg []byte, title, caption string) []byte {
 	svg = fontFamily.ReplaceAll(svg, []byte("font-family:'Liberation Sans',Arial,Helvetica,sans-serif"))
+	svg = groupBegin.ReplaceAll(svg, []byte(`<g class="$1" data-name="$2">`))
+	svg = groupEnd.ReplaceAll(svg, []byte("</g>"))
 	svg = textLength.ReplaceAll(svg, []byte(` textLength="$1" lengthAdjust="spacingAndGlyphs" xml:space="preserve">`))
 	head := ">\n"
 	if title != "" {

@@ -67,7 +67,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.checkpointFlags.add(p)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png or .pdf)")
+	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 }
 
 // fit runs krrlab fit.

@@ -30,7 +30,7 @@ solves of a subsample. What is set by a flag is held. Nothing is solved without 
 	f.kernelFlags.add(p)
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png or .pdf)")
+	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	p.BoolVar(&try, "try", false, "run likely candidates, two of each kind, and print what was predicted beside what they took")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none

@@ -37,7 +37,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png or .pdf)")
+	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	f.rankFlags.add(p)
 }
 

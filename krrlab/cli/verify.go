@@ -51,7 +51,7 @@ that the residual is above the tolerance the model was fitted to.`,
 	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
 	p.StringVar(&f.json, "json", "", "write what was found as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png or .pdf)")
+	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	wantOneOf(p, datasets.Formats, "format")
 	wantAtLeast(p, 1, "passes")
 	f.rankFlags.add(p)

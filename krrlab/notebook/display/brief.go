@@ -250,21 +250,16 @@ func asImages(s string) string {
 	})
 }
 
-// settle puts a figure's representations right: how large the image is to be seen, and HTML only where there
-// is a caption to show, with images for the drawings.
+// settle puts a figure's representations right: how large the image is to be seen, and images for the drawings
+// in HTML.
 func settle(v any, d *Data) {
 	if s, ok := d.Data[MIMETypeHTML].(string); ok {
 		d.Data[MIMETypeHTML] = asImages(s)
 	}
-	f, ok := v.(*plots.Figure)
-	if g, value := v.(plots.Figure); value {
-		f, ok = &g, true
-	}
-	if !ok || d.Data[MIMETypeSVG] == nil {
+	switch v.(type) {
+	case *plots.Figure, plots.Figure:
+	default:
 		return
-	}
-	if f.Caption == "" {
-		delete(d.Data, MIMETypeHTML)
 	}
 	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
 		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {

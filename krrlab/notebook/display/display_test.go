@@ -74,9 +74,9 @@ func TestRender(t *testing.T) {
 		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/plain": "err"}},
 		"panics":    {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
 		"image":     {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
-		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": ""}},
+		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `<figure class="krr-figure">`, "text/plain": ""}},
 		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
-		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure>
+		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure class="krr-figure">
 <img `, "text/plain": ""}},
 		"plot":     {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
 		"data set": {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},

@@ -1,0 +1,51 @@
+// Uses an interactive figure, a page of its own, in a real browser: node figure.mjs FILE CHROMIUM OUTPUT.
+// playwright-core is found in the folder that NODE_MODULES names.
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [file, browserPath, out] = process.argv.slice(2);
+const { chromium } = createRequire(path.join(process.env.NODE_MODULES, "x.js"))("playwright-core");
+const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
+const page = await browser.newPage({ viewport: { width: 1000, height: 900 } });
+page.setDefaultTimeout(30000);
+const wrong = [];
+page.on("pageerror", (e) => wrong.push(e.message));
+page.on("request", (r) => /^(file|data|blob):/.test(r.url()) || wrong.push(`a request to ${r.url()}`));
+const must = (ok, what) => { if (!ok) wrong.push(what); };
+const said = () => page.locator(".krr-said").first().textContent();
+const drawn = () => page.locator(".krr-drawn path").count();
+await page.goto(pathToFileURL(file).href);
+await page.locator("figure[data-live] .krr-bar").first().waitFor();
+await page.screenshot({ path: path.join(out, "figure-1.png") });
+
+const plot = page.locator(".krr-hit").first();
+const box = await plot.boundingBox();
+const at = (x, y) => [box.x + x * box.width, box.y + y * box.height];
+await page.mouse.move(...at(0.5, 0.5));
+must(/: [\d,.×⁻⁰-⁹]+/.test(await said()), `hovering says ${await said()}`);
+must((await drawn()) === 0, "the drawing is not the static one before it is touched");
+await page.mouse.down();
+await page.mouse.move(...at(0.8, 0.8), { steps: 4 });
+await page.mouse.up();
+must((await drawn()) > 5, "dragging does not zoom");
+await page.screenshot({ path: path.join(out, "figure-2.png") });
+await plot.press("0");
+must((await drawn()) === 0, "0 does not show all again");
+await plot.press("ArrowRight");
+const first = await said();
+await plot.press("ArrowRight");
+must(first && first !== (await said()), `the arrows say ${first} and ${await said()}`);
+const entry = page.locator(".krr-entry").first();
+await entry.press("Enter");
+must((await entry.getAttribute("aria-checked")) === "false" && (await drawn()) > 5, "Enter on a name does not hide it");
+await entry.press("Enter");
+const log = page.locator(".krr-bar button", { hasText: "log y" });
+const was = await log.getAttribute("aria-pressed");
+await log.click();
+must((await log.getAttribute("aria-pressed")) !== was && (await drawn()) > 5, "log y does not switch");
+await page.screenshot({ path: path.join(out, "figure-3.png") });
+await browser.close();
+for (const w of wrong) console.log(`FAILED: ${path.basename(file)}: ${w}`);
+if (wrong.length) process.exit(1);
+console.log(`ok: ${path.basename(file)} answers`);
