@@ -38,7 +38,7 @@ func TestPaper(t *testing.T) {
 				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(have)/1e9)
 			}
 			js := filepath.Join(t.TempDir(), "report.json")
-			args := append([]string{"fit", "--data", c.name, "--tol", "1e-3", "--json", js, "--data-dir", os.Getenv("KRRLAB_DATA")}, c.args...)
+			args := append([]string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features", "--tol", "1e-3", "--json", js, "--data-dir", os.Getenv("KRRLAB_DATA")}, c.args...)
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
 				UseBLAS: func(context.Context, string) (string, error) { accel.Use(lib); return "", nil },

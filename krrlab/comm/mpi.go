@@ -314,8 +314,10 @@ func (c *mpiComm) Split(ctx context.Context, color, key int) (Comm, error) {
 
 // Abort ends this process and its peers by MPI_Abort, which does not return. Where MPI does
 // not let it through within abortGrace, Abort returns, and the launcher ends the peers when
-// this process has exited with a code other than 0.
+// this process has exited with a code other than 0. It gives the launcher flushGrace to read
+// what was written last: MPICH's may end its ranks with their output unread.
 func (c *mpiComm) Abort(code int) {
+	time.Sleep(flushGrace)
 	r := &request{code: make(chan int32, 1), lib: c.p.lib}
 	r.f = func(*request) int32 { return invoke(c.p.lib.abort, c.p.lib.world, uintptr(code)) }
 	grace := time.After(abortGrace)
@@ -326,5 +328,7 @@ func (c *mpiComm) Abort(code int) {
 	}
 }
 
-// abortGrace is how long MPI_Abort may take to end the process.
-const abortGrace = 5 * time.Second
+const (
+	flushGrace = 200 * time.Millisecond
+	abortGrace = 5 * time.Second // how long MPI_Abort may take to end the process
+)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,13 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
-// playVariable says what this test binary plays when mpirun starts it as a rank.
-const playVariable = "KRRLAB_COMM_PLAY"
+// playVariable says what this test binary plays when mpirun starts it as a rank, and
+// saidVariable the folder where ranks write what they say before they abort: a launcher
+// may lose their output.
+const (
+	playVariable = "KRRLAB_COMM_PLAY"
+	saidVariable = "KRRLAB_COMM_SAID"
+)
 
 func TestMain(m *testing.M) {
 	play := os.Getenv(playVariable)
@@ -26,8 +32,16 @@ func TestMain(m *testing.M) {
 	}
 	if err := perform(play, launch); err != nil {
 		fmt.Printf("FAILED %v\n", err)
+		if err := say(launch.Rank, err); err != nil {
+			fmt.Println(err)
+		}
 		os.Exit(1)
 	}
+}
+
+// say writes what a rank has to say to the folder that saidVariable names.
+func say(rank int, what error) error {
+	return os.WriteFile(filepath.Join(os.Getenv(saidVariable), fmt.Sprint(rank)), fmt.Appendln(nil, what), 0o644)
 }
 
 // perform is what one rank does.
@@ -49,7 +63,9 @@ func perform(play string, launch comm.Launch) error {
 		if w.Rank() == w.Size()-1 {
 			time.Sleep(time.Hour)
 		}
-		fmt.Printf("rank %d: %v\n", w.Rank(), w.Barrier(ctx))
+		if err := say(w.Rank(), w.Barrier(ctx)); err != nil {
+			return err
+		}
 		w.Abort(1)
 	case "abort": // the last rank ends all
 		if w.Rank() == w.Size()-1 {
@@ -102,11 +118,16 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, path, append(l.args, "-n", fmt.Sprint(p), self)...)
-			cmd.Env = append(os.Environ(), playVariable+"="+play)
+			dir := t.TempDir()
+			cmd.Env = append(os.Environ(), playVariable+"="+play, saidVariable+"="+dir)
 			cmd.WaitDelay = 10 * time.Second
 			out, err := cmd.CombinedOutput()
 			if ctx.Err() != nil {
 				t.Fatalf("no end within two minutes:\n%s", out)
+			}
+			for rank := range p {
+				said, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
+				out = append(out, said...)
 			}
 			judge(t, string(out), err)
 		})
