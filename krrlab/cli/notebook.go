@@ -144,26 +144,29 @@ func (a *app) uninstallCommand() *cobra.Command {
 }
 
 func (a *app) runCommand() *cobra.Command {
-	var out string
+	var out, page string
 	var check bool
 	cmd := &cobra.Command{
-		Use:   "run FILE.ipynb [--out FILE | --check]",
+		Use:   "run FILE.ipynb [--out FILE | --check] [--html FILE]",
 		Short: "Run a notebook from top to bottom and keep its outputs",
 		Args:  oneArg("want one notebook: krrlab notebook run FILE.ipynb"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := args[0]
 			switch {
-			case check:
+			case check, page != "" && out == "":
 				to = ""
 			case out != "":
 				to = out
 			}
+			if err := checkFiles([]namedFile{{"the notebook", args[0]}}, []namedFile{{"--html", page}}); err != nil {
+				return err
+			}
 			if to != "" {
-				if err := checkFiles(nil, []namedFile{{"--out", to}}); err != nil {
+				if err := checkFiles(nil, []namedFile{{"--out", to}, {"--html", page}}); err != nil {
 					return err
 				}
 			}
-			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs()})
+			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: page})
 			if err == nil {
 				a.printf("ran %s\n", args[0])
 			}
@@ -171,6 +174,7 @@ func (a *app) runCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "write the notebook with its outputs here instead")
+	cmd.Flags().StringVar(&page, "html", "", "write the notebook with its outputs to this file as one page of HTML; without --out nothing else is written")
 	cmd.Flags().BoolVar(&check, "check", false, "only check that it runs; write nothing")
 	return cmd
 }

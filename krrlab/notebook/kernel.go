@@ -16,6 +16,7 @@ type Options struct {
 	DataDirs  []string         // folders to look for data in
 	MaxOutput int              // bytes of text a cell may print; default 4 MB
 	Interrupt <-chan os.Signal // a signal interrupts the cell that runs; nil for none
+	HTML      string           // file for Run to write the notebook with its outputs to as a page of HTML; "" for none
 }
 
 // Kernel serves the front end that wrote the connection file, until it asks to shut

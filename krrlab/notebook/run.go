@@ -29,7 +29,7 @@ type CellError struct {
 func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
 
 // Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
-// file out (the notebook itself, or another; "" for none). It stops at the first cell
+// file out (the notebook itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell
 // that fails, with a *CellError, and writes what there is by then. Where ctx ends first it
 // interrupts the cell that runs, writes nothing and returns the context's error.
 func Run(ctx context.Context, file, out string, o *Options) error {
@@ -52,9 +52,12 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		return err
 	}
 	defer s.Close()
-	if out != "" {
-		if out, err = filepath.Abs(out); err != nil {
-			return err
+	page := o.HTML
+	for _, name := range []*string{&out, &page} {
+		if *name != "" {
+			if *name, err = filepath.Abs(*name); err != nil {
+				return err
+			}
 		}
 	}
 	if dir := filepath.Dir(file); dir != "." {
@@ -75,6 +78,15 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	}
 	if out != "" {
 		if err := writeNotebook(out, nb); err != nil {
+			return err
+		}
+	}
+	if page != "" {
+		b, err := exportHTML(file, nb)
+		if err == nil {
+			err = atomicfile.Write(page, func(w io.Writer) error { _, err := w.Write(b); return err })
+		}
+		if err != nil {
 			return err
 		}
 	}

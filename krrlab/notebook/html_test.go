@@ -1,0 +1,52 @@
+package notebook
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestExport runs a notebook and reads its page: Markdown with formulas as they are written, code and outputs
+// escaped, the figure with one script, and what the cell that fails says.
+func TestExport(t *testing.T) {
+	dir := t.TempDir()
+	file, page := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "a.html")
+	write := func(cells string) {
+		if err := os.WriteFile(file, []byte(`{"cells":[`+cells+`],"metadata":{},"nbformat":4,"nbformat_minor":5}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := func(src string) string {
+		return `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":` + src + `}`
+	}
+	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` + "`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n"]},` +
+		code(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
+		code(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + code(`"panic(\"<here>\")"`))
+	before, _ := os.ReadFile(file)
+	if err := Run(t.Context(), file, "", &Options{HTML: page}); err == nil {
+		t.Error("the cell that panics does not fail")
+	}
+	if after, _ := os.ReadFile(file); string(after) != string(before) {
+		t.Error("the notebook was changed")
+	}
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(b)
+	for _, want := range []string{
+		"<title>The *title*</title>", "<em>title</em>", "$a_i&lt;b_i$ and <em>so</em> $5 or 6, <code>$x_1$</code>", "<p>$$\\sum_i\nx_i$$</p>", "<td>$x_j$</td>",
+		"<span>[1]</span><pre>import &#34;github.com/krrlab/lab/plots&#34;\nfmt.Println(&#34;a &lt; b&#34;)", `<pre class="stdout">a &lt; b`, `<figure class="krr-figure">`, `<pre class="error">`, "&lt;here&gt;",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if n := strings.Count(got, "class Panel"); n != 1 || strings.Contains(got, "\x1b") {
+		t.Errorf("%d scripts, or colors of a terminal", n)
+	}
+	if i := strings.Index(got, "class Panel"); i < strings.LastIndex(got, `class="krr-figure"`) {
+		t.Error("the script stands before a figure")
+	}
+}
