@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-KNOWN = "format version task kernel lambda n d t points unit labels scaling columns error origin".split()
+KNOWN = "format version task kernel lambda n d t points unit labels scaling columns error calibration origin".split()
 
 
 def refuse(text):

@@ -29,6 +29,7 @@ type fitFlags struct {
 	rankFlags
 	checkpointFlags
 	out, json, plot string
+	calibrate       string
 }
 
 func (a *app) fitCommand() *cobra.Command {
@@ -66,8 +67,10 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.rankFlags.add(p)
 	f.checkpointFlags.add(p)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
+	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
 }
 
 // fit runs krrlab fit.
@@ -86,6 +89,11 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	r, err := a.solve(ctx, set, f, progress)
 	if err != nil {
 		return err
+	}
+	if f.out != "" {
+		if err := a.agree(ctx, a.calibrate(ctx, f.calibrate, r)); err != nil {
+			return err
+		}
 	}
 	if f.plot != "" { // before anything is written
 		r.picture, err = r.draw(ctx)

@@ -98,6 +98,9 @@ func (i *modelInfo) text(m *model.Model) string {
 	} else {
 		b.Add("error", "not known")
 	}
+	if c := m.Calibration; c != nil {
+		b.Add("intervals", "%s, %d scores", c.Method, c.Scores.RawMatrix().Rows)
+	}
 	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version, i.Origin.Created)
 	return b.String()
 }

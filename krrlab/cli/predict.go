@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -26,6 +27,7 @@ type predictFlags struct {
 	rankFlags
 	model, data, in, format, target, out string
 	decision, bound                      bool
+	interval, method                     string
 }
 
 func (a *app) predictCommand() *cobra.Command {
@@ -38,12 +40,18 @@ func (a *app) predictCommand() *cobra.Command {
 a column bound says how far every decision value (of regression the prediction) can be at
 most from that of the exact solution (K+λI)c = y; and of classes a column settled whether
 the label is then the exact solution's for certain, as the model file knows the bounds.
+With --interval 90% the columns lo and hi are an interval for the answer, or the column set
+those classes, separated by |, that it may be. --method says how: split, by the test rows of
+the fit, which covers at least that often; jackknife+, by leave-one-out, from K factored
+anew; jackknife, the same of symmetric intervals, or sets; gp, a Gaussian process's. The default is
+what fit --calibrate left in the model, else jackknife+, of classes jackknife.
 A csv file given by --in may contain the targets: if it has one column more than the
 model has features, the target column is that of the fit, unless --target says another,
 and the predictions are judged. If both this file and the training file have a header,
 the names of the features must be the same.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
-  krrlab predict --model m.krr --in new.csv --decision`,
+  krrlab predict --model m.krr --in new.csv --decision
+  krrlab predict --model m.krr --in new.csv --interval 90%`,
 		Args:        noArgs,
 		Annotations: onRanks,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
@@ -57,7 +65,10 @@ the names of the features must be the same.`,
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	p.BoolVar(&f.bound, "bound", false, "write bounds of what the exact solution of the fit would predict otherwise")
+	p.StringVar(&f.interval, "interval", "", "write intervals that hold the answers at this level, such as 90%")
+	p.StringVar(&f.method, "method", "auto", "of --interval: auto, "+strings.Join(interval.Methods, ", "))
 	wantOneOf(p, datasets.Formats, "format")
+	wantOneOf(p, append([]string{"auto"}, interval.Methods...), "method")
 	f.rankFlags.add(p)
 	p.SortFlags = false
 	return cmd
@@ -69,8 +80,13 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 		return usagef("no model: want --model FILE")
 	case (f.data == "") == (f.in == ""):
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
+	case f.interval == "" && set.Changed("method"):
+		return usagef("--method goes with --interval")
 	case f.data != "" && (set.Changed("format") || set.Changed("target")):
 		return usagef("--format and --target go with --in; --data has its own")
+	}
+	if _, err := parseLevel(f.interval); f.interval != "" && err != nil {
+		return err
 	}
 	if name, part, _ := strings.Cut(f.data, ":"); f.data != "" && part != "test" && part != "train" {
 		return usagef("--data %s: want NAME:test or NAME:train", f.data)
@@ -116,8 +132,15 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err != nil {
 		return err
 	}
+	var within *interval.Intervals
+	if f.interval != "" && a.first() {
+		within, err = a.intervals(ctx, f, m, data, pred)
+	}
+	if err = a.agree(ctx, err); err != nil {
+		return err
+	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, pred, bounds)); err != nil || f.out == "" {
+	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, within)); err != nil || f.out == "" {
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() {
@@ -125,6 +148,9 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	}
 	if f.bound {
 		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))
+	}
+	if within != nil {
+		a.printf("%-12s %s\n", "interval", intervalText(within, pred, data))
 	}
 	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
 	return nil
@@ -139,14 +165,14 @@ func (f *predictFlags) checkOutput(a *app) error {
 }
 
 // putPredictions writes the predictions to the file or the output stream.
-func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds *mat.Dense) error {
+func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds *mat.Dense, within *interval.Intervals) error {
 	switch {
 	case !a.first():
 		return nil
 	case f.out == "":
-		return writePredictions(a.env.Stdout, pred, bounds, f.decision)
+		return writePredictions(a.env.Stdout, pred, bounds, within, f.decision)
 	}
-	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, f.decision) })
+	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, within, f.decision) })
 }
 
 // points reads what is to be predicted.
@@ -214,7 +240,7 @@ func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
 }
 
 // writePredictions writes the header and a line a row.
-func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, decision bool) error {
+func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, within *interval.Intervals, decision bool) error {
 	c := csv.NewWriter(w)
 	rows, t := p.Decision.Dims()
 	record := []string{"row", "prediction"}
@@ -228,7 +254,7 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, decis
 			record = append(record, "settled")
 		}
 	}
-	if err := c.Write(record); err != nil {
+	if err := c.Write(append(record, intervalNames(within)...)); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -244,7 +270,7 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, decis
 				record = append(record, strconv.FormatBool(settled(p, bounds, i)))
 			}
 		}
-		if err := c.Write(record); err != nil {
+		if err := c.Write(append(record, intervalCells(within, p, i)...)); err != nil {
 			return err
 		}
 	}

@@ -48,7 +48,9 @@ type Info struct {
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	Columns []string          `json:"columns,omitempty"`
 	Error   *Error            `json:"error,omitempty"`
-	Origin  Origin            `json:"origin"`
+
+	Calibration *Calibration `json:"calibration,omitempty"` // of scores.npy
+	Origin      Origin       `json:"origin"`
 }
 
 // Save writes the model to the named file, whole or not at all. It returns an
@@ -74,7 +76,7 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Origin: m.Origin,
+		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -137,6 +139,10 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 		x.Panel64To(data, d)
 		put("x.npy", zip.Deflate, data, n, d)
 	}
+	if m.Calibration != nil {
+		rows, columns := m.Calibration.Scores.Dims()
+		put("scores.npy", zip.Store, mat.DenseCopyOf(m.Calibration.Scores).RawMatrix().Data, rows, columns)
+	}
 	if err != nil {
 		return err
 	}
@@ -195,6 +201,11 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
 	m.C = mat.NewDense(meta.N, meta.T, c)
+	if m.Calibration = meta.Calibration; m.Calibration != nil {
+		if err := a.scores(m.Calibration, m.Labels != nil, meta.T); err != nil {
+			return nil, fmt.Errorf("damaged model: %w", err)
+		}
+	}
 	if err := m.validate(meta); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
@@ -367,6 +378,21 @@ func (a *archive) bytes(err *error, meta Info) points.Points {
 		return nil
 	}
 	return points.NewBytes(meta.N, meta.D, meta.Unit, data)
+}
+
+// scores reads those of a calibration, for t targets or classes.
+func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
+	if classes {
+		t = 1
+	}
+	v := array[float64](a, &err, "scores.npy", -1, t)
+	if err == nil && len(v) == 0 {
+		err = errors.New("scores.npy: no rows")
+	}
+	if err == nil {
+		c.Scores = mat.NewDense(len(v)/t, t, v)
+	}
+	return err
 }
 
 func (a *archive) csr(err *error, meta Info) points.Points {

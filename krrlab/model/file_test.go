@@ -17,6 +17,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/npy"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -411,4 +412,45 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestCalibration: scores come back as they were, and what are none are refused, before a file is written and when one
+// is read.
+func TestCalibration(t *testing.T) {
+	ascending := mat.NewDense(3, 1, []float64{0, 0.5, math.Inf(1)})
+	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	m.Calibration = &Calibration{Method: "split", Scores: ascending}
+	b := save(t, m)
+	got, err := read(b)
+	if err != nil || got.Calibration.Method != "split" || !mat.Equal(got.Calibration.Scores, ascending) {
+		t.Fatalf("%v, %+v", err, got.Calibration)
+	}
+	for name, c := range map[string]*mat.Dense{
+		"none": nil, "two columns": mat.NewDense(1, 2, nil), "descending": mat.NewDense(2, 1, []float64{2, 1}),
+		"negative": mat.NewDense(2, 1, []float64{-1, 1}), "NaN": mat.NewDense(2, 1, []float64{math.NaN(), 1}),
+	} {
+		m.Calibration = &Calibration{Method: "split", Scores: c}
+		if err := m.check(); err == nil || !strings.Contains(err.Error(), "ascending") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m.Labels, m.Calibration.Scores = []string{"a", "b"}, mat.NewDense(2, 1, []float64{-1, 1})
+	if err := m.check(); err != nil {
+		t.Errorf("margins of classes: %v", err)
+	}
+	for name, data := range map[string]struct {
+		v     []float64
+		shape []int
+	}{"descending": {[]float64{2, 1}, []int{2, 1}}, "two columns": {[]float64{1, 2}, []int{1, 2}}, "no rows": {nil, []int{0, 1}}} {
+		_, err := read(rewrite(t, b, "scores.npy", func([]byte) []byte {
+			var w bytes.Buffer
+			if err := npy.Write(&w, data.v, data.shape...); err != nil {
+				t.Fatal(err)
+			}
+			return w.Bytes()
+		}))
+		if err == nil || !strings.Contains(err.Error(), "damaged model") {
+			t.Errorf("file, %s: %v", name, err)
+		}
+	}
 }

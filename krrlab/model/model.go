@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -25,7 +26,16 @@ type Model struct {
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
 	Error   *Error            // how far C is from the solution at most; nil: not known
-	Origin  Origin
+	// Calibration is what intervals for predictions are made of (package interval); nil: there is none.
+	Calibration *Calibration
+	Origin      Origin
+}
+
+// Calibration has scores, how badly answers were predicted by what was not fitted to them: each column ascending, one for
+// each target, of classes a single one.
+type Calibration struct {
+	Method string     `json:"method"` // interval.Split or interval.Jackknife
+	Scores *mat.Dense `json:"-"`
 }
 
 // Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
@@ -94,12 +104,29 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
+	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):
+		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each of %d targets or one of classes", t)
 	case m.Error != nil && !m.Error.fits(t):
 		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", m.Error.ANorm, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}
 	return kernel.Validate(m.Kernel)
+}
+
+// fits reports whether the scores are columns as they should be, for t targets or classes.
+func (c *Calibration) fits(t int, classes bool) bool {
+	if c.Scores == nil {
+		return false
+	}
+	_, columns := c.Scores.Dims()
+	for j := range columns {
+		v := mat.Col(nil, j, c.Scores)
+		if math.IsNaN(v[0]) || math.IsInf(v[0], -1) || !slices.IsSorted(v) || !classes && v[0] < 0 {
+			return false
+		}
+	}
+	return columns == t && !classes || columns == 1 && classes
 }
 
 // Score is the judgement of predictions against known answers. Fields that do not

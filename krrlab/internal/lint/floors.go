@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"krrlab/baseline":            3,
 	"krrlab/bound":               3,
 	"krrlab/direct":              3,
+	"krrlab/interval":            3,
 	"krrlab/loo":                 3,
 	"krrlab/model":               3,
 	"krrlab/multilevel":          3,
@@ -92,6 +93,7 @@ var allowed = map[[2]string]string{
 	{"krrlab/notebook", "krrlab/notebook/golang"}:          "the kernel is the protocol around the interpreter",
 	{"krrlab/notebook/golang", "krrlab/notebook/bindings"}: "the interpreter knows what cells may import",
 	{"krrlab/pcg/pcgtest", "krrlab/pcg"}:                   "the conformance suite of pcg's interfaces",
+	{"krrlab/interval", "krrlab/model"}:                    "it is about a model's predictions",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
 }
 

@@ -24,7 +24,6 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
-	"krrlab.Lab.M":             "beside K and Z",
 	"experiments.Tables":       "the paper's numbers",
 	"krrlab.ExactStatDimBelow": "a default that is documented",
 

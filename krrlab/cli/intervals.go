@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/interval"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// factorBelow is up to how many points a Gaussian process's variance is found by a factorization.
+var factorBelow = 10_000
+
+// parseLevel reads a level such as 90% or 0.9.
+func parseLevel(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.ReplaceAll(text, " ", ""), "%")
+	v, err := strconv.ParseFloat(number, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, usagef("--interval %q: want a level between 0 and 1, such as 90%% or 0.9", text)
+	}
+	return v, nil
+}
+
+// intervals returns the intervals that predict is asked for.
+func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d *datasets.Dataset, p *model.Prediction) (*interval.Intervals, error) {
+	level, err := parseLevel(f.interval)
+	if err != nil {
+		return nil, err
+	}
+	c, method := m.Calibration, f.method
+	switch {
+	case method == "auto" && c != nil:
+		method = c.Method
+	case method == "auto" && m.Labels == nil:
+		method = interval.JackknifePlus
+	case method == "auto":
+		method = interval.Jackknife
+	case method == interval.Split && (c == nil || c.Method != interval.Split):
+		return nil, fmt.Errorf("%s has no scores of rows that it was not fitted on: fit with --holdout or --test, or take --method jackknife+", f.model)
+	}
+	if c != nil && c.Method == method {
+		return interval.FromScores(c, p, level)
+	}
+	s, err := a.system(ctx, m, method)
+	if err != nil {
+		return nil, err
+	}
+	if method == interval.Jackknife {
+		return interval.FromScores(interval.LeaveOneOut(s), p, level)
+	}
+	return interval.FromSystem(ctx, s, method, p, d, level)
+}
+
+// system makes what solves with K+λI of a model.
+func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
+	n, _, _ := m.Dims()
+	if method != interval.Gaussian || n <= factorBelow {
+		return interval.Cholesky(ctx, m, accel.MemoryAvailable())
+	}
+	cfg := krrlab.Config{Kernel: m.Kernel, Lambda: m.Lambda, Solver: krrlab.PCG, Storage: gram.Float64}
+	if 8*int64(n)*int64(n) > accel.MemoryAvailable()*8/10 {
+		cfg.Storage = gram.Recompute
+	}
+	lab, err := krrlab.New(&datasets.Dataset{Name: m.Origin.Dataset, Task: datasets.Regression, X: m.X, Target: make([]float64, n)}, cfg)
+	if err != nil {
+		return nil, err
+	}
+	p, err := lab.M(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	k, err := lab.K(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return interval.Iterative(ctx, m, k, p)
+}
+
+// calibrate gives the model of a fit the scores that --calibrate asks for.
+func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) {
+	m := r.sol.Model
+	switch {
+	case !a.first() || how == "none" || how == "auto" && r.test == nil:
+		return nil
+	case how == "loo":
+		s, err := a.system(ctx, m, interval.Jackknife)
+		if err != nil {
+			return err
+		}
+		m.Calibration = interval.LeaveOneOut(s)
+		return nil
+	case r.test == nil:
+		return usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
+	}
+	m.Calibration, err = interval.Calibrate(r.test, r.data.test)
+	return err
+}
+
+// intervalText sums the intervals up.
+func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
+	text := fmt.Sprintf("%g %% by %s, %s; ", 100*v.Level, v.Method, interval.Guarantee(v.Method, v.Level))
+	rows, _ := p.Decision.Dims()
+	var size float64
+	for i := range rows {
+		if v.Sets != nil {
+			size += float64(len(v.Sets[i])) / float64(rows)
+		} else {
+			size += (v.Hi.At(i, 0) - v.Lo.At(i, 0)) / float64(rows)
+		}
+	}
+	if v.Sets != nil {
+		text += fmt.Sprintf("%.3g labels a set", size)
+	} else {
+		text += fmt.Sprintf("mean width %.4g", size)
+	}
+	if d.HasAnswers() && (d.Task == datasets.Classification) == (v.Sets != nil) {
+		text += fmt.Sprintf("; %.4g %% of the %d answers are inside", 100*v.Coverage(p, d), rows)
+	}
+	return text
+}
+
+// intervalNames returns the columns of the intervals, none of nil.
+func intervalNames(v *interval.Intervals) []string {
+	switch {
+	case v == nil:
+		return nil
+	case v.Sets != nil:
+		return []string{"set"}
+	}
+	return []string{"lo", "hi"}
+}
+
+// intervalCells returns row i of them: labels are separated by |.
+func intervalCells(v *interval.Intervals, p *model.Prediction, i int) []string {
+	switch {
+	case v == nil:
+		return nil
+	case v.Sets != nil:
+		var names []string
+		for _, j := range v.Sets[i] {
+			names = append(names, p.Labels[j])
+		}
+		return []string{strings.Join(names, "|")}
+	}
+	number := func(m *mat.Dense) string { return strconv.FormatFloat(m.At(i, 0), 'g', -1, 64) }
+	return []string{number(v.Lo), number(v.Hi)}
+}

@@ -1,0 +1,39 @@
+// Package interval says how far the answer of a new point may be from what a model predicts.
+//
+// With A = K+λI of the model's n training points, C = A⁻¹Y its coefficients, k_z the vector of k(x_i, z), and α one
+// minus the level that is asked:
+//
+//	Split          f(z) ± the ⌈(1−α)(m+1)⌉-th smallest of |y_i−f(x_i)| over m rows that were not trained on
+//	Jackknife      f(z) ± the same of the n residuals of leave-one-out, r_i = c_i/(A⁻¹)_ii
+//	JackknifePlus  from the ⌊α(n+1)⌋-th smallest f_{−i}(z)−|r_i| to the ⌈(1−α)(n+1)⌉-th smallest f_{−i}(z)+|r_i|,
+//	               with f_{−i}(z) = f(z) − r_i(A⁻¹k_z)_i, what is fitted without point i
+//	Gaussian       f(z) ± Φ⁻¹(1−α/2)·√(s²(v(z)+λ)), v(z) = k(z,z) − k_zᵀA⁻¹k_z
+//
+// # What is guaranteed
+//
+// If the rows that the scores are of and the new point are exchangeable, as independent draws are, Split covers with
+// probability 1−α at least, and at most 1/(m+1) more where no scores are equal; JackknifePlus with 1−2α at least, and
+// mostly near 1−α. Jackknife has no guarantee: where leaving out one point moves the prediction little it is near
+// 1−α. Gaussian holds if the data are a draw of a Gaussian process of covariance s²k with noise of variance s²λ; of
+// real data that is an assumption, and the interval mostly a poor one. All of these are of coverage on average over
+// points, not at each one. The guarantees are lost where kernel, λ or scaling were chosen to fit the very rows that
+// the scores are of.
+//
+// Of classes Split and Jackknife return sets: the labels j with max_{k≠j} f_k(z) − f_j(z) at most the same order
+// statistic of that score of the true labels, and the predicted one in any case, so that they cover at least as often as
+// the model is right.
+//
+// # How to choose
+//
+// Split where rows can be spared: it costs nothing beside their prediction, and its guarantee is the strongest.
+// JackknifePlus where they cannot, up to some thousands of points: a factorization of n³/2 multiply-adds and 2n² for
+// each point. Gaussian where the width should follow the distance from the training points.
+//
+// # References
+//
+// V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). J. Lei, M. G'Sell, A. Rinaldo,
+// R. J. Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
+// doi:10.1080/01621459.2017.1307116. R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, Predictive inference with
+// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. C. E. Rasmussen, C. K. I. Williams, Gaussian
+// Processes for Machine Learning (2006), section 2.2.
+package interval

@@ -1,0 +1,109 @@
+package interval
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// dense returns k(x_i, z_j) by the kernel's own Eval.
+func dense(k kernel.Kernel, x, z points.Points) *mat.Dense {
+	n, d := x.Dims()
+	m, _ := z.Dims()
+	a, b, out := make([]float64, n*d), make([]float64, m*d), mat.NewDense(n, m, nil)
+	x.Panel64To(a, d)
+	z.Panel64To(b, d)
+	for i := range n {
+		for j := range m {
+			out.Set(i, j, k.Eval(a[i*d:(i+1)*d], b[j*d:(j+1)*d]))
+		}
+	}
+	return out
+}
+
+// inverse returns A⁻¹.
+func inverse(t *testing.T, k kernel.Kernel, x points.Points, lambda float64) *mat.Dense {
+	t.Helper()
+	a := dense(k, x, x)
+	for i := range a.RawMatrix().Rows {
+		a.Set(i, i, a.At(i, i)+lambda)
+	}
+	var inv mat.Dense
+	if err := inv.Inverse(a); err != nil {
+		t.Fatal(err)
+	}
+	return &inv
+}
+
+// fit solves by a dense factorization.
+func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *model.Model {
+	t.Helper()
+	n := d.Len()
+	k64 := dense(k, d.X, d.X)
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			a.SetSym(i, j, k64.At(i, j))
+		}
+		a.SetSym(i, i, a.At(i, i)+lambda)
+	}
+	coding := datasets.Coding{Labels: d.Labels}
+	y, err := coding.Encode(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ch mat.Cholesky
+	var c mat.Dense
+	if !ch.Factorize(a) || ch.SolveTo(&c, y) != nil {
+		t.Fatal("not positive definite")
+	}
+	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Scaling: d.Scaling}
+}
+
+func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Prediction {
+	t.Helper()
+	p, err := m.Predict(t.Context(), d, &model.Options{Float64: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func cholesky(t *testing.T, m *model.Model) *System {
+	t.Helper()
+	s, err := Cholesky(t.Context(), m, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// without returns d without row i.
+func without(d *datasets.Dataset, i int) *datasets.Dataset {
+	var rows []int
+	for q := range d.Len() {
+		if q != i {
+			rows = append(rows, q)
+		}
+	}
+	return d.Subset(rows)
+}
+
+// apart returns the largest difference of two matrices beside the largest entry of b.
+func apart(a, b *mat.Dense) float64 {
+	var d mat.Dense
+	d.Sub(a, b)
+	size := math.Max(mat.Max(b), -mat.Min(b))
+	return math.Max(mat.Max(&d), -mat.Min(&d)) / size
+}
+
+var kernels = []kernel.Kernel{
+	kernel.Gaussian{Sigma: 1.5}, kernel.Laplacian{Sigma: 3}, kernel.Matern32{Sigma: 1.5}, kernel.Matern52{Sigma: 2},
+	kernel.Polynomial{Gamma: 0.2, Coef0: 1, Degree: 2},
+}

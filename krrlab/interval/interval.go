@@ -1,0 +1,253 @@
+package interval
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// The methods, by their names in flags and files.
+const (
+	Split         = "split"
+	Jackknife     = "jackknife"
+	JackknifePlus = "jackknife+"
+	Gaussian      = "gp"
+)
+
+// Methods lists them.
+var Methods = []string{Split, Jackknife, JackknifePlus, Gaussian}
+
+// Guarantee says in a few words what is known of the coverage of a method at a level.
+func Guarantee(method string, level float64) string {
+	switch method {
+	case Split:
+		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", level)
+	case JackknifePlus:
+		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable, mostly near %g", max(0, 2*level-1), level)
+	case Gaussian:
+		return "right if the data are of the Gaussian process"
+	}
+	return fmt.Sprintf("coverage mostly near %g, not guaranteed", level)
+}
+
+// Calibrate returns the scores of m's prediction of the rows of d, which must not have been trained on, for Split:
+// |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞
+// where the model does not know the label.
+func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
+	rows, _ := p.Decision.Dims()
+	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
+		return nil, fmt.Errorf("interval: %d answers of %v do not fit a prediction of %d rows", d.Len(), d.Task, rows)
+	}
+	if p.Labels == nil {
+		y, err := datasets.Coding{}.Encode(d)
+		if err != nil {
+			return nil, err
+		}
+		y.Sub(y, p.Decision)
+		return sorted(Split, absolute(y)), nil
+	}
+	s := mat.NewDense(rows, 1, nil)
+	for i, c := range d.Class {
+		v := math.Inf(1)
+		if j := slices.Index(p.Labels, d.Labels[c]); j >= 0 {
+			v = margin(p.Decision.RawRowView(i), j)
+		}
+		s.Set(i, 0, v)
+	}
+	return sorted(Split, s), nil
+}
+
+// LeaveOneOut returns the scores of Jackknife: those of the training points, each predicted without it.
+func LeaveOneOut(s *System) *model.Calibration {
+	r := s.LeaveOneOut()
+	if s.m.Labels == nil {
+		return sorted(Jackknife, absolute(r))
+	}
+	n, t := r.Dims()
+	scores := mat.NewDense(n, 1, nil)
+	var f mat.Dense
+	f.Sub(s.y, r)
+	for i := range n {
+		label := 0
+		for j, v := range s.y.RawRowView(i) {
+			if t == 1 && v > 0 {
+				label = 1
+			} else if v > s.y.At(i, label%t) {
+				label = j
+			}
+		}
+		scores.Set(i, 0, margin(f.RawRowView(i), label))
+	}
+	return sorted(Jackknife, scores)
+}
+
+// margin returns max_{k≠j} f_k − f_j, of two classes with the one f of the second that of −f and f.
+func margin(f []float64, j int) float64 {
+	if len(f) == 1 {
+		return 2 * f[0] * float64(1-2*j)
+	}
+	rival := math.Inf(-1)
+	for k, v := range f {
+		if k != j {
+			rival = max(rival, v)
+		}
+	}
+	return rival - f[j]
+}
+
+func absolute(r *mat.Dense) *mat.Dense {
+	r.Apply(func(_, _ int, v float64) float64 { return math.Abs(v) }, r)
+	return r
+}
+
+// sorted makes a calibration of scores, each column ascending.
+func sorted(method string, scores *mat.Dense) *model.Calibration {
+	rows, t := scores.Dims()
+	out := mat.NewDense(rows, t, nil)
+	for j := range t {
+		v := mat.Col(nil, j, scores)
+		slices.Sort(v)
+		out.SetCol(j, v)
+	}
+	return &model.Calibration{Method: method, Scores: out}
+}
+
+// rank returns which of m scores in order, from 1, bounds one more at the level: ⌈level·(m+1)⌉.
+func rank(level float64, m int) (int, error) {
+	if !(level > 0 && level < 1) {
+		return 0, fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
+	}
+	k := int(math.Ceil(level*float64(m+1) - 1e-9))
+	if k > m {
+		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %g: want at least %.0f", m, level, math.Ceil(level/(1-level)-1e-9))
+	}
+	return k, nil
+}
+
+// Intervals are what new points' answers lie in, at the level asked: Lo and Hi, m×t, of regression, Sets of classes, by
+// their indices, ascending.
+type Intervals struct {
+	Method string
+	Level  float64
+	Lo, Hi *mat.Dense
+	Sets   [][]int
+}
+
+// FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. It returns an error if the level
+// is not in (0, 1), or the scores are too few for it.
+func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
+	m, _ := c.Scores.Dims()
+	k, err := rank(level, m)
+	if err != nil {
+		return nil, err
+	}
+	q := c.Scores.RawRowView(k - 1)
+	rows, t := p.Decision.Dims()
+	v := &Intervals{Method: c.Method, Level: level}
+	if p.Labels == nil {
+		v.Lo, v.Hi = mat.NewDense(rows, t, nil), mat.NewDense(rows, t, nil)
+		v.Lo.Apply(func(_, j int, f float64) float64 { return f - q[j] }, p.Decision)
+		v.Hi.Apply(func(_, j int, f float64) float64 { return f + q[j] }, p.Decision)
+		return v, nil
+	}
+	v.Sets = make([][]int, rows)
+	for i := range v.Sets {
+		f := p.Decision.RawRowView(i)
+		for j := range p.Labels {
+			if j == p.Class[i] || margin(f, j) <= q[0] {
+				v.Sets[i] = append(v.Sets[i], j)
+			}
+		}
+	}
+	return v, nil
+}
+
+// FromSystem returns the intervals of JackknifePlus, for which s must be of Cholesky, or Gaussian around the prediction
+// of the points of d, of regression.
+func FromSystem(ctx context.Context, s *System, method string, p *model.Prediction, d *datasets.Dataset, level float64) (*Intervals, error) {
+	n, _, _ := s.m.Dims()
+	k, err := rank(level, n)
+	if err != nil {
+		return nil, err
+	}
+	if p.Labels != nil {
+		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: take split or jackknife", method)
+	}
+	rows, t := p.Decision.Dims()
+	v := &Intervals{Method: method, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
+	if method == JackknifePlus {
+		return v, s.jackknifePlus(ctx, v, k, p.Decision, d)
+	}
+	variance, err := s.Variance(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	wide := math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(1−α/2)
+	for j, scale := range s.Scale() {
+		for i, f := range mat.Col(nil, j, p.Decision) {
+			h := wide * math.Sqrt(scale*(variance[i]+s.m.Lambda))
+			v.Lo.Set(i, j, f-h)
+			v.Hi.Set(i, j, f+h)
+		}
+	}
+	return v, nil
+}
+
+func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.Dense, d *datasets.Dataset) error {
+	z, err := s.points(d)
+	if err != nil {
+		return err
+	}
+	r := s.LeaveOneOut()
+	n, t := r.Dims()
+	return s.forward(ctx, z, func(lo int, b *mat.Dense) {
+		s.backward(b)
+		low, high := make([]float64, n), make([]float64, n)
+		for q := range b.RawMatrix().Cols {
+			for j := range t {
+				at := f.At(lo+q, j)
+				for i := range n {
+					without, e := at-r.At(i, j)*b.At(i, q), math.Abs(r.At(i, j)) // f_{−i}(z) = f(z) − r_i(A⁻¹k_z)_i
+					low[i], high[i] = without-e, without+e
+				}
+				slices.Sort(low)
+				slices.Sort(high)
+				v.Lo.Set(lo+q, j, low[n-k]) // the one of rank n+1−k = ⌊α(n+1)⌋
+				v.Hi.Set(lo+q, j, high[k-1])
+			}
+		}
+	})
+}
+
+// Coverage returns the share of the rows of d whose answers lie in their intervals or sets; of several targets the
+// mean of theirs.
+func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
+	in := 0
+	if v.Sets != nil {
+		for i, set := range v.Sets {
+			if slices.Contains(set, slices.Index(p.Labels, d.Labels[d.Class[i]])) {
+				in++
+			}
+		}
+		return float64(in) / float64(len(v.Sets))
+	}
+	y, err := datasets.Coding{}.Encode(d)
+	if err != nil {
+		return math.NaN()
+	}
+	rows, t := v.Lo.Dims()
+	for i := range rows {
+		for j := range t {
+			if a := y.At(i, j); v.Lo.At(i, j) <= a && a <= v.Hi.At(i, j) {
+				in++
+			}
+		}
+	}
+	return float64(in) / float64(rows*t)
+}

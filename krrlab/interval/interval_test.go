@@ -1,0 +1,256 @@
+package interval
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// product is A as an operator.
+type product struct{ a *mat.Dense }
+
+func (p product) Dim() int { return p.a.RawMatrix().Rows }
+func (p product) MulTo(_ context.Context, dst, x *mat.Dense) error {
+	dst.Mul(p.a, x)
+	return nil
+}
+
+// TestVariance: by a factor and by iteration, for every kernel, on more points than a block and fewer than a tile, the
+// variance is k(z,z) − k_zᵀA⁻¹k_z of dense linear algebra, and s² is yᵀA⁻¹y/n.
+func TestVariance(t *testing.T) {
+	const lambda = 0.01
+	d, at := datasets.SyntheticRegression(300, 3, 0.1, 1), datasets.SyntheticRegression(150, 3, 0.1, 2)
+	for _, k := range kernels {
+		inv := inverse(t, k, d.X, lambda)
+		b := dense(k, d.X, at.X)
+		var w mat.Dense
+		w.Mul(inv, b)
+		want, self := make([]float64, at.Len()), kernel.Diag(k, at.X)
+		for j := range want {
+			want[j] = self[j] - mat.Dot(b.ColView(j), w.ColView(j))
+		}
+		m := fit(t, d, k, lambda)
+		y := mat.NewVecDense(d.Len(), d.Target)
+		scale := mat.Inner(y, inv, y) / float64(d.Len())
+		a := dense(k, d.X, d.X)
+		for i := range d.Len() {
+			a.Set(i, i, a.At(i, i)+lambda)
+		}
+		iterative, err := Iterative(t.Context(), m, product{a}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, s := range map[string]*System{"cholesky": cholesky(t, m), "iterative": iterative} {
+			v, err := s.Variance(t.Context(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range v {
+				// rounding of A⁻¹ is u·κ ≈ 1e-11 of k(z,z); the iteration's is one-sided
+				slack := 1e-9 * (1 + self[j])
+				if over := v[j] - want[j]; !(over >= -slack && over <= slack+lambda/1e6) || over > slack+1e-3*want[j] {
+					t.Errorf("%v, %s: v(z_%d) = %.10g, want %.10g", k, name, j, v[j], want[j])
+				}
+			}
+			if got := s.Scale()[0]; !(math.Abs(got/scale-1) < 1e-9) {
+				t.Errorf("%v, %s: s² = %g, want %g", k, name, got, scale)
+			}
+		}
+	}
+}
+
+// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each.
+func TestLeaveOneOut(t *testing.T) {
+	const n, lambda, level = 40, 0.05, 0.8
+	k := kernel.Gaussian{Sigma: 1}
+	d, at := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
+	m := fit(t, d, k, lambda)
+	s := cholesky(t, m)
+	r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
+	low, high := make([][]float64, at.Len()), make([][]float64, at.Len())
+	for i := range n {
+		one := fit(t, without(d, i), k, lambda)
+		e := d.Target[i] - predict(t, one, d.Subset([]int{i})).Value[0]
+		want.Set(i, 0, e)
+		for q, f := range predict(t, one, at).Value {
+			low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
+		}
+	}
+	if e := apart(r, want); !(e < 1e-9) {
+		t.Errorf("residuals are %g apart", e)
+	}
+	v, err := FromSystem(t.Context(), s, JackknifePlus, predict(t, m, at), at, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for q := range low {
+		slices.Sort(low[q])
+		slices.Sort(high[q])
+		// α(n+1) = 8.2: the 8th smallest, and by ⌈0.8·41⌉ = 33 the 33rd
+		if math.Abs(v.Lo.At(q, 0)-low[q][7]) > 1e-9 || math.Abs(v.Hi.At(q, 0)-high[q][32]) > 1e-9 {
+			t.Fatalf("row %d: [%g, %g], want [%g, %g]", q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7], high[q][32])
+		}
+	}
+	for _, classes := range []int{2, 4} {
+		d := datasets.SyntheticClasses(n, 2, classes, 0.1, 1)
+		c := LeaveOneOut(cholesky(t, fit(t, d, k, lambda)))
+		var scores []float64
+		for i := range n {
+			p := predict(t, fit(t, without(d, i), k, lambda), d.Subset([]int{i}))
+			f, y := slices.Clone(p.Decision.RawRowView(0)), d.Class[i]
+			if classes == 2 {
+				f = []float64{-f[0], f[0]}
+			}
+			own := f[y]
+			f[y] = math.Inf(-1)
+			scores = append(scores, slices.Max(f)-own)
+		}
+		slices.Sort(scores)
+		if got := mat.Col(nil, 0, c.Scores); !slices.EqualFunc(got, scores, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("%d classes: scores %.4g, want %.4g", classes, got, scores)
+		}
+	}
+}
+
+// TestScores: intervals and sets are of the right order statistic; labels that a model does not know have the score +∞.
+func TestScores(t *testing.T) {
+	p := &model.Prediction{Decision: mat.NewDense(9, 1, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9})}
+	p.Value = mat.Col(nil, 0, p.Decision)
+	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X, Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
+	c, err := Calibrate(p, d) // |y−f| = 1 2 3 4 5 6 7 8 9
+	if err != nil {
+		t.Fatal(err)
+	}
+	for level, q := range map[float64]float64{0.9: 9, 0.85: 9, 0.8: 8, 0.5: 5, 0.01: 1} {
+		v, err := FromScores(c, p, level)
+		if err != nil || v.Lo.At(3, 0) != 4-q || v.Hi.At(3, 0) != 4+q || v.Method != Split {
+			t.Errorf("level %g: %v, %v, want ±%g", level, v, err, q)
+		}
+	}
+	for level, want := range map[float64]string{0.95: "9 scores are too few for intervals of level 0.95: want at least 19", 1: "between 0 and 1", 0: "between 0 and 1"} {
+		if _, err := FromScores(c, p, level); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("level %g: %v", level, err)
+		}
+	}
+	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1}, Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
+	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X, Class: []int{1, 0}, Labels: []string{"new", "b"}}
+	if c, err = Calibrate(three, answers); err != nil || c.Scores.At(0, 0) != 0.5 || !math.IsInf(c.Scores.At(1, 0), 1) {
+		t.Errorf("%v, %v", c, err)
+	}
+	for _, e := range []struct {
+		q    float64
+		sets string
+	}{{-3, "a b"}, {-0.01, "a b"}, {0.1, "a bc"}, {0.5, "ab bc"}, {2, "abc abc"}} {
+		c := &model.Calibration{Method: Split, Scores: mat.NewDense(2, 1, []float64{e.q, e.q})}
+		v, err := FromScores(c, three, 0.5)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text []string
+		for _, set := range v.Sets {
+			s := ""
+			for _, j := range set {
+				s += three.Labels[j]
+			}
+			text = append(text, s)
+		}
+		if got := strings.Join(text, " "); got != e.sets {
+			t.Errorf("q = %g: %s, want %s", e.q, got, e.sets)
+		}
+	}
+}
+
+// TestRefusals: what cannot be computed is one line that says why.
+func TestRefusals(t *testing.T) {
+	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
+	m := fit(t, d, kernel.Gaussian{Sigma: 1}, 0.1)
+	if _, err := Cholesky(t.Context(), m, 100); err == nil || !strings.Contains(err.Error(), "7.2 kB, 100 B is allowed") {
+		t.Error(err)
+	}
+	s := cholesky(t, m)
+	if _, err := s.Variance(t.Context(), datasets.SyntheticRegression(3, 5, 0, 1)); err == nil || !strings.Contains(err.Error(), "points have 5 features, the model was fitted on 2") {
+		t.Error(err)
+	}
+	bad := *m
+	bad.Kernel, bad.Lambda = kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 1}, 1e-18
+	if _, err := Cholesky(t.Context(), &bad, 0); err == nil || !strings.Contains(err.Error(), "not positive definite") {
+		t.Error(err)
+	}
+	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
+	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
+	if _, err := FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9); err == nil || !strings.Contains(err.Error(), "take split or jackknife") {
+		t.Error(err)
+	}
+	if _, err := Calibrate(predict(t, c, classes), d); err == nil {
+		t.Error("numbers for classes")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Cholesky(ctx, m, 0); err == nil {
+		t.Error("canceled")
+	}
+}
+
+// coverage returns the mean over random splits of the share of held-out answers inside the intervals, by method and level.
+func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k kernel.Kernel, lambda float64, levels ...float64) map[string][]float64 {
+	t.Helper()
+	out := map[string][]float64{}
+	for _, method := range Methods {
+		out[method] = make([]float64, len(levels))
+	}
+	for q := range splits {
+		perm := rng.New(7).Sub("split", uint64(q)).Perm(d.Len())
+		train, given, held := d.Subset(perm[:n]), d.Subset(perm[n:n+calibrate]), d.Subset(perm[n+calibrate:min(d.Len(), n+calibrate+2000)])
+		train, held, err := datasets.Scale("standard", train, held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := fit(t, train, k, lambda)
+		p, s := predict(t, m, held), cholesky(t, m)
+		c, err := Calibrate(predict(t, m, given), given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for l, level := range levels {
+			add := func(v *Intervals, err error) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[v.Method][l] += v.Coverage(p, held) / float64(splits)
+			}
+			add(FromScores(c, p, level))
+			add(FromScores(LeaveOneOut(s), p, level))
+			if d.Task == datasets.Regression {
+				add(FromSystem(t.Context(), s, JackknifePlus, p, held, level))
+				add(FromSystem(t.Context(), s, Gaussian, p, held, level))
+			}
+		}
+	}
+	return out
+}
+
+// TestCoverage: of data drawn independently intervals and sets cover as they should. The share of 4·2000 rows, by 4·400
+// scores, has a standard deviation of 0.8 %.
+func TestCoverage(t *testing.T) {
+	for _, d := range []*datasets.Dataset{datasets.SyntheticRegression(2600, 3, 0.3, 1), datasets.SyntheticClasses(2600, 3, 4, 0.1, 1)} {
+		level, methods := 0.9, []string{Split, Jackknife, JackknifePlus}
+		if d.Task == datasets.Classification { // sets are larger than the level asks below the share of right labels
+			level, methods = 0.95, methods[:2]
+		}
+		got := coverage(t, d, 200, 400, 4, kernel.Gaussian{Sigma: 1.5}, 0.1, level)
+		for _, method := range methods {
+			if share := got[method][0]; !(math.Abs(share-level) < 0.03) {
+				t.Errorf("%s, %s: %.1f %% are covered, of %g %%", d.Name, method, 100*share, 100*level)
+			}
+		}
+	}
+}

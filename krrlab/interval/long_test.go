@@ -1,0 +1,41 @@
+package interval
+
+import (
+	"math"
+	"os"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestCoverageOfData: on held-out rows of five sets the coverage of the conformal methods, by 1,000 training points and as
+// many scores, is within 2 % of the level, over 5 random splits.
+func TestCoverageOfData(t *testing.T) {
+	if os.Getenv("KRRLAB_LONG") == "" || os.Getenv("KRRLAB_DATA") == "" {
+		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with abalone, California housing, protein and USPS")
+	}
+	for _, c := range []struct {
+		name          string
+		sigma, lambda float64
+	}{{"abalone", 4, 0.1}, {"cal-housing", 2, 0.1}, {"protein", 2, 0.1}, {"usps", 16, 0.01}, {"synthetic-classes", 1, 0.1}} {
+		pair, err := datasets.Load(t.Context(), c.name, &datasets.LoadOptions{Scale: "none"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		levels, methods := []float64{0.8, 0.9, 0.95}, []string{Split, Jackknife, JackknifePlus}
+		if pair.Train.Task == datasets.Classification { // sets are larger than the level asks below the share of right labels
+			levels, methods = []float64{0.96, 0.98, 0.99}, methods[:2]
+		}
+		got := coverage(t, pair.Train, 1000, 1000, 5, kernel.Gaussian{Sigma: c.sigma}, c.lambda, levels...)
+		t.Logf("%s, levels %v: gp %.3f", c.name, levels, got[Gaussian])
+		for _, method := range methods {
+			t.Logf("%s, %s: %.3f", c.name, method, got[method])
+			for l, share := range got[method] {
+				if !(math.Abs(share-levels[l]) <= 0.02) {
+					t.Errorf("%s, %s: %.1f %% are covered, of %g %%", c.name, method, 100*share, 100*levels[l])
+				}
+			}
+		}
+	}
+}

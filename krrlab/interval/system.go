@@ -1,0 +1,224 @@
+package interval
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+const (
+	tile  = 256 // rows and columns of K formed at a time
+	block = 64  // points whose systems are solved together
+)
+
+// System is A = K+λI of a model's training points, ready to be solved with.
+type System struct {
+	m     *model.Model
+	arith kernel.Arithmetic
+	x     points.Panel
+	// L⁻¹ of A = LLᵀ, n×n, of which the lower triangle counts, and diag(A⁻¹); nil without a factorization.
+	inverse, diag []float64
+	y             *mat.Dense // AC, what the targets are but for the residual
+	iterate       func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
+}
+
+func newSystem(m *model.Model) *System {
+	s := &System{m: m, x: points.NewPanel(m.X)}
+	if kernel.ShiftInvariant(m.Kernel) { // nothing cancels then
+		s.arith = kernel.Differences
+	}
+	return s
+}
+
+// Cholesky forms A again from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
+// bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or
+// ctx ends.
+func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
+	n, _, _ := m.Dims()
+	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
+		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
+	}
+	s := newSystem(m)
+	a := make([]float64, n*n)
+	work := make([]kernel.Workspace, accel.Threads())
+	tiles := (n + tile - 1) / tile
+	err := accel.ForEach(ctx, tiles*tiles, func(w, q int) {
+		if i, j := q/tiles*tile, q%tiles*tile; j <= i {
+			kernel.Tile64(a[i*n+j:], n, m.Kernel, s.x.Slice(i, min(i+tile, n)), s.x.Slice(j, min(j+tile, n)), s.arith, &work[w])
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range kernel.Diag(m.Kernel, m.X) {
+		a[i*n+i] = v + m.Lambda
+	}
+	if !accel.Dpotrf(n, a, n) {
+		return nil, notDefinite(m)
+	}
+	l := lower(n, a)
+	s.y = mat.DenseCopyOf(m.C)
+	blas64.Trmm(blas.Left, blas.Trans, 1, l, s.y.RawMatrix())
+	blas64.Trmm(blas.Left, blas.NoTrans, 1, l, s.y.RawMatrix()) // AC = LLᵀC
+	if !accel.Dtrtri(n, a, n) {
+		return nil, notDefinite(m)
+	}
+	s.inverse, s.diag = a, make([]float64, n)
+	for i := range n {
+		for j, v := range a[i*n : i*n+i+1] {
+			s.diag[j] += v * v // (A⁻¹)_jj = Σ_i (L⁻¹)²_ij
+		}
+	}
+	return s, ctx.Err()
+}
+
+func notDefinite(m *model.Model) error {
+	return fmt.Errorf("interval: K+λI of the model is not positive definite in float64 at λ = %g: fit with a larger λ", m.Lambda)
+}
+
+func lower(n int, a []float64) blas64.Triangular {
+	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}
+}
+
+// Iterative solves with the given operator A, that of the model's points, by conjugate gradients preconditioned with p
+// (nil: plain ones), 64 points at a time. Variances are then too large by at most λ/10⁶. It serves Gaussian only.
+func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Preconditioner) (*System, error) {
+	n, _, t := m.Dims()
+	if a.Dim() != n {
+		panic(fmt.Sprintf("interval: A of order %d for a model of %d points", a.Dim(), n))
+	}
+	s := newSystem(m)
+	s.y = mat.NewDense(n, t, nil)
+	if err := a.MulTo(ctx, s.y, m.C); err != nil {
+		return nil, err
+	}
+	s.iterate = func(ctx context.Context, b *mat.Dense) (*pcg.Result, error) {
+		// k_zᵀA⁻¹k_z − wᵀ(k_z+r) = ‖w−A⁻¹k_z‖²_A ≤ ‖r‖²/λ, r = k_z−Aw: at most λ/10⁶ if ‖r‖ ≤ λ/1000
+		var most float64
+		for j := range b.RawMatrix().Cols {
+			most = max(most, mat.Norm(b.ColView(j), 2))
+		}
+		res, err := pcg.Solve(ctx, a, p, b, &pcg.Options{Tol: min(max(m.Lambda/1000/max(most, math.SmallestNonzeroFloat64), 1e-12), 1e-3), MaxIter: 10 * n})
+		if err == nil && res.Status != pcg.Converged {
+			err = fmt.Errorf("interval: a variance was not found: %v", res.Status)
+		}
+		return res, err
+	}
+	return s, nil
+}
+
+// Scale returns s²_j = c_jᵀAc_j/n = y_jᵀA⁻¹y_j/n of every column: the maximum likelihood estimate of s² if y_j is
+// Gaussian of covariance s²(K+λI). The noise is then of variance s²λ.
+func (s *System) Scale() []float64 {
+	n, _, t := s.m.Dims()
+	out := make([]float64, t)
+	for j := range out {
+		out[j] = mat.Dot(s.m.C.ColView(j), s.y.ColView(j)) / float64(n)
+	}
+	return out
+}
+
+// LeaveOneOut returns r_ij = c_ij/(A⁻¹)_ii, n×t: what y_ij is off the prediction of a fit without point i, as exactly
+// as C solves AC = Y. Scaling and center of the data are held as they are. It panics on an Iterative system.
+func (s *System) LeaveOneOut() *mat.Dense {
+	if s.diag == nil {
+		panic("interval: leave-one-out by an iterative system")
+	}
+	r := mat.DenseCopyOf(s.m.C)
+	r.Apply(func(i, _ int, c float64) float64 { return c / s.diag[i] }, r)
+	return r
+}
+
+// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were.
+func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, error) {
+	z, err := s.points(d)
+	if err != nil {
+		return nil, err
+	}
+	v := kernel.Diag(s.m.Kernel, z.X)
+	subtract := func(lo int, b, w *mat.Dense) {
+		rows, cols := b.Dims()
+		for i := range rows {
+			bi, wi := b.RawRowView(i), w.RawRowView(i)
+			for j := range cols {
+				v[lo+j] -= bi[j] * wi[j]
+			}
+		}
+	}
+	if s.iterate == nil {
+		err = s.forward(ctx, z, func(lo int, b *mat.Dense) { subtract(lo, b, b) }) // ‖L⁻¹k_z‖²
+	} else {
+		err = s.columns(ctx, z, subtract)
+	}
+	for i := range v {
+		v[i] = max(v[i], 0)
+	}
+	return v, err
+}
+
+// columns calls body with k_z+r and w ≈ A⁻¹k_z, r = k_z−Aw, of the points from lo on, by iteration.
+func (s *System) columns(ctx context.Context, z points.Panel, body func(lo int, b, w *mat.Dense)) error {
+	var work kernel.Workspace
+	for lo := 0; lo < z.Len(); lo += block {
+		b := s.cross(z.Slice(lo, min(lo+block, z.Len())), &work)
+		res, err := s.iterate(ctx, b)
+		if err != nil {
+			return err
+		}
+		if res.R != nil {
+			b.Add(b, res.R)
+		}
+		body(lo, b, res.X)
+	}
+	return nil
+}
+
+// forward calls body with L⁻¹k_z of the points from lo on, n×64 at most, from many workers.
+func (s *System) forward(ctx context.Context, z points.Panel, body func(lo int, b *mat.Dense)) error {
+	work := make([]kernel.Workspace, accel.Threads())
+	return accel.ForEach(ctx, (z.Len()+block-1)/block, func(w, q int) {
+		lo := q * block
+		b := s.cross(z.Slice(lo, min(lo+block, z.Len())), &work[w])
+		blas64.Trmm(blas.Left, blas.NoTrans, 1, lower(s.x.Len(), s.inverse), b.RawMatrix())
+		body(lo, b)
+	})
+}
+
+// backward makes A⁻¹k_z of L⁻¹k_z.
+func (s *System) backward(b *mat.Dense) {
+	blas64.Trmm(blas.Left, blas.Trans, 1, lower(s.x.Len(), s.inverse), b.RawMatrix())
+}
+
+// cross returns k(x_i, z_j), n×m.
+func (s *System) cross(z points.Panel, w *kernel.Workspace) *mat.Dense {
+	n, m := s.x.Len(), z.Len()
+	b := mat.NewDense(n, m, nil)
+	for i := 0; i < n; i += tile {
+		kernel.Tile64(b.RawMatrix().Data[i*m:], m, s.m.Kernel, s.x.Slice(i, min(i+tile, n)), z, s.arith, w)
+	}
+	return b
+}
+
+// points returns the points of d scaled as the model's are.
+func (s *System) points(d *datasets.Dataset) (points.Panel, error) {
+	_, dim, _ := s.m.Dims()
+	if _, dz := d.X.Dims(); dz != dim {
+		return points.Panel{}, fmt.Errorf("interval: points have %d features, the model was fitted on %d", dz, dim)
+	}
+	d, err := s.m.Scaling.Apply(d)
+	if err != nil {
+		return points.Panel{}, fmt.Errorf("interval: %w", err)
+	}
+	return points.NewPanel(d.X), nil
+}
