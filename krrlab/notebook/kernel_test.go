@@ -336,7 +336,7 @@ func TestMuchOutput(t *testing.T) {
 func TestMonitor(t *testing.T) {
 	c := start(t)
 	c.run("import (\"time\"; \"github.com/krrlab/lab/krrlab\"; \"github.com/krrlab/lab/krrlab/stage\")\np := Progress()")
-	got, _ := c.run("for i := 0; i < 12; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: 0.5}); time.Sleep(100 * time.Millisecond) }")
+	got, _ := c.run("for i := 0; i < 20; i++ { p(krrlab.Event{Stage: stage.Solve, Iteration: i + 1, Residual: 0.5}); time.Sleep(100 * time.Millisecond) }")
 	if strings.Count(got, "|display_data#") != 1 || strings.Count(got, "|update_display_data#") < 2 || !strings.Contains(got, "solve: iteration") || !strings.HasSuffix(got, "seconds") {
 		t.Errorf("%q", got)
 	}

@@ -97,18 +97,14 @@ func (s *Session) setContext(old, now context.Context) {
 	}
 }
 
-const (
-	progressAfter = 700 * time.Millisecond // what is over sooner shows nothing
-	progressEvery = 200 * time.Millisecond
-)
-
-// progressLine is one line of a cell that updates in place.
+// progressLine is one line of a cell that updates in place, and the picture below it.
 type progressLine struct {
 	mu    sync.Mutex
 	id    string
 	start time.Time
 	last  time.Time
 	shown bool
+	grown growth
 }
 
 var progressNow struct {
@@ -117,8 +113,8 @@ var progressNow struct {
 	n    int
 }
 
-// Progress returns a monitor that shows one line: stage, share or iteration, residual,
-// time left.
+// Progress returns a monitor that shows one line, stage, share or iteration, residual, time left, and below it, where a
+// stage iterates, a picture that grows.
 func (s *Session) Progress() func(krrlab.Event) error {
 	return func(e krrlab.Event) error {
 		progressNow.Lock()
@@ -129,30 +125,18 @@ func (s *Session) Progress() func(krrlab.Event) error {
 			progressNow.line = p
 		}
 		progressNow.Unlock()
-		p.event(s, e)
+		p.event(s, e, time.Now())
 		return nil
 	}
 }
 
-// event shows an event if it is time to.
-func (p *progressLine) event(s *Session, e krrlab.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	if now.Sub(p.start) < progressAfter || now.Sub(p.last) < progressEvery {
-		return
-	}
-	p.last = now
-	p.put(s, e.String(), share(e))
-}
-
 // put shows the line, or what stands in its place.
-func (p *progressLine) put(s *Session, text string, part float64) {
+func (p *progressLine) put(s *Session, text string, part float64, picture string) {
 	bar := ""
 	if part >= 0 {
 		bar = fmt.Sprintf(`<progress max="1" value="%.3f" style="width:12em"></progress> `, part)
 	}
-	d := withID(display.MakeData3(display.MIMETypeHTML, text, `<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`), p.id)
+	d := withID(display.MakeData3(display.MIMETypeHTML, text, `<div style="white-space:nowrap;font-size:90%">`+bar+html.EscapeString(text)+`</div>`+picture), p.id)
 	first := !p.shown
 	p.shown = true
 	s.out.ordered(func(o Output) {
@@ -170,13 +154,8 @@ func (s *Session) endProgress() {
 	p := progressNow.line
 	progressNow.line = nil
 	progressNow.Unlock()
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.shown {
-		p.put(s, fmt.Sprintf("%.1f seconds", time.Since(p.start).Seconds()), -1)
+	if p != nil {
+		p.end(s, time.Now())
 	}
 }
 
