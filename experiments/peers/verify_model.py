@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-KNOWN = "format version task kernel lambda n d t points unit labels scaling columns error calibration origin".split()
+KNOWN = "format version task kernel lambda n d t points unit labels mean scaling columns error calibration origin".split()
 
 
 def refuse(text):
@@ -30,7 +30,7 @@ def load(name):
         x = np.zeros((n, d)) if meta["points"] == "csr" else m["x"] * meta["unit"] if "unit" in meta else m["x"]
         if meta["points"] == "csr":
             x[np.repeat(np.arange(n), np.diff(m["x_indptr"])), m["x_indices"]] = m["x_data"]
-    if meta.get("format") != "krrlab-model" or meta["version"] > 2 or (new := sorted(set(meta) - set(KNOWN))):
+    if meta.get("format") != "krrlab-model" or meta["version"] > 3 or (new := sorted(set(meta) - set(KNOWN))):
         refuse(f"{name}: version {meta.get('version')}, with {new} that this script does not know")
     if x.shape != (n, d) or c.shape != (n, meta["t"]) or not np.isfinite(x).all() or not np.isfinite(c).all():
         refuse(f"{name}: x {x.shape} and c {c.shape}, want finite ({n}, {d}) and ({n}, {meta['t']})")
@@ -71,14 +71,14 @@ def main():
     ap.add_argument("--predict", metavar="FILE", help="print the predictions of these rows")
     o = ap.parse_args()
     meta, c, x = load(o.model)
-    at, labels, y = {}, meta.get("labels"), np.empty(c.shape)
+    at, labels, mean, y = {}, meta.get("labels"), meta.get("mean", 0), np.empty(c.shape)
     for r, text in zip(*table(o.train, meta, True)):
         at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(text)
     for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn
         text = (at.get((r + 0).tobytes()) or [None]).pop(0)
         if text is None or labels and text not in labels:
             refuse(f"{o.train}: row {i} of the model (from 0) is not in the training data")
-        y[i] = float(text) if not labels else np.where(np.arange(len(labels)) == labels.index(text), 1, -1)[-c.shape[1] :]
+        y[i] = float(text) - np.array(mean) if not labels else np.where(np.arange(len(labels)) == labels.index(text), 1, -1)[-c.shape[1] :]
     pick = np.random.default_rng(1).permutation(len(x))[: o.rows]
     r = y[pick] - meta["lambda"] * c[pick] - kernel(meta["kernel"], x[pick], x) @ c
     size = np.sqrt((y**2).sum(axis=0) * len(pick) / len(x))
@@ -89,7 +89,7 @@ def main():
         refuse(f"{o.model}: {text}")
     print(f"verify_model.py: {o.model}: {text}", file=sys.stderr)
     if o.predict:
-        f = kernel(meta["kernel"], table(o.predict, meta, False)[0].astype(x.dtype), x) @ c
+        f = kernel(meta["kernel"], table(o.predict, meta, False)[0].astype(x.dtype), x) @ c + np.array(mean)
         print(*([labels[j] for j in (f.argmax(axis=1) if f.shape[1] > 1 else np.where(f[:, 0] > 0, 1, 0))] if labels else f[:, 0]), sep="\n")
 
 
