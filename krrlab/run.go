@@ -18,6 +18,7 @@ var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (
 	stage.Quality:    runner((*Lab).Quality),
 	stage.Plan:       runner((*Lab).Plan),
 	stage.Race:       runner((*Lab).Race),
+	stage.Tune:       runner((*Lab).Tune),
 }
 
 // runner makes a runner of a stage's method.

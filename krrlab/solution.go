@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/tune"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -88,6 +89,7 @@ type Solution struct {
 	KWhole    bool         `json:"kernel_products_exact"` // of points in bytes: see gram.Choice
 	Ranks     *Ranks       `json:"ranks,omitempty"`       // what they sent; nil without ranks
 	Plan      *plan.Report `json:"plan,omitempty"`        // what was chosen; nil where nothing was left to the plan
+	Tune      *tune.Result `json:"tune,omitempty"`        // that chose kernel and λ; nil where they were given
 	Shared    []string     `json:"shared,omitempty"`      // stages taken from an earlier solve on the same problem
 	Seconds   Seconds      `json:"seconds"`
 	History   []HistRow    `json:"history"`

@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // endAt returns a Monitor that calls end in iteration number k, counted over all runs.
@@ -209,7 +210,7 @@ func TestStopStages(t *testing.T) {
 		cfg.Monitor = in(by, stage.Kernel, 0)
 		l := newLab(t, ranksProblem(300), cfg)
 		for name := range runners {
-			if name == stage.Plan { // it forms no K
+			if name == stage.Plan || name == stage.Tune { // they form no K of the lab
 				continue
 			}
 			if v, err := l.Run(t.Context(), name, []byte(`{"Method": 2}`)); v != nil || err != by {
@@ -222,6 +223,11 @@ func TestStopStages(t *testing.T) {
 		cfg.Monitor = in(by, stage.Plan, 0)
 		if v, err := newLab(t, ranksProblem(300), cfg).Run(t.Context(), stage.Plan, []byte("{}")); v != nil || err != by {
 			t.Errorf("%v in a plan: %v, %v", by, v, err)
+		}
+		cfg.Monitor = in(by, stage.Tune, 0)
+		r, err := newLab(t, ranksProblem(300), cfg).Tune(t.Context(), tune.Options{})
+		if r == nil || len(r.Points) != 1 || by == boom && err != boom || by == pcg.ErrStop && err != nil {
+			t.Errorf("%v in a search: %v, %v", by, r, err)
 		}
 	}
 }

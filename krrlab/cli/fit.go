@@ -19,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // fitFlags are the flags of krrlab fit.
@@ -29,6 +30,7 @@ type fitFlags struct {
 	rankFlags
 	checkpointFlags
 	out, json, plot string
+	tune            bool
 	calibrate       string
 }
 
@@ -66,6 +68,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.solveFlags.add(p)
 	f.rankFlags.add(p)
 	f.checkpointFlags.add(p)
+	p.BoolVar(&f.tune, "tune", false, "choose the kernel, σ and λ by leave-one-out, but for what --kernel, --sigma or --lambda set (krrlab tune says more)")
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
@@ -130,10 +133,21 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	}
 	load := time.Since(start).Seconds()
 	a.deal(set, &cfg)
+	var tuned *tune.Result
+	if f.tune {
+		if tuned, err = a.tuned(ctx, set, f, data, &cfg); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.keep(&cfg, set, &f.checkpointFlags, progress); err != nil {
 		return nil, err
 	}
-	return a.run(ctx, data, cfg, load)
+	r, err := a.run(ctx, data, cfg, load)
+	if err == nil && tuned != nil {
+		r.sol.Tune = tuned
+		r.sol.Seconds.Total += tuned.Seconds
+	}
+	return r, err
 }
 
 // prepare loads the data and turns the flags into a configuration.
@@ -248,6 +262,9 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 
 // finish says how it ended.
 func (a *app) finish(f *fitFlags, r *fitted) error {
+	if r.sol.Tune != nil {
+		a.printf("%s", r.sol.Tune.Short())
+	}
 	a.printf("%s", r.sol)
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -51,6 +52,9 @@ type stageCommand struct {
 	check func(set *pflag.FlagSet) error
 	// cfg completes the configuration, where flags of the stage's own belong to it.
 	cfg func(set *pflag.FlagSet, c *krrlab.Config) error
+	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
+	test   *string
+	tested func(*datasets.Dataset)
 	// hint returns what a user may want to know of the flags; nil or "": nothing.
 	hint func() string
 	run  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
@@ -90,9 +94,15 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	defer progress.clear()
 	progress.show(krrlab.Event{Stage: stage.Load})
 	f.readLimit = f.memory
+	if c.test != nil {
+		f.test = *c.test
+	}
 	data, err := a.loadSame(ctx, &f.dataFlags)
 	if err != nil {
 		return err
+	}
+	if c.tested != nil {
+		c.tested(data.test)
 	}
 	if c.hint != nil {
 		data.hint("%s", c.hint())

@@ -22,6 +22,7 @@ const (
 	Quality    Name = "quality"
 	Plan       Name = "plan"
 	Race       Name = "race"
+	Tune       Name = "tune"
 )
 
 // Parts of their work, in Events.

@@ -61,6 +61,7 @@ var floors = map[string]int{
 
 	"krrlab/plan":    5,
 	"krrlab/race":    5,
+	"krrlab/tune":    5,
 	"krrlab/results": 5,
 	"krrlab/verify":  5,
 

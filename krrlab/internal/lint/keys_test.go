@@ -24,6 +24,8 @@ var written = [][2]string{
 	{"krrlab/results.LambdaP", "krrlab lambda-p --json"},
 	{"krrlab/results.Quality", "krrlab quality --json"},
 	{"krrlab/race.Report", "krrlab race --json"},
+	{"krrlab/tune.Result", "krrlab tune --json"},
+	{"krrlab/tune.kept", "krrlab tune --state"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},
 	{"krrlab/plan.Plan", "krrlab plan --json"},
 	{"krrlab/cli.benchReport", "krrlab bench --json"},

@@ -38,6 +38,7 @@ func init() {
 			"StatDim":     r.ValueOf(stage.StatDim),
 			"Stopped":     r.ValueOf(stage.Stopped),
 			"Tell":        r.ValueOf(stage.Tell),
+			"Tune":        r.ValueOf(stage.Tune),
 			"Unknown":     r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":       r.ValueOf(stage.Watch),
 			"Write":       r.ValueOf(stage.Write),

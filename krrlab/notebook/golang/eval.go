@@ -95,17 +95,15 @@ func (s *Session) segments(c *cell) (res Result) {
 		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
 	}
 	for _, p := range parts {
-		p = s.asCode(p)
 		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
 			return res
 		}
 		switch {
 		case p.command != "":
-			next, err := s.command(c, p.command)
-			if err != nil {
+			if err := s.command(c, p.command); err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), p.line)}
 			}
-			res = Result{Next: next}
+			res = Result{}
 		default:
 			stop := s.timed(p.timed)
 			if res = s.goCode(c, p); c.state.Load() != isLeft {

@@ -28,7 +28,6 @@ type Failure struct {
 type Outcome struct {
 	Value   *Data
 	Failure *Failure
-	Next    string // text that takes the place of the cell's
 }
 
 // Info is what a kernel says of itself.

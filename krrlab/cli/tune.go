@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/tune"
+)
+
+func (a *app) tuneCommand() *cobra.Command {
+	var (
+		o     tune.Options
+		valid string
+		args  string
+	)
+	c := stageCommand{
+		use:   "tune (--data NAME | --train FILE)",
+		short: "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
+		long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, goes on with
+more of them where the error is least, and decides among the best by fits of four rows of five. A model of the
+error says where to look next, and what there is left to gain. --kernel, --sigma, --gamma, --degree and --lambda
+hold what they name. It prints the krrlab fit command with what was chosen; krrlab fit --tune does both.`,
+		example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
+  krrlab tune --train train.csv --target price --kernel gaussian --search grid --criterion kfold`,
+		add: func(p *pflag.FlagSet) {
+			p.StringSliceVar(&o.Kernels, "kernels", nil, "kernels to try, separated by commas (default: "+strings.Join(tune.Kernels, ",")+")")
+			p.StringVar(&o.Criterion, "criterion", tune.LOO, "error to choose by: "+strings.Join(tune.Criteria, ", ")+" (with --valid)")
+			p.IntVar(&o.Folds, "folds", 5, "number of folds of kfold")
+			p.StringVar(&valid, "valid", "", "file of rows to judge by, of the same form as --train")
+			p.StringVar(&o.Search, "search", tune.Model, "how to search: "+strings.Join(tune.Searches, ", "))
+			p.IntVar(&o.Rows, "rows", 2000, "rows of the subsample; up to twice as many leave-one-out takes all")
+			p.IntVar(&o.Points, "points", 120, "points of the first level, at most")
+			p.Float64Var(&o.Gain, "gain", 0.002, "end where less than this part of the error is expected to be gained")
+			p.StringVar(&o.State, "state", "", "keep what is known in this file, from which an interrupted search goes on")
+			wantOneOf(p, tune.Criteria, "criterion")
+			wantOneOf(p, tune.Searches, "search")
+			wantAtLeast(p, 2, "folds")
+			wantAtLeast(p, 10, "rows")
+			wantAtLeast(p, 1, "points")
+			wantPositive(p, "gain")
+		},
+		check: func(set *pflag.FlagSet) error {
+			if len(o.Kernels) > 0 && set.Changed("kernel") {
+				return usagef("--kernels and --kernel exclude each other")
+			}
+			if valid != "" && !set.Changed("criterion") {
+				o.Criterion = tune.Validation
+			}
+			if (valid != "") != (o.Criterion == tune.Validation) {
+				return usagef("--criterion validation goes with --valid FILE")
+			}
+			hold(set, &o)
+			args = fitCommandLine(set)
+			if err := o.Check(); err != nil && valid == "" {
+				return errUsage{err}
+			}
+			return nil
+		},
+		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) error {
+			c.Solver = krrlab.AutoSolver
+			return nil
+		},
+		test: &valid, tested: func(d *datasets.Dataset) { o.Valid = d },
+	}
+	c.run = func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
+		r, err := l.Tune(ctx, o)
+		if r != nil {
+			r.Command = args + r.Best.Flags()
+		}
+		return r, err
+	}
+	cmd := a.stageCommand(c)
+	p := cmd.Flags()
+	p.Lookup("kernel").Usage, p.Lookup("kernel").DefValue = "the kernel, if it is not to be searched: gaussian, polynomial, laplacian, matern32 or matern52", ""
+	p.Lookup("sigma").Usage = "bandwidth σ, if it is not to be searched"
+	p.Lookup("lambda").Usage = "ridge λ > 0, if it is not to be searched"
+	return cmd
+}
+
+// hold sets what the flags of a kernel and λ hold.
+func hold(set *pflag.FlagSet, o *tune.Options) {
+	number := func(name string) (v float64) {
+		if set.Changed(name) {
+			v, _ = set.GetFloat64(name)
+		}
+		return v
+	}
+	o.Sigma, o.Lambda, o.Gamma = number("sigma"), number("lambda"), number("gamma")
+	if set.Changed("kernel") {
+		name, _ := set.GetString("kernel")
+		o.Kernels = []string{name}
+	}
+	if set.Changed("degree") {
+		o.Degree, _ = set.GetInt("degree")
+	}
+	if set.Changed("coef0") {
+		c := number("coef0")
+		o.Coef0 = &c
+	}
+}
+
+// fitCommandLine returns the krrlab fit command with the data that the flags name.
+func fitCommandLine(set *pflag.FlagSet) string {
+	data := pflag.NewFlagSet("data", pflag.ContinueOnError)
+	(&dataFlags{}).addTraining(data)
+	text := "krrlab fit"
+	set.Visit(func(f *pflag.Flag) {
+		if data.Lookup(f.Name) == nil {
+			return
+		}
+		value := strings.Trim(f.Value.String(), "[]")
+		if strings.ContainsAny(value, " '\"$&;|<>()*?\\") {
+			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		}
+		text += fmt.Sprintf(" --%s %s", f.Name, value)
+	})
+	return text
+}
+
+// tuned chooses kernel and λ of a configuration for krrlab fit.
+func (a *app) tuned(ctx context.Context, set *pflag.FlagSet, f *fitFlags, data *loaded, cfg *krrlab.Config) (*tune.Result, error) {
+	var o tune.Options
+	hold(set, &o)
+	lab, err := krrlab.New(data.train, *cfg)
+	if err != nil {
+		return nil, err
+	}
+	r, err := lab.Tune(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	r.Note, r.Command = data.note, fitCommandLine(set)+r.Best.Flags()
+	cfg.Lambda = r.Best.Lambda
+	cfg.Kernel, err = kernel.FromSpec(r.Best.Spec())
+	return r, err
+}

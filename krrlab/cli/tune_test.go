@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTuneCommand: krrlab tune writes what scripts rely on, and prints the command that fits with it; krrlab fit --tune
+// does both, and comes to the same model.
+func TestTuneCommand(t *testing.T) {
+	dir := t.TempDir()
+	train := write(t, dir, "train.csv", table(160, []string{"a", "b", "c"}, true))
+	js, svg := filepath.Join(dir, "t.json"), filepath.Join(dir, "t.svg")
+	code, out, errs := command(t, "tune", "--train", train, "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52", "--json", js, "--plot", svg)
+	if code != 0 || !strings.Contains(out, "chosen") {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	r := report(t, js)
+	best := r["best"].(map[string]any)
+	for _, key := range []string{"sigma", "lambda", "error", "lo", "hi"} {
+		if v, ok := best[key].(float64); !ok || v <= 0 {
+			t.Errorf("best.%s is %v", key, best[key])
+		}
+	}
+	if points := r["points"].([]any); len(points) < 10 || points[0].(map[string]any)["error"] == nil {
+		t.Errorf("%d points", len(r["points"].([]any)))
+	}
+	if b, err := os.ReadFile(svg); err != nil || !strings.Contains(string(b), "<svg") {
+		t.Errorf("the figure: %v", err)
+	}
+	_, line, ok := strings.Cut(out, "krrlab fit ")
+	line, _, _ = strings.Cut(line, "\n")
+	if want := fmt.Sprintf("--kernel %v --sigma %v --lambda %v", best["kernel"], best["sigma"], best["lambda"]); !ok || !strings.Contains(line, want) {
+		t.Fatalf("the command %q has no %q", line, want)
+	}
+	one, two := filepath.Join(dir, "1.json"), filepath.Join(dir, "2.json")
+	if code, out, errs = command(t, append(append([]string{"fit"}, strings.Fields(line)...), "--test", train, "--json", one)...); code != 0 {
+		t.Fatalf("the command %q: exit %d: %s%s", line, code, out, errs)
+	}
+	code, out, errs = command(t, "fit", "--train", train, "--test", train, "--target", "y", "--scale", "standard", "--kernel", fmt.Sprint(best["kernel"]), "--tune", "--json", two)
+	if code != 0 || !strings.Contains(out, "tuned ") {
+		t.Fatalf("fit --tune: exit %d: %s%s", code, out, errs)
+	}
+	a, b := report(t, one), report(t, two)
+	tuned := b["tune"].(map[string]any)["best"].(map[string]any)
+	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] || b["lambda"] != best["lambda"] {
+		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", a["rmse"], b["rmse"], tuned, best)
+	}
+}
+
+// TestTuneHolds: flags hold what they name, validation rows judge, and a polynomial has γ.
+func TestTuneHolds(t *testing.T) {
+	dir := t.TempDir()
+	train := write(t, dir, "train.csv", table(90, []string{"a", "b"}, true))
+	js := filepath.Join(dir, "t.json")
+	for _, c := range []struct {
+		args []string
+		key  string
+		want any
+	}{
+		{[]string{"--sigma", "1.7", "--kernel", "gaussian"}, "sigma", 1.7},
+		{[]string{"--lambda", "0.3", "--kernels", "matern32"}, "lambda", 0.3},
+		{[]string{"--kernel", "polynomial", "--degree", "2", "--search", "golden"}, "degree", 2.0},
+		{[]string{"--valid", train, "--kernel", "laplacian"}, "kernel", "laplacian"},
+		{[]string{"--criterion", "gcv", "--kernel", "matern52"}, "kernel", "matern52"},
+		{[]string{"--criterion", "kfold", "--folds", "3", "--kernel", "matern32", "--search", "golden"}, "kernel", "matern32"},
+	} {
+		code, out, errs := command(t, append([]string{"tune", "--train", train, "--target", "y", "--scale", "standard", "--json", js}, c.args...)...)
+		if code != 0 {
+			t.Fatalf("%v: exit %d: %s%s", c.args, code, out, errs)
+		}
+		if best := report(t, js)["best"].(map[string]any); best[c.key] != c.want {
+			t.Errorf("%v: %v", c.args, best)
+		}
+	}
+	for _, c := range [][]string{
+		{"--kernels", "gaussian", "--kernel", "laplacian", "exclude each other"}, {"--kernels", "cosine", `kernel "cosine"`},
+		{"--criterion", "validation", "--valid FILE"}, {"--folds", "1", "--folds 1"}, {"--search", "random", `--search "random"`},
+		{"--rows", "3", "--rows 3"}, {"--gain", "0", "--gain 0"}, {"--criterion", "loo", "--valid", "x.csv", "--valid FILE"},
+	} {
+		n := len(c) - 1
+		code, _, errs := command(t, append([]string{"tune", "--train", "missing.csv"}, c[:n]...)...)
+		if code != exitUsage || !strings.Contains(errs, c[n]) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: exit %d: %s", c, code, errs)
+		}
+	}
+}

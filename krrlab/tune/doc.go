@@ -1,0 +1,40 @@
+// Package tune chooses the kernel, its scale and the ridge λ of kernel ridge regression by the error on rows that
+// a fit has not seen.
+//
+// # Criteria
+//
+//	LOO         leave-one-out: each row predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package loo)
+//	GCV         generalized cross-validation, of which (A⁻¹)_ii is replaced by its mean over the rows
+//	KFold       each of k parts of the rows predicted by the others
+//	Validation  rows of their own
+//
+// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its interval is that of a sample of rows: Wilson's
+// for a share, the central limit theorem for squares, at 95 %. Two points of the search are compared row by row,
+// which is far more accurate than their intervals tell.
+//
+// # Levels
+//
+// The search begins on a subsample, where each error takes a factorization of a small K, and goes on with more rows,
+// up to all of them. The optimal λ of K+λI hardly depends on n where it is the variance of the noise over that of
+// the function; otherwise the optimum drifts, and what is learned on one level is where the next one looks first.
+//
+// # The model
+//
+// With Search Model the logarithm of the error is a Gaussian process over (log σ, log λ) for each kernel: Matérn 5/2,
+// length scales and noise by maximum likelihood. On a level after the first its mean is the prediction of the level
+// before. The next point is where the expected improvement is largest (Jones, Schonlau, Welch, J. Global Optim. 13,
+// 1998), and a level ends when that is less than Options.Gain of the error. Grid evaluates a grid, Golden searches by
+// golden section along λ and σ in turn.
+//
+// # The choice
+//
+// On the last level the point of least error by the model wins, and of points that are no worse by more than one
+// standard error of the difference and Options.Tie the smoothest: the smoother kernel first, then the larger λ.
+//
+// # References
+//
+// C. E. Rasmussen and C. K. I. Williams, Gaussian Processes for Machine Learning, MIT Press 2006, section 5.4.
+// M. C. Kennedy and A. O'Hagan, Predicting the output from a complex computer code when fast approximations are
+// available, Biometrika 87 (2000), doi:10.1093/biomet/87.1.1. L. Breiman et al., Classification and Regression
+// Trees, 1984, section 3.4.3 (one standard error).
+package tune

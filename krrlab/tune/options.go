@@ -1,0 +1,213 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// Criteria and searches, by name.
+const (
+	LOO        = "loo"
+	GCV        = "gcv"
+	KFold      = "kfold"
+	Validation = "validation"
+
+	Model  = "model"
+	Grid   = "grid"
+	Golden = "golden"
+)
+
+// Criteria and Searches list them, the defaults first.
+var (
+	Criteria = []string{LOO, GCV, KFold, Validation}
+	Searches = []string{Model, Grid, Golden}
+)
+
+// Kernels are those tried by default, the smoothest first.
+var Kernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
+
+// Options of a search. Zero values mean the defaults; what is set is held.
+type Options struct {
+	Kernels []string // by name; default: Kernels
+	Sigma   float64  // default: searched about the median distance of rows
+	Gamma   float64  // of the polynomial (γxᵀz+c)^q; default: searched about 1/median ‖x‖²
+	Coef0   *float64 // default: 1
+	Degree  int      // default: 2, 3 and 4 are tried
+	Lambda  float64  // default: searched
+
+	Criterion string // default: LOO
+	Folds     int    // of KFold; default: 5
+	Search    string // default: Model
+	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all. Default: 2,000.
+	Rows int
+	// Points are the most points on the first level. Default: 120.
+	Points int
+	// Gain ends a level where less than this part of the error is expected to be gained. Default: 0.002.
+	Gain float64
+	// Tie is by which part of its error a smoother point may be worse than the best, within one standard error.
+	// Default: 0.005; negative: none.
+	Tie float64
+	// State is a file that keeps what is known, for a search that goes on where it was interrupted. Default: none.
+	State string
+	Seed  uint64
+
+	// Valid are the rows of Validation.
+	Valid *datasets.Dataset
+}
+
+// Data are the rows to tune for.
+type Data struct {
+	Train *datasets.Dataset
+	Y     *mat.Dense // n×t, as coded for the fit
+	Valid *mat.Dense // as coded, of Options.Valid; nil without any
+}
+
+// Full evaluates a kernel and a λ for all rows, which is what the last level of a large problem does. Losses have
+// the same rows in the same order each time.
+type Full struct {
+	Name string // such as "hold-out of 3,000 rows, fits of 13,000"
+	Loss func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error)
+}
+
+// Check returns an error for options that nothing can be made of.
+func (o *Options) Check() error {
+	for _, k := range o.Kernels {
+		if !slices.Contains(kernel.Names(), k) {
+			return fmt.Errorf("tune: kernel %q: want one of %v", k, kernel.Names())
+		}
+	}
+	switch {
+	case o.Criterion != "" && !slices.Contains(Criteria, o.Criterion):
+		return fmt.Errorf("tune: criterion %q: want one of %v", o.Criterion, Criteria)
+	case o.Search != "" && !slices.Contains(Searches, o.Search):
+		return fmt.Errorf("tune: search %q: want one of %v", o.Search, Searches)
+	case o.Criterion == Validation && o.Valid == nil:
+		return fmt.Errorf("tune: criterion validation, and there are no validation rows")
+	case o.Folds < 0 || o.Folds == 1:
+		return fmt.Errorf("tune: %d folds: want at least 2", o.Folds)
+	case o.Rows < 0 || o.Points < 0:
+		return fmt.Errorf("tune: %d rows, %d points: want none negative", o.Rows, o.Points)
+	}
+	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda, "gain": o.Gain} {
+		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("tune: %s = %g: want a positive number, or 0 for the default", name, v)
+		}
+	}
+	return nil
+}
+
+// settled returns the options with their defaults.
+func (o Options) settled() Options {
+	o.Criterion, o.Search = cmp.Or(o.Criterion, LOO), cmp.Or(o.Search, Model)
+	o.Folds, o.Rows, o.Points = cmp.Or(o.Folds, 5), cmp.Or(o.Rows, 2000), cmp.Or(o.Points, 120)
+	o.Gain, o.Tie = cmp.Or(o.Gain, 0.002), cmp.Or(o.Tie, 0.005)
+	if len(o.Kernels) == 0 {
+		o.Kernels = Kernels
+	}
+	if o.Criterion != Validation {
+		o.Valid = nil
+	}
+	return o
+}
+
+// family is the kernels of one name, whose scale is searched: σ, or 1/γ of a polynomial.
+type family struct {
+	name   string
+	degree int
+	coef0  float64
+	index  int
+	grid   [2][]float64 // of log scale and log λ
+	first  [2][]float64 // where the search begins
+}
+
+// kernel returns the one of a scale.
+func (f *family) kernel(scale float64) kernel.Kernel {
+	spec := kernel.Spec{Name: f.name, Sigma: scale}
+	if f.name == "polynomial" {
+		spec = kernel.Spec{Name: f.name, Gamma: digits(1 / scale), Coef0: f.coef0, Degree: f.degree}
+	}
+	k, err := kernel.FromSpec(spec)
+	if err != nil {
+		panic(err) // Options.Check
+	}
+	return k
+}
+
+// families returns the kernels to try, without their grids.
+func (o *Options) families() (all []*family) {
+	for _, name := range o.Kernels {
+		if name != "polynomial" {
+			all = append(all, &family{name: name})
+			continue
+		}
+		degrees, c := []int{2, 3, 4}, 1.0
+		if o.Degree > 0 {
+			degrees = []int{o.Degree}
+		}
+		if o.Coef0 != nil {
+			c = *o.Coef0
+		}
+		for _, q := range degrees {
+			all = append(all, &family{name: name, degree: q, coef0: c})
+		}
+	}
+	for i, f := range all {
+		f.index = i
+	}
+	return all
+}
+
+// place sets the grids about a scale, and about λ in units of K's diagonal.
+func (f *family) place(o *Options, scale, diagonal float64) {
+	fixed := o.Sigma
+	if f.name == "polynomial" {
+		if fixed = 0; o.Gamma > 0 {
+			fixed = 1 / o.Gamma
+		}
+	}
+	f.grid[0], f.first[0] = axis(fixed, scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
+	f.grid[1], f.first[1] = axis(o.Lambda, diagonal, 1e-7, 1e3, math.Pow(10, 0.25), 1e-5, 1e-3, 0.1, 3)
+}
+
+// axis returns the logarithms of a grid, in geometric steps from lo to hi times unit, and where to begin; both are
+// the fixed value if there is one.
+func axis(fixed, unit, lo, hi, step float64, begin ...float64) (grid, first []float64) {
+	if fixed > 0 {
+		return []float64{math.Log(fixed)}, []float64{math.Log(fixed)}
+	}
+	for v := lo; v < hi*math.Sqrt(step); v *= step {
+		grid = append(grid, math.Log(digits(unit*v)))
+	}
+	for _, b := range begin {
+		first = append(first, grid[nearest(grid, math.Log(unit*b))])
+	}
+	return grid, first
+}
+
+// nearest returns the index of the value of a grid that is closest to v.
+func nearest(grid []float64, v float64) (best int) {
+	for i, g := range grid {
+		if math.Abs(g-v) < math.Abs(grid[best]-v) {
+			best = i
+		}
+	}
+	return best
+}
+
+// digits returns v to three significant digits, which is copied from a report without loss.
+func digits(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}

@@ -1,0 +1,222 @@
+package tune
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+var _ stage.Stage = (*Result)(nil)
+
+// text says a point in one line.
+func (p *Point) text(classes bool) string {
+	return fmt.Sprintf("%s, λ = %g: %s", p.Spec().Short(), p.Lambda, p.error(classes))
+}
+
+// error says the error and its interval.
+func (p *Point) error(classes bool) string {
+	if !p.Error.Known() {
+		return "K+λI is not positive definite in float64"
+	}
+	if classes {
+		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, 100*p.Lo, 100*p.Hi)
+	}
+	return fmt.Sprintf("RMSE %.4g, in [%.4g, %.4g]", p.Error, p.Lo, p.Hi)
+}
+
+func (r *Result) classes() bool { return r.Task == "classification" }
+
+// String gives the search in a few aligned lines.
+func (r *Result) String() string {
+	var b stage.Lines
+	name := r.Dataset
+	if r.Note != "" {
+		name += " (" + r.Note + ")"
+	}
+	b.Add("data", "%s: %s, n = %d, d = %d, t = %d", name, r.Task, r.N, r.D, r.T)
+	for i, l := range r.Levels {
+		if l.Points == 0 {
+			continue
+		}
+		line := fmt.Sprintf("%s: %d points in %.3g s", l.Name, l.Points, l.Seconds)
+		b.Add(map[bool]string{true: "search", false: ""}[i == 0], "%s", line)
+	}
+	for _, p := range r.leading() {
+		b.Add(p.Kernel, "%s", p.text(r.classes()))
+	}
+	b.Add("chosen", "%s", r.Best.text(r.classes()))
+	if r.Gain.Known() {
+		b.Add("more points", "are expected to gain %.2g %% of the error", 100*r.Gain)
+	}
+	if r.Command != "" {
+		b.Add("fit with", "%s", r.Command)
+	}
+	b.Took(r.Seconds)
+	return b.String()
+}
+
+// last returns the last level that has points.
+func (r *Result) last() int {
+	q := 0
+	for _, p := range r.Points {
+		q = max(q, p.Level)
+	}
+	return q
+}
+
+// leading returns the best point of each kernel on the last level it was tried on, the best kernel first.
+func (r *Result) leading() (all []Point) {
+	for _, p := range r.Points {
+		if !p.Error.Known() {
+			continue
+		}
+		i := slices.IndexFunc(all, func(q Point) bool { return q.Kernel == p.Kernel })
+		switch {
+		case i < 0:
+			all = append(all, p)
+		case p.Level > all[i].Level || p.Level == all[i].Level && p.Model < all[i].Model:
+			all[i] = p
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(b.Level, a.Level), cmp.Compare(a.Model, b.Model))
+	})
+	return all
+}
+
+// Table gives a row for each point.
+func (r *Result) Table() *plots.Table {
+	t := &plots.Table{
+		Title: "tune: " + r.Dataset,
+		Columns: []plots.Column{
+			{Name: "rows"}, {Name: "kernel"}, {Name: "σ", Format: "%.3g"}, {Name: "γ", Format: "%.3g"}, {Name: "λ", Format: "%.3g"},
+			{Name: "error", Format: "%.4g"}, {Name: "from", Format: "%.4g"}, {Name: "to", Format: "%.4g"}, {Name: "by the model", Format: "%.4g"}, {Name: "time", Unit: "s", Format: "%.3g"},
+		},
+	}
+	known := func(v stage.Number) any {
+		if !v.Known() || v == 0 {
+			return nil
+		}
+		return float64(v)
+	}
+	for _, p := range r.Points {
+		name := p.Kernel
+		if p.Degree > 0 {
+			name = fmt.Sprintf("%s %d", name, p.Degree)
+		}
+		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda, known(p.Error), known(p.Lo), known(p.Hi), known(p.Model), p.Seconds)
+	}
+	return t
+}
+
+// Plot draws the error of the chosen kernel over σ and λ, on the level with most points, with the point that was
+// chosen framed, and the error of each point of the last level against λ with its interval.
+func (r *Result) Plot() *plots.Figure {
+	quantity := "RMSE"
+	if r.classes() {
+		quantity = "error"
+	}
+	panels := []*plots.Figure{r.errors(quantity)}
+	if m := r.heat(quantity); m != nil {
+		panels = []*plots.Figure{m, panels[0]}
+	}
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Short(), r.Lambda), len(panels), panels...)
+	f.Caption = "The error of rows that the fit has not seen, by " + r.Levels[r.last()].Name + ". The frame is the point that was chosen."
+	return f
+}
+
+// heat returns the map of the chosen kernel; nil where σ or λ was held.
+func (r *Result) heat(quantity string) *plots.Figure {
+	count := make([]int, len(r.Levels))
+	for _, p := range r.Points {
+		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree {
+			count[p.Level]++
+		}
+	}
+	q := slices.Index(count, slices.Max(count))
+	scale := func(p *Point) float64 { return p.Sigma + p.Gamma }
+	var x, y []float64
+	for _, p := range append(r.Points[:len(r.Points):len(r.Points)], r.Best) {
+		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && (p.Level == q || p == r.Best) {
+			x, y = append(x, scale(&p)), append(y, p.Lambda)
+		}
+	}
+	x, y = rising(x), rising(y)
+	if len(x) < 2 || len(y) < 2 {
+		return nil
+	}
+	z := make([][]float64, len(y))
+	for i := range z {
+		z[i] = slices.Repeat([]float64{math.NaN()}, len(x))
+	}
+	for _, p := range r.Points {
+		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && p.Level == q {
+			z[slices.Index(y, p.Lambda)][slices.Index(x, scale(&p))] = math.Max(float64(p.Error), 1e-6)
+		}
+	}
+	label := "σ"
+	if r.Best.Gamma > 0 {
+		label = "γ"
+	}
+	m := plots.Map(r.Levels[q].Name, label, "λ", quantity, x, y, z)
+	m.Marks = append(m.Marks, plots.Mark{X: scale(&r.Best), Y: r.Best.Lambda, Label: "chosen"})
+	return m
+}
+
+// rising returns the values sorted, each once.
+func rising(v []float64) []float64 {
+	slices.Sort(v)
+	return slices.Compact(v)
+}
+
+// errors returns the errors of the last level, with their intervals.
+func (r *Result) errors(quantity string) *plots.Figure {
+	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true}, Y: plots.Axis{Label: quantity}}
+	for _, name := range r.names() {
+		one := plots.Series{Name: name, Style: plots.Points}
+		for _, p := range r.Points {
+			if p.Kernel == name && p.Level == r.last() && p.Error.Known() && float64(p.Error) < 2*float64(r.Best.Hi) {
+				one.X, one.Y = append(one.X, p.Lambda), append(one.Y, float64(p.Error))
+				one.Lo, one.Hi = append(one.Lo, float64(p.Lo)), append(one.Hi, float64(p.Hi))
+			}
+		}
+		if len(one.X) > 0 {
+			f.Series = append(f.Series, one)
+		}
+	}
+	f.Marks = []plots.Mark{{X: r.Best.Lambda, Y: float64(r.Best.Error), Label: "chosen"}}
+	return f
+}
+
+// names returns the kernels, in the order they were tried.
+func (r *Result) names() (all []string) {
+	for _, p := range r.Points {
+		if !slices.Contains(all, p.Kernel) {
+			all = append(all, p.Kernel)
+		}
+	}
+	return all
+}
+
+// HTML gives the lines, the picture and the numbers.
+func (r *Result) HTML() string { return stage.HTML(r) }
+
+// Short says in one line what was chosen.
+func (r *Result) Short() string {
+	var b stage.Lines
+	b.Width = 12
+	b.Add("tuned", "%s; %d points, %.3g s", r.Best.text(r.classes()), len(r.Points), r.Seconds)
+	return b.String()
+}
+
+// Flags returns the point as flags of krrlab fit.
+func (p *Point) Flags() string {
+	if p.Sigma > 0 {
+		return fmt.Sprintf(" --kernel %s --sigma %g --lambda %g", p.Kernel, p.Sigma, p.Lambda)
+	}
+	return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0, p.Degree, p.Lambda)
+}

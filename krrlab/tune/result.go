@@ -1,0 +1,137 @@
+package tune
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// Point is one kernel and one λ.
+type Point struct {
+	Kernel string  `json:"kernel"`
+	Sigma  float64 `json:"sigma"` // 0 for a polynomial
+	Gamma  float64 `json:"gamma,omitempty"`
+	Coef0  float64 `json:"coef0,omitempty"`
+	Degree int     `json:"degree,omitempty"`
+	Lambda float64 `json:"lambda"`
+	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n); null where K+λI is not positive definite in
+	// float64. Lo and Hi are its 95 % interval over samples of rows.
+	Error stage.Number `json:"error"`
+	Lo    stage.Number `json:"lo"`
+	Hi    stage.Number `json:"hi"`
+	// Model is the error that the model of the search gives, which rests on the points about it too.
+	Model   stage.Number `json:"model"`
+	Level   int          `json:"level"` // index of Levels
+	Seconds float64      `json:"seconds"`
+}
+
+// Spec returns the kernel as data.
+func (p *Point) Spec() kernel.Spec {
+	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
+}
+
+// Level is a size of the problem that was searched.
+type Level struct {
+	Name    string  `json:"name"`
+	Rows    int     `json:"rows"` // that are fitted
+	Points  int     `json:"points"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Result is the stage of a search: Header has the kernel and λ that were chosen.
+type Result struct {
+	stage.Header
+	Criterion string  `json:"criterion"`
+	Search    string  `json:"search"`
+	Best      Point   `json:"best"`
+	Points    []Point `json:"points"` // in the order they were evaluated
+	Levels    []Level `json:"levels"`
+	// Gain is which part of the error the next point was expected to gain when the search ended; null without a model.
+	Gain stage.Number `json:"gain"`
+	// Median is the scale about which the chosen kernel was searched.
+	Median  float64 `json:"median"`
+	Command string  `json:"command,omitempty"` // that fits with the result
+	Seconds float64 `json:"seconds"`
+}
+
+// result returns what was found, nil for nothing.
+func (s *search) result() *Result {
+	q := len(s.levels) - 1
+	for q >= 0 && (q >= len(s.models) || s.count(q) == 0) {
+		q--
+	}
+	if q < 0 {
+		return nil
+	}
+	best := s.choose(q)
+	if best == nil {
+		return nil
+	}
+	r := &Result{Criterion: s.opt.Criterion, Search: s.opt.Search, Gain: stage.Unknown, Best: s.describe(best), Seconds: time.Since(s.start).Seconds()}
+	if s.opt.Search == Model || q > 0 {
+		r.Gain = stage.Number(s.gain)
+	}
+	for _, l := range s.levels {
+		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
+	}
+	for _, p := range s.points {
+		one := s.describe(p)
+		r.Points = append(r.Points, one)
+		r.Levels[p.level].Points++
+		r.Levels[p.level].Seconds += one.Seconds
+	}
+	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
+	return r
+}
+
+// choose returns the point of a level that is least by the model, or a smoother one that is hardly worse.
+func (s *search) choose(q int) *point {
+	best, least := s.best(q)
+	if best == nil {
+		return nil
+	}
+	var tied []*point
+	for _, p := range s.points {
+		if p.level != q || p.loss == nil {
+			continue
+		}
+		share, se := p.loss.worse(best.loss)
+		if p == best || share <= min(se, s.opt.Tie) && s.value(p)-least <= s.opt.Tie {
+			tied = append(tied, p)
+		}
+	}
+	return slices.MinFunc(tied, func(a, b *point) int {
+		smooth := func(p *point) int {
+			if i := slices.Index(Kernels, p.f.name); i >= 0 {
+				return i
+			}
+			return len(Kernels) + p.f.degree
+		}
+		return cmp.Or(cmp.Compare(smooth(a), smooth(b)), cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
+	})
+}
+
+// describe returns a point as it is reported.
+func (s *search) describe(p *point) Point {
+	spec, err := kernel.ToSpec(p.f.kernel(p.scale()))
+	if err != nil {
+		panic(err) // a built-in kernel
+	}
+	r := Point{
+		Kernel: spec.Name, Sigma: spec.Sigma, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree,
+		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown, Model: stage.Unknown,
+	}
+	if p.loss == nil {
+		return r
+	}
+	v, lo, hi := p.loss.Error()
+	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.Seconds
+	if r.Model = stage.Number(math.Exp(s.value(p))); p.loss.GCV == 0 && p.loss.Classes {
+		r.Model -= stage.Number(0.25 / float64(len(p.loss.Rows)))
+	}
+	return r
+}

@@ -1,0 +1,280 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// sample is a subsample of the rows: what two of them have in common, from which K is made for every kernel and σ.
+type sample struct {
+	x       points.Points
+	y       *mat.Dense
+	classes bool
+	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
+	k       *mat.Dense
+	held    kernel.Kernel // that k is of
+	test    []int         // of validation: the last rows, which no fit sees; KFold: nil
+	folds   int
+}
+
+// tile is the number of rows and columns of a block of a table.
+const tile = 256
+
+// table returns the numbers of all pairs of rows that kernel k is a function of.
+func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
+	name, form := "squares", s.squares
+	switch k.(type) {
+	case kernel.Laplacian:
+		name, form = "absolutes", s.absolutes
+	case kernel.Polynomial:
+		name, form = "products", s.products
+	}
+	if t := s.tables[name]; t != nil {
+		return t, nil
+	}
+	n, _ := s.x.Dims()
+	t := make([]float64, n*n)
+	work := make([]points.Workspace, accel.Threads())
+	err := accel.ForEach(ctx, (n+tile-1)/tile, func(worker, b int) {
+		i0, i1 := b*tile, min((b+1)*tile, n)
+		for j0 := 0; j0 < i1; j0 += tile {
+			j1 := min(j0+tile, n)
+			form(t[i0*n+j0:], n, s.x.Slice(i0, i1), s.x.Slice(j0, j1), &work[worker])
+		}
+	})
+	if err == nil {
+		s.tables[name] = t
+	}
+	return t, err
+}
+
+func (s *sample) absolutes(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
+	points.L1Dist64(dst, ld, a, b, w)
+}
+
+func (s *sample) products(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
+	points.Inner64(dst, ld, a, b, w)
+}
+
+// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb; points that lie far from zero are moved before.
+func (s *sample) squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
+	points.Inner64(dst, ld, a, b, w)
+	na, nb := points.SqNorms(a), points.SqNorms(b)
+	for i, u := range na {
+		row := dst[i*ld : i*ld+len(nb)]
+		for j, v := range nb {
+			row[j] = max(0, u+v-2*row[j])
+		}
+	}
+}
+
+// form makes K of the kernel, of which the lower triangle is set.
+func (s *sample) form(ctx context.Context, k kernel.Kernel) error {
+	if s.held == k {
+		return nil
+	}
+	t, err := s.table(ctx, k)
+	if err != nil {
+		return err
+	}
+	n, _ := s.x.Dims()
+	if s.k == nil {
+		s.k = mat.NewDense(n, n, nil)
+	}
+	s.held = nil
+	err = accel.ForEach(ctx, n, func(_, i int) {
+		dst, src := s.k.RawRowView(i)[:i+1], t[i*n:i*n+i+1]
+		switch k := k.(type) {
+		case interface{ Profile(dst, s []float64) }:
+			k.Profile(dst, src)
+		case kernel.Polynomial:
+			for j, v := range src {
+				dst[j] = power(k.Gamma*v+k.Coef0, k.Degree)
+			}
+		}
+	})
+	if err == nil {
+		s.held = k
+	}
+	return err
+}
+
+func power(v float64, q int) float64 {
+	p := v
+	for range q - 1 {
+		p *= v
+	}
+	return p
+}
+
+// scale returns the mean of K's diagonal, in units of which λ is searched.
+func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
+	if kernel.Bounded01(k) {
+		return 1, nil
+	}
+	if err := s.form(ctx, k); err != nil {
+		return 0, err
+	}
+	return mat.Trace(s.k) / float64(s.k.RawMatrix().Rows), nil
+}
+
+// loss returns the loss of one kernel and one λ.
+func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64, gcv bool) (*Loss, error) {
+	start := time.Now()
+	if err := s.form(ctx, k); err != nil {
+		return nil, err
+	}
+	var l *Loss
+	if s.test != nil || s.folds > 0 {
+		e, err := s.split(ctx, lambda)
+		if err != nil {
+			return nil, err
+		}
+		y := s.y
+		if s.test != nil {
+			_, t := y.Dims()
+			y = mat.DenseCopyOf(y.Slice(s.test[0], s.test[0]+len(s.test), 0, t))
+		}
+		l = Lose(y, e, s.classes)
+	} else {
+		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Options{Classes: s.classes, Residuals: true})
+		if err != nil {
+			return nil, err
+		}
+		l = Lose(s.y, scores[0].Residuals, s.classes)
+		if gcv {
+			l.GCV = scores[0].GCV
+		}
+	}
+	l.Seconds = time.Since(start).Seconds()
+	return l, nil
+}
+
+// split returns the residuals of rows predicted by others: of test, or of each fold.
+func (s *sample) split(ctx context.Context, lambda float64) (*mat.Dense, error) {
+	n, t := s.y.Dims()
+	if s.test != nil {
+		e := mat.NewDense(len(s.test), t, nil)
+		return e, s.part(ctx, lambda, s.test, func(i int) []float64 { return e.RawRowView(i) })
+	}
+	e := mat.NewDense(n, t, nil)
+	for f := range s.folds {
+		var out []int
+		for i := f; i < n; i += s.folds { // the rows of a sample are in random order
+			out = append(out, i)
+		}
+		if err := s.part(ctx, lambda, out, func(i int) []float64 { return e.RawRowView(out[i]) }); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// part fits the rows that are not out, and sets row(i) to the residual of row out[i].
+func (s *sample) part(ctx context.Context, lambda float64, out []int, row func(i int) []float64) error {
+	n, t := s.y.Dims()
+	is := make([]bool, n)
+	for _, i := range out {
+		is[i] = true
+	}
+	var in []int
+	for i := range n {
+		if !is[i] {
+			in = append(in, i)
+		}
+	}
+	m := len(in)
+	a, c := make([]float64, m*m), mat.NewDense(m, t, nil)
+	for p, i := range in {
+		from := s.k.RawRowView(i)
+		for q, j := range in[:p+1] {
+			a[p*m+q] = from[j]
+		}
+		a[p*m+p] += lambda
+		c.SetRow(p, s.y.RawRowView(i))
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !accel.Dpotrf(m, a, m) {
+		return fmt.Errorf("K+λI is not positive definite in float64: take a larger λ")
+	}
+	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, tri, c.RawMatrix())
+	blas64.Trsm(blas.Left, blas.Trans, 1, tri, c.RawMatrix()) // c ← A⁻¹y
+	b := mat.NewDense(len(out), m, nil)
+	for p, i := range out {
+		to := b.RawRowView(p)
+		for q, j := range in {
+			to[q] = s.k.At(max(i, j), min(i, j))
+		}
+	}
+	var f mat.Dense
+	f.Mul(b, c)
+	for p, i := range out {
+		for j, v := range f.RawRowView(p) {
+			e := s.y.At(i, j) - v
+			if math.IsNaN(e) || math.IsInf(e, 0) {
+				return fmt.Errorf("a number that is not finite in the predictions")
+			}
+			row(p)[j] = e
+		}
+	}
+	return nil
+}
+
+// join puts rows that no fit sees behind the others.
+func (s *sample) join(x points.Points, y *mat.Dense) {
+	n, d := s.x.Dims()
+	m, t := y.Dims()
+	all := points.NewDense(n+m, d, nil)
+	s.x.Panel64To(all.Data, d)
+	x.Panel64To(all.Data[n*d:], d)
+	both := mat.NewDense(n+m, t, nil)
+	both.Stack(s.y, y)
+	s.x, s.y = all, both
+	for i := range m {
+		s.test = append(s.test, n+i)
+	}
+}
+
+// typical returns the scale about which a family is searched: the median of the distances, or of a polynomial that of
+// ‖x‖².
+func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
+	k := f.kernel(1)
+	t, err := s.table(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	n, _ := s.x.Dims()
+	m := min(n, 1000)
+	var v []float64
+	for i := range m {
+		if f.name == "polynomial" {
+			v = append(v, t[i*n+i])
+			continue
+		}
+		v = append(v, t[i*n:i*n+i]...)
+	}
+	slices.Sort(v)
+	scale := v[len(v)/2]
+	if _, ok := k.(kernel.Radial); ok {
+		scale = math.Sqrt(scale)
+	}
+	if !(scale > 0) || math.IsInf(scale, 0) {
+		return 1, nil // all points coincide
+	}
+	return scale, nil
+}

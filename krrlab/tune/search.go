@@ -1,0 +1,469 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// laterPoints are the most points of a level after the first; the last one of a large problem has half of them.
+const laterPoints = 12
+
+// level is one size of the problem.
+type level struct {
+	name string
+	rows int // that are fitted
+	loss func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error)
+	most int // points
+}
+
+// point is a point of the search.
+type point struct {
+	f     *family
+	at    at
+	level int
+	loss  *Loss   // nil: K+λI was not positive definite
+	y     float64 // objective
+}
+
+func (p *point) scale() float64  { return digits(math.Exp(p.at[0])) }
+func (p *point) lambda() float64 { return digits(math.Exp(p.at[1])) }
+
+// search is a search at work.
+type search struct {
+	opt    Options
+	data   *Data
+	fams   []*family
+	levels []level
+	points []*point
+	models [][]*process // by level and family; nil where it was not tried
+	gain   float64      // that was expected when the last level ended
+	state  *state
+	tell   func(stage.Event)
+	start  time.Time
+	done   float64 // work, in units of rows³
+}
+
+// Run searches. full is the last level of a problem that is too large for factorizations, nil for none: then the
+// last subsample decides. The result is of what was found until then if ctx ends, beside its error.
+func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
+	s.fams = s.opt.families()
+	if err := s.prepare(ctx, full); err != nil {
+		return nil, err
+	}
+	var err error
+	for q := range s.levels {
+		s.models = append(s.models, make([]*process, len(s.fams)))
+		if err = s.run(ctx, q); err != nil {
+			break
+		}
+	}
+	if e := s.state.save(true); err == nil {
+		err = e
+	}
+	r := s.result()
+	if r == nil && err == nil {
+		err = fmt.Errorf("tune: K+λI is not positive definite in float64 at any point tried: want a larger λ")
+	}
+	return r, err
+}
+
+// prepare makes the levels, and places the grids.
+func (s *search) prepare(ctx context.Context, full *Full) error {
+	n := s.data.Train.Len()
+	sizes := []int{n}
+	if n > 2*s.opt.Rows {
+		sizes = []int{s.opt.Rows}
+	}
+	if m := sizes[0] / 4; m >= 250 && s.opt.Search == Model {
+		sizes = []int{m, sizes[0]}
+	}
+	order := rng.New(s.opt.Seed).Sub("tune").Perm(n)
+	most := s.opt.Points
+	for q, m := range sizes {
+		one := s.sample(order[:m])
+		name := s.opt.Criterion
+		if name == KFold {
+			name = fmt.Sprintf("%d-fold", s.opt.Folds)
+		}
+		s.levels = append(s.levels, level{
+			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most,
+			loss: func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
+				return one.loss(ctx, k, lambda, s.opt.Criterion == GCV)
+			},
+		})
+		if most = laterPoints; q == 0 {
+			for _, f := range s.fams {
+				scale, err := one.typical(ctx, f)
+				if err != nil {
+					return err
+				}
+				f.place(&s.opt, scale, 1)
+				d, err := one.scale(ctx, f.kernel(math.Exp(f.first[0][0])))
+				if err != nil {
+					return err
+				}
+				f.place(&s.opt, scale, d)
+			}
+		}
+	}
+	if full != nil && n > sizes[len(sizes)-1] {
+		s.levels = append(s.levels, level{name: full.Name, rows: n, loss: full.Loss, most: laterPoints / 2})
+	}
+	var err error
+	s.state, err = openState(s)
+	return err
+}
+
+// sample makes the subsample of some rows, and of the validation rows.
+func (s *search) sample(rows []int) *sample {
+	set := s.data.Train.Subset(rows)
+	_, t := s.data.Y.Dims()
+	y := mat.NewDense(len(rows), t, nil)
+	for p, i := range rows {
+		y.SetRow(p, s.data.Y.RawRowView(i))
+	}
+	one := &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
+	switch s.opt.Criterion {
+	case KFold:
+		one.folds = min(s.opt.Folds, len(rows))
+	case Validation:
+		one.join(s.opt.Valid.X, s.data.Valid)
+	}
+	return one
+}
+
+// run searches on one level.
+func (s *search) run(ctx context.Context, q int) error {
+	active := s.active(q)
+	switch {
+	case s.opt.Search == Grid && q == 0:
+		return s.lattice(ctx, q, active)
+	case s.opt.Search == Golden && q == 0:
+		return s.golden(ctx, q, active)
+	}
+	for _, f := range active {
+		begin := s.begin(q, f)
+		for _, x := range begin {
+			if _, err := s.try(ctx, q, f, x); err != nil {
+				return err
+			}
+		}
+	}
+	enough := s.opt.Gain
+	if q < len(s.levels)-1 {
+		enough *= 4 // the next level is nearer to the problem
+	}
+	for s.count(q) < s.levels[q].most {
+		f, x, gain := s.next(q, active)
+		s.gain = gain
+		if f == nil || gain < enough {
+			return nil
+		}
+		if _, err := s.try(ctx, q, f, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin returns where a level begins: a coarse grid, or where the level before ended.
+func (s *search) begin(q int, f *family) (all []at) {
+	if q > 0 {
+		x, _ := s.lowest(s.model(q-1, f), f)
+		return []at{x}
+	}
+	for _, u := range f.first[0] {
+		for _, v := range f.first[1] {
+			all = append(all, at{u, v})
+		}
+	}
+	return all
+}
+
+// lowest returns where on the grid a process is lowest.
+func (s *search) lowest(p *process, f *family) (x at, y float64) {
+	y = math.Inf(1)
+	for _, u := range f.grid[0] {
+		for _, v := range f.grid[1] {
+			if m := p.mean(at{u, v}); m < y {
+				x, y = at{u, v}, m
+			}
+		}
+	}
+	return x, y
+}
+
+// active returns the families that a level looks at: those that the level before does not rule out, three of them at
+// most on the last one of a large problem.
+func (s *search) active(q int) []*family {
+	if q == 0 {
+		return s.fams
+	}
+	type rank struct {
+		f *family
+		y float64
+	}
+	var all []rank
+	for _, f := range s.fams {
+		if p := s.model(q-1, f); p != nil {
+			_, y := s.lowest(p, f)
+			all = append(all, rank{f, y})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b rank) int { return cmp.Compare(a.y, b.y) })
+	within := 0.08 // a level before of few rows misleads
+	if q == len(s.levels)-1 && q > 1 {
+		within = 0.02
+	}
+	var active []*family
+	for _, r := range all {
+		if r.y <= all[0].y+within {
+			active = append(active, r.f)
+		}
+	}
+	return active
+}
+
+// try evaluates a point.
+func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error) {
+	for _, p := range s.points {
+		if p.level == q && p.f == f && p.at == x {
+			return p, nil
+		}
+	}
+	p := &point{f: f, at: x, level: q}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	k := f.kernel(p.scale())
+	loss, known := s.state.known(q, k, p.lambda())
+	if !known {
+		var err error
+		if loss, err = s.levels[q].loss(ctx, k, p.lambda()); err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		s.state.add(q, k, p.lambda(), loss)
+		if err := s.state.save(false); err != nil {
+			return nil, err
+		}
+	}
+	if p.loss = loss; loss != nil {
+		p.y = loss.objective()
+	}
+	s.points = append(s.points, p)
+	s.models[q][f.index] = nil
+	s.report(q)
+	return p, nil
+}
+
+// model returns the process of a level and a family, fitted to its points; nil without any.
+func (s *search) model(q int, f *family) *process {
+	if p := s.models[q][f.index]; p != nil {
+		return p
+	}
+	var x []at
+	var y []float64
+	for _, p := range s.points {
+		if p.level == q && p.f == f && p.loss != nil {
+			x, y = append(x, p.at), append(y, p.y)
+		}
+	}
+	if len(x) == 0 {
+		return nil
+	}
+	least := slices.Min(y)
+	for i := range y {
+		y[i] = min(y[i], least+cap) // far from the best, the surface is another one
+	}
+	var prior *process
+	if q > 0 {
+		prior = s.model(q-1, f)
+	}
+	s.models[q][f.index] = fit(x, y, prior)
+	return s.models[q][f.index]
+}
+
+// cap is what logarithms of errors above the best are cut to.
+const cap = 0.7
+
+// next returns the point of largest expected improvement.
+func (s *search) next(q int, active []*family) (best *family, x at, gain float64) {
+	_, least := s.best(q)
+	for _, f := range active {
+		p := s.model(q, f)
+		if p == nil {
+			continue
+		}
+		near := s.near(q, f)
+		for _, u := range f.grid[0] {
+			for _, v := range f.grid[1] {
+				if !near(at{u, v}) || s.tried(q, f, at{u, v}) {
+					continue
+				}
+				if g := p.improvement(at{u, v}, least); g > gain {
+					best, x, gain = f, at{u, v}, g
+				}
+			}
+		}
+	}
+	return best, x, gain
+}
+
+// near returns which points a level looks at: after the first level those that are promising by the one before.
+func (s *search) near(q int, f *family) func(at) bool {
+	if q == 0 {
+		return func(at) bool { return true }
+	}
+	before := s.model(q-1, f)
+	c, least := s.lowest(before, f)
+	return func(x at) bool {
+		return math.Abs(x[0]-c[0]) < math.Log(4) && math.Abs(x[1]-c[1]) < math.Log(100) && before.mean(x) < least+0.2
+	}
+}
+
+func (s *search) tried(q int, f *family, x at) bool {
+	return slices.ContainsFunc(s.points, func(p *point) bool { return p.level == q && p.f == f && p.at == x })
+}
+
+func (s *search) count(q int) (n int) {
+	for _, p := range s.points {
+		if p.level == q {
+			n++
+		}
+	}
+	return n
+}
+
+// best returns the point of a level that is least; nil if there is none.
+func (s *search) best(q int) (best *point, y float64) {
+	y = math.Inf(1)
+	for _, p := range s.points {
+		if p.level == q && p.loss != nil {
+			if v := s.value(p); v < y {
+				best, y = p, v
+			}
+		}
+	}
+	return best, y
+}
+
+// value returns the objective of a point, by the model if the search has one.
+func (s *search) value(p *point) float64 {
+	if s.opt.Search != Model && p.level == 0 {
+		return p.y
+	}
+	return s.model(p.level, p.f).mean(p.at)
+}
+
+// lattice evaluates a grid.
+func (s *search) lattice(ctx context.Context, q int, active []*family) error {
+	for _, f := range active {
+		for i := 0; i < len(f.grid[0]); i += 2 {
+			for j := 0; j < len(f.grid[1]); j += 2 {
+				if _, err := s.try(ctx, q, f, at{f.grid[0][i], f.grid[1][j]}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// golden searches along λ and σ in turn, by golden section on the grid, until nothing changes.
+func (s *search) golden(ctx context.Context, q int, active []*family) error {
+	for _, f := range active {
+		c := [2]int{len(f.grid[0]) / 2, len(f.grid[1]) / 2}
+		for range 6 {
+			before := c
+			for _, k := range []int{1, 0} {
+				value := func(i int) (float64, error) {
+					at := at{f.grid[0][c[0]], f.grid[1][c[1]]}
+					at[k] = f.grid[k][i]
+					p, err := s.try(ctx, q, f, at)
+					if err != nil || p.loss == nil {
+						return math.Inf(1), err
+					}
+					return p.loss.objective(), nil
+				}
+				i, err := section(0, len(f.grid[k])-1, value)
+				if err != nil {
+					return err
+				}
+				c[k] = i
+			}
+			if c == before {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// section returns where a function of the whole numbers from lo to hi is least, if it falls and then rises.
+func section(lo, hi int, f func(int) (float64, error)) (int, error) {
+	const golden = 0.381966
+	for hi-lo > 2 {
+		step := max(1, int(math.Round(golden*float64(hi-lo))))
+		a, b := lo+step, hi-step
+		if a >= b {
+			a, b = lo+(hi-lo)/2, lo+(hi-lo)/2+1
+		}
+		fa, err := f(a)
+		if err != nil {
+			return 0, err
+		}
+		fb, err := f(b)
+		if err != nil {
+			return 0, err
+		}
+		if fa <= fb {
+			hi = b
+		} else {
+			lo = a
+		}
+	}
+	best, least := lo, math.Inf(1)
+	for i := lo; i <= hi; i++ {
+		v, err := f(i)
+		if err != nil {
+			return 0, err
+		}
+		if v < least {
+			best, least = i, v
+		}
+	}
+	return best, nil
+}
+
+// report tells the progress: the work in units of rows³, the best so far and the time left, at most.
+func (s *search) report(q int) {
+	work := func(q int) float64 { return math.Pow(float64(s.levels[q].rows), 3) }
+	s.done += work(q)
+	total := s.done + float64(max(0, s.levels[q].most-s.count(q)))*work(q)
+	for p := q + 1; p < len(s.levels); p++ {
+		total += float64(s.levels[p].most) * work(p)
+	}
+	e := stage.Event{Stage: stage.Tune, Done: int(1e3 * s.done / total), Total: 1000}
+	e.Remaining = time.Duration(float64(time.Since(s.start)) * (total - s.done) / s.done)
+	if p, _ := s.best(q); p != nil {
+		one := s.describe(p)
+		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(p.loss.Classes))
+	}
+	if s.tell != nil {
+		s.tell(e)
+	}
+}

@@ -1,0 +1,94 @@
+package tune
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// state is what is known of a search, in a file.
+type state struct {
+	file  string
+	saved time.Time
+	dirty bool
+	kept
+}
+
+// kept is the content of the file.
+type kept struct {
+	Search string           `json:"search"` // digest of the data and the options
+	Losses map[string]*Loss `json:"losses"` // null where K+λI was not positive definite
+}
+
+// openState reads the file of the options, if there is one.
+func openState(s *search) (*state, error) {
+	st := &state{file: s.opt.State, kept: kept{Losses: map[string]*Loss{}}}
+	if st.file == "" {
+		return st, nil
+	}
+	opt := s.opt
+	opt.Valid = nil
+	opt.State, opt.Points, opt.Gain, opt.Tie = "", 0, 0, 0 // may change
+	js, err := json.Marshal(opt)
+	if err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	h := sha256.New()
+	h.Write(js)
+	data := s.data.Train.Fingerprint()
+	h.Write(data[:])
+	if s.opt.Valid != nil {
+		data = s.opt.Valid.Fingerprint()
+		h.Write(data[:])
+	}
+	for _, l := range s.levels {
+		fmt.Fprintln(h, l.name)
+	}
+	st.Search = fmt.Sprintf("%x", h.Sum(nil))
+	b, err := os.ReadFile(st.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return st, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tune: %w", err)
+	}
+	var k kept
+	if err := json.Unmarshal(b, &k); err != nil || k.Losses == nil {
+		return nil, fmt.Errorf("%s: not the state of a search: name another file, or remove it", st.file)
+	}
+	if k.Search != st.Search {
+		return nil, fmt.Errorf("%s: the state of another search (other data, kernels, criterion or rows): name another file, or remove it", st.file)
+	}
+	st.kept = k
+	return st, nil
+}
+
+func key(q int, k kernel.Kernel, lambda float64) string { return fmt.Sprintf("%d %v %g", q, k, lambda) }
+
+// known returns the loss of an earlier run.
+func (st *state) known(q int, k kernel.Kernel, lambda float64) (*Loss, bool) {
+	l, ok := st.Losses[key(q, k, lambda)]
+	return l, ok
+}
+
+func (st *state) add(q int, k kernel.Kernel, lambda float64, l *Loss) {
+	if st.file != "" {
+		st.Losses[key(q, k, lambda)], st.dirty = l, true
+	}
+}
+
+// save writes the file, every few seconds, or now.
+func (st *state) save(now bool) error {
+	if st == nil || !st.dirty || !now && time.Since(st.saved) < 2*time.Second {
+		return nil
+	}
+	st.saved, st.dirty = time.Now(), false
+	return stage.WriteJSON(st.file, &st.kept)
+}

@@ -1,0 +1,404 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+func data(t *testing.T, set *datasets.Dataset) *Data {
+	t.Helper()
+	y, err := datasets.Coding{Labels: set.Labels}.Encode(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Data{Train: set, Y: y}
+}
+
+// predict fits the rows in and returns the residuals of the rows out, by dense algebra written plainly.
+func predict(t *testing.T, d *Data, k kernel.Kernel, lambda float64, in, out []int) *mat.Dense {
+	t.Helper()
+	row := func(i int) []float64 {
+		x := make([]float64, d.Train.Dim())
+		d.Train.X.RowTo(x, i)
+		return x
+	}
+	_, cols := d.Y.Dims()
+	a, y := mat.NewDense(len(in), len(in), nil), mat.NewDense(len(in), cols, nil)
+	b, e := mat.NewDense(len(out), len(in), nil), mat.NewDense(len(out), cols, nil)
+	for p, i := range in {
+		for q, j := range in {
+			a.Set(p, q, k.Eval(row(i), row(j)))
+		}
+		a.Set(p, p, a.At(p, p)+lambda)
+		y.SetRow(p, d.Y.RawRowView(i))
+		for q, j := range out {
+			b.Set(q, p, k.Eval(row(j), row(i)))
+		}
+	}
+	var c, f mat.Dense
+	if err := c.Solve(a, y); err != nil {
+		t.Fatal(err)
+	}
+	f.Mul(b, &c)
+	for q, j := range out {
+		for col := range cols {
+			e.Set(q, col, d.Y.At(j, col)-f.At(q, col))
+		}
+	}
+	return e
+}
+
+// TestCriteria compares each criterion with fits of the rows that it leaves in, for each kernel.
+func TestCriteria(t *testing.T) {
+	ctx := context.Background()
+	const n = 40
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 1), datasets.SyntheticClasses(n, 3, 3, 0.05, 1)} {
+		d := data(t, set)
+		_, cols := d.Y.Dims()
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Laplacian{Sigma: 2}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 0.5, Coef0: 1, Degree: 3}} {
+			for _, criterion := range []string{LOO, KFold, Validation} {
+				want, y := mat.NewDense(n, cols, nil), d.Y
+				parts := map[string]int{LOO: n, KFold: 4, Validation: 1}[criterion]
+				for part := range parts {
+					var in, out []int
+					for i := range n {
+						if criterion == Validation && i >= n-10 || criterion != Validation && i%parts == part {
+							out = append(out, i)
+						} else {
+							in = append(in, i)
+						}
+					}
+					e := predict(t, d, k, 0.1, in, out)
+					for q, i := range out {
+						want.SetRow(i, e.RawRowView(q))
+					}
+				}
+				s := &search{opt: Options{Criterion: criterion, Folds: 4}, data: d}
+				if criterion == Validation {
+					s.opt.Valid, s.data = set.Slice(n-10, n), &Data{Train: set, Y: d.Y, Valid: mat.DenseCopyOf(d.Y.Slice(n-10, n, 0, cols))}
+					want, y = mat.DenseCopyOf(want.Slice(n-10, n, 0, cols)), s.data.Valid
+				}
+				in := rows
+				if criterion == Validation {
+					in = rows[:n-10]
+				}
+				got, err := s.sample(in).loss(ctx, k, 0.1, false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ref := Lose(y, want, set.Class != nil)
+				for i, v := range ref.Rows {
+					if math.Abs(float64(v-got.Rows[i])) > 1e-5*(1+float64(v)) { // float32
+						t.Errorf("%s, %v, %s: row %d is %g, want %g", set.Name, k, criterion, i, got.Rows[i], v)
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestGCV: the criterion is that of package loo, and the rows stay those of leave-one-out.
+func TestGCV(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(30, 2, 0.1, 1))
+	s := &search{data: d}
+	one := s.sample([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	l, err := one.loss(context.Background(), kernel.Gaussian{Sigma: 1}, 0.1, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := mat.NewDense(10, 10, nil)
+	for i := range 10 {
+		for j := range 10 {
+			a.Set(i, j, one.k.At(max(i, j), min(i, j)))
+		}
+		a.Set(i, i, a.At(i, i)+0.1)
+	}
+	var inv, c mat.Dense
+	if err := inv.Inverse(a); err != nil {
+		t.Fatal(err)
+	}
+	c.Mul(&inv, one.y)
+	want := 10 * math.Pow(mat.Norm(&c, 2), 2) / math.Pow(mat.Trace(&inv), 2)
+	if math.Abs(l.GCV-want) > 1e-8*want || math.Abs(l.objective()-0.5*math.Log(want)) > 1e-8 {
+		t.Errorf("GCV %g, objective %g, want %g", l.GCV, l.objective(), want)
+	}
+}
+
+func TestLoss(t *testing.T) {
+	y := mat.NewDense(4, 1, []float64{1, -1, 1, -1})
+	e := mat.NewDense(4, 1, []float64{0.5, -0.5, 1.5, 0}) // predictions 0.5, -0.5, -0.5, -1
+	l := Lose(y, e, true)
+	if v, lo, hi := l.Error(); v != 0.25 || math.Abs(lo-0.0456) > 1e-3 || math.Abs(hi-0.6994) > 1e-3 { // Wilson's of 1 of 4
+		t.Errorf("%g in [%g, %g]", v, lo, hi)
+	}
+	three := Lose(mat.NewDense(2, 3, []float64{1, -1, -1, -1, 1, -1}), mat.NewDense(2, 3, []float64{0.1, 0, 0, 0, 1.5, -1}), true)
+	if three.Rows[0] != 0 || three.Rows[1] != 1 { // the second: −1, −0.5, 0
+		t.Errorf("%v", three.Rows)
+	}
+	r := Lose(y, e, false)
+	if v, lo, hi := r.Error(); math.Abs(v-math.Sqrt(2.75/4)) > 1e-7 || !(lo < v && v < hi) {
+		t.Errorf("%g in [%g, %g]", v, lo, hi)
+	}
+	worse := Lose(y, mat.NewDense(4, 1, []float64{0.55, -0.55, 1.65, 0}), false) // 1.1 times
+	if share, se := worse.worse(r); math.Abs(share-0.105) > 1e-6 || !(se > 0) {
+		t.Errorf("worse by %g ± %g, want half of 1.21−1", share, se)
+	}
+}
+
+// TestProcess: the process goes through its values, is sure of them, and expects what the law says.
+func TestProcess(t *testing.T) {
+	f := func(x at) float64 { return 0.3*(x[0]-0.5)*(x[0]-0.5) + 0.02*(x[1]+3)*(x[1]+3) }
+	var x []at
+	var y []float64
+	for _, u := range []float64{-2, -1, 0, 1, 2} {
+		for _, v := range []float64{-12, -8, -4, 0, 4} {
+			x, y = append(x, at{u, v}), append(y, f(at{u, v}))
+		}
+	}
+	p := fit(x, y, nil)
+	for i := range x {
+		if m, sd := p.predict(x[i]); math.Abs(m-y[i]) > 0.02 || sd > 0.1 {
+			t.Errorf("%v: %g ± %g, want %g", x[i], m, sd, y[i])
+		}
+	}
+	if m, _ := p.predict(at{0.5, -3}); math.Abs(m) > 0.05 {
+		t.Errorf("at the minimum: %g", m)
+	}
+	m, sd := p.predict(at{3, 8})
+	g, sum := rng.New(1), 0.0
+	const draws = 200000
+	for i := range uint64(draws) {
+		sum += max(0, m+0.3-(m+sd*g.Normal(i))) / draws
+	}
+	if v := p.improvement(at{3, 8}, m+0.3); math.Abs(v-sum) > 0.01*sum {
+		t.Errorf("expected improvement %g, by sampling %g", v, sum)
+	}
+	next := fit([]at{{0, -4}}, []float64{f(at{0, -4}) + 1}, p)
+	if v := next.mean(at{0.5, -3}); math.Abs(v-1) > 0.1 { // the level before, moved
+		t.Errorf("with a prior: %g, want about 1", v)
+	}
+}
+
+// TestSearches: what each search finds is as good as the best of a fine grid, or within its interval.
+func TestSearches(t *testing.T) {
+	ctx := context.Background()
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(240, 3, 0.2, 1), datasets.SyntheticClasses(240, 3, 2, 0.05, 1)} {
+		d := data(t, set)
+		least := math.Inf(1)
+		for _, name := range Searches {
+			var events int
+			r, err := Run(ctx, d, Options{Kernels: []string{"gaussian"}, Search: name, Seed: 1}, nil, func(e stage.Event) {
+				events++
+				if e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
+					t.Errorf("%s: event %+v", name, e)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range r.Points {
+				if p.Error.Known() {
+					least = min(least, float64(p.Error))
+				}
+			}
+			if events != len(r.Points) {
+				t.Errorf("%s: %d events for %d points", name, events, len(r.Points))
+			}
+			if name == Model && !(float64(r.Gain) < 0.002) {
+				t.Errorf("ended with a gain of %g", r.Gain)
+			}
+			if !(float64(r.Best.Error) < 1.05*least) && !(float64(r.Best.Lo) <= least) {
+				t.Errorf("%s, %s: %+v, the least is %g", set.Name, name, r.Best, least)
+			}
+		}
+	}
+}
+
+// TestHeld: what options set is held, and smoother points win ties.
+func TestHeld(t *testing.T) {
+	ctx := context.Background()
+	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
+	r, err := Run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.7, Seed: 1}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Points {
+		if p.Sigma != 0.7 {
+			t.Errorf("σ = %g", p.Sigma)
+		}
+	}
+	c := 0.5
+	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.05, Seed: 1}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Points {
+		if p.Lambda != 0.05 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
+			t.Errorf("%+v", p)
+		}
+	}
+	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") || !strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.05") {
+		t.Error(flags)
+	}
+}
+
+// TestLevels: a large problem begins on a subsample, and the last level decides; what full says is followed.
+func TestLevels(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	var calls int
+	full := &Full{Name: "made up", Loss: func(_ context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
+		calls++
+		l := &Loss{Rows: make([]float32, 50)}
+		for i := range l.Rows {
+			l.Rows[i] = float32(1+0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9))) + float32(i%5)*0.1 // σ = 0.9 is best
+		}
+		return l, nil
+	}}
+	r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Rows: 200, Seed: 1, Lambda: 0.1}, full, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := r.Levels[len(r.Levels)-1]
+	if last.Name != "made up" || last.Rows != 900 || calls != last.Points || r.Best.Level != len(r.Levels)-1 || calls > laterPoints/2 {
+		t.Errorf("%d calls, %+v, %+v", calls, r.Levels, r.Best)
+	}
+	first := r.Points[0]
+	for _, p := range r.Points {
+		if p.Level == r.Best.Level {
+			first = p
+			break
+		}
+	}
+	if math.Abs(math.Log(r.Best.Sigma/0.9)) > math.Abs(math.Log(first.Sigma/0.9)) {
+		t.Errorf("σ went from %g to %g", first.Sigma, r.Best.Sigma)
+	}
+}
+
+// TestResume: a search that is interrupted returns what it has, and goes on from its file to the same end.
+func TestResume(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(150, 2, 0.1, 1))
+	o := Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}
+	want, err := Run(context.Background(), d, o, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.State = filepath.Join(t.TempDir(), "state.json")
+	ctx, stop := context.WithCancel(context.Background())
+	var done int
+	part, err := Run(ctx, d, o, nil, func(stage.Event) {
+		if done++; done == 10 {
+			stop()
+		}
+	})
+	if err == nil || part == nil || len(part.Points) != 10 {
+		t.Fatalf("interrupted: %v, %v", err, part)
+	}
+	known := map[string]bool{}
+	st, err := openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 150 rows"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k := range st.Losses {
+		known[k] = true
+	}
+	if len(known) != 10 {
+		t.Errorf("%d losses are kept", len(known))
+	}
+	for range 2 {
+		got, err := Run(context.Background(), d, o, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Points) != len(want.Points) || got.Best.Sigma != want.Best.Sigma || got.Best.Lambda != want.Best.Lambda || got.Best.Error != want.Best.Error {
+			t.Errorf("resumed: %+v, want %+v", got.Best, want.Best)
+		}
+	}
+	o.Kernels = []string{"gaussian"}
+	if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "another search") {
+		t.Errorf("another search: %v", err)
+	}
+	if err := os.WriteFile(o.State, []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "not the state") {
+		t.Errorf("damaged: %v", err)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	for want, o := range map[string]Options{
+		"kernel":     {Kernels: []string{"cosine"}},
+		"criterion":  {Criterion: "aic"},
+		"search":     {Search: "random"},
+		"validation": {Criterion: Validation},
+		"folds":      {Folds: 1},
+		"λ":          {Lambda: -1},
+		"σ":          {Sigma: math.NaN()},
+		"rows":       {Rows: -1},
+	} {
+		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	if err := (&Options{}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSection: golden section finds the minimum of every function that falls and rises.
+func TestSection(t *testing.T) {
+	for n := range 30 {
+		for at := range n + 1 {
+			got, err := section(0, n, func(i int) (float64, error) { return math.Abs(float64(i - at)), nil })
+			if err != nil || got != at {
+				t.Errorf("of 0 … %d: %d, want %d (%v)", n, got, at, err)
+			}
+		}
+	}
+	if _, err := section(0, 9, func(int) (float64, error) { return 0, fmt.Errorf("no") }); err == nil {
+		t.Error("the error is lost")
+	}
+}
+
+// TestReport: lines, table and picture of a search.
+func TestReport(t *testing.T) {
+	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
+	r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian", "matern32"}, Seed: 1}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Dataset, r.Task, r.N, r.Command = "blobs", "classification", 120, "krrlab fit"+r.Best.Flags()
+	text := r.String()
+	for _, want := range []string{"blobs", "loo, 120 rows", "gaussian", "matern32", "chosen", " %, in [", "fit with", "krrlab fit --kernel", "expected to gain"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if got := len(r.Table().Rows); got != len(r.Points) {
+		t.Errorf("%d rows of %d points", got, len(r.Points))
+	}
+	f := r.Plot()
+	if err := f.Validate(); err != nil || len(f.Panels) != 2 || f.Panels[0].Map == nil || len(f.Panels[0].Marks) != 1 {
+		t.Errorf("%v: %v", err, f)
+	}
+	if !strings.Contains(r.HTML(), "<svg") {
+		t.Error("no picture")
+	}
+}
