@@ -19,7 +19,7 @@
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history
 //
-// What can be looked at alone: Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, Race and Tune, each a
+// What can be looked at alone: Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Race and Tune, each a
 // method of Lab whose result has String, Table, Plot and JSON, and Verify for a saved model.
 //
 // A Config says what to do; its zero values mean the documented defaults: where it names neither Solver nor

@@ -34,6 +34,7 @@ type (
 	MeasuredLevel = results.MeasuredLevel
 	LambdaP       = results.LambdaP
 	Quality       = results.Quality
+	LeaveOneOut   = results.LeaveOneOut
 )
 
 // Config says which problem to solve and how. The zero value of every field but

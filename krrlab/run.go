@@ -10,15 +10,16 @@ import (
 
 // runners run the stages that have a name, with options as JSON.
 var runners = map[stage.Name]func(ctx context.Context, l *Lab, options []byte) (Stage, error){
-	stage.Solve:      func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
-	stage.StatDim:    runner((*Lab).StatDim),
-	stage.SketchSize: runner((*Lab).SketchSize),
-	stage.MultiLevel: runner((*Lab).MultiLevel),
-	stage.LambdaP:    runner((*Lab).LambdaP),
-	stage.Quality:    runner((*Lab).Quality),
-	stage.Plan:       runner((*Lab).Plan),
-	stage.Race:       runner((*Lab).Race),
-	stage.Tune:       runner((*Lab).Tune),
+	stage.Solve:       func(ctx context.Context, l *Lab, _ []byte) (Stage, error) { return some(l.Solve(ctx)) },
+	stage.StatDim:     runner((*Lab).StatDim),
+	stage.SketchSize:  runner((*Lab).SketchSize),
+	stage.MultiLevel:  runner((*Lab).MultiLevel),
+	stage.LambdaP:     runner((*Lab).LambdaP),
+	stage.Quality:     runner((*Lab).Quality),
+	stage.Plan:        runner((*Lab).Plan),
+	stage.Race:        runner((*Lab).Race),
+	stage.Tune:        runner((*Lab).Tune),
+	stage.LeaveOneOut: runner((*Lab).LeaveOneOut),
 }
 
 // runner makes a runner of a stage's method.

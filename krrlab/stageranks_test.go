@@ -58,7 +58,11 @@ var rankStages = map[string]struct {
 	}},
 	"quality":         {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
 	"quality nystrom": {Config{Precond: Nystrom{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{}) }},
-	"quality plain":   {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
+	"loo exact":       {Config{}, func(ctx context.Context, l *Lab) (Stage, error) { return l.LeaveOneOut(ctx, LeaveOneOutOptions{}) }},
+	"loo path": {Config{Precond: RPCholesky{S: 60}}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.LeaveOneOut(ctx, LeaveOneOutOptions{ExactBelow: -1, Lambdas: []float64{0.3, 3, 30}})
+	}},
+	"quality plain": {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
 }
 
 // TestStagesOnRanks runs every stage without ranks and on 1, 2 and 3: the same JSON, times aside.

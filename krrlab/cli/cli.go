@@ -155,7 +155,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.sketchSizeCommand())
 	root.AddCommand(a.multiLevelCommand())
 	root.AddCommand(a.qualityCommand(), a.planCommand())
-	root.AddCommand(a.lambdaPCommand())
+	root.AddCommand(a.lambdaPCommand(), a.leaveOneOutCommand())
 	root.AddCommand(a.raceCommand(), a.tuneCommand())
 	root.AddCommand(a.checkCommand())
 	root.AddCommand(a.reproduceCommand(), a.reportCommand())

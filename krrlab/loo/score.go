@@ -1,15 +1,17 @@
 package loo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Options of Dense. Zero values, and a nil *Options, mean the defaults.
+// Options of Dense and Path. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	// Classes says that Y is coded by ±1, one column for each class or one for two classes: Error is then the
 	// share of labels that leave-one-out predicts wrongly. Default: the mean square.
@@ -18,6 +20,20 @@ type Options struct {
 	KError float64
 	// Residuals says that Score.Residuals is wanted, 8nt bytes for each λ.
 	Residuals bool
+	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is certain, as Rounding of a lowrank.Factor that is
+	// Certain. Default 0: none is known.
+	Below float64
+	// Probes is the number m of probes of Path, at least 4. Default 8.
+	Probes int
+	// Confidence of Path's intervals, in (0, 1). Default 0.95.
+	Confidence float64
+	// Tol is the error of C in the norm of K+λI, relative to C's, that Path solves to; 8 times as much is
+	// taken for the probes. Default 0.003.
+	Tol float64
+	// MaxIter is the most passes over K. Default 200.
+	MaxIter int
+	// Stream is where Path draws the probes from.
+	Stream rng.Stream
 	// Progress, if not nil, is called as the work goes on.
 	Progress func(done, total int)
 }
@@ -28,21 +44,36 @@ func (o *Options) settled() Options {
 	if o != nil {
 		s = *o
 	}
+	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
+	s.Confidence, s.Tol = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Tol, 0.003)
 	if s.Progress == nil {
 		s.Progress = func(_, _ int) {}
 	}
 	return s
 }
 
+// check returns an error for options that no data could make right.
+func (o *Options) check() error {
+	switch {
+	case o.Probes < 4:
+		return fmt.Errorf("loo: %d probes: want at least 4", o.Probes)
+	case o.MaxIter < 1:
+		return fmt.Errorf("loo: maximum of %d passes over K: want at least 1", o.MaxIter)
+	case !(o.Tol > 0 && o.Tol < 1):
+		return fmt.Errorf("loo: tolerance %g: want a number in (0, 1)", o.Tol)
+	}
+	return estimate.CheckConfidence(o.Confidence)
+}
+
 // Score is what leave-one-out says of one λ.
 type Score struct {
-	Lambda float64
+	Lambda float64 `json:"lambda"`
 	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.
-	Error estimate.Interval
-	GCV   float64 // n‖C‖²_F/(t·(tr A⁻¹)²)
-	S     float64 // s_λ = n − λ·tr A⁻¹, the degrees of freedom
+	Error estimate.Interval `json:"error"`
+	GCV   float64           `json:"gcv"`      // n‖C‖²_F/(t·(tr A⁻¹)²)
+	S     float64           `json:"stat_dim"` // s_λ = n − λ·tr A⁻¹, the degrees of freedom
 	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Options.Residuals.
-	Residuals *mat.Dense
+	Residuals *mat.Dense `json:"-"`
 }
 
 // check returns an error for λ or shapes that nothing can be made of.

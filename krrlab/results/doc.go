@@ -6,5 +6,6 @@
 //	SketchSize  the ladder s, 2s, 4s, … and its verdicts    Lab.SketchSize, package adapt
 //	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel
 //	LambdaP     κ, iterations and time against λ_p          Lab.LambdaP, package lambdap
+//	LeaveOneOut the leave-one-out error and GCV for each λ  Lab.LeaveOneOut, package loo
 //	Quality     an interval of κ(M⁻¹A), and iterations      Lab.Quality, package lanczos
 package results

@@ -14,15 +14,16 @@ type Name string
 
 // The stages that krrlab.Lab.Run runs.
 const (
-	Solve      Name = "solve"
-	StatDim    Name = "statdim"
-	SketchSize Name = "sketch-size"
-	MultiLevel Name = "multilevel"
-	LambdaP    Name = "lambda-p"
-	Quality    Name = "quality"
-	Plan       Name = "plan"
-	Race       Name = "race"
-	Tune       Name = "tune"
+	Solve       Name = "solve"
+	StatDim     Name = "statdim"
+	SketchSize  Name = "sketch-size"
+	MultiLevel  Name = "multilevel"
+	LambdaP     Name = "lambda-p"
+	Quality     Name = "quality"
+	Plan        Name = "plan"
+	Race        Name = "race"
+	Tune        Name = "tune"
+	LeaveOneOut Name = "loo"
 )
 
 // Parts of their work, in Events.

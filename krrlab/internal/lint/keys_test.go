@@ -23,6 +23,7 @@ var written = [][2]string{
 	{"krrlab/results.MultiLevel", "krrlab multilevel --json"},
 	{"krrlab/results.LambdaP", "krrlab lambda-p --json"},
 	{"krrlab/results.Quality", "krrlab quality --json"},
+	{"krrlab/results.LeaveOneOut", "krrlab loo --json"},
 	{"krrlab/race.Report", "krrlab race --json"},
 	{"krrlab/tune.Result", "krrlab tune --json"},
 	{"krrlab/tune.kept", "krrlab tune --state"},

@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{},
 		Types: map[string]r.Type{
 			"LambdaP":        r.TypeOf((*results.LambdaP)(nil)).Elem(),
+			"LeaveOneOut":    r.TypeOf((*results.LeaveOneOut)(nil)).Elem(),
 			"MeasuredLevel":  r.TypeOf((*results.MeasuredLevel)(nil)).Elem(),
 			"MultiLevel":     r.TypeOf((*results.MultiLevel)(nil)).Elem(),
 			"Quality":        r.TypeOf((*results.Quality)(nil)).Elem(),

@@ -24,6 +24,7 @@ func init() {
 			"KernelBound": r.ValueOf(stage.KernelBound),
 			"LambdaP":     r.ValueOf(stage.LambdaP),
 			"Lanczos":     r.ValueOf(stage.Lanczos),
+			"LeaveOneOut": r.ValueOf(stage.LeaveOneOut),
 			"Load":        r.ValueOf(stage.Load),
 			"MultiLevel":  r.ValueOf(stage.MultiLevel),
 			"Plan":        r.ValueOf(stage.Plan),

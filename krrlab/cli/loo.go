@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+// leaveOneOutCommand makes krrlab loo.
+func (a *app) leaveOneOutCommand() *cobra.Command {
+	var (
+		o       krrlab.LeaveOneOutOptions
+		precond string
+		rank    int
+	)
+	return a.stageCommand(stageCommand{
+		use:   "loo (--data NAME | --train FILE)",
+		short: "Leave-one-out error and GCV for a grid of λ, with intervals",
+		long: `Loo finds the leave-one-out error (the mean square, or the share of wrong labels) and GCV
+for each λ of a grid, without a second fit: exactly for small n, and beyond for all λ
+together in one subspace, with probes of signs for the diagonal of (K+λI)⁻¹. The intervals
+cover the probes and the solves at the stated rate.`,
+		example: `  krrlab loo --data ijcnn1 --n 5000 --plot loo.svg
+  krrlab loo --train train.csv --target price --lambdas 0.001,0.01,0.1,1 --json loo.json`,
+		add: func(p *pflag.FlagSet) {
+			p.Float64SliceVar(&o.Lambdas, "lambdas", nil, "values of λ > 0 (default: 13, from λ/1000 to 1000λ)")
+			addConfidence(p, &o.Confidence, "of the intervals, between 0 and 1")
+			p.IntVar(&o.Probes, "probes", 8, "probes for the diagonal, more for narrower intervals")
+			p.IntVar(&o.ExactBelow, "exact-below", 2000, "largest n for which dense factors are taken; -1 for never")
+			p.StringVar(&precond, "precond", "rpcholesky", "what approximates K: rpcholesky or nystrom")
+			p.IntVar(&rank, "rank", 0, "landmarks s, 1 ≤ s ≤ n (default: n/10, at least 500, at most 1000)")
+			wantAtLeast(p, 4, "probes")
+			wantAtLeast(p, 1, "rank")
+		},
+		check: func(*pflag.FlagSet) error {
+			if precond != "rpcholesky" && precond != "nystrom" {
+				return usagef("--precond %s: want rpcholesky or nystrom", strings.TrimSpace(precond))
+			}
+			for _, l := range o.Lambdas {
+				if !(l > 0) {
+					return usagef("--lambdas %g: want positive numbers", l)
+				}
+			}
+			return nil
+		},
+		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
+			c.Precond = nil
+			if rank > 0 || precond == "nystrom" {
+				c.Precond, err = krrlab.PrecondSpec{Name: precond, S: rank}.Preconditioner(c.Kernel)
+			}
+			return err
+		},
+		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) { return l.LeaveOneOut(ctx, o) },
+	})
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab"
+)
+
+// TestLeaveOneOut: dense factors and the subspace agree within the intervals, and the JSON has what is printed.
+func TestLeaveOneOut(t *testing.T) {
+	dir := t.TempDir()
+	train := write(t, dir, "train.csv", table(400, nil, true))
+	read := func(args ...string) (r krrlab.LeaveOneOut) {
+		js, svg := filepath.Join(dir, "l.json"), filepath.Join(dir, "l.svg")
+		code, out, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--lambdas", "10,1,0.1", "--json", js, "--plot", svg}, args...)...)
+		if code != 0 || errs != "" || strings.Count(out, "GCV") != 3 || !strings.Contains(out, "least") {
+			t.Fatalf("status %d, %q, %s", code, errs, out)
+		}
+		text, err := os.ReadFile(js)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &r); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(svg); err != nil {
+			t.Error(err)
+		}
+		return r
+	}
+	exact, path := read(), read("--exact-below", "-1", "--rank", "80", "--seed", "3")
+	for i, want := range []float64{10, 1, 0.1} {
+		e, p := exact.Scores[i], path.Scores[i]
+		if e.Lambda != want || p.Lambda != want || e.Error.Confidence != 1 || p.Error.Confidence != 0.95 || p.Error.Method != "probes" {
+			t.Errorf("%v and %v", e, p)
+		}
+		if e.Error.Hi < p.Error.Lo || p.Error.Hi < e.Error.Lo {
+			t.Errorf("λ = %g: %v and %v", want, e.Error, p.Error)
+		}
+	}
+	for args, want := range map[string]string{
+		"--lambdas -1":       "--lambdas -1: want positive",
+		"--precond features": "--precond features: want",
+		"--probes 2":         "--probes 2: want",
+		"--confidence 95":    "--confidence 95: want",
+		"--rank 1000":        "1000",
+	} {
+		code, _, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--exact-below", "-1"}, strings.Fields(args)...)...)
+		if code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %q", args, code, errs)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package loo
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// set is points with targets, numbers or classes, and the matrix.
+type set struct {
+	name    string
+	classes bool
+	y       *mat.Dense
+	k       *gram.Matrix
+}
+
+// sets returns three: normal points and a smooth function; heavy tails, with points far from all others; classes in
+// clusters. σ is the median distance over √2.
+func sets(t *testing.T, n int) (out []set) {
+	g := rand.New(rand.NewPCG(5, 6))
+	for _, s := range []struct {
+		name    string
+		classes bool
+		t, d    int
+		point   func(x []float64, i int)
+	}{
+		{"smooth", false, 2, 8, func(x []float64, _ int) {
+			for j := range x {
+				x[j] = g.NormFloat64()
+			}
+		}},
+		{"tails", false, 1, 6, func(x []float64, _ int) {
+			s := math.Sqrt(g.ExpFloat64() * 2)
+			for j := range x {
+				x[j] = g.NormFloat64() / (0.3 + s)
+			}
+		}},
+		{"clusters", true, 3, 5, func(x []float64, i int) {
+			for j := range x {
+				x[j] = 2*float64((i*(j+3))%7)/3 + 0.5*g.NormFloat64()
+			}
+		}},
+	} {
+		x, y := points.NewDense(n, s.d, make([]float64, n*s.d)), mat.NewDense(n, s.t, nil)
+		var sq float64
+		for i := range n {
+			row := x.Row(i)
+			s.point(row, i)
+			f := y.RawRowView(i)
+			for j := range f {
+				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
+			}
+			if s.classes {
+				c := label(f)
+				for j := range f {
+					f[j] = -1
+				}
+				f[c] = 1
+			}
+			for j := range row {
+				sq += (row[j] - x.Row(0)[j]) * (row[j] - x.Row(0)[j]) / float64(n)
+			}
+		}
+		k, err := gram.New(context.Background(), kernel.Gaussian{Sigma: math.Sqrt(sq / 2)}, x, 1e-3, &gram.Options{Storage: gram.Float64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, set{s.name, s.classes, y, k})
+	}
+	return out
+}
+
+// precondOf returns M of rank s, and e with FFᵀ ≼ K+eI.
+func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodbury, float64) {
+	f, err := lowrank.RPCholesky(context.Background(), k.Exact(0), s, rng.New(seed), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := precond.New(context.Background(), f.F, 1, &precond.Options{Form: precond.FormEigen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, f.Rounding
+}
+
+// TestPath: intervals cover what Dense finds, for each λ, at the stated rate; 100 seeds with KRRLAB_LONG.
+func TestPath(t *testing.T) {
+	n, seeds := 300, 8
+	if os.Getenv("KRRLAB_LONG") != "" {
+		n, seeds = 800, 100
+	}
+	lambdas := []float64{10, 1, 0.1, 0.01}
+	ctx := context.Background()
+	for _, s := range sets(t, n) {
+		dense := mat.NewDense(n, n, nil)
+		if err := s.k.DenseTo(ctx, dense); err != nil {
+			t.Fatal(err)
+		}
+		want, err := Dense(ctx, dense, s.y, lambdas, &Options{Classes: s.classes, Residuals: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		covered, claimed := make([]int, len(lambdas)), make([]int, len(lambdas))
+		width, off := make([]float64, len(lambdas)), make([]float64, len(lambdas))
+		for seed := range seeds {
+			m, e := precondOf(t, s.k, n/8, uint64(seed))
+			got, err := Path(ctx, s.k, m, s.y, lambdas, &Options{Classes: s.classes, Residuals: true, Below: e, Stream: rng.New(uint64(seed))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j, g := range got {
+				truth := want[j].Error.Value
+				if g.Error.Covers(truth) {
+					covered[j]++
+				} else if g.Error.Method == "bounds" {
+					t.Errorf("%s, seed %d, λ = %g: %v misses %g", s.name, seed, lambdas[j], g.Error, truth)
+				}
+				if g.Error.Method == "probes" {
+					claimed[j]++
+				}
+				width[j] += (g.Error.Hi - g.Error.Lo) / 2 / truth / float64(seeds)
+				off[j] += (g.Error.Value/truth - 1) / float64(seeds)
+			}
+		}
+		t.Logf("%s: λ = %v, covered %v of %d, %v by probes; half-widths %.4f, bias %.4f", s.name, lambdas, covered, seeds, claimed, width, off)
+		for j, c := range covered {
+			if c < rate(seeds) {
+				t.Errorf("%s, λ = %g: %d of %d intervals cover", s.name, lambdas[j], c, seeds)
+			}
+		}
+	}
+}
+
+// rate returns how many of so many 95 % intervals cover at least but with a probability of some 1e-4.
+func rate(seeds int) int { return seeds - 3 - seeds/10 }
+
+var _ = fmt.Sprint

@@ -1,0 +1,340 @@
+package loo
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+)
+
+// space is a subspace with the orthonormal basis V, n×k, in which (K+λ_jI)X_j = B is solved for every λ_j by
+// Galerkin's condition,
+//
+//	X_j = VW_j,  (VᵀKV + λ_jI)W_j = VᵀB,
+//
+// of all its vectors the nearest in the norm of K+λ_jI: one product KV serves all λ_j.
+type space struct {
+	k       Matrix
+	lambdas []float64
+	b       *mat.Dense   // n×q
+	v, kv   *mat.Dense   // n×k
+	h, p    *mat.Dense   // VᵀKV, (KV)ᵀKV
+	vb, kb  *mat.Dense   // VᵀB, (KV)ᵀB
+	bb      []float64    // ‖b_c‖²
+	w       []*mat.Dense // of each λ, k×q
+	done    []bool       // by j·q+c: its error is at most what was asked
+	rr      []float64    // ‖r‖², by j·q+c
+	energy  []float64    // bᵀx
+	ratio   []float64    // rᵀM⁻¹r/(‖r‖²/λ) last seen, by c
+}
+
+func newSpace(k Matrix, b *mat.Dense, lambdas []float64) *space {
+	_, q := b.Dims()
+	s := &space{k: k, lambdas: lambdas, b: b, bb: make([]float64, q), w: make([]*mat.Dense, len(lambdas)), done: make([]bool, len(lambdas)*q), ratio: make([]float64, q)}
+	s.rr, s.energy = make([]float64, len(lambdas)*q), make([]float64, len(lambdas)*q)
+	for c := range q {
+		s.bb[c] = dot(b, b, c, c)
+		s.ratio[c] = 1
+		for j := range lambdas {
+			s.done[j*q+c] = s.bb[c] == 0
+		}
+	}
+	return s
+}
+
+// dot returns a_cᵀb_e.
+func dot(a, b *mat.Dense, c, e int) (sum float64) {
+	ra, rb := a.RawMatrix(), b.RawMatrix()
+	for i := range ra.Rows {
+		sum += ra.Data[i*ra.Stride+c] * rb.Data[i*rb.Stride+e]
+	}
+	return sum
+}
+
+// measure sets ‖r‖² and bᵀx of all columns at λ_j, in 2qk² flops:
+//
+//	‖r‖² = ‖b‖² − 2wᵀ(KV+λV)ᵀb + wᵀ((KV)ᵀKV + 2λVᵀKV + λ²I)w.
+func (s *space) measure(j int) {
+	l, w, q := s.lambdas[j], s.w[j].RawMatrix(), len(s.bb)
+	h, p := s.h.RawMatrix(), s.p.RawMatrix()
+	k := w.Rows
+	g := blas64.General{Rows: k, Cols: k, Stride: k, Data: make([]float64, k*k)}
+	for i := range k {
+		for e, v := range h.Data[i*h.Stride : i*h.Stride+k] {
+			g.Data[i*k+e] = p.Data[i*p.Stride+e] + 2*l*v
+		}
+		g.Data[i*k+i] += l * l
+	}
+	gw := blas64.General{Rows: k, Cols: q, Stride: q, Data: make([]float64, k*q)}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, g, w, 0, gw)
+	rr, energy := s.rr[j*q:(j+1)*q], s.energy[j*q:(j+1)*q]
+	copy(rr, s.bb)
+	clear(energy)
+	for i := range k {
+		vb, kb := s.vb.RawRowView(i), s.kb.RawRowView(i)
+		for c := range q {
+			wi := w.Data[i*w.Stride+c]
+			rr[c] += wi * (gw.Data[i*q+c] - 2*kb[c] - 2*l*vb[c])
+			energy[c] += wi * vb[c]
+		}
+	}
+}
+
+// worst returns for each column of B the λ_j whose residual is largest for its energy, of those that are not done.
+func (s *space) worst(tol []float64) (cols, js []int) {
+	for c, bb := range s.bb {
+		best, at := 0.0, -1
+		for j, l := range s.lambdas {
+			if s.done[j*len(s.bb)+c] {
+				continue
+			}
+			e := j*len(s.bb) + c
+			share := max(0, s.rr[e]) / (l * max(s.energy[e], 1e-300))
+			if s.v == nil {
+				share = bb / l
+			}
+			if s.v != nil && share*s.ratio[c] <= tol[c]*tol[c] {
+				s.done[j*len(s.bb)+c] = true
+				continue
+			}
+			if share > best {
+				best, at = share, j
+			}
+		}
+		if at >= 0 {
+			cols, js = append(cols, c), append(js, at)
+		}
+	}
+	return cols, js
+}
+
+// residuals returns r = b − (KV)w − λVw for columns cols[i] and λ_j, j = js[i].
+func (s *space) residuals(ctx context.Context, cols, js []int) (*mat.Dense, error) {
+	n, _ := s.b.Dims()
+	r := mat.NewDense(n, len(cols), nil)
+	for i, c := range cols {
+		for row := range n {
+			r.Set(row, i, s.b.At(row, c))
+		}
+	}
+	if s.v == nil {
+		return r, nil
+	}
+	_, k := s.v.Dims()
+	w, lw := mat.NewDense(k, len(cols), nil), mat.NewDense(k, len(cols), nil)
+	for i, c := range cols {
+		for e := range k {
+			w.Set(e, i, s.w[js[i]].At(e, c))
+			lw.Set(e, i, s.lambdas[js[i]]*s.w[js[i]].At(e, c))
+		}
+	}
+	if err := mul(ctx, -1, s.kv, w, r); err != nil {
+		return nil, err
+	}
+	return r, mul(ctx, -1, s.v, lw, r)
+}
+
+// observe takes z = M⁻¹r of column c at λ_j into account: ‖e‖² ≤ rᵀM⁻¹r where M ≼ K+λ_jI.
+func (s *space) observe(j, c int, rr, rz, tol float64) {
+	energy := s.energy[j*len(s.bb)+c]
+	s.ratio[c] = min(1, rz*s.lambdas[j]/rr)
+	s.done[j*len(s.bb)+c] = rz <= tol*tol*energy
+}
+
+// orthonormalize returns an orthonormal basis of what the columns of z add to V, nil for nothing: each is
+// projected twice, and left out where it lies in V and those before it but for 1e-10 of it.
+func (s *space) orthonormalize(ctx context.Context, z *mat.Dense) (*mat.Dense, error) {
+	n, t := z.Dims()
+	norms := make([]float64, t)
+	for c := range t {
+		norms[c] = math.Sqrt(dot(z, z, c, c))
+	}
+	for range 2 {
+		if s.v != nil {
+			vz, err := tmul(ctx, s.v, z)
+			if err == nil {
+				err = mul(ctx, -1, s.v, vz, z)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	kept := 0
+	for c := range t {
+		for range 2 {
+			for e := range kept {
+				f := dot(z, z, e, c)
+				for i := range n {
+					row := z.RawRowView(i)
+					row[c] -= f * row[e]
+				}
+			}
+		}
+		norm := math.Sqrt(dot(z, z, c, c))
+		if !(norm > 1e-10*norms[c]) {
+			continue
+		}
+		for i := range n {
+			z.Set(i, kept, z.At(i, c)/norm)
+		}
+		kept++
+	}
+	if kept == 0 {
+		return nil, nil
+	}
+	return mat.DenseCopyOf(z.Slice(0, n, 0, kept)), nil
+}
+
+// extend adds the columns of u, orthonormal to V, and solves anew for every λ_j.
+func (s *space) extend(ctx context.Context, u *mat.Dense) error {
+	n, add := u.Dims()
+	ku := mat.NewDense(n, add, nil)
+	if err := s.k.KMulTo(ctx, ku, u); err != nil {
+		return err
+	}
+	s.v, s.kv = join(s.v, u), join(s.kv, ku)
+	vku, err := tmul(ctx, s.v, ku)
+	if err != nil {
+		return err
+	}
+	kku, err := tmul(ctx, s.kv, ku)
+	if err != nil {
+		return err
+	}
+	ub, err := tmul(ctx, u, s.b)
+	if err != nil {
+		return err
+	}
+	kub, err := tmul(ctx, ku, s.b)
+	if err != nil {
+		return err
+	}
+	s.h, s.p = border(s.h, vku), border(s.p, kku)
+	s.vb, s.kb = stack(s.vb, ub), stack(s.kb, kub)
+	failed := make([]bool, len(s.lambdas))
+	err = accel.ForEach(ctx, len(s.lambdas), func(_, j int) { failed[j] = !s.solve(j) })
+	for j, f := range failed {
+		if err == nil && f {
+			err = fmt.Errorf("loo: K+λI as stored is not positive definite at λ = %g: take a larger λ or more accurate storage", s.lambdas[j])
+		}
+	}
+	return err
+}
+
+// join returns [a, b], in the memory of a where there is room.
+func join(a, b *mat.Dense) *mat.Dense {
+	n, add := b.Dims()
+	k := 0
+	if a != nil {
+		_, k = a.Dims()
+	}
+	if a == nil || a.RawMatrix().Stride < k+add {
+		wide := mat.NewDense(n, 2*(k+add)+64, nil)
+		if a != nil {
+			wide.Slice(0, n, 0, k).(*mat.Dense).Copy(a)
+		}
+		a = wide
+	}
+	raw := a.RawMatrix()
+	raw.Cols = k + add
+	raw.Data = raw.Data[:cap(raw.Data)]
+	for i := range n {
+		copy(raw.Data[i*raw.Stride+k:i*raw.Stride+k+add], b.RawRowView(i))
+	}
+	raw.Data = raw.Data[:(n-1)*raw.Stride+raw.Cols]
+	var out mat.Dense
+	out.SetRawMatrix(raw)
+	return &out
+}
+
+// solve solves (VᵀKV+λ_jI)W_j = VᵀB.
+func (s *space) solve(j int) bool {
+	k, _ := s.h.Dims()
+	a := mat.DenseCopyOf(s.h).RawMatrix()
+	for i := range k {
+		a.Data[i*a.Stride+i] += s.lambdas[j]
+	}
+	t, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: a.Stride, Data: a.Data})
+	if !ok {
+		return false
+	}
+	s.w[j] = mat.DenseCopyOf(s.vb)
+	lapack64.Potrs(t, s.w[j].RawMatrix())
+	s.measure(j)
+	return true
+}
+
+// border adds the last columns of a symmetric matrix, and its last rows.
+func border(a, cols *mat.Dense) *mat.Dense {
+	k, add := cols.Dims()
+	out := mat.NewDense(k, k, nil)
+	if a != nil {
+		out.Slice(0, k-add, 0, k-add).(*mat.Dense).Copy(a)
+	}
+	for i := range k {
+		for c := range add {
+			v := cols.At(i, c)
+			if i >= k-add { // the corner, made symmetric
+				v = (v + cols.At(k-add+c, i-(k-add))) / 2
+			}
+			out.Set(i, k-add+c, v)
+			out.Set(k-add+c, i, v)
+		}
+	}
+	return out
+}
+
+func stack(a, b *mat.Dense) *mat.Dense {
+	if a == nil {
+		return b
+	}
+	var c mat.Dense
+	c.Stack(a, b)
+	return &c
+}
+
+// panelRows is how many rows a worker multiplies at a time: sums over panels are taken in their order, so that
+// they have the same bits for any number of threads.
+const panelRows = 1024
+
+// tmul returns aᵀb.
+func tmul(ctx context.Context, a, b *mat.Dense) (*mat.Dense, error) {
+	ra, rb := a.RawMatrix(), b.RawMatrix()
+	panels := (ra.Rows + panelRows - 1) / panelRows
+	parts := make([][]float64, panels)
+	err := accel.ForEach(ctx, panels, func(_, p int) {
+		parts[p] = make([]float64, ra.Cols*rb.Cols)
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, rowsOf(ra, p), rowsOf(rb, p), 0,
+			blas64.General{Rows: ra.Cols, Cols: rb.Cols, Stride: rb.Cols, Data: parts[p]})
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range parts[1:] {
+		for i, v := range part {
+			parts[0][i] += v
+		}
+	}
+	return mat.NewDense(ra.Cols, rb.Cols, parts[0]), nil
+}
+
+// mul adds alpha·a·b to dst.
+func mul(ctx context.Context, alpha float64, a, b, dst *mat.Dense) error {
+	ra, rd := a.RawMatrix(), dst.RawMatrix()
+	return accel.ForEach(ctx, (ra.Rows+panelRows-1)/panelRows, func(_, p int) {
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, alpha, rowsOf(ra, p), b.RawMatrix(), 1, rowsOf(rd, p))
+	})
+}
+
+// rowsOf returns panel p of the rows of a.
+func rowsOf(a blas64.General, p int) blas64.General {
+	lo, hi := p*panelRows, min((p+1)*panelRows, a.Rows)
+	return blas64.General{Rows: hi - lo, Cols: a.Cols, Stride: a.Stride, Data: a.Data[lo*a.Stride:]}
+}

@@ -1,0 +1,95 @@
+package results
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+// LeaveOneOut is the error of leave-one-out and GCV for each λ of a grid.
+type LeaveOneOut struct {
+	stage.Header
+	Classes bool        `json:"classes"` // errors are shares of wrong labels, else mean squares
+	Scores  []loo.Score `json:"scores"`
+	Best    int         `json:"best"` // index of the least error
+
+	Precond string  `json:"preconditioner,omitempty"` // what made Z, where probes were taken
+	S       int     `json:"s,omitempty"`
+	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
+	Seconds float64 `json:"seconds"`      // in all, K and Z included
+}
+
+// unit says what an error is.
+func (r *LeaveOneOut) unit() string {
+	if r.Classes {
+		return "share of wrong labels"
+	}
+	return "mean square"
+}
+
+// String gives the result in aligned lines.
+func (r *LeaveOneOut) String() string {
+	var b stage.Lines
+	b.Problem(&r.Header)
+	how := "dense factors, exact up to rounding"
+	if r.S > 0 {
+		how = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
+	}
+	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
+	for i, s := range r.Scores {
+		mark := ""
+		if i == r.Best {
+			mark = "  ← least"
+		}
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g in [%.5g, %.5g]  GCV %-10.5g s_λ = %.5g%s", s.Error.Value, s.Error.Lo, s.Error.Hi, s.GCV, s.S, mark)
+	}
+	if c := r.Scores[r.Best].Error.Confidence; c < 1 {
+		b.Add("confidence", "%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly", 100*c)
+	}
+	b.Took(r.Seconds)
+	return b.String()
+}
+
+// Table gives a row for each λ.
+func (r *LeaveOneOut) Table() *plots.Table {
+	t := &plots.Table{Columns: []plots.Column{
+		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "GCV"}, {Name: "s_λ"}, {Name: "method"},
+	}}
+	for _, s := range r.Scores {
+		t.Add(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
+	}
+	return t
+}
+
+// Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end has none in
+// the picture.
+func (r *LeaveOneOut) Plot() *plots.Figure {
+	best := r.Scores[r.Best]
+	f := &plots.Figure{
+		Title:   fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
+		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(), r.Kernel.Short(), best.Lambda, best.Error),
+		X:       plots.Axis{Label: "ridge λ", Log: true},
+		Y:       plots.Axis{Label: r.unit()},
+		VLines:  []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
+	}
+	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: "GCV"}
+	for _, s := range r.Scores {
+		hi := s.Error.Hi
+		if !stage.Number(hi).Known() {
+			hi = s.Error.Value
+		}
+		c.X, c.Y = append(c.X, s.Lambda), append(c.Y, s.Error.Value)
+		c.Lo, c.Hi = append(c.Lo, s.Error.Lo), append(c.Hi, hi)
+		g.X, g.Y = append(g.X, s.Lambda), append(g.Y, s.GCV)
+	}
+	f.Series = append(f.Series, c)
+	if !r.Classes { // of ±1 it is no share of labels
+		f.Series = append(f.Series, g)
+	}
+	return f
+}
+
+// HTML gives the lines, the picture and the table, for a notebook.
+func (r *LeaveOneOut) HTML() string { return stage.HTML(r) }
