@@ -78,6 +78,12 @@ func TestRitzBounds(t *testing.T) {
 			t.Errorf("τ = %g, κ = %g: %g iterations, want %g", c.tau, c.kappa, got, c.want)
 		}
 	}
+	if r, ok := Residuals([]float64{2, 1, 3}, []float64{1, 0.25, 0}); !ok || len(r) != 3 || r[0] != 0.5 || r[1] != 0.25 || r[2] != 0 { // d = 2, 1/2
+		t.Errorf("residuals %v, definite %v", r, ok)
+	}
+	if r, ok := Residuals([]float64{1, 0.5}, []float64{1, 1}); ok || len(r) != 1 {
+		t.Errorf("residuals of an indefinite T: %v, definite %v", r, ok)
+	}
 	if got := RitzIterations([]float64{2, 3}, []float64{0, 1}, 1e-9, 4); got != 1 {
 		t.Errorf("an invariant space after one step: %g iterations", got)
 	}

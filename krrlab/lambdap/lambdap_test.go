@@ -301,8 +301,12 @@ func TestSweepStored(t *testing.T) {
 		t.Errorf("η = %v, is %g", r.Eta, eta)
 	}
 	for _, p := range r.Points {
-		if m := pencil(t, a, zz, p.LambdaP); !p.Kappa.Covers(m[n-1] / m[0]) {
+		m := pencil(t, a, zz, p.LambdaP)
+		if !p.Kappa.Covers(m[n-1] / m[0]) {
 			t.Errorf("λ_p = %g: κ %v, is %g", p.LambdaP, p.Kappa, m[n-1]/m[0])
+		}
+		if !(p.Min.Lo <= m[0]*(1+1e-8) && m[0]*(1-1e-8) <= p.Min.Hi && p.Max.Lo <= m[n-1]*(1+1e-8) && m[n-1]*(1-1e-8) <= p.Max.Hi) {
+			t.Errorf("λ_p = %g: λ_min %v, is %g; λ_max %v, is %g", p.LambdaP, p.Min, m[0], p.Max, m[n-1])
 		}
 	}
 }
@@ -320,7 +324,8 @@ func TestSweepThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range r.Points {
-			r.Points[i].Seconds, r.Points[i].Kappa.Seconds = 0, 0
+			p := &r.Points[i]
+			p.Seconds, p.Kappa.Seconds, p.Min.Seconds, p.Max.Seconds = 0, 0, 0, 0
 		}
 		if first == nil {
 			first = r

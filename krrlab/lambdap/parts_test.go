@@ -97,12 +97,12 @@ func TestKappaOfBoth(t *testing.T) {
 		{"never below", at(1, 1), at(2.5, 2.5), 0, 2.5, 2.5},
 	} {
 		s := &sweep{o: &Options{KError: c.kError, Confidence: 0.9}, res: &Result{Lambda: 1, Eta: at(2, 3)}}
-		if k := s.kappa(&lanczos.Result{Min: c.least, Max: c.most}, 2); math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi || k.Confidence != 0.9 {
+		if k, _, _ := s.kappa(&lanczos.Result{Min: c.least, Max: c.most}, 2); math.Abs(k.Lo-c.lo) > 1e-14*c.lo || math.Abs(k.Hi-c.hi) > 1e-14*c.hi || k.Confidence != 0.9 {
 			t.Errorf("%s: %+v, want [%g, %g]", c.what, k, c.lo, c.hi)
 		}
 	}
 	s := &sweep{o: &Options{Confidence: 0.9}, res: &Result{Lambda: 1, Eta: at(2, 3)}}
-	if k := s.kappa(&lanczos.Result{Min: at(-2, -1), Max: at(1, 2)}, 2); !math.IsInf(k.Hi, 1) {
+	if k, _, _ := s.kappa(&lanczos.Result{Min: at(-2, -1), Max: at(1, 2)}, 2); !math.IsInf(k.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", k)
 	}
 }

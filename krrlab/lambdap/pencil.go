@@ -106,24 +106,37 @@ func RitzIterations(alpha, beta []float64, tau, kappa float64) float64 {
 	if !(tau > 0 && tau < 1) {
 		panic(fmt.Sprintf("lambdap: iterations to a residual of %g", tau))
 	}
-	logRes, d := 0.0, 0.0
+	res, definite := Residuals(alpha, beta)
+	for j, r := range res {
+		if r <= tau {
+			return float64(j + 1)
+		}
+	}
+	if !definite || math.IsInf(kappa, 1) || math.IsNaN(kappa) {
+		return math.Inf(1)
+	}
+	root, last := math.Sqrt(kappa), 1.0
+	if len(res) > 0 {
+		last = res[len(res)-1]
+	}
+	return math.Ceil(float64(len(res)) + math.Log(tau/last)/math.Log((root-1)/(root+1)))
+}
+
+// Residuals returns ‖r_k‖_{M⁻¹}/‖r_0‖_{M⁻¹} for k = 1, 2, … from the tridiagonal T of the Lanczos process (RitzIterations),
+// up to 0 or to where T is not positive definite, and whether it is.
+func Residuals(alpha, beta []float64) (res []float64, definite bool) {
+	r, d := 1.0, 0.0
 	for j, a := range alpha {
 		d = a - off(beta, j, d) // d_j = α_j − β²_{j−1}/d_{j−1}
 		if !(d > 0) {
-			return math.Inf(1)
+			return res, false
 		}
-		if beta[j] == 0 {
-			return float64(j + 1)
-		}
-		if logRes += math.Log(beta[j] / d); logRes <= math.Log(tau) {
-			return float64(j + 1)
+		r *= beta[j] / d
+		if res = append(res, r); r == 0 {
+			break
 		}
 	}
-	if math.IsInf(kappa, 1) || math.IsNaN(kappa) {
-		return math.Inf(1)
-	}
-	root := math.Sqrt(kappa)
-	return math.Ceil(float64(len(alpha)) + (math.Log(tau)-logRes)/math.Log((root-1)/(root+1)))
+	return res, true
 }
 
 // off returns β²_{j−1}/d_{j−1}, 0 for the first row.

@@ -34,10 +34,14 @@ type Matrix interface {
 type Point struct {
 	LambdaP float64           `json:"lambda_p"`
 	Kappa   estimate.Interval `json:"kappa"` // κ(M⁻¹A)
+	Min     estimate.Interval `json:"lambda_min"`
+	Max     estimate.Interval `json:"lambda_max"`
 	Steps   int               `json:"steps"` // of Lanczos
 	Bound   float64           `json:"bound"` // Bound for η's upper end
 	// Predicted are the iterations to τ by RitzIterations; 0 if nothing can be said.
 	Predicted int `json:"iterations_predicted"`
+	// Residuals are the relative residuals after 1, 2, … iterations that go with it (Residuals).
+	Residuals []float64 `json:"residuals_predicted"`
 	// Iterations are those that PCG took, the most of its right-hand sides; nil where it was
 	// not run or had not ended.
 	Iterations *int       `json:"iterations"`
@@ -146,7 +150,9 @@ func (s *sweep) kappas(ctx context.Context) error {
 		if r == nil {
 			continue
 		}
-		p := Point{LambdaP: grid[c], Kappa: s.kappa(r, grid[c]), Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
+		p := Point{LambdaP: grid[c], Steps: r.Steps, Bound: Bound(s.res.Lambda, grid[c], s.res.Eta.Hi)}
+		p.Kappa, p.Min, p.Max = s.kappa(r, grid[c])
+		p.Residuals, _ = Residuals(r.Alpha, r.Beta)
 		if k := RitzIterations(r.Alpha, r.Beta, s.o.Tol, p.Kappa.Value); k < math.MaxInt32 {
 			p.Predicted = int(k)
 		}
@@ -155,20 +161,20 @@ func (s *sweep) kappas(ctx context.Context) error {
 	return err
 }
 
-// kappa returns the interval of κ for λ_p: that of Lanczos, allowing for ‖K_stored−K‖₂ ≤ e·λ, and
+// kappa returns the intervals of κ, λ_min and λ_max for λ_p: that of Lanczos, allowing for ‖K_stored−K‖₂ ≤ e·λ, and
 // no wider than what η alone says of the ends (see Bound). Each has half of the failure
 // probability.
-func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) estimate.Interval {
+func (s *sweep) kappa(r *lanczos.Result, lambdaP float64) (k, least, most estimate.Interval) {
 	lambda, eta := s.res.Lambda, s.res.Eta.Hi
-	k, least, most := r.Allowing(s.o.KError / lambda)
+	k, least, most = r.Allowing(s.o.KError / lambda)
 	k.Confidence = s.o.Confidence
 	if r.Indefinite() { // then K is not known well enough for η either
-		return k
+		return k, least, most
 	}
-	low := max(least.Lo, 1/max(1, (lambdaP+eta)/lambda)) // of λ_min
-	high := min(most.Hi, max(1, (lambda+eta)/lambdaP))   // of λ_max
-	k.Hi = max(k.Lo, high/low)
-	return k
+	least.Lo = min(least.Hi, max(least.Lo, 1/max(1, (lambdaP+eta)/lambda)))
+	most.Hi = max(most.Lo, min(most.Hi, max(1, (lambda+eta)/lambdaP)))
+	k.Hi = max(k.Lo, most.Hi/least.Lo)
+	return k, least, most
 }
 
 // solves counts the iterations of PCG for every λ_p, side by side.

@@ -220,6 +220,7 @@ func (q *Quality) Plot() *plots.Figure {
 	}
 	f.Y.Min, f.Y.Max = q.Min.Value/8, q.Max.Value*8
 	f.Series = []plots.Series{top, bottom}
+	f.Controls = q.controls()
 	if len(inner.X) > 0 {
 		f.Series = append(f.Series, inner)
 	}

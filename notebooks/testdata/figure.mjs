@@ -1,10 +1,12 @@
-// Uses an interactive figure, a page of its own, in a real browser: node figure.mjs FILE CHROMIUM OUTPUT.
+// Uses an interactive figure, a page of its own, in a real browser: node figure.mjs FILE CHROMIUM OUTPUT [JSON].
+// With the JSON of krrlab lambda-p its sliders are moved, and what they say is compared with Go's numbers.
 // playwright-core is found in the folder that NODE_MODULES names.
 import { createRequire } from "node:module";
+import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 
-const [file, browserPath, out] = process.argv.slice(2);
+const [file, browserPath, out, json] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(process.env.NODE_MODULES, "x.js"))("playwright-core");
 const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1000, height: 900 } });
@@ -14,7 +16,7 @@ page.on("pageerror", (e) => wrong.push(e.message));
 page.on("request", (r) => /^(file|data|blob):/.test(r.url()) || wrong.push(`a request to ${r.url()}`));
 const must = (ok, what) => { if (!ok) wrong.push(what); };
 const said = () => page.locator(".krr-said").first().textContent();
-const drawn = () => page.locator(".krr-drawn path").count();
+const drawn = () => page.locator(".krr-drawn path:not(.krr-at *)").count();
 await page.goto(pathToFileURL(file).href);
 await page.locator("figure[data-live] .krr-bar").first().waitFor();
 await page.screenshot({ path: path.join(out, "figure-1.png") });
@@ -45,6 +47,22 @@ const was = await log.getAttribute("aria-pressed");
 await log.click();
 must((await log.getAttribute("aria-pressed")) !== was && (await drawn()) > 5, "log y does not switch");
 await page.screenshot({ path: path.join(out, "figure-3.png") });
+if (json) {
+  const slider = page.locator(".krr-sliders input").first(), answer = page.locator(".krr-answer");
+  const points = JSON.parse(fs.readFileSync(json)).sweeps[0].points;
+  for (let i = 0; i < points.length; i += 3) { // eight steps of the slider lead from one to the next
+    await slider.fill(String(8 * i));
+    const p = points[i], said = await answer.evaluate((e) => ({ ...e.dataset }));
+    const same = (a, b) => Math.abs(Number(a) - b) <= 1e-9 * Math.abs(b);
+    must(same(said.kappa, p.kappa.value) && same(said.lo, p.kappa.lo) && same(said.hi, p.kappa.hi) && Number(said.iterations) === p.iterations_predicted,
+      `at λ_p = ${p.lambda_p} the sliders say ${JSON.stringify(said)}, Go κ ${JSON.stringify(p.kappa)} and ${p.iterations_predicted} iterations`);
+  }
+  await slider.focus();
+  const before = await answer.textContent();
+  await slider.press("ArrowLeft");
+  must(before !== (await answer.textContent()), "an arrow key does not move the slider");
+  await page.screenshot({ path: path.join(out, "figure-4.png") });
+}
 await browser.close();
 for (const w of wrong) console.log(`FAILED: ${path.basename(file)}: ${w}`);
 if (wrong.length) process.exit(1);

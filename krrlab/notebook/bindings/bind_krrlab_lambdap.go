@@ -18,6 +18,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"Bound":          r.ValueOf(lambdap.Bound),
 			"Grid":           r.ValueOf(lambdap.Grid),
+			"Residuals":      r.ValueOf(lambdap.Residuals),
 			"RitzIterations": r.ValueOf(lambdap.RitzIterations),
 			"Spectrum":       r.ValueOf(lambdap.Spectrum),
 			"Sweep":          r.ValueOf(lambdap.Sweep),
