@@ -39,8 +39,10 @@ func (s *Session) Complete(code string, cursor int) (matches []string, start, en
 func (s *Session) complete(code string, cursor int) ([]string, int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
-	if t := strings.TrimSpace(line); strings.HasPrefix(t, "%") && !strings.Contains(t, " ") {
-		return prefixed([]string{"%cd", "%doc", "%help", "%reset", "%time", "%who"}, t), cursor - len(t)
+	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
+		if found, n, ok := s.completeMagic(head, t); ok {
+			return found, cursor - n
+		}
 	}
 	if quoted, ok := openString(line); ok {
 		return s.inString(head, quoted), cursor - len(quoted)

@@ -95,15 +95,17 @@ func (s *Session) segments(c *cell) (res Result) {
 		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
 	}
 	for _, p := range parts {
+		p = s.asCode(p)
 		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
 			return res
 		}
 		switch {
 		case p.command != "":
-			if err := s.command(c, p.command); err != nil {
+			next, err := s.command(c, p.command)
+			if err != nil {
 				return Result{Err: c.failure("CommandError", err.Error(), p.line)}
 			}
-			res = Result{}
+			res = Result{Next: next}
 		default:
 			stop := s.timed(p.timed)
 			if res = s.goCode(c, p); c.state.Load() != isLeft {

@@ -11,6 +11,9 @@ import (
 // IsComplete reports whether a cell can be run as it is: complete, incomplete (with the
 // indent of the next line), or invalid.
 func (s *Session) IsComplete(code string) (status, indent string) {
+	if wholeCell(strings.TrimLeft(code, "\n")) {
+		return "complete", ""
+	}
 	code = string(blankCommands(strings.Split(code, "\n")))
 	depth, last, open := brackets(code)
 	switch {

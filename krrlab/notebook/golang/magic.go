@@ -31,8 +31,12 @@ type part struct {
 }
 
 // split takes a cell apart. A line outside of brackets and strings that begins with %, !
-// or $ is a command; %time code times the code, and %time alone the rest of the cell.
+// or $ is a command; %time code times the code, and %time alone the rest of the cell. A first line that
+// begins with %%, of those for the whole cell, is a command with all lines behind it.
 func split(lines []string) ([]part, error) {
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 && wholeCell(lines[i]) {
+		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}, nil
+	}
 	inside := insideLines(lines)
 	var out []part
 	var code []string
@@ -130,44 +134,6 @@ func (s *Session) timed(want bool) func() {
 	}
 }
 
-const help = `Commands, each on a line of its own:
-  !cmd          run a command of the shell
-  %cd [DIR]     change the folder, or say which it is
-  %time [code]  say how long code, or the rest of the cell, takes
-  %doc [NAME]   documentation of a package, name or method; without a name: the packages
-  %who          the variables and functions of this notebook
-  %reset        forget them all
-In cells: ctx, Display(v), DisplayID(id, v), Update(id, v), Clear(), Input(prompt), Password(prompt), Progress().
-`
-
-// command runs one command of a cell.
-func (s *Session) command(c *cell, line string) error {
-	if line[0] == '!' || line[0] == '$' {
-		return s.shell(line[1:])
-	}
-	name, arg, _ := strings.Cut(line, " ")
-	arg = strings.TrimSpace(arg)
-	switch name {
-	case "%cd":
-		return s.changeDir(arg)
-	case "%doc":
-		return s.doc(arg)
-	case "%who":
-		s.out.write(stdout, []byte(strings.Join(s.names(), "\n")+"\n"))
-	case "%reset":
-		err := s.start()
-		c.ir.Store(s.ir)
-		return err
-	case "%help":
-		s.out.write(stdout, []byte(help))
-	case "%timeit", "%%timeit":
-		return fmt.Errorf("unknown command %s; %%time says how long code takes once", name)
-	default:
-		return fmt.Errorf("unknown command %s; %%help lists them", name)
-	}
-	return nil
-}
-
 // names lists what cells declared, with types.
 func (s *Session) names() []string {
 	found := map[string]string{}
@@ -215,11 +181,11 @@ func (s *Session) changeDir(dir string) error {
 	return err
 }
 
-// shell runs a command line; an interrupt ends it.
-func (s *Session) shell(line string) error {
+// shell runs a script; an interrupt ends it.
+func (s *Session) shell(program, script string) error {
 	ctx, stop := context.WithCancel(s.ctx.get())
 	defer stop()
-	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd := exec.CommandContext(ctx, program, "-c", script)
 	asGroup(cmd)
 	err := s.printed(cmd)
 	var exit *exec.ExitError
@@ -227,7 +193,8 @@ func (s *Session) shell(line string) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted")
 	case errors.As(err, &exit):
-		return fmt.Errorf("%s: %v", strings.TrimSpace(line), exit)
+		line, _, _ := strings.Cut(strings.TrimSpace(script), "\n")
+		return fmt.Errorf("%s: %v", line, exit)
 	}
 	return err
 }

@@ -310,7 +310,28 @@ func TestCommands(t *testing.T) {
 		{"!mkdir sub\n%cd sub", "sub\n"},
 		{"%who", "x  int"},
 		{"s := `\n%cd nowhere\n`\nlen(s)", "→13"},
-		{"%help", "%reset        forget them all"},
+		{"%help", "%reset                 forget them all"},
+		{"%env KRRLAB_TEST_A=b c", "KRRLAB_TEST_A=b c\n"},
+		{"!echo $KRRLAB_TEST_A", "stdout: b c\n"},
+		{"%env KRRLAB_TEST_A", "stdout: b c\n"},
+		{"%env KRRLAB_TEST_NONE", "stdout: KRRLAB_TEST_NONE is not set\n"},
+		{"\n%%bash\nfor i in 1 2; do echo \"$i)\"; done; [[ 1 == 1 ]] && (exit 3)", "stdout: 1)\n2)\n✗CommandError: for i in"},
+		{"%%writefile 'a b.txt'\nline {\n%cd x", "stdout: Writing a b.txt\n"},
+		{"%%writefile -a a b.txt\nmore", "stdout: Appending to a b.txt\n"},
+		{"!cat 'a b.txt'", "stdout: line {\n%cd x\nmore\n"},
+		{"%%writefile", "✗CommandError: want the name of a file"},
+		{"%load nowhere.go", "✗CommandError: open nowhere.go"},
+		{"%%html\n<b>x</b>", "display: <text/html"},
+		{"%%nosuch\nx", "✗CommandError: unknown command %%nosuch"},
+		{"%install gonum.org/v1/gonum/mat", "works: it is linked into the kernel"},
+		{"%install github.com/x/y@latest", "github.com/x/y is not linked"},
+		{"%test", "✗CommandError: %test: this notebook declares no function TestXxx"},
+		{"func twice(x int) int { return 2 * x }\nfunc TestTwice(t *testing.T) { if twice(2) != 4 { t.Error(\"no\") } }\n%test", "ok: 1 passed\n"},
+		{"func TestFails(t *testing.T) { t.Run(\"sub\", func(t *testing.T) { t.Fatalf(\"got %d\", twice(3)) }) }\n%test", "got 6"},
+		{"%test Fails", "✗Error: a test failed"},
+		{"%test Twi", "ok: 1 passed\n"},
+		{"%test -v Twice", "--- PASS: TestTwice"},
+		{"func BenchmarkTwice(b *testing.B) { for i := 0; i < b.N; i++ { twice(i) } }\n%bench Tw", "ns/op"},
 		{"%doc fmt", "package fmt"},
 		{"import \"gonum.org/v1/gonum/mat\"\n%doc mat.NewDense", "NewDense creates a new Dense matrix"},
 		{"%doc gonum.org/v1/gonum/mat", "Package mat provides"},
@@ -320,6 +341,12 @@ func TestCommands(t *testing.T) {
 		if got := run(s, c.code); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
+	}
+	if err := os.WriteFile("in.go", []byte("x := 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Run("Cell 1", "%load in.go", &sheet{}); r.Next != "x := 1\n" || r.Err != nil {
+		t.Errorf("%%load: %+v", r)
 	}
 }
 
@@ -354,7 +381,7 @@ m := mat.NewDense(2, 2, nil)`)
 		{"lamb", "lambda"}, {"fmt.Printl", "Println"}, {"strings.NewRead", "NewReader"}, {"p.Al", "Alpha"}, {"p.Beta().Be", "Beta"},
 		{"lab.Config().Lam", "Lambda"}, {"m.T().Di", "Dims"}, {"kernel.Gaussian{Sigma: 1}.Ev", "Eval"}, {"q := kernel.Gaussian{}\nq.Sig", "Sigma"},
 		{"sol, err := lab.Solve(ctx)\nsol.Itera", "Iterations"}, {"import \"gonum.org/v1/gonum/sta", "gonum.org/v1/gonum/stat"},
-		{"import (\n\t\"fmt\"\n\t\"distu", "gonum.org/v1/gonum/stat/distuv"}, {"x := \"poi", "points.csv"}, {"%ti", "%time"}, {"var longname int\nlongn", "longname"},
+		{"import (\n\t\"fmt\"\n\t\"distu", "gonum.org/v1/gonum/stat/distuv"}, {"x := \"poi", "points.csv"}, {"%ti", "%time"}, {"%%wr", "%%writefile"}, {"%load poi", "points.csv"}, {"var longname int\nlongn", "longname"},
 		{"Disp", "Display"}, {"retu", "return"}, {"p.in", "inner"}, {"krrlab.New(nil, krrlab.Config{Lam", ""},
 	} {
 		got, start, end := s.Complete(c.code, len(c.code))
@@ -397,7 +424,7 @@ func TestIsComplete(t *testing.T) {
 	s := open(t, nil)
 	for code, want := range map[string]string{
 		"": "complete", "x := 1": "complete", "for {": "incomplete", "f(1,": "incomplete", "x :=": "incomplete", "x +": "incomplete", "s := `a": "incomplete",
-		"/* a": "incomplete", "f(]": "invalid", "}": "invalid", "x := := 1": "invalid", "func f() {\n}": "complete", "%time x": "complete", "!ls (": "complete", "if x {\n\tif y {": "incomplete",
+		"/* a": "incomplete", "f(]": "invalid", "}": "invalid", "x := := 1": "invalid", "func f() {\n}": "complete", "%time x": "complete", "!ls (": "complete", "%%bash\nls (": "complete", "if x {\n\tif y {": "incomplete",
 	} {
 		got, indent := s.IsComplete(code)
 		if got != want {

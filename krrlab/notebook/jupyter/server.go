@@ -28,6 +28,7 @@ type Failure struct {
 type Outcome struct {
 	Value   *Data
 	Failure *Failure
+	Next    string // text that takes the place of the cell's
 }
 
 // Info is what a kernel says of itself.
