@@ -144,6 +144,14 @@ func (l *Lab) owner() [sha256.Size]byte {
 	if r := l.approximation(); r != nil {
 		text += fmt.Sprintf(" %s %d λp=%x %v", r.name, r.s, r.lambdaP, r.form)
 	}
+	if c.Start != nil {
+		raw := c.Start.RawMatrix()
+		h := sha256.New()
+		for i := range raw.Rows {
+			_ = binary.Write(h, binary.LittleEndian, raw.Data[i*raw.Stride:i*raw.Stride+raw.Cols]) // a hash takes all
+		}
+		text += fmt.Sprintf(" start %x", h.Sum(nil))
+	}
 	if c.Stop.Rule != bound.Residual {
 		text += fmt.Sprintf(" stop %v", c.Stop)
 	}

@@ -159,6 +159,11 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	if err := c.Stop.Check(); err != nil {
 		return c, err
 	}
+	if c.Start != nil {
+		if rows, columns := c.Start.Dims(); rows != n || columns != t {
+			return c, fmt.Errorf("krrlab: Start is %d×%d, want %d×%d", rows, columns, n, t)
+		}
+	}
 	return c, c.validate()
 }
 

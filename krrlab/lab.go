@@ -59,6 +59,10 @@ type Config struct {
 	Stop     bound.Stop
 	StopRows *datasets.Dataset
 
+	// Start, n×t, is where PCG, BlockPCG and CG begin, such as model.Model.Start of an earlier answer; the answer is the
+	// same within Tol. Direct does not look at it. Default: nil, they begin at 0.
+	Start *mat.Dense
+
 	// Monitor, if not nil, is called as the work goes on. If it returns an error, the stage ends, and
 	// returns what it has beside that error: without it if that is pcg.ErrStop and there is something.
 	// What it does not end are K, Z and M called alone, and predictions.

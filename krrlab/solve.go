@@ -105,7 +105,10 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 			return s.reached(ctx, answers, nil, &finished, err)
 		}
 		if c == nil {
-			o := &pcg.Options{Tol: s.tol()}
+			o := &pcg.Options{Tol: s.tol(), InitX: s.cfg.Start}
+			if err := s.measureStart(ctx); err != nil {
+				return s.reached(ctx, answers, nil, &finished, err)
+			}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
 			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
 				return s.reached(ctx, answers, c, &finished, err)
@@ -229,7 +232,7 @@ func (s *solve) goOn(o *pcg.Options) {
 // aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
 func (l *Lab) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	stored := a.Choice()
-	if o.Aim = aim; finer == nil && o.InitX == nil && a.Storage() != gram.Float64 { // leave room for what the rows will find
+	if o.Aim = aim; finer == nil && o.InitX == l.cfg.Start && a.Storage() != gram.Float64 { // leave room for what the rows will find
 		o.Aim = max(aim32-share*stored.Error/(l.cfg.Lambda*l.cfg.Tol), 0.5)
 	}
 	if finer != nil {

@@ -35,6 +35,29 @@ func (s *solve) beginBounds(ctx context.Context, o *pcg.Options) error {
 	return err
 }
 
+// measureStart finds lower bounds of ‖c_j*‖_A by Start, which those of an iteration that begins at 0 are not for.
+func (s *solve) measureStart(ctx context.Context) error {
+	c := s.cfg.Start
+	if c == nil || s.known != nil {
+		return nil
+	}
+	if err := s.residual(ctx, s.a, c); err != nil {
+		return err
+	}
+	rounding, off := make([]float64, s.columns()), 2*s.a.Choice().Error
+	for j := range rounding {
+		if size := mat.Norm(s.y.ColView(j), 2); size > 0 {
+			rounding[j] = off * mat.Norm(c.ColView(j), 2) / size
+		}
+	}
+	e := s.newBasis(nil).Final(&bound.Answer{C: c, Y: s.y, Residuals: s.sol.TrueResiduals, Rounding: rounding})
+	s.r, s.sol.TrueResiduals, s.sol.Roundings = nil, nil, nil // they are not of an answer
+	if s.known = make([]float64, s.columns()); e != nil {
+		s.known = e.Sizes
+	}
+	return nil
+}
+
 // newBasis returns what is known of the problem with K as it is stored, if it is. Products with it are off by as much
 // again.
 func (s *solve) newBasis(known []float64) *bound.Basis {

@@ -19,7 +19,7 @@ type Basis struct {
 	Off   float64
 	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0: none is known
 	Norms []float64 // ‖y_j‖₂
-	Known []float64 // ‖c_j*‖_A at least; 0, and nil: nothing
+	Known []float64 // ‖c_j*‖_A at least, 0: nothing; nil where iterations begin at 0
 }
 
 // fast is what M⁻¹ may be less than the inverse of FFᵀ+λ_pI (precond.Options.Fast); its rounding is far below.
@@ -63,8 +63,10 @@ func (b *Basis) relative(errors, fallen []float64) (worst float64) {
 			continue
 		}
 		rel := 1.0
-		if b.Known != nil && b.Known[j] > 0 {
-			rel = e / b.Known[j]
+		if b.Known != nil { // of iterations begun elsewhere
+			if b.Known[j] > 0 {
+				rel = e / b.Known[j]
+			}
 		} else if e > 0 {
 			rel = e / math.Hypot(e, math.Sqrt(fallen[j])*b.Norms[j])
 		}

@@ -31,7 +31,8 @@ type fitFlags struct {
 	checkpointFlags
 	out, json, plot string
 	tune            bool
-	calibrate       string
+	calibrate, warm string
+	start           *model.Model // of warm
 }
 
 func (a *app) fitCommand() *cobra.Command {
@@ -71,6 +72,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	p.BoolVar(&f.tune, "tune", false, "choose the kernel, σ and λ by leave-one-out, but for what --kernel, --sigma or --lambda set (krrlab tune says more)")
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
+	p.StringVar(&f.warm, "warm", "", "begin the iteration at this model's answer: of the same rows, and any that were added after them, or of another λ; kernel, λ, scaling and target are its own where flags do not say otherwise")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
@@ -116,7 +118,7 @@ func (a *app) checkOutputs(f *fitFlags) error {
 	if !a.first() {
 		return nil
 	}
-	return checkFiles([]namedFile{{"--train", f.train}, {"--test", f.test}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
+	return checkFiles([]namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
 }
 
 // outputs returns the files to write.
@@ -154,7 +156,13 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
 	progress.show(krrlab.Event{Stage: stage.Load})
 	f.readLimit = f.memory
+	if err := a.agree(ctx, f.loadWarm(set)); err != nil {
+		return nil, krrlab.Config{}, err
+	}
 	data, err := a.loadSame(ctx, &f.dataFlags)
+	if err == nil {
+		err = f.scaleWarm(set, data)
+	}
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
@@ -167,6 +175,9 @@ func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, prog
 	a.showHints(data, progress)
 	cfg, err := f.config(set, data)
 	cfg.Monitor = progress.show
+	if err == nil {
+		err = f.begin(data, &cfg)
+	}
 	return data, cfg, err
 }
 
@@ -266,6 +277,9 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 		a.printf("%s", r.sol.Tune.Short())
 	}
 	a.printf("%s", r.sol)
+	if f.start != nil {
+		a.printf("%-12s %s\n", "warm", f.warmText(r.sol))
+	}
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
@@ -348,6 +362,9 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 	if kept != nil && f.solver == krrlab.Direct.String() {
 		return usagef("--checkpoint keeps the state of an iteration: --solver direct has none")
 	}
+	if f.warm != "" && f.tune {
+		return usagef("--warm goes on with the kernel of a model, and --tune chooses one: want one of them")
+	}
 	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), checkPlot(f.plot))
 }
 
@@ -356,6 +373,12 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, err error) {
 	if cfg.Kernel, err = f.kernel(set, data); err != nil {
 		return cfg, err
+	}
+	if m := f.start; m != nil {
+		data.lambda = m.Lambda
+		if !slices.ContainsFunc([]string{"kernel", "sigma", "gamma", "coef0", "degree"}, set.Changed) {
+			cfg.Kernel = m.Kernel
+		}
 	}
 	cfg.Lambda = f.lambda
 	if !set.Changed("lambda") {

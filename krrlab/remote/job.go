@@ -77,6 +77,9 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 	}
 	j.Lambda, j.Solver, j.Repeat, j.Tol, j.MaxIter = c.Lambda, c.Solver.String(), c.Repeat, c.Tol, c.MaxIter
 	j.Storage, j.Memory, j.Seed, j.Exact = c.Storage.String(), c.Memory, c.Seed, c.Exact.String()
+	if c.Start != nil {
+		return j, fmt.Errorf("krrlab: Start is not sent to ranks: leave it out, or take no Backend")
+	}
 	if j.Stop = c.Stop; c.StopRows != nil {
 		return j, fmt.Errorf("krrlab: StopRows are not sent to ranks: leave them out, for the training points, or take no Backend")
 	}

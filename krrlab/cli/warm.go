@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// loadWarm reads the model of --warm, and lets it say how to read the training data where no flag does.
+func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
+	if f.warm == "" {
+		return nil
+	}
+	if f.start, err = model.Load(f.warm); err != nil {
+		return err
+	}
+	m := f.start
+	if f.train != "" {
+		if !set.Changed("target") {
+			f.target = cmp.Or(m.Origin.Target, f.target)
+		}
+		if !set.Changed("drop") {
+			f.drop = m.Origin.Drop
+		}
+		if !set.Changed("task") {
+			f.task = m.Task().String()
+		}
+	}
+	if !set.Changed("scale") {
+		if f.scale = "none"; m.Scaling != nil && m.Scaling.Kind == "pixel" { // its points stay bytes
+			f.scale = m.Scaling.Kind
+		}
+	}
+	return nil
+}
+
+// scaleWarm scales data that were read without a scaling as the model's points are.
+func (f *fitFlags) scaleWarm(set *pflag.FlagSet, d *loaded) (err error) {
+	if f.start == nil || set.Changed("scale") || f.scale != "none" {
+		return nil
+	}
+	if d.train, err = f.start.Scaling.Apply(d.train); err == nil && d.test != nil {
+		d.test, err = f.start.Scaling.Apply(d.test)
+	}
+	if err != nil {
+		err = fmt.Errorf("--warm %s: %w", f.warm, err)
+	}
+	return err
+}
+
+// begin puts the model's answer into a configuration.
+func (f *fitFlags) begin(d *loaded, cfg *krrlab.Config) (err error) {
+	if f.start == nil {
+		return nil
+	}
+	if cfg.Start, err = f.start.Start(d.train, cfg.Kernel, cfg.Lambda); err != nil {
+		err = fmt.Errorf("--warm %s: %w", f.warm, err)
+	}
+	return err
+}
+
+// warmText says what the model was good for.
+func (f *fitFlags) warmText(s *krrlab.Solution) string {
+	if s.Solver == krrlab.Direct || len(s.History) == 0 {
+		return fmt.Sprintf("%s was not used: the direct solver does not iterate (--solver pcg does)", f.warm)
+	}
+	n, _, _ := f.start.Dims()
+	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %d iterations to %.2e", f.warm, n, s.N, f.start.Lambda, s.History[0].Residual, s.Iterations, s.TrueResidual)
+}
