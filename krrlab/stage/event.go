@@ -51,6 +51,7 @@ type Event struct {
 	Iteration   int           // of the solve
 	Residual    float64       // of the solve: worst ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence
 	Bound       float64       // of the solve: worst ‖c_j−c_j*‖_A/‖c_j*‖_A is at most that, but for what K is off as stored
+	Loss        float64       // of tune: the leave-one-out error of the best so far, on the rows that Detail names; 0 for none
 	Remaining   time.Duration // estimate; negative means unknown
 }
 

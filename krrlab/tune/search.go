@@ -461,6 +461,7 @@ func (s *search) report(q int) {
 	e.Remaining = time.Duration(float64(time.Since(s.start)) * (total - s.done) / s.done)
 	if p, _ := s.best(q); p != nil {
 		one := s.describe(p)
+		e.Loss = math.Exp(p.y)
 		e.Detail = fmt.Sprintf("%s: best of %d %s", s.levels[q].name, s.count(q), one.text(p.loss.Classes))
 	}
 	if s.tell != nil {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -204,9 +205,11 @@ func TestSearches(t *testing.T) {
 		least := math.Inf(1)
 		for _, name := range Searches {
 			var events int
+			var loss float64
 			r, err := Run(ctx, d, Options{Kernels: []string{"gaussian"}, Search: name, Seed: 1}, nil, func(e stage.Event) {
 				events++
-				if e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
+				loss = e.Loss
+				if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
 					t.Errorf("%s: event %+v", name, e)
 				}
 			})
@@ -217,6 +220,9 @@ func TestSearches(t *testing.T) {
 				if p.Error.Known() {
 					least = min(least, float64(p.Error))
 				}
+			}
+			if set.Target != nil && !slices.ContainsFunc(r.Points, func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
+				t.Errorf("%s: the last event says %g, which is the error of no point", name, loss)
 			}
 			if events != len(r.Points) {
 				t.Errorf("%s: %d events for %d points", name, events, len(r.Points))

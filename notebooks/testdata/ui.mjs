@@ -110,9 +110,25 @@ await step("a solution shows its report and its picture", async () => {
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
     const out = nb.get_cell(nb.ncells() - 1).output_area.element[0];
-    const img = out.querySelector("img");
-    return out.innerText.includes("converged") && img && img.naturalWidth > 200;
+    const svg = out.querySelector("figure[data-live] svg");
+    return out.innerText.includes("converged") && svg && svg.getBoundingClientRect().width > 200;
   });
+});
+await step("the picture answers", async () => {
+  const plot = page.locator("figure[data-live] .krr-hit").last();
+  await plot.scrollIntoViewIfNeeded();
+  await plot.hover();
+  await page.waitForFunction(() => [...document.querySelectorAll(".krr-said")].some((e) => e.textContent.includes("iteration: ")));
+  await plot.press("+");
+  if (!(await page.locator(".krr-drawn path:not(.krr-at *)").count())) throw new Error("+ does not zoom");
+});
+await step("%load takes the place of the cell", async () => {
+  await typed("%%writefile load_me.go\nloaded := 3");
+  await page.keyboard.press("Control+Enter");
+  await idle();
+  await typed("%load load_me.go");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => window.Jupyter.notebook.get_cells().some((c) => c.get_text().trim() === "loaded := 3"));
 });
 await step("the session goes on", async () => {
   await typed("sol.Iterations > 0");

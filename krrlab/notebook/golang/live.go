@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/krrlab/lab/krrlab"
@@ -13,9 +14,11 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// growth is a picture that grows while a stage iterates: residuals, and bounds of the error, against seconds.
+// growth is a picture that grows while a stage iterates or searches: residuals and bounds of the error, or the leave-one-out
+// error of the best so far, against seconds.
 type growth struct {
 	curves []plots.Series
+	search bool
 }
 
 // mostGrown is how many samples a curve has before every other one is dropped.
@@ -23,7 +26,12 @@ const mostGrown = 1000
 
 // add takes what an event says after so many seconds.
 func (g *growth) add(e krrlab.Event, seconds float64) {
-	if e.Iteration == 0 {
+	if e.Loss > 0 {
+		rows, _, _ := strings.Cut(e.Detail, ":")
+		g.search = true
+		g.put(rows, seconds, e.Loss)
+	}
+	if e.Iteration == 0 || g.search {
 		return
 	}
 	name := e.Detail
@@ -54,7 +62,10 @@ func (g *growth) put(name string, x, y float64) {
 // figure returns the picture, nil while there is nothing to see.
 func (g *growth) figure() *plots.Figure {
 	f := &plots.Figure{X: plots.Axis{Label: "seconds"}, Y: plots.Axis{Label: "relative", Log: true}, Series: g.curves, Width: 5.5, Height: 2.4}
-	if len(g.curves) == 1 {
+	switch {
+	case g.search:
+		f.Y = plots.Axis{Label: "leave-one-out error of the best"}
+	case len(g.curves) == 1:
 		f.Y.Label = g.curves[0].Name
 	}
 	if !slices.ContainsFunc(g.curves, func(s plots.Series) bool { return len(s.Y) > 1 }) || f.Validate() != nil {

@@ -58,6 +58,13 @@ func TestGrowth(t *testing.T) {
 	if len(g.curves) != 2 || g.curves[1].Name != "bound of the relative error" || g.curves[1].Y[4] != 2 {
 		t.Errorf("%v", g.curves)
 	}
+	var search growth
+	for i, loss := range []float64{0, 0.5, 0.4, 0.4} {
+		search.add(krrlab.Event{Stage: stage.Tune, Detail: "500 rows: best of 3", Loss: loss}, float64(i))
+	}
+	if f := search.figure(); f == nil || f.Y.Log || f.Series[0].Name != "500 rows" || len(f.Series[0].Y) != 3 {
+		t.Errorf("a search: %v", f)
+	}
 	quiet := &album{}
 	s.out.begin(quiet, 1<<20)
 	q := &progressLine{id: "b", start: start}
