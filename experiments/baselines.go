@@ -30,16 +30,17 @@ func (s *session) targets() (datasets.Coding, *mat.Dense, error) {
 	return coding, y, err
 }
 
-// features returns the distribution of the features of a case's kernel, and the stream they are
-// drawn from: the same features as those of the preconditioner of that seed.
-func features(c Case) (feature.Dist, rng.Stream, error) {
-	g := rng.New(c.Seed).Sub("features", 0)
+// features draws the features of a case: the same as those of the preconditioner of that seed.
+func (s *session) features(c Case) (feature.Map, error) {
 	k, err := kernel.FromSpec(c.Kernel)
 	if err != nil {
-		return nil, g, err
+		return nil, err
 	}
 	dist, err := feature.For(k)
-	return dist, g, err
+	if err != nil {
+		return nil, err
+	}
+	return dist.Sample(s.train.Dim(), c.S, rng.New(c.Seed).Sub("features", 0))
 }
 
 // stages turns a baseline's progress into events.
@@ -56,11 +57,7 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dist, g, err := features(c)
-	if err != nil {
-		return nil, err
-	}
-	m, err := dist.Sample(s.train.Dim(), c.S, g)
+	m, err := s.features(c)
 	if err != nil {
 		return nil, err
 	}
@@ -68,22 +65,13 @@ func (s *session) randomFeatures(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := s.featureResult(c, fit)
-	r.Seconds.Features = fit.Seconds.Features
-	r.Seconds.Factor += fit.Seconds.Gram
-	return r, s.score(ctx, c, r, coding, fit.Predict)
-}
-
-// featureResult returns what the fit tells; the seconds of its features and Gram matrix are left
-// out.
-func (s *session) featureResult(c Case, fit *baseline.FeatureResult) *Result {
 	r := s.begin(c)
 	r.Status, r.Converged, r.Iterations = Status(fit.Status.String()), fit.Status == pcg.Converged, fit.Rounds
 	r.Form, r.Bytes = fit.Form.String(), fit.Bytes
-	r.Seconds.Load = s.load
-	r.Seconds.Factor, r.Seconds.Solve = fit.Seconds.Factor, fit.Seconds.Solve+fit.Seconds.Residual
+	sec := fit.Seconds
+	r.Seconds.Load, r.Seconds.Features, r.Seconds.Factor, r.Seconds.Solve = s.load, sec.Features, sec.Factor+sec.Gram, sec.Solve+sec.Residual
 	r.Values = finite(map[string]float64{"objective": fit.Objective, "residual": fit.MaxRelRes()})
-	return r
+	return r, s.score(ctx, c, r, coding, fit.Predict)
 }
 
 // room returns the memory that a baseline may take beside the points.
@@ -93,57 +81,6 @@ func (s *session) room() int64 {
 	}
 	n, d := s.train.X.Dims()
 	return max(1, s.opt.Memory-8*int64(n)*int64(d))
-}
-
-// nestedFeatures runs the random features method on cases that differ in S only, as one
-// sequence of features. The seconds of forming Z and its Gram matrix are the sequence's and in no
-// result; Value "nested_seconds" is those of all of it.
-func (s *session) nestedFeatures(ctx context.Context, batch []*job) ([]*Result, error) {
-	coding, y, err := s.targets()
-	if err != nil {
-		return nil, err
-	}
-	dist, g, err := features(batch[0].c)
-	if err != nil {
-		return nil, err
-	}
-	sizes := make([]int, len(batch)) // ascending: jobs are sorted by S
-	for i, j := range batch {
-		sizes[i] = j.c.S
-	}
-	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, s.train.X, batch[0].c.Lambda, y, sizes, g,
-		&baseline.FeatureOptions{Memory: s.room(), Progress: s.stages()})
-	if err != nil {
-		return nil, err
-	}
-	results := make([]*Result, len(batch))
-	for i, fit := range sweep.Results {
-		results[i] = s.featureResult(batch[i].c, fit)
-		results[i].Values["nested_seconds"] = sweep.Seconds.Total
-	}
-	test := s.tests(batch[0].c)
-	if test == nil {
-		return results, nil
-	}
-	f, err := sweep.Predict(ctx, test.X)
-	if err != nil {
-		return nil, err
-	}
-	for i := range f {
-		results[i].setScore(score(coding, f[i], test))
-	}
-	return results, nil
-}
-
-// score judges decision values on test data.
-func score(coding datasets.Coding, f *mat.Dense, test *datasets.Dataset) *model.Score {
-	p := &model.Prediction{Labels: coding.Labels, Decision: f}
-	if coding.Labels != nil {
-		p.Class = coding.Decode(f)
-	} else {
-		p.Value = mat.Col(nil, 0, f)
-	}
-	return p.Score(test)
 }
 
 // finite returns the values that JSON can carry.
@@ -185,11 +122,7 @@ func (s *session) admm(ctx context.Context, c Case) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	dist, g, err := features(c)
-	if err != nil {
-		return nil, err
-	}
-	m, err := dist.Sample(s.train.Dim(), c.S, g)
+	m, err := s.features(c)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +173,13 @@ func (s *session) score(ctx context.Context, c Case, r *Result, coding datasets.
 	if err != nil {
 		return err
 	}
-	r.setScore(score(coding, f, test))
+	p := &model.Prediction{Labels: coding.Labels, Decision: f}
+	if coding.Labels != nil {
+		p.Class = coding.Decode(f)
+	} else {
+		p.Value = mat.Col(nil, 0, f)
+	}
+	r.setScore(p.Score(test))
 	r.Seconds.Predict = time.Since(start).Seconds()
 	return nil
 }

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,24 +26,30 @@ type sample struct {
 func (r *Report) sampleOf(row, role string) sample {
 	var s sample
 	for _, e := range r.Find(row, role) {
-		s.seeds++
-		if !e.Result.Ran() {
-			continue
-		}
-		s.ran++
-		s.seconds = append(s.seconds, e.Result.Train())
-		if s.first == nil {
-			s.first = e
-		}
-		if e.Result.Converged {
-			s.iterations = append(s.iterations, e.Result.Iterations)
-		} else if s.capped == nil {
-			s.capped = e
+		if x := e.Result; s.add(e, func() (int, bool) { return x.Iterations, x.Converged }) {
+			s.seconds = append(s.seconds, x.Train())
+			s.first = cmp.Or(s.first, e)
 		}
 	}
-	slices.Sort(s.iterations)
 	slices.Sort(s.seconds)
 	return s
+}
+
+// add counts a seed, with the iterations that it took to the tolerance if it ran, and reports whether it did; ok is
+// false where it did not come so far.
+func (s *sample) add(e *Entry, took func() (iterations int, ok bool)) bool {
+	s.seeds++
+	if !e.Result.Ran() {
+		return false
+	}
+	s.ran++
+	if k, ok := took(); ok {
+		i, _ := slices.BinarySearch(s.iterations, k)
+		s.iterations = slices.Insert(s.iterations, i, k)
+	} else {
+		s.capped = cmp.Or(s.capped, e)
+	}
+	return true
 }
 
 // median returns the median number of iterations, the lower of two; NaN where a seed did not
@@ -188,35 +195,40 @@ func publishedCell(table, name, column string) plots.Cell {
 	return c
 }
 
-// paperOf returns the published row of a row of the report.
-func (r *Report) paperOf(row string) string {
+// first returns the first entry that ok accepts; nil if there is none.
+func (r *Report) first(ok func(*Entry) bool) *Entry {
 	for i := range r.Entries {
-		if r.Entries[i].Row == row {
-			return r.Entries[i].Paper
-		}
-	}
-	return ""
-}
-
-// any returns an entry of the row that ran; nil if there is none.
-func (r *Report) any(row string) *Entry {
-	for i := range r.Entries {
-		if e := &r.Entries[i]; e.Row == row && e.Result.Ran() {
+		if e := &r.Entries[i]; ok(e) {
 			return e
 		}
 	}
 	return nil
 }
 
+// paperOf returns the published row of a row of the report.
+func (r *Report) paperOf(row string) string {
+	if e := r.first(func(e *Entry) bool { return e.Row == row }); e != nil {
+		return e.Paper
+	}
+	return ""
+}
+
+// any returns an entry of the row that ran; nil if there is none.
+func (r *Report) any(row string) *Entry {
+	return r.first(func(e *Entry) bool { return e.Row == row && e.Result.Ran() })
+}
+
 // ranRows returns the rows of which something ran.
 func (r *Report) ranRows() []string {
-	var rows []string
-	for _, row := range r.Rows() {
-		if r.any(row) != nil {
-			rows = append(rows, row)
-		}
+	return slices.DeleteFunc(r.Rows(), func(row string) bool { return r.any(row) == nil })
+}
+
+// once appends v to a list that does not have it.
+func once[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
 	}
-	return rows
+	return append(list, v)
 }
 
 // Columns that tables share.
@@ -251,50 +263,33 @@ const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j�
 // convergence returns the figure of a role's residuals against the iteration, first seeds: a
 // panel for each tolerance, a line for each row.
 func (r *Report) convergence(role string) []Figure {
-	var panels []*plots.Figure
-	at := map[float64]*plots.Figure{}
-	for _, row := range r.ranRows() {
-		s := r.sampleOf(row, role)
-		if s.first == nil || len(s.first.Result.History) == 0 {
-			continue
-		}
-		tol := s.first.Case.Tol
-		f := at[tol]
-		if f == nil {
-			f = plots.Convergence("τ = "+power(tol), tol)
-			at[tol] = f
-			panels = append(panels, f)
-		}
-		f.Series = append(f.Series, plots.Series{Name: row, Y: s.first.Result.History})
-	}
-	return r.curves(1, panels)
+	return r.residuals(1, []string{role}, func(row, _ string, c Case) (panel, line string) { return "τ = " + power(c.Tol), row })
 }
 
 // comparison returns the figure of several roles' residuals: a panel for each row, a line for
 // each role.
 func (r *Report) comparison(roles ...string) []Figure {
-	var panels []*plots.Figure
-	for _, row := range r.ranRows() {
-		var f *plots.Figure
-		for _, role := range roles {
-			s := r.sampleOf(row, role)
-			if s.first == nil || len(s.first.Result.History) == 0 {
-				continue
-			}
-			if f == nil {
-				f = plots.Convergence(row, s.first.Case.Tol)
-			}
-			f.Series = append(f.Series, plots.Series{Name: role, Y: s.first.Result.History})
-		}
-		if f != nil {
-			panels = append(panels, f)
-		}
-	}
-	return r.curves(2, panels)
+	return r.residuals(2, roles, func(row, role string, _ Case) (panel, line string) { return row, role })
 }
 
-// curves is the figure of the panels; none if there are none.
-func (r *Report) curves(columns int, panels []*plots.Figure) []Figure {
+// residuals returns the figure with the lines of rows and roles in the panels that at names; none if there is no line.
+func (r *Report) residuals(columns int, roles []string, at func(row, role string, c Case) (panel, line string)) []Figure {
+	var panels []*plots.Figure
+	for _, row := range r.ranRows() {
+		for _, role := range roles {
+			e := r.sampleOf(row, role).first
+			if e == nil || len(e.Result.History) == 0 {
+				continue
+			}
+			title, line := at(row, role, e.Case)
+			i := slices.IndexFunc(panels, func(f *plots.Figure) bool { return f.Title == title })
+			if i < 0 {
+				i = len(panels)
+				panels = append(panels, plots.Convergence(title, e.Case.Tol))
+			}
+			panels[i].Series = append(panels[i].Series, plots.Series{Name: line, Y: e.Result.History})
+		}
+	}
 	if len(panels) == 0 {
 		return nil
 	}

@@ -133,11 +133,6 @@ type Case struct {
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
 	CountOnly bool `json:"count_only,omitempty"`
-	// Nested, for RandomFeatures, solves the case together with those that differ in S only,
-	// as leading columns of one draw: errors for little more than the largest S takes, and
-	// no seconds of its own. TensorSketches are stacked of those of the smaller S, so that what a
-	// case gives depends on the cases it is solved with.
-	Nested bool `json:"nested,omitempty"`
 }
 
 // RhoGrid are the values that ADMM's ρ is chosen from.
@@ -182,7 +177,6 @@ func (c Case) settings() string {
 	add(c.T > 0, "t = %d", c.T)
 	add(c.Tol > 0, "τ = %g", c.Tol)
 	add(c.Repeat > 1, "%d preconditioners", c.Repeat)
-	add(c.Nested, "nested")
 	add(true, "seed %d", c.Seed)
 	return strings.Join(parts, ", ")
 }

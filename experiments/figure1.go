@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -104,16 +105,18 @@ func figure1Tables(r *Report) []*plots.Table {
 
 // dataCaption says what data and which scale a figure is of.
 func (r *Report) dataCaption() string {
-	var parts []string
-	seen := map[string]bool{}
+	var parts, names []string
+	sizes, firsts := map[string][]int{}, map[string]*Entry{} // of a data set
 	for i := range r.Entries {
-		e := &r.Entries[i]
-		if !e.Result.Ran() || seen[e.Result.Data.Name] {
-			continue
+		if e := &r.Entries[i]; e.Result.Ran() {
+			d := e.Result.Data
+			names, sizes[d.Name], firsts[d.Name] = once(names, d.Name), once(sizes[d.Name], d.N), cmp.Or(firsts[d.Name], e)
 		}
-		seen[e.Result.Data.Name] = true
+	}
+	for _, name := range names {
+		e := firsts[name]
 		text := firstUpper(e.Result.Data.Title)
-		if len(r.sizes(e.Result.Data.Name)) == 1 {
+		if len(sizes[name]) == 1 {
 			text = fmt.Sprintf("%s: %s", text, e.dataText())
 		} else if e.Result.Data.Note != "" {
 			text += " (its first n training rows)"
@@ -121,17 +124,6 @@ func (r *Report) dataCaption() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(append(parts, scaleText(r.Scale)), ". ")
-}
-
-// sizes returns the numbers of training points of a data set's cases that ran.
-func (r *Report) sizes(name string) map[int]bool {
-	out := map[int]bool{}
-	for _, e := range r.Entries {
-		if e.Result.Ran() && e.Result.Data.Name == name {
-			out[e.Result.Data.N] = true
-		}
-	}
-	return out
 }
 
 func figure1Figures(r *Report) []Figure {

@@ -117,51 +117,44 @@ func setup(x *Result) float64 { return x.Values["factor"] + x.Values["form"] }
 
 func formsFigures(r *Report) []Figure {
 	var panels []*plots.Figure
-	at := map[[2]int]*plots.Figure{}
-	series := map[[2]int]map[string]*plots.Series{}
+	var keys [][2]int // n and t
 	spreads := false
-	for i := range r.Entries {
-		e := &r.Entries[i]
-		if !e.Result.Ran() {
-			continue
+	for _, e := range r.Entries {
+		if e.Result.Ran() {
+			keys = once(keys, [2]int{e.Case.N, e.Case.T})
+			spreads = spreads || e.Result.Values["use_most"] > 0
 		}
-		c := e.Case
-		key := [2]int{c.N, c.T}
-		if at[key] == nil {
-			at[key] = &plots.Figure{
-				Title: fmt.Sprintf("n = %s, t = %d", thousands(c.N), c.T),
-				X:     plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "seconds of a use", Log: true},
+	}
+	for _, key := range keys {
+		f := &plots.Figure{
+			Title: fmt.Sprintf("n = %s, t = %d", thousands(key[0]), key[1]),
+			X:     plots.Axis{Label: "random features s", Log: true}, Y: plots.Axis{Label: "seconds of a use", Log: true},
+		}
+		for _, form := range formNames {
+			s := plots.Series{Name: formWords[form]}
+			for _, e := range r.Entries {
+				c := e.Case
+				if !e.Result.Ran() || c.Form != form || key != [2]int{c.N, c.T} {
+					continue
+				}
+				v := e.Result.Values
+				s.X, s.Y = append(s.X, float64(c.S)), append(s.Y, v["use"])
+				f.X.Ticks = once(f.X.Ticks, float64(c.S))
+				switch {
+				case v["use_most"] > 0:
+					s.Lo, s.Hi = append(s.Lo, v["use_least"]), append(s.Hi, v["use_most"])
+				case spreads:
+					s.Lo, s.Hi = append(s.Lo, math.NaN()), append(s.Hi, math.NaN())
+				}
 			}
-			series[key] = map[string]*plots.Series{}
-			panels = append(panels, at[key])
+			if len(s.X) > 0 {
+				f.Series = append(f.Series, s)
+			}
 		}
-		s := series[key][c.Form]
-		if s == nil {
-			s = &plots.Series{Name: formWords[c.Form]}
-			series[key][c.Form] = s
-		}
-		s.X, s.Y = append(s.X, float64(c.S)), append(s.Y, e.Result.Values["use"])
-		least, most := math.NaN(), math.NaN()
-		if v := e.Result.Values; v["use_most"] > 0 {
-			least, most, spreads = v["use_least"], v["use_most"], true
-		}
-		s.Lo, s.Hi = append(s.Lo, least), append(s.Hi, most)
-		if f := at[key]; !slices.Contains(f.X.Ticks, float64(c.S)) {
-			f.X.Ticks = append(f.X.Ticks, float64(c.S))
-		}
+		panels = append(panels, f)
 	}
 	if len(panels) == 0 {
 		return nil
-	}
-	for key, f := range at {
-		for _, form := range formNames {
-			if s := series[key][form]; s != nil {
-				if !spreads {
-					s.Lo, s.Hi = nil, nil
-				}
-				f.Series = append(f.Series, *s)
-			}
-		}
 	}
 	f := plots.Grid("Seconds of one application of M⁻¹, M = ZZᵀ+λ_p·I, by form", 2, panels...)
 	f.Caption = fmt.Sprintf("Seconds of one (ZZᵀ+λ_pI)⁻¹R, R n×t, in each form against s, both axes logarithmic: the median of %d. ", formUses)

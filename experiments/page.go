@@ -70,11 +70,8 @@ func Page(reports []*Report) (string, error) {
 	p.Mixed = len(scales) > 1
 	for _, r := range reports {
 		for _, e := range r.Entries {
-			if !e.Result.Ran() {
-				continue
-			}
-			if m := e.Result.Machine.String(); !slices.Contains(p.Machines, m) {
-				p.Machines = append(p.Machines, m)
+			if e.Result.Ran() {
+				p.Machines = once(p.Machines, e.Result.Machine.String())
 			}
 		}
 		s := r.section()
@@ -327,15 +324,11 @@ func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 
 // machines names what the report's cases ran on.
 func machines(r *Report) string {
-	var out []string
-	seen := map[string]bool{}
+	var out, cpus []string
 	for _, e := range r.Entries {
-		if !e.Result.Ran() {
-			continue
-		}
-		if m := e.Result.Machine; !seen[m.CPU] {
-			seen[m.CPU] = true
-			out = append(out, fmt.Sprintf("%s with %d threads", m.CPU, m.Threads))
+		if m := e.Result; m.Ran() && !slices.Contains(cpus, m.Machine.CPU) {
+			cpus = append(cpus, m.Machine.CPU)
+			out = append(out, fmt.Sprintf("%s with %d threads", m.Machine.CPU, m.Machine.Threads))
 		}
 	}
 	return strings.Join(out, "; ")

@@ -36,9 +36,7 @@ type job struct {
 func users(j *job) string {
 	var ids []string
 	for _, id := range j.ids {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
+		ids = once(ids, id)
 	}
 	return strings.Join(ids, " ")
 }
@@ -118,17 +116,13 @@ func sortJobs(list []*job) {
 	})
 }
 
-// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed, and
-// of nested cases' all but the last's Z and ZᵀZ.
+// share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
 func share(list []*job, r Rates) {
 	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
 	var last *job
-	for i, j := range list {
+	for _, j := range list {
 		if j.skip != "" {
 			continue
-		}
-		if j.c.Nested && i+1 < len(list) && sameButS(j.c, list[i+1].c) {
-			j.cost.Features, j.cost.Factor = 0, factorAlone(j.c, r)
 		}
 		if last != nil && kept[j.c.Method] && kept[last.c.Method] && groupOf(j.c) == groupOf(last.c) {
 			j.cost.Kernel = 0
@@ -206,8 +200,8 @@ func (est *Estimate) add(j *job) {
 		note = "done " + j.result.Date
 	case j.skip != "":
 		est.Skipped++
-		if strings.HasPrefix(j.skip, noFile) && !slices.Contains(est.Absent, j.c.Data) {
-			est.Absent = append(est.Absent, j.c.Data)
+		if strings.HasPrefix(j.skip, noFile) {
+			est.Absent = once(est.Absent, j.c.Data)
 		}
 	default:
 		est.Cases++

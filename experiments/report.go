@@ -123,12 +123,8 @@ func (r *Report) Prose() string {
 // Rows returns the names of the rows, each once, in the order of the entries.
 func (r *Report) Rows() []string {
 	var rows []string
-	seen := map[string]bool{}
 	for i := range r.Entries {
-		if name := r.Entries[i].Row; !seen[name] {
-			seen[name] = true
-			rows = append(rows, name)
-		}
+		rows = once(rows, r.Entries[i].Row)
 	}
 	return rows
 }

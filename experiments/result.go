@@ -157,14 +157,17 @@ func (r *Report) Provenance() *plots.Table {
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
 		Columns: []plots.Column{{Name: "what"}, {Name: "value"}},
 	}
-	var machines, dates, commits, seeds []string
+	type place struct { // of training rows
+		name string
+		n    int
+	}
+	var machines, dates, commits, seeds, data []string
+	var described []place
 	add := func(list *[]string, s string) {
-		if s != "" && !slices.Contains(*list, s) {
-			*list = append(*list, s)
+		if s != "" {
+			*list = once(*list, s)
 		}
 	}
-	var data []string
-	described := map[place]bool{}
 	for _, e := range r.Entries {
 		x := e.Result
 		if !x.Ran() {
@@ -175,8 +178,8 @@ func (r *Report) Provenance() *plots.Table {
 		add(&seeds, fmt.Sprint(e.Case.Seed))
 		date, _, _ := strings.Cut(x.Date, "T")
 		add(&dates, date)
-		if key := (place{x.Data.Name, x.Data.N}); !described[key] && !e.Case.CountOnly {
-			described[key] = true
+		if key := (place{x.Data.Name, x.Data.N}); !slices.Contains(described, key) && !e.Case.CountOnly {
+			described = append(described, key)
 			add(&data, x.Data.String())
 		}
 	}
@@ -248,12 +251,7 @@ func (r *Report) NotRun() *plots.Table {
 			continue
 		}
 		key := [2]string{e.Row, why}
-		if roles[key] == nil {
-			order = append(order, key)
-		}
-		if !slices.Contains(roles[key], e.Role) {
-			roles[key] = append(roles[key], e.Role)
-		}
+		order, roles[key] = once(order, key), once(roles[key], e.Role)
 	}
 	for _, key := range order {
 		t.Add(key[0], strings.Join(roles[key], ", "), key[1])
@@ -272,10 +270,4 @@ func (e *Entry) whyNot() string {
 		return fmt.Sprintf("%s: %s", e.Result.Status, e.Result.Reason)
 	}
 	return ""
-}
-
-// place names the training rows of a set.
-type place struct {
-	name string
-	n    int
 }

@@ -146,46 +146,32 @@ type runner struct {
 
 // all runs the jobs in their order.
 func (r *runner) all(ctx context.Context) error {
-	for i := 0; i < len(r.jobs); {
-		batch := batchAt(r.jobs, i)
-		i += len(batch)
-		var due []*job
-		for _, j := range batch {
-			switch {
-			case j.result != nil:
-			case j.skip != "":
-				j.result = &Result{Status: NotRun, Reason: j.skip}
-				j.result.Data.Name = j.c.Data
-			default:
-				due = append(due, j)
+	for i, j := range r.jobs {
+		switch {
+		case j.result != nil:
+		case j.skip != "":
+			j.leave(j.skip)
+		case r.late(j):
+			j.leave(fmt.Sprintf("this case was predicted to end after the allowed %v", r.opt.Time))
+		default:
+			r.index = i + 1
+			if err := r.run(ctx, j); err != nil {
+				return err
 			}
-		}
-		if len(due) == 0 || r.late(due) {
-			continue
-		}
-		r.index = i
-		if err := r.run(ctx, due); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// late reports whether jobs are predicted to end after the time allowed; if so they have a result
-// that says it.
-func (r *runner) late(batch []*job) bool {
-	end := time.Since(r.start)
-	for _, j := range batch {
-		end += time.Duration(r.slow() * j.cost.Seconds() * float64(time.Second))
-	}
-	if r.opt.Time == 0 || end <= r.opt.Time {
-		return false
-	}
-	for _, j := range batch {
-		j.result = &Result{Status: NotRun, Reason: fmt.Sprintf("this case was predicted to end after the allowed %v", r.opt.Time)}
-		j.result.Data.Name = j.c.Data
-	}
-	return true
+// leave gives a job that is not run a result that says why.
+func (j *job) leave(why string) {
+	j.result = &Result{Status: NotRun, Reason: why, Data: Data{Name: j.c.Data}}
+}
+
+// late reports whether a job is predicted to end after the time allowed.
+func (r *runner) late(j *job) bool {
+	end := time.Since(r.start) + time.Duration(r.slow()*j.cost.Seconds()*float64(time.Second))
+	return r.opt.Time > 0 && end > r.opt.Time
 }
 
 // slow is how much longer than predicted the cases done took.
@@ -196,66 +182,42 @@ func (r *runner) slow() float64 {
 	return min(max(r.took/r.cost, 0.1), 10)
 }
 
-// batchAt returns the jobs from i on that are run together: nested cases of one draw, else one.
-func batchAt(list []*job, i int) []*job {
-	j := i + 1
-	for ; j < len(list) && list[i].c.Nested && sameButS(list[i].c, list[j].c); j++ {
-	}
-	return list[i:j]
-}
-
-// sameButS reports whether cases differ in S only.
-func sameButS(a, b Case) bool {
-	a.S = b.S
-	return a == b
-}
-
-// run runs jobs of one batch and keeps their results.
-func (r *runner) run(ctx context.Context, batch []*job) error {
+// run runs a job and keeps its result.
+func (r *runner) run(ctx context.Context, j *job) error {
 	r.began = time.Now()
-	c := batch[0].c
-	results, err := r.measure(ctx, batch)
+	res, err := r.measure(ctx, j.c)
 	if e := ctx.Err(); e != nil {
 		return e
 	}
-	took := time.Since(r.began).Seconds()
-	for i, j := range batch {
-		r.cost += j.cost.Seconds()
-		if j.result = resultOf(results, i, err); j.result.Data.Name == "" {
-			j.result.Data.Name = c.Data
-		}
-		j.result.Machine, j.result.Commit = machine(), r.opt.Version
-		j.result.Date = time.Now().UTC().Format(time.RFC3339)
-		if r.store != nil && j.result.Ran() {
-			err := r.store.save(j.c, j.result)
-			var not *json.UnsupportedValueError
-			if errors.As(err, &not) { // a number that is not finite
-				j.result = &Result{Status: Failed, Reason: oneLine(err), Data: j.result.Data}
-			} else if err != nil {
-				return err
-			}
-		}
-		r.opt.Finished(j.c, j.result)
+	r.took += time.Since(r.began).Seconds()
+	r.cost += j.cost.Seconds()
+	res = ended(res, err)
+	if j.result = res; res.Data.Name == "" {
+		res.Data.Name = j.c.Data
 	}
-	r.took += took
+	res.Machine, res.Commit = machine(), r.opt.Version
+	res.Date = time.Now().UTC().Format(time.RFC3339)
+	if r.store != nil && res.Ran() {
+		err := r.store.save(j.c, res)
+		var not *json.UnsupportedValueError
+		if errors.As(err, &not) { // a number that is not finite
+			j.result = &Result{Status: Failed, Reason: oneLine(err), Data: res.Data}
+		} else if err != nil {
+			return err
+		}
+	}
+	r.opt.Finished(j.c, j.result)
 	return nil
 }
 
-// resultOf returns result i, or one that says why there is none: a result with an error is none.
-func resultOf(results []*Result, i int, err error) *Result {
-	var r *Result
-	if i < len(results) {
-		r = results[i]
-	}
-	switch {
-	case r != nil && err == nil:
-		return r
-	case err == nil:
-		err = errors.New("no result")
+// ended returns the result of a case that ended with err: with an error nothing but the data of it counts.
+func ended(res *Result, err error) *Result {
+	if err == nil {
+		return res
 	}
 	failed := &Result{Status: Failed, Reason: oneLine(err)}
-	if r != nil {
-		failed.Data = r.Data
+	if res != nil {
+		failed.Data = res.Data
 	}
 	return failed
 }
@@ -269,31 +231,26 @@ func oneLine(err error) string {
 	return line
 }
 
-// measure runs a batch in its group's session. A panic in it is an error of the case.
-func (r *runner) measure(ctx context.Context, batch []*job) (results []*Result, err error) {
+// measure runs a case in its group's session. A panic in it is an error of the case.
+func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	if err := r.open(ctx, batch[0].c); err != nil {
+	if err := r.open(ctx, c); err != nil {
 		return nil, err
 	}
-	s, c := r.session, batch[0].c
-	one := func(res *Result, err error) ([]*Result, error) { return []*Result{res}, err }
 	if _, ok := solvers[c.Method]; ok {
-		return one(s.solve(ctx, c))
+		return r.session.solve(ctx, c)
 	}
 	switch c.Method {
 	case RandomFeatures:
-		if c.Nested {
-			return s.nestedFeatures(ctx, batch)
-		}
-		return one(s.randomFeatures(ctx, c))
+		return r.session.randomFeatures(ctx, c)
 	case ADMM:
-		return one(s.admm(ctx, c))
+		return r.session.admm(ctx, c)
 	case PrecondForm:
-		return one(s.precondForm(ctx, c))
+		return r.session.precondForm(ctx, c)
 	}
 	return nil, fmt.Errorf("unknown method %q", c.Method)
 }

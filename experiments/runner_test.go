@@ -122,15 +122,11 @@ func denseError(t *testing.T, c Case) float64 {
 // and the others to what they must be against each other.
 func TestMethods(t *testing.T) {
 	want := denseError(t, small(Direct))
-	nested := featured(RandomFeatures, 60)
-	nested.Nested = true
-	nested2 := nested
-	nested2.S = 120
 	square := featured(ADMM, 60)
 	square.Loss, square.Tol, square.MaxIter = "square", 1e-6, 2000
 	form := Case{N: 300, S: 40, T: 3, Form: "U", LambdaP: 0.1, Method: PrecondForm, Seed: 1}
 	es := run(t, toy(small(Direct), small(CG), featured(PCG, 60), featured(BlockPCG, 60),
-		featured(RandomFeatures, 60), featured(RandomFeatures, 120), nested, nested2, square, form), nil)
+		featured(RandomFeatures, 60), featured(RandomFeatures, 120), square, form), nil)
 	for _, e := range es {
 		x := e.Result
 		if !x.Ran() || !x.Converged || x.Date == "" || x.Commit != "test" || x.Machine.Threads == 0 {
@@ -142,20 +138,11 @@ func TestMethods(t *testing.T) {
 			t.Errorf("%v: error %v, want %v; residual %v", e.Case, x.TestError, want, x.TrueResidual)
 		}
 	}
-	for i := range 2 { // a nested sequence has the features of one size alone
-		a, b := es[4+i].Result, es[6+i].Result
-		if *a.TestError != *b.TestError || math.Abs(a.Values["objective"]/b.Values["objective"]-1) > 1e-7 {
-			t.Errorf("s = %d: error %v and objective %v alone, %v and %v nested", es[4+i].Case.S, *a.TestError, a.Values["objective"], *b.TestError, b.Values["objective"])
-		}
-		if a.Seconds.Features <= 0 || b.Seconds.Features != 0 || b.Values["nested_seconds"] <= 0 {
-			t.Errorf("seconds of the features: %v alone, %v nested", a.Seconds, b.Seconds)
-		}
-	}
 	// ½‖ZW−Y‖²+(λ/2)‖W‖² is half the random features objective.
-	if a, b := es[8].Result, es[4].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 || a.Values["rho"] <= 0 {
+	if a, b := es[6].Result, es[4].Result; math.Abs(2*a.Values["objective"]/b.Values["objective"]-1) > 1e-4 || a.Values["rho"] <= 0 {
 		t.Errorf("ADMM's objective %v, the direct one %v", a.Values, b.Values)
 	}
-	if v := es[9].Result.Values; v["error"] > 1e-10 || v["use"] <= 0 {
+	if v := es[7].Result.Values; v["error"] > 1e-10 || v["use"] <= 0 {
 		t.Errorf("form U: %v", v)
 	}
 	d := es[0].Result.Data
@@ -428,16 +415,16 @@ func TestFormsShare(t *testing.T) {
 	}
 }
 
-// TestResultOf: a result with an error is a failure with the error's reason, of the same data.
-func TestResultOf(t *testing.T) {
+// TestEnded: a result with an error is a failure with the error's reason, of the same data.
+func TestEnded(t *testing.T) {
 	done := &Result{Status: "converged", Converged: true, Data: Data{Name: "adult"}}
-	if got := resultOf([]*Result{done}, 0, nil); got != done {
+	if got := ended(done, nil); got != done {
 		t.Errorf("%+v", got)
 	}
-	if got := resultOf([]*Result{done}, 0, errors.New("krrlab: too wide\nmore")); got.Ran() || got.Status != Failed || got.Reason != "too wide" || got.Data.Name != "adult" {
+	if got := ended(done, errors.New("krrlab: too wide\nmore")); got.Ran() || got.Status != Failed || got.Reason != "too wide" || got.Data.Name != "adult" {
 		t.Errorf("%+v", got)
 	}
-	if got := resultOf([]*Result{done}, 1, nil); got.Ran() || got.Reason == "" {
+	if got := ended(nil, errors.New("none")); got.Ran() || got.Reason == "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -80,22 +80,13 @@ func table1Verdicts(r *Report) []Verdict {
 		got := *e.Result.TestError
 		errors.add(known(math.Abs(got-want.value) <= want.allowed+1e-9), "%s %s against %s", want.name, percent(got), percent(want.value))
 	}
-	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", func(row string) (sample, float64) {
-		s := r.sampleOf(row, proposed)
-		return s, published1("table1", r.paperOf(row), "iterations")
-	})}
+	return []Verdict{errors.verdict(), r.iterationsAgree("iterations of table 1", r.beside(proposed, "iterations"))}
 }
 
 // published returns the first entry of a published row, of the paper's data and n, that ran,
 // converged or not: the seed that was tested, if it did; nil if there is none.
 func (r *Report) published(name, role string) *Entry {
-	for i := range r.Entries {
-		e := &r.Entries[i]
-		if e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() {
-			return e
-		}
-	}
-	return nil
+	return r.first(func(e *Entry) bool { return e.Paper == name && e.Role == role && e.sameProblem() && e.Result.Ran() })
 }
 
 func table1Prose(r *Report) string {

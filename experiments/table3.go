@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -94,10 +93,7 @@ func (r *Report) rhoText() string {
 			continue
 		}
 		rhos, trial := e.Case.rhos()
-		text := fmt.Sprintf("%s with the least objective after %d iterations", strings.Trim(fmt.Sprint(rhos), "[]"), trial)
-		if !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
+		texts = once(texts, fmt.Sprintf("%s with the least objective after %d iterations", strings.Trim(fmt.Sprint(rhos), "[]"), trial))
 	}
 	return strings.Join(texts, ", or of ")
 }

@@ -119,12 +119,8 @@ func table4Verdicts(r *Report) []Verdict {
 		x, y := r.sampleOf(a.Row, plainRole), r.sampleOf(b.Row, proposed)
 		j.add(not(below(x.needs(), y.needs().times(severalTimes))), "%s %s against %s", name, x.words(), strings.TrimSuffix(y.words(), " iterations"))
 	}
-	plain := r.iterationsAgree("iterations of plain CG", func(row string) (sample, float64) {
-		return r.sampleOf(row, plainRole), published1("table4", r.paperOf(row), "cg_iterations")
-	})
-	with := r.iterationsAgree("iterations of table 4", func(row string) (sample, float64) {
-		return r.sampleOf(row, proposed), published1("table4", r.paperOf(row), "proposed_iterations")
-	})
+	plain := r.iterationsAgree("iterations of plain CG", r.beside(plainRole, "cg_iterations"))
+	with := r.iterationsAgree("iterations of table 4", r.beside(proposed, "proposed_iterations"))
 	return []Verdict{j.verdict(), plain, with}
 }
 

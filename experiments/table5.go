@@ -3,7 +3,6 @@ package experiments
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/datasets"
@@ -51,21 +50,10 @@ func table5Plan(scale Scale) []Entry {
 func (r *Report) coarse(row string) sample {
 	s := r.sampleOf(row, coarseRole)
 	for _, e := range r.Find(row, fineRole) {
-		if !e.Case.CountOnly {
-			continue
-		}
-		s.seeds++
-		if !e.Result.Ran() {
-			continue
-		}
-		s.ran++
-		if k, ok := e.Result.iterationsTo(coarseTol); ok {
-			s.iterations = append(s.iterations, k)
-		} else if s.capped == nil {
-			s.capped = e
+		if e.Case.CountOnly {
+			s.add(e, func() (int, bool) { return e.Result.iterationsTo(coarseTol) })
 		}
 	}
-	slices.Sort(s.iterations)
 	return s
 }
 
@@ -122,9 +110,7 @@ func table5Verdicts(r *Report) []Verdict {
 	coarse := r.iterationsAgree("iterations to 10⁻²", func(row string) (sample, float64) {
 		return r.coarse(row), published1("table5", r.paperOf(row), "tol_1e-2_iterations")
 	})
-	fine := r.iterationsAgree("iterations to 10⁻³", func(row string) (sample, float64) {
-		return r.sampleOf(row, fineRole), published1("table5", r.paperOf(row), "tol_1e-3_iterations")
-	})
+	fine := r.iterationsAgree("iterations to 10⁻³", r.beside(fineRole, "tol_1e-3_iterations"))
 	return []Verdict{j.verdict(), coarse, fine}
 }
 

@@ -130,15 +130,18 @@ const far = 0.25
 
 // planned returns the first entry of a row if it was to be run and its data are at hand; nil if not.
 func (r *Report) planned(row string) *Entry {
-	for i := range r.Entries {
-		if e := &r.Entries[i]; e.Row == row {
-			if e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, noFile) {
-				return nil
-			}
-			return e
-		}
+	e := r.first(func(e *Entry) bool { return e.Row == row })
+	if e == nil || e.Skip != "" || e.Result != nil && strings.HasPrefix(e.Result.Reason, noFile) {
+		return nil
 	}
-	return nil
+	return e
+}
+
+// beside returns what our seeds of a role took and a number of the published table of the report.
+func (r *Report) beside(role, column string) func(row string) (ours sample, theirs float64) {
+	return func(row string) (sample, float64) {
+		return r.sampleOf(row, role), published1(r.ID, r.paperOf(row), column)
+	}
 }
 
 // iterationsAgree judges whether iterations are within 25 % of the published ones, on rows

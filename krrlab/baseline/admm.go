@@ -176,7 +176,7 @@ func (a *ADMM) factor(ctx context.Context, progress func(stage string, done, tot
 		if err := g.AddRows(ctx, a.block(j, 0, a.n), false); err != nil {
 			return err
 		}
-		l := g.Take(1, 1) // I + Z_jᵀZ_j
+		l := g.Take(1) // I + Z_jᵀZ_j
 		now := time.Now()
 		a.setup.Gram += now.Sub(start).Seconds()
 		if pivot := cholesky(l, k); pivot > 0 {

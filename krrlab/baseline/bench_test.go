@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
@@ -163,27 +160,4 @@ func BenchmarkADMMSetup(b *testing.B) {
 	})
 	const n, s, d, k = benchN, benchS, benchD, benchS / 2
 	b.ReportMetric(float64(total)/(2.0*n*s*d/r.single+(2*n*k*k+2*2.0/3*k*k*k)/r.double), "x-bound")
-}
-
-// BenchmarkFeatureSweep: ten sizes against the largest alone.
-func BenchmarkFeatureSweep(b *testing.B) {
-	useOpenBLAS(b)
-	x := benchPoints(benchN)
-	y := targets(1, benchN, 10)
-	dist := feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}
-	var sizes []int
-	for s := 200; s <= benchS; s += 200 {
-		sizes = append(sizes, s)
-	}
-	var sweep, single least
-	for b.Loop() {
-		for i, list := range [][]int{sizes, sizes[len(sizes)-1:]} {
-			start := time.Now()
-			if _, err := baseline.RandomFeaturesSweep(context.Background(), dist, x, 0.1, mat.DenseCopyOf(y), list, rng.New(1), nil); err != nil {
-				b.Fatal(err)
-			}
-			[]*least{&sweep, &single}[i].add(time.Since(start).Seconds())
-		}
-	}
-	b.ReportMetric(float64(sweep/single), "x-largest-alone")
 }

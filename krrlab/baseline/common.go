@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -63,9 +62,6 @@ func checkLambda(lambda float64) error {
 	return nil
 }
 
-// refinements returns the rounds that an option asks for: 30 by default, none if it is negative.
-func refinements(asked int) int { return max(0, cmp.Or(asked, 30)) }
-
 // worst returns the largest of v, NaN if one is NaN.
 func worst(v []float64) float64 {
 	var m float64
@@ -120,14 +116,13 @@ const (
 func panelRows(s int) int { return max(512, min(panelEntries/s, 8192)&^511) }
 
 // rows gives Z, n×s, the features of n points, by panels of rows: from where it is kept, or
-// formed anew in each pass. Z is scale times the numbers given.
+// formed anew in each pass.
 type rows struct {
-	m     feature.Map
-	x     points.Points
-	n, s  int
-	scale float64
-	kept  *points.Dense32 // n×s, perhaps the first columns of wider rows; nil: not kept
-	buf   []float32
+	m    feature.Map
+	x    points.Points
+	n, s int
+	kept *points.Dense32 // n×s; nil: not kept
+	buf  []float32
 
 	forming  float64 // seconds
 	progress func(stage string, done, total int)
@@ -137,7 +132,7 @@ type rows struct {
 func newRows(m feature.Map, x points.Points, progress func(string, int, int)) *rows {
 	n, _ := x.Dims()
 	_, s := m.Dims()
-	return &rows{m: m, x: x, n: n, s: s, scale: 1, progress: progress, work: make([]simd.Workspace, accel.Threads())}
+	return &rows{m: m, x: x, n: n, s: s, progress: progress, work: make([]simd.Workspace, accel.Threads())}
 }
 
 // each calls body with the panels of Z in order: rows from i0 on.
@@ -189,11 +184,6 @@ func (r *rows) addTransposed(ctx context.Context, z *points.Dense32, g, e []floa
 		c0, c1 := b*productCols, min((b+1)*productCols, z.D)
 		simd.Backward(z.N, c1-c0, z.Data[c0:], z.Stride, g[c0:], z.D, e, ld, t, &r.work[worker])
 	})
-}
-
-// firstColumns returns the view of the first s columns of z.
-func firstColumns(z *points.Dense32, s int) *points.Dense32 {
-	return &points.Dense32{N: z.N, D: s, Stride: z.Stride, Data: z.Data}
 }
 
 // cholesky factors the s×s matrix a in place, lower triangle only, and returns the number,

@@ -19,7 +19,7 @@
 // and takes the smaller one. Z is kept if it fits, and formed anew panel by panel if it does not:
 // in the primal form it never has to fit. Products for ZᵀZ may be in float32 (twice as fast);
 // iterative refinement with the gradient in float64 makes up for it, and bounds how far the
-// objective is from its minimum. RandomFeaturesSweep solves for many s at once from one Gram matrix.
+// objective is from its minimum.
 //
 // # Block ADMM
 //

@@ -1,17 +1,17 @@
 package baseline
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 )
 
 // FeatureForm says which system of the random features method is factored.
@@ -114,7 +114,20 @@ func (r *FeatureResult) String() string {
 // it, a panel in float64, and the blocks of t columns; not the workspace of products that
 // each thread of the process keeps (2.4 MB). It panics for AutoFeatureForm.
 func FeatureNeed(form FeatureForm, n, s, t int, keep bool) int64 {
-	return sweepNeed([]FeatureForm{form}, n, []int{s}, t, keep)
+	nn, ss, order := int64(n), int64(s), int64(s)
+	z := 4 * nn * ss
+	if !keep {
+		z = 4 * ss * min(nn, int64(panelRows(s)))
+	}
+	switch form {
+	case Primal:
+	case Dual:
+		order, z = nn, z+4*nn*min(ss, precond.ColumnStrip)
+	default:
+		panic("baseline: the bytes of " + form.String())
+	}
+	panel := 8 * 1024 * order // of precond.Gram
+	return 8*order*order + z + panel + 8*int64(t)*(4*ss+4*nn)
 }
 
 // RandomFeatures solves kernel ridge regression in the span of the features φ = m of the
@@ -145,35 +158,19 @@ func FeatureNeed(form FeatureForm, n, s, t int, keep bool) int64 {
 // float64, or ctx ends; after the first solve the result so far comes with ctx's error.
 // Missing the tolerance is a Status. It panics if shapes do not fit or an option is negative.
 func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *FeatureOptions) (*FeatureResult, error) {
-	var opt FeatureOptions
-	if o != nil {
-		opt = *o
-	}
-	_, s := m.Dims()
-	w, err := newSweeper(x, lambda, y, []feature.Map{m}, []int{s}, opt)
+	p, err := newRidge(m, x, lambda, y, o)
 	if err != nil {
 		return nil, err
 	}
-	var last *FeatureResult
-	err = w.run(ctx, func(r *FeatureResult) error {
-		last = r
-		return nil
-	})
-	if last != nil {
-		last.Seconds.Features += w.seconds.Features // those formed again in passes are in it
-		last.Seconds.Gram = w.seconds.Gram
-		last.Seconds.Residual += w.seconds.Residual
-		last.Seconds.Total, last.Bytes = w.elapsed(), w.bytes
+	if err := p.factorize(ctx); err != nil {
+		return nil, err
 	}
-	return last, err
-}
-
-// checkFeatureOptions panics for options that are negative and fills in defaults.
-func checkFeatureOptions(o *FeatureOptions) {
-	if !(o.Tol >= 0) || o.Memory < 0 || o.Form < AutoFeatureForm || o.Form > Dual {
-		panic(fmt.Sprintf("baseline: tolerance %v, memory %d, form %v", o.Tol, o.Memory, o.Form))
+	err = p.solve(ctx)
+	p.res.Seconds.Total = time.Since(p.began).Seconds()
+	if !p.solved {
+		return nil, err
 	}
-	o.Tol, o.MaxRefine = cmp.Or(o.Tol, 1e-10), refinements(o.MaxRefine)
+	return p.res, err
 }
 
 // keepable reports whether bytes may be kept where there is no limit.
@@ -190,43 +187,17 @@ func (r *FeatureResult) Predict(ctx context.Context, x points.Points) (*mat.Dens
 }
 
 func predictFeatures(ctx context.Context, m feature.Map, w *mat.Dense, x points.Points) (*mat.Dense, error) {
-	f, err := predictAll(ctx, m, []*mat.Dense{w}, x)
-	if err != nil {
-		return nil, err
-	}
-	return f[0], nil
-}
-
-// predictAll returns φ(x)ᵀW for all points x and every W, of as many of the features of m as it has rows:
-// Z_s = √(S/s)·Z_S[:, :s].
-func predictAll(ctx context.Context, m feature.Map, ws []*mat.Dense, x points.Points) ([]*mat.Dense, error) {
 	n, _ := x.Dims()
 	if n == 0 {
 		return nil, fmt.Errorf("baseline: no points to predict")
 	}
-	src := newRows(m, x, nil)
-	v, f := make([][]float64, len(ws)), make([][]float64, len(ws))
-	for i, w := range ws {
-		s, t := w.Dims()
-		v[i], f[i] = byCols(w), make([]float64, n*t)
-		floats.Scale(scaleOf(src.s, s), v[i])
-	}
-	err := src.each(ctx, "", func(i0 int, z *points.Dense32) error {
-		for i, w := range ws {
-			s, t := w.Dims()
-			if err := addProduct(ctx, firstColumns(z, s), v[i], f[i][i0:], n, t); err != nil {
-				return err
-			}
-		}
-		return nil
+	_, t := w.Dims()
+	v, f := byCols(w), make([]float64, n*t)
+	err := newRows(m, x, nil).each(ctx, "", func(i0 int, z *points.Dense32) error {
+		return addProduct(ctx, z, v, f[i0:], n, t)
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*mat.Dense, len(f))
-	for i, w := range ws {
-		_, t := w.Dims()
-		out[i] = fromCols(f[i], n, t)
-	}
-	return out, nil
+	return fromCols(f, n, t), nil
 }

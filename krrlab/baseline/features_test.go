@@ -244,61 +244,6 @@ func TestFeaturePredict(t *testing.T) {
 	}
 }
 
-// TestFeatureSweep holds each size of a sweep to the problem of that size alone.
-func TestFeatureSweep(t *testing.T) {
-	const n, d = 600, 4
-	x, other := draw(16, n, d), draw(17, 50, d)
-	y := wave(x, 2)
-	sizes := []int{7, 150, 420, 600, 650, 900}
-	for _, dist := range []feature.Dist{gaussian, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 2}, Orthogonal: true}, sketched} {
-		for _, o := range []baseline.FeatureOptions{{}, {Stream: true}, {Exact: true}} {
-			label := fmt.Sprintf("%v %+v", dist, o)
-			res, err := baseline.RandomFeaturesSweep(context.Background(), dist, x, 0.05, y, sizes, rng.New(3), &o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(res.Results) != len(sizes) || res.Status != pcg.Converged {
-				t.Fatalf("%s: %v", label, res)
-			}
-			predicted, err := res.Predict(context.Background(), other)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, r := range res.Results {
-				if _, s := r.Map.Dims(); s != sizes[i] || r.S != s {
-					t.Errorf("%s: map of %d features for %d", label, s, sizes[i])
-				}
-				if wantDual := r.S > n && !o.Stream; (r.Form == baseline.Dual) != wantDual {
-					t.Errorf("%s: %v for %d features", label, r.Form, r.S)
-				}
-				sweepMember(t, fmt.Sprintf("%s s = %d", label, r.S), r, x, y)
-				own, err := r.Predict(context.Background(), other)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !mat.EqualApprox(own, predicted[i], 1e-4) {
-					t.Errorf("%s: predictions of %d features differ", label, r.S)
-				}
-			}
-			if (dist == sketched) != res.Stacked {
-				t.Errorf("%s: stacked %v", label, res.Stacked)
-			}
-		}
-	}
-}
-
-// sweepMember holds a result of a sweep to the optimum for its own map, whose features are
-// those of the sweep up to their rounding to float32.
-func sweepMember(t *testing.T, label string, r *baseline.FeatureResult, x points.Points, y *mat.Dense) {
-	t.Helper()
-	z := denseZ(t, r.Map, x)
-	_, best := ridgeOptimum(t, z, y, r.Lambda)
-	own := ridgeObjective(z, y, r.W, r.Lambda)
-	if !(math.Abs(r.Objective-best) <= 1e-6*best) || !(own-best <= 1e-8*best) {
-		t.Errorf("%s: objective %.15g, of W %.15g, optimum %.15g", label, r.Objective, own, best)
-	}
-}
-
 func TestFeatureErrors(t *testing.T) {
 	ctx := context.Background()
 	x := draw(18, 600, 3)
@@ -341,10 +286,6 @@ func TestFeatureErrors(t *testing.T) {
 		"rows":    func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, targets(1, 599, 1), nil) },
 		"dim":     func() { _, _ = baseline.RandomFeatures(ctx, sample(t, gaussian, 4, 5), x, 1, y, nil) },
 		"options": func() { _, _ = baseline.RandomFeatures(ctx, m, x, 1, y, &baseline.FeatureOptions{Tol: -1}) },
-		"sizes": func() {
-			_, _ = baseline.RandomFeaturesSweep(ctx, gaussian, x, 1, y, []int{5, 5}, rng.New(1), nil)
-		},
-		"no sizes": func() { _, _ = baseline.RandomFeaturesSweep(ctx, gaussian, x, 1, y, nil, rng.New(1), nil) },
 	} {
 		func() {
 			defer func() {
@@ -378,18 +319,6 @@ func TestFeaturesInterrupted(t *testing.T) {
 		if at == "residual" && (r == nil || r.Status != pcg.Canceled || r.W == nil) {
 			t.Errorf("%s: %v", at, r)
 		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	passes := 0
-	res, err := baseline.RandomFeaturesSweep(ctx, gaussian, x, 0.01, y, []int{10, 20, 30}, rng.New(1), &baseline.FeatureOptions{Tol: 1, Progress: func(stage string, done, total int) {
-		if stage == "residual" && done == total {
-			if passes++; passes == 2 { // one for each size
-				cancel()
-			}
-		}
-	}})
-	if !errors.Is(err, context.Canceled) || res.Status != pcg.Canceled || len(res.Results) != 2 {
-		t.Errorf("%v, %v", res, err)
 	}
 }
 

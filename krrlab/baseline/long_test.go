@@ -17,7 +17,6 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // mnist returns points of MNIST, ±1 for each class against the rest, and the classes.
@@ -71,6 +70,7 @@ func TestMNIST(t *testing.T) {
 	ctx := context.Background()
 	k := kernel.Gaussian{Sigma: 8.5}
 	dist := feature.Fourier{Kernel: k}
+	_, d := x.Dims()
 	rate := func(f *mat.Dense, err error) float64 {
 		t.Helper()
 		if err != nil {
@@ -84,25 +84,21 @@ func TestMNIST(t *testing.T) {
 	}
 	exact := rate((&model.Model{Kernel: k, Lambda: lambda, X: x, C: fit.X}).Decision(ctx, z, nil))
 	t.Logf("%.4f %v", exact, fit)
-	sweep, err := baseline.RandomFeaturesSweep(ctx, dist, x, lambda, y, []int{500, 1000, 2000, 5000, 10000}, rng.New(1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	predicted, err := sweep.Predict(ctx, z)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Log(sweep)
-	last := 1.0
-	for i, r := range sweep.Results {
-		e := errorRate(predicted[i], class)
-		t.Logf("s = %d: %.4f", r.S, e)
-		if r.Status != pcg.Converged || e > last || r.S <= n && e <= exact {
+	fits, last := map[int]*baseline.FeatureResult{}, 1.0
+	for _, s := range []int{500, 1000, 2000, 5000, 10000} {
+		r, err := baseline.RandomFeatures(ctx, sample(t, dist, d, s), x, lambda, y, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fits[s] = r
+		e := rate(r.Predict(ctx, z))
+		t.Logf("%.4f %v", e, r)
+		if r.Status != pcg.Converged || e > last || s <= n && e <= exact {
 			t.Errorf("error %.4f, before %.4f, exact %.4f: %v", e, last, exact, r)
 		}
 		last = e
 	}
-	a, err := baseline.NewADMM(ctx, sweep.Results[1].Map, x, lambda, y, baseline.Square, nil)
+	a, err := baseline.NewADMM(ctx, fits[1000].Map, x, lambda, y, baseline.Square, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +111,7 @@ func TestMNIST(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%.4f %v", rate(r.Predict(ctx, z)), r)
-	if want := sweep.Results[1].Objective / 2; r.Status != pcg.Converged || math.Abs(r.Objective-want) > 1e-5*want {
+	if want := fits[1000].Objective / 2; r.Status != pcg.Converged || math.Abs(r.Objective-want) > 1e-5*want {
 		t.Errorf("%v: objective of the random features method %.9g", r, want)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // TestNeeds: all that a method allocates, scratch that lives shortly too, is at most 1.5 times what it
@@ -23,10 +22,6 @@ func TestNeeds(t *testing.T) {
 		},
 		"features streamed": func() (int64, error) {
 			r, err := baseline.RandomFeatures(ctx, m, x, 0.1, y, &baseline.FeatureOptions{Stream: true})
-			return r.Bytes, err
-		},
-		"sweep": func() (int64, error) {
-			r, err := baseline.RandomFeaturesSweep(ctx, gaussian, x, 0.1, y, []int{100, 500, 900}, rng.New(1), nil)
 			return r.Bytes, err
 		},
 		"admm": func() (int64, error) {

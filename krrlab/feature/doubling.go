@@ -76,7 +76,7 @@ func (f Doubling) Part(d, from, to int, g rng.Stream) (Map, error) {
 		}
 		parts = append(parts, m)
 	}
-	return Stack(parts...), nil
+	return stacked(parts), nil
 }
 
 // tail returns the map of features from, …, s-1, scaled to the mean k(x, z).
@@ -92,26 +92,14 @@ func (m *FourierMap) tail(from int) *FourierMap {
 	return t
 }
 
-// Stack returns the map of several maps' features, one after the other,
-//
-//	φ(x) = (√(b₀/s)·φ₀(x), √(b₁/s)·φ₁(x), …),  b_j features in φ_j,  s = Σ_j b_j:
-//
-// if the φ_j are independent with mean k(x, z), φ has that mean too, and the first parts of a
-// stack are that of fewer parts but for the factor. Of one map it is that map. It panics if
-// there is none, or if their dimensions differ.
-func Stack(parts ...Map) Map {
-	if len(parts) == 0 {
-		panic("feature: a stack of no maps")
-	}
+// stacked returns the map of several maps' features, one after the other; of one map it is that map.
+func stacked(parts []Map) Map {
 	if len(parts) == 1 {
 		return parts[0]
 	}
-	st := &stack{parts: append([]Map(nil), parts...)}
-	for j, p := range parts {
+	st := &stack{parts: parts}
+	for _, p := range parts {
 		d, b := p.Dims()
-		if j > 0 && d != st.d {
-			panic(fmt.Sprintf("feature: maps of R^%d and R^%d stacked", st.d, d))
-		}
 		st.d, st.s = d, st.s+b
 	}
 	return st

@@ -290,15 +290,13 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]func(){
-		"no maps":      func() { Stack() },
-		"R^2 and R^3":  func() { Stack(draw(t, gauss, 2, 4), draw(t, gauss, 3, 4)) },
 		"dimension 3 ": func() { draw(t, gauss, 2, 4).MapTo(make([]float64, 4), 4, points.NewDense(1, 3, nil), &Workspace{}) },
 		"3 given to": func() {
 			_ = MatrixTo(t.Context(), points.NewDense32(1, 4, nil), 0, draw(t, gauss, 2, 4), points.NewDense(1, 3, nil), nil)
 		},
 		"do not fit": func() { draw(t, gauss, 2, 4).MapTo(make([]float64, 8), 3, points.NewDense(2, 2, nil), &Workspace{}) },
 		"4 numbers": func() {
-			Stack(draw(t, gauss, 2, 2), draw(t, poly, 2, 3)).MapTo(make([]float64, 4), 5, points.NewDense(1, 2, nil), &Workspace{})
+			stacked([]Map{draw(t, gauss, 2, 2), draw(t, poly, 2, 3)}).MapTo(make([]float64, 4), 5, points.NewDense(1, 2, nil), &Workspace{})
 		},
 	} {
 		func() {
@@ -311,7 +309,7 @@ func TestWords(t *testing.T) {
 		}()
 	}
 	var w Workspace
-	Stack(draw(t, gauss, 2, 2), draw(t, poly, 2, 3)).MapTo(nil, 5, points.NewDense(0, 2, nil), &w)
+	stacked([]Map{draw(t, gauss, 2, 2), draw(t, poly, 2, 3)}).MapTo(nil, 5, points.NewDense(0, 2, nil), &w)
 	if n := checkMap(draw(t, gauss, 2, 4), 8, 4, points.NewDense(2, 2, nil)); n != 2 {
 		t.Errorf("%d points", n)
 	}

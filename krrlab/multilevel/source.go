@@ -97,8 +97,8 @@ func newDense(ctx context.Context, z *points.Dense32, lambdaP float64) (*dense, 
 	if err := g.AddColumns(ctx, z, false, nil); err != nil {
 		return nil, err
 	}
-	m := &dense{n: z.N, l: g.Take(1, lambdaP)} // M = ZZᵀ + λ_pI
-	if !accel.Dpotrf(m.n, m.l, m.n) {          // M = LLᵀ
+	m := &dense{n: z.N, l: g.Take(lambdaP)} // M = ZZᵀ + λ_pI
+	if !accel.Dpotrf(m.n, m.l, m.n) {       // M = LLᵀ
 		return nil, fmt.Errorf("multilevel: ZZᵀ+λ_pI of order %d is not positive definite in float64 at λ_p = %.3g: increase λ_p", m.n, lambdaP)
 	}
 	return m, ctx.Err()

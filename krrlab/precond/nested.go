@@ -115,32 +115,14 @@ func (g *Gram) AddColumns(ctx context.Context, z *points.Dense32, fast bool, eac
 	return nil
 }
 
-// LeadingTo sets the lower triangle of dst, order×order and row-major with stride ld, to
-//
-//	scale·(ZᵀZ)_{1…order, 1…order} + ridge·I
-//
-// and the rest of its rows, up to column order, to 0. It panics if order is not in [1, s] or
-// does not fit dst.
-func (g *Gram) LeadingTo(dst []float64, ld, order int, scale, ridge float64) {
-	if order < 1 || order > g.s || ld < order || len(dst) < (order-1)*ld+order {
-		panic(fmt.Sprintf("precond: order %d of %d into %d numbers of stride %d", order, g.s, len(dst), ld))
-	}
-	for i := range order {
-		row := dst[i*ld : i*ld+order]
-		for j, v := range g.data[i*g.s : i*g.s+i+1] {
-			row[j] = scale * v
-		}
+// Take returns ZᵀZ + ridge·I, s×s and row-major with zeros above the diagonal, in g's own memory, and leaves g to
+// belong to no columns.
+func (g *Gram) Take(ridge float64) []float64 {
+	data := g.data
+	for i := range g.s {
+		row := data[i*g.s : (i+1)*g.s]
 		row[i] += ridge
 		clear(row[i+1:])
-	}
-}
-
-// Take returns scale·ZᵀZ + ridge·I as LeadingTo does for all s columns, in g's own memory, and
-// leaves g to belong to no columns.
-func (g *Gram) Take(scale, ridge float64) []float64 {
-	data := g.data
-	if g.s > 0 {
-		g.LeadingTo(data, g.s, g.s, scale, ridge)
 	}
 	*g = Gram{}
 	return data

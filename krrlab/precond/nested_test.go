@@ -230,12 +230,7 @@ func TestGramRows(t *testing.T) {
 		if want := map[bool]float64{true: tol}[fast]; g.Error() > 1.01*want || g.Error() < want/2 {
 			t.Errorf("fast %v: error %g, for all rows together %g", fast, g.Error(), want)
 		}
-		lead := make([]float64, 600*400)
-		for i := range lead {
-			lead[i] = math.NaN()
-		}
-		g.LeadingTo(lead, 600, 400, 2, 0.5)
-		all := g.Take(3, 0.25)
+		all := g.Take(0.25)
 		if g.s != 0 {
 			t.Errorf("order %d left", g.s)
 		}
@@ -244,25 +239,14 @@ func TestGramRows(t *testing.T) {
 			for i := range wide.N {
 				want += float64(wide.Row(i)[40+p[0]]) * float64(wide.Row(i)[40+p[1]])
 			}
-			check := func(got, scale, ridge float64) {
-				t.Helper()
-				want := scale * want
-				if p[0] == p[1] {
-					want += ridge
-				} else if p[0] < p[1] {
-					want = 0
-				}
-				if !(math.Abs(got-want) <= scale*tol) {
-					t.Errorf("fast %v, entry %v: %.15g, want %.15g", fast, p, got, want)
-				}
+			if p[0] == p[1] {
+				want += 0.25
+			} else if p[0] < p[1] {
+				want = 0
 			}
-			check(all[p[0]*520+p[1]], 3, 0.25)
-			if p[0] < 400 && p[1] < 400 {
-				check(lead[p[0]*600+p[1]], 2, 0.5)
+			if got := all[p[0]*520+p[1]]; !(math.Abs(got-want) <= tol) {
+				t.Errorf("fast %v, entry %v: %.15g, want %.15g", fast, p, got, want)
 			}
-		}
-		if v := lead[600+450]; !math.IsNaN(v) {
-			t.Errorf("column 450 was written: %g", v)
 		}
 	}
 	wide.Row(3)[45] = float32(math.Inf(1))

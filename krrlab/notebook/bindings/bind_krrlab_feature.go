@@ -23,7 +23,6 @@ func init() {
 			"Matrix":      r.ValueOf(feature.Matrix),
 			"MatrixTo":    r.ValueOf(feature.MatrixTo),
 			"ParseLevels": r.ValueOf(feature.ParseLevels),
-			"Stack":       r.ValueOf(feature.Stack),
 		},
 		Types: map[string]r.Type{
 			"Chain":           r.TypeOf((*feature.Chain)(nil)).Elem(),
