@@ -46,7 +46,7 @@ func (f Chain) String() string {
 // so that no more than 256 rows of Z₁ exist at any time for each thread.
 type ChainMap struct {
 	first Map
-	ops   []sketch.Operator
+	ops   sketch.CompositionOperator // none: Z₁
 }
 
 var _ Map32 = (*ChainMap)(nil)
@@ -73,10 +73,7 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := op.(*sketch.CompositionOperator)
-		for k := range c.Levels() {
-			m.ops = append(m.ops, c.Level(k))
-		}
+		m.ops = *op.(*sketch.CompositionOperator)
 	}
 	return m, nil
 }
@@ -84,56 +81,46 @@ func (f Chain) Sample(d, s int, g rng.Stream) (Map, error) {
 // Dims implements Map.
 func (m *ChainMap) Dims() (d, s int) {
 	d, s = m.first.Dims()
-	if k := len(m.ops); k > 0 {
-		_, s = m.ops[k-1].Dims()
+	if len(m.ops.Levels) > 0 {
+		_, s = m.ops.Dims()
 	}
 	return d, s
 }
 
 // Levels returns the number of levels, the features among them.
-func (m *ChainMap) Levels() int { return 1 + len(m.ops) }
+func (m *ChainMap) Levels() int { return 1 + len(m.ops.Levels) }
 
 // Level returns the map x ↦ S_k⋯S₂·φ₁(x) to level k of Z, 1 ≤ k ≤ Levels().
-func (m *ChainMap) Level(k int) *ChainMap { return &ChainMap{m.first, m.ops[:k-1]} }
+func (m *ChainMap) Level(k int) *ChainMap {
+	return &ChainMap{m.first, sketch.CompositionOperator{Levels: m.ops.Levels[:k-1]}}
+}
 
 // Sketch returns S_k, 2 ≤ k ≤ Levels().
-func (m *ChainMap) Sketch(k int) sketch.Operator { return m.ops[k-2] }
+func (m *ChainMap) Sketch(k int) sketch.Operator { return m.ops.Levels[k-2] }
 
-// chainSpace is the scratch of a chain: what the levels need, and panels between them.
+// chainSpace is the scratch of a chain: what the levels need, and a panel of Z₁.
 type chainSpace struct {
-	first   Workspace
-	sketch  sketch.Workspace
-	panel32 [2][]float32
-	panel64 [2][]float64
-	tmp     []float64
+	first  Workspace
+	sketch sketch.Workspace
+	z32    []float32
+	z64    []float64
+	tmp    []float64
 }
 
 func (c *chainSpace) bytes() int64 {
-	b := c.first.Bytes() + c.sketch.Bytes() + 8*int64(cap(c.tmp))
-	for i := range c.panel32 {
-		b += 4*int64(cap(c.panel32[i])) + 8*int64(cap(c.panel64[i]))
-	}
-	return b
+	return c.first.Bytes() + c.sketch.Bytes() + 4*int64(cap(c.z32)) + 8*int64(cap(c.z64)+cap(c.tmp))
 }
 
 // MapTo implements Map.
 func (m *ChainMap) MapTo(z []float64, ld int, x points.Points, w *Workspace) {
-	n := checkMap(m, len(z), ld, x)
 	c := w.chained()
-	for i := 0; i < n; i += panelRows {
-		p := panel(x, i, min(i+panelRows, n))
-		through(m, z[i*ld:], ld, p, &c.panel64, &c.sketch, func(z []float64, ld int) { m.first.MapTo(z, ld, p, &c.first) }, sketch.Operator.Apply64)
-	}
+	through(m, z, ld, x, &c.z64, &c.sketch, func(z []float64, ld int, x points.Points) { m.first.MapTo(z, ld, x, &c.first) }, m.ops.Apply64)
 }
 
 // MapTo32 implements Map32: float32 all the way.
 func (m *ChainMap) MapTo32(z []float32, ld int, x points.Points, w *Workspace) {
-	n := checkMap(m, len(z), ld, x)
 	c := w.chained()
-	for i := 0; i < n; i += panelRows {
-		p := panel(x, i, min(i+panelRows, n))
-		through(m, z[i*ld:], ld, p, &c.panel32, &c.sketch, func(z []float32, ld int) { mapTo32(m.first, z, ld, p, &c.first, &c.tmp) }, sketch.Operator.Apply32)
-	}
+	through(m, z, ld, x, &c.z32, &c.sketch, func(z []float32, ld int, x points.Points) { mapTo32(m.first, z, ld, x, &c.first, &c.tmp) }, m.ops.Apply32)
 }
 
 // chained returns the scratch of a chain.
@@ -144,25 +131,20 @@ func (w *Workspace) chained() *chainSpace {
 	return w.chain
 }
 
-// through takes a panel of points through all levels, by way of two panels in turn.
-func through[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, panels *[2][]T, w *sketch.Workspace,
-	features func(z []T, ld int), apply func(o sketch.Operator, dst []T, ldd int, src []T, lds, rows int, w *sketch.Workspace)) {
-	n, _ := x.Dims()
-	if len(m.ops) == 0 {
-		features(z, ld)
-		return
-	}
+// through takes the points through all levels, a panel at a time, by way of Z₁ of a panel.
+func through[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, z1 *[]T, w *sketch.Workspace,
+	features func(z []T, ld int, x points.Points), apply func(dst []T, ldd int, src []T, lds, rows int, w *sketch.Workspace)) {
+	n := checkMap(m, len(z), ld, x)
 	_, width := m.first.Dims()
-	src := grow(&panels[0], n*width)
-	features(src, width)
-	for k, o := range m.ops {
-		if k == len(m.ops)-1 {
-			apply(o, z, ld, src, width, n, w)
-			return
+	for i := 0; i < n; i += panelRows {
+		j := min(i+panelRows, n)
+		p := panel(x, i, j)
+		if len(m.ops.Levels) == 0 {
+			features(z[i*ld:], ld, p)
+			continue
 		}
-		_, s := o.Dims()
-		out := grow(&panels[(k+1)%2], n*s)
-		apply(o, out, s, src, width, n, w)
-		src, width = out, s
+		src := grow(z1, (j-i)*width)
+		features(src, width, p)
+		apply(z[i*ld:], ld, src, width, j-i, w)
 	}
 }

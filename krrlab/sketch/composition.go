@@ -17,9 +17,10 @@ type Level struct {
 // first. With E[S_kᵀS_k] = I for each, E[SᵀS] = I.
 type Composition []Level
 
-// CompositionOperator is a draw of Composition; the levels of a level that is a composition
-// itself are its own.
-type CompositionOperator struct{ ops []Operator }
+// CompositionOperator is a draw of Composition.
+type CompositionOperator struct {
+	Levels []Operator // S_1, S_2, …; those of a level that is a composition itself are its own
+}
 
 var (
 	_ Dist     = Composition(nil)
@@ -77,25 +78,19 @@ func (d Composition) Sample(m, s int, g rng.Stream) (Operator, error) {
 			return nil, err
 		}
 		if c, ok := op.(*CompositionOperator); ok {
-			o.ops = append(o.ops, c.ops...)
+			o.Levels = append(o.Levels, c.Levels...)
 		} else {
-			o.ops = append(o.ops, op)
+			o.Levels = append(o.Levels, op)
 		}
 		m = widths[k]
 	}
 	return o, nil
 }
 
-// Level returns S_{k+1}, 0 ≤ k < Levels().
-func (o *CompositionOperator) Level(k int) Operator { return o.ops[k] }
-
-// Levels returns the number of sketches.
-func (o *CompositionOperator) Levels() int { return len(o.ops) }
-
 // Dims implements Operator.
 func (o *CompositionOperator) Dims() (m, s int) {
-	m, _ = o.ops[0].Dims()
-	_, s = o.ops[len(o.ops)-1].Dims()
+	m, _ = o.Levels[0].Dims()
+	_, s = o.Levels[len(o.Levels)-1].Dims()
 	return m, s
 }
 
@@ -103,7 +98,7 @@ func (o *CompositionOperator) Dims() (m, s int) {
 func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	for r := 0; r < rows; r += panelRows {
-		compose(o.ops, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel32, w, Operator.Apply32)
+		compose(o.Levels, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel32, w, Operator.Apply32)
 	}
 }
 
@@ -111,7 +106,7 @@ func (o *CompositionOperator) Apply32(dst []float32, ldd int, src []float32, lds
 func (o *CompositionOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
 	for r := 0; r < rows; r += panelRows {
-		compose(o.ops, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel64, w, Operator.Apply64)
+		compose(o.Levels, dst[r*ldd:], ldd, src[r*lds:], lds, min(panelRows, rows-r), &w.panel64, w, Operator.Apply64)
 	}
 }
 

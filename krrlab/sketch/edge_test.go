@@ -106,17 +106,17 @@ func TestNested(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := op.(*CompositionOperator)
-	if c.Levels() != 3 {
-		t.Fatalf("%d levels, want 3", c.Levels())
+	if len(c.Levels) != 3 {
+		t.Fatalf("%d levels, want 3", len(c.Levels))
 	}
 	x := make([]float64, 20)
 	rng.New(4).Normals(x, 0)
 	got := make([]float64, 4)
 	op.Apply64(got, 4, x, 20, 1, &Workspace{})
-	for k := range c.Levels() {
-		m, s := c.Level(k).Dims()
+	for _, o := range c.Levels {
+		m, s := o.Dims()
 		y := make([]float64, s)
-		c.Level(k).Apply64(y, s, x, m, 1, &Workspace{})
+		o.Apply64(y, s, x, m, 1, &Workspace{})
 		x = y
 	}
 	for i, want := range x {

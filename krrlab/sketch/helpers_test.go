@@ -73,9 +73,9 @@ func matrix(t testing.TB, op sketch.Operator) [][]float64 {
 			}
 		}
 	case *sketch.CompositionOperator:
-		a = matrix(t, op.Level(0))
-		for k := 1; k < op.Levels(); k++ {
-			a = times(matrix(t, op.Level(k)), a)
+		a = matrix(t, op.Levels[0])
+		for _, o := range op.Levels[1:] {
+			a = times(matrix(t, o), a)
 		}
 	default:
 		t.Fatalf("no matrix of %T", op)
