@@ -63,6 +63,10 @@ if (json) {
   must(before !== (await answer.textContent()), "an arrow key does not move the slider");
   await page.screenshot({ path: path.join(out, "figure-4.png") });
 }
+const still = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
+await still.goto(pathToFileURL(file).href);
+must((await still.locator("figure svg text").count()) > 5 && !(await still.locator(".krr-bar").count()), "without scripts there is no picture");
+await still.screenshot({ path: path.join(out, "figure-5.png") });
 await browser.close();
 for (const w of wrong) console.log(`FAILED: ${path.basename(file)}: ${w}`);
 if (wrong.length) process.exit(1);
