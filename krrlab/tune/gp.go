@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -120,24 +123,30 @@ func (p *process) mean(x at) float64 {
 
 // predict returns the mean of y(x) without noise, and its standard deviation.
 func (p *process) predict(x at) (mean, sd float64) {
-	n := len(p.x)
-	r, s := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+	r := make([]float64, len(p.x))
 	for i, z := range p.x {
-		r.SetVec(i, p.corr(x, z))
+		r[i] = p.corr(x, z)
 	}
-	mean = p.mean(x)
-	if p.chol.SolveVecTo(s, r) != nil {
-		return mean, 0
-	}
-	return mean, p.scale * math.Sqrt(max(0, 1-mat.Dot(r, s)))
+	tri := p.chol.RawU().(*mat.TriDense).RawTriangular()
+	blas64.Trsv(blas.Trans, tri, blas64.Vector{N: len(r), Inc: 1, Data: r}) // U⁻ᵀr, R = UᵀU
+	return p.mean(x), p.scale * math.Sqrt(max(0, 1-floats.Dot(r, r)))
 }
 
-// improvement returns E max(0, best−y(x)).
-func (p *process) improvement(x at, best float64) float64 {
-	mean, sd := p.predict(x)
-	if sd <= 0 {
-		return max(0, best-mean)
+// improvement returns E max(0, best−y(x)), or 0 where that is at most a floor: it rises with the standard deviation,
+// which is at most s and takes most of the work.
+func (p *process) improvement(x at, best, floor float64) float64 {
+	if improvement(best-p.mean(x), p.scale) <= floor {
+		return 0
 	}
-	u := (best - mean) / sd
-	return (best-mean)*0.5*math.Erfc(-u/math.Sqrt2) + sd*math.Exp(-u*u/2)/math.Sqrt(2*math.Pi)
+	mean, sd := p.predict(x)
+	return improvement(best-mean, sd)
+}
+
+// improvement returns E max(0, v) of a normal variable.
+func improvement(mean, sd float64) float64 {
+	if sd <= 0 {
+		return max(0, mean)
+	}
+	u := mean / sd
+	return mean*0.5*math.Erfc(-u/math.Sqrt2) + sd*math.Exp(-u*u/2)/math.Sqrt(2*math.Pi)
 }

@@ -171,11 +171,15 @@ func (s *search) run(ctx context.Context, q int) error {
 		f, x, gain := s.next(q, active)
 		s.gain = gain
 		if f == nil || gain < enough {
-			return nil
+			break
 		}
 		if _, err := s.try(ctx, q, f, x); err != nil {
 			return err
 		}
+	}
+	if p, _ := s.best(q); p != nil && q == len(s.levels)-1 {
+		_, err := s.try(ctx, q, p.f, s.smoothest(s.model(q, p.f), p.f))
+		return err
 	}
 	return nil
 }
@@ -183,8 +187,7 @@ func (s *search) run(ctx context.Context, q int) error {
 // begin returns where a level begins: a coarse grid, or where the level before ended.
 func (s *search) begin(q int, f *family) (all []at) {
 	if q > 0 {
-		x, _ := s.lowest(s.model(q-1, f), f)
-		return []at{x}
+		return []at{s.smoothest(s.model(q-1, f), f)}
 	}
 	for _, u := range f.first[0] {
 		for _, v := range f.first[1] {
@@ -205,6 +208,19 @@ func (s *search) lowest(p *process, f *family) (x at, y float64) {
 		}
 	}
 	return x, y
+}
+
+// smoothest returns the point of largest λ, and σ, of those on the grid that are as good as tied by a process.
+func (s *search) smoothest(p *process, f *family) at {
+	x, least := s.lowest(p, f)
+	for _, v := range f.grid[1] {
+		for _, u := range f.grid[0] {
+			if v >= x[1] && p.mean(at{u, v}) <= least+max(0, s.opt.Tie)/2 {
+				x = at{u, v}
+			}
+		}
+	}
+	return x
 }
 
 // active returns the families that a level looks at: those that the level before does not rule out, three of them at
@@ -314,7 +330,7 @@ func (s *search) next(q int, active []*family) (best *family, x at, gain float64
 				if !near(at{u, v}) || s.tried(q, f, at{u, v}) {
 					continue
 				}
-				if g := p.improvement(at{u, v}, least); g > gain {
+				if g := p.improvement(at{u, v}, least, gain); g > gain {
 					best, x, gain = f, at{u, v}, g
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -188,7 +189,7 @@ func TestProcess(t *testing.T) {
 	for i := range uint64(draws) {
 		sum += max(0, m+0.3-(m+sd*g.Normal(i))) / draws
 	}
-	if v := p.improvement(at{3, 8}, m+0.3); math.Abs(v-sum) > 0.01*sum {
+	if v := p.improvement(at{3, 8}, m+0.3, 0); math.Abs(v-sum) > 0.01*sum {
 		t.Errorf("expected improvement %g, by sampling %g", v, sum)
 	}
 	next := fit([]at{{0, -4}}, []float64{f(at{0, -4}) + 1}, p)
@@ -200,13 +201,13 @@ func TestProcess(t *testing.T) {
 // TestSearches: what each search finds is as good as the best of a fine grid, or within its interval.
 func TestSearches(t *testing.T) {
 	ctx := context.Background()
-	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(240, 3, 0.2, 1), datasets.SyntheticClasses(240, 3, 2, 0.05, 1)} {
+	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1), datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
 		d := data(t, set)
 		least := math.Inf(1)
 		for _, name := range Searches {
 			var events int
 			var loss float64
-			r, err := Run(ctx, d, Options{Kernels: []string{"gaussian"}, Search: name, Seed: 1}, nil, func(e stage.Event) {
+			r, err := Run(ctx, d, Options{Kernels: []string{"gaussian"}, Search: name, Points: 200, Seed: 1}, nil, func(e stage.Event) {
 				events++
 				loss = e.Loss
 				if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
@@ -262,6 +263,36 @@ func TestHeld(t *testing.T) {
 	}
 	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") || !strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.05") {
 		t.Error(flags)
+	}
+}
+
+// TestSmoothest: where λ makes no difference, the largest is chosen, though no step of the search needs it; where it does,
+// it is not.
+func TestSmoothest(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
+	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
+		full := &Full{Name: name, Loss: func(_ context.Context, _ kernel.Kernel, lambda float64) (*Loss, error) {
+			l := &Loss{Rows: make([]float32, 50)}
+			for i := range l.Rows {
+				l.Rows[i] = float32((1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1))))
+			}
+			return l, nil
+		}}
+		s := &search{opt: Options{Kernels: []string{"gaussian"}, Rows: 200, Sigma: 1, Seed: 1}.settled(), data: d, start: time.Now()}
+		s.fams = s.opt.families()
+		if err := s.prepare(t.Context(), full); err != nil {
+			t.Fatal(err)
+		}
+		s.levels = s.levels[len(s.levels)-1:]
+		s.levels[0].most = 4 // where it begins
+		s.models = append(s.models, make([]*process, len(s.fams)))
+		if err := s.run(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		grid := s.fams[0].grid[1]
+		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] || slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
+			t.Errorf("%s: λ = %g", name, p.lambda())
+		}
 	}
 }
 
