@@ -113,64 +113,45 @@ func (r *Result) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the error of the chosen kernel over σ and λ, on the level with most points, with the point that was
-// chosen framed, and the error of each point of the last level against λ with its interval.
+// Plot draws the error of the chosen kernel over σ and λ by the model, with the points that were tried, the chosen one
+// framed, and the error of each point of the last level against λ with its interval.
 func (r *Result) Plot() *plots.Figure {
 	quantity := "RMSE"
 	if r.classes() {
 		quantity = "error"
 	}
 	panels := []*plots.Figure{r.errors(quantity)}
-	if m := r.heat(quantity); m != nil {
-		panels = []*plots.Figure{m, panels[0]}
+	if r.Map != nil {
+		panels = append([]*plots.Figure{r.heat(quantity)}, panels...)
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Short(), r.Lambda), len(panels), panels...)
-	f.Caption = "The error of rows that the fit has not seen, by " + r.Levels[r.last()].Name + ". The frame is the point that was chosen."
+	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; other points of the map were tried, between them it is by the model."
 	return f
 }
 
-// heat returns the map of the chosen kernel; nil where σ or λ was held.
+// heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
 func (r *Result) heat(quantity string) *plots.Figure {
-	count := make([]int, len(r.Levels))
-	for _, p := range r.Points {
-		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree {
-			count[p.Level]++
-		}
-	}
-	q := slices.Index(count, slices.Max(count))
-	scale := func(p *Point) float64 { return p.Sigma + p.Gamma }
-	var x, y []float64
-	for _, p := range append(r.Points[:len(r.Points):len(r.Points)], r.Best) {
-		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && (p.Level == q || p == r.Best) {
-			x, y = append(x, scale(&p)), append(y, p.Lambda)
-		}
-	}
-	x, y = rising(x), rising(y)
-	if len(x) < 2 || len(y) < 2 {
-		return nil
-	}
-	z := make([][]float64, len(y))
-	for i := range z {
-		z[i] = slices.Repeat([]float64{math.NaN()}, len(x))
-	}
-	for _, p := range r.Points {
-		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && p.Level == q {
-			z[slices.Index(y, p.Lambda)][slices.Index(x, scale(&p))] = math.Max(float64(p.Error), 1e-6)
-		}
-	}
 	label := "σ"
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(r.Levels[q].Name, label, "λ", quantity, x, y, z)
-	m.Marks = append(m.Marks, plots.Mark{X: scale(&r.Best), Y: r.Best.Lambda, Label: "chosen"})
+	m := plots.Map(r.Best.Kernel, label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
+	least := math.Inf(1)
+	for _, row := range r.Map.Error {
+		least = min(least, slices.Min(row))
+	}
+	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, least, 2*least
+	best := r.Best.Sigma + r.Best.Gamma
+	m.Marks = append(m.Marks, plots.Mark{X: best, Y: r.Best.Lambda, Label: "chosen"})
+	tried := plots.Series{Name: "tried", Style: plots.Points}
+	for _, p := range r.Points {
+		x := p.Sigma + p.Gamma
+		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && p.Level == r.Best.Level && slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
+			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
+		}
+	}
+	m.Series = append(m.Series, tried)
 	return m
-}
-
-// rising returns the values sorted, each once.
-func rising(v []float64) []float64 {
-	slices.Sort(v)
-	return slices.Compact(v)
 }
 
 // errors returns the errors of the last level, with their intervals.

@@ -42,6 +42,13 @@ type Level struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// Map is the error of the chosen kernel about the chosen point, by the model.
+type Map struct {
+	Scale  []float64   `json:"scale"` // σ, or γ of a polynomial
+	Lambda []float64   `json:"lambda"`
+	Error  [][]float64 `json:"error"` // [i][j] at Lambda[i], Scale[j]
+}
+
 // Result is the stage of a search: Header has the kernel and λ that were chosen.
 type Result struct {
 	stage.Header
@@ -51,11 +58,10 @@ type Result struct {
 	Points    []Point `json:"points"` // in the order they were evaluated
 	Levels    []Level `json:"levels"`
 	// Gain is which part of the error the next point was expected to gain when the search ended; null without a model.
-	Gain stage.Number `json:"gain"`
-	// Median is the scale about which the chosen kernel was searched.
-	Median  float64 `json:"median"`
-	Command string  `json:"command,omitempty"` // that fits with the result
-	Seconds float64 `json:"seconds"`
+	Gain    stage.Number `json:"gain"`
+	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
+	Command string       `json:"command,omitempty"` // that fits with the result
+	Seconds float64      `json:"seconds"`
 }
 
 // result returns what was found, nil for nothing.
@@ -84,8 +90,52 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += one.Seconds
 	}
+	r.Map = s.surface(best)
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
+}
+
+// surface returns the map about a point; nil where there is nothing to see.
+func (s *search) surface(best *point) *Map {
+	m := &Map{}
+	var at [2][]float64
+	for k, far := range [2]float64{math.Log(7), math.Log(1e4)} {
+		for _, v := range best.f.grid[k] {
+			if math.Abs(v-best.at[k]) < far {
+				at[k] = append(at[k], v)
+			}
+		}
+		if len(at[k]) < 2 {
+			return nil
+		}
+	}
+	for _, u := range at[0] {
+		m.Scale = append(m.Scale, scaleOf(best.f.kernel(digits(math.Exp(u)))))
+	}
+	for _, v := range at[1] {
+		m.Lambda = append(m.Lambda, digits(math.Exp(v)))
+		row := make([]float64, len(at[0]))
+		for j, u := range at[0] {
+			row[j] = math.Exp(s.model(best.level, best.f).mean([2]float64{u, v}))
+		}
+		m.Error = append(m.Error, row)
+	}
+	if m.Scale[0] > m.Scale[1] { // γ
+		slices.Reverse(m.Scale)
+		for _, row := range m.Error {
+			slices.Reverse(row)
+		}
+	}
+	return m
+}
+
+// scaleOf returns σ, or γ of a polynomial.
+func scaleOf(k kernel.Kernel) float64 {
+	spec, err := kernel.ToSpec(k)
+	if err != nil {
+		panic(err) // a built-in kernel
+	}
+	return spec.Sigma + spec.Gamma
 }
 
 // choose returns the point of a level that is least by the model, or a smoother one that is hardly worse.
