@@ -32,6 +32,7 @@ func init() {
 			"Full":    r.TypeOf((*tune.Full)(nil)).Elem(),
 			"Level":   r.TypeOf((*tune.Level)(nil)).Elem(),
 			"Loss":    r.TypeOf((*tune.Loss)(nil)).Elem(),
+			"Map":     r.TypeOf((*tune.Map)(nil)).Elem(),
 			"Options": r.TypeOf((*tune.Options)(nil)).Elem(),
 			"Point":   r.TypeOf((*tune.Point)(nil)).Elem(),
 			"Result":  r.TypeOf((*tune.Result)(nil)).Elem(),
