@@ -2,7 +2,6 @@ package loo
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -145,5 +144,3 @@ func TestPath(t *testing.T) {
 
 // rate returns how many of so many 95 % intervals cover at least but with a probability of some 1e-4.
 func rate(seeds int) int { return seeds - 3 - seeds/10 }
-
-var _ = fmt.Sprint

@@ -1,0 +1,311 @@
+package loo
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// inverseOf returns (K+λI)⁻¹ or (ZZᵀ+λI)⁻¹ by gonum.
+func inverseOf(t *testing.T, k *mat.Dense, lambda float64) *mat.Dense {
+	n, _ := k.Dims()
+	a, inv := mat.DenseCopyOf(k), new(mat.Dense)
+	for i := range n {
+		a.Set(i, i, a.At(i, i)+lambda)
+	}
+	if err := inv.Inverse(a); err != nil {
+		t.Fatal(err)
+	}
+	return inv
+}
+
+// small returns a path ready to solve, with K and ZZᵀ dense.
+func small(t *testing.T, n int, o *Options) (p *path, k, zz *mat.Dense, m *precond.Woodbury) {
+	s := sets(t, n)[0]
+	m, _ = precondOf(t, s.k, n/5, 3)
+	k, zz = mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+	if err := s.k.DenseTo(context.Background(), k); err != nil {
+		t.Fatal(err)
+	}
+	unit := mat.NewDense(n, n, nil)
+	for i := range n {
+		unit.Set(i, i, 1)
+	}
+	if err := m.Outer().KMulTo(context.Background(), zz, unit); err != nil {
+		t.Fatal(err)
+	}
+	opt := o.settled()
+	_, q := s.y.Dims()
+	p = &path{k: s.k, m: m, y: s.y, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: mat.NewDense(n, q+opt.Probes, nil)}
+	p.b.Slice(0, n, 0, q).(*mat.Dense).Copy(s.y)
+	signs(p.b.Slice(0, n, q, q+opt.Probes).(*mat.Dense), rng.New(1))
+	return p, k, zz, m
+}
+
+// TestDiagonals: the diagonals of ZZᵀ(ZZᵀ+λI)⁻¹ and K−ZZᵀ are those of dense matrices.
+func TestDiagonals(t *testing.T) {
+	const n = 150
+	p, k, zz, _ := small(t, n, nil)
+	if err := p.diagonals(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for j, l := range p.lambdas {
+		inv := inverseOf(t, zz, l)
+		for i := range n {
+			if want := 1 - l*inv.At(i, i); math.Abs(p.hat.At(i, j)-want) > 1e-9 {
+				t.Errorf("λ = %g, point %d: %g, want %g", l, i, p.hat.At(i, j), want)
+			}
+			if want := k.At(i, i) - zz.At(i, i); math.Abs(p.left[i]-want) > 1e-9 {
+				t.Errorf("point %d: K−ZZᵀ is %g, want %g", i, p.left[i], want)
+			}
+		}
+	}
+}
+
+// TestSpace: for every λ and column the subspace has a solution within the tolerance, in the norm of K+λI, and
+// the residuals and energies that it keeps are those of that solution.
+func TestSpace(t *testing.T) {
+	const n = 150
+	p, k, _, _ := small(t, n, &Options{Tol: 0.003})
+	ctx := context.Background()
+	if err := p.solve(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, q := p.b.Dims()
+	for j, l := range p.lambdas {
+		x, _, err := p.solution(ctx, j)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, ax mat.Dense
+		want.Mul(inverseOf(t, k, l), p.b)
+		ax.Mul(k, x)
+		for c := range q {
+			var rr, energy, miss, norm float64
+			e, ae := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
+			for i := range n {
+				e.SetVec(i, want.At(i, c)-x.At(i, c))
+				r := p.b.At(i, c) - ax.At(i, c) - l*x.At(i, c)
+				rr += r * r
+				energy += p.b.At(i, c) * x.At(i, c)
+				norm += p.b.At(i, c) * want.At(i, c) // ‖x‖²
+			}
+			ae.MulVec(k, e)
+			miss = mat.Dot(ae, e) + l*mat.Dot(e, e)
+			tol := p.o.Tol
+			if c >= p.t {
+				tol *= probeTol
+			}
+			at := j*q + c
+			if math.Abs(p.s.rr[at]-rr) > 1e-9*p.s.bb[c] || math.Abs(p.s.energy[at]/energy-1) > 1e-9 {
+				t.Errorf("λ = %g, column %d: ‖r‖² = %g, bᵀx = %g, want %g, %g", l, c, p.s.rr[at], p.s.energy[at], rr, energy)
+			}
+			// ratio is measured at another λ of the column: twice the tolerance
+			if math.Sqrt(miss/norm) > 2*tol {
+				t.Errorf("λ = %g, column %d: error %g, tolerance %g", l, c, math.Sqrt(miss/norm), tol)
+			}
+		}
+	}
+}
+
+// TestUnbiased: over all signs of 8 points the estimates of λ(A⁻¹)_ii have just that mean.
+func TestUnbiased(t *testing.T) {
+	const n, lambda = 8, 0.2
+	p, k, zz, _ := small(t, n, nil)
+	p.lambdas, p.o.Probes = []float64{lambda}, 1<<n
+	if err := p.diagonals(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	b := mat.NewDense(n, p.t+1<<n, nil)
+	b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(p.y)
+	for c := range 1 << n {
+		for i := range n {
+			b.Set(i, p.t+c, 1-2*float64(c>>i&1))
+		}
+	}
+	g := mat.DenseCopyOf(b.Slice(0, n, p.t, p.t+1<<n))
+	var x, mg mat.Dense
+	inv := inverseOf(t, k, lambda)
+	x.Mul(inv, b)
+	mg.Mul(inverseOf(t, zz, lambda), g)
+	e := p.estimate(0, &x, g, &mg)
+	for i := range n {
+		var mean float64
+		for _, v := range e.l.q.RawRowView(i) {
+			mean += v / (1 << n)
+		}
+		if want := lambda * inv.At(i, i); math.Abs(mean-want) > 1e-9 {
+			t.Errorf("point %d: mean %g, want %g", i, mean, want)
+		}
+	}
+	if want := mat.Trace(inv); math.Abs(e.trace/want-1) > 1e-9 {
+		t.Errorf("tr A⁻¹ = %g, want %g", e.trace, want)
+	}
+}
+
+// TestThresholds: a point is predicted wrongly just below its threshold.
+func TestThresholds(t *testing.T) {
+	g := rand.New(rand.NewPCG(8, 9))
+	for _, cols := range []int{1, 2, 4} {
+		const n = 300
+		y, r := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
+		for i := range n {
+			for j := range cols {
+				y.Set(i, j, -1)
+				r.Set(i, j, g.NormFloat64())
+			}
+			y.Set(i, g.IntN(cols), 1-2*float64(g.IntN(2)*(1/cols)))
+		}
+		tau := thresholds(y, r)
+		for i := range n {
+			for _, p := range []float64{0.05, 0.3, 0.7, 1} {
+				f := make([]float64, cols)
+				for j := range f {
+					f[j] = y.At(i, j) - r.At(i, j)/p
+				}
+				if wrong := label(f) != label(y.RawRowView(i)); wrong != (p < tau[i]) {
+					t.Errorf("t = %d: p = %g, threshold %g, wrong %v", cols, p, tau[i], wrong)
+				}
+			}
+		}
+	}
+}
+
+// TestWithoutLaw: the series and the extrapolation are right, on average, for noise that no law was told of.
+func TestWithoutLaw(t *testing.T) {
+	const n, m, trials = 4000, 8, 30
+	g := rand.New(rand.NewPCG(4, 2))
+	p, tau, r := make([]float64, n), make([]float64, n), mat.NewDense(n, 1, nil)
+	model, bounds := make([]float64, n), make([]float64, n)
+	var square, share float64
+	for i := range n {
+		p[i] = 0.45 + 0.2*g.Float64()
+		tau[i], model[i], bounds[i] = p[i]*(0.5+g.Float64()*0.6), 0.55, 1
+		r.Set(i, 0, p[i]*g.NormFloat64())
+		square += r.At(i, 0) / p[i] * r.At(i, 0) / p[i] / n
+		if p[i] < tau[i] {
+			share += 1.0 / n
+		}
+	}
+	l := &leverages{least: make([]float64, n), most: bounds, q: mat.NewDense(n, m, nil)}
+	var s1, s2 float64
+	for range trials {
+		for i := range n {
+			for k := range m {
+				l.q.Set(i, k, p[i]*(1+0.3*float64(1-2*g.IntN(2))))
+			}
+		}
+		s1 += l.unbiased(&law{model: model}, r) / trials
+		s2 += l.extrapolated(tau) / trials
+	}
+	// of the mean over the trials: 0.2·√(2/(n·trials)) ≈ 1e-3 and some 2e-3
+	if math.Abs(s1/square-1) > 0.005 || math.Abs(s2-share) > 0.01 {
+		t.Errorf("mean square %g, share %g; want %g, %g", s1, s2, square, share)
+	}
+}
+
+// TestPathResiduals: the residuals are those of Dense but for the noise of the diagonal, and GCV and s_λ follow.
+func TestPathResiduals(t *testing.T) {
+	const n = 300
+	ctx := context.Background()
+	for _, s := range sets(t, n)[:2] {
+		dense := mat.NewDense(n, n, nil)
+		if err := s.k.DenseTo(ctx, dense); err != nil {
+			t.Fatal(err)
+		}
+		lambdas := []float64{1, 10}
+		want, err := Dense(ctx, dense, s.y, lambdas, &Options{Residuals: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, e := precondOf(t, s.k, 100, 1)
+		got, err := Path(ctx, s.k, m, s.y, lambdas, &Options{Residuals: true, Below: e, Stream: rng.New(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, g := range got {
+			var diff mat.Dense
+			diff.Sub(g.Residuals, want[j].Residuals)
+			if off := mat.Norm(&diff, 2) / mat.Norm(want[j].Residuals, 2); off > 0.05 {
+				t.Errorf("%s, λ = %g: residuals off by %g", s.name, g.Lambda, off)
+			}
+			if math.Abs(g.GCV/want[j].GCV-1) > 0.05 || math.Abs(g.S/want[j].S-1) > 0.05 {
+				t.Errorf("%s, λ = %g: GCV %g, s_λ %g, want %g, %g", s.name, g.Lambda, g.GCV, g.S, want[j].GCV, want[j].S)
+			}
+		}
+	}
+}
+
+func TestPathMisuse(t *testing.T) {
+	s := sets(t, 60)[0]
+	m, _ := precondOf(t, s.k, 10, 1)
+	for want, o := range map[string]*Options{
+		"3 probes: want at least 4": {Probes: 3},
+		"passes over K":             {MaxIter: -1},
+		"tolerance 2":               {Tol: 2},
+		"confidence 95":             {Confidence: 95},
+	} {
+		if _, err := Path(context.Background(), s.k, m, s.y, []float64{1}, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	if _, err := Path(context.Background(), s.k, m, s.y, []float64{1, 0}, nil); err == nil || !strings.Contains(err.Error(), "λ = 0") {
+		t.Errorf("λ = 0: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Path(ctx, s.k, m, s.y, []float64{1}, nil); err == nil {
+		t.Error("a context that has ended")
+	}
+}
+
+// TestPathStopped: an interval covers where passes over K did not suffice.
+func TestPathStopped(t *testing.T) {
+	s, lambdas := sets(t, 400)[0], []float64{1, 3, 10}
+	m, e := precondOf(t, s.k, 60, 1)
+	for seed := range uint64(4) {
+		var values [2][]Score
+		for i, passes := range []int{2, 0} {
+			var err error
+			values[i], err = Path(context.Background(), s.k, m, s.y, lambdas, &Options{MaxIter: passes, Below: e, Stream: rng.New(seed)})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for j, few := range values[0] {
+			if all := values[1][j]; !few.Error.Covers(all.Error.Value) {
+				t.Errorf("λ = %g: %v after 2 passes, %v in the end", few.Lambda, few.Error, all.Error)
+			}
+		}
+	}
+}
+
+// TestLaw: the moments are those of lognormal numbers.
+func TestLaw(t *testing.T) {
+	const mean, cv, draws = 0.4, 0.3, 200_000
+	g := rand.New(rand.NewPCG(1, 8))
+	sigma := math.Sqrt(math.Log1p(cv * cv))
+	var square, below float64
+	for range draws {
+		p := mean * math.Exp(sigma*g.NormFloat64()-sigma*sigma/2)
+		square += 4 / (p * p) / draws
+		if p < 0.35 {
+			below += 1.0 / draws
+		}
+	}
+	d := &law{mean: []float64{mean}, cv2: []float64{cv * cv}}
+	if got := d.square(mat.NewDense(1, 1, []float64{2})); math.Abs(got/square-1) > 0.02 {
+		t.Errorf("mean square %g, want %g", got, square)
+	}
+	l := &leverages{least: []float64{0}, most: []float64{1}}
+	if got, dev := l.share(d, []float64{0.35}, 1); math.Abs(got-below) > 0.005 || math.Abs(dev*dev-got*(1-got)) > 1e-12 {
+		t.Errorf("P(p < 0.35) = %g ± %g, want %g", got, dev, below)
+	}
+}
