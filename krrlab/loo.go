@@ -26,7 +26,7 @@ type LeaveOneOutOptions struct {
 	Residuals  bool      // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
 }
 
-// looRank is the most landmarks that the stage takes by itself, for the 9s³ flops of their eigenvectors.
+// looRank is the most landmarks that the stage takes by itself, n/5 or 500 up to there, for the 9s³ flops of their eigenvectors.
 const looRank = 1000
 
 // LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one
@@ -86,7 +86,7 @@ func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64
 func (l *Lab) pathScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
 	recipe := l.approximation()
 	if recipe == nil || recipe.name == "features" || recipe.name == "" {
-		recipe = RPCholesky{S: min(DefaultFeatures(r.N), looRank), LambdaP: l.cfg.Lambda}.recipe()
+		recipe = RPCholesky{S: min(max(DefaultFeatures(r.N), r.N/5), r.N, looRank), LambdaP: l.cfg.Lambda}.recipe()
 	}
 	formed, err := l.matrix(ctx, l.featureBytes(recipe.s), nil)
 	if err != nil {

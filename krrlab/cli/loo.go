@@ -32,7 +32,7 @@ cover the probes and the solves at the stated rate.`,
 			p.IntVar(&o.Probes, "probes", 8, "probes for the diagonal, more for narrower intervals")
 			p.IntVar(&o.ExactBelow, "exact-below", 2000, "largest n for which dense factors are taken; -1 for never")
 			p.StringVar(&precond, "precond", "rpcholesky", "what approximates K: rpcholesky or nystrom")
-			p.IntVar(&rank, "rank", 0, "landmarks s, 1 ≤ s ≤ n (default: n/10, at least 500, at most 1000)")
+			p.IntVar(&rank, "rank", 0, "landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)")
 			wantAtLeast(p, 4, "probes")
 			wantAtLeast(p, 1, "rank")
 		},
