@@ -273,8 +273,11 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	if _, ok := k.(kernel.Radial); ok {
 		scale = math.Sqrt(scale)
 	}
-	if !(scale > 0) || math.IsInf(scale, 0) {
+	if scale == 0 {
 		return 1, nil // all points coincide
+	}
+	if !(scale > 1e-100 && scale < 1e100) { // kernels have scales up to 1e150
+		return 0, fmt.Errorf("tune: the median distance of rows is %.3g: scale the features before, or give them in other units", scale)
 	}
 	return scale, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -396,6 +397,22 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestScales: points that coincide, and points as far apart as no kernel can tell.
+func TestScales(t *testing.T) {
+	for size, want := range map[float64]string{0: "", 1e-120: "median distance", 1e149: "median distance"} {
+		set := datasets.SyntheticRegression(40, 2, 0.1, 1)
+		x := points.NewDense(40, 2, nil)
+		for i := range x.Data {
+			x.Data[i] = size * float64(i*i%17)
+		}
+		set.X = x
+		_, err := Run(t.Context(), data(t, set), Options{Kernels: []string{"gaussian", "laplacian"}, Seed: 1}, nil, nil)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("points of size %g: %v", size, err)
+		}
 	}
 }
 
