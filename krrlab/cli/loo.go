@@ -25,9 +25,9 @@ for each λ of a grid, without a second fit: exactly for small n, and beyond for
 together in one subspace, with probes of signs for the diagonal of (K+λI)⁻¹. The intervals
 cover the probes and the solves at the stated rate.`,
 		example: `  krrlab loo --data ijcnn1 --n 5000 --plot loo.svg
-  krrlab loo --train train.csv --target price --lambdas 0.001,0.01,0.1,1 --json loo.json`,
+  krrlab loo --train train.csv --target price --grid 0.001,0.01,0.1,1 --json loo.json`,
 		add: func(p *pflag.FlagSet) {
-			p.Float64SliceVar(&o.Lambdas, "lambdas", nil, "values of λ > 0 (default: 13, from λ/1000 to 1000λ)")
+			p.Float64SliceVar(&o.Lambdas, "grid", nil, "values of λ, separated by commas (default: 13, from λ/1000 to 1000λ)")
 			addConfidence(p, &o.Confidence, "of the intervals, between 0 and 1")
 			p.IntVar(&o.Probes, "probes", 8, "probes for the diagonal, more for narrower intervals")
 			p.IntVar(&o.ExactBelow, "exact-below", 2000, "largest n for which dense factors are taken; -1 for never")
@@ -42,7 +42,7 @@ cover the probes and the solves at the stated rate.`,
 			}
 			for _, l := range o.Lambdas {
 				if !(l > 0) {
-					return usagef("--lambdas %g: want positive numbers", l)
+					return usagef("--grid %g: want positive numbers", l)
 				}
 			}
 			return nil

@@ -16,7 +16,7 @@ func TestLeaveOneOut(t *testing.T) {
 	train := write(t, dir, "train.csv", table(400, nil, true))
 	read := func(args ...string) (r krrlab.LeaveOneOut) {
 		js, svg := filepath.Join(dir, "l.json"), filepath.Join(dir, "l.svg")
-		code, out, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--lambdas", "10,1,0.1", "--json", js, "--plot", svg}, args...)...)
+		code, out, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--grid", "10,1,0.1", "--json", js, "--plot", svg}, args...)...)
 		if code != 0 || errs != "" || strings.Count(out, "GCV") != 3 || !strings.Contains(out, "least") {
 			t.Fatalf("status %d, %q, %s", code, errs, out)
 		}
@@ -43,7 +43,7 @@ func TestLeaveOneOut(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--lambdas -1":       "--lambdas -1: want positive",
+		"--grid -1":          "--grid -1: want positive",
 		"--precond features": "--precond features: want",
 		"--probes 2":         "--probes 2: want",
 		"--confidence 95":    "--confidence 95: want",
