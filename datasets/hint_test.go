@@ -35,9 +35,9 @@ func sparseOf(x *points.Dense) *points.CSR {
 	return c
 }
 
-// TestScalingHint: spreads like those of the wine data call for scaling; equal ones, pixels that
-// are rarely set and a constant do not.
-func TestScalingHint(t *testing.T) {
+// TestAutoScaling: spreads like those of the wine data are standardized; equal ones, bytes, sparse points, pixels that
+// are rarely set and a constant are let be.
+func TestAutoScaling(t *testing.T) {
 	wine := columnsOf(150, 0.81, 1.1, 0.27, 3.3, 14, 0.63, 1, 0.12, 0.57, 2.3, 0.23, 0.71, 315)
 	pixels := points.NewDense(1000, 40, nil)
 	for i := range pixels.N {
@@ -46,6 +46,13 @@ func TestScalingHint(t *testing.T) {
 				pixels.Row(i)[j] = float64(255 * (i * (j + 7) % 2))
 			}
 		}
+	}
+	rare, age := columnsOf(150, 1, 50, 1, 1), points.NewDense(90, 3, nil)
+	for i := range rare.N {
+		rare.Row(i)[2], rare.Row(i)[3], rare.Row(i)[i%2] = 0, 0, 0
+	}
+	for i := range age.N { // whole numbers from 0 to 255, yet no pixels
+		copy(age.Row(i), []float64{float64(i % 2), float64(18 + i%70), float64(i % 3 / 2)})
 	}
 	constant := columnsOf(50, 1, 0, 2)
 	for i := range constant.N {
@@ -56,27 +63,35 @@ func TestScalingHint(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		d    *Dataset
-		want []string // nil: no hint
+		kind string
+		want []string // in the reason
 	}{
-		{"wine", &Dataset{X: wine}, []string{"feature 12", "feature 10", "--scale standard"}},
-		{"wine, sparse", &Dataset{X: sparseOf(wine)}, []string{"feature 12"}},
-		{"with names", &Dataset{X: wine, Columns: names}, []string{`"pro\x1b[31mline"`}},
-		{"alike", &Dataset{X: columnsOf(150, 1, 2, 3, 5)}, nil},
-		{"two", &Dataset{X: columnsOf(150, 1, 50)}, []string{"feature 1", "feature 0"}},
-		{"squares overflow", &Dataset{X: columnsOf(150, 1, 1e200)}, []string{"2e+200"}},
-		{"pixels", &Dataset{X: pixels}, nil},
-		{"constant", &Dataset{X: constant}, nil},
-		{"one", &Dataset{X: columnsOf(9, 5)}, nil},
-		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1}, Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, nil},
+		{"wine", &Dataset{X: wine}, "standard", []string{"feature 12", "feature 10"}},
+		{"wine in sparse form", &Dataset{X: sparseOf(wine)}, "standard", []string{"feature 12"}},
+		{"sparse", &Dataset{X: sparseOf(rare)}, "none", []string{"most entries are zero", "feature 1", "--scale unit"}},
+		{"with names", &Dataset{X: wine, Columns: names}, "standard", []string{`"pro\x1b[31mline"`}},
+		{"alike", &Dataset{X: columnsOf(150, 1, 1.5, 2, 2.5)}, "none", nil},
+		{"indicators and an age", &Dataset{X: age}, "standard", []string{"feature 1,"}},
+		{"two", &Dataset{X: columnsOf(150, 1, 50)}, "standard", []string{"feature 1,", "feature 0"}},
+		{"squares overflow", &Dataset{X: columnsOf(150, 1, 1e200)}, "standard", nil},
+		{"pixels", &Dataset{X: pixels}, "none", nil},
+		{"bytes", &Dataset{X: points.NewBytes(3, 2, 1, []uint8{0, 200, 1, 100, 0, 0})}, "none", nil},
+		{"constant", &Dataset{X: constant}, "none", nil},
+		{"one", &Dataset{X: columnsOf(9, 5)}, "none", nil},
+		{"an index of 2^31−2", &Dataset{X: &points.CSR{N: 1, D: math.MaxInt32 - 1, Ptr: []int{0, 1}, Col: []int32{math.MaxInt32 - 2}, Val: []float64{1}}}, "none", nil},
 	} {
-		got := c.d.ScalingHint()
-		if (got == "") != (c.want == nil) || strings.ContainsAny(got, "\n\x1b") {
-			t.Errorf("%s: %q", c.name, got)
+		kind, why := c.d.AutoScaling()
+		if kind != c.kind || (why == "") != (c.want == nil) && c.name != "squares overflow" || strings.ContainsAny(why, "\n\x1b") {
+			t.Errorf("%s: %s, %q", c.name, kind, why)
 		}
 		for _, w := range c.want {
-			if c.name != "squares overflow" && !strings.Contains(got, w) {
-				t.Errorf("%s: %q, want %q", c.name, got, w)
+			if !strings.Contains(why, w) {
+				t.Errorf("%s: %q, want %q", c.name, why, w)
 			}
+		}
+		got, _, err := Scale("auto", c.d, nil)
+		if err != nil || got.Scaling.String() != kind {
+			t.Errorf("%s: scaled by auto: %v, %v, want %s", c.name, got, err, kind)
 		}
 	}
 }

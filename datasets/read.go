@@ -20,7 +20,7 @@ import (
 var (
 	Formats  = []string{"auto", "idx", "libsvm", "csv"}
 	Tasks    = []string{"auto", "classification", "regression"}
-	Scalings = []string{"none", "unit", "standard", "pixel"}
+	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 )
 
 // ParseError says where in a file something cannot be read, and why.

@@ -14,7 +14,7 @@ import (
 // Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on
 // training points only and applied to all. A data set says by its field Scaling what was applied.
 type Scaling struct {
-	Kind  string    `json:"kind"`            // one of Scalings
+	Kind  string    `json:"kind"`            // unit, standard or pixel
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 }
@@ -26,6 +26,7 @@ const roundedMean = 1e-12
 // may be nil. Both Scaling fields of what it returns say what was applied. Kinds are
 //
 //	none      points stay as they are
+//	auto      none or standard, which AutoScaling says of the training points
 //	unit      (x_j − min_j)/(max_j − min_j), in [0, 1]; sparse points, whose zeros must stay,
 //	          x_j/max|x_j|, in [−1, 1]
 //	standard  (x_j − mean_j)/sd_j, sd_j² the mean squared deviation; sparse points become dense
@@ -36,6 +37,9 @@ const roundedMean = 1e-12
 // unknown, if a feature's range or its inverse exceeds the float64s, if the scaled points would
 // take more memory than the machine has, and if points were scaled before.
 func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error) {
+	if kind == "auto" {
+		kind, _ = train.AutoScaling()
+	}
 	s, err := fitScaling(kind, train.X)
 	if err == nil {
 		strain, err = s.Apply(train)
@@ -245,12 +249,20 @@ func (s *Scaling) Dim() int {
 	return len(s.Scale)
 }
 
+// String returns the kind, "none" for a nil s.
+func (s *Scaling) String() string {
+	if s == nil {
+		return "none"
+	}
+	return s.Kind
+}
+
 // Validate returns an error if s is of an unknown kind or has numbers that are not finite.
 func (s *Scaling) Validate() error {
 	switch {
 	case s == nil:
 		return nil
-	case !slices.Contains(Scalings, s.Kind) || s.Kind == "none":
+	case !slices.Contains([]string{"unit", "standard", "pixel"}, s.Kind):
 		return fmt.Errorf("unknown scaling %q", s.Kind)
 	case s.Shift != nil && len(s.Shift) != len(s.Scale):
 		return fmt.Errorf("scaling of %d features has %d shifts", len(s.Scale), len(s.Shift))

@@ -37,7 +37,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
-	p.StringVar(&f.scale, "scale", "", "none, unit, standard, fitted on the training rows, or pixel, x/255 (default: none for --train, the registry's for --data)")
+	p.StringVar(&f.scale, "scale", "", "auto, none, unit, standard, fitted on the training rows, or pixel, x/255; auto is none for bytes, sparse points and features of like spread, else standard (default: auto for --train, the registry's for --data)")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
 	wantOneOf(p, datasets.Formats, "format")
@@ -139,9 +139,6 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 	d := &loaded{train: train, target: f.target, drop: f.drop}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
-	if f.scale == "" {
-		d.hint("%s", train.ScalingHint())
-	}
 	if f.holdout > 0 {
 		d.rows, d.holdout = train.Len(), f.holdout
 		if d.train, d.test, err = train.Holdout(f.holdout, holdoutSeed); err != nil {
@@ -160,7 +157,15 @@ func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
 			return nil, err
 		}
 	}
-	d.train, d.test, err = datasets.Scale(cmp.Or(f.scale, "none"), d.train, d.test)
+	scale := cmp.Or(f.scale, "auto")
+	if scale == "auto" {
+		var why string
+		scale, why = d.train.AutoScaling()
+		if why != "" {
+			d.hint("--scale auto: %s, since %s", scale, why)
+		}
+	}
+	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
 }
 

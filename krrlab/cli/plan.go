@@ -21,7 +21,7 @@ runner-up, and what would change the choice. Seconds come from rates of this mac
 are measured once, in about a second, and kept in the user's cache folder; iterations from
 solves of a subsample. What is set by a flag is held. Nothing is solved without --try.`,
 		Example: `  krrlab plan --data mnist --n 20000
-  krrlab plan --train train.csv --target price --scale standard --sigma 2 --json plan.json --plot plan.svg`,
+  krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f, try) },
 	}

@@ -26,7 +26,11 @@ func (b *Lines) Problem(h *Header) {
 	if h.Note != "" {
 		name += " (" + h.Note + ")"
 	}
-	b.Add("data", "%s: %s, n = %d, d = %d, t = %d", name, h.Task, h.N, h.D, h.T)
+	scaled := ""
+	if h.Scaling != "" && h.Scaling != "none" {
+		scaled = ", scaled: " + h.Scaling
+	}
+	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
 	b.Add("problem", "kernel %s, λ = %g", h.Kernel.Short(), h.Lambda)
 }
 

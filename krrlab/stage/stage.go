@@ -46,6 +46,7 @@ type Header struct {
 	Source  string      `json:"source,omitempty"` // files or generator the points came from
 	Note    string      `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
 	Task    string      `json:"task"`
+	Scaling string      `json:"scaling,omitempty"` // of the points: none, unit, standard or pixel
 	N       int         `json:"n"`
 	D       int         `json:"d"`
 	T       int         `json:"t"` // right-hand sides
