@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -197,12 +198,30 @@ func sortLabels(labels []string) {
 	slices.SortFunc(labels, func(a, b string) int { return cmp.Compare(values[a], values[b]) })
 }
 
+// Center returns d with the mean of its answers as Mean, which a fit takes off them and its model adds to what it
+// predicts: the ridge then holds f near the mean, not near 0. Classes are not centered: d is returned.
+func (d *Dataset) Center() *Dataset {
+	if d.Target == nil {
+		return d
+	}
+	out := *d
+	mean := slices.Min(d.Target)
+	if mean < slices.Max(d.Target) { // a constant is its mean, not a rounding from it
+		mean = floats.Sum(d.Target) / float64(len(d.Target))
+	}
+	out.Mean = []float64{mean}
+	return &out
+}
+
 // Coding turns answers into right-hand sides and decision values into answers. Nil Labels
-// are those of regression: the answers themselves in one column. Otherwise it is that of
+// are those of regression: the answers themselves in one column, less Mean if that is not nil. Otherwise it is that of
 // regularised least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
 // labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each
 // label, +1 for the points that have it and −1 for the others.
-type Coding struct{ Labels []string }
+type Coding struct {
+	Labels []string
+	Mean   []float64 // of the columns, of regression only
+}
 
 // Columns returns the number t of right-hand sides.
 func (c Coding) Columns() int {
@@ -225,7 +244,11 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 				return nil, fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: give it in another unit", d.Name, i, v)
 			}
 		}
-		return mat.NewDense(n, 1, slices.Clone(d.Target)), nil
+		y := slices.Clone(d.Target)
+		if c.Mean != nil {
+			floats.AddConst(-c.Mean[0], y)
+		}
+		return mat.NewDense(n, 1, y), nil
 	}
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: no classes to fit", d.Name)

@@ -47,6 +47,9 @@ type Dataset struct {
 	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
 	// the points (Slice, Subset, Holdout) has it too.
 	Scaling *Scaling
+	// Mean is what a fit takes off the answers of a regression, of each column of them; nil for zeros. Center sets it.
+	// The answers themselves stay as they are.
+	Mean []float64
 
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }

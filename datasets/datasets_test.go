@@ -31,22 +31,22 @@ func TestCoding(t *testing.T) {
 		{[]string{"-1", "1"}, []int{0, 1, 1}, mat.NewDense(3, 1, []float64{-1, 1, 1})},
 		{[]string{"a", "b", "c"}, []int{2, 0}, mat.NewDense(2, 3, []float64{-1, -1, 1, 1, -1, -1})},
 	} {
-		y, err := Coding{c.labels}.Encode(d(c.labels, c.class...))
+		y, err := Coding{Labels: c.labels}.Encode(d(c.labels, c.class...))
 		if err != nil || !mat.Equal(y, c.want) {
 			t.Errorf("%q: %v, %v", c.labels, y, err)
 		}
-		if got := (Coding{c.labels}).Decode(y); !slices.Equal(got, c.class) {
+		if got := (Coding{Labels: c.labels}).Decode(y); !slices.Equal(got, c.class) {
 			t.Errorf("decoded %v, want %v", got, c.class)
 		}
 	}
 	// Labels are matched by text, whatever their place among the data's own.
-	if y, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil || y.At(0, 0) != 1 || y.At(1, 0) != -1 {
+	if y, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"b", "a"}, 0, 1)); err != nil || y.At(0, 0) != 1 || y.At(1, 0) != -1 {
 		t.Errorf("%v, %v", y, err)
 	}
-	if _, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"a", "b"}, 1, 1)); err == nil || !strings.Contains(err.Error(), `one class only ("b")`) {
+	if _, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"a", "b"}, 1, 1)); err == nil || !strings.Contains(err.Error(), `one class only ("b")`) {
 		t.Errorf("one class: %v", err)
 	}
-	if _, err := (Coding{[]string{"a", "b"}}).Encode(d([]string{"a", "c"}, 0, 1)); err == nil || !strings.Contains(err.Error(), `"c"`) {
+	if _, err := (Coding{Labels: []string{"a", "b"}}).Encode(d([]string{"a", "c"}, 0, 1)); err == nil || !strings.Contains(err.Error(), `"c"`) {
 		t.Errorf("unknown label: %v", err)
 	}
 	r := &Dataset{X: points.NewDense(2, 1, nil), Target: []float64{3, 4}}
@@ -207,7 +207,7 @@ func fitDense(t *testing.T, train, test *Dataset, k kernel.Kernel, lambda float6
 		}
 		a.SetSym(i, i, a.At(i, i)+lambda)
 	}
-	coding := Coding{train.Labels}
+	coding := Coding{Labels: train.Labels}
 	y, err := coding.Encode(train)
 	if err != nil {
 		t.Fatal(err)

@@ -29,5 +29,5 @@
 //
 // Coding turns classes into ±1 columns and decision values back into labels; the labels
 // are kept as they were. Scale fits a Scaling on training points only and scales both data sets by it, which
-// say so from then on: a model fitted on them takes the scaling up, and scales points that were not. AutoScaling says where the features beg for it. Targets are never centred or scaled.
+// say so from then on: a model fitted on them takes the scaling up, and scales points that were not. AutoScaling says where the features beg for it. Targets are centered by Center alone, and never scaled.
 package datasets

@@ -16,7 +16,7 @@ import (
 
 // New checks the data and the configuration and codes the targets: ±1 in one column
 // for two classes, one column per class for more, the values themselves for
-// regression. The points are taken as they are; scale them before (package
+// regression, less train.Mean. The points are taken as they are; scale them before (package
 // datasets).
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train == nil || train.X == nil {
@@ -30,8 +30,9 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
 	p := &problem{train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
+	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {
-		p.coding.Labels = train.Labels
+		p.coding = datasets.Coding{Labels: train.Labels}
 	}
 	var err error
 	if p.y, err = p.coding.Encode(train); err != nil {

@@ -58,7 +58,7 @@ func (l *Lab) header() Header {
 		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
 	}
 	return Header{
-		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), Scaling: l.train.Scaling.String(), N: n, D: d, T: t,
+		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), Scaling: l.train.Scaling.String(), Mean: l.coding.Mean, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 }

@@ -73,7 +73,7 @@ func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels,
+		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels, Mean: l.coding.Mean,
 		Scaling: l.train.Scaling, Columns: l.train.Columns, Error: sol.Error.Model(),
 		Origin: model.Origin{
 			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,

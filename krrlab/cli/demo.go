@@ -96,7 +96,7 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver string) (*fitted, 
 	f := &fitFlags{}
 	set := pflag.NewFlagSet("demo", pflag.ContinueOnError)
 	f.add(set)
-	args := append([]string{"--data", c.data, "--solver", solver}, c.args...)
+	args := append([]string{"--data", c.data, "--center", "no", "--solver", solver}, c.args...)
 	if solver == krrlab.PCG.String() {
 		args = append(args, "--precond", "features")
 	}

@@ -41,9 +41,10 @@ func (a *app) fitCommand() *cobra.Command {
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, judge it on test data, save it",
 		Long: `Fit solves (K+λI)c = y for the training data, one column of c per class (RLSC:
-±1 coding; one column for two classes), without centering and without intercept,
-and judges the result on the test data. In scikit-learn's terms it is KernelRidge with
-alpha = λ and, for the Gaussian, kernel="rbf" and gamma = 1/(2σ²). Exit code 3 says that
+±1 coding; one column for two classes), for regression less the mean of y, which
+the model adds to what it predicts (--center no: as it is), and judges the result on the
+test data. In scikit-learn's terms it is KernelRidge with alpha = λ and, for the
+Gaussian, kernel="rbf" and gamma = 1/(2σ²), on targets less their mean. Exit code 3 says that
 the solve did not reach the tolerance within --max-iter; all results are written all the
 same.
 

@@ -14,6 +14,7 @@ import (
 type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
+	center                      string
 	holdout                     float64
 	drop                        []string
 	n, dim                      int
@@ -38,11 +39,13 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "auto, none, unit, standard, fitted on the training rows, or pixel, x/255; auto is none for bytes, sparse points and features of like spread, else standard (default: auto for --train, the registry's for --data)")
+	p.StringVar(&f.center, "center", "auto", "take the mean off the targets, and add it to predictions: auto (of regression), yes or no (the paper's)")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
 	wantOneOf(p, datasets.Formats, "format")
 	wantOneOf(p, datasets.Tasks, "task")
 	wantOneOf(p, datasets.Scalings, "scale")
+	wantOneOf(p, []string{"auto", "yes", "no"}, "center")
 }
 
 func (f *dataFlags) check(set *pflag.FlagSet) error {
@@ -98,10 +101,19 @@ func (f *dataFlags) readMemory() (int64, error) {
 
 // load reads the data the flags name.
 func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
+	read := a.loadFiles
 	if f.data != "" {
-		return a.loadNamed(ctx, f)
+		read = a.loadNamed
 	}
-	return f.loadFiles(ctx)
+	d, err := read(ctx, f)
+	if err != nil || f.center == "no" {
+		return d, err
+	}
+	if f.center == "yes" && d.train.Task == datasets.Classification {
+		return nil, usagef("--center yes: the answers are classes, which are not centered")
+	}
+	d.train = d.train.Center()
+	return d, nil
 }
 
 func (a *app) loadNamed(ctx context.Context, f *dataFlags) (*loaded, error) {
@@ -125,7 +137,7 @@ func (d *loaded) fewer(asked int, name string) {
 	}
 }
 
-func (f *dataFlags) loadFiles(ctx context.Context) (*loaded, error) {
+func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	memory, err := f.readMemory()
 	if err != nil {
 		return nil, err

@@ -196,3 +196,44 @@ func TestUseless(t *testing.T) {
 		}
 	}
 }
+
+// TestCenter: regression is centered by default, which the report and the model say; predictions, bounds and verify are
+// those of the file's answers. --center no is the paper's, and classes are not centered.
+func TestCenter(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var b, c strings.Builder
+	for i := range 60 {
+		x := float64(i*7%60) / 10
+		fmt.Fprintf(&b, "%g,%g\n", x, 500+math.Sin(x))
+		fmt.Fprintf(&c, "%g,%s\n", x, []string{"a", "b"}[i%2])
+	}
+	write(t, dir, "a.csv", b.String())
+	write(t, dir, "c.csv", c.String())
+	rmse := map[string]float64{}
+	for _, center := range []string{"auto", "yes", "no"} {
+		code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "a.csv", "--sigma", "1", "--lambda", "1", "--center", center, "--out", "m.krr", "--json", "r.json")
+		r := report(t, "r.json")
+		if code != exitOK || strings.Contains(out, "y less its mean 500") != (center != "no") || (r["mean"] == nil) != (center == "no") {
+			t.Fatalf("%s: exit %d, mean %v, %s%s", center, code, r["mean"], out, errs)
+		}
+		rmse[center] = r["rmse"].(float64)
+		code, out, errs = command(t, "verify", "m.krr", "--train", "a.csv", "--test", "a.csv", "--json", "v.json")
+		if v := report(t, "v.json"); code != exitOK || math.Abs(v["test_error"].(float64)-rmse[center]) > 1e-5*(1+rmse[center]) || strings.Contains(out, "y less its mean") != (center != "no") {
+			t.Errorf("%s: exit %d, RMSE %v, want %v; %s%s", center, code, v["test_error"], rmse[center], out, errs)
+		}
+		code, out, errs = command(t, "predict", "--model", "m.krr", "--in", "a.csv", "--bound", "--out", "p.csv")
+		if code != exitOK || !strings.Contains(out, fmt.Sprintf("RMSE %.4g", rmse[center])) {
+			t.Errorf("%s: exit %d, %s%s", center, code, out, errs)
+		}
+	}
+	if rmse["auto"] != rmse["yes"] || !(rmse["auto"] < rmse["no"]/10) {
+		t.Errorf("RMSE %v", rmse)
+	}
+	if code, out, errs := command(t, "fit", "--train", "c.csv"); code != exitOK || strings.Contains(out, "mean") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := command(t, "fit", "--train", "c.csv", "--center", "yes"); code != exitUsage || !strings.Contains(errs, "--center yes: the answers are classes") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}

@@ -72,7 +72,11 @@ func (a *app) modelInfo(name, js string) error {
 // text says it in a few aligned lines.
 func (i *modelInfo) text(m *model.Model) string {
 	b := stage.Lines{Width: 12}
-	b.Add("model", "%s, f(x) = Σ c_i k(x_i, x)", i.Task)
+	sum := "Σ c_i k(x_i, x)"
+	if i.Mean != nil {
+		sum = "mean + " + sum
+	}
+	b.Add("model", "%s, f(x) = %s", i.Task, sum)
 	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
 	b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
 	targets := fmt.Sprintf("t = %d", i.T)
@@ -82,12 +86,8 @@ func (i *modelInfo) text(m *model.Model) string {
 	if i.Labels != nil {
 		targets += fmt.Sprintf("; %d classes: %s", len(i.Labels), listed(i.Labels))
 	}
-	b.Add("targets", "%s", targets)
-	scaling := "none"
-	if i.Scaling != nil {
-		scaling = i.Scaling.Kind
-	}
-	b.Add("scaling", "%s", scaling)
+	b.Add("targets", "%s%s", targets, stage.Centered(i.Mean))
+	b.Add("scaling", "%v", i.Scaling)
 	if i.Columns != nil {
 		b.Add("columns", "%s", listed(i.Columns))
 	}

@@ -17,11 +17,11 @@ func (e *Error) fits(t int) bool {
 }
 
 // Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d and decision values F of them that
-// were predicted with Options.Float64, f* by the solution:
+// were predicted with Options.Float64:
 //
-//	B_aj = √k(z_a, z_a)·(‖c_j−c_j*‖_A + (δ+(n+8)u)·Σ_i √k(x_i, x_i)·|C_ij|),
+//	B_aj = √k(z_a, z_a)·(‖c_j−c_j*‖_A + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
-// whose second part is the rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
+// f* that of the solution and the model's Mean. What follows ‖c_j−c_j*‖_A is the rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
 // returns an error if the model has no Error or the points do not fit.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if m.Error == nil {
@@ -40,9 +40,11 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	extent := kernel.ExtentOf(x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(z.Norms))
 	_, extent.Whole = points.SameBytes(x.X, z.X)
+	const u = 0x1p-53
 	share := max(kernel.EntryError(m.Kernel, kernel.Float64, extent), kernel.EntryError(m.Kernel, kernel.Differences, extent))
-	share += float64(n+8) * 0x1p-53
-	own := make([]float64, t)
+	share += float64(n+9) * u
+	own, mean := make([]float64, t), make([]float64, t)
+	copy(mean, m.Mean)
 	for i, v := range kernel.Diag(m.Kernel, m.X) {
 		for j, c := range m.C.RawRowView(i) {
 			own[j] += math.Sqrt(v) * math.Abs(c)
@@ -51,7 +53,7 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	b := mat.NewDense(rows, t, nil)
 	for a, v := range kernel.Diag(m.Kernel, d.X) {
 		for j, e := range m.Error.ANorm {
-			b.Set(a, j, math.Sqrt(v)*(e+share*own[j]))
+			b.Set(a, j, math.Sqrt(v)*(e+share*own[j])+u*math.Abs(mean[j]))
 		}
 	}
 	return b, nil

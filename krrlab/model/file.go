@@ -22,10 +22,10 @@ import (
 )
 
 // formatName and a version stand in every model file. The version rises with what an older Load
-// cannot read: 2 for points in bytes, else 1.
+// cannot read: 3 for means of the targets, 2 for points in bytes, else 1.
 const (
 	formatName    = "krrlab-model"
-	formatVersion = 2
+	formatVersion = 3
 )
 
 // maxInflate bounds how much DEFLATE can expand its input (1032:1), so that a
@@ -45,6 +45,7 @@ type Info struct {
 	Points  string            `json:"points"`         // "dense", "csr" or "bytes"
 	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
 	Labels  []string          `json:"labels,omitempty"`
+	Mean    []float64         `json:"mean,omitempty"`
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
 	Columns []string          `json:"columns,omitempty"`
 	Error   *Error            `json:"error,omitempty"`
@@ -76,13 +77,16 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Points: "dense", Labels: m.Labels, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
 		meta.Points = "csr"
 	case *points.Bytes:
 		meta.Version, meta.Points, meta.Unit = 2, "bytes", x.Scale
+	}
+	if m.Mean != nil {
+		meta.Version = 3
 	}
 	return meta, nil
 }
@@ -182,7 +186,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Mean: meta.Mean, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

@@ -3,6 +3,7 @@ package model
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -223,7 +224,8 @@ func TestContradictions(t *testing.T) {
 		{dense, "model.json", drop, "not a model file: model.json is missing"},
 		{dense, "model.json", func([]byte) []byte { return []byte("{") }, "model.json"},
 		{dense, "model.json", swap("krrlab-model", "other"), "not a model file"},
-		{dense, "model.json", swap(`"version": 1`, `"version": 3`), "version 3"},
+		{dense, "model.json", swap(`"version": 1`, `"version": 4`), "version 4"},
+		{dense, "model.json", swap(`"points": "dense",`, `"points": "dense", "mean": [1, 2],`), "means [1 2] of the targets"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 8`), "shape is [7 1], want [8 1]"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 0`), "n=0"},
 		{dense, "model.json", swap(`"n": 7`, `"n": 3000000000`), "n=3000000000"},
@@ -292,10 +294,15 @@ else:
 assert c.shape == (meta["n"], meta["t"]) and x.shape == (meta["n"], meta["d"]), (c.shape, x.shape)
 z = np.zeros(meta["d"])
 k = np.exp(-((x - z) ** 2).sum(axis=1) / (2 * meta["kernel"]["sigma"] ** 2))
-print(*[repr(float(v)) for v in k @ c])
+print(*[repr(float(v)) for v in k @ c + meta.get("mean", 0)])
 `
-	for _, kind := range []string{"float64", "float32", "sparse"} {
-		m := random(kernels[0], kinds(7, 3, 1)[kind], 3, "a", "b", "c")
+	for _, kind := range []string{"float64", "float32", "sparse", "centered"} {
+		x := kinds(7, 3, 1)[cmp.Or(strings.TrimPrefix(kind, "centered"), "float64")]
+		m := random(kernels[0], x, 3, "a", "b", "c")
+		if kind == "centered" {
+			m = random(kernels[0], x, 1)
+			m.Mean = []float64{50}
+		}
 		name := filepath.Join(t.TempDir(), "m.krr")
 		if err := m.Save(name); err != nil {
 			t.Fatal(err)

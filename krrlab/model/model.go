@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 )
 
-// Model is the fitted function f(x) = Σ_i c_i k(x_i, x) with all it takes to use it.
+// Model is the fitted function f(x) = mean + Σ_i c_i k(x_i, x) with all it takes to use it.
 type Model struct {
 	Kernel kernel.Kernel
 	Lambda float64       // ridge λ of the fit
@@ -23,6 +23,7 @@ type Model struct {
 	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
 	// number of labels and the largest f_j(x) wins.
 	Labels  []string
+	Mean    []float64         // added to f, of each column: what was taken off the targets of a regression; nil for zeros
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
 	Error   *Error            // how far C is from the solution at most; nil: not known
@@ -77,12 +78,16 @@ func (m *Model) Dims() (n, d, t int) {
 }
 
 // Coding returns the coding that turns the columns of f back into labels.
-func (m *Model) Coding() datasets.Coding { return datasets.Coding{Labels: m.Labels} }
+func (m *Model) Coding() datasets.Coding { return datasets.Coding{Labels: m.Labels, Mean: m.Mean} }
 
 // String describes the model in one line.
 func (m *Model) String() string {
 	n, d, t := m.Dims()
-	return fmt.Sprintf("%v, f(x) = Σ c_i k(x_i, x): n=%d, d=%d, t=%d, λ=%g, %v", m.Task(), n, d, t, m.Lambda, m.Kernel)
+	mean := ""
+	if m.Mean != nil {
+		mean = "mean + "
+	}
+	return fmt.Sprintf("%v, f(x) = %sΣ c_i k(x_i, x): n=%d, d=%d, t=%d, λ=%g, %v", m.Task(), mean, n, d, t, m.Lambda, m.Kernel)
 }
 
 // check reports what does not fit together.
@@ -102,6 +107,8 @@ func (m *Model) check() error {
 		return fmt.Errorf("model: %d class label; a classifier has at least 2", len(m.Labels))
 	case t != want:
 		return fmt.Errorf("model: %d columns of coefficients, want %d for %d labels", t, want, len(m.Labels))
+	case m.Mean != nil && (m.Labels != nil || len(m.Mean) != t || finite("mean", m.Mean) != nil):
+		return fmt.Errorf("model: means %v of the targets, want a finite one for each of %d columns of a regression", m.Mean, t)
 	case m.Columns != nil && len(m.Columns) != d:
 		return fmt.Errorf("model: %d names for %d features", len(m.Columns), d)
 	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):

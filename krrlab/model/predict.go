@@ -51,7 +51,7 @@ type Options struct {
 // tolerance tol: a quarter of it, between 1e-6 and 2.5e-4.
 func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 
-// Decision returns F, m×t, with F_aj = Σ_i C_ij k(x_i, z_a) for the m points z_a of
+// Decision returns F, m×t, with F_aj = mean_j + Σ_i C_ij k(x_i, z_a), the model's Mean, for the m points z_a of
 // raw, to which the model's scaling is applied first. (Points that were scaled already are given to
 // Predict, in a data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
@@ -116,12 +116,22 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 		err = c.AllGather(ctx, p.f.RawMatrix().Data, comm.Counts(rows, batchRows, c.Size(), t))
 	}
 	if err == nil {
+		m.AddMean(p.f.RawMatrix().Data)
 		err = CheckDecision(p.f)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return p.f, nil
+}
+
+// AddMean adds the means of the columns to decision values, m×t by rows.
+func (m *Model) AddMean(f []float64) {
+	for j, v := range m.Mean {
+		for k := j; k < len(f); k += len(m.Mean) {
+			f[k] += v
+		}
+	}
 }
 
 // views returns the training points and z as tiles of inner products have them, moved if they lie far from zero.

@@ -28,6 +28,7 @@ type data struct {
 	D      int        `json:"d"`
 	// Scaling is what the points were scaled by; nil if they are raw.
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
+	Mean    []float64         `json:"mean,omitempty"` // Dataset.Mean
 	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
 	// Files by what they hold: points in float64, float32 or bytes, or the ptr, col and val of sparse
 	// rows; target or class.
@@ -38,7 +39,7 @@ type data struct {
 // writeData writes what is not named into the folder.
 func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error) {
 	sum := d.Fingerprint()
-	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Sum: hex.EncodeToString(sum[:])}
+	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
 	if named != nil {
 		return j, nil
 	}
@@ -142,6 +143,7 @@ func (j *data) read(ctx context.Context, root string, dirs []string) (*datasets.
 	} else if err := j.readFiles(root, d); err != nil {
 		return nil, err
 	}
+	d.Mean = j.Mean
 	if sum := d.Fingerprint(); hex.EncodeToString(sum[:]) != j.Sum {
 		return nil, fmt.Errorf("the data read here, %s, are not those of the job: other files, another scale or another number of rows", d.Name)
 	}

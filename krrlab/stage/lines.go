@@ -31,7 +31,15 @@ func (b *Lines) Problem(h *Header) {
 		scaled = ", scaled: " + h.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
-	b.Add("problem", "kernel %s, λ = %g", h.Kernel.Short(), h.Lambda)
+	b.Add("problem", "kernel %s, λ = %g%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean))
+}
+
+// Centered says which means the targets are less by; "" for none.
+func Centered(mean []float64) string {
+	if mean == nil {
+		return ""
+	}
+	return fmt.Sprintf(", y less its mean %s", strings.Trim(fmt.Sprintf("%.4g", mean), "[]"))
 }
 
 // Took adds the seconds that the work took, in milliseconds below one second, after those of its parts: name,

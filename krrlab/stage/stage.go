@@ -47,6 +47,7 @@ type Header struct {
 	Note    string      `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
 	Task    string      `json:"task"`
 	Scaling string      `json:"scaling,omitempty"` // of the points: none, unit, standard or pixel
+	Mean    []float64   `json:"mean,omitempty"`    // of the targets, taken off them: y below is less it
 	N       int         `json:"n"`
 	D       int         `json:"d"`
 	T       int         `json:"t"` // right-hand sides

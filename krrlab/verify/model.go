@@ -56,6 +56,7 @@ type Verification struct {
 	Tol     float64     `json:"tol"`              // asked at the fit
 	Claimed float64     `json:"claimed_residual"` // what the model file says
 	Targets string      `json:"targets"`
+	Mean    []float64   `json:"mean,omitempty"` // of the model: y is the targets less it
 
 	Columns  []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂
 	Residual stage.Number `json:"true_residual"`     // the worst; nil where the targets are unknown
@@ -147,7 +148,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	}
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
-		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown,
+		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
 		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown, TestError: stage.Unknown, Open: stage.Unknown,
 	}}
 	if o.Train != nil {
@@ -304,6 +305,7 @@ func (c *checker) predict(ctx context.Context) error {
 		return err
 	}
 	c.v.TestN = c.test.Len()
+	c.m.AddMean(p.F)
 	f := mat.NewDense(c.v.TestN, c.v.T, p.F)
 	if err := model.CheckDecision(f); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func (v *Verification) String() string {
 	var b stage.Lines
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
-	b.Add("targets", "%s%s", v.Targets, v.targetsNote())
+	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
 	if v.Residual.Known() {
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
 			float64(v.Residual), float64(v.Rounding), v.Claimed, v.Tol, v.verdict())

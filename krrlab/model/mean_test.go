@@ -1,0 +1,65 @@
+package model
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+)
+
+// TestMean: the mean of the targets is added to decision values and kept by a file that older programs refuse, its
+// rounding is in the bounds, and a model without one is a file of the version before.
+func TestMean(t *testing.T) {
+	z := &datasets.Dataset{X: kinds(300, 3, 2)["float64"]}
+	m := random(kernels[0], kinds(7, 3, 1)["float64"], 1)
+	m.Error = &Error{ANorm: []float64{0}}
+	plain := *m
+	m.Mean = []float64{1e6}
+	b := save(t, m)
+	if strings.Contains(m.String(), "f(x) = Σ") {
+		t.Errorf("%v", m)
+	}
+	read, err := read(b)
+	if err != nil || len(read.Mean) != 1 || read.Mean[0] != 1e6 {
+		t.Fatalf("%v, %v", read, err)
+	}
+	var meta string
+	rewrite(t, b, "model.json", func(b []byte) []byte { meta = string(b); return b })
+	if !strings.Contains(meta, `"version": 3`) {
+		t.Error(meta)
+	}
+	rewrite(t, save(t, &plain), "model.json", func(b []byte) []byte { meta = string(b); return b })
+	if !strings.Contains(meta, `"version": 1`) || strings.Contains(meta, "mean") {
+		t.Error(meta)
+	}
+	o := &Options{Float64: true}
+	with, without := mustDecide(t, read, z.X, o), mustDecide(t, &plain, z.X, o)
+	p, err := read.Predict(t.Context(), z, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wide, err := read.Bounds(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	narrow, err := plain.Bounds(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range z.Len() {
+		off := math.Abs((with.At(i, 0) - 1e6) - without.At(i, 0)) // the difference is exact
+		if p.Value[i] != with.At(i, 0) || off > wide.At(i, 0)+narrow.At(i, 0) || wide.At(i, 0) < narrow.At(i, 0)+1e6*0x1p-53 {
+			t.Fatalf("row %d: %g with the mean, %g without; bounds %g, %g", i, with.At(i, 0), without.At(i, 0), wide.At(i, 0), narrow.At(i, 0))
+		}
+	}
+	for _, bad := range []*Model{
+		{Mean: []float64{math.NaN()}}, {Mean: []float64{1, 2}}, {Mean: []float64{}}, {Mean: []float64{1}, Labels: []string{"a", "b"}},
+	} {
+		m := *m
+		m.Mean, m.Labels = bad.Mean, bad.Labels
+		if err := m.check(); err == nil || !strings.Contains(err.Error(), "of the targets") {
+			t.Errorf("means %v, labels %v: %v", bad.Mean, bad.Labels, err)
+		}
+	}
+}
