@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
 )
 
 // number parses a finite number.
@@ -198,7 +199,30 @@ func sortLabels(labels []string) {
 	slices.SortFunc(labels, func(a, b string) int { return cmp.Compare(values[a], values[b]) })
 }
 
-// Center returns d with the mean of its answers as Mean, which a fit takes off them and its model adds to what it
+// Balance returns d with weights that make all classes count alike: n/(k·n_c) for the points of class c, of k classes
+// and n_c points, times their weights so far. It returns an error for regression.
+func (d *Dataset) Balance() (*Dataset, error) {
+	if d.Class == nil {
+		return nil, fmt.Errorf("%s: class weights are for classes, and the answers are numbers", d.Name)
+	}
+	out, count := *d, make([]float64, len(d.Labels))
+	k := 0.0
+	for _, c := range d.Class {
+		if count[c]++; count[c] == 1 {
+			k++
+		}
+	}
+	out.Weights = make([]float64, len(d.Class))
+	for i, c := range d.Class {
+		out.Weights[i] = float64(len(d.Class)) / (k * count[c])
+		if d.Weights != nil {
+			out.Weights[i] *= d.Weights[i]
+		}
+	}
+	return &out, nil
+}
+
+// Center returns d with the mean of its answers, weighted by Weights, as Mean, which a fit takes off them and its model adds to what it
 // predicts: the ridge then holds f near the mean, not near 0. Classes are not centered: d is returned.
 func (d *Dataset) Center() *Dataset {
 	if d.Target == nil {
@@ -207,7 +231,7 @@ func (d *Dataset) Center() *Dataset {
 	out := *d
 	mean := slices.Min(d.Target)
 	if mean < slices.Max(d.Target) { // a constant is its mean, not a rounding from it
-		mean = floats.Sum(d.Target) / float64(len(d.Target))
+		mean = stat.Mean(d.Target, d.Weights)
 	}
 	out.Mean = []float64{mean}
 	return &out

@@ -25,9 +25,11 @@ type csvReader struct {
 	header []string // nil if there is none
 	width  int
 	target int   // column of the answers, -1 for none
+	weight int   // of the weights, -1 for none
 	keep   []int // columns of the features
 
 	data    []float64
+	weights []float64
 	answers answers
 	missing missing
 	rows    int
@@ -78,7 +80,7 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	if err := c.missing.fault(c); err != nil {
 		return nil, err
 	}
-	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns()}
+	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
 	if c.target < 0 {
 		return d, nil
 	}
@@ -106,6 +108,16 @@ func (c *csvReader) row(record []string, line int) error {
 			v = 0
 		}
 		c.data = append(c.data, v)
+	}
+	if c.weight >= 0 {
+		w, err := number(strings.TrimSpace(record[c.weight]))
+		if err == nil && w <= 0 {
+			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", w)
+		}
+		if err != nil {
+			return c.cellFault(line, c.weight, err)
+		}
+		c.weights = append(c.weights, w)
 	}
 	if c.target < 0 {
 		return nil

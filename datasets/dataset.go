@@ -50,6 +50,8 @@ type Dataset struct {
 	// Mean is what a fit takes off the answers of a regression, of each column of them; nil for zeros. Center sets it.
 	// The answers themselves stay as they are.
 	Mean []float64
+	// Weights are how much the points count in a fit, positive; nil for ones. A weight of 2 is as two equal points.
+	Weights []float64
 
 	oracle []float64 // built-in data: the best predictor's squared or 0/1 error on each point
 }
@@ -100,6 +102,9 @@ func (d *Dataset) Slice(i, j int) *Dataset {
 	if d.oracle != nil {
 		s.oracle = d.oracle[i:j]
 	}
+	if d.Weights != nil {
+		s.Weights = d.Weights[i:j]
+	}
 	return &s
 }
 
@@ -112,7 +117,7 @@ func (d *Dataset) Subset(index []int) *Dataset {
 	s := *d
 	s.X = points.Gather(d.X, index)
 	s.Target, s.oracle = pick(d.Target, index), pick(d.oracle, index)
-	s.Class = pick(d.Class, index)
+	s.Class, s.Weights = pick(d.Class, index), pick(d.Weights, index)
 	return &s
 }
 

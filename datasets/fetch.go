@@ -302,7 +302,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fingerprint returns a sha256 of the points, the answers and their Mean: equal for equal numbers in
+// Fingerprint returns a sha256 of the points, the answers, their Mean and the weights: equal for equal numbers in
 // the same order and form, whatever they are called and wherever they come from.
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	p := printer{h: sha256.New()}
@@ -333,8 +333,10 @@ func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	for _, c := range d.Class {
 		p.word(uint64(c))
 	}
-	for _, v := range d.Mean {
-		p.word(math.Float64bits(v))
+	for _, list := range [][]float64{d.Mean, d.Weights} {
+		for _, v := range list {
+			p.word(math.Float64bits(v))
+		}
 	}
 	p.flush()
 	return [sha256.Size]byte(p.h.Sum(nil))

@@ -24,12 +24,19 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	}
 	c.width = len(first)
 	dropped, named, err := dropColumns(c.o, first)
+	if c.weight = -1; err == nil && c.o.Weights != "" {
+		if c.weight, named, err = weightColumn(c.o, first, dropped, named); err == nil {
+			dropped[c.weight] = true
+		}
+	}
 	if err == nil {
 		var byName bool
 		c.target, byName, err = targetColumn(c.o, first, len(first)-len(dropped))
 		named = named || byName
 	}
-	if err == nil && dropped[c.target] {
+	if err == nil && c.target >= 0 && c.target == c.weight {
+		err = fmt.Errorf("column %d is the target, and has the weights: say which other column it is by --target", c.target)
+	} else if err == nil && dropped[c.target] {
 		err = fmt.Errorf("the target, column %d, is among those dropped: say which other column it is by --target", c.target)
 	}
 	if err != nil {
@@ -117,6 +124,18 @@ func dropColumns(o *ReadOptions, first []string) (dropped map[int]bool, named bo
 		named = named || byName
 	}
 	return dropped, named, nil
+}
+
+// weightColumn returns the column of the weights, and whether one was found by its name.
+func weightColumn(o *ReadOptions, first []string, dropped map[int]bool, named bool) (int, bool, error) {
+	j, byName, err := findColumn(first, o.Weights)
+	if err == nil && dropped[j] {
+		err = fmt.Errorf("column %d is among those dropped", j)
+	}
+	if err != nil {
+		return -1, named, fmt.Errorf("weights: %w", err)
+	}
+	return j, named || byName, nil
 }
 
 // targetColumn returns the column of the answers, -1 for none, and whether it was found

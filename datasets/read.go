@@ -66,6 +66,8 @@ type ReadOptions struct {
 	// TargetOptional is set, a name that the header lacks is let be, and a file of just Dim
 	// columns has nothing dropped.
 	Drop []string
+	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
+	Weights string
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
 	Dim int
@@ -285,6 +287,9 @@ func (s *source) dropMark() error {
 func (s *source) noColumn(format string, o *ReadOptions) error {
 	if o.TargetOptional && o.Target != "none" {
 		o.Target = ""
+	}
+	if o.Weights != "" {
+		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)
 	}
 	if len(o.Drop) > 0 && !o.TargetOptional {
 		return s.fail(0, 0, "a file of format %s has no columns to leave out: --drop is for csv files", format)

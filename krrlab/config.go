@@ -12,11 +12,13 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // New checks the data and the configuration and codes the targets: ±1 in one column
 // for two classes, one column per class for more, the values themselves for
-// regression, less train.Mean. The points are taken as they are; scale them before (package
+// regression, less train.Mean. With train.Weights the problem is that of package weighted: K, residuals and bounds are of
+// W^½KW^½, and the model's coefficients are W^½ĉ. The points are taken as they are; scale them before (package
 // datasets).
 func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train == nil || train.X == nil {
@@ -29,7 +31,7 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if train.Dim() < 1 {
 		return nil, fmt.Errorf("krrlab: the training points have dimension 0: want at least 1 feature")
 	}
-	p := &problem{train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
+	p := &problem{given: train, train: train, comm: comm.OrAlone(cfg.Comm), busy: make(chan struct{}, 1)}
 	p.coding.Mean = train.Mean
 	if train.Task == datasets.Classification {
 		p.coding = datasets.Coding{Labels: train.Labels}
@@ -38,6 +40,16 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 	if p.y, err = p.coding.Encode(train); err != nil {
 		return nil, err
 	}
+	if train.Weights == nil {
+		return p.lab(cfg)
+	}
+	if cfg.Backend != nil || cfg.StopRows != nil {
+		return nil, fmt.Errorf("krrlab: weights go with neither a Backend nor StopRows: leave these out")
+	}
+	if p.train, cfg.Kernel, err = weighted.Problem(train, cfg.Kernel); err != nil {
+		return nil, fmt.Errorf("%s: %w", train.Name, err)
+	}
+	weighted.Rows(p.y, train.Weights)
 	return p.lab(cfg)
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/weighted"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -24,7 +25,7 @@ func (l *Lab) String() string {
 	}
 	c := l.cfg
 	_, _, t := l.Dims()
-	b.Add("data", "%v", l.train)
+	b.Add("data", "%v", l.given)
 	b.Add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
 	b.Add("solver", "%v, τ = %g, at most %d iterations", c.Solver, c.Tol, c.MaxIter)
 	switch {
@@ -53,12 +54,17 @@ func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 // header returns the lab's.
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
-	spec, err := kernel.ToSpec(l.cfg.Kernel)
+	k := l.cfg.Kernel
+	w, weighs := k.(weighted.Kernel)
+	if weighs {
+		k = w.Of
+	}
+	spec, err := kernel.ToSpec(k)
 	if err != nil { // a user-defined kernel
-		spec = kernel.Spec{Name: l.cfg.Kernel.String()}
+		spec = kernel.Spec{Name: k.String()}
 	}
 	return Header{
-		Dataset: l.train.Name, Source: l.train.Source, Task: l.train.Task.String(), Scaling: l.train.Scaling.String(), Mean: l.coding.Mean, N: n, D: d, T: t,
+		Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(), Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
 }

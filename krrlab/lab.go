@@ -129,7 +129,8 @@ type open struct {
 // stages form, each of them once. It holds at most one K, one Z with its ZᵀZ, and one M; a stage that
 // needs another frees the one before first.
 type problem struct {
-	train  *datasets.Dataset
+	given  *datasets.Dataset
+	train  *datasets.Dataset // given, or with weights the points of package weighted
 	coding datasets.Coding
 	y      *mat.Dense // n×t, coded targets
 	comm   comm.Comm
@@ -220,13 +221,13 @@ func (l *Lab) Config() Config { return l.cfg }
 // of right-hand sides.
 func (l *Lab) Dims() (n, d, t int) {
 	_, t = l.y.Dims()
-	return l.train.Len(), l.train.Dim(), t
+	return l.given.Len(), l.given.Dim(), t
 }
 
 // Train returns the training data. They must not be changed.
-func (l *Lab) Train() *datasets.Dataset { return l.train }
+func (l *Lab) Train() *datasets.Dataset { return l.given }
 
-// Targets returns the coded targets Y, n×t. It must not be changed.
+// Targets returns the coded targets Y, n×t, with weights W^½Y. It must not be changed.
 func (l *Lab) Targets() *mat.Dense { return l.y }
 
 // featureRows returns the rows of Z that are this rank's; all without ranks.

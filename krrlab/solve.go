@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // solve solves by the method that the configuration names.
@@ -72,11 +73,16 @@ func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
+	k := l.cfg.Kernel
+	if w, ok := k.(weighted.Kernel); ok {
+		c, k = mat.DenseCopyOf(c), w.Of
+		weighted.Rows(c, l.given.Weights)
+	}
 	return &model.Model{
-		Kernel: l.cfg.Kernel, Lambda: l.cfg.Lambda, X: l.train.X, C: c, Labels: l.coding.Labels, Mean: l.coding.Mean,
-		Scaling: l.train.Scaling, Columns: l.train.Columns, Error: sol.Error.Model(),
+		Kernel: k, Lambda: l.cfg.Lambda, X: l.given.X, C: c, Weighted: l.given.Weights != nil, Labels: l.coding.Labels, Mean: l.coding.Mean,
+		Scaling: l.given.Scaling, Columns: l.given.Columns, Error: sol.Error.Model(),
 		Origin: model.Origin{
-			Dataset: l.train.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
+			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
 			TrueResidual: float64(sol.TrueResidual), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
 		},
 	}

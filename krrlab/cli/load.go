@@ -14,7 +14,7 @@ import (
 type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
-	center                      string
+	center, weights, classes    string
 	holdout                     float64
 	drop                        []string
 	n, dim                      int
@@ -40,12 +40,15 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.IntVar(&f.n, "n", 0, "use only the first N training rows")
 	p.StringVar(&f.scale, "scale", "", "auto, none, unit, standard, fitted on the training rows, or pixel, x/255; auto is none for bytes, sparse points and features of like spread, else standard (default: auto for --train, the registry's for --data)")
 	p.StringVar(&f.center, "center", "auto", "take the mean off the targets, and add it to predictions: auto (of regression), yes or no (the paper's)")
+	p.StringVar(&f.weights, "weights", "", "column of a csv file with the weights of the rows: 2 counts as two equal rows")
+	p.StringVar(&f.classes, "class-weights", "none", "balanced: all classes count alike, by weights n/(classes·rows of the class); or none")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
 	wantOneOf(p, datasets.Formats, "format")
 	wantOneOf(p, datasets.Tasks, "task")
 	wantOneOf(p, datasets.Scalings, "scale")
 	wantOneOf(p, []string{"auto", "yes", "no"}, "center")
+	wantOneOf(p, []string{"none", "balanced"}, "class-weights")
 }
 
 func (f *dataFlags) check(set *pflag.FlagSet) error {
@@ -63,7 +66,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
 		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
 	}
-	for _, name := range []string{"format", "target", "task", "drop", "dim"} {
+	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights"} {
 		if f.data != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data has its own", name)
 		}
@@ -106,6 +109,9 @@ func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 		read = a.loadNamed
 	}
 	d, err := read(ctx, f)
+	if err == nil && f.classes == "balanced" {
+		d.train, err = d.train.Balance()
+	}
 	if err != nil || f.center == "no" {
 		return d, err
 	}
@@ -143,12 +149,15 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		return nil, err
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Memory: memory,
+		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Memory: memory,
 	})
 	if err != nil {
 		return nil, err
 	}
 	d := &loaded{train: train, target: f.target, drop: f.drop}
+	if f.weights != "" { // no feature of other files
+		d.drop = append(f.drop[:len(f.drop):len(f.drop)], f.weights)
+	}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
 	if f.holdout > 0 {
@@ -160,7 +169,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: f.drop, Dim: train.Dim(), DimOf: f.train, Memory: memory,
+			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Dim: train.Dim(), DimOf: f.train, Memory: memory,
 		})
 		if err != nil {
 			return nil, err

@@ -237,3 +237,79 @@ func TestCenter(t *testing.T) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
+
+// TestWeights: a column of weights is no feature of any file, whole weights are as many equal rows, and balanced
+// classes find the rare one.
+func TestWeights(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var once, often, test, rare strings.Builder
+	once.WriteString("x,w,y\n")
+	often.WriteString("x,y\n")
+	test.WriteString("x,w,y\n")
+	for i := range 40 {
+		x := float64(i*7%40) / 10
+		y := 5 + math.Sin(x) + float64(i%2)
+		fmt.Fprintf(&once, "%g,%d,%g\n", x, 1+i%2*2, y)
+		for range 1 + i%2*2 {
+			fmt.Fprintf(&often, "%g,%g\n", x, y)
+		}
+		fmt.Fprintf(&test, "%g,1,%g\n", x+0.05, y)
+		fmt.Fprintf(&rare, "%g,%s\n", x, []string{"a", "b"}[btoi(i%8 == 0)])
+	}
+	for name, b := range map[string]*strings.Builder{"once.csv": &once, "often.csv": &often, "test.csv": &test, "rare.csv": &rare} {
+		write(t, dir, name, b.String())
+	}
+	fit := []string{"fit", "--sigma", "1", "--lambda", "0.3", "--scale", "none", "--json", "r.json", "--out"}
+	rmse := func(args ...string) float64 {
+		t.Helper()
+		if code, out, errs := command(t, append(fit, args...)...); code != exitOK {
+			t.Fatalf("exit %d, %s%s", code, out, errs)
+		}
+		return report(t, "r.json")["rmse"].(float64)
+	}
+	got := rmse("w.krr", "--train", "once.csv", "--weights", "w", "--test", "test.csv")
+	if r := report(t, "r.json"); r["weighted"] != true || r["d"] != 1.0 {
+		t.Errorf("%v", r)
+	}
+	want := rmse("o.krr", "--train", "often.csv", "--test", write(t, dir, "bare.csv", strings.ReplaceAll(strings.ReplaceAll(test.String(), ",1,", ","), ",w,", ",")))
+	if !(math.Abs(got-want) <= 1e-5*want) {
+		t.Errorf("RMSE %g with weights, %g with rows repeated", got, want)
+	}
+	code, out, errs := command(t, "predict", "--model", "w.krr", "--in", "test.csv", "--out", "p.csv")
+	if code != exitOK || !strings.Contains(out, fmt.Sprintf("RMSE %.4g", got)) {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if code, out, _ := command(t, "model", "info", "w.krr"); code != exitOK || !strings.Contains(out, "weights ") {
+		t.Errorf("exit %d, %s", code, out)
+	}
+	found := func(classes string) int {
+		command(t, "fit", "--train", "rare.csv", "--sigma", "5", "--lambda", "1", "--class-weights", classes, "--out", "c.krr")
+		_, out, _ := command(t, "predict", "--model", "c.krr", "--in", "rare.csv")
+		return strings.Count(out, ",b\n")
+	}
+	if none, balanced := found("none"), found("balanced"); none != 0 || balanced < 5 {
+		t.Errorf("the rare class is predicted %d times, balanced %d times", none, balanced)
+	}
+	for args, want := range map[string]string{
+		"fit --train once.csv --weights z":                                              `once.csv, line 1: weights: no column is named "z": there are "x", "w", "y"`,
+		"fit --train once.csv --weights y":                                              "once.csv, line 1: column 2 is the target, and has the weights: say which other column it is by --target",
+		"fit --train once.csv --weights w --drop w":                                     "once.csv, line 1: weights: column 1 is among those dropped",
+		"fit --train once.csv --weights x":                                              "once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out",
+		"fit --train once.csv --class-weights balanced":                                 "once: class weights are for classes, and the answers are numbers",
+		"fit --data mnist --weights w":                                                  "--weights goes with --train; --data has its own (see krrlab fit --help)",
+		"verify w.krr --train once.csv":                                                 "the model was fitted with weights, which its file does not have: its residual cannot be recomputed",
+		"fit --train once.csv --weights w --solver pcg --precond features --features 9": "",
+	} {
+		if _, _, errs := command(t, strings.Fields(args)...); want != "" && errs != "krrlab: "+want+"\n" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: %swant %s", args, errs, want)
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -88,6 +88,9 @@ func (i *modelInfo) text(m *model.Model) string {
 	}
 	b.Add("targets", "%s%s", targets, stage.Centered(i.Mean))
 	b.Add("scaling", "%v", i.Scaling)
+	if i.Weighted {
+		b.Add("weights", "the rows had weights at the fit, which residual and error below heed")
+	}
 	if i.Columns != nil {
 		b.Add("columns", "%s", listed(i.Columns))
 	}

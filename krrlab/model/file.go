@@ -34,21 +34,22 @@ const maxInflate = 1032
 
 // Info is model.json: what a model file says of itself beside its arrays.
 type Info struct {
-	Format  string            `json:"format"`
-	Version int               `json:"version"`
-	Task    string            `json:"task"`
-	Kernel  kernel.Spec       `json:"kernel"`
-	Lambda  float64           `json:"lambda"`
-	N       int               `json:"n"`
-	D       int               `json:"d"`
-	T       int               `json:"t"`
-	Points  string            `json:"points"`         // "dense", "csr" or "bytes"
-	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
-	Labels  []string          `json:"labels,omitempty"`
-	Mean    []float64         `json:"mean,omitempty"`
-	Scaling *datasets.Scaling `json:"scaling,omitempty"`
-	Columns []string          `json:"columns,omitempty"`
-	Error   *Error            `json:"error,omitempty"`
+	Format   string            `json:"format"`
+	Version  int               `json:"version"`
+	Task     string            `json:"task"`
+	Kernel   kernel.Spec       `json:"kernel"`
+	Lambda   float64           `json:"lambda"`
+	N        int               `json:"n"`
+	D        int               `json:"d"`
+	T        int               `json:"t"`
+	Points   string            `json:"points"`         // "dense", "csr" or "bytes"
+	Unit     float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
+	Labels   []string          `json:"labels,omitempty"`
+	Mean     []float64         `json:"mean,omitempty"`
+	Weighted bool              `json:"weighted,omitempty"`
+	Scaling  *datasets.Scaling `json:"scaling,omitempty"`
+	Columns  []string          `json:"columns,omitempty"`
+	Error    *Error            `json:"error,omitempty"`
 
 	Calibration *Calibration `json:"calibration,omitempty"` // of scores.npy
 	Origin      Origin       `json:"origin"`
@@ -77,7 +78,7 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Mean: m.Mean, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Points: "dense", Labels: m.Labels, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -186,7 +187,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Mean: meta.Mean, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Mean: meta.Mean, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

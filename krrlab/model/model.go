@@ -26,7 +26,10 @@ type Model struct {
 	Mean    []float64         // added to f, of each column: what was taken off the targets of a regression; nil for zeros
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
-	Error   *Error            // how far C is from the solution at most; nil: not known
+	// Weighted says that the rows had weights at the fit: C is then W^½Ĉ with (W^½KW^½+λI)Ĉ = W^½Y, and Error and the
+	// residual in Origin are Ĉ's. Bounds hold all the same.
+	Weighted bool
+	Error    *Error // how far C is from the solution at most; nil: not known
 	// Calibration is what intervals for predictions are made of (package interval); nil: there is none.
 	Calibration *Calibration
 	Origin      Origin

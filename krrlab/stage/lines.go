@@ -31,7 +31,11 @@ func (b *Lines) Problem(h *Header) {
 		scaled = ", scaled: " + h.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
-	b.Add("problem", "kernel %s, λ = %g%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean))
+	weighted := ""
+	if h.Weighted {
+		weighted = ", weighted rows"
+	}
+	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean), weighted)
 }
 
 // Centered says which means the targets are less by; "" for none.

@@ -132,6 +132,9 @@ type checker struct {
 }
 
 func newChecker(m *model.Model, o *Options) (*checker, error) {
+	if m.Weighted {
+		return nil, fmt.Errorf("the model was fitted with weights, which its file does not have: its residual cannot be recomputed")
+	}
 	n, d, t := m.Dims()
 	spec, err := kernel.ToSpec(m.Kernel)
 	if err != nil {

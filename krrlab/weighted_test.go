@@ -1,0 +1,103 @@
+package krrlab
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+// TestWeights: whole weights are as many equal rows, for regression, centered, and classes, whatever solves; the bounds
+// of a loose solve hold the exact solution; and balanced classes count alike.
+func TestWeights(t *testing.T) {
+	ctx := context.Background()
+	k := kernel.Gaussian{Sigma: 1.2}
+	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(150, 3, 0.1, 5), datasets.SyntheticClasses(150, 3, 3, 0.1, 5)} {
+		train, test := all.Slice(0, 120), all.Slice(120, 150)
+		var repeated []int
+		w := make([]float64, train.Len())
+		for i := range w {
+			w[i] = float64(1 + i%3)
+			for range 1 + i%3 {
+				repeated = append(repeated, i)
+			}
+		}
+		times := train.Subset(repeated).Center()
+		weighty := *train
+		weighty.Weights = w
+		given := weighty.Center()
+		want := predictions(t, solveWith(t, ctx, times, Config{Kernel: k, Lambda: 0.1, Solver: Direct, Tol: 1e-12}).Model, test)
+		for _, cfg := range []Config{
+			{Solver: Direct, Tol: 1e-11}, {Solver: CG, Tol: 1e-10}, {Precond: Nystrom{S: 30}, Tol: 1e-10}, {Precond: RPCholesky{S: 30}, Tol: 1e-10, Solver: BlockPCG}, {Solver: CG, Tol: 0.03},
+		} {
+			cfg.Kernel, cfg.Lambda = k, 0.1
+			sol := solveWith(t, ctx, given, cfg)
+			got := predictions(t, sol.Model, test)
+			if cfg.Tol < 0.01 {
+				if !mat.EqualApprox(got, want, 1e-7) {
+					t.Errorf("%v: not the predictions of the fit to repeated rows", cfg.Solver)
+				}
+			}
+			bounds, err := sol.Model.Bounds(test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range got.RawMatrix().Data {
+				if b := bounds.RawMatrix().Data[i]; math.Abs(v-want.RawMatrix().Data[i]) > b+1e-9 {
+					t.Errorf("%v: value %d is off by %g, bound %g", cfg.Solver, i, v-want.RawMatrix().Data[i], b)
+				}
+			}
+			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted || sol.Model.Kernel != kernel.Kernel(k) {
+				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
+			}
+			if _, err := Verify(ctx, sol.Model, VerifyOptions{}); err == nil || !strings.Contains(err.Error(), "weights") {
+				t.Errorf("verify: %v", err)
+			}
+		}
+	}
+	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {
+		t.Error("numbers are balanced")
+	}
+}
+
+// TestWeightsRefused: what weights cannot be.
+func TestWeightsRefused(t *testing.T) {
+	train := *datasets.SyntheticRegression(4, 2, 0.1, 1)
+	sparse := train
+	sparse.X = kinds(4, 2, 1)["sparse"]
+	for _, c := range []struct {
+		of   datasets.Dataset
+		w    []float64
+		cfg  Config
+		want string
+	}{
+		{train, []float64{1, 2, 0, 1}, Config{}, "the weight of row 2 (counted from 0) is 0"},
+		{train, []float64{1, math.NaN(), 0, 1}, Config{}, "the weight of row 1 (counted from 0) is NaN"},
+		{train, []float64{1, 2}, Config{}, "2 weights for 4 points"},
+		{sparse, []float64{1, 1, 1, 1}, Config{}, "sparse"},
+		{train, []float64{1, 1, 1, 1}, Config{StopRows: &train}, "StopRows"},
+		{train, []float64{1, 1, 1, 1}, Config{Precond: Features{S: 2}}, "random features"},
+	} {
+		c.of.Weights = c.w
+		c.cfg.Kernel, c.cfg.Lambda = kernel.Gaussian{Sigma: 1}, 1
+		if _, err := New(&c.of, c.cfg); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// predictions returns the decision values of a model at the points of d.
+func predictions(t *testing.T, m *model.Model, d *datasets.Dataset) *mat.Dense {
+	t.Helper()
+	p, err := m.Predict(t.Context(), d, &model.Options{Float64: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Decision
+}
