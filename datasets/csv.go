@@ -104,8 +104,9 @@ func (c *csvReader) row(record []string, line int) error {
 				}
 				return c.cellFault(line, j, err)
 			}
-			c.missing.add(line, j, err)
-			v = 0
+			if v = math.NaN(); !c.o.KeepMissing {
+				c.missing.add(line, j, err)
+			}
 		}
 		c.data = append(c.data, v)
 	}
@@ -213,7 +214,7 @@ func (m *missing) fault(c *csvReader) error {
 	if n := len(columns) - most; n > 0 {
 		each = append(each, fmt.Sprintf("and %d columns more", n))
 	}
-	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop",
+	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop, features filled in by --impute median",
 		name, m.err, c.rows, m.total, strings.Join(each, ", "))
 }
 

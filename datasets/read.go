@@ -68,6 +68,8 @@ type ReadOptions struct {
 	Drop []string
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
 	Weights string
+	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
+	KeepMissing bool
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
 	Dim int

@@ -12,11 +12,13 @@ import (
 )
 
 // Scaling maps feature j of every point to (x_j − Shift_j)·Scale_j. It is fitted on
-// training points only and applied to all. A data set says by its field Scaling what was applied.
+// training points only and applied to all. A data set says by its field Scaling what was applied. A missing value (NaN)
+// of feature j is Fill_j first.
 type Scaling struct {
-	Kind  string    `json:"kind"`            // unit, standard or pixel
+	Kind  string    `json:"kind"`            // unit, standard or pixel; fill or lengths where Impute or Stretch alone was
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
+	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
 }
 
 // roundedMean is the deviation, relative to the mean, up to which it is rounding of the mean.
@@ -41,6 +43,12 @@ func Scale(kind string, train, test *Dataset) (strain, stest *Dataset, err error
 		kind, _ = train.AutoScaling()
 	}
 	s, err := fitScaling(kind, train.X)
+	if train.fill != nil && err == nil {
+		if s == nil {
+			s = &Scaling{Kind: "fill", Scale: slices.Repeat([]float64{1}, train.Dim())}
+		}
+		s.Fill = train.fill
+	}
 	if err == nil {
 		strain, err = s.Apply(train)
 	}
@@ -249,6 +257,9 @@ func (s *Scaling) Dim() int {
 	return len(s.Scale)
 }
 
+// Fills reports whether s fills missing values in.
+func (s *Scaling) Fills() bool { return s != nil && s.Fill != nil }
+
 // String returns the kind, "none" for a nil s.
 func (s *Scaling) String() string {
 	if s == nil {
@@ -262,13 +273,15 @@ func (s *Scaling) Validate() error {
 	switch {
 	case s == nil:
 		return nil
-	case !slices.Contains([]string{"unit", "standard", "pixel"}, s.Kind):
+	case !slices.Contains([]string{"unit", "standard", "pixel", "fill", "lengths"}, s.Kind):
 		return fmt.Errorf("unknown scaling %q", s.Kind)
 	case s.Shift != nil && len(s.Shift) != len(s.Scale):
 		return fmt.Errorf("scaling of %d features has %d shifts", len(s.Scale), len(s.Shift))
+	case s.Fill != nil && len(s.Fill) != len(s.Scale):
+		return fmt.Errorf("scaling of %d features fills %d of them", len(s.Scale), len(s.Fill))
 	}
 	for j, v := range s.Scale {
-		if !isFinite(v) || s.Shift != nil && !isFinite(s.Shift[j]) {
+		if !isFinite(v) || s.Shift != nil && !isFinite(s.Shift[j]) || s.Fill != nil && !isFinite(s.Fill[j]) {
 			return fmt.Errorf("scaling of feature %d is not finite", j)
 		}
 	}
@@ -298,13 +311,13 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 
 // equal reports whether both scale alike.
 func (s *Scaling) equal(r *Scaling) bool {
-	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale)
+	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) && slices.Equal(s.Fill, r.Fill)
 }
 
 // uniform returns the one scale of all features, if they have one and no shift, that keeps bytes bytes.
 func (s *Scaling) uniform() (scale float64, ok bool) {
 	differs := func(v float64) bool { return v != s.Scale[0] }
-	if len(s.Scale) == 0 || slices.ContainsFunc(s.Scale, differs) || slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
+	if len(s.Scale) == 0 || s.Fill != nil || slices.ContainsFunc(s.Scale, differs) || slices.ContainsFunc(s.Shift, func(v float64) bool { return v != 0 }) {
 		return 0, false
 	}
 	return s.Scale[0], true
@@ -320,7 +333,7 @@ func (s *Scaling) points(x points.Points) points.Points {
 			return &out
 		}
 	}
-	if s.Shift == nil {
+	if s.Shift == nil && s.Fill == nil {
 		switch x := x.(type) {
 		case *points.CSR:
 			val := make([]float64, len(x.Val))
@@ -344,6 +357,9 @@ func (s *Scaling) points(x points.Points) points.Points {
 		row := out.Row(i)
 		x.RowTo(row, i)
 		for j, v := range row {
+			if s.Fill != nil && math.IsNaN(v) {
+				v = s.Fill[j]
+			}
 			if s.Shift != nil {
 				v -= s.Shift[j]
 			}

@@ -156,7 +156,7 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 // prepare loads the data and turns the flags into a configuration.
 func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
 	progress.show(krrlab.Event{Stage: stage.Load})
-	f.readLimit = f.memory
+	f.readLimit, f.dataFlags.lengths = f.memory, f.kernelFlags.lengths
 	if err := a.agree(ctx, f.loadWarm(set)); err != nil {
 		return nil, krrlab.Config{}, err
 	}

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -18,12 +21,50 @@ import (
 type kernelFlags struct {
 	name                string
 	sigma, gamma, coef0 float64
+	lengths             []float64 // σ_j of each feature; sigma is then 1
 	degree              int
+}
+
+// sigmaValue is --sigma: a number, several, or a file of them.
+type sigmaValue struct{ f *kernelFlags }
+
+func (v *sigmaValue) String() string {
+	if v.f == nil || v.f.sigma == 0 {
+		return "0"
+	}
+	return fmt.Sprint(v.f.sigma)
+}
+
+func (v *sigmaValue) Type() string { return "float64" }
+
+func (v *sigmaValue) Set(text string) (err error) {
+	if v.f.sigma, err = strconv.ParseFloat(text, 64); err == nil {
+		return nil
+	}
+	if !strings.Contains(text, ",") {
+		b, err := os.ReadFile(text)
+		if err != nil {
+			return err
+		}
+		text = string(b)
+	}
+	v.f.sigma, v.f.lengths = 1, nil
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+		length, err := strconv.ParseFloat(word, 64)
+		if err != nil {
+			return err
+		}
+		v.f.lengths = append(v.f.lengths, length)
+	}
+	if v.f.lengths == nil {
+		return errors.New("no numbers")
+	}
+	return nil
 }
 
 func (f *kernelFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.name, "kernel", "gaussian", "gaussian, polynomial, laplacian, matern32 or matern52")
-	p.Float64Var(&f.sigma, "sigma", 0, "bandwidth σ (default: the registry's for --data, else the median distance of 1,000 rows)")
+	p.Var(&sigmaValue{f}, "sigma", "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)")
 	p.Float64Var(&f.gamma, "gamma", 0.01, "γ of the polynomial (γxᵀz+c)^q")
 	p.Float64Var(&f.coef0, "coef0", 1, "c of the polynomial")
 	p.IntVar(&f.degree, "degree", 3, "q of the polynomial")

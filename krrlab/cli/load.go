@@ -15,6 +15,8 @@ type dataFlags struct {
 	data, train, test           string
 	format, target, task, scale string
 	center, weights, classes    string
+	impute                      string
+	lengths                     []float64 // of each feature, of --sigma
 	holdout                     float64
 	drop                        []string
 	n, dim                      int
@@ -42,6 +44,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.center, "center", "auto", "take the mean off the targets, and add it to predictions: auto (of regression), yes or no (the paper's)")
 	p.StringVar(&f.weights, "weights", "", "column of a csv file with the weights of the rows: 2 counts as two equal rows")
 	p.StringVar(&f.classes, "class-weights", "none", "balanced: all classes count alike, by weights n/(classes·rows of the class); or none")
+	p.StringVar(&f.impute, "impute", "none", "missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses them, or their median or mean over the training rows, kept in the model")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
 	wantOneOf(p, datasets.Formats, "format")
@@ -49,6 +52,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	wantOneOf(p, datasets.Scalings, "scale")
 	wantOneOf(p, []string{"auto", "yes", "no"}, "center")
 	wantOneOf(p, []string{"none", "balanced"}, "class-weights")
+	wantOneOf(p, datasets.Imputations, "impute")
 }
 
 func (f *dataFlags) check(set *pflag.FlagSet) error {
@@ -66,7 +70,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
 		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
 	}
-	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights"} {
+	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights", "impute"} {
 		if f.data != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data has its own", name)
 		}
@@ -109,6 +113,9 @@ func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 		read = a.loadNamed
 	}
 	d, err := read(ctx, f)
+	if err == nil && f.lengths != nil {
+		d.train, d.test, err = datasets.Stretch(f.lengths, d.train, d.test)
+	}
 	if err == nil && f.classes == "balanced" {
 		d.train, err = d.train.Balance()
 	}
@@ -149,7 +156,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		return nil, err
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Memory: memory,
+		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, KeepMissing: f.impute != "none", Memory: memory,
 	})
 	if err != nil {
 		return nil, err
@@ -169,7 +176,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Dim: train.Dim(), DimOf: f.train, Memory: memory,
+			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
 		})
 		if err != nil {
 			return nil, err
@@ -177,6 +184,9 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		if err := d.test.CheckColumns(train.Columns, f.train); err != nil {
 			return nil, err
 		}
+	}
+	if d.train, err = d.filled(f.impute); err != nil {
+		return nil, err
 	}
 	scale := cmp.Or(f.scale, "auto")
 	if scale == "auto" {
@@ -188,6 +198,21 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
+}
+
+// filled returns the training data with missing values filled in, and notes how many there were.
+func (d *loaded) filled(how string) (*datasets.Dataset, error) {
+	train, count, err := d.train.Impute(how)
+	cells, columns := 0, 0
+	for _, k := range count {
+		if cells += k; k > 0 {
+			columns++
+		}
+	}
+	if cells > 0 {
+		d.hint("--impute %s: filled %d missing values of %d features in the training rows", how, cells, columns)
+	}
+	return train, err
 }
 
 // holdoutSeed draws the rows that are held out: the same whatever the fit's --seed is, so that fits

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -312,4 +313,135 @@ func btoi(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// TestImpute: missing values are refused with a count by column, or filled by the training rows' median or mean, as if the
+// file had these; predict and verify fill by the same numbers.
+func TestImpute(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	rows := func(missing func(i int) string) string {
+		var b strings.Builder
+		b.WriteString("a,b,y\n")
+		for i := range 31 {
+			cell := fmt.Sprint(i * i)
+			if i%10 == 3 {
+				cell = missing(i)
+			}
+			fmt.Fprintf(&b, "%g,%s,%g\n", float64(i*7%31)/31, cell, float64(i%5))
+		}
+		return b.String()
+	}
+	var known []float64
+	for i := range 31 {
+		if i%10 != 3 {
+			known = append(known, float64(i*i))
+		}
+	}
+	mean := 0.0
+	for _, v := range known {
+		mean += v / float64(len(known))
+	}
+	words := []string{"", "NA", "NaN", "?"}
+	write(t, dir, "a.csv", rows(func(i int) string { return words[i/10] }))
+	fills := map[string]float64{"median": (known[13] + known[14]) / 2, "mean": mean}
+	if len(known)%2 == 1 {
+		fills["median"] = known[len(known)/2]
+	}
+	for how, fill := range fills {
+		write(t, dir, "filled.csv", rows(func(int) string { return strconv.FormatFloat(fill, 'g', -1, 64) }))
+		for _, scale := range []string{"none", "standard"} {
+			common := []string{"--sigma", "2", "--task", "regression", "--scale", scale, "--out"}
+			code, out, errs := command(t, append([]string{"fit", "--train", "a.csv", "--test", "a.csv", "--impute", how}, append(common, "a.krr")...)...)
+			if code != exitOK || !strings.Contains(out, "note: --impute "+how+": filled 3 missing values of 1 features in the training rows") {
+				t.Fatalf("%s, %s: exit %d, %s%s", how, scale, code, out, errs)
+			}
+			if code, _, errs := command(t, append([]string{"fit", "--train", "filled.csv"}, append(common, "b.krr")...)...); code != exitOK {
+				t.Fatal(errs)
+			}
+			_, got, _ := command(t, "predict", "--model", "a.krr", "--in", "a.csv")
+			_, want, _ := command(t, "predict", "--model", "b.krr", "--in", "filled.csv")
+			if far := farthest(t, got, want, 31); !(far <= 1e-9) {
+				t.Errorf("%s, %s: predictions are off by %g", how, scale, far)
+			}
+			if code, out, errs := command(t, "verify", "a.krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "the points are those of the model") {
+				t.Errorf("%s, %s: exit %d, %s%s", how, scale, code, out, errs)
+			}
+			if code, _, errs := command(t, "predict", "--model", "b.krr", "--in", "a.csv"); code != exitError || !strings.Contains(errs, `in 31 rows 3 cells are missing: "b" 3`) {
+				t.Errorf("a model that fills nothing: exit %d, %s", code, errs)
+			}
+		}
+	}
+	write(t, dir, "none.csv", "a,b\nNA,1\nNA,2\nNA,3\n")
+	if code, _, errs := command(t, "fit", "--train", "none.csv", "--impute", "mean"); code != exitError || !strings.Contains(errs, `"a" has no value at all`) {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// TestLengths: one length scale for each feature is a fit with σ = 1 to features divided by them, after any scaling.
+func TestLengths(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var b, divided strings.Builder
+	for i := range 40 {
+		x, z := float64(i*7%40)/10, float64(i*11%40)/5
+		fmt.Fprintf(&b, "%g,%g,%g\n", x, z, math.Sin(x)+z)
+		fmt.Fprintf(&divided, "%g,%g,%g\n", x/2, z/0.25, math.Sin(x)+z)
+	}
+	write(t, dir, "a.csv", b.String())
+	write(t, dir, "d.csv", divided.String())
+	write(t, dir, "sigma.txt", "2\n0.25\n")
+	fitted := func(train string, args ...string) (string, map[string]any) {
+		t.Helper()
+		if code, out, errs := command(t, append([]string{"fit", "--train", train, "--test", train, "--lambda", "0.1", "--out", "m.krr", "--json", "r.json"}, args...)...); code != exitOK {
+			t.Fatalf("%s: exit %d, %s%s", args, code, out, errs)
+		}
+		_, out, _ := command(t, "predict", "--model", "m.krr", "--in", train)
+		if code, text, errs := command(t, "verify", "m.krr", "--train", train); code != exitOK || !strings.Contains(text, "proved") {
+			t.Errorf("%s: verify: exit %d, %s%s", args, code, text, errs)
+		}
+		return out, report(t, "r.json")
+	}
+	want, _ := fitted("d.csv", "--sigma", "1", "--scale", "none")
+	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
+		got, r := fitted("a.csv", "--sigma", sigma, "--scale", "none")
+		if far := farthest(t, got, want, 40); !(far <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 {
+			t.Errorf("--sigma %s: kernel %v, predictions are off by %g", sigma, r["kernel"], far)
+		}
+	}
+	all, _ := fitted("a.csv", "--sigma", "1.5", "--scale", "standard")
+	each, _ := fitted("a.csv", "--sigma", "1.5,1.5", "--scale", "standard")
+	if far := farthest(t, each, all, 40); !(far <= 1e-4) {
+		t.Errorf("a length for each is off by %g of one for all", far)
+	}
+	for args, want := range map[string]string{
+		"fit --train a.csv --sigma 1,2,3":                    "3 length scales for 2 features: want one for each",
+		"fit --train a.csv --sigma 1,0":                      "--sigma 0: want a positive number (see krrlab fit --help)",
+		"fit --train a.csv --sigma none.txt":                 `--sigma "none.txt": want a number (see krrlab fit --help)`,
+		"fit --train a.csv --kernel polynomial --sigma 1,2":  "--sigma does not go with --kernel polynomial; it has --gamma, --coef0 and --degree (see krrlab fit --help)",
+		"statdim --train a.csv --sigma 1,2,3 --features 10":  "3 length scales for 2 features: want one for each",
+		"fit --data synthetic-regression --n 50 --sigma 1,2": "2 length scales for 4 features: want one for each",
+	} {
+		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: %swant %s", args, errs, want)
+		}
+	}
+}
+
+// farthest returns by how much two files of so many predictions differ at most.
+func farthest(t *testing.T, a, b string, rows int) (far float64) {
+	t.Helper()
+	x, z := strings.Fields(a), strings.Fields(b)
+	if len(x) != rows+1 || len(z) != rows+1 {
+		t.Fatalf("%d and %d lines", len(x), len(z))
+	}
+	for i := range rows {
+		var row int
+		var v, w float64
+		if _, err := fmt.Sscanf(x[i+1]+" "+z[i+1], "%d,%g %d,%g", &row, &v, &row, &w); err != nil {
+			t.Fatal(err)
+		}
+		far = max(far, math.Abs(v-w))
+	}
+	return far
 }

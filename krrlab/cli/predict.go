@@ -202,7 +202,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 // another is asked for.
 func readFor(ctx context.Context, m *model.Model, file, format, target string) (*datasets.Dataset, error) {
 	_, d, _ := m.Dims()
-	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model"}
+	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model", KeepMissing: m.Scaling.Fills()}
 	if target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
 	}
