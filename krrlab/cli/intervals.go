@@ -64,6 +64,9 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
+	if m.Weighted {
+		return nil, fmt.Errorf("%s was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then give the intervals", m.Origin.Dataset)
+	}
 	n, _, _ := m.Dims()
 	if method != interval.Gaussian || n <= factorBelow {
 		return interval.Cholesky(ctx, m, accel.MemoryAvailable())
