@@ -27,6 +27,7 @@ type csvReader struct {
 	target int   // column of the answers, -1 for none
 	weight int   // of the weights, -1 for none
 	keep   []int // columns of the features
+	words  map[int]*category
 
 	data    []float64
 	weights []float64
@@ -40,7 +41,13 @@ type csvReader struct {
 // lines and lines that start with # are skipped. Points are dense. Missing cells are counted to the
 // end of the file, any other fault ends the reading.
 func (s *source) csv(o *ReadOptions) (*Dataset, error) {
-	c := &csvReader{s: s, o: o}
+	own := *o
+	for _, k := range o.Categorical { // Dim of columns
+		if own.Dim > 0 && k.Values != nil {
+			own.Dim -= len(k.Values) - 1
+		}
+	}
+	c := &csvReader{s: s, o: &own}
 	if err := c.open(); err != nil {
 		return nil, err
 	}
@@ -81,8 +88,8 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
-	if c.target < 0 {
-		return d, nil
+	if err := c.coded(d); err != nil || c.target < 0 {
+		return d, err
 	}
 	return d, d.setAnswers(s, &c.answers, o.Task)
 }
@@ -94,13 +101,21 @@ func (c *csvReader) row(record []string, line int) error {
 	}
 	c.rows++
 	for _, j := range c.keep {
+		if w := c.words[j]; w != nil {
+			k, err := w.of(strings.TrimSpace(record[j]))
+			if err != nil {
+				return c.cellFault(line, j, err)
+			}
+			c.data = append(c.data, float64(k))
+			continue
+		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(record[j]), 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			cell := strings.TrimSpace(record[j])
 			_, err := number(cell)
 			if !isMissing(cell) && !math.IsNaN(v) {
 				if isWord(cell) && localForm(cell) == "" && c.o.Dim == 0 { // else what is dropped is known
-					err = fmt.Errorf("%w; a column that is no feature is left out by --drop", err)
+					err = fmt.Errorf("%w; a column that is no feature is left out by --drop, one of words coded by --categorical", err)
 				}
 				return c.cellFault(line, j, err)
 			}

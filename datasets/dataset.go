@@ -44,6 +44,10 @@ type Dataset struct {
 	Source string        // file or generator
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
+	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
+	// that have none of the values asked for: their features are all 0.
+	Categories []Category
+	Unknown    int
 	// Scaling is what X was scaled by; nil if X is raw, as read. Scale sets it, and what is made of
 	// the points (Slice, Subset, Holdout) has it too.
 	Scaling *Scaling

@@ -39,6 +39,11 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	} else if err == nil && dropped[c.target] {
 		err = fmt.Errorf("the target, column %d, is among those dropped: say which other column it is by --target", c.target)
 	}
+	if err == nil {
+		var byName bool
+		byName, err = c.categories(first, dropped)
+		named = named || byName
+	}
 	if err != nil {
 		return false, c.s.fail(line, 0, "%v", err)
 	}
@@ -83,6 +88,9 @@ func (c *csvReader) isHeader(first []string, line int, named bool) (bool, error)
 	}
 	for _, j := range look {
 		cell := first[j]
+		if c.words[j] != nil { // words in any case
+			continue
+		}
 		_, err := strconv.ParseFloat(cell, 64)
 		switch {
 		case !errors.Is(err, strconv.ErrSyntax):

@@ -68,6 +68,8 @@ type ReadOptions struct {
 	Drop []string
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
 	Weights string
+	// Categorical are columns of words in a csv file that are coded by features of 0 and 1; Dim counts these features.
+	Categorical []Category
 	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
 	KeepMissing bool
 	// Dim is the number of features wanted: sparse files whose last features are
@@ -292,6 +294,9 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	}
 	if o.Weights != "" {
 		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)
+	}
+	if len(o.Categorical) > 0 && !o.TargetOptional {
+		return s.fail(0, 0, "a file of format %s has no columns of words: --categorical is for csv files", format)
 	}
 	if len(o.Drop) > 0 && !o.TargetOptional {
 		return s.fail(0, 0, "a file of format %s has no columns to leave out: --drop is for csv files", format)

@@ -16,6 +16,7 @@ type dataFlags struct {
 	format, target, task, scale string
 	center, weights, classes    string
 	impute                      string
+	words                       []string  // categorical columns
 	lengths                     []float64 // of each feature, of --sigma
 	holdout                     float64
 	drop                        []string
@@ -44,6 +45,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.center, "center", "auto", "take the mean off the targets, and add it to predictions: auto (of regression), yes or no (the paper's)")
 	p.StringVar(&f.weights, "weights", "", "column of a csv file with the weights of the rows: 2 counts as two equal rows")
 	p.StringVar(&f.classes, "class-weights", "none", "balanced: all classes count alike, by weights n/(classes·rows of the class); or none")
+	p.StringSliceVar(&f.words, "categorical", nil, "columns of words in a csv file, names or numbers, each coded by one feature of 0 and 1 for each value (one-hot)")
 	p.StringVar(&f.impute, "impute", "none", "missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses them, or their median or mean over the training rows, kept in the model")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
@@ -70,7 +72,7 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
 		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
 	}
-	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights", "impute"} {
+	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights", "impute", "categorical"} {
 		if f.data != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data has its own", name)
 		}
@@ -156,7 +158,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		return nil, err
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, KeepMissing: f.impute != "none", Memory: memory,
+		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.impute != "none", Memory: memory,
 	})
 	if err != nil {
 		return nil, err
@@ -176,11 +178,12 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
+			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
 		})
 		if err != nil {
 			return nil, err
 		}
+		d.hint("%s", unknownText(d.test))
 		if err := d.test.CheckColumns(train.Columns, f.train); err != nil {
 			return nil, err
 		}
@@ -198,6 +201,22 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
+}
+
+// categorical returns the columns of words, whose values are those found.
+func (f *dataFlags) categorical() (all []datasets.Category) {
+	for _, name := range f.words {
+		all = append(all, datasets.Category{Column: name})
+	}
+	return all
+}
+
+// unknownText warns of words that the training rows do not have; "" without any.
+func unknownText(d *datasets.Dataset) string {
+	if d.Unknown == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d words of categorical columns in %s are not in the training data: their features are all 0", d.Unknown, d.Source)
 }
 
 // filled returns the training data with missing values filled in, and notes how many there were.

@@ -432,6 +432,46 @@ func TestLengths(t *testing.T) {
 	}
 }
 
+// TestCategorical: words are coded for the fit, its test file, predict and verify alike; words that the training rows do
+// not have are zeros, with a line that says so.
+func TestCategorical(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var train, coded strings.Builder
+	train.WriteString("x,city,y\n")
+	coded.WriteString("x,city=bonn,city=köln,city=ulm,y\n")
+	for i := range 45 {
+		x, k := float64(i*7%45)/10, i%3
+		y := math.Sin(x) + []float64{0, 3, 7}[k]
+		fmt.Fprintf(&train, "%g,%s,%g\n", x, []string{"ulm", "köln", "bonn"}[k], y)
+		fmt.Fprintf(&coded, "%g,%s,%g\n", x, []string{"0,0,1", "0,1,0", "1,0,0"}[k], y)
+	}
+	write(t, dir, "a.csv", train.String())
+	write(t, dir, "b.csv", coded.String())
+	write(t, dir, "new.csv", "x,city,y\n1,paris,1\n2,ulm,1\n")
+	code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "new.csv", "--categorical", "city", "--sigma", "1", "--out", "a.krr")
+	if code != exitOK || !strings.Contains(out, "note: 1 words of categorical columns in new.csv are not in the training data") || !strings.Contains(out, "n = 45, d = 4") {
+		t.Fatalf("exit %d, %s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, "fit", "--train", "b.csv", "--sigma", "1", "--out", "b.krr"); code != exitOK {
+		t.Fatalf("exit %d, %s%s", code, out, errs)
+	}
+	_, got, _ := command(t, "predict", "--model", "a.krr", "--in", "a.csv")
+	_, want, _ := command(t, "predict", "--model", "b.krr", "--in", "b.csv")
+	if got != want || strings.Count(got, "\n") != 46 {
+		t.Errorf("predicted\n%swant\n%s", got, want)
+	}
+	if code, out, errs := command(t, "verify", "a.krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "the points are those of the model") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if code, out, errs := command(t, "predict", "--model", "a.krr", "--in", "new.csv"); code != exitOK || strings.Count(out, "\n") != 3 || !strings.HasPrefix(errs, "krrlab: note: 1 words") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.Contains(errs, "coded by --categorical") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
 // farthest returns by how much two files of so many predictions differ at most.
 func farthest(t *testing.T, a, b string, rows int) (far float64) {
 	t.Helper()

@@ -182,6 +182,9 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		if err != nil {
 			return nil, err
 		}
+		if text := unknownText(data); text != "" && a.first() && !a.quiet {
+			fmt.Fprintf(a.env.Stderr, "krrlab: note: %s\n", text)
+		}
 		return data, data.CheckColumns(m.Columns, "the model")
 	}
 	name, part, _ := strings.Cut(f.data, ":")
@@ -202,7 +205,7 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 // another is asked for.
 func readFor(ctx context.Context, m *model.Model, file, format, target string) (*datasets.Dataset, error) {
 	_, d, _ := m.Dims()
-	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Dim: d, DimOf: "the model", KeepMissing: m.Scaling.Fills()}
+	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Categorical: m.Origin.Categorical, Dim: d, DimOf: "the model", KeepMissing: m.Scaling.Fills()}
 	if target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
 	}

@@ -50,18 +50,20 @@ type Error struct {
 
 // Origin says where a model comes from. It informs; nothing is computed from it.
 type Origin struct {
-	Dataset      string   `json:"dataset"`
-	Target       string   `json:"target,omitempty"`  // csv column of the target at the fit
-	Drop         []string `json:"drop,omitempty"`    // csv columns that were left out at the fit
-	Rows         int      `json:"rows,omitempty"`    // of the training file that were read, where a part of them was held out
-	Holdout      float64  `json:"holdout,omitempty"` // that part: what was not trained on
-	Solver       string   `json:"solver"`
-	Status       string   `json:"status"`
-	Tol          float64  `json:"tol"`
-	TrueResidual float64  `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns
-	Seed         uint64   `json:"seed"`
-	Version      string   `json:"krrlab_version"`
-	Created      string   `json:"created"` // RFC 3339
+	Dataset string   `json:"dataset"`
+	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
+	Drop    []string `json:"drop,omitempty"`   // csv columns that were left out at the fit
+	// Categorical are the csv columns of words that features were made of, with their values.
+	Categorical  []datasets.Category `json:"categorical,omitempty"`
+	Rows         int                 `json:"rows,omitempty"`    // of the training file that were read, where a part of them was held out
+	Holdout      float64             `json:"holdout,omitempty"` // that part: what was not trained on
+	Solver       string              `json:"solver"`
+	Status       string              `json:"status"`
+	Tol          float64             `json:"tol"`
+	TrueResidual float64             `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns
+	Seed         uint64              `json:"seed"`
+	Version      string              `json:"krrlab_version"`
+	Created      string              `json:"created"` // RFC 3339
 }
 
 // Task returns what the model predicts.

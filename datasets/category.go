@@ -1,0 +1,126 @@
+package datasets
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Category is a column of words in a csv file, which is coded by one feature for each of its values: 1 where the column
+// has the value, else 0 (one-hot). A missing cell is a value like any other.
+type Category struct {
+	Column string   `json:"column"`           // a number or a name, as ReadOptions.Target
+	Values []string `json:"values,omitempty"` // in the order of the features; nil: those found, sorted
+}
+
+// maxCategories is the most values of a column that are coded: more are hardly categories.
+const maxCategories = 1000
+
+// category is a Category while the file is read.
+type category struct {
+	Category
+	code map[string]int
+}
+
+// categories finds the columns of the options in the first row, and whether one was found by its name.
+func (c *csvReader) categories(first []string, dropped map[int]bool) (named bool, err error) {
+	c.words = map[int]*category{}
+	for _, k := range c.o.Categorical {
+		j, byName, err := findColumn(first, k.Column)
+		if err == nil && (dropped[j] || j == c.target || c.words[j] != nil) {
+			err = fmt.Errorf("column %d is dropped, the target or named twice", j)
+		}
+		if err != nil {
+			return false, fmt.Errorf("categorical: %w", err)
+		}
+		w := &category{k, map[string]int{}}
+		for i, v := range k.Values {
+			w.code[v] = i
+		}
+		c.words[j], named = w, named || byName
+	}
+	return named, nil
+}
+
+// of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one.
+func (w *category) of(value string) (int, error) {
+	value = strings.ToValidUTF8(value, "\uFFFD") // as a model file keeps it
+	i, ok := w.code[value]
+	if ok {
+		return i, nil
+	}
+	if w.Values != nil {
+		return -1, nil
+	}
+	i = len(w.code)
+	if i == maxCategories {
+		return 0, fmt.Errorf("the column has more than %d different values: leave it out by --drop", maxCategories)
+	}
+	w.code[strings.Clone(value)] = i
+	return i, nil
+}
+
+// coded returns the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
+// and sets what d says of them.
+func (c *csvReader) coded(d *Dataset) error {
+	if len(c.words) == 0 {
+		return nil
+	}
+	wide, names := 0, []string{}
+	place := make([][]int, len(c.keep)) // of the values of each column, or of the number
+	for k, j := range c.keep {
+		w := c.words[j]
+		if w == nil {
+			place[k] = []int{wide}
+			if wide++; d.Columns != nil {
+				names = append(names, d.Columns[k])
+			}
+			continue
+		}
+		values := slices.SortedFunc(maps.Keys(w.code), func(a, b string) int { return cmp.Compare(w.code[a], w.code[b]) })
+		sorted := w.Values
+		if sorted == nil {
+			sorted = slices.Sorted(slices.Values(values))
+			w.Values = sorted
+		}
+		for _, v := range values {
+			place[k] = append(place[k], wide+slices.Index(sorted, v))
+		}
+		for _, v := range sorted {
+			if wide++; d.Columns != nil {
+				names = append(names, d.Columns[k]+"="+v)
+			}
+		}
+	}
+	if err := c.s.take(8*c.rows*wide, c.rows); err != nil {
+		return err
+	}
+	x := points.NewDense(c.rows, wide, nil)
+	for i := range c.rows {
+		for k, v := range c.data[i*len(c.keep) : (i+1)*len(c.keep)] {
+			switch {
+			case c.words[c.keep[k]] == nil:
+				x.Row(i)[place[k][0]] = v
+			case v >= 0:
+				x.Row(i)[place[k][int(v)]] = 1
+			default:
+				d.Unknown++
+			}
+		}
+	}
+	if d.X = x; d.Columns != nil {
+		d.Columns = names
+	}
+	for _, k := range c.o.Categorical { // in the order they were given
+		for _, w := range c.words {
+			if w.Column == k.Column {
+				d.Categories = append(d.Categories, w.Category)
+			}
+		}
+	}
+	return nil
+}
