@@ -12,7 +12,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
@@ -229,16 +228,19 @@ func (d *Dataset) Center() *Dataset {
 		return d
 	}
 	out := *d
-	mean := slices.Min(d.Target)
-	if mean < slices.Max(d.Target) { // a constant is its mean, not a rounding from it
-		mean = stat.Mean(d.Target, d.Weights)
+	out.Mean = nil
+	for _, y := range append([][]float64{d.Target}, d.More...) {
+		mean := slices.Min(y)
+		if mean < slices.Max(y) { // a constant is its mean, not a rounding from it
+			mean = stat.Mean(y, d.Weights)
+		}
+		out.Mean = append(out.Mean, mean)
 	}
-	out.Mean = []float64{mean}
 	return &out
 }
 
 // Coding turns answers into right-hand sides and decision values into answers. Nil Labels
-// are those of regression: the answers themselves in one column, less Mean if that is not nil. Otherwise it is that of
+// are those of regression: the answers themselves, in a column for each target, less Mean if that is not nil. Otherwise it is that of
 // regularised least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
 // labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each
 // label, +1 for the points that have it and −1 for the others.
@@ -263,16 +265,23 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 		if d.Target == nil {
 			return nil, fmt.Errorf("%s: no numbers to fit", d.Name)
 		}
-		for i, v := range d.Target {
-			if !(math.Abs(v) <= maxTarget) {
-				return nil, fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: give it in another unit", d.Name, i, v)
+		t := 1 + len(d.More)
+		if c.Mean != nil && len(c.Mean) != t {
+			return nil, fmt.Errorf("%s: %d targets, and means of %d", d.Name, t, len(c.Mean))
+		}
+		y := mat.NewDense(n, t, nil)
+		for j, target := range append([][]float64{d.Target}, d.More...) {
+			for i, v := range target {
+				if !(math.Abs(v) <= maxTarget) {
+					return nil, fmt.Errorf("%s: the target of row %d (counted from 0) is %g, which cannot be squared: give it in another unit", d.Name, i, v)
+				}
+				if c.Mean != nil {
+					v -= c.Mean[j]
+				}
+				y.Set(i, j, v)
 			}
 		}
-		y := slices.Clone(d.Target)
-		if c.Mean != nil {
-			floats.AddConst(-c.Mean[0], y)
-		}
-		return mat.NewDense(n, 1, y), nil
+		return y, nil
 	}
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: no classes to fit", d.Name)

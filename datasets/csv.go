@@ -25,12 +25,14 @@ type csvReader struct {
 	header []string // nil if there is none
 	width  int
 	target int   // column of the answers, -1 for none
+	more   []int // columns of further targets
 	weight int   // of the weights, -1 for none
 	keep   []int // columns of the features
 	words  map[int]*category
 
 	data    []float64
 	weights []float64
+	others  [][]float64 // of further targets
 	answers answers
 	missing missing
 	rows    int
@@ -88,6 +90,9 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
+	if len(c.more) > 0 {
+		d.More, d.Targets = c.others, append([]string{c.o.Target}, c.o.More...)
+	}
 	if err := c.coded(d); err != nil || c.target < 0 {
 		return d, err
 	}
@@ -137,6 +142,16 @@ func (c *csvReader) row(record []string, line int) error {
 	}
 	if c.target < 0 {
 		return nil
+	}
+	for k, j := range c.more {
+		v, err := number(strings.TrimSpace(record[j]))
+		if err == nil && math.Abs(v) > maxTarget {
+			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
+		}
+		if err != nil {
+			return c.cellFault(line, j, err)
+		}
+		c.others[k] = append(c.others[k], v)
 	}
 	answer := strings.TrimSpace(record[c.target])
 	if answer == "" || c.o.Task == "regression" && isMissing(answer) {

@@ -39,9 +39,13 @@ type Dataset struct {
 	Task   Task
 	X      points.Points // n×d, raw or scaled by Scaling
 	Target []float64     // regression: the answers
-	Class  []int         // classification: the answers, indices into Labels
-	Labels []string      // original labels, sorted by value if all are numbers, else as text
-	Source string        // file or generator
+	// More are the answers of further targets of a regression, a list for each, and Targets the names of all of them;
+	// nil for one target.
+	More    [][]float64
+	Targets []string
+	Class   []int    // classification: the answers, indices into Labels
+	Labels  []string // original labels, sorted by value if all are numbers, else as text
+	Source  string   // file or generator
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
 	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
@@ -99,7 +103,7 @@ func (d *Dataset) Slice(i, j int) *Dataset {
 	s := *d
 	s.X = d.X.Slice(i, j)
 	if d.Target != nil {
-		s.Target = d.Target[i:j]
+		s.Target, s.More = d.Target[i:j], d.more(func(y []float64) []float64 { return y[i:j] })
 	}
 	if d.Class != nil {
 		s.Class = d.Class[i:j]
@@ -122,8 +126,17 @@ func (d *Dataset) Subset(index []int) *Dataset {
 	s := *d
 	s.X = points.Gather(d.X, index)
 	s.Target, s.oracle = pick(d.Target, index), pick(d.oracle, index)
+	s.More = d.more(func(y []float64) []float64 { return pick(y, index) })
 	s.Class, s.Weights = pick(d.Class, index), pick(d.Weights, index)
 	return &s
+}
+
+// more returns f of the answers of each further target.
+func (d *Dataset) more(f func(y []float64) []float64) (all [][]float64) {
+	for _, y := range d.More {
+		all = append(all, f(y))
+	}
+	return all
 }
 
 // pick returns the elements of v with the given indices; nil if v is nil.

@@ -333,7 +333,7 @@ func (d *Dataset) Fingerprint() [sha256.Size]byte {
 	for _, c := range d.Class {
 		p.word(uint64(c))
 	}
-	for _, list := range [][]float64{d.Mean, d.Weights} {
+	for _, list := range append(d.More[:len(d.More):len(d.More)], d.Mean, d.Weights) {
 		for _, v := range list {
 			p.word(math.Float64bits(v))
 		}

@@ -39,6 +39,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	} else if err == nil && dropped[c.target] {
 		err = fmt.Errorf("the target, column %d, is among those dropped: say which other column it is by --target", c.target)
 	}
+	if err == nil && c.target >= 0 {
+		err = c.moreTargets(first, dropped)
+	}
 	if err == nil {
 		var byName bool
 		byName, err = c.categories(first, dropped)
@@ -144,6 +147,22 @@ func weightColumn(o *ReadOptions, first []string, dropped map[int]bool, named bo
 		return -1, named, fmt.Errorf("weights: %w", err)
 	}
 	return j, named || byName, nil
+}
+
+// moreTargets finds the columns of further targets, which are no features.
+func (c *csvReader) moreTargets(first []string, dropped map[int]bool) error {
+	for _, name := range c.o.More {
+		j, _, err := findColumn(first, name)
+		if err == nil && (dropped[j] || j == c.target) {
+			err = fmt.Errorf("column %d is dropped or named twice", j)
+		}
+		if err != nil {
+			return fmt.Errorf("target: %w", err)
+		}
+		dropped[j] = true
+		c.more, c.others = append(c.more, j), append(c.others, nil)
+	}
+	return nil
 }
 
 // targetColumn returns the column of the answers, -1 for none, and whether it was found

@@ -52,6 +52,9 @@ type ReadOptions struct {
 	// formats have a separate place for their answers: for them Target may be "none",
 	// and a column other than -1 is an error.
 	Target string
+	// More are columns of a csv file with the answers of further targets, which are numbers, as in Target. If
+	// TargetOptional is set, a file without Target has none of them.
+	More []string
 	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
 	// Target is, and that files of other formats do not heed Target.
 	TargetOptional bool
@@ -291,6 +294,9 @@ func (s *source) dropMark() error {
 func (s *source) noColumn(format string, o *ReadOptions) error {
 	if o.TargetOptional && o.Target != "none" {
 		o.Target = ""
+	}
+	if len(o.More) > 0 && !o.TargetOptional {
+		return s.fail(0, 0, "a file of format %s has one target: --target with several is for csv files", format)
 	}
 	if o.Weights != "" {
 		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)

@@ -80,9 +80,11 @@ type Solution struct {
 	TestN     int    `json:"test_n"`
 	TestError Number `json:"test_error"` // a fraction
 	RMSE      Number `json:"rmse"`
-	RelErr    Number `json:"relative_error"`
-	R2        Number `json:"r2"`
-	BestError Number `json:"best_possible_error"` // test_error or rmse, where known
+	// TargetRMSE is that of each of several targets; RMSE is then of all answers together.
+	TargetRMSE []float64 `json:"target_rmse,omitempty"`
+	RelErr     Number    `json:"relative_error"`
+	R2         Number    `json:"r2"`
+	BestError  Number    `json:"best_possible_error"` // test_error or rmse, where known
 
 	PeakBytes int64        `json:"peak_bytes"`
 	KBytes    int64        `json:"kernel_bytes"`
@@ -225,6 +227,7 @@ func (s *Solution) stopText() string {
 // SetScore takes up the judgment on test data.
 func (s *Solution) SetScore(score *model.Score) {
 	s.TestN, s.TestError, s.RMSE = score.N, Number(score.ErrorRate), Number(score.RMSE)
+	s.TargetRMSE = score.Targets
 	s.RelErr, s.R2, s.BestError = Number(score.RelErr), Number(score.R2), Number(score.BestError)
 }
 
@@ -279,7 +282,7 @@ func (s *Solution) String() string {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
 	if s.TestN > 0 {
-		b.Add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE),
+		b.Add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE), Targets: s.TargetRMSE,
 			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError)})
 	}
 	t := s.Seconds

@@ -38,6 +38,9 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	if err != nil {
 		return nil, err
 	}
+	if m.Targets != nil {
+		return nil, fmt.Errorf("%s has %d targets: --interval is for one", f.model, len(m.Targets))
+	}
 	c, method := m.Calibration, f.method
 	switch {
 	case method == "auto" && c != nil:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -36,7 +37,7 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
 	p.StringVar(&f.format, "format", "auto", "format of the file: auto, idx, libsvm or csv")
-	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name; other formats have a separate place for it")
+	p.StringVar(&f.target, "target", "-1", "target column of a csv file: 0-based, -1 the last, or a header name, or several for a regression with several targets, separated by commas; other formats have a separate place for it")
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are not features, such as an index: names or numbers as for --target, separated by commas")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes words for classes, and whole numbers of at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
@@ -157,13 +158,19 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
+	targets, task := strings.Split(f.target, ","), f.task
+	if len(targets) > 1 {
+		if task = "regression"; f.task == "classification" {
+			return nil, usagef("--target %s: several targets are numbers, and --task is classification", f.target)
+		}
+	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: f.target, Task: f.task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.impute != "none", Memory: memory,
+		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.impute != "none", Memory: memory,
 	})
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, target: f.target, drop: f.drop}
+	d := &loaded{train: train, target: targets[0], drop: f.drop}
 	if f.weights != "" { // no feature of other files
 		d.drop = append(f.drop[:len(f.drop):len(f.drop)], f.weights)
 	}
@@ -178,7 +185,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: f.target, Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
+			Format: f.format, Target: targets[0], More: targets[1:], Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
 		})
 		if err != nil {
 			return nil, err

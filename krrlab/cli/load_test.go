@@ -472,6 +472,68 @@ func TestCategorical(t *testing.T) {
 	}
 }
 
+// TestTargets: a fit to several targets predicts each as a fit to it alone does, and judges each; no target is a feature.
+func TestTargets(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	var b, alone strings.Builder
+	b.WriteString("a,x,b,z,c\n")
+	alone.WriteString("x,z\n")
+	for i := range 60 {
+		x, z := float64(i*7%60)/10, float64(i*11%60)/10
+		fmt.Fprintf(&b, "%g,%g,%g,%g,%g\n", 100+math.Sin(x), x, x*z, z, -5+math.Cos(z))
+		fmt.Fprintf(&alone, "%g,%g\n", x, z)
+	}
+	write(t, dir, "a.csv", b.String())
+	write(t, dir, "alone.csv", alone.String())
+	for _, solver := range []string{"direct", "pcg"} {
+		fit := func(target string, args ...string) map[string]any {
+			t.Helper()
+			code, out, errs := command(t, append([]string{"fit", "--train", "a.csv", "--target", target, "--test", "a.csv", "--task", "regression", "--sigma", "1", "--solver", solver,
+				"--tol", "1e-10", "--out", "m.krr", "--json", "r.json"}, args...)...)
+			if code != exitOK || target == "a,c" && !strings.Contains(out, "of each target ") {
+				t.Fatalf("exit %d, %s%s", code, out, errs)
+			}
+			return report(t, "r.json")
+		}
+		both := fit("a,c", "--drop", "b")
+		want := both["target_rmse"].([]any)
+		_, together, _ := command(t, "predict", "--model", "m.krr", "--in", "alone.csv")
+		code, out, errs := command(t, "predict", "--model", "m.krr", "--in", "a.csv", "--decision", "--out", "p.csv")
+		if code != exitOK || !strings.Contains(out, "of each target ") {
+			t.Errorf("exit %d, %s%s", code, out, errs)
+		}
+		if code, out, errs := command(t, "verify", "m.krr", "--train", "a.csv", "--test", "a.csv"); code != exitOK || !strings.Contains(out, "t = 2") {
+			t.Errorf("exit %d, %s%s", code, out, errs)
+		}
+		for j, target := range []string{"a", "c"} {
+			other := []string{"c", "a"}[j]
+			r := fit(target, "--drop", "b,"+other)
+			if v := want[j].(float64); math.Abs(r["rmse"].(float64)-v) > 1e-6 {
+				t.Errorf("%s: target %s: RMSE %v, alone %v", solver, target, v, r["rmse"])
+			}
+			_, single, _ := command(t, "predict", "--model", "m.krr", "--in", "alone.csv")
+			var cells strings.Builder
+			for line := range strings.Lines(together) {
+				c := strings.Split(strings.TrimSpace(line), ",")
+				fmt.Fprintf(&cells, "%s,%s\n", c[0], c[1+j])
+			}
+			if far := farthest(t, cells.String(), single, 60); !(far <= 1e-3) || !strings.HasPrefix(together, "row,prediction_a,prediction_c\n") {
+				t.Errorf("%s: target %s: off by %g of the fit to it alone", solver, target, far)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"fit --train a.csv --target a,q":                       `a.csv, line 1: target: no column is named "q": there are "a", "x", "b", "z", "c"`,
+		"fit --train a.csv --target a,a":                       "a.csv, line 1: target: column 0 is dropped or named twice",
+		"fit --train a.csv --target a,b --task classification": "--target a,b: several targets are numbers, and --task is classification (see krrlab fit --help)",
+	} {
+		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
+			t.Errorf("%s: %swant %s", args, errs, want)
+		}
+	}
+}
+
 // farthest returns by how much two files of so many predictions differ at most.
 func farthest(t *testing.T, a, b string, rows int) (far float64) {
 	t.Helper()

@@ -36,7 +36,7 @@ func (a *app) predictCommand() *cobra.Command {
 		Use:   "predict --model FILE (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
-(the label or the value), and with --decision the decision values f_j(x) too. With --bound
+(the label or the value; of several targets a column prediction_NAME for each), and with --decision the decision values f_j(x) too. With --bound
 a column bound says how far every decision value (of regression the prediction) can be at
 most from that of the exact solution (K+λI)c = y; and of classes a column settled whether
 the label is then the exact solution's for certain, as the model file knows the bounds.
@@ -143,7 +143,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, within)); err != nil || f.out == "" {
 		return err
 	}
-	if data.HasAnswers() && data.Task == m.Task() {
+	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
 		a.printf("%-12s %s\n", "test", pred.Score(data))
 	}
 	if f.bound {
@@ -208,6 +208,9 @@ func readFor(ctx context.Context, m *model.Model, file, format, target string) (
 	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Categorical: m.Origin.Categorical, Dim: d, DimOf: "the model", KeepMissing: m.Scaling.Fills()}
 	if target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
+		if m.Targets != nil {
+			o.More = m.Targets[1:]
+		}
 	}
 	return datasets.ReadFile(ctx, file, o)
 }
@@ -247,6 +250,11 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, withi
 	c := csv.NewWriter(w)
 	rows, t := p.Decision.Dims()
 	record := []string{"row", "prediction"}
+	if p.Targets != nil {
+		for j, name := range p.Targets {
+			record = append(record[:1+j], "prediction_"+name)
+		}
+	}
 	if decision {
 		for j := range t {
 			record = append(record, decisionName(p, j, t))
@@ -262,6 +270,9 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, withi
 	}
 	for i := range rows {
 		record = append(record[:0], strconv.Itoa(i), p.Text(i))
+		for j := 1; j < len(p.Targets); j++ {
+			record = append(record, fmt.Sprint(p.Decision.At(i, j)))
+		}
 		if decision {
 			for j := range t {
 				record = append(record, strconv.FormatFloat(p.Decision.At(i, j), 'g', -1, 64))
@@ -283,7 +294,10 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, withi
 
 // decisionName names column j: by its class where there is one a class.
 func decisionName(p *model.Prediction, j, t int) string {
-	if t > 1 {
+	switch {
+	case p.Targets != nil:
+		return "decision_" + p.Targets[j]
+	case t > 1:
 		return "decision_" + p.Labels[j]
 	}
 	return "decision"

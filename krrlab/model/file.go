@@ -45,6 +45,7 @@ type Info struct {
 	Points   string            `json:"points"`         // "dense", "csr" or "bytes"
 	Unit     float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
 	Labels   []string          `json:"labels,omitempty"`
+	Targets  []string          `json:"targets,omitempty"`
 	Mean     []float64         `json:"mean,omitempty"`
 	Weighted bool              `json:"weighted,omitempty"`
 	Scaling  *datasets.Scaling `json:"scaling,omitempty"`
@@ -78,7 +79,7 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Points: "dense", Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
@@ -187,7 +188,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Mean: meta.Mean, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
+	m := &Model{Lambda: meta.Lambda, Labels: meta.Labels, Targets: meta.Targets, Mean: meta.Mean, Weighted: meta.Weighted, Scaling: meta.Scaling, Columns: meta.Columns, Error: meta.Error, Origin: meta.Origin}
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -23,6 +24,7 @@ type Model struct {
 	// With two labels t = 1 and f(x) > 0 stands for Labels[1]; otherwise t is the
 	// number of labels and the largest f_j(x) wins.
 	Labels  []string
+	Targets []string          // names of the targets of a regression with several; nil for one
 	Mean    []float64         // added to f, of each column: what was taken off the targets of a regression; nil for zeros
 	Scaling *datasets.Scaling // from raw features to X's, that of the training data; nil means none
 	Columns []string          // names of the features; nil where the data had none
@@ -99,7 +101,7 @@ func (m *Model) String() string {
 func (m *Model) check() error {
 	n, d, t := m.Dims()
 	rows, _ := m.C.Dims()
-	want := 1
+	want := max(1, len(m.Targets))
 	if len(m.Labels) > 2 {
 		want = len(m.Labels)
 	}
@@ -150,6 +152,8 @@ type Score struct {
 	RelErr    float64 // regression: ‖ŷ−y‖₂/‖y‖₂, the paper's error rate
 	R2        float64 // regression: 1 − Σ(ŷ−y)²/Σ(y−ȳ)²
 	BestError float64 // ErrorRate or RMSE of the best possible predictor on these points, where it is known
+	// Targets are the RMSEs of the targets of a regression with several; the others are then of all answers together.
+	Targets []float64
 }
 
 // String gives the score in one line.
@@ -164,15 +168,19 @@ func (s Score) String() string {
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %.4g)", s.BestError)
 	}
+	if s.Targets != nil {
+		best += fmt.Sprintf(" (of each target %s)", strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"))
+	}
 	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %d points", s.RMSE, best, s.RelErr, s.R2, s.N)
 }
 
 // Prediction holds what the model says of points: Class, with indices into
-// Labels, for classification and Value for regression; Decision holds f itself, m×t.
+// Labels, for classification and Value for regression, of several targets the first; Decision holds f itself, m×t.
 type Prediction struct {
 	Class    []int
 	Labels   []string
 	Value    []float64
+	Targets  []string // names of several targets
 	Decision *mat.Dense
 }
 
@@ -195,7 +203,7 @@ func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*
 	if err != nil {
 		return nil, err
 	}
-	p := &Prediction{Decision: f, Labels: m.Labels}
+	p := &Prediction{Decision: f, Labels: m.Labels, Targets: m.Targets}
 	if m.Labels != nil {
 		p.Class = m.Coding().Decode(f)
 	} else {
@@ -233,23 +241,37 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 		s.ErrorRate = float64(wrong) / float64(s.N)
 		return s
 	}
-	var mean, sse, syy, tss, largest float64
-	for i, y := range d.Target {
-		mean += y / float64(s.N)
-		largest = max(largest, math.Abs(y), math.Abs(p.Value[i]))
+	values, answers := [][]float64{p.Value}, append([][]float64{d.Target}, d.More...)
+	for j := 1; j < len(answers); j++ {
+		values = append(values, mat.Col(nil, j, p.Decision))
+	}
+	var sse, syy, tss, largest float64
+	for j, target := range answers {
+		for i, y := range target {
+			largest = max(largest, math.Abs(y), math.Abs(values[j][i]))
+		}
 	}
 	u := 1.0 // a power of two, by which numbers are multiplied whose squares overflow
 	if largest > 1e140 {
 		_, e := math.Frexp(largest)
 		u = math.Ldexp(1, -e)
 	}
-	for i, y := range d.Target {
-		e := u*p.Value[i] - u*y
-		sse += e * e
-		syy += u * y * (u * y)
-		tss += (u*y - u*mean) * (u*y - u*mean)
+	for j, target := range answers {
+		var mean, own float64
+		for _, y := range target {
+			mean += y / float64(s.N)
+		}
+		for i, y := range target {
+			e := u*values[j][i] - u*y
+			own += e * e
+			syy += u * y * (u * y)
+			tss += (u*y - u*mean) * (u*y - u*mean)
+		}
+		if sse += own; len(answers) > 1 {
+			s.Targets = append(s.Targets, math.Sqrt(own/float64(s.N))/u)
+		}
 	}
-	s.RMSE = math.Sqrt(sse/float64(s.N)) / u
+	s.RMSE = math.Sqrt(sse/float64(s.N*len(answers))) / u
 	s.RelErr = ratio(math.Sqrt(sse), math.Sqrt(syy))
 	s.R2 = 1 - ratio(sse, tss)
 	return s

@@ -40,6 +40,9 @@ type data struct {
 func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error) {
 	sum := d.Fingerprint()
 	j := data{Named: named, Title: d.Name, Source: d.Source, Task: d.Task.String(), Labels: d.Labels, N: d.Len(), D: d.Dim(), Scaling: d.Scaling, Mean: d.Mean, Sum: hex.EncodeToString(sum[:])}
+	if d.More != nil {
+		return j, fmt.Errorf("krrlab: %s: several targets are not sent to ranks: take one, or no Backend", d.Name)
+	}
 	if named != nil {
 		return j, nil
 	}

@@ -315,8 +315,8 @@ func (c *checker) predict(ctx context.Context) error {
 	}
 	pred := &model.Prediction{Labels: c.m.Labels, Decision: f}
 	if c.m.Labels == nil {
-		pred.Value = p.F
-		if c.test.HasAnswers() {
+		pred.Value = mat.Col(nil, 0, f)
+		if c.test.HasAnswers() && len(c.test.More)+1 == c.v.T {
 			c.v.TestError = stage.Number(pred.Score(c.test).RMSE)
 		}
 		return nil
