@@ -3,6 +3,7 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
@@ -36,7 +37,18 @@ func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	return run(ctx, l, stage.LeaveOneOut, o, func(ctx context.Context) (*LeaveOneOut, error) { return l.leaveOneOut(ctx, o) })
 }
 
+// unweighted returns an error if the rows have weights, which errors of rows left out do not heed.
+func (l *Lab) unweighted() error {
+	if l.given.Weights == nil {
+		return nil
+	}
+	return fmt.Errorf("krrlab: no leave-one-out and no tuning with weights: do it without them, and fit with the result")
+}
+
 func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
+	if err := l.unweighted(); err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	if o.Lambdas == nil {
 		for i := -6; i <= 6; i++ {

@@ -23,8 +23,8 @@ func (l *Lab) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 }
 
 func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
-	if l.given.Weights != nil {
-		return nil, fmt.Errorf("krrlab: no tuning with weights: tune without them, and fit with the result")
+	if err := l.unweighted(); err != nil {
+		return nil, err
 	}
 	o.Seed = l.cfg.Seed
 	data := &tune.Data{Train: l.train, Y: l.y}

@@ -56,6 +56,9 @@ func TestWeights(t *testing.T) {
 			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted || sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
+			if _, err := newLab(t, given, Config{Kernel: k, Lambda: 0.1}).LeaveOneOut(ctx, LeaveOneOutOptions{}); err == nil || !strings.Contains(err.Error(), "weights") {
+				t.Errorf("leave-one-out: %v", err)
+			}
 			if _, err := Verify(ctx, sol.Model, VerifyOptions{}); err == nil || !strings.Contains(err.Error(), "weights") {
 				t.Errorf("verify: %v", err)
 			}
