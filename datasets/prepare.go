@@ -18,7 +18,8 @@ var Imputations = []string{"none", "median", "mean"}
 // the median or the mean of its others, and says how many there were of which. What Scale fits to d, or to a part of
 // it, keeps these numbers as Scaling.Fill and fills other data by them. It is an error if a feature has no value at all.
 func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
-	if err := known("imputation", how, Imputations); err != nil || how == "none" {
+	_, table := d.X.(*points.Dense)
+	if err := known("imputation", how, Imputations); err != nil || how == "none" || !table { // elsewhere none is missing
 		return d, nil, err
 	}
 	n, dim := d.X.Dims()
