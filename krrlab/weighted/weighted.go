@@ -44,7 +44,7 @@ func Problem(train *datasets.Dataset, k kernel.Kernel) (*datasets.Dataset, kerne
 		return nil, nil, fmt.Errorf("%d weights for %d points", len(train.Weights), n)
 	}
 	x := points.NewDense(n, d+1, nil)
-	for i, s := range Roots(train.Weights) {
+	for i, s := range roots(train.Weights) {
 		if w := train.Weights[i]; !(s > 0) || s > 1e75 {
 			return nil, nil, fmt.Errorf("the weight of row %d (counted from 0) is %g: want a positive number; leave rows of weight 0 out", i, w)
 		}
@@ -56,8 +56,8 @@ func Problem(train *datasets.Dataset, k kernel.Kernel) (*datasets.Dataset, kerne
 	return &out, Kernel{k}, nil
 }
 
-// Roots returns the square roots of weights.
-func Roots(w []float64) []float64 {
+// roots returns the square roots of weights.
+func roots(w []float64) []float64 {
 	s := make([]float64, len(w))
 	for i, v := range w {
 		s[i] = math.Sqrt(v)
@@ -68,7 +68,7 @@ func Roots(w []float64) []float64 {
 // Rows multiplies row i of y by √w_i, in place: targets of the weighted problem to those of the plain one, and its
 // coefficients ĉ to c.
 func Rows(y *mat.Dense, w []float64) {
-	for i, s := range Roots(w) {
+	for i, s := range roots(w) {
 		floats.Scale(s, y.RawRowView(i))
 	}
 }
