@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -19,9 +20,12 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		return err
 	}
 	m := f.start
+	if m.Weighted || f.weights != "" || f.classes == "balanced" {
+		return usagef("--warm %s: weights do not go with --warm", f.warm)
+	}
 	if f.train != "" {
 		if !set.Changed("target") {
-			f.target = cmp.Or(m.Origin.Target, f.target)
+			f.target = cmp.Or(strings.Join(m.Targets, ","), m.Origin.Target, f.target)
 		}
 		if !set.Changed("drop") {
 			f.drop = m.Origin.Drop

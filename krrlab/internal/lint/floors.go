@@ -41,6 +41,7 @@ var floors = map[string]int{
 	"krrlab/pcg":         2,
 	"krrlab/pcg/pcgtest": 2,
 	"krrlab/precond":     2,
+	"krrlab/weighted":    2,
 
 	"krrlab/adapt":               3,
 	"krrlab/baseline":            3,
