@@ -20,6 +20,7 @@ func init() {
 			"Fetch":               r.ValueOf(datasets.Fetch),
 			"Formats":             r.ValueOf(&datasets.Formats).Elem(),
 			"FromFrame":           r.ValueOf(datasets.FromFrame),
+			"Imputations":         r.ValueOf(&datasets.Imputations).Elem(),
 			"Load":                r.ValueOf(datasets.Load),
 			"Lookup":              r.ValueOf(datasets.Lookup),
 			"NewEndless":          r.ValueOf(datasets.NewEndless),
@@ -29,6 +30,7 @@ func init() {
 			"Regression":          r.ValueOf(datasets.Regression),
 			"Scale":               r.ValueOf(datasets.Scale),
 			"Scalings":            r.ValueOf(&datasets.Scalings).Elem(),
+			"Stretch":             r.ValueOf(datasets.Stretch),
 			"SyntheticClasses":    r.ValueOf(datasets.SyntheticClasses),
 			"SyntheticDigits":     r.ValueOf(datasets.SyntheticDigits),
 			"SyntheticRegression": r.ValueOf(datasets.SyntheticRegression),
@@ -39,6 +41,7 @@ func init() {
 			"TrainLabels":         r.ValueOf(datasets.TrainLabels),
 		},
 		Types: map[string]r.Type{
+			"Category":      r.TypeOf((*datasets.Category)(nil)).Elem(),
 			"Coding":        r.TypeOf((*datasets.Coding)(nil)).Elem(),
 			"Dataset":       r.TypeOf((*datasets.Dataset)(nil)).Elem(),
 			"Deformation":   r.TypeOf((*datasets.Deformation)(nil)).Elem(),
