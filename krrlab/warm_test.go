@@ -125,8 +125,14 @@ func TestWarmRefusals(t *testing.T) {
 		"the model is for regression":                                           func() error { _, err := m.Start(classes(x, 3), k, 1); return err },
 		"the model has 30 points of 2 features, the training data 20 of 2":      func() error { _, err := m.Start(d.Head(20), k, 1); return err },
 		"the model has 30 points of 2 features, the training data 40 of 3":      func() error { _, err := m.Start(regression(wide), k, 1); return err },
-		"not scaled as the model's points":                                      func() error { _, err := m.Start(scaled, k, 1); return err },
-		"row 0 (counted from 0) of the training data is not the model's":        func() error { _, err := m.Start(other, k, 1); return err },
+		"have weights": func() error {
+			heavy := *d
+			heavy.Weights = make([]float64, 40)
+			_, err := m.Start(&heavy, k, 1)
+			return err
+		},
+		"not scaled as the model's points":                               func() error { _, err := m.Start(scaled, k, 1); return err },
+		"row 0 (counted from 0) of the training data is not the model's": func() error { _, err := m.Start(other, k, 1); return err },
 		"Start is 30×1, want 40×1": func() error {
 			cfg := cfg
 			cfg.Start = m.C

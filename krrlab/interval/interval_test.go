@@ -185,6 +185,14 @@ func TestRefusals(t *testing.T) {
 	if _, err := Cholesky(t.Context(), &bad, 0); err == nil || !strings.Contains(err.Error(), "not positive definite") {
 		t.Error(err)
 	}
+	weighted := *m
+	weighted.Weighted = true
+	if _, err := Cholesky(t.Context(), &weighted, 0); err == nil || !strings.Contains(err.Error(), "weights") {
+		t.Error(err)
+	}
+	if _, err := Iterative(t.Context(), &weighted, product{mat.NewDense(30, 30, nil)}, nil); err == nil || !strings.Contains(err.Error(), "weights") {
+		t.Error(err)
+	}
 	classes := datasets.SyntheticClasses(30, 2, 3, 0.1, 1)
 	c := fit(t, classes, kernel.Gaussian{Sigma: 1}, 0.1)
 	if _, err := FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9); err == nil || !strings.Contains(err.Error(), "take split or jackknife") {

@@ -2,6 +2,7 @@ package interval
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -33,6 +34,8 @@ type System struct {
 	iterate       func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
 }
 
+var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split conformal intervals")
+
 func newSystem(m *model.Model) *System {
 	s := &System{m: m, x: points.NewPanel(m.X)}
 	if kernel.ShiftInvariant(m.Kernel) { // nothing cancels then
@@ -45,6 +48,9 @@ func newSystem(m *model.Model) *System {
 // bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or
 // ctx ends.
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
+	if m.Weighted {
+		return nil, errWeighted
+	}
 	n, _, _ := m.Dims()
 	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
 		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
@@ -97,6 +103,9 @@ func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Precon
 	n, _, t := m.Dims()
 	if a.Dim() != n {
 		panic(fmt.Sprintf("interval: A of order %d for a model of %d points", a.Dim(), n))
+	}
+	if m.Weighted {
+		return nil, errWeighted
 	}
 	s := newSystem(m)
 	s.y = mat.NewDense(n, t, nil)

@@ -28,6 +28,8 @@ var errOtherScaling = errors.New("the training data are not scaled as the model'
 func (m *Model) Start(d *datasets.Dataset, k kernel.Kernel, lambda float64) (*mat.Dense, error) {
 	n, dim, t := m.Dims()
 	switch {
+	case m.Weighted || d.Weights != nil:
+		return nil, errors.New("the model or the training data have weights: a solve with weights begins at 0")
 	case !reflect.DeepEqual(m.Kernel, k):
 		return nil, fmt.Errorf("the model has the kernel %v, the fit %v", m.Kernel, k)
 	case d.Task != m.Task() || !reflect.DeepEqual(append([]string{}, d.Labels...), append([]string{}, m.Labels...)):
