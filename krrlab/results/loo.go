@@ -63,8 +63,8 @@ func (r *LeaveOneOut) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end has none in
-// the picture.
+// Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end
+// reaches to the top.
 func (r *LeaveOneOut) Plot() *plots.Figure {
 	best := r.Scores[r.Best]
 	f := &plots.Figure{
@@ -75,10 +75,16 @@ func (r *LeaveOneOut) Plot() *plots.Figure {
 		VLines:  []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
 	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: "GCV"}
+	var top float64
+	for _, s := range r.Scores {
+		if top = max(top, s.Error.Value); stage.Number(s.Error.Hi).Known() {
+			top = max(top, s.Error.Hi)
+		}
+	}
 	for _, s := range r.Scores {
 		hi := s.Error.Hi
 		if !stage.Number(hi).Known() {
-			hi = s.Error.Value
+			hi = top
 		}
 		c.X, c.Y = append(c.X, s.Lambda), append(c.Y, s.Error.Value)
 		c.Lo, c.Hi = append(c.Lo, s.Error.Lo), append(c.Hi, hi)
