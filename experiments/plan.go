@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -52,7 +53,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 			e := &p.Entries[i]
 			j := byCase[e.Case]
 			if j == nil {
-				j = &job{c: e.Case, skip: e.Skip, cost: o.Rates.Cost(e.Case, sizeOf(e.Case), e.Expect)}
+				j = &job{c: e.Case, skip: e.Skip, cost: costOf(o.Rates, e.Case, sizeOf(e.Case), e.Expect)}
 				byCase[e.Case] = j
 				out = append(out, j)
 			}
@@ -73,7 +74,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 		}
 	}
 	sortJobs(out)
-	share(out, *o.Rates)
+	share(out, o.Rates)
 	return out
 }
 
@@ -117,7 +118,7 @@ func sortJobs(list []*job) {
 }
 
 // share takes out of the costs what the job before, of the same K, Z and ZᵀZ, has formed.
-func share(list []*job, r Rates) {
+func share(list []*job, r *plan.Rates) {
 	kept := map[Method]bool{PCG: true, BlockPCG: true, CG: true}
 	var last *job
 	for _, j := range list {
@@ -141,10 +142,12 @@ func share(list []*job, r Rates) {
 }
 
 // factorAlone predicts the seconds of a case's factor where its ZᵀZ is there.
-func factorAlone(c Case, r Rates) float64 {
-	size := sizeOf(c)
-	size.N = 0
-	return r.Cost(c, size, 0).Factor
+func factorAlone(c Case, r *plan.Rates) float64 {
+	if c.Method != PCG && c.Method != BlockPCG {
+		return 0
+	}
+	s := float64(c.S)
+	return 2 * factorSlow * s * s * s / 3 / r.Gemm64
 }
 
 // Spell writes seconds as a person would: "40 s", "12 min", "3.4 h".
@@ -205,11 +208,11 @@ func (est *Estimate) add(j *job) {
 		}
 	default:
 		est.Cases++
-		est.Seconds += j.cost.Seconds()
+		est.Seconds += j.cost.Sum()
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Seconds()), accel.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
 }
 
 // Scale says how large the cases of an experiment are.

@@ -27,7 +27,7 @@ func everything(plans []*Plan) []*job {
 			j.skip = ""
 		}
 	}
-	share(list, reference)
+	share(list, &reference)
 	return list
 }
 
@@ -44,7 +44,7 @@ func TestLaptopBudget(t *testing.T) {
 			if _, files := mustLookup(t, j.c.Data); files > 0 && !atHand[j.c.Data] {
 				continue // the user may have it; it is not in the budget
 			}
-			total += j.cost.Seconds()
+			total += j.cost.Sum()
 			if j.cost.Bytes > laptopMemory {
 				t.Errorf("%s: %v takes %d bytes", e.ID, j.c, j.cost.Bytes)
 			}
@@ -60,7 +60,7 @@ func TestLaptopBudget(t *testing.T) {
 	}
 	for _, j := range everything(plansAt(Laptop)) {
 		if _, files := mustLookup(t, j.c.Data); j.skip == "" && (files == 0 || atHand[j.c.Data]) {
-			all += j.cost.Seconds()
+			all += j.cost.Sum()
 		}
 	}
 	t.Logf("all: %.0f s", all)

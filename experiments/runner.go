@@ -14,6 +14,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/plan"
 )
 
 // Options of Run and Predict. Nil means the defaults.
@@ -25,8 +26,8 @@ type Options struct {
 	// Time is how long a run may take; 0: no limit. A case that is predicted to end after it is
 	// not begun, and its result says so.
 	Time    time.Duration
-	Rates   *Rates // of the machine; nil: measured
-	Version string // of the program, for the results
+	Rates   *plan.Rates // of the machine; nil: those of the user's cache, measured if it has none
+	Version string      // of the program, for the results
 	// Monitor is told how it goes on, Finished each case that ended; nil is silent.
 	Monitor  func(Progress)
 	Finished func(c Case, r *Result)
@@ -42,7 +43,10 @@ func (o *Options) withDefaults(ctx context.Context) Options {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		r := MeasureRates(ctx)
+		r, err := plan.ReadRates(ctx, plan.RatesFile())
+		if err != nil { // ctx has ended
+			r = plan.Reference()
+		}
 		opt.Rates = &r
 	}
 	if opt.Monitor == nil {
@@ -170,7 +174,7 @@ func (j *job) leave(why string) {
 
 // late reports whether a job is predicted to end after the time allowed.
 func (r *runner) late(j *job) bool {
-	end := time.Since(r.start) + time.Duration(r.slow()*j.cost.Seconds()*float64(time.Second))
+	end := time.Since(r.start) + time.Duration(r.slow()*j.cost.Sum()*float64(time.Second))
 	return r.opt.Time > 0 && end > r.opt.Time
 }
 
@@ -190,7 +194,7 @@ func (r *runner) run(ctx context.Context, j *job) error {
 		return e
 	}
 	r.took += time.Since(r.began).Seconds()
-	r.cost += j.cost.Seconds()
+	r.cost += j.cost.Sum()
 	res = ended(res, err)
 	if j.result = res; res.Data.Name == "" {
 		res.Data.Name = j.c.Data
@@ -297,7 +301,7 @@ func (r *runner) remaining() time.Duration {
 		if j.result != nil || j.skip != "" {
 			continue
 		}
-		s := r.slow() * j.cost.Seconds()
+		s := r.slow() * j.cost.Sum()
 		if i == r.index-1 {
 			s = max(0, s-time.Since(r.began).Seconds())
 		}

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/krrlab/lab/datasets"
@@ -11,7 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/weighted"
 )
 
@@ -140,7 +139,7 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 			c.Solver = PCG
 		case n <= DirectBelow && !c.onRanks() && c.Checkpoint == nil && c.Stop.Rule == bound.Residual:
 			c.Solver = Direct
-		case blockPays(n, DefaultFeatures(n), t):
+		case plan.BlockPays(n, DefaultFeatures(n), t):
 			c.Solver = BlockPCG
 		default:
 			c.Solver = PCG
@@ -182,20 +181,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 
 // onRanks reports whether ranks do the work.
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
-
-// blockPays predicts whether t ≥ 2 right-hand sides take less time together. A product
-// with K and M⁻¹ takes 2n²t + 4nst flops; block PCG needs some 1 − ⅒·log₂t of the iterations,
-// 0.84 for t = 3, 0.67 for t = 10, the least gain measured (package pcg), and adds pcg.BlockFlops.
-// They count eight times, as on one thread they ran at about an eighth of the rate. They run on all threads now, at
-// a quarter to half of it for t ≥ 10, so the rule is conservative.
-func blockPays(n, s, t int) bool {
-	if t < 2 {
-		return false
-	}
-	products := 2*float64(n)*float64(n)*float64(t) + 4*float64(n)*float64(s)*float64(t)
-	share := max(0.3, 1-0.1*math.Log2(float64(t)))
-	return (products+8*pcg.BlockFlops(n, t, true))*share < products
-}
 
 // validate checks a configuration with its defaults in place.
 func (c Config) validate() error {

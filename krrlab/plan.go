@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"path/filepath"
 	"time"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -37,7 +35,7 @@ func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	start := time.Now()
 	l.Tell(ctx, Event{Stage: stage.Plan})
-	rates, err := plan.ReadRates(ctx, cmp.Or(o.Cache, ratesFile()))
+	rates, err := plan.ReadRates(ctx, cmp.Or(o.Cache, plan.RatesFile()))
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +50,6 @@ func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	l.planned = p
 	l.mu.Unlock()
 	return p, nil
-}
-
-// ratesFile returns the file that keeps the rates of this machine, "" where there is no folder for it.
-func ratesFile() string {
-	if dir := datasets.CacheDir(); dir != "" {
-		return filepath.Join(dir, "rates.json")
-	}
-	return ""
 }
 
 // task returns the problem, and what is held of the way to solve it.

@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"time"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -16,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/race"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -93,6 +90,9 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	}
 	l.aim(&opt.PCG, a, finer)
 	e := &entrants{lab: l, a: a, entry: k.seconds, built: map[pcg.Preconditioner]func(){}}
+	if e.rates, err = plan.ReadRates(ctx, plan.RatesFile()); err != nil {
+		return nil, err
+	}
 	var runners []race.Runner
 	for i, p := range recipes {
 		runners = append(runners, e.runner(p, o.Runners[i]))
@@ -134,51 +134,29 @@ func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
 type entrants struct {
 	lab   *Lab
 	a     *gram.Matrix
-	entry float64                       // seconds of forming K
-	rate  float64                       // flops a second, once it is measured
+	entry float64 // seconds of forming K
+	rates plan.Rates
 	held  int64                         // bytes of those built
 	built map[pcg.Preconditioner]func() // what makes one of them the lab's M
 }
 
-// runner returns a recipe as one that races. By flops, building takes 2nds+20ns for features, ns entries of K, four
-// times as dear as they are stored, and 2ns² (randomly pivoted 3ns²) for landmarks, 2ns² for ZᵀZ, s³ for its factor and
-// inverse; M⁻¹R reads Z twice where a product reads K. Features took three to four times as many iterations as landmarks
-// on MNIST, IJCNN1 and California (docs/stages/race.md).
+// runner returns a recipe as one that races. Building it takes what package plan predicts at the rates of this machine, with entries of K
+// four times as dear as they are stored; M⁻¹R reads Z twice where a product reads K. Features took three to four times as
+// many iterations as landmarks on MNIST, IJCNN1 and California (docs/stages/race.md).
 func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
-	l := e.lab
-	d := float64(l.train.Dim())
-	n, s := float64(l.train.Len()), float64(p.s)
-	flops, entries, times := 2*n*s*s+s*s*s, 0.0, 1.0
-	switch p.Preconditioner.(type) {
-	case Features:
-		flops, times = flops+n*s*(2*d+20), 3
-	case RPCholesky:
-		flops, entries = flops+3*n*s*s, 4*s/n
-	default:
-		flops, entries = flops+2*n*s*s, 4*s/n
+	n, d := e.lab.train.X.Dims()
+	r := race.Runner{Name: p.name, Build: o.Build, Iterations: o.Iterations, Times: 1, Solve: 8 * float64(n) * float64(p.s) / float64(max(e.a.Bytes(), 1))}
+	if p.name == plan.Features {
+		r.Times = 3
 	}
-	if e.rate == 0 && o.Build == 0 {
-		e.rate = flopRate()
+	if r.Build == 0 {
+		entry := 2 * e.entry / (float64(n) * float64(n))
+		c := &plan.Candidate{Solver: plan.PCG, Precond: p.name, S: p.s, Storage: gram.Float32}
+		plan.Cost{Rates: e.rates, N: n, D: d, T: 1, Entry: entry, Exact: 4 * entry}.Of(c)
+		r.Build = c.Seconds.Features + c.Seconds.Factor
 	}
-	return race.Runner{
-		Name: p.name, Iterations: o.Iterations, Times: times,
-		Build: cmp.Or(o.Build, flops/e.rate+entries*e.entry), Solve: 8 * n * s / float64(max(e.a.Bytes(), 1)),
-		Make: func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.make(ctx, p) },
-	}
-}
-
-// flopRate returns how many flops a second a product of matrices in float32 does.
-func flopRate() float64 {
-	const n = 512
-	m := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-	out := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-	best := math.Inf(1)
-	for range 5 {
-		start := time.Now()
-		blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, m, m, 0, out)
-		best = min(best, time.Since(start).Seconds())
-	}
-	return 2 * n * n * n / best
+	r.Make = func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.make(ctx, p) }
+	return r
 }
 
 // make builds M, and a lower bound of the spectrum of M⁻¹A for landmarks.

@@ -11,9 +11,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 )
 
-// measureFor is about how long a measurement takes.
-const measureFor = 400 * time.Millisecond
-
 // best calls f, which does work units of something, once to warm up and then for
 // about the window, and returns the best rate seen, in units per second: other
 // processes can only make it slower. It is 0 if ctx is done before a call ended.
@@ -32,20 +29,14 @@ func best(ctx context.Context, window time.Duration, work float64, f func()) flo
 	return rate
 }
 
-// ReadBandwidth measures the bytes per second at which memory is read by that
-// many threads, up to Threads(), each summing its part of a buffer of 512 MiB (or
-// an eighth of the memory available if that is less), well above what caches
-// hold. It takes about half a second and is 0 if ctx is done first. It panics if
-// threads < 1.
-func ReadBandwidth(ctx context.Context, threads int) float64 {
-	if threads < 1 {
-		panic(fmt.Sprintf("accel: ReadBandwidth: threads = %d < 1", threads))
-	}
-	return ReadRate(ctx, threads, 512<<20, measureFor)
-}
-
-// ReadRate is ReadBandwidth with a buffer of so many bytes, measured for about the window.
+// ReadRate measures for about the window the bytes per second at which memory is read by that
+// many threads, up to Threads(), each summing its part of a buffer of so many bytes (or
+// an eighth of the memory available if that is less), which should be well above what caches
+// hold. It is 0 if ctx is done first. It panics if threads < 1.
 func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) float64 {
+	if threads < 1 {
+		panic(fmt.Sprintf("accel: ReadRate: threads = %d < 1", threads))
+	}
 	const word = 8
 	words := bytes / word
 	if a := MemoryAvailable(); a > 0 {
@@ -112,12 +103,9 @@ func sum(s []uint64) uint64 {
 
 // GemmRate64 measures the floating-point operations per second of
 // blas64.Gemm on n×n matrices, 2n³ operations each, on all Threads(). It takes
-// about half a second, or two products if those are longer, and is 0 if ctx is
+// about the window, or two products if those are longer, and is 0 if ctx is
 // done first. It panics if n < 1.
-func GemmRate64(ctx context.Context, n int) float64 { return GemmRate64For(ctx, n, measureFor) }
-
-// GemmRate64For is GemmRate64 measured for about the window.
-func GemmRate64For(ctx context.Context, n int, window time.Duration) float64 {
+func GemmRate64(ctx context.Context, n int, window time.Duration) float64 {
 	checkOrder("GemmRate64", n)
 	mk := func(v float64) blas64.General {
 		g := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
@@ -133,10 +121,7 @@ func GemmRate64For(ctx context.Context, n int, window time.Duration) float64 {
 }
 
 // GemmRate32 is GemmRate64 for blas32.Gemm.
-func GemmRate32(ctx context.Context, n int) float64 { return GemmRate32For(ctx, n, measureFor) }
-
-// GemmRate32For is GemmRate32 measured for about the window.
-func GemmRate32For(ctx context.Context, n int, window time.Duration) float64 {
+func GemmRate32(ctx context.Context, n int, window time.Duration) float64 {
 	checkOrder("GemmRate32", n)
 	mk := func(v float32) blas32.General {
 		g := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}

@@ -144,7 +144,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("rates of %g and %g with ctx done", v, w)
 	}
 	for _, f := range []func(){
-		func() { ReadBandwidth(ctx, 0) }, func() { GemmRate64(ctx, 0) }, func() { GemmRate32(ctx, -1) },
+		func() { ReadRate(ctx, 0, 1<<20, 1) }, func() { GemmRate64(ctx, 0, 1) }, func() { GemmRate32(ctx, -1, 1) },
 	} {
 		if panicOf(f) == nil {
 			t.Error("misuse does not panic")

@@ -25,7 +25,7 @@ type rates struct{ single, double, read float64 }
 
 func measureRates() rates {
 	ctx := context.Background()
-	return rates{accel.GemmRate32(ctx, 2048), accel.GemmRate64(ctx, 1536), accel.ReadBandwidth(ctx, accel.Threads())}
+	return rates{accel.GemmRate32(ctx, 2048, 4e8), accel.GemmRate64(ctx, 1536, 4e8), accel.ReadRate(ctx, accel.Threads(), 512<<20, 4e8)}
 }
 
 // atRates runs f between two measurements of the rates and returns the higher ones.

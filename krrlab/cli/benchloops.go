@@ -28,6 +28,8 @@ const (
 	benchLambdaP = 0.1
 	benchOrder   = 2000 // order of the matrices that gemm is measured with
 	benchWindow  = 200 * time.Millisecond
+	rateWindow   = 400 * time.Millisecond // for each rate of the machine
+	touchBytes   = 128 << 20              // how much fresh memory the first touch is measured with
 
 	benchIterations = 8 // of block PCG
 )
@@ -110,11 +112,11 @@ func (b *loopBench) measure() (*benchReport, error) {
 func machineRate(ctx context.Context, kind rate, order int) float64 {
 	switch kind {
 	case reading:
-		return accel.ReadBandwidth(ctx, accel.Threads())
+		return accel.ReadRate(ctx, accel.Threads(), 512<<20, rateWindow)
 	case sgemm:
-		return accel.GemmRate32(ctx, order)
+		return accel.GemmRate32(ctx, order, rateWindow)
 	case dgemm:
-		return accel.GemmRate64(ctx, order)
+		return accel.GemmRate64(ctx, order, rateWindow)
 	case touching, touching2:
 		return accel.FirstTouch(ctx, touchBytes, kind == touching2)
 	}

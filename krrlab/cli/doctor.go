@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/plan"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -21,9 +22,6 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// touchBytes is how much fresh memory the first touch is measured with.
-const touchBytes = 128 << 20
-
 // doctor prints a line for each thing krrlab can use.
 func (a *app) doctor(ctx context.Context) error {
 	line := func(name, format string, args ...any) {
@@ -34,13 +32,17 @@ func (a *app) doctor(ctx context.Context) error {
 	line("cpu", "%s, %d cores, %d threads in use; %s; inner loops on %v", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
-	line("reading", "%.1f GB/s on one core, %.1f GB/s on %d", accel.ReadBandwidth(ctx, 1)/1e9, accel.ReadBandwidth(ctx, accel.Threads())/1e9, accel.Threads())
+	rates, err := plan.Measure(ctx)
+	if err != nil {
+		return err
+	}
+	line("reading", "%.1f GB/s on %d threads", rates.Read/1e9, accel.Threads())
 	if small, large := accel.FirstTouch(ctx, touchBytes, false), accel.FirstTouch(ctx, touchBytes, true); small > 0 {
 		line("new memory", "touched first at %.1f GB/s on pages of 4 KiB, %.1f GB/s on pages of 2 MiB", small/1e9, large/1e9)
 	}
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
-	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f GFLOP/s", b, accel.GemmRate64(ctx, 1500)/1e9, accel.GemmRate32(ctx, 1500)/1e9)
+	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f, Cholesky %.1f and %.1f", b, rates.Gemm64/1e9, rates.Gemm32/1e9, rates.Potrf64/1e9, rates.Potrf32/1e9)
 	if p := found("mpirun", "mpiexec", "srun"); p != "" {
 		line("mpi", "%s", p)
 	} else {
@@ -60,7 +62,8 @@ func (a *app) doctor(ctx context.Context) error {
 	} else {
 		line("install", "nothing: the fast matrix library is here")
 	}
-	return ctx.Err()
+	rates.Keep(plan.RatesFile()) // for krrlab plan
+	return nil
 }
 
 // found returns the path of the first program that is installed.

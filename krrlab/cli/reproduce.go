@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/plan"
 )
 
 // reproduceFlags are the flags of krrlab reproduce.
@@ -87,7 +88,9 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	}
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
 	if scale != experiments.Smoke || f.list {
-		rates = experiments.MeasureRates(ctx)
+		if rates, err = plan.ReadRates(ctx, plan.RatesFile()); err != nil {
+			return err
+		}
 	}
 	o.Rates = &rates
 	if f.list {

@@ -27,7 +27,7 @@ func BenchmarkSolve(b *testing.B) {
 		}
 	}
 	y := targets(1, n, 10)
-	double, single := accel.GemmRate64(context.Background(), 1536), accel.GemmRate32(context.Background(), 2048)
+	double, single := accel.GemmRate64(context.Background(), 1536, 4e8), accel.GemmRate32(context.Background(), 2048, 4e8)
 	for _, p := range precisions {
 		b.Run(p.String(), func(b *testing.B) {
 			var forming, factoring float64

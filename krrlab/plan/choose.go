@@ -19,6 +19,14 @@ const (
 	most       = 1536
 )
 
+// model is a task, what is known of it, and what it costs.
+type model struct {
+	*Task
+	cost   Cost
+	pilot  *Pilot
+	failed map[*Candidate]string // whose pilot failed, and how
+}
+
 // Choose predicts seconds and bytes of all candidates of the task at the rates and chooses the one of least
 // training time. Iterations come from a pilot: those of the candidate that leads are counted on a subsample, and
 // those of all others estimated from what has been counted, until the leader is one that was, or
@@ -26,11 +34,12 @@ const (
 func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
-	m := &model{Task: t, rates: &rates, d: d, failed: map[*Candidate]string{}}
+	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, ExactWork: t.ExactWork}, failed: map[*Candidate]string{}}
 	var err error
 	if m.pilot, err = newPilot(ctx, t, m.pilotSize()); err != nil {
 		return nil, err
 	}
+	m.cost.Entry, m.cost.Exact = m.pilot.Entry, m.pilot.Exact
 	list := m.candidates()
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
@@ -66,7 +75,7 @@ func (m *model) pilotSize() int {
 	size := fewest
 	for s := fewest; s <= min(most, m.n/4); s += 64 {
 		f := float64(s)
-		work := f*f*float64(m.d)*2/m.rates.Gemm64 + f*f*f/3/m.rates.Potrf64 + 3*40*2*f*f*float64(m.t)/m.rates.Gemm64
+		work := f*f*float64(m.cost.D)*2/m.cost.Gemm64 + f*f*f/3/m.cost.Potrf64 + 3*40*2*f*f*float64(m.t)/m.cost.Gemm64
 		if work > 0.2 {
 			break
 		}
@@ -88,7 +97,7 @@ func (m *model) search(ctx context.Context, list []*Candidate) error {
 			if !counted[c] {
 				c.Iterations = m.estimate(c, counted)
 			}
-			m.cost(c)
+			m.cost.Of(c)
 			m.refuse(c)
 		}
 		slices.SortStableFunc(list, func(a, b *Candidate) int {
@@ -130,7 +139,7 @@ func (m *model) count(ctx context.Context, c, lead *Candidate) (err error) {
 	if lead != nil {
 		var with [2]float64
 		for c.Iterations = range with {
-			m.cost(c)
+			m.cost.Of(c)
 			with[c.Iterations] = c.Seconds.training()
 		}
 		limit = max(5, min(limit, int((lead.Seconds.training()-with[0])/(with[1]-with[0]))+2))
@@ -148,7 +157,7 @@ func (m *model) estimate(c *Candidate, counted map[*Candidate]bool) int {
 	// What changes iterations by about how much, until it is known: features against landmarks, random pivots, ten times
 	// the ridge, blocks, and the rank, of which they go like a power.
 	const features, pivots, ridge, power = 1.8, 0.9, 0.85, -0.5
-	block := max(0.3, 1-0.1*math.Log2(float64(m.t)))
+	block := blockShare(m.t)
 	its, least := 30.0, math.Inf(1)
 	for o := range counted {
 		if o.Solver == Direct || (o.Precond == None) != (c.Precond == None) {
@@ -231,8 +240,8 @@ func (c *Plan) flips(m *model) {
 
 // advice says where another tool is better.
 func (m *model) advice() string {
-	if m.d <= 3 && m.n >= 20000 {
-		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions equispaced Fourier methods take O(n) time and memory, where this program takes O(n²)", m.d, m.n)
+	if m.cost.D <= 3 && m.n >= 20000 {
+		return fmt.Sprintf("d = %d and n = %d: for a smooth shift-invariant kernel in so few dimensions equispaced Fourier methods take O(n) time and memory, where this program takes O(n²)", m.cost.D, m.n)
 	}
 	for s := 16; s <= m.n/50 && s <= m.pilot.M/2; s *= 2 {
 		if float64(m.n)*m.pilot.residual(float64(s)) <= m.Lambda {

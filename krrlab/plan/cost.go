@@ -19,9 +19,9 @@ type Seconds struct {
 	Total    float64 `json:"total"`
 }
 
-// add sets Total.
-func (s *Seconds) add() {
-	s.Total = s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict
+// Sum returns the sum of the stages.
+func (s *Seconds) Sum() float64 {
+	return s.Kernel + s.Features + s.Factor + s.Solve + s.Residual + s.Predict
 }
 
 // training returns the total without the predictions.
@@ -30,6 +30,7 @@ func (s *Seconds) training() float64 { return s.Total - s.Predict }
 // How much longer a stage takes than its flops at the rate of a product of matrices, its values at that of
 // their loop, or its entries at that of a tile, as measured on two cores.
 const (
+	tileSlow     = 1.4 // tiles of K that were not timed
 	featureSlow  = 1.4 // Z
 	gramSlow     = 1.7 // ZᵀZ in float32
 	updateSlow   = 1.4 // the factor of landmarks
@@ -42,92 +43,122 @@ const (
 	sampledRows  = 160 // rows of K looked at to choose its storage
 )
 
-// model predicts seconds and bytes.
-type model struct {
-	*Task
-	rates *Rates
-	pilot *Pilot
-	d     int
-
-	failed map[*Candidate]string // whose pilot failed, and how
+// Cost predicts what ways to solve a problem of n points in R^d with t right-hand sides take at the rates of a machine.
+type Cost struct {
+	Rates
+	N, D, T    int
+	Tests      int     // points to predict
+	PointBytes int64   // of X; 0 means 8nd
+	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
+	// Entry and Exact are the seconds of an entry of K, as it is stored and in float64 as accurately as residuals
+	// and landmarks want it. 0: 1.4·2d/G₃₂ + 1/exp, and 1.4·2d/G₆₄ + 1/exp.
+	Entry, Exact float64
 }
 
-// cost fills in the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known:
-// with n points, rank s, t right-hand sides, ε₃₂ and ε₆₄ seconds an entry of K as measured, G the rates of products
+// Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known:
+// with n points, rank s, t right-hand sides, ε₃₂ and ε₆₄ seconds an entry of K (Entry and Exact), G the rates of products
 // of matrices, P of Cholesky factorizations, B of reading and W of touching memory,
 //
 //	K           n²/2·ε + bytes/W                     Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
-//	landmarks   ns·ε₆₄ + 1.4·ns²/G₆₄ + 8ns/W         ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + 3·(s³/3)/P₆₄
-//	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations 8·16nt²/G₆₄
+//	landmarks   ns·ε₆₄ + 1.4·ns²/G₆₄ + 12ns/W        ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + 3·(s³/3)/P₆₄
+//	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
 //	residual    n²/2·ε₆₄ where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε₆₄ + bytes/W, n³/3/P, a solve and a residual for each round
 //	test        n·n_test·ε + 2n·n_test·t/G₃₂
-func (m *model) cost(c *Candidate) {
-	n, t, s := float64(m.n), float64(m.t), float64(c.S)
-	r, p := m.rates, m.pilot
-	sec := &c.Seconds
+func (m Cost) Of(c *Candidate) {
+	if m.Entry == 0 {
+		m.Entry, m.Exact = tileSlow*2*float64(m.D)/m.Gemm32+1/m.Exp, tileSlow*2*float64(m.D)/m.Gemm64+1/m.Exp
+		if c.Storage == gram.Float64 {
+			m.Entry = m.Exact
+		}
+	}
+	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
 	*sec = Seconds{}
 	tests := float64(m.Tests)
-	sec.Predict = n*tests*p.Entry + 2*n*tests*t/r.Gemm32
+	sec.Predict = n*tests*m.Entry + 2*n*tests*t/m.Gemm32
 	if c.Solver == Direct {
 		m.direct(c)
-		sec.add()
+		sec.Total = sec.Sum()
 		return
 	}
-	kBytes := float64(gram.RankBytes(m.n, c.Storage, 1))
-	product := kBytes * at(r.Product, m.t)
-	sec.Kernel = n*n/2*p.Entry + kBytes/r.Touch + sampledRows*n*p.Exact
-	switch c.Storage {
-	case gram.Recompute:
-		sec.Kernel, product = sampledRows*n*p.Exact, n*n/2*p.Entry+2*n*n*t/r.Gemm64
-	case gram.Float64:
-		product = kBytes / 2 * max(at(r.Product, m.t), 2*at(r.Product, 1))
+	if c.Precond != None {
+		m.build(c)
 	}
-	iteration := product + vectorPasses*n*t/r.Read
-	if c.Solver == BlockPCG {
-		iteration += (blockSlow + blockThin/t) * pcg.BlockFlops(m.n, m.t, c.Precond != None) / r.Gemm64
+	kBytes, product, iteration := m.iteration(c)
+	if sec.Kernel = sampledRows * n * m.Exact; c.Storage != gram.Recompute {
+		sec.Kernel += n*n/2*m.Entry + kBytes/m.Touch
 	}
-	switch c.Precond {
-	case None:
-	case Features:
-		sec.Features = featureSlow*2*n*s*float64(m.d)/r.Gemm32 + n*s/r.Cos + 4*n*s/r.Touch
-	default:
+	sec.Solve = float64(c.Iterations)*iteration + product
+	if n*n*float64(m.D) <= m.ExactWork {
+		sec.Residual = n * n / 2 * m.Exact
+	} else {
+		sec.Residual = rowsChecked * n * m.Exact
+	}
+	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, 1).Most
+	sec.Total = sec.Sum()
+}
+
+// build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.
+func (m *Cost) build(c *Candidate) {
+	n, s := float64(m.N), float64(c.S)
+	if c.Precond == Features {
+		c.Seconds.Features = featureSlow*2*n*s*float64(m.D)/m.Gemm32 + n*s/m.Cos + 4*n*s/m.Touch
+	} else {
 		columns := s
 		if c.Precond == RPCholesky {
 			columns *= extraColumns
 		}
-		sec.Features = n*columns*p.Exact + updateSlow*n*s*s/r.Gemm64 + 12*n*s/r.Touch
+		c.Seconds.Features = n*columns*m.Exact + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
 	}
-	if s > 0 {
-		sec.Factor = gramSlow*n*s*s/r.Gemm32 + (1+inverseSlow)*s*s*s/3/r.Potrf64
-		iteration += n * s * at(r.Apply, m.t) * (1 + s/n)
-	}
-	sec.Solve = float64(c.Iterations)*iteration + product
-	if m.exactResidual() {
-		sec.Residual = n * n / 2 * p.Exact
-	} else {
-		sec.Residual = rowsChecked * n * p.Exact
-	}
-	c.Bytes = Of(Problem{N: m.n, D: m.d, T: m.t, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, 1).Most
-	sec.add()
+	c.Seconds.Factor = gramSlow*n*s*s/m.Gemm32 + (1+inverseSlow)*s*s*s/3/m.Potrf64
 }
 
-// exactResidual reports whether the residual is taken with K recomputed.
-func (m *model) exactResidual() bool { return float64(m.n)*float64(m.n)*float64(m.d) <= m.ExactWork }
+// iteration returns the bytes of K, and the seconds of a product with it and of an iteration.
+func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
+	n, t, s := float64(m.N), float64(m.T), float64(c.S)
+	kBytes = float64(gram.RankBytes(m.N, c.Storage, 1))
+	product = kBytes * at(m.Product, m.T)
+	switch c.Storage {
+	case gram.Recompute:
+		product = n*n/2*m.Entry + 2*n*n*t/m.Gemm64
+	case gram.Float64:
+		product = kBytes / 2 * max(at(m.Product, m.T), 2*at(m.Product, 1))
+	}
+	all = product + vectorPasses*n*t/m.Read
+	if c.Solver == BlockPCG {
+		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
+	}
+	if s > 0 {
+		all += n * s * at(m.Apply, m.T) * (1 + s/n)
+	}
+	return kBytes, product, all
+}
 
-func (m *model) direct(c *Candidate) {
-	n, t := float64(m.n), float64(m.t)
-	r, p, sec := m.rates, m.pilot, &c.Seconds
-	precision, potrf, entry := direct.Float64, r.Potrf64, 8.0
+// blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the least gain measured
+// (package pcg).
+func blockShare(t int) float64 { return max(0.3, 1-0.1*math.Log2(float64(t))) }
+
+// BlockPays predicts, at the rates of the Reference machine, whether t right-hand sides take less time together in block PCG
+// than each by itself, with K in float32 and an M of rank s.
+func BlockPays(n, s, t int) bool {
+	m := Cost{Rates: Reference(), N: n, T: t}
+	_, _, alone := m.iteration(&Candidate{Solver: PCG, Storage: gram.Float32, S: s})
+	_, _, block := m.iteration(&Candidate{Solver: BlockPCG, Storage: gram.Float32, S: s})
+	return t > 1 && block*blockShare(t) < alone
+}
+
+func (m *Cost) direct(c *Candidate) {
+	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
+	precision, potrf, entry := direct.Float64, m.Potrf64, 8.0
 	if c.Storage == gram.Float32 {
-		precision, potrf, entry = direct.Float32Refined, r.Potrf32, 4
+		precision, potrf, entry = direct.Float32Refined, m.Potrf32, 4
 	}
 	rounds := float64(c.Iterations + 1)
-	sec.Kernel = n*n/2*p.Exact + entry*n*n/r.Touch
+	sec.Kernel = n*n/2*m.Exact + entry*n*n/m.Touch
 	sec.Factor = n * n * n / 3 / potrf
-	sec.Solve = rounds * (entry*n*n/r.Read + 2*n*n*t/r.Gemm64)
-	sec.Residual = rounds * n * n / 2 * p.Exact
-	c.Bytes = m.PointBytes + direct.Need(precision, m.n, m.t)
+	sec.Solve = rounds * (entry*n*n/m.Read + 2*n*n*t/m.Gemm64)
+	sec.Residual = rounds * n * n / 2 * m.Exact
+	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
 
 // rounds predicts the rounds of refinement: a factor of K+λI in arithmetic of unit u leaves some share κu of the

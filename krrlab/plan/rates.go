@@ -14,6 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -42,6 +43,13 @@ type Rates struct {
 	Seconds float64    `json:"seconds"` // that it took to measure them
 }
 
+// Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS) when it is idle. Cholesky
+// factorizations are taken to run at 1/1.7 of the rate of products of matrices.
+func Reference() Rates {
+	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Touch: 2.45e9, Gemm32: 185e9, Gemm64: 86.3e9, Potrf32: 109e9, Potrf64: 51e9, Exp: 2.78e9, Cos: 2.87e9,
+		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Seconds: 1}
+}
+
 // rateColumns are the numbers of columns of Product and Apply.
 var rateColumns = [3]int{1, 4, 12}
 
@@ -57,6 +65,14 @@ func here() string {
 var measured struct {
 	sync.Mutex
 	Rates
+}
+
+// RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder for it.
+func RatesFile() string {
+	if dir := datasets.CacheDir(); dir != "" {
+		return filepath.Join(dir, "rates.json")
+	}
+	return ""
 }
 
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
@@ -76,9 +92,14 @@ func ReadRates(ctx context.Context, name string) (Rates, error) {
 		}
 		measured.Rates = r
 	}
-	r := measured.Rates
+	measured.Keep(name)
+	return measured.Rates, nil
+}
+
+// Keep writes the rates to the file that ReadRates reads, if there is a name.
+func (r Rates) Keep(name string) {
 	if name == "" {
-		return r, nil
+		return
 	}
 	if text, err := json.MarshalIndent(r, "", "  "); err == nil && os.MkdirAll(filepath.Dir(name), 0o755) == nil {
 		_ = atomicfile.Write(name, func(w io.Writer) error { // a cache that cannot be written costs time only
@@ -86,7 +107,6 @@ func ReadRates(ctx context.Context, name string) (Rates, error) {
 			return err
 		})
 	}
-	return r, nil
 }
 
 // Doubt removes the file of rates where an iteration took less than two thirds of the seconds predicted or more than
@@ -164,7 +184,7 @@ func memoryRates(ctx context.Context, r *Rates) error {
 
 func flopRates(ctx context.Context, r *Rates) error {
 	const order = 1024
-	r.Gemm32, r.Gemm64 = accel.GemmRate32For(ctx, order, window), accel.GemmRate64For(ctx, order, window)
+	r.Gemm32, r.Gemm64 = accel.GemmRate32(ctx, order, window), accel.GemmRate64(ctx, order, window)
 	a, b := make([]float64, order*order), make([]float32, order*order)
 	fill := func(set func(i int, v float64)) {
 		for i := range order * order {

@@ -29,7 +29,6 @@ func init() {
 			"LoadReport":     r.ValueOf(experiments.LoadReport),
 			"LoadReports":    r.ValueOf(experiments.LoadReports),
 			"Measure":        r.ValueOf(experiments.Measure),
-			"MeasureRates":   r.ValueOf(experiments.MeasureRates),
 			"NewPlan":        r.ValueOf(experiments.NewPlan),
 			"NotRun":         r.ValueOf(experiments.NotRun),
 			"Open":           r.ValueOf(""),
@@ -65,7 +64,6 @@ func init() {
 			"Options":    r.TypeOf((*experiments.Options)(nil)).Elem(),
 			"Plan":       r.TypeOf((*experiments.Plan)(nil)).Elem(),
 			"Progress":   r.TypeOf((*experiments.Progress)(nil)).Elem(),
-			"Rates":      r.TypeOf((*experiments.Rates)(nil)).Elem(),
 			"Reached":    r.TypeOf((*experiments.Reached)(nil)).Elem(),
 			"Report":     r.TypeOf((*experiments.Report)(nil)).Elem(),
 			"Result":     r.TypeOf((*experiments.Result)(nil)).Elem(),
@@ -75,8 +73,10 @@ func init() {
 			"Status":     r.TypeOf((*experiments.Status)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*experiments.Verdict)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
+		Proxies: map[string]r.Type{},
+		Wrappers: map[string][]string{
+			"Cost": []string{"Sum"},
+		},
 		Untypeds: map[string]string{
 			"Fails":        "string:fails",
 			"Holds":        "string:holds",

@@ -15,6 +15,7 @@ func init() {
 		Name: "plan",
 		Binds: map[string]r.Value{
 			"BlockPCG":   r.ValueOf(""),
+			"BlockPays":  r.ValueOf(plan.BlockPays),
 			"CG":         r.ValueOf(""),
 			"Choose":     r.ValueOf(plan.Choose),
 			"Direct":     r.ValueOf(""),
@@ -27,10 +28,13 @@ func init() {
 			"PCG":        r.ValueOf(""),
 			"RPCholesky": r.ValueOf(""),
 			"Ranks":      r.ValueOf(plan.Ranks),
+			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
+			"Reference":  r.ValueOf(plan.Reference),
 		},
 		Types: map[string]r.Type{
 			"Candidate": r.TypeOf((*plan.Candidate)(nil)).Elem(),
+			"Cost":      r.TypeOf((*plan.Cost)(nil)).Elem(),
 			"Memory":    r.TypeOf((*plan.Memory)(nil)).Elem(),
 			"Pilot":     r.TypeOf((*plan.Pilot)(nil)).Elem(),
 			"Plan":      r.TypeOf((*plan.Plan)(nil)).Elem(),
@@ -40,8 +44,10 @@ func init() {
 			"Seconds":   r.TypeOf((*plan.Seconds)(nil)).Elem(),
 			"Task":      r.TypeOf((*plan.Task)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
+		Proxies: map[string]r.Type{},
+		Wrappers: map[string][]string{
+			"Cost": []string{"Keep"},
+		},
 		Untypeds: map[string]string{
 			"BlockPCG":   "string:block-pcg",
 			"CG":         "string:cg",
