@@ -117,7 +117,11 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 			}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
 			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
-				return s.reached(ctx, answers, c, &finished, err)
+				c, err = s.reached(ctx, answers, c, &finished, err)
+				if err == nil && s.bounds.Ended {
+					return s.ended(ctx, c)
+				}
+				return c, err
 			}
 			if !s.sol.Converged() {
 				short = s.sol.Status
@@ -166,6 +170,15 @@ func (s *solve) reached(ctx context.Context, answers []*mat.Dense, c *mat.Dense,
 		return c, err
 	}
 	return c, s.checkRows(ctx, c)
+}
+
+// ended returns the answer c that the rule of Config.Stop ended by its recurrence, or, where its bounds do not meet the rule, what
+// its residual leads to.
+func (s *solve) ended(ctx context.Context, c *mat.Dense) (*mat.Dense, error) {
+	if err := s.certify(ctx, c); err != nil || s.sol.Reached() {
+		return c, err
+	}
+	return s.refine(ctx, []*mat.Dense{c}, c)
 }
 
 // exactMatrix returns K+λI recomputed where true residuals are taken with it from the start, else nil.
@@ -294,10 +307,16 @@ func (l *Lab) agreeToStop(ctx context.Context, err error) error {
 	return comm.Agree(ctx, l.comm, err)
 }
 
-// refine takes the answer c of K as stored to where K itself meets the tolerance: by K as stored, if the
-// rows checked leave half of the tolerance for it, else by what residuals can be taken with.
+// refine takes the answer c to where K itself meets the tolerance: by K as stored, if the
+// rows checked leave half of the tolerance for it, else by what residuals can be taken with. Where they can be taken with nothing else, it goes on
+// with an answer only that ended before K as stored met the tolerance.
 func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) (*mat.Dense, error) {
-	sol := s.sol
+	sol, tau := s.sol, s.tol()
+	if s.exact() {
+		o := &pcg.Options{InitX: c, Tol: tau}
+		s.saved.begin(sol, s.a.Choice(), s.cfg.Repeat, answers, o)
+		return s.pcg(ctx, o, s.exactMatrix(), exactKind)
+	}
 	if sol.SampledResiduals == nil { // resumed
 		if err := s.residual(ctx, s.a, c); err != nil {
 			return c, err
@@ -306,15 +325,15 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 			return c, err
 		}
 	}
-	o := &pcg.Options{InitX: c, Tol: s.cfg.Tol - 1.2*s.slack()*worst(sol.StorageResiduals)}
+	o := &pcg.Options{InitX: c, Tol: tau - 1.2*s.slack()*worst(sol.StorageResiduals)}
 	var finer *gram.Matrix
 	kind := storedKind
-	if !(o.Tol >= s.cfg.Tol/2) {
+	if !(o.Tol >= tau/2) {
 		var err error
-		if finer, kind, err = s.finer(ctx, s.a); err != nil || finer == nil {
+		if finer, kind, err = s.finer(ctx, s.a); err != nil || finer == nil && sol.Status != pcg.Stopped && !s.saved.refining() {
 			return c, err
 		}
-		if o.Tol = s.cfg.Tol; !finer.Choice().Certain { // leave room for what the rows will find
+		if o.Tol = tau; finer != nil && !finer.Choice().Certain { // leave room for what the rows will find
 			o.Tol *= min(max(aim-3*share*finer.Choice().Error/(s.cfg.Lambda*s.cfg.Tol), 0.25), 0.75)
 		}
 	}
