@@ -12,12 +12,12 @@ import (
 // ReferenceRates returns plan.Reference(): what the hour of scale Laptop is reckoned with.
 func ReferenceRates() plan.Rates { return plan.Reference() }
 
-// Size is the size of a problem.
-type Size struct{ N, D, T, TestN int }
+// extent is the size of a problem.
+type extent struct{ N, D, T, TestN int }
 
 // sizeOf returns the size of a case by the registry, before its data are read.
-func sizeOf(c Case) Size {
-	s := Size{N: c.N, T: c.T}
+func sizeOf(c Case) extent {
+	s := extent{N: c.N, T: c.T}
 	info, err := datasets.Lookup(c.Data)
 	if err != nil {
 		return s
@@ -35,8 +35,8 @@ func sizeOf(c Case) Size {
 	return s
 }
 
-// Cost is what a case is predicted to take: seconds by stage, and the most bytes at one time.
-type Cost struct {
+// caseCost is what a case is predicted to take: seconds by stage, and the most bytes at one time.
+type caseCost struct {
 	plan.Seconds
 	Bytes int64
 }
@@ -59,7 +59,7 @@ const (
 // iterations; 0 takes a guess. What package plan chooses among is predicted by plan.Cost. With n points of d features, s random features and t
 // right-hand sides random features methods take Z, ZᵀZ (ZZᵀ where s > n) and passes over Z; Z of a polynomial kernel of degree q, a TensorSketch,
 // 4.4(q+1)·log₂(s) cosines a value.
-func costOf(r *plan.Rates, c Case, size Size, iterations int) (out Cost) {
+func costOf(r *plan.Rates, c Case, size extent, iterations int) (out caseCost) {
 	n, d, t, s := float64(size.N), float64(size.D), float64(size.T), float64(c.S)
 	vectors, z := 64*n*t+8*n*d, 4*n*s
 	switch c.Method {
@@ -90,7 +90,7 @@ func costOf(r *plan.Rates, c Case, size Size, iterations int) (out Cost) {
 }
 
 // solved is the cost of a case that package plan predicts.
-func solved(r *plan.Rates, c Case, size Size, iterations int) Cost {
+func solved(r *plan.Rates, c Case, size extent, iterations int) caseCost {
 	way := plan.Candidate{Solver: string(c.Method), Precond: plan.None, Storage: gram.Float32, Iterations: cmp.Or(iterations, guessPlain)}
 	switch {
 	case c.Method == Direct:
@@ -105,7 +105,7 @@ func solved(r *plan.Rates, c Case, size Size, iterations int) Cost {
 	if way.Precond == plan.Features && c.Kernel.Name == polynomial {
 		way.Seconds.Features = featureSeconds(r, c, float64(size.N), float64(size.D))
 	}
-	return Cost{way.Seconds, way.Bytes}
+	return caseCost{way.Seconds, way.Bytes}
 }
 
 const polynomial = "polynomial"
@@ -120,14 +120,14 @@ func featureSeconds(r *plan.Rates, c Case, n, d float64) float64 {
 	return tileSlow*2*n*s*d/r.Gemm32 + n*s/r.Cos
 }
 
-// formCost is Cost for PrecondForm: what package precond says of its forms, at the rate of a
+// formCost is costOf for PrecondForm: what package precond says of its forms, at the rate of a
 // product in float64.
-func formCost(r *plan.Rates, c Case) Cost {
+func formCost(r *plan.Rates, c Case) caseCost {
 	n, s, t := float64(c.N), float64(c.S), float64(c.T)
 	setup := map[string]float64{
 		"L": s * s * s / 3, "Linv": 2 * s * s * s / 3, "U": s*s*s/3 + n*s*s, "eigen": 9 * s * s * s,
 	}[c.Form]
-	return Cost{plan.Seconds{
+	return caseCost{plan.Seconds{
 		Features: gramSlow * n * s * s / r.Gemm64, // ZᵀZ: the numbers of Z take no time beside it
 		Factor:   factorSlow * setup / r.Gemm64,
 		Solve:    formUses * applySlow * (16*n*s/r.Read + (4*n*s*t+4*s*s*t)/r.Gemm64),

@@ -26,7 +26,7 @@ func NewPlan(e *Experiment, s Scale) *Plan { return &Plan{e, s, e.Plan(s)} }
 // job is a case that is run once, for all entries that ask for it.
 type job struct {
 	c       Case
-	cost    Cost
+	cost    caseCost
 	skip    string // why it is not run; empty if it is
 	entries []*Entry
 	ids     []string // of the experiments, one for each entry

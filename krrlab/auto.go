@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
@@ -35,6 +37,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		return l.solve(ctx)
 	}
 	p, took, err := l.settledPlan(ctx)
+	start := time.Now()
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +48,53 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	race := 0.0
+	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
+		if p, m, race, err = m.decide(ctx, l.planned); err != nil {
+			return nil, err
+		}
+	}
 	sol, err := m.solve(ctx)
 	if sol != nil {
 		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 {
 			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
 		}
-		sol.Plan, sol.Seconds.Plan = p, took
-		sol.Seconds.Total += took
+		sol.Plan, sol.Seconds.Plan = p, took+race
+		sol.Seconds.Total = time.Since(start).Seconds() + took
 	}
 	return sol, err
+}
+
+// decide lets the rivals of a plan race, and returns the winner with its lab and the seconds of the race without K and the winner's M,
+// which are kept.
+func (l *Lab) decide(ctx context.Context, p *plan.Plan) (*plan.Report, *Lab, float64, error) {
+	var o RaceOptions
+	var names []string
+	field := []*plan.Candidate{nil} // of the race, which has none first
+	for _, c := range p.Rivals {
+		names = append(names, c.String())
+		if c.Precond == plan.None {
+			field[0] = c
+			continue
+		}
+		field = append(field, c)
+		o.Runners = append(o.Runners, RaceRunner{PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}, c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
+	}
+	if len(o.Runners) == 0 {
+		return &p.Report, l, 0, nil
+	}
+	r, err := l.race(ctx, o)
+	if ctx.Err() != nil {
+		return nil, nil, 0, ctx.Err()
+	}
+	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
+		return &p.Report, l, 0, nil
+	}
+	won := field[r.Winner].Report()
+	lost := r.Seconds - r.KTime - r.Best().Build
+	won.Race = fmt.Sprintf("between %s: %.2g s beside K and M", strings.Join(names, "; "), lost)
+	m, err := l.chosen(&won)
+	return &won, m, lost, err
 }
 
 // planFile is where a folder of checkpoints keeps what was chosen.

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -93,6 +96,31 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 	if err != nil || back.Plan == nil || back.Plan.Choice.Solver != c.Solver || back.Plan.Bytes != p.Bytes {
 		t.Errorf("%s, %v", js, err)
+	}
+}
+
+// TestAutoRaces: the rivals of a plan race, and the solve goes on with the winner to the answer that it has by name.
+func TestAutoRaces(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	cfg := Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual}
+	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
+	lab, err := New(train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dear := &plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: 60, LambdaP: 1, Stored: "float32", Iterations: 5, Seconds: plan.Seconds{Features: 1e9}}
+	none := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: 50}
+	lab.planned = &plan.Plan{Report: dear.Report(), Rivals: []*plan.Candidate{dear, none}}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || sol.Solver != CG || sol.Plan.Choice.Solver != plan.CG || !slices.Contains(sol.Shared, "race") {
+		t.Fatal(sol, err)
+	}
+	if text := sol.String(); !strings.Contains(sol.Plan.Race, dear.String()) || !strings.Contains(text, "race between") || !(sol.Seconds.Plan > 0) || sol.Seconds.Total < sol.Seconds.Plan {
+		t.Error(text)
+	}
+	cfg.Solver = CG
+	if alone := mustSolve(t, train, cfg); alone.Iterations != sol.Iterations || !mat.Equal(alone.Model.C, sol.Model.C) {
+		t.Errorf("%d iterations, %d without a race, or other coefficients", sol.Iterations, alone.Iterations)
 	}
 }
 

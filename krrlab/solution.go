@@ -116,7 +116,7 @@ const (
 // that of ZᵀZ and its factor, or of the direct solve's.
 type Seconds struct {
 	Load     float64 `json:"load"`
-	Plan     float64 `json:"plan,omitempty"` // that it took to choose
+	Plan     float64 `json:"plan,omitempty"` // that it took to choose, a race included but for what of it is kept
 	Kernel   float64 `json:"kernel"`
 	Features float64 `json:"features"`
 	Factor   float64 `json:"factor"`
@@ -200,7 +200,7 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 		return
 	}
 	m := *s.Model
-	m.Error = &model.Error{ANorm: s.Error.Bounds}
+	m.Error = &model.Error{Decision: s.Error.Decisions()}
 	b, err := m.Bounds(d)
 	if err != nil {
 		return
@@ -291,6 +291,9 @@ func (s *Solution) String() string {
 	if p := s.Plan; p != nil {
 		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
 			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+		if p.Race != "" {
+			b.Add("", "race between %s", p.Race)
+		}
 	}
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)

@@ -120,7 +120,7 @@ func (s *solve) certify(ctx context.Context, c *mat.Dense) error {
 			return err
 		}
 	}
-	few, err := s.bounds.Met(ctx, c, sol.Error.Bounds)
+	few, err := s.bounds.Met(ctx, c, sol.Error.Decisions())
 	switch {
 	case err != nil:
 		return err
@@ -134,7 +134,7 @@ func (s *solve) certify(ctx context.Context, c *mat.Dense) error {
 		f.Scale(-s.cfg.Lambda, c)
 		f.Add(&f, s.y)
 		f.Sub(&f, s.r)
-		sol.LabelsOf, sol.LabelsOpen = s.train.Len(), bound.Open(&f, bound.Roots(s.cfg.Kernel, s.train.X), sol.Error.Bounds)
+		sol.LabelsOf, sol.LabelsOpen = s.train.Len(), bound.Open(&f, bound.Roots(s.cfg.Kernel, s.train.X), sol.Error.Decisions())
 	}
 	return nil
 }

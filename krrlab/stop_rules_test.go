@@ -66,6 +66,17 @@ func TestErrorBoundsHold(t *testing.T) {
 						t.Errorf("%s, %v, problem %d, column %d: ‖e‖_A = %.4g, ‖c‖_A = %.4g, bounds %+v", name, storage, i, j, is, size, sol.Error)
 					}
 					near = append(near, bound/is)
+					decision := sol.Error.Decisions()[j]
+					if residual := (sol.TrueResiduals[j] + 1e-6) * mat.Norm(l.y.ColView(j), 2) / (2 * math.Sqrt(cfg.Lambda)); cfg.Exact == ExactResidual && decision > residual*(1+1e-6) {
+						t.Errorf("%s, %v, problem %d: decision values within %.4g, half of ‖r‖/√λ is %.4g", name, storage, i, decision, residual)
+					}
+					var f, want mat.VecDense
+					f.MulVec(ref.a, &e) // (K+λI)e
+					want.ScaleVec(cfg.Lambda, &e)
+					f.SubVec(&f, &want)
+					if worst := mat.Norm(&f, math.Inf(1)); worst > decision+slack {
+						t.Errorf("%s, %v, problem %d, column %d: decision values differ by %.4g, bound %.4g", name, storage, i, j, worst, decision)
+					}
 					if sol.Error.Certain != nil {
 						nearCertain = append(nearCertain, sol.Error.Certain[j]/is)
 					}

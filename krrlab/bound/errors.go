@@ -115,6 +115,9 @@ type Errors struct {
 	// rounding, ‖e_j‖_A ≤ ‖r_j‖₂/√λ, or by M where FFᵀ ≼ K is certain. Nil where the residual is not, or K is not
 	// known to be positive semi-definite.
 	Certain []float64 `json:"certain,omitempty"`
+	// Residual are ‖r_j‖₂/√λ, with what r may be off: at least Bounds, and twice what decision values are off for
+	// points of k(x, x) = 1 (Decisions).
+	Residual []float64 `json:"residual"`
 	// Sizes are lower bounds of ‖c_j*‖_A, by |y_jᵀc_j| ≤ ‖c_j*‖_A·‖c_j‖_A.
 	Sizes []float64 `json:"sizes"`
 	// Relative is the largest of Bounds_j/Sizes_j, CertainRelative of Certain_j/Sizes_j, 0 if there are none.
@@ -143,6 +146,7 @@ func (b *Basis) Final(a *Answer) *Errors {
 	scale := roundoff / math.Sqrt(b.Lambda)
 	for j, y := range b.Norms {
 		direct := (a.Residuals[j] + a.Rounding[j]) * y * scale
+		e.Residual = append(e.Residual, direct)
 		v := math.NaN()
 		if e.Mu > 0 {
 			v = e.Bounds[j] + (a.PCG.Gap[j]+a.Rounding[j])*y*scale
@@ -196,9 +200,24 @@ func (e *Errors) Model() *model.Error {
 	case e == nil:
 		return nil
 	case e.Certain != nil:
-		return &model.Error{ANorm: e.Certain, Certain: true}
+		return &model.Error{ANorm: e.Certain, Decision: e.decisions(e.Certain), Certain: true}
 	}
-	return &model.Error{ANorm: e.Bounds}
+	return &model.Error{ANorm: e.Bounds, Decision: e.Decisions()}
+}
+
+// Decisions returns bounds of |f_j*(x)−f_j(x)|/√k(x, x), the same for every x: with k_xk_xᵀ ≼ k(x,x)·K the error is
+// k_xᵀA⁻¹r_j ≤ √k(x,x)·‖e_j‖_A, and at most √k(x,x)·‖r_j‖₂/(2√λ), as κ/(κ+λ)² ≤ 1/(4λ).
+func (e *Errors) Decisions() []float64 { return e.decisions(e.Bounds) }
+
+func (e *Errors) decisions(bounds []float64) []float64 {
+	d := make([]float64, len(bounds))
+	for j, v := range bounds {
+		d[j] = v
+		if j < len(e.Residual) {
+			d[j] = min(v, e.Residual[j]/2)
+		}
+	}
+	return d
 }
 
 // metric is M with both of its products.

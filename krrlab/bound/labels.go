@@ -151,7 +151,7 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 	switch {
 	case w.Stop.Rule == ANorm:
 		w.Ended = worst <= w.Tau
-	case w.Stop.Rule == Labels && w.Sample.due(w.errors):
+	case w.Stop.Rule == Labels && w.Sample.due(w.decisions(it.RelRes)):
 		if w.c == nil {
 			w.c = mat.NewDense(w.Sample.n, len(w.errors), nil)
 		}
@@ -167,8 +167,16 @@ func (w *Watch) Enough(ctx context.Context, it *pcg.Iteration) (float64, error) 
 	return worst, nil
 }
 
-// Met reports whether what ended the iteration, if that is labels, holds for its answer C too, by its bounds of
-// ‖e_j‖_A: they may be far above those by recurrence where K is stored in few bits.
+// decisions turns the errors to bounds of |f_j*(x)−f_j(x)|/√k(x, x): see Errors.Decisions.
+func (w *Watch) decisions(relres []float64) []float64 {
+	for j, y := range w.Basis.Norms {
+		w.errors[j] = min(w.errors[j], relres[j]*y/(2*math.Sqrt(w.Basis.Lambda)))
+	}
+	return w.errors
+}
+
+// Met reports whether what ended the iteration, if that is labels, holds for its answer C too, by its
+// Decisions: they may be far above those by recurrence where K is stored in few bits.
 func (w *Watch) Met(ctx context.Context, c *mat.Dense, errors []float64) (bool, error) {
 	if !w.Ended || w.Stop.Rule != Labels {
 		return false, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
@@ -391,10 +390,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	}
 	cfg.Tol = f.tol
 	if !set.Changed("tol") {
-		cfg.Tol = 1e-3
-		if data.train.Task == datasets.Regression {
-			cfg.Tol = 1e-5
-		}
+		cfg.Tol = defaultTol(data.train.Task)
 	}
 	if err := f.settle(&cfg); err != nil {
 		return cfg, err

@@ -30,7 +30,7 @@ is predicted to save pays for it. It ends when the winner is known.`,
 			p.StringSliceVar(&names, "runners", nil, "preconditioners beside none, separated by commas: features, nystrom, rpcholesky (default: all that the kernel has)")
 			p.IntVar(&spec.S, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
-			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")
+			p.Float64Var(&tol, "tol", 0, tolText)
 			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
 			p.BoolVar(&o.Finish, "finish", false, "go on until one has reached τ")
 			wantPositive(p, "lambda-p")

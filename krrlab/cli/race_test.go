@@ -30,6 +30,10 @@ func TestRaceCommand(t *testing.T) {
 			t.Errorf("the figure: %v", err)
 		}
 	}
+	regression := write(t, dir, "regression.csv", table(150, nil, true))
+	if code, _, errs := command(t, "race", "--train", regression, "--target", "y", "--features", "60", "--sigma", "2", "--json", js); code != 0 || report(t, js)["tol"] != 1e-5 {
+		t.Errorf("regression: exit %d, %s, τ = %v", code, errs, report(t, js)["tol"])
+	}
 	for _, c := range [][]string{
 		{"--runners", "magic", `--runners "magic"`}, {"--runners", "features,none", `--runners "none"`}, {"--features", "0", "--features 0"},
 		{"--lambda-p", "0", "--lambda-p 0"}, {"--tol", "1", "--tol 1"}, {"--max-iter", "0", "--max-iter 0"},

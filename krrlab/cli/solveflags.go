@@ -6,12 +6,23 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/precond"
 )
+
+// tolText is the help of --tol, whose default is defaultTol.
+const tolText = "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)"
+
+func defaultTol(task datasets.Task) float64 {
+	if task == datasets.Regression {
+		return 1e-5
+	}
+	return 1e-3
+}
 
 // solveFlags are the flags of the solve.
 type solveFlags struct {
@@ -32,7 +43,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the plan's, else n/10, at least 500, at most 10,000)")
 	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
-	p.Float64Var(&f.tol, "tol", 0, "tolerance τ of ‖y−Ac‖/‖y‖ (default: 1e-3 for classification, 1e-5 for regression)")
+	p.Float64Var(&f.tol, "tol", 0, tolText)
 	p.StringVar(&f.stop, "stop", "residual", "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at most the share P, such as 1%, of the test labels, or else the training labels, may still change)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
 	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points, beyond them what krrlab plan chooses, and on ranks pcg or block-pcg")

@@ -207,6 +207,9 @@ func (a *app) lab(set *pflag.FlagSet, f *stageFlags, data *loaded, c *stageComma
 			return nil, err
 		}
 	}
+	if cfg.Tol == 0 && set.Lookup("tol") != nil {
+		cfg.Tol = defaultTol(data.train.Task)
+	}
 	a.deal(set, &cfg)
 	return krrlab.New(data.train, cfg)
 }

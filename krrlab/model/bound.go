@@ -13,15 +13,17 @@ import (
 )
 
 func (e *Error) fits(t int) bool {
-	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) })
+	bad := func(v float64) bool { return !(v >= 0) || math.IsInf(v, 1) }
+	return len(e.ANorm) == t && !slices.ContainsFunc(e.ANorm, bad) && (e.Decision == nil || len(e.Decision) == t && !slices.ContainsFunc(e.Decision, bad))
 }
 
 // Bounds returns B, m×t, with |f_j*(z_a) − F_aj| ≤ B_aj for the points z_a of d and decision values F of them that
 // were predicted with Options.Float64:
 //
-//	B_aj = √k(z_a, z_a)·(‖c_j−c_j*‖_A + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
+//	B_aj = √k(z_a, z_a)·(D_j + (δ+(n+9)u)·Σ_i √k(x_i, x_i)·|C_ij|) + u·|mean_j|,
 //
-// f* that of the solution and the model's Mean. What follows ‖c_j−c_j*‖_A is the rounding of F, with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
+// f* that of the solution and the model's Mean, D_j of Error.Decision, or else ‖c_j−c_j*‖_A. What follows D_j is the rounding of F,
+// with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
 // returns an error if the model has no Error or the points do not fit.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if m.Error == nil {
@@ -50,9 +52,12 @@ func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 			own[j] += math.Sqrt(v) * math.Abs(c)
 		}
 	}
-	b := mat.NewDense(rows, t, nil)
+	b, known := mat.NewDense(rows, t, nil), m.Error.Decision
+	if known == nil {
+		known = m.Error.ANorm
+	}
 	for a, v := range kernel.Diag(m.Kernel, d.X) {
-		for j, e := range m.Error.ANorm {
+		for j, e := range known {
 			b.Set(a, j, math.Sqrt(v)*(e+share*own[j])+u*math.Abs(mean[j]))
 		}
 	}

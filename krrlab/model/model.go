@@ -46,8 +46,10 @@ type Calibration struct {
 
 // Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
 type Error struct {
-	ANorm   []float64 `json:"anorm"`   // ‖c_j−c_j*‖_A at most, of every column; A = K+λI
-	Certain bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
+	ANorm []float64 `json:"anorm"` // ‖c_j−c_j*‖_A at most, of every column; A = K+λI
+	// Decision are bounds of |f_j*(z)−f_j(z)|/√k(z, z), the same for every z: at most ANorm, which holds where they are not known.
+	Decision []float64 `json:"decision,omitempty"`
+	Certain  bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
 }
 
 // Origin says where a model comes from. It informs; nothing is computed from it.
@@ -121,7 +123,7 @@ func (m *Model) check() error {
 	case m.Calibration != nil && !m.Calibration.fits(t, m.Labels != nil):
 		return fmt.Errorf("model: the scores of its calibration are not columns of ascending numbers, one for each of %d targets or one of classes", t)
 	case m.Error != nil && !m.Error.fits(t):
-		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", m.Error.ANorm, t)
+		return fmt.Errorf("model: bounds %v of the error, want a number ≥ 0 for each of %d columns", *m.Error, t)
 	case m.Scaling != nil && m.Scaling.Dim() != d:
 		return fmt.Errorf("model: scaling of %d features for points of dimension %d", m.Scaling.Dim(), d)
 	}

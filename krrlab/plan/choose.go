@@ -64,7 +64,7 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 			break
 		}
 	}
-	c.Report = Report{*best, best.Seconds, best.Bytes, best.flags()}
+	c.Report, c.Rivals = best.Report(), m.rivals(list)
 	c.flips(m)
 	c.Pilot = *m.pilot
 	return c, nil
@@ -210,6 +210,54 @@ func (p *Pilot) largest() (v float64) {
 		v = max(v, p.k[i*p.M+i])
 	}
 	return v
+}
+
+// Report returns the candidate as a choice.
+func (c *Candidate) Report() Report {
+	return Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.flags()}
+}
+
+// rivals returns the choice and the best of every other preconditioner that is predicted within twice its time, with the best without
+// M, if there are any and a race between them pays: it takes at most 5 % of the choice's time, and with the pilot no more than that may take.
+// A race takes four iterations without M, and with several columns, whose iterations are lost, a product with all of them and eight more of one.
+func (m *model) rivals(list []*Candidate) (field []*Candidate) {
+	best, near := list[0], 0
+	if best.Solver == Direct || best.Storage == gram.Recompute {
+		return nil
+	}
+	one := m.cost
+	one.T = 1
+	_, single, _ := one.iteration(best)
+	cost, share := 4*single, pilotShare*best.Seconds.training()
+	if m.t > 1 {
+		_, all, _ := m.cost.iteration(best)
+		cost += all + 8*single
+	}
+	if cost > share || m.pilot.Seconds+cost > max(leastPilot, share) {
+		return nil
+	}
+	for _, c := range list {
+		met := slices.ContainsFunc(field, func(o *Candidate) bool { return o.Precond == c.Precond })
+		within := c.Seconds.training() <= 2*best.Seconds.training()
+		if !met && c.Refused == "" && c.Solver != Direct && (within || c.Precond == None) {
+			field = append(field, c)
+			if within {
+				near++
+			}
+		}
+	}
+	if near < 2 {
+		return nil
+	}
+	return field
+}
+
+// Alone returns the iterations that one column is expected to take, where block PCG takes fewer of t columns.
+func (c *Candidate) Alone(t int) float64 {
+	if c.Solver == BlockPCG {
+		return float64(c.Iterations) / blockShare(t)
+	}
+	return float64(c.Iterations)
 }
 
 // flips says by how much predictions may be off before the runner-up wins, and what memory would change.

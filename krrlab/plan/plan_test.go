@@ -262,6 +262,35 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestRivals: a race is planned where it pays and there is something to decide.
+func TestRivals(t *testing.T) {
+	slow := rates()
+	slow.Product, slow.Apply = [3]float64{1e-5, 2e-5, 4e-5}, [3]float64{1e-6, 2e-6, 3e-6}
+	p, err := Choose(t.Context(), smooth(1200, 4), slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]bool{}
+	for i, c := range p.Rivals {
+		if kinds[c.Precond] || c.Solver == Direct || c.Refused != "" || c.Precond != None && c.Seconds.training() > 2*p.Choice.Seconds.training() || i == 0 && *c != p.Choice {
+			t.Errorf("%v races against %v", c, p.Rivals[0])
+		}
+		kinds[c.Precond] = true
+	}
+	if len(kinds) < 2 && p.Choice.Solver != Direct {
+		t.Errorf("%v: rivals %v", &p.Choice, kinds)
+	}
+	for name, set := range map[string]func(*Task){
+		"direct": func(t *Task) { t.Solver = Direct }, "one method": func(t *Task) { t.Precond = Nystrom }, "recomputed": func(t *Task) { t.Storage = gram.Recompute },
+	} {
+		task := smooth(1200, 4)
+		set(task)
+		if p, err := Choose(t.Context(), task, slow); err != nil || p.Rivals != nil {
+			t.Errorf("%s: %v, %v", name, p.Rivals, err)
+		}
+	}
+}
+
 // TestSmall: where the fixed rule holds it is direct, in float64.
 func TestSmall(t *testing.T) {
 	for _, n := range []int{2, 5, 300, 1200} {

@@ -17,6 +17,7 @@ type Plan struct {
 	stage.Header
 	Report
 	RunnerUp   *Candidate   `json:"runner_up"`        // the best of another solver or preconditioner; nil if there is none
+	Rivals     []*Candidate `json:"rivals,omitempty"` // what a race is to decide between, the choice first; none where none pays
 	Flips      []string     `json:"flips"`            // what would change the choice
 	Advice     string       `json:"advice,omitempty"` // where another tool is better
 	Candidates []*Candidate `json:"candidates"`       // in order of predicted training time, those refused last
@@ -31,6 +32,8 @@ type Report struct {
 	Seconds Seconds   `json:"predicted_seconds"`
 	Bytes   int64     `json:"predicted_bytes"`
 	Flags   string    `json:"flags"` // of krrlab fit that ask for the choice by name
+	// Race says between what a race decided, and what it cost; "" without one.
+	Race string `json:"race,omitempty"`
 }
 
 var _ stage.Stage = (*Plan)(nil)
@@ -54,6 +57,9 @@ func (p *Plan) String() string {
 	}
 	s := p.Report.Seconds
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "solve", s.Solve, "residual", s.Residual, "predict", s.Predict)
+	for i, o := range p.Rivals {
+		b.Add([]string{"race of", ""}[min(i, 1)], "%v", o)
+	}
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
 	b.Add("plan", "%.2g s, of which %.2g s for %d solves of %d points; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.Runs, p.Pilot.M, folder.ReplaceAllString(p.Rates.Machine, "("))

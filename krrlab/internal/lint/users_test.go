@@ -32,8 +32,7 @@ var kept = map[string]string{
 	"datasets.Dataset.Frame": "users' data",
 	"datasets.Read":          "users' data",
 
-	"experiments.Report.*":   "what a notebook shows of a report",
-	"experiments.Rates.Cost": "what the plan says of one case",
+	"experiments.Report.*": "what a notebook shows of a report",
 
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/kernel.Parse":                     "the inverse of String",

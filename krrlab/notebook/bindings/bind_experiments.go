@@ -53,7 +53,6 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Case":       r.TypeOf((*experiments.Case)(nil)).Elem(),
-			"Cost":       r.TypeOf((*experiments.Cost)(nil)).Elem(),
 			"Data":       r.TypeOf((*experiments.Data)(nil)).Elem(),
 			"Entry":      r.TypeOf((*experiments.Entry)(nil)).Elem(),
 			"Estimate":   r.TypeOf((*experiments.Estimate)(nil)).Elem(),
@@ -69,14 +68,11 @@ func init() {
 			"Result":     r.TypeOf((*experiments.Result)(nil)).Elem(),
 			"RhoGrid":    r.TypeOf((*experiments.RhoGrid)(nil)).Elem(),
 			"Scale":      r.TypeOf((*experiments.Scale)(nil)).Elem(),
-			"Size":       r.TypeOf((*experiments.Size)(nil)).Elem(),
 			"Status":     r.TypeOf((*experiments.Status)(nil)).Elem(),
 			"Verdict":    r.TypeOf((*experiments.Verdict)(nil)).Elem(),
 		},
-		Proxies: map[string]r.Type{},
-		Wrappers: map[string][]string{
-			"Cost": []string{"Sum"},
-		},
+		Proxies:  map[string]r.Type{},
+		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
 			"Fails":        "string:fails",
 			"Holds":        "string:holds",
