@@ -56,7 +56,7 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	}
 	sol, err := m.solve(ctx)
 	if sol != nil {
-		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 {
+		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
 			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
 		}
 		sol.Plan, sol.Seconds.Plan = p, took+race

@@ -33,7 +33,8 @@ func TestAutoLeaves(t *testing.T) {
 		"direct":            {4001, Config{Solver: Direct}, false},
 		"auto and direct":   {4001, Config{Solver: Direct, Precond: Auto{}}, false},
 		"a preconditioner":  {4001, Config{Precond: Nystrom{}}, false},
-		"ranks":             {4001, Config{Comm: comm.Alone()}, false},
+		"ranks":             {4001, Config{Comm: comm.Alone()}, true},
+		"few on ranks":      {4000, Config{Comm: comm.Alone()}, false},
 		"repeated":          {4001, Config{Repeat: 3}, false},
 		"auto, few points":  {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
 		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}}, false},
@@ -170,13 +171,23 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	}
 }
 
-// TestPlanOnRanks fails with a line that says what holds there.
+// TestPlanOnRanks: ranks take what the first plans, and come to one answer.
 func TestPlanOnRanks(t *testing.T) {
-	lab, err := New(regression(kinds(30, 3, 5)["float64"]), Config{Kernel: gauss, Lambda: 1, Comm: comm.Alone()})
-	if err != nil {
-		t.Fatal(err)
+	sols := make([]*Solution, 2)
+	onEachRank(t, len(sols), DirectBelow+100, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual}, func(rank int, s *Solution) { sols[rank] = s })
+	if slices.Contains(sols, nil) {
+		t.Fatal("a rank has no answer")
 	}
-	if _, err = lab.Plan(t.Context(), PlanOptions{}); err == nil || !strings.Contains(err.Error(), "no plan on ranks") {
-		t.Error(err)
+	for rank, s := range sols {
+		if s.Plan == nil || s.Plan.Choice.Solver == plan.Direct || s.Plan.Choice != sols[0].Plan.Choice || s.Plan.Bytes != sols[0].Plan.Bytes {
+			t.Fatalf("rank %d: %+v", rank, s.Plan)
+		}
+		if diff := sameAnswer(s, sols[0]); diff != "" || !s.Converged() {
+			t.Errorf("rank %d: %v, %s", rank, s.Status, diff)
+		}
+	}
+	alone := plan.Of(plan.Problem{N: sols[0].N, D: sols[0].D, T: sols[0].T, Storage: gram.Float32, S: sols[0].Plan.Choice.S}, 1)
+	if sols[0].Plan.Bytes >= alone.Most {
+		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
 	}
 }

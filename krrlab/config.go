@@ -114,7 +114,7 @@ func (c Config) auto(n int) (*open, Config) {
 		}
 	}
 	left := c.Solver == AutoSolver && (asked || c.Precond == nil) || asked && (c.Solver == PCG || c.Solver == BlockPCG)
-	if !left || c.onRanks() || c.Repeat > 1 {
+	if !left || c.Repeat > 1 || c.Backend != nil || c.Comm != nil && (n <= DirectBelow || c.Checkpoint != nil) {
 		return nil, c
 	}
 	return &open{n <= DirectBelow, c.Solver != AutoSolver, a.S, a.LambdaP}, c

@@ -11,9 +11,9 @@ type Solver int
 
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where
-	// there is no plan (fewer points, ranks, Repeat) it is a fixed rule: PCG where the preconditioner or the
+	// there is no plan (fewer points, Repeat, a Backend) it is a fixed rule: PCG where the preconditioner or the
 	// storage was set, otherwise Direct where n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop by bounds, and else
-	// BlockPCG or PCG by the cost of their flops.
+	// BlockPCG or PCG by plan.BlockPays.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.
 	PCG

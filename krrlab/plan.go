@@ -3,11 +3,13 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -24,10 +26,10 @@ func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 // Plan predicts the seconds and bytes of every way to solve the problem, from the rates of this machine and the
 // iterations on a subsample, and chooses the one of least training time: what Solve does with AutoSolver. What the
 // configuration sets is held. Seconds depend on the machine and on what else it does, and so may the
-// choice. Package plan has the method. On ranks it fails: the fixed rule of AutoSolver holds there.
+// choice. Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
-	if l.cfg.onRanks() {
-		return nil, fmt.Errorf("krrlab: no plan on ranks: they take pcg or block-pcg with the default preconditioner, or what is named")
+	if l.cfg.Backend != nil {
+		return nil, fmt.Errorf("krrlab: no plan by a backend: its ranks take pcg or block-pcg with the default preconditioner, or what is named")
 	}
 	return run(ctx, l, stage.Plan, o, func(ctx context.Context) (*plan.Plan, error) { return l.makePlan(ctx, o) })
 }
@@ -35,15 +37,21 @@ func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	start := time.Now()
 	l.Tell(ctx, Event{Stage: stage.Plan})
-	rates, err := plan.ReadRates(ctx, cmp.Or(o.Cache, plan.RatesFile()))
-	if err != nil {
+	p, err := l.choose(ctx, o)
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, err
 	}
-	task := l.task()
-	task.Tests = o.Tests
-	p, err := plan.Choose(ctx, task, rates)
-	if err != nil {
-		return nil, err
+	if l.comm.Size() > 1 {
+		text, err := json.Marshal(p)
+		if err == nil {
+			text, err = comm.Share(ctx, l.comm, text, 0)
+		}
+		if p = new(plan.Plan); err == nil {
+			err = json.Unmarshal(text, p)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	p.Header, p.Took = l.header(), time.Since(start).Seconds()
 	l.mu.Lock()
@@ -52,13 +60,28 @@ func (l *Lab) makePlan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	return p, nil
 }
 
+// choose returns the plan of the first rank, nil on the others.
+func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
+	cache := cmp.Or(o.Cache, plan.RatesFile())
+	if l.comm.Size() > 1 {
+		cache = "" // what a rank does while the others do as much is not what one process does
+	}
+	rates, err := plan.ReadRates(ctx, cache)
+	if err != nil || l.comm.Rank() > 0 {
+		return nil, err
+	}
+	task := l.task()
+	task.Tests = o.Tests
+	return plan.Choose(ctx, task, rates)
+}
+
 // task returns the problem, and what is held of the way to solve it.
 func (l *Lab) task() *plan.Task {
 	c := l.cfg
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Seed: c.Seed, Memory: c.Memory,
 		PointBytes: pointBytes(l.train.X), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
-		Iterative: c.Checkpoint != nil || c.Stop.Rule != bound.Residual, Small: l.open != nil && l.open.fixed,
+		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual, Small: l.open != nil && l.open.fixed,
 	}
 	switch c.Exact {
 	case ExactResidual:

@@ -183,7 +183,7 @@ func (g Given) String() string {
 func (g Given) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return g.M, nil }
 
 // Auto leaves the preconditioner to the plan (Lab.Plan), and the solver too unless it is set. What is not zero is
-// held. It is what nil means with AutoSolver. Up to n = DirectBelow, on ranks and with Repeat it is the
+// held. It is what nil means with AutoSolver. Up to n = DirectBelow, with Repeat and with a Backend it is the
 // fixed rule of AutoSolver, with Features.
 type Auto struct {
 	S       int     // rank

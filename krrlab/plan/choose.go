@@ -34,7 +34,7 @@ type model struct {
 func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
-	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, ExactWork: t.ExactWork}, failed: map[*Candidate]string{}}
+	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks, ExactWork: t.ExactWork}, failed: map[*Candidate]string{}}
 	var err error
 	if m.pilot, err = newPilot(ctx, t, m.pilotSize()); err != nil {
 		return nil, err

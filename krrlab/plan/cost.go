@@ -47,6 +47,7 @@ const (
 type Cost struct {
 	Rates
 	N, D, T    int
+	Ranks      int     // that share the work, at these rates each; 0 means 1. What they exchange is not predicted
 	Tests      int     // points to predict
 	PointBytes int64   // of X; 0 means 8nd
 	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
@@ -65,7 +66,10 @@ type Cost struct {
 //	residual    n²/2·ε₆₄ where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε₆₄ + bytes/W, n³/3/P, a solve and a residual for each round
 //	test        n·n_test·ε + 2n·n_test·t/G₃₂
+//
+// On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are each rank's own.
 func (m Cost) Of(c *Candidate) {
+	m.Ranks = max(m.Ranks, 1)
 	if m.Entry == 0 {
 		m.Entry, m.Exact = tileSlow*2*float64(m.D)/m.Gemm32+1/m.Exp, tileSlow*2*float64(m.D)/m.Gemm64+1/m.Exp
 		if c.Storage == gram.Float64 {
@@ -74,7 +78,7 @@ func (m Cost) Of(c *Candidate) {
 	}
 	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
 	*sec = Seconds{}
-	tests := float64(m.Tests)
+	tests, ranks := float64(m.Tests)/float64(m.Ranks), float64(m.Ranks)
 	sec.Predict = n*tests*m.Entry + 2*n*tests*t/m.Gemm32
 	if c.Solver == Direct {
 		m.direct(c)
@@ -86,41 +90,42 @@ func (m Cost) Of(c *Candidate) {
 	}
 	kBytes, product, iteration := m.iteration(c)
 	if sec.Kernel = sampledRows * n * m.Exact; c.Storage != gram.Recompute {
-		sec.Kernel += n*n/2*m.Entry + kBytes/m.Touch
+		sec.Kernel += n*n/2/ranks*m.Entry + kBytes/m.Touch
 	}
 	sec.Solve = float64(c.Iterations)*iteration + product
 	if n*n*float64(m.D) <= m.ExactWork {
-		sec.Residual = n * n / 2 * m.Exact
+		sec.Residual = n * n / 2 / ranks * m.Exact
 	} else {
-		sec.Residual = rowsChecked * n * m.Exact
+		sec.Residual = rowsChecked * n / ranks * m.Exact
 	}
-	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, 1).Most
+	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, m.Ranks).Most
 	sec.Total = sec.Sum()
 }
 
 // build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.
 func (m *Cost) build(c *Candidate) {
-	n, s := float64(m.N), float64(c.S)
+	n, s, own := float64(m.N), float64(c.S), float64(m.N)/float64(m.Ranks)
 	if c.Precond == Features {
-		c.Seconds.Features = featureSlow*2*n*s*float64(m.D)/m.Gemm32 + n*s/m.Cos + 4*n*s/m.Touch
+		c.Seconds.Features = featureSlow*2*own*s*float64(m.D)/m.Gemm32 + own*s/m.Cos + 4*own*s/m.Touch
 	} else {
 		columns := s
 		if c.Precond == RPCholesky {
 			columns *= extraColumns
 		}
-		c.Seconds.Features = n*columns*m.Exact + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
+		c.Seconds.Features = own*columns*m.Exact + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
 	}
-	c.Seconds.Factor = gramSlow*n*s*s/m.Gemm32 + (1+inverseSlow)*s*s*s/3/m.Potrf64
+	c.Seconds.Factor = gramSlow*own*s*s/m.Gemm32 + (1+inverseSlow)*s*s*s/3/m.Potrf64
 }
 
-// iteration returns the bytes of K, and the seconds of a product with it and of an iteration.
+// iteration returns a rank's bytes of K, and the seconds of a product with it and of an iteration.
 func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	n, t, s := float64(m.N), float64(m.T), float64(c.S)
-	kBytes = float64(gram.RankBytes(m.N, c.Storage, 1))
+	ranks := max(m.Ranks, 1)
+	kBytes = float64(gram.RankBytes(m.N, c.Storage, ranks))
 	product = kBytes * at(m.Product, m.T)
 	switch c.Storage {
 	case gram.Recompute:
-		product = n*n/2*m.Entry + 2*n*n*t/m.Gemm64
+		product = (n*n/2*m.Entry + 2*n*n*t/m.Gemm64) / float64(ranks)
 	case gram.Float64:
 		product = kBytes / 2 * max(at(m.Product, m.T), 2*at(m.Product, 1))
 	}
@@ -129,7 +134,7 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
 	}
 	if s > 0 {
-		all += n * s * at(m.Apply, m.T) * (1 + s/n)
+		all += s * at(m.Apply, m.T) * (n/float64(ranks) + s)
 	}
 	return kBytes, product, all
 }

@@ -35,6 +35,7 @@ type Task struct {
 	Seed       uint64
 	Memory     int64   // bytes in all; 0: no limit
 	PointBytes int64   // of X
+	Ranks      int     // that share the work, each with Memory; 0 means 1
 	Tests      int     // points to predict
 	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
 
@@ -162,7 +163,7 @@ func (m *model) storage() gram.Storage {
 		return m.Storage
 	}
 	fits := func(s gram.Storage) bool {
-		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, 1)+80*int64(m.n)*int64(m.t) <= m.Memory
+		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, max(m.Ranks, 1))+80*int64(m.n)*int64(m.t) <= m.Memory
 	}
 	switch {
 	case m.pilot.Fine && fits(gram.Float64):
