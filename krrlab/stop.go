@@ -19,7 +19,7 @@ func (s *solve) beginBounds(ctx context.Context, o *pcg.Options) error {
 	w.Basis = s.newBasis(s.known)
 	o.LambdaMin = w.Basis.Mu
 	w.Stop, w.Tau = s.cfg.Stop, aim*s.cfg.Tol
-	if w.Ended = false; o.InitX != nil { // refined by the residual
+	if w.Ended = false; o.InitX != s.cfg.Start { // refined by the residual
 		w.Stop = bound.Stop{}
 	}
 	if w.Stop.Rule != bound.Labels || w.Sample != nil {
