@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -127,7 +128,7 @@ func TestMeasure(t *testing.T) {
 		t.Skip("takes two seconds, many more under the race detector")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	bw, g64, g32 := ReadBandwidth(ctx, Threads()), GemmRate64(ctx, 96), GemmRate32(ctx, 96)
+	bw, g64, g32 := ReadRate(ctx, Threads(), 64<<20, time.Millisecond), GemmRate64(ctx, 96, time.Millisecond), GemmRate32(ctx, 96, time.Millisecond)
 	t.Logf("%.1f GB/s, %.1f and %.1f GFLOP/s", bw/1e9, g64/1e9, g32/1e9)
 	for _, v := range []float64{bw, g64, g32} {
 		if !(v > 1e6 && v < 1e15) {
@@ -140,7 +141,7 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 	cancel()
-	if v, w := GemmRate64(ctx, 8), FirstTouch(ctx, 8<<20, false); v != 0 || w != 0 {
+	if v, w := GemmRate64(ctx, 8, time.Millisecond), FirstTouch(ctx, 8<<20, false); v != 0 || w != 0 {
 		t.Errorf("rates of %g and %g with ctx done", v, w)
 	}
 	for _, f := range []func(){
