@@ -177,7 +177,7 @@ func TestRanksMemory(t *testing.T) {
 func TestRanksDefaults(t *testing.T) {
 	train := ranksProblem(100)
 	lab, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone()})
-	if err != nil || lab.Config().Solver != BlockPCG {
+	if err != nil || lab.Config().Solver != PCG {
 		t.Errorf("%v, %v", err, lab.Config().Solver)
 	}
 	if _, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Comm: comm.Alone(), Solver: Direct}); err == nil || !strings.Contains(err.Error(), "direct") {
