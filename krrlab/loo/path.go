@@ -363,7 +363,9 @@ func (e *estimated) limit(v *estimate.Interval, slack float64) {
 			}
 		}
 	}
-	if e.d.noise > maxNoise || !(2*e.p.o.KError < e.lambda) {
+	if known := 2*e.p.o.KError < e.lambda; !known { // nor is C
+		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
+	} else if e.d.noise > maxNoise {
 		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
 	}
 	v.Lo = min(v.Value, max(v.Lo, 0))

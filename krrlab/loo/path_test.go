@@ -144,3 +144,23 @@ func TestPath(t *testing.T) {
 
 // rate returns how many of so many 95 % intervals cover at least but with a probability of some 1e-4.
 func rate(seeds int) int { return seeds - 3 - seeds/10 }
+
+// TestPathCoarse: where K may be off by more than λ, nothing is claimed: neither (K+λI)⁻¹ nor C is known.
+func TestPathCoarse(t *testing.T) {
+	for _, s := range sets(t, 120) {
+		m, e := precondOf(t, s.k, 30, 1)
+		for _, kError := range []float64{0.6, 1, 3, 100} {
+			got, err := Path(context.Background(), s.k, m, s.y, []float64{1}, &Options{Classes: s.classes, Below: e + kError, KError: kError})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hi := math.Inf(1)
+			if s.classes {
+				hi = 1
+			}
+			if v := got[0].Error; v.Method != "bounds" || v.Lo != 0 || v.Hi != hi {
+				t.Errorf("%s, K off by %g, λ = 1: %v", s.name, kError, v)
+			}
+		}
+	}
+}
