@@ -38,6 +38,7 @@ func (v *sigmaValue) String() string {
 func (v *sigmaValue) Type() string { return "float64" }
 
 func (v *sigmaValue) Set(text string) (err error) {
+	v.f.lengths = nil
 	if v.f.sigma, err = strconv.ParseFloat(text, 64); err == nil {
 		return nil
 	}
@@ -48,7 +49,7 @@ func (v *sigmaValue) Set(text string) (err error) {
 		}
 		text = string(b)
 	}
-	v.f.sigma, v.f.lengths = 1, nil
+	v.f.sigma = 1
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		length, err := strconv.ParseFloat(word, 64)
 		if err != nil {
@@ -60,6 +61,18 @@ func (v *sigmaValue) Set(text string) (err error) {
 		return errors.New("no numbers")
 	}
 	return nil
+}
+
+// lengthsOf returns the lengths that --sigma has for the features, nil where it is one number.
+func lengthsOf(set *pflag.FlagSet) (text []string) {
+	value := set.Lookup("sigma").Value
+	if c, ok := value.(checked); ok {
+		value = c.Value
+	}
+	for _, v := range value.(*sigmaValue).f.lengths {
+		text = append(text, strconv.FormatFloat(v, 'g', -1, 64))
+	}
+	return text
 }
 
 func (f *kernelFlags) add(p *pflag.FlagSet) {

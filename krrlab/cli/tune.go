@@ -19,6 +19,7 @@ func (a *app) tuneCommand() *cobra.Command {
 		o     tune.Options
 		valid string
 		args  string
+		cmd   *cobra.Command
 	)
 	c := stageCommand{
 		use:   "tune (--data NAME | --train FILE)",
@@ -72,11 +73,11 @@ hold what they name. It prints the krrlab fit command with what was chosen; krrl
 	c.run = func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
 		r, err := l.Tune(ctx, o)
 		if r != nil {
-			r.Command = args + r.Best.Flags()
+			r.Command = args + bestFlags(cmd.Flags(), &r.Best)
 		}
 		return r, err
 	}
-	cmd := a.stageCommand(c)
+	cmd = a.stageCommand(c)
 	p := cmd.Flags()
 	p.Lookup("kernel").Usage, p.Lookup("kernel").DefValue = "the kernel, if it is not to be searched: gaussian, polynomial, laplacian, matern32 or matern52", ""
 	p.Lookup("sigma").Usage = "bandwidth σ, if it is not to be searched"
@@ -109,7 +110,7 @@ func hold(set *pflag.FlagSet, o *tune.Options) {
 // fitCommandLine returns the krrlab fit command with the data that the flags name.
 func fitCommandLine(set *pflag.FlagSet) string {
 	data := pflag.NewFlagSet("data", pflag.ContinueOnError)
-	(&dataFlags{}).addTraining(data)
+	(&dataFlags{}).add(data)
 	text := "krrlab fit"
 	set.Visit(func(f *pflag.Flag) {
 		if data.Lookup(f.Name) == nil {
@@ -124,6 +125,16 @@ func fitCommandLine(set *pflag.FlagSet) string {
 	return text
 }
 
+// bestFlags returns the flags of a point; where --sigma has a length for each feature, which σ = 1 stands for then, these.
+func bestFlags(set *pflag.FlagSet, best *tune.Point) string {
+	point := *best
+	lengths := lengthsOf(set)
+	if lengths == nil || point.Sigma == 0 {
+		return point.Flags()
+	}
+	return strings.Replace(point.Flags(), fmt.Sprintf(" --sigma %g ", point.Sigma), " --sigma "+strings.Join(lengths, ",")+" ", 1)
+}
+
 // tuned chooses kernel and λ of a configuration for krrlab fit.
 func (a *app) tuned(ctx context.Context, set *pflag.FlagSet, f *fitFlags, data *loaded, cfg *krrlab.Config) (*tune.Result, error) {
 	var o tune.Options
@@ -136,7 +147,7 @@ func (a *app) tuned(ctx context.Context, set *pflag.FlagSet, f *fitFlags, data *
 	if err != nil {
 		return nil, err
 	}
-	r.Note, r.Command = data.note, fitCommandLine(set)+r.Best.Flags()
+	r.Note, r.Command = data.note, fitCommandLine(set)+bestFlags(set, &r.Best)
 	cfg.Lambda = r.Best.Lambda
 	cfg.Kernel, err = kernel.FromSpec(r.Best.Spec())
 	return r, err

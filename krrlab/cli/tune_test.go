@@ -51,6 +51,28 @@ func TestTuneCommand(t *testing.T) {
 	}
 }
 
+// TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out.
+func TestTuneCommandLine(t *testing.T) {
+	dir := t.TempDir()
+	train, js := write(t, dir, "train.csv", table(90, []string{"a", "b"}, true)), filepath.Join(dir, "t.json")
+	for want, args := range map[string][]string{
+		" --sigma 2,0.5,1 --lambda ": {"tune", "--sigma", "2,0.5,1", "--kernel", "gaussian"},
+		" --sigma 1.5 --lambda ":     {"tune", "--sigma", "2,0.5,1", "--sigma", "1.5", "--kernel", "gaussian"},
+		"krrlab fit --holdout 0.2 ":  {"fit", "--tune", "--holdout", "0.2", "--kernel", "gaussian"},
+	} {
+		if code, out, errs := command(t, append(args, "--train", train, "--target", "y", "--json", js)...); code != 0 {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		r := report(t, js)
+		if args[0] == "fit" {
+			r = r["tune"].(map[string]any)
+		}
+		if line := fmt.Sprint(r["command"]); !strings.Contains(line, want) {
+			t.Errorf("%v: %q has no %q", args, line, want)
+		}
+	}
+}
+
 // TestTuneHolds: flags hold what they name, validation rows judge, and a polynomial has γ.
 func TestTuneHolds(t *testing.T) {
 	dir := t.TempDir()

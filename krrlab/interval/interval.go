@@ -140,7 +140,8 @@ type Intervals struct {
 }
 
 // FromScores returns the intervals, or sets, of Split or Jackknife around a prediction. It returns an error if the level
-// is not in (0, 1), or the scores are too few for it.
+// is not in (0, 1), the scores are too few for it, or so many of them are of labels that the model does not know that
+// no set covers as often.
 func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Intervals, error) {
 	m, _ := c.Scores.Dims()
 	k, err := rank(level, m)
@@ -148,6 +149,11 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 		return nil, err
 	}
 	q := c.Scores.RawRowView(k - 1)
+	if math.IsInf(q[0], 1) {
+		known, _ := slices.BinarySearch(mat.Col(nil, 0, c.Scores), q[0])
+		return nil, fmt.Errorf("interval: %d of the %d rows that the scores are of have labels that the model does not know, so that no set of its labels covers %g %%: want a level of %g %% at most, or fit with rows of all labels",
+			m-known, m, 100*level, math.Floor(1e4*float64(known)/float64(m+1))/100)
+	}
 	rows, t := p.Decision.Dims()
 	v := &Intervals{Method: c.Method, Level: level}
 	if p.Labels == nil {

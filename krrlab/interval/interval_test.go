@@ -169,6 +169,19 @@ func TestScores(t *testing.T) {
 	}
 }
 
+// TestUnknownLabels: sets of a model's labels cannot cover at a level that needs labels that it does not know.
+func TestUnknownLabels(t *testing.T) {
+	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0}, Decision: mat.NewDense(1, 1, []float64{-1})}
+	inf := math.Inf(1)
+	c := &model.Calibration{Method: Split, Scores: mat.NewDense(9, 1, []float64{-2, -2, -1, -1, 0, 0, 1, inf, inf})}
+	if v, err := FromScores(c, p, 0.7); err != nil || len(v.Sets[0]) != 1 {
+		t.Errorf("%v, %v", v, err)
+	}
+	if v, err := FromScores(c, p, 0.71); err == nil || !strings.Contains(err.Error(), "2 of the 9 rows") || !strings.Contains(err.Error(), "a level of 70 % at most") {
+		t.Errorf("%v, %v", v, err)
+	}
+}
+
 // TestRefusals: what cannot be computed is one line that says why.
 func TestRefusals(t *testing.T) {
 	d := datasets.SyntheticRegression(30, 2, 0.1, 1)
