@@ -17,8 +17,10 @@ type dataFlags struct {
 	format, target, task, scale string
 	center, weights, classes    string
 	impute                      string
-	words                       []string  // categorical columns
-	lengths                     []float64 // of each feature, of --sigma
+	words                       []string            // categorical columns
+	values                      []datasets.Category // of a model that is fitted on, in place of words
+	missing                     bool                // values may be missing: a model fills them in
+	lengths                     []float64           // of each feature, of --sigma
 	holdout                     float64
 	drop                        []string
 	n, dim                      int
@@ -165,7 +167,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		}
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.impute != "none", Memory: memory,
+		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.keepMissing(), Memory: memory,
 	})
 	if err != nil {
 		return nil, err
@@ -176,6 +178,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
+	d.hint("%s", unknownText(train))
 	if f.holdout > 0 {
 		d.rows, d.holdout = train.Len(), f.holdout
 		if d.train, d.test, err = train.Holdout(f.holdout, holdoutSeed); err != nil {
@@ -185,7 +188,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
 		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: targets[0], More: targets[1:], Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.impute != "none", Memory: memory,
+			Format: f.format, Target: targets[0], More: targets[1:], Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.keepMissing(), Memory: memory,
 		})
 		if err != nil {
 			return nil, err
@@ -210,8 +213,14 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	return d, err
 }
 
-// categorical returns the columns of words, whose values are those found.
+// keepMissing reports whether missing values are read, to be filled in.
+func (f *dataFlags) keepMissing() bool { return f.missing || f.impute != "none" }
+
+// categorical returns the columns of words, whose values are those found or a model's.
 func (f *dataFlags) categorical() (all []datasets.Category) {
+	if f.values != nil {
+		return f.values
+	}
 	for _, name := range f.words {
 		all = append(all, datasets.Category{Column: name})
 	}
@@ -222,6 +231,9 @@ func (f *dataFlags) categorical() (all []datasets.Category) {
 func unknownText(d *datasets.Dataset) string {
 	if d.Unknown == 0 {
 		return ""
+	}
+	if d.Unknown == 1 {
+		return fmt.Sprintf("1 word of a categorical column in %s is not in the training data: its features are all 0", d.Source)
 	}
 	return fmt.Sprintf("%d words of categorical columns in %s are not in the training data: their features are all 0", d.Unknown, d.Source)
 }

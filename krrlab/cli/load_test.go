@@ -450,7 +450,7 @@ func TestCategorical(t *testing.T) {
 	write(t, dir, "b.csv", coded.String())
 	write(t, dir, "new.csv", "x,city,y\n1,paris,1\n2,ulm,1\n")
 	code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "new.csv", "--categorical", "city", "--sigma", "1", "--out", "a.krr")
-	if code != exitOK || !strings.Contains(out, "note: 1 words of categorical columns in new.csv are not in the training data") || !strings.Contains(out, "n = 45, d = 4") {
+	if code != exitOK || !strings.Contains(out, "note: 1 word of a categorical column in new.csv is not in the training data") || !strings.Contains(out, "n = 45, d = 4") {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
 	if code, out, errs := command(t, "fit", "--train", "b.csv", "--sigma", "1", "--out", "b.krr"); code != exitOK {
@@ -464,7 +464,7 @@ func TestCategorical(t *testing.T) {
 	if code, out, errs := command(t, "verify", "a.krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "the points are those of the model") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	if code, out, errs := command(t, "predict", "--model", "a.krr", "--in", "new.csv"); code != exitOK || strings.Count(out, "\n") != 3 || !strings.HasPrefix(errs, "krrlab: note: 1 words") {
+	if code, out, errs := command(t, "predict", "--model", "a.krr", "--in", "new.csv"); code != exitOK || strings.Count(out, "\n") != 3 || !strings.HasPrefix(errs, "krrlab: note: 1 word of") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.Contains(errs, "coded by --categorical") {

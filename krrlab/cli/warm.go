@@ -33,6 +33,10 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		if !set.Changed("task") {
 			f.task = m.Task().String()
 		}
+		if !set.Changed("categorical") {
+			f.values = m.Origin.Categorical
+		}
+		f.missing = m.Scaling.Fills() && !set.Changed("impute") && !set.Changed("scale")
 	}
 	if !set.Changed("scale") {
 		if f.scale = "none"; m.Scaling != nil && m.Scaling.Kind == "pixel" { // its points stay bytes

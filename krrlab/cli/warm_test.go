@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,5 +69,43 @@ func TestWarm(t *testing.T) {
 		if code == 0 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: exit %d, %q, %s", flags, code, errs, out)
 		}
+	}
+}
+
+// TestWarmTable: fit --warm reads columns of words and missing values as the model does, new words and new gaps in the rows added too.
+func TestWarmTable(t *testing.T) {
+	dir := t.TempDir()
+	var b strings.Builder
+	b.WriteString("city,x,y\n")
+	for i := range 60 {
+		x := fmt.Sprint(i * 7 % 60)
+		if i%9 == 4 {
+			x = "NA"
+		}
+		fmt.Fprintf(&b, "%s,%s,%d\n", []string{"ulm", "bonn"}[i%2], x, 100+i*7%60+30*(i%2))
+	}
+	few := write(t, dir, "few.csv", b.String())
+	all := write(t, dir, "all.csv", b.String()+"ulm,,111\nberlin,30,140\n")
+	m, next := filepath.Join(dir, "m.krr"), filepath.Join(dir, "next.krr")
+	if code, _, errs := command(t, "fit", "--train", few, "--target", "y", "--categorical", "city", "--impute", "mean", "--solver", "cg", "--out", m); code != exitOK {
+		t.Fatalf("exit %d, %s", code, errs)
+	}
+	code, out, errs := command(t, "fit", "--train", all, "--warm", m, "--solver", "cg", "--out", next)
+	if code != exitOK || !strings.Contains(out, "has 60 of the 62 rows") || !strings.Contains(out, "1 word of a categorical column") {
+		t.Fatalf("exit %d, %s%s", code, out, errs)
+	}
+	first, err := model.Load(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := model.Load(next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !second.Scaling.Fills() || second.Scaling.Fill[2] != first.Scaling.Fill[2] || len(second.Origin.Categorical) != 1 || len(second.Origin.Categorical[0].Values) != 2 {
+		t.Errorf("%v, %v", second.Scaling, second.Origin.Categorical)
+	}
+	if code, out, errs := command(t, "predict", "--model", next, "--in", all, "--out", filepath.Join(dir, "p.csv")); code != exitOK || !strings.Contains(out, "62 points") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 }
