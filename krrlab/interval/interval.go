@@ -125,7 +125,7 @@ func rank(level float64, m int) (int, error) {
 	}
 	k := int(math.Ceil(level*float64(m+1) - 1e-9))
 	if k > m {
-		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %g: want at least %.0f", m, level, math.Ceil(level/(1-level)-1e-9))
+		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %.6g: want at least %.0f, or a lower level", m, level, math.Ceil(level/(1-level)-1e-9))
 	}
 	return k, nil
 }
