@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-KNOWN = "format version task kernel lambda n d t points unit labels mean scaling columns error calibration origin".split()
+KNOWN = "format version task kernel lambda n d t points unit labels targets mean scaling columns error calibration origin weighted".split()
 
 
 def refuse(text):
@@ -32,24 +32,37 @@ def load(name):
             x[np.repeat(np.arange(n), np.diff(m["x_indptr"])), m["x_indices"]] = m["x_data"]
     if meta.get("format") != "krrlab-model" or meta["version"] > 3 or (new := sorted(set(meta) - set(KNOWN))):
         refuse(f"{name}: version {meta.get('version')}, with {new} that this script does not know")
+    if meta.get("weighted"):
+        refuse(f"{name}: fitted with weights, which the file does not have: its residual cannot be recomputed")
     if x.shape != (n, d) or c.shape != (n, meta["t"]) or not np.isfinite(x).all() or not np.isfinite(c).all():
         refuse(f"{name}: x {x.shape} and c {c.shape}, want finite ({n}, {d}) and ({n}, {meta['t']})")
     return meta, c, x
 
 
+def number(text, meta):
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan if "fill" in meta.get("scaling", {}) else refuse(f"{text!r} is not a number")
+
+
 def table(name, meta, want_target):
     """The scaled features of a csv file, and its targets as text."""
-    rows, origin = [r for r in csv.reader(open(name, newline="")) if r], meta["origin"]
+    lines, origin = open(name, newline="", encoding="utf-8-sig").read().splitlines(), meta["origin"]
+    rows = [r for r in csv.reader(lines, delimiter=next((c for c in ";,\t" if c in lines[0]), ",")) if r]
     head = rows.pop(0) if "columns" in meta else [str(j) for j in range(len(rows[0]))]
-    place = [head.index(t) if t in head else int(t) % len(head) for t in [origin.get("target") or "-1"] * want_target]
-    gone = [head.index(k) if k in head else int(k) % len(head) for k in origin.get("drop", [])]
-    names = meta.get("columns", [h for j, h in enumerate(head) if j not in place + gone])
-    if len(names) != meta["d"] or not set(names) <= set(head):
+    at = lambda k: head.index(k) if k in head else int(k) % len(head)
+    place = [at(t) for t in meta.get("targets", [origin.get("target") or "-1"]) if want_target]
+    gone, words = [at(k) for k in origin.get("drop", [])], {at(k["column"]): k["values"] for k in origin.get("categorical", [])}
+    coded = {f"{head[j]}={v}": (j, v) for j in words for v in words[j]}
+    names = [n for j, h in enumerate(head) if j not in place + gone for n in ([f"{h}={v}" for v in words[j]] if j in words else [h])]
+    if len(names := meta.get("columns", names)) != meta["d"] or not set(names) <= {*head, *coded}:
         refuse(f"{name}: its columns are {head[:8]}, the model has {meta['d']} features {names[:8]}")
-    x = np.array([[float(r[head.index(k)]) for k in names] for r in rows])
+    want = [coded.get(k) or (head.index(k), None) for k in names]
+    x = np.array([[number(r[j], meta) if v is None else float(r[j].strip() == v) for j, v in want] for r in rows])
     if s := meta.get("scaling"):  # as krrlab computes it, to the last bit
-        x = (x - np.array(s.get("shift", 0.0))) * np.array(s["scale"])
-    return x, [r[place[0]] for r in rows] if want_target else None
+        x = (np.where(np.isnan(x), s.get("fill", np.nan), x) - np.array(s.get("shift", 0.0))) * np.array(s["scale"])
+    return x, [[r[j] for j in place] for r in rows]
 
 
 def kernel(k, a, b):
@@ -72,13 +85,13 @@ def main():
     o = ap.parse_args()
     meta, c, x = load(o.model)
     at, labels, mean, y = {}, meta.get("labels"), meta.get("mean", 0), np.empty(c.shape)
-    for r, text in zip(*table(o.train, meta, True)):
-        at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(text)
+    for r, texts in zip(*table(o.train, meta, True)):
+        at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(texts)
     for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn
-        text = (at.get((r + 0).tobytes()) or [None]).pop(0)
-        if text is None or labels and text not in labels:
+        texts = (at.get((r + 0).tobytes()) or [None]).pop(0)
+        if texts is None or labels and texts[0] not in labels:
             refuse(f"{o.train}: row {i} of the model (from 0) is not in the training data")
-        y[i] = float(text) - np.array(mean) if not labels else np.where(np.arange(len(labels)) == labels.index(text), 1, -1)[-c.shape[1] :]
+        y[i] = np.array(texts, float) - np.array(mean) if not labels else np.where(np.arange(len(labels)) == labels.index(texts[0]), 1, -1)[-c.shape[1] :]
     pick = np.random.default_rng(1).permutation(len(x))[: o.rows]
     r = y[pick] - meta["lambda"] * c[pick] - kernel(meta["kernel"], x[pick], x) @ c
     size = np.sqrt((y**2).sum(axis=0) * len(pick) / len(x))
@@ -90,7 +103,7 @@ def main():
     print(f"verify_model.py: {o.model}: {text}", file=sys.stderr)
     if o.predict:
         f = kernel(meta["kernel"], table(o.predict, meta, False)[0].astype(x.dtype), x) @ c + np.array(mean)
-        print(*([labels[j] for j in (f.argmax(axis=1) if f.shape[1] > 1 else np.where(f[:, 0] > 0, 1, 0))] if labels else f[:, 0]), sep="\n")
+        print(*([labels[j] for j in (f.argmax(axis=1) if f.shape[1] > 1 else np.where(f[:, 0] > 0, 1, 0))] if labels else [",".join(map(str, r)) for r in f]), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -61,8 +62,8 @@ func TestPythonVerifier(t *testing.T) {
 		t.Skip("no python3 with NumPy: apt-get install python3-numpy")
 	}
 	script := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
-	if b, err := os.ReadFile(script); err != nil || strings.Count(string(b), "\n") > 100 {
-		t.Fatalf("%v: more than 100 lines", err)
+	if b, err := os.ReadFile(script); err != nil || strings.Count(string(b), "\n") > 120 {
+		t.Fatalf("%v: more than 120 lines", err)
 	}
 	dir := t.TempDir()
 	m := filepath.Join(dir, "m.krr")
@@ -71,18 +72,32 @@ func TestPythonVerifier(t *testing.T) {
 		return string(out), err
 	}
 	words := []string{"low", "mid", "high"}
+	var mixed strings.Builder // words, missing cells, two targets
+	mixed.WriteString("city,x,y,z\n")
+	for i := range 120 {
+		x := strconv.Itoa(i * 7 % 120)
+		if i%9 == 4 {
+			x = "NA"
+		}
+		fmt.Fprintf(&mixed, "%s,%s,%d,%g\n", []string{"ulm", "bonn", ""}[i%3], x, i*7%120, math.Sin(float64(i)))
+	}
 	for i, c := range []struct{ train, flags string }{
 		{table(120, nil, true), "--kernel gaussian --sigma 1 --scale standard --holdout 0.2"},
 		{table(120, nil, false), "--kernel laplacian --sigma 3 --scale unit"},
 		{table(120, words, true), "--kernel matern32 --sigma 2 --drop b"},
 		{table(120, words[:2], true), "--kernel matern52 --sigma 2 --solver cg --max-iter 2000"},
 		{table(120, nil, true), "--kernel polynomial --gamma 0.1 --degree 2 --lambda 1"},
+		{mixed.String(), "--sigma 1 --target 3 --categorical city --impute median --holdout 0.2"},
+		{strings.ReplaceAll(strings.ReplaceAll(mixed.String(), ",NA", ",7"), ",", ";"), "--sigma 1 --target y,z --task regression --categorical city"},
 	} {
 		train := write(t, dir, "train.csv", c.train)
 		if code, _, errs := command(t, append([]string{"fit", "--train", train, "--out", m}, strings.Fields(c.flags)...)...); code != 0 {
 			t.Fatalf("%s: exit %d: %s", c.flags, code, errs)
 		}
-		new := write(t, dir, "new.csv", withoutLast(c.train))
+		new := train
+		if !strings.HasPrefix(c.train, "city") {
+			new = write(t, dir, "new.csv", withoutLast(c.train))
+		}
 		_, want, _ := command(t, "predict", "--model", m, "--in", new)
 		got, err := run(m, train, "--predict", new)
 		if err != nil || !strings.Contains(got, "claimed") || !samePredictions(want, got) {
@@ -90,6 +105,12 @@ func TestPythonVerifier(t *testing.T) {
 		}
 		if i > 0 {
 			continue
+		}
+		if code, _, errs := command(t, "fit", "--train", write(t, dir, "heavy.csv", "x,w,y\n1,1,2\n2,2,3\n3,1,5\n4,2,4.5\n"), "--weights", "w", "--out", filepath.Join(dir, "w.krr")); code != 0 {
+			t.Fatal(errs)
+		}
+		if out, err := run(filepath.Join(dir, "w.krr"), train); err == nil || !strings.Contains(out, "fitted with weights") {
+			t.Errorf("weights: %v: %s", err, out)
 		}
 		other := write(t, dir, "other.csv", strings.ReplaceAll(c.train, ",0", ",9"))
 		if out, err := run(m, other); err == nil || !strings.Contains(out, "refused") {
@@ -124,11 +145,16 @@ func samePredictions(csv, lines string) bool {
 		return false
 	}
 	for i := range a {
-		_, want, _ := strings.Cut(a[i], ",")
-		x, e1 := strconv.ParseFloat(want, 64)
-		y, e2 := strconv.ParseFloat(texts[i], 64)
-		if want != texts[i] && (e1 != nil || e2 != nil || math.Abs(x-y) > 1e-4*(1+math.Abs(x))) {
+		want, got := strings.Split(a[i], ",")[1:], strings.Split(texts[i], ",")
+		if len(want) != len(got) {
 			return false
+		}
+		for j := range want {
+			x, e1 := strconv.ParseFloat(want[j], 64)
+			y, e2 := strconv.ParseFloat(got[j], 64)
+			if want[j] != got[j] && (e1 != nil || e2 != nil || math.Abs(x-y) > 1e-4*(1+math.Abs(x))) {
+				return false
+			}
 		}
 	}
 	return true
