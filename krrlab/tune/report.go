@@ -37,7 +37,11 @@ func (r *Result) String() string {
 	if r.Note != "" {
 		name += " (" + r.Note + ")"
 	}
-	b.Add("data", "%s: %s, n = %d, d = %d, t = %d", name, r.Task, r.N, r.D, r.T)
+	scaled := ""
+	if r.Scaling != "" && r.Scaling != "none" {
+		scaled = ", scaled: " + r.Scaling
+	}
+	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, r.Task, r.N, r.D, r.T, scaled)
 	for i, l := range r.Levels {
 		if l.Points == 0 {
 			continue
@@ -45,10 +49,15 @@ func (r *Result) String() string {
 		line := fmt.Sprintf("%s: %d points in %.3g s", l.Name, l.Points, l.Seconds)
 		b.Add(map[bool]string{true: "search", false: ""}[i == 0], "%s", line)
 	}
-	for _, p := range r.leading() {
+	leading := r.leading()
+	for _, p := range leading {
 		b.Add(p.Kernel, "%s", p.text(r.classes()))
 	}
-	b.Add("chosen", "%s", r.Best.text(r.classes()))
+	why := ""
+	if len(leading) > 0 && r.Best.Model > leading[0].Model {
+		why = "; the smoothest of those not told apart from the least"
+	}
+	b.Add("chosen", "%s%s", r.Best.text(r.classes()), why)
 	if r.Gain.Known() {
 		b.Add("more points", "are expected to gain %.2g %% of the error", 100*r.Gain)
 	}
@@ -190,7 +199,7 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s; %d points, %.3g s", r.Best.text(r.classes()), len(r.Points), r.Seconds)
+	b.Add("tuned", "%s with 95 %% confidence by %s; %d points, %.3g s", r.Best.text(r.classes()), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
 	return b.String()
 }
 

@@ -445,6 +445,20 @@ func TestReport(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
+	if s := r.Short(); !strings.Contains(s, "] with 95 % confidence by loo, 120 rows; ") {
+		t.Error(s)
+	}
+	least := r.leading()[0]
+	for _, c := range []struct {
+		model stage.Number
+		said  bool
+	}{{least.Model, false}, {2 * least.Model, true}} {
+		other := *r
+		other.Best.Model, other.Scaling = c.model, "standard"
+		if s := other.String(); strings.Contains(s, "the smoothest of those not told apart") != c.said || !strings.Contains(s, ", scaled: standard\n") {
+			t.Errorf("model %g of the least %g:\n%s", c.model, least.Model, s)
+		}
+	}
 	if got := len(r.Table().Rows); got != len(r.Points) {
 		t.Errorf("%d rows of %d points", got, len(r.Points))
 	}
