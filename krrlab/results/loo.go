@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -38,16 +39,26 @@ func (r *LeaveOneOut) String() string {
 		how = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
+	ends, wide := make([]string, len(r.Scores)), 0
+	for i, s := range r.Scores {
+		ends[i] = fmt.Sprintf("in [%.5g, %.5g]", s.Error.Lo, s.Error.Hi)
+		wide = max(wide, len(ends[i]))
+	}
 	for i, s := range r.Scores {
 		mark := ""
 		if i == r.Best {
 			mark = "  ← least"
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g in [%.5g, %.5g]  GCV %-10.5g s_λ = %.5g%s", s.Error.Value, s.Error.Lo, s.Error.Hi, s.GCV, s.S, mark)
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  GCV %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i], s.GCV, s.S, mark)
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 {
 		b.Add("confidence", "%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly", 100*c)
 	}
+	least, what := r.Scores[r.Best], ""
+	if what = fmt.Sprintf("RMSE %.4g", math.Sqrt(least.Error.Value)); r.Classes {
+		what = fmt.Sprintf("error %.2f %%", 100*least.Error.Value)
+	}
+	b.Add("fit with", "--lambda %.3g: %s by leave-one-out; other σ and kernels: krrlab tune", least.Lambda, what)
 	b.Took(r.Seconds)
 	return b.String()
 }

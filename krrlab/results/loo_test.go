@@ -2,6 +2,7 @@ package results
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -16,5 +17,26 @@ func TestLeaveOneOutPlot(t *testing.T) {
 	}
 	if s := r.Plot().Series[0]; s.Hi[0] != 7 || s.Hi[1] != 3 || s.Lo[0] != 1 {
 		t.Errorf("band %v to %v", s.Lo, s.Hi)
+	}
+}
+
+// TestLeaveOneOutLines: the columns are aligned whatever the intervals, and the last but one line says what to fit with.
+func TestLeaveOneOutLines(t *testing.T) {
+	r := &LeaveOneOut{Best: 1}
+	for i, hi := range []float64{math.Inf(1), 4.5, 1.23456e9} {
+		r.Scores = append(r.Scores, loo.Score{Lambda: float64(i + 1), Error: estimate.Interval{Value: 4, Lo: 1, Hi: hi, Confidence: 1}})
+	}
+	text := r.String()
+	at := map[int]bool{}
+	for line := range strings.Lines(text) {
+		if i := strings.Index(line, "GCV"); strings.HasPrefix(line, "λ") {
+			at[i] = true
+		}
+	}
+	if len(at) != 1 || !strings.Contains(text, "--lambda 2: RMSE 2 by leave-one-out") {
+		t.Error(text)
+	}
+	if r.Classes, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
+		t.Error(r.String())
 	}
 }
