@@ -97,7 +97,7 @@ func (a *app) system(ctx context.Context, m *model.Model, method string) (*inter
 func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) {
 	m := r.sol.Model
 	switch {
-	case !a.first() || how == "none" || how == "auto" && r.test == nil:
+	case !a.first() || how == "none" || how == "auto" && (r.test == nil || m.Targets != nil): // no intervals for several targets
 		return nil
 	case how == "loo":
 		s, err := a.system(ctx, m, interval.Jackknife)

@@ -503,6 +503,9 @@ func TestTargets(t *testing.T) {
 		if code != exitOK || !strings.Contains(out, "of each target ") {
 			t.Errorf("exit %d, %s%s", code, out, errs)
 		}
+		if _, out, _ := command(t, "model", "info", "m.krr"); !strings.Contains(out, "t = 2, columns a, c, y less its means 1") || strings.Contains(out, "intervals") {
+			t.Error(out)
+		}
 		if code, out, errs := command(t, "verify", "m.krr", "--train", "a.csv", "--test", "a.csv"); code != exitOK || !strings.Contains(out, "t = 2") {
 			t.Errorf("exit %d, %s%s", code, out, errs)
 		}

@@ -80,7 +80,9 @@ func (i *modelInfo) text(m *model.Model) string {
 	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
 	b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
 	targets := fmt.Sprintf("t = %d", i.T)
-	if o := i.Origin; o.Target != "" {
+	if len(m.Targets) > 0 {
+		targets += ", columns " + listed(m.Targets)
+	} else if o := i.Origin; o.Target != "" {
 		targets += ", column " + o.Target
 	}
 	if i.Labels != nil {

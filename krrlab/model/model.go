@@ -171,7 +171,7 @@ func (s Score) String() string {
 		best = fmt.Sprintf(" (best possible %.4g)", s.BestError)
 	}
 	if s.Targets != nil {
-		best += fmt.Sprintf(" (of each target %s)", strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"))
+		best += fmt.Sprintf(" (of each target %s)", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "))
 	}
 	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %d points", s.RMSE, best, s.RelErr, s.R2, s.N)
 }

@@ -40,10 +40,13 @@ func (b *Lines) Problem(h *Header) {
 
 // Centered says which means the targets are less by; "" for none.
 func Centered(mean []float64) string {
-	if mean == nil {
+	if len(mean) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", y less its mean %s", strings.Trim(fmt.Sprintf("%.4g", mean), "[]"))
+	if len(mean) > 1 {
+		return ", y less its means " + strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", mean), "[]"), " ", ", ")
+	}
+	return fmt.Sprintf(", y less its mean %.4g", mean[0])
 }
 
 // Took adds the seconds that the work took, in milliseconds below one second, after those of its parts: name,
