@@ -90,6 +90,9 @@ func TestIntervals(t *testing.T) {
 	}
 	factorBelow = 50 // by conjugate gradients
 	defer func() { factorBelow = 10_000 }()
+	if _, out, errs := command(t, "predict", "--model", m, "--in", new, "--interval", "57%", "--method", "jackknife", "--out", pred); !strings.Contains(out, "57 % by jackknife, coverage mostly near 0.57,") {
+		t.Errorf("%s%s", out, errs)
+	}
 	if code, out, errs := command(t, "predict", "--model", m, "--in", new, "--interval", "90%", "--method", "gp", "--out", pred); code != 0 {
 		t.Errorf("gp by iteration: exit %d: %s%s", code, out, errs)
 	}
