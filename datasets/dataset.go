@@ -310,7 +310,11 @@ func (d *Dataset) spread() string {
 	if min(ratio, width[wide]/width[narrow]) <= alikeRatio {
 		return ""
 	}
-	return fmt.Sprintf("the spreads of the features differ by a factor of %.2g (standard deviation %.3g of %s, %.3g of %s)",
+	format := "%.2g"
+	if ratio >= 99.5 && ratio < 1e6 { // not 1.1e+02
+		format = "%.0f"
+	}
+	return fmt.Sprintf("the spreads of the features differ by a factor of "+format+" (standard deviation %.3g of %s, %.3g of %s)",
 		ratio, sd[most], d.feature(most), sd[least], d.feature(least))
 }
 

@@ -63,7 +63,7 @@ func TestHints(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	write(t, dir, "a.csv", ids(50))
-	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor of 5e+03 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
+	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
 	const id = `note: "id" counts the rows: if it is an index and no feature, leave it out by --drop` + "\n"
 	const test = "note: there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts\n"
 	for args, want := range map[string]string{
