@@ -41,7 +41,8 @@ const (
 // law is the law of each p_i given the estimates, and of the model alone.
 type law struct {
 	mean, cv2, model []float64
-	noise            float64 // relative, of the means over the probes: its root mean square
+	own              []float64 // mean, but what a point's own estimates say where they deny it: see denied
+	noise            float64   // relative, of the means over the probes: its root mean square
 }
 
 // sortPoints sets the order and the bins: of equal size, by v, and each by u.
@@ -67,7 +68,7 @@ func (l *leverages) sortPoints() {
 // given returns the law from all probes but number left, from all for −1.
 func (l *leverages) given(left int) *law {
 	n, m := l.q.Dims()
-	out := &law{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n)}
+	out := &law{mean: make([]float64, n), cv2: make([]float64, n), model: make([]float64, n), own: make([]float64, n)}
 	used := float64(m)
 	if left >= 0 {
 		used--
@@ -92,8 +93,20 @@ func (l *leverages) given(left int) *law {
 	for _, at := range l.bins {
 		l.bin(out, at, mean, variance)
 	}
+	for i, mu := range out.mean {
+		if out.own[i] = mu; denied(mu, mean[i], variance[i]) {
+			out.own[i] = min(max(mean[i], l.least[i]), l.most[i])
+		}
+	}
 	out.noise = math.Sqrt(out.noise / float64(n))
 	return out
+}
+
+// denied reports whether a point's own estimates, of the given mean and its variance, are far from μ, what the law of its
+// bin says: a point that is unlike the others there, such as one far from all points and landmarks.
+func denied(mu, mean, variance float64) bool {
+	off := 3 * math.Sqrt(variance)
+	return mean+off < 0.8*mu || mean-off > mu/0.8
 }
 
 // bin is the law in one bin.

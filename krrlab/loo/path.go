@@ -36,9 +36,10 @@ type Matrix interface {
 //
 // An interval has these parts: the probes, by the jackknife and Student's law, for labels with the points near
 // their threshold, and its distance from estimates by other assumptions; the solves, by how much one more step
-// with M changes the result; and Options.KError, as if its effect were spread evenly over the points. Where the probes' noise is above a fifth of (A⁻¹)_ii it has only the
+// with M changes the result; and Options.KError, as if its effect were spread evenly over the points. Where the probes' noise is above a fifth of (A⁻¹)_ii,
+// or points that are far from all others and from the landmarks would move the error out of it, it has only the
 // ends that 1/(K_ii+λ) ≤ (A⁻¹)_ii and, where Options.Below is known, (A⁻¹)_ii ≤ (M⁻¹)_ii prove: more columns of Z
-// or more probes narrow it. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or
+// or more probes narrow it. Where Options.KError is not below λ/2 it has none. It returns an error if the λ or options are bad, K+λI is not positive definite as stored, or
 // ctx ends.
 func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lambdas []float64, o *Options) ([]Score, error) {
 	n := k.Dim()
@@ -349,6 +350,13 @@ func (e *estimated) score(before *estimated) Score {
 	return s
 }
 
+// alone returns the error if points whose own estimates deny the law have what these say.
+func (e *estimated) alone() float64 {
+	d := *e.d
+	d.mean = d.own
+	return e.value(&d)
+}
+
 // limit widens the interval to what is certain of p_i, but for the slack of C, where the probes say little.
 func (e *estimated) limit(v *estimate.Interval, slack float64) {
 	lo, hi := over(e.r, e.l.most), math.Inf(1)
@@ -365,7 +373,7 @@ func (e *estimated) limit(v *estimate.Interval, slack float64) {
 	}
 	if known := 2*e.p.o.KError < e.lambda; !known { // nor is C
 		v.Lo, v.Hi, v.Method = 0, math.Inf(1), "bounds"
-	} else if e.d.noise > maxNoise {
+	} else if other := e.alone(); e.d.noise > maxNoise || other < v.Lo || other > v.Hi {
 		v.Lo, v.Hi, v.Method = lo-slack, hi+slack, "bounds"
 	}
 	v.Lo = min(v.Value, max(v.Lo, 0))

@@ -164,3 +164,48 @@ func TestPathCoarse(t *testing.T) {
 		}
 	}
 }
+
+// TestPathAlone: points far from all others and from the landmarks are their own, and no rate is claimed where the laws of
+// bins, which hold most of all like points, miss what leaving them out does.
+func TestPathAlone(t *testing.T) {
+	const n, far = 300, 30
+	g := rand.New(rand.NewPCG(8, 9))
+	x, y := points.NewDense(n, 1, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		x.Row(i)[0] = g.NormFloat64()
+		if i < far {
+			x.Row(i)[0] = 100 * float64(i+1)
+		}
+		y.Set(i, 0, math.Sin(x.Row(i)[0]))
+	}
+	k, err := gram.New(context.Background(), kernel.Gaussian{Sigma: 2}, x, 1e-3, &gram.Options{Storage: gram.Float64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dense := mat.NewDense(n, n, nil)
+	if err := k.DenseTo(context.Background(), dense); err != nil {
+		t.Fatal(err)
+	}
+	lambdas := []float64{1e-2, 1e-4}
+	want, err := Dense(context.Background(), dense, y, lambdas, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claimed := 0
+	for seed := range uint64(10) {
+		m, e := precondOf(t, k, 10, seed)
+		got, err := Path(context.Background(), k, m, y, lambdas, &Options{Below: e, Stream: rng.New(seed)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, v := range got {
+			if !v.Error.Covers(want[j].Error.Value) {
+				t.Errorf("seed %d, λ = %g: %v misses %g", seed, lambdas[j], v.Error, want[j].Error.Value)
+			}
+			if v.Error.Method == "probes" {
+				claimed++
+			}
+		}
+	}
+	t.Logf("%d of %d by probes", claimed, 10*len(lambdas))
+}
