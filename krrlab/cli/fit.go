@@ -363,6 +363,12 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 	if kept != nil && f.solver == krrlab.Direct.String() {
 		return usagef("--checkpoint keeps the state of an iteration: --solver direct has none")
 	}
+	if f.calibrate == "test" && f.train != "" && f.test == "" && f.holdout == 0 {
+		return errNoTestRows
+	}
+	if f.calibrate == "loo" && (f.weights != "" || f.classes == "balanced") {
+		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
+	}
 	if f.warm != "" && f.tune {
 		return usagef("--warm goes on with the kernel of a model, and --tune chooses one: want one of them")
 	}

@@ -93,6 +93,8 @@ func (a *app) system(ctx context.Context, m *model.Model, method string) (*inter
 	return interval.Iterative(ctx, m, k, p)
 }
 
+var errNoTestRows = usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
+
 // calibrate gives the model of a fit the scores that --calibrate asks for.
 func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) {
 	m := r.sol.Model
@@ -107,7 +109,7 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 		m.Calibration = interval.LeaveOneOut(s)
 		return nil
 	case r.test == nil:
-		return usagef("--calibrate test: there are no test rows: want --test FILE or --holdout SHARE")
+		return errNoTestRows
 	}
 	m.Calibration, err = interval.Calibrate(r.test, r.data.test)
 	return err

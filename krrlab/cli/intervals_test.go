@@ -120,6 +120,9 @@ func TestIntervals(t *testing.T) {
 	if code, _, errs := command(t, "fit", "--train", train, "--calibrate", "test", "--out", m); code != exitUsage || !strings.Contains(errs, "there are no test rows") {
 		t.Errorf("no test rows: exit %d, %q", code, errs)
 	}
+	if code, _, errs := command(t, "fit", "--train", train, "--calibrate", "loo", "--weights", "w", "--out", m); code != exitUsage || !strings.Contains(errs, "does not go with weights") {
+		t.Errorf("weights: exit %d, %q", code, errs)
+	}
 }
 
 // TestSets: classes get sets with the predicted label among them.
