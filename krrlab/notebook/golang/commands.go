@@ -215,6 +215,7 @@ func (s *Session) testing(arg string) string {
 	if len(all) == 0 {
 		return ""
 	}
+	prepareTests()
 	var tests string
 	for _, name := range all {
 		tests += fmt.Sprintf("{Name: %q, F: %s}, ", name, name)
