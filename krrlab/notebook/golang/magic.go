@@ -248,7 +248,7 @@ func (s *Session) doc(name string) error {
 		}
 	}
 	if !ok {
-		return fmt.Errorf("no documentation of %s", name)
+		return fmt.Errorf("no documentation of %s; of a package it takes the import first, or the whole path", name)
 	}
 	s.out.show(display.MakeData(display.MIMETypeText, text))
 	return nil

@@ -335,6 +335,7 @@ func TestCommands(t *testing.T) {
 		{"%doc fmt", "package fmt"},
 		{"import \"gonum.org/v1/gonum/mat\"\n%doc mat.NewDense", "NewDense creates a new Dense matrix"},
 		{"%doc gonum.org/v1/gonum/mat", "Package mat provides"},
+		{"%doc nosuch.Name", "✗CommandError: no documentation of nosuch.Name; of a package it takes the import first"},
 		{"%doc", "gonum.org/v1/gonum/mat\n"},
 		{"%reset\nx", "undefined identifier: x"},
 	} {
