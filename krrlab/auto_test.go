@@ -62,7 +62,7 @@ func TestAutoLeaves(t *testing.T) {
 	}
 }
 
-// TestSolvesAsPlanned: Solve does what Plan chose, and the report has both.
+// TestSolvesAsPlanned: Solve does what Plan chose, or, where the rates of the machine let rivals race, what won, and the report has both.
 func TestSolvesAsPlanned(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	lab, err := New(regression(kinds(DirectBelow+100, 3, 5)["float64"]), Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual})
@@ -84,10 +84,14 @@ func TestSolvesAsPlanned(t *testing.T) {
 		t.Fatal(sol, err)
 	}
 	c := sol.Plan.Choice
-	if c != p.Choice || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (sol.lab.approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
+	raced := sol.Plan.Race != ""
+	among := slices.ContainsFunc(p.Rivals, func(r *plan.Candidate) bool {
+		return r.Solver == c.Solver && r.Precond == c.Precond && r.S == c.S && r.LambdaP == c.LambdaP
+	})
+	if !raced && c != p.Choice || raced && !among || sol.Solver.String() != c.Solver || sol.S > c.S || c.S > 0 && (sol.lab.approximation().s != c.S || sol.Precond != c.Precond || float64(sol.LambdaP) != c.LambdaP) {
 		t.Errorf("%v chosen, solved by %v, %s, s = %d, λ_p = %g", &c, sol.Solver, sol.Precond, sol.S, sol.LambdaP)
 	}
-	if text := sol.String(); !strings.Contains(text, p.Flags) || sol.Seconds.Plan != p.Took {
+	if text := sol.String(); !strings.Contains(text, sol.Plan.Flags) || !raced && (sol.Plan.Flags != p.Flags || sol.Seconds.Plan != p.Took) || sol.Seconds.Plan < p.Took {
 		t.Error(text)
 	}
 	var back Solution
@@ -116,7 +120,7 @@ func TestAutoRaces(t *testing.T) {
 	if err != nil || sol.Solver != CG || sol.Plan.Choice.Solver != plan.CG || !slices.Contains(sol.Shared, "race") {
 		t.Fatal(sol, err)
 	}
-	if text := sol.String(); !strings.Contains(sol.Plan.Race, dear.String()) || !strings.Contains(text, "race between") || !(sol.Seconds.Plan > 0) || sol.Seconds.Total < sol.Seconds.Plan {
+	if text := sol.String(); !strings.Contains(sol.Plan.Race, dear.String()) || strings.Count(text, "race between") != 1 || strings.Contains(text, "between between") || !(sol.Seconds.Plan > 0) || sol.Seconds.Total < sol.Seconds.Plan {
 		t.Error(text)
 	}
 	cfg.Solver = CG

@@ -292,7 +292,7 @@ func (s *Solution) String() string {
 		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
 			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
 		if p.Race != "" {
-			b.Add("", "race between %s", p.Race)
+			b.Add("", "race %s", p.Race)
 		}
 	}
 	if s.Ranks != nil {
