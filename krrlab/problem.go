@@ -116,8 +116,8 @@ func (p *problem) heldFactor() (held int64) {
 // the error of K as stored, the answer C of the stored problem misses that of the true one by the
 // residual EC, ‖Ec_j‖₂ ≤ ‖E‖₂‖y_j‖₂/λ, and products in float32 miss by as much again. Where the true
 // residual decides, ‖E‖₂ ≤ 20τλ is preferred: c_j lies mostly outside the leading directions, in which
-// E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32: the recurrence ended at 1.9e-4
-// with a true residual of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
+// E is largest. (ADULT, λ = 0.01, τ = 1e-3, ‖E‖₂ ≈ 2.3e-4 in float32 without a gram.Choice.Shift: the recurrence
+// ended at 1.9e-4 with a true residual of 1.8e-3 in float32 and 1.9e-4 in float64.) What still misses τ is refined.
 func (l *Lab) K(ctx context.Context) (*gram.Matrix, error) {
 	k, err := l.matrix(ctx, 0, nil)
 	return k.it, err

@@ -1,6 +1,7 @@
 package gram_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -73,5 +74,72 @@ func TestBytesMatrix(t *testing.T) {
 		if v := m.Exact(0).EntryError(); !(v < 1e-14) || math.IsInf(v, 0) {
 			t.Errorf("%v: entries are right to %g", s, v)
 		}
+	}
+}
+
+// TestShift: float32 tiles of a wide kernel of few distances hold K less its mean, to the rounding of these differences; products, columns
+// and the dense matrix are of K, and products lose less than the numbers in float32 have digits for.
+func TestShift(t *testing.T) {
+	const n, d, lambda = 700, 60, 0.01
+	x := points.NewBytes(n, d, 1, nil)
+	for i := range n {
+		for j := range d {
+			x.Row(i)[j] = uint8(i*(j+3)/7+i*i/11+j) & 1
+		}
+	}
+	k := kernel.Gaussian{Sigma: 12}
+	c := mat.NewDense(n, 2, nil)
+	for i := range n {
+		c.Set(i, 0, 1-2*float64(i%2))
+		c.Set(i, 1, 1)
+	}
+	truth, idx := mat.NewDense(n, n, nil), []int{3, 511, 512, 699}
+	if err := mustNew(t, k, x, lambda, nil).Exact(0).DenseTo(t.Context(), truth); err != nil {
+		t.Fatal(err)
+	}
+	var want mat.Dense
+	want.Mul(truth, c)
+	for _, s := range []gram.Storage{gram.Float32, gram.Recompute} {
+		m := mustNew(t, k, x, lambda, &gram.Options{Storage: s, TileSize: 128})
+		kept := m.Choice()
+		if !(kept.Shift > 0.7 && kept.Shift < 1) || !strings.Contains(kept.String(), "entries less 0.") {
+			t.Fatalf("%v: %v", s, kept)
+		}
+		all, cols, out := mat.NewDense(n, n, nil), mat.NewDense(n, len(idx), nil), mat.NewDense(n, 2, nil)
+		if err := errors.Join(m.DenseTo(t.Context(), all), m.Columns(t.Context(), idx, cols), m.KMulTo(t.Context(), out, c)); err != nil {
+			t.Fatal(err)
+		}
+		entry := 0x1p-24 * (1 - kept.Shift)
+		for i := range n {
+			for j := range n {
+				if off := math.Abs(all.At(i, j) - truth.At(i, j)); off > entry {
+					t.Fatalf("%v: entry (%d, %d) is off by %g, want %g at most", s, i, j, off, entry)
+				}
+			}
+			for q, j := range idx {
+				if cols.At(i, q) != all.At(i, j) {
+					t.Fatalf("%v: column %d has %v in row %d, the dense matrix %v", s, j, cols.At(i, q), i, all.At(i, j))
+				}
+			}
+		}
+		out.Sub(out, &want)
+		var size float64 // of Σ_j |k_ij − shift|, at most
+		for i := range n {
+			var sum float64
+			for j := range n {
+				sum += math.Abs(truth.At(i, j) - kept.Shift)
+			}
+			size = max(size, sum)
+		}
+		// tiles of 128 terms in float32, each entry, product and sum rounded
+		if off := mat.Max(out) - mat.Min(out); off > 2*(128+4)*0x1p-24*size {
+			t.Errorf("%v: products are off by %g, want %g at most", s, off, 2*(128+4)*0x1p-24*size)
+		}
+		if norm := errorNorm(t, m); !(norm <= kept.Error) {
+			t.Errorf("%v: ‖E‖₂ = %g, above %g", s, norm, kept.Error)
+		}
+	}
+	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {
+		t.Errorf("16 bits: %v", m.Choice())
 	}
 }

@@ -19,6 +19,7 @@ type Choice struct {
 	Arithmetic kernel.Arithmetic // of the inner products or distances
 	Centred    bool              // the points were moved to their mean first
 	Whole      bool              // the points are bytes, whose products are exact in integers
+	Shift      float64           // μ: the tiles hold K − μ11ᵀ; 0 unless all distances come from a table
 	Bytes      int64             // see Matrix.Bytes
 	Accuracy   float64           // asked of ‖E‖₂
 	Error      float64           // bound of ‖E‖₂, see Certain
@@ -33,6 +34,9 @@ func (c Choice) String() string {
 	switch {
 	case c.Whole:
 		by = "points in bytes, products exact in integers"
+		if c.Shift != 0 {
+			by += fmt.Sprintf(", entries less %.3g", c.Shift)
+		}
 	case c.Centred:
 		by += ", points moved to their mean"
 	}
@@ -163,6 +167,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	if err != nil {
 		return c, err
 	}
+	if m.levels != nil {
+		s.less = m.levels.Less(s.mean())
+	}
 	narrow, wide := m.methods(false), m.methods(true)
 	if largest >= largest32 {
 		narrow = nil
@@ -190,6 +197,9 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		return c, err
 	}
 	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound
+	if s.less != nil && c.Arithmetic == kernel.Float32 && c.Storage != Fixed16 {
+		c.Shift = s.less.Shift()
+	}
 	return c, nil
 }
 

@@ -54,7 +54,7 @@ func (e *engine[T]) dense(ctx context.Context, dst *mat.Dense) error {
 		tile := e.src.tile(&workers[who], p)
 		for i := i0; i < i1; i++ {
 			for j := j0; j < j1; j++ {
-				v := float64(tile[(i-i0)*(j1-j0)+j-j0])
+				v := float64(tile[(i-i0)*(j1-j0)+j-j0]) + e.shift
 				raw.Data[i*raw.Stride+j] = v
 				raw.Data[j*raw.Stride+i] = v
 			}
@@ -107,7 +107,7 @@ func (e *engine[T]) pickColumns(ctx context.Context, raw blas64.General, idx []i
 				width = hi - lo
 			}
 			dst := blas64.General{Rows: hi - lo, Stride: raw.Stride, Data: raw.Data[lo*raw.Stride:]}
-			f := picking{dst, sorted[q0:q], c0, width, b < bc}
+			f := picking{dst, sorted[q0:q], c0, width, b < bc, e.shift}
 			if s, ok := any(e.src).(*packed); ok { // as they lie, not converted as a whole
 				pickFrom(f, s.tiles[id])
 				f.unpack()
@@ -127,6 +127,7 @@ type picking struct {
 	first  int
 	width  int
 	across bool
+	shift  float64 // to add
 }
 
 // pickFrom takes the entries out of the tile.
@@ -135,13 +136,13 @@ func pickFrom[S uint16 | float32 | float64](f picking, tile []S) {
 		out := f.dst.Data[r*f.dst.Stride:]
 		if f.across {
 			for _, p := range f.picks {
-				out[p.at] = float64(tile[(p.col-f.first)*f.width+r])
+				out[p.at] = float64(tile[(p.col-f.first)*f.width+r]) + f.shift
 			}
 			continue
 		}
 		row := tile[r*f.width : (r+1)*f.width]
 		for _, p := range f.picks {
-			out[p.at] = float64(row[p.col-f.first])
+			out[p.at] = float64(row[p.col-f.first]) + f.shift
 		}
 	}
 }
@@ -178,12 +179,12 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 			for r := lo; r < hi; r++ {
 				out := raw.Data[r*raw.Stride+k0:]
 				for k, v := range tile[(r-lo)*len(part) : (r-lo+1)*len(part)] {
-					out[k] = float64(v)
+					out[k] = float64(v) + s.shift
 				}
 			}
 			for k, c := range part {
 				if c >= lo && c < hi {
-					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]))
+					raw.Data[c*raw.Stride+k0+k] = float64(T(s.diag[c]-s.shift)) + s.shift
 				}
 			}
 		})

@@ -27,6 +27,11 @@
 // other storages choose the arithmetic by the same rule. Choice says what was
 // decided, on which numbers.
 //
+// Where the squared distances of points in bytes take few values, all entries come from a table
+// (kernel.Levels), and float32 tiles hold K − μ11ᵀ, μ the mean of the sample's entries
+// (Choice.Shift): a wide kernel has entries near μ, of which float32 holds the differences to more digits.
+// Products add μ1(1ᵀx), summed in float64.
+//
 // # Products
 //
 // MulTo reads K once for all t right-hand sides: each tile serves twice while it

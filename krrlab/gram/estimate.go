@@ -3,6 +3,7 @@ package gram
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -68,6 +69,7 @@ type sample struct {
 	error  float64       // certain bound of the error that K_n would have, formed as k is
 	normK  float64       // ‖K_m‖₂
 	v      []float64     // leading eigenvector of K_m
+	less   *kernel.Levels
 }
 
 // newSample forms a sample for estimates that matter above the given ‖E‖₂.
@@ -97,6 +99,18 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 	return s, err
 }
 
+// mean returns the mean entry of K_m, a multiple of 2⁻¹⁰ of the largest there is.
+func (s *sample) mean() float64 {
+	var sum float64
+	for i := range s.random {
+		for _, v := range s.k[i*len(s.idx) : i*len(s.idx)+i+1] {
+			sum += v
+		}
+	}
+	_, exp := math.Frexp(slices.Max(s.m.diag))
+	return math.Ldexp(math.Round(math.Ldexp(sum/float64(s.random*(s.random+1)/2), 10-exp)), exp-10)
+}
+
 // form gives set the rows of the lower half of K on the sample computed by the given method:
 // row i has i+1 entries.
 func (s *sample) form(ctx context.Context, by method, set func(i int, row []float64)) error {
@@ -119,9 +133,18 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 		w := &workers[who]
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
 		t := grow(&w.t64, (hi-lo)*hi)
-		if by.wide {
+		shift := 0.0
+		switch {
+		case by.wide:
 			kernel.Tile64(t, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
-		} else {
+		case s.less != nil && !by.fixed:
+			shift = s.less.Shift()
+			t32 := grow(&w.t32, (hi-lo)*hi)
+			s.less.Tile32(t32, hi, p.Slice(lo, hi), p.Slice(0, hi), &w.w)
+			for q, v := range t32 {
+				t[q] = float64(v) + shift
+			}
+		default:
 			t32 := grow(&w.t32, (hi-lo)*hi)
 			kernel.Tile32(t32, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 			for q, v := range t32 {
@@ -136,7 +159,7 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 			row := t[(i-lo)*hi : (i-lo)*hi+i+1]
 			row[i] = s.m.diag[s.idx[i]] // as tiles have it
 			if !by.wide {
-				row[i] = float64(float32(row[i]))
+				row[i] = float64(float32(row[i]-shift)) + shift
 			}
 			set(i, row)
 		}

@@ -26,6 +26,7 @@ type Matrix struct {
 	diag   []float64 // k(x_i, x_i)
 	tiling *tiling
 	frame  frame
+	levels *kernel.Levels // of points of few distances, else nil
 	choice Choice
 	ops    operations
 	comm   comm.Comm
@@ -88,7 +89,7 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	if err != nil {
 		return nil, opt, err
 	}
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, comm: opt.Comm}
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {
@@ -124,20 +125,31 @@ func (m *Matrix) build() {
 	}
 	own, scale := !kernel.BuiltIn(m.k), m.scales()
 	fill64 := func(dst []float64, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
+		if m.levels != nil {
+			m.levels.Tile64(dst, ld, x, z, w)
+			return
+		}
 		kernel.Tile64(dst, ld, k, x, z, c.Arithmetic, w)
 	}
 	switch {
 	case c.Storage == Float64:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
+		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64, 0}
 		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &kept[float64]{g, make([][]float64, len(m.tiling.order)), own}, mulTile: tileMul64}
 	case c.Storage == Recompute && c.Arithmetic != kernel.Float32:
-		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64}
+		g := grid[float64]{m.tiling, m.k, view, panels, m.diag, fill64, 0}
 		m.ops = &engine[float64]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: &recomputed[float64]{g}, mulTile: tileMul64}
 	default:
 		arith := c.Arithmetic
-		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
+		fill := func(dst []float32, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
 			kernel.Tile32(dst, ld, k, x, z, arith, w)
-		}}
+		}
+		if m.levels != nil && c.Storage != Fixed16 {
+			less := m.levels.Less(c.Shift)
+			fill = func(dst []float32, ld int, _ kernel.Kernel, x, z points.Panel, w *kernel.Workspace) {
+				less.Tile32(dst, ld, x, z, w)
+			}
+		}
+		g := grid[float32]{m.tiling, m.k, view, panels, m.diag, fill, c.Shift}
 		var s source[float32] = &kept[float32]{g, make([][]float32, len(m.tiling.order)), own}
 		switch c.Storage {
 		case Recompute:
@@ -145,7 +157,7 @@ func (m *Matrix) build() {
 		case Fixed16:
 			s = &packed{g, make([][]uint16, len(m.tiling.order)), own}
 		}
-		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), src: s, mulTile: tileMul32}
+		m.ops = &engine[float32]{tiling: m.tiling, comm: m.comm, scale: scale, name: m.k.String(), shift: c.Shift, src: s, mulTile: tileMul32}
 	}
 }
 
@@ -258,7 +270,7 @@ const exactTile = 128
 // multiply-adds) and the kernel values, differences some ten times as much.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, frame: m.frame, comm: m.comm}
+	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, frame: m.frame, levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
 	by, bound := m.accurate(accuracy)
 	e.choice = Choice{

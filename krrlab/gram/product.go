@@ -21,6 +21,7 @@ type engine[T float] struct {
 	comm    comm.Comm // that shares the tiles
 	scale   []float64 // powers of two: |K_ij|·scale_i·scale_j ≤ 1
 	name    string    // of the kernel
+	shift   float64   // the tiles are those of K − shift·11ᵀ
 	mulTile func(yi, yj, tile []T, rows, cols int, xi, xj []T, t int, w *simd.Workspace)
 
 	mu   sync.Mutex
@@ -37,6 +38,7 @@ type product[T float] struct {
 	x       []T       // src block by block, each by columns, scaled
 	scale   []float64 // powers of two: src = x·diag(scale)
 	norm    []float64 // Σ_j |x_jc|/(scale_j·scale_c)
+	total   []float64 // Σ_j src_jc
 	fixed   []comm.Fixed
 	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
 	locks   []sync.Mutex // of the blocks of sums
@@ -100,8 +102,10 @@ func (p *product[T]) load(src blas64.General) {
 	n, t := src.Rows, src.Cols
 	grow(&p.x, n*t)
 	scale, norm, fixed := grow(&p.scale, t), grow(&p.norm, t), grow(&p.fixed, t)
+	total := grow(&p.total, t)
 	columnScales(scale, src)
 	clear(norm)
+	clear(total)
 	for b := range p.e.blocks {
 		lo, hi := p.e.block(b)
 		rows := hi - lo
@@ -109,6 +113,7 @@ func (p *product[T]) load(src blas64.General) {
 		for r := range rows {
 			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
 			for c, v := range row {
+				total[c] += v
 				v /= scale[c]
 				norm[c] += math.Abs(v) / p.e.scale[lo+r]
 				x[c*rows+r] = T(v)
@@ -212,7 +217,7 @@ func (p *product[T]) reduce(ctx context.Context, src blas64.General) error {
 	return nil
 }
 
-// unload sets dst = λ·src + y.
+// unload sets dst = λ·src + y, and adds what the tiles leave out of K.
 func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 	fine := words[T]() > 1
 	for b := range p.e.blocks {
@@ -230,6 +235,9 @@ func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 					s = f.Value(p.sums[at])
 				}
 				y[c] = float64(lambda*v) + s/p.e.scale[lo+r]*p.scale[c]
+				if p.e.shift != 0 {
+					y[c] += float64(p.e.shift * p.total[c])
+				}
 			}
 		}
 	}

@@ -44,12 +44,17 @@ func TestRanks(t *testing.T) {
 	for i := range whole.Data {
 		whole.Data[i] = uint8(i * i)
 	}
+	bits := points.NewBytes(n, d, 1, nil)
+	for i := range bits.Data {
+		bits.Data[i] = uint8(i*i/7) & 1
+	}
 	for _, in := range []struct {
 		k kernel.Kernel
 		x points.Points
 	}{
 		{kernel.Gaussian{Sigma: 2}, cloud(n, d)}, {kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}, cloud(n, d)},
 		{kernel.Gaussian{Sigma: 2}, whole}, {kernel.Matern32{Sigma: 1}, whole},
+		{kernel.Gaussian{Sigma: 2}, bits},
 	} {
 		k, x := in.k, in.x
 		for _, st := range []Storage{Float64, Float32, Recompute, Fixed16} {

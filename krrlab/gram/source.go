@@ -47,6 +47,7 @@ type grid[T float] struct {
 	panels []points.Panel // the blocks of x
 	diag   []float64      // k(x_i, x_i)
 	fill   func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, w *kernel.Workspace)
+	shift  float64 // tiles are those of K less this
 }
 
 // formTo forms tile p in dst.
@@ -63,7 +64,7 @@ func (g *grid[T]) formTo(dst []T, p int, w *kernel.Workspace) {
 		for b := range a {
 			dst[b*cols+a] = dst[a*cols+b]
 		}
-		dst[a*cols+a] = T(g.diag[lo+a])
+		dst[a*cols+a] = T(g.diag[lo+a] - g.shift)
 	}
 }
 

@@ -38,12 +38,14 @@ type Workspace struct {
 	zeros []float64 // norms beside distances
 	whole []float64 // norms of bytes, in integers
 	row   []float64 // one row of squared distances, for a float32 tile
+	ints  []int32   // inner products of bytes, for Levels,
+	sq    []int32   // and squared norms
 	x, z  []float64 // dense rows for kernels by pairs
 }
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z))
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.ints)+cap(w.sq))
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner

@@ -1,0 +1,87 @@
+package kernel_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// few returns n points of 0, 1 and sometimes 3, times a scale.
+func few(n, d int, scale float64) *points.Bytes {
+	g := rand.New(rand.NewPCG(uint64(n), uint64(d)))
+	x := points.NewBytes(n, d, scale, nil)
+	for i := range n {
+		for j := range x.Row(i) {
+			x.Row(i)[j] = []uint8{0, 0, 0, 1, 1, 3}[g.IntN(6)]
+		}
+	}
+	return x
+}
+
+// TestLevels: tiles of a table have the bits of the kernel's in float64, and in float32 those of the difference, rounded once.
+func TestLevels(t *testing.T) {
+	defer gemm.Use(gemm.InUse())
+	const nx, nz, ld = 7, 19, 23
+	for _, d := range []int{1, 9, 130} {
+		x, z := points.NewPanel(few(nx, d, 0.25)), points.NewPanel32(few(nz, d, 0.25))
+		norms := append(append([]float64{}, x.Norms...), z.Norms...)
+		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 3}, kernel.Gaussian{Sigma: 0.06}, kernel.Matern32{Sigma: 2}, kernel.Matern52{Sigma: 0.02}, rational{}} {
+			l := kernel.NewLevels(k, x.X, norms)
+			if l == nil {
+				t.Fatalf("%v, d = %d: no table", k, d)
+			}
+			for _, shift := range []float64{0, 0.375, 0.9} {
+				less := l.Less(shift)
+				for _, p := range gemm.Paths() {
+					gemm.Use(p)
+					want, wide, got := make([]float64, nx*ld), make([]float64, nx*ld), make([]float32, nx*ld)
+					var w kernel.Workspace
+					kernel.Tile64(want, ld, k, x, z, kernel.Differences, &w)
+					less.Tile64(wide, ld, x, z, &w)
+					less.Tile32(got, ld, x, z, &w)
+					for i, v := range want {
+						if wide[i] != v {
+							t.Fatalf("%v, d = %d, %v: entry %d is %v, want %v", k, d, p, i, wide[i], v)
+						}
+						if v -= shift; i%ld >= nz || math.Abs(v) < 0x1p-126 {
+							v = 0
+						}
+						if got[i] != float32(v) {
+							t.Fatalf("%v less %v, d = %d, %v: entry %d is %v, want %v", k, shift, d, p, i, got[i], float32(v))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestLevelsNone: only radial kernels of bytes that lie close together have a table.
+func TestLevelsNone(t *testing.T) {
+	x, gauss := few(5, 40, 1), kernel.Gaussian{Sigma: 1}
+	dense := points.NewDense(5, 40, nil)
+	x.Panel64To(dense.Data, 40)
+	far := points.NewBytes(1, 9, 1, []uint8{15, 15, 15, 15, 15, 15, 15, 15, 15})
+	for name, c := range map[string]struct {
+		k kernel.Kernel
+		x points.Points
+	}{
+		"numbers":    {gauss, dense},
+		"Laplacian":  {kernel.Laplacian{Sigma: 1}, x},
+		"polynomial": {kernel.Polynomial{Gamma: 1, Degree: 2}, x},
+		"no points":  {gauss, points.NewBytes(0, 3, 1, nil)},
+		"many":       {gauss, points.NewBytes(1, gemm.BytesDepth+1, 1, nil)},
+		"far":        {gauss, points.NewBytes(1, 10, 1, append(far.Data, 5))}, // ‖x‖² = 2,050
+	} {
+		if l := kernel.NewLevels(c.k, c.x, points.SqNorms(c.x)); l != nil {
+			t.Errorf("%s: a table", name)
+		}
+	}
+	if l := kernel.NewLevels(gauss, far, points.SqNorms(far)); l == nil {
+		t.Error("‖x‖² = 2,025: no table")
+	}
+}
