@@ -213,7 +213,7 @@ func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.
 	r := s.LeaveOneOut()
 	n, t := r.Dims()
 	return s.forward(ctx, z, func(lo int, b *mat.Dense) {
-		s.backward(b)
+		s.f.Backward(b)
 		low, high := make([]float64, n), make([]float64, n)
 		for q := range b.RawMatrix().Cols {
 			for j := range t {

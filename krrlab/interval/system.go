@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -28,10 +29,10 @@ type System struct {
 	m     *model.Model
 	arith kernel.Arithmetic
 	x     points.Panel
-	// L⁻¹ of A = LLᵀ, n×n, of which the lower triangle counts, and diag(A⁻¹); nil without a factorization.
-	inverse, diag []float64
-	y             *mat.Dense // AC, what the targets are but for the residual
-	iterate       func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
+	f     *loo.Factor // of A; nil without a factorization
+	y     *mat.Dense  // AC, what the targets are but for the residual
+	// iterate solves where there is no factor.
+	iterate func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
 }
 
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split conformal intervals")
@@ -51,7 +52,7 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	if m.Weighted {
 		return nil, errWeighted
 	}
-	n, _, _ := m.Dims()
+	n, _, t := m.Dims()
 	if need := 8 * int64(n) * int64(n); memory > 0 && need > memory {
 		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
 	}
@@ -70,31 +71,12 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	for i, v := range kernel.Diag(m.Kernel, m.X) {
 		a[i*n+i] = v + m.Lambda
 	}
-	if !accel.Dpotrf(n, a, n) {
-		return nil, notDefinite(m)
-	}
-	l := lower(n, a)
-	s.y = mat.DenseCopyOf(m.C)
-	blas64.Trmm(blas.Left, blas.Trans, 1, l, s.y.RawMatrix())
-	blas64.Trmm(blas.Left, blas.NoTrans, 1, l, s.y.RawMatrix()) // AC = LLᵀC
-	if !accel.Dtrtri(n, a, n) {
-		return nil, notDefinite(m)
-	}
-	s.inverse, s.diag = a, make([]float64, n)
-	for i := range n {
-		for j, v := range a[i*n : i*n+i+1] {
-			s.diag[j] += v * v // (A⁻¹)_jj = Σ_i (L⁻¹)²_ij
-		}
+	s.y = mat.NewDense(n, t, nil)
+	blas64.Symm(blas.Left, 1, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a}, m.C.RawMatrix(), 0, s.y.RawMatrix())
+	if s.f, err = loo.NewFactor(n, a); err != nil {
+		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	return s, ctx.Err()
-}
-
-func notDefinite(m *model.Model) error {
-	return fmt.Errorf("interval: K+λI of the model is not positive definite in float64 at λ = %g: fit with a larger λ", m.Lambda)
-}
-
-func lower(n int, a []float64) blas64.Triangular {
-	return blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}
 }
 
 // Iterative solves with the given operator A, that of the model's points, by conjugate gradients preconditioned with p
@@ -141,11 +123,11 @@ func (s *System) Scale() []float64 {
 // LeaveOneOut returns r_ij = c_ij/(A⁻¹)_ii, n×t: what y_ij is off the prediction of a fit without point i, as exactly
 // as C solves AC = Y. Scaling and center of the data are held as they are. It panics on an Iterative system.
 func (s *System) LeaveOneOut() *mat.Dense {
-	if s.diag == nil {
+	if s.f == nil {
 		panic("interval: leave-one-out by an iterative system")
 	}
 	r := mat.DenseCopyOf(s.m.C)
-	r.Apply(func(i, _ int, c float64) float64 { return c / s.diag[i] }, r)
+	r.Apply(func(i, _ int, c float64) float64 { return c / s.f.Diag[i] }, r)
 	return r
 }
 
@@ -199,14 +181,9 @@ func (s *System) forward(ctx context.Context, z points.Panel, body func(lo int, 
 	return accel.ForEach(ctx, (z.Len()+block-1)/block, func(w, q int) {
 		lo := q * block
 		b := s.cross(z.Slice(lo, min(lo+block, z.Len())), &work[w])
-		blas64.Trmm(blas.Left, blas.NoTrans, 1, lower(s.x.Len(), s.inverse), b.RawMatrix())
+		s.f.Forward(b)
 		body(lo, b)
 	})
-}
-
-// backward makes A⁻¹k_z of L⁻¹k_z.
-func (s *System) backward(b *mat.Dense) {
-	blas64.Trmm(blas.Left, blas.Trans, 1, lower(s.x.Len(), s.inverse), b.RawMatrix())
 }
 
 // cross returns k(x_i, z_j), n×m.

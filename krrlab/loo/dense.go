@@ -2,8 +2,10 @@ package loo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -57,30 +59,52 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 	return scores, nil
 }
 
-// inverse returns C = A⁻¹Y and the diagonal of A⁻¹, and overwrites A by L⁻¹.
+// Factor is L⁻¹ of A = LLᵀ, with which systems are solved by two products.
+type Factor struct {
+	Diag []float64 // of A⁻¹: Σ_k (L⁻¹)²_ki
+	l    blas64.Triangular
+}
+
+// NewFactor returns the factor of the n×n matrix A, of which the lower triangle is read, in its memory. Work: 2n³/3
+// multiply-adds. It returns an error if A is not positive definite in float64.
+func NewFactor(n int, a []float64) (*Factor, error) {
+	if !accel.Dpotrf(n, a, n) || !accel.Dtrtri(n, a, n) { // L, then L⁻¹
+		return nil, errors.New("K+λI is not positive definite in float64: take a larger λ")
+	}
+	f := &Factor{Diag: make([]float64, n), l: blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}}
+	for i := range n {
+		for j, v := range a[i*n : i*n+i+1] {
+			f.Diag[j] += v * v
+		}
+	}
+	return f, nil
+}
+
+// Forward sets B to L⁻¹B.
+func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix()) }
+
+// Backward sets B to L⁻ᵀB: A⁻¹ is Forward, then Backward.
+func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
+
+// inverse returns C = A⁻¹Y and the diagonal of A⁻¹, and overwrites A.
 func inverse(ctx context.Context, a []float64, y *mat.Dense) (c *mat.Dense, d []float64, err error) {
-	n, t := y.Dims()
+	n, _ := y.Dims()
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if !accel.Dpotrf(n, a, n) || !accel.Dtrtri(n, a, n) { // L, then L⁻¹
-		return nil, nil, fmt.Errorf("K+λI is not positive definite in float64: take a larger λ")
+	f, err := NewFactor(n, a)
+	if err != nil {
+		return nil, nil, err
 	}
-	c, d = mat.DenseCopyOf(y), make([]float64, n)
-	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: a}
-	blas64.Trmm(blas.Left, blas.NoTrans, 1, l, c.RawMatrix()) // L⁻¹Y
-	blas64.Trmm(blas.Left, blas.Trans, 1, l, c.RawMatrix())   // L⁻ᵀL⁻¹Y
-	for i := range n {
-		for j, v := range a[i*n : i*n+i+1] {
-			d[j] += v * v
-		}
-	}
-	for _, v := range append(c.RawMatrix().Data[:n*t:n*t], d...) {
+	c = mat.DenseCopyOf(y)
+	f.Forward(c)
+	f.Backward(c)
+	for _, v := range append(slices.Clone(c.RawMatrix().Data), f.Diag...) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, nil, fmt.Errorf("a number that is not finite in K or Y")
+			return nil, nil, errors.New("a number that is not finite in K or Y")
 		}
 	}
-	return c, d, ctx.Err()
+	return c, f.Diag, ctx.Err()
 }
 
 // exact makes the score of C and diag(A⁻¹) that A is known to ε for.

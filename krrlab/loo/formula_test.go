@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -43,9 +44,8 @@ func small(t *testing.T, n int, o *Options) (p *path, k, zz *mat.Dense, m *preco
 	}
 	opt := o.settled()
 	_, q := s.y.Dims()
-	p = &path{k: s.k, m: m, y: s.y, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: mat.NewDense(n, q+opt.Probes, nil)}
-	p.b.Slice(0, n, 0, q).(*mat.Dense).Copy(s.y)
-	signs(p.b.Slice(0, n, q, q+opt.Probes).(*mat.Dense), rng.New(1))
+	p = &path{k: s.k, m: m, y: s.y, t: q, lambdas: []float64{3, 0.02, 0.3}, o: &opt, b: new(mat.Dense)}
+	p.b.Augment(s.y, estimate.Signs(n, 0, opt.Probes, rng.New(1)))
 	return p, k, zz, m
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Matrix is the symmetric positive semi-definite n×n matrix K. *gram.Matrix is one.
@@ -55,9 +54,8 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	}
 	p := &path{k: k, m: m, y: y, lambdas: lambdas, o: &opt}
 	_, p.t = y.Dims()
-	p.b = mat.NewDense(n, p.t+opt.Probes, nil)
-	p.b.Slice(0, n, 0, p.t).(*mat.Dense).Copy(y)
-	signs(p.b.Slice(0, n, p.t, p.t+opt.Probes).(*mat.Dense), opt.Stream)
+	p.b = new(mat.Dense)
+	p.b.Augment(y, estimate.Signs(n, 0, opt.Probes, opt.Stream))
 	start := time.Now()
 	if err := p.diagonals(ctx); err != nil {
 		return nil, err
@@ -88,17 +86,6 @@ type path struct {
 	s       *space
 	hat     *mat.Dense // diag(ZZᵀ(ZZᵀ+λ_jI)⁻¹), n×len(lambdas)
 	left    []float64  // diag(K−ZZᵀ)
-}
-
-// signs sets the columns of g to independent signs.
-func signs(g *mat.Dense, stream rng.Stream) {
-	n, m := g.Dims()
-	for j := range m {
-		s := stream.Sub("probe", uint64(j))
-		for i := range n {
-			g.Set(i, j, 1-2*float64(s.Uint64(uint64(i/64))>>(i%64)&1))
-		}
-	}
 }
 
 // diagonals sets hat and left from blocks of columns of ZV: its entries squared, weighted by 1/(σ²+λ_j), add up to
@@ -325,9 +312,8 @@ func (e *estimated) score(before *estimated) Score {
 	}
 	v := e.value(e.d)
 	slack := math.Abs(v - before.value(before.d)) // of the solves
-	student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(m - 1)}.Quantile(0.5 + o.Confidence/2)
 	share := 2 * o.KError / (e.lambda - o.KError)
-	half := student * math.Sqrt(jack)
+	half := estimate.Student(o.Confidence, float64(m-1)) * math.Sqrt(jack)
 	bias := 0.0
 	if e.tau != nil {
 		_, deviation := e.l.share(e.d, e.tau, 1)

@@ -150,8 +150,8 @@ func TestMajorisation(t *testing.T) {
 func TestStepsOfSigns(t *testing.T) {
 	var stream Options
 	for _, n := range []int{1, 63, 64, 65, 200} {
-		all := signs(n, 0, 5, stream.Stream)
-		part := signs(n, 3, 2, stream.Stream)
+		all := estimate.Signs(n, 0, 5, stream.Stream)
+		part := estimate.Signs(n, 3, 2, stream.Stream)
 		sum := 0.0
 		for i := range n {
 			for j := range 5 {

@@ -38,7 +38,7 @@ func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	cols, steps := 0, 0
 	for m := opt.Probes; ; {
 		first := len(s.y)
-		z := signs(n, first, min(m-first, blockColumns), opt.Stream)
+		z := estimate.Signs(n, first, min(m-first, blockColumns), opt.Stream)
 		q, err := p.solve(ctx, z, tol, &opt, res, pcg.SolveBlock)
 		if err != nil {
 			return res, err

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // left holds what leaving one or two columns out takes: the unit vectors s_i = R⁻ᵀe_i/‖·‖,
@@ -94,7 +96,7 @@ func (x *xtrace) traces(confidence float64) (t, sampling, truncation float64) {
 	for _, u := range without {
 		v += (u - mean) * (u - mean) * float64(m-1) / float64(m)
 	}
-	return t, student(confidence, float64(m-1)) * math.Sqrt(v), truncation
+	return t, estimate.Student(confidence, float64(m-1)) * math.Sqrt(v), truncation
 }
 
 // leave makes the vectors that leave columns out.

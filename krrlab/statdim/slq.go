@@ -96,7 +96,7 @@ func (c *curve) result() (*Result, error) {
 
 // batch runs the next m probes.
 func (c *curve) batch(ctx context.Context, m int, so *Result) error {
-	z := signs(c.p.K.Dim(), c.probes, m, c.o.Stream)
+	z := estimate.Signs(c.p.K.Dim(), c.probes, m, c.o.Stream)
 	t := newTridiagonals(z)
 	var e estimate.Interval
 	if so != nil {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -240,13 +239,8 @@ func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explain
 	if syy > 0 {
 		explained = 1 - rss/syy
 	}
-	sampling = student(confidence, dof) * math.Sqrt(rss/dof*leverage)
+	sampling = estimate.Student(confidence, dof) * math.Sqrt(rss/dof*leverage)
 	return a, sampling, truncation, explained
-}
-
-// student returns the half-width of a two-sided interval of a Student variable.
-func student(confidence, dof float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: dof}.Quantile(0.5 + confidence/2)
 }
 
 func average(v []float64) (sum float64) {
@@ -254,24 +248,6 @@ func average(v []float64) (sum float64) {
 		sum += x / float64(len(v))
 	}
 	return sum
-}
-
-// signs returns probes number first, …, first+m−1: n×m independent signs ±1, a function of
-// the stream and the probe's number.
-func signs(n, first, m int, g rng.Stream) *mat.Dense {
-	z := mat.NewDense(n, m, nil)
-	raw := z.RawMatrix()
-	for j := range m {
-		s := g.Sub("probe", uint64(first+j))
-		for i := 0; i < n; i += 64 {
-			bits := s.Uint64(uint64(i / 64))
-			for k := i; k < min(i+64, n); k++ {
-				raw.Data[k*raw.Stride+j] = 1 - 2*float64(bits&1)
-				bits >>= 1
-			}
-		}
-	}
-	return z
 }
 
 // dots returns a_jᵀb_j of the columns, summed in an order fixed by n.

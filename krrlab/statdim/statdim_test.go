@@ -84,7 +84,7 @@ func TestForms(t *testing.T) {
 		if !chol.Factorize(a) {
 			t.Fatal(s.name)
 		}
-		z := signs(n, 0, m, rng.New(1))
+		z := estimate.Signs(n, 0, m, rng.New(1))
 		var x mat.Dense
 		if err := chol.SolveTo(&x, z); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestForms(t *testing.T) {
 func TestTinyRidge(t *testing.T) {
 	const n, m, lambda = 60, 4, 1e-7
 	d := spectrum{"steep", func(i, n int) float64 { return 1e6 * float64(n) * math.Exp(-float64(i)/1.5) }, lambda}.design(n, 3)
-	z := signs(n, 0, m, rng.New(1))
+	z := estimate.Signs(n, 0, m, rng.New(1))
 	var uz mat.Dense
 	uz.Mul(d.u.T(), z)
 	p := &Problem{K: d.k, Lambda: lambda}
@@ -221,8 +221,8 @@ func TestXTraceByDefinition(t *testing.T) {
 		v += (u - average(without)) * (u - average(without)) * (m - 1) / m
 	}
 	got, half, truncation := x.traces(0.95)
-	if math.Abs(got-want) > 1e-6*want || math.Abs(half-student(0.95, m-1)*math.Sqrt(v)) > 1e-5*half || truncation > 1e-9*want {
-		t.Errorf("T = %.10g ± %.8g, truncation %.2g; want %.10g ± %.8g", got, half, truncation, want, student(0.95, m-1)*math.Sqrt(v))
+	if math.Abs(got-want) > 1e-6*want || math.Abs(half-estimate.Student(0.95, m-1)*math.Sqrt(v)) > 1e-5*half || truncation > 1e-9*want {
+		t.Errorf("T = %.10g ± %.8g, truncation %.2g; want %.10g ± %.8g", got, half, truncation, want, estimate.Student(0.95, m-1)*math.Sqrt(v))
 	}
 }
 
