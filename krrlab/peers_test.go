@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/npy"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -21,7 +22,7 @@ import (
 // 1e-3 of the largest.
 func TestScikitLearn(t *testing.T) {
 	script := filepath.Join("..", "experiments", "peers", "krr_sklearn.py")
-	python := findPython(t)
+	python := testkit.Python(t, "sklearn.kernel_ridge", "python3-sklearn")
 	const n, m, d = 300, 50, 5
 	for _, size := range []int{0, 4} {
 		x := kinds(n, d, 11)["float64"].(*points.Dense)
@@ -67,18 +68,6 @@ func TestScikitLearn(t *testing.T) {
 			}
 		}
 	}
-}
-
-// findPython returns a python that has scikit-learn, or skips the test.
-func findPython(t *testing.T) string {
-	t.Helper()
-	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.CommandContext(t.Context(), p, "-c", "import sklearn.kernel_ridge").Run() == nil {
-			return p
-		}
-	}
-	t.Skip("no python3 with scikit-learn: apt-get install python3-sklearn")
-	return ""
 }
 
 // encoded returns the targets as the solver codes them.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,17 +34,8 @@ cover the probes and the solves at the stated rate.`,
 			p.IntVar(&rank, "rank", 0, "landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)")
 			wantAtLeast(p, 4, "probes")
 			wantAtLeast(p, 1, "rank")
-		},
-		check: func(*pflag.FlagSet) error {
-			if precond != "rpcholesky" && precond != "nystrom" {
-				return usagef("--precond %s: want rpcholesky or nystrom", strings.TrimSpace(precond))
-			}
-			for _, l := range o.Lambdas {
-				if !(l > 0) {
-					return usagef("--grid %g: want positive numbers", l)
-				}
-			}
-			return nil
+			wantOneOf(p, []string{"rpcholesky", "nystrom"}, "precond")
+			wantPositive(p, "grid")
 		},
 		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
 			c.Precond = nil

@@ -43,8 +43,8 @@ func TestLeaveOneOut(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--grid -1":          "--grid -1: want positive",
-		"--precond features": "--precond features: want",
+		"--grid -1":          "--grid -1: want a positive number",
+		"--precond features": "--precond \"features\": want one of rpcholesky, nystrom",
 		"--probes 2":         "--probes 2: want",
 		"--confidence 95":    "--confidence 95: want",
 		"--rank 1000":        "1000",

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestModelInfo: every number of the fit is there, in the lines and as JSON, and a damaged file is refused.
@@ -51,16 +53,7 @@ func TestModelInfo(t *testing.T) {
 // TestPythonVerifier: the script in NumPy finds the residual and the predictions of models of every kernel, and refuses
 // damaged files, other data and other coefficients.
 func TestPythonVerifier(t *testing.T) {
-	python := ""
-	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.CommandContext(t.Context(), p, "-c", "import numpy").Run() == nil {
-			python = p
-			break
-		}
-	}
-	if python == "" {
-		t.Skip("no python3 with NumPy: apt-get install python3-numpy")
-	}
+	python := testkit.Python(t, "numpy", "python3-numpy")
 	script := filepath.Join("..", "..", "experiments", "peers", "verify_model.py")
 	if b, err := os.ReadFile(script); err != nil || len(strings.FieldsFunc(string(b), func(r rune) bool { return r == '\n' })) > 100 {
 		t.Fatalf("%v: more than 100 lines that are not blank", err)

@@ -42,7 +42,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.rankFlags.add(p)
 }
 
-// stageCommand makes the command of a stage. add adds the stage's own flags, check refuses
+// stageCommand makes the command of a stage. add adds the stage's own flags, check, if there is one, refuses
 // those that no data could make right, and run runs it; a stage that was interrupted
 // returns what it has beside the context's error.
 type stageCommand struct {
@@ -80,8 +80,10 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err := f.checkFlags(set); err != nil {
 		return err
 	}
-	if err := c.check(set); err != nil {
-		return err
+	if c.check != nil {
+		if err := c.check(set); err != nil {
+			return err
+		}
 	}
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err

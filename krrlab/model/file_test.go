@@ -19,6 +19,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/npy"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -269,16 +270,7 @@ func TestContradictions(t *testing.T) {
 
 // TestNumPy checks that NumPy opens the file and predicts the same.
 func TestNumPy(t *testing.T) {
-	python := ""
-	for _, p := range []string{"/usr/bin/python3", "python3"} {
-		if exec.CommandContext(t.Context(), p, "-c", "import numpy").Run() == nil {
-			python = p
-			break
-		}
-	}
-	if python == "" {
-		t.Skip("no python3 with numpy: apt-get install python3-numpy")
-	}
+	python := testkit.Python(t, "numpy", "python3-numpy")
 	const script = `
 import json, sys, numpy as np
 m = np.load(sys.argv[1])

@@ -1,12 +1,14 @@
-// Package testkit has what tests of several packages need: the bytes that a function allocates, and the JSON
-// of a value without its times. It is for tests only. What one package alone needs stays with its tests.
+// Package testkit has what tests of several packages need: the bytes that a function allocates, the JSON of a
+// value without its times, and a Python. It is for tests only. What one package alone needs stays with its tests.
 package testkit
 
 import (
 	"encoding/json"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
 )
@@ -59,4 +61,17 @@ func without(v any, drop func(key string, of map[string]any) bool) any {
 		}
 	}
 	return v
+}
+
+// Python returns an interpreter that has the modules, separated by commas, Debian's before the one in the path. Without
+// one it skips the test, and says which packages have them.
+func Python(t testing.TB, modules, packages string) string {
+	t.Helper()
+	for _, p := range []string{"/usr/bin/python3", "python3"} {
+		if exec.CommandContext(t.Context(), p, "-c", "import "+modules).Run() == nil {
+			return p
+		}
+	}
+	t.Skipf("no python3 with %s: apt-get install %s", modules, packages)
+	return ""
 }
