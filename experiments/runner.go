@@ -43,7 +43,7 @@ func (o *Options) withDefaults(ctx context.Context) Options {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		r, err := plan.ReadRates(ctx, plan.RatesFile())
+		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory)
 		if err != nil { // ctx has ended
 			r = plan.Reference()
 		}

@@ -66,7 +66,7 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if l.comm.Size() > 1 {
 		cache = "" // what a rank does while the others do as much is not what one process does
 	}
-	rates, err := plan.ReadRates(ctx, cache)
+	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory)
 	if err != nil || l.comm.Rank() > 0 {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (a *app) doctor(ctx context.Context) error {
 	line("cpu", "%s, %d cores, %d threads in use; %s; inner loops on %v", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
-	rates, err := plan.Measure(ctx)
+	rates, err := plan.Measure(ctx, 0)
 	if err != nil {
 		return err
 	}

@@ -88,7 +88,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	}
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
 	if scale != experiments.Smoke || f.list {
-		if rates, err = plan.ReadRates(ctx, plan.RatesFile()); err != nil {
+		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -42,14 +43,14 @@ func TestCache(t *testing.T) {
 	mine := rates()
 	mine.Machine = here()
 	measured.Lock()
-	before := measured.Rates
-	measured.Rates = mine // what this process measures
+	before, share := measured.Rates, measured.share
+	measured.Rates, measured.share = mine, 1 // what this process measures
 	measured.Unlock()
-	t.Cleanup(func() { measured.Rates = before })
+	t.Cleanup(func() { measured.Rates, measured.share = before, share })
 	name := filepath.Join(t.TempDir(), "sub", "rates.json")
 	read := func(name string) Rates {
 		t.Helper()
-		r, err := ReadRates(t.Context(), name)
+		r, err := ReadRates(t.Context(), name, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,11 +112,32 @@ func encode(t *testing.T, r Rates) string {
 	return string(b)
 }
 
-// TestMeasure: every rate of this machine is a positive number.
+// TestMeasure: every rate of this machine is a positive number, also of what fits into half of the memory allowed; what
+// was measured in less than the whole is not kept.
 func TestMeasure(t *testing.T) {
-	r, err := Measure(t.Context())
-	if err != nil || !r.sane() || r.Machine != here() {
-		t.Errorf("%+v, %v", r, err)
+	const limit = 120e6
+	var memory int64
+	measure := func() {
+		if r, err := Measure(t.Context(), memory); err != nil || !r.sane() || r.Machine != here() {
+			t.Errorf("%d bytes: %+v, %v", memory, r, err)
+		}
+	}
+	measure()
+	memory = limit
+	if got := testkit.Allocated(measure); got > limit/2 {
+		t.Errorf("of %g bytes it allocates %d", limit, got)
+	}
+	name := filepath.Join(t.TempDir(), "rates.json")
+	measured.Lock()
+	before, share := measured.Rates, measured.share
+	measured.Rates, measured.share = Rates{}, 0
+	measured.Unlock()
+	t.Cleanup(func() { measured.Rates, measured.share = before, share })
+	if _, err := ReadRates(t.Context(), name, 3e6); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(name); err == nil {
+		t.Error("rates of little memory are kept")
 	}
 }
 

@@ -61,10 +61,11 @@ func here() string {
 	return fmt.Sprintf("%s, %d threads, %v, %v, version %d", accel.CPU().Model, accel.Threads(), accel.InUse(), simd.InUse(), ratesVersion)
 }
 
-// measured are the rates that this process measured.
+// measured are the rates that this process measured, on so large a share of the sizes of Measure.
 var measured struct {
 	sync.Mutex
 	Rates
+	share float64
 }
 
 // RatesFile returns the file in the user's cache that keeps the rates of this machine, "" where there is no folder for it.
@@ -77,22 +78,25 @@ func RatesFile() string {
 
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
 // A file that is not there, damaged or of another machine is replaced; where it cannot be written they are
-// measured once in a process. It takes about a second at most.
-func ReadRates(ctx context.Context, name string) (Rates, error) {
+// measured once in a process. It takes about a second at most, and half of the memory at most, 0 for no limit: rates of
+// so little that loops run on less than on a larger problem are not written.
+func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	var kept Rates
 	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && kept.Machine == here() && kept.sane() {
 		return kept, nil
 	}
 	measured.Lock()
 	defer measured.Unlock()
-	if measured.Machine != here() {
-		r, err := Measure(ctx)
+	if share := shareOf(memory); measured.Machine != here() || measured.share < share {
+		r, err := Measure(ctx, memory)
 		if err != nil {
 			return r, err
 		}
-		measured.Rates = r
+		measured.Rates, measured.share = r, share
 	}
-	measured.Keep(name)
+	if measured.share == 1 {
+		measured.Keep(name)
+	}
 	return measured.Rates, nil
 }
 
@@ -137,12 +141,24 @@ func (r Rates) sane() bool {
 	return true
 }
 
-// Measure measures the rates of this machine.
-func Measure(ctx context.Context) (Rates, error) {
+// whole is the memory from which on the sizes that Measure takes are not reduced: it allocates less than half as much in all.
+const whole = 2 << 30
+
+// shareOf returns the share of those sizes that fit into half of the memory.
+func shareOf(memory int64) float64 {
+	if memory <= 0 {
+		return 1
+	}
+	return min(1, float64(memory)/whole)
+}
+
+// Measure measures the rates of this machine in half of the memory at most, 0 for no limit: with less than 2 GiB by
+// loops over less.
+func Measure(ctx context.Context, memory int64) (Rates, error) {
 	start := time.Now()
 	r := Rates{Machine: here()}
-	for _, part := range []func(context.Context, *Rates) error{memoryRates, flopRates, valueRates, loopRates} {
-		if err := part(ctx, &r); err != nil {
+	for _, part := range []func(context.Context, *Rates, float64) error{memoryRates, flopRates, valueRates, loopRates} {
+		if err := part(ctx, &r, shareOf(memory)); err != nil {
 			return r, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -168,8 +184,11 @@ func seconds(f func()) float64 {
 	return least
 }
 
-func memoryRates(ctx context.Context, r *Rates) error {
-	const size = 128 << 20
+// reduced returns the order of a matrix of a share of the bytes of one of order n.
+func reduced(n int, share float64) int { return max(64, int(float64(n)*math.Sqrt(share))) }
+
+func memoryRates(ctx context.Context, r *Rates, share float64) error {
+	size := max(1<<20, int(share*(128<<20)))
 	start := time.Now()
 	buf := points.NewDense32(size/4/4096, 4096, nil)
 	_ = accel.ForEach(ctx, buf.N/64, func(_, i int) {
@@ -177,13 +196,13 @@ func memoryRates(ctx context.Context, r *Rates) error {
 			buf.Data[k] = 1
 		}
 	})
-	r.Touch = size / time.Since(start).Seconds()
+	r.Touch = float64(size) / time.Since(start).Seconds()
 	r.Read = accel.ReadRate(ctx, accel.Threads(), size, window)
 	return nil
 }
 
-func flopRates(ctx context.Context, r *Rates) error {
-	const order = 1024
+func flopRates(ctx context.Context, r *Rates, share float64) error {
+	order := reduced(1024, share)
 	r.Gemm32, r.Gemm64 = accel.GemmRate32(ctx, order, window), accel.GemmRate64(ctx, order, window)
 	a, b := make([]float64, order*order), make([]float32, order*order)
 	fill := func(set func(i int, v float64)) {
@@ -191,10 +210,10 @@ func flopRates(ctx context.Context, r *Rates) error {
 			set(i, 1)
 		}
 		for i := range order {
-			set(i*order+i, 2*order)
+			set(i*order+i, 2*float64(order))
 		}
 	}
-	const work = order * order * order / 3.0
+	work := math.Pow(float64(order), 3) / 3
 	r.Potrf64 = work / timedAfter(func() { fill(func(i int, v float64) { a[i] = v }) }, func() { accel.Dpotrf(order, a, order) })
 	r.Potrf32 = work / timedAfter(func() { fill(func(i int, v float64) { b[i] = float32(v) }) }, func() { accel.Spotrf(order, b, order) })
 	return nil
@@ -212,7 +231,7 @@ func timedAfter(prepare, f func()) float64 {
 	return least
 }
 
-func valueRates(ctx context.Context, r *Rates) error {
+func valueRates(ctx context.Context, r *Rates, _ float64) error {
 	const size = 4096
 	src, dst := make([]float32, size), make([][]float32, accel.Threads())
 	for i := range src {
@@ -231,12 +250,12 @@ func valueRates(ctx context.Context, r *Rates) error {
 	return nil
 }
 
-// loopRates measures products with a K of 64 MB and solves with an M of 32 MB.
-func loopRates(ctx context.Context, r *Rates) error {
-	const n, s = 5600, 512
+// loopRates measures products with a K of 64 MB and solves with a Z of 23 MB, or a share of these.
+func loopRates(ctx context.Context, r *Rates, share float64) error {
+	n, s := reduced(5600, share), reduced(512, share)
 	x := points.NewDense32(n, 1, nil)
 	for i := range x.Data {
-		x.Data[i] = float32(i) / n
+		x.Data[i] = float32(i) / float32(n)
 	}
 	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32})
 	if err != nil {
@@ -254,12 +273,12 @@ func loopRates(ctx context.Context, r *Rates) error {
 	}
 	for i, t := range rateColumns {
 		a, b := mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
-		r.Product[i] = seconds(func() { err = k.MulTo(ctx, b, a) }) / (2 * n * n)
+		r.Product[i] = seconds(func() { err = k.MulTo(ctx, b, a) }) / float64(2*n*n)
 		if err != nil {
 			return err
 		}
 		c := mat.NewDense(2*n, t, nil)
-		r.Apply[i] = seconds(func() { err = m.SolveTo(ctx, c, c) }) / (2 * n * s)
+		r.Apply[i] = seconds(func() { err = m.SolveTo(ctx, c, c) }) / float64(2*n*s)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,8 @@ func init() {
 			"CheckConfidence":   r.ValueOf(estimate.CheckConfidence),
 			"DefaultConfidence": r.ValueOf(0.0),
 			"Exact":             r.ValueOf(estimate.Exact),
+			"Signs":             r.ValueOf(estimate.Signs),
+			"Student":           r.ValueOf(estimate.Student),
 		},
 		Types: map[string]r.Type{
 			"Interval": r.TypeOf((*estimate.Interval)(nil)).Elem(),

@@ -16,10 +16,12 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/loo"] = imports.Package{
 		Name: "loo",
 		Binds: map[string]r.Value{
-			"Dense": r.ValueOf(loo.Dense),
-			"Path":  r.ValueOf(loo.Path),
+			"Dense":     r.ValueOf(loo.Dense),
+			"NewFactor": r.ValueOf(loo.NewFactor),
+			"Path":      r.ValueOf(loo.Path),
 		},
 		Types: map[string]r.Type{
+			"Factor":  r.TypeOf((*loo.Factor)(nil)).Elem(),
 			"Matrix":  r.TypeOf((*loo.Matrix)(nil)).Elem(),
 			"Options": r.TypeOf((*loo.Options)(nil)).Elem(),
 			"Score":   r.TypeOf((*loo.Score)(nil)).Elem(),
