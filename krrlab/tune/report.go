@@ -58,6 +58,9 @@ func (r *Result) String() string {
 		why = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.text(r.classes()), why)
+	if r.edge != "" {
+		b.Add("at an end", "%s: others, held by flags, may be better", r.edge)
+	}
 	if r.Gain.Known() {
 		b.Add("more points", "are expected to gain %.2g %% of the error", 100*r.Gain)
 	}
@@ -200,6 +203,9 @@ func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
 	b.Add("tuned", "%s with 95 %% confidence by %s; %d points, %.3g s", r.Best.text(r.classes()), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
+	if r.edge != "" {
+		b.Add("", "%s: others, held by flags, may be better", r.edge)
+	}
 	return b.String()
 }
 

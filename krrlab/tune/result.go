@@ -2,8 +2,10 @@ package tune
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -62,6 +64,8 @@ type Result struct {
 	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
 	Command string       `json:"command,omitempty"` // that fits with the result
 	Seconds float64      `json:"seconds"`
+
+	edge string // says where Best is at an end of what is searched
 }
 
 // result returns what was found, nil for nothing.
@@ -90,9 +94,26 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += one.Seconds
 	}
-	r.Map = s.surface(best)
+	r.Map, r.edge = s.surface(best), best.edge()
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
+}
+
+// edge says at which ends of its grids a point lies, beyond which the error may be less; "" for none.
+func (p *point) edge() string {
+	var at []string
+	for k, grid := range p.f.grid {
+		name, value, ends := "λ", p.lambda(), []string{"least", "largest"}
+		if k == 0 {
+			if name, value = "σ", scaleOf(p.f.kernel(p.scale())); p.f.name == "polynomial" { // whose scale is 1/γ
+				name, ends = "γ", []string{"largest", "least"}
+			}
+		}
+		if i := slices.Index(grid, p.at[k]); len(grid) > 1 && (i == 0 || i == len(grid)-1) {
+			at = append(at, fmt.Sprintf("%s = %g is the %s that is searched", name, value, ends[min(i, 1)]))
+		}
+	}
+	return strings.Join(at, "; ")
 }
 
 // surface returns the map about a point; nil where there is nothing to see.

@@ -297,6 +297,34 @@ func TestSmoothest(t *testing.T) {
 	}
 }
 
+// TestEdge: where the best point is at an end of the grid the report says so, of a fixed value it does not.
+func TestEdge(t *testing.T) {
+	set := datasets.SyntheticRegression(80, 1, 0, 1) // without noise, so that no λ is too small
+	for i := range set.Target {
+		set.Target[i] = math.Sin(set.Target[i])
+	}
+	for want, o := range map[string]Options{
+		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20, Search: Grid},
+		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
+	} {
+		r, err := Run(t.Context(), data(t, set), o, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{r.String(), r.Short()} {
+			if strings.Contains(text, "searched: others") != (want != "") || !strings.Contains(text, want) {
+				t.Errorf("no %q in %s", want, text)
+			}
+		}
+	}
+	f := &family{name: "polynomial", degree: 2, grid: [2][]float64{{0, 1, 2}, {-1, 0, 1}}}
+	for want, x := range map[string]at{"γ = 1 is the largest that is searched": {0, 0}, "γ = 0.135 is the least that is searched; λ = 2.72 is the largest that is searched": {2, 1}, "": {1, 0}} {
+		if got := (&point{f: f, at: x}).edge(); got != want {
+			t.Errorf("%v: %q, want %q", x, got, want)
+		}
+	}
+}
+
 // TestLevels: a large problem begins on a subsample, and the last level decides; what full says is followed.
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
