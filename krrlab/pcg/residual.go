@@ -48,6 +48,7 @@ func (s *solver) verify(ctx context.Context) error {
 	}
 	if !slices.ContainsFunc(s.ynorm, func(y float64) bool { return y > 0 }) {
 		clear(s.res.TrueRelRes) // B = 0
+		s.bound()
 		return nil
 	}
 	if err := s.residual(ctx, s.exact, op, s.res.TrueRelRes); err != nil {
