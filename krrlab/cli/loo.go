@@ -19,7 +19,7 @@ func (a *app) leaveOneOutCommand() *cobra.Command {
 	return a.stageCommand(stageCommand{
 		use:   "loo (--data NAME | --train FILE)",
 		short: "Leave-one-out error and GCV for a grid of λ, with intervals",
-		long: `Loo finds the leave-one-out error (the mean square, or the share of wrong labels) and GCV
+		long: `Loo finds the leave-one-out error (RMSE, or the share of wrong labels) and GCV
 for each λ of a grid, without a second fit: exactly for small n, and beyond for all λ
 together in one subspace, with probes of signs for the diagonal of (K+λI)⁻¹. The intervals
 cover the probes and the solves at the stated rate.`,
@@ -36,6 +36,7 @@ cover the probes and the solves at the stated rate.`,
 			wantAtLeast(p, 1, "rank")
 			wantOneOf(p, []string{"rpcholesky", "nystrom"}, "precond")
 			wantPositive(p, "grid")
+			p.Lookup("grid").DefValue = "" // the text has it
 		},
 		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
 			c.Precond = nil

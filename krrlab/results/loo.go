@@ -1,8 +1,10 @@
 package results
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -22,12 +24,48 @@ type LeaveOneOut struct {
 	Seconds float64 `json:"seconds"`      // in all, K and Z included
 }
 
-// unit says what an error is.
+// unit says what an error is that is shown.
 func (r *LeaveOneOut) unit() string {
 	if r.Classes {
 		return "share of wrong labels"
 	}
-	return "mean square"
+	return "RMSE"
+}
+
+// gcv names what is shown of GCV: its root beside an RMSE.
+func (r *LeaveOneOut) gcv() string {
+	if r.Classes {
+		return "GCV"
+	}
+	return "√GCV"
+}
+
+// shown returns the scores as they are shown: of regression the roots of the mean squares and of GCV.
+func (r *LeaveOneOut) shown() []loo.Score {
+	if r.Classes {
+		return r.Scores
+	}
+	all := slices.Clone(r.Scores)
+	for i := range all {
+		e := &all[i].Error
+		e.Value, e.Lo, e.Hi, all[i].GCV = math.Sqrt(e.Value), math.Sqrt(e.Lo), math.Sqrt(e.Hi), math.Sqrt(all[i].GCV)
+	}
+	return all
+}
+
+// end says that the least error is at an end of the grid, beyond which it may be less; "" where it is not.
+func (r *LeaveOneOut) end() string {
+	best := r.Scores[r.Best].Lambda
+	byLambda := func(a, b loo.Score) int { return cmp.Compare(a.Lambda, b.Lambda) }
+	switch least, most := slices.MinFunc(r.Scores, byLambda).Lambda, slices.MaxFunc(r.Scores, byLambda).Lambda; {
+	case least == most:
+		return ""
+	case best == least:
+		return "; it is the least λ of the grid: a lesser one may be better (--grid)"
+	case best == most:
+		return "; it is the largest λ of the grid: a larger one may be better (--grid)"
+	}
+	return ""
 }
 
 // String gives the result in aligned lines.
@@ -39,26 +77,28 @@ func (r *LeaveOneOut) String() string {
 		how = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
-	ends, wide := make([]string, len(r.Scores)), 0
-	for i, s := range r.Scores {
+	shown := r.shown()
+	ends, wide := make([]string, len(shown)), 0
+	for i, s := range shown {
 		ends[i] = fmt.Sprintf("in [%.5g, %.5g]", s.Error.Lo, s.Error.Hi)
 		wide = max(wide, len(ends[i]))
 	}
-	for i, s := range r.Scores {
+	for i, s := range shown {
 		mark := ""
 		if i == r.Best {
 			mark = "  ← least"
 		}
-		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  GCV %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i], s.GCV, s.S, mark)
+		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i], r.gcv(), s.GCV, s.S, mark)
 	}
 	if c := r.Scores[r.Best].Error.Confidence; c < 1 {
 		b.Add("confidence", "%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly", 100*c)
 	}
-	least, what := r.Scores[r.Best], ""
-	if what = fmt.Sprintf("RMSE %.4g", math.Sqrt(least.Error.Value)); r.Classes {
+	least := shown[r.Best]
+	what := fmt.Sprintf("RMSE %.4g", least.Error.Value)
+	if r.Classes {
 		what = fmt.Sprintf("error %.2f %%", 100*least.Error.Value)
 	}
-	b.Add("fit with", "--lambda %.3g: %s by leave-one-out; other σ and kernels: krrlab tune", least.Lambda, what)
+	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s; other σ and kernels: krrlab tune", least.Lambda, what, r.end())
 	b.Took(r.Seconds)
 	return b.String()
 }
@@ -66,9 +106,9 @@ func (r *LeaveOneOut) String() string {
 // Table gives a row for each λ.
 func (r *LeaveOneOut) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
-		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "GCV"}, {Name: "s_λ"}, {Name: "method"},
+		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()}, {Name: "s_λ"}, {Name: "method"},
 	}}
-	for _, s := range r.Scores {
+	for _, s := range r.shown() {
 		t.Add(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
 	}
 	return t
@@ -77,7 +117,8 @@ func (r *LeaveOneOut) Table() *plots.Table {
 // Plot draws the error against λ with its band and GCV, the least marked. An interval without upper end
 // reaches to the top.
 func (r *LeaveOneOut) Plot() *plots.Figure {
-	best := r.Scores[r.Best]
+	shown := r.shown()
+	best := shown[r.Best]
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
 		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(), r.Kernel.Short(), best.Lambda, best.Error),
@@ -85,14 +126,14 @@ func (r *LeaveOneOut) Plot() *plots.Figure {
 		Y:       plots.Axis{Label: r.unit()},
 		VLines:  []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},
 	}
-	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: "GCV"}
+	c, g := plots.Series{Name: "leave-one-out"}, plots.Series{Name: r.gcv()}
 	var top float64
-	for _, s := range r.Scores {
+	for _, s := range shown {
 		if top = max(top, s.Error.Value); stage.Number(s.Error.Hi).Known() {
 			top = max(top, s.Error.Hi)
 		}
 	}
-	for _, s := range r.Scores {
+	for _, s := range shown {
 		hi := s.Error.Hi
 		if !stage.Number(hi).Known() {
 			hi = top

@@ -15,7 +15,7 @@ func TestLeaveOneOutPlot(t *testing.T) {
 	for i, hi := range []float64{math.Inf(1), 3, 7} {
 		r.Scores = append(r.Scores, loo.Score{Lambda: float64(i + 1), Error: estimate.Interval{Value: 2, Lo: 1, Hi: hi, Confidence: 0.95}})
 	}
-	if s := r.Plot().Series[0]; s.Hi[0] != 7 || s.Hi[1] != 3 || s.Lo[0] != 1 {
+	if s := r.Plot().Series[0]; s.Hi[0] != math.Sqrt(7) || s.Hi[1] != math.Sqrt(3) || s.Lo[0] != 1 {
 		t.Errorf("band %v to %v", s.Lo, s.Hi)
 	}
 }
@@ -36,6 +36,15 @@ func TestLeaveOneOutLines(t *testing.T) {
 	if len(at) != 1 || !strings.Contains(text, "--lambda 2: RMSE 2 by leave-one-out") {
 		t.Error(text)
 	}
+	if !strings.Contains(text, "λ = 2          2 ") || !strings.Contains(text, "RMSE; by") || strings.Contains(text, "of the grid") {
+		t.Error(text) // the root of 4
+	}
+	for best, want := range map[int]string{0: "it is the least λ of the grid", 2: "it is the largest λ of the grid"} {
+		if r.Best = best; !strings.Contains(r.String(), want) {
+			t.Errorf("no %q in %s", want, r)
+		}
+	}
+	r.Best = 1
 	if r.Classes, r.Scores[1].Error.Value = true, 0.25; !strings.Contains(r.String(), "--lambda 2: error 25.00 % by") {
 		t.Error(r.String())
 	}
