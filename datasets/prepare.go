@@ -53,7 +53,7 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 // determination, ARD). Both Scaling fields say so. It is an error if the lengths are not positive, one for each feature.
 func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
 	if len(length) != train.Dim() {
-		return nil, nil, fmt.Errorf("%d length scales for %d features: want one for each", len(length), train.Dim())
+		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(), map[bool]string{false: "s"}[train.Dim() == 1])
 	}
 	by := &Scaling{Kind: "lengths", Scale: make([]float64, len(length))}
 	for j, v := range length {
@@ -66,6 +66,7 @@ func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, er
 		all = *was
 		all.Scale = floats.MulTo(make([]float64, len(length)), was.Scale, by.Scale)
 	}
+	all.Lengths = slices.Clone(length)
 	stretched := func(d *Dataset) *Dataset {
 		if d == nil {
 			return nil

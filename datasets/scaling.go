@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -19,6 +20,8 @@ type Scaling struct {
 	Shift []float64 `json:"shift,omitempty"` // nil means zeros
 	Scale []float64 `json:"scale"`           // 0 for a constant feature
 	Fill  []float64 `json:"fill,omitempty"`  // nil: no value may be missing
+	// Lengths are those of Stretch, by which Scale is divided already; nil: none.
+	Lengths []float64 `json:"lengths,omitempty"`
 }
 
 // roundedMean is the deviation, relative to the mean, up to which it is rounding of the mean.
@@ -265,7 +268,15 @@ func (s *Scaling) String() string {
 	if s == nil {
 		return "none"
 	}
-	return s.Kind
+	const most = 12
+	text := s.Kind
+	for j, v := range s.Lengths[:min(len(s.Lengths), most)] {
+		text += fmt.Sprintf("%s %g", map[bool]string{true: ", length scales", false: ","}[j == 0], v)
+	}
+	if len(s.Lengths) > most {
+		text += fmt.Sprintf(", … (%d in all)", len(s.Lengths))
+	}
+	return strings.TrimPrefix(text, "lengths, ")
 }
 
 // Validate returns an error if s is of an unknown kind or has numbers that are not finite.
@@ -277,8 +288,8 @@ func (s *Scaling) Validate() error {
 		return fmt.Errorf("unknown scaling %q", s.Kind)
 	case s.Shift != nil && len(s.Shift) != len(s.Scale):
 		return fmt.Errorf("scaling of %d features has %d shifts", len(s.Scale), len(s.Shift))
-	case s.Fill != nil && len(s.Fill) != len(s.Scale):
-		return fmt.Errorf("scaling of %d features fills %d of them", len(s.Scale), len(s.Fill))
+	case s.Fill != nil && len(s.Fill) != len(s.Scale) || s.Lengths != nil && len(s.Lengths) != len(s.Scale):
+		return fmt.Errorf("scaling of %d features fills %d of them, and has %d lengths", len(s.Scale), len(s.Fill), len(s.Lengths))
 	}
 	for j, v := range s.Scale {
 		if !isFinite(v) || s.Shift != nil && !isFinite(s.Shift[j]) || s.Fill != nil && !isFinite(s.Fill[j]) {

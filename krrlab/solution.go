@@ -80,7 +80,8 @@ type Solution struct {
 	TestN     int    `json:"test_n"`
 	TestError Number `json:"test_error"` // a fraction
 	RMSE      Number `json:"rmse"`
-	// TargetRMSE is that of each of several targets; RMSE is then of all answers together.
+	// TargetRMSE is that of each of several targets; RMSE, RelErr and R2 are then of all
+	// answers together, whatever their units.
 	TargetRMSE []float64 `json:"target_rmse,omitempty"`
 	RelErr     Number    `json:"relative_error"`
 	R2         Number    `json:"r2"`

@@ -169,6 +169,9 @@ func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, prog
 	if data.test == nil && f.train != "" && set.Lookup("out") != nil { // not for krrlab plan, which tests nothing
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
+	if f.train != "" && set.Lookup("tune") != nil && !f.tune && f.start == nil && !slices.ContainsFunc([]string{"sigma", "gamma", "lambda"}, set.Changed) {
+		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
+	}
 	if levels, err := feature.ParseLevels(f.sketch); err == nil {
 		data.hint("%s", oneLevel(levels))
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -42,23 +41,24 @@ func (v *sigmaValue) Set(text string) (err error) {
 	if v.f.sigma, err = strconv.ParseFloat(text, 64); err == nil {
 		return nil
 	}
+	list := text
 	if !strings.Contains(text, ",") {
 		b, err := os.ReadFile(text)
 		if err != nil {
-			return err
+			return usagef("--sigma %q: want a number, one for each feature separated by commas, or a file of numbers", text)
 		}
-		text = string(b)
+		list = string(b)
 	}
 	v.f.sigma = 1
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
+	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		length, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return err
+			return usagef("--sigma %s: %.40q is no number", text, word)
 		}
 		v.f.lengths = append(v.f.lengths, length)
 	}
 	if v.f.lengths == nil {
-		return errors.New("no numbers")
+		return usagef("--sigma %s: there are no numbers", text)
 	}
 	return nil
 }

@@ -248,7 +248,7 @@ func (d *loaded) filled(how string) (*datasets.Dataset, error) {
 		}
 	}
 	if cells > 0 {
-		d.hint("--impute %s: filled %d missing values of %d features in the training rows", how, cells, columns)
+		d.hint("--impute %s: filled %d missing values in the training rows, in %d of %d features", how, cells, columns, len(count))
 	}
 	return train, err
 }

@@ -65,17 +65,19 @@ func TestHints(t *testing.T) {
 	write(t, dir, "a.csv", ids(50))
 	const scale = `note: --scale auto: standard, since the spreads of the features differ by a factor of 5000 (standard deviation 1.44e+03 of "b", 0.289 of "a")` + "\n"
 	const id = `note: "id" counts the rows: if it is an index and no feature, leave it out by --drop` + "\n"
+	const tune = "note: the scale of the kernel and λ are defaults: --tune chooses them by the data\n"
 	const test = "note: there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts\n"
 	for args, want := range map[string]string{
-		"fit --train a.csv":                                   id + scale + test,
-		"fit --train a.csv --scale none":                      id + test,
-		"fit --train a.csv --scale standard --test a.csv":     id,
-		"fit --train a.csv --scale unit --holdout 0.2":        id,
-		"fit --train a.csv --quiet":                           "",
-		"fit --train a.csv --scale none --n 80 --holdout 0.2": "note: --n 80: a.csv has 50 training rows; all are used\n" + id,
-		"statdim --train a.csv --features 20":                 id + scale,
-		"fit --data synthetic-regression --n 100":             "",
-		"fit --data synthetic-regression --n 4000":            "note: --n 4000: synthetic-regression has 3000 training rows; all are used\n",
+		"fit --train a.csv":                                          id + scale + test + tune,
+		"fit --train a.csv --scale none":                             id + test + tune,
+		"fit --train a.csv --scale standard --test a.csv":            id + tune,
+		"fit --train a.csv --scale standard --test a.csv --lambda 1": id,
+		"fit --train a.csv --scale unit --holdout 0.2":               id + tune,
+		"fit --train a.csv --quiet":                                  "",
+		"fit --train a.csv --scale none --n 80 --holdout 0.2":        "note: --n 80: a.csv has 50 training rows; all are used\n" + id + tune,
+		"statdim --train a.csv --features 20":                        id + scale,
+		"fit --data synthetic-regression --n 100":                    "",
+		"fit --data synthetic-regression --n 4000":                   "note: --n 4000: synthetic-regression has 3000 training rows; all are used\n",
 	} {
 		code, out, errs := command(t, strings.Fields(args)...)
 		head, _, _ := strings.Cut(out, "data  ")
@@ -98,7 +100,7 @@ func TestDrop(t *testing.T) {
 		fmt.Fprintf(&bare, "%s,%s\n", c[1], c[2])
 	}
 	write(t, dir, "bare.csv", bare.String())
-	code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "a.csv", "--drop", "id", "--target", "y", "--scale", "standard", "--out", "m.krr")
+	code, out, errs := command(t, "fit", "--train", "a.csv", "--test", "a.csv", "--drop", "id", "--target", "y", "--scale", "standard", "--lambda", "0.01", "--out", "m.krr")
 	if code != exitOK || !strings.Contains(out, "n = 50, d = 2, t = 1") || strings.Contains(out, "note:") {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
@@ -287,6 +289,10 @@ func TestWeights(t *testing.T) {
 	if code, out, errs := command(t, "predict", "--model", "w.krr", "--in", "test.csv", "--interval", "90%"); code != exitOK || !strings.Contains(out, "lo,hi") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
+	write(t, dir, "huge.csv", "x,w,y\n1,1,2\n2,1e300,3\n3,1,5\n")
+	if code, out, _ := command(t, append(fit, "w.krr", "--train", "once.csv", "--weights", "w", "--solver", "direct")...); code != exitOK || strings.Contains(out, "‖E‖₂") {
+		t.Errorf("exit %d, %s", code, out)
+	}
 	found := func(classes string) int {
 		command(t, "fit", "--train", "rare.csv", "--sigma", "5", "--lambda", "1", "--class-weights", classes, "--out", "c.krr")
 		_, out, _ := command(t, "predict", "--model", "c.krr", "--in", "rare.csv")
@@ -296,6 +302,7 @@ func TestWeights(t *testing.T) {
 		t.Errorf("the rare class is predicted %d times, balanced %d times", none, balanced)
 	}
 	for args, want := range map[string]string{
+		"fit --train huge.csv --weights w":                                              "huge: the weight of row 1 (counted from 0) is 1e+300: want a positive number up to 1e150; leave rows of weight 0 out",
 		"fit --train once.csv --weights z":                                              `once.csv, line 1: weights: no column is named "z": there are "x", "w", "y"`,
 		"fit --train once.csv --weights y":                                              "once.csv, line 1: column 2 is the target, and has the weights: say which other column it is by --target",
 		"fit --train once.csv --weights w --drop w":                                     "once.csv, line 1: weights: column 1 is among those dropped",
@@ -357,7 +364,7 @@ func TestImpute(t *testing.T) {
 		for _, scale := range []string{"none", "standard"} {
 			common := []string{"--sigma", "2", "--task", "regression", "--scale", scale, "--out"}
 			code, out, errs := command(t, append([]string{"fit", "--train", "a.csv", "--test", "a.csv", "--impute", how}, append(common, "a.krr")...)...)
-			if code != exitOK || !strings.Contains(out, "note: --impute "+how+": filled 3 missing values of 1 features in the training rows") {
+			if code != exitOK || !strings.Contains(out, "note: --impute "+how+": filled 3 missing values in the training rows, in 1 of 2 features") {
 				t.Fatalf("%s, %s: exit %d, %s%s", how, scale, code, out, errs)
 			}
 			if code, _, errs := command(t, append([]string{"fit", "--train", "filled.csv"}, append(common, "b.krr")...)...); code != exitOK {
@@ -409,6 +416,9 @@ func TestLengths(t *testing.T) {
 	want, _ := fitted("d.csv", "--sigma", "1", "--scale", "none")
 	for _, sigma := range []string{"2,0.25", "sigma.txt"} {
 		got, r := fitted("a.csv", "--sigma", sigma, "--scale", "none")
+		if _, info, _ := command(t, "model", "info", "--model", "m.krr"); !strings.Contains(info, "scaling      length scales 2, 0.25\n") || r["scaling"] != "length scales 2, 0.25" {
+			t.Errorf("--sigma %s: %v, %s", sigma, r["scaling"], info)
+		}
 		if far := farthest(t, got, want, 40); !(far <= 1e-9) || r["kernel"].(map[string]any)["sigma"] != 1.0 {
 			t.Errorf("--sigma %s: kernel %v, predictions are off by %g", sigma, r["kernel"], far)
 		}
@@ -420,8 +430,10 @@ func TestLengths(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"fit --train a.csv --sigma 1,2,3":                    "3 length scales for 2 features: want one for each",
+		"fit --train a.csv --sigma 1,2,3 --drop 0":           "3 length scales for 1 feature: want one for each",
+		"fit --train a.csv --sigma 1,b":                      `--sigma 1,b: "b" is no number (see krrlab fit --help)`,
 		"fit --train a.csv --sigma 1,0":                      "--sigma 0: want a positive number (see krrlab fit --help)",
-		"fit --train a.csv --sigma none.txt":                 `--sigma "none.txt": want a number (see krrlab fit --help)`,
+		"fit --train a.csv --sigma none.txt":                 `--sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers (see krrlab fit --help)`,
 		"fit --train a.csv --kernel polynomial --sigma 1,2":  "--sigma does not go with --kernel polynomial; it has --gamma, --coef0 and --degree (see krrlab fit --help)",
 		"statdim --train a.csv --sigma 1,2,3 --features 10":  "3 length scales for 2 features: want one for each",
 		"fit --data synthetic-regression --n 50 --sigma 1,2": "2 length scales for 4 features: want one for each",
@@ -491,7 +503,7 @@ func TestTargets(t *testing.T) {
 			t.Helper()
 			code, out, errs := command(t, append([]string{"fit", "--train", "a.csv", "--target", target, "--test", "a.csv", "--task", "regression", "--sigma", "1", "--solver", solver,
 				"--tol", "1e-10", "--out", "m.krr", "--json", "r.json"}, args...)...)
-			if code != exitOK || target == "a,c" && !strings.Contains(out, "of each target ") {
+			if code != exitOK || target == "a,c" && !strings.Contains(out, "RMSE of each target ") {
 				t.Fatalf("exit %d, %s%s", code, out, errs)
 			}
 			return report(t, "r.json")
@@ -500,7 +512,7 @@ func TestTargets(t *testing.T) {
 		want := both["target_rmse"].([]any)
 		_, together, _ := command(t, "predict", "--model", "m.krr", "--in", "alone.csv")
 		code, out, errs := command(t, "predict", "--model", "m.krr", "--in", "a.csv", "--decision", "--out", "p.csv")
-		if code != exitOK || !strings.Contains(out, "of each target ") {
+		if code != exitOK || !strings.Contains(out, "RMSE of each target ") {
 			t.Errorf("exit %d, %s%s", code, out, errs)
 		}
 		if _, out, _ := command(t, "model", "info", "m.krr"); !strings.Contains(out, "t = 2, columns a, c, y less its means 1") || strings.Contains(out, "intervals") {

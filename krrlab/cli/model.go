@@ -7,11 +7,30 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
+
+// modelFlag is the model file of a command: its argument, or --model.
+type modelFlag struct{ model string }
+
+func (f *modelFlag) add(p *pflag.FlagSet) {
+	p.StringVar(&f.model, "model", "", "model file that fit wrote, if it is not the argument")
+}
+
+// take takes the argument.
+func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
+	switch {
+	case f.model == "" && len(args) == 0:
+		return usagef("want one model: %s FILE, or --model FILE", cmd.CommandPath())
+	case f.model == "":
+		f.model, args = args[0], args[1:]
+	}
+	return noArgs(cmd, args)
+}
 
 // modelInfo is what krrlab model info writes: model.json with the size of the file.
 type modelInfo struct {
@@ -26,16 +45,17 @@ func (a *app) modelCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var js string
+	f, js := &modelFlag{}, ""
 	info := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
 		Long: `Info reads a model file whole, so that damage is found, and prints what the model is,
 what it was fitted on, how the fit ended, and how far its coefficients are from the exact
 solution as far as that is known. --json writes all that the file says of itself.`,
-		Args: oneArg("want one model: krrlab model info FILE"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.modelInfo(args[0], js) },
+		Args: f.take,
+		RunE: func(*cobra.Command, []string) error { return a.modelInfo(f.model, js) },
 	}
+	f.add(info.Flags())
 	info.Flags().StringVar(&js, "json", "", "write it as JSON to this file")
 	cmd.AddCommand(info)
 	return cmd

@@ -24,16 +24,17 @@ import (
 
 // predictFlags are the flags of krrlab predict.
 type predictFlags struct {
+	modelFlag
 	rankFlags
-	model, data, in, format, target, out string
-	decision, bound                      bool
-	interval, method                     string
+	data, in, format, target, out string
+	decision, bound               bool
+	interval, method              string
 }
 
 func (a *app) predictCommand() *cobra.Command {
 	f := &predictFlags{}
 	cmd := &cobra.Command{
-		Use:   "predict --model FILE (--data NAME:test | --in FILE) [--out FILE]",
+		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
 		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
 (the label or the value; of several targets a column prediction_NAME for each), and with --decision the decision values f_j(x) too. With --bound
@@ -52,12 +53,12 @@ the names of the features must be the same.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision
   krrlab predict --model m.krr --in new.csv --interval 90%`,
-		Args:        noArgs,
+		Args:        f.take,
 		Annotations: onRanks,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return a.predict(cmd.Context(), cmd.Flags(), f) },
 	}
 	p := cmd.Flags()
-	p.StringVar(&f.model, "model", "", "model file that fit wrote")
+	f.modelFlag.add(p)
 	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
 	p.StringVar(&f.in, "in", "", "points in a file")
 	p.StringVar(&f.format, "format", "auto", "of --in: auto, idx, libsvm or csv")
@@ -76,8 +77,6 @@ the names of the features must be the same.`,
 
 func (f *predictFlags) check(set *pflag.FlagSet) error {
 	switch {
-	case f.model == "":
-		return usagef("no model: want --model FILE")
 	case (f.data == "") == (f.in == ""):
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
 	case f.interval == "" && set.Changed("method"):
@@ -144,7 +143,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
-		a.printf("%-12s %s\n", "test", pred.Score(data))
+		a.printf("%-12s %s\n", map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], pred.Score(data))
 	}
 	if f.bound {
 		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))

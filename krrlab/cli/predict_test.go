@@ -112,11 +112,11 @@ func TestPredictScaled(t *testing.T) {
 			judged := func(args ...string) string {
 				t.Helper()
 				code, out, errs := command(t, args...)
-				line := regexp.MustCompile(`(?m)^test .*`).FindString(out)
-				if code != exitOK || line == "" {
+				line := regexp.MustCompile(`(?m)^(?:test|training) +(.*)`).FindStringSubmatch(out)
+				if code != exitOK || line == nil {
 					t.Fatalf("%s: exit %d, %s%s", args, code, out, errs)
 				}
-				return line
+				return line[1]
 			}
 			want := judged("fit", "--train", "a."+form, "--test", "b."+form, "--scale", scale, "--out", "m.krr")
 			if got := judged("predict", "--model", "m.krr", "--in", "b."+form, "--out", "p.csv"); got != want {

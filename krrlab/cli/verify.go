@@ -17,6 +17,7 @@ import (
 
 // verifyFlags are the flags of krrlab verify.
 type verifyFlags struct {
+	modelFlag
 	rankFlags
 	data, train, test, format, target string
 	json, plot, memory                string
@@ -37,11 +38,12 @@ the model's, or, for a classifier, are recovered from the answer itself. Exit co
 that the residual is above the tolerance the model was fitted to.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
-		Args:        oneArg("want one model: krrlab verify FILE"),
+		Args:        f.take,
 		Annotations: onRanks,
-		RunE:        func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), cmd.Flags(), f, args[0]) },
+		RunE:        func(cmd *cobra.Command, _ []string) error { return a.verify(cmd.Context(), cmd.Flags(), f) },
 	}
 	p := cmd.Flags()
+	f.modelFlag.add(p)
 	p.StringVar(&f.data, "data", "", "the named data set it was fitted on; its test rows are predicted")
 	p.StringVar(&f.train, "train", "", "the file it was fitted on; rows that --holdout held out are test data again")
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
@@ -69,26 +71,26 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
 }
 
-// checkOutputs reports what could not be written beside the model of that name.
-func (f *verifyFlags) checkOutputs(a *app, name string) error {
+// checkOutputs reports what could not be written.
+func (f *verifyFlags) checkOutputs(a *app) error {
 	if !a.first() {
 		return nil
 	}
-	return checkFiles([]namedFile{{"the model", name}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
+	return checkFiles([]namedFile{{"the model", f.model}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
 }
 
 // verify runs krrlab verify.
-func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags, name string) error {
+func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) error {
 	if err := f.check(set); err != nil {
 		return err
 	}
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, f.checkOutputs(a, name)); err != nil {
+	if err := a.agree(ctx, f.checkOutputs(a)); err != nil {
 		return err
 	}
-	m, err := model.Load(name)
+	m, err := model.Load(f.model)
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}

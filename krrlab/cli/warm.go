@@ -36,7 +36,11 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		if !set.Changed("categorical") {
 			f.values = m.Origin.Categorical
 		}
-		f.missing = m.Scaling.Fills() && !set.Changed("impute") && !set.Changed("scale")
+		if f.missing = m.Scaling.Fills() && !set.Changed("scale"); f.missing {
+			f.impute = "none" // by the model's numbers
+		} else if set.Changed("impute") && !set.Changed("scale") {
+			return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: leave the rows that have some out, or fit without --warm", f.impute)
+		}
 	}
 	if !set.Changed("scale") {
 		if f.scale = "none"; m.Scaling != nil && m.Scaling.Kind == "pixel" { // its points stay bytes

@@ -94,6 +94,17 @@ func TestWarmTable(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "has 60 of the 62 rows") || !strings.Contains(out, "1 word of a categorical column") {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
+	if code, again, errs := command(t, "fit", "--train", all, "--warm", m, "--solver", "cg", "--impute", "median", "--out", filepath.Join(dir, "again.krr")); code != exitOK || !strings.Contains(again, "has 60 of the 62 rows") {
+		t.Errorf("exit %d, %s%s", code, again, errs)
+	}
+	bare := filepath.Join(dir, "bare.krr")
+	whole := write(t, dir, "whole.csv", table(30, nil, true))
+	if code, _, errs := command(t, "fit", "--train", whole, "--lambda", "1", "--out", bare); code != exitOK {
+		t.Fatal(errs)
+	}
+	if code, _, errs := command(t, "fit", "--train", whole, "--warm", bare, "--impute", "mean"); code != exitUsage || !strings.Contains(errs, "--impute mean: the model of --warm fills no missing values") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
 	first, err := model.Load(m)
 	if err != nil {
 		t.Fatal(err)

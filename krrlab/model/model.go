@@ -154,7 +154,8 @@ type Score struct {
 	RelErr    float64 // regression: ‖ŷ−y‖₂/‖y‖₂, the paper's error rate
 	R2        float64 // regression: 1 − Σ(ŷ−y)²/Σ(y−ȳ)²
 	BestError float64 // ErrorRate or RMSE of the best possible predictor on these points, where it is known
-	// Targets are the RMSEs of the targets of a regression with several; the others are then of all answers together.
+	// Targets are the RMSEs of the targets of a regression with several; the others are then of all answers together,
+	// whatever their units.
 	Targets []float64
 }
 
@@ -170,8 +171,8 @@ func (s Score) String() string {
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %.4g)", s.BestError)
 	}
-	if s.Targets != nil {
-		best += fmt.Sprintf(" (of each target %s)", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "))
+	if s.Targets != nil { // of units that may differ
+		return fmt.Sprintf("RMSE of each target %s on %d points", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "), s.N)
 	}
 	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %d points", s.RMSE, best, s.RelErr, s.R2, s.N)
 }

@@ -67,6 +67,16 @@ func (m *Model) Start(d *datasets.Dataset, k kernel.Kernel, lambda float64) (*ma
 	return start, nil
 }
 
+// FittedOn reports whether the rows of d, raw or scaled as the model's points are, are the first of these.
+func (m *Model) FittedOn(d *datasets.Dataset) bool {
+	n, dim, _ := m.Dims()
+	if d.Len() > n || d.Dim() != dim {
+		return false
+	}
+	d, err := m.Scaling.Apply(d)
+	return err == nil && otherRow(d.X, m.X) < 0
+}
+
 // otherRow returns the first row of x that z does not have there, -1 if there is none.
 func otherRow(x, z points.Points) int {
 	n, d := x.Dims()

@@ -74,9 +74,10 @@ func (b *Lines) Took(total float64, parts ...any) {
 	b.Add(unit, "%s", strings.Join(text, ", "))
 }
 
-// KernelBound says the predicted bound of ‖K_stored−K‖₂ after the storage, if there is one.
+// KernelBound says the predicted bound of ‖K_stored−K‖₂ after the storage, if there is one; 0, of a user-defined kernel
+// in float64, says nothing.
 func KernelBound(b Number) string {
-	if !b.Known() {
+	if !b.Known() || b == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", ‖E‖₂ ≲ %.1e", b)
