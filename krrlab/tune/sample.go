@@ -281,3 +281,21 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	}
 	return scale, nil
 }
+
+// sample makes the subsample of some rows, and of the validation rows.
+func (s *search) sample(rows []int) *sample {
+	set := s.data.Train.Subset(rows)
+	_, t := s.data.Y.Dims()
+	y := mat.NewDense(len(rows), t, nil)
+	for p, i := range rows {
+		y.SetRow(p, s.data.Y.RawRowView(i))
+	}
+	one := &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
+	switch s.opt.Criterion {
+	case KFold:
+		one.folds = min(s.opt.Folds, len(rows))
+	case Validation:
+		one.join(s.opt.Valid.X, s.data.Valid)
+	}
+	return one
+}

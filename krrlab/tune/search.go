@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -126,24 +124,6 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	var err error
 	s.state, err = openState(s)
 	return err
-}
-
-// sample makes the subsample of some rows, and of the validation rows.
-func (s *search) sample(rows []int) *sample {
-	set := s.data.Train.Subset(rows)
-	_, t := s.data.Y.Dims()
-	y := mat.NewDense(len(rows), t, nil)
-	for p, i := range rows {
-		y.SetRow(p, s.data.Y.RawRowView(i))
-	}
-	one := &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
-	switch s.opt.Criterion {
-	case KFold:
-		one.folds = min(s.opt.Folds, len(rows))
-	case Validation:
-		one.join(s.opt.Valid.X, s.data.Valid)
-	}
-	return one
 }
 
 // run searches on one level.

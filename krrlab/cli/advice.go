@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/pcg"
+)
+
+// reachedText says how far an interrupted solve came; "" if there is none.
+func reachedText(sol *krrlab.Solution) string {
+	if sol == nil {
+		return ""
+	}
+	text := fmt.Sprintf(" after %d iterations", sol.Iterations)
+	if sol.TrueResidual.Known() {
+		return text + fmt.Sprintf(", residual %.1e (%s)", sol.TrueResidual, sol.ResidualKind)
+	}
+	return text + fmt.Sprintf(", residual %.1e by recurrence", sol.History[len(sol.History)-1].Residual)
+}
+
+// useless says where a constant predicts the test data no worse than the model; "" where none does.
+func (r *fitted) useless() string {
+	const again = "; try another --sigma, a larger --lambda, or --scale standard"
+	if r.test == nil {
+		return ""
+	}
+	if r.test.Labels == nil {
+		if r2 := r.sol.R2; r2.Known() && r2 <= 0 {
+			return "R² is not above 0: the mean of the answers predicts as well" + again
+		}
+		return ""
+	}
+	count, most := make([]int, len(r.data.train.Labels)), 0
+	for _, c := range r.data.train.Class {
+		if count[c]++; count[c] > count[most] {
+			most = c
+		}
+	}
+	wrong := 0
+	for _, c := range r.data.test.Class {
+		if r.data.test.Labels[c] != r.data.train.Labels[most] {
+			wrong++
+		}
+	}
+	if least := float64(wrong) / float64(r.data.test.Len()); wrong > 0 && float64(r.sol.TestError) >= least {
+		return fmt.Sprintf("always %q, the most frequent class, has an error of %.2f %%, no more than the model%s", r.data.train.Labels[most], 100*least, again)
+	}
+	return ""
+}
+
+// advice says what to try where a solve did not reach the tolerance.
+func advice(r *krrlab.Solution) string {
+	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
+	switch {
+	case r.Status == pcg.Indefinite && coarse(r.Storage):
+		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
+	case r.Status == pcg.Indefinite:
+		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
+	case r.Status == pcg.IndefinitePreconditioner:
+		return "the preconditioner is not positive definite in float64: try a larger --lambda-p"
+	case r.Status == pcg.Breakdown:
+		return "a number is not finite: look for huge values in the data, or try --scale standard"
+	case rounding && r.Storage == gram.Float32.String():
+		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
+	case rounding:
+		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
+	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
+		return "try more --features, a larger --lambda-p, or a larger --max-iter"
+	}
+	return "try --solver pcg, or a larger --max-iter"
+}
+
+// coarse reports whether K is stored in, or recomputed from, fewer bits than float64 may have.
+func coarse(storage string) bool { return storage != gram.Float64.String() }
