@@ -314,26 +314,43 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	return y, nil
 }
 
-// Decode returns the index into Labels for each row of F, m×t: the sign of the one column,
-// or the largest of several, the first of equals.
+// Decode returns the index into Labels for each row of F, m×t.
 func (c Coding) Decode(f *mat.Dense) []int {
-	m, t := f.Dims()
+	m, _ := f.Dims()
 	class := make([]int, m)
 	for i := range class {
-		row := f.RawRowView(i)
-		if t == 1 {
-			if row[0] > 0 {
-				class[i] = 1
-			}
-			continue
-		}
-		for j, v := range row {
-			if v > row[class[i]] {
-				class[i] = j
-			}
-		}
+		class[i] = Label(f.RawRowView(i))
 	}
 	return class
+}
+
+// Label returns the class that a row of decision values stands for: of one value its sign, of several the largest,
+// the first of equals.
+func Label(f []float64) (best int) {
+	if len(f) == 1 && f[0] > 0 {
+		return 1
+	}
+	for j, v := range f {
+		if v > f[best] {
+			best = j
+		}
+	}
+	return best
+}
+
+// Margin returns f_j − max_{k≠j} f_k, by how much class j is ahead of all others; of two classes with the one value f
+// of the second, that of −f and f.
+func Margin(f []float64, j int) float64 {
+	if len(f) == 1 {
+		return 2 * f[0] * float64(2*j-1)
+	}
+	rival := math.Inf(-1)
+	for k, v := range f {
+		if k != j {
+			rival = max(rival, v)
+		}
+	}
+	return f[j] - rival
 }
 
 // maxQuoted is the most bytes of a text from outside that an error repeats.

@@ -371,3 +371,25 @@ func TestOneVersusRest(t *testing.T) {
 		t.Errorf("%v %q", d.Class, d.Labels)
 	}
 }
+
+// TestLabel: the label is that of the largest value, the first of equals, or the sign of one; the margin is positive where
+// it is the class asked for.
+func TestLabel(t *testing.T) {
+	for _, c := range []struct {
+		f       []float64
+		label   int
+		margins []float64
+	}{
+		{[]float64{0}, 0, []float64{0, 0}}, {[]float64{0.5}, 1, []float64{-1, 1}}, {[]float64{-2}, 0, []float64{4, -4}},
+		{[]float64{1, 3, 3}, 1, []float64{-2, 0, 0}}, {[]float64{-1, -5, -4}, 0, []float64{3, -4, -3}},
+	} {
+		if got := Label(c.f); got != c.label {
+			t.Errorf("%v: label %d, want %d", c.f, got, c.label)
+		}
+		for j, want := range c.margins {
+			if got := Margin(c.f, j); got != want {
+				t.Errorf("%v: margin of %d is %g, want %g", c.f, j, got, want)
+			}
+		}
+	}
+}

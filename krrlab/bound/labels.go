@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -27,12 +28,7 @@ func Open(f *mat.Dense, roots, errors []float64) (open int) {
 			}
 			continue
 		}
-		top := 0
-		for j, v := range row {
-			if v > row[top] {
-				top = j
-			}
-		}
+		top := datasets.Label(row)
 		for j, v := range row {
 			if j != top && !(row[top]-v > roots[i]*(errors[top]+errors[j])) {
 				open++

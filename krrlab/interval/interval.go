@@ -56,7 +56,7 @@ func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, er
 	for i, c := range d.Class {
 		v := math.Inf(1)
 		if j := slices.Index(p.Labels, d.Labels[c]); j >= 0 {
-			v = margin(p.Decision.RawRowView(i), j)
+			v = -datasets.Margin(p.Decision.RawRowView(i), j)
 		}
 		s.Set(i, 0, v)
 	}
@@ -69,36 +69,14 @@ func LeaveOneOut(s *System) *model.Calibration {
 	if s.m.Labels == nil {
 		return sorted(Jackknife, absolute(r))
 	}
-	n, t := r.Dims()
+	n, _ := r.Dims()
 	scores := mat.NewDense(n, 1, nil)
 	var f mat.Dense
 	f.Sub(s.y, r)
 	for i := range n {
-		label := 0
-		for j, v := range s.y.RawRowView(i) {
-			if t == 1 && v > 0 {
-				label = 1
-			} else if v > s.y.At(i, label%t) {
-				label = j
-			}
-		}
-		scores.Set(i, 0, margin(f.RawRowView(i), label))
+		scores.Set(i, 0, -datasets.Margin(f.RawRowView(i), datasets.Label(s.y.RawRowView(i))))
 	}
 	return sorted(Jackknife, scores)
-}
-
-// margin returns max_{k≠j} f_k − f_j, of two classes with the one f of the second that of −f and f.
-func margin(f []float64, j int) float64 {
-	if len(f) == 1 {
-		return 2 * f[0] * float64(1-2*j)
-	}
-	rival := math.Inf(-1)
-	for k, v := range f {
-		if k != j {
-			rival = max(rival, v)
-		}
-	}
-	return rival - f[j]
 }
 
 func absolute(r *mat.Dense) *mat.Dense {
@@ -166,7 +144,7 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 	for i := range v.Sets {
 		f := p.Decision.RawRowView(i)
 		for j := range p.Labels {
-			if j == p.Class[i] || margin(f, j) <= q[0] {
+			if j == p.Class[i] || -datasets.Margin(f, j) <= q[0] {
 				v.Sets[i] = append(v.Sets[i], j)
 			}
 		}

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/model"
@@ -57,23 +56,20 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 		return nil, fmt.Errorf("interval: the factor of K+λI of %d points needs %s, %s is allowed: take split conformal intervals", n, accel.Bytes(need), accel.Bytes(memory))
 	}
 	s := newSystem(m)
-	a := make([]float64, n*n)
-	work := make([]kernel.Workspace, accel.Threads())
-	tiles := (n + tile - 1) / tile
-	err := accel.ForEach(ctx, tiles*tiles, func(w, q int) {
-		if i, j := q/tiles*tile, q%tiles*tile; j <= i {
-			kernel.Tile64(a[i*n+j:], n, m.Kernel, s.x.Slice(i, min(i+tile, n)), s.x.Slice(j, min(j+tile, n)), s.arith, &work[w])
-		}
-	})
+	a := mat.NewDense(n, n, nil)
+	k, err := gram.NewExact(m.Kernel, m.X, m.Lambda, m.Lambda/1e6, nil)
+	if err == nil {
+		err = k.DenseTo(ctx, a)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for i, v := range kernel.Diag(m.Kernel, m.X) {
-		a[i*n+i] = v + m.Lambda
+	for i := range n {
+		a.Set(i, i, a.At(i, i)+m.Lambda)
 	}
 	s.y = mat.NewDense(n, t, nil)
-	blas64.Symm(blas.Left, 1, blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: n, Data: a}, m.C.RawMatrix(), 0, s.y.RawMatrix())
-	if s.f, err = loo.NewFactor(n, a); err != nil {
+	s.y.Mul(a, m.C)
+	if s.f, err = loo.NewFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
 	return s, ctx.Err()

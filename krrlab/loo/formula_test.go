@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -170,7 +171,7 @@ func TestThresholds(t *testing.T) {
 				for j := range f {
 					f[j] = y.At(i, j) - r.At(i, j)/p
 				}
-				if wrong := label(f) != label(y.RawRowView(i)); wrong != (p < tau[i]) {
+				if wrong := datasets.Label(f) != datasets.Label(y.RawRowView(i)); wrong != (p < tau[i]) {
 					t.Errorf("t = %d: p = %g, threshold %g, wrong %v", cols, p, tau[i], wrong)
 				}
 			}

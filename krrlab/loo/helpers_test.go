@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
 )
 
 // problem returns K of a Gaussian kernel of n points of dimension d, and targets n×t: a smooth function with
@@ -30,7 +32,7 @@ func problem(n, d, t int, sigma float64, classes bool, seed uint64) (k, y *mat.D
 			row[j] = math.Sin(2*x.At(i, 0)+float64(j)) + x.At(i, d-1)*x.At(i, 0)/2 + 0.3*g.NormFloat64()
 		}
 		if classes {
-			c := label(row)
+			c := datasets.Label(row)
 			for j := range row {
 				row[j] = -1
 			}
@@ -94,7 +96,7 @@ func score(y, e *mat.Dense, classes bool) float64 {
 				sum += e.At(i, j) * e.At(i, j) / float64(t)
 			}
 		}
-		if classes && label(f) != label(y.RawRowView(i)) {
+		if classes && datasets.Label(f) != datasets.Label(y.RawRowView(i)) {
 			sum++
 		}
 	}

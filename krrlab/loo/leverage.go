@@ -7,6 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/krrlab/lab/datasets"
 )
 
 // leverages estimates p_i = λ(A⁻¹)_ii = 1−h_i of all points from m unbiased estimates of each,
@@ -183,7 +185,7 @@ func thresholds(y, r *mat.Dense) []float64 {
 			out[i] = res[0] / row[0]
 			continue
 		}
-		a := label(row)
+		a := datasets.Label(row)
 		out[i] = math.Inf(-1)
 		for j := range row {
 			if j != a {

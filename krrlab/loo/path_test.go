@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
@@ -62,7 +63,7 @@ func sets(t *testing.T, n int) (out []set) {
 				f[j] = math.Sin(2*row[0]+2*float64(j)) + row[1]*row[2]/2 + 0.3*g.NormFloat64()
 			}
 			if s.classes {
-				c := label(f)
+				c := datasets.Label(f)
 				for j := range f {
 					f[j] = -1
 				}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -95,55 +96,22 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 	return nil
 }
 
-// label returns the class that a row of decision values stands for: the largest, the first of equal ones;
-// of one value its sign.
-func label(row []float64) int {
-	if len(row) == 1 {
-		if row[0] > 0 {
-			return 1
-		}
-		return 0
-	}
-	best := 0
-	for j, v := range row {
-		if v > row[best] {
-			best = j
-		}
-	}
-	return best
-}
-
 // wrong returns how many rows of Y−E have another label than Y's, and how many may have one or the other if
 // the entries of row i of E are off by within(i).
 func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
 	n, t := y.Dims()
 	f := make([]float64, t)
 	for i := range n {
-		truth := label(y.RawRowView(i))
+		truth := datasets.Label(y.RawRowView(i))
 		for j := range f {
 			f[j] = y.At(i, j) - e.At(i, j)
 		}
-		if label(f) != truth {
+		if datasets.Label(f) != truth {
 			count++
 		}
-		if margin(f, truth) <= within(i) {
+		if math.Abs(datasets.Margin(f, truth))/2 <= within(i) {
 			open++
 		}
 	}
 	return count, open
-}
-
-// margin returns by how much entries of f may change before another class than now is the largest, or the
-// sign of a single one changes.
-func margin(f []float64, truth int) float64 {
-	if len(f) == 1 {
-		return math.Abs(f[0])
-	}
-	rival := math.Inf(-1)
-	for j, v := range f {
-		if j != truth {
-			rival = max(rival, v)
-		}
-	}
-	return math.Abs(f[truth]-rival) / 2
 }

@@ -3,7 +3,10 @@ package tune
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
 )
 
 // Loss is what a criterion says of one kernel and one λ, row by row, in an order that is the same for all.
@@ -25,7 +28,7 @@ const softness = 0.15
 // column for two classes, one for each for more.
 func Lose(y, e *mat.Dense, classes bool) *Loss {
 	n, t := y.Dims()
-	l := &Loss{Rows: make([]float32, n), Classes: classes}
+	l, f := &Loss{Rows: make([]float32, n), Classes: classes}, make([]float64, t)
 	if classes {
 		l.Soft = make([]float32, n)
 	}
@@ -36,30 +39,14 @@ func Lose(y, e *mat.Dense, classes bool) *Loss {
 			}
 			continue
 		}
-		m := margin(y.RawRowView(i), e.RawRowView(i))
+		floats.SubTo(f, y.RawRowView(i), e.RawRowView(i))
+		m := datasets.Margin(f, datasets.Label(y.RawRowView(i))) / 2 // of the right label, in units of the coding
 		if m <= 0 {
 			l.Rows[i] = 1
 		}
 		l.Soft[i] = float32(0.5 * math.Erfc(m/(softness*math.Sqrt2)))
 	}
 	return l
-}
-
-// margin returns by how much the right label is ahead of the best other one, in units of the coding.
-func margin(y, e []float64) float64 {
-	if len(y) == 1 {
-		return y[0] * (y[0] - e[0])
-	}
-	var right float64
-	other := math.Inf(-1)
-	for j, v := range y {
-		if f := v - e[j]; v > 0 {
-			right = f
-		} else {
-			other = max(other, f)
-		}
-	}
-	return (right - other) / 2
 }
 
 // z95 is the 97.5 % point of the normal distribution.
