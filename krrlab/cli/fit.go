@@ -321,13 +321,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 			cfg.Kernel = m.Kernel
 		}
 	}
-	cfg.Lambda = f.lambda
-	if !set.Changed("lambda") {
-		cfg.Lambda = 0.01
-		if data.lambda > 0 {
-			cfg.Lambda = data.lambda
-		}
-	}
+	cfg.Lambda = cmp.Or(f.lambda, data.lambda, defaultLambda)
 	cfg.Tol = f.tol
 	if !set.Changed("tol") {
 		cfg.Tol = defaultTol(data.train.Task)

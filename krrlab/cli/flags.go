@@ -16,6 +16,9 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
+// defaultLambda is the ridge where neither a flag nor the registry has one.
+const defaultLambda = 0.01
+
 // kernelFlags say which kernel to use.
 type kernelFlags struct {
 	name                string

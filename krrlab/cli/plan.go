@@ -66,9 +66,7 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try boo
 		return err
 	}
 	a.printf("%s", p)
-	for _, name := range out.outputs() {
-		a.printf("%-14s %s\n", "wrote", name)
-	}
+	a.printWrote(out)
 	if try {
 		return a.try(ctx, data, cfg, p)
 	}

@@ -128,9 +128,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	for _, name := range f.outputs() {
-		a.printf("%-14s %s\n", "wrote", name)
-	}
+	a.printWrote(f)
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
@@ -169,6 +167,13 @@ func (a *app) writeStage(f *stageFlags, s krrlab.Stage) error {
 	return nil
 }
 
+// printWrote says what writeStage wrote.
+func (a *app) printWrote(f *stageFlags) {
+	for _, name := range f.outputs() {
+		a.printf("%-14s %s\n", "wrote", name)
+	}
+}
+
 // hasValue reports whether a stage is there: a nil pointer in the interface is none.
 func hasValue(s krrlab.Stage) bool {
 	if s == nil {
@@ -187,16 +192,10 @@ func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
 
 // lab makes the bench for the data and the flags.
 func (a *app) lab(set *pflag.FlagSet, f *stageFlags, data *loaded, c *stageCommand, progress *progress) (*krrlab.Lab, error) {
-	cfg := krrlab.Config{Lambda: f.lambda, Seed: f.seed, Solver: krrlab.PCG, Monitor: progress.show}
+	cfg := krrlab.Config{Lambda: cmp.Or(f.lambda, data.lambda, defaultLambda), Seed: f.seed, Solver: krrlab.PCG, Monitor: progress.show}
 	var err error
 	if cfg.Kernel, err = f.kernel(set, data); err != nil {
 		return nil, err
-	}
-	if !set.Changed("lambda") {
-		cfg.Lambda = 0.01
-		if data.lambda > 0 {
-			cfg.Lambda = data.lambda
-		}
 	}
 	if cfg.Storage, err = gram.ParseStorage(f.storage); err != nil {
 		return nil, errUsage{err}

@@ -12,7 +12,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/model"
-	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // verifyFlags are the flags of krrlab verify.
@@ -110,9 +109,11 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	if err := a.agree(ctx, a.writeVerification(f, v)); err != nil {
+	out := &stageFlags{json: f.json, plot: f.plot}
+	if err := a.agree(ctx, a.writeStage(out, v)); err != nil {
 		return err
 	}
+	a.printWrote(out)
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with --residual exact\n", float64(v.Residual), v.Tol)
@@ -132,23 +133,6 @@ func (a *app) verifyMemory(text string) (int64, error) {
 		return (accel.MemoryAvailable() + parts - 1) / parts, nil // upwards: 0 is unknown, not used up
 	}
 	return 0, nil
-}
-
-// writeVerification writes what was asked for.
-func (a *app) writeVerification(f *verifyFlags, v *krrlab.Verification) error {
-	if f.json != "" && a.first() {
-		if err := stage.Write(f.json, v); err != nil {
-			return err
-		}
-		a.printf("%-14s %s\n", "wrote", f.json)
-	}
-	if f.plot != "" && a.first() {
-		if err := v.Plot().Save(f.plot); err != nil {
-			return err
-		}
-		a.printf("%-14s %s\n", "wrote", f.plot)
-	}
-	return nil
 }
 
 // verifyData reads the training and test data as they are.
