@@ -521,31 +521,6 @@ func TestStageMemory(t *testing.T) {
 	}
 }
 
-// TestMedianDistance checks the bandwidth's first guess against its definition.
-func TestMedianDistance(t *testing.T) {
-	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
-	// ‖·‖₂: 5, 10, 1, 5, √18, √85; ‖·‖₁: 7, 14, 1, 7, 6, 13.
-	if got := MedianDistance(x, false); got != 5 {
-		t.Errorf("median of ‖x−z‖₂ is %g, want 5", got)
-	}
-	if got := MedianDistance(x, true); got != 7 {
-		t.Errorf("median of ‖x−z‖₁ is %g, want 7", got)
-	}
-	if got := MedianDistance(x.Slice(0, 1), false); got != 0 {
-		t.Errorf("of one point: %g", got)
-	}
-	all := kinds(60, 9, 5)
-	for _, l1 := range []bool{false, true} {
-		if got, want := MedianDistance(all["sparse"], l1), MedianDistance(points.NewDense(60, 9, panel(all["sparse"])), l1); math.Abs(got/want-1) > 1e-14 {
-			t.Errorf("sparse: %g, dense: %g", got, want)
-		}
-	}
-	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1}, Val: []float64{3, 4, 0}}
-	if got := MedianDistance(far, false); got != 4 {
-		t.Errorf("of points of dimension 2³¹: %g, want 4", got)
-	}
-}
-
 // panel returns points as n×d numbers.
 func panel(x points.Points) []float64 {
 	n, d := x.Dims()

@@ -107,31 +107,6 @@ func TestVerifyOverflow(t *testing.T) {
 	}
 }
 
-// TestMedianOfMany: of more than 1,000 points the first 1,000 count, in every form.
-func TestMedianOfMany(t *testing.T) {
-	const n = 1003
-	x, sparse := points.NewDense(n, 1, nil), &points.CSR{N: n, D: 1, Ptr: []int{0}}
-	var all []float64
-	for i := range n {
-		x.Data[i] = float64((i*i + 1) % 977)
-		if i >= 1000 {
-			x.Data[i] = 1e6
-		}
-		sparse.Col, sparse.Val, sparse.Ptr = append(sparse.Col, 0), append(sparse.Val, x.Data[i]), append(sparse.Ptr, i+1)
-		for j := range min(i, 1000) {
-			if i < 1000 {
-				all = append(all, math.Abs(x.Data[i]-x.Data[j]))
-			}
-		}
-	}
-	slices.Sort(all)
-	for _, l1 := range []bool{false, true} {
-		if a, b, want := MedianDistance(x, l1), MedianDistance(sparse, l1), all[len(all)/2]; a != want || b != want {
-			t.Errorf("median %g and %g, want %g", a, b, want)
-		}
-	}
-}
-
 // TestDoubtful: points so far out that an entry of two of them may be off by a quarter of τ, if they are an eighth of
 // all or fewer, and no more than mostFar.
 func TestDoubtful(t *testing.T) {

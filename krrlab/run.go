@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/verify"
 )
 
 // runners run the stages that have a name, with options as JSON.
@@ -57,4 +59,15 @@ func (l *Lab) Run(ctx context.Context, name stage.Name, options []byte) (Stage, 
 		return nil, fmt.Errorf("krrlab: unknown stage %q", name)
 	}
 	return run(ctx, l, options)
+}
+
+// VerifyOptions are the options of Verify, Verification is what it returns.
+type (
+	VerifyOptions = verify.Options
+	Verification  = verify.Verification
+)
+
+// Verify is verify.Model: what can be proved of a model, recomputed by code of its own.
+func Verify(ctx context.Context, m *model.Model, o VerifyOptions) (*Verification, error) {
+	return verify.Model(ctx, m, o)
 }

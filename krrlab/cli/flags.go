@@ -128,7 +128,7 @@ func (f *kernelFlags) kernel(set *pflag.FlagSet, data *loaded) (kernel.Kernel, e
 	sigma := f.sigma
 	if !set.Changed("sigma") && f.name != "polynomial" {
 		if sigma = data.sigma; sigma == 0 || f.name != "gaussian" {
-			sigma = rounded(krrlab.MedianDistance(data.train.X, f.name == "laplacian"))
+			sigma = rounded(kernel.MedianDistance(data.train.X, f.name == "laplacian"))
 		}
 		if !(sigma > 0) || math.IsInf(sigma, 0) {
 			sigma = 1 // all points coincide

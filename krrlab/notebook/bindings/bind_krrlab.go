@@ -34,7 +34,6 @@ func init() {
 			"FreeStatDim":         r.ValueOf(krrlab.FreeStatDim),
 			"HasStage":            r.ValueOf(krrlab.HasStage),
 			"Hutchinson":          r.ValueOf(krrlab.Hutchinson),
-			"MedianDistance":      r.ValueOf(krrlab.MedianDistance),
 			"New":                 r.ValueOf(krrlab.New),
 			"PCG":                 r.ValueOf(krrlab.PCG),
 			"ParseResidualPolicy": r.ValueOf(krrlab.ParseResidualPolicy),

@@ -28,6 +28,7 @@ func init() {
 			"Float32":        r.ValueOf(kernel.Float32),
 			"Float64":        r.ValueOf(kernel.Float64),
 			"FromSpec":       r.ValueOf(kernel.FromSpec),
+			"MedianDistance": r.ValueOf(kernel.MedianDistance),
 			"Names":          r.ValueOf(kernel.Names),
 			"NewLevels":      r.ValueOf(kernel.NewLevels),
 			"Origin":         r.ValueOf(kernel.Origin),

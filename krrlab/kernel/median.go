@@ -1,24 +1,30 @@
-package krrlab
+package kernel
 
 import (
 	"math"
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
+// medianOf is the number of points whose distances MedianDistance takes.
+const medianOf = 1000
+
 // MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
-// over all pairs of the first min(n, 1000) points: a common first guess of a
-// bandwidth σ (the "median heuristic").
+// over all pairs of the points, or of 1,000 of them drawn at random, always the same: a common first guess of a
+// bandwidth σ (the "median heuristic"). It is 0 for fewer than two points.
 func MedianDistance(x points.Points, l1 bool) float64 {
 	n, d := x.Dims()
-	n = min(n, 1000)
+	if n > medianOf {
+		x, n = points.Gather(x, rng.New(0).Sub("median distance").Perm(n)[:medianOf]), medianOf
+	}
 	between := sparseDistance // of rows i and j: |·| or (·)², summed
 	var rows []float64
 	sparse, ok := x.(*points.CSR)
 	if !ok {
 		rows = make([]float64, n*d)
-		x.Slice(0, n).Panel64To(rows, d)
+		x.Panel64To(rows, d)
 		between = func(_ *points.CSR, i, j int, l1 bool) float64 {
 			return denseDistance(rows[i*d:(i+1)*d], rows[j*d:(j+1)*d], l1)
 		}

@@ -1,0 +1,60 @@
+package kernel_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestMedianDistance checks the bandwidth's first guess against its definition.
+func TestMedianDistance(t *testing.T) {
+	x := points.NewDense(4, 2, []float64{0, 0, 3, 4, 6, 8, 0, 1})
+	// ‖·‖₂: 5, 10, 1, 5, √18, √85; ‖·‖₁: 7, 14, 1, 7, 6, 13.
+	if got := kernel.MedianDistance(x, false); got != 5 {
+		t.Errorf("median of ‖x−z‖₂ is %g, want 5", got)
+	}
+	if got := kernel.MedianDistance(x, true); got != 7 {
+		t.Errorf("median of ‖x−z‖₁ is %g, want 7", got)
+	}
+	if got := kernel.MedianDistance(x.Slice(0, 1), false); got != 0 {
+		t.Errorf("of one point: %g", got)
+	}
+	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1}, Val: []float64{3, 4, 0}}
+	if got := kernel.MedianDistance(far, false); got != 4 {
+		t.Errorf("of points of dimension 2³¹: %g, want 4", got)
+	}
+}
+
+// TestMedianOfMany: of more than 1,000 points a sample counts, the same in every form, that the order of the points does not mislead.
+func TestMedianOfMany(t *testing.T) {
+	const n = 5000
+	x, sparse := points.NewDense(n, 3, nil), &points.CSR{N: n, D: 3, Ptr: []int{0}}
+	for i := range n { // sorted: the first 1,000 are near each other
+		row := x.Row(i)
+		row[0], row[2] = float64(i)/n, float64(i*i%7)/100
+		for j, v := range row {
+			if v != 0 {
+				sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, v)
+			}
+		}
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Val))
+	}
+	for _, l1 := range []bool{false, true} {
+		var all []float64
+		for i := 0; i < n; i += 7 {
+			for j := 0; j < i; j += 7 {
+				a, b := math.Abs(x.Row(i)[0]-x.Row(j)[0]), math.Abs(x.Row(i)[2]-x.Row(j)[2])
+				all = append(all, map[bool]float64{true: a + b, false: math.Hypot(a, b)}[l1])
+			}
+		}
+		slices.Sort(all)
+		want := all[len(all)/2] // 1 − √½ = 0.29 and a little more
+		a, b := kernel.MedianDistance(x, l1), kernel.MedianDistance(sparse, l1)
+		if math.Abs(a/want-1) > 0.1 || math.Abs(b/a-1) > 1e-14 {
+			t.Errorf("median %g and %g, want about %g", a, b, want)
+		}
+	}
+}
