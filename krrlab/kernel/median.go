@@ -13,7 +13,7 @@ const medianOf = 1000
 
 // MedianDistance returns the median of ‖x_i−x_j‖₂, or of ‖x_i−x_j‖₁ if l1 is set,
 // over all pairs of the points, or of 1,000 of them drawn at random, always the same: a common first guess of a
-// bandwidth σ (the "median heuristic"). It is 0 for fewer than two points.
+// bandwidth σ (the "median heuristic"), as Middle has it: 0 if all points are the same.
 func MedianDistance(x points.Points, l1 bool) float64 {
 	n, d := x.Dims()
 	if n > medianOf {
@@ -39,11 +39,21 @@ func MedianDistance(x points.Points, l1 bool) float64 {
 			dist = append(dist, s)
 		}
 	}
-	if len(dist) == 0 {
+	return Middle(dist)
+}
+
+// Middle sorts numbers that are not negative and returns the median, or, if that is 0, as where most points are alike, the median of
+// those above 0; 0 if there are none.
+func Middle(v []float64) float64 {
+	slices.Sort(v)
+	if len(v) > 0 && v[len(v)/2] > 0 {
+		return v[len(v)/2]
+	}
+	first, _ := slices.BinarySearch(v, math.SmallestNonzeroFloat64)
+	if v = v[first:]; len(v) == 0 {
 		return 0
 	}
-	slices.Sort(dist)
-	return dist[len(dist)/2]
+	return v[len(v)/2]
 }
 
 // denseDistance returns Σ|x_k−z_k|, or Σ(x_k−z_k)².

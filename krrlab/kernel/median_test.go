@@ -22,6 +22,12 @@ func TestMedianDistance(t *testing.T) {
 	if got := kernel.MedianDistance(x.Slice(0, 1), false); got != 0 {
 		t.Errorf("of one point: %g", got)
 	}
+	if got := kernel.MedianDistance(points.NewDense(5, 1, []float64{1, 1, 1, 1, 4}), false); got != 3 {
+		t.Errorf("most points alike: %g, want 3", got)
+	}
+	if got := kernel.MedianDistance(points.NewDense(3, 1, []float64{2, 2, 2}), true); got != 0 {
+		t.Errorf("all points alike: %g, want 0", got)
+	}
 	far := &points.CSR{N: 3, D: math.MaxInt32, Ptr: []int{0, 1, 2, 3}, Col: []int32{0, 5, math.MaxInt32 - 1}, Val: []float64{3, 4, 0}}
 	if got := kernel.MedianDistance(far, false); got != 4 {
 		t.Errorf("of points of dimension 2³¹: %g, want 4", got)

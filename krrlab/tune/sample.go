@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -268,8 +267,7 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 		}
 		v = append(v, t[i*n:i*n+i]...)
 	}
-	slices.Sort(v)
-	scale := v[len(v)/2]
+	scale := kernel.Middle(v)
 	if _, ok := k.(kernel.Radial); ok {
 		scale = math.Sqrt(scale)
 	}

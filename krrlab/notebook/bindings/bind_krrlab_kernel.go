@@ -29,6 +29,7 @@ func init() {
 			"Float64":        r.ValueOf(kernel.Float64),
 			"FromSpec":       r.ValueOf(kernel.FromSpec),
 			"MedianDistance": r.ValueOf(kernel.MedianDistance),
+			"Middle":         r.ValueOf(kernel.Middle),
 			"Names":          r.ValueOf(kernel.Names),
 			"NewLevels":      r.ValueOf(kernel.NewLevels),
 			"Origin":         r.ValueOf(kernel.Origin),
