@@ -7,11 +7,8 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -79,17 +76,11 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 
 // denseScores scores by dense factors.
 func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
-	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
+	k, off, err := l.dense(ctx, 16, "dense factors", "leave one out by the subspace, with exact-below -1")
 	if err != nil {
 		return nil, err
 	}
-	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
-	k := mat.NewDense(r.N, r.N, nil)
-	if err := a.DenseTo(ctx, k); err != nil {
-		return nil, err
-	}
-	r.KError = a.Choice().Error
-	o.KError = r.KError
+	r.KError, o.KError = off, off
 	scores, err := loo.Dense(ctx, k, l.y, lambdas, o)
 	return scores, comm.Agree(ctx, l.comm, err)
 }

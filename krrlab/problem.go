@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -303,3 +306,22 @@ func (l *Lab) exact() bool {
 
 // refines reports whether they are where the rows checked miss the tolerance.
 func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo }
+
+// dense returns K in float64, and what it is off at most; an error if the work on it takes more than the memory allows,
+// so many bytes for each entry, and says what to do instead.
+func (l *Lab) dense(ctx context.Context, bytes int64, what, instead string) (k *mat.Dense, off float64, err error) {
+	n := l.train.Len()
+	if need := bytes * int64(n) * int64(n); l.cfg.Memory > 0 && need > l.cfg.Memory {
+		err = fmt.Errorf("krrlab: %s of n = %d need %s, the limit is %s: %s", what, n, accel.Bytes(need), accel.Bytes(l.cfg.Memory), instead)
+	}
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
+		return nil, 0, err
+	}
+	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
+	if err != nil {
+		return nil, 0, err
+	}
+	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
+	k = mat.NewDense(n, n, nil)
+	return k, a.Choice().Error, a.DenseTo(ctx, k)
+}

@@ -9,12 +9,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -157,25 +153,12 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 
 // exactStatDim takes all eigenvalues.
 func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
-	n := int64(s.N)
-	var err error
-	if need := 8 * n * n; l.cfg.Memory > 0 && need > l.cfg.Memory {
-		err = fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s, the limit is %s: take another method", n, accel.Bytes(need), accel.Bytes(l.cfg.Memory))
-	}
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
-		return err
-	}
-	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
+	k, off, err := l.dense(ctx, 8, "all eigenvalues of K", "take another method")
 	if err != nil {
 		return err
 	}
-	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
-	k := mat.NewDense(s.N, s.N, nil)
-	if err := a.DenseTo(ctx, k); err != nil {
-		return err
-	}
 	l.Tell(ctx, Event{Stage: stage.Eigenvalues, Remaining: -1})
-	s.KError = a.Choice().Error
+	s.KError = off
 	r, err := statdim.Exact(k, s.KError, s.Lambda, o.Lambdas)
 	if err != nil {
 		return err

@@ -43,11 +43,12 @@ func TestLeaveOneOut(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--grid -1":          "--grid -1: want a positive number",
-		"--precond features": "--precond \"features\": want one of rpcholesky, nystrom",
-		"--probes 2":         "--probes 2: want",
-		"--confidence 95":    "--confidence 95: want",
-		"--rank 1000":        "1000",
+		"--grid -1":                      "--grid -1: want a positive number",
+		"--precond features":             "--precond \"features\": want one of rpcholesky, nystrom",
+		"--probes 2":                     "--probes 2: want",
+		"--confidence 95":                "--confidence 95: want",
+		"--rank 1000":                    "1000",
+		"--exact-below 400 --memory 2MB": "dense factors of n = 400 need 2.56 MB, the limit is 2 MB: leave one out by the subspace, with exact-below -1",
 	} {
 		code, _, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--exact-below", "-1"}, strings.Fields(args)...)...)
 		if code == 0 || !strings.Contains(errs, want) {
