@@ -84,7 +84,7 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, a.checkOutputs(f)); err != nil {
+	if err := a.checkOutputs(ctx, f); err != nil {
 		return err
 	}
 	progress := a.newProgress()
@@ -112,11 +112,8 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 }
 
 // checkOutputs reports what could not be written, before any work is done.
-func (a *app) checkOutputs(f *fitFlags) error {
-	if !a.first() {
-		return nil
-	}
-	return checkFiles([]namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
+func (a *app) checkOutputs(ctx context.Context, f *fitFlags) error {
+	return a.mayWrite(ctx, []namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
 }
 
 // outputs returns the files to write.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,14 @@ func checkFiles(reads, writes []namedFile) error {
 		}
 	}
 	return nil
+}
+
+// mayWrite is checkFiles on the first of all ranks, for all.
+func (a *app) mayWrite(ctx context.Context, reads, writes []namedFile) (err error) {
+	if a.first() {
+		err = checkFiles(reads, writes)
+	}
+	return a.agree(ctx, err)
 }
 
 // makeRoom makes the folders of files to write, and reports which of them cannot be written, before

@@ -42,7 +42,7 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try boo
 	if err := f.check(set); err != nil {
 		return err
 	}
-	if err := a.checkOutputs(f); err != nil {
+	if err := a.checkOutputs(ctx, f); err != nil {
 		return err
 	}
 	progress := a.newProgress()

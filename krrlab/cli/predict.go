@@ -103,7 +103,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, f.checkOutput(a)); err != nil {
+	if err := a.mayWrite(ctx, []namedFile{{"--model", f.model}, {"--in", f.in}}, []namedFile{{"--out", f.out}}); err != nil {
 		return err
 	}
 	m, err := model.Load(f.model)
@@ -153,14 +153,6 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	}
 	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
 	return nil
-}
-
-// checkOutput reports whether the predictions could not be written.
-func (f *predictFlags) checkOutput(a *app) error {
-	if !a.first() {
-		return nil
-	}
-	return checkFiles([]namedFile{{"--model", f.model}, {"--in", f.in}}, []namedFile{{"--out", f.out}})
 }
 
 // putPredictions writes the predictions to the file or the output stream.

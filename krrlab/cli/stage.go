@@ -88,7 +88,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, a.checkStageOutputs(f)); err != nil {
+	if err := a.mayWrite(ctx, []namedFile{{"--train", f.train}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}}); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -141,14 +141,6 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 // outputs returns the files to write.
 func (f *stageFlags) outputs() []string {
 	return slices.DeleteFunc([]string{f.json, f.plot}, func(s string) bool { return s == "" })
-}
-
-// checkStageOutputs reports what could not be written, before any work is done.
-func (a *app) checkStageOutputs(f *stageFlags) error {
-	if !a.first() {
-		return nil
-	}
-	return checkFiles([]namedFile{{"--train", f.train}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
 }
 
 // writeStage writes what was asked for.

@@ -70,14 +70,6 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
 }
 
-// checkOutputs reports what could not be written.
-func (f *verifyFlags) checkOutputs(a *app) error {
-	if !a.first() {
-		return nil
-	}
-	return checkFiles([]namedFile{{"the model", f.model}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}})
-}
-
 // verify runs krrlab verify.
 func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) error {
 	if err := f.check(set); err != nil {
@@ -86,7 +78,7 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.agree(ctx, f.checkOutputs(a)); err != nil {
+	if err := a.mayWrite(ctx, []namedFile{{"the model", f.model}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}}); err != nil {
 		return err
 	}
 	m, err := model.Load(f.model)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/race"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
@@ -124,7 +125,7 @@ func TestMeasure(t *testing.T) {
 	}
 	measure()
 	memory = limit
-	if got := testkit.Allocated(measure); got > limit/2 {
+	if got := testkit.Allocated(measure); got > limit/2 && !race.Enabled { // with the detector pools lose what they have
 		t.Errorf("of %g bytes it allocates %d", limit, got)
 	}
 	name := filepath.Join(t.TempDir(), "rates.json")
