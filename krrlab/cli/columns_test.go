@@ -326,7 +326,7 @@ func TestTargets(t *testing.T) {
 		if _, out, _ := command(t, "model", "info", "m.krr"); !strings.Contains(out, "t = 2, columns a, c, y less its means 1") || strings.Contains(out, "intervals") {
 			t.Error(out)
 		}
-		if code, out, errs := command(t, "verify", "m.krr", "--train", "a.csv", "--test", "a.csv"); code != exitOK || !strings.Contains(out, "t = 2") {
+		if code, out, errs := command(t, "verify", "m.krr", "--train", "a.csv", "--test", "a.csv"); code != exitOK || !strings.Contains(out, "t = 2") || !strings.Contains(out, "of all targets together") {
 			t.Errorf("exit %d, %s%s", code, out, errs)
 		}
 		for j, target := range []string{"a", "c"} {

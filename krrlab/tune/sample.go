@@ -31,26 +31,30 @@ type sample struct {
 // tile is the number of rows and columns of a block of a table.
 const tile = 256
 
-// table returns the numbers of all pairs of rows that kernel k is a function of.
+// table returns the numbers of all pairs of rows that kernel k is a function of. Points that lie far from zero beside
+// their spread are moved to their mean first, or ‖a‖²+‖b‖²−2aᵀb would cancel.
 func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) {
-	name, form := "squares", s.squares
+	name, form := "squares", squares
 	switch k.(type) {
 	case kernel.Laplacian:
-		name, form = "absolutes", s.absolutes
+		name, form = "absolutes", points.L1Dist64
 	case kernel.Polynomial:
-		name, form = "products", s.products
+		name, form = "products", points.Inner64
 	}
 	if t := s.tables[name]; t != nil {
 		return t, nil
 	}
-	n, _ := s.x.Dims()
+	x := s.x
+	if mean := kernel.Origin(k, points.NewPanel(x)); mean != nil {
+		x = points.Shift(x, mean)
+	}
+	n, _ := x.Dims()
 	t := make([]float64, n*n)
 	work := make([]points.Workspace, accel.Threads())
 	err := accel.ForEach(ctx, (n+tile-1)/tile, func(worker, b int) {
 		i0, i1 := b*tile, min((b+1)*tile, n)
 		for j0 := 0; j0 < i1; j0 += tile {
-			j1 := min(j0+tile, n)
-			form(t[i0*n+j0:], n, s.x.Slice(i0, i1), s.x.Slice(j0, j1), &work[worker])
+			form(t[i0*n+j0:], n, x.Slice(i0, i1), x.Slice(j0, min(j0+tile, n)), &work[worker])
 		}
 	})
 	if err == nil {
@@ -59,16 +63,8 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 	return t, err
 }
 
-func (s *sample) absolutes(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
-	points.L1Dist64(dst, ld, a, b, w)
-}
-
-func (s *sample) products(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
-	points.Inner64(dst, ld, a, b, w)
-}
-
-// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb; points that lie far from zero are moved before.
-func (s *sample) squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
+// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb.
+func squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 	points.Inner64(dst, ld, a, b, w)
 	na, nb := points.SqNorms(a), points.SqNorms(b)
 	for i, u := range na {

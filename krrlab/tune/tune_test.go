@@ -117,6 +117,33 @@ func TestCriteria(t *testing.T) {
 	}
 }
 
+// TestFar: points far from zero lose nothing to cancellation.
+func TestFar(t *testing.T) {
+	near := datasets.SyntheticRegression(60, 3, 0.1, 1)
+	far := *near
+	x := points.NewDense(60, 3, nil)
+	near.X.Panel64To(x.Data, 3)
+	for i := range x.Data {
+		x.Data[i] += 1 << 24
+	}
+	far.X = x
+	rows := rng.New(1).Perm(60)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}, kernel.Laplacian{Sigma: 2}} {
+		var v [2]float64
+		for i, set := range []*datasets.Dataset{near, &far} {
+			s := &search{data: data(t, set)}
+			l, err := s.sample(rows).loss(t.Context(), k, 0.01, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v[i], _, _ = l.Error()
+		}
+		if !(math.Abs(v[1]-v[0]) <= 1e-5*v[0]) { // x+2²⁴ is rounded to 2⁻²⁹
+			t.Errorf("%v: error %g, near zero %g", k, v[1], v[0])
+		}
+	}
+}
+
 // TestGCV: the criterion is that of package loo, and the rows stay those of leave-one-out.
 func TestGCV(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(30, 2, 0.1, 1))

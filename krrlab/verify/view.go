@@ -59,7 +59,7 @@ func (v *Verification) testText() string {
 	if v.TestError.Known() && v.Open.Known() {
 		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
 	} else if v.TestError.Known() {
-		s += fmt.Sprintf(", RMSE %.4g", float64(v.TestError))
+		s += fmt.Sprintf(", RMSE %.4g%s", float64(v.TestError), map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
 	}
 	if v.Open.Known() {
 		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-float64(v.Open)), 100*float64(v.Open))
