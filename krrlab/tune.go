@@ -3,7 +3,10 @@ package krrlab
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
+
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -27,12 +30,13 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 		return nil, err
 	}
 	o.Seed = l.cfg.Seed
-	data := &tune.Data{Train: l.train, Y: l.y}
-	var err error
+	data := &tune.Data{Train: l.train, Y: l.inUnits(mat.DenseCopyOf(l.y))}
 	if o.Valid != nil {
-		if data.Valid, err = l.coding.Encode(o.Valid); err != nil {
+		y, err := l.coding.Encode(o.Valid)
+		if err != nil {
 			return nil, err
 		}
+		data.Valid = l.inUnits(y)
 	}
 	full, err := l.holdout(o.Valid)
 	if err != nil {
@@ -45,6 +49,23 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 		r.Kernel, r.Lambda = spec, lambda
 	}
 	return r, err
+}
+
+// inUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of the
+// lab's and √t, so that the units of targets do not count: errors are then relative, in the root mean square of all targets.
+func (l *Lab) inUnits(y *mat.Dense) *mat.Dense {
+	n, t := l.y.Dims()
+	if t == 1 || l.train.Class != nil {
+		return y
+	}
+	unit := make([]float64, t)
+	for j := range unit {
+		if unit[j] = mat.Norm(l.y.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
+			unit[j] = 1
+		}
+	}
+	y.Apply(func(_, j int, v float64) float64 { return v / unit[j] }, y)
+	return y
 }
 
 // holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
@@ -84,7 +105,7 @@ func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 			return nil, err
 		}
 		f.Decision.Sub(y, f.Decision)
-		loss := tune.Lose(y, f.Decision, train.Class != nil)
+		loss := tune.Lose(y, l.inUnits(f.Decision), train.Class != nil)
 		loss.Seconds = time.Since(start).Seconds()
 		return loss, nil
 	}}, nil

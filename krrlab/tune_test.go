@@ -2,12 +2,14 @@ package krrlab
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
@@ -52,5 +54,48 @@ func TestTune(t *testing.T) {
 	}
 	if _, err := ranks.Tune(ctx, tune.Options{}); err == nil || !strings.Contains(err.Error(), "on ranks") {
 		t.Errorf("on ranks: %v", err)
+	}
+}
+
+// TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
+func TestTuneTargets(t *testing.T) {
+	set := datasets.SyntheticRegression(500, 2, 0.1, 1)
+	other := make([]float64, set.Len())
+	for i := range other {
+		other[i] = set.X.(*points.Dense).Row(i)[0] * set.X.(*points.Dense).Row(i)[1]
+	}
+	wants := map[bool]*tune.Result{}
+	for _, unit := range []float64{1, 1 << 20} {
+		one := *set
+		one.Targets, one.More = []string{"y", "z"}, [][]float64{make([]float64, len(other))}
+		for i, v := range other {
+			one.More[0][i] = unit * v
+		}
+		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
+			lab, err := New(&one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Search: tune.Golden, Valid: valid}
+			if valid != nil {
+				o.Criterion, o.Rows = tune.Validation, 500
+			}
+			r, err := lab.Tune(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := wants[valid == nil]
+			if want == nil {
+				want, wants[valid == nil] = r, r
+			}
+			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") {
+				t.Fatalf("%d points, want %d: %s", len(r.Points), len(want.Points), r)
+			}
+			for i, p := range r.Points {
+				if math.Abs(float64(p.Error/want.Points[i].Error)-1) > 0.01 { // predictions are as accurate as the tolerance asks
+					t.Errorf("unit %g, point %d: error %g, want %g", unit, i, p.Error, want.Points[i].Error)
+				}
+			}
+		}
 	}
 }

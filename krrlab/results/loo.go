@@ -29,6 +29,9 @@ func (r *LeaveOneOut) unit() string {
 	if r.Classes {
 		return "share of wrong labels"
 	}
+	if r.T > 1 {
+		return "RMSE of all targets together"
+	}
 	return "RMSE"
 }
 

@@ -42,6 +42,9 @@ func (r *Result) String() string {
 		scaled = ", scaled: " + r.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, r.Task, r.N, r.D, r.T, scaled)
+	if r.T > 1 && !r.classes() {
+		b.Add("errors", "of all targets, each in units of its root mean square")
+	}
 	for i, l := range r.Levels {
 		if l.Points == 0 {
 			continue
