@@ -1,7 +1,6 @@
 package results
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -58,17 +57,17 @@ func (r *LeaveOneOut) shown() []loo.Score {
 
 // end says that the least error is at an end of the grid, beyond which it may be less; "" where it is not.
 func (r *LeaveOneOut) end() string {
-	best := r.Scores[r.Best].Lambda
-	byLambda := func(a, b loo.Score) int { return cmp.Compare(a.Lambda, b.Lambda) }
-	switch least, most := slices.MinFunc(r.Scores, byLambda).Lambda, slices.MaxFunc(r.Scores, byLambda).Lambda; {
-	case least == most:
-		return ""
-	case best == least:
-		return "; it is the least λ of the grid: a lesser one may be better (--grid)"
-	case best == most:
-		return "; it is the largest λ of the grid: a larger one may be better (--grid)"
+	var less, more bool // than the best is on the grid
+	for _, s := range r.Scores {
+		less, more = less || s.Lambda < r.Scores[r.Best].Lambda, more || s.Lambda > r.Scores[r.Best].Lambda
 	}
-	return ""
+	switch {
+	case less == more:
+		return ""
+	case more:
+		return "; it is the least λ of the grid: a lesser one may be better (--grid)"
+	}
+	return "; it is the largest λ of the grid: a larger one may be better (--grid)"
 }
 
 // String gives the result in aligned lines.

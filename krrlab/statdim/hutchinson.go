@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -26,46 +25,33 @@ func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	n := p.K.Dim()
 	var s sample
-	var res *Result
 	var mean float64
-	tol := p.tolerance(&opt, p.guess())
 	if p.Control != nil {
 		mean = p.Control.StatDim()
 	}
 	cols, steps := 0, 0
-	for m := opt.Probes; ; {
-		first := len(s.y)
-		z := estimate.Signs(n, first, min(m-first, blockColumns), opt.Stream)
-		q, err := p.solve(ctx, z, tol, &opt, res, pcg.SolveBlock)
-		if err != nil {
-			return res, err
-		}
-		if err := p.control(ctx, &s, z); err != nil {
-			return res, err
-		}
-		y, half := q.forms(p)
-		s.y, s.half = append(s.y, y...), append(s.half, half...)
-		steps += q.iterations
-		cols += q.columns
-		if len(s.y) < m {
-			continue
+	return p.narrow(&opt, opt.Probes, func(m int, tol float64, so *Result) (*Result, error) {
+		for len(s.y) < m {
+			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.Stream)
+			q, err := p.solve(ctx, z, tol, &opt, so, pcg.SolveBlock)
+			if err == nil {
+				err = p.control(ctx, &s, z)
+			}
+			if err != nil {
+				return nil, err
+			}
+			y, half := q.forms(p)
+			s.y, s.half = append(s.y, y...), append(s.half, half...)
+			steps += q.iterations
+			cols += q.columns
 		}
 		next := &Result{Probes: m, Steps: steps, Columns: cols}
 		var a float64
 		a, next.Sampling, next.Truncation, next.Explained = s.fit(mean, opt.Confidence)
 		next.Estimate = p.interval(next, a, p.Lambda, &opt, "hutchinson")
-		next.Estimate.Seconds = time.Since(start).Seconds()
-		next.Reached = next.Estimate.Width() <= opt.Width
-		res = next
-		if res.Reached || m >= opt.MaxProbes || !res.gains(&opt) {
-			return res, nil
-		}
-		m = opt.next(m, res.Estimate.Width())
-		tol = p.tolerance(&opt, res.Estimate.Value)
-	}
+		return next, nil
+	})
 }
 
 // blockColumns is the most probes that are solved for together.
@@ -90,7 +76,7 @@ func (p *Problem) guess() float64 {
 }
 
 // tolerance returns the relative residual τ of the solves, for which the truncation τ²n is a
-// tenth of the width asked.
+// tenth of the width asked, s being what is known of s_λ.
 func (p *Problem) tolerance(o *Options, s float64) float64 {
 	return max(1e-7, min(math.Sqrt(0.1*o.Width*s/float64(p.K.Dim())), 0.1))
 }
@@ -211,32 +197,22 @@ func XTrace(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	n := p.K.Dim()
 	if n < 4 {
 		return nil, fmt.Errorf("statdim: xtrace on %d points: want at least 4, or the exact method", n)
 	}
 	opt.MaxProbes = min(opt.MaxProbes, max(1, n/2))
 	x := &xtrace{p: p, n: n}
-	var res *Result
-	tol := p.tolerance(&opt, p.guess())
-	for m := min(opt.Probes, opt.MaxProbes); ; {
-		if err := x.extend(ctx, m, tol, &opt, res); err != nil {
-			return res, err
+	return p.narrow(&opt, min(opt.Probes, opt.MaxProbes), func(m int, tol float64, so *Result) (*Result, error) {
+		if err := x.extend(ctx, m, tol, &opt, so); err != nil {
+			return nil, err
 		}
 		next := &Result{Probes: m, Steps: x.steps, Columns: x.cols}
 		var a float64
 		a, next.Sampling, next.Truncation = x.traces(opt.Confidence)
 		next.Estimate = p.interval(next, a, p.Lambda, &opt, "xtrace")
-		next.Estimate.Seconds = time.Since(start).Seconds()
-		next.Reached = next.Estimate.Width() <= opt.Width
-		res = next
-		if res.Reached || m >= opt.MaxProbes || !res.gains(&opt) {
-			return res, nil
-		}
-		m = opt.next(m, res.Estimate.Width())
-		tol = p.tolerance(&opt, res.Estimate.Value)
-	}
+		return next, nil
+	})
 }
 
 // xtrace holds ω_j, q_j and the solves for both, as rows of length n.

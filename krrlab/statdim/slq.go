@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"slices"
-	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -27,28 +26,22 @@ func SLQ(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	c := &curve{p: p, o: &opt, lambdas: slices.Compact(slices.Sorted(slices.Values(append([]float64{p.Lambda}, opt.Lambdas...))))}
 	c.samples = make([]sample, len(c.lambdas))
-	var res *Result
-	for m := opt.Probes; ; {
+	res, err := p.narrow(&opt, opt.Probes, func(m int, _ float64, so *Result) (*Result, error) {
 		for c.probes < m {
-			if err := c.batch(ctx, min(m-c.probes, c.batchSize()), res); err != nil {
-				return res, err
+			if err := c.batch(ctx, min(m-c.probes, c.batchSize()), so); err != nil {
+				return nil, err
 			}
 		}
-		if res, err = c.result(); err != nil {
-			return nil, err
-		}
-		res.Estimate.Seconds = time.Since(start).Seconds()
+		return c.result()
+	})
+	if res != nil {
 		for i := range res.Curve {
 			res.Curve[i].Estimate.Seconds = res.Estimate.Seconds
 		}
-		if res.Reached || m >= opt.MaxProbes || !res.gains(&opt) {
-			return res, nil
-		}
-		m = opt.next(m, res.Estimate.Width())
 	}
+	return res, err
 }
 
 // curve is an SLQ under way.
@@ -90,7 +83,6 @@ func (c *curve) result() (*Result, error) {
 				at.Estimate, at.Sampling, at.Truncation, at.Storage, at.Explained
 		}
 	}
-	res.Reached = res.Estimate.Width() <= c.o.Width
 	return res, nil
 }
 

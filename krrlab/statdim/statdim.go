@@ -1,10 +1,12 @@
 package statdim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -74,22 +76,8 @@ func settled(p *Problem, o *Options) (Options, error) {
 	if o != nil {
 		s = *o
 	}
-	for _, d := range []struct {
-		v   *float64
-		def float64
-	}{{&s.Confidence, estimate.DefaultConfidence}, {&s.Width, 0.1}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-	}
-	for _, d := range []struct {
-		v   *int
-		def int
-	}{{&s.Probes, 16}, {&s.MaxProbes, 256}, {&s.MaxSteps, 400}} {
-		if *d.v == 0 {
-			*d.v = d.def
-		}
-	}
+	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
+	s.Probes, s.MaxProbes, s.MaxSteps = cmp.Or(s.Probes, 16), cmp.Or(s.MaxProbes, 256), cmp.Or(s.MaxSteps, 400)
 	if s.Progress == nil {
 		s.Progress = func(int, int, estimate.Interval) {}
 	}
@@ -169,6 +157,24 @@ func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method 
 	half := r.Sampling + r.Truncation + r.Storage
 	return estimate.Interval{
 		Value: value, Lo: max(lo, value-half), Hi: min(hi, value+half), Confidence: o.Confidence, Method: method,
+	}
+}
+
+// narrow lets batches go on to m probes in all, and to more, until the interval is as narrow as asked, or no more can make
+// it so. If one fails it returns what those before gave, beside the error.
+func (p *Problem) narrow(o *Options, m int, batch func(m int, tol float64, so *Result) (*Result, error)) (res *Result, err error) {
+	start := time.Now()
+	for s := p.guess(); ; s = res.Estimate.Value {
+		next, err := batch(m, p.tolerance(o, s), res)
+		if err != nil {
+			return res, err
+		}
+		res = next
+		res.Estimate.Seconds, res.Reached = time.Since(start).Seconds(), res.Estimate.Width() <= o.Width
+		if res.Reached || m >= o.MaxProbes || !res.gains(o) {
+			return res, nil
+		}
+		m = o.next(m, res.Estimate.Width())
 	}
 }
 
