@@ -13,11 +13,11 @@ import (
 // multiLevelCommand makes krrlab multilevel.
 func (a *app) multiLevelCommand() *cobra.Command {
 	var (
-		spec         string
-		o            krrlab.MultiLevelOptions
-		lambdaP, tol float64
-		maxIter      int
-		orthogonal   bool
+		spec       string
+		o          krrlab.MultiLevelOptions
+		lambdaP    float64
+		iterations iterationFlags
+		orthogonal bool
 	)
 	return a.stageCommand(stageCommand{
 		use:   "multilevel (--data NAME | --train FILE)",
@@ -32,13 +32,10 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 			p.StringVar(&spec, "levels", "", "chain of features, then srht, countsketch or gaussian, each with its width (default: features:8s,srht:2s,gaussian:s for s = n/10, at least 500)")
 			addConfidence(p, &o.Confidence, "probability that the two intervals of a level cover, in (0, 1)")
 			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; wider levels are measured for their error alone")
-			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
-			p.Float64Var(&tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖")
-			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
+			addLambdaP(p, &lambdaP)
+			iterations.add(p, 1000)
 			p.BoolVar(&orthogonal, "orthogonal", false, "orthogonal random features")
-			wantPositive(p, "lambda-p", "work")
-			wantShare(p, "tol")
-			wantAtLeast(p, 1, "max-iter")
+			wantPositive(p, "work")
 		},
 		check: func(set *pflag.FlagSet) (err error) {
 			if set.Changed("levels") {
@@ -49,7 +46,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 			return nil
 		},
 		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
-			c.Tol, c.MaxIter = tol, maxIter
+			iterations.config(c)
 			c.Precond, err = krrlab.PrecondSpec{LambdaP: lambdaP, Orthogonal: orthogonal}.Preconditioner(c.Kernel)
 			return err
 		},

@@ -57,7 +57,7 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	wantPositive(p, "width")
 	wantAtLeast(p, 1, "steps")
 	f.approximationFlags.add(p)
-	f.iterationFlags.add(p)
+	f.iterationFlags.add(p, 1000)
 }
 
 func (f *qualityFlags) check() error {
@@ -74,9 +74,9 @@ type iterationFlags struct {
 	maxIter int
 }
 
-func (f *iterationFlags) add(p *pflag.FlagSet) {
+func (f *iterationFlags) add(p *pflag.FlagSet, most int) {
 	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
-	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
+	p.IntVar(&f.maxIter, "max-iter", most, "maximum number of iterations")
 	wantShare(p, "tol")
 	wantAtLeast(p, 1, "max-iter")
 }
@@ -157,12 +157,21 @@ type approximationFlags struct {
 }
 
 func (f *approximationFlags) add(p *pflag.FlagSet) {
+	f.addZ(p)
+	addLambdaP(p, &f.lambdaP)
+}
+
+func addLambdaP(p *pflag.FlagSet, to *float64) {
+	p.Float64Var(to, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	wantPositive(p, "lambda-p")
+}
+
+// addZ adds those without λ_p.
+func (f *approximationFlags) addZ(p *pflag.FlagSet) {
 	p.StringVar(&f.precond, "precond", "features", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", "))
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
-	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	wantAtLeast(p, 1, "features")
-	wantPositive(p, "lambda-p")
 }
 
 func (f *approximationFlags) check(set *pflag.FlagSet) error {

@@ -59,9 +59,8 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
 	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
 	addConfidence(p, &f.Confidence, "probability that no s is accepted wrongly")
-	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: λ)")
+	addLambdaP(p, &f.lambdaP)
 	wantAtLeast(p, 1, "first", "max", "check-factor")
-	wantPositive(p, "lambda-p")
 }
 
 func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
@@ -105,12 +104,9 @@ func (f *sketchSizeFlags) constants(set *pflag.FlagSet) (err error) {
 // lambdaPFlags are the flags of krrlab lambda-p.
 type lambdaPFlags struct {
 	krrlab.LambdaPOptions
-	precond    string
-	features   int
-	orthogonal bool
-	tol        float64
-	noSolve    bool
-	asMap      bool
+	approximationFlags
+	iterationFlags
+	noSolve, asMap bool
 }
 
 func (a *app) lambdaPCommand() *cobra.Command {
@@ -126,10 +122,9 @@ with K. With --map or --sizes it does so for several numbers of features.`,
   krrlab lambda-p --data ijcnn1 --n 10000 --map --json map.json`,
 		add:   f.add,
 		check: f.check,
-		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
-			c.Tol = f.tol
-			c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, Orthogonal: f.orthogonal}.Preconditioner(c.Kernel)
-			return err
+		cfg: func(set *pflag.FlagSet, c *krrlab.Config) (err error) {
+			c.Tol, f.MaxIter = f.tol, f.maxIter
+			return f.approximationFlags.config(set, c)
 		},
 		run: func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error) {
 			o := f.LambdaPOptions
@@ -153,16 +148,13 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Steps, "steps", 150, "maximum number of Lanczos steps")
 	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, in a map 0)")
 	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
-	p.IntVar(&f.MaxIter, "max-iter", 200, "maximum number of iterations")
-	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
-	p.StringVar(&f.precond, "precond", "features", "what makes Z: features, nystrom or rpcholesky")
-	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
-	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	f.iterationFlags.add(p, 200)
+	f.addZ(p)
+	p.Lookup("precond").Usage = "what makes Z: features, nystrom or rpcholesky"
 	wantPositive(p, "grid", "width")
 	wantAtLeast(p, 2, "points")
-	wantAtLeast(p, 1, "sizes", "steps", "max-iter", "features", "columns")
+	wantAtLeast(p, 1, "sizes", "steps", "columns")
 	p.Lookup("sizes").DefValue = "" // the text has it
-	wantShare(p, "tol")
 }
 
 func (f *lambdaPFlags) check(*pflag.FlagSet) error {
