@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -40,6 +40,9 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 	a := make([]float64, n*n)
 	scores := make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
+		}
 		start := time.Now()
 		var trace float64
 		for i := range n {
@@ -47,12 +50,18 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 			a[i*n+i] += lambda
 			trace += a[i*n+i]
 		}
-		c, d, err := inverse(ctx, a, y)
+		f, err := NewFactor(n, a)
 		if err != nil {
 			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
 		}
+		c := mat.DenseCopyOf(y)
+		f.Forward(c)
+		f.Backward(c)
+		if size := mat.Norm(c, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
+			return nil, fmt.Errorf("loo: λ = %g: a number that is not finite in K or Y", lambda)
+		}
 		eps := opt.KError + 4*float64(n+1)*0x1p-53*trace
-		scores[q] = exact(y, c, d, lambda, eps, &opt)
+		scores[q] = exact(y, c, f.Diag, lambda, eps, &opt)
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
@@ -85,27 +94,6 @@ func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1,
 
 // Backward sets B to L⁻ᵀB: A⁻¹ is Forward, then Backward.
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
-
-// inverse returns C = A⁻¹Y and the diagonal of A⁻¹, and overwrites A.
-func inverse(ctx context.Context, a []float64, y *mat.Dense) (c *mat.Dense, d []float64, err error) {
-	n, _ := y.Dims()
-	if err := ctx.Err(); err != nil {
-		return nil, nil, err
-	}
-	f, err := NewFactor(n, a)
-	if err != nil {
-		return nil, nil, err
-	}
-	c = mat.DenseCopyOf(y)
-	f.Forward(c)
-	f.Backward(c)
-	for _, v := range append(slices.Clone(c.RawMatrix().Data), f.Diag...) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, nil, errors.New("a number that is not finite in K or Y")
-		}
-	}
-	return c, f.Diag, ctx.Err()
-}
 
 // exact makes the score of C and diag(A⁻¹) that A is known to ε for.
 func exact(y, c *mat.Dense, d []float64, lambda, eps float64, o *Options) Score {
