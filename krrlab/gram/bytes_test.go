@@ -2,7 +2,9 @@ package gram_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,5 +143,56 @@ func TestShift(t *testing.T) {
 	}
 	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {
 		t.Errorf("16 bits: %v", m.Choice())
+	}
+}
+
+// TestShiftOfLargeVectors: sums of a vector's entries do not overflow where the product does not.
+func TestShiftOfLargeVectors(t *testing.T) {
+	const n = 200
+	x, c := points.NewBytes(n, 3, 1, nil), mat.NewDense(n, 1, nil)
+	for i := range n { // of equal points; the sum is 0
+		c.Set(i, 0, map[bool]float64{true: 1e308, false: -1e308}[i < n/2])
+	}
+	m := mustNew(t, kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32})
+	if err := m.KMulTo(t.Context(), c, c); err != nil || !(mat.Norm(c, math.Inf(1)) < 1e300) || m.Choice().Shift != 1 {
+		t.Errorf("%v, shift %g: K·x = %v …, want 0 but for rounding", err, m.Choice().Shift, c.At(0, 0))
+	}
+}
+
+// undefined is 1 but for one distance, at which it is not a number.
+type undefined struct{ radial }
+
+func (undefined) String() string { return "undefined" }
+
+func (undefined) Eval(x, z []float64) float64 { return 1 }
+
+func (undefined) Profile(dst, sq []float64) {
+	for i, v := range sq {
+		if dst[i] = 1; v == 9 {
+			dst[i] = math.NaN()
+		}
+	}
+}
+
+// TestUndefinedDistance: a user-defined kernel that is not a number at one distance is refused, whether or not the rows that are looked
+// at have it.
+func TestUndefinedDistance(t *testing.T) {
+	const n = 1600
+	for _, at := range []int{7, 8, 9, 1204, 1205, 1206} {
+		x := points.NewBytes(n, 1, 1, nil)
+		for i := range n {
+			x.Row(i)[0] = 5
+		}
+		x.Row(at)[0] = 2
+		if m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Float32}); err == nil || !strings.Contains(err.Error(), fmt.Sprint(at)) {
+			t.Errorf("point %d: %v, %v", at, m, err)
+		}
+		m, err := gram.New(t.Context(), undefined{radial{1, 0, 0}}, x, 1, &gram.Options{Storage: gram.Recompute})
+		if err == nil {
+			err = m.KMulTo(t.Context(), mat.NewDense(n, 1, nil), mat.NewDense(n, 1, slices.Repeat([]float64{1}, n)))
+		}
+		if err == nil {
+			t.Errorf("point %d, recomputed: no error", at)
+		}
 	}
 }

@@ -99,13 +99,16 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 	return s, err
 }
 
-// mean returns the mean entry of K_m, a multiple of 2⁻¹⁰ of the largest there is.
+// mean returns the mean entry of K_m, a multiple of 2⁻¹⁰ of the largest there is; 0 if it is not finite.
 func (s *sample) mean() float64 {
 	var sum float64
 	for i := range s.random {
 		for _, v := range s.k[i*len(s.idx) : i*len(s.idx)+i+1] {
 			sum += v
 		}
+	}
+	if !(math.Abs(sum) <= math.MaxFloat64) {
+		return 0
 	}
 	_, exp := math.Frexp(slices.Max(s.m.diag))
 	return math.Ldexp(math.Round(math.Ldexp(sum/float64(s.random*(s.random+1)/2), 10-exp)), exp-10)

@@ -38,7 +38,7 @@ type product[T float] struct {
 	x       []T       // src block by block, each by columns, scaled
 	scale   []float64 // powers of two: src = x·diag(scale)
 	norm    []float64 // Σ_j |x_jc|/(scale_j·scale_c)
-	total   []float64 // Σ_j src_jc
+	total   []float64 // Σ_j src_jc/scale_c
 	fixed   []comm.Fixed
 	sums    []int64      // n×t as x, and of float64 tiles n×t rests; then a count of misfits, and x's hash
 	locks   []sync.Mutex // of the blocks of sums
@@ -113,8 +113,8 @@ func (p *product[T]) load(src blas64.General) {
 		for r := range rows {
 			row := src.Data[(lo+r)*src.Stride : (lo+r)*src.Stride+t]
 			for c, v := range row {
-				total[c] += v
 				v /= scale[c]
+				total[c] += v
 				norm[c] += math.Abs(v) / p.e.scale[lo+r]
 				x[c*rows+r] = T(v)
 			}
@@ -236,7 +236,7 @@ func (p *product[T]) unload(dst, src blas64.General, lambda float64) {
 				}
 				y[c] = float64(lambda*v) + s/p.e.scale[lo+r]*p.scale[c]
 				if p.e.shift != 0 {
-					y[c] += float64(p.e.shift * p.total[c])
+					y[c] += float64(p.e.shift*p.total[c]) * p.scale[c]
 				}
 			}
 		}

@@ -45,7 +45,7 @@ func NewLevels(k Kernel, x points.Points, norms []float64) *Levels {
 func (l *Levels) Less(shift float64) *Levels {
 	out := &Levels{l.unit, l.wide, make([]float32, len(l.wide)), shift}
 	for i, v := range l.wide {
-		if v -= shift; math.Abs(v) >= 0x1p-126 { // no subnormal numbers, as in Tile32
+		if v -= shift; !(math.Abs(v) < 0x1p-126) { // no subnormal numbers, as in Tile32; NaN stays
 			out.less[i] = float32(v)
 		}
 	}
