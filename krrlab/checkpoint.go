@@ -38,6 +38,7 @@ type keptAs struct {
 	Storage    gram.Storage
 	Arithmetic kernel.Arithmetic
 	Centred    bool
+	Shift      float64
 }
 
 // checkpoints keeps the state of one solve. A nil one does nothing.
@@ -95,7 +96,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
-		kept = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred}
+		kept = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred, Shift: was.Shift}
 	}
 	return k, kept, nil
 }
@@ -230,7 +231,7 @@ func (k *checkpoints) begin(sol *Solution, kept gram.Choice, run int, answers []
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
 	}
-	k.now.K = keptAs{kept.Storage, kept.Arithmetic, kept.Centred}
+	k.now.K = keptAs{kept.Storage, kept.Arithmetic, kept.Centred, kept.Shift}
 	k.iter = 0
 	if k.store != nil {
 		o.Checkpoint = k.save

@@ -169,7 +169,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 
 // sameChoice reports whether K is stored and computed in the same way.
 func sameChoice(a, b gram.Choice) bool {
-	return a.Storage == b.Storage && a.Arithmetic == b.Arithmetic && a.Centred == b.Centred
+	return a.Storage == b.Storage && a.Arithmetic == b.Arithmetic && a.Centred == b.Centred && a.Shift == b.Shift
 }
 
 // accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.

@@ -144,6 +144,12 @@ func TestShift(t *testing.T) {
 	if m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Fixed16}); m.Choice().Shift != 0 {
 		t.Errorf("16 bits: %v", m.Choice())
 	}
+	for _, shift := range []float64{0, 0.625} { // as before, whatever this sample's mean is
+		as := &gram.Choice{Storage: gram.Float32, Shift: shift}
+		if m := mustNew(t, k, x, lambda, &gram.Options{As: as}); m.Choice().Shift != shift || errorNorm(t, m) > m.Choice().Error {
+			t.Errorf("as with %g: %v", shift, m.Choice())
+		}
+	}
 }
 
 // TestShiftOfLargeVectors: sums of a vector's entries do not overflow where the product does not.

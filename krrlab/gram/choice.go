@@ -168,7 +168,11 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		return c, err
 	}
 	if m.levels != nil {
-		s.less = m.levels.Less(s.mean())
+		shift := s.mean()
+		if o.As != nil {
+			shift = o.As.Shift
+		}
+		s.less = m.levels.Less(shift)
 	}
 	narrow, wide := m.methods(false), m.methods(true)
 	if largest >= largest32 {
