@@ -38,7 +38,7 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		}
 		if f.missing = m.Scaling.Fills() && !set.Changed("scale"); f.missing {
 			f.impute = "none" // by the model's numbers
-		} else if set.Changed("impute") && !set.Changed("scale") {
+		} else if f.impute != "none" && !set.Changed("scale") {
 			return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: leave the rows that have some out, or fit without --warm", f.impute)
 		}
 	}

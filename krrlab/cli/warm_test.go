@@ -105,6 +105,9 @@ func TestWarmTable(t *testing.T) {
 	if code, _, errs := command(t, "fit", "--train", whole, "--warm", bare, "--impute", "mean"); code != exitUsage || !strings.Contains(errs, "--impute mean: the model of --warm fills no missing values") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
+	if code, _, errs := command(t, "fit", "--train", whole, "--warm", bare, "--impute", "none"); code != exitOK {
+		t.Errorf("--impute none: exit %d, %s", code, errs)
+	}
 	first, err := model.Load(m)
 	if err != nil {
 		t.Fatal(err)
