@@ -94,6 +94,20 @@ func TestBlockErrors(t *testing.T) {
 	pcg.SolveBlock(context.Background(), dense{a}, nil, random(1, n+1, 2), nil)
 }
 
+// TestIndefiniteAtOnce: an answer of 0, as of A that is not positive definite in the first step, has the residual 1.
+func TestIndefiniteAtOnce(t *testing.T) {
+	minus := dense{mat.NewSymDense(3, []float64{-1, 0, 0, 0, -1, 0, 0, 0, -1})}
+	for _, size := range []float64{1, 3, 1e-200, 1e200} {
+		b := mat.NewDense(3, 1, []float64{size, 2 * size, 3 * size})
+		for name, solve := range map[string]solver{"single": pcg.Solve, "block": pcg.SolveBlock} {
+			res, err := solve(t.Context(), minus, nil, b, nil)
+			if err != nil || res.Status != pcg.Indefinite || res.TrueRelRes[0] != 1 || mat.Norm(res.X, 2) != 0 {
+				t.Errorf("%s, %g: %v, %v", name, size, err, res)
+			}
+		}
+	}
+}
+
 // TestBlockIndefinite: A and M that are not positive definite are named, and nothing
 // else is.
 func TestBlockIndefinite(t *testing.T) {

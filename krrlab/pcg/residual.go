@@ -217,8 +217,8 @@ func (s *solver) finish(ctx context.Context, err error) (*Result, error) {
 	if errors.Is(err, ErrStop) {
 		err = nil
 	}
-	s.scaleX(true)
 	s.lost()
+	s.scaleX(true)
 	if !math.IsNaN(res.MaxTrueRelRes()) && !slices.Contains(s.before, givenUp) {
 		res.R = s.lastResidual()
 	}
@@ -255,14 +255,14 @@ func (s *solver) spoil() {
 const smallest = 0x1p-960
 
 // lost takes back that a column has converged whose answer, without its scale, float64 does not hold: what was
-// verified is another one.
+// verified is another one. It holds 0.
 func (s *solver) lost() {
 	for c, scale := range s.scale {
 		var top float64
 		for i := range s.n {
 			top = max(top, math.Abs(s.x.At(i, c)))
 		}
-		if s.ynorm[c] == 0 || scale == 1 || top >= smallest && !math.IsInf(top, 1) {
+		if held := top / scale; s.ynorm[c] == 0 || scale == 1 || top == 0 || held >= smallest && !math.IsInf(held, 1) {
 			continue
 		}
 		s.res.TrueRelRes[c] = math.NaN()
