@@ -12,9 +12,9 @@ import (
 // Loss is what a criterion says of one kernel and one λ, row by row, in an order that is the same for all.
 type Loss struct {
 	// Rows are (y_i−f(x_i))², summed over the right-hand sides, or 1 where the label is wrong and 0 where it is right.
-	Rows []float32 `json:"rows"`
+	Rows []float64 `json:"rows"`
 	// Soft are Rows, for classes with the step smoothed: what the search compares.
-	Soft    []float32 `json:"soft,omitempty"`
+	Soft    []float64 `json:"soft,omitempty"`
 	Classes bool      `json:"classes,omitempty"`
 	GCV     float64   `json:"gcv,omitempty"` // where it is the criterion; else 0
 	Seconds float64   `json:"seconds"`
@@ -28,14 +28,14 @@ const softness = 0.15
 // column for two classes, one for each for more.
 func Lose(y, e *mat.Dense, classes bool) *Loss {
 	n, t := y.Dims()
-	l, f := &Loss{Rows: make([]float32, n), Classes: classes}, make([]float64, t)
+	l, f := &Loss{Rows: make([]float64, n), Classes: classes}, make([]float64, t)
 	if classes {
-		l.Soft = make([]float32, n)
+		l.Soft = make([]float64, n)
 	}
 	for i := range n {
 		if !classes {
 			for j := range t {
-				l.Rows[i] += float32(e.At(i, j) * e.At(i, j))
+				l.Rows[i] += e.At(i, j) * e.At(i, j)
 			}
 			continue
 		}
@@ -44,7 +44,7 @@ func Lose(y, e *mat.Dense, classes bool) *Loss {
 		if m <= 0 {
 			l.Rows[i] = 1
 		}
-		l.Soft[i] = float32(0.5 * math.Erfc(m/(softness*math.Sqrt2)))
+		l.Soft[i] = 0.5 * math.Erfc(m/(softness*math.Sqrt2))
 	}
 	return l
 }
@@ -75,7 +75,7 @@ func (l *Loss) objective() float64 {
 		return math.Log(mean + 0.25/float64(len(l.Soft)))
 	}
 	mean, _ := moments(l.Rows)
-	return 0.5 * math.Log(mean+math.SmallestNonzeroFloat32)
+	return 0.5 * math.Log(mean+math.SmallestNonzeroFloat64)
 }
 
 // worse returns by which part of its error l is above m, and the standard error of that, by the differences of rows.
@@ -84,7 +84,7 @@ func (l *Loss) worse(m *Loss) (share, se float64) {
 	if l.Classes {
 		a, b, by = l.Soft, m.Soft, 1
 	}
-	d := make([]float32, len(a))
+	d := make([]float64, len(a))
 	for i, v := range a {
 		d[i] = v - b[i]
 	}
@@ -98,14 +98,14 @@ func (l *Loss) worse(m *Loss) (share, se float64) {
 }
 
 // moments returns the mean and its standard error.
-func moments(v []float32) (mean, se float64) {
+func moments(v []float64) (mean, se float64) {
 	n := float64(len(v))
 	var s float64
 	for _, x := range v {
-		mean += float64(x) / n
+		mean += x / n
 	}
 	for _, x := range v {
-		s += (float64(x) - mean) * (float64(x) - mean)
+		s += (x - mean) * (x - mean)
 	}
 	return mean, math.Sqrt(s/n) / math.Sqrt(n)
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -56,6 +58,9 @@ type search struct {
 func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage.Event)) (*Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
+	}
+	if most := mat.Norm(data.Y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
+		return nil, fmt.Errorf("tune: squares of errors are squared, which the targets, at most %.2g, do not allow: give them in another unit", most)
 	}
 	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
 	s.fams = s.opt.families()

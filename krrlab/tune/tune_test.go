@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +108,7 @@ func TestCriteria(t *testing.T) {
 				}
 				ref := Lose(y, want, set.Class != nil)
 				for i, v := range ref.Rows {
-					if math.Abs(float64(v-got.Rows[i])) > 1e-5*(1+float64(v)) { // float32
+					if math.Abs(v-got.Rows[i]) > 1e-5*(1+v) {
 						t.Errorf("%s, %v, %s: row %d is %g, want %g", set.Name, k, criterion, i, got.Rows[i], v)
 						break
 					}
@@ -300,9 +301,9 @@ func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
 		full := &Full{Name: name, Loss: func(_ context.Context, _ kernel.Kernel, lambda float64) (*Loss, error) {
-			l := &Loss{Rows: make([]float32, 50)}
+			l := &Loss{Rows: make([]float64, 50)}
 			for i := range l.Rows {
-				l.Rows[i] = float32((1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1))))
+				l.Rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
 			}
 			return l, nil
 		}}
@@ -320,6 +321,35 @@ func TestSmoothest(t *testing.T) {
 		grid := s.fams[0].grid[1]
 		if p := s.choose(0); slope == 0 && p.at[1] != grid[len(grid)-1] || slope > 0 && math.Abs(math.Log(p.lambda()/0.1)) > 1 {
 			t.Errorf("%s: λ = %g", name, p.lambda())
+		}
+	}
+}
+
+// TestUnits: the unit of a target does not matter, as long as squares of squares are numbers.
+func TestUnits(t *testing.T) {
+	tuned := func(unit float64) (*Result, error) {
+		set := datasets.SyntheticRegression(80, 2, 0.1, 1)
+		for i := range set.Target {
+			set.Target[i] *= unit
+		}
+		return Run(t.Context(), data(t, set), Options{Kernels: []string{"gaussian"}}, nil, nil)
+	}
+	want, err := tuned(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range []float64{0x1p-200, 0x1p-80, 0x1p80, 0x1p200} {
+		r, err := tuned(unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Lambda != want.Lambda || !reflect.DeepEqual(r.Kernel, want.Kernel) || !(math.Abs(float64(r.Best.Error/want.Best.Error)/unit-1) < 1e-6) {
+			t.Errorf("in units of %g: %v, λ = %g, error %g, want %v, λ = %g, error %g", unit, r.Kernel, r.Lambda, r.Best.Error, want.Kernel, want.Lambda, want.Best.Error)
+		}
+	}
+	for _, unit := range []float64{1e-100, 1e100} {
+		if _, err := tuned(unit); err == nil || !strings.Contains(err.Error(), "give them in another unit") {
+			t.Errorf("in units of %g: %v", unit, err)
 		}
 	}
 }
@@ -358,9 +388,9 @@ func TestLevels(t *testing.T) {
 	var calls int
 	full := &Full{Name: "made up", Loss: func(_ context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
 		calls++
-		l := &Loss{Rows: make([]float32, 50)}
+		l := &Loss{Rows: make([]float64, 50)}
 		for i := range l.Rows {
-			l.Rows[i] = float32(1+0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9))) + float32(i%5)*0.1 // σ = 0.9 is best
+			l.Rows[i] = 1 + 0.1*math.Abs(math.Log(k.(kernel.Gaussian).Sigma/0.9)) + float64(i%5)*0.1 // σ = 0.9 is best
 		}
 		return l, nil
 	}}
