@@ -57,10 +57,13 @@ type Info struct {
 }
 
 // Save writes the model to the named file, whole or not at all. It returns an
-// error if the kernel is user-defined and not registered (kernel.Register).
+// error if the kernel is user-defined and not registered (kernel.Register), or the residual in Origin is not a number.
 func (m *Model) Save(name string) error {
 	if err := m.check(); err != nil {
 		return err
+	}
+	if r := m.Origin.TrueResidual; math.IsNaN(r) || math.IsInf(r, 0) {
+		return fmt.Errorf("model: not saved: the residual of its answer is %g, which float64 does not hold: fit with targets in another unit, or a larger λ", r)
 	}
 	meta, err := m.Info()
 	if err != nil {
