@@ -5,13 +5,16 @@ go 1.26.0
 require (
 	github.com/ebitengine/purego v0.11.3
 	github.com/go-gota/gota v0.12.0
+	github.com/goplus/ixgo v1.1.0
+	github.com/goplus/reflectx v1.7.0
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
+	github.com/timandy/routine v1.1.5
 	github.com/yuin/goldmark v1.8.7
 	golang.org/x/image v0.30.0
-	golang.org/x/sys v0.38.0
-	golang.org/x/term v0.37.0
-	golang.org/x/tools v0.36.0
+	golang.org/x/sys v0.41.0
+	golang.org/x/term v0.40.0
+	golang.org/x/tools v0.41.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -20,8 +23,10 @@ require (
 	github.com/mattn/go-runewidth v0.0.15 // indirect
 	github.com/peterh/liner v1.2.2 // indirect
 	github.com/rivo/uniseg v0.2.0 // indirect
-	golang.org/x/mod v0.27.0 // indirect
-	golang.org/x/sync v0.16.0 // indirect
+	github.com/visualfc/funcval v0.1.4 // indirect
+	github.com/visualfc/xtype v0.3.0 // indirect
+	golang.org/x/mod v0.32.0 // indirect
+	golang.org/x/sync v0.19.0 // indirect
 )
 
 require (
@@ -34,6 +39,6 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/gopherdata/gophernotes v0.7.5
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	golang.org/x/net v0.43.0 // indirect
-	golang.org/x/text v0.28.0 // indirect
+	golang.org/x/net v0.50.0 // indirect
+	golang.org/x/text v0.34.0 // indirect
 )

@@ -57,7 +57,6 @@ var floors = map[string]int{
 
 	"krrlab/notebook/display": stages,
 	"krrlab/notebook/jupyter": stages,
-	"krrlab/notebook/selfref": stages,
 	"krrlab/stage":            stages,
 
 	"krrlab/plan":    5,
@@ -71,6 +70,8 @@ var floors = map[string]int{
 	"experiments":   7,
 	"theory":        7,
 	"krrlab/remote": 7,
+
+	"krrlab/notebook/engine": 7,
 
 	"krrlab/cli":               8,
 	"krrlab/internal/mutants":  8,

@@ -1,7 +1,7 @@
 // Package bindgen writes the Go source that links compiled packages into the notebook's
 // interpreter, and the documentation that the notebook shows for them.
 //
-// The interpreter, gomacro, knows a compiled package by a table: its functions,
+// The table of a package is that of gomacro, the interpreter of gophernotes; the kernel of krrlab reads it too: its functions,
 // variables and constants as reflect.Values, its types as reflect.Types, a proxy struct
 // for each interface (so that types declared in a cell can implement it), and the methods
 // that a struct owes to an embedded field. Load reads packages by their export data, as

@@ -1,8 +1,7 @@
 // Package bindings links into a program the packages that notebook cells may import:
 // those of the laboratory, and the parts of gonum, gonum/plot and gota that go with
 // them. Importing it is enough: each file registers one package in gophernotes' registry
-// (github.com/gopherdata/gophernotes/imports), where gomacro, the interpreter, looks; the
-// kernel of krrlab and gophernotes itself do so.
+// (github.com/gopherdata/gophernotes/imports), where the kernel of krrlab and gophernotes itself look.
 //
 // The package also holds the documentation of what is bound, signatures and comments as
 // they were in the source when the bindings were made: Lookup finds it.

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
@@ -58,7 +57,7 @@ func wholeCell(line string) bool {
 }
 
 // command runs one command of a cell, and returns what takes the place of the cell if it asks for that.
-func (s *Session) command(c *cell, text string) (next string, err error) {
+func (s *Session) command(text string) (next string, err error) {
 	if text[0] == '!' || text[0] == '$' {
 		return "", s.shell("sh", text[1:])
 	}
@@ -91,9 +90,7 @@ func (s *Session) command(c *cell, text string) (next string, err error) {
 	case "%who":
 		say(strings.Join(s.names(), "\n"))
 	case "%reset":
-		err := s.start()
-		c.ir.Store(s.ir)
-		return "", err
+		s.start()
 	case "%help":
 		say(help())
 	case "%timeit", "%%timeit":
@@ -261,7 +258,7 @@ func howToImport(path string) string {
 	switch _, err := exec.LookPath("go"); {
 	case path == "":
 		return "Packages are linked into the kernel: %doc lists them, import needs no network. %install PATH says what to do for another one."
-	case slices.Contains(bindings.Paths(), path):
+	case slices.Contains(paths(), path):
 		return fmt.Sprintf("import %q works: it is linked into the kernel.", path)
 	case err != nil:
 		return fmt.Sprintf("%s is not linked into the kernel, and there is no Go here to link it: %%doc lists what is. Install Go, add the package to krrlab/notebook/bindgen and build krrlab again.", path)

@@ -3,19 +3,17 @@ package golang
 import (
 	"cmp"
 	"go/token"
+	"go/types"
+	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/cosmos72/gomacro/fast"
-	"github.com/cosmos72/gomacro/xreflect"
-
-	"github.com/krrlab/lab/krrlab/notebook/bindings"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // Complete returns what may stand at the cursor, and the bytes of the code it replaces.
@@ -26,7 +24,6 @@ func (s *Session) Complete(code string, cursor int) (matches []string, start, en
 			if recover() != nil {
 				matches = nil
 			}
-			s.ir.Comp.Code.Clear()
 		}()
 		matches, start = s.complete(code, cursor)
 	})
@@ -53,14 +50,14 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 		return s.words(code, word), cursor - len(word)
 	}
 	chain := tailExpr(strings.TrimSuffix(before, "."))
-	if imp := s.importOf(chain); imp != nil {
-		return prefixed(importNames(imp), word), cursor - len(word)
+	if p := s.importOf(chain); p != nil {
+		return prefixed(exported(p), word), cursor - len(word)
 	}
-	t := s.typeOf(chain, head)
+	t, _ := s.probe(chain, head)
 	if t == nil {
 		return nil, cursor
 	}
-	return prefixed(memberNames(t), word), cursor - len(word)
+	return prefixed(engine.Members(t), word), cursor - len(word)
 }
 
 // tailWord returns the identifier at the end of s.
@@ -145,7 +142,7 @@ var importing = regexp.MustCompile(`(?s)(^|\n)\s*import\s*(\([^)]*|[\w.]*\s*)["`
 func (s *Session) inString(head, quoted string) []string {
 	if importing.MatchString(head) {
 		var out []string
-		for _, p := range bindings.Paths() {
+		for _, p := range paths() {
 			if strings.HasPrefix(p, quoted) || quoted != "" && strings.HasPrefix(p[strings.LastIndexByte(p, '/')+1:], quoted) {
 				out = append(out, p)
 			}
@@ -181,13 +178,18 @@ func (s *Session) words(code, word string) []string {
 		return nil
 	}
 	set := map[string]bool{}
-	for c := s.ir.Comp; c != nil; c = c.Outer {
-		for name := range c.Binds {
-			set[name] = true
-		}
-		for name := range c.Types {
-			set[name] = true
-		}
+	objects, imported := s.e.Names()
+	for name := range objects {
+		set[name] = true
+	}
+	for name := range imported {
+		set[name] = true
+	}
+	for name := range helpers {
+		set[name] = true
+	}
+	for _, name := range types.Universe.Names() {
+		set[name] = true
 	}
 	for tok := token.BREAK; tok <= token.VAR; tok++ {
 		set[tok.String()] = true
@@ -198,7 +200,7 @@ func (s *Session) words(code, word string) []string {
 	delete(set, word)
 	names := make([]string, 0, len(set))
 	for name := range set {
-		if !strings.HasPrefix(name, hidden) && token.IsIdentifier(name) || token.IsKeyword(name) {
+		if !strings.HasPrefix(name, engine.Hidden) && token.IsIdentifier(name) || token.IsKeyword(name) {
 			names = append(names, name)
 		}
 	}
@@ -223,163 +225,53 @@ func prefixed(names []string, word string) []string {
 	return out
 }
 
-// importOf returns the package that a name stands for.
-func (s *Session) importOf(name string) *fast.Import {
+// importOf returns the package that a name means, nil if it means none.
+func (s *Session) importOf(name string) *types.Package {
 	if !token.IsIdentifier(name) {
 		return nil
 	}
-	if sym := s.ir.Comp.TryResolve(name); sym != nil {
-		imp, _ := sym.Value.(*fast.Import)
-		return imp
+	o, path := s.e.Lookup(name)
+	if o == nil && path == "" {
+		path = standard(name)
 	}
-	return nil
+	if path == "" {
+		return nil
+	}
+	return s.e.Package(path)
 }
 
-func importNames(imp *fast.Import) []string {
-	var out []string
-	for name := range imp.Binds {
-		out = append(out, name)
-	}
-	for name := range imp.Types {
-		out = append(out, name)
+func exported(p *types.Package) (out []string) {
+	for _, name := range p.Scope().Names() {
+		if token.IsExported(name) {
+			out = append(out, name)
+		}
 	}
 	return out
 }
 
-// memberNames returns the fields and methods of a type, promoted ones too.
-func memberNames(t xreflect.Type) []string {
-	set := map[string]bool{}
-	if rt := t.ReflectType(); rt != nil && rt.Name() != "" || rt != nil && rt.Kind() == reflect.Pointer && rt.Elem().Name() != "" {
-		compiledMembers(rt, set)
-	}
-	interpretedMembers(t, set, 0)
-	out := make([]string, 0, len(set))
-	for name := range set {
-		out = append(out, name)
-	}
-	return out
-}
+// paths returns the paths of all packages that cells may import, in order.
+func paths() []string { return slices.Sorted(maps.Keys(engine.Packages())) }
 
-func compiledMembers(t reflect.Type, set map[string]bool) {
-	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
-		t = reflect.PointerTo(t)
-	}
-	for i := range t.NumMethod() {
-		set[t.Method(i).Name] = true
-	}
-	if t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct {
-		for _, f := range reflect.VisibleFields(t.Elem()) {
-			if f.IsExported() {
-				set[f.Name] = true
-			}
-		}
-	}
-}
-
-func interpretedMembers(t xreflect.Type, set map[string]bool, depth int) {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if t == nil || depth > 4 {
-		return
-	}
-	if t.Named() || t.Kind() == reflect.Interface {
-		for i := range t.NumMethod() {
-			if name := t.Method(i).Name; t.PkgPath() == "main" || token.IsExported(name) {
-				set[name] = true
-			}
-		}
-	}
-	if t.Kind() == reflect.Struct {
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if t.PkgPath() == "main" || token.IsExported(f.Name) {
-				set[f.Name] = true
-			}
-			if f.Anonymous {
-				interpretedMembers(f.Type, set, depth+1)
-			}
-		}
-	}
-}
-
-// typeOf returns the type of an expression, compiled but not run; names that the cell
-// declares before the cursor are looked up in its text.
-func (s *Session) typeOf(expr, head string) xreflect.Type {
-	if t := s.compiledType(expr); t != nil {
-		return t
-	}
-	root := regexp.MustCompile(`^[\pL_][\pL\pN_]*`).FindString(expr)
-	if root == "" || s.ir.Comp.TryResolve(root) != nil {
-		return nil
-	}
-	t := s.declaredType(root, head)
-	if t == nil || root == expr {
-		return t
-	}
-	// The rest of the chain on a variable of that type, which is forgotten again.
-	st := s.save()
-	defer func() { s.ir.Comp.Binds = st.binds }()
-	s.ir.Comp.NewBind(root, fast.VarBind, t)
-	return s.compiledType(expr)
-}
-
-// declaredType finds name := expr, or var name T, in the text before the cursor.
-func (s *Session) declaredType(name, head string) xreflect.Type {
-	q := regexp.QuoteMeta(name)
-	define := regexp.MustCompile(`(?m)^\s*((?:[\pL_][\pL\pN_]*\s*,\s*)*)` + q + `\s*(?:,[^:=\n]*)?:=\s*(.+)$`)
-	if all := define.FindAllStringSubmatch(head, -1); len(all) > 0 {
-		m := all[len(all)-1]
-		types := s.compiledTypes(strings.TrimSuffix(strings.TrimSpace(m[2]), ";"))
-		if i := strings.Count(m[1], ","); i < len(types) {
-			return types[i]
-		}
-		return nil
-	}
-	if m := regexp.MustCompile(`(?m)\b` + q + `\s+(\*?[\pL_][\pL\pN_.]*)`).FindStringSubmatch(head); m != nil {
-		if t := s.compiledType("(*" + m[1] + ")(nil)"); t != nil && t.Kind() == reflect.Pointer {
-			return t.Elem()
-		}
-	}
-	return nil
-}
-
-func (s *Session) compiledType(expr string) xreflect.Type {
-	if ts := s.compiledTypes(expr); len(ts) > 0 {
-		return ts[0]
-	}
-	return nil
-}
-
-// compiledTypes compiles an expression and returns the types of its values.
-func (s *Session) compiledTypes(expr string) (types []xreflect.Type) {
+// probe returns the type of an expression at the end of the text before the cursor, and what it is the name of.
+func (s *Session) probe(expr, head string) (types.Type, types.Object) {
 	if strings.TrimSpace(expr) == "" {
-		return nil
+		return nil, nil
 	}
-	st := s.save()
-	defer func() {
-		if recover() != nil {
-			types = nil
-		}
-		c := s.ir.Comp
-		c.Code.Clear()
-		c.Binds, c.Types, c.Loop, c.Func, c.Labels = st.binds, st.types, nil, nil, nil
-	}()
-	nodes := s.ir.Comp.ParseBytes([]byte("(" + expr + ")"))
-	if len(nodes) != 1 {
-		return nil
+	i := strings.LastIndex(head, expr)
+	if i < 0 {
+		i = len(head)
 	}
-	if k := s.check(nodes); k != nil {
-		return nil
+	lines := strings.Split(head[:i], "\n")
+	if t, o := s.e.Probe(string(blankCommands(lines)), expr); t != nil && t != types.Typ[types.Invalid] {
+		return t, o
 	}
-	e := s.ir.CompileNode(nodes[0])
-	if e == nil {
-		return nil
-	}
-	for i := range e.NumOut() {
-		if t := e.Out(i); t != nil {
-			types = append(types, t)
+	if j := strings.LastIndexByte(head[:i], '\n'); j >= 0 { // the line alone may not be parsed
+		if t, o := s.e.Probe(string(blankCommands(lines[:len(lines)-1]))+"\n", expr); t != nil && t != types.Typ[types.Invalid] {
+			return t, o
 		}
 	}
-	return types
+	if t, o := s.e.Probe("", expr); t != nil && t != types.Typ[types.Invalid] {
+		return t, o
+	}
+	return nil, nil
 }

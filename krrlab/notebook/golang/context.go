@@ -9,9 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cosmos72/gomacro/fast"
-	"github.com/cosmos72/gomacro/xreflect"
-
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
@@ -83,18 +80,11 @@ func (s *Session) renewContext() *cellContext {
 
 // setContext puts a context into ctx, and into all variables of cells that have the old one.
 func (s *Session) setContext(old, now context.Context) {
-	env := s.ir.PrepareEnv()
-	for c := s.ir.Comp; c != nil && env != nil; c, env = c.Outer, env.Outer {
-		for _, b := range c.Binds {
-			i := b.Desc.Index()
-			if b.Desc.Class() != fast.VarBind || i < 0 || i >= len(env.Vals) || b.Type.ReflectType() != reflect.TypeFor[context.Context]() {
-				continue
-			}
-			if v := env.Vals[i]; v.IsValid() && v.CanSet() && v.Interface() == old {
-				v.Set(xreflect.ValueOf(now))
-			}
+	s.e.Variables(func(_ string, v reflect.Value) {
+		if v.Type() == reflect.TypeFor[context.Context]() && v.Interface() == old {
+			v.Set(reflect.ValueOf(now))
 		}
-	}
+	})
 }
 
 // progressLine is one line of a cell that updates in place, and the picture below it.

@@ -1,4 +1,4 @@
-// Package golang runs the cells of a notebook: Go, interpreted by gomacro, with compiled
+// Package golang runs the cells of a notebook: Go, interpreted by package engine, with compiled
 // packages at hand (package bindings).
 //
 // A Session is one interpreter. Run executes a cell and sends what it shows to an Output;
@@ -20,16 +20,11 @@
 // The value of the last expression is shown, unless a semicolon follows. If it is a call, or has
 // several values, and the last of its values is an error, the cell fails with it; a nil error is not shown.
 //
-// # Workarounds for gomacro
-//
-// gomacro accepts a number where a string is wanted, and 1 + "a"; a Session rejects such a cell
-// before it runs. It also rejects generics, which gomacro cannot parse, and packages that are not
-// linked in, which gomacro would compile for minutes. It rewrites range over a number, and loops
-// whose variables a function captures, and imports packages of the standard library on use.
+// Cells are all of Go; packages of the standard library need no import. What is wrong in a cell is said in the words of
+// go/types, on the reader's own lines, before any of it runs.
 //
 // A name declared again with another type is another variable: functions declared before keep the
-// old one, where gomacro would let them read the new bits as the old type. After an error or an
-// interrupt, names declared by the failing statement and those after it are as before the cell;
+// old one. After an error or an interrupt, names declared by the failing statement and those after it are as before the cell;
 // adjacent declarations count as one statement, whose functions stay.
 //
 // A cell that an interrupt cannot stop, because it waits for a channel or a lock, is left behind,

@@ -5,69 +5,80 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"reflect"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/cosmos72/gomacro/base"
-	"github.com/cosmos72/gomacro/gls"
-	"github.com/gopherdata/gophernotes/imports"
+	"github.com/goplus/ixgo"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
+	_ "github.com/krrlab/lab/krrlab/notebook/bindings" // what cells may import
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // current is the session of the process: functions bound for cells find it here.
 var current atomic.Pointer[Session]
 
-var hookOnce sync.Once
-
-// hook replaces, in the tables that cells see, what must know of the session: printing,
+// hook returns what cells call instead of functions that must know of the session: printing,
 // which keeps its order so; reading; waiting and contexts, which an interrupt ends; and
 // what would end the process.
-func (s *Session) hook() {
+func (s *Session) hook() map[string]any {
 	current.Store(s)
 	log.SetOutput(writer{s.out, stderr})
-	hookOnce.Do(func() {
-		replace("fmt", map[string]any{
-			"Print":    func(a ...any) (int, error) { return put(stdout, fmt.Sprint(a...)) },
-			"Println":  func(a ...any) (int, error) { return put(stdout, fmt.Sprintln(a...)) },
-			"Printf":   func(format string, a ...any) (int, error) { return put(stdout, fmt.Sprintf(format, a...)) },
-			"Fprint":   func(w io.Writer, a ...any) (int, error) { return fmt.Fprint(direct(w), a...) },
-			"Fprintln": func(w io.Writer, a ...any) (int, error) { return fmt.Fprintln(direct(w), a...) },
-			"Fprintf":  func(w io.Writer, format string, a ...any) (int, error) { return fmt.Fprintf(direct(w), format, a...) },
-			"Scan": func(a ...any) (int, error) {
-				return scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
-			},
-			"Scanln": func(a ...any) (int, error) {
-				return scan(func(line string) (int, error) { return fmt.Sscanln(line, a...) })
-			},
-			"Scanf": func(format string, a ...any) (int, error) {
-				return scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
-			},
-		})
-		background := func() context.Context { return current.Load().ctx.get() }
-		replace("context", map[string]any{"Background": background, "TO" + "DO": background})
-		replace("time", map[string]any{"Sleep": sleep})
-		replace("os", map[string]any{"Exit": func(code int) { panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code)) }})
-		replace("log", map[string]any{
-			"Fatal":   func(a ...any) { panic(fmt.Sprint(a...)) },
-			"Fatalln": func(a ...any) { panic(fmt.Sprint(a...)) },
-			"Fatalf":  func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
-		})
-		replace("github.com/krrlab/lab/krrlab", map[string]any{"New": newLab})
-	})
+	background := func() context.Context { return current.Load().ctx.get() }
+	hooks := map[string]any{
+		"fmt.Print":    func(a ...any) (int, error) { return put(stdout, fmt.Sprint(a...)) },
+		"fmt.Println":  func(a ...any) (int, error) { return put(stdout, fmt.Sprintln(a...)) },
+		"fmt.Printf":   func(format string, a ...any) (int, error) { return put(stdout, fmt.Sprintf(format, a...)) },
+		"fmt.Fprint":   func(w io.Writer, a ...any) (int, error) { return fmt.Fprint(direct(w), a...) },
+		"fmt.Fprintln": func(w io.Writer, a ...any) (int, error) { return fmt.Fprintln(direct(w), a...) },
+		"fmt.Fprintf":  func(w io.Writer, format string, a ...any) (int, error) { return fmt.Fprintf(direct(w), format, a...) },
+		"fmt.Scan": func(a ...any) (int, error) {
+			return scan(func(line string) (int, error) { return fmt.Sscan(line, a...) })
+		},
+		"fmt.Scanln": func(a ...any) (int, error) {
+			return scan(func(line string) (int, error) { return fmt.Sscanln(line, a...) })
+		},
+		"fmt.Scanf": func(format string, a ...any) (int, error) {
+			return scan(func(line string) (int, error) { return fmt.Sscanf(line, format, a...) })
+		},
+		"context.Background": background, "context.TO" + "DO": background,
+		"time.Sleep":                       sleep,
+		"os.Exit":                          func(code int) { panic(fmt.Sprintf("os.Exit(%d) would end the kernel; return instead", code)) },
+		"log.Fatal":                        func(a ...any) { panic(fmt.Sprint(a...)) },
+		"log.Fatalln":                      func(a ...any) { panic(fmt.Sprint(a...)) },
+		"log.Fatalf":                       func(format string, a ...any) { panic(fmt.Sprintf(format, a...)) },
+		"github.com/krrlab/lab/krrlab.New": newLab,
+	}
+	maps.Copy(hooks, engine.Std())
+	return hooks
 }
 
-// replace puts functions into the table of a package.
-func replace(path string, binds map[string]any) {
-	for name, f := range binds {
-		imports.Packages[path].Binds[name] = reflect.ValueOf(f)
+// panics says of the goroutines of cells that end by a panic that they did.
+func (s *Session) panics(e *engine.Engine) {
+	for {
+		select {
+		case p := <-e.Panics():
+			value, stack := p.Value, p.Stack()
+			if inner, ok := value.(ixgo.PanicError); ok {
+				value, stack = inner.Value, inner.Stack()
+			}
+			if _, ok := value.(engine.Halted); ok {
+				continue
+			}
+			at := ""
+			if file, line := where(stack); line > 0 {
+				at = fmt.Sprintf(" (%s, line %d)", file, line)
+			}
+			s.out.write(stderr, fmt.Appendf(nil, "a goroutine of the cell panicked: %s%s\n", panicText(value), at))
+		case <-s.quit:
+			return
+		}
 	}
 }
 
@@ -100,7 +111,7 @@ func scan(f func(string) (int, error)) (int, error) {
 // interpreter, which would go on until its signal comes. Goroutines of cells sleep on.
 func sleep(d time.Duration) {
 	c := current.Load().running.Load()
-	if c == nil || c.goid != gls.GoID() {
+	if c == nil || c.goid != engine.Goid() {
 		time.Sleep(d)
 		return
 	}
@@ -109,7 +120,7 @@ func sleep(d time.Duration) {
 	select {
 	case <-t.C:
 	case <-c.halt:
-		panic(base.SigInterrupt)
+		panic(engine.Halted{})
 	}
 }
 
@@ -130,7 +141,10 @@ const slowKernel = time.Second
 // warnSlow says of a kernel that a cell declares how long K takes with it.
 func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	t := reflect.TypeOf(k)
-	if t == nil || t.Kind() != reflect.Pointer || !strings.HasPrefix(t.Elem().Name(), "proxy_") {
+	if t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil || t.PkgPath() != "main" {
 		return
 	}
 	n, d := train.X.Dims()
@@ -165,7 +179,7 @@ func (s *Session) input(prompt string, password bool) (string, error) {
 func (s *Session) line(prompt string, password bool) string {
 	line, err := s.input(prompt, password)
 	if c := s.running.Load(); err != nil && c != nil && c.hits.Load() > 0 {
-		panic(base.SigInterrupt)
+		panic(engine.Halted{})
 	}
 	if err != nil {
 		panic(err)
@@ -175,26 +189,24 @@ func (s *Session) line(prompt string, password bool) string {
 
 // declare gives cells what they find without an import.
 func (s *Session) declare() {
-	ir := s.ir
-	ir.ImportPackage("", "display")
-	ir.DeclVar("ctx", ir.Comp.Universe.FromReflectType(reflect.TypeFor[context.Context]()), context.Context(s.ctx.get()))
-	ir.DeclVar("DataDirs", nil, append([]string{}, s.dirs...))
-	ir.DeclFunc("Display", func(v any) { s.out.show(display.Render(v)) })
-	ir.DeclFunc("Update", func(id string, v any) {
+	ctx, dirs := context.Context(s.ctx.get()), append([]string{}, s.dirs...)
+	show := func(v any) { s.out.show(display.Render(v)) }
+	update := func(id string, v any) {
 		d := withID(display.Render(v), id) // may print, so not while the output is locked
 		s.out.ordered(func(o Output) { o.Update(d) })
+	}
+	named := func(id string, v any) { s.out.show(withID(display.Render(v), id)) }
+	empty := func() { s.out.ordered(func(o Output) { o.Clear(true) }) }
+	input := func(prompt string) (string, error) { return s.input(prompt, false) }
+	password := func(prompt string) (string, error) { return s.input(prompt, true) }
+	line := func(prompt string) string { return s.line(prompt, false) }
+	secret := func(prompt string) string { return s.line(prompt, true) }
+	progress := s.Progress
+	s.e.Declare(map[string]any{
+		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &named, "Clear": &empty,
+		"Input": &input, "Password": &password, alone["Input"]: &line, alone["Password"]: &secret, "Progress": &progress,
 	})
-	ir.DeclFunc("DisplayID", func(id string, v any) { s.out.show(withID(display.Render(v), id)) })
-	ir.DeclFunc("Clear", func() { s.out.ordered(func(o Output) { o.Clear(true) }) })
-	ir.DeclFunc("Input", func(prompt string) (string, error) { return s.input(prompt, false) })
-	ir.DeclFunc("Password", func(prompt string) (string, error) { return s.input(prompt, true) })
-	ir.DeclFunc(lineName, func(prompt string) string { return s.line(prompt, false) })
-	ir.DeclFunc(secretName, func(prompt string) string { return s.line(prompt, true) })
-	ir.DeclFunc("Progress", s.Progress)
-	ir.DeclFunc(goName, s.goCall)
-	ir.DeclFunc(caughtName, s.caught)
-	ir.DeclFunc(waitName, func() { select {} })
-	s.displayTypes()
+	s.e.Import("display")
 }
 
 // withID marks data with the name by which it can be replaced.

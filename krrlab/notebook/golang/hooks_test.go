@@ -18,7 +18,7 @@ func TestUpdatePrints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.do(func() { s.ir.DeclVar("v", nil, noisy{}) })
+	s.do(func() { v := any(noisy{}); s.e.Declare(map[string]any{"v": &v}) })
 	p := &sheet{}
 	done := make(chan Result, 1)
 	go func() { done <- s.Run("Cell 1", `Update("a", v)`, p) }()

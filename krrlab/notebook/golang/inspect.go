@@ -2,17 +2,14 @@ package golang
 
 import (
 	"context"
-	"fmt"
+	"go/types"
 	"os/exec"
-	"reflect"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/cosmos72/gomacro/fast"
-	"github.com/cosmos72/gomacro/xreflect"
-
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // Inspect returns the signature and the comment of the name at the cursor, or of the
@@ -24,7 +21,6 @@ func (s *Session) Inspect(code string, cursor int, more bool) (text string, ok b
 			if recover() != nil {
 				ok = false
 			}
-			s.ir.Comp.Code.Clear()
 		}()
 		for _, name := range candidates(code, cursor) {
 			if text, ok = s.describeIn(name, code[:cursor], more); ok {
@@ -74,25 +70,25 @@ func (s *Session) describe(name string, more bool) (string, bool) {
 // describeIn documents an expression that stands behind head.
 func (s *Session) describeIn(name, head string, more bool) (string, bool) {
 	name = strings.TrimLeft(name, "&*")
-	if imp := s.importOf(name); imp != nil {
-		if e, ok := bindings.Lookup(imp.Path, ""); ok {
+	if p := s.importOf(name); p != nil {
+		if e, ok := bindings.Lookup(p.Path(), ""); ok {
 			return entryText(e, more), true
 		}
-		return goDoc(imp.Path, "")
+		return goDoc(p.Path(), "")
 	}
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 {
 		return s.describeWord(name, head)
 	}
 	left, member := name[:i], name[i+1:]
-	if imp := s.importOf(left); imp != nil {
-		return describeBound(imp, member, more)
+	if p := s.importOf(left); p != nil {
+		return describeBound(p, member, more)
 	}
-	t := s.typeOf(left, head)
+	t, _ := s.probe(left, head)
 	if t == nil {
 		return "", false
 	}
-	return s.describeMember(t, member, more)
+	return describeMember(t, member, more)
 }
 
 func entryText(e bindings.Entry, more bool) string {
@@ -104,57 +100,58 @@ func entryText(e bindings.Entry, more bool) string {
 }
 
 // describeBound documents a name of a package.
-func describeBound(imp *fast.Import, member string, more bool) (string, bool) {
-	if e, ok := bindings.Lookup(imp.Path, member); ok {
+func describeBound(p *types.Package, member string, more bool) (string, bool) {
+	if e, ok := bindings.Lookup(p.Path(), member); ok {
 		return entryText(e, more), true
 	}
-	if text, ok := goDoc(imp.Path, member); ok {
+	if text, ok := goDoc(p.Path(), member); ok {
 		return text, true
 	}
-	if b := imp.Binds[member]; b != nil {
-		return fmt.Sprintf("%s.%s %v", imp.Name, member, b.Type), true
-	}
-	if t := imp.Types[member]; t != nil {
-		return fmt.Sprintf("type %s.%s %v", imp.Name, member, t.GoType().Underlying()), true
+	if o := p.Scope().Lookup(member); o != nil {
+		return engine.ObjectString(o), true
 	}
 	return "", false
 }
 
 // describeMember documents a field or method of a type.
-func (s *Session) describeMember(t xreflect.Type, member string, more bool) (string, bool) {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if e, ok := bindings.Lookup(t.PkgPath(), t.Name()+"."+member); ok {
+func describeMember(t types.Type, member string, more bool) (string, bool) {
+	path, name := named(t)
+	if e, ok := bindings.Lookup(path, name+"."+member); ok {
 		return entryText(e, more), true
 	}
-	if t.PkgPath() != "" && t.PkgPath() != "main" && t.Name() != "" {
-		if text, ok := goDoc(t.PkgPath(), t.Name()+"."+member); ok {
+	if path != "" && path != "main" {
+		if text, ok := goDoc(path, name+"."+member); ok {
 			return text, true
 		}
 	}
-	if m, n := t.MethodByName(member, t.PkgPath()); n == 1 && m.Type != nil {
-		return fmt.Sprintf("func (%v) %s %v", t, member, m.Type), true
+	o := engine.Member(t, member)
+	if o == nil {
+		return "", false
 	}
-	if t.Kind() == reflect.Struct {
-		if f, n := t.FieldByName(member, t.PkgPath()); n == 1 {
-			text := fmt.Sprintf("field %s %v", member, f.Type)
-			return text + typeDoc(f.Type, more), true
-		}
+	if f, ok := o.(*types.Var); ok {
+		return engine.ObjectString(o) + typeDoc(f.Type(), more), true
 	}
-	return "", false
+	return engine.ObjectString(o), true
+}
+
+// named returns the path and the name of a type, or of what it points to.
+func named(t types.Type) (path, name string) {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	if n, ok := t.(*types.Named); ok && n.Obj().Pkg() != nil {
+		return n.Obj().Pkg().Path(), n.Obj().Name()
+	}
+	return "", ""
 }
 
 // typeDoc is the comment of a named compiled type.
-func typeDoc(t xreflect.Type, more bool) string {
-	if t == nil {
-		return ""
-	}
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	if e, ok := bindings.Lookup(t.PkgPath(), t.Name()); ok && t.Name() != "" {
-		return "\n\n" + entryText(e, more)
+func typeDoc(t types.Type, more bool) string {
+	if path, name := named(t); name != "" {
+		if e, ok := bindings.Lookup(path, name); ok {
+			return "\n\n" + entryText(e, more)
+		}
 	}
 	return ""
 }
@@ -164,26 +161,18 @@ func (s *Session) describeWord(name, head string) (string, bool) {
 	if name == "" {
 		return "", false
 	}
-	if doc, ok := helpers[name]; ok && s.base[name] {
+	if doc, ok := helpers[name]; ok && (s.e.Own(name) || name == "display") {
 		return doc, true
 	}
-	if sym := s.ir.Comp.TryResolve(name); sym != nil && sym.Type != nil {
-		if sym.Desc.Class() == fast.FuncBind {
-			return "func " + name + strings.TrimPrefix(sym.Type.String(), "func"), true
-		}
-		text := fmt.Sprintf("%s %v", name, sym.Type)
-		if sym.Desc.Class() == fast.ConstBind {
-			text = fmt.Sprintf("const %s = %v", name, sym.Value)
-		}
-		return text + typeDoc(sym.Type, false), true
+	t, o := s.probe(name, head)
+	switch o := o.(type) {
+	case nil:
+		return "", false
+	case *types.Var:
+		return name + " " + engine.TypeString(t) + typeDoc(t, false), true
+	default:
+		return engine.ObjectString(o) + typeDoc(t, false), true
 	}
-	if t := s.ir.Comp.TryResolveType(name); t != nil {
-		return fmt.Sprintf("type %s %v", name, t.GoType().Underlying()), true
-	}
-	if t := s.typeOf(name, head); t != nil {
-		return fmt.Sprintf("%s %v", name, t) + typeDoc(t, false), true
-	}
-	return "", false
 }
 
 // helpers are the names that cells find without an import.

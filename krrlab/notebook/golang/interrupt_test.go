@@ -18,11 +18,11 @@ func partial(ctx context.Context) (int, error) { <-ctx.Done(); return 7, ctx.Err
 	for _, c := range []struct{ code, check, want string }{
 		{"for i := 0; i < 3; i++ { time.Sleep(time.Hour); x = 99 }; x", "x", "→0"},
 		{"sol, err := solve(ctx)", "sol == nil", "→true"},
-		{"sol, err := solve(ctx)\nfmt.Println(\"on\")\nlater := 1", "later", "✗CompileError: undefined identifier: later"},
+		{"sol, err := solve(ctx)\nfmt.Println(\"on\")\nlater := 1", "later", "✗CompileError: undefined: later"},
 		{"found, err := partial(ctx)\nfound = 0", "found", "→7"},
 		{"partial(ctx)", "1", "→1"},
-		{"%time solve(ctx)\nafter := 1", "after", "✗CompileError: undefined identifier: after"},
-		{"!sleep 100\nbehind := 1", "behind", "✗CompileError: undefined identifier: behind"},
+		{"%time solve(ctx)\nafter := 1", "after", "✗CompileError: undefined: after"},
+		{"!sleep 100\nbehind := 1", "behind", "✗CompileError: undefined: behind"},
 		{"defer func() { recover() }()\ntime.Sleep(time.Hour)", "1", "→1"},
 	} {
 		go interruptAfter(s, 50*time.Millisecond)

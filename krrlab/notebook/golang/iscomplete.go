@@ -4,8 +4,6 @@ import (
 	"go/scanner"
 	"go/token"
 	"strings"
-
-	gomacro "github.com/cosmos72/gomacro/go/scanner"
 )
 
 // IsComplete reports whether a cell can be run as it is: complete, incomplete (with the
@@ -24,21 +22,14 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 	case continues[last]:
 		return "incomplete", "\t"
 	}
+	status = "complete"
 	s.do(func() {
-		defer func() {
-			status = "complete"
-			switch r := recover().(type) {
-			case nil:
-			case gomacro.ErrorList:
-				status = "invalid"
-				if len(r) > 0 && strings.Contains(r[0].Msg, "found 'EOF'") {
-					status = "incomplete"
-				}
-			default:
-				status = "invalid"
+		if err := s.e.Parse("", code); err != nil {
+			status = "invalid"
+			if strings.Contains(err.Error(), "found 'EOF'") {
+				status = "incomplete"
 			}
-		}()
-		s.ir.Comp.ParseBytes([]byte(code))
+		}
 	})
 	return status, ""
 }

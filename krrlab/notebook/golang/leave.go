@@ -1,14 +1,10 @@
 package golang
 
 import (
-	"reflect"
 	"runtime/metrics"
 	"time"
-	"unsafe"
 
-	"github.com/cosmos72/gomacro/atomic"
-	"github.com/cosmos72/gomacro/fast"
-	"github.com/cosmos72/gomacro/gls"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // What a cell has come to.
@@ -38,18 +34,26 @@ func (c *cell) interrupted() (first, meets bool) {
 	return c.hits.Add(1) == 1, true
 }
 
-// signal stops the interpreter of a cell that has not ended.
+// signal stops the interpreter of a cell whose goroutine has not come to its end.
 func (c *cell) signal() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.Load() != hasEnded {
-		c.ir.Load().Interrupt(nil)
+	if c.state.Load() != hasEnded && !c.over {
+		engine.Stop(c.goid, true)
 	}
+}
+
+// resume lets the goroutine of a cell that is over run others.
+func (c *cell) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	engine.Stop(c.goid, false)
 }
 
 // leave gives up a cell that an interrupt cannot stop, since it waits for a channel or a
 // lock, or is in compiled code that does not watch its context. Its goroutine stays where it is and ends
-// when it gets on; another one, with a scope of its own within the old, runs the cells to come.
+// when it gets on; another one runs the cells to come.
 func (s *Session) leave(c *cell) {
 	if !c.state.CompareAndSwap(isRunning, isLeft) {
 		return
@@ -58,62 +62,13 @@ func (s *Session) leave(c *cell) {
 	s.endProgress()
 	s.out.end()
 	s.running.CompareAndSwap(c, nil)
-	if before := c.names.Load(); before != nil {
-		c.ir.Load().Comp.Binds = *before
-	}
-	s.replace(c.ir.Load())
-	c.ir.Load().Interrupt(nil) // what it will find when it gets on
+	c.signal() // what it will find when it gets on
+	s.replace()
 	close(c.gone)
 }
 
 // replace lets a new goroutine run the cells to come, once the calling one is done.
-func (s *Session) replace(old *fast.Interp) {
-	n := s.worker.Add(1)
-	ready := make(chan struct{})
-	go s.loop(n, func() {
-		s.ir = within(old)
-		close(ready)
-	})
-	<-ready
-}
-
-// within returns an interpreter for the calling goroutine that sees what another one has
-// declared. Of the older one's environment only the variables are shared: what it still has to
-// execute, its call stack and its signals are its own.
-func within(old *fast.Interp) *fast.Interp {
-	ir := fast.NewInnerInterp(old, "main", "main")
-	env := ir.PrepareEnv()
-	env.Run, env.UsedByClosure = ownRun(env.Run.IrGlobals), true
-	return ir
-}
-
-// ownRun returns the interpreter's record of the calling goroutine, entered where
-// functions look for it. The interpreter has no other way to make one than a go statement of a cell;
-// its fields are found by name, and with other types than expected the record is not entered.
-func ownRun(g *fast.IrGlobals) *fast.Run {
-	run, id := &fast.Run{IrGlobals: g}, gls.GoID()
-	if p, ok := field(unsafe.Pointer(run), reflect.TypeFor[fast.Run](), "goid", reflect.TypeFor[uintptr]()); ok {
-		*(*uintptr)(p) = id
-	}
-	all := reflect.TypeFor[fast.IrGlobals]()
-	runs, ok := field(unsafe.Pointer(g), all, "gls", reflect.TypeFor[map[uintptr]*fast.Run]())
-	lock, locked := field(unsafe.Pointer(g), all, "lock", reflect.TypeFor[atomic.SpinLock]())
-	if ok && locked {
-		(*atomic.SpinLock)(lock).Lock()
-		(*(*map[uintptr]*fast.Run)(runs))[id] = run
-		(*atomic.SpinLock)(lock).Unlock()
-	}
-	return run
-}
-
-// field returns the address of a field of a struct, if it has one of that type.
-func field(p unsafe.Pointer, t reflect.Type, name string, want reflect.Type) (unsafe.Pointer, bool) {
-	f, ok := t.FieldByName(name)
-	if !ok || f.Type != want {
-		return nil, false
-	}
-	return unsafe.Add(p, f.Offset), true
-}
+func (s *Session) replace() { go s.loop(s.worker.Add(1)) }
 
 // maxStack is by how much a cell may make the stacks of all goroutines grow. Go ends the process
 // where one takes 1 GB.

@@ -50,8 +50,8 @@ func TestLeftForGood(t *testing.T) {
 	t.Chdir(t.TempDir())
 	begun, resume, got, woken := make(chan bool), make(chan bool), make(chan error), make(chan bool)
 	s.do(func() {
-		s.ir.DeclFunc("slow", func(ctx context.Context) { begun <- true; <-resume; got <- ctx.Err() })
-		s.ir.DeclFunc("sleeper", func() float64 { begun <- true; <-resume; defer close(woken); return 1 })
+		declare(s, "slow", func(ctx context.Context) { begun <- true; <-resume; got <- ctx.Err() })
+		declare(s, "sleeper", func() float64 { begun <- true; <-resume; defer close(woken); return 1 })
 	})
 	interrupt := func() { <-begun; interruptAfter(s, 0) }
 	run(s, "import \"context\"\nmine := context.Background()")
@@ -66,7 +66,7 @@ func TestLeftForGood(t *testing.T) {
 	}
 	go interrupt()
 	run(s, "number := sleeper()\n!touch sleeper\nnumber := 2.0")
-	if got := run(s, "number"); !strings.Contains(got, "undefined identifier: number") {
+	if got := run(s, "number"); !strings.Contains(got, "undefined: number") {
 		t.Errorf("number: %q", got)
 	}
 	resume <- true
@@ -98,7 +98,7 @@ func TestGoexit(t *testing.T) {
 			t.Fatal("the session hangs")
 		}
 	}
-	if got := run(s, "lost"); !strings.Contains(got, "undefined identifier: lost") {
+	if got := run(s, "lost"); !strings.Contains(got, "undefined: lost") {
 		t.Errorf("lost: %q", got)
 	}
 }

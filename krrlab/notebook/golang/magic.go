@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"io"
 	"os"
 	"os/exec"
@@ -16,10 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cosmos72/gomacro/fast"
-
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // part is a piece of a cell: a command, or lines of Go.
@@ -135,30 +135,39 @@ func (s *Session) timed(want bool) func() {
 }
 
 // names lists what cells declared, with types.
-func (s *Session) names() []string {
-	found := map[string]string{}
-	for c := s.ir.Comp; c.Outer != nil; c = c.Outer { // the outermost has Go's own names
-		for name, b := range c.Binds {
-			if _, inner := found[name]; inner || s.base[name] {
-				continue
-			}
-			found[name] = ""
-			if imp, ok := b.Value.(*fast.Import); ok {
-				found[name] = "package " + imp.Path
-			} else if b.Type != nil {
-				found[name] = b.Type.String()
-			}
+func (s *Session) names() (out []string) {
+	objects, imported := s.e.Names()
+	for name, o := range objects {
+		if strings.HasPrefix(name, engine.Hidden) {
+			continue
 		}
-		for name := range c.Types {
-			found[name] = "type"
+		what := engine.TypeString(unnamed(o.Type()))
+		if _, ok := o.(*types.TypeName); ok {
+			what = "type"
 		}
+		out = append(out, name+"  "+what)
 	}
-	var out []string
-	for name, t := range found {
-		out = append(out, name+"  "+t)
+	for name, path := range imported {
+		out = append(out, name+"  package "+path)
 	}
 	slices.Sort(out)
 	return out
+}
+
+// unnamed returns the type of a function without the names of its parameters.
+func unnamed(t types.Type) types.Type {
+	f, ok := t.(*types.Signature)
+	if !ok || f.TypeParams() != nil {
+		return t
+	}
+	without := func(named *types.Tuple) *types.Tuple {
+		var vars []*types.Var
+		for v := range named.Variables() {
+			vars = append(vars, types.NewVar(v.Pos(), v.Pkg(), "", v.Type()))
+		}
+		return types.NewTuple(vars...)
+	}
+	return types.NewSignatureType(nil, nil, nil, without(f.Params()), without(f.Results()), f.Variadic())
 }
 
 func (s *Session) changeDir(dir string) error {
@@ -236,7 +245,7 @@ func (s *Session) printed(cmd *exec.Cmd) error {
 // doc shows documentation.
 func (s *Session) doc(name string) error {
 	if name == "" {
-		s.out.write(stdout, []byte(strings.Join(bindings.Paths(), "\n")+"\n"))
+		s.out.write(stdout, []byte(strings.Join(paths(), "\n")+"\n"))
 		return nil
 	}
 	text, ok := s.describe(name, true)

@@ -3,17 +3,12 @@ package golang
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"go/build"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/cosmos72/gomacro/base"
-	"github.com/cosmos72/gomacro/fast"
-
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
 )
 
 // Output receives what a cell shows, in order. Its methods may be called from any
@@ -41,7 +36,7 @@ type Result struct {
 
 // Session is one interpreter with the variables that its cells made.
 type Session struct {
-	ir      *fast.Interp
+	e       *engine.Engine
 	work    chan func()
 	quit    chan struct{}
 	out     *capture
@@ -49,10 +44,7 @@ type Session struct {
 	ctx     *contexts
 	max     int
 	dirs    []string
-	types   []rendererType
-	base    map[string]bool // names that are there before the first cell
-	settled int             // compiled types known when they were last put right
-	worker  atomic.Int32    // number of the goroutine that runs cells
+	worker  atomic.Int32 // number of the goroutine that runs cells
 }
 
 // cell is one that runs.
@@ -62,17 +54,16 @@ type cell struct {
 	out   Output
 	ctx   *cellContext
 	done  chan struct{}
-	halt  chan struct{}               // closed when the interpreter is stopped: sleep does not return then
-	halts sync.Once                   // closes halt
-	hits  atomic.Int32                // interrupts
-	goid  uintptr                     // goroutine of the cell
-	last  int                         // line of the statement that runs
-	ir    atomic.Pointer[fast.Interp] // that runs it
-	state atomic.Int32                // running, ended or left
-	gone  chan struct{}               // closed when the cell is left behind
-	mu    sync.Mutex                  // an interrupt, or the end of the cell
-	deep  atomic.Bool                 // interrupted for its recursion
-	names atomic.Pointer[names]       // as they were before the statement that runs
+	halt  chan struct{} // closed when the interpreter is stopped: sleep does not return then
+	halts sync.Once     // closes halt
+	hits  atomic.Int32  // interrupts
+	goid  uint64        // goroutine of the cell
+	last  int           // line of the statement that runs
+	state atomic.Int32  // running, ended or left
+	over  bool          // its goroutine is at its end
+	gone  chan struct{} // closed when the cell is left behind
+	mu    sync.Mutex    // an interrupt, or the end of the cell
+	deep  atomic.Bool   // interrupted for its recursion
 }
 
 var active sync.Mutex // held by the one session of the process
@@ -95,12 +86,8 @@ func New(o *Options) (*Session, error) {
 		active.Unlock()
 		return nil, err
 	}
-	go s.loop(0, nil)
-	s.do(func() { err = s.start() })
-	if err != nil {
-		s.Close()
-		return nil, err
-	}
+	go s.loop(0)
+	s.do(s.start)
 	return s, nil
 }
 
@@ -114,10 +101,7 @@ func (s *Session) Close() {
 
 // loop runs all that the interpreter does in one goroutine, as it must be, until a cell is
 // left behind and another goroutine takes over.
-func (s *Session) loop(number int32, begin func()) {
-	if begin != nil {
-		begin()
-	}
+func (s *Session) loop(number int32) {
 	for s.worker.Load() == number {
 		select {
 		case f := <-s.work:
@@ -139,28 +123,14 @@ func (s *Session) do(f func()) {
 }
 
 // start makes a fresh interpreter with what cells find in it.
-func (s *Session) start() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("golang: cannot start the interpreter: %v", r)
-		}
-	}()
-	// Without a Go root gomacro knows packages by reflection alone: it cannot read the
-	// export data of Go 1.26.
-	build.Default.GOROOT = ""
+func (s *Session) start() {
 	if s.ctx == nil {
 		s.ctx = newContexts()
 	}
-	s.hook()
-	s.ir, s.settled = fast.New(), 0
-	s.ir.Comp.Stdout, s.ir.Comp.Stderr = io.Discard, io.Discard
-	s.ir.Comp.Options &^= base.OptShowPrompt | base.OptTrapPanic | base.OptModuleImport
+	s.e = engine.New(s.hook())
+	s.e.Named, s.e.Rewrite = standard, single
 	s.declare()
-	s.base = map[string]bool{}
-	for name := range s.ir.Comp.Binds {
-		s.base[name] = true
-	}
-	return nil
+	go s.panics(s.e)
 }
 
 // grace is how long an interrupted cell has to return by itself when something in it

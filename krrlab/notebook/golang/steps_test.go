@@ -43,7 +43,7 @@ func TestAfterError(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"errors\"\nfunc boom() string { panic(\"no\") }\nword := \"old\"")
 	run(s, "fresh := boom()")
-	if got := run(s, "fresh"); !strings.Contains(got, "undefined identifier: fresh") {
+	if got := run(s, "fresh"); !strings.Contains(got, "undefined: fresh") {
 		t.Errorf("fresh: %q", got)
 	}
 	run(s, "for i := 0; i < 3; i++ { nosuch(i) }")
@@ -56,13 +56,13 @@ func TestAfterError(t *testing.T) {
 	}
 	run(s, "func boomf() float64 { panic(1) }\nfunc booms() []int { panic(1) }\nx, on := 3, true")
 	for _, c := range []struct{ fail, code, want string }{
-		{"number := boomf()", "number", "✗CompileError: undefined identifier: number"},
-		{"yes := boomf() > 0", "yes", "✗CompileError: undefined identifier: yes"},
+		{"number := boomf()", "number", "✗CompileError: undefined: number"},
+		{"yes := boomf() > 0", "yes", "✗CompileError: undefined: yes"},
 		{"x := boomf()", "x", "→3"},
 		{"on := boomf()", "on", "→true"},
 		{"word := booms()", "word", "→old"},
 		{"a := 1\nb := boomf()\nc := 3", "a", "→1"},
-		{"d := 1\ne := boomf()\nf := 3", "f", "✗CompileError: undefined identifier: f"},
+		{"d := 1\ne := boomf()\nf := 3", "f", "✗CompileError: undefined: f"},
 		{"func one() int { return 1 }\nvar two = boomf()", "one()", "→1"},
 	} {
 		if got := run(s, c.fail); !strings.Contains(got, "✗Panic: 1") {
@@ -74,7 +74,7 @@ func TestAfterError(t *testing.T) {
 	}
 	go interruptAfter(s, 10*time.Millisecond)
 	run(s, "endless := func() float64 { for { } }()")
-	if got := run(s, "endless"); !strings.Contains(got, "undefined identifier: endless") {
+	if got := run(s, "endless"); !strings.Contains(got, "undefined: endless") {
 		t.Errorf("endless: %q", got)
 	}
 }

@@ -1,0 +1,441 @@
+package engine
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/goplus/ixgo"
+)
+
+// Cell is code that was checked.
+type Cell struct {
+	e     *Engine
+	units []*unit
+	shown types.Type // of the last expression, nil if its value is not shown
+	call  bool       // it is a call
+}
+
+// Value is that of the last expression of a cell, with the type by which the cell knows it.
+type Value struct {
+	Value any
+	Type  types.Type
+}
+
+// Values is what the last expression of a cell gave.
+type Values struct {
+	List []Value
+	Call bool // the expression is a call
+}
+
+// view is what a unit sees: names and imports.
+type view struct {
+	names   map[string]types.Object
+	imports map[string]string // paths by name
+}
+
+func (v view) clone() view { return view{maps.Clone(v.names), maps.Clone(v.imports)} }
+
+// set makes a name mean an object.
+func (v view) set(name string, o types.Object) {
+	v.names[name] = o
+	delete(v.imports, name)
+}
+
+// Compile checks a cell as a whole; nothing of it is executed yet.
+func (e *Engine) Compile(name, code string) (*Cell, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	items, closed, err := e.items(name, code)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cell{e: e}
+	sees := e.view.clone()
+	all := parts(items)
+	for i, p := range all {
+		file, err := e.parse(name, code, p)
+		if err != nil {
+			return nil, err
+		}
+		if err := e.imports(file, sees); err != nil {
+			return nil, err
+		}
+		if p.kind == importing {
+			c.units = append(c.units, &unit{imports: sees.clone().imports})
+			continue
+		}
+		e.autoImport(file, sees)
+		keepDefers(file)
+		if e.Rewrite != nil {
+			e.Rewrite(file, func(name string) bool { return e.isOwn(name, sees) })
+		}
+		var u *unit
+		if p.kind == declaration {
+			u, err = e.declarations(file, sees)
+		} else {
+			u, err = e.statements(c, file, sees, i+1 == len(all) && !closed)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.units = append(c.units, u)
+	}
+	if f, ok := sees.names["main"].(*types.Func); ok && len(c.units) > 0 && f.Pkg() == c.units[len(c.units)-1].pkg && onlyDeclares(all) && f.Signature().Params().Len() == 0 {
+		file := &ast.File{Name: ast.NewIdent("main"), Decls: []ast.Decl{&ast.FuncDecl{Name: ast.NewIdent(runName), Type: &ast.FuncType{Params: &ast.FieldList{}}, Body: &ast.BlockStmt{
+			List: []ast.Stmt{&ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: "main", NamePos: f.Pos()}, Lparen: f.Pos(), Rparen: f.Pos()}}}}}}}
+		u, err := e.statements(c, file, sees, false)
+		if err != nil {
+			return nil, err
+		}
+		c.units = append(c.units, u)
+	}
+	return c, nil
+}
+
+func onlyDeclares(all []part) bool {
+	for _, p := range all {
+		if p.kind == statement {
+			return false
+		}
+	}
+	return true
+}
+
+// imports takes the import declarations out of a file and notes them.
+func (e *Engine) imports(file *ast.File, sees view) error {
+	var missing *MissingError
+	for _, spec := range file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
+		}
+		if _, known := ixgo.LookupPackage(path); !known && path != "unsafe" {
+			if missing == nil {
+				missing = &MissingError{Line: e.fset.Position(spec.Pos()).Line}
+			}
+			missing.Paths = append(missing.Paths, path)
+			continue
+		}
+		pkg, err := importer{e}.Import(path)
+		if err != nil {
+			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
+		}
+		name := pkg.Name()
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		switch name {
+		case "_":
+		case ".":
+			for _, n := range pkg.Scope().Names() {
+				if token.IsExported(n) {
+					sees.set(n, pkg.Scope().Lookup(n))
+				}
+			}
+		default:
+			delete(sees.names, name)
+			sees.imports[name] = path
+		}
+	}
+	file.Imports, file.Decls = nil, without(file.Decls, token.IMPORT)
+	if missing != nil {
+		return missing
+	}
+	return nil
+}
+
+// MissingError says that packages are not linked in.
+type MissingError struct {
+	Paths []string
+	Line  int
+}
+
+func (m *MissingError) Error() string { return "not in this kernel: " + strings.Join(m.Paths, ", ") }
+
+func without(decls []ast.Decl, tok token.Token) (out []ast.Decl) {
+	for _, d := range decls {
+		if g, ok := d.(*ast.GenDecl); !ok || g.Tok != tok {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// autoImport adds the imports of earlier cells that a file uses, and packages of the standard library that it
+// uses without having imported them.
+func (e *Engine) autoImport(file *ast.File, sees view) {
+	skip := map[string]bool{}
+	for _, d := range file.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			skip[d.Name.Name] = d.Recv == nil
+		case *ast.GenDecl:
+			for _, s := range d.Specs {
+				switch s := s.(type) {
+				case *ast.TypeSpec:
+					skip[s.Name.Name] = true
+				case *ast.ValueSpec:
+					for _, id := range s.Names {
+						skip[id.Name] = true
+					}
+				}
+			}
+		}
+	}
+	var specs []ast.Decl
+	ast.Inspect(file, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		id, ok := sel.X.(*ast.Ident)
+		if !ok || skip[id.Name] || sees.names[id.Name] != nil {
+			return true
+		}
+		skip[id.Name] = true
+		path := sees.imports[id.Name]
+		if path == "" && e.Named != nil {
+			if path = e.Named(id.Name); path != "" {
+				sees.imports[id.Name] = path
+			}
+		}
+		if path != "" {
+			spec := &ast.ImportSpec{Name: &ast.Ident{Name: id.Name, NamePos: file.Name.End()}, Path: &ast.BasicLit{Kind: token.STRING, Value: strconv.Quote(path), ValuePos: file.Name.End()}}
+			specs = append(specs, &ast.GenDecl{Tok: token.IMPORT, TokPos: file.Name.End(), Specs: []ast.Spec{spec}})
+		}
+		return true
+	})
+	file.Decls = append(specs, file.Decls...)
+}
+
+// declarations checks a unit of declarations.
+func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
+	u, err := e.check(file, sees.names)
+	if err != nil {
+		return nil, err
+	}
+	u.line = e.fset.Position(without(file.Decls, token.IMPORT)[0].Pos()).Line
+	for _, name := range u.pkg.Scope().Names() {
+		o := u.pkg.Scope().Lookup(name)
+		if v, ok := o.(*types.Var); ok {
+			u.same(v, sees)
+		}
+		sees.set(name, o)
+		u.names = append(u.names, declared{name, o, 0})
+	}
+	return u, nil
+}
+
+// same notes that a variable is an earlier one of the same type and name, declared again.
+func (u *unit) same(v *types.Var, sees view) *types.Var {
+	old, ok := sees.names[v.Name()].(*types.Var)
+	if !ok || !types.Identical(old.Type(), v.Type()) {
+		return nil
+	}
+	if u.again == nil {
+		u.again = map[string]*types.Var{}
+	}
+	u.again[v.Name()] = old
+	return old
+}
+
+// declared is a name that the step of a unit declares.
+type declared struct {
+	name string
+	o    types.Object
+	step int
+}
+
+// statements checks a unit of statements. Their variables are those of the session: where one is
+// declared again with the same type, it is the same one.
+func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*unit, error) {
+	fn := file.Decls[len(file.Decls)-1].(*ast.FuncDecl)
+	list := fn.Body.List
+	fn.Body.List = nil
+	var lines []int
+	show := -1
+	for i, st := range list {
+		lines = append(lines, e.fset.Position(st.Pos()).Line)
+		step := call(atName, st.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: st.Pos()})
+		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !prints(x.X) {
+			show = len(fn.Body.List) + 1
+			c.call = isCall(x.X)
+			st = call(showName, st.Pos(), x.X)
+		} else if ok && !isCall(x.X) { // the value of an expression that stands alone is not used
+			st = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: st.Pos()}}, Tok: token.ASSIGN, TokPos: st.Pos(), Rhs: []ast.Expr{x.X}}
+		}
+		fn.Body.List = append(fn.Body.List, step, st)
+	}
+	u, err := e.check(file, sees.names)
+	if err != nil && show >= 0 && strings.Contains(err.Error(), "used as value") {
+		fn.Body.List[show], show = list[len(list)-1], -1
+		u, err = e.check(file, sees.names)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if show >= 0 {
+		c.shown = u.src.info.TypeOf(ast.Unparen(fn.Body.List[show].(*ast.ExprStmt).X.(*ast.CallExpr).Args[0]))
+	}
+	u.lines = lines
+	e.variables(u, fn, sees)
+	return u, nil
+}
+
+// variables makes the variables that the statements of a unit declare those of the session.
+func (e *Engine) variables(u *unit, fn *ast.FuncDecl, sees view) {
+	info := u.src.info
+	local := map[types.Object]*types.Var{}
+	decl := &ast.GenDecl{Tok: token.VAR}
+	for i, st := range fn.Body.List {
+		a, ok := st.(*ast.AssignStmt)
+		if !ok || a.Tok != token.DEFINE {
+			continue
+		}
+		a.Tok = token.ASSIGN
+		for _, x := range a.Lhs {
+			id := x.(*ast.Ident)
+			old, ok := info.Defs[id].(*types.Var)
+			if !ok || id.Name == "_" {
+				continue
+			}
+			v := u.same(old, sees)
+			if v == nil {
+				v = types.NewVar(id.Pos(), u.pkg, id.Name, old.Type())
+				u.pkg.Scope().Insert(v)
+				name := ast.NewIdent(id.Name)
+				info.Defs[name] = v
+				decl.Specs = append(decl.Specs, &ast.ValueSpec{Names: []*ast.Ident{name}})
+			}
+			delete(info.Defs, id)
+			info.Uses[id] = v
+			local[old] = v
+			sees.set(id.Name, v)
+			u.names = append(u.names, declared{id.Name, v, i / 2})
+		}
+	}
+	for id, o := range info.Uses {
+		if v := local[o]; v != nil {
+			info.Uses[id] = v
+		}
+	}
+	u.again = nil
+	if decl.Specs != nil {
+		u.src.file.Decls = append(u.src.file.Decls, decl)
+	}
+}
+
+func isCall(x ast.Expr) bool {
+	_, ok := ast.Unparen(x).(*ast.CallExpr)
+	return ok
+}
+
+func call(name string, pos token.Pos, args ...ast.Expr) ast.Stmt {
+	return &ast.ExprStmt{X: &ast.CallExpr{Fun: &ast.Ident{Name: name, NamePos: pos}, Lparen: pos, Args: args, Rparen: pos}}
+}
+
+// prints reports whether an expression is a call of a function that prints, whose results nobody wants to see.
+func prints(x ast.Expr) bool {
+	call, ok := x.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint") || strings.HasPrefix(sel.Sel.Name, "Scan"))
+}
+
+// Names of the functions that statements call.
+const (
+	atName   = Hidden + "at"
+	showName = Hidden + "show"
+)
+
+// Run executes a cell. Before each statement it calls at with its line. What was declared before is then known
+// to later cells, unless the calling goroutine was left behind. It returns the values of the last expression.
+func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error) {
+	for _, u := range c.units {
+		if err := c.e.ready(u); err != nil {
+			return nil, err
+		}
+		if u.pkg == nil {
+			continue
+		}
+		var got []any
+		run := "init"
+		if u.lines != nil {
+			run = runName
+		} else {
+			at(u.line)
+		}
+		c.e.now.Store(&turn{goid: Goid(), show: func(vs []any) { got = vs }, at: func(step int) {
+			if left() {
+				panic(Halted{})
+			}
+			c.e.publish(u, step)
+			at(u.lines[step])
+		}})
+		_, err := u.run.RunFunc(run)
+		if left() {
+			return nil, Halted{}
+		}
+		if err != nil {
+			return nil, err
+		}
+		c.e.publish(u, len(u.lines)+1)
+		if got != nil && c.shown != nil {
+			out = &Values{Call: c.call}
+			for i, v := range got {
+				t := c.shown
+				if tuple, ok := t.(*types.Tuple); ok {
+					t = tuple.At(i).Type()
+				}
+				out.List = append(out.List, Value{v, t})
+			}
+		}
+		c.e.done(u)
+	}
+	return out, nil
+}
+
+// ready builds a unit, and makes known what it declares that needs no execution.
+func (e *Engine) ready(u *unit) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.Copy(e.view.imports, u.imports)
+	if u.pkg == nil {
+		for name := range u.imports {
+			delete(e.view.names, name)
+		}
+		return nil
+	}
+	if err := e.build(u); err != nil {
+		return err
+	}
+	e.declared(u, -1)
+	return nil
+}
+
+// publish makes known what a unit has declared before a step; functions, types and constants at once.
+func (e *Engine) publish(u *unit, step int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.declared(u, step)
+}
+
+func (e *Engine) declared(u *unit, step int) {
+	for _, d := range u.names {
+		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
+			continue
+		}
+		e.view.set(d.name, d.o)
+		e.units[u.pkg] = u
+	}
+}

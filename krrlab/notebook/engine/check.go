@@ -1,0 +1,259 @@
+package engine
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"reflect"
+	"runtime"
+)
+
+// source is what go/types made of a unit.
+type source struct {
+	file *ast.File
+	info *types.Info
+}
+
+func newInfo() *types.Info {
+	return &types.Info{
+		Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		Implicits: map[ast.Node]types.Object{}, Scopes: map[ast.Node]*types.Scope{}, Selections: map[*ast.SelectorExpr]*types.Selection{},
+		Instances: map[*ast.Ident]types.Instance{}, FileVersions: map[*ast.File]string{},
+	}
+}
+
+// check checks a file as a unit that sees names.
+func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, error) {
+	u := &unit{src: &source{file, newInfo()}, vars: map[string]reflect.Value{}}
+	if err := e.types(u.src, names); err != nil {
+		return nil, err
+	}
+	methodValues(file, u.src.info)
+	u.pkg = e.moved()
+	return u, nil
+}
+
+// types lets go/types check a file, and returns the first of its errors.
+func (e *Engine) types(src *source, names map[string]types.Object) error {
+	outer := types.NewScope(types.Universe, 0, 0, "session")
+	for _, o := range names {
+		outer.Insert(o)
+	}
+	*private[*types.Scope](e.pkg, "scope") = types.NewScope(outer, 0, 0, "unit")
+	e.pkg.SetImports(nil)
+	var first error
+	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+		if te, ok := err.(types.Error); (!ok || !te.Soft) && first == nil {
+			first = err
+		}
+	}}
+	_ = types.NewChecker(&conf, e.fset, e.pkg, src.info).Files([]*ast.File{src.file})
+	return first
+}
+
+// moved moves what was checked into a package of its own. All are checked in the same one, for
+// go/types keeps the fields of a type from literals of another package.
+func (e *Engine) moved() *types.Package {
+	p := newPackage()
+	p.SetImports(e.pkg.Imports())
+	scope := e.pkg.Scope()
+	for _, name := range scope.Names() {
+		o := scope.Lookup(name)
+		*private[*types.Package](o, "pkg") = p
+		p.Scope().Insert(o)
+		if n, ok := o.Type().(*types.Named); ok && n.Obj() == o {
+			for m := range n.Methods() {
+				*private[*types.Package](m, "pkg") = p
+			}
+		}
+	}
+	return p
+}
+
+// keepDefers puts an empty deferred call at the head of functions that defer within loops: where these range
+// over functions, x/tools does not see that the function defers, and its deferred calls would not run.
+func keepDefers(file *ast.File) {
+	keep := func(body *ast.BlockStmt) {
+		depth, found := 0, false
+		var visit func(n ast.Node) bool
+		visit = func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncLit:
+				return false
+			case *ast.RangeStmt:
+				depth++
+				ast.Inspect(n.Body, visit)
+				depth--
+				return false
+			case *ast.DeferStmt:
+				found = found || depth > 0
+			}
+			return true
+		}
+		ast.Inspect(body, visit)
+		if found {
+			empty := &ast.FuncLit{Type: &ast.FuncType{Func: body.Lbrace, Params: &ast.FieldList{}}, Body: &ast.BlockStmt{Lbrace: body.Lbrace, Rbrace: body.Lbrace}}
+			body.List = append([]ast.Stmt{&ast.DeferStmt{Defer: body.Lbrace, Call: &ast.CallExpr{Fun: empty, Lparen: body.Lbrace, Rparen: body.Lbrace}}}, body.List...)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Body != nil && n.Name.Name != runName {
+				keep(n.Body)
+			}
+		case *ast.FuncLit:
+			keep(n.Body)
+		}
+		return true
+	})
+}
+
+// needs finds the units and packages that a unit uses.
+func (e *Engine) needs(u *unit) {
+	u.needs, u.pkgs = map[*unit]bool{}, map[*types.Package]bool{}
+	w := typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) {
+		if v := e.units[p]; v != nil {
+			u.needs[v] = true
+		} else if p != u.pkg && e.source(p) != nil {
+			u.pkgs[p] = true
+		}
+	}}
+	object := func(o types.Object) {
+		if o == nil || o.Pkg() == nil || o.Pkg() == u.pkg {
+			return
+		}
+		w.visit(o.Type())
+		if v := e.units[o.Pkg()]; v != nil {
+			u.needs[v] = true
+			return
+		}
+		switch o := o.(type) {
+		case *types.Func:
+			u.pkgs[o.Pkg()] = true
+		case *types.Var:
+			if !o.IsField() {
+				u.pkgs[o.Pkg()] = true
+			}
+		}
+	}
+	for _, o := range u.src.info.Uses {
+		object(o)
+	}
+	for _, s := range u.src.info.Selections {
+		object(s.Obj())
+	}
+	for _, t := range u.src.info.Types {
+		w.visit(t.Type)
+	}
+	for _, p := range u.pkg.Imports() {
+		u.pkgs[p] = true
+	}
+}
+
+// typeWalker finds the packages of the types within a type.
+type typeWalker struct {
+	seen  map[types.Type]bool
+	pkg   func(*types.Package) // these may be nil
+	named func(*types.Named)
+	param func()
+}
+
+func (w typeWalker) visit(t types.Type) {
+	if t == nil || w.seen[t] {
+		return
+	}
+	w.seen[t] = true
+	switch t := t.(type) {
+	case *types.Named:
+		if p := t.Obj().Pkg(); p != nil && w.pkg != nil {
+			w.pkg(p)
+		}
+		if w.named != nil {
+			w.named(t)
+		}
+		for a := range t.TypeArgs().Types() {
+			w.visit(a)
+		}
+	case *types.Alias:
+		w.visit(types.Unalias(t))
+	case *types.Map:
+		w.visit(t.Key())
+		w.visit(t.Elem())
+	case interface{ Elem() types.Type }:
+		w.visit(t.Elem())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			w.visit(v.Type())
+		}
+	case *types.Signature:
+		w.visit(t.Params())
+		w.visit(t.Results())
+	case *types.Struct:
+		for f := range t.Fields() {
+			w.visit(f.Type())
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			w.visit(m.Type())
+		}
+	case *types.TypeParam:
+		if w.param != nil {
+			w.param()
+		}
+		w.visit(t.Constraint())
+	case *types.Union:
+		for term := range t.Terms() {
+			w.visit(term.Type())
+		}
+	}
+}
+
+// source returns a package that is interpreted from its source.
+func (e *Engine) source(p *types.Package) *source {
+	if sp := e.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
+		return &source{sp.Files[0], sp.Info}
+	}
+	return nil
+}
+
+// methodValues turns defer x.M(a) and go x.M(a), where x is an interface, into a call of the value x.M, which finds the
+// methods of all types (see invokes).
+func methodValues(file *ast.File, info *types.Info) {
+	change := func(list []ast.Stmt) {
+		for i, st := range list {
+			var call *ast.CallExpr
+			switch st := st.(type) {
+			case *ast.DeferStmt:
+				call = st.Call
+			case *ast.GoStmt:
+				call = st.Call
+			default:
+				continue
+			}
+			sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+			if !ok || info.Selections[sel] == nil || !types.IsInterface(info.Selections[sel].Recv()) {
+				continue
+			}
+			id, use := &ast.Ident{Name: "f", NamePos: sel.Pos()}, &ast.Ident{Name: "f", NamePos: sel.Pos()}
+			v := types.NewVar(sel.Pos(), info.Selections[sel].Obj().Pkg(), "f", info.TypeOf(sel))
+			info.Defs[id], info.Uses[use] = v, v
+			tv := info.Types[sel]
+			info.Types[use] = tv
+			call.Fun = use
+			list[i] = &ast.BlockStmt{Lbrace: st.Pos(), Rbrace: st.End(), List: []ast.Stmt{
+				&ast.AssignStmt{Lhs: []ast.Expr{id}, TokPos: st.Pos(), Tok: token.DEFINE, Rhs: []ast.Expr{sel}}, st}}
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			change(n.List)
+		case *ast.CaseClause:
+			change(n.Body)
+		case *ast.CommClause:
+			change(n.Body)
+		}
+		return true
+	})
+}

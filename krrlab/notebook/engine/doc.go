@@ -1,0 +1,8 @@
+// Package engine interprets Go piece by piece, each seeing the names of those before it.
+//
+// A piece of a notebook's cell is a package of its own: go/types checks it once, with the names of
+// earlier pieces around its own scope, golang.org/x/tools/go/ssa builds it, and ixgo executes it. Types
+// keep their identity, so that compiled code sees the methods of a type declared in a cell, and
+// variables their address. A name declared again is another object, which later pieces see; a
+// variable declared again with the same type is the same variable with another value.
+package engine

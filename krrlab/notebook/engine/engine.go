@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gopherdata/gophernotes/imports"
+	"github.com/goplus/ixgo"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// mainPath is the path of the packages of all units, so that the fields of their types are within reach of each other.
+const mainPath = "main"
+
+// newPackage returns a package for a unit. All have the same path, so that the fields and methods of their types are within
+// reach of each other, but each a string of its own, by which the loader tells them apart.
+func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPath), "main") }
+
+// Engine is what cells have declared, and what compiled packages they can import.
+type Engine struct {
+	Named   func(name string) string                         // the path of the package that a name means without an import, "" for none
+	Rewrite func(file *ast.File, own func(name string) bool) // changes a part of a cell before it is checked; own tells what is of Declare
+
+	mu     sync.Mutex // held but while a cell executes
+	fset   *token.FileSet
+	base   *ixgo.Context
+	loader *loader
+	pkg    *types.Package // of the unit that is checked, and of the fields of all types
+	view   view           // what later cells see
+	own    map[string]bool
+	units  map[*types.Package]*unit
+	hooks  map[string]any
+	panics chan ixgo.PanicError
+	swept  int // how many units there may be before they are looked through
+	now    atomic.Pointer[turn]
+}
+
+// unit is a piece of a cell that was checked: declarations that stand together, or statements.
+type unit struct {
+	pkg     *types.Package    // nil for imports
+	imports map[string]string // by name, as they are behind the unit
+	src     *source           // nil where nothing of it is needed again
+	line    int
+	lines   []int                    // of the statements; nil for declarations
+	names   []declared               // in order
+	again   map[string]*types.Var    // earlier variables that it declares again
+	vars    map[string]reflect.Value // pointers to variables
+	needs   map[*unit]bool
+	pkgs    map[*types.Package]bool // compiled packages, and those of the standard library that are sources
+	run     *ixgo.Interp
+	base    bool // made by Declare
+}
+
+// New returns an engine. Functions of compiled packages are replaced by hooks, by their full name.
+func New(hooks map[string]any) *Engine {
+	registerAll()
+	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}}, own: map[string]bool{},
+		units: map[*types.Package]*unit{}, hooks: hooks, panics: make(chan ixgo.PanicError)}
+	e.base = ixgo.NewContext(mode)
+	e.loader = &loader{Loader: e.base.Loader, cells: map[*byte]*ixgo.Package{}}
+	e.loader.known.SetHasher(typeutil.MakeHasher())
+	e.base.Loader = e.loader
+	e.fset = e.base.FileSet
+	at, show := func(step int) { e.turn().at(step) }, func(vs ...any) { e.turn().show(vs) }
+	e.Declare(map[string]any{atName: &at, showName: &show})
+	return e
+}
+
+// turn is the unit that is executed.
+type turn struct {
+	goid uint64
+	at   func(step int) // called before each statement
+	show func([]any)    // called with the values of the last expression
+}
+
+// turn returns what is executed. A goroutine that was left behind has no turn: another one goes on.
+func (e *Engine) turn() *turn {
+	t := e.now.Load()
+	if t.goid != Goid() {
+		panic(Halted{})
+	}
+	return t
+}
+
+// Panics returns where the panics of goroutines of cells arrive; somebody must take them.
+func (e *Engine) Panics() <-chan ixgo.PanicError { return e.panics }
+
+// Declare makes variables known to cells, by pointers to them.
+func (e *Engine) Declare(vars map[string]any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u := &unit{pkg: newPackage(), vars: map[string]reflect.Value{}, base: true}
+	for name, p := range vars {
+		v := reflect.ValueOf(p)
+		o := types.NewVar(token.NoPos, u.pkg, name, e.typeOf(v.Type().Elem()))
+		u.pkg.Scope().Insert(o)
+		u.vars[name] = v
+		e.view.set(name, o)
+		e.own[name] = true
+	}
+	e.units[u.pkg] = u
+}
+
+// typeOf returns the type of a compiled one.
+func (e *Engine) typeOf(rt reflect.Type) types.Type {
+	deps := map[string]string{}
+	walker{deps: deps, seen: map[reflect.Type]bool{}}.visit(rt)
+	for path := range deps {
+		_, _ = importer{e}.Import(path)
+	}
+	e.loader.mu.Lock()
+	defer e.loader.mu.Unlock()
+	return e.loader.Loader.(*ixgo.TypesLoader).ToType(rt)
+}
+
+const mode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
+
+// context returns ixgo's context for one unit.
+func (e *Engine) context() *ixgo.Context {
+	c := ixgo.NewContext(mode | ixgo.DisableAutoLoadPatchs)
+	c.FileSet, c.Loader, c.RunContext = e.fset, e.loader, context.Background()
+	c.SetPanic(func(p *ixgo.PanicInfo) {
+		if text, ok := p.Error.(ixgo.RuntimeError); ok && strings.HasPrefix(string(text), "interface conversion: ") {
+			p.Error = ixgo.PlainError(text) // as Go says it
+		}
+	})
+	for name, f := range e.hooks {
+		c.RegisterExternal(name, f)
+	}
+	return c
+}
+
+// private returns the address of a field of ixgo's that it does not export.
+func private[T any](of any, name string) *T {
+	return (*T)(field(reflect.ValueOf(of).Elem(), name, reflect.TypeFor[T]()))
+}
+
+// Packages returns the paths of the packages that cells can import, each with its name. It must not be changed.
+var Packages = sync.OnceValue(func() map[string]string {
+	out := map[string]string{"math/rand/v2": "rand"}
+	for path, p := range imports.Packages {
+		out[path] = string(p.Name)
+	}
+	for _, path := range ixgo.PackageList() {
+		if out[path] == "" && !strings.Contains(path, "internal/") && !strings.HasPrefix(path, "github.com/goplus/") && !strings.HasPrefix(path, "syscall") {
+			out[path] = path[strings.LastIndexByte(path, '/')+1:]
+		}
+	}
+	return out
+})
+
+// Names returns the objects that cells have declared, and the packages that they have imported.
+func (e *Engine) Names() (objects map[string]types.Object, imported map[string]string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	objects = maps.Clone(e.view.names)
+	for name := range e.own {
+		if e.isOwn(name, e.view) {
+			delete(objects, name)
+		}
+	}
+	return objects, maps.Clone(e.view.imports)
+}
+
+// Lookup returns what a name means: an object, or the path of a package.
+func (e *Engine) Lookup(name string) (types.Object, string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.view.names[name], e.view.imports[name]
+}
+
+// Own reports whether a name means what Declare has made it.
+func (e *Engine) Own(name string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.isOwn(name, e.view)
+}
+
+func (e *Engine) isOwn(name string, sees view) bool {
+	o := sees.names[name]
+	return o != nil && e.own[name] && e.units[o.Pkg()] != nil && e.units[o.Pkg()].base
+}
+
+// Variables calls f with each variable that cells know.
+func (e *Engine) Variables(f func(name string, v reflect.Value)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for name, o := range e.view.names {
+		if u := e.units[o.Pkg()]; u != nil && u.vars[o.Name()].IsValid() {
+			f(name, u.vars[o.Name()].Elem())
+		}
+	}
+}
+
+// Import makes a package known to cells by its name.
+func (e *Engine) Import(path string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.Package(path); p != nil {
+		e.view.imports[p.Name()] = path
+	}
+}

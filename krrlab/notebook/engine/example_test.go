@@ -1,0 +1,27 @@
+package engine_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+)
+
+// The second cell sees what the first has declared.
+func ExampleEngine_Compile() {
+	e := engine.New(nil)
+	for _, code := range []string{"func double[T int | float64](x T) T { return 2 * x }", "double(1.5)"} {
+		cell, err := e.Compile("cell", code)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		values, err := cell.Run(func() bool { return false }, func(int) {})
+		if err != nil {
+			fmt.Println(err)
+		}
+		if values != nil {
+			fmt.Println(values.List[0].Value, engine.TypeString(values.List[0].Type))
+		}
+	}
+	// Output: 3 float64
+}

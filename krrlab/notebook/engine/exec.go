@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"reflect"
+	"unsafe"
+
+	"github.com/goplus/ixgo"
+	"golang.org/x/tools/go/ssa"
+)
+
+// build makes a unit executable.
+func (e *Engine) build(u *unit) error {
+	e.needs(u)
+	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
+	e.closure(u, units, pkgs)
+	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics)
+	for p := range pkgs {
+		if s := e.source(p); s != nil {
+			prog.CreatePackage(p, e.base.SourcePackage(p.Path()).Files, s.info, true)
+		} else {
+			prog.CreatePackage(p, nil, nil, true)
+		}
+	}
+	made := map[*unit]*ssa.Package{}
+	for v := range units {
+		var files []*ast.File
+		var info *types.Info
+		if v.src != nil {
+			files, info = []*ast.File{v.src.file}, v.src.info
+		}
+		made[v] = prog.CreatePackage(v.pkg, files, info, false)
+	}
+	prog.Build()
+	e.loader.mu.Lock()
+	clear(e.loader.cells)
+	for v, p := range made {
+		if v == u {
+			continue
+		}
+		p.Func("init").Blocks = nil // was executed
+		e.loader.cells[unsafe.StringData(v.pkg.Path())] = &ixgo.Package{Path: mainPath, Name: "main", Vars: v.vars}
+	}
+	e.loader.asked = nil
+	e.loader.mu.Unlock()
+	if n := e.needMethods(prog, u); !room(n) {
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
+	}
+	ctx := e.context()
+	for name, old := range u.again { // the variable keeps its place
+		p := e.units[old.Pkg()].vars[old.Name()]
+		if !u.initialized(name) {
+			p.Elem().SetZero()
+		}
+		ctx.RegisterExternal(mainPath+"."+name, p.Interface())
+	}
+	in, err := ctx.NewInterp(made[u])
+	if err != nil {
+		return err
+	}
+	*private[chan ixgo.PanicError](in, "cherror") = e.panics
+	polls(in)
+	record := *private[*ixgo.TypesRecord](in, "record")
+	for _, t := range e.loader.asked {
+		rt, _ := record.ToType(t)
+		e.loader.mu.Lock()
+		e.loader.known.Set(t, rt)
+		e.loader.mu.Unlock()
+	}
+	for name, m := range made[u].Members {
+		if _, ok := m.(*ssa.Global); ok {
+			if p, ok := in.GetVarAddr(name); ok {
+				u.vars[name] = reflect.ValueOf(p)
+			}
+		}
+	}
+	u.run = in
+	return nil
+}
+
+// needMethods makes ixgo compile the methods of all types that a unit mentions: it compiles those of types that
+// the unit itself turns into interfaces, but later units and compiled code call others. It returns how many
+// methods of new types there are.
+func (e *Engine) needMethods(prog *ssa.Program, u *unit) (methods int) {
+	f := reflect.ValueOf(prog).Elem().FieldByName("makeInterfaceTypes")
+	if !f.IsValid() || f.Kind() != reflect.Map || f.Type().Key() != reflect.TypeFor[types.Type]() {
+		panic("engine: ssa has no makeInterfaceTypes: another version")
+	}
+	set := reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem()
+	need := func(t types.Type) {
+		if set.IsNil() {
+			set.Set(reflect.MakeMap(set.Type()))
+		}
+		set.SetMapIndex(reflect.ValueOf(&t).Elem(), reflect.Zero(set.Type().Elem()))
+	}
+	w := typeWalker{seen: map[types.Type]bool{}}
+	w.named = func(n *types.Named) {
+		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath || types.IsInterface(n) || generic(n) {
+			return
+		}
+		need(types.NewPointer(n))
+		if _, known := e.loader.known.At(n).(reflect.Type); !known {
+			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
+		}
+	}
+	for _, t := range u.src.info.Types {
+		w.visit(t.Type)
+	}
+	for _, o := range u.src.info.Defs {
+		if o != nil {
+			w.visit(o.Type())
+		}
+	}
+	return methods
+}
+
+// room reports whether there are entries left in the table through which compiled code calls methods of cells; ixgo
+// ends the process where there are none.
+func room(methods int) bool {
+	_, _, free := ixgo.IcallStat()
+	return methods == 0 || methods+spare <= free
+}
+
+// spare are the entries kept for the methods of types that appear while a unit is compiled.
+const spare = 100
+
+func capacity() int {
+	all, _, _ := ixgo.IcallStat()
+	return all
+}
+
+// generic reports whether a type has type parameters for which nothing is put.
+func generic(t types.Type) (found bool) {
+	w := typeWalker{seen: map[types.Type]bool{}, param: func() { found = true }}
+	if n, ok := t.(*types.Named); ok && n.TypeParams().Len() > n.TypeArgs().Len() {
+		return true
+	}
+	w.visit(t)
+	return found
+}
+
+// closure collects what a unit needs, and what that needs.
+func (e *Engine) closure(u *unit, units map[*unit]bool, pkgs map[*types.Package]bool) {
+	if units[u] {
+		return
+	}
+	units[u] = true
+	for p := range u.pkgs {
+		e.imported(p, pkgs)
+	}
+	if u.src != nil {
+		for v := range u.needs {
+			e.closure(v, units, pkgs)
+		}
+	}
+}
+
+func (e *Engine) imported(p *types.Package, pkgs map[*types.Package]bool) {
+	if pkgs[p] {
+		return
+	}
+	pkgs[p] = true
+	if e.source(p) != nil {
+		for _, q := range p.Imports() {
+			e.imported(q, pkgs)
+		}
+	}
+}
+
+// initialized reports whether the declaration of a variable gives it a value.
+func (u *unit) initialized(name string) bool {
+	for _, in := range u.src.info.InitOrder {
+		for _, v := range in.Lhs {
+			if v.Name() == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// done forgets what is not needed of a unit that was executed, and units of which nothing is known any more.
+func (e *Engine) done(u *unit) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	u.run, u.lines, u.again = nil, nil, nil
+	functions := false
+	for _, d := range u.src.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		functions = functions || ok && f.Name.Name != runName && f.Name.Name != "init"
+	}
+	if !functions {
+		u.src, u.needs, u.pkgs = nil, nil, nil
+	}
+	if e.units[u.pkg] == nil && u.names == nil {
+		return
+	}
+	if len(e.units) > e.swept {
+		e.sweep()
+		e.swept = 2*len(e.units) + 50
+	}
+}
+
+// sweep forgets the units that nothing refers to.
+func (e *Engine) sweep() {
+	live := map[*types.Package]*unit{}
+	var mark func(u *unit)
+	w := typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) { mark(e.units[p]) }}
+	mark = func(u *unit) {
+		if u == nil || live[u.pkg] != nil {
+			return
+		}
+		live[u.pkg] = u
+		for v := range u.needs {
+			mark(v)
+		}
+		for _, name := range u.pkg.Scope().Names() {
+			w.visit(u.pkg.Scope().Lookup(name).Type())
+		}
+	}
+	for _, o := range e.view.names {
+		mark(e.units[o.Pkg()])
+	}
+	e.units = live
+}

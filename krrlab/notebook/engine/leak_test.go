@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// TestForgotten declares the same names again and again: what nothing refers to any more is forgotten.
+func TestForgotten(t *testing.T) {
+	e, run := open(t)
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var before int64
+	const n = 600
+	for i := range n {
+		if i == n/2 {
+			before = heap()
+		}
+		code := fmt.Sprintf("func f(x int) int { return g(x) + %d }\nfunc g[T any](x T) T { return x }", i)
+		if i%2 == 1 {
+			code = fmt.Sprintf("v := []float64{%d}\nh := func() int { return f(1) }", i)
+		}
+		if got := run(code); got != "" {
+			t.Fatal(got)
+		}
+	}
+	if grown := heap() - before; grown > n/2*2000 {
+		t.Errorf("%d cells left %d bytes, %d units", n/2, grown, len(e.units))
+	} else {
+		t.Logf("%d cells left %d bytes, %d units", n/2, grown, len(e.units))
+	}
+}

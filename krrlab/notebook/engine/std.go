@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"iter"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/goplus/ixgo"
+	// What the tables of package imports, which are those of Go 1.18, lack: generics, from their source.
+	_ "github.com/goplus/ixgo/pkg/cmp"
+	_ "github.com/goplus/ixgo/pkg/errors"
+	_ "github.com/goplus/ixgo/pkg/iter"
+	_ "github.com/goplus/ixgo/pkg/maps"
+	_ "github.com/goplus/ixgo/pkg/math/rand/v2"
+	_ "github.com/goplus/ixgo/pkg/reflect"
+	_ "github.com/goplus/ixgo/pkg/slices"
+	_ "github.com/goplus/ixgo/pkg/sync"
+	_ "github.com/goplus/ixgo/pkg/sync/atomic"
+	_ "github.com/goplus/ixgo/pkg/unique"
+	_ "github.com/goplus/reflectx/icall/icall4096" // how many methods of types of cells there can be
+)
+
+// AsType came with Go 1.26, after ixgo.
+func init() {
+	ixgo.RegisterPatch("errors", `package errors
+
+import "errors"
+
+func AsType[E error](err error) (E, bool) {
+	var e E
+	ok := errors.As(err, &e)
+	return e, ok
+}
+`)
+}
+
+// Std returns hooks for what packages of the standard library that are interpreted take from the runtime.
+func Std() map[string]any {
+	return map[string]any{
+		"iter@patch.pullany":                   func(seq func(func(any) bool)) (func() (any, bool), func()) { return iter.Pull(seq) },
+		"iter@patch.pullany2":                  func(seq func(func(k, v any) bool)) (func() (any, any, bool), func()) { return iter.Pull2(seq) },
+		"math/rand/v2@patch.globalRandUint64n": rand.Uint64N,
+		"runtime.Goexit":                       runtime.Goexit,
+	}
+}
