@@ -6,6 +6,7 @@ import (
 	"go/types"
 	"reflect"
 	"runtime"
+	"strings"
 )
 
 // source is what go/types made of a unit.
@@ -33,7 +34,7 @@ func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, er
 	return u, nil
 }
 
-// types lets go/types check a file, and returns the first of its errors.
+// types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not used are none.
 func (e *Engine) types(src *source, names map[string]types.Object) error {
 	outer := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range names {
@@ -43,7 +44,7 @@ func (e *Engine) types(src *source, names map[string]types.Object) error {
 	e.pkg.SetImports(nil)
 	var first error
 	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
-		if te, ok := err.(types.Error); (!ok || !te.Soft) && first == nil {
+		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
 		}
 	}}

@@ -233,3 +233,27 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestNils has nil as a key and as an element of maps, where ixgo panics and deletes.
+func TestNils(t *testing.T) {
+	cells{
+		{"m := map[string]any{\"a\": nil}\nvar x any\nm[\"b\"] = x\nv, ok := m[\"b\"]\nfmt.Println(len(m), v, ok)", "2 <nil> true\n"},
+		{"k := map[any]int{nil: 1}\nvar e any\nk[e] += 2\n_, ok := k[\"no\"]\nfmt.Println(k[nil], k[e], ok)\ndelete(k, nil)\nlen(k)", "3 3 false\n→0"},
+		{"p := map[error]error{}\np[nil] = nil\nfmt.Println(len(p), p[nil] == nil, p)", "1 true map[<nil>:<nil>]\n"},
+		{"func get[K comparable, V any](m map[K]V, k K) (V, bool) { m[k] = *new(V); v, ok := m[k]; return v, ok }\nget(map[any]error{}, nil)", "→<nil>→true"},
+	}.run(t)
+}
+
+// TestConstraints has type arguments that do not satisfy their constraints: go/types calls these errors soft, as
+// those of variables that are not used, and a program with them ended the process.
+func TestConstraints(t *testing.T) {
+	cells{
+		{"func same[N int | float64](x N) N { return x }\nfunc text[S interface{ String() string }](s S) string { return s.String() }", ""},
+		{"same(\"a\")", "✗cell:1:32: string does not satisfy int | float64"},
+		{"same[string](\"a\")", "✗cell:1:37: string does not satisfy int | float64"},
+		{"text(5)", "✗cell:1:32: int does not satisfy interface{String() string}"},
+		{"type list[N int | float64] struct{ a N }\nvar l list[string]", "✗cell:2:12: string does not satisfy int | float64"},
+		{"for a, b := range 3 { }", "✗cell:1:39: range over 3 (untyped int constant) permits only one iteration variable"},
+		{"func f() { x := 1; y, z := 2, 3; _ = y\nunused: }", ""},
+	}.run(t)
+}

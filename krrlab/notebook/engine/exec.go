@@ -16,7 +16,7 @@ func (e *Engine) build(u *unit) error {
 	e.needs(u)
 	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
 	e.closure(u, units, pkgs)
-	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics)
+	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics|ssa.BuildSerially) // serially: a panic stays in this goroutine
 	for p := range pkgs {
 		if s := e.source(p); s != nil {
 			prog.CreatePackage(p, e.base.SourcePackage(p.Path()).Files, s.info, true)

@@ -60,6 +60,7 @@ func polls(in *ixgo.Interp) {
 		pfn := it.Value().Elem()
 		code := *(*[]func(*ixgo.Frame))(field(pfn, "Instrs", reflect.TypeFor[[]func(*ixgo.Frame)]()))
 		invokes(in, pfn, code)
+		nils(pfn, code)
 		at := *(*[]int)(field(pfn, "Blocks", reflect.TypeFor[[]int]()))
 		if fn.Signature.Results().Len() > 1 {
 			// Several results lie in the frame of the call until they are taken. A frame that is used again for
