@@ -257,3 +257,14 @@ func TestConstraints(t *testing.T) {
 		{"func f() { x := 1; y, z := 2, 3; _ = y\nunused: }", ""},
 	}.run(t)
 }
+
+// TestShared calls methods of several compiled types by one instruction in several goroutines; the race
+// detector sees what ixgo shares.
+func TestShared(t *testing.T) {
+	cells{
+		{"var b strings.Builder\n_, _ = b.WriteString(\"b\")", ""},
+		{"type S interface { Len() int }\nfunc length(s S) int { return s.Len() }\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nbad := 0\n" +
+			"for g := range 8 { wg.Add(1); go func() { defer wg.Done(); for range 20000 {\n" +
+			"if g%2 == 0 { if length(strings.NewReader(\"abc\")) != 3 { mu.Lock(); bad++; mu.Unlock() }\n} else if length(&b) != 1 { mu.Lock(); bad++; mu.Unlock() } } }() }\nwg.Wait()\nbad", "→0"},
+	}.run(t)
+}

@@ -121,7 +121,8 @@ func field(v reflect.Value, name string, want reflect.Type) unsafe.Pointer {
 }
 
 // invokes makes calls of methods by an interface find those of types that another unit has made: ixgo takes
-// such a type for a compiled one, whose methods it would call in another way.
+// such a type for a compiled one, whose methods it would call in another way. It does the same for compiled types: there
+// ixgo keeps the method that it found in a variable of the instruction, which goroutines that execute it share.
 func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 	msets := *private[map[reflect.Type]map[string]*ssa.Function](in, "msets")
 	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
@@ -139,13 +140,17 @@ func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 		code[i] = func(fr *ixgo.Frame) {
 			stack := *(*[]any)(unsafe.Add(unsafe.Pointer(fr), frame.stack))
 			t := reflect.TypeOf(stack[recv])
-			if _, own := msets[t]; own || t == nil || !ofCell(t) {
+			if _, own := msets[t]; own || t == nil || t == typeOfType {
 				direct(fr)
 				return
 			}
 			args := []reflect.Value{reflect.ValueOf(stack[recv])}
-			m, ok := reflectx.MethodByName(t, name)
-			if t.Kind() == reflect.Pointer { // package reflectx does not find a method of the value that is not exported
+			find, cell := t.MethodByName, ofCell(t)
+			if cell {
+				find = func(name string) (reflect.Method, bool) { return reflectx.MethodByName(t, name) }
+			}
+			m, ok := find(name)
+			if cell && t.Kind() == reflect.Pointer { // package reflectx does not find a method of the value that is not exported
 				if of, found := reflectx.MethodByName(t.Elem(), name); found && !args[0].IsNil() {
 					m, ok, args[0] = of, true, args[0].Elem()
 				}
@@ -165,6 +170,9 @@ func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 		}
 	}
 }
+
+// typeOfType is the type of the values of reflect.Type; some of their methods are ixgo's.
+var typeOfType = reflect.TypeOf(reflect.TypeFor[int]())
 
 // called calls a method and returns its results as ixgo keeps them.
 func called(m reflect.Method, args []reflect.Value) any {
