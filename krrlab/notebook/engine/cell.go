@@ -120,7 +120,7 @@ func (e *Engine) imports(file *ast.File, sees view) error {
 			missing.Paths = append(missing.Paths, path)
 			continue
 		}
-		pkg, err := importer{e}.Import(path)
+		pkg, err := e.loader.Import(path)
 		if err != nil {
 			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
 		}

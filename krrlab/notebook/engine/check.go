@@ -43,7 +43,7 @@ func (e *Engine) types(src *source, names map[string]types.Object) error {
 	*private[*types.Scope](e.pkg, "scope") = types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
-	conf := types.Config{Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+	conf := types.Config{Importer: e.loader, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
 		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
 		}

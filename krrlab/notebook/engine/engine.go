@@ -13,7 +13,6 @@ import (
 
 	"github.com/gopherdata/gophernotes/imports"
 	"github.com/goplus/ixgo"
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // mainPath is the path of the packages of all units, so that the fields of their types are within reach of each other.
@@ -64,9 +63,7 @@ func New(hooks map[string]any) *Engine {
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}}, own: map[string]bool{},
 		units: map[*types.Package]*unit{}, hooks: hooks, panics: make(chan ixgo.PanicError)}
 	e.base = ixgo.NewContext(mode)
-	e.loader = &loader{Loader: e.base.Loader, cells: map[*byte]*ixgo.Package{}}
-	e.loader.known.SetHasher(typeutil.MakeHasher())
-	e.base.Loader = e.loader
+	e.loader = newLoader(e.base)
 	e.fset = e.base.FileSet
 	at, show := func(step int) { e.turn().at(step) }, func(vs ...any) { e.turn().show(vs) }
 	e.Declare(map[string]any{atName: &at, showName: &show})
@@ -110,14 +107,9 @@ func (e *Engine) Declare(vars map[string]any) {
 
 // typeOf returns the type of a compiled one.
 func (e *Engine) typeOf(rt reflect.Type) types.Type {
-	deps := map[string]string{}
-	walker{deps: deps, seen: map[reflect.Type]bool{}}.visit(rt)
-	for path := range deps {
-		_, _ = importer{e}.Import(path)
-	}
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
-	return e.loader.Loader.(*ixgo.TypesLoader).ToType(rt)
+	return e.loader.ToType(rt)
 }
 
 const mode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin

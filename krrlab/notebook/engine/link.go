@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"fmt"
 	"go/constant"
 	"go/types"
+	"maps"
 	"math/big"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -16,11 +19,109 @@ import (
 
 // loader is ixgo's table of compiled packages and their types, with the types and variables of cells.
 type loader struct {
-	ixgo.Loader
-	mu    sync.Mutex
-	known typeutil.Map            // types of cells: reflect.Type by types.Type
-	asked []types.Type            // types that are not known yet
-	cells map[*byte]*ixgo.Package // variables of earlier units, by the string that is the path of the unit
+	*ixgo.TypesLoader
+	base   *ixgo.Context
+	mu     sync.Mutex
+	failed map[string]error        // what packages could not be loaded for
+	known  typeutil.Map            // types of cells: reflect.Type by types.Type
+	asked  []types.Type            // types that are not known yet
+	cells  map[*byte]*ixgo.Package // variables of earlier units, by the string that is the path of the unit
+}
+
+// newLoader returns a loader in which every package is there from the beginning, empty. A type puts itself into its package
+// when anything mentions it, so that packages can be loaded in any order.
+func newLoader(base *ixgo.Context) *loader {
+	l := &loader{TypesLoader: base.Loader.(*ixgo.TypesLoader), base: base, failed: map[string]error{}, cells: map[*byte]*ixgo.Package{}}
+	l.known.SetHasher(typeutil.MakeHasher())
+	for path, name := range Packages() {
+		if path != "unsafe" {
+			_ = l.SetImport(path, types.NewPackage(path, name), nil)
+		}
+	}
+	base.Loader, base.Importer = l, sourceImporter{l}
+	return l
+}
+
+// load loads a package: what its table lists, or its source, and the source of what the table lacks. No other source
+// is looked for.
+func (l *loader) load(path string) (p *types.Package, err error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	p, _ = l.LookupPackage(path)
+	table, known := ixgo.LookupPackage(path)
+	if !known || p == nil {
+		return nil, fmt.Errorf("package %s is not in this kernel", path)
+	}
+	if err := l.failed[path]; err != nil || p.Complete() {
+		return p, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+		if err != nil {
+			err = fmt.Errorf("package %s cannot be imported: %w", path, err)
+			l.failed[path] = err
+		}
+	}()
+	(*private[map[string]*ixgo.Package](l.TypesLoader, "installed"))[path] = table
+	if table.Source != "" {
+		if err := l.base.AddImportFile(path, p.Name()+".go", table.Source); err != nil {
+			return nil, err
+		}
+		sp := l.base.SourcePackage(path)
+		sp.Package, sp.Register = p, true
+		_ = l.SetImport(path, p, nil)
+		return p, sp.Load()
+	}
+	l.install(p, table)
+	p.MarkComplete()
+	if sp := l.base.SourcePackage(path + "@patch"); sp != nil {
+		if err := sp.Load(); err != nil {
+			return nil, err
+		}
+		for _, name := range sp.Package.Scope().Names() {
+			p.Scope().Insert(sp.Package.Scope().Lookup(name))
+		}
+	}
+	return p, nil
+}
+
+// install puts what a table lists into a package.
+func (l *loader) install(p *types.Package, table *ixgo.Package) {
+	for _, of := range []map[string]reflect.Type{table.Interfaces, table.NamedTypes} {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			l.ToType(of[name])
+		}
+	}
+	for name, rt := range table.AliasTypes {
+		l.InsertAlias(p, name, rt)
+	}
+	for name, f := range table.Funcs {
+		l.InsertFunc(p, name, f)
+	}
+	for name, v := range table.Vars {
+		l.InsertVar(p, name, v.Elem())
+	}
+	for name, c := range table.TypedConsts {
+		l.InsertTypedConst(p, name, c)
+	}
+	for name, c := range table.UntypedConsts {
+		l.InsertUntypedConst(p, name, c)
+	}
+}
+
+// sourceImporter imports what the source of a package imports, while the loader is held.
+type sourceImporter struct{ *loader }
+
+func (l sourceImporter) Import(path string) (*types.Package, error) { return l.load(path) }
+
+// Import loads a compiled package.
+func (l *loader) Import(path string) (*types.Package, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.load(path)
 }
 
 // LookupReflect returns the reflect.Type of a type that is known.
@@ -30,7 +131,7 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	if rt, ok := l.known.At(t).(reflect.Type); ok {
 		return rt, true
 	}
-	if rt, ok := l.Loader.LookupReflect(t); ok {
+	if rt, ok := l.TypesLoader.LookupReflect(t); ok {
 		return rt, true
 	}
 	if _, ok := t.(*types.Named); ok {
@@ -46,17 +147,7 @@ func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	if p, ok := l.cells[unsafe.StringData(path)]; ok {
 		return p, true
 	}
-	return l.Loader.Installed(path)
-}
-
-// importer is the loader for go/types: what loads the source of a package imports by the loader itself.
-type importer struct{ *Engine }
-
-// Import makes a compiled package known, after those that its types are of.
-func (i importer) Import(path string) (*types.Package, error) {
-	i.loader.mu.Lock()
-	defer i.loader.mu.Unlock()
-	return i.base.Importer.Import(path)
+	return l.TypesLoader.Installed(path)
 }
 
 var register sync.Once
@@ -75,14 +166,12 @@ func registerAll() {
 // table turns the table of a package into the form of ixgo.
 func table(path string, p imports.Package) *ixgo.Package {
 	t := &ixgo.Package{
-		Name: string(p.Name), Path: path, Deps: map[string]string{},
+		Name: string(p.Name), Path: path,
 		Interfaces: map[string]reflect.Type{}, NamedTypes: map[string]reflect.Type{}, AliasTypes: map[string]reflect.Type{},
 		Vars: map[string]reflect.Value{}, Funcs: map[string]reflect.Value{},
 		TypedConsts: map[string]ixgo.TypedConst{}, UntypedConsts: map[string]ixgo.UntypedConst{},
 	}
-	w := walker{own: path, deps: t.Deps, seen: map[reflect.Type]bool{}}
 	for name, rt := range p.Types {
-		w.visit(rt)
 		switch {
 		case rt.PkgPath() != path || rt.Name() != name:
 			t.AliasTypes[name] = rt
@@ -93,7 +182,6 @@ func table(path string, p imports.Package) *ixgo.Package {
 		}
 	}
 	for name, v := range p.Binds {
-		w.visit(v.Type())
 		if lit, ok := p.Untypeds[name]; ok {
 			kind, val := untyped(lit)
 			t.UntypedConsts[name] = ixgo.UntypedConst{Typ: kind, Value: val}
@@ -131,56 +219,6 @@ func plainSeq(f reflect.Value) reflect.Value {
 		}
 		return []reflect.Value{call(args)[0].Convert(plain)}
 	})
-}
-
-// walker finds the packages of the types that a package's table mentions.
-type walker struct {
-	own  string
-	deps map[string]string
-	seen map[reflect.Type]bool
-}
-
-func (w walker) visit(t reflect.Type) {
-	if w.seen[t] {
-		return
-	}
-	w.seen[t] = true
-	if path := t.PkgPath(); path != "" && path != w.own {
-		if name, ok := Packages()[path]; ok {
-			w.deps[path] = name
-			return // its own table goes on
-		}
-	}
-	switch t.Kind() {
-	case reflect.Array, reflect.Chan, reflect.Pointer, reflect.Slice:
-		w.visit(t.Elem())
-	case reflect.Map:
-		w.visit(t.Key())
-		w.visit(t.Elem())
-	case reflect.Func:
-		for i := range t.NumIn() {
-			w.visit(t.In(i))
-		}
-		for i := range t.NumOut() {
-			w.visit(t.Out(i))
-		}
-	case reflect.Struct:
-		for i := range t.NumField() {
-			w.visit(t.Field(i).Type)
-		}
-	}
-	if t.PkgPath() == "" && t.Kind() != reflect.Interface {
-		return
-	}
-	for i := range t.NumMethod() {
-		w.visit(t.Method(i).Type)
-	}
-	if t.Kind() != reflect.Interface {
-		p := reflect.PointerTo(t)
-		for i := range p.NumMethod() {
-			w.visit(p.Method(i).Type)
-		}
-	}
 }
 
 // untyped reads an untyped constant: kind:value.

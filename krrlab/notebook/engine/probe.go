@@ -160,7 +160,7 @@ func (e *Engine) Package(path string) *types.Package {
 	if _, ok := Packages()[path]; !ok {
 		return nil
 	}
-	p, err := importer{e}.Import(path)
+	p, err := e.loader.Import(path)
 	if err != nil {
 		return nil
 	}

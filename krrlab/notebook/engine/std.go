@@ -4,6 +4,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 
 	"github.com/goplus/ixgo"
 	// What the tables of package imports, which are those of Go 1.18, lack: generics, from their source.
@@ -16,12 +17,22 @@ import (
 	_ "github.com/goplus/ixgo/pkg/slices"
 	_ "github.com/goplus/ixgo/pkg/sync"
 	_ "github.com/goplus/ixgo/pkg/sync/atomic"
-	_ "github.com/goplus/ixgo/pkg/unique"
 	_ "github.com/goplus/reflectx/icall/icall4096" // how many methods of types of cells there can be
 )
 
-// AsType came with Go 1.26, after ixgo.
+// AsType came with Go 1.26, after ixgo; ixgo's source of unique makes other handles in each unit.
 func init() {
+	ixgo.RegisterPackage(&ixgo.Package{Name: "unique", Path: "unique"})
+	ixgo.RegisterPatch("unique", `package unique
+
+type Handle[T comparable] struct{ value *T }
+
+func (h Handle[T]) Value() T { return *h.value }
+
+func Make[T comparable](value T) Handle[T] { return Handle[T]{intern([1]T{value}, &value).(*T)} }
+
+func intern(key, p any) any
+`)
 	ixgo.RegisterPatch("errors", `package errors
 
 import "errors"
@@ -40,6 +51,10 @@ func Std() map[string]any {
 		"iter@patch.pullany":                   func(seq func(func(any) bool)) (func() (any, bool), func()) { return iter.Pull(seq) },
 		"iter@patch.pullany2":                  func(seq func(func(k, v any) bool)) (func() (any, any, bool), func()) { return iter.Pull2(seq) },
 		"math/rand/v2@patch.globalRandUint64n": rand.Uint64N,
+		"unique@patch.intern":                  func(key, p any) any { p, _ = handles.LoadOrStore(key, p); return p },
 		"runtime.Goexit":                       runtime.Goexit,
 	}
 }
+
+// handles are the values of handles of package unique, by arrays of one.
+var handles sync.Map

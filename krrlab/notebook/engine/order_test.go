@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"go/token"
+	"go/types"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goplus/ixgo"
+)
+
+// TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same, and none
+// comes from Go's source.
+func TestImportOrder(t *testing.T) {
+	paths := slices.Sorted(maps.Keys(Packages()))
+	first := map[string]string{}
+	for seed := range uint64(6) {
+		e := New(nil)
+		for _, i := range rand.New(rand.NewPCG(seed, 0)).Perm(len(paths)) {
+			if p, err := e.loader.Import(paths[i]); err != nil || !p.Complete() || p.Name() != Packages()[paths[i]] && paths[i] != "unsafe" {
+				t.Errorf("seed %d: %s: %v, %v", seed, paths[i], p, err)
+			}
+		}
+		for _, path := range paths {
+			p, _ := e.loader.Import(path)
+			text := contents(p)
+			if seed == 0 {
+				first[path] = text
+			} else if text != first[path] {
+				t.Errorf("seed %d: %s has other names or types:%s", seed, path, differing(first[path], text))
+			}
+			table, _ := ixgo.LookupPackage(path)
+			if table == nil || path == "unsafe" {
+				continue
+			}
+			for name, rt := range table.NamedTypes {
+				if got, ok := e.loader.LookupReflect(p.Scope().Lookup(name).Type()); !ok || got != rt {
+					t.Errorf("seed %d: %s.%s is %v, want %v", seed, path, name, got, rt)
+				}
+			}
+		}
+		for path, sp := range *private[map[string]*ixgo.SourcePackage](e.base, "pkgs") {
+			if sp.Dir != "" {
+				t.Errorf("seed %d: %s comes from %s", seed, path, sp.Dir)
+			}
+		}
+	}
+}
+
+func differing(a, b string) (out string) {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return "\n" + x[i] + "\n" + y[i]
+		}
+	}
+	return " more or less"
+}
+
+// contents lists what cells can name of a package.
+func contents(p *types.Package) string {
+	var b strings.Builder
+	for _, name := range p.Scope().Names() {
+		o := p.Scope().Lookup(name)
+		if !token.IsExported(name) || !token.IsIdentifier(name) {
+			continue
+		}
+		if _, ok := o.(*types.TypeName); !ok {
+			b.WriteString(ObjectString(o) + "\n")
+		} else {
+			if u := o.Type().Underlying(); reflect.TypeOf(u) != reflect.TypeFor[*types.Struct]() {
+				b.WriteString(TypeString(u))
+			}
+			b.WriteString(" is type " + name + "\n")
+			for m := range strings.Lines(strings.Join(Members(o.Type()), "\n")) {
+				if m = strings.TrimSpace(m); token.IsExported(m) {
+					b.WriteString("\t" + ObjectString(Member(o.Type(), m)) + "\n")
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+// TestNotImported names a package that is not there, or whose table is wrong, in the error; others are not harmed.
+func TestNotImported(t *testing.T) {
+	e, run := open(t)
+	if _, err := e.loader.Import("go/nowhere"); err == nil || !strings.Contains(err.Error(), "package go/nowhere is not in this kernel") {
+		t.Error(err)
+	}
+	ixgo.RegisterPackage(&ixgo.Package{Name: "broken", Path: "broken", UntypedConsts: map[string]ixgo.UntypedConst{"C": {Typ: "none.such"}}})
+	defer delete(Packages(), "broken")
+	Packages()["broken"] = "broken"
+	_ = e.loader.SetImport("broken", types.NewPackage("broken", "broken"), nil)
+	for range 2 {
+		if got := run("import \"broken\""); !strings.Contains(got, "package broken cannot be imported: ") {
+			t.Error(got)
+		}
+	}
+	if got := run("import \"strings\"\nstrings.ToUpper(\"a\")"); got != "→A" {
+		t.Error(got)
+	}
+}
+
+// TestUnique makes handles in several cells: those of equal values are equal.
+func TestUnique(t *testing.T) {
+	cells{
+		{"import \"unique\"\na, b := unique.Make(\"x\"), unique.Make(any(1))", ""},
+		{"fmt.Println(a == unique.Make(\"x\"), a == unique.Make(\"y\"), b == unique.Make(any(1)), b == unique.Make(any(int8(1))), a.Value())", "true false true false x\n"},
+		{"type p struct{ x, y int }\nc := unique.Make(p{1, 2})", ""},
+		{"c == unique.Make(p{1, 2})", "→true"},
+	}.run(t)
+}
