@@ -75,7 +75,9 @@ func (e *Engine) Compile(name, code string) (*Cell, error) {
 		}
 		var u *unit
 		if p.kind == declaration {
-			u, err = e.declarations(file, sees)
+			var undo func()
+			u, undo, err = e.declarations(file, sees)
+			defer undo()
 		} else {
 			u, err = e.statements(c, file, sees, i+1 == len(all) && !closed)
 		}
@@ -212,11 +214,16 @@ func (e *Engine) autoImport(file *ast.File, sees view) {
 	file.Decls = append(specs, file.Decls...)
 }
 
-// declarations checks a unit of declarations.
-func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
-	u, err := e.check(file, sees.names)
+// declarations checks a unit of declarations. What undo undoes is done again when the unit is built.
+func (e *Engine) declarations(file *ast.File, sees view) (u *unit, undo func(), err error) {
+	undo = func() {}
+	if of := e.extended(file, sees); len(of) > 0 {
+		u, undo, err = e.extend(file, sees, of)
+	} else {
+		u, err = e.check(file, sees.names)
+	}
 	if err != nil {
-		return nil, err
+		return nil, undo, err
 	}
 	u.line = e.fset.Position(without(file.Decls, token.IMPORT)[0].Pos()).Line
 	for _, name := range u.pkg.Scope().Names() {
@@ -227,7 +234,7 @@ func (e *Engine) declarations(file *ast.File, sees view) (*unit, error) {
 		sees.set(name, o)
 		u.names = append(u.names, declared{name, o, 0})
 	}
-	return u, nil
+	return u, undo, nil
 }
 
 // same notes that a variable is an earlier one of the same type and name, declared again.
@@ -431,6 +438,9 @@ func (e *Engine) publish(u *unit, step int) {
 }
 
 func (e *Engine) declared(u *unit, step int) {
+	if u.added != nil {
+		e.units[u.pkg] = u
+	}
 	for _, d := range u.names {
 		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
 			continue

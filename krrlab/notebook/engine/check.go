@@ -26,7 +26,7 @@ func newInfo() *types.Info {
 // check checks a file as a unit that sees names.
 func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, error) {
 	u := &unit{src: &source{file, newInfo()}, vars: map[string]reflect.Value{}}
-	if err := e.types(u.src, names); err != nil {
+	if err := e.types(u.src, names, false); err != nil {
 		return nil, err
 	}
 	methodValues(file, u.src.info)
@@ -35,7 +35,7 @@ func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, er
 }
 
 // types lets go/types check a file, and returns the first of its errors. Variables, labels and imports that are not used are none.
-func (e *Engine) types(src *source, names map[string]types.Object) error {
+func (e *Engine) types(src *source, names map[string]types.Object, signatures bool) error {
 	outer := types.NewScope(types.Universe, 0, 0, "session")
 	for _, o := range names {
 		outer.Insert(o)
@@ -43,7 +43,7 @@ func (e *Engine) types(src *source, names map[string]types.Object) error {
 	*private[*types.Scope](e.pkg, "scope") = types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
-	conf := types.Config{Importer: e.loader, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+	conf := types.Config{IgnoreFuncBodies: signatures, Importer: e.loader, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
 		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
 		}
@@ -158,6 +158,7 @@ type typeWalker struct {
 	pkg   func(*types.Package) // these may be nil
 	named func(*types.Named)
 	param func()
+	deep  bool // look into types of cells
 }
 
 func (w typeWalker) visit(t types.Type) {
@@ -172,6 +173,12 @@ func (w typeWalker) visit(t types.Type) {
 		}
 		if w.named != nil {
 			w.named(t)
+		}
+		if p := t.Obj().Pkg(); w.deep && p != nil && p.Path() == mainPath {
+			w.visit(t.Underlying())
+			for m := range t.Methods() {
+				w.visit(m.Type())
+			}
 		}
 		for a := range t.TypeArgs().Types() {
 			w.visit(a)

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/types"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/goplus/ixgo"
@@ -14,6 +15,15 @@ import (
 // build makes a unit executable.
 func (e *Engine) build(u *unit) error {
 	e.needs(u)
+	var was map[*types.Named]reflect.Type
+	if u.added != nil {
+		was = e.grow(u)
+		for n := range was {
+			if v := e.units[n.Obj().Pkg()]; v != nil {
+				u.needs[v] = true
+			}
+		}
+	}
 	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
 	e.closure(u, units, pkgs)
 	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics|ssa.BuildSerially) // serially: a panic stays in this goroutine
@@ -34,6 +44,15 @@ func (e *Engine) build(u *unit) error {
 		made[v] = prog.CreatePackage(v.pkg, files, info, false)
 	}
 	prog.Build()
+	n := e.needMethods(prog, u, was)
+	if !room(n) {
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
+	}
+	ctx := e.context()
+	find := &finder{}
+	if was != nil {
+		find = e.renew(ctx, prog, was)
+	}
 	e.loader.mu.Lock()
 	clear(e.loader.cells)
 	for v, p := range made {
@@ -45,10 +64,6 @@ func (e *Engine) build(u *unit) error {
 	}
 	e.loader.asked = nil
 	e.loader.mu.Unlock()
-	if n := e.needMethods(prog, u); !room(n) {
-		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
-	}
-	ctx := e.context()
 	for name, old := range u.again { // the variable keeps its place
 		p := e.units[old.Pkg()].vars[old.Name()]
 		if !u.initialized(name) {
@@ -62,13 +77,11 @@ func (e *Engine) build(u *unit) error {
 	}
 	*private[chan ixgo.PanicError](in, "cherror") = e.panics
 	polls(in)
-	record := *private[*ixgo.TypesRecord](in, "record")
-	for _, t := range e.loader.asked {
-		rt, _ := record.ToType(t)
-		e.loader.mu.Lock()
-		e.loader.known.Set(t, rt)
-		e.loader.mu.Unlock()
-	}
+	find.bind(in)
+	e.loader.mu.Lock()
+	asked := slices.Clone(e.loader.asked)
+	e.loader.mu.Unlock()
+	e.know(*private[*ixgo.TypesRecord](in, "record"), asked)
 	for name, m := range made[u].Members {
 		if _, ok := m.(*ssa.Global); ok {
 			if p, ok := in.GetVarAddr(name); ok {
@@ -83,7 +96,7 @@ func (e *Engine) build(u *unit) error {
 // needMethods makes ixgo compile the methods of all types that a unit mentions: it compiles those of types that
 // the unit itself turns into interfaces, but later units and compiled code call others. It returns how many
 // methods of new types there are.
-func (e *Engine) needMethods(prog *ssa.Program, u *unit) (methods int) {
+func (e *Engine) needMethods(prog *ssa.Program, u *unit, was map[*types.Named]reflect.Type) (methods int) {
 	f := reflect.ValueOf(prog).Elem().FieldByName("makeInterfaceTypes")
 	if !f.IsValid() || f.Kind() != reflect.Map || f.Type().Key() != reflect.TypeFor[types.Type]() {
 		panic("engine: ssa has no makeInterfaceTypes: another version")
@@ -104,6 +117,9 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit) (methods int) {
 		if _, known := e.loader.known.At(n).(reflect.Type); !known {
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
+	}
+	for n := range was {
+		w.visit(n)
 	}
 	for _, t := range u.src.info.Types {
 		w.visit(t.Type)
@@ -155,6 +171,9 @@ func (e *Engine) closure(u *unit, units map[*unit]bool, pkgs map[*types.Package]
 			e.closure(v, units, pkgs)
 		}
 	}
+	for _, v := range u.methods {
+		e.closure(v, units, pkgs)
+	}
 }
 
 func (e *Engine) imported(p *types.Package, pkgs map[*types.Package]bool) {
@@ -185,7 +204,7 @@ func (u *unit) initialized(name string) bool {
 func (e *Engine) done(u *unit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	u.run, u.lines, u.again = nil, nil, nil
+	u.run, u.lines, u.again, u.added = nil, nil, nil, nil
 	functions := false
 	for _, d := range u.src.file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -207,13 +226,16 @@ func (e *Engine) done(u *unit) {
 func (e *Engine) sweep() {
 	live := map[*types.Package]*unit{}
 	var mark func(u *unit)
-	w := typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) { mark(e.units[p]) }}
+	w := typeWalker{seen: map[types.Type]bool{}, deep: true, pkg: func(p *types.Package) { mark(e.units[p]) }}
 	mark = func(u *unit) {
 		if u == nil || live[u.pkg] != nil {
 			return
 		}
 		live[u.pkg] = u
 		for v := range u.needs {
+			mark(v)
+		}
+		for _, v := range u.methods {
 			mark(v)
 		}
 		for _, name := range u.pkg.Scope().Names() {

@@ -39,7 +39,7 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 		}
 		e.autoImport(file, sees)
 		src := &source{file, newInfo()}
-		_ = e.types(src, sees.names)
+		_ = e.types(src, sees.names, false)
 		for _, name := range e.pkg.Scope().Names() {
 			sees.set(name, e.pkg.Scope().Lookup(name))
 		}

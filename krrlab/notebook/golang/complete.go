@@ -242,7 +242,7 @@ func (s *Session) importOf(name string) *types.Package {
 
 func exported(p *types.Package) (out []string) {
 	for _, name := range p.Scope().Names() {
-		if token.IsExported(name) {
+		if token.IsExported(name) && token.IsIdentifier(name) { // instances of generic types are no names
 			out = append(out, name)
 		}
 	}

@@ -149,8 +149,8 @@ var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
 func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)
-	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok {
-		return fmt.Sprintf("the type %s is of an earlier cell: declare it again in this cell, with all of its methods", t)
+	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok && strings.Contains(t, "[") {
+		return fmt.Sprintf("the generic type %s is of an earlier cell: declare it again in this cell, with all of its methods", t)
 	}
 	switch {
 	case m == nil:
