@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -46,14 +47,15 @@ func (v view) set(name string, o types.Object) {
 }
 
 // Compile checks a cell as a whole; nothing of it is executed yet.
-func (e *Engine) Compile(name, code string) (*Cell, error) {
+func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer rescue(&err)
 	items, closed, err := e.items(name, code)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cell{e: e}
+	c = &Cell{e: e}
 	sees := e.view.clone()
 	all := parts(items)
 	for i, p := range all {
@@ -96,6 +98,13 @@ func (e *Engine) Compile(name, code string) (*Cell, error) {
 		c.units = append(c.units, u)
 	}
 	return c, nil
+}
+
+// rescue makes a panic of go/types, ssa or ixgo the error of the cell.
+func rescue(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("this cell cannot be compiled: %v", r)
+	}
 }
 
 func onlyDeclares(all []part) bool {
@@ -413,9 +422,10 @@ func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error)
 }
 
 // ready builds a unit, and makes known what it declares that needs no execution.
-func (e *Engine) ready(u *unit) error {
+func (e *Engine) ready(u *unit) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	defer rescue(&err)
 	maps.Copy(e.view.imports, u.imports)
 	if u.pkg == nil {
 		for name := range u.imports {

@@ -110,16 +110,21 @@ func keepDefers(file *ast.File) {
 	})
 }
 
-// needs finds the units and packages that a unit uses.
-func (e *Engine) needs(u *unit) {
+// needed returns a walker that notes what a unit needs of the types it visits.
+func (e *Engine) needed(u *unit) typeWalker {
 	u.needs, u.pkgs = map[*unit]bool{}, map[*types.Package]bool{}
-	w := typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) {
+	return typeWalker{seen: map[types.Type]bool{}, pkg: func(p *types.Package) {
 		if v := e.units[p]; v != nil {
 			u.needs[v] = true
 		} else if p != u.pkg && e.source(p) != nil {
 			u.pkgs[p] = true
 		}
 	}}
+}
+
+// needs finds the units and packages that a unit uses.
+func (e *Engine) needs(u *unit) {
+	w := e.needed(u)
 	object := func(o types.Object) {
 		if o == nil || o.Pkg() == nil || o.Pkg() == u.pkg {
 			return

@@ -40,6 +40,9 @@ func open(t testing.TB) (*Engine, func(code string) string) {
 			return "✗" + err.Error()
 		}
 		v, err := c.Run(func() bool { return false }, func(int) {})
+		e.mu.Lock()
+		e.sweep() // what a later cell needs must stay
+		e.mu.Unlock()
 		text := out.b.String()
 		if v != nil {
 			for _, x := range v.List {

@@ -15,15 +15,12 @@ import (
 // build makes a unit executable.
 func (e *Engine) build(u *unit) error {
 	e.needs(u)
-	var was map[*types.Named]reflect.Type
-	if u.added != nil {
-		was = e.grow(u)
-		for n := range was {
-			if v := e.units[n.Obj().Pkg()]; v != nil {
-				u.needs[v] = true
-			}
+	g := e.grow(u)
+	defer func() {
+		if u.run == nil {
+			g.back()
 		}
-	}
+	}()
 	units, pkgs := map[*unit]bool{}, map[*types.Package]bool{}
 	e.closure(u, units, pkgs)
 	prog := ssa.NewProgram(e.fset, ssa.InstantiateGenerics|ssa.BuildSerially) // serially: a panic stays in this goroutine
@@ -44,14 +41,14 @@ func (e *Engine) build(u *unit) error {
 		made[v] = prog.CreatePackage(v.pkg, files, info, false)
 	}
 	prog.Build()
-	n := e.needMethods(prog, u, was)
+	n := e.needMethods(prog, u, g)
 	if !room(n) {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
 	}
 	ctx := e.context()
 	find := &finder{}
-	if was != nil {
-		find = e.renew(ctx, prog, was)
+	if len(g.was) > 0 {
+		find = e.renew(ctx, prog, g)
 	}
 	e.loader.mu.Lock()
 	clear(e.loader.cells)
@@ -96,7 +93,7 @@ func (e *Engine) build(u *unit) error {
 // needMethods makes ixgo compile the methods of all types that a unit mentions: it compiles those of types that
 // the unit itself turns into interfaces, but later units and compiled code call others. It returns how many
 // methods of new types there are.
-func (e *Engine) needMethods(prog *ssa.Program, u *unit, was map[*types.Named]reflect.Type) (methods int) {
+func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth) (methods int) {
 	f := reflect.ValueOf(prog).Elem().FieldByName("makeInterfaceTypes")
 	if !f.IsValid() || f.Kind() != reflect.Map || f.Type().Key() != reflect.TypeFor[types.Type]() {
 		panic("engine: ssa has no makeInterfaceTypes: another version")
@@ -118,7 +115,7 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit, was map[*types.Named]re
 			methods += 2 * types.NewMethodSet(types.NewPointer(n)).Len()
 		}
 	}
-	for n := range was {
+	for n := range g.was {
 		w.visit(n)
 	}
 	for _, t := range u.src.info.Types {
@@ -140,7 +137,7 @@ func room(methods int) bool {
 }
 
 // spare are the entries kept for the methods of types that appear while a unit is compiled.
-const spare = 100
+var spare = 100
 
 func capacity() int {
 	all, _, _ := ixgo.IcallStat()
@@ -166,10 +163,8 @@ func (e *Engine) closure(u *unit, units map[*unit]bool, pkgs map[*types.Package]
 	for p := range u.pkgs {
 		e.imported(p, pkgs)
 	}
-	if u.src != nil {
-		for v := range u.needs {
-			e.closure(v, units, pkgs)
-		}
+	for v := range u.needs {
+		e.closure(v, units, pkgs)
 	}
 	for _, v := range u.methods {
 		e.closure(v, units, pkgs)
@@ -211,7 +206,12 @@ func (e *Engine) done(u *unit) {
 		functions = functions || ok && f.Name.Name != runName && f.Name.Name != "init"
 	}
 	if !functions {
-		u.src, u.needs, u.pkgs = nil, nil, nil
+		u.src = nil
+		w := e.needed(u) // of what it declares: promoted methods are those of other units
+		w.deep = true
+		for _, name := range u.pkg.Scope().Names() {
+			w.visit(u.pkg.Scope().Lookup(name).Type())
+		}
 	}
 	if e.units[u.pkg] == nil && u.names == nil {
 		return

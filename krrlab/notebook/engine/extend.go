@@ -78,7 +78,7 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 		for n, p := range home {
 			*private[*types.Package](n.Obj(), "pkg") = p
 		}
-		if err != nil {
+		if u == nil {
 			undo()
 		}
 	}()
@@ -151,29 +151,48 @@ func add(m method) {
 	*list = with
 }
 
-// grow adds the methods that a unit declares of earlier types, and forgets the reflect.Types that lack them. It returns
-// the types that are to be made anew, with what they were.
-func (e *Engine) grow(u *unit) map[*types.Named]reflect.Type {
+// growth is what the methods change that a unit declares of earlier types.
+type growth struct {
+	was  map[*types.Named]reflect.Type // types that are made anew, with what they were
+	undo []func()
+}
+
+// grow adds the methods that a unit declares of earlier types, and forgets the reflect.Types that lack them.
+func (e *Engine) grow(u *unit) *growth {
+	g := &growth{was: map[*types.Named]reflect.Type{}}
 	grown := map[*types.Named]bool{}
 	for _, m := range u.added {
+		list := private[[]*types.Func](m.of, "methods")
+		had := *list
+		g.undo = append(g.undo, func() { *list = had })
 		add(m)
 		grown[m.of] = true
-		if v := e.units[m.of.Obj().Pkg()]; v != nil && v != u {
-			v.methods = append(v.methods, u)
+		if v := e.units[m.of.Obj().Pkg()]; v != nil && !slices.Contains(v.methods, u) {
+			of := v.methods
+			g.undo = append(g.undo, func() { v.methods = of })
+			v.methods = append(slices.Clone(of), u)
 		}
 	}
 	e.loader.mu.Lock()
 	defer e.loader.mu.Unlock()
-	was := map[*types.Named]reflect.Type{}
 	for _, t := range e.loader.known.Keys() {
-		if n, ok := t.(*types.Named); ok && reaches(n, grown) {
-			was[n] = e.loader.known.At(t).(reflect.Type)
+		if n, ok := t.(*types.Named); ok && e.units[n.Obj().Pkg()] != nil && reaches(n, grown) {
+			g.was[n] = e.loader.known.At(t).(reflect.Type)
 		}
 	}
-	for n := range was {
+	for n, rt := range g.was {
 		e.loader.known.Delete(n)
+		g.undo = append(g.undo, func() { e.loader.known.Set(n, rt) })
+		u.needs[e.units[n.Obj().Pkg()]] = true
 	}
-	return was
+	return g
+}
+
+// back makes all as it was before, where the unit cannot be built.
+func (g *growth) back() {
+	for _, f := range slices.Backward(g.undo) {
+		f()
+	}
 }
 
 // reaches reports whether a type is made of one of some types of cells, or has methods that mention one.
@@ -208,7 +227,7 @@ func (f *finder) bind(in *ixgo.Interp) {
 // renew makes the types anew that grow has forgotten, and gives the variables of the session and what they hold their new
 // types: the memory stays where it is, for nothing but methods has changed. Their methods are those of the
 // interpreter to which the finder is bound.
-func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, was map[*types.Named]reflect.Type) *finder {
+func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, g *growth) *finder {
 	find := &finder{}
 	rctx := reflectx.NewContext()
 	check := ctx.MethodChecker(ctx, prog)
@@ -216,7 +235,7 @@ func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, was map[*types.Name
 	record := ixgo.NewTypesRecord(ctx, rctx, prog, e.loader, find, nil)
 	now := changed{types: map[reflect.Type]reflect.Type{}, boxes: map[reflect.Type]bool{}, seen: map[seen]bool{}}
 	some := map[*types.Named]bool{}
-	for n, old := range was {
+	for n, old := range g.was {
 		rt, _ := record.ToType(n)
 		some[n], now.types[old] = true, rt
 	}
@@ -229,6 +248,7 @@ func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, was map[*types.Name
 			if reaches(o.Type(), some) {
 				rt, _ := record.ToType(o.Type())
 				v.vars[name] = reflect.NewAt(rt, p.UnsafePointer())
+				g.undo = append(g.undo, func() { v.vars[name] = p })
 			}
 			now.visit(v.vars[name].Elem())
 		}

@@ -1,6 +1,9 @@
 package engine
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestLaterMethod declares methods in later cells than their types: all there is of the type gets them.
 func TestLaterMethod(t *testing.T) {
@@ -52,4 +55,24 @@ func TestLaterMethodWrong(t *testing.T) {
 		{"p{1}.A()", "✗cell:1:37: p{…}.A undefined"},
 		{"func (v p) A() int { return 10 * v.y }\np{1}.A()", "→10"},
 	}.run(t)
+}
+
+// TestNoRoom adds a method where there is no room for it: the type is what it was, and so are its values.
+func TestNoRoom(t *testing.T) {
+	_, run := open(t)
+	run("type p struct{ n int }\nfunc (v p) A() int { return v.n }\nx := p{3}\nvar i interface{ A() int } = x")
+	defer func(n int) { spare = n }(spare)
+	spare = 1 << 20
+	if got := run("func (v p) B() int { return v.n }"); !strings.Contains(got, "no room for ") {
+		t.Fatal(got)
+	}
+	spare = 100
+	for code, want := range map[string]string{"x.B()": "✗cell:1:34: x.B undefined", "x.A()": "→3", "_, ok := i.(p)\nok": "→true", "var j interface{ A() int } = x\ni == j": "→true"} {
+		if got := run(code); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+	if got := run("func (v p) B() int { return v.n + 1 }\nx.B()"); got != "→4" {
+		t.Error(got)
+	}
 }
