@@ -18,11 +18,12 @@ type seen struct {
 	n int
 }
 
-// visit looks through a variable: what it points to, its elements, and the fields of types of cells.
-func (c changed) visit(v reflect.Value) {
+// visit looks through a variable: what it points to, its elements, and the fields of types of cells. It reports
+// whether the variable itself has another value.
+func (c changed) visit(v reflect.Value) (other bool) {
 	t := v.Type()
 	if !c.holds(t) {
-		return
+		return false
 	}
 	if k := t.Kind(); k == reflect.Pointer || k == reflect.Slice || k == reflect.Map {
 		s := seen{p: v.UnsafePointer(), t: t}
@@ -30,39 +31,47 @@ func (c changed) visit(v reflect.Value) {
 			s.n = v.Len()
 		}
 		if v.IsNil() || c.seen[s] {
-			return
+			return false
 		}
 		c.seen[s] = true
 	}
 	switch t.Kind() {
 	case reflect.Interface:
 		if v.IsNil() {
-			return
+			return false
 		}
-		was := v.Elem().Type()
-		box := copied(v.Elem())
-		c.visit(box)
-		if now := c.renewed(was); now.Implements(t) && (now != was || c.holds(was)) {
+		was, box := v.Elem().Type(), copied(v.Elem())
+		other = c.visit(box)
+		if now := c.renewed(was); now.Implements(t) && (other || now != was) {
 			v.Set(reflect.NewAt(now, box.Addr().UnsafePointer()).Elem())
+			return true
 		}
 	case reflect.Pointer:
 		c.visit(v.Elem())
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			c.visit(v.Index(i))
+			other = c.visit(v.Index(i)) || other
 		}
+		return other && t.Kind() == reflect.Array
 	case reflect.Struct:
 		for i := range v.NumField() {
 			f := v.Field(i)
-			c.visit(reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem())
+			other = c.visit(reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem()) || other
 		}
+		return other
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			x := copied(v.MapIndex(k))
-			c.visit(x)
-			v.SetMapIndex(k, x)
+			key, x := copied(k), copied(v.MapIndex(k))
+			if c.visit(key) {
+				v.SetMapIndex(k, reflect.Value{})
+				c.visit(x)
+				v.SetMapIndex(key, x)
+			} else if c.visit(x) {
+				v.SetMapIndex(k, x)
+			}
 		}
 	}
+	return false
 }
 
 // copied returns a variable with a value.
@@ -90,8 +99,10 @@ func boxes(t reflect.Type, within map[reflect.Type]bool) (found bool) {
 	switch t.Kind() {
 	case reflect.Interface:
 		return true
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+	case reflect.Pointer, reflect.Slice, reflect.Array:
 		return boxes(t.Elem(), within)
+	case reflect.Map:
+		return boxes(t.Elem(), within) || boxes(t.Key(), within)
 	case reflect.Struct:
 		for i := range t.NumField() {
 			found = found || boxes(t.Field(i).Type, within)
