@@ -35,8 +35,9 @@ func (e *Engine) extended(file *ast.File, sees view) map[*ast.FuncDecl]*types.Na
 		if !ok || own[id.Name] {
 			continue
 		}
-		if o, ok := sees.names[id.Name].(*types.TypeName); ok && o.Pkg() != nil && o.Pkg().Path() == mainPath {
-			if n, ok := o.Type().(*types.Named); ok && n.Obj() == o && n.TypeParams().Len() == 0 {
+		if o, ok := sees.names[id.Name].(*types.TypeName); ok {
+			n, ok := types.Unalias(o.Type()).(*types.Named)
+			if ok && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == mainPath && n.TypeParams().Len() == 0 {
 				out[f] = n
 			}
 		}
@@ -111,7 +112,50 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 		u.src.info.Defs[f.Name] = m
 	}
 	u.added = added
+	if err := e.early(u); err != nil {
+		undo()
+		return nil, undo, err
+	}
 	return u, undo, nil
+}
+
+// early reports a variable of a unit that is used before it has its value: go/types orders initial values by what they
+// use, but does not look into methods of earlier types.
+func (e *Engine) early(u *unit) error {
+	info := u.src.info
+	bodies := map[types.Object]ast.Node{}
+	for _, d := range u.src.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
+			bodies[info.Defs[f.Name]] = f.Body
+		}
+	}
+	late := map[types.Object]bool{}
+	for _, in := range slices.Backward(info.InitOrder) {
+		var found *ast.Ident
+		been := map[types.Object]bool{}
+		var look func(n ast.Node) bool
+		look = func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				o := info.Uses[id]
+				if late[o] {
+					found = id
+				}
+				if b := bodies[o]; b != nil && !been[o] {
+					been[o] = true
+					ast.Inspect(b, look)
+				}
+			}
+			return true
+		}
+		ast.Inspect(in.Rhs, look)
+		if found != nil {
+			return types.Error{Fset: e.fset, Pos: found.Pos(), Msg: fmt.Sprintf("%s is used before it has its value: declare it in a cell before", found.Name)}
+		}
+		for _, v := range in.Lhs {
+			late[v] = true
+		}
+	}
+	return nil
 }
 
 // cannotAdd says why a type cannot get a method, "" if it can.

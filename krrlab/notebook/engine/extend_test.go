@@ -18,6 +18,8 @@ func TestLaterMethod(t *testing.T) {
 		{"fmt.Println(a, list, boxed, s, q)\na", "p15 [p3] p7 p15 p15\n→p15"},
 		{"func (v p) String() string { return v.name() + \"!\" }\nfunc (v p) name() string { return \"P\" }", ""},
 		{"fmt.Println(a, list, boxed, s)\ns.Sum()", "P! [P!] P! P!\n→15"},
+		{"type w struct{ n int }\nx := w{7}\ntype alias = w\n_ = 1\nfunc (v alias) M() int { return v.n }\nx.M()", "→7"},
+		{"var memo = map[int]int{1: x.Get(2)}\nfunc (v w) Get(n int) int { return v.n * n }\nfunc (v w) Memo() int { return memo[1] }\nfmt.Println(memo, x.Memo())", "map[1:14] 14\n"},
 		{"type two struct{ p; n int }\nfunc (t two) Both() int { return t.Sum() + t.n }\nfmt.Println(two{a, 1}.Both(), two{a, 1})", "16 P!\n"},
 	}.run(t)
 }
@@ -48,6 +50,7 @@ func TestLaterMethodWrong(t *testing.T) {
 		{"func (v i) A() {}", "✗cell:1:22: invalid receiver type i (pointer or interface type)"},
 		{"func (v int) A() {}", "✗cell:1:22: cannot define new methods on non-local type int"},
 		{"type u struct{}\nfunc (v p) A() u { return u{} }", "✗cell:2:12: the method p.A of a type of an earlier cell mentions u, which is declared with it"},
+		{"var y = p{1}.A()\nvar z = 5\nfunc (v p) A() int { return f() }\nfunc f() int { return z }", "✗cell:4:23: z is used before it has its value"},
 		{"func (v p) A() int { return v.x }\nx := nothing", "✗cell:2:6: undefined: nothing"},
 		{"p{1}.A()", "✗cell:1:37: p{…}.A undefined"},
 		{"func (v p) A() int { return v.x }\nv := p{2}.A()\nv", "→2"},
