@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gopherdata/gophernotes/imports"
 	"github.com/goplus/ixgo"
@@ -63,7 +64,11 @@ type unit struct {
 func New(hooks map[string]any) *Engine {
 	registerAll()
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}}, own: map[string]bool{},
-		units: map[*types.Package]*unit{}, hooks: hooks, panics: make(chan ixgo.PanicError)}
+		units: map[*types.Package]*unit{}, hooks: map[string]any{}, panics: make(chan ixgo.PanicError)}
+	maps.Copy(e.hooks, hooks)
+	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
+	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }
+	e.hooks["context.AfterFunc"] = func(ctx context.Context, f func()) func() bool { return context.AfterFunc(ctx, e.guarded(f)) }
 	e.base = ixgo.NewContext(mode)
 	e.loader = newLoader(e.base)
 	e.fset = e.base.FileSet
@@ -90,6 +95,22 @@ func (e *Engine) turn() *turn {
 
 // Panics returns where the panics of goroutines of cells arrive; somebody must take them.
 func (e *Engine) Panics() <-chan ixgo.PanicError { return e.panics }
+
+// guarded is f for a goroutine that compiled code starts: a panic would end the process.
+func (e *Engine) guarded(f func()) func() {
+	return func() {
+		defer func() {
+			switch r := recover().(type) {
+			case nil:
+			case ixgo.PanicError:
+				e.panics <- r
+			default:
+				e.panics <- ixgo.PanicError{Value: r}
+			}
+		}()
+		f()
+	}
+}
 
 // Declare makes variables known to cells, by pointers to them.
 func (e *Engine) Declare(vars map[string]any) {

@@ -215,7 +215,7 @@ func (s *Session) testing(arg string) string {
 	prepareTests()
 	var tests string
 	for _, name := range all {
-		tests += fmt.Sprintf("{Name: %q, F: %s}, ", name, name)
+		tests += fmt.Sprintf("{Name: %q, F: func(t *testing.T) { defer func() { if r := recover(); r != nil { t.Fatal(\"panic:\", r) } }(); %s(t) }}, ", name, name)
 	}
 	chatty := ""
 	if verbose {
@@ -229,7 +229,7 @@ func (s *Session) testing(arg string) string {
 func (s *Session) benchmarks(arg string) string {
 	var code string
 	for _, name := range s.declared("Benchmark", "func(*testing.B)", arg) {
-		code += fmt.Sprintf(`(func() { testing.Init(); flag.Set("test.benchtime", "1s"); r := testing.Benchmark(%s); fmt.Printf("%%s %%v %%v\n", %q, r, r.MemString()) })(); `, name, name)
+		code += fmt.Sprintf(`(func() { testing.Init(); flag.Set("test.benchtime", "1s"); r := testing.Benchmark(func(b *testing.B) { defer func() { if r := recover(); r != nil { b.Fatal(r) } }(); %s(b) }); fmt.Printf("%%s %%v %%v\n", %q, r, r.MemString()) })(); `, name, name)
 	}
 	return strings.TrimSuffix(code, " ")
 }

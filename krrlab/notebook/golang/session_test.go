@@ -239,7 +239,8 @@ func long(ctx context.Context) (int, error) {
 func TestGoroutinePanic(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"time\"\nfunc bad(i int) { var a []int; a[i] = 1 }")
-	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()"} {
+	for _, code := range []string{"go func() { panic(\"boom\") }()", "go bad(3)", "go func() { bad(2) }()",
+		"var wg sync.WaitGroup\nwg.Go(func() { bad(1) })", "time.AfterFunc(time.Millisecond, func() { bad(1) })", "context.AfterFunc(ctx, func() { bad(1) })\nc, stop := context.WithCancel(ctx)\ncontext.AfterFunc(c, func() { bad(4) })\nstop()"} {
 		p, ended := &sheet{}, make(chan bool)
 		go func() { s.Run("Cell 1", code+"\ntime.Sleep(time.Hour)", p); close(ended) }()
 		for limit := time.Now().Add(2 * time.Minute); p.all() == "" && time.Now().Before(limit); {
@@ -335,6 +336,8 @@ func TestCommands(t *testing.T) {
 		{"%test Twi", "ok: 1 passed\n"},
 		{"%test -v Twice", "--- PASS: TestTwice"},
 		{"func BenchmarkTwice(b *testing.B) { for i := 0; i < b.N; i++ { twice(i) } }\n%bench Tw", "ns/op"},
+		{"func TestPanics(t *testing.T) { panic(\"oh\") }\n%test Panics", "panic: oh"},
+		{"func BenchmarkBad(b *testing.B) { var a []int; a[3]++ }\n%bench Bad", "BenchmarkBad"},
 		{"%doc fmt", "package fmt"},
 		{"import \"gonum.org/v1/gonum/mat\"\n%doc mat.NewDense", "NewDense creates a new Dense matrix"},
 		{"%doc gonum.org/v1/gonum/mat", "Package mat provides"},
