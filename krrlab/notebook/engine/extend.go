@@ -204,6 +204,9 @@ type growth struct {
 // grow adds the methods that a unit declares of earlier types, and forgets the reflect.Types that lack them.
 func (e *Engine) grow(u *unit) *growth {
 	g := &growth{was: map[*types.Named]reflect.Type{}}
+	if u.added == nil {
+		return g
+	}
 	grown := map[*types.Named]bool{}
 	for _, m := range u.added {
 		list := private[[]*types.Func](m.of, "methods")
