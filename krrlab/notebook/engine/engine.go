@@ -100,13 +100,16 @@ func (e *Engine) Panics() <-chan ixgo.PanicError { return e.panics }
 func (e *Engine) guarded(f func()) func() {
 	return func() {
 		defer func() {
-			switch r := recover().(type) {
-			case nil:
-			case ixgo.PanicError:
-				e.panics <- r
-			default:
-				e.panics <- ixgo.PanicError{Value: r}
+			r := recover()
+			if r == nil {
+				return
 			}
+			p, ok := r.(ixgo.PanicError)
+			if !ok {
+				p.Value = r
+			}
+			e.panics <- p
+			e.panics <- ixgo.PanicError{Value: Halted{}} // taken when that has been told, before anybody waits no longer
 		}()
 		f()
 	}

@@ -252,6 +252,9 @@ func TestGoroutinePanic(t *testing.T) {
 			t.Errorf("%s: %q", code, got)
 		}
 	}
+	if got := run(s, "var w sync.WaitGroup\nw.Go(func() { bad(7) })\nw.Wait()"); !strings.HasPrefix(got, "stderr: a goroutine of the cell panicked: ") {
+		t.Errorf("waited for: %q", got)
+	}
 	if got := run(s, "1"); got != "→1" {
 		t.Errorf("afterwards: %q", got)
 	}
