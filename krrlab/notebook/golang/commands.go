@@ -187,8 +187,15 @@ func timing(code string) string {
 			code = "_ = " + code
 		}
 	}
-	return `if true { testing.Init(); flag.Set("test.benchtime", "300ms"); r := testing.Benchmark(func(b *testing.B) { for i := 0; i < b.N; i++ { ` + code + ` } }); ` +
-		`fmt.Printf("%v a run, average of %d; %d bytes in %d allocations a run\n", time.Duration(r.NsPerOp()), r.N, r.AllocedBytesPerOp(), r.AllocsPerOp()) }`
+	return benchmark("300ms", "for krrlab_i := 0; krrlab_i < krrlab_b.N; krrlab_i++ { "+code+" }",
+		`fmt.Printf("%v a run, average of %d; %d bytes in %d allocations a run\n", time.Duration(krrlab_r.NsPerOp()), krrlab_r.N, krrlab_r.AllocedBytesPerOp(), krrlab_r.AllocsPerOp())`)
+}
+
+// benchmark returns code that runs other code, for krrlab_b, and then tells of krrlab_r. Package testing runs it in a goroutine
+// of its own, where a panic would end the process.
+func benchmark(limit, code, tell string) string {
+	return fmt.Sprintf(`if true { testing.Init(); flag.Set("test.benchtime", %q); var krrlab_p any; krrlab_r := testing.Benchmark(func(krrlab_b *testing.B) { `+
+		`defer func() { if krrlab_p = recover(); krrlab_p != nil { krrlab_b.FailNow() } }(); %s }); if krrlab_p != nil { panic(krrlab_p) }; %s }; `, limit, code, tell)
 }
 
 // declared returns the functions of cells that have a prefix and a type, and whose names match.
@@ -229,7 +236,7 @@ func (s *Session) testing(arg string) string {
 func (s *Session) benchmarks(arg string) string {
 	var code string
 	for _, name := range s.declared("Benchmark", "func(*testing.B)", arg) {
-		code += fmt.Sprintf(`(func() { testing.Init(); flag.Set("test.benchtime", "1s"); r := testing.Benchmark(func(b *testing.B) { defer func() { if r := recover(); r != nil { b.Fatal(r) } }(); %s(b) }); fmt.Printf("%%s %%v %%v\n", %q, r, r.MemString()) })(); `, name, name)
+		code += benchmark("1s", name+"(krrlab_b)", fmt.Sprintf(`fmt.Printf("%%s %%v %%v\n", %q, krrlab_r, krrlab_r.MemString())`, name))
 	}
 	return strings.TrimSuffix(code, " ")
 }
