@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -61,6 +62,7 @@ func polls(in *ixgo.Interp) {
 		code := *(*[]func(*ixgo.Frame))(field(pfn, "Instrs", reflect.TypeFor[[]func(*ixgo.Frame)]()))
 		invokes(in, pfn, code)
 		nils(pfn, code)
+		recovers(pfn, code)
 		at := *(*[]int)(field(pfn, "Blocks", reflect.TypeFor[[]int]()))
 		if fn.Signature.Results().Len() > 1 {
 			// Several results lie in the frame of the call until they are taken. A frame that is used again for
@@ -203,13 +205,27 @@ func ofCell(t reflect.Type) bool {
 	return *(*uint8)(unsafe.Add(data, flags))&mark != 0
 }
 
-// frame are the fields of ixgo's frame of a call that are used here.
-var frame = struct{ stack, pred uintptr }{offset("stack", reflect.TypeFor[[]any]()), offset("pred", reflect.TypeFor[int]())}
+// frame are the places of fields of ixgo's frame of a call, and of what it points to.
+var frame = struct{ stack, pred, caller, pfn, fn, panicked, arg, recovered, defers, deferFn uintptr }{
+	stack: offset("stack", "[]interface {}"), pred: offset("pred", "int"), caller: offset("caller", "*ixgo.frame"),
+	pfn: offset("pfn", "*ixgo.function"), fn: offset("pfn.Fn", "*ssa.Function"),
+	panicked: offset("_panic", "*ixgo._panic"), arg: offset("_panic.arg", "interface {}"), recovered: offset("_panic.recovered", "bool"),
+	defers: offset("_defer", "*ixgo._defer"), deferFn: offset("_defer.fn", "interface {}"),
+}
 
-func offset(name string, want reflect.Type) uintptr {
-	f, ok := reflect.TypeFor[ixgo.Frame]().FieldByName(name)
-	if !ok || f.Type != want {
-		panic("engine: ixgo's frame has no " + name + " of type " + want.String() + ": another version")
+// at returns the address of a field of a frame.
+func at[T any](fr *ixgo.Frame, offset uintptr) *T { return (*T)(unsafe.Add(unsafe.Pointer(fr), offset)) }
+
+// offset returns the place of a field of ixgo's frame, or of what a field of it points to.
+func offset(path, want string) uintptr {
+	t, name := reflect.TypeFor[ixgo.Frame](), path
+	if of, in, ok := strings.Cut(path, "."); ok {
+		f, _ := t.FieldByName(of)
+		t, name = f.Type.Elem(), in
+	}
+	f, ok := t.FieldByName(name)
+	if !ok || f.Type.String() != want {
+		panic("engine: ixgo's frame has no " + path + " of type " + want + ": another version")
 	}
 	return f.Offset
 }
