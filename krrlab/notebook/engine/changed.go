@@ -10,6 +10,7 @@ type changed struct {
 	types map[reflect.Type]reflect.Type // new ones by those before
 	boxes map[reflect.Type]bool         // whether values of a type hold interfaces
 	seen  map[seen]bool
+	left  []reflect.Value // variables that others point to, to be visited
 }
 
 type seen struct {
@@ -18,9 +19,18 @@ type seen struct {
 	n int
 }
 
+// all visits a variable and what can be reached from it, however long a chain of pointers is.
+func (c *changed) all(v reflect.Value) {
+	for c.left = append(c.left, v); len(c.left) > 0; {
+		v := c.left[len(c.left)-1]
+		c.left = c.left[:len(c.left)-1]
+		c.visit(v)
+	}
+}
+
 // visit looks through a variable: what it points to, its elements, and the fields of types of cells. It reports
 // whether the variable itself has another value.
-func (c changed) visit(v reflect.Value) (other bool) {
+func (c *changed) visit(v reflect.Value) (other bool) {
 	t := v.Type()
 	if !c.holds(t) {
 		return false
@@ -47,7 +57,7 @@ func (c changed) visit(v reflect.Value) (other bool) {
 			return true
 		}
 	case reflect.Pointer:
-		c.visit(v.Elem())
+		c.left = append(c.left, v.Elem())
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
 			other = c.visit(v.Index(i)) || other
@@ -82,7 +92,7 @@ func copied(v reflect.Value) reflect.Value {
 }
 
 // holds reports whether visit can find an interface in a value of a type.
-func (c changed) holds(t reflect.Type) bool {
+func (c *changed) holds(t reflect.Type) bool {
 	if found, known := c.boxes[t]; known {
 		return found
 	}
@@ -112,7 +122,7 @@ func boxes(t reflect.Type, within map[reflect.Type]bool) (found bool) {
 }
 
 // renewed returns what a type has become.
-func (c changed) renewed(t reflect.Type) reflect.Type {
+func (c *changed) renewed(t reflect.Type) reflect.Type {
 	if now, ok := c.types[t]; ok {
 		return now
 	}

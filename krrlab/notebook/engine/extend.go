@@ -297,7 +297,7 @@ func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, g *growth) *finder 
 				v.vars[name] = reflect.NewAt(rt, p.UnsafePointer())
 				g.undo = append(g.undo, func() { v.vars[name] = p })
 			}
-			now.visit(v.vars[name].Elem())
+			now.all(v.vars[name].Elem())
 		}
 	}
 	e.loader.mu.Lock()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,16 @@ func TestLaterMethodOfMany(t *testing.T) {
 		{"type pair[T any] struct{ a, b T }\nvar ps pair[tree] = pair[tree]{t, t}", ""},
 		{"func (t tree) String() string { return fmt.Sprint(\"tree of \", t.Sum()) }\nfunc (t *tree) push(v int) *tree { t.first = &node{10 * v, t.first, t}; return t }", ""},
 		{"fmt.Println(ps.a, total(*t.push(1)))\nfmt.Sprint([]any{ps.b, &ps.a})", "tree of 6 16\n→[tree of 6 tree of 6]"},
+	}.run(t)
+}
+
+// TestLaterMethodChain reaches the end of a long chain of pointers.
+func TestLaterMethodChain(t *testing.T) {
+	defer debug.SetMaxStack(debug.SetMaxStack(8 << 20))
+	cells{
+		{"type link struct { v any; next *link }\ntype end struct{}\nvar head *link\nfor i := range 50_000 { head = &link{i, head} }\nlast := head\nfor last.next != nil { last = last.next }\nlast.v = []any{end{}}\nlast = nil", ""},
+		{"func (end) M() int { return 7 }", ""},
+		{"l := head\nfor l.next != nil { l = l.next }\nl.v.([]any)[0].(interface{ M() int }).M()", "→7"},
 	}.run(t)
 }
 

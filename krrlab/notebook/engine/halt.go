@@ -214,7 +214,9 @@ var frame = struct{ stack, pred, caller, pfn, fn, panicked, arg, recovered, defe
 }
 
 // at returns the address of a field of a frame.
-func at[T any](fr *ixgo.Frame, offset uintptr) *T { return (*T)(unsafe.Add(unsafe.Pointer(fr), offset)) }
+func at[T any](fr *ixgo.Frame, offset uintptr) *T {
+	return (*T)(unsafe.Add(unsafe.Pointer(fr), offset))
+}
 
 // offset returns the place of a field of ixgo's frame, or of what a field of it points to.
 func offset(path, want string) uintptr {
