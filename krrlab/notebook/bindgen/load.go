@@ -81,10 +81,12 @@ const stdRelease = "go1.26"
 // Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
 // the names that came later, and packages that did. None of them depends on the platform.
 var Std = []string{
-	"bufio", "bytes", "context", "encoding/base64", "encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "fmt",
-	"hash/crc32", "hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand",
-	"math/rand/v2", "net/url", "os", "path", "path/filepath", "reflect", "regexp", "sort", "strconv", "strings", "sync", "sync/atomic",
-	"text/tabwriter", "text/template", "time", "unicode", "unicode/utf16", "unicode/utf8",
+	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding", "encoding/base64",
+	"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "flag", "fmt", "go/ast", "go/types", "hash", "hash/crc32",
+	"hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand", "math/rand/v2",
+	"net", "net/http", "net/http/httptest", "net/netip", "net/url", "os", "os/exec", "path", "path/filepath", "reflect", "regexp", "runtime",
+	"runtime/debug", "sort", "strconv", "strings", "sync", "sync/atomic", "testing", "text/tabwriter", "text/template", "time", "unicode",
+	"unicode/utf16", "unicode/utf8",
 }
 
 // StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
@@ -116,7 +118,7 @@ func StdFiles(dir string) (map[string][]byte, error) {
 			return nil, err
 		}
 		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
-		merge := fmt.Sprintf("imports.Packages.MergePackage(%q, imports.PackageUnderlying{", p.Path)
+		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", p.Path)
 		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
 		files["bind_std_"+Stem(p.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("bytes", imports.PackageUnderlying{
+	merge("bytes", imports.PackageUnderlying{
 		Name: "bytes",
 		Binds: map[string]r.Value{
 			"Clone":         r.ValueOf(bytes.Clone),

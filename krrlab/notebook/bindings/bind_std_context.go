@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("context", imports.PackageUnderlying{
+	merge("context", imports.PackageUnderlying{
 		Name: "context",
 		Binds: map[string]r.Value{
 			"AfterFunc":         r.ValueOf(context.AfterFunc),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("encoding/binary", imports.PackageUnderlying{
+	merge("encoding/binary", imports.PackageUnderlying{
 		Name: "binary",
 		Binds: map[string]r.Value{
 			"Append":        r.ValueOf(binary.Append),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("encoding/hex", imports.PackageUnderlying{
+	merge("encoding/hex", imports.PackageUnderlying{
 		Name: "hex",
 		Binds: map[string]r.Value{
 			"AppendDecode": r.ValueOf(hex.AppendDecode),

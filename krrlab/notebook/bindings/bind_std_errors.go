@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("errors", imports.PackageUnderlying{
+	merge("errors", imports.PackageUnderlying{
 		Name: "errors",
 		Binds: map[string]r.Value{
 			"ErrUnsupported": r.ValueOf(&errors.ErrUnsupported).Elem(),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("fmt", imports.PackageUnderlying{
+	merge("fmt", imports.PackageUnderlying{
 		Name: "fmt",
 		Binds: map[string]r.Value{
 			"Append":       r.ValueOf(fmt.Append),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("hash/maphash", imports.PackageUnderlying{
+	merge("hash/maphash", imports.PackageUnderlying{
 		Name: "maphash",
 		Binds: map[string]r.Value{
 			"Bytes":  r.ValueOf(maphash.Bytes),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("io", imports.PackageUnderlying{
+	merge("io", imports.PackageUnderlying{
 		Name: "io",
 		Binds: map[string]r.Value{
 			"NewOffsetWriter": r.ValueOf(io.NewOffsetWriter),

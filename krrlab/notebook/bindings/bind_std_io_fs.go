@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("io/fs", imports.PackageUnderlying{
+	merge("io/fs", imports.PackageUnderlying{
 		Name: "fs",
 		Binds: map[string]r.Value{
 			"FormatDirEntry": r.ValueOf(fs.FormatDirEntry),

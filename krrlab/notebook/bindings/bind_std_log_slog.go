@@ -12,7 +12,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("log/slog", imports.PackageUnderlying{
+	merge("log/slog", imports.PackageUnderlying{
 		Name: "slog",
 		Binds: map[string]r.Value{
 			"Any":               r.ValueOf(slog.Any),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("math/bits", imports.PackageUnderlying{
+	merge("math/bits", imports.PackageUnderlying{
 		Name: "bits",
 		Binds: map[string]r.Value{
 			"Rem":   r.ValueOf(bits.Rem),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("math/rand/v2", imports.PackageUnderlying{
+	merge("math/rand/v2", imports.PackageUnderlying{
 		Name: "rand",
 		Binds: map[string]r.Value{
 			"ExpFloat64":  r.ValueOf(rand.ExpFloat64),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("net/url", imports.PackageUnderlying{
+	merge("net/url", imports.PackageUnderlying{
 		Name: "url",
 		Binds: map[string]r.Value{
 			"JoinPath": r.ValueOf(url.JoinPath),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("os", imports.PackageUnderlying{
+	merge("os", imports.PackageUnderlying{
 		Name: "os",
 		Binds: map[string]r.Value{
 			"CopyFS":      r.ValueOf(os.CopyFS),

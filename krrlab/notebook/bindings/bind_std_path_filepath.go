@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("path/filepath", imports.PackageUnderlying{
+	merge("path/filepath", imports.PackageUnderlying{
 		Name: "filepath",
 		Binds: map[string]r.Value{
 			"IsLocal":  r.ValueOf(filepath.IsLocal),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("reflect", imports.PackageUnderlying{
+	merge("reflect", imports.PackageUnderlying{
 		Name: "reflect",
 		Binds: map[string]r.Value{
 			"SliceAt": r.ValueOf(reflect.SliceAt),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("sort", imports.PackageUnderlying{
+	merge("sort", imports.PackageUnderlying{
 		Name: "sort",
 		Binds: map[string]r.Value{
 			"Find": r.ValueOf(sort.Find),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("strings", imports.PackageUnderlying{
+	merge("strings", imports.PackageUnderlying{
 		Name: "strings",
 		Binds: map[string]r.Value{
 			"ContainsFunc":  r.ValueOf(strings.ContainsFunc),

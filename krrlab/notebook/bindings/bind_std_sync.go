@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("sync", imports.PackageUnderlying{
+	merge("sync", imports.PackageUnderlying{
 		Name: "sync",
 		Binds: map[string]r.Value{
 			"OnceFunc": r.ValueOf(sync.OnceFunc),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("sync/atomic", imports.PackageUnderlying{
+	merge("sync/atomic", imports.PackageUnderlying{
 		Name: "atomic",
 		Binds: map[string]r.Value{
 			"AndInt32":   r.ValueOf(atomic.AndInt32),

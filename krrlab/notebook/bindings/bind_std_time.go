@@ -9,7 +9,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("time", imports.PackageUnderlying{
+	merge("time", imports.PackageUnderlying{
 		Name: "time",
 		Binds: map[string]r.Value{
 			"DateOnly": r.ValueOf(""),

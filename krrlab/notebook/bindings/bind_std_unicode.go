@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("unicode", imports.PackageUnderlying{
+	merge("unicode", imports.PackageUnderlying{
 		Name: "unicode",
 		Binds: map[string]r.Value{
 			"CategoryAliases":        r.ValueOf(&unicode.CategoryAliases).Elem(),

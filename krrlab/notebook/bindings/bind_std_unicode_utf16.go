@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("unicode/utf16", imports.PackageUnderlying{
+	merge("unicode/utf16", imports.PackageUnderlying{
 		Name: "utf16",
 		Binds: map[string]r.Value{
 			"AppendRune": r.ValueOf(utf16.AppendRune),

@@ -11,7 +11,7 @@ import (
 )
 
 func init() {
-	imports.Packages.MergePackage("unicode/utf8", imports.PackageUnderlying{
+	merge("unicode/utf8", imports.PackageUnderlying{
 		Name: "utf8",
 		Binds: map[string]r.Value{
 			"AppendRune": r.ValueOf(utf8.AppendRune),

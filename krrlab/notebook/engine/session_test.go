@@ -211,6 +211,11 @@ func TestSessions(t *testing.T) {
 			{"s.f(msg{3})", "→3"},
 			{"s.c <- msg{5}\n(<-s.c).N()", "→50"},
 		},
+		{ // names of the standard library that came after Go 1.18
+			{"import (\"reflect\"; \"flag\"; \"net/http\"; \"runtime/debug\")\nx, ok := reflect.TypeAssert[int](reflect.ValueOf(3))\n_, no := reflect.TypeAssert[string](reflect.ValueOf(3))\nfmt.Println(x, ok, no)", "3 true false\n"},
+			{"fs := flag.NewFlagSet(\"f\", flag.ContinueOnError)\non := \"\"\nfs.BoolFunc(\"on\", \"\", func(s string) error { on = s; return nil })\nfs.Parse([]string{\"-on\"})\non", "→true"},
+			{"c, err := http.ParseCookie(\"a=b\")\nfmt.Println(c[0].Value, err, debug.SetMemoryLimit(-1) > 0)", "b <nil> true\n"},
+		},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { cs.run(t) })
 	}

@@ -20,8 +20,17 @@ import (
 	_ "github.com/goplus/reflectx/icall/icall4096" // how many methods of types of cells there can be
 )
 
-// AsType came with Go 1.26, after ixgo; ixgo's source of unique makes other handles in each unit.
+// AsType and TypeAssert came after ixgo; ixgo's source of unique makes other handles in each unit.
 func init() {
+	ixgo.RegisterPatch("reflect", `package reflect
+
+import "reflect"
+
+func TypeAssert[T any](v reflect.Value) (T, bool) {
+	x, ok := v.Interface().(T)
+	return x, ok
+}
+`)
 	ixgo.RegisterPackage(&ixgo.Package{Name: "unique", Path: "unique"})
 	ixgo.RegisterPatch("unique", `package unique
 
