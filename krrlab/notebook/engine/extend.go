@@ -214,10 +214,10 @@ func (e *Engine) grow(u *unit) *growth {
 		g.undo = append(g.undo, func() { *list = had })
 		add(m)
 		grown[m.of] = true
-		if v := e.units[m.of.Obj().Pkg()]; v != nil && !slices.Contains(v.methods, u) {
+		if v := e.units[m.of.Obj().Pkg()]; v != nil {
 			of := v.methods
 			g.undo = append(g.undo, func() { v.methods = of })
-			v.methods = append(slices.Clone(of), u)
+			v.methods = append(slices.DeleteFunc(slices.Clone(of), func(w *unit) bool { return w == u || !v.has(w) }), u)
 		}
 	}
 	e.loader.mu.Lock()
@@ -233,6 +233,20 @@ func (e *Engine) grow(u *unit) *growth {
 		u.needs[e.units[n.Obj().Pkg()]] = true
 	}
 	return g
+}
+
+// has reports whether a type of a unit has methods of another one.
+func (u *unit) has(w *unit) bool {
+	for _, name := range u.pkg.Scope().Names() {
+		if n, ok := u.pkg.Scope().Lookup(name).Type().(*types.Named); ok {
+			for m := range n.Methods() {
+				if m.Pkg() == w.pkg {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // back makes all as it was before, where the unit cannot be built.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -48,6 +49,22 @@ func TestLaterMethodChain(t *testing.T) {
 		{"func (end) M() int { return 7 }", ""},
 		{"l := head\nfor l.next != nil { l = l.next }\nl.v.([]any)[0].(interface{ M() int }).M()", "→7"},
 	}.run(t)
+}
+
+// TestLaterMethodAgain declares a method again and again: those of before are forgotten, but where functions call them.
+func TestLaterMethodAgain(t *testing.T) {
+	e, run := open(t)
+	run("type p struct{ n int }\nx := p{1}\nvar i any = x")
+	run("func (v p) M() int { return -1 }\nfunc (v p) K() int { return v.n }")
+	run("func first() int { return x.M() }")
+	for n := range 40 {
+		if got := run(fmt.Sprintf("func (v p) M() int { return %d }\nx.M() + i.(interface{ M() int }).M() + first() + x.K()", n)); got != fmt.Sprint("→", 2*n) {
+			t.Fatalf("%d: %s", n, got)
+		}
+	}
+	if len(e.units) > 10 {
+		t.Errorf("%d units are kept", len(e.units))
+	}
 }
 
 // TestLaterMethodWrong has methods that cannot be added: nothing of the cell is kept.
