@@ -229,7 +229,7 @@ func (e *Engine) grow(u *unit) *growth {
 	}
 	for n, rt := range g.was {
 		e.loader.known.Delete(n)
-		g.undo = append(g.undo, func() { e.loader.known.Set(n, rt) })
+		g.undo = append(g.undo, func() { e.loader.know(n, rt) })
 		u.needs[e.units[n.Obj().Pkg()]] = true
 	}
 	return g
@@ -326,8 +326,6 @@ func (e *Engine) renew(ctx *ixgo.Context, prog *ssa.Program, g *growth) *finder 
 func (e *Engine) know(record *ixgo.TypesRecord, asked []types.Type) {
 	for _, t := range asked {
 		rt, _ := record.ToType(t)
-		e.loader.mu.Lock()
-		e.loader.known.Set(t, rt)
-		e.loader.mu.Unlock()
+		e.loader.know(t, rt)
 	}
 }

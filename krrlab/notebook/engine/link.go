@@ -140,6 +140,13 @@ func (l *loader) LookupReflect(t types.Type) (reflect.Type, bool) {
 	return nil, false
 }
 
+// know makes a type known.
+func (l *loader) know(t types.Type, rt reflect.Type) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known.Set(t, rt)
+}
+
 // Installed returns the table of a package.
 func (l *loader) Installed(path string) (*ixgo.Package, bool) {
 	l.mu.Lock()
