@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -8,8 +9,6 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-
-	"github.com/goplus/ixgo"
 )
 
 // Cell is code that was checked.
@@ -124,17 +123,18 @@ func (e *Engine) imports(file *ast.File, sees view) error {
 		if err != nil {
 			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
 		}
-		if _, known := ixgo.LookupPackage(path); !known && path != "unsafe" {
+		pkg, err := importer{e}.Import(path)
+		if gone := (*MissingError)(nil); errors.As(err, &gone) {
 			if missing == nil {
 				missing = &MissingError{Line: e.fset.Position(spec.Pos()).Line}
 			}
-			missing.Paths = append(missing.Paths, path)
+			missing.Paths = append(missing.Paths, gone.Paths...)
 			continue
 		}
-		pkg, err := e.loader.Import(path)
 		if err != nil {
 			return types.Error{Fset: e.fset, Pos: spec.Pos(), Msg: err.Error()}
 		}
+		path = pkg.Path()
 		name := pkg.Name()
 		if spec.Name != nil {
 			name = spec.Name.Name
@@ -341,7 +341,7 @@ func (e *Engine) variables(u *unit, fn *ast.FuncDecl, sees view) {
 	}
 	u.again = nil
 	if decl.Specs != nil {
-		u.src.file.Decls = append(u.src.file.Decls, decl)
+		u.src.files[0].Decls = append(u.src.files[0].Decls, decl)
 	}
 }
 
@@ -377,6 +377,9 @@ const (
 // Run executes a cell. Before each statement it calls at with its line. What was declared before is then known
 // to later cells, unless the calling goroutine was left behind. It returns the values of the last expression.
 func (c *Cell) Run(left func() bool, at func(line int)) (out *Values, err error) {
+	if err := c.e.prepare(); err != nil {
+		return nil, err
+	}
 	for _, u := range c.units {
 		if err := c.e.ready(u); err != nil {
 			return nil, err

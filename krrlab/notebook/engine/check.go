@@ -11,8 +11,9 @@ import (
 
 // source is what go/types made of a unit.
 type source struct {
-	file *ast.File
-	info *types.Info
+	files []*ast.File
+	info  *types.Info
+	at    map[types.Object]ast.Node // of a package: where its functions, methods and types are declared
 }
 
 func newInfo() *types.Info {
@@ -25,7 +26,7 @@ func newInfo() *types.Info {
 
 // check checks a file as a unit that sees names.
 func (e *Engine) check(file *ast.File, names map[string]types.Object) (*unit, error) {
-	u := &unit{src: &source{file, newInfo()}, vars: map[string]reflect.Value{}}
+	u := &unit{src: &source{files: []*ast.File{file}, info: newInfo()}, vars: map[string]reflect.Value{}}
 	if err := e.types(u.src, names, false); err != nil {
 		return nil, err
 	}
@@ -43,12 +44,12 @@ func (e *Engine) types(src *source, names map[string]types.Object, signatures bo
 	*private[*types.Scope](e.pkg, "scope") = types.NewScope(outer, 0, 0, "unit")
 	e.pkg.SetImports(nil)
 	var first error
-	conf := types.Config{IgnoreFuncBodies: signatures, Importer: e.loader, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
+	conf := types.Config{IgnoreFuncBodies: signatures, Importer: importer{e}, Sizes: types.SizesFor("gc", runtime.GOARCH), Error: func(err error) {
 		if te, ok := err.(types.Error); first == nil && !(ok && te.Soft && strings.Contains(te.Msg, "and not used")) {
 			first = err
 		}
 	}}
-	_ = types.NewChecker(&conf, e.fset, e.pkg, src.info).Files([]*ast.File{src.file})
+	_ = types.NewChecker(&conf, e.fset, e.pkg, src.info).Files(src.files)
 	return first
 }
 
@@ -225,7 +226,7 @@ func (w typeWalker) visit(t types.Type) {
 // source returns a package that is interpreted from its source.
 func (e *Engine) source(p *types.Package) *source {
 	if sp := e.base.SourcePackage(p.Path()); sp != nil && sp.Package == p && sp.Loaded() {
-		return &source{sp.Files[0], sp.Info}
+		return &source{files: sp.Files, info: sp.Info}
 	}
 	return nil
 }

@@ -26,20 +26,23 @@ func newPackage() *types.Package { return types.NewPackage(strings.Clone(mainPat
 // Engine is what cells have declared, and what compiled packages they can import.
 type Engine struct {
 	Named   func(name string) string                         // the path of the package that a name means without an import, "" for none
+	Find    func(path string) (*Source, error)               // finds the source of a package that is not compiled in
 	Rewrite func(file *ast.File, own func(name string) bool) // changes a part of a cell before it is checked; own tells what is of Declare
 
-	mu     sync.Mutex // held but while a cell executes
-	fset   *token.FileSet
-	base   *ixgo.Context
-	loader *loader
-	pkg    *types.Package // of the unit that is checked, and of the fields of all types
-	view   view           // what later cells see
-	own    map[string]bool
-	units  map[*types.Package]*unit
-	hooks  map[string]any
-	panics chan ixgo.PanicError
-	swept  int // how many units there may be before they are looked through
-	now    atomic.Pointer[turn]
+	mu      sync.Mutex // held but while a cell executes
+	fset    *token.FileSet
+	base    *ixgo.Context
+	loader  *loader
+	pkg     *types.Package // of the unit that is checked, and of the fields of all types
+	view    view           // what later cells see
+	own     map[string]bool
+	units   map[*types.Package]*unit
+	hooks   map[string]any
+	sources map[string]*unit
+	fresh   []*unit
+	panics  chan ixgo.PanicError
+	swept   int // how many units there may be before they are looked through
+	now     atomic.Pointer[turn]
 }
 
 // unit is a piece of a cell that was checked: declarations that stand together, or statements.
@@ -64,7 +67,7 @@ type unit struct {
 func New(hooks map[string]any) *Engine {
 	registerAll()
 	e := &Engine{pkg: types.NewPackage(mainPath, "main"), view: view{map[string]types.Object{}, map[string]string{}}, own: map[string]bool{},
-		units: map[*types.Package]*unit{}, hooks: map[string]any{}, panics: make(chan ixgo.PanicError)}
+		units: map[*types.Package]*unit{}, hooks: map[string]any{}, sources: map[string]*unit{}, panics: make(chan ixgo.PanicError)}
 	maps.Copy(e.hooks, hooks)
 	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
 	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }

@@ -31,17 +31,21 @@ func (e *Engine) build(u *unit) error {
 			prog.CreatePackage(p, nil, nil, true)
 		}
 	}
+	kept := e.kept(u, units)
 	made := map[*unit]*ssa.Package{}
 	for v := range units {
 		var files []*ast.File
 		var info *types.Info
 		if v.src != nil {
-			files, info = []*ast.File{v.src.file}, v.src.info
+			files, info = v.src.files, v.src.info
+			if v.src.at != nil {
+				files, info = v.src.part(kept, v == u)
+			}
 		}
 		made[v] = prog.CreatePackage(v.pkg, files, info, false)
 	}
 	prog.Build()
-	n := e.needMethods(prog, u, g)
+	n := e.needMethods(prog, u, g, kept)
 	if !room(n) {
 		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
 	}
@@ -56,7 +60,9 @@ func (e *Engine) build(u *unit) error {
 		if v == u {
 			continue
 		}
-		p.Func("init").Blocks = nil // was executed
+		if v.src == nil || v.src.at == nil {
+			p.Func("init").Blocks = nil // was executed
+		}
 		e.loader.cells[unsafe.StringData(v.pkg.Path())] = &ixgo.Package{Path: mainPath, Name: "main", Vars: v.vars}
 	}
 	e.loader.asked = nil
@@ -93,7 +99,7 @@ func (e *Engine) build(u *unit) error {
 // needMethods makes ixgo compile the methods of all types that a unit mentions: it compiles those of types that
 // the unit itself turns into interfaces, but later units and compiled code call others. It returns how many
 // methods of new types there are.
-func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth) (methods int) {
+func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth, kept map[types.Object]bool) (methods int) {
 	f := reflect.ValueOf(prog).Elem().FieldByName("makeInterfaceTypes")
 	if !f.IsValid() || f.Kind() != reflect.Map || f.Type().Key() != reflect.TypeFor[types.Type]() {
 		panic("engine: ssa has no makeInterfaceTypes: another version")
@@ -107,7 +113,7 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth) (methods int
 	}
 	w := typeWalker{seen: map[types.Type]bool{}}
 	w.named = func(n *types.Named) {
-		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath || types.IsInterface(n) || generic(n) {
+		if p := n.Obj().Pkg(); p == nil || p.Path() != mainPath && e.units[p] == nil || types.IsInterface(n) || generic(n) {
 			return
 		}
 		need(types.NewPointer(n))
@@ -117,6 +123,14 @@ func (e *Engine) needMethods(prog *ssa.Program, u *unit, g *growth) (methods int
 	}
 	for n := range g.was {
 		w.visit(n)
+	}
+	for o := range kept {
+		if t, ok := o.(*types.TypeName); ok {
+			w.visit(t.Type())
+		}
+	}
+	if u.src.at != nil {
+		return methods
 	}
 	for _, t := range u.src.info.Types {
 		w.visit(t.Type)
@@ -201,7 +215,7 @@ func (e *Engine) done(u *unit) {
 	defer e.mu.Unlock()
 	u.run, u.lines, u.again, u.added = nil, nil, nil, nil
 	functions := false
-	for _, d := range u.src.file.Decls {
+	for _, d := range u.src.files[0].Decls {
 		f, ok := d.(*ast.FuncDecl)
 		functions = functions || ok && f.Name.Name != runName && f.Name.Name != "init"
 	}
@@ -244,6 +258,9 @@ func (e *Engine) sweep() {
 	}
 	for _, o := range e.view.names {
 		mark(e.units[o.Pkg()])
+	}
+	for _, u := range e.sources {
+		mark(u)
 	}
 	e.units = live
 }

@@ -83,7 +83,7 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 			undo()
 		}
 	}()
-	first := &source{file, newInfo()}
+	first := &source{files: []*ast.File{file}, info: newInfo()}
 	_ = e.types(first, sees.names, true)
 	made := map[*ast.FuncDecl]*types.Func{}
 	var added []method
@@ -124,7 +124,7 @@ func (e *Engine) extend(file *ast.File, sees view, of map[*ast.FuncDecl]*types.N
 func (e *Engine) early(u *unit) error {
 	info := u.src.info
 	bodies := map[types.Object]ast.Node{}
-	for _, d := range u.src.file.Decls {
+	for _, d := range u.src.files[0].Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
 			bodies[info.Defs[f.Name]] = f.Body
 		}

@@ -14,6 +14,9 @@ import (
 func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	find := e.Find
+	e.Find = nil // while one types nothing is looked for
+	defer func() { e.Find = find }()
 	const mark = Hidden + "probe"
 	code := before + mark + "(" + expr + ")"
 	if e.view.names[mark] == nil {
@@ -38,7 +41,7 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 			continue
 		}
 		e.autoImport(file, sees)
-		src := &source{file, newInfo()}
+		src := &source{files: []*ast.File{file}, info: newInfo()}
 		_ = e.types(src, sees.names, false)
 		for _, name := range e.pkg.Scope().Names() {
 			sees.set(name, e.pkg.Scope().Lookup(name))
@@ -157,6 +160,9 @@ func qualifier(p *types.Package) string {
 
 // Package returns what is known of a package that cells can import, nil if it is not there.
 func (e *Engine) Package(path string) *types.Package {
+	if u := e.sources[path]; u != nil {
+		return u.pkg
+	}
 	if _, ok := Packages()[path]; !ok {
 		return nil
 	}
