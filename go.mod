@@ -12,6 +12,7 @@ require (
 	github.com/timandy/routine v1.1.5
 	github.com/yuin/goldmark v1.8.7
 	golang.org/x/image v0.30.0
+	golang.org/x/mod v0.32.0
 	golang.org/x/sys v0.41.0
 	golang.org/x/term v0.40.0
 	golang.org/x/tools v0.41.0
@@ -25,7 +26,6 @@ require (
 	github.com/rivo/uniseg v0.2.0 // indirect
 	github.com/visualfc/funcval v0.1.4 // indirect
 	github.com/visualfc/xtype v0.3.0 // indirect
-	golang.org/x/mod v0.32.0 // indirect
 	golang.org/x/sync v0.19.0 // indirect
 )
 

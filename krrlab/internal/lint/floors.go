@@ -71,7 +71,8 @@ var floors = map[string]int{
 	"theory":        7,
 	"krrlab/remote": 7,
 
-	"krrlab/notebook/engine": 7,
+	"krrlab/notebook/engine":  7,
+	"krrlab/notebook/modules": 7,
 
 	"krrlab/cli":               8,
 	"krrlab/internal/mutants":  8,

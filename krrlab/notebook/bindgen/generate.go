@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/types"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -121,9 +122,34 @@ func Source(name string, p *Package, skip Skip) (src []byte, used []string, err 
 	return src, used, nil
 }
 
+// Table returns the file of package main that registers p in a program of another module, and the paths of the
+// packages that its exported names mention. There are no proxies in it, which gophernotes alone needs. It returns nil if p exports
+// generic names, which no table can hold.
+func Table(p *Package) (src []byte, mentions []string, err error) {
+	w := &writer{pkg: p, plain: true, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
+	w.name(p.Types)
+	others := map[string]bool{}
+	for _, o := range p.exported() {
+		if err := w.object(o); err != nil {
+			return nil, nil, nil
+		}
+		types.TypeString(o.Type(), func(q *types.Package) string { others[q.Path()] = true; return "" })
+		set := types.NewMethodSet(types.NewPointer(o.Type()))
+		for i := range set.Len() {
+			types.TypeString(set.At(i).Type(), func(q *types.Package) string { others[q.Path()] = true; return "" })
+		}
+		types.TypeString(o.Type().Underlying(), func(q *types.Package) string { others[q.Path()] = true; return "" })
+	}
+	delete(others, p.Path)
+	maps.DeleteFunc(others, func(path string, _ bool) bool { return internal(path) })
+	src, err = format.Source(w.file("main"))
+	return src, slices.Sorted(maps.Keys(others)), err
+}
+
 // writer collects the parts of one file.
 type writer struct {
 	pkg                                              *Package
+	plain                                            bool              // without proxies and wrappers
 	imports                                          map[string]string // name by path
 	taken                                            map[string]bool
 	binds, types, proxies, wrappers, untyped, bodies bytes.Buffer
@@ -191,12 +217,16 @@ func (w *writer) typeName(o *types.TypeName, ref string) error {
 		if !iface.IsMethodSet() {
 			return fmt.Errorf("a constraint, which has no values")
 		}
+		if w.plain {
+			fmt.Fprintf(&w.types, "%q: r.TypeOf((*%s)(nil)).Elem(),\n", o.Name(), ref)
+			return nil
+		}
 		if err := w.proxy(o, iface); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintf(&w.types, "%q: r.TypeOf((*%s)(nil)).Elem(),\n", o.Name(), ref)
-	if promoted := promotedMethods(o); len(promoted) > 0 {
+	if promoted := promotedMethods(o); len(promoted) > 0 && !w.plain {
 		fmt.Fprintf(&w.wrappers, "%q: %#v,\n", o.Name(), promoted)
 	}
 	return nil

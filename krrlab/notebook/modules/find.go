@@ -1,0 +1,252 @@
+package modules
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	gopath "path"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+)
+
+// ErrNoGo says that there is no go command.
+var ErrNoGo = errors.New("Go is not installed (go.dev/dl)")
+
+// ErrNotFound says that no module here has a package.
+var ErrNotFound = errors.New("not in the module cache")
+
+// Package is one whose source was found.
+type Package struct {
+	Path, Dir string
+	Files     []string // names of the Go files that belong to it on this system, without assembly and C
+	Module    string   // with its version
+	Go        string   // version of the language, as go1.21
+	Asked     bool     // for itself, before any package that imports it
+	Newer     []string // modules that are here already, in other versions than the package asks for
+}
+
+// Finder finds the source of packages.
+type Finder struct {
+	Dir      string                 // of a module to look in first, "" for none
+	Compiled func(path string) bool // whether a package is compiled into this program
+	temp     string                 // folder of modules for what is in the module cache alone
+	found    map[string]*Package
+}
+
+// tags choose the files of packages that have no assembly and take no liberties with memory.
+const tags = "-tags=purego,noasm,safe"
+
+// Find finds a package and those that it imports. A path that begins with a dot is that of a folder.
+func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
+	if p := f.found[path]; p != nil {
+		return p, nil
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return nil, ErrNoGo
+	}
+	var err error
+	for _, dir := range []string{f.Dir, "."} {
+		if dir != "" {
+			var p *Package
+			if p, err = f.list(ctx, dir, path, nil); err == nil {
+				return p, nil
+			}
+		}
+	}
+	if strings.HasPrefix(path, ".") {
+		return nil, err
+	}
+	dir, err := f.get(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotFound, err)
+	}
+	return f.list(ctx, dir, path, offline)
+}
+
+// offline makes the go command take modules as the module cache has them: verified when they were downloaded.
+var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off"}
+
+// get takes the newest version of a package in the module cache into a module of this Finder's: if it can be, together with
+// the modules of this program.
+func (f *Finder) get(ctx context.Context, path string) (dir string, err error) {
+	if f.temp == "" {
+		if f.temp, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
+			return "", err
+		}
+	}
+	for _, name := range []string{"with", "alone"} {
+		dir = filepath.Join(f.temp, name)
+		if os.Mkdir(dir, 0o755) == nil {
+			args := []string{"mod", "edit", "-module=notebook", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}
+			for path, version := range linked() {
+				if name == "with" && semver.IsValid(version) {
+					args = append(args, "-require="+path+"@"+version)
+				}
+			}
+			if err = os.WriteFile(filepath.Join(dir, "go.mod"), nil, 0o644); err != nil {
+				return "", err
+			}
+			if _, err = run(ctx, dir, offline, args...); err != nil {
+				return "", err
+			}
+		}
+		if err = require(ctx, dir, path, ""); err == nil {
+			break
+		}
+	}
+	return dir, err
+}
+
+// require takes the module of a package into that in a folder, as the module cache has it, in the version named or the
+// newest: the go command itself would ask for what a cache need not have.
+func require(ctx context.Context, dir, path, version string) error {
+	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	cache, err := run(ctx, "", nil, "env", "GOMODCACHE")
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("no version of %s is there", path)
+	for prefix := path; prefix != "."; prefix = gopath.Dir(prefix) {
+		escaped, e := module.EscapePath(prefix)
+		if e != nil {
+			continue
+		}
+		zips, _ := filepath.Glob(filepath.Join(strings.TrimSpace(cache), "cache", "download", escaped, "@v", "*.zip"))
+		var found string
+		for _, zip := range zips {
+			v, e := module.UnescapeVersion(strings.TrimSuffix(filepath.Base(zip), ".zip"))
+			if e != nil || version != "" && v != version {
+				continue
+			}
+			if old := semver.Prerelease(found) != "" || found == ""; semver.Prerelease(v) == "" && old || old == (semver.Prerelease(v) != "") && semver.Compare(v, found) > 0 {
+				found = v
+			}
+		}
+		if found == "" {
+			continue
+		}
+		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+prefix+"@"+found); err == nil {
+			if _, err = run(ctx, dir, offline, "list", "-deps", path); err == nil {
+				return nil
+			}
+		}
+		_ = os.WriteFile(filepath.Join(dir, "go.mod"), before, 0o644)
+	}
+	return err
+}
+
+// Close removes what the Finder has written.
+func (f *Finder) Close() error {
+	if f == nil || f.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(f.temp)
+}
+
+// linked are the versions of the modules of this program.
+var linked = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			out[m.Path] = m.Version
+		}
+	}
+	return out
+})
+
+// list asks the go command for a package and those that it imports.
+func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Package, error) {
+	text, err := run(ctx, dir, append([]string{"CGO_ENABLED=0"}, env...), "list", "-deps", tags, "-json=ImportPath,Dir,GoFiles,Standard,DepOnly,Module", path)
+	if err != nil {
+		return nil, err
+	}
+	var named *Package
+	var newer []string
+	found := map[string]*Package{}
+	for dec := json.NewDecoder(strings.NewReader(text)); ; {
+		var l struct {
+			ImportPath, Dir   string
+			GoFiles           []string
+			Standard, DepOnly bool
+			Module            *struct{ Path, Version, GoVersion string }
+		}
+		if err := dec.Decode(&l); err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if l.Standard || l.Module == nil {
+			continue
+		}
+		if l.DepOnly && f.Compiled(l.ImportPath) {
+			m := l.Module
+			if have := linked()[m.Path]; have != "" && semver.Compare(m.Version, have) > 0 {
+				newer = append(newer, fmt.Sprintf("%s %s, not %s", m.Path, have, m.Version))
+			}
+			continue
+		}
+		p := &Package{Path: l.ImportPath, Dir: l.Dir, Files: l.GoFiles, Module: strings.TrimSpace(l.Module.Path + " " + l.Module.Version), Go: "go1.16"}
+		if l.Module.GoVersion != "" {
+			p.Go = "go" + l.Module.GoVersion
+		}
+		if old := f.found[p.Path]; old == nil {
+			found[p.Path] = p
+		} else if p = old; l.Module.Version != "" && !strings.HasSuffix(old.Module, " "+l.Module.Version) {
+			newer = append(newer, fmt.Sprintf("%s, not %s", old.Module, l.Module.Version))
+		}
+		if !l.DepOnly {
+			named = p
+		}
+	}
+	if named == nil {
+		return nil, fmt.Errorf("no package %s that could be interpreted", path)
+	}
+	slices.Sort(newer)
+	named.Newer, named.Asked = slices.Compact(newer), true
+	if f.found == nil {
+		f.found = map[string]*Package{}
+	}
+	maps.Copy(f.found, found)
+	f.found[path] = named
+	return named, nil
+}
+
+// run runs the go command and returns what it prints; its error is what it says.
+func run(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(cmd.Environ(), env...)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its temporary files then
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		var lines []string
+		for line := range strings.Lines(errs.String()) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
+				lines = append(lines, strings.TrimPrefix(line, "go: "))
+			}
+		}
+		return "", errors.New(strings.Join(lines, "; "))
+	}
+	return out.String(), err
+}
