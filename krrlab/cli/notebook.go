@@ -24,13 +24,14 @@ func (a *app) kernelCommand() *cobra.Command {
 		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			packages := a.extended()
 			// An interrupt ends the cell, not the kernel.
 			interrupt := make(chan os.Signal, 1)
 			signal.Notify(interrupt, os.Interrupt)
 			defer signal.Stop(interrupt)
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(cmd.Context()), EndSignals()[1:]...)
 			defer stop()
-			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Interrupt: interrupt})
+			return notebook.Kernel(ctx, args[0], &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: packages, Interrupt: interrupt})
 		},
 	}
 }
@@ -38,11 +39,11 @@ func (a *app) kernelCommand() *cobra.Command {
 func (a *app) notebookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "notebook",
-		Short: "Install the Jupyter kernel, or run a notebook",
+		Short: "Install the Jupyter kernel, add packages to it, or run a notebook",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand())
+	cmd.AddCommand(a.installCommand(), a.uninstallCommand(), a.runCommand(), a.addCommand(), a.removeCommand(), a.listCommand())
 	return cmd
 }
 
@@ -166,7 +167,7 @@ func (a *app) runCommand() *cobra.Command {
 					return err
 				}
 			}
-			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), HTML: page})
+			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: a.extended(), HTML: page})
 			if err == nil {
 				a.printf("ran %s\n", args[0])
 			}

@@ -47,7 +47,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if !ok {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
-	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs})
+	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs, Packages: o.Packages})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -37,6 +38,9 @@ func main() {
 		DataDirs: datasets.Dirs(),
 		Version:  version(),
 		UseBLAS:  useBLAS,
+		Exec: func(program string) error {
+			return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
+		},
 	})
 	stop()
 	os.Exit(code)

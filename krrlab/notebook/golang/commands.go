@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ var magics = [][3]string{
 	{"%%html", "", "show the rest of the cell as HTML; %%markdown as formatted text"},
 	{"%%markdown", "", ""},
 	{"%doc", "[NAME]", "documentation of a package, name or method; without a name: the packages"},
-	{"%install", "PACKAGE", "say whether a package can be imported, and how to add it"},
+	{"%install", "PACKAGE[@VERSION]", "build a kernel with more packages, as krrlab notebook add does"},
 	{"%who", "", "the variables and functions of this notebook"},
 	{"%reset", "", "forget them all"},
 	{"%help", "", "this list"},
@@ -82,7 +81,7 @@ func (s *Session) command(text string) (next string, err error) {
 		b, err := os.ReadFile(unquoted(arg))
 		return string(b), err
 	case "%install":
-		say(howToImport(arg))
+		return "", s.install(arg)
 	case "%cd":
 		return "", s.changeDir(unquoted(arg))
 	case "%doc":
@@ -258,17 +257,23 @@ func (s *Session) completeMagic(head, line string) (found []string, n int, ok bo
 	return nil, 0, false
 }
 
-// howToImport says whether a package can be imported in this kernel.
-func howToImport(path string) string {
-	path = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(path, "-U "), "go get "))
-	path, _, _ = strings.Cut(path, "@")
-	switch _, err := exec.LookPath("go"); {
-	case path == "":
-		return "Packages are linked into the kernel: %doc lists them, import needs no network. %install PATH says what to do for another one."
-	case slices.Contains(paths(), path):
-		return fmt.Sprintf("import %q works: it is linked into the kernel.", path)
-	case err != nil:
-		return fmt.Sprintf("%s is not linked into the kernel, and there is no Go here to link it: %%doc lists what is. Install Go, add the package to krrlab/notebook/bindgen and build krrlab again.", path)
+// install builds a kernel with packages.
+func (s *Session) install(arg string) error {
+	arg = strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(arg, "-U "), "go get "))
+	names := strings.Fields(arg)
+	path, _, _ := strings.Cut(arg, "@")
+	switch {
+	case len(names) == 0:
+		return errors.New("want packages: %install github.com/google/uuid@v1.6.0, or the folder of a local one")
+	case len(names) == 1 && slices.Contains(paths(), path):
+		s.out.write(stdout, fmt.Appendf(nil, "import %q works: it is linked into the kernel.\n", path))
+		return nil
+	case s.added == nil:
+		return errors.New("packages cannot be added here: the user has no cache folder")
 	}
-	return fmt.Sprintf("%s is not linked into the kernel: %%doc lists what is. To add it, put it into the list of krrlab/notebook/bindgen, run go generate ./krrlab/notebook/bindgen, and build krrlab again.", path)
+	_, err := s.added.Add(s.ctx.get(), writer{s.out, stdout}, names...)
+	if err == nil {
+		s.out.write(stdout, []byte("restart the kernel to have it (Jupyter: Kernel, Restart): the notebook and its outputs stay, the variables go\n"))
+	}
+	return err
 }

@@ -71,7 +71,7 @@ func (s *Session) rejected(c *cell, err error) *Error {
 	case errors.As(err, &checked):
 		return c.failure(compileError, hint(oneLine(checked.Msg)), checked.Fset.Position(checked.Pos).Line)
 	case errors.As(err, &missing):
-		return c.failure(compileError, missingText(missing.Paths), missing.Line)
+		return c.failure(compileError, s.missingText(missing.Paths), missing.Line)
 	}
 	return c.failure(compileError, oneLine(err.Error()), 0)
 }

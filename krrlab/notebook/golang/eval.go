@@ -117,6 +117,7 @@ func (s *Session) goCode(c *cell, p part) Result {
 	if err != nil {
 		return Result{Err: s.rejected(c, err)}
 	}
+	s.note()
 	vals, err := cell.Run(func() bool { return c.state.Load() == isLeft }, func(line int) {
 		if c.hits.Load() > 0 {
 			panic(engine.Halted{})

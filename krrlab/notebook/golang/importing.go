@@ -1,16 +1,21 @@
 package golang
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
-// missingText says which packages are not linked in, and which may be meant.
-func missingText(paths []string) string {
+// missingText says which packages cannot be imported, which may be meant, and how to have them.
+func (s *Session) missingText(paths []string) string {
 	var texts []string
 	for _, path := range paths {
 		text := fmt.Sprintf("package %s is not in this kernel", path)
@@ -19,7 +24,63 @@ func missingText(paths []string) string {
 		}
 		texts = append(texts, text)
 	}
+	if first, _, _ := strings.Cut(paths[0], "/"); strings.Contains(first, ".") {
+		if _, err := exec.LookPath("go"); err != nil {
+			texts = append(texts, "to have it, install Go (go.dev/dl)")
+		} else if s.added != nil {
+			texts = append(texts, fmt.Sprintf("%%install %s downloads it and builds a kernel with it", paths[0]))
+		}
+	}
 	return strings.Join(texts, "; ") + " (nothing of the cell was imported; %doc lists the packages)"
+}
+
+// find finds the source of a package that is not compiled into the kernel.
+func (s *Session) find(path string) (*engine.Source, error) {
+	first, _, _ := strings.Cut(path, "/")
+	if !strings.Contains(first, ".") && engine.Packages()[first] != "" {
+		return nil, &engine.MissingError{Paths: []string{path}} // of the standard library
+	}
+	if s.added != nil {
+		if a, err := s.added.Current(); err != nil {
+			return nil, err
+		} else if a != nil {
+			s.finder.Dir = a.Module()
+		}
+	}
+	p, err := s.finder.Find(s.ctx.get(), path)
+	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
+		return nil, &engine.MissingError{Paths: []string{path}}
+	} else if err != nil {
+		return nil, err
+	}
+	src := &engine.Source{Path: p.Path, Go: p.Go, Files: map[string][]byte{}}
+	for _, name := range p.Files {
+		name = filepath.Join(p.Dir, name)
+		if src.Files[name], err = os.ReadFile(name); err != nil {
+			return nil, err
+		}
+	}
+	if p.Asked {
+		s.interpreted = append(s.interpreted, p)
+	}
+	return src, nil
+}
+
+// note says of the packages that a cell was the first to import that they are interpreted.
+func (s *Session) note() {
+	for _, p := range s.interpreted {
+		text := fmt.Sprintf("%s (%s) is interpreted", p.Path, p.Module)
+		if s.e.Generic(p.Path) {
+			text += ": its API is generic"
+		} else if s.added != nil {
+			text += fmt.Sprintf(", slower than compiled; %%install %s compiles it", p.Path)
+		}
+		if len(p.Newer) > 0 {
+			text += "; used with " + strings.Join(p.Newer, ", ")
+		}
+		s.out.write(stdout, []byte(text+"\n"))
+	}
+	s.interpreted = nil
 }
 
 // similar returns packages with the same last element, or one that begins so.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
 )
 
 // Output receives what a cell shows, in order. Its methods may be called from any
@@ -23,8 +24,9 @@ type Output interface {
 
 // Options are those of New; zero values mean the defaults.
 type Options struct {
-	MaxOutput int      // bytes of text a cell may print; default 4 MB
-	DataDirs  []string // value of the cells' variable DataDirs: folders to look for data in
+	MaxOutput int             // bytes of text a cell may print; default 4 MB
+	DataDirs  []string        // value of the cells' variable DataDirs: folders to look for data in
+	Packages  *modules.Kernel // the packages that were added to the kernel; nil: none can be added
 }
 
 // Result is how a cell ended.
@@ -36,15 +38,18 @@ type Result struct {
 
 // Session is one interpreter with the variables that its cells made.
 type Session struct {
-	e       *engine.Engine
-	work    chan func()
-	quit    chan struct{}
-	out     *capture
-	running atomic.Pointer[cell]
-	ctx     *contexts
-	max     int
-	dirs    []string
-	worker  atomic.Int32 // number of the goroutine that runs cells
+	e           *engine.Engine
+	work        chan func()
+	quit        chan struct{}
+	out         *capture
+	running     atomic.Pointer[cell]
+	ctx         *contexts
+	max         int
+	dirs        []string
+	added       *modules.Kernel
+	finder      *modules.Finder
+	interpreted []*modules.Package // of which nothing was said yet
+	worker      atomic.Int32       // number of the goroutine that runs cells
 }
 
 // cell is one that runs.
@@ -79,7 +84,7 @@ func New(o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs}
+	s := &Session{work: make(chan func()), quit: make(chan struct{}), max: o.MaxOutput, dirs: o.DataDirs, added: o.Packages}
 	s.max = cmp.Or(s.max, 4<<20)
 	var err error
 	if s.out, err = newCapture(); err != nil {
@@ -96,6 +101,7 @@ func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
 	s.out.close()
+	_ = s.finder.Close()
 	active.Unlock()
 }
 
@@ -127,8 +133,11 @@ func (s *Session) start() {
 	if s.ctx == nil {
 		s.ctx = newContexts()
 	}
+	_ = s.finder.Close()
+	s.interpreted = nil
+	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())
-	s.e.Named, s.e.Rewrite = standard, single
+	s.e.Named, s.e.Rewrite, s.e.Find = standard, single, s.find
 	s.declare()
 	go s.panics(s.e)
 }

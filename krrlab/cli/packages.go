@@ -1,0 +1,138 @@
+//go:build !windows
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/modules"
+)
+
+// kernels says where kernels with more packages are kept, and which of them counts; inside reports whether this program
+// is that one.
+func (a *app) kernels() (k *modules.Kernel, now *modules.Added, inside bool, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	dir := datasets.CacheDir()
+	if dir == "" {
+		return nil, nil, false, errors.New("packages are added in the user's cache folder, and there is none")
+	}
+	k = &modules.Kernel{Dir: filepath.Join(dir, "notebook"), Program: program, Version: a.env.Version}
+	now, err = k.Current()
+	if now != nil {
+		self, e1 := os.Stat(program)
+		built, e2 := os.Stat(now.Path())
+		if inside = e1 == nil && e2 == nil && os.SameFile(self, built); inside {
+			k.Program = now.Program
+		}
+	}
+	k.Bound = func(path string) bool {
+		return engine.Packages()[path] != "" && !(inside && slices.Contains(now.Tables, path))
+	}
+	return k, now, inside, err
+}
+
+// extended goes on as the kernel with more packages, if there is one of this program, and returns what can be said of
+// packages to cells.
+func (a *app) extended() *modules.Kernel {
+	k, now, inside, err := a.kernels()
+	switch {
+	case err != nil:
+	case now == nil || inside || a.env.Exec == nil:
+		return k
+	case now.Fresh(k.Program, k.Version):
+		err = a.env.Exec(now.Path())
+	default:
+		err = errors.New("packages were added to another build of krrlab and are left out; krrlab notebook add adds them to this one")
+	}
+	if err != nil {
+		fmt.Fprintf(a.env.Stderr, "krrlab: %v\n", err)
+	}
+	return k
+}
+
+// restart says how notebooks that are open get the packages.
+const restart = "kernels that start from now on have them; in a notebook that is open, restart the kernel: its cells and outputs stay"
+
+func (a *app) addCommand() *cobra.Command {
+	var source string
+	cmd := &cobra.Command{
+		Use:   "add [PACKAGE[@VERSION] | ./FOLDER]...",
+		Short: "Compile more packages into the kernel; without names, those added before into this version",
+		Example: `  krrlab notebook add github.com/google/uuid
+  krrlab notebook add github.com/google/uuid@v1.6.0 ./mypackage`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, _, _, err := a.kernels()
+			if err != nil {
+				return err
+			}
+			if source != "" {
+				if k.Source, err = filepath.Abs(source); err != nil {
+					return err
+				}
+			}
+			if _, err := k.Add(cmd.Context(), a.env.Stderr, args...); err != nil {
+				return fmt.Errorf("nothing was added: %w", err)
+			}
+			a.printf("%s\n", restart)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", "", "a checkout of github.com/krrlab/lab to build from, where this program's version is no release")
+	return cmd
+}
+
+func (a *app) removeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove PACKAGE...",
+		Short: "Take packages out of the kernel that notebook add has put in",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("want packages; krrlab notebook list shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			k, _, _, err := a.kernels()
+			if err == nil {
+				_, err = k.Remove(cmd.Context(), a.env.Stderr, args...)
+			}
+			if err == nil {
+				a.printf("removed %s\n", strings.Join(args, ", "))
+			}
+			return err
+		},
+	}
+}
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "The packages that notebook add has put into the kernel",
+		Args:  noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			k, now, inside, err := a.kernels()
+			if err != nil || now == nil {
+				return err
+			}
+			for _, e := range now.Packages {
+				a.printf("%s\n", e)
+			}
+			if !inside && !now.Fresh(k.Program, k.Version) {
+				a.printf("added to another build of krrlab (%s, version %s); krrlab notebook add adds them to this one\n", now.Program, now.Version)
+			}
+			return nil
+		},
+	}
+}

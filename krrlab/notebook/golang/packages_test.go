@@ -1,0 +1,85 @@
+package golang
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/notebook/modules"
+)
+
+// TestInterpreted imports packages of the module of the folder, and of none.
+func TestInterpreted(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command: ", err)
+	}
+	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOFLAGS", "")
+	t.Chdir(t.TempDir())
+	files := map[string]string{
+		"go.mod":       "module ex.org/here\n\ngo 1.21\n",
+		"mine/mine.go": "package mine\n\nimport \"time\"\n\n// Twice is two times x.\nfunc Twice(x int) int { return 2 * x }\n\nfunc Wait() { time.Sleep(time.Hour) }\n\nfunc Spin() { for { } }\n\nfunc Fail() { panic(\"here\") }\n",
+		"gen/gen.go":   "package gen\n\nfunc Of[T any](x T) []T { return []T{x} }\n",
+		"c/c.go":       "package c\n\nfunc Fast() int\n",
+		"c/c.s":        "",
+	}
+	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir()}})
+	for _, c := range []struct{ code, want string }{
+		{"import \"ex.org/here/mine\"\nmine.Twice(4)", "stdout: ex.org/here/mine (ex.org/here) is interpreted, slower than compiled; %install ex.org/here/mine compiles it\n→8"},
+		{"import \"./mine\"\nmine.Twice(5)", "→10"},
+		{"import \"ex.org/here/gen\"\ngen.Of(1)", "stdout: ex.org/here/gen (ex.org/here) is interpreted: its API is generic\n→[1]"},
+		{"mine.Fail()", "✗Panic: here"},
+		{"import \"ex.org/here/c\"", "Fast is not written in Go"},
+		{"import \"ex.org/none/at/all\"", "package ex.org/none/at/all is not in this kernel; %install ex.org/none/at/all downloads it and builds a kernel with it (nothing of the cell was imported"},
+		{"import \"go/nowhere\"", "package go/nowhere is not in this kernel (nothing"},
+		{"%install", "✗CommandError: want packages: %install github.com/google/uuid"},
+		{"!sed -i.old 's/2 . x/3 * x/' mine/mine.go\n%reset\nimport \"ex.org/here/mine\"\nmine.Twice(4)", "→12"},
+	} {
+		if got := run(s, c.code); !strings.Contains(got, c.want) {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+	for _, code := range []string{"mine.Spin()", "mine.Wait()"} {
+		done := make(chan string)
+		go func() { done <- run(s, code) }()
+		for got := ""; got == ""; {
+			select {
+			case got = <-done:
+				if !strings.HasPrefix(got, "✗Interrupted") {
+					t.Errorf("%s: %q", code, got)
+				}
+			case <-time.After(10 * time.Millisecond):
+				s.Interrupt()
+			}
+		}
+	}
+	found, _, _ := s.Complete("mine.Tw", 7)
+	if len(found) != 1 || !strings.HasSuffix(found[0], "Twice") {
+		t.Errorf("completion: %v", found)
+	}
+}
+
+// TestNoGo: without Go there is a line that says so.
+func TestNoGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := open(t, &Options{Packages: &modules.Kernel{Dir: t.TempDir(), Bound: func(string) bool { return false }}})
+	for code, want := range map[string]string{
+		"import \"github.com/google/uuid\"": "package github.com/google/uuid is not in this kernel; to have it, install Go (go.dev/dl)",
+		"%install github.com/google/uuid":   "packages are added by compiling them: Go is not installed (go.dev/dl)",
+	} {
+		if got := run(s, code); !strings.Contains(got, want) {
+			t.Errorf("%s\n got %q\nwant %q", code, got, want)
+		}
+	}
+}
