@@ -23,6 +23,13 @@ var Patterns = []string{
 	module + "/krrlab/...", module + "/datasets/...", module + "/plots/...", module + "/experiments/...", module + "/theory/...",
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
+	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/blas/blas64",
+	"gonum.org/v1/gonum/graph", "gonum.org/v1/gonum/graph/simple", "gonum.org/v1/gonum/graph/path", "gonum.org/v1/gonum/graph/topo",
+	"gonum.org/v1/gonum/graph/traverse", "gonum.org/v1/gonum/graph/network", "gonum.org/v1/gonum/graph/spectral",
+	"gonum.org/v1/gonum/dsp/fourier", "gonum.org/v1/gonum/dsp/window", "gonum.org/v1/gonum/integrate", "gonum.org/v1/gonum/integrate/quad",
+	"gonum.org/v1/gonum/interp", "gonum.org/v1/gonum/diff/fd",
+	"gonum.org/v1/gonum/stat/combin", "gonum.org/v1/gonum/stat/distmat", "gonum.org/v1/gonum/stat/distmv", "gonum.org/v1/gonum/stat/sampleuv",
+	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree", "gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
 	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw", "gonum.org/v1/plot/palette",
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
