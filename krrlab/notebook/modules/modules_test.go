@@ -329,6 +329,10 @@ func TestRelease(t *testing.T) {
 func TestFresh(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"krrlab": "", "kernel-1/krrlab": "", "current.json": `{"program": "` + filepath.ToSlash(filepath.Join(dir, "krrlab")) + `", "version": "v1", "folder": "kernel-1"}`})
+	before := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(dir, "krrlab"), before, before); err != nil {
+		t.Fatal(err)
+	}
 	a, err := (&Kernel{Dir: dir}).Current()
 	if err != nil || !a.Fresh(filepath.Join(dir, "krrlab"), "v1") {
 		t.Fatalf("%+v, %v", a, err)
