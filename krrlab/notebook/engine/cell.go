@@ -458,6 +458,9 @@ func (e *Engine) declared(u *unit, step int) {
 		if _, isVar := d.o.(*types.Var); isVar && d.step >= step {
 			continue
 		}
+		if f, ok := d.o.(*types.Func); ok {
+			e.replace(u, f)
+		}
 		e.view.set(d.name, d.o)
 		e.units[u.pkg] = u
 	}

@@ -59,6 +59,8 @@ type unit struct {
 	added   []method                // of types of earlier units
 	methods []*unit                 // that declare methods of its types
 	pkgs    map[*types.Package]bool // compiled packages, and those of the standard library that are sources
+	targets map[string]*target      // of its functions, by name
+	before  map[string][]*target    // of functions that those of it replace
 	run     *ixgo.Interp
 	base    bool // made by Declare
 }

@@ -79,7 +79,7 @@ func (e *Engine) build(u *unit) error {
 		return err
 	}
 	*private[chan ixgo.PanicError](in, "cherror") = e.panics
-	polls(in)
+	e.polls(u, in)
 	find.bind(in)
 	e.loader.mu.Lock()
 	asked := slices.Clone(e.loader.asked)

@@ -54,13 +54,14 @@ func Stop(goid uint64, stop bool) {
 func Goid() uint64 { return routine.Goid() }
 
 // polls makes functions look whether they are to stop, where they begin and where a loop turns.
-func polls(in *ixgo.Interp) {
+func (e *Engine) polls(u *unit, in *ixgo.Interp) {
 	funcs := reflect.ValueOf(in).Elem().FieldByName("funcs")
 	for it := funcs.MapRange(); it.Next(); {
 		fn := (*ssa.Function)(it.Key().UnsafePointer())
 		pfn := it.Value().Elem()
 		code := *(*[]func(*ixgo.Frame))(field(pfn, "Instrs", reflect.TypeFor[[]func(*ixgo.Frame)]()))
 		invokes(in, pfn, code)
+		e.calls(u, fn, pfn, code)
 		nils(pfn, code)
 		recovers(pfn, code)
 		at := *(*[]int)(field(pfn, "Blocks", reflect.TypeFor[[]int]()))
@@ -168,7 +169,7 @@ func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 				}
 				args = append(args, v)
 			}
-			stack[to] = called(m, args)
+			stack[to] = called(m.Func, args)
 		}
 	}
 }
@@ -176,13 +177,13 @@ func invokes(in *ixgo.Interp, pfn reflect.Value, code []func(*ixgo.Frame)) {
 // typeOfType is the type of the values of reflect.Type; some of their methods are ixgo's.
 var typeOfType = reflect.TypeOf(reflect.TypeFor[int]())
 
-// called calls a method and returns its results as ixgo keeps them.
-func called(m reflect.Method, args []reflect.Value) any {
+// called calls a function and returns its results as ixgo keeps them.
+func called(f reflect.Value, args []reflect.Value) any {
 	var out []reflect.Value
-	if m.Type.IsVariadic() {
-		out = m.Func.CallSlice(args)
+	if f.Type().IsVariadic() {
+		out = f.CallSlice(args)
 	} else {
-		out = m.Func.Call(args)
+		out = f.Call(args)
 	}
 	switch len(out) {
 	case 0:

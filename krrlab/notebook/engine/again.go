@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"go/types"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/goplus/ixgo"
+	"golang.org/x/tools/go/ssa"
+)
+
+// target is the function that calls of a function of a cell go to: nil for itself, else the last one of the same type that
+// a later cell declares by its name.
+type target struct{ atomic.Pointer[reflect.Value] }
+
+// target returns that of a function that a unit, which need not be known yet, or an earlier one declares.
+func (e *Engine) target(u *unit, f *types.Func) *target {
+	if f.Pkg() != u.pkg {
+		u = e.units[f.Pkg()]
+	}
+	if u == nil {
+		return nil
+	}
+	if u.targets == nil {
+		u.targets = map[string]*target{}
+	}
+	if u.targets[f.Name()] == nil {
+		u.targets[f.Name()] = &target{}
+	}
+	return u.targets[f.Name()]
+}
+
+// replace makes earlier functions call a function in place of that of the same name and type: units that are compiled again by
+// what go/types notes of their names, and code that is there already, closures and methods say, by the target.
+func (e *Engine) replace(u *unit, f *types.Func) {
+	old, ok := e.view.names[f.Name()].(*types.Func)
+	if !ok || old == f || !types.Identical(old.Type(), f.Type()) {
+		return
+	}
+	was := e.units[old.Pkg()]
+	if was == nil || was.src == nil || was.src.at != nil {
+		return
+	}
+	if f.Signature().TypeParams() == nil {
+		fn, ok := u.run.GetFunc(f.Name())
+		if !ok {
+			return
+		}
+		if u.before == nil {
+			u.before = map[string][]*target{}
+		}
+		v := reflect.ValueOf(fn)
+		u.before[f.Name()] = append(was.before[f.Name()], e.target(was, old))
+		for _, t := range u.before[f.Name()] {
+			t.Store(&v)
+		}
+	}
+	for _, v := range e.units {
+		if v.src == nil || v.src.at != nil {
+			continue
+		}
+		for id, o := range v.src.info.Uses {
+			if o == old {
+				v.src.info.Uses[id] = f
+				v.needs[u] = true
+			}
+		}
+	}
+}
+
+// calls lets the calls of functions of cells go to their targets. A function goes on calling itself: who keeps it as a value, to
+// call it in a new one of its name, wants what it was.
+func (e *Engine) calls(u *unit, fn *ssa.Function, pfn reflect.Value, code []func(*ixgo.Frame)) {
+	index := *(*map[ssa.Value]uint32)(field(pfn, "index", reflect.TypeFor[map[ssa.Value]uint32]()))
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	for i, instr := range *(*[]ssa.Instruction)(field(pfn, "ssaInstrs", reflect.TypeFor[[]ssa.Instruction]())) {
+		call, ok := instr.(*ssa.Call)
+		if !ok {
+			continue
+		}
+		callee, ok := call.Call.Value.(*ssa.Function)
+		if !ok || callee == fn || callee.Origin() != nil {
+			continue
+		}
+		f, ok := callee.Object().(*types.Func)
+		if !ok || f.Signature().Recv() != nil {
+			continue
+		}
+		t := e.target(u, f)
+		if t == nil {
+			continue
+		}
+		direct, to := code[i], index[call]&0xffffff
+		var from []uint32
+		for _, a := range call.Call.Args {
+			from = append(from, index[a]&0xffffff)
+		}
+		code[i] = func(fr *ixgo.Frame) {
+			f := t.Load()
+			if f == nil {
+				direct(fr)
+				return
+			}
+			stack := stackOf(fr)
+			args := make([]reflect.Value, len(from))
+			for j, r := range from {
+				in := f.Type().In(j)
+				if args[j] = reflect.ValueOf(stack[r]); !args[j].IsValid() {
+					args[j] = reflect.Zero(in)
+				} else if !args[j].Type().AssignableTo(in) { // of a type that has been given methods since
+					direct(fr)
+					return
+				}
+			}
+			if v := called(*f, args); f.Type().NumOut() > 0 {
+				stack[to] = v
+			}
+		}
+	}
+}
