@@ -74,12 +74,32 @@ func New(hooks map[string]any) *Engine {
 	e.hooks["(*sync.WaitGroup).Go"] = func(wg *sync.WaitGroup, f func()) { wg.Go(e.guarded(f)) }
 	e.hooks["time.AfterFunc"] = func(d time.Duration, f func()) *time.Timer { return time.AfterFunc(d, e.guarded(f)) }
 	e.hooks["context.AfterFunc"] = func(ctx context.Context, f func()) func() bool { return context.AfterFunc(ctx, e.guarded(f)) }
+	e.hooks["(*sync.Mutex).Unlock"] = func(m *sync.Mutex) {
+		held(m.TryLock, m.Unlock, "unlock of unlocked mutex")
+		m.Unlock()
+	}
+	e.hooks["(*sync.RWMutex).Unlock"] = func(m *sync.RWMutex) {
+		held(m.TryRLock, m.RUnlock, "Unlock of unlocked RWMutex")
+		m.Unlock()
+	}
+	e.hooks["(*sync.RWMutex).RUnlock"] = func(m *sync.RWMutex) {
+		held(m.TryLock, m.Unlock, "RUnlock of unlocked RWMutex")
+		m.RUnlock()
+	}
 	e.base = ixgo.NewContext(mode)
 	e.loader = newLoader(e.base)
 	e.fset = e.base.FileSet
 	at, show := func(step int) { e.turn().at(step) }, func(vs ...any) { e.turn().show(vs) }
 	e.Declare(map[string]any{atName: &at, showName: &show})
 	return e
+}
+
+// held panics where a lock can be taken that is about to be released: the runtime would end the process.
+func held(try func() bool, release func(), what string) {
+	if try() {
+		release()
+		panic(ixgo.PlainError("sync: " + what))
+	}
 }
 
 // turn is the unit that is executed.

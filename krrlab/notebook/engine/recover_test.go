@@ -26,3 +26,17 @@ func TestRecover(t *testing.T) {
 		{"func f15() { var none func(); defer none(); got = \"15\" }\ntry(f15) != nil", "→true"},
 	}.run(t)
 }
+
+// TestUnlock releases locks that nobody holds: that fails the cell, where the runtime would end the process.
+func TestUnlock(t *testing.T) {
+	cells{
+		{"var mu sync.Mutex\nvar rw sync.RWMutex\ntype box struct { sync.Mutex; n int }\nvar b box", ""},
+		{"mu.Lock(); rw.Lock(); b.Lock(); mu.Unlock(); rw.Unlock(); b.Unlock(); rw.RLock(); rw.RLock(); rw.RUnlock(); rw.RUnlock(); 1", "→1"},
+		{"mu.Unlock()", "✗sync: unlock of unlocked mutex"},
+		{"b.Unlock()", "✗sync: unlock of unlocked mutex"},
+		{"func() { defer mu.Unlock(); mu.Lock(); mu.Unlock() }()", "✗sync: unlock of unlocked mutex"},
+		{"rw.Unlock()", "✗sync: Unlock of unlocked RWMutex"},
+		{"rw.RUnlock()", "✗sync: RUnlock of unlocked RWMutex"},
+		{"mu.TryLock() && rw.TryLock() && b.TryLock()", "→true"},
+	}.run(t)
+}
