@@ -168,7 +168,7 @@ func hint(text string) string {
 func syntaxText(msg string) string {
 	switch {
 	case strings.HasPrefix(msg, "expected 1 expression"):
-		return msg + "; show several values on separate lines, or with Display(a); Display(b)"
+		return msg + "; show several values with Display(a); Display(b)"
 	case strings.Contains(msg, "found 'EOF'"):
 		return msg + "; the cell ends too early: a bracket or an operand is missing"
 	}

@@ -21,6 +21,7 @@ func TestNewcomer(t *testing.T) {
 		{"import (\n\"fmt\"\n\"foo/bar\"\n\"baz/krrlab\"\n)", "✗CompileError: package foo/bar is not in this kernel; package baz/krrlab is not in this kernel; there is github.com/krrlab/lab/krrlab (nothing"},
 		{"package main\n\nimport \"fmt\"\n\nfunc twice(x int) int { return 2 * x }\n\nfunc main() {\n\tfmt.Println(twice(4))\n}\n", "stdout: 8\n"},
 		{"func main() { panic(1) }\n3", "→3"},
+		{"1, 2", "✗SyntaxError: expected 1 expression; show several values with Display(a); Display(b) (Cell 1, line 1)"},
 		{"nil", "→nil"},
 		{"%timeit 1+1", "a run, average of "},
 		{"%timeit", "✗CommandError: %timeit wants code to time"},
