@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
@@ -68,7 +69,7 @@ func relative(r, y *mat.Dense) []float64 {
 //	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj,
 //
 // and likewise the norm of what r is off of s.r, the residual of K as stored: mostly a small part of
-// it, so that the sampling error matters little.
+// it, so that the sampling error matters little. Both have what rounding may make of the rows added, rowsRounding.
 func (s *solve) checkRows(ctx context.Context, c *mat.Dense) error {
 	return timed(&s.sol.Seconds.Residual, func() error { return s.sampleRows(ctx, c) })
 }
@@ -79,12 +80,13 @@ func (s *solve) sampleRows(ctx context.Context, c *mat.Dense) error {
 	rows, far := s.rowsToCheck(s.a.Choice())
 	x := points.Gather(s.train.X, rows)
 	f, err := (&model.Model{Kernel: s.cfg.Kernel, Lambda: s.cfg.Lambda, X: s.train.X, C: c}).
-		Decision(ctx, x, &model.Options{Float64: true, Accuracy: s.cfg.Tol / 10, Comm: s.comm})
+		Decision(ctx, x, &model.Options{Float64: true, Accuracy: s.cfg.Tol / 1000, Comm: s.comm})
 	if err != nil {
 		return err
 	}
 	sol.SampledRows, sol.SampledResiduals, sol.StorageResiduals = len(rows), make([]float64, t), make([]float64, t)
 	weight := float64(n-far) / float64(max(1, len(rows)-far))
+	rounding := s.rowsRounding(c)
 	for j := range t {
 		size := mat.Norm(s.y.ColView(j), 2)
 		if size == 0 {
@@ -103,9 +105,35 @@ func (s *solve) sampleRows(ctx context.Context, c *mat.Dense) error {
 			rr += w * (r / size) * (r / size)
 			dd += w * (d / size) * (d / size)
 		}
-		sol.SampledResiduals[j], sol.StorageResiduals[j] = math.Sqrt(rr), math.Sqrt(dd)
+		sol.SampledResiduals[j], sol.StorageResiduals[j] = math.Sqrt(rr)+rounding[j], math.Sqrt(dd)+rounding[j]
 	}
 	return nil
+}
+
+// rowsRounding estimates what rounding adds to ‖r_j‖₂/‖y_j‖₂ where r is formed as checkRows forms rows of it,
+//
+//	u·√(δ/u+n)·√tr K·√(Σ_l k_ll·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
+//
+// with δ/u roundings in an entry by kernel.EntryError from differences (inner products are taken only where they add
+// next to nothing) and n in sums, as if all were independent: N. J. Higham, T. Mary, A new approach to probabilistic
+// rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
+func (s *solve) rowsRounding(c *mat.Dense) []float64 {
+	n, _, t := s.Dims()
+	diag := kernel.Diag(s.cfg.Kernel, s.train.X)
+	const u = 0x1p-53
+	entry := kernel.EntryError(s.cfg.Kernel, kernel.Differences, kernel.ExtentOf(points.NewPanel(s.train.X)))
+	share := u * math.Sqrt(entry/u+float64(n)) * math.Sqrt(floats.Sum(diag))
+	rounding := make([]float64, t)
+	for j := range rounding {
+		var norm float64
+		for l, k := range diag {
+			norm = math.Hypot(norm, math.Sqrt(k)*c.At(l, j))
+		}
+		if size := mat.Norm(s.y.ColView(j), 2); size > 0 {
+			rounding[j] = share * (norm / size)
+		}
+	}
+	return rounding
 }
 
 // slack returns by what an estimate from the rows checked is multiplied to be a bound: 1 if they are all.

@@ -56,11 +56,11 @@ type Solution struct {
 	// SampledResidual is TrueResidual against K itself, estimated from 256 rows drawn at random and
 	// the 32 of largest norm, computed in float64; unknown where TrueResidual is that already. Where K is
 	// stored in an arithmetic that may fail for up to an eighth of the points, those far from the
-	// origin, the rows of up to 1024 of them are looked at too.
+	// origin, the rows of up to 1024 of them are looked at too. An estimate of their rounding is added.
 	SampledResidual  Number    `json:"sampled_residual"`
 	SampledResiduals []float64 `json:"sampled_residuals,omitempty"`
 	// StorageResidual is ‖(K−K_stored)c_j‖₂/‖y_j‖₂ estimated from the same rows, with the rounding of
-	// products: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
+	// products and of the rows: by how much at most TrueResidual is off. Converged means that TrueResidual and 1.15
 	// times this, or 1.15 times SampledResidual, are at most τ: 15 % are three standard errors of what is
 	// spread over all rows. What a few rows hold that were not looked at is not in it.
 	StorageResidual  Number        `json:"storage_residual"`
