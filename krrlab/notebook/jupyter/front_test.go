@@ -87,6 +87,7 @@ func connect(t *testing.T, key string) *front {
 		defer close(f.served)
 		_ = s.Serve(t.Context())
 	}()
+	<-s.serving // "starting" is published, to no later subscriber
 	f.shell, f.control, f.stdin = dial(s.shell, "DEALER"), dial(s.control, "DEALER"), dial(s.stdin, "DEALER")
 	return f
 }
