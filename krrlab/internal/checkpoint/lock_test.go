@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -16,12 +18,15 @@ const playVariable = "KRRLAB_PLAY_RUN"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(playVariable); dir != "" {
-		if _, err := Open(dir, [32]byte{1}); err != nil {
+		s, err := Open(dir, [32]byte{1})
+		if err != nil {
 			fmt.Println(err)
 			os.Exit(1)
 		}
 		fmt.Println("has it")
-		select {}
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends
+		runtime.KeepAlive(s)                 // collected, it would close its lock
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -59,6 +64,9 @@ func TestKilledRun(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), playVariable+"="+dir)
 	out, err := cmd.StdoutPipe()
+	if err == nil {
+		_, err = cmd.StdinPipe()
+	}
 	if err == nil {
 		err = cmd.Start()
 	}
