@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -229,7 +230,7 @@ func TestNoAllocation(t *testing.T) {
 				m.MapTo(z, s, p, &w)
 				m.(feature.Map32).MapTo32(z32, s, p, &w)
 			}
-			if a := testing.AllocsPerRun(5, f); a > 0 {
+			if a := testkit.Allocs(5, f); a > 0 {
 				t.Errorf("%v of %T: %v allocations", dist, p, a)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -285,7 +286,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}
 		f()
-		if n := testing.AllocsPerRun(20, f); n != 0 {
+		if n := testkit.Allocs(20, f); n != 0 {
 			t.Errorf("%v: %v allocations a product", s, n)
 		}
 	}

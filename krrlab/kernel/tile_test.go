@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -265,7 +266,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}
 		f()
-		if n := testing.AllocsPerRun(5, f); n != 0 {
+		if n := testkit.Allocs(5, f); n != 0 {
 			t.Errorf("%T: %v allocations once warm", x, n)
 		}
 	}

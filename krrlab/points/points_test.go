@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // random returns n points of dimension d of which a share density of the entries
@@ -195,7 +196,7 @@ func TestNoAllocation(t *testing.T) {
 		L1Dist32(dst, 30, a64, a32, &w)
 	}
 	f()
-	if n := testing.AllocsPerRun(10, f); n != 0 {
+	if n := testkit.Allocs(10, f); n != 0 {
 		t.Errorf("%v allocations per round once warm", n)
 	}
 }

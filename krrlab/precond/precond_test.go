@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -375,7 +376,7 @@ func TestAllocations(t *testing.T) {
 					}
 				}
 				f()
-				if a := testing.AllocsPerRun(20, f); a > 0 {
+				if a := testkit.Allocs(20, f); a > 0 {
 					t.Errorf("form %v, t = %d: %v allocations", form, k, a)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
@@ -253,7 +254,7 @@ func TestAllocations(t *testing.T) {
 		src, dst := make([]float64, 500), make([]float64, 50)
 		src32, dst32 := make([]float32, 500), make([]float32, 50)
 		var w sketch.Workspace
-		n := testing.AllocsPerRun(10, func() {
+		n := testkit.Allocs(10, func() {
 			op.Apply64(dst, 10, src, 100, 5, &w)
 			op.Apply32(dst32, 10, src32, 100, 5, &w)
 		})

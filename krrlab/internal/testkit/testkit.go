@@ -1,4 +1,4 @@
-// Package testkit has what tests of several packages need: the bytes that a function allocates, the JSON of a
+// Package testkit has what tests of several packages need: what a function allocates, the JSON of a
 // value without its times, and a Python. It is for tests only. What one package alone needs stays with its tests.
 package testkit
 
@@ -27,6 +27,12 @@ func Allocated(f func()) int64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// Allocs is testing.AllocsPerRun while nothing is collected: a collection empties the pools.
+func Allocs(runs int, f func()) float64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return testing.AllocsPerRun(runs, f)
 }
 
 // Timeless returns the JSON of v as maps, lists, texts and numbers, without the keys that depend on the clock
