@@ -24,7 +24,7 @@ type PlanOptions struct {
 func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 
 // Plan predicts the seconds and bytes of every way to solve the problem, from the rates of this machine and the
-// iterations on a subsample, and chooses the one of least training time: what Solve does with AutoSolver. What the
+// iterations on the spectrum of K as a subsample shows it, and chooses the one of least training time: what Solve does with AutoSolver. What the
 // configuration sets is held. Seconds depend on the machine and on what else it does, and so may the
 // choice. Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {

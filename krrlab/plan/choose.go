@@ -6,35 +6,33 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 )
 
-// Bounds of what a pilot may take.
+// Bounds of what a plan may take.
 const (
-	leastPilot = 0.5  // seconds, or
-	pilotShare = 0.05 // of the training time of what it chooses
-	fewest     = 256  // points of a pilot
-	most       = 1536
+	leastPlan = 0.5  // seconds, or
+	planShare = 0.05 // of the training time of what it chooses
+	fewest    = 256  // points of a pilot
+	most      = 1024
 )
 
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
-	cost   Cost
-	pilot  *Pilot
-	failed map[*Candidate]string // whose pilot failed, and how
+	cost  Cost
+	pilot *Pilot
 }
 
 // Choose predicts seconds and bytes of all candidates of the task at the rates and chooses the one of least
-// training time. Iterations come from a pilot: those of the candidate that leads are counted on a subsample, and
-// those of all others estimated from what has been counted, until the leader is one that was, or
-// the pilot has taken half a second and 5 % of the leader's time.
+// training time. Iterations are counted on the spectrum of K, which a pilot tells.
 func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	t.settle()
 	_, d := t.X.Dims()
-	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks, ExactWork: t.ExactWork}, failed: map[*Candidate]string{}}
+	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks, ExactWork: t.ExactWork}}
 	var err error
 	if m.pilot, err = newPilot(ctx, t, m.pilotSize()); err != nil {
 		return nil, err
@@ -44,9 +42,7 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
 	}
-	if err := m.search(ctx, list); err != nil {
-		return nil, err
-	}
+	m.predict(list)
 	if t.Small { // the fixed rule
 		if i := slices.IndexFunc(list, func(c *Candidate) bool { return c.Solver == Direct && c.Storage == gram.Float64 }); i >= 0 && list[i].Refused == "" {
 			best := list[i]
@@ -75,7 +71,7 @@ func (m *model) pilotSize() int {
 	size := fewest
 	for s := fewest; s <= min(most, m.n/4); s += 64 {
 		f := float64(s)
-		work := f*f*float64(m.cost.D)*2/m.cost.Gemm64 + f*f*f/3/m.cost.Potrf64 + 3*40*2*f*f*float64(m.t)/m.cost.Gemm64
+		work := f*f*float64(m.cost.D)*2/m.cost.Gemm64 + f*f*f/3/m.cost.Potrf64
 		if work > 0.2 {
 			break
 		}
@@ -84,132 +80,38 @@ func (m *model) pilotSize() int {
 	return min(size, m.n/2*2)
 }
 
-// search counts iterations for those that lead and sorts the list.
-func (m *model) search(ctx context.Context, list []*Candidate) error {
-	counted := map[*Candidate]bool{}
-	var lead *Candidate // of those counted
-	for next := m.first(list); ; {
-		if err := m.count(ctx, next, lead); err != nil {
-			return err
-		}
-		counted[next] = true
-		for _, c := range list {
-			if !counted[c] {
-				c.Iterations = m.estimate(c, counted)
-			}
-			m.cost.Of(c)
-			m.refuse(c)
-		}
-		slices.SortStableFunc(list, func(a, b *Candidate) int {
-			return cmp.Or(cmp.Compare(min(len(a.Refused), 1), min(len(b.Refused), 1)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
-		})
-		next, lead = list[0], nil
-		for _, c := range list {
-			if counted[c] && lead == nil && c.Refused == "" {
-				lead = c
-			}
-			if c.Precond == None && !counted[c] {
-				next = c
-			}
-		}
-		if counted[next] || next.Precond != None && m.pilot.Seconds > max(leastPilot, pilotShare*next.Seconds.training()) {
-			return nil
-		}
-	}
-}
-
-// first returns the candidate to begin with: landmarks of a middle rank.
-func (m *model) first(list []*Candidate) *Candidate {
-	middle := list[0]
+// predict sets what the candidates take, and sorts them.
+func (m *model) predict(list []*Candidate) {
+	start := time.Now()
+	spectrum := newSpectrum(m.pilot)
 	for _, c := range list {
-		if c.Precond != None && (middle.Precond == None || c.Precond == middle.Precond && c.S <= m.n/14) {
-			middle = c
+		switch {
+		case c.Solver == Direct:
+			c.Iterations = m.rounds(c.Storage)
+		case c.Solver == BlockPCG:
+			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, m.t, m.MaxIter+1)
+		default:
+			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, 1, m.MaxIter+1)
 		}
+		m.cost.Of(c)
+		m.refuse(c)
 	}
-	return middle
-}
-
-// count sets the iterations of a candidate, and no more than it takes to be slower than the one that leads.
-func (m *model) count(ctx context.Context, c, lead *Candidate) (err error) {
-	if c.Solver == Direct {
-		c.Iterations = m.rounds(c.Storage)
-		return nil
-	}
-	limit := mostPilot
-	if lead != nil {
-		var with [2]float64
-		for c.Iterations = range with {
-			m.cost.Of(c)
-			with[c.Iterations] = c.Seconds.training()
-		}
-		limit = max(5, min(limit, int((lead.Seconds.training()-with[0])/(with[1]-with[0]))+2))
-	}
-	c.Iterations, err = m.pilot.count(ctx, c.Precond, c.S, c.LambdaP/m.Lambda, c.Solver == BlockPCG, limit)
-	c.AtLeast = c.Iterations == limit
-	if err != nil && ctx.Err() == nil {
-		m.failed[c], err = err.Error(), nil
-	}
-	return err
-}
-
-// estimate takes the iterations of a candidate from the nearest that was counted.
-func (m *model) estimate(c *Candidate, counted map[*Candidate]bool) int {
-	// What changes iterations by about how much, until it is known: features against landmarks, random pivots, ten times
-	// the ridge, blocks, and the rank, of which they go like a power.
-	const features, pivots, ridge, power = 1.8, 0.9, 0.85, -0.5
-	block := blockShare(m.t)
-	its, least := 30.0, math.Inf(1)
-	for o := range counted {
-		if o.Solver == Direct || (o.Precond == None) != (c.Precond == None) {
-			continue
-		}
-		far, factor := 0.0, 1.0
-		differ := func(a, b bool, by, distance float64) {
-			if a != b {
-				far += distance
-				if a {
-					factor *= by
-				} else {
-					factor /= by
-				}
-			}
-		}
-		differ(c.Precond == Features, o.Precond == Features, features, 4)
-		differ(c.Precond == RPCholesky, o.Precond == RPCholesky, pivots, 2)
-		differ(c.LambdaP > m.Lambda, o.LambdaP > m.Lambda, ridge, 1)
-		differ(c.Solver == BlockPCG, o.Solver == BlockPCG, block, 1.5)
-		if c.S > 0 {
-			ratio := float64(c.S) / float64(o.S)
-			far += math.Abs(math.Log(ratio))
-			factor *= math.Pow(ratio, power)
-		}
-		if far < least || far == least && float64(o.Iterations)*factor < its {
-			its, least = float64(o.Iterations)*factor, far
-		}
-	}
-	return max(3, int(math.Ceil(its)))
+	slices.SortStableFunc(list, func(a, b *Candidate) int {
+		return cmp.Or(cmp.Compare(min(len(a.Refused), 1), min(len(b.Refused), 1)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
+	})
+	m.pilot.Seconds += time.Since(start).Seconds()
 }
 
 // refuse says why a candidate cannot be taken.
 func (m *model) refuse(c *Candidate) {
-	c.Refused = m.failed[c]
 	switch {
-	case c.Refused != "":
 	case m.Memory > 0 && c.Bytes > m.Memory:
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
 	case c.Solver != Direct && c.Iterations > m.MaxIter:
-		c.Refused = fmt.Sprintf("%d iterations predicted, more than the maximum of %d", c.Iterations, m.MaxIter)
-	case c.Solver == Direct && c.Storage == gram.Float32 && m.Lambda < float64(m.n)*0x1p-24*m.pilot.largest():
+		c.Refused = fmt.Sprintf("more than the maximum of %d iterations predicted", m.MaxIter)
+	case c.Solver == Direct && c.Storage == gram.Float32 && m.Lambda < float64(m.n)*0x1p-24*m.pilot.largest:
 		c.Refused = "K+λI may not be positive definite in float32"
 	}
-}
-
-// largest returns max k(x, x) of the subsample.
-func (p *Pilot) largest() (v float64) {
-	for i := range p.M {
-		v = max(v, p.k[i*p.M+i])
-	}
-	return v
 }
 
 // Report returns the candidate as a choice.
@@ -228,12 +130,12 @@ func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 	one := m.cost
 	one.T = 1
 	_, single, _ := one.iteration(best)
-	cost, share := 4*single, pilotShare*best.Seconds.training()
+	cost, share := 4*single, planShare*best.Seconds.training()
 	if m.t > 1 {
 		_, all, _ := m.cost.iteration(best)
 		cost += all + 8*single
 	}
-	if cost > share || m.pilot.Seconds+cost > max(leastPilot, share) {
+	if cost > share || m.pilot.Seconds+cost > max(leastPlan, share) {
 		return nil
 	}
 	for _, c := range list {

@@ -173,7 +173,7 @@ func (m *model) rounds(storage gram.Storage) int {
 	if storage != gram.Float32 {
 		return 0
 	}
-	u, kappa := 0x1p-24, 1+float64(m.n)*m.pilot.largest()/m.Lambda
+	u, kappa := 0x1p-24, 1+float64(m.n)*m.pilot.largest/m.Lambda
 	left := min(math.Sqrt(kappa)*u*math.Sqrt(float64(m.n)), 0.5)
 	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
 }

@@ -60,8 +60,7 @@ type Candidate struct {
 	LambdaP    float64      `json:"lambda_p"`
 	Storage    gram.Storage `json:"-"`
 	Stored     string       `json:"storage"`
-	Iterations int          `json:"iterations"`         // predicted; of direct rounds of refinement
-	AtLeast    bool         `json:"at_least,omitempty"` // of iterations: where the count ended
+	Iterations int          `json:"iterations"` // predicted; of direct rounds of refinement
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`
 	// Refused says why it cannot be taken; "" of one that can.

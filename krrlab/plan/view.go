@@ -62,16 +62,13 @@ func (p *Plan) String() string {
 	}
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for %d solves of %d points; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.Runs, p.Pilot.M, folder.ReplaceAllString(p.Rates.Machine, "("))
+	b.Add("plan", "%.2g s, of which %.2g s for the spectrum of K at %d points and iterations on it; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.M, folder.ReplaceAllString(p.Rates.Machine, "("))
 	return b.String()
 }
 
 // candidateText says what a candidate is predicted to take.
 func candidateText(c *Candidate) string {
 	its := fmt.Sprintf("%d iterations", c.Iterations)
-	if c.AtLeast {
-		its = "at least " + its
-	}
 	if c.Solver == Direct {
 		its = fmt.Sprintf("%d rounds of refinement", c.Iterations)
 	}
@@ -123,7 +120,7 @@ func (p *Plan) Plot() *plots.Figure {
 	if p.Choice.S > 0 {
 		f.Marks = []plots.Mark{{X: float64(p.Choice.S), Y: p.Choice.Seconds.Total, Label: "choice"}}
 	}
-	f.Caption = fmt.Sprintf("Iterations from %d solves of %d points; the least of the solvers and λ_p at each rank.", p.Pilot.Runs, p.Pilot.M)
+	f.Caption = fmt.Sprintf("Iterations on the spectrum of K at %d points; the least of the solvers and λ_p at each rank.", p.Pilot.M)
 	return f
 }
 
