@@ -19,10 +19,7 @@ func TestCheck(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "2 of 2 claims checked with 20 trials each") || !strings.Contains(out, "all pass") {
 		t.Fatalf("exit %d, %s\n%s", code, errs, out)
 	}
-	b, err := os.ReadFile(js)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, js)
 	var r theory.Report
 	if err := json.Unmarshal(b, &r); err != nil || len(r.Claims) != 2 || r.Claims[1].Claim != "lambda-p" || r.Claims[1].Verdict != theory.Pass {
 		t.Errorf("%v: %s", err, b)

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,46 @@ func commandContext(t *testing.T, ctx context.Context, args ...string) (code int
 		UseBLAS:  func(context.Context, string) (string, error) { accel.Use(nil); return "", nil },
 	})
 	return code, out.String(), errs.String()
+}
+
+// refused runs the command lines of the common arguments and those of each case but its last one: they must end with
+// the exit code, and with one line of error alone, which has that last one in it.
+func refused(t *testing.T, code int, common []string, cases ...[]string) {
+	t.Helper()
+	for _, c := range cases {
+		n := len(c) - 1
+		got, out, errs := command(t, slices.Concat(common, c[:n])...)
+		if got != code || out != "" || !strings.Contains(errs, c[n]) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: exit %d, %q, %q; want exit %d with %q in one line", c[:n], got, out, errs, code, c[n])
+		}
+	}
+}
+
+// staged runs the command of a stage, decodes the JSON that it writes, looks for its picture, and returns what it prints.
+func staged(t *testing.T, into any, args ...string) string {
+	t.Helper()
+	js, svg := filepath.Join(t.TempDir(), "s.json"), filepath.Join(t.TempDir(), "s.svg")
+	code, out, errs := command(t, append(args, "--json", js, "--plot", svg)...)
+	if code != exitOK || errs != "" {
+		t.Fatalf("%v: exit %d, %s%s", args, code, out, errs)
+	}
+	if err := json.Unmarshal(read(t, js), into); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(read(t, svg)), "<svg") {
+		t.Errorf("%v: no picture", args)
+	}
+	return out
+}
+
+// read returns what is in a file, or ends the test.
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // write puts a file into dir and returns its path.
@@ -68,10 +109,7 @@ func table(n int, classes []string, header bool) string {
 // report reads the JSON that fit wrote.
 func report(t *testing.T, path string) map[string]any {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, path)
 	var m map[string]any
 	if err := json.Unmarshal(b, &m); err != nil {
 		t.Fatal(err)
@@ -146,10 +184,7 @@ func TestFitPredict(t *testing.T) {
 		if code, _, errs := command(t, "predict", "--model", m, "--in", test, "--out", pred); code != 0 {
 			t.Fatalf("predict: exit %d: %s", code, errs)
 		}
-		b, err := os.ReadFile(pred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, pred)
 		got := string(b)
 		if want == "" {
 			want = got
@@ -323,9 +358,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := filepath.Join(dir, "m.krr")
-	code, _, errs := commandContext(t, ctx, "fit", "--train", train, "--out", m)
-	if code != 130 || !strings.Contains(errs, "interrupted") {
-		t.Errorf("exit %d: %s", code, errs)
+	for _, args := range [][]string{{"fit", "--out", m}, {"multilevel", "--sigma", "2"}, {"sketch-size", "--sigma", "2"}} {
+		code, _, errs := commandContext(t, ctx, append(args, "--train", train)...)
+		if code != exitInterrupted || !strings.Contains(errs, "interrupted") {
+			t.Errorf("%v: exit %d: %s", args, code, errs)
+		}
 	}
 	if _, err := os.Stat(m); err == nil {
 		t.Error("a model was written")

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,10 +11,7 @@ import (
 // readColumns returns the columns of a csv file by name.
 func readColumns(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, name)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	out := map[string][]string{}
 	for _, line := range lines[1:] {

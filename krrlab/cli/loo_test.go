@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,23 +9,11 @@ import (
 
 // TestLeaveOneOut: dense factors and the subspace agree within the intervals, and the JSON has what is printed.
 func TestLeaveOneOut(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(400, nil, true))
+	train := write(t, t.TempDir(), "train.csv", table(400, nil, true))
 	read := func(args ...string) (r krrlab.LeaveOneOut) {
-		js, svg := filepath.Join(dir, "l.json"), filepath.Join(dir, "l.svg")
-		code, out, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--grid", "10,1,0.1", "--json", js, "--plot", svg}, args...)...)
-		if code != 0 || errs != "" || strings.Count(out, "GCV") != 3 || !strings.Contains(out, "least") {
-			t.Fatalf("status %d, %q, %s", code, errs, out)
-		}
-		text, err := os.ReadFile(js)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(svg); err != nil {
-			t.Error(err)
+		out := staged(t, &r, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--grid", "10,1,0.1"}, args...)...)
+		if strings.Count(out, "GCV") != 3 || !strings.Contains(out, "least") {
+			t.Errorf("%v: %s", args, out)
 		}
 		return r
 	}
@@ -42,17 +27,13 @@ func TestLeaveOneOut(t *testing.T) {
 			t.Errorf("λ = %g: %v and %v", want, e.Error, p.Error)
 		}
 	}
-	for args, want := range map[string]string{
-		"--grid -1":                      "--grid -1: want a positive number",
-		"--precond features":             "--precond \"features\": want one of rpcholesky, nystrom",
-		"--probes 2":                     "--probes 2: want",
-		"--confidence 95":                "--confidence 95: want",
-		"--rank 1000":                    "1000",
-		"--exact-below 400 --memory 2MB": "dense factors of n = 400 need 2.56 MB, the limit is 2 MB: leave one out by the subspace, with exact-below -1",
-	} {
-		code, _, errs := command(t, append([]string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--exact-below", "-1"}, strings.Fields(args)...)...)
-		if code == 0 || !strings.Contains(errs, want) {
-			t.Errorf("%s: status %d, %q", args, code, errs)
-		}
-	}
+	common := []string{"loo", "--train", train, "--target", "y", "--sigma", "2", "--exact-below", "-1"}
+	refused(t, exitUsage, common, [][]string{
+		{"--grid", "-1", "--grid -1: want a positive number"}, {"--precond", "features", `--precond "features": want one of rpcholesky, nystrom`},
+		{"--probes", "2", "--probes 2: want"}, {"--confidence", "95", "--confidence 95: want"},
+	}...)
+	refused(t, exitError, common, [][]string{
+		{"--rank", "1000", "1000"},
+		{"--exact-below", "400", "--memory", "2MB", "dense factors of n = 400 need 2.56 MB, the limit is 2 MB: leave one out by the subspace, with exact-below -1"},
+	}...)
 }

@@ -36,10 +36,7 @@ func TestModelInfo(t *testing.T) {
 	if st, err := os.Stat(m); err != nil || r["n"] != 81. || r["lambda"] != 0.03 || r["file_bytes"] != float64(st.Size()) || r["origin"].(map[string]any)["seed"] != 7. {
 		t.Errorf("%v, %v", err, r)
 	}
-	b, err := os.ReadFile(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := read(t, m)
 	b[len(b)/2] ^= 1
 	bad := write(t, dir, "bad.krr", string(b))
 	if code, _, errs := command(t, "model", "info", bad); code != exitError || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, bad) {
@@ -109,10 +106,7 @@ func TestPythonVerifier(t *testing.T) {
 		if out, err := run(m, other); err == nil || !strings.Contains(out, "refused") {
 			t.Errorf("%s, other data: %v: %s", c.flags, err, out)
 		}
-		b, err := os.ReadFile(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, m)
 		at := strings.Index(string(b), "c.npy") + 600 // a coefficient
 		b[at] ^= 1
 		if out, err := run(write(t, dir, "bad.krr", string(b)), train); err == nil || !strings.Contains(out, "c.npy") {

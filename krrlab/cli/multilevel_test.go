@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,8 +10,7 @@ import (
 
 // TestMultiLevel runs the command as a user would, and reads back what it writes.
 func TestMultiLevel(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(300, nil, true))
+	train := write(t, t.TempDir(), "train.csv", table(300, nil, true))
 	for _, c := range []struct {
 		args   []string
 		want   string
@@ -25,21 +21,10 @@ func TestMultiLevel(t *testing.T) {
 		{[]string{"--kernel", "polynomial", "--levels", "features:128,countsketch:64", "--lambda-p", "0.5"}, "λ_p = 0.5", 2},
 		{[]string{"--sigma", "2", "--levels", "features:200,srht:20", "--work", "1e6"}, "no preconditioner", 2},
 	} {
-		js, svg := filepath.Join(dir, "m.json"), filepath.Join(dir, "m.svg")
-		code, out, errs := command(t, append([]string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1", "--json", js, "--plot", svg}, c.args...)...)
-		if code != 0 || !strings.Contains(out, c.want) {
-			t.Fatalf("%v: exit %d, %s\n%s\nwant %q", c.args, code, errs, out, c.want)
-		}
-		b, err := os.ReadFile(js)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var m krrlab.MultiLevel
-		if err := json.Unmarshal(b, &m); err != nil || len(m.Chain) != c.levels || len(m.OneLevel) != c.levels-1 || m.N != 300 {
-			t.Errorf("%v: JSON %v, %+v", c.args, err, m)
-		}
-		if b, err := os.ReadFile(svg); err != nil || !strings.Contains(string(b), "<svg") {
-			t.Errorf("%v: no picture: %v", c.args, err)
+		out := staged(t, &m, append([]string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1"}, c.args...)...)
+		if !strings.Contains(out, c.want) || len(m.Chain) != c.levels || len(m.OneLevel) != c.levels-1 || m.N != 300 {
+			t.Errorf("%v: %s\n%+v\nwant %q", c.args, out, m, c.want)
 		}
 	}
 }
@@ -47,38 +32,13 @@ func TestMultiLevel(t *testing.T) {
 // TestMultiLevelUsage checks that bad arguments give one line that names them.
 func TestMultiLevelUsage(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(100, nil, true))
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"--levels", ""}, exitUsage, "--levels"},
-		{[]string{"--levels", "srht:5"}, exitUsage, "features first"},
-		{[]string{"--levels", "features:50,srht:60"}, exitUsage, "wider"},
-		{[]string{"--levels", "features:50,fft:20"}, exitUsage, "unknown sketch"},
-		{[]string{"--levels", "features:200,srht:150"}, exitError, "s = 150 for n = 100"},
-		{[]string{"--confidence", "1"}, exitUsage, "--confidence"},
-		{[]string{"--lambda-p", "0"}, exitUsage, "--lambda-p 0"},
-		{[]string{"--tol", "1"}, exitUsage, "--tol 1"},
-		{[]string{"--max-iter", "0"}, exitUsage, "--max-iter 0"},
-		{[]string{"--work", "-1"}, exitUsage, "--work -1"},
-		{[]string{"--kernel", "laplacian", "--orthogonal"}, exitError, "orthogonal"},
-	} {
-		code, out, errs := command(t, append([]string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1"}, c.args...)...)
-		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q; want exit %d with %q in one line", c.args, code, errs, c.code, c.want)
-		}
-	}
-}
-
-// TestMultiLevelInterrupted checks the end of an interrupted command.
-func TestMultiLevelInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	train := write(t, t.TempDir(), "train.csv", table(100, nil, true))
-	if code, _, errs := commandContext(t, ctx, "multilevel", "--train", train, "--target", "y", "--sigma", "2"); code != exitInterrupted || !strings.Contains(errs, "interrupted") {
-		t.Errorf("exit %d, %q", code, errs)
-	}
+	common := []string{"multilevel", "--train", train, "--target", "y", "--lambda", "0.1"}
+	refused(t, exitUsage, common, [][]string{
+		{"--levels", "", "--levels"}, {"--levels", "srht:5", "features first"}, {"--levels", "features:50,srht:60", "wider"},
+		{"--levels", "features:50,fft:20", "unknown sketch"}, {"--confidence", "1", "--confidence"}, {"--lambda-p", "0", "--lambda-p 0"},
+		{"--tol", "1", "--tol 1"}, {"--max-iter", "0", "--max-iter 0"}, {"--work", "-1", "--work -1"},
+	}...)
+	refused(t, exitError, common, []string{"--levels", "features:200,srht:150", "s = 150 for n = 100"}, []string{"--kernel", "laplacian", "--orthogonal", "orthogonal"})
 }
 
 // TestFitSketch fits with features in several levels.
@@ -91,15 +51,10 @@ func TestFitSketch(t *testing.T) {
 	if r := report(t, js); code != 0 || r["s"] != 50.0 || !strings.HasSuffix(r["features"].(string), "to 400 → srht to 100 → gaussian to 50") {
 		t.Errorf("exit %d, %s\n%s", code, errs, out)
 	}
-	for want, args := range map[string][]string{
-		"--features does not go with it": {"--sketch", "features:50", "--features", "20"},
-		"--precond features only":        {"--sketch", "features:50", "--precond", "nystrom"},
-		"wider":                          {"--sketch", "features:50,srht:60"},
-	} {
-		if code, _, errs := command(t, append(fit, args...)...); code != exitUsage || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q; want one line with %q", args, code, errs, want)
-		}
-	}
+	refused(t, exitUsage, append(fit, "--sketch"), [][]string{
+		{"features:50", "--features", "20", "--features does not go with it"}, {"features:50", "--precond", "nystrom", "--precond features only"},
+		{"features:50,srht:60", "wider"},
+	}...)
 	if code, _, errs := command(t, append(fit, "--sketch", "features:700,srht:400")...); code != exitError || !strings.Contains(errs, "s = 400 features for n = 300") {
 		t.Errorf("s > n: exit %d, %q", code, errs)
 	}

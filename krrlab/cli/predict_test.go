@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -51,10 +50,7 @@ func TestColumnsOfTheFit(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
 			continue
 		}
-		b, err := os.ReadFile(pred)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, pred)
 		for i, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
 			_, text, _ := strings.Cut(line, ",")
 			v, err := strconv.ParseFloat(text, 64)
@@ -136,10 +132,7 @@ func TestPredictBound(t *testing.T) {
 		if code, _, errs := command(t, append(args, "--out", file("pred.csv"))...); code != 0 {
 			t.Fatalf("%v: exit %d: %s", args, code, errs)
 		}
-		b, err := os.ReadFile(file("pred.csv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := read(t, file("pred.csv"))
 		var all [][]string
 		for line := range strings.SplitSeq(strings.TrimSpace(string(b)), "\n") {
 			all = append(all, strings.Split(line, ","))

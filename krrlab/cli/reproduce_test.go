@@ -32,10 +32,7 @@ func TestReproduce(t *testing.T) {
 	if x := r.Find("built-in classes, n = 1,500", "τ = 10⁻³")[0].Result; !x.Ran() || x.Commit != "test" {
 		t.Errorf("result %+v", x)
 	}
-	md, err := os.ReadFile(filepath.Join(out, "table5.smoke.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	md := read(t, filepath.Join(out, "table5.smoke.md"))
 	code, stdout, errs = command(t, "reproduce", "table5", "--out", out, "--resume")
 	if code != 0 || !strings.Contains(stdout, "0 cases, ") || strings.Contains(stdout, "seed 1: converged") {
 		t.Errorf("resumed: exit %d, %s\n%s", code, errs, stdout)

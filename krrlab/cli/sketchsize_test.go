@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +9,7 @@ import (
 
 // TestSketchSize runs the command as a user would, and reads back what it writes.
 func TestSketchSize(t *testing.T) {
-	dir := t.TempDir()
-	train := write(t, dir, "train.csv", table(300, nil, true))
+	train := write(t, t.TempDir(), "train.csv", table(300, nil, true))
 	for _, c := range []struct {
 		args []string
 		want string
@@ -25,22 +20,10 @@ func TestSketchSize(t *testing.T) {
 		{[]string{"--first", "16", "--max", "64", "--test", "theorem7", "--constants", "0.1,0.2,0.3", "--product-free"}, "θ = 0.1, α = 0.2, γ = 0.3"},
 		{[]string{"--first", "16", "--max", "32", "--lambda-p", "1"}, "λ_p = 1"},
 	} {
-		js, svg := filepath.Join(dir, "s.json"), filepath.Join(dir, "s.svg")
-		args := append([]string{"sketch-size", "--train", train, "--target", "y", "--sigma", "2", "--lambda", "0.1", "--json", js, "--plot", svg}, c.args...)
-		code, out, errs := command(t, args...)
-		if code != 0 || !strings.Contains(out, c.want) {
-			t.Fatalf("%v: exit %d, %s\n%s\nwant %q", c.args, code, errs, out, c.want)
-		}
-		b, err := os.ReadFile(js)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var s krrlab.SketchSize
-		if err := json.Unmarshal(b, &s); err != nil || len(s.Rungs) == 0 || s.N != 300 {
-			t.Errorf("%v: JSON %v, %+v", c.args, err, s)
-		}
-		if b, err := os.ReadFile(svg); err != nil || !strings.Contains(string(b), "<svg") {
-			t.Errorf("%v: no picture: %v", c.args, err)
+		out := staged(t, &s, append([]string{"sketch-size", "--train", train, "--target", "y", "--sigma", "2", "--lambda", "0.1"}, c.args...)...)
+		if !strings.Contains(out, c.want) || len(s.Rungs) == 0 || s.N != 300 {
+			t.Errorf("%v: %s\n%+v\nwant %q", c.args, out, s, c.want)
 		}
 	}
 }
@@ -48,40 +31,13 @@ func TestSketchSize(t *testing.T) {
 // TestSketchSizeUsage checks that bad arguments give one line that names them.
 func TestSketchSizeUsage(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(100, nil, true))
-	for _, c := range []struct {
-		args []string
-		code int
-		want string
-	}{
-		{[]string{"--test", "theorem8"}, exitUsage, "theorem8"},
-		{[]string{"--preset", "kappa7"}, exitUsage, "kappa7"},
-		{[]string{"--constants", "0.1,0.2"}, exitUsage, "2 numbers"},
-		{[]string{"--constants", "0.1,0.2,1"}, exitUsage, "γ=1"},
-		{[]string{"--constants", "0.1,0.2,0.3", "--preset", "paper"}, exitUsage, "exclude"},
-		{[]string{"--confidence", "2"}, exitUsage, "--confidence 2"},
-		{[]string{"--kappa-target", "1"}, exitUsage, "--kappa-target 1"},
-		{[]string{"--first", "0"}, exitUsage, "--first 0"},
-		{[]string{"--first", "100"}, exitError, "s = 100 for n = 100"},
-		{[]string{"--max", "100"}, exitError, "s = 100"},
-		{[]string{"--lambda-p", "0"}, exitUsage, "--lambda-p 0"},
-		{[]string{"--lambda-p", "1", "--test", "theorem7"}, exitError, "λ_p = 1"},
-		{[]string{"--conditions-up-to", "-2"}, exitUsage, "--conditions-up-to -2"},
-		{[]string{"--plot", "x.gif"}, exitUsage, "gif"},
-	} {
-		code, out, errs := command(t, append([]string{"sketch-size", "--train", train, "--target", "y", "--sigma", "2", "--lambda", "0.1"}, c.args...)...)
-		if code != c.code || out != "" || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit %d, %q; want exit %d with %q in one line", c.args, code, errs, c.code, c.want)
-		}
-	}
-}
-
-// TestSketchSizeInterrupted checks that an interrupted command prints the rungs it has.
-func TestSketchSizeInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	train := write(t, t.TempDir(), "train.csv", table(100, nil, true))
-	code, _, errs := commandContext(t, ctx, "sketch-size", "--train", train, "--target", "y", "--sigma", "2")
-	if code != exitInterrupted || !strings.Contains(errs, "interrupted") {
-		t.Errorf("exit %d, %q", code, errs)
-	}
+	common := []string{"sketch-size", "--train", train, "--target", "y", "--sigma", "2", "--lambda", "0.1"}
+	refused(t, exitUsage, common, [][]string{
+		{"--test", "theorem8", "theorem8"}, {"--preset", "kappa7", "kappa7"}, {"--constants", "0.1,0.2", "2 numbers"}, {"--constants", "0.1,0.2,1", "γ=1"},
+		{"--constants", "0.1,0.2,0.3", "--preset", "paper", "exclude"}, {"--confidence", "2", "--confidence 2"}, {"--kappa-target", "1", "--kappa-target 1"},
+		{"--first", "0", "--first 0"}, {"--lambda-p", "0", "--lambda-p 0"}, {"--conditions-up-to", "-2", "--conditions-up-to -2"}, {"--plot", "x.gif", "gif"},
+	}...)
+	refused(t, exitError, common, [][]string{
+		{"--first", "100", "s = 100 for n = 100"}, {"--max", "100", "s = 100"}, {"--lambda-p", "1", "--test", "theorem7", "λ_p = 1"},
+	}...)
 }

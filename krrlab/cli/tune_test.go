@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,12 +12,11 @@ import (
 func TestTuneCommand(t *testing.T) {
 	dir := t.TempDir()
 	train := write(t, dir, "train.csv", table(160, []string{"a", "b", "c"}, true))
-	js, svg := filepath.Join(dir, "t.json"), filepath.Join(dir, "t.svg")
-	code, out, errs := command(t, "tune", "--train", train, "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52", "--json", js, "--plot", svg)
-	if code != 0 || !strings.Contains(out, "chosen") {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
+	var r map[string]any
+	out := staged(t, &r, "tune", "--train", train, "--target", "y", "--scale", "standard", "--kernels", "gaussian,matern52")
+	if !strings.Contains(out, "chosen") {
+		t.Fatal(out)
 	}
-	r := report(t, js)
 	best := r["best"].(map[string]any)
 	for _, key := range []string{"sigma", "lambda", "error", "lo", "hi"} {
 		if v, ok := best[key].(float64); !ok || v <= 0 {
@@ -28,19 +26,16 @@ func TestTuneCommand(t *testing.T) {
 	if points := r["points"].([]any); len(points) < 10 || points[0].(map[string]any)["error"] == nil {
 		t.Errorf("%d points", len(r["points"].([]any)))
 	}
-	if b, err := os.ReadFile(svg); err != nil || !strings.Contains(string(b), "<svg") {
-		t.Errorf("the figure: %v", err)
-	}
 	_, line, ok := strings.Cut(out, "krrlab fit ")
 	line, _, _ = strings.Cut(line, "\n")
 	if want := fmt.Sprintf("--kernel %v --sigma %v --lambda %v", best["kernel"], best["sigma"], best["lambda"]); !ok || !strings.Contains(line, want) {
 		t.Fatalf("the command %q has no %q", line, want)
 	}
 	one, two := filepath.Join(dir, "1.json"), filepath.Join(dir, "2.json")
-	if code, out, errs = command(t, append(append([]string{"fit"}, strings.Fields(line)...), "--test", train, "--json", one)...); code != 0 {
+	if code, out, errs := command(t, append(append([]string{"fit"}, strings.Fields(line)...), "--test", train, "--json", one)...); code != 0 {
 		t.Fatalf("the command %q: exit %d: %s%s", line, code, out, errs)
 	}
-	code, out, errs = command(t, "fit", "--train", train, "--test", train, "--target", "y", "--scale", "standard", "--kernel", fmt.Sprint(best["kernel"]), "--tune", "--json", two)
+	code, out, errs := command(t, "fit", "--train", train, "--test", train, "--target", "y", "--scale", "standard", "--kernel", fmt.Sprint(best["kernel"]), "--tune", "--json", two)
 	if code != 0 || !strings.Contains(out, "tuned ") {
 		t.Fatalf("fit --tune: exit %d: %s%s", code, out, errs)
 	}
@@ -98,15 +93,9 @@ func TestTuneHolds(t *testing.T) {
 			t.Errorf("%v: %v", c.args, best)
 		}
 	}
-	for _, c := range [][]string{
+	refused(t, exitUsage, []string{"tune", "--train", "missing.csv"}, [][]string{
 		{"--kernels", "gaussian", "--kernel", "laplacian", "exclude each other"}, {"--kernels", "cosine", `kernel "cosine"`},
 		{"--criterion", "validation", "--valid FILE"}, {"--folds", "1", "--folds 1"}, {"--search", "random", `--search "random"`},
 		{"--rows", "3", "--rows 3"}, {"--gain", "0", "--gain 0"}, {"--criterion", "loo", "--valid", "x.csv", "--valid FILE"},
-	} {
-		n := len(c) - 1
-		code, _, errs := command(t, append([]string{"tune", "--train", "missing.csv"}, c[:n]...)...)
-		if code != exitUsage || !strings.Contains(errs, c[n]) || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%v: exit %d: %s", c, code, errs)
-		}
-	}
+	}...)
 }
