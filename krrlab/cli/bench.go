@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -51,26 +50,21 @@ the best times above its bound ends the command with exit code 1.`,
 	p.BoolVar(&f.check, "check", false, "fail if a ratio of the best times is above its bound")
 	p.StringVar(&f.json, "json", "", "write the measurements as JSON to this file")
 	p.StringVar(&f.markdown, "markdown", "", "write the table as Markdown to this file")
+	wantAtLeast(p, 64, "n")
+	wantAtLeast(p, 0, "features")
+	wantAtLeast(p, 1, "d", "repeat")
 	p.SortFlags = false
 	return cmd
 }
 
 // settle refuses sizes that cannot be measured, and fills in the default.
 func (f *benchFlags) settle() error {
-	for _, v := range []struct {
-		name        string
-		value, from int
-	}{{"n", f.n, 64}, {"d", f.d, 1}, {"features", f.features, 0}, {"repeat", f.repeat, 1}} {
-		if v.value < v.from {
-			return usagef("--%s %d: want at least %d", v.name, v.value, v.from)
-		}
-	}
 	f.features = cmp.Or(f.features, f.n/5)
 	need := f.bytes()
 	if have := accel.MemoryAvailable(); have > 0 && need > have {
 		return fmt.Errorf("--n %d takes about %s, and %s are available: take a smaller --n", f.n, accel.Bytes(need), accel.Bytes(have))
 	}
-	return makeRoom(f.outputs()...)
+	return makeRoom(given(f.json, f.markdown)...)
 }
 
 // bytes returns about the memory that is needed: the points; and K in all its storages,
@@ -78,11 +72,6 @@ func (f *benchFlags) settle() error {
 func (f *benchFlags) bytes() int64 {
 	n, d, s := int64(f.n), int64(f.d), int64(f.features)
 	return 4*n*d + max(7*n*n, 4*n*s+24*s*s) + 512<<20
-}
-
-// outputs returns the files to write.
-func (f *benchFlags) outputs() []string {
-	return slices.DeleteFunc([]string{f.json, f.markdown}, func(s string) bool { return s == "" })
 }
 
 // benchReport is what krrlab bench found. Its JSON is what --json writes.
@@ -124,7 +113,6 @@ type benchLoop struct {
 	Last    *float64 `json:"last"`          // Best of the last run on a like machine; null: none
 }
 
-// bench runs krrlab bench.
 func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	if err := f.settle(); err != nil {
 		return err
@@ -142,11 +130,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		r.Notes = append(r.Notes, note)
 	}
 	if f.json != "" {
-		js, err := json.MarshalIndent(r, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := writeText(f.json, string(js)+"\n"); err != nil {
+		if err := stage.WriteJSON(f.json, r); err != nil {
 			return err
 		}
 	}
@@ -160,7 +144,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	for _, s := range r.Notes {
 		a.printf("%s\n", s)
 	}
-	for _, name := range f.outputs() {
+	for _, name := range given(f.json, f.markdown) {
 		a.printf("wrote %s\n", name)
 	}
 	a.printf("%.0f seconds in all, peak memory %s\n", time.Since(start).Seconds(), accel.Bytes(accel.PeakRSS()))
@@ -176,14 +160,6 @@ func writeText(name, text string) error {
 		_, err := io.WriteString(w, text)
 		return err
 	})
-}
-
-// newBenchReport says what is measured, and on what.
-func newBenchReport(f *benchFlags) *benchReport {
-	return &benchReport{
-		CPU: accel.CPU().Model, Path: simd.InUse().String(), BLAS: accel.InUse().String(), Threads: accel.Threads(),
-		N: f.n, D: f.d, S: f.features, Repeat: f.repeat,
-	}
 }
 
 // table returns the rows with the machine below them.
@@ -212,7 +188,6 @@ func (r *benchReport) table() *plots.Table {
 	return t
 }
 
-// duration formats seconds with three digits.
 func duration(s float64) string {
 	units := []string{"s", "ms", "µs", "ns"}
 	i := 0

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -72,10 +73,7 @@ func (r *benchReport) remember(file string) (note string) {
 	if err == nil {
 		var f *os.File
 		if f, err = os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); err == nil {
-			err = r.exchange(f)
-			if e := f.Close(); err == nil {
-				err = e
-			}
+			err = cmp.Or(r.exchange(f), f.Close())
 		}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -83,12 +84,14 @@ func (w work) seconds(rates *[rates][]float64) (longest float64) {
 // sample is one repetition: the seconds of a loop and of its floor.
 type sample struct{ seconds, floor float64 }
 
-// newLoopBench returns what measures everything that f says.
 func newLoopBench(ctx context.Context, f *benchFlags, stage func(name string)) *loopBench {
-	return &loopBench{benchFlags: f, ctx: ctx, stage: stage, report: newBenchReport(f), window: benchWindow, rate: machineRate}
+	report := &benchReport{
+		CPU: accel.CPU().Model, Path: simd.InUse().String(), BLAS: accel.InUse().String(), Threads: accel.Threads(),
+		N: f.n, D: f.d, S: f.features, Repeat: f.repeat,
+	}
+	return &loopBench{benchFlags: f, ctx: ctx, stage: stage, report: report, window: benchWindow, rate: machineRate}
 }
 
-// measure measures everything.
 func (b *loopBench) measure() (*benchReport, error) {
 	x := benchPoints(b.n, b.d)
 	for _, part := range []func(x *points.Dense32) error{b.elements, b.forming, b.products, b.preconditioner} {
@@ -171,10 +174,7 @@ func (b *loopBench) fastest(f func() (float64, error)) (float64, error) {
 	least := math.Inf(1)
 	for start, i := time.Now(), 0; i < 2 || time.Since(start) < b.window; i++ {
 		s, err := f()
-		if err == nil {
-			err = b.ctx.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(err, b.ctx.Err()); err != nil {
 			return 0, err
 		}
 		least = min(least, s)
@@ -194,7 +194,6 @@ func timed(f func() error) func() (float64, error) {
 	}
 }
 
-// add appends the row of a loop.
 func (b *loopBench) add(l loop, samples []sample) {
 	var seconds, floors, ratios []float64
 	for _, s := range samples {
@@ -243,7 +242,6 @@ func (b *loopBench) elements(*points.Dense32) error {
 		}))
 }
 
-// matrix forms K.
 func (b *loopBench) matrix(x points.Points, storage gram.Storage) (*gram.Matrix, error) {
 	return gram.New(b.ctx, kernel.Gaussian{Sigma: benchSigma}, x, benchLambda, &gram.Options{Storage: storage})
 }
@@ -348,7 +346,6 @@ func columns(n, t int) *mat.Dense {
 	return mat.NewDense(n, t, v)
 }
 
-// preconditioner measures Z, ZᵀZ and M⁻¹R.
 func (b *loopBench) preconditioner(x *points.Dense32) error {
 	b.stage("Z and ZᵀZ")
 	dist, err := feature.For(kernel.Gaussian{Sigma: benchSigma})

@@ -2,16 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/krrlab/lab/krrlab"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/theory"
 )
@@ -69,7 +66,6 @@ func claimList() string {
 	return b.String() + "."
 }
 
-// claims returns those named, or all.
 func claims(names []string) ([]theory.Claim, error) {
 	if len(names) == 0 {
 		return theory.Claims(), nil
@@ -90,13 +86,11 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case f.json != "" && f.figures != "":
+	if f.json != "" && f.figures != "" {
 		return usagef("--json and --figures exclude each other")
-	case f.json != "":
-		if err := atomicfile.Check(f.json); err != nil {
-			return err
-		}
+	}
+	if err := checkFiles(nil, []namedFile{{"--json", f.json}}); err != nil {
+		return err
 	}
 	progress := a.newProgress()
 	defer progress.clear()
@@ -116,7 +110,7 @@ func (a *app) check(ctx context.Context, f *checkFlags, args []string) error {
 		return err
 	}
 	if f.json != "" {
-		if err := writeReport(f.json, rep); err != nil {
+		if err := stage.WriteJSON(f.json, rep); err != nil {
 			return err
 		}
 	}
@@ -170,15 +164,4 @@ func (a *app) checkFigures(ctx context.Context, f *checkFlags, list []theory.Cla
 		a.printf("figure: %s\n", name)
 	}
 	return nil
-}
-
-func writeReport(name string, rep *theory.Report) error {
-	js, err := json.MarshalIndent(rep, "", "  ")
-	if err != nil {
-		return fmt.Errorf("krrlab: %w", err)
-	}
-	return atomicfile.Write(name, func(w io.Writer) error {
-		_, err := w.Write(append(js, '\n'))
-		return err
-	})
 }

@@ -88,16 +88,16 @@ func Main(ctx context.Context, args []string, env Env) int {
 
 // verdict returns the exit code of a command that ended with err, and what to say of it.
 func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
-	var status errStatus
-	var usage errUsage
+	if status, ok := errors.AsType[errStatus](err); ok {
+		return int(status), ""
+	}
+	_, usage := errors.AsType[errUsage](err)
 	switch {
 	case err == nil:
 		return exitOK, ""
-	case errors.As(err, &status):
-		return int(status), ""
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return exitInterrupted, a.interruptedText()
-	case errors.As(err, &usage):
+	case usage:
 		return exitUsage, fmt.Sprintf("%v (see %s --help)", err, a.path)
 	}
 	return exitError, a.failureText(err)
@@ -105,16 +105,13 @@ func (a *app) verdict(ctx context.Context, err error) (code int, text string) {
 
 // failureText says what went wrong, and where a checkpoint is left, how to go on.
 func (a *app) failureText(err error) string {
-	var lost *comm.Error
-	var unsaved *checkpoint.SaveError
-	text := strings.TrimPrefix(err.Error(), "krrlab: ")
-	switch {
-	case errors.As(err, &lost):
+	text := ""
+	if lost, ok := errors.AsType[*comm.Error](err); ok {
 		text = strings.TrimPrefix(lost.Error(), "comm: ")
-	case errors.As(err, &unsaved):
+	} else if unsaved, ok := errors.AsType[*checkpoint.SaveError](err); ok {
 		text = unsaved.Error()
-	default:
-		return text
+	} else {
+		return strings.TrimPrefix(err.Error(), "krrlab: ")
 	}
 	if a.hasCheckpoint() {
 		text += "; " + a.goOnText()

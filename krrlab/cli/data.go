@@ -51,7 +51,6 @@ func knownData(name string) error {
 	return nil
 }
 
-// dataList prints a line for each data set.
 func (a *app) dataList() error {
 	t := &plots.Table{Columns: []plots.Column{
 		{Name: "name"}, {Name: "task"}, {Name: "n"}, {Name: "test"}, {Name: "d"}, {Name: "classes"}, {Name: "here"}, {Name: "what"},

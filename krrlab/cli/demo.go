@@ -52,8 +52,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	start := time.Now()
-	b := accel.InUse()
-	a.printf("BLAS: %v, %d threads\n\n", b, accel.Threads())
+	a.printf("BLAS: %v, %d threads\n\n", accel.InUse(), accel.Threads())
 	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner and without"}
 	for _, c := range []string{"data", "n", "s", "solver", "iterations", "status", "true residual", "κ(M⁻¹A)", "test error", "best possible", "seconds"} {
 		table.Columns = append(table.Columns, plots.Column{Name: c})
@@ -62,7 +61,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	for _, c := range demoCases {
 		for _, solver := range []string{"pcg", "cg"} {
 			r, err := a.demoFit(ctx, c, solver)
-			if missing(err) {
+			if _, missing := errors.AsType[*datasets.MissingError](err); missing {
 				a.printf("%s: not found, left out (krrlab data info %s says where to get it)\n", c.data, c.data)
 				break
 			}
@@ -75,8 +74,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 			series = append(series, s)
 		}
 	}
-	text := table.Text()
-	a.printf("%s\n", text)
+	a.printf("%s\n", table.Text())
 	figure := plots.Convergence("With random-features preconditioning (pcg) and without (cg)", 0, series...)
 	figure.X.Log = true // hundreds of iterations without, tens with
 	figure.HLines = []plots.RefLine{{At: 1e-3, Label: "asked of classifiers"}, {At: 1e-5, Label: "asked of regression"}}
@@ -91,7 +89,6 @@ func (a *app) demo(ctx context.Context, dir string) error {
 	return nil
 }
 
-// demoFit solves one case as fit would.
 func (a *app) demoFit(ctx context.Context, c demoCase, solver string) (*fitted, error) {
 	f := &fitFlags{}
 	set := pflag.NewFlagSet("demo", pflag.ContinueOnError)
@@ -108,13 +105,6 @@ func (a *app) demoFit(ctx context.Context, c demoCase, solver string) (*fitted, 
 	return a.solve(ctx, set, f, progress)
 }
 
-// missing reports whether err says that a data set was not found.
-func missing(err error) bool {
-	var m *datasets.MissingError
-	return errors.As(err, &m)
-}
-
-// demoRow is the row of one solve.
 func demoRow(r *krrlab.Solution) []any {
 	s, quality, best := "–", "–", "–"
 	if r.S > 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
 	"runtime"
@@ -43,16 +44,8 @@ func (a *app) doctor(ctx context.Context) error {
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
 	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f, Cholesky %.1f and %.1f", b, rates.Gemm64/1e9, rates.Gemm32/1e9, rates.Potrf64/1e9, rates.Potrf32/1e9)
-	if p := found("mpirun", "mpiexec", "srun"); p != "" {
-		line("mpi", "%s", p)
-	} else {
-		line("mpi", "not found (for runs on ranks: sudo apt-get install openmpi-bin)")
-	}
-	if p := found("jupyter-notebook", "jupyter-lab", "jupyter"); p != "" {
-		line("jupyter", "%s", p)
-	} else {
-		line("jupyter", "not found (for notebooks: sudo apt-get install jupyter-notebook)")
-	}
+	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"), "not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
+	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"), "not found (for notebooks: sudo apt-get install jupyter-notebook)"))
 	for i, d := range a.dirs() {
 		line([]string{"data", ""}[min(i, 1)], "%s", d)
 	}

@@ -76,7 +76,6 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
 }
 
-// fit runs krrlab fit.
 func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err := f.check(set); err != nil {
 		return err
@@ -114,11 +113,6 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 // checkOutputs reports what could not be written, before any work is done.
 func (a *app) checkOutputs(ctx context.Context, f *fitFlags) error {
 	return a.mayWrite(ctx, []namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
-}
-
-// outputs returns the files to write.
-func (f *fitFlags) outputs() []string {
-	return slices.DeleteFunc([]string{f.out, f.json, f.plot}, func(s string) bool { return s == "" })
 }
 
 // solve loads the data, solves the problem and judges the answer.
@@ -232,7 +226,6 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	return r, nil
 }
 
-// writeOutputs writes what was asked for.
 func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 	if !a.first() {
 		return nil
@@ -243,7 +236,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 		}
 	}
 	if f.json != "" {
-		if err := stage.Write(f.json, r.sol); err != nil {
+		if err := stage.WriteJSON(f.json, r.sol); err != nil {
 			return err
 		}
 	}
@@ -258,7 +251,6 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
 	return nil
 }
 
-// finish says how it ended.
 func (a *app) finish(f *fitFlags, r *fitted) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
@@ -270,7 +262,7 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	for _, name := range f.outputs() {
+	for _, name := range given(f.out, f.json, f.plot) {
 		if name == f.plot && r.picture.what != "" {
 			name += " (" + r.picture.what + ")"
 		}

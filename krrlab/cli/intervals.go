@@ -115,7 +115,6 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 	return err
 }
 
-// intervalText sums the intervals up.
 func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
 	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, interval.Guarantee(v.Method, v.Level))
 	rows, _ := p.Decision.Dims()

@@ -9,7 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
-// leaveOneOutCommand makes krrlab loo.
 func (a *app) leaveOneOutCommand() *cobra.Command {
 	var (
 		o       krrlab.LeaveOneOutOptions

@@ -21,7 +21,6 @@ func (f *modelFlag) add(p *pflag.FlagSet) {
 	p.StringVar(&f.model, "model", "", "model file that fit wrote, if it is not the argument")
 }
 
-// take takes the argument.
 func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.model == "" && len(args) == 0:
@@ -89,7 +88,6 @@ func (a *app) modelInfo(name, js string) error {
 	return nil
 }
 
-// text says it in a few aligned lines.
 func (i *modelInfo) text(m *model.Model) string {
 	b := stage.Lines{Width: 12}
 	sum := "Σ c_i k(x_i, x)"

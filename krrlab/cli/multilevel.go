@@ -10,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 )
 
-// multiLevelCommand makes krrlab multilevel.
 func (a *app) multiLevelCommand() *cobra.Command {
 	var (
 		spec       string

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,10 @@ func checkFiles(reads, writes []namedFile) error {
 		}
 	}
 	return nil
+}
+
+func given(names ...string) []string {
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
 }
 
 // mayWrite is checkFiles on the first of all ranks, for all.
@@ -103,9 +109,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n, err := o.w.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
+	o.err = cmp.Or(o.err, err)
 	return n, err
 }
 
@@ -117,7 +121,7 @@ func (o *output) failure() error {
 		return nil
 	}
 	err := o.err
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return fmt.Errorf("cannot write the output: %w", err)
@@ -161,7 +165,6 @@ func (p *progress) say(text func() string, last bool) {
 	}
 }
 
-// clear removes the line.
 func (p *progress) clear() {
 	if p.w == nil {
 		return

@@ -9,7 +9,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 )
 
-// planCommand makes krrlab plan.
 func (a *app) planCommand() *cobra.Command {
 	f, try := &fitFlags{}, false
 	cmd := &cobra.Command{
@@ -37,7 +36,6 @@ the spectrum of K, as a subsample shows it. What is set by a flag is held. Nothi
 	return cmd
 }
 
-// plan runs krrlab plan.
 func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try bool) error {
 	if err := f.check(set); err != nil {
 		return err
@@ -61,19 +59,17 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try boo
 	}
 	p.Note = data.note
 	progress.clear()
-	out := &stageFlags{json: f.json, plot: f.plot}
-	if err := a.writeStage(out, p); err != nil {
+	if err := a.writeStage(f.json, f.plot, p); err != nil {
 		return err
 	}
 	a.printf("%s", p)
-	a.printWrote(out)
+	a.printWrote(f.json, f.plot)
 	if try {
 		return a.try(ctx, data, cfg, p)
 	}
 	return nil
 }
 
-// planOptions counts the test points.
 func planOptions(data *loaded) (o krrlab.PlanOptions) {
 	if data.test != nil {
 		o.Tests = data.test.Len()

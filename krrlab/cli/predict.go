@@ -95,7 +95,6 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 	return nil
 }
 
-// predict runs krrlab predict.
 func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) error {
 	if err := f.check(set); err != nil {
 		return err
@@ -166,7 +165,6 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds *ma
 	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, within, f.decision) })
 }
 
-// points reads what is to be predicted.
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	if f.data == "" {
 		data, err := readFor(ctx, m, f.in, f.format, f.target)
@@ -212,7 +210,6 @@ func settled(p *model.Prediction, bounds *mat.Dense, i int) bool {
 	return bound.Open(one, []float64{1}, bounds.RawRowView(i)) == 0
 }
 
-// certainty says whether bounds are proved.
 func certainty(e *model.Error) string {
 	if e.Certain {
 		return "certain"
@@ -220,7 +217,6 @@ func certainty(e *model.Error) string {
 	return "not certain"
 }
 
-// boundText sums the bounds up.
 func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
 	rows := p.Decision.RawMatrix().Rows
 	text := fmt.Sprintf("decision values are within %.3g of the exact solution's (%s)", mat.Max(bounds), certainty(m.Error))

@@ -31,13 +31,8 @@ interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predic
 K and not part of the probability.`,
 		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
-		add: f.add,
-		check: func(set *pflag.FlagSet) error {
-			if err := f.approximationFlags.check(set); err != nil {
-				return err
-			}
-			return f.check()
-		},
+		add:   f.add,
+		check: f.check,
 		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
 			f.iterationFlags.config(c)
 			return f.approximationFlags.config(set, c)
@@ -60,12 +55,12 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	f.iterationFlags.add(p, 1000)
 }
 
-func (f *qualityFlags) check() error {
+func (f *qualityFlags) check(*pflag.FlagSet) error {
 	if f.ExactBelow < -1 {
 		return usagef("--exact-below %d: want a number of points, or -1", f.ExactBelow)
 	}
 	f.ExactBelow = cmp.Or(f.ExactBelow, -1)
-	return nil
+	return checkPrecond(f.precond)
 }
 
 // iterationFlags say how far PCG goes.
@@ -87,12 +82,7 @@ func (f *iterationFlags) config(c *krrlab.Config) { c.Tol, c.MaxIter = f.tol, f.
 type statDimFlags struct {
 	approximationFlags
 	krrlab.StatDimOptions
-	method     string
-	confidence float64
-	width      float64
-	probes     int
-	grid       []float64
-	eta        bool
+	method string
 }
 
 func (a *app) statDimCommand() *cobra.Command {
@@ -120,32 +110,29 @@ n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
 
 func (f *statDimFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
-	addConfidence(p, &f.confidence, "of the interval, between 0 and 1")
-	p.Float64Var(&f.width, "width", 0.1, "relative width of the interval at which to stop")
-	p.IntVar(&f.probes, "max-probes", 256, "maximum number of probes, at least 16")
-	p.Float64SliceVar(&f.grid, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
+	addConfidence(p, &f.Confidence, "of the interval, between 0 and 1")
+	p.Float64Var(&f.Width, "width", 0.1, "relative width of the interval at which to stop")
+	p.IntVar(&f.MaxProbes, "max-probes", 256, "maximum number of probes, at least 16")
+	p.Float64SliceVar(&f.Lambdas, "grid", nil, "values of λ for the curve, separated by commas (default: λ/10 to 10⁴λ)")
 	p.Lookup("grid").DefValue = "" // the text has it
-	p.BoolVar(&f.eta, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
+	p.BoolVar(&f.Measure, "eta", false, "with --method free: bound ‖K−ZZᵀ‖ by Lanczos, for a narrower interval")
 	wantPositive(p, "width", "grid")
 	wantAtLeast(p, 16, "max-probes")
 	f.approximationFlags.add(p)
 }
 
 func (f *statDimFlags) check(set *pflag.FlagSet) error {
-	m, err := krrlab.ParseStatDimMethod(f.method)
-	if err != nil {
+	var err error
+	if f.Method, err = krrlab.ParseStatDimMethod(f.method); err != nil {
 		return errUsage{err}
 	}
 	switch {
-	case set.Changed("grid") && len(f.grid) == 0:
+	case set.Changed("grid") && len(f.Lambdas) == 0:
 		return usagef("--grid: want at least one value of λ")
-	case f.eta && m != krrlab.FreeStatDim:
+	case f.Measure && f.Method != krrlab.FreeStatDim:
 		return usagef("--eta goes with --method free")
 	}
-	f.StatDimOptions = krrlab.StatDimOptions{
-		Method: m, Confidence: f.confidence, Width: f.width, MaxProbes: f.probes, Lambdas: f.grid, Measure: f.eta,
-	}
-	return f.approximationFlags.check(set)
+	return checkPrecond(f.precond)
 }
 
 // approximationFlags say what approximates K.
@@ -172,10 +159,6 @@ func (f *approximationFlags) addZ(p *pflag.FlagSet) {
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	wantAtLeast(p, 1, "features")
-}
-
-func (f *approximationFlags) check(set *pflag.FlagSet) error {
-	return checkPrecond(f.precond)
 }
 
 func (f *approximationFlags) config(_ *pflag.FlagSet, c *krrlab.Config) (err error) {

@@ -11,11 +11,11 @@ import (
 
 func (a *app) raceCommand() *cobra.Command {
 	var (
-		names        []string
-		spec         krrlab.PrecondSpec
-		tol, lambdaP float64
-		maxIter      int
-		o            krrlab.RaceOptions
+		names   []string
+		spec    krrlab.PrecondSpec
+		tol     float64
+		maxIter int
+		o       krrlab.RaceOptions
 	)
 	return a.stageCommand(stageCommand{
 		use:   "race (--data NAME | --train FILE)",
@@ -29,7 +29,7 @@ is predicted to save pays for it. It ends when the winner is known.`,
 		add: func(p *pflag.FlagSet) {
 			p.StringSliceVar(&names, "runners", nil, "preconditioners beside none, separated by commas: features, nystrom, rpcholesky (default: all that the kernel has)")
 			p.IntVar(&spec.S, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
-			p.Float64Var(&lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
+			p.Float64Var(&spec.LambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
 			p.Float64Var(&tol, "tol", 0, tolText)
 			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
 			p.BoolVar(&o.Finish, "finish", false, "go on until one has reached τ")
@@ -46,7 +46,7 @@ is predicted to save pays for it. It ends when the winner is known.`,
 			return nil
 		},
 		cfg: func(_ *pflag.FlagSet, c *krrlab.Config) error {
-			c.Tol, c.MaxIter, spec.LambdaP = tol, maxIter, lambdaP
+			c.Tol, c.MaxIter = tol, maxIter
 			o.Runners = krrlab.Runners(c.Kernel, spec, names...)
 			return nil
 		},

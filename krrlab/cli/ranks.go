@@ -173,10 +173,10 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 		say("")
 		return code
 	}
-	var status errStatus
-	var known *comm.RankError
-	var usage errUsage // of the command line, which all have
-	together := err == nil || ctx.Err() == nil && (errors.As(err, &status) || errors.As(err, &known) || errors.As(err, &usage))
+	_, status := errors.AsType[errStatus](err)
+	_, known := errors.AsType[*comm.RankError](err)
+	_, usage := errors.AsType[errUsage](err) // of the command line, which all have
+	together := err == nil || ctx.Err() == nil && (status || known || usage)
 	switch {
 	case a.first():
 		say("")
@@ -192,7 +192,7 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 		case <-time.After(time.Duration(min(a.env.Launch.Rank, maxDelays)) * sayDelay):
 		}
 		who := fmt.Sprintf("rank %d: ", a.env.Launch.Rank)
-		if lost := (*comm.Error)(nil); errors.As(err, &lost) { // it says so itself
+		if _, lost := errors.AsType[*comm.Error](err); lost { // it says so itself
 			who = ""
 		}
 		say(who)
@@ -214,7 +214,7 @@ func (a *app) part(ctx context.Context, err error, code int, text string) int {
 	return code
 }
 
-// jobCommand makes krrlab job, which the ranks of a remote.Backend run.
+// jobCommand makes what the ranks of a remote.Backend run.
 func (a *app) jobCommand() *cobra.Command {
 	f := &rankFlags{}
 	cmd := &cobra.Command{
@@ -232,7 +232,6 @@ srun or sbatch; the first rank writes progress as lines of JSON.`,
 	return cmd
 }
 
-// job runs krrlab job.
 func (a *app) job(ctx context.Context, set *pflag.FlagSet, f *rankFlags, file string) error {
 	if err := a.join(ctx, set, f); err != nil {
 		return err

@@ -79,9 +79,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	case f.from != "":
 		return a.renderReports(f, ids)
 	}
-	if f.out == "" {
-		f.out = filepath.Join("out", "reproduce")
-	}
+	f.out = cmp.Or(f.out, filepath.Join("out", "reproduce"))
 	o := &experiments.Options{Dirs: a.dirs(), Out: f.out, Resume: f.resume, Time: f.time, Version: a.env.Version}
 	if o.Memory, err = memoryLimit(f.memory); err != nil {
 		return err

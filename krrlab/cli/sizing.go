@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
@@ -28,7 +26,6 @@ type sizingFlags struct {
 	markdown                 string
 }
 
-// sizingCommand makes krrlab ranks.
 func (a *app) sizingCommand() *cobra.Command {
 	f := &sizingFlags{}
 	cmd := &cobra.Command{
@@ -58,7 +55,6 @@ memory of a rank for any number (docs/ranks.md).`,
 	return cmd
 }
 
-// problem checks the flags.
 func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 	for _, v := range []struct {
 		name        string
@@ -101,7 +97,6 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 	return p, nil
 }
 
-// sizing runs krrlab ranks.
 func (a *app) sizing(set *pflag.FlagSet, f *sizingFlags) error {
 	p, err := f.problem(set)
 	if err != nil {
@@ -114,10 +109,10 @@ func (a *app) sizing(set *pflag.FlagSet, f *sizingFlags) error {
 	t := sizingTable(p, f.counts)
 	a.printf("%s", t.Text())
 	if f.markdown != "" {
-		if err := atomicfile.Write(f.markdown, func(w io.Writer) error { _, err := io.WriteString(w, t.Markdown()); return err }); err != nil {
+		if err := writeText(f.markdown, t.Markdown()); err != nil {
 			return err
 		}
-		a.printf("%-14s %s\n", "wrote", f.markdown)
+		a.printWrote(f.markdown)
 	}
 	if f.memory == "" {
 		return nil

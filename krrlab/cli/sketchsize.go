@@ -80,7 +80,6 @@ func (f *sketchSizeFlags) check(set *pflag.FlagSet) error {
 	return nil
 }
 
-// constants settles (θ, α, γ).
 func (f *sketchSizeFlags) constants(set *pflag.FlagSet) (err error) {
 	if !set.Changed("constants") {
 		if f.Constants, err = adapt.ParseTest(f.preset); err != nil {

@@ -125,7 +125,6 @@ func oneLevel(levels feature.Levels) string {
 	return fmt.Sprintf("a chain of one level is %d features without a sketch", levels[0].Width)
 }
 
-// checkPrecond refuses a name that is no preconditioner's.
 func checkPrecond(name string) error {
 	if _, err := (krrlab.PrecondSpec{Name: name}).Preconditioner(nil); err != nil {
 		return errUsage{err}

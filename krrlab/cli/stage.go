@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,7 +119,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil && !interrupted {
 		return err
 	}
-	err = a.writeStage(f, s)
+	err = a.writeStage(f.json, f.plot, s)
 	if !interrupted {
 		err = a.agree(ctx, err)
 	}
@@ -128,7 +127,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(f)
+	a.printWrote(f.json, f.plot)
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
@@ -138,30 +137,24 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	return nil
 }
 
-// outputs returns the files to write.
-func (f *stageFlags) outputs() []string {
-	return slices.DeleteFunc([]string{f.json, f.plot}, func(s string) bool { return s == "" })
-}
-
-// writeStage writes what was asked for.
-func (a *app) writeStage(f *stageFlags, s krrlab.Stage) error {
+// writeStage writes a stage to the files that are named.
+func (a *app) writeStage(json, plot string, s krrlab.Stage) error {
 	if !a.first() {
 		return nil
 	}
-	if f.json != "" {
-		if err := stage.Write(f.json, s); err != nil {
+	if json != "" {
+		if err := stage.WriteJSON(json, s); err != nil {
 			return err
 		}
 	}
-	if f.plot != "" {
-		return s.Plot().Save(f.plot)
+	if plot != "" {
+		return s.Plot().Save(plot)
 	}
 	return nil
 }
 
-// printWrote says what writeStage wrote.
-func (a *app) printWrote(f *stageFlags) {
-	for _, name := range f.outputs() {
+func (a *app) printWrote(names ...string) {
+	for _, name := range given(names...) {
 		a.printf("%-14s %s\n", "wrote", name)
 	}
 }

@@ -70,7 +70,6 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
 }
 
-// verify runs krrlab verify.
 func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) error {
 	if err := f.check(set); err != nil {
 		return err
@@ -101,11 +100,10 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	out := &stageFlags{json: f.json, plot: f.plot}
-	if err := a.agree(ctx, a.writeStage(out, v)); err != nil {
+	if err := a.agree(ctx, a.writeStage(f.json, f.plot, v)); err != nil {
 		return err
 	}
-	a.printWrote(out)
+	a.printWrote(f.json, f.plot)
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with --residual exact\n", float64(v.Residual), v.Tol)
@@ -152,8 +150,5 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.train, err)
 	}
-	if test == nil {
-		test = held
-	}
-	return kept, test, nil
+	return kept, cmp.Or(test, held), nil
 }

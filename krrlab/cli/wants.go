@@ -177,12 +177,10 @@ var kinds = map[string]string{
 // flagError marks an error of the flags as one of the command line, and asks for the flag that was
 // mistyped.
 func flagError(cmd *cobra.Command, err error) error {
-	var ours errUsage
-	if errors.As(err, &ours) { // a rule of wants.go
+	if ours, ok := errors.AsType[errUsage](err); ok { // a rule of wants.go
 		return ours
 	}
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
 		if of, ok := kinds[f.Value.Type()]; ok {
 			return usagef("--%s %q: want %s", f.Name, invalid.GetValue(), of)
@@ -191,8 +189,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // a mistyped command before its flags
 		return noArgs(cmd, typed)
 	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
 		return errUsage{err}
 	}
 	var names []string
