@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"fmt"
+	"gonum.org/v1/gonum/floats"
 	"math"
 	"regexp"
 	"slices"
@@ -121,8 +122,10 @@ func (r *Report) curveTable(t *plots.Table, roles []string, by func(Case) float6
 
 // What series are of.
 func place1(p *spot) []float64    { return []float64{p.x} }
-func errorsOf(p *spot) []float64  { return scaled(p.errors, 100) } // per cent
 func secondsOf(p *spot) []float64 { return p.seconds }
+func errorsOf(p *spot) []float64 { // per cent
+	return floats.ScaleTo(make([]float64, len(p.errors)), 100, p.errors)
+}
 
 // errorTicks returns what to label on an axis of errors in per cent from lo to hi: the exact method's,
 // which no other may hide, and round ones apart from it. NaN for none.
@@ -184,14 +187,6 @@ func thousands(n int) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return s
-}
-
-func scaled(v []float64, by float64) []float64 {
-	out := make([]float64, len(v))
-	for i, x := range v {
-		out[i] = by * x
-	}
-	return out
 }
 
 // spread writes an ascending sample as "median (least–most)", one value as it is, with the verb

@@ -150,7 +150,6 @@ func (c Case) Key() string {
 	return fmt.Sprintf("%s-%s-%s", name, c.Method, hex.EncodeToString(sum[:8]))
 }
 
-// String describes the case in one line.
 func (c Case) String() string {
 	var b strings.Builder
 	if c.Data != "" {

@@ -77,7 +77,6 @@ func (c comparison) complete() bool {
 	return c.last != nil && len(c.exact) > 1
 }
 
-// difference writes a difference of two error rates.
 func difference(v float64) string { return fmt.Sprintf("%.2f percentage points", 100*v) }
 
 // near is how close to the exact error, as a factor, counts as close.

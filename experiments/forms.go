@@ -55,15 +55,13 @@ func formsPlan(scale Scale) []Entry {
 			for _, t := range g.t {
 				for _, form := range formNames {
 					c := Case{N: n, S: s, T: t, Form: form, LambdaP: 0.1, Method: PrecondForm, Seed: 1}
-					out = append(out, Entry{Row: formRow(n, s, t), Role: form, Case: c})
+					out = append(out, Entry{Row: fmt.Sprintf("n = %d, s = %d, t = %d", n, s, t), Role: form, Case: c})
 				}
 			}
 		}
 	}
 	return out
 }
-
-func formRow(n, s, t int) string { return fmt.Sprintf("n = %d, s = %d, t = %d", n, s, t) }
 
 func formsTables(r *Report) []*plots.Table {
 	t := &plots.Table{

@@ -155,7 +155,6 @@ func label(id string) string {
 	return firstUpper(id)
 }
 
-// section makes a report's part of the page.
 func (r *Report) section() pageSection {
 	s := pageSection{
 		Anchor: r.ID + "-" + string(r.Scale), Heading: typeset(label(r.ID) + ": " + r.Title), Where: firstUpper(r.Section), Scale: r.Scale,
@@ -322,7 +321,6 @@ func iterationsIn(r *Report, row, role string, s int) plots.Cell {
 	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.first.Case.S))
 }
 
-// machines names what the report's cases ran on.
 func machines(r *Report) string {
 	var out, cpus []string
 	for _, e := range r.Entries {

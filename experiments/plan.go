@@ -29,17 +29,8 @@ type job struct {
 	cost    caseCost
 	skip    string // why it is not run; empty if it is
 	entries []*Entry
-	ids     []string // of the experiments, one for each entry
+	ids     []string // of the experiments
 	result  *Result
-}
-
-// users names the experiments that ask for a job.
-func users(j *job) string {
-	var ids []string
-	for _, id := range j.ids {
-		ids = once(ids, id)
-	}
-	return strings.Join(ids, " ")
 }
 
 // jobs returns what is to be run for the plans: each case once, in an order in which those that
@@ -60,7 +51,7 @@ func jobs(plans []*Plan, o *Options) []*job {
 			if e.Skip == "" {
 				j.skip = ""
 			}
-			j.entries, j.ids = append(j.entries, e), append(j.ids, p.Experiment.ID)
+			j.entries, j.ids = append(j.entries, e), once(j.ids, p.Experiment.ID)
 		}
 	}
 	for _, j := range out {
@@ -212,7 +203,7 @@ func (est *Estimate) add(j *job) {
 		est.Bytes = max(est.Bytes, j.cost.Bytes)
 	}
 	size := sizeOf(j.c)
-	est.Table.Add(j.c.Data, size.N, j.c.settings(), users(j), Spell(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
+	est.Table.Add(j.c.Data, size.N, j.c.settings(), strings.Join(j.ids, " "), Spell(j.cost.Sum()), accel.Bytes(j.cost.Bytes), note)
 }
 
 // Scale says how large the cases of an experiment are.
@@ -246,9 +237,5 @@ func ParseScale(name string) (Scale, error) {
 	if s := Scale(name); slices.Contains(Scales(), s) {
 		return s, nil
 	}
-	var names []string
-	for _, s := range Scales() {
-		names = append(names, string(s))
-	}
-	return "", fmt.Errorf("unknown scale %q; there are %s", name, strings.Join(names, ", "))
+	return "", fmt.Errorf("unknown scale %q; there are %s, %s, %s", name, Smoke, Laptop, Paper)
 }

@@ -105,7 +105,7 @@ func TestSharedCases(t *testing.T) {
 	if i < 0 {
 		t.Fatal("MNIST with s = 10,000, λ_p = λ, τ = 10⁻³ is not planned")
 	}
-	if got := users(list[i]); got != "table1 table2 table3 table4 table5" {
+	if got := strings.Join(list[i].ids, " "); got != "table1 table2 table3 table4 table5" {
 		t.Errorf("MNIST with s = 10,000 is for %q", got)
 	}
 }

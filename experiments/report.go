@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/plots"
@@ -46,13 +48,14 @@ func LoadReport(name string) (*Report, error) {
 		return nil, fmt.Errorf("experiments: %w", err)
 	}
 	var r Report
-	if err := json.Unmarshal(js, &r); err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+	err = json.Unmarshal(js, &r)
+	if err == nil {
+		_, err = Find(r.ID)
 	}
-	if _, err := Find(r.ID); err != nil {
-		return nil, fmt.Errorf("experiments: %s: %w", name, err)
+	if err == nil {
+		_, err = ParseScale(string(r.Scale))
 	}
-	if _, err := ParseScale(string(r.Scale)); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("experiments: %s: %w", name, err)
 	}
 	return &r, nil
@@ -142,12 +145,7 @@ func (r *Report) Find(row, role string) []*Entry {
 
 // OK reports whether every case that could run did.
 func (r *Report) OK() bool {
-	for _, e := range r.Entries {
-		if e.Result != nil && e.Result.Status == Failed {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Entries, func(e Entry) bool { return e.Result != nil && e.Result.Status == Failed })
 }
 
 // Text returns the report for a terminal: tables, what was not run, verdicts, provenance.
@@ -260,10 +258,8 @@ func (r *Report) HTML() string {
 	return plots.OneScript(b.String())
 }
 
-// String returns Text.
 func (r *Report) String() string { return r.Text() }
 
-// String gives a verdict in one line.
 func (v Verdict) String() string {
 	s := v.Outcome + ": " + v.Claim
 	if v.Detail != "" {
@@ -283,10 +279,7 @@ func firstUpper(s string) string {
 // once. A result says itself how it ended. Nothing is written: o.Out is not used. If the context ends,
 // the results of what was not reached are nil, and the error is the context's.
 func Measure(ctx context.Context, cases []Case, o *Options) ([]*Result, error) {
-	var opt Options
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &Options{})
 	opt.Out, opt.Resume = "", false
 	p := &Plan{Experiment: &Experiment{ID: "own", Title: "User-defined cases"}}
 	for _, c := range cases {

@@ -205,7 +205,6 @@ func (r *Report) Provenance() *plots.Table {
 	return t
 }
 
-// String describes the machine in one line.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d threads, %s of memory, BLAS %s, %s", m.CPU, m.Threads, accel.Bytes(m.Memory), m.BLAS, m.OS)
 }

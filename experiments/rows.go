@@ -186,7 +186,6 @@ func (w row) pcg(s int, lambdaP, tol float64) Case {
 	return c
 }
 
-// entry makes an entry of a case.
 func (w row) entry(role string, c Case, expect int) Entry {
 	return Entry{Row: w.name, Role: role, Case: c, Skip: w.skip, Paper: w.paper, Expect: expect}
 }

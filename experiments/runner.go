@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,7 @@ type Options struct {
 
 // withDefaults returns the options with their defaults; the caller's are left alone.
 func (o *Options) withDefaults(ctx context.Context) Options {
-	var opt Options
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &Options{})
 	if opt.Dirs == nil {
 		opt.Dirs = datasets.Dirs()
 	}
@@ -63,7 +61,6 @@ type Progress struct {
 	Case         Case
 	Index, Total int           // of the case, from 1
 	Event        krrlab.Event  // of its stage
-	Elapsed      time.Duration // of the run
 	Remaining    time.Duration // of the run, by the costs predicted and what the cases done took
 }
 
@@ -117,7 +114,6 @@ func Run(ctx context.Context, plans []*Plan, o *Options) ([]*Report, error) {
 	return reports, nil
 }
 
-// recall fills in the results that are kept.
 func recall(list []*job, o *Options) error {
 	if !o.Resume || o.Out == "" {
 		return nil
@@ -148,7 +144,6 @@ type runner struct {
 	failed  error // why there is no session of the group
 }
 
-// all runs the jobs in their order.
 func (r *runner) all(ctx context.Context) error {
 	for i, j := range r.jobs {
 		switch {
@@ -203,8 +198,7 @@ func (r *runner) run(ctx context.Context, j *job) error {
 	res.Date = time.Now().UTC().Format(time.RFC3339)
 	if r.store != nil && res.Ran() {
 		err := r.store.save(j.c, res)
-		var not *json.UnsupportedValueError
-		if errors.As(err, &not) { // a number that is not finite
+		if _, not := errors.AsType[*json.UnsupportedValueError](err); not { // a number that is not finite
 			j.result = &Result{Status: Failed, Reason: oneLine(err), Data: res.Data}
 		} else if err != nil {
 			return err
@@ -288,7 +282,7 @@ func (r *runner) open(ctx context.Context, c Case) error {
 func (r *runner) watch(e krrlab.Event) error {
 	r.opt.Monitor(Progress{
 		Case: r.jobs[r.index-1].c, Index: r.index, Total: len(r.jobs), Event: e,
-		Elapsed: time.Since(r.start), Remaining: r.remaining(),
+		Remaining: r.remaining(),
 	})
 	return nil
 }
@@ -310,7 +304,6 @@ func (r *runner) remaining() time.Duration {
 	return time.Duration(left * float64(time.Second))
 }
 
-// machine describes what the process runs on.
 func machine() Machine {
 	limit, _ := accel.MemoryLimit()
 	blas := accel.InUse()

@@ -87,7 +87,6 @@ func provenance(p *datasets.Pair, dirs []string) (Data, error) {
 	return d, nil
 }
 
-// joinNotes joins what is not empty.
 func joinNotes(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -113,7 +112,6 @@ type store struct{ dir string }
 // casesDir is the folder of the cases below the one of the reports.
 const casesDir = "cases"
 
-// openStore makes the folders.
 func openStore(out string) (*store, error) {
 	dir := filepath.Join(out, casesDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -163,7 +161,6 @@ func (s *store) retire(c Case) error {
 	return nil
 }
 
-// save keeps the result of a case.
 func (s *store) save(c Case, r *Result) error {
 	return writeJSON(s.name(c), kept{resultVersion, c, r})
 }

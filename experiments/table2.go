@@ -42,7 +42,6 @@ func table2Plan(scale Scale) []Entry {
 	return out
 }
 
-// isTen reports whether λ_p is 10λ.
 func isTen(lambdaP, lambda float64) bool { return math.Abs(lambdaP-10*lambda) < 1e-9*lambdaP }
 
 // publishedFor returns the row's published iterations and seconds for an entry's s and λ_p;

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -69,18 +70,13 @@ func table3Tables(r *Report) []*plots.Table {
 		a, b, p := r.sampleOf(row, admmRole), r.sampleOf(row, proposed), r.paperOf(row)
 		x, y := a.result(), b.result()
 		cells := []any{row, plots.Blank(), publishedCell("table3", p, "admm_s"), plots.Blank(), plots.Blank(), plots.Blank()}
-		var e *Entry
 		if x != nil {
-			e = a.first
 			cells[1], cells[3], cells[4], cells[5] = a.first.Case.S, x.value("rho"), x.Iterations, x.value("gap")
 		}
 		at, pt := published1("table3", p, "admm_time"), published1("table3", p, "proposed_time")
 		cells = append(cells, number(a.train()), number(at), ratioOf(a, at), errorText(x), publishedError("table3", p, "admm_error"))
 		cells = append(cells, number(b.train()), number(pt), ratioOf(b, pt), errorText(y), publishedError("table3", p, "proposed_error"))
-		if e == nil {
-			e = b.first
-		}
-		t.Add(append(cells, e.dataText())...)
+		t.Add(append(cells, cmp.Or(a.first, b.first).dataText())...)
 	}
 	return []*plots.Table{t}
 }

@@ -217,7 +217,6 @@ var roundingRoles = []struct {
 	storage gram.Storage
 }{{"K in float32", gram.Float32}, {"K in float64", gram.Float64}}
 
-// roundingEntries returns both solves.
 func roundingEntries(s Scale) []Entry {
 	if s == Smoke {
 		return nil

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -74,7 +75,6 @@ type evidence struct {
 	on              []string // what it was judged on, where that is not all whole data of the paper's
 }
 
-// add notes a row and its outcome.
 func (j *evidence) add(outcome, format string, args ...any) {
 	s := fmt.Sprintf(format, args...)
 	switch outcome {
@@ -152,10 +152,7 @@ func (r *Report) iterationsAgree(what string, of func(row string) (ours sample, 
 	j := evidence{claim: what + " within 25 % of the published", undecided: "no case has the paper's data and n at this scale"}
 	for _, row := range r.Rows() {
 		s, theirs := of(row)
-		e := s.first
-		if e == nil {
-			e = r.planned(row)
-		}
+		e := cmp.Or(s.first, r.planned(row))
 		if e == nil || !e.sameProblem() || math.IsNaN(theirs) {
 			continue
 		}
