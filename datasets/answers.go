@@ -48,7 +48,6 @@ type answers struct {
 	known map[string]string // of the first texts, so that one copy serves all rows
 }
 
-// add appends the answer of a line.
 func (a *answers) add(s *source, text string, line int) error {
 	const most = 4096
 	size := answerGrowth
@@ -67,7 +66,6 @@ func (a *answers) add(s *source, text string, line int) error {
 	return s.take(size, len(a.text)-1)
 }
 
-// fail returns an error of answer i.
 func (a *answers) fail(s *source, i int, format string, args ...any) error {
 	line := 0
 	if a.lines != nil {

@@ -99,7 +99,6 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	return d, d.setAnswers(s, &c.answers, o.Task)
 }
 
-// row turns a record into numbers.
 func (c *csvReader) row(record []string, line int) error {
 	if err := c.s.take(float64Growth*len(c.keep), c.rows); err != nil {
 		return err
@@ -193,15 +192,10 @@ func (c *csvReader) ragged(line, cells int) error {
 
 // failed turns an error of encoding/csv into one with a place.
 func (c *csvReader) failed(err error) error {
-	var pe *csv.ParseError
-	var ours *ParseError
-	switch {
-	case errors.As(err, &ours):
-		return ours
-	case !errors.As(err, &pe):
-		return c.s.failed(0, err)
+	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
+		return c.s.fail(pe.Line, 0, "%v", pe.Err)
 	}
-	return c.s.fail(pe.Line, 0, "%v", pe.Err)
+	return c.s.failed(0, err)
 }
 
 // missing counts the missing cells of a table by column.

@@ -22,7 +22,6 @@ const (
 	Classification             // one of several labels
 )
 
-// String returns "regression" or "classification".
 func (t Task) String() string {
 	switch t {
 	case Regression:
@@ -185,7 +184,6 @@ func (d *Dataset) String() string {
 	return b.String()
 }
 
-// String describes both parts, a line each.
 func (p *Pair) String() string {
 	out := fmt.Sprintf("%-8s %s\n%-8s %s\n", "training", p.Train.String(), "test", p.Test.String())
 	if p.Info != nil && p.Info.Note != "" {

@@ -11,7 +11,6 @@ const (
 	mnistLicence  = "no license stated by its authors (LeCun, Cortes, Burges); made from NIST Special Databases 1 and 3"
 )
 
-// mnistFile is one of MNIST's four files.
 func mnistFile(role Role, name, sum string) File {
 	return File{
 		Role:  role,
@@ -155,7 +154,7 @@ var registry = []Info{
 		Name: "mnist-infinite", Title: "MNIST, and as many digits generated from MNIST as are asked for", Task: Classification, N: 60000, TestN: 10000, D: 784, Classes: 10,
 		Files: mnistFiles, Split: "MNIST's 60,000 training rows and generated ones train, MNIST's test file tests", Scale: "pixel",
 		Note:    "rows after the first 60,000 are generated from MNIST; they stand for the growth of MNIST-400K and MNIST-1M, and are neither",
-		Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/", Endless: true, Sigma: 8.5, Lambda: 0.01, load: endless("MNIST"),
+		Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/", Endless: true, Sigma: 8.5, Lambda: 0.01, load: endless,
 	},
 	{
 		Name: "covtype-sample", Title: "426,598 rows of COVTYPE, class 2 against the rest", Task: Classification, N: 341278, TestN: 85320, D: 54, Classes: 2,

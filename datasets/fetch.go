@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -40,13 +41,8 @@ func Fetch(ctx context.Context, name, dir string, o *FetchOptions) error {
 	if err != nil {
 		return err
 	}
-	var opt FetchOptions
-	if o != nil {
-		opt = *o
-	}
-	if opt.Client == nil {
-		opt.Client = http.DefaultClient
-	}
+	opt := *cmp.Or(o, &FetchOptions{})
+	opt.Client = cmp.Or(opt.Client, http.DefaultClient)
 	for _, f := range info.Files {
 		if f.Find([]string{dir}) != "" {
 			continue
@@ -163,11 +159,7 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bo
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := file.Close(); err == nil {
-			err = e
-		}
-	}()
+	defer func() { err = cmp.Or(err, file.Close()) }()
 	have, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return err

@@ -186,7 +186,6 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	return out, out.setAnswers(s, &answers{text: labels}, o.Task)
 }
 
-// idxHeader reads the magic number and the dimensions.
 func (s *source) idxHeader(magic uint32, dims int) ([]int, error) {
 	head := make([]byte, 4+4*dims)
 	if _, err := io.ReadFull(s.r, head[:4]); err != nil {

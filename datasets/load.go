@@ -35,10 +35,7 @@ const splitSeed = 1
 // splits training from test rows, keeps the first o.N training rows, and scales both parts
 // by what is fitted on these. It returns a *MissingError if a file is not there.
 func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
-	opt := LoadOptions{}
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &LoadOptions{})
 	if o = &opt; o.Dirs == nil {
 		o.Dirs = Dirs()
 	}
@@ -117,21 +114,19 @@ func ownFiles(ctx context.Context, i *Info, paths map[Role]string, o *LoadOption
 	return train, test, err
 }
 
-// endless returns ownFiles for pictures, with more rows generated from the training rows (see
-// Endless), those of the set named of, if more are asked for.
-func endless(of string) loader {
-	return func(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
-		if train, test, err = ownFiles(ctx, i, paths, o); err != nil || o.N <= train.Len() {
-			return train, test, err
-		}
-		train.Name = of
-		e, err := NewEndless(train, endlessDeformation, endlessSeed)
-		if err != nil {
-			return nil, nil, err
-		}
-		train, err = e.Slice(ctx, 0, o.N)
+// endless is ownFiles for MNIST, with more rows generated from the training rows (see Endless) if more are
+// asked for.
+func endless(ctx context.Context, i *Info, paths map[Role]string, o *LoadOptions) (train, test *Dataset, err error) {
+	if train, test, err = ownFiles(ctx, i, paths, o); err != nil || o.N <= train.Len() {
 		return train, test, err
 	}
+	train.Name = "MNIST"
+	e, err := NewEndless(train, endlessDeformation, endlessSeed)
+	if err != nil {
+		return nil, nil, err
+	}
+	train, err = e.Slice(ctx, 0, o.N)
+	return train, test, err
 }
 
 // firstColumn is ownFiles for tables whose first column has the answers.

@@ -98,10 +98,7 @@ func (o *ReadOptions) wrongDim(d int) string {
 
 // settled returns a copy with the defaults in place.
 func (o *ReadOptions) settled() (ReadOptions, error) {
-	var s ReadOptions
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &ReadOptions{})
 	s.Format, s.Task = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto")
 	return s, cmp.Or(known("format", s.Format, Formats), known("task", s.Task, Tasks))
 }
@@ -157,8 +154,7 @@ type source struct {
 func open(ctx context.Context, name string) (*source, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
+		if pe, ok := errors.AsType[*os.PathError](err); ok {
 			err = pe.Err
 		}
 		return nil, fmt.Errorf("cannot read %s: %w", printable(name), err)
@@ -220,16 +216,16 @@ func (s *source) fail(line, column int, format string, args ...any) error {
 
 // failed says in words what reading the stream failed of.
 func (s *source) failed(line int, err error) error {
-	var syntax bzip2.StructuralError
-	var ours *ParseError
-	switch {
-	case errors.As(err, &ours):
+	if ours, ok := errors.AsType[*ParseError](err); ok {
 		return ours
+	}
+	_, syntax := errors.AsType[bzip2.StructuralError](err)
+	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return s.fail(line, 0, "the file is cut short; get it again")
 	case errors.Is(err, gzip.ErrChecksum):
 		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
-	case errors.Is(err, gzip.ErrHeader) || errors.As(err, &syntax):
+	case errors.Is(err, gzip.ErrHeader) || syntax:
 		return s.fail(line, 0, "damaged packed data (%v); get the file again", err)
 	}
 	return s.fail(line, 0, "%v", err)
@@ -295,19 +291,16 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 	if o.TargetOptional && o.Target != "none" {
 		o.Target = ""
 	}
-	if len(o.More) > 0 && !o.TargetOptional {
+	switch {
+	case len(o.More) > 0 && !o.TargetOptional:
 		return s.fail(0, 0, "a file of format %s has one target: --target with several is for csv files", format)
-	}
-	if o.Weights != "" {
+	case o.Weights != "":
 		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)
-	}
-	if len(o.Categorical) > 0 && !o.TargetOptional {
+	case len(o.Categorical) > 0 && !o.TargetOptional:
 		return s.fail(0, 0, "a file of format %s has no columns of words: --categorical is for csv files", format)
-	}
-	if len(o.Drop) > 0 && !o.TargetOptional {
+	case len(o.Drop) > 0 && !o.TargetOptional:
 		return s.fail(0, 0, "a file of format %s has no columns to leave out: --drop is for csv files", format)
-	}
-	if slices.Contains([]string{"", "-1", "none"}, o.Target) {
+	case slices.Contains([]string{"", "-1", "none"}, o.Target):
 		return nil
 	}
 	place := "first in each line"

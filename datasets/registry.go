@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -108,14 +109,7 @@ func (i *Info) BuiltIn() bool { return i.generate != nil }
 // Dirs returns the folders that data are looked for in by default: $KRRLAB_DATA, if it is set, and the
 // user's cache, where krrlab data fetch puts them.
 func Dirs() []string {
-	var dirs []string
-	if d := os.Getenv("KRRLAB_DATA"); d != "" {
-		dirs = append(dirs, d)
-	}
-	if d := CacheDir(); d != "" {
-		dirs = append(dirs, d)
-	}
-	return dirs
+	return slices.DeleteFunc([]string{os.Getenv("KRRLAB_DATA"), CacheDir()}, func(dir string) bool { return dir == "" })
 }
 
 // CacheDir returns the program's folder in the user's cache, "" where there is none.
@@ -260,10 +254,7 @@ func (o origin) write(part string) error {
 		return err
 	}
 	_, err = f.WriteString(o.url + "\n" + o.version + "\n")
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // openPart opens a file to write at, or makes it. It follows no link, and refuses what is no plain

@@ -216,7 +216,6 @@ func momentsOf(x points.Points, features []int, lo, hi, mean, sd []float64) {
 	}
 }
 
-// eachRow calls f with every point in turn.
 func eachRow(x points.Points, f func(row []float64)) {
 	n, d := x.Dims()
 	row := make([]float64, d)
@@ -320,7 +319,6 @@ func (s *Scaling) Apply(d *Dataset) (*Dataset, error) {
 	return &out, nil
 }
 
-// equal reports whether both scale alike.
 func (s *Scaling) equal(r *Scaling) bool {
 	return s == r || s != nil && r != nil && slices.Equal(s.Shift, r.Shift) && slices.Equal(s.Scale, r.Scale) && slices.Equal(s.Fill, r.Fill)
 }
@@ -334,7 +332,6 @@ func (s *Scaling) uniform() (scale float64, ok bool) {
 	return s.Scale[0], true
 }
 
-// points returns x scaled.
 func (s *Scaling) points(x points.Points) points.Points {
 	n, d := x.Dims()
 	if scale, ok := s.uniform(); ok {

@@ -215,7 +215,6 @@ type Deformation struct {
 	Sigma  float64 // σ ≥ 0: 0 leaves out the elastic part
 }
 
-// String returns the numbers in words.
 func (d Deformation) String() string {
 	return fmt.Sprintf("shifts to %g pixels, rotations to %g degrees, elastic α = %g, σ = %g", d.Shift, d.Rotate, d.Alpha, d.Sigma)
 }
