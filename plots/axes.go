@@ -108,7 +108,6 @@ func (d *drawing) drawAxes() {
 	ticks(d.y, vg.Point{X: -tickLength}, vg.Point{X: -tickLength - 3, Y: -tickSize * 0.35}, 1, d.hideY)
 }
 
-// drawAxisLabels writes what the axes are.
 func (d *drawing) drawAxisLabels() {
 	b, p := d.box, d.pen
 	mid := vg.Point{X: (b.Min.X + b.Max.X) / 2, Y: (b.Min.Y + b.Max.Y) / 2}
@@ -213,7 +212,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 				continue
 			}
 			t := plot.Tick{Value: v}
-			if m == 1 && mod(p, every) == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
+			if m == 1 && p%every == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
 				t.Label = power(strconv.Itoa(m), p)
 				if plain {
 					t.Label = plainLabel(v)
@@ -248,9 +247,6 @@ func labeled(ts []plot.Tick) (n int) {
 	}
 	return n
 }
-
-// mod returns p mod k in [0, k).
-func mod(p, k int) int { return ((p % k) + k) % k }
 
 // superscript writes p in superscript digits.
 func superscript(p int) string {

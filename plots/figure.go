@@ -21,7 +21,6 @@ const (
 
 var styleWords = []string{"line", "points", "steps"}
 
-// String returns "line", "points" or "steps".
 func (s Style) String() string { return wordOf(styleWords, int(s), "Style") }
 
 // wordOf returns word i of a type's.
@@ -133,7 +132,6 @@ type extent struct{ xlo, xhi, ylo, yhi float64 }
 // nothing is the extent of no value.
 var nothing = extent{math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)}
 
-// union returns the extent of both.
 func (e extent) union(g extent) extent {
 	return extent{math.Min(e.xlo, g.xlo), math.Max(e.xhi, g.xhi), math.Min(e.ylo, g.ylo), math.Max(e.yhi, g.yhi)}
 }
@@ -153,7 +151,6 @@ func (e extent) at(f *Figure, xs, ys []float64) extent {
 	return e
 }
 
-// extentOf returns the extent of series i.
 func (f *Figure) extentOf(i int) extent {
 	s, e := &f.Series[i], nothing
 	if r, ok := s.Plotter.(plot.DataRanger); ok {

@@ -51,7 +51,6 @@ func edges(v []float64, a *Axis) []float64 {
 	return e
 }
 
-// text writes the value of a cell.
 func (m *HeatMap) text(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -173,7 +172,6 @@ func colorAt(t float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xff}
 }
 
-// shadeOf returns the color of a value.
 func (d *drawing) shadeOf(z float64) color.NRGBA { return colorAt(d.color.Norm(z)) }
 
 // inkOn returns the color for text on the cell of a value: the one of black and white
@@ -236,7 +234,6 @@ func (d *drawing) placeBar() {
 	d.bar = vg.Rectangle{Min: vg.Point{X: left, Y: d.box.Min.Y}, Max: vg.Point{X: left + barWidth, Y: d.box.Max.Y}}
 }
 
-// drawBar draws the colors with their values.
 func (d *drawing) drawBar() {
 	const strips = 96
 	b, p := d.bar, d.pen

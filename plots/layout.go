@@ -192,7 +192,6 @@ func (f *Figure) columns() int {
 	return min(n, 3, max(2, int(math.Ceil(math.Sqrt(float64(n))))))
 }
 
-// rows returns the number of rows of panels.
 func (f *Figure) rows() int { return (len(f.Panels) + f.columns() - 1) / f.columns() }
 
 // gridHeight returns the height that the panels need, in inches: rows as high as reads

@@ -120,7 +120,6 @@ func (e entry) Thumbnail(c *draw.Canvas) {
 	}
 }
 
-// drawInside draws the legend in its rectangle.
 func (k *key) drawInside(p pen) {
 	if len(k.entries) == 0 {
 		return

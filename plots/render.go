@@ -18,7 +18,6 @@ import (
 	"gonum.org/v1/plot/vg/vgpdf"
 )
 
-// String returns Text.
 func (t *Table) String() string { return t.Text() }
 
 // Text returns the table with aligned columns, for a terminal or a log. A line break
@@ -56,7 +55,6 @@ func (t *Table) Text() string {
 	return b.String()
 }
 
-// oneLine puts a text on one line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || isMark(r) {

@@ -283,10 +283,7 @@ func (c straight) RGBA() (r, g, b, a uint32) {
 
 // SetColor implements vg.Canvas.
 func (c pdfCanvas) SetColor(clr color.Color) {
-	if clr == nil {
-		clr = color.Black
-	}
-	c.Canvas.SetColor(straight(color.NRGBAModel.Convert(clr).(color.NRGBA)))
+	c.Canvas.SetColor(straight(color.NRGBAModel.Convert(cmp.Or[color.Color](clr, color.Black)).(color.NRGBA)))
 }
 
 // FillString implements vg.Canvas: it fills the glyphs of s with their baseline at pt.

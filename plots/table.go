@@ -20,7 +20,6 @@ const (
 
 var alignWords = []string{"auto", "left", "right"}
 
-// String returns "auto", "left" or "right".
 func (a Align) String() string { return wordOf(alignWords, int(a), "Align") }
 
 // Column describes one column of a Table.
@@ -35,7 +34,6 @@ type Column struct {
 	Format string
 }
 
-// head returns the column's heading.
 func (c *Column) head() string {
 	if c.Unit == "" {
 		return c.Name
