@@ -52,12 +52,8 @@ type Options struct {
 // MinTrials is the least number of trials that the statistics of a check make sense for.
 const MinTrials = 20
 
-// settled returns o with the defaults filled in.
 func (o *Options) settled() (Options, error) {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Trials = cmp.Or(s.Trials, DefaultTrials)
 	if s.Trials < MinTrials {
 		return s, fmt.Errorf("theory: %d trials: want at least %d", s.Trials, MinTrials)
@@ -100,9 +96,6 @@ func (c Claim) Check(ctx context.Context, o *Options) (*Result, error) {
 	e.Seconds = time.Since(began).Seconds()
 	return &e.Result, nil
 }
-
-// hasFigure reports whether Figure has one to draw.
-func (c Claim) hasFigure() bool { return c.figure != nil }
 
 // Figure draws the claim: its bound beside what is measured, mostly against s. It panics if
 // the claim has none.
@@ -275,10 +268,10 @@ func (r *Report) Failed() (names []string) {
 
 // Table returns a row for each claim.
 func (r *Report) Table() *plots.Table {
-	t := &plots.Table{Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed)}
-	for _, c := range []plots.Column{{Name: "claim"}, {Name: "kind"}, {Name: "trials"}, {Name: "failures"}, {Name: "margin", Format: "%.3f"},
-		{Name: "verdict"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "nearest to failing"}} {
-		t.Columns = append(t.Columns, c)
+	t := &plots.Table{
+		Title: fmt.Sprintf("The theory, %d trials, seed %d", r.Trials, r.Seed),
+		Columns: []plots.Column{{Name: "claim"}, {Name: "kind"}, {Name: "trials"}, {Name: "failures"}, {Name: "margin", Format: "%.3f"},
+			{Name: "verdict"}, {Name: "time", Unit: "s", Format: "%.1f"}, {Name: "nearest to failing"}},
 	}
 	for _, c := range r.Claims {
 		what := c.Error
@@ -290,5 +283,4 @@ func (r *Report) Table() *plots.Table {
 	return t
 }
 
-// String returns the table as text.
 func (r *Report) String() string { return r.Table().Text() }

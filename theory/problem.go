@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -16,7 +17,6 @@ import (
 
 // problem is a small system (K+λI)c = y with all that the theory speaks of.
 type problem struct {
-	k       kernel.Kernel
 	x       *points.Dense
 	n       int
 	gram    *mat.SymDense // K, by Eval
@@ -43,7 +43,7 @@ func cloud(g rng.Stream, n, d int, rho float64) *points.Dense {
 // newProblem takes K of the points by the kernel's own formula, and the λ for which s_λ(K) is
 // statDim.
 func newProblem(g rng.Stream, k kernel.Kernel, x *points.Dense, statDim float64) *problem {
-	p := &problem{k: k, x: x, n: x.N, gram: evaluated(k, x)}
+	p := &problem{x: x, n: x.N, gram: evaluated(k, x)}
 	p.mu = eigenvalues(p.gram)
 	p.lambda = ridgeFor(p.mu, statDim)
 	p.statDim = degrees(p.mu, p.lambda)
@@ -142,7 +142,7 @@ func (p *problem) distance(x mat.Vector) float64 {
 
 // column returns v as an n×1 matrix.
 func column(v *mat.VecDense) *mat.Dense {
-	return mat.NewDense(v.Len(), 1, append([]float64(nil), v.RawVector().Data...))
+	return mat.NewDense(v.Len(), 1, slices.Clone(v.RawVector().Data))
 }
 
 // Dense linear algebra of small matrices, from the definitions and in float64. It knows nothing of
@@ -232,8 +232,7 @@ func solution(a mat.Symmetric, y mat.Vector) *mat.VecDense {
 
 // well panics if err is not nil, nor a warning that the matrix is badly conditioned.
 func well(err error) {
-	var badly mat.Condition
-	if err != nil && !errors.As(err, &badly) {
+	if _, badly := errors.AsType[mat.Condition](err); err != nil && !badly {
 		panic(failure{err})
 	}
 }
