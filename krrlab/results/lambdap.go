@@ -36,7 +36,6 @@ func (s *LambdaP) Add(r *lambdap.Result) {
 	}
 }
 
-// String gives the sweep in a few aligned lines, a map with one line for each s.
 func (s *LambdaP) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)

@@ -70,7 +70,6 @@ func (r *LeaveOneOut) end() string {
 	return "; it is the largest λ of the grid: a larger one may be better (--grid)"
 }
 
-// String gives the result in aligned lines.
 func (r *LeaveOneOut) String() string {
 	var b stage.Lines
 	b.Problem(&r.Header)

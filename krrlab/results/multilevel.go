@@ -38,7 +38,6 @@ type MeasuredLevel struct {
 // fit returns the seconds that a fit takes.
 func (l *MeasuredLevel) fit() float64 { return l.Seconds.Form + l.Seconds.Factor + l.Seconds.Solve }
 
-// String gives the levels in aligned lines.
 func (m *MultiLevel) String() string {
 	var b stage.Lines
 	b.Problem(&m.Header)

@@ -80,13 +80,12 @@ type QualitySeconds struct {
 	Total    float64 `json:"total"`
 }
 
-// String gives the judgement in a few aligned lines.
 func (q *Quality) String() string {
 	var b stage.Lines
 	b.Problem(&q.Header)
 	b.Add("M", "%s", q.metricText())
 	if q.Indefinite {
-		b.Add("K", "%s", indefiniteText(q.Lambda, q.KError))
+		b.Add("K", "K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
 	b.Add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
 	b.Add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
@@ -110,11 +109,6 @@ func (q *Quality) String() string {
 	b.Took(s.Total, "kernel", s.Kernel, "features", s.Features, "factor", s.Factor, "Lanczos", s.Lanczos,
 		"solve", s.Solve, "exact", s.Exact)
 	return b.String()
-}
-
-// indefiniteText says what a negative eigenvalue of K+λI as stored proves.
-func indefiniteText(lambda, predicted float64) string {
-	return fmt.Sprintf("K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", lambda, predicted)
 }
 
 // boundsText writes an interval without its method.

@@ -33,7 +33,6 @@ type SketchSize struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// String gives the ladder in aligned lines.
 func (s *SketchSize) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
@@ -103,34 +102,21 @@ func (s *SketchSize) Table() *plots.Table {
 			t.Columns = append(t.Columns, plots.Column{Name: name})
 		}
 	}
-	for _, c := range []plots.Column{
+	t.Columns = append(t.Columns, []plots.Column{
 		{Name: "verdict"}, {Name: "iterations"}, {Name: "predicted", Unit: "s"}, {Name: "features", Unit: "s"},
 		{Name: "ZᵀZ", Unit: "s"}, {Name: "factor", Unit: "s"}, {Name: "test", Unit: "s"}, {Name: "rung", Unit: "s"},
-	} {
-		t.Columns = append(t.Columns, c)
-	}
-	num := plots.Number
+	}...)
 	for _, r := range s.Rungs {
-		row := []plots.Cell{num(float64(r.S)), num(r.Kappa.Value), num(r.Kappa.Lo), num(r.Kappa.Hi)}
-		if theorem {
-			row = append(row, conditionCells(r.Conditions)...)
+		row := []any{r.S, r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi}
+		if c := r.Conditions; theorem && c != nil {
+			row = append(row, c.Rank, c.Norm.Value, c.Norm.Lo, c.Norm.Hi, c.First, c.Low.Value, c.Low.Lo, c.High.Value, c.High.Hi, c.Second)
+		} else if theorem {
+			row = append(row, make([]any, 10)...)
 		}
-		row = append(row, plots.Text(string(r.Verdict)), num(float64(r.Iterations)), num(r.Predicted), num(r.Seconds.Features),
-			num(r.Seconds.Gram), num(r.Seconds.Factor), num(r.Seconds.Test), num(r.Seconds.Rung))
-		t.Rows = append(t.Rows, row)
+		took := r.Seconds
+		t.Add(append(row, r.Verdict, r.Iterations, r.Predicted, took.Features, took.Gram, took.Factor, took.Test, took.Rung)...)
 	}
 	return t
-}
-
-func conditionCells(c *adapt.Conditions) []plots.Cell {
-	if c == nil {
-		return make([]plots.Cell, 10)
-	}
-	num := plots.Number
-	return []plots.Cell{
-		num(float64(c.Rank)), num(c.Norm.Value), num(c.Norm.Lo), num(c.Norm.Hi), plots.Text(string(c.First)),
-		num(c.Low.Value), num(c.Low.Lo), num(c.High.Value), num(c.High.Hi), plots.Text(string(c.Second)),
-	}
 }
 
 // Plot draws the ladder. For kappa: κ's interval against s, and the target. For theorem7: what

@@ -31,7 +31,6 @@ type StatDim struct {
 	Seconds float64 `json:"seconds"`      // in all, K and Z included
 }
 
-// String gives the result in a few aligned lines.
 func (s *StatDim) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)
@@ -88,7 +87,6 @@ func (s *StatDim) explainedText() string {
 	return fmt.Sprintf("; as control variate it removes %.3g %% of the variance", 100*s.Explained)
 }
 
-// specText names a kernel as reports do.
 // points returns the curve, or the asked λ alone.
 func (s *StatDim) points() []statdim.Point {
 	if len(s.Curve) > 0 {
@@ -102,15 +100,12 @@ func (s *StatDim) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{
 		{Name: "λ"}, {Name: "s_λ(K)"}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: "width"}, {Name: "method"},
 	}}
-	add := func(l float64, e statdim.Point) {
-		i := e.Estimate
-		t.Add(l, i.Value, i.Lo, i.Hi, i.Confidence, i.Width(), i.Method)
-	}
 	for _, p := range s.points() {
+		e := p.Estimate
 		if p.Lambda == s.Lambda { // the curve may be of another method
-			p.Estimate = s.Estimate
+			e = s.Estimate
 		}
-		add(p.Lambda, p)
+		t.Add(p.Lambda, e.Value, e.Lo, e.Hi, e.Confidence, e.Width(), e.Method)
 	}
 	return t
 }
