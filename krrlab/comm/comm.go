@@ -120,14 +120,12 @@ func checkParts(n, size int, counts []int) {
 	}
 }
 
-// checkRoot panics unless root is a rank.
 func checkRoot(root, size int) {
 	if root < 0 || root >= size {
 		panic(fmt.Sprintf("comm: root %d of %d ranks", root, size))
 	}
 }
 
-// checkColor panics unless color is one.
 func checkColor(color int) {
 	if color < 0 || color > 1<<30 {
 		panic(fmt.Sprintf("comm: color %d", color))

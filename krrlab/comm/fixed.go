@@ -135,8 +135,7 @@ func (e *RankError) Unwrap() error { return e.err }
 // error of the lowest rank that has one, on all, as a *RankError. An *Error is no matter
 // of agreement and is returned as it is, without waiting for peers.
 func Agree(ctx context.Context, c Comm, err error) error {
-	var own *Error
-	if errors.As(err, &own) || c.Size() == 1 {
+	if _, own := errors.AsType[*Error](err); own || c.Size() == 1 {
 		return err
 	}
 	length := make([]int64, c.Size())

@@ -109,7 +109,6 @@ func (l *library) mpich() {
 	l.float64, l.int64, l.byte = 0x4c00080b, 0x4c00083a, 0x4c00010d
 }
 
-// version returns what MPI_Get_library_version says, on one line.
 func (l *library) version() string {
 	buf, n := make([]byte, 8192), new(int32)
 	invoke(l.getVersion, uintptr(unsafe.Pointer(&buf[0])), uintptr(unsafe.Pointer(n)))

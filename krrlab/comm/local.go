@@ -248,7 +248,6 @@ func reduce[T int64 | float64](calls []call, slice func(call) []T) {
 	}
 }
 
-// split makes the groups of a split.
 func (g *group) split(calls []call) {
 	colors := map[int][]int{}
 	for r, k := range calls {

@@ -1,6 +1,7 @@
 package comm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,10 +162,7 @@ func (c *mpiComm) do(ctx context.Context, op string, f func(r *request) int32) e
 	p.mu.Lock()
 	err := p.broken
 	p.mu.Unlock()
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return &Error{c.rank, c.size, op, p.fail(err)}
 	}
 	r := &request{f: f, code: make(chan int32, 1), lib: p.lib}
@@ -191,9 +189,7 @@ func (c *mpiComm) do(ctx context.Context, op string, f func(r *request) int32) e
 func (p *process) fail(cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.broken == nil {
-		p.broken = cause
-	}
+	p.broken = cmp.Or(p.broken, cause)
 	return p.broken
 }
 
