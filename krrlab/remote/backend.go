@@ -105,7 +105,6 @@ func (b *Backend) kind() string {
 // slurm reports whether Slurm places the ranks.
 func (b *Backend) slurm() bool { return b.kind() == "srun" || b.kind() == "sbatch" }
 
-// program returns the command line of a rank.
 func (b *Backend) program(file string) ([]string, error) {
 	name := b.Program
 	if name == "" {
@@ -189,7 +188,6 @@ func bareHosts(hosts []string) (bare []string) {
 	return bare
 }
 
-// script returns what sbatch is to run.
 func (b *Backend) script(job *job, dir, file string) (string, error) {
 	program, err := b.program(file)
 	if err != nil {
@@ -212,7 +210,6 @@ func (b *Backend) script(job *job, dir, file string) (string, error) {
 	return s.String(), nil
 }
 
-// quote makes a word one for the shell.
 func quote(w string) string {
 	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") == "" {
 		return w

@@ -94,11 +94,7 @@ func newConfig(c *krrlab.Config) (j config, err error) {
 
 // config is the inverse of newConfig.
 func (j *config) config() (c krrlab.Config, err error) {
-	take := func(e error) {
-		if err == nil {
-			err = e
-		}
-	}
+	take := func(e error) { err = cmp.Or(err, e) }
 	var e error
 	c.Kernel, e = kernel.FromSpec(j.Kernel)
 	take(e)
@@ -149,7 +145,6 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options
 	return j, atomicfile.Write(dir.path(jobFile), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
 }
 
-// readJob reads a job.
 func readJob(name string) (*job, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -162,7 +157,6 @@ func readJob(name string) (*job, error) {
 	return j, nil
 }
 
-// parseJob reads the text of a job.
 func parseJob(b []byte) (*job, error) {
 	j := &job{}
 	if err := json.Unmarshal(b, j); err != nil {
@@ -283,7 +277,6 @@ func (out *outcome) decode(value any, dir string) error {
 	return nil
 }
 
-// openJob reads a job and its data.
 func openJob(ctx context.Context, file string, o Options) (*job, *krrlab.Lab, error) {
 	j, err := readJob(file)
 	if err != nil {
