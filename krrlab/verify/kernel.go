@@ -23,7 +23,6 @@ type function struct {
 	byEval  bool                      // user-defined
 }
 
-// newFunction returns the kernel of a specification.
 func newFunction(k kernel.Spec) (*function, error) {
 	f := &function{sum: squares, squares: true, own: func([]float64) float64 { return 1 }}
 	switch k.Name {

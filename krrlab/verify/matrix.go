@@ -93,7 +93,6 @@ func (m *Matrix) holdAll(ctx context.Context) error {
 	})
 }
 
-// dense returns the points as n×d numbers.
 func dense(x points.Points) []float64 {
 	n, d := x.Dims()
 	out := make([]float64, n*d)

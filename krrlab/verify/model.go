@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -146,9 +147,7 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 	if o.Memory < 0 || o.Passes < 0 {
 		return nil, fmt.Errorf("memory of %d bytes, %d passes: want positive numbers", o.Memory, o.Passes)
 	}
-	if o.Memory == 0 {
-		o.Memory = accel.MemoryAvailable() / 2
-	}
+	o.Memory = cmp.Or(o.Memory, accel.MemoryAvailable()/2)
 	c := &checker{m: m, o: o, c: mat.DenseCopyOf(m.C).RawMatrix().Data, v: &Verification{
 		Model: m.Origin.Dataset, N: n, D: d, T: t, Kernel: spec, Lambda: m.Lambda, Tol: m.Origin.Tol,
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,

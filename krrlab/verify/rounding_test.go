@@ -23,10 +23,7 @@ func TestRoundingOfPredictions(t *testing.T) {
 	for i := range c {
 		c[i] *= 1e9
 	}
-	m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := formed(t, spec, x, 1<<30)
 	r := &Residual{Norm: make([]float64, cols), Rounding: make([]float64, cols), Cross: make([]float64, cols*cols), OneNorm: oneNorms(c, cols)}
 	p, err := m.Predict(t.Context(), z, c, cols, r, lambda)
 	if err != nil {
@@ -84,10 +81,7 @@ func TestEntryError(t *testing.T) {
 	sum := new(big.Float).SetPrec(300).SetFloat64(0.1)
 	s, _ := sum.Mul(sum, sum).Mul(sum, big.NewFloat(d)).Float64()
 	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 4}, {Name: "matern32", Sigma: 4}, {Name: "matern52", Sigma: 4}} {
-		m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := formed(t, spec, x, 1<<30)
 		r := math.Sqrt(s) / spec.Sigma
 		want := map[string]float64{
 			"gaussian": math.Exp(-r * r / 2),

@@ -19,10 +19,7 @@ import (
 func TestOne(t *testing.T) {
 	poly := kernel.Spec{Name: "polynomial", Gamma: 1, Coef0: 1, Degree: 2}
 	for _, memory := range []int64{0, 8} {
-		m, err := New(t.Context(), nil, poly, points.NewDense(1, 1, []float64{2}), memory, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := formed(t, poly, points.NewDense(1, 1, []float64{2}), memory)
 		if m.Stored != (memory == 8) {
 			t.Errorf("stored: %v in %d bytes", m.Stored, memory)
 		}
@@ -48,10 +45,7 @@ func TestKrylov(t *testing.T) {
 	for _, spec := range []kernel.Spec{{Name: "gaussian", Sigma: 2}, {Name: "matern32", Sigma: 1}} {
 		x := cloud(n, 3, 1, 12)
 		k := reference(t, spec, x)
-		m, err := New(t.Context(), nil, spec, x, 1<<20, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := formed(t, spec, x, 1<<20)
 		v := mat.NewVecDense(n, nil)
 		for i := range n {
 			v.SetVec(i, 1)
@@ -156,10 +150,7 @@ func TestThin(t *testing.T) {
 			x.Data[i] = float64(i + 1)
 		}
 		for _, spec := range specs {
-			m, err := New(t.Context(), nil, spec, x, 0, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := formed(t, spec, x, 0)
 			if want := zeros >= 5 && spec.Name != "laplacian"; (m.sq != nil) != want {
 				t.Errorf("%s, %d zeros of 10: skipped %v", spec.Name, zeros, m.sq != nil)
 			}

@@ -17,6 +17,16 @@ var specs = []kernel.Spec{
 	{Name: "polynomial", Gamma: 0.2, Coef0: 1, Degree: 3},
 }
 
+// formed makes a matrix or ends the test.
+func formed(t testing.TB, spec kernel.Spec, x points.Points, memory int64) *Matrix {
+	t.Helper()
+	m, err := New(t.Context(), nil, spec, x, memory, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // cloud returns n normal points of dimension d, the given share of the numbers not zero.
 func cloud(n, d int, density float64, seed uint64) *points.Dense {
 	x := points.NewDense(n, d, nil)
@@ -52,10 +62,7 @@ func TestMatrix(t *testing.T) {
 			x := cloud(n, d, density, 3)
 			k := reference(t, spec, x)
 			for _, memory := range []int64{0, 8 * n * n} {
-				m, err := New(t.Context(), nil, spec, x, memory, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := formed(t, spec, x, memory)
 				if m.Stored != (memory > 0) || (m.sq != nil) != (density < 0.5 && spec.Name != "laplacian") {
 					t.Errorf("%s: stored %v with %d bytes, zeros skipped %v at density %g", spec.Name, m.Stored, memory, m.sq != nil, density)
 				}
@@ -105,10 +112,7 @@ func TestCond(t *testing.T) {
 		kappa := (most + lambda) / (max(least, 0) + lambda)
 		before := math.Inf(1)
 		for _, passes := range []int{1, 3, 30} {
-			m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := formed(t, spec, x, 1<<30)
 			s, err := m.Cond(t.Context(), lambda, passes, rng.New(1))
 			if err != nil {
 				t.Fatal(err)
@@ -136,10 +140,7 @@ func TestCondOfZeros(t *testing.T) {
 		for i := range 2 * nonzero {
 			x.Data[i] = float64(1 + i)
 		}
-		m, err := New(t.Context(), nil, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := formed(t, kernel.Spec{Name: "polynomial", Gamma: 1, Degree: 1}, x, 1<<20)
 		s, err := m.Cond(t.Context(), lambda, 30, rng.New(1))
 		if err != nil {
 			t.Fatal(err)
@@ -180,10 +181,7 @@ func TestBounds(t *testing.T) {
 			}
 			off := mat.DenseCopyOf(&c)
 			off.Apply(func(i, j int, v float64) float64 { return v * (1 + 0.05*rng.New(4).Normal(uint64(i*cols+j))) }, off)
-			m, err := New(t.Context(), nil, spec, x, 1<<30, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := formed(t, spec, x, 1<<30)
 			raw := off.RawMatrix().Data
 			v, rounding, err := m.Apply(t.Context(), raw, cols, lambda)
 			if err != nil {
@@ -252,10 +250,7 @@ func TestThreads(t *testing.T) {
 	var first *Spectrum
 	for _, threads := range []int{1, 2} {
 		accel.SetThreads(threads)
-		m, err := New(t.Context(), nil, specs[0], x, 1<<30, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := formed(t, specs[0], x, 1<<30)
 		s, err := m.Cond(t.Context(), 0.1, 9, rng.New(2))
 		if err != nil {
 			t.Fatal(err)
@@ -273,10 +268,7 @@ func TestMisuse(t *testing.T) {
 	if _, err := New(t.Context(), nil, kernel.Spec{Name: "mine"}, x, 0, nil); err == nil {
 		t.Error("an unknown kernel is verified")
 	}
-	m, err := New(t.Context(), nil, specs[0], x, 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := formed(t, specs[0], x, 0)
 	if _, err := m.Predict(t.Context(), cloud(2, 4, 1, 1), make([]float64, 10), 1, &Residual{}, 1); err == nil {
 		t.Error("points of another dimension are predicted")
 	}

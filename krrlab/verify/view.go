@@ -8,7 +8,6 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// String says in a few aligned lines what is proved.
 func (v *Verification) String() string {
 	var b stage.Lines
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
