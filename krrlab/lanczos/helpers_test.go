@@ -68,6 +68,16 @@ func (a diagonal) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 	return ctx.Err()
 }
 
+// run runs the process or ends the test.
+func run(t testing.TB, a Operator, o *Options) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), a, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // symmetric returns a random symmetric matrix with the given eigenvalues.
 func symmetric(t testing.TB, seed uint64, v []float64) *mat.SymDense {
 	t.Helper()

@@ -86,10 +86,7 @@ type Options struct {
 
 // settled returns a copy of o with the defaults filled in, for order n.
 func (o *Options) settled(n int) Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Steps = cmp.Or(s.Steps, 100)
 	s.Tol = cmp.Or(s.Tol, 0.1)
 	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
@@ -193,7 +190,6 @@ func (r *Result) Norm() estimate.Interval {
 	}
 }
 
-// String says in one line what was found.
 func (r *Result) String() string {
 	return fmt.Sprintf("λ_min %v; λ_max %v; %d steps of order %d, %.3g s", r.Min, r.Max, r.Steps, r.N, r.Seconds)
 }

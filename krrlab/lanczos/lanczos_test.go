@@ -20,10 +20,7 @@ import (
 func TestFullRun(t *testing.T) {
 	for name, v := range spectra(40) {
 		slices.Sort(v)
-		res, err := Run(t.Context(), dense{symmetric(t, 1, v)}, &Options{Tol: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := run(t, dense{symmetric(t, 1, v)}, &Options{Tol: -1})
 		size := max(math.Abs(v[0]), math.Abs(v[39]))
 		if res.Steps != 40 || res.MulTo.Calls != 40 || res.SolveTo.Calls != 0 {
 			t.Errorf("%s: %d steps, %d products, %d solves", name, res.Steps, res.MulTo.Calls, res.SolveTo.Calls)
@@ -134,18 +131,9 @@ func upTo(n, misses int, p float64) float64 {
 // TestOneEnd: all of δ on one end gives a bound as sharp as half of it on both with twice δ.
 func TestOneEnd(t *testing.T) {
 	v := spectra(200)["even"]
-	both, err := Run(t.Context(), diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	top, err := Run(t.Context(), diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bottom, err := Run(t.Context(), diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Smallest, Tol: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	both := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.9, Tol: -1})
+	top := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Largest, Tol: -1})
+	bottom := run(t, diagonal(v), &Options{Steps: 20, Confidence: 0.95, Ends: Smallest, Tol: -1})
 	if math.Abs(top.Max.Hi-both.Max.Hi) > 1e-9 || math.Abs(bottom.Min.Lo-both.Min.Lo) > 1e-9 {
 		t.Errorf("%v\n%v\n%v", both, top, bottom)
 	}
@@ -157,10 +145,7 @@ func TestOneEnd(t *testing.T) {
 // TestStops: with a tolerance it ends early, with intervals that narrow.
 func TestStops(t *testing.T) {
 	for name, v := range spectra(400) {
-		res, err := Run(t.Context(), diagonal(v), &Options{Steps: 400, Tol: 0.2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := run(t, diagonal(v), &Options{Steps: 400, Tol: 0.2})
 		if !res.Converged || res.Min.Width() > 0.2 || res.Max.Width() > 0.2 || name != "geometric" && res.Steps > 200 {
 			t.Errorf("%s: %v", name, res)
 		}
@@ -227,10 +212,7 @@ func TestAPriori(t *testing.T) {
 	v := spectra(300)["even"]
 	eps := APriori(300, 30, 0.025)
 	for seed := range 20 {
-		res, err := Run(t.Context(), diagonal(v), &Options{Steps: 30, Tol: -1, Start: rng.New(uint64(seed))})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := run(t, diagonal(v), &Options{Steps: 30, Tol: -1, Start: rng.New(uint64(seed))})
 		if res.Max.Value < (1-eps)*300 || res.Max.Hi > res.Max.Value/(1-eps) {
 			t.Errorf("θ = %v, ε = %v, bound %v", res.Max.Value, eps, res.Max.Hi)
 		}
@@ -261,10 +243,7 @@ func TestSlack(t *testing.T) {
 	v := spectra(500)["cluster"]
 	for _, noise := range []float64{1e-8, 1e-4} {
 		calls := 0
-		res, err := Run(t.Context(), inexact{diagonal(v), noise, &calls}, &Options{Steps: 30, Tol: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := run(t, inexact{diagonal(v), noise, &calls}, &Options{Steps: 30, Tol: -1})
 		if res.Slack < noise || res.Slack > 30*noise {
 			t.Errorf("noise %g: slack %g", noise, res.Slack)
 		}
@@ -280,10 +259,7 @@ func TestInvariant(t *testing.T) {
 	for i := range v {
 		v[i] = float64(1 + i%3)
 	}
-	res, err := Run(t.Context(), diagonal(v), &Options{Tol: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := run(t, diagonal(v), &Options{Tol: -1})
 	if !res.Min.Covers(1) || !res.Max.Covers(3) || res.Max.Hi > 3.000001 || res.Min.Lo < 0.999999 {
 		t.Errorf("%v", res)
 	}
@@ -291,7 +267,7 @@ func TestInvariant(t *testing.T) {
 		for i := range v {
 			v[i] = size
 		}
-		res, err = Run(t.Context(), diagonal(v), nil)
+		res, err := Run(t.Context(), diagonal(v), nil)
 		if err != nil || res.Steps != 1 || !res.Max.Covers(size) || !res.Min.Covers(size) || res.Max.Hi > size+1e-10 {
 			t.Errorf("%g·I: %v, %v", size, res, err)
 		}
@@ -308,10 +284,7 @@ func TestThreads(t *testing.T) {
 	var first *Result
 	for _, threads := range []int{1, 2, 3} {
 		accel.SetThreads(threads)
-		res, err := Run(t.Context(), diagonal(v), &Options{Steps: 20, Tol: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := run(t, diagonal(v), &Options{Steps: 20, Tol: -1})
 		if first == nil {
 			first = res
 		} else if !slices.Equal(first.Alpha, res.Alpha) || !slices.Equal(first.Beta, res.Beta) || first.Max.Hi != res.Max.Hi {

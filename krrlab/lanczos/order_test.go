@@ -26,10 +26,7 @@ func TestIndefinite(t *testing.T) {
 		v = append(v, float64(i)/10)
 	}
 	for _, cond := range []bool{false, true} {
-		r, err := Run(context.Background(), diagonal(v), &Options{Definite: true, Cond: cond, Start: rng.New(3)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := run(t, diagonal(v), &Options{Definite: true, Cond: cond, Start: rng.New(3)})
 		if !r.Indefinite() || !ordered(r.Min) || !r.Min.Covers(-10.8) {
 			t.Errorf("indefinite %v, λ_min %v", r.Indefinite(), r.Min)
 		}
@@ -130,10 +127,7 @@ func TestAllowing(t *testing.T) {
 		for i := range stored {
 			stored[i] += size * math.Copysign(1, g.Sub("sign").Float64(uint64(i))-0.5)
 		}
-		r, err := Run(context.Background(), diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := run(t, diagonal(stored), &Options{Definite: true, Confidence: 0.99, Start: g.Sub("start"), Steps: 12})
 		kappa, least, most := r.Allowing(size / lambda)
 		for name, e := range map[string]estimate.Interval{"κ": kappa, "λ_min": least, "λ_max": most} {
 			if !ordered(e) {
