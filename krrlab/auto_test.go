@@ -109,10 +109,7 @@ func TestAutoRaces(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	cfg := Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual}
 	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
-	lab, err := New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, train, cfg)
 	dear := &plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: 60, LambdaP: 1, Stored: "float32", Iterations: 5, Seconds: plan.Seconds{Features: 1e9}}
 	none := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: 50}
 	lab.planned = &plan.Plan{Report: dear.Report(), Rivals: []*plan.Candidate{dear, none}}
@@ -141,10 +138,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 		}
 		return nil
 	}
-	lab, err := New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, train, cfg)
 	const fixed = `{"choice": {"solver": "pcg", "precond": "nystrom", "s": 63, "lambda_p": 2, "storage": "float32"}}`
 	lab.planned = new(plan.Plan)
 	if err := json.Unmarshal([]byte(fixed), &lab.planned.Report); err != nil {
@@ -154,9 +148,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 		t.Fatal(sol, err)
 	}
 	cfg.Monitor, cfg.Checkpoint = nil, &Checkpoint{Dir: dir, EveryIter: 1, Resume: true}
-	if lab, err = New(train, cfg); err != nil {
-		t.Fatal(err)
-	}
+	lab = newLab(t, train, cfg)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() || sol.lab.approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)

@@ -153,10 +153,7 @@ func TestCheckpointStorage(t *testing.T) {
 			t.Fatal("not interrupted")
 		}
 		cfg.Memory, cfg.Checkpoint.Resume = memory.second, true
-		lab, err := New(ranksProblem(kept), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, ranksProblem(kept), cfg)
 		sol, err := lab.Solve(t.Context())
 		var full *gram.MemoryError
 		switch {
@@ -190,18 +187,12 @@ func TestCheckpointShift(t *testing.T) {
 		}
 		return nil
 	}
-	lab, err := New(regression(x), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, regression(x), cfg)
 	if _, err := lab.Solve(ctx); ctx.Err() == nil {
 		t.Fatalf("not interrupted: %v", err)
 	}
 	cfg.Checkpoint.Resume = true
-	again, err := New(regression(x), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := newLab(t, regression(x), cfg)
 	k, was, err := again.openCheckpoints(t.Context(), new(Solution))
 	if err != nil {
 		t.Fatal(err)
@@ -255,11 +246,8 @@ func TestCheckpointRefused(t *testing.T) {
 	}
 	fail := func(cfg Config, want string) {
 		t.Helper()
-		lab, err := New(ranksProblem(kept), cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		lab := newLab(t, ranksProblem(kept), cfg)
+		if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -311,10 +299,7 @@ func TestCheckpointTwoRuns(t *testing.T) {
 		}
 		return nil
 	}
-	lab, err := New(ranksProblem(kept), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, ranksProblem(kept), cfg)
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !mat.Equal(sol.Model.C, want.Model.C) {
 		t.Fatalf("%v", err)
@@ -339,10 +324,7 @@ func TestCheckpointFails(t *testing.T) {
 		}
 		return nil
 	}
-	lab, err := New(ranksProblem(kept), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, ranksProblem(kept), cfg)
 	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("%v", err)
 	}

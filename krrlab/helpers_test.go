@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -163,18 +164,40 @@ func classes(x points.Points, k int) *datasets.Dataset {
 	return d
 }
 
-// mustSolve solves or ends the test.
-func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
+// newLab makes a lab or ends the test.
+func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 	t.Helper()
-	lab, err := New(train, cfg)
+	l, err := New(train, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sol, err := lab.Solve(t.Context())
+	return l
+}
+
+// solveLab solves the problem of a lab or ends the test.
+func solveLab(t testing.TB, l *Lab) *Solution {
+	t.Helper()
+	sol, err := l.Solve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sol
+}
+
+// mustSolve solves or ends the test.
+func mustSolve(t testing.TB, train *datasets.Dataset, cfg Config) *Solution {
+	t.Helper()
+	return solveLab(t, newLab(t, train, cfg))
+}
+
+// verified verifies a model or ends the test.
+func verified(t testing.TB, m *model.Model, o VerifyOptions) *Verification {
+	t.Helper()
+	v, err := Verify(t.Context(), m, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }
 
 // apart returns max|a−b| / max|b|.

@@ -135,10 +135,7 @@ func TestOwnKernelDefault(t *testing.T) {
 				t.Errorf("%s: no reason in\n%s", name, text)
 			}
 		}
-		lab, err := New(regression(x), Config{Kernel: own, Lambda: 0.1, Solver: PCG})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, regression(x), Config{Kernel: own, Lambda: 0.1, Solver: PCG})
 		if q, err := lab.Quality(t.Context(), QualityOptions{}); err != nil || !(q.Kappa.Hi < math.Inf(1)) {
 			t.Errorf("%s: quality %v, %v", name, q, err)
 		}
@@ -196,10 +193,7 @@ func TestRepeat(t *testing.T) {
 // TestRepeatStatus: where the median answer misses the tolerance the status is not that of the last
 // run, which may have met it.
 func TestRepeatStatus(t *testing.T) {
-	lab, err := New(regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Solver: PCG})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Solver: PCG})
 	k, err := lab.K(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -278,15 +272,9 @@ func TestLandmarks(t *testing.T) {
 func TestRefine(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
 	for tol, kind := range map[float64]string{1e-2: storedKind, 1e-8: exactKind} {
-		lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol, Storage: gram.Float32})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol, Storage: gram.Float32})
 		lab.exactUpTo = 0 // as for a large problem
-		sol, err := lab.Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := solveLab(t, lab)
 		want := newReference(t, gauss, x, 1e-3, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets())
 		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == exactKind) {
 			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
@@ -307,17 +295,11 @@ func TestFixed16(t *testing.T) {
 			if large { // too much for float64
 				tol, kind = 2e-4, "K recomputed in float32"
 			}
-			lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: tol, Solver: solver, Storage: gram.Fixed16})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: tol, Solver: solver, Storage: gram.Fixed16})
 			if large {
 				lab.exactUpTo, lab.refineUpTo = 0, 0
 			}
-			sol, err := lab.Solve(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			sol := solveLab(t, lab)
 			want := newReference(t, gauss, x, 0.02, lab.Targets()).residuals(sol.Model.C, lab.Targets())
 			if !sol.Converged() || sol.Storage != "fixed16" || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals != nil) != large {
 				t.Errorf("%v, large %v: %s by %s, residual %.3g, sampled %v", solver, large, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
@@ -328,10 +310,7 @@ func TestFixed16(t *testing.T) {
 		}
 	}
 	poly := kernels[4]
-	lab, err := New(classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, classes(x, 3), Config{Kernel: poly, Lambda: 0.02, Precond: Features{S: 100}, Solver: PCG, Storage: gram.Fixed16})
 	if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "[0, 1]") {
 		t.Errorf("a polynomial in 16 bits: %v", err)
 	}
@@ -341,15 +320,9 @@ func TestFixed16(t *testing.T) {
 // predicted, not proved, is checked by rows as others are.
 func TestRefinedIsChecked(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
-	lab, err := New(classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8, Solver: PCG, Storage: gram.Fixed16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: 1e-8, Solver: PCG, Storage: gram.Fixed16})
 	lab.exactUpTo = 0
-	sol, err := lab.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := solveLab(t, lab)
 	if !sol.Converged() || sol.ResidualKind != "K recomputed in float64" || sol.Roundings == nil && sol.StorageResiduals == nil {
 		t.Errorf("%s by %s, rounding %v, by rows %v", sol.Status, sol.ResidualKind, sol.Roundings, sol.StorageResiduals)
 	}
@@ -488,10 +461,7 @@ func TestMemory(t *testing.T) {
 		{Config{Solver: Direct, Memory: 20e6}, "72"},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
-		lab, err := New(train, c.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, train, c.cfg)
 		if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.cfg, err, c.want)
 		}
@@ -506,10 +476,7 @@ func TestMemory(t *testing.T) {
 // allowed.
 func TestStageMemory(t *testing.T) {
 	setThreads(t, 2)
-	lab, err := New(regression(kinds(1000, 5, 6)["float32"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 500}, Solver: PCG, Memory: 6e6, Storage: gram.Float32})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, regression(kinds(1000, 5, 6)["float32"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 500}, Solver: PCG, Memory: 6e6, Storage: gram.Float32})
 	if _, err := lab.Quality(t.Context(), QualityOptions{}); err == nil {
 		t.Error("8 MB of features beside K in 6 MB")
 	}

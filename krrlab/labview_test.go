@@ -14,22 +14,10 @@ func TestShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 50}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sol, err := lab.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dense, err := New(pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: Direct})
-	if err != nil {
-		t.Fatal(err)
-	}
-	exact, err := dense.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 50}})
+	sol := solveLab(t, lab)
+	dense := newLab(t, pair.Train, Config{Kernel: kernel.Gaussian{Sigma: 1.5}, Lambda: 0.1, Solver: Direct})
+	exact := solveLab(t, dense)
 	for name, c := range map[string]struct{ text, want string }{
 		"lab":             {lab.String(), "n = 200, d = 4; generated"},
 		"lab in HTML":     {lab.HTML(), ">data"},

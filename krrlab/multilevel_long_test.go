@@ -36,10 +36,7 @@ func countLevels(t *testing.T, train *datasets.Dataset, k kernel.Kernel) {
 	covered, all, narrow, small := 0, 0, 0, 0
 	spec := levels(t, "features:2400,srht:1000,gaussian:400")
 	for seed := range uint64(2) {
-		lab, err := New(train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Seed: seed, Storage: gram.Float64})
-		if err != nil {
-			t.Fatal(err)
-		}
+		lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1, Solver: PCG, Seed: seed, Storage: gram.Float64})
 		m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: spec})
 		if err != nil {
 			t.Fatal(err)

@@ -32,10 +32,7 @@ func levels(t testing.TB, spec string) feature.Levels {
 func multiLevelLab(t testing.TB, n int, k kernel.Kernel, c Config) *Lab {
 	t.Helper()
 	c.Kernel, c.Solver, c.Lambda, c.Seed = k, PCG, 0.05, 3
-	lab, err := New(regression(kinds(n, 5, 4)["float64"]), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, regression(kinds(n, 5, 4)["float64"]), c)
 	return lab
 }
 

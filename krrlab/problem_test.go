@@ -71,10 +71,7 @@ func TestShared(t *testing.T) {
 
 func solveWith(t *testing.T, ctx context.Context, train *datasets.Dataset, cfg Config) *Solution {
 	t.Helper()
-	l, err := New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLab(t, train, cfg)
 	sol, err := l.Solve(ctx)
 	if err != nil {
 		t.Fatal(err)

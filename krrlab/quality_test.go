@@ -62,15 +62,6 @@ func denseSpectrum(t testing.TB, k kernel.Kernel, x points.Points, lambda float6
 	return eig.Values(nil)
 }
 
-func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
-	t.Helper()
-	l, err := New(train, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
-
 // TestQualityAgainstDense compares κ, its ends and the exact spectrum with a dense reference,
 // for kernels of both families.
 func TestQualityAgainstDense(t *testing.T) {

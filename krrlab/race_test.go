@@ -85,10 +85,7 @@ func TestRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sol, err := again.Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := solveLab(t, again)
 		alone, err := sketchLab(t, cfg).Solve(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -137,10 +134,7 @@ func TestRaceColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab, err := New(data.Train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 60}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, data.Train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 60}})
 	r, err := lab.Race(t.Context(), soon("nystrom"))
 	if err != nil {
 		t.Fatal(err)

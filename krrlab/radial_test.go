@@ -120,10 +120,7 @@ func TestRegisteredKernel(t *testing.T) {
 	}
 	owners := map[[32]byte]bool{}
 	for _, k := range []kernel.Kernel{quadric{2}, quadric{math.Nextafter(2, 3)}, nameless{2}, nameless{3}} {
-		l, err := New(train, Config{Kernel: k, Lambda: 0.1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
 		owners[l.owner()] = true
 	}
 	if len(owners) != 4 {
@@ -142,10 +139,7 @@ func (k nameless) Eval(x, z []float64) float64 { return quadric{k.C}.Eval(x, z) 
 // TestFuncWith: labs of one problem share a kernel that is a Go function, and another one is another problem.
 func TestFuncWith(t *testing.T) {
 	f := kernel.Func{Name: "own", F: gauss.Eval}
-	lab, err := New(regression(kinds(60, 4, 7)["float64"]), Config{Kernel: f, Lambda: 0.1, Solver: PCG})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, regression(kinds(60, 4, 7)["float64"]), Config{Kernel: f, Lambda: 0.1, Solver: PCG})
 	other, err := lab.With(func(c *Config) { c.Precond = Nystrom{S: 20} })
 	if err != nil || other.problem != lab.problem {
 		t.Fatalf("another method: %v", err)

@@ -36,10 +36,7 @@ func TestMemoryOfLandmarks(t *testing.T) {
 // of M to a tenth, so that κ grows by (1+0.1)/(1−0.1) at most.
 func TestCertainOfLandmarks(t *testing.T) {
 	l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: 30}, Solver: PCG})
-	sol, err := l.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	sol := solveLab(t, l)
 	f := l.z.low
 	if want := f.CondBound(l.cfg.Lambda, ridge(l)) * 11 / 9; math.Abs(float64(sol.KappaBound)/want-1) > 1e-12 {
 		t.Errorf("κ ≤ %g, want %g", sol.KappaBound, want)
@@ -63,10 +60,7 @@ func TestSampledResidual(t *testing.T) {
 			if slices.Sort(rows); len(slices.Compact(rows)) != exactRows+farRows {
 				t.Error("rows come twice")
 			}
-			sol, err := l.Solve(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			sol := solveLab(t, l)
 			want := newReference(t, gauss, x, 0.1, l.y).residuals(sol.Model.C, l.y)
 			for j, r := range sol.SampledResiduals {
 				if ratio := r / want[j]; ratio > l.slack()*(1+1e-6) || ratio < 1/l.slack()*(1-1e-6) {
@@ -135,10 +129,7 @@ func TestRefineBy(t *testing.T) {
 	for by, kind := range map[float64]string{0.1: storedKind, 0.3: storedKind, 0.5: exactKind} {
 		l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3, Solver: CG, Storage: gram.Float32})
 		l.exactUpTo = 0 // as for a large problem
-		sol, err := l.Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := solveLab(t, l)
 		a, err := l.K(t.Context())
 		if err != nil {
 			t.Fatal(err)

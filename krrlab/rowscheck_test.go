@@ -33,14 +33,8 @@ func TestFewBadRows(t *testing.T) {
 		}
 		lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Tol: 1e-3, Solver: CG, Precond: None{}, MaxIter: 500, Seed: seed})
 		lab.exactUpTo, lab.refineUpTo = 0, 0 // as for a problem too large for residuals in float64
-		sol, err := lab.Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Passes: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := solveLab(t, lab)
+		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
 		if !strings.Contains(sol.Choice, "float32 tiles") || !strings.Contains(sol.Choice, "distances in float32") || float64(v.Residual) < 2e-3 {
 			t.Fatalf("seed %d: %s, residual %.3g: nothing to be found", seed, sol.Choice, float64(v.Residual))
 		}

@@ -37,10 +37,7 @@ func TestRowsRounding(t *testing.T) {
 			Precond: Nystrom{S: n / 2}, Solver: PCG, Storage: gram.Float64, Exact: StoredResidual, Seed: uint64(i), MaxIter: 1000,
 		}
 		h.cfg.Tol = between(f, 2, -1, 2) * 0x1p-53 * math.Sqrt(float64(n)) / h.cfg.Lambda
-		sol, err := newLab(t, h.train, h.cfg).Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := mustSolve(t, h.train, h.cfg)
 		if !sol.Converged() {
 			continue
 		}

@@ -228,10 +228,7 @@ func TestFingerprintOf(t *testing.T) {
 // TestMedianConverged: the median of several answers has converged if its residual is within τ with its rounding.
 func TestMedianConverged(t *testing.T) {
 	l := newLab(t, ranksProblem(40), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Tol: 1e-3, Seed: 1, Storage: gram.Float64, Exact: ExactResidual, Solver: PCG})
-	found, err := l.Solve(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := solveLab(t, l)
 	a, err := gram.New(t.Context(), gauss, l.train.X, 0.1, &gram.Options{Storage: gram.Float64})
 	if err != nil {
 		t.Fatal(err)

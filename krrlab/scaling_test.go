@@ -96,10 +96,7 @@ func TestVerifyScaled(t *testing.T) {
 	m := mustSolve(t, both[0], Config{Kernel: gauss, Lambda: 0.1}).Model
 	var first string
 	for i, o := range []VerifyOptions{{Train: train, Test: test}, {Train: both[0], Test: both[1]}, {Train: both[0], Test: test}} {
-		v, err := Verify(t.Context(), m, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := verified(t, m, o)
 		if text := fmt.Sprint(v.Residual, v.Rounding, v.TestError, v.Bound); i == 0 {
 			first = text
 		} else if text != first {

@@ -36,10 +36,7 @@ func TestSketchSizeOnData(t *testing.T) {
 		var a *mat.SymDense
 		for seed := range uint64(seeds) {
 			cfg := Config{Kernel: k, Lambda: lambda, Seed: seed, Solver: PCG}
-			lab, err := New(p.Train, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			lab := newLab(t, p.Train, cfg)
 			got, err := lab.SketchSize(ctx, SketchSizeOptions{Target: target})
 			if err != nil {
 				t.Fatal(err)

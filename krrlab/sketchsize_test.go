@@ -20,10 +20,7 @@ import (
 
 func sketchLab(t testing.TB, cfg Config) *Lab {
 	t.Helper()
-	lab, err := New(datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, datasets.SyntheticRegression(500, 3, 0.1, 1), cfg)
 	return lab
 }
 

@@ -38,10 +38,7 @@ func TestSmallTargets(t *testing.T) {
 					t.Errorf("%v, targets of 2^%d: %g from storage, want %g", policy, e, sol.StorageResiduals[j], v)
 				}
 			}
-			v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train, Passes: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
 			exact := worst(trueResiduals(sol.lab.cfg.Kernel, rows(x), 1e-3, sol.Model.C, sol.lab.Targets()))
 			if !v.Residual.Known() || !v.Rounding.Known() || !(math.Abs(float64(v.Residual)-exact) <= float64(v.Rounding)) || !(math.Abs(float64(v.Residual)-sol.TrueResiduals[0]) < 1e-3) {
 				t.Errorf("%v, targets of 2^%d: verify has %v, want %g", policy, e, float64(v.Residual), exact)

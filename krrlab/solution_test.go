@@ -33,7 +33,7 @@ func TestReportJSON(t *testing.T) {
 	for _, solver := range []Solver{PCG, CG, Direct} {
 		r := solved(t, solver)
 		name := filepath.Join(t.TempDir(), "r.json")
-		if err := stage.Write(name, r); err != nil {
+		if err := stage.WriteJSON(name, r); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(name)

@@ -51,10 +51,7 @@ func statDimLab(t testing.TB, cfg Config) *Lab {
 		cfg.Kernel = gauss
 	}
 	cfg.Solver = PCG
-	l, err := New(regression(kinds(250, 4, 3)["float64"]), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := newLab(t, regression(kinds(250, 4, 3)["float64"]), cfg)
 	return l
 }
 
@@ -211,10 +208,7 @@ func TestStatDimCoverage(t *testing.T) {
 		for _, m := range []StatDimMethod{Hutchinson, SLQ, XTrace} {
 			covered, reached, start := 0, 0, time.Now()
 			for seed := range 100 {
-				l, err := New(p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG, Seed: uint64(seed)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := newLab(t, p.Train, Config{Kernel: kernel.Gaussian{Sigma: sigma}, Lambda: 0.01, Solver: PCG, Seed: uint64(seed)})
 				if shared == nil {
 					if shared, err = l.K(t.Context()); err != nil {
 						t.Fatal(err)

@@ -17,10 +17,7 @@ import (
 func TestTune(t *testing.T) {
 	ctx := context.Background()
 	set := datasets.SyntheticRegression(700, 2, 0.1, 1)
-	lab, err := New(set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
 	r, err := lab.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Rows: 200})
 	if err != nil {
 		t.Fatal(err)
@@ -33,10 +30,7 @@ func TestTune(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := New(train, Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: r.Best.Sigma}, Lambda: r.Best.Lambda, Tol: 1e-8})
 	sol, err := again.Solve(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -48,10 +42,7 @@ func TestTune(t *testing.T) {
 	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
 		t.Errorf("error %g of rows held out, want %g", got, want)
 	}
-	ranks, err := New(set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Comm: comm.OrAlone(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ranks := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Comm: comm.OrAlone(nil)})
 	if _, err := ranks.Tune(ctx, tune.Options{}); err == nil || !strings.Contains(err.Error(), "on ranks") {
 		t.Errorf("on ranks: %v", err)
 	}
@@ -72,10 +63,7 @@ func TestTuneTargets(t *testing.T) {
 			one.More[0][i] = unit * v
 		}
 		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
-			lab, err := New(&one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
-			if err != nil {
-				t.Fatal(err)
-			}
+			lab := newLab(t, &one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
 			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Search: tune.Golden, Valid: valid}
 			if valid != nil {
 				o.Criterion, o.Rows = tune.Validation, 500

@@ -38,14 +38,8 @@ func TestVerify(t *testing.T) {
 				if classCount > 0 {
 					test = classes(z, classCount)
 				}
-				v, err := Verify(t.Context(), m, VerifyOptions{Train: train, Test: test})
-				if err != nil {
-					t.Fatal(err)
-				}
-				lab, err := New(train, Config{Kernel: k, Lambda: 0.1})
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := verified(t, m, VerifyOptions{Train: train, Test: test})
+				lab := newLab(t, train, Config{Kernel: k, Lambda: 0.1})
 				checkVerified(t, k, v, m, newReference(t, k, x, 0.1, lab.y), lab.y, test)
 			}
 		}
@@ -133,17 +127,11 @@ func TestVerifyTargets(t *testing.T) {
 		want  string
 	}{{classes(x, 2), "recovered from the answer"}, {classes(x, 4), "recovered from the answer"}, {regression(x), "unknown"}} {
 		sol := mustSolve(t, c.train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
-		v, err := Verify(t.Context(), sol.Model, VerifyOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := verified(t, sol.Model, VerifyOptions{})
 		if v.Targets != c.want || (!v.Residual.Known()) != (c.want == "unknown") {
 			t.Errorf("targets %s, residual %v: want %s", v.Targets, v.Residual, c.want)
 		}
-		given, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: c.train})
-		if err != nil {
-			t.Fatal(err)
-		}
+		given := verified(t, sol.Model, VerifyOptions{Train: c.train})
 		if given.Targets != "given" || v.Residual.Known() && float64(v.Residual) != float64(given.Residual) {
 			t.Errorf("%s, residual %v with the data, %v without", given.Targets, float64(given.Residual), float64(v.Residual))
 		}
@@ -171,10 +159,7 @@ func TestVerifyTampered(t *testing.T) {
 	train := classes(kinds(100, 4, 3)["float64"], 2)
 	sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
 	sol.Model.C.Set(7, 0, sol.Model.C.At(7, 0)*1.5+0.1)
-	v, err := Verify(t.Context(), sol.Model, VerifyOptions{Train: train})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := verified(t, sol.Model, VerifyOptions{Train: train})
 	if float64(v.Residual) < 2e-3 || !strings.Contains(v.String(), "NOT met") {
 		t.Errorf("a changed coefficient goes unseen:\n%s", v)
 	}
@@ -188,10 +173,7 @@ func TestVerifyView(t *testing.T) {
 		m *model.Model
 		o VerifyOptions
 	}{{sol.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Test: classes(x, 3)}}, {reg.Model, VerifyOptions{}}, {sol.Model, VerifyOptions{Memory: 1, Passes: 1}}} {
-		v, err := Verify(t.Context(), c.m, c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := verified(t, c.m, c.o)
 		b, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

@@ -59,10 +59,7 @@ func TestWarmStart(t *testing.T) {
 					t.Fatal(err)
 				}
 				l := newLab(t, train, cfg)
-				warm, err := l.Solve(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				warm := solveLab(t, l)
 				// ‖e‖_A ≤ ‖r‖₂/√λ and ‖c*‖_A ≥ ‖y‖₂/√(λ+n)
 				most := tol * math.Sqrt((c.lambda+float64(c.rows))/c.lambda)
 				rel, excess := distance(t, l, warm)
@@ -92,10 +89,7 @@ func TestWarmBounds(t *testing.T) {
 		start.Scale(times, start)
 		cfg.Start = start
 		l := newLab(t, regression(x), cfg)
-		sol, err := l.Solve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		sol := solveLab(t, l)
 		if rel, excess := distance(t, l, sol); !sol.Reached() || !(rel <= cfg.Tol) || !(excess <= 1) || !(sol.Error.Relative >= rel) {
 			t.Errorf("%g times the answer: %v by %q, %g off, said at most %g", times, sol.Status, sol.Criterion, rel, sol.Error.Relative)
 		}
