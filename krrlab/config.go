@@ -77,7 +77,6 @@ func sameKernel(a, b kernel.Kernel) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// lab returns a lab of the problem.
 func (p *problem) lab(cfg Config) (*Lab, error) {
 	l := &Lab{problem: p, exactUpTo: exactWork, refineUpTo: refineWork}
 	n, _, t := l.Dims()
@@ -179,7 +178,6 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	return c, c.validate()
 }
 
-// onRanks reports whether ranks do the work.
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 
 // validate checks a configuration with its defaults in place.

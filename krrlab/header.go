@@ -51,7 +51,6 @@ func (l *Lab) String() string {
 // HTML shows String in a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
-// header returns the lab's.
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
 	k := l.cfg.Kernel

@@ -46,10 +46,7 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	if f, ok := l.cfg.Precond.(Features); ok {
 		s.Features = f.String()
 	}
-	grid := len(opt.LambdaP)
-	if grid == 0 {
-		grid = cmp.Or(opt.Points, 13) + 3 // and the marks
-	}
+	grid := cmp.Or(len(opt.LambdaP), cmp.Or(opt.Points, 13)+3) // and the marks
 	lanczos := 16 * int64(s.N) * int64(min(cmp.Or(opt.Steps, 150), s.N)) * int64(grid)
 	k, err := l.matrix(ctx, l.featureBytes(slices.Max(sizes))+lanczos, nil)
 	if err != nil {

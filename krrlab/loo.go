@@ -74,7 +74,6 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	return r, nil
 }
 
-// denseScores scores by dense factors.
 func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
 	k, off, err := l.dense(ctx, 16, "dense factors", "leave one out by the subspace, with exact-below -1")
 	if err != nil {
@@ -85,7 +84,6 @@ func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64
 	return scores, comm.Agree(ctx, l.comm, err)
 }
 
-// pathScores scores by one subspace for all λ.
 func (l *Lab) pathScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
 	recipe := l.approximation()
 	if recipe == nil || recipe.name == "features" || recipe.name == "" {

@@ -49,8 +49,7 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 	}
 	sol := s.sol
 	k, err := s.matrix(ctx, held, s.as)
-	var full *gram.MemoryError
-	if errors.As(err, &full) && s.as != nil {
+	if _, full := errors.AsType[*gram.MemoryError](err); full && s.as != nil {
 		return fmt.Errorf("krrlab: the checkpoint in %s has K as %v, and no other goes on from it: %w", s.cfg.Checkpoint.Dir, s.as.Storage, err)
 	}
 	if err != nil {
@@ -162,13 +161,4 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		err = fmt.Errorf("krrlab: %s would hold %s beside K, the limit is %s: %s", who, accel.Bytes(m.Most), accel.Bytes(l.cfg.Memory), m.Reason())
 	}
 	return comm.Agree(ctx, l.comm, err)
-}
-
-// countWaiting sets what ranks have sent in all.
-func (l *Lab) countWaiting(sol *Solution) {
-	if sol.Ranks == nil {
-		return
-	}
-	t := l.comm.Traffic()
-	sol.Ranks.Bytes, sol.Ranks.Seconds = t.Bytes, t.Seconds
 }

@@ -36,10 +36,7 @@ func (l *Lab) MultiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel
 }
 
 func (l *Lab) multiLevel(ctx context.Context, o *MultiLevelOptions) (*MultiLevel, error) {
-	var opt MultiLevelOptions
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &MultiLevelOptions{})
 	m, err := l.newMultiLevel(&opt)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,6 @@ type Given struct {
 	Name string // for reports; default: "given"
 }
 
-// String names the features' distribution.
 func (f Features) String() string {
 	if f.Map == nil {
 		return "random features"
@@ -138,7 +137,6 @@ func (p Nystrom) recipe() *recipe {
 	return r
 }
 
-// String says how many there are.
 func (i Indices) String() string { return fmt.Sprintf("%d points", len(i)) }
 
 // Choose returns the first s.
@@ -149,7 +147,6 @@ func (i Indices) Choose(_ context.Context, _ points.Points, s int, _ rng.Stream)
 	return i[:s], nil
 }
 
-// String returns "randomly pivoted Cholesky".
 func (p RPCholesky) String() string { return "randomly pivoted Cholesky" }
 
 // Make implements Preconditioner.
@@ -165,13 +162,11 @@ func (p RPCholesky) recipe() *recipe {
 	return &recipe{p, "rpcholesky", p.S, p.LambdaP, p.Form, RPCholesky{}, landmarks(lowrank.RPCholesky)}
 }
 
-// String returns "none".
 func (None) String() string { return "none" }
 
 // Make returns nil, which is M = I.
 func (None) Make(context.Context, *Lab, int) (pcg.Preconditioner, error) { return nil, nil }
 
-// String returns the name.
 func (g Given) String() string {
 	if g.Name == "" {
 		return "given"
@@ -190,7 +185,6 @@ type Auto struct {
 	LambdaP float64 // λ_p
 }
 
-// String returns "auto".
 func (Auto) String() string { return "auto" }
 
 // Make is not called: the preconditioner that the plan chooses is made.

@@ -213,7 +213,6 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 	}
 }
 
-// stopText says what ended the iteration.
 func (s *Solution) stopText() string {
 	text := fmt.Sprintf("%v: not met", s.Stop)
 	if s.Criterion != "" {
@@ -251,7 +250,6 @@ func worst(v []float64) float64 {
 	return w
 }
 
-// String gives the solution in a few aligned lines.
 func (s *Solution) String() string {
 	if s.Model == nil && s.N == 0 {
 		return "a solution without a problem; Lab.Solve makes one\n"
@@ -441,7 +439,6 @@ type Ranks struct {
 	Seconds        float64 `json:"seconds"`         // in collectives, waiting for others included
 }
 
-// String says it in one line.
 func (r *Ranks) String() string {
 	s := fmt.Sprintf("%d", r.Count)
 	if r.OnNode > 0 {

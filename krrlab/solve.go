@@ -46,7 +46,10 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	}
 	sol.Model = l.model(c, sol, start)
 	sol.Seconds.Total = time.Since(start).Seconds()
-	l.countWaiting(sol)
+	if r := sol.Ranks; r != nil { // what they have sent in all
+		t := l.comm.Traffic()
+		r.Bytes, r.Seconds = t.Bytes, t.Seconds
+	}
 	return sol, err
 }
 

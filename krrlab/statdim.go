@@ -98,7 +98,6 @@ func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return s, err
 }
 
-// newStatDim checks the options and sets their defaults.
 func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 	o.Confidence = cmp.Or(o.Confidence, estimate.DefaultConfidence)
 	o.Width = cmp.Or(o.Width, 0.1)
@@ -131,7 +130,6 @@ func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 	return &StatDim{Header: l.header(), Width: o.Width}, nil
 }
 
-// autoStatDim chooses the method.
 func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
 	if s.N <= ExactStatDimBelow {
 		s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
@@ -151,7 +149,6 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 	return err
 }
 
-// exactStatDim takes all eigenvalues.
 func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
 	k, off, err := l.dense(ctx, 8, "all eigenvalues of K", "take another method")
 	if err != nil {
@@ -167,7 +164,6 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	return nil
 }
 
-// randomStatDim runs a randomised method.
 func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, m StatDimMethod) error {
 	recipe := l.approximation()
 	var held int64
