@@ -4,7 +4,6 @@ package accel
 
 import "github.com/ebitengine/purego"
 
-// dlopen loads the shared library of that name.
 func dlopen(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }

@@ -6,6 +6,7 @@ import (
 	"path"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -160,7 +161,7 @@ func (m machine) cgroupLimits() []limit {
 		switch {
 		case f[0] == "0" && f[1] == "" && v2 != nil:
 			all = append(all, m.ancestors(*v2, f[2], "memory.max", "memory.current", "inactive_file ")...)
-		case contains(f[1], "memory") && v1 != nil:
+		case slices.Contains(strings.Split(f[1], ","), "memory") && v1 != nil:
 			all = append(all, m.ancestors(*v1, f[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")...)
 		}
 	}
@@ -181,7 +182,7 @@ func (m machine) cgroupMounts() (v1, v2 *mount) {
 		switch {
 		case g[0] == "cgroup2" && v2 == nil:
 			v2 = mt
-		case g[0] == "cgroup" && v1 == nil && contains(g[2], "memory"):
+		case g[0] == "cgroup" && v1 == nil && slices.Contains(strings.Split(g[2], ","), "memory"):
 			v1 = mt
 		}
 	}
@@ -208,16 +209,6 @@ func (m machine) ancestors(mt mount, dir, max, current, inactive string) []limit
 		}
 		rel = path.Dir(rel)
 	}
-}
-
-// contains reports whether name is one of the comma-separated names in list.
-func contains(list, name string) bool {
-	for s := range strings.SplitSeq(list, ",") {
-		if s == name {
-			return true
-		}
-	}
-	return false
 }
 
 // unescape undoes the octal escapes of mountinfo (\040 is a space).

@@ -178,7 +178,6 @@ func narrow(config string) bool {
 	return true
 }
 
-// load loads one library and checks it.
 func load(name string) (*Library, error) {
 	left, limited := room()
 	if limited {

@@ -1,6 +1,7 @@
 package accel
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"math"
@@ -154,9 +155,7 @@ func (m machine) cpu() CPUInfo {
 		key, value, _ := strings.Cut(line, ":")
 		switch strings.TrimSpace(key) {
 		case "model name", "Model", "cpu model":
-			if c.Model == "" {
-				c.Model = strings.TrimSpace(value)
-			}
+			c.Model = cmp.Or(c.Model, strings.TrimSpace(value))
 		}
 	}
 	if c.Model == "" {

@@ -18,7 +18,6 @@ const (
 	numPaths
 )
 
-// String returns the name of the path, such as "avx2".
 func (p Path) String() string {
 	if p < 0 || p >= numPaths {
 		return fmt.Sprintf("Path(%d)", int(p))

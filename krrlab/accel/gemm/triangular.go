@@ -73,7 +73,6 @@ type triangular[T real] struct {
 	ldb                             int
 }
 
-// order returns the order of T.
 func (x *triangular[T]) order() int {
 	if x.left {
 		return x.m

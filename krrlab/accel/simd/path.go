@@ -17,7 +17,6 @@ const (
 	numPaths
 )
 
-// String returns "portable", "avx2" or "avx512".
 func (p Path) String() string {
 	if p < 0 || p >= numPaths {
 		return fmt.Sprintf("Path(%d)", int(p))
