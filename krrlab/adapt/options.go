@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -78,10 +79,7 @@ type Options struct {
 // Settled returns a copy of o with the defaults for n points filled in, or says what is wrong
 // with it; lambda and lambdaP are those of the Problem, lambdaP not 0.
 func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	def(&s.Test, Kappa)
 	def(&s.Target, 30)
 	def(&s.Constants, Kappa5)

@@ -50,10 +50,7 @@ type Options struct {
 
 // settled returns a copy of o with the defaults filled in.
 func (o *Options) settled() Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Comm = comm.OrAlone(s.Comm)
 	set := func(v *int, def int) {
 		if *v == 0 {

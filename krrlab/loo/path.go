@@ -209,7 +209,6 @@ func (p *path) solution(ctx context.Context, j int) (x, next *mat.Dense, err err
 	return x, next, err
 }
 
-// score makes the score of λ_j.
 func (p *path) score(ctx context.Context, j int) (Score, error) {
 	n, q := p.b.Dims()
 	lambda := p.lambdas[j]

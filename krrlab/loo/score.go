@@ -41,10 +41,7 @@ type Options struct {
 
 // settled returns a copy of o with the defaults filled in.
 func (o *Options) settled() Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Probes, s.MaxIter = cmp.Or(s.Probes, 8), cmp.Or(s.MaxIter, 200)
 	s.Confidence, s.Tol = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Tol, 0.003)
 	if s.Progress == nil {

@@ -37,7 +37,6 @@ type build struct {
 	start  time.Time
 }
 
-// newBuild checks the arguments and allocates F.
 func newBuild(ctx context.Context, src Source, rank, block int) (*build, error) {
 	n := src.Dim()
 	if err := checkRank(rank, n); err != nil {

@@ -1,6 +1,7 @@
 package lowrank
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -38,17 +39,11 @@ type Options struct {
 
 // settled returns a copy of o with the defaults filled in.
 func (o *Options) settled(rank int) Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	if s.Block < 0 {
 		panic(fmt.Sprintf("lowrank: blocks of %d columns", s.Block))
 	}
-	if s.Block == 0 {
-		s.Block = max(10, min(rank/10, 200))
-	}
-	s.Block = min(s.Block, rank)
+	s.Block = min(cmp.Or(s.Block, max(10, min(rank/10, 200))), rank)
 	if s.Progress == nil {
 		s.Progress = func(_, _ int) {}
 	}
@@ -136,7 +131,6 @@ func (f *Factor) LambdaMin(lambda, lambdaP float64) float64 {
 	return min(1, max(0, lambda-f.Rounding)/lambdaP)
 }
 
-// String says in one line what the factor is and what it cost.
 func (f *Factor) String() string {
 	stopped := ""
 	if f.Rank() < f.Asked {

@@ -60,10 +60,7 @@ type Options struct {
 }
 
 func (o *Options) settled() Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
 	s.Tol, s.Aim, s.MaxIter, s.Work = cmp.Or(s.Tol, 1e-3), cmp.Or(s.Aim, 1), cmp.Or(s.MaxIter, 1000), cmp.Or(s.Work, 5e12)
 	if s.Progress == nil {

@@ -72,10 +72,7 @@ type Result struct {
 
 // settled returns the problem's and the options' defaults in place, or what is wrong.
 func settled(p *Problem, o *Options) (Options, error) {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
 	s.Probes, s.MaxProbes, s.MaxSteps = cmp.Or(s.Probes, 16), cmp.Or(s.MaxProbes, 256), cmp.Or(s.MaxSteps, 400)
 	if s.Progress == nil {
