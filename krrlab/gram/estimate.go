@@ -169,7 +169,6 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 	})
 }
 
-// measure estimates the error of one method.
 func (s *sample) measure(ctx context.Context, by method) (Estimate, error) {
 	rows, m, n := len(s.idx), s.random, s.m.tiling.n
 	e := make([]float64, rows*rows)

@@ -161,7 +161,6 @@ func (m *Matrix) build() {
 	}
 }
 
-// formAll forms all tiles, in parallel.
 func (e *engine[T]) formAll(ctx context.Context, progress func(done, total int)) error {
 	if _, ok := e.src.(*recomputed[T]); ok {
 		return ctx.Err()

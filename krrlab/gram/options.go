@@ -20,7 +20,6 @@ const (
 	Fixed16                  // 2 bytes an entry of the lower half, n² bytes; kernels with values in [0, 1]
 )
 
-// String returns "auto", "float64", "float32", "recompute" or "fixed16".
 func (s Storage) String() string {
 	switch s {
 	case Auto:
@@ -78,10 +77,7 @@ type Options struct {
 
 // settled returns a copy of o with the defaults filled in.
 func (o *Options) settled(n int, lambda float64) Options {
-	var s Options
-	if o != nil {
-		s = *o
-	}
+	s := *cmp.Or(o, &Options{})
 	s.Comm = comm.OrAlone(s.Comm)
 	if s.As != nil {
 		if s.As.Storage == Auto {

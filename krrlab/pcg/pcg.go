@@ -146,7 +146,6 @@ var statusNames = []string{
 	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed",
 }
 
-// String returns the status in lower-case words with hyphens.
 func (s Status) String() string {
 	if s < 0 || int(s) >= len(statusNames) {
 		return fmt.Sprintf("status(%d)", int(s))

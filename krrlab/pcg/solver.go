@@ -73,7 +73,6 @@ type solver struct {
 	res                   *Result
 }
 
-// newSolver checks the arguments and allocates everything.
 func newSolver(a Operator, m Preconditioner, b *mat.Dense, o *Options) (*solver, error) {
 	n, t := b.Dims()
 	s := &solver{a: a, m: m, b: b, n: n, t: t}
@@ -298,7 +297,6 @@ func (s *solver) timed(ctx context.Context, op *Op, what string, f func() error)
 	return err
 }
 
-// report records the iteration and calls the monitor.
 func (s *solver) report() error {
 	copy(s.relres.add(), s.res.RelRes)
 	if s.opt.Monitor == nil {

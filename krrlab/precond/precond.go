@@ -28,7 +28,6 @@ const (
 
 var formNames = [...]string{"auto", "L", "Linv", "U", "eigen"}
 
-// String returns "auto", "L", "Linv", "U" or "eigen".
 func (f Form) String() string {
 	if f < 0 || int(f) >= len(formNames) {
 		return fmt.Sprintf("Form(%d)", int(f))
@@ -129,10 +128,7 @@ func New(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*
 
 // begin checks the arguments of New and settles the form.
 func begin(ctx context.Context, z *points.Dense32, lambdaP float64, o *Options) (*Woodbury, error) {
-	var opt Options
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &Options{})
 	if opt.Form < AutoForm || opt.Form > FormEigen || opt.Iterations < 0 || opt.RHS < 0 {
 		panic(fmt.Sprintf("precond: form %v, %d iterations, %d right-hand sides", opt.Form, opt.Iterations, opt.RHS))
 	}
@@ -230,7 +226,6 @@ func (w *Woodbury) StatDim() float64 {
 	return w.stat
 }
 
-// String says what the preconditioner is in one line.
 func (w *Woodbury) String() string {
 	return fmt.Sprintf("ZZᵀ+λ_pI, n = %d, s = %d, λ_p = %g, form %v; ZᵀZ %.3g s, factor %.3g s, form %.3g s",
 		w.n, w.s, w.lambdaP, w.form, w.seconds.Gram, w.seconds.Factor, w.seconds.Form)

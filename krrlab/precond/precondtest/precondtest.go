@@ -1,6 +1,7 @@
 package precondtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,8 @@ type Options struct {
 // wrong. It takes some 30 solves and 500 draws, and changes the number of threads on the way, so
 // that nothing else may run beside it: no parallel tests.
 func Test(ctx context.Context, m pcg.Preconditioner, o *Options) error {
-	var opt Options
-	if o != nil {
-		opt = *o
-	}
-	if opt.Tol == 0 {
-		opt.Tol = 1e-10
-	}
+	opt := *cmp.Or(o, &Options{})
+	opt.Tol = cmp.Or(opt.Tol, 1e-10)
 	probes := &pcgtest.Options{Tol: opt.Tol, Seed: opt.Seed}
 	if err := pcgtest.Operator(ctx, inverse{m}, probes); err != nil {
 		return each("M⁻¹", err)
