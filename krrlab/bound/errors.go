@@ -267,7 +267,6 @@ func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f 
 	return nil
 }
 
-// String says it in one line.
 func (e *Errors) String() string {
 	text := "not certain, as the residual is not"
 	if e.Certain != nil {

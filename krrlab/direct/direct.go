@@ -25,7 +25,6 @@ const (
 	Float32Refined                  // 4n² bytes; refined by float64 residuals
 )
 
-// String returns "float64" or "float32-refined".
 func (p Precision) String() string {
 	switch p {
 	case Float64:
@@ -89,7 +88,6 @@ func worst(v []float64) float64 {
 	return m
 }
 
-// String says in one line how it ended.
 func (r *Result) String() string {
 	n, t := r.X.Dims()
 	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %d rounds of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",

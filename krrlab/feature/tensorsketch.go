@@ -213,7 +213,6 @@ func rest(n int) int {
 	return n
 }
 
-// primeSum returns the sum of n's prime factors.
 func primeSum(n int) (sum float64) {
 	for p := 2; p*p <= n; p++ {
 		for n%p == 0 {

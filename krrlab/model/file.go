@@ -221,7 +221,6 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	return m, nil
 }
 
-// validate checks what Read has put together.
 func (m *Model) validate(meta Info) error {
 	if meta.Task != m.Task().String() {
 		return fmt.Errorf("task is %q with %d labels", meta.Task, len(m.Labels))

@@ -89,7 +89,6 @@ func (m *Model) Dims() (n, d, t int) {
 // Coding returns the coding that turns the columns of f back into labels.
 func (m *Model) Coding() datasets.Coding { return datasets.Coding{Labels: m.Labels, Mean: m.Mean} }
 
-// String describes the model in one line.
 func (m *Model) String() string {
 	n, d, t := m.Dims()
 	mean := ""
@@ -99,7 +98,6 @@ func (m *Model) String() string {
 	return fmt.Sprintf("%v, f(x) = %sΣ c_i k(x_i, x): n=%d, d=%d, t=%d, λ=%g, %v", m.Task(), mean, n, d, t, m.Lambda, m.Kernel)
 }
 
-// check reports what does not fit together.
 func (m *Model) check() error {
 	n, d, t := m.Dims()
 	rows, _ := m.C.Dims()
@@ -159,7 +157,6 @@ type Score struct {
 	Targets []float64
 }
 
-// String gives the score in one line.
 func (s Score) String() string {
 	var best string
 	if !math.IsNaN(s.ErrorRate) {

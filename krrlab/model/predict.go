@@ -69,9 +69,7 @@ func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*m
 
 // decision is Decision for points that may be scaled already.
 func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Options) (*mat.Dense, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	n, d, t := m.Dims()
 	rows, dz := given.X.Dims()
 	if dz != d {

@@ -22,7 +22,6 @@ var (
 	_ Operator = (*CountSketchOperator)(nil)
 )
 
-// String returns "countsketch".
 func (CountSketch) String() string { return "countsketch" }
 
 // Sample implements Dist: 2·h(j) + [g(j) = −1] = g.Sub("countsketch").IntN(j, 2s).

@@ -37,7 +37,6 @@ const wideBlock = 1 << 19
 // in any case.
 func lacks(need, have float64) bool { return need > 1e8 && have > 0 && need > have }
 
-// String returns "gaussian".
 func (Gaussian) String() string { return "gaussian" }
 
 // Sample implements Dist: row i of G is g.Sub("gaussian row", i). It is an error if G needs

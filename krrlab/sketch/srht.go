@@ -35,7 +35,6 @@ var (
 	_ Operator = (*SRHTOperator)(nil)
 )
 
-// String returns "srht".
 func (SRHT) String() string { return "srht" }
 
 // Sample implements Dist. Sign j is that of bit 0 of g.Sub("srht sign").Uint64(j); the rows
