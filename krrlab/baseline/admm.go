@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -75,10 +76,7 @@ type passTask struct{ r0, r1 int }
 // more blocks than columns.
 func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss Loss, o *ADMMOptions) (*ADMM, error) {
 	began := time.Now()
-	var opt ADMMOptions
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &ADMMOptions{})
 	n, dx := x.Dims()
 	d, s := m.Dims()
 	if dx != d || loss < Square || loss > Logistic || opt.Memory < 0 {
@@ -119,9 +117,7 @@ func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64
 
 // split settles the blocks, the tasks of a pass, and the bytes that the problem and one solve of it take.
 func (a *ADMM) split(c int) {
-	if c == 0 {
-		c = (a.s + blockFeatures - 1) / blockFeatures
-	}
+	c = cmp.Or(c, (a.s+blockFeatures-1)/blockFeatures)
 	if c < 1 || c > a.s {
 		panic(fmt.Sprintf("baseline: %d blocks of %d features", c, a.s))
 	}
@@ -182,10 +178,10 @@ func (a *ADMM) factor(ctx context.Context, progress func(stage string, done, tot
 		if pivot := cholesky(l, k); pivot > 0 {
 			return fmt.Errorf("baseline: I+ZᵀZ of block %d of Z is not positive definite in float64 (pivot %d of %d): scale the kernel down", j, pivot, k)
 		}
-		f := newTriangle(l, k)
-		if f == nil {
+		if !accel.Dtrtri(k, l, k) {
 			return fmt.Errorf("baseline: the Cholesky factor of I+ZᵀZ of block %d of Z is singular: scale the kernel down", j)
 		}
+		f := &triangle{k, l}
 		a.factors = append(a.factors, f)
 		for b := range f.blocks() {
 			a.solves = append(a.solves, solveTask{j, b})
@@ -198,17 +194,8 @@ func (a *ADMM) factor(ctx context.Context, progress func(stage string, done, tot
 	return nil
 }
 
-// Bytes returns the memory that the problem and one solve of it take.
-func (a *ADMM) Bytes() int64 { return a.bytes }
-
 // Seconds returns what NewADMM spent.
 func (a *ADMM) Seconds() ADMMSetup { return a.setup }
-
-// String says in one line what was set up.
-func (a *ADMM) String() string {
-	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, λ = %g, %d blocks: %s; features %.3g s, gram %.3g s, factor %.3g s",
-		a.loss, a.n, a.s, a.t, a.lambda, a.blocks(), accel.Bytes(a.bytes), a.setup.Features, a.setup.Gram, a.setup.Factor)
-}
 
 // admmState is the state of block ADMM for one ρ, in scaled form. Vectors over rows and features are laid
 // out as ADMM says. The dual of y_j needs no room: it is −ỹ.

@@ -215,14 +215,8 @@ func TestADMM2000(t *testing.T) {
 		y := targetsOf(l, x, 1)
 		best := lossOptimum(t, l, z, y, lambda)
 		for _, blocks := range []int{1, 3} {
-			a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: blocks})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: 0.5, Tol: 1, Gap: 8e-7, MaxIter: 8000, Every: 100})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := newADMM(t, m, x, lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: blocks})
+			r := solved(t, a, &baseline.ADMMSolve{Rho: 0.5, Tol: 1, Gap: 8e-7, MaxIter: 8000, Every: 100})
 			own := lossObjective(l, z, y, r.W, lambda)
 			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || !(math.Abs(own-r.Objective) <= 1e-10*best) || !(r.Dual <= best*(1+1e-9)) {
 				t.Errorf("%v: objective %.10g, of W %.10g, optimum %.10g", r, r.Objective, own, best)
@@ -244,16 +238,10 @@ func TestADMMDual(t *testing.T) {
 	for _, l := range losses {
 		y := targetsOf(l, x, 1)
 		best := lossOptimum(t, l, z, y, lambda)
-		a, err := baseline.NewADMM(context.Background(), m, x, lambda, y, l, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := newADMM(t, m, x, lambda, y, l, nil)
 		for _, rho := range []float64{0.001, 0.03, 1, 30} {
 			for _, k := range []int{1, 10} {
-				r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: rho, Tol: 1e-12, MaxIter: k})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := solved(t, a, &baseline.ADMMSolve{Rho: rho, Tol: 1e-12, MaxIter: k})
 				if !(r.Dual >= 0 && r.Dual <= best && r.Gap >= 0 && r.Gap <= 1) || l != baseline.Square && r.Dual == 0 {
 					t.Errorf("%v, ρ = %g, %d iterations: dual value %g, gap %g, optimum %g", l, rho, k, r.Dual, r.Gap, best)
 				}
@@ -276,14 +264,8 @@ func TestADMMBlocks(t *testing.T) {
 		z := denseZ(t, m, x)
 		for _, l := range losses {
 			y := targetsOf(l, x, 3)
-			a, err := baseline.NewADMM(context.Background(), m, sparse(x), lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: c.b})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: 0.5, Tol: 3e-7, MaxIter: 20000, Every: 1000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := newADMM(t, m, sparse(x), lambda, y, l, &baseline.ADMMOptions{FeatureBlocks: c.b})
+			r := solved(t, a, &baseline.ADMMSolve{Rho: 0.5, Tol: 3e-7, MaxIter: 20000, Every: 1000})
 			best := lossOptimum(t, l, z, y, lambda)
 			if r.Status != pcg.Converged || !(math.Abs(r.Objective-best) <= 1e-6*best) || r.Gap > 1e-5 {
 				t.Errorf("%v, %v: objective %.10g, optimum %.10g", c, r, r.Objective, best)
@@ -304,18 +286,12 @@ func TestADMMIsRandomFeatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := baseline.NewADMM(context.Background(), m, x, 0.5, y, baseline.Square, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newADMM(t, m, x, 0.5, y, baseline.Square, nil)
 	grid, err := a.TuneRho(context.Background(), []float64{0.01, 0.3, 100}, 50)
 	if err != nil || grid.Best != 0.3 || len(grid.Objective) != 3 || !(grid.Objective[1] < grid.Objective[0] && grid.Objective[1] < grid.Objective[2]) {
 		t.Fatalf("%v, %v", grid, err)
 	}
-	r, err := a.Solve(context.Background(), &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-11, MaxIter: 5000, Every: 5000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := solved(t, a, &baseline.ADMMSolve{Rho: grid.Best, Tol: 1e-11, MaxIter: 5000, Every: 5000})
 	var d mat.Dense
 	d.Sub(r.W, rf.W)
 	if e := mat.Norm(&d, 2) / mat.Norm(rf.W, 2); !(e < 1e-8) || !strings.Contains(grid.String(), "ρ = 0.3 of 3 after 50 iterations") {
@@ -342,10 +318,7 @@ func TestADMMSameBits(t *testing.T) {
 		var want *mat.Dense
 		for _, threads := range []int{1, 2, 3} {
 			accel.SetThreads(threads)
-			a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Logistic, &blocks)
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := newADMM(t, m, x, 1, y, baseline.Logistic, &blocks)
 			r, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: 7})
 			if err != nil || r.Status != pcg.MaxIterations || r.Iterations != 7 || len(r.History) != 1 {
 				t.Fatal(r, err)
@@ -382,10 +355,7 @@ func TestADMMErrors(t *testing.T) {
 	if _, err := baseline.NewADMM(ctx, sample(t, sketched, 2, 20), far, 1, y, baseline.Square, nil); err == nil || !strings.Contains(err.Error(), "point 3") {
 		t.Errorf("features that are not finite: %v", err)
 	}
-	a, err := baseline.NewADMM(ctx, m, x, 1, y, baseline.Square, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newADMM(t, m, x, 1, y, baseline.Square, nil)
 	for name, f := range map[string]func(){
 		"rows": func() { _, _ = baseline.NewADMM(ctx, m, x, 1, targets(1, 59, 1), baseline.Square, nil) },
 		"dim":  func() { _, _ = baseline.NewADMM(ctx, sample(t, gaussian, 3, 5), x, 1, y, baseline.Square, nil) },
@@ -407,10 +377,7 @@ func TestADMMErrors(t *testing.T) {
 		}()
 	}
 	// Zero targets: W = 0 at once.
-	zero, err := baseline.NewADMM(ctx, m, x, 1, mat.NewDense(60, 1, nil), baseline.Square, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	zero := newADMM(t, m, x, 1, mat.NewDense(60, 1, nil), baseline.Square, nil)
 	if r, err := zero.Solve(ctx, nil); err != nil || r.Status != pcg.Converged || r.Objective != 0 || r.Gap != 0 || mat.Norm(r.W, 2) != 0 {
 		t.Errorf("%v, %v", r, err)
 	}
@@ -423,10 +390,7 @@ func TestADMMInterrupted(t *testing.T) {
 	m := sample(t, gaussian, 2, 40)
 	z := denseZ(t, m, x)
 	for _, blocks := range []baseline.ADMMOptions{{}, {FeatureBlocks: 10}} {
-		a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Square, &blocks)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := newADMM(t, m, x, 1, y, baseline.Square, &blocks)
 		ctx, cancel := context.WithCancel(context.Background())
 		stop := errors.New("enough")
 		for _, c := range []struct {

@@ -1,6 +1,7 @@
 package baseline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -26,10 +27,7 @@ func (s *admmState) pass(ctx context.Context, g []float64, body panelFunc) (tota
 			body(&s.work[worker], q, r0, min(r0+a.panel, k.r1), &s.sums[q])
 		}
 	})
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return total, err
 	}
 	clear(g)
@@ -159,7 +157,6 @@ const (
 	Logistic             // log(1+e^(−yo))
 )
 
-// String returns "square", "hinge" or "logistic".
 func (l Loss) String() string {
 	switch l {
 	case Square:
@@ -259,7 +256,7 @@ func logisticProx(c, rho, m float64) float64 {
 	m = max(lo, min(hi, m))
 	last, enough := hi-lo, 0x1p-50*min(1, rho*rho)
 	for range 200 {
-		p := sigmoid(-m)
+		p := 1 / (1 + math.Exp(m))
 		h := rho*(m-c) - p
 		if h < 0 {
 			lo = m
@@ -287,9 +284,6 @@ func logisticProx(c, rho, m float64) float64 {
 	}
 	return m
 }
-
-// sigmoid returns 1/(1+e^−x).
-func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 // dualPoint returns the subgradient u = ρ(v−o) of the loss at o = Prox(y, v, ρ), of which
 // rounding is not let leave the conjugate's domain.

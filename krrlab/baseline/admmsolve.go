@@ -77,7 +77,6 @@ type ADMMResult struct {
 	Seconds          ADMMSeconds
 }
 
-// String says in one line how it ended.
 func (r *ADMMResult) String() string {
 	last := ADMMStep{Primal: math.NaN(), DualRes: math.NaN()}
 	if k := len(r.History); k > 0 {
@@ -123,12 +122,8 @@ func (a *ADMM) Solve(ctx context.Context, o *ADMMSolve) (*ADMMResult, error) {
 	return res, err
 }
 
-// solveOptions checks the options and fills in defaults.
 func (a *ADMM) solveOptions(o *ADMMSolve) ADMMSolve {
-	var opt ADMMSolve
-	if o != nil {
-		opt = *o
-	}
+	opt := *cmp.Or(o, &ADMMSolve{})
 	if !(opt.Rho >= 0) || math.IsInf(opt.Rho, 1) || !(opt.Tol >= 0) || !(opt.Gap >= 0) || opt.MaxIter < 0 || opt.Every < 0 {
 		panic(fmt.Sprintf("baseline: ρ = %v, tolerance %v, gap %v, %d iterations, measured every %d", opt.Rho, opt.Tol, opt.Gap, opt.MaxIter, opt.Every))
 	}
@@ -224,7 +219,6 @@ type RhoGrid struct {
 	Best       float64   // the ρ of the least objective
 }
 
-// String has a line for each ρ.
 func (r *RhoGrid) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "ρ = %g of %d after %d iterations each", r.Best, len(r.Rho), r.Iterations)

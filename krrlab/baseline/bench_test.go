@@ -113,10 +113,7 @@ func BenchmarkADMM(b *testing.B) {
 		y := signs(targets(1, benchN, t))
 		for _, loss := range losses {
 			for _, blocks := range []int{1, 4} {
-				a, err := baseline.NewADMM(context.Background(), m, x, 1, y, loss, &baseline.ADMMOptions{FeatureBlocks: blocks})
-				if err != nil {
-					b.Fatal(err)
-				}
+				a := newADMM(b, m, x, 1, y, loss, &baseline.ADMMOptions{FeatureBlocks: blocks})
 				b.Run(fmt.Sprintf("t=%d/%v/%d", t, loss, blocks), func(b *testing.B) {
 					const n, s, window = benchN, benchS, 5
 					k := float64(s / blocks) // order of the factors
@@ -124,10 +121,7 @@ func BenchmarkADMM(b *testing.B) {
 					var total least // of the windows of so many iterations
 					r := atRates(func() {
 						for b.Loop() {
-							res, err := a.Solve(context.Background(), &baseline.ADMMSolve{MaxIter: 40, Every: window, Tol: 1e-12})
-							if err != nil {
-								b.Fatal(err)
-							}
+							res := solved(b, a, &baseline.ADMMSolve{MaxIter: 40, Every: window, Tol: 1e-12})
 							for i := 1; i < len(res.History); i++ {
 								total.add((res.History[i].Seconds - res.History[i-1].Seconds) / window)
 							}
@@ -151,10 +145,7 @@ func BenchmarkADMMSetup(b *testing.B) {
 	var total least
 	r := atRates(func() {
 		for b.Loop() {
-			a, err := baseline.NewADMM(context.Background(), m, x, 1, y, baseline.Square, &baseline.ADMMOptions{FeatureBlocks: 2})
-			if err != nil {
-				b.Fatal(err)
-			}
+			a := newADMM(b, m, x, 1, y, baseline.Square, &baseline.ADMMOptions{FeatureBlocks: 2})
 			total.add(a.Seconds().Total)
 		}
 	})

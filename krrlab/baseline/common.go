@@ -62,15 +62,6 @@ func checkLambda(lambda float64) error {
 	return nil
 }
 
-// worst returns the largest of v, NaN if one is NaN.
-func worst(v []float64) float64 {
-	var m float64
-	for _, x := range v {
-		m = math.Max(m, x)
-	}
-	return m
-}
-
 // byCols returns y as t×n: column j of y in row j.
 func byCols(y *mat.Dense) []float64 {
 	n, t := y.Dims()
@@ -93,14 +84,6 @@ func fromCols(v []float64, n, t int) *mat.Dense {
 		}
 	}
 	return y
-}
-
-// grow returns x with length n. Its contents are undefined.
-func grow[T float32 | float64](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }
 
 const (
@@ -154,13 +137,14 @@ func (r *rows) each(ctx context.Context, stage string, body func(i0 int, z *poin
 	return nil
 }
 
-// panel returns rows i0, …, i1-1.
 func (r *rows) panel(ctx context.Context, i0, i1 int) (*points.Dense32, error) {
 	if r.kept != nil {
 		return r.kept.Slice(i0, i1).(*points.Dense32), nil
 	}
 	start := time.Now()
-	r.buf = grow(r.buf, min(panelRows(r.s), r.n)*r.s)
+	if r.buf == nil {
+		r.buf = make([]float32, min(panelRows(r.s), r.n)*r.s)
+	}
 	z := points.NewDense32(i1-i0, r.s, r.buf[:(i1-i0)*r.s])
 	err := feature.MatrixTo(ctx, z, 0, r.m, r.x.Slice(i0, i1), nil)
 	if err != nil && ctx.Err() == nil && i0 > 0 {
@@ -220,15 +204,6 @@ const triangleBlock = 512 // rows or columns of L⁻¹ in a task
 type triangle struct {
 	s   int
 	inv []float64 // L⁻¹
-}
-
-// newTriangle overwrites l, whose upper triangle is zero, by its inverse. It returns nil if L
-// is singular.
-func newTriangle(l []float64, s int) *triangle {
-	if !accel.Dtrtri(s, l, s) {
-		return nil
-	}
-	return &triangle{s, l}
 }
 
 func (a *triangle) blocks() int { return (a.s + triangleBlock - 1) / triangleBlock }

@@ -45,9 +45,8 @@
 //
 // # How to read a result
 //
-// Each result has its numbers as fields, the status, the history (objective and residual against
-// iterations and seconds), the seconds of its stages and the bytes taken; String says it in a
-// few lines. Memory asked for is refused by one line (LimitError). An interrupted run
+// Each result has its numbers as fields, the status, the history, the seconds of its stages and the bytes
+// taken; String says it in a few lines. Memory asked for is refused by one line (LimitError). An interrupted run
 // returns what it has, with Status Canceled.
 //
 // # References

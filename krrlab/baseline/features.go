@@ -3,11 +3,11 @@ package baseline
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -23,7 +23,6 @@ const (
 	Dual                               // (ZZᵀ+λI)A = Y, n×n, and W = ZᵀA
 )
 
-// String returns "auto", "primal" or "dual".
 func (f FeatureForm) String() string {
 	switch f {
 	case AutoFeatureForm:
@@ -68,14 +67,6 @@ type FeatureSeconds struct {
 	Total    float64
 }
 
-// FeatureStep is the state after a round of refinement; round 0 is the first solve.
-type FeatureStep struct {
-	Round     int
-	Seconds   float64 // since the start
-	Objective float64 // ‖ZW−Y‖_F²+λ‖W‖_F²
-	RelRes    float64 // the largest ‖Zᵀ(y_j−Zw_j)−λw_j‖₂/‖Zᵀy_j‖₂
-}
-
 // FeatureResult is the answer of RandomFeatures.
 type FeatureResult struct {
 	W           *mat.Dense  // s×t
@@ -90,15 +81,14 @@ type FeatureResult struct {
 	Excess      float64   // ‖G‖_F²/λ, at least Objective less its minimum
 	RelRes      []float64 // ‖g_j‖₂/‖Zᵀy_j‖₂, G = Zᵀ(Y−ZW)−λW; 0 for Zᵀy_j = 0
 	Rounds      int       // of refinement
-	History     []FeatureStep
-	Bytes       int64 // FeatureNeed
+	History     []float64 // MaxRelRes after the first solve and each round
+	Bytes       int64     // FeatureNeed
 	Seconds     FeatureSeconds
 }
 
 // MaxRelRes returns the largest relative residual of the normal equations.
-func (r *FeatureResult) MaxRelRes() float64 { return worst(r.RelRes) }
+func (r *FeatureResult) MaxRelRes() float64 { return slices.Max(r.RelRes) }
 
-// String says in one line how it ended.
 func (r *FeatureResult) String() string {
 	products := "float64"
 	if r.Fast {
@@ -171,12 +161,6 @@ func RandomFeatures(ctx context.Context, m feature.Map, x points.Points, lambda 
 		return nil, err
 	}
 	return p.res, err
-}
-
-// keepable reports whether bytes may be kept where there is no limit.
-func keepable(bytes int64) bool {
-	free := accel.MemoryAvailable()
-	return free == 0 || bytes <= free/2
 }
 
 // Predict returns f(x) = φ(x)ᵀW for all points, p×t: 2ps flops for each column beside the

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -76,7 +78,8 @@ func newRidge(m feature.Map, x points.Points, lambda float64, y *mat.Dense, o *F
 	if opt.Memory > 0 {
 		keep = opt.Form == Dual || keep && FeatureNeed(form(true), n, s, t, true) <= opt.Memory
 	} else if opt.Form != Dual {
-		keep = keep && keepable(4*int64(n)*int64(s))
+		free := accel.MemoryAvailable()
+		keep = keep && (free == 0 || 4*int64(n)*int64(s) <= free/2)
 	}
 	p.form, p.n, p.s, p.t, p.y, p.src = form(keep), n, s, t, byCols(y), newRows(m, x, opt.Progress)
 	if p.order = s; p.form == Dual {
@@ -176,7 +179,7 @@ func (p *ridge) dual(ctx context.Context) (*precond.Gram, error) {
 
 // solve solves and refines until the residual is at most Tol or does not halve any more.
 func (p *ridge) solve(ctx context.Context) error {
-	p.w, p.v, p.g, p.e = make([]float64, p.t*p.s), make([]float64, p.t*p.s), p.b, append([]float64(nil), p.y...)
+	p.w, p.v, p.g, p.e = make([]float64, p.t*p.s), make([]float64, p.t*p.s), p.b, slices.Clone(p.y)
 	if p.form == Dual {
 		p.a, p.r = make([]float64, p.t*p.n), make([]float64, p.t*p.n)
 	}
@@ -282,18 +285,18 @@ func (p *ridge) measure(ctx context.Context, norms []float64) error {
 	res.RelRes = rel
 	res.Objective = floats.Dot(p.e, p.e) + p.lambda*floats.Dot(p.w, p.w)
 	res.Excess = floats.Dot(g, g) / p.lambda // tr Gᵀ(ZᵀZ+λI)⁻¹G ≤ ‖G‖_F²/λ
-	res.History = append(res.History, FeatureStep{res.Rounds, time.Since(p.began).Seconds(), res.Objective, worst(rel)})
+	res.History = append(res.History, slices.Max(rel))
 	return nil
 }
 
 // done judges the last residual: met, not worth another round, or out of rounds.
 func (p *ridge) done() bool {
 	h, res := p.res.History, p.res
-	last := h[len(h)-1].RelRes
+	last := h[len(h)-1]
 	switch {
 	case last <= res.Tol:
 		res.Status = pcg.Converged
-	case len(h) > 1 && !(last <= h[len(h)-2].RelRes/2) || math.IsNaN(last):
+	case len(h) > 1 && !(last <= h[len(h)-2]/2) || math.IsNaN(last):
 		res.Status = pcg.Stagnated
 	case res.Rounds >= p.opt.MaxRefine:
 		res.Status = pcg.MaxIterations

@@ -55,7 +55,6 @@ type Event struct {
 	Remaining   time.Duration // estimate; negative means unknown
 }
 
-// String says it in one line.
 func (e Event) String() string {
 	s := e.Stage.String()
 	if e.Detail != "" {

@@ -12,7 +12,6 @@ type Lines struct {
 	b     strings.Builder
 }
 
-// String returns the lines.
 func (b *Lines) String() string { return b.b.String() }
 
 // Add adds a line.

@@ -20,9 +20,6 @@ type Stage interface {
 	HTML() string        // table and picture, for a notebook
 }
 
-// Write writes the JSON of a stage to the named file, whole or not at all.
-func Write(name string, s Stage) error { return WriteJSON(name, s) }
-
 // WriteJSON writes a value to the named file, whole or not at all.
 func WriteJSON(name string, s any) error {
 	js, err := json.MarshalIndent(s, "", "  ")

@@ -37,7 +37,6 @@ func init() {
 			"FeatureOptions": r.TypeOf((*baseline.FeatureOptions)(nil)).Elem(),
 			"FeatureResult":  r.TypeOf((*baseline.FeatureResult)(nil)).Elem(),
 			"FeatureSeconds": r.TypeOf((*baseline.FeatureSeconds)(nil)).Elem(),
-			"FeatureStep":    r.TypeOf((*baseline.FeatureStep)(nil)).Elem(),
 			"LimitError":     r.TypeOf((*baseline.LimitError)(nil)).Elem(),
 			"Loss":           r.TypeOf((*baseline.Loss)(nil)).Elem(),
 			"RhoGrid":        r.TypeOf((*baseline.RhoGrid)(nil)).Elem(),

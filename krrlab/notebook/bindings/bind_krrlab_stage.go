@@ -43,7 +43,6 @@ func init() {
 			"Tune":        r.ValueOf(stage.Tune),
 			"Unknown":     r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":       r.ValueOf(stage.Watch),
-			"Write":       r.ValueOf(stage.Write),
 			"WriteJSON":   r.ValueOf(stage.WriteJSON),
 		},
 		Types: map[string]r.Type{
