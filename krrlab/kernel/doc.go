@@ -24,6 +24,9 @@
 //	Mixture   a Radial's spectral measure: Fourier features
 //	Spectral  the spectral measure of another kernel of x−z
 //	Validate  which parameters it may have
+//	EvalTile  Eval of many pairs at once, where a call is expensive
+//
+// Profile and EvalTile are called once for a tile.
 //
 // Register gives it a name, for model files, checkpoints and ranks.
 //

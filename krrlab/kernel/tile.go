@@ -58,15 +58,31 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
 	}
+	p, nz := k.(profile), z.Len()
+	tile, step := dst, ld
+	if !BuiltIn(k) && ld != nz {
+		tile, step = grow(&w.inner, x.Len()*nz), nz
+	}
 	_, radial := k.(Radial)
-	p := k.(profile)
-	xx, zz := w.scalars64(dst, ld, k, x, z, arith)
+	xx, zz := w.scalars64(tile, step, k, x, z, arith)
 	for a, v := range xx {
-		row := dst[a*ld : a*ld+len(zz)]
+		row := tile[a*step : a*step+nz]
 		if radial {
 			simd.SquaredDistances64(row, row, zz, v)
 		}
-		p.Profile(row, row)
+		if BuiltIn(k) {
+			p.Profile(row, row)
+		}
+	}
+	if BuiltIn(k) {
+		return
+	}
+	tile = tile[:len(xx)*nz]
+	p.Profile(tile, tile)
+	if step != ld {
+		for a := range xx {
+			copy(dst[a*ld:a*ld+nz], tile[a*nz:])
+		}
 	}
 }
 
@@ -88,7 +104,8 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		})
 		return
 	}
-	p, u := k.(profile), grow(&w.row, nz)
+	p, step := k.(profile), 0
+	u := grow(&w.row, nz)
 	unit, whole := wholeUnit(k, x.X, z.X)
 	if g, ok := k.(Gaussian); ok && whole {
 		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
@@ -105,17 +122,36 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		} else {
 			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
 		}
+		if byTile(k) {
+			u, step = grow(&w.row, nx*nz), nz
+		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
-			apply32(p, row, row, x.Norms[a], z.Norms, u)
+			apply32(p, row, row, x.Norms[a], z.Norms, u[a*step:a*step+nz])
 		}
-		return
+	} else {
+		inner := grow(&w.inner, nx*nz)
+		if byTile(k) {
+			u, step = inner, nz
+		}
+		xx, zz := w.scalars64(inner, nz, k, x, z, arith)
+		for a, v := range xx {
+			apply32(p, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u[a*step:a*step+nz])
+		}
 	}
-	inner := grow(&w.inner, nx*nz)
-	xx, zz := w.scalars64(inner, nz, k, x, z, arith)
-	for a, v := range xx {
-		apply32(p, dst[a*ld:a*ld+nz], inner[a*nz:(a+1)*nz], v, zz, u)
+	if byTile(k) {
+		p.Profile(u, u)
+		for a := range nx {
+			simd.Round(dst[a*ld:a*ld+nz], u[a*nz:(a+1)*nz])
+		}
 	}
+}
+
+// byTile reports whether k is a user-defined kernel whose Profile is called once for all entries of a tile: a call may cost what
+// thousands of entries do.
+func byTile(k Kernel) bool {
+	_, row := k.(profile32)
+	return !row && !BuiltIn(k)
 }
 
 // scalars64 sets dst to what k is a function of, beside the norms that it returns: xᵀz, or ‖x−z‖₁
@@ -196,6 +232,11 @@ func (w *Workspace) inUnits(dst []float64, ld int, k Kernel, x, z points.Panel, 
 // eachEntries bounds the dense rows that each holds at once.
 const eachEntries = 1 << 18
 
+// tiler is a kernel that is evaluated for many pairs at once.
+type tiler interface {
+	EvalTile(dst, x, z []float64, nx, nz int)
+}
+
 // each calls set with k(x_a, z_b) for all pairs, evaluated on dense rows.
 func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v float64)) {
 	nx, d := x.Dims()
@@ -204,6 +245,22 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 		panic(fmt.Sprintf("kernel: dimensions %d and %d differ", d, dz))
 	}
 	step := max(1, eachEntries/max(d, 1))
+	if t, ok := k.(tiler); ok {
+		for a0 := 0; a0 < nx; a0 += step {
+			na := min(step, nx-a0)
+			x.Slice(a0, a0+na).Panel64To(grow(&w.x, na*d), d)
+			for b0 := 0; b0 < nz; b0 += step {
+				nb := min(step, nz-b0)
+				z.Slice(b0, b0+nb).Panel64To(grow(&w.z, nb*d), d)
+				values := grow(&w.inner, na*nb)
+				t.EvalTile(values, w.x, w.z, na, nb)
+				for p, v := range values {
+					set(a0+p/nb, b0+p%nb, v)
+				}
+			}
+		}
+		return
+	}
 	xa := grow(&w.x, d)
 	for b0 := 0; b0 < nz; b0 += step {
 		b1 := min(b0+step, nz)
@@ -286,7 +343,7 @@ func exp64(v float64) float64 {
 type float interface{ float32 | float64 }
 
 // apply32 sets dst to the kernel values of a row of what k is a function of, or, for a Radial, of inner
-// products. dst and row may be the same. u is scratch of len(dst).
+// products. dst and row may be the same. u is scratch of len(dst); for a kernel by tiles it takes r², and dst is not set.
 func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float64, u []float64) {
 	_, radial := k.(Radial)
 	switch row := any(row).(type) {
@@ -317,8 +374,10 @@ func apply32[T float](k profile, dst []float32, row []T, xx float64, zz []float6
 		k.Profile32(dst, u)
 		return
 	}
-	k.Profile(u, u)
-	simd.Round(dst, u)
+	if !byTile(k) {
+		k.Profile(u, u)
+		simd.Round(dst, u)
+	}
 }
 
 // Profile32 sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.

@@ -306,3 +306,61 @@ func BenchmarkTile32(b *testing.B) {
 		}
 	}
 }
+
+// tiled is own with a method for many pairs at once, and multiquadric counts calls of Profile.
+type tiled struct {
+	own
+	calls *int
+}
+
+func (k tiled) EvalTile(dst, x, z []float64, nx, nz int) {
+	*k.calls++
+	d := len(x) / max(nx, 1)
+	for p := range dst {
+		dst[p] = k.Eval(x[p/nz*d:][:d], z[p%nz*d:][:d])
+	}
+}
+
+type counted struct {
+	multiquadric
+	calls *int
+}
+
+func (k counted) Profile(dst, sq []float64) {
+	*k.calls++
+	k.multiquadric.Profile(dst, sq)
+}
+
+// TestTogether: of a user-defined kernel a tile is one call, and has the bits of calls by rows and by pairs.
+func TestTogether(t *testing.T) {
+	var w kernel.Workspace
+	calls := 0
+	for _, d := range []int{4, 100000} { // more than the rows that are dense at once
+		xs, zs := draw(11, 9, d, 1e-2), draw(12, 7, d, 1e-2)
+		for _, ld := range []int{7, 10} {
+			for _, k := range []kernel.Kernel{tiled{own{}, &calls}, counted{multiquadric{1, 30}, &calls}} {
+				for i := range xs {
+					x, z := points.NewPanel(xs[i]), points.NewPanel(zs[i])
+					one, all, single, narrow := make([]float64, 1), make([]float64, 9*ld), make([]float32, 1), make([]float32, 9*ld)
+					calls = 0
+					kernel.Tile64(all, ld, k, x, z, kernel.Differences, &w)
+					kernel.Tile32(narrow, ld, k, x, z, kernel.Float64, &w)
+					kernel.Tile32(narrow, ld, k, x, z, kernel.Differences, &w)
+					if _, pairs := k.(tiled); calls != 3 && !(pairs && d > 1000) {
+						t.Errorf("%v: %d calls for three tiles", k, calls)
+					}
+					for a := range 9 {
+						for b := range 7 {
+							x, z := x.Slice(a, a+1), z.Slice(b, b+1)
+							kernel.Tile64(one, 1, k, x, z, kernel.Differences, &w)
+							kernel.Tile32(single, 1, k, x, z, kernel.Differences, &w)
+							if all[a*ld+b] != one[0] || narrow[a*ld+b] != single[0] {
+								t.Fatalf("%v of %T, ld = %d: (%d, %d) is %v and %v, want %v and %v", k, xs[i], ld, a, b, all[a*ld+b], narrow[a*ld+b], one[0], single[0])
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
