@@ -73,6 +73,7 @@ var floors = map[string]int{
 
 	"krrlab/notebook/engine":  7,
 	"krrlab/notebook/modules": 7,
+	"krrlab/notebook/native":  7,
 
 	"krrlab/cli":               8,
 	"krrlab/internal/mutants":  8,

@@ -19,6 +19,7 @@ var magics = [][3]string{
 	{"!cmd", "", "run a command of the shell"},
 	{"%%bash", "", "run the rest of the cell in bash; %%sh in sh"},
 	{"%%sh", "", ""},
+	{"%%go", "", "compile the functions of the rest of the cell, which has declarations alone; it needs Go"},
 	{"%cd", "[DIR]", "change the folder, or say which it is"},
 	{"%env", "[NAME[=VALUE]]", "show or set variables of the environment"},
 	{"%load", "FILE", "put the content of a file in place of the cell"},

@@ -16,6 +16,7 @@
 //	DataDirs                  folders to look for data in
 //	Progress()                a krrlab.Config.Monitor that shows one line; New takes it where none is set
 //	!cmd, %cd, %time, %doc, %reset, %who, %help
+//	%%go                      compile the functions of the cell (package native)
 //
 // The value of the last expression is shown, unless a semicolon follows. If it is a call, or has
 // several values, and the last of its values is an error, the cell fails with it; a nil error is not shown.

@@ -12,7 +12,9 @@ import (
 
 	"github.com/goplus/ixgo"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/notebook/native"
 )
 
 // Error is how a cell failed: the kind, one line, and that with the lines of the cell.
@@ -78,18 +80,7 @@ func (s *Session) rejected(c *cell, err error) *Error {
 
 // explain turns what ended a cell into an error.
 func (s *Session) explain(c *cell, err error) *Error {
-	var value any = err
-	var stack []byte
-	switch err := err.(type) {
-	case ixgo.PanicError:
-		value, stack = err.Value, err.Stack()
-	case ixgo.FatalError:
-		value, stack = err.Value, err.Stack()
-	}
-	if inner, ok := value.(ixgo.PanicError); ok {
-		value, stack = inner.Value, inner.Stack()
-	}
-	file, line := where(stack)
+	value, file, line := panicked(err)
 	halted, ok := value.(engine.Halted)
 	if halted.Line > 0 {
 		file, line = halted.File, halted.Line
@@ -108,6 +99,26 @@ func (s *Session) explain(c *cell, err error) *Error {
 		return c.failure(panicError, fmt.Sprintf("%s (in a function of %s, line %d)", text, file, line), 0)
 	}
 	return c.failure(panicError, text, line)
+}
+
+// panicked returns what was panicked with at first, and the cell and the line of the innermost call that is of a cell.
+func panicked(value any) (inner any, file string, line int) {
+	var stack []byte
+	for {
+		switch v := value.(type) {
+		case ixgo.PanicError:
+			value, stack = v.Value, v.Stack()
+		case ixgo.FatalError:
+			value, stack = v.Value, v.Stack()
+		case *accel.WorkerPanic:
+			value, stack = v.Value, v.Stack
+		case *native.Error:
+			return v.Text, v.Cell, v.Line
+		default:
+			file, line = where(stack)
+			return value, file, line
+		}
+	}
 }
 
 // panicText is what was panicked with.

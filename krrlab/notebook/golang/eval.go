@@ -92,6 +92,8 @@ func (s *Session) segments(c *cell) (res Result) {
 			return res
 		}
 		switch {
+		case strings.HasPrefix(p.command, "%%go\n"):
+			res = s.compile(c, p)
 		case p.command != "":
 			next, err := s.command(p.command)
 			if err != nil {

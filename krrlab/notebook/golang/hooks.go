@@ -11,14 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/goplus/ixgo"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/kernel"
 	_ "github.com/krrlab/lab/krrlab/notebook/bindings" // what cells may import
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // current is the session of the process: functions bound for cells find it here.
@@ -64,15 +63,12 @@ func (s *Session) panics(e *engine.Engine) {
 	for {
 		select {
 		case p := <-e.Panics():
-			value, stack := p.Value, p.Stack()
-			if inner, ok := value.(ixgo.PanicError); ok {
-				value, stack = inner.Value, inner.Stack()
-			}
+			value, file, line := panicked(p)
 			if _, ok := value.(engine.Halted); ok {
 				continue
 			}
 			at := ""
-			if file, line := where(stack); line > 0 {
+			if line > 0 {
 				at = fmt.Sprintf(" (%s, line %d)", file, line)
 			}
 			s.out.write(stderr, fmt.Appendf(nil, "a goroutine of the cell panicked: %s%s\n", panicText(value), at))
@@ -144,25 +140,26 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 	if t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == nil || t.PkgPath() != "main" {
+	if _, pairs := k.(kernel.Func); t == nil || t.PkgPath() != "main" && !pairs {
 		return
 	}
-	n, d := train.X.Dims()
-	if n == 0 {
+	n, _ := train.X.Dims()
+	var w kernel.Workspace
+	tile := make([]float64, 128*128)
+	for m := min(n, 4); m > 0; m *= 2 { // until it takes long enough to tell
+		p := points.NewPanel(train.X.Slice(0, m))
+		start, calls := time.Now(), s.compiled.calls.Load()
+		kernel.Tile64(tile, m, k, p, p, kernel.Float64, &w)
+		took, calls := time.Since(start), s.compiled.calls.Load()-calls
+		if took < 20*time.Millisecond && 2*m <= min(n, 128) {
+			continue
+		}
+		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted", false: "calls a compiled function for each pair, for it has neither Profile nor EvalTile"}[calls == 0]
+		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel && (calls == 0 || calls > int64(m)) {
+			s.out.write(stderr, fmt.Appendf(nil, "the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again wherever K is recomputed; "+
+				"%s, or take fewer points or a kernel of package kernel\n", k, what, time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster()))
+		}
 		return
-	}
-	x, z := make([]float64, d), make([]float64, d)
-	train.X.RowTo(x, 0)
-	train.X.RowTo(z, n-1)
-	k.Eval(x, z)
-	start, evals := time.Now(), 0
-	for ; evals < 200 && time.Since(start) < 20*time.Millisecond; evals++ {
-		k.Eval(x, z)
-	}
-	each := time.Since(start) / time.Duration(evals)
-	if all := time.Duration(float64(n) * float64(n) / 2 * float64(each)); all > slowKernel {
-		s.out.write(stderr, fmt.Appendf(nil, "the kernel %v is interpreted: %v an evaluation, so forming K of %d points takes about %v, and again wherever K is recomputed; "+
-			"take fewer points, or a kernel of package kernel, which is compiled\n", k, each.Round(100*time.Nanosecond), n, all.Round(time.Second)))
 	}
 }
 

@@ -49,6 +49,7 @@ type Session struct {
 	added       *modules.Kernel
 	finder      *modules.Finder
 	interpreted []*modules.Package // of which nothing was said yet
+	compiled    compiled           // cells
 	worker      atomic.Int32       // number of the goroutine that runs cells
 }
 
@@ -100,6 +101,7 @@ func New(o *Options) (*Session, error) {
 func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
+	s.compiled.set("", nil)
 	s.out.close()
 	_ = s.finder.Close()
 	active.Unlock()
@@ -134,6 +136,7 @@ func (s *Session) start() {
 		s.ctx = newContexts()
 	}
 	_ = s.finder.Close()
+	s.compiled.set("", nil)
 	s.interpreted = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())

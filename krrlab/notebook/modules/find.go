@@ -250,3 +250,50 @@ func run(ctx context.Context, dir string, env []string, args ...string) (string,
 	}
 	return out.String(), err
 }
+
+// Program builds the program of some files without a network, with those of the packages that it imports that are in the module
+// cache. It returns its folder, which the caller removes; there it is called program.
+func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", ErrNoGo
+	}
+	if dir, err = os.MkdirTemp("", "krrlab-program-"); err != nil {
+		return "", err
+	}
+	if err := f.program(ctx, dir, maps.Clone(files), imports); err != nil {
+		_ = os.RemoveAll(dir)
+		return "", err
+	}
+	return dir, nil
+}
+
+func (f *Finder) program(ctx context.Context, dir string, files map[string]string, imports []string) error {
+	for _, path := range imports {
+		from, err := f.get(ctx, path)
+		if err != nil {
+			return fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)
+		}
+		for _, name := range []string{"go.mod", "go.sum"} {
+			text, err := os.ReadFile(filepath.Join(from, name))
+			if err == nil {
+				files[name] = string(text)
+			}
+		}
+	}
+	for name, text := range files {
+		name = filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if len(imports) == 0 {
+		if _, err := run(ctx, dir, offline, "mod", "init", "notebook"); err != nil { // with the version of the go command
+			return err
+		}
+	}
+	_, err := run(ctx, dir, append([]string{"CGO_ENABLED=0"}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+	return err
+}

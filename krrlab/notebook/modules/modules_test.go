@@ -163,6 +163,54 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestProgram builds programs of the standard library, and of the module cache.
+func TestProgram(t *testing.T) {
+	proxied(t)
+	at := t.TempDir()
+	if err := os.WriteFile(filepath.Join(at, "go.mod"), []byte("module here\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(t.Context(), at, nil, "mod", "download", "example.test/gen@v0.2.0", "example.test/plain@v1.1.0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOPROXY", "off")
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	f := &Finder{Compiled: none}
+	for _, c := range []struct{ imports, text, want string }{
+		{"", "fmt.Print(1)", "1"},
+		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
+		{"example.test/none", "", "example.test/none: not in the module cache"},
+		{"", "nosuch()", "undefined: nosuch"},
+	} {
+		files := map[string]string{"main.go": "package main\n\nimport \"fmt\"\nimport \"notebook/cell\"\n\nfunc main() { cell.F(); fmt.Print() }\n",
+			"cell/c.go": "package cell\n\nimport \"fmt\"\n\nfunc F() {" + c.text + "; fmt.Print() }\n"}
+		var imports []string
+		if c.imports != "" {
+			imports = []string{c.imports}
+			files["cell/c.go"] = strings.Replace(files["cell/c.go"], "import", "import \""+c.imports+"\"\n\nimport", 1)
+		}
+		dir, err := f.Program(t.Context(), files, imports)
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s: %v", c.text, err)
+			}
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), filepath.Join(dir, "program")).Output()
+		if string(out) != c.want || err != nil {
+			t.Errorf("%s: %q, %v", c.text, out, err)
+		}
+		_ = os.RemoveAll(dir)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
 // TestNewer: where a package asks for a newer version of what is compiled in, that is said.
 func TestNewer(t *testing.T) {
 	proxied(t)

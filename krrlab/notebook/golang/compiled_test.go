@@ -1,0 +1,317 @@
+package golang
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// openGo starts a session where there is a go command.
+func openGo(t *testing.T) *Session {
+	t.Helper()
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command: ", err)
+	}
+	t.Setenv("GOPROXY", "off")
+	return open(t, nil)
+}
+
+// numbered runs a cell of that number.
+func numbered(s *Session, number int, code string) string {
+	p := &sheet{}
+	return outcome(s.Run(fmt.Sprint("Cell ", number), code, p), p)
+}
+
+// TestCompiled calls compiled functions of every kind from cells.
+func TestCompiled(t *testing.T) {
+	s := openGo(t)
+	for i, c := range []struct{ code, want string }{
+		{`%%go
+import "errors"
+
+// Point is sent, with its private fields.
+type Point struct {
+	X, y float64
+	name string
+	w    []float64
+}
+
+type level uint8
+
+const high level = 3
+
+var calls int
+
+func helper(m map[string]int) int { return m["a"] }
+
+func Add(a, b float64) float64 { return a + b }
+
+func Swap(a int, s string) (string, int) { calls++; return s + strings.Repeat("!", helper(map[string]int{"a": 2})), -a }
+
+func Scale(x []float64, by ...float64) []float64 {
+	for i := range x {
+		x[i] *= by[len(by)-1]
+	}
+	return x[1:]
+}
+
+func (p Point) Norm() float64 { return math.Sqrt(p.X*p.X+p.y*p.y) + float64(len(p.name)) + p.w[0] }
+
+func Level(l level, on bool, _ float32) (level, bool, float32) { return l + high, !on, 0.1 }
+
+func Root(x float64) (float64, error) {
+	if x < 0 {
+		return 0, errors.New("negative")
+	}
+	return math.Sqrt(x), nil
+}
+
+func None() []float64 { return nil }
+
+func Calls() int { return calls }
+
+func Say(x int) { fmt.Println("said", x) }`, ""},
+		{"Add(1, 2.5)", "→3.5"},
+		{`Swap(3, "ab")`, "→ab!!, -3"},
+		{"x := []float64{1, 2, 3}\nScale(x[1:], 5, 2)", "→[6]"},
+		{"x", "→[1 4 6]"},
+		{"Scale(nil, 1)", "✗Panic: slice bounds out of range [1:0] (in a function of Cell 0, line 27)"},
+		{`Point{3, 4, "ab", []float64{0.5}}.Norm()`, "→7.5"},
+		{"high", "→3"},
+		{"Level(high, true, 1)", "→6, false, 0.1"},
+		{"Root(4)", "→2"},
+		{"Root(-1)", "✗Error: negative"},
+		{"None() == nil", "→true"},
+		{"Calls()", "→1"},
+		{"calls", "✗CompileError: undefined: calls"},
+		{"helper(nil)", "✗CompileError: undefined: helper"},
+		{"Say(4); time.Sleep(0)", "stdout: said 4\n"},
+		{"func twice(x float64) float64 { return Add(x, x) }\ntwice(math.NaN()) == 0", "→false"},
+		{"%%go\nfunc Add(a, b float64) float64 { return a - b }", ""},
+		{"twice(2)", "→0"},
+		{"Calls()", "→1"}, // of another program
+		{"%%go\nfunc Add(a, b float64) float64 { return a * b }", ""},
+		{"twice(3)", "→9"},
+		{"%%go\nfunc main() { fmt.Print(\"ran\") }", "stdout: ran"},
+	} {
+		got := numbered(s, i, c.code)
+		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+}
+
+// TestCompiledErrors: what is wrong with a compiled cell is one line, that of the reader.
+func TestCompiledErrors(t *testing.T) {
+	s := openGo(t)
+	if got := numbered(s, 1, "\n%%go\n\nfunc At(i int) float64 {\n\tx := []float64{1}\n\treturn x[i]\n}\n\nfunc Die() { os.Exit(3) }\n\n"+
+		"func Spin() {\n\tfor {\n\t}\n}\nfunc Exit() { runtime.Goexit() }"); got != "" {
+		t.Fatal(got)
+	}
+	for _, c := range []struct{ code, want string }{
+		{"%%go\n\nfunc F() int {\n\treturn nosuch\n}", "CompileError: undefined: nosuch"},
+		{"%%go\n\nx := 1", "SyntaxError: expected declaration, found x (Cell 2, line 3)"},
+		{"%%go\nfunc F(m map[string]int) {}", "CompileError: F takes map[string]int; a compiled function takes"},
+		{"%%go\ntype T struct{ n int }\n\nfunc (t *T) M() {}", "CompileError: M takes *T; a compiled"},
+		{"%%go\nfunc F[T any](x T) {}", "CompileError: F is generic; a compiled"},
+		{"%%go\nimport \"no/such\"\nfunc F() { such.F() }", "no/such"},
+		{"%%go\nimport \"ex.org/no/such\"\nfunc F() { such.F() }", "ex.org/no/such: not in the module cache"},
+		{"At(0)", "→1"},
+		{"At(3)", "✗Panic: index out of range [3] with length 1 (in a function of Cell 1, line 6)"},
+		{"Exit()", "✗Panic: runtime.Goexit ended the call (in a function of Cell 1, line "},
+		{"At(0)", "→1"},
+	} {
+		if got := numbered(s, 2, c.code); !strings.Contains(got, c.want) || strings.Contains(got, "\n\n") {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
+		}
+	}
+	const ended = "(in a function of Cell 1, line 1)"
+	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"}, {"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done", "✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
+		came := make(chan string)
+		go func() { came <- numbered(s, 3, c.code) }()
+		time.Sleep(50 * time.Millisecond)
+		s.Interrupt()
+		if got := <-came; !strings.Contains(got, "✗Interrupted: ") {
+			t.Errorf("%s: %q", c.code, got)
+		}
+		if got := numbered(s, 4, "At(0)"); got != c.after {
+			t.Errorf("after %s: %q, want %q", c.code, got, c.after)
+		}
+	}
+}
+
+// Inverse is the kernel of compiledKernel, compiled here.
+type Inverse struct{ C float64 }
+
+func (k Inverse) at(sq float64) float64 { return math.Exp(-sq/40) / (1 + sq/k.C) }
+
+func (k Inverse) String() string { return fmt.Sprintf("inverse(%g)", k.C) }
+
+func (k Inverse) Eval(x, z []float64) float64 {
+	var q float64
+	for i := range x {
+		d := x[i] - z[i]
+		q += float64(d * d)
+	}
+	return k.at(q)
+}
+
+func (k Inverse) Profile(dst, sq []float64) {
+	for i, q := range sq {
+		dst[i] = k.at(q)
+	}
+}
+
+func (k Inverse) Slope() float64 { return 1.0/40 + 1/k.C }
+
+// compiledKernel returns the cell of Inverse, with its Profile or without it.
+func compiledKernel(t *testing.T, profile bool) string {
+	t.Helper()
+	b, err := os.ReadFile("compiled_test.go")
+	if err != nil {
+		t.Skip("no source: ", err)
+	}
+	from, to := strings.Index(string(b), "type Inverse"), strings.Index(string(b), "// compiledKernel returns")
+	if !profile {
+		to = strings.Index(string(b), "func (k Inverse) Profile")
+	}
+	return "%%go\n" + string(b)[from:to]
+}
+
+// formed makes cells that form K of 320 points, with tiles of 64, and compare it with that of the kernel mine.
+const formed = `import "github.com/krrlab/lab/krrlab/points"; import "github.com/krrlab/lab/krrlab/gram"; import "github.com/krrlab/lab/krrlab/kernel"; import "gonum.org/v1/gonum/mat"
+x := points.NewDense(320, 3, nil)
+for i := range x.Data { x.Data[i] = 3 * math.Sin(float64(7*i)) }
+func form(k kernel.Kernel, s gram.Storage) (*mat.Dense, error) {
+	m, err := gram.New(ctx, k, x, 0.1, &gram.Options{Storage: s, TileSize: 64})
+	if err != nil { return nil, err }
+	k0 := mat.NewDense(320, 320, nil)
+	return k0, m.DenseTo(ctx, k0)
+}
+func same(k kernel.Kernel) (bool, error) {
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Recompute} {
+		a, err := form(k, s)
+		if err != nil { return false, err }
+		b, err := form(mine, s)
+		if err != nil { return false, err }
+		if !mat.Equal(a, b) { return false, fmt.Errorf("%v: K differs", s) }
+	}
+	return true, nil
+}`
+
+// TestCompiledKernel: the K of a compiled kernel has the bits of one that is linked in, and takes a call a tile. One that fails
+// within the compiled loops fails the cell.
+func TestCompiledKernel(t *testing.T) {
+	s := openGo(t)
+	var mine kernel.Kernel = Inverse{32}
+	s.e.Declare(map[string]any{"mine": &mine})
+	if got := numbered(s, 1, formed); got != "" {
+		t.Fatal(got)
+	}
+	for i, c := range []struct {
+		cell string
+		mine kernel.Kernel
+	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false) + `
+func (k Inverse) EvalTile(dst, x, z []float64, nx, nz int) {
+	for p := range dst {
+		dst[p] = k.Eval(x[p/nz*3:][:3], z[p%nz*3:][:3])
+	}
+}`, kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
+		mine = c.mine
+		if got := numbered(s, 2, c.cell); got != "" {
+			t.Fatal(got)
+		}
+		before := s.compiled.calls.Load()
+		if got := numbered(s, 3, "same(Inverse{32})"); got != "→true" {
+			t.Errorf("kernel %d: %q", i, got)
+		}
+		const entries = 3 * 320 * 320 / 2 // rows of tiles of 64 would be 7,680 calls
+		if calls := s.compiled.calls.Load() - before; calls == 0 || calls > entries/64 {
+			t.Errorf("kernel %d: %d calls", i, calls)
+		}
+	}
+	broken := strings.Replace(compiledKernel(t, true), "dst[i] = k.at(q)\n", `dst[i] = k.at(q)
+		switch large := len(sq) > 1000; {
+		case k.C == 33 && q > 9, k.C == 34 && large && i == 7:
+			dst[i] = math.NaN()
+		case k.C == 35 && large && q > 30:
+			panic("far")
+		case k.C == 36 && large:
+			os.Exit(7)
+		}
+		for k.C == 37 && len(sq) > 1000 {
+		}
+`, 1)
+	if got := numbered(s, 2, broken); got != "" {
+		t.Fatal(got)
+	}
+	for _, c := range []struct{ form, want string }{
+		{"form(Inverse{33}, gram.Float64)", "✗Error: kernel: inverse(33) of points "},
+		{"form(Inverse{34}, gram.Float64)", "✗Error: gram: kernel inverse(34) of points "},
+		{"form(Inverse{35}, gram.Float64)", "✗Panic: far (in a function of Cell 2, line 24)"},
+		{"form(Inverse{36}, gram.Float64)", "✗Panic: the compiled program has ended (exit status 7): run its cell again (in a function of Cell 2, line 1)"},
+	} {
+		if got := numbered(s, 3, c.form); !strings.HasPrefix(got, c.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s\n got %q\nwant %q", c.form, got, c.want)
+		}
+	}
+	if got := numbered(s, 2, broken); got != "" {
+		t.Fatal(got)
+	}
+	ended := make(chan string)
+	go func() { ended <- numbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
+	time.Sleep(50 * time.Millisecond)
+	s.Interrupt()
+	if got := <-ended; !strings.Contains(got, "✗Interrupted: ") {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestCompiledLeavesNothing: while a compiled program runs nothing of it is in the folder of temporary files, and it ends with the
+// session.
+func TestCompiledLeavesNothing(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("no go command: ", err)
+	}
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	s, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := numbered(s, 1, "%%go\nfunc Pid() int { return os.Getpid() }")
+	pid := numbered(s, 2, "Pid()")
+	left, err := os.ReadDir(temp)
+	s.Close()
+	if got != "" || len(left) > 0 || err != nil {
+		t.Errorf("%q, %v, left %v", got, err, left)
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(pid, "→"))
+	if err != nil {
+		t.Fatal(pid)
+	}
+	p, err := os.FindProcess(n)
+	for err == nil && p.Signal(syscall.Signal(0)) == nil { // until the test's own time limit
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestCompiledWithoutGo: without the go command the cell is interpreted, and says so.
+func TestCompiledWithoutGo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := open(t, nil)
+	if got := numbered(s, 1, "\n%%go\nfunc Twice(x float64) float64 { return 2 * math.Abs(x) }"); got != "stderr: Go is not installed (go.dev/dl), so this cell is interpreted, some hundred times slower\n" {
+		t.Errorf("%q", got)
+	}
+	if got := numbered(s, 2, "Twice(-2)"); got != "→4" {
+		t.Errorf("%q", got)
+	}
+}

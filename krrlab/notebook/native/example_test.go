@@ -1,0 +1,21 @@
+package native_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/notebook/native"
+)
+
+// What the go command says of a cell becomes an error on the cell's own line.
+func ExampleCompile() {
+	build := func(context.Context, map[string]string, []string) (string, error) {
+		return "", errors.New("# notebook/cell; Cell 5:2: undefined: y; too many errors")
+	}
+	_, err := native.Compile(context.Background(), build, native.Source{
+		Name: "Cell 5", Code: "func F(x float64) float64 { return x + y }", Standard: func(string) string { return "" },
+	})
+	fmt.Println(err)
+	// Output: undefined: y (Cell 5, line 2)
+}

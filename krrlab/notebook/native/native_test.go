@@ -1,0 +1,133 @@
+package native
+
+import (
+	"errors"
+	"math"
+	"os"
+	"reflect"
+	"sync"
+	"testing"
+)
+
+type mixed struct {
+	A int8
+	b uint64
+	c string
+	d []float64
+	e struct{ F float32 }
+}
+
+// functions are those of the program that TestMain makes of the test.
+var functions = []any{
+	func(dst, x []float64) {
+		for i, v := range x {
+			dst[i] = v + 1
+		}
+	},
+	func(m mixed, on bool) (mixed, bool, error) { m.A++; return m, !on, errors.New(m.c) },
+	func() { select {} },
+	func(x []float64) []float64 { return append(x, 1) },
+	func(x []float64) bool { return x == nil },
+	func(m map[int]int) {},
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("KRRLAB_TEST_SERVE") != "" {
+		Serve("Cell 1", functions)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// served starts the test as a program.
+func served(t *testing.T) *process {
+	t.Helper()
+	t.Setenv("KRRLAB_TEST_SERVE", "1")
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, hello, err := start("Cell 1", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	for i := range functions {
+		if got, want := hello.nextText(), map[int]string{5: "takes map[int]int"}[i]; got != want {
+			t.Errorf("function %d: %q, want %q", i, got, want)
+		}
+	}
+	return p
+}
+
+// TestCall sends values of all kinds there and back.
+func TestCall(t *testing.T) {
+	p := served(t)
+	in := mixed{-128, math.MaxUint64, "ü", []float64{1, math.NaN()}, struct{ F float32 }{0.1}}
+	var out mixed
+	var on bool
+	var err error
+	if e := p.call(nil, 1, []any{in, true}, []any{&out, &on, &err}); e != nil {
+		t.Fatal(e)
+	}
+	in.A++
+	if on || err.Error() != "ü" || !math.IsNaN(out.d[1]) || out.A != -127 || out.b != in.b || out.c != in.c || out.e != in.e {
+		t.Errorf("%+v, %v, %v", out, on, err)
+	}
+	for _, x := range [][]float64{nil, {}, {5}} {
+		var y []float64
+		var empty bool
+		if e := errors.Join(p.call(nil, 3, []any{x}, []any{&y}), p.call(nil, 4, []any{x}, []any{&empty})); e != nil || len(y) != len(x)+1 || empty != (x == nil) {
+			t.Errorf("%v: %v, %v, %v", x, y, empty, e)
+		}
+	}
+}
+
+// TestOverlap calls a function with slices that share memory, as if it were here, from several goroutines.
+func TestOverlap(t *testing.T) {
+	p := served(t)
+	var wg sync.WaitGroup
+	for n := range 8 {
+		wg.Go(func() {
+			for _, at := range [][2]int{{0, 0}, {0, 1}, {1, 0}, {0, 5000 * n}, {5000 * n, 0}} {
+				here, there := make([]float64, 10000*n+10), make([]float64, 10000*n+10)
+				for i := range here {
+					here[i], there[i] = float64(i), float64(i)
+				}
+				m := 5000*n + 3
+				functions[0].(func(_, _ []float64))(here[at[0]:][:m], here[at[1]:][:m])
+				if err := p.call(nil, 0, []any{there[at[0]:][:m], there[at[1]:][:m]}, nil); err != nil || !reflect.DeepEqual(here, there) {
+					t.Errorf("%d at %v: %v", m, at, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if len(p.lanes) > 8 || len(p.free) != len(p.lanes) {
+		t.Errorf("%d lanes, %d of them free", len(p.lanes), len(p.free))
+	}
+}
+
+// TestEnds: a program ends when its parent has gone, which closes the pipe, also while a call goes on; and a call ends with the program.
+func TestEnds(t *testing.T) {
+	p := served(t)
+	ended := make(chan error)
+	go func() { ended <- p.call(nil, 2, nil, nil) }()
+	if err := p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err != nil {
+		t.Fatal(err)
+	}
+	p.requests.Close()
+	if err := <-ended; err == nil || err.Error() != "the compiled program has ended (exit status 0): run its cell again (Cell 1, line 1)" {
+		t.Error(err)
+	}
+	if err := p.call(nil, 4, []any{[]float64{}}, []any{new(bool)}); err == nil {
+		t.Error("a call of a program that has ended")
+	}
+	p = served(t)
+	halt := make(chan struct{})
+	go func() { ended <- p.call(halt, 2, nil, nil) }()
+	close(halt)
+	if err := <-ended; !errors.Is(err, ErrHalted) {
+		t.Error(err)
+	}
+}
