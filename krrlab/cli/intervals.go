@@ -65,6 +65,33 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 	return interval.FromSystem(ctx, s, method, p, d, level)
 }
 
+// probabilities returns those of classes that predict is asked for.
+func (a *app) probabilities(ctx context.Context, f *predictFlags, m *model.Model, p *model.Prediction) (*mat.Dense, error) {
+	if m.Labels == nil {
+		return nil, usagef("--probabilities: %s is for regression; --interval says how far its predictions may be off", f.model)
+	}
+	if m.Calibration == nil || m.Calibration.Slope == nil {
+		s, err := a.system(ctx, m, interval.Jackknife)
+		if err != nil {
+			return nil, err
+		}
+		m.Calibration = interval.LeaveOneOut(s)
+	}
+	return interval.Probabilities(m.Calibration, p)
+}
+
+// probableText says what probabilities are made of, and how good they are where the answers are known.
+func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
+	rows, _ := m.Calibration.Scores.Dims()
+	how := map[string]string{interval.Split: "test rows of the fit", interval.Jackknife: "training rows, each left out"}[m.Calibration.Method]
+	text := fmt.Sprintf("by %d %s", rows, how)
+	if d.HasAnswers() && d.Task == datasets.Classification {
+		loss, off := interval.Reliability(prob, m.Labels, d)
+		text += fmt.Sprintf("; log loss %.4g, calibration error %.3g %%", loss, 100*off)
+	}
+	return text
+}
+
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
 	if m.Weighted {

@@ -27,7 +27,7 @@ type predictFlags struct {
 	modelFlag
 	rankFlags
 	data, in, format, target, out string
-	decision, bound               bool
+	decision, bound, probable     bool
 	interval, method              string
 }
 
@@ -45,7 +45,8 @@ With --interval 90% the columns lo and hi are an interval for the answer, or the
 those classes, separated by |, that it may be. --method says how: split, by the test rows of
 the fit, which covers at least that often; jackknife+, by leave-one-out, from K factored
 anew; jackknife, the same of symmetric intervals, or sets; gp, a Gaussian process's. The default is
-what fit --calibrate left in the model, else jackknife+, of classes jackknife.
+what fit --calibrate left in the model, else jackknife+, of classes jackknife. With
+--probabilities a column p_LABEL for each class has its probability, by rows that were left out.
 A csv file given by --in may contain the targets: if it has one column more than the
 model has features, the target column is that of the fit, unless --target says another,
 and the predictions are judged. If both this file and the training file have a header,
@@ -66,6 +67,7 @@ the names of the features must be the same.`,
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	p.BoolVar(&f.bound, "bound", false, "write bounds of what the exact solution of the fit would predict otherwise")
+	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class: its decision values after Platt, fitted to those of rows that were left out (what fit --calibrate left in the model, else leave-one-out, from K factored anew)")
 	p.StringVar(&f.interval, "interval", "", "write intervals that hold the answers at this level, such as 90%")
 	p.StringVar(&f.method, "method", "auto", "of --interval: auto, "+strings.Join(interval.Methods, ", "))
 	wantOneOf(p, datasets.Formats, "format")
@@ -134,11 +136,15 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if f.interval != "" && a.first() {
 		within, err = a.intervals(ctx, f, m, data, pred)
 	}
+	var prob *mat.Dense
+	if f.probable && a.first() && err == nil {
+		prob, err = a.probabilities(ctx, f, m, pred)
+	}
 	if err = a.agree(ctx, err); err != nil {
 		return err
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, within)); err != nil || f.out == "" {
+	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, prob, within)); err != nil || f.out == "" {
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
@@ -146,6 +152,9 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	}
 	if f.bound {
 		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))
+	}
+	if prob != nil {
+		a.printf("%-14s%s\n", "probabilities", probableText(prob, m, data))
 	}
 	if within != nil {
 		a.printf("%-12s %s\n", "interval", intervalText(within, pred, data))
@@ -155,14 +164,14 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 }
 
 // putPredictions writes the predictions to the file or the output stream.
-func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds *mat.Dense, within *interval.Intervals) error {
+func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals) error {
 	switch {
 	case !a.first():
 		return nil
 	case f.out == "":
-		return writePredictions(a.env.Stdout, pred, bounds, within, f.decision)
+		return writePredictions(a.env.Stdout, pred, bounds, prob, within, f.decision)
 	}
-	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, within, f.decision) })
+	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, prob, within, f.decision) })
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
@@ -233,7 +242,7 @@ func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
 }
 
 // writePredictions writes the header and a line a row.
-func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, within *interval.Intervals, decision bool) error {
+func writePredictions(w io.Writer, p *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals, decision bool) error {
 	c := csv.NewWriter(w)
 	rows, t := p.Decision.Dims()
 	record := []string{"row", "prediction"}
@@ -250,6 +259,11 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, withi
 	if bounds != nil {
 		if record = append(record, "bound"); p.Labels != nil {
 			record = append(record, "settled")
+		}
+	}
+	if prob != nil {
+		for _, label := range p.Labels {
+			record = append(record, "p_"+label)
 		}
 	}
 	if err := c.Write(append(record, intervalNames(within)...)); err != nil {
@@ -269,6 +283,11 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds *mat.Dense, withi
 			record = append(record, strconv.FormatFloat(slices.Max(bounds.RawRowView(i)), 'g', -1, 64))
 			if p.Labels != nil {
 				record = append(record, strconv.FormatBool(settled(p, bounds, i)))
+			}
+		}
+		if prob != nil {
+			for _, v := range prob.RawRowView(i) {
+				record = append(record, strconv.FormatFloat(v, 'g', -1, 64))
 			}
 		}
 		if err := c.Write(append(record, intervalCells(within, p, i)...)); err != nil {

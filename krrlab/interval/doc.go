@@ -23,6 +23,12 @@
 // statistic of that score of the true labels, and the predicted one in any case, so that they cover at least as often as
 // the model is right.
 //
+// # Probabilities
+//
+// Of classes, decision values of the same rows, held out or left out one by one, give Platt's map to probabilities,
+// p_j = 1/(1+exp(−a_jf_j−b_j)): Probabilities. Leave-one-out assumes that rows are exchangeable: rows that follow each other
+// in time, as of a series, are predicted by their neighbors, and the probabilities are then too sure.
+//
 // # How to choose
 //
 // Split where rows can be spared: it costs nothing beside their prediction, and its guarantee is the strongest.
@@ -34,6 +40,7 @@
 // V. Vovk, A. Gammerman, G. Shafer, Algorithmic Learning in a Random World (2005). J. Lei, M. G'Sell, A. Rinaldo,
 // R. J. Tibshirani, L. Wasserman, Distribution-free predictive inference for regression, JASA 113 (2018),
 // doi:10.1080/01621459.2017.1307116. R. F. Barber, E. J. Candès, A. Ramdas, R. J. Tibshirani, Predictive inference with
-// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. C. E. Rasmussen, C. K. I. Williams, Gaussian
+// the jackknife+, Ann. Statist. 49 (2021), doi:10.1214/20-AOS1965. J. C. Platt, Probabilistic outputs for support vector machines, in: Advances in
+// Large Margin Classifiers (2000). C. E. Rasmussen, C. K. I. Williams, Gaussian
 // Processes for Machine Learning (2006), section 2.2.
 package interval

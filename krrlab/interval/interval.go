@@ -38,7 +38,7 @@ func Guarantee(method string, level float64) string {
 
 // Calibrate returns the scores of m's prediction of the rows of d, which must not have been trained on, for Split:
 // |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞
-// where the model does not know the label.
+// where the model does not know the label; and of classes what Probabilities takes.
 func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
@@ -52,31 +52,32 @@ func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, er
 		y.Sub(y, p.Decision)
 		return sorted(Split, absolute(y)), nil
 	}
-	s := mat.NewDense(rows, 1, nil)
+	s, class := mat.NewDense(rows, 1, nil), make([]int, rows)
 	for i, c := range d.Class {
 		v := math.Inf(1)
-		if j := slices.Index(p.Labels, d.Labels[c]); j >= 0 {
-			v = -datasets.Margin(p.Decision.RawRowView(i), j)
+		if class[i] = slices.Index(p.Labels, d.Labels[c]); class[i] >= 0 {
+			v = -datasets.Margin(p.Decision.RawRowView(i), class[i])
 		}
 		s.Set(i, 0, v)
 	}
-	return sorted(Split, s), nil
+	return probable(sorted(Split, s), p.Decision, class), nil
 }
 
-// LeaveOneOut returns the scores of Jackknife: those of the training points, each predicted without it.
+// LeaveOneOut returns the scores of Jackknife, and what Probabilities takes: of the training points, each predicted without it.
 func LeaveOneOut(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
 		return sorted(Jackknife, absolute(r))
 	}
 	n, _ := r.Dims()
-	scores := mat.NewDense(n, 1, nil)
+	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
 	var f mat.Dense
 	f.Sub(s.y, r)
 	for i := range n {
-		scores.Set(i, 0, -datasets.Margin(f.RawRowView(i), datasets.Label(s.y.RawRowView(i))))
+		class[i] = datasets.Label(s.y.RawRowView(i))
+		scores.Set(i, 0, -datasets.Margin(f.RawRowView(i), class[i]))
 	}
-	return sorted(Jackknife, scores)
+	return probable(sorted(Jackknife, scores), &f, class)
 }
 
 func absolute(r *mat.Dense) *mat.Dense {

@@ -42,6 +42,9 @@ type Model struct {
 type Calibration struct {
 	Method string     `json:"method"` // interval.Split or interval.Jackknife
 	Scores *mat.Dense `json:"-"`
+	// Slope and Offset are those of each column of decision values of classes: see interval.Probabilities.
+	Slope  []float64 `json:"slope,omitempty"`
+	Offset []float64 `json:"offset,omitempty"`
 }
 
 // Error bounds the error of the coefficients, c_j* those of (K+λI)C* = Y.
@@ -130,7 +133,7 @@ func (m *Model) check() error {
 
 // fits reports whether the scores are columns as they should be, for t targets or classes.
 func (c *Calibration) fits(t int, classes bool) bool {
-	if c.Scores == nil {
+	if c.Scores == nil || len(c.Slope) != len(c.Offset) || c.Slope != nil && (!classes || len(c.Slope) != t) || finite("slope", append(c.Slope[:len(c.Slope):len(c.Slope)], c.Offset...)) != nil {
 		return false
 	}
 	_, columns := c.Scores.Dims()

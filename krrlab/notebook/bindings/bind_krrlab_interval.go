@@ -25,6 +25,8 @@ func init() {
 			"JackknifePlus": r.ValueOf(""),
 			"LeaveOneOut":   r.ValueOf(interval.LeaveOneOut),
 			"Methods":       r.ValueOf(&interval.Methods).Elem(),
+			"Probabilities": r.ValueOf(interval.Probabilities),
+			"Reliability":   r.ValueOf(interval.Reliability),
 			"Split":         r.ValueOf(""),
 		},
 		Types: map[string]r.Type{
