@@ -61,6 +61,10 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if header {
 		c.header = first
 	}
+	if c.o.AnswersOnly {
+		c.keep = nil
+		return header, nil
+	}
 	switch {
 	case c.width == 1 && c.target == 0:
 		return false, c.s.fail(line, 0, "one column only: no features beside the target")

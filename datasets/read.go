@@ -75,6 +75,8 @@ type ReadOptions struct {
 	Categorical []Category
 	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
 	KeepMissing bool
+	// AnswersOnly reads no features of a csv file, so that X has dimension 0.
+	AnswersOnly bool
 	// Dim is the number of features wanted: sparse files whose last features are
 	// all zero get it, and any other number is an error. Default: as found.
 	Dim int

@@ -161,6 +161,10 @@ type problem struct {
 		seconds float64
 	}
 	won won
+
+	// where K is given, of a Lab.semidefinite that succeeded:
+	under float64 // K+under·I is positive semi-definite
+	note  string
 }
 
 // won is where a race ended: what a solve with the same K and M goes on from.

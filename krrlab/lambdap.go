@@ -53,7 +53,7 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 		return nil, err
 	}
 	a := k.it
-	s.KError = a.Choice().Error
+	s.KError = l.kError(a)
 	opt.KError, opt.Comm = s.KError, l.comm
 	for _, size := range sizes {
 		var r *lambdap.Result

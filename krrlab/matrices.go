@@ -146,7 +146,7 @@ func (s *solve) countTraffic() func(*pcg.Result) {
 func (l *Lab) checkMemory(ctx context.Context) error {
 	ranks := l.comm.Size()
 	n, d, t := l.Dims()
-	p := plan.Problem{N: n, D: d, T: t, PointBytes: pointBytes(l.train.X), Storage: gram.Recompute}
+	p := plan.Problem{N: n, D: d, T: t, PointBytes: l.pointBytes(), Storage: gram.Recompute}
 	if r := l.approximation(); r != nil {
 		p.S = r.s
 		_, random := r.Preconditioner.(Features)

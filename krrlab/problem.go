@@ -55,6 +55,11 @@ func run[T any](ctx context.Context, l *Lab, name stage.Name, options any, work 
 			return nil, err
 		}
 		defer end()
+		if name != stage.Solve && name != stage.Plan && name != stage.Race { // which claim nothing of it
+			if err := l.semidefinite(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return work(ctx)
 	}()
 	return v, ended(v != nil, err)
@@ -285,7 +290,7 @@ func (l *Lab) M(ctx context.Context, rep int) (pcg.Preconditioner, error) {
 // vectors returns the bytes of the points, the targets, PCG's n×t blocks and the rows that Stop looks at.
 func (l *Lab) vectors() int64 {
 	n, _, t := l.Dims()
-	held := pointBytes(l.train.X) + 8*8*int64(n)*int64(t)
+	held := l.pointBytes() + 8*8*int64(n)*int64(t)
 	if l.cfg.Stop.Rule == bound.Labels {
 		held += bound.SampleBytes(n)
 	}
@@ -311,11 +316,11 @@ func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <=
 // so many bytes for each entry, and says what to do instead.
 func (l *Lab) dense(ctx context.Context, bytes int64, what, instead string) (k *mat.Dense, off float64, err error) {
 	n := l.train.Len()
-	if need := bytes * int64(n) * int64(n); l.cfg.Memory > 0 && need > l.cfg.Memory {
-		err = fmt.Errorf("krrlab: %s of n = %d need %s, the limit is %s: %s", what, n, accel.Bytes(need), accel.Bytes(l.cfg.Memory), instead)
-	}
-	if err = comm.Agree(ctx, l.comm, err); err != nil {
+	switch fits, err := l.fits(ctx, bytes); {
+	case err != nil:
 		return nil, 0, err
+	case !fits:
+		return nil, 0, fmt.Errorf("krrlab: %s of n = %d need %s: %s", what, n, l.tooMuch(bytes), instead)
 	}
 	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
 	if err != nil {
@@ -323,5 +328,21 @@ func (l *Lab) dense(ctx context.Context, bytes int64, what, instead string) (k *
 	}
 	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
 	k = mat.NewDense(n, n, nil)
-	return k, a.Choice().Error, a.DenseTo(ctx, k)
+	return k, l.kError(a), a.DenseTo(ctx, k)
+}
+
+// fits reports whether the work on K in float64 is allowed on all ranks, so many bytes for each entry.
+func (l *Lab) fits(ctx context.Context, bytes int64) (bool, error) {
+	n, yes := int64(l.train.Len()), int64(1)
+	if l.cfg.Memory > 0 && bytes*n*n > l.cfg.Memory {
+		yes = 0
+	}
+	yes, err := comm.Least(ctx, l.comm, yes)
+	return yes == 1, err
+}
+
+// tooMuch says what that would need, and what is allowed here.
+func (l *Lab) tooMuch(bytes int64) string {
+	n := int64(l.train.Len())
+	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(bytes*n*n), accel.Bytes(l.cfg.Memory))
 }

@@ -72,7 +72,7 @@ func (l *Lab) quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 		return nil, err
 	}
 	a := k.it
-	q.Seconds.Kernel, q.KError = k.seconds, a.Choice().Error
+	q.Seconds.Kernel, q.KError = k.seconds, l.kError(a)
 	err = l.bracket(ctx, q, a, m, &o)
 	if err == nil && !o.NoSolve {
 		err = l.count(ctx, q, a, m)

@@ -79,7 +79,7 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	r.Storage, r.KError, r.KTime = a.Storage().String(), a.Choice().Error, k.seconds
 	opt := &race.Options{
 		PCG:       pcg.Options{Tol: l.cfg.Tol, MaxIter: l.cfg.MaxIter},
-		LambdaMin: bound.LambdaMin(nil, l.cfg.Lambda, 0, 2*r.KError), Finish: o.Finish,
+		LambdaMin: bound.LambdaMin(nil, l.leastKnown(), 0, 2*r.KError), Finish: o.Finish,
 		Stream:  rng.New(l.cfg.Seed).Sub("race"),
 		Share:   func(ctx context.Context, x []float64) error { return comm.ShareNumbers(ctx, l.comm, x, 0) },
 		Monitor: l.watchRace(ctx),

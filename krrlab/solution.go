@@ -269,6 +269,9 @@ func (s *Solution) String() string {
 	if s.KWhole {
 		whole = ", points in bytes, products exact in integers"
 	}
+	if s.Kernel.Name == "precomputed" {
+		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive semi-definite"
+	}
 	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {

@@ -385,7 +385,7 @@ func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 		o.Precision = direct.Float32Refined
 	}
 	if s.cfg.Memory > 0 {
-		o.Memory = max(1, s.cfg.Memory-pointBytes(s.train.X))
+		o.Memory = max(1, s.cfg.Memory-s.pointBytes())
 	}
 	res, err := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
 	if err != nil {

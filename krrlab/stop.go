@@ -64,7 +64,7 @@ func (s *solve) measureStart(ctx context.Context) error {
 // newBasis returns what is known of the problem with K as it is stored, if it is. Products with it are off by as much
 // again.
 func (s *solve) newBasis(known []float64) *bound.Basis {
-	b := &bound.Basis{Lambda: s.cfg.Lambda, Known: known}
+	b := &bound.Basis{Lambda: s.leastKnown(), Known: known}
 	for j := range s.columns() {
 		b.Norms = append(b.Norms, mat.Norm(s.y.ColView(j), 2))
 	}

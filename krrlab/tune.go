@@ -26,8 +26,11 @@ func (l *Lab) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 }
 
 func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
-	if err := l.unweighted(); err != nil {
-		return nil, err
+	if l.given.Weights != nil {
+		return nil, fmt.Errorf("krrlab: no tuning with weights: do it without them, or choose λ by leave-one-out, and fit with the result")
+	}
+	if kernel.Given(l.cfg.Kernel) != nil {
+		return nil, fmt.Errorf("krrlab: there is no kernel to choose where K is given: LeaveOneOut has the error for a grid of λ")
 	}
 	o.Seed = l.cfg.Seed
 	data := &tune.Data{Train: l.train, Y: l.inUnits(mat.DenseCopyOf(l.y))}

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks a krrlab model file with nothing but NumPy: verify_model.py model.krr train.csv [--predict new.csv]
+"""Checks a krrlab model file with nothing but NumPy: verify_model.py model.krr train.csv [--matrix K.npy] [--predict new.csv]
 
 Reads the archive with its checksums, finds the model's points among the scaled rows of the training file, and estimates
 |y - (K + lambda*I)c| / |y| from rows of K. Prints predictions if asked. Exit code 1 and a line: the file is damaged,
@@ -50,9 +50,12 @@ def table(name, meta, want_target):
     """The scaled features of a csv file, and its targets as text."""
     lines, origin = open(name, newline="", encoding="utf-8-sig").read().splitlines(), meta["origin"]
     rows = [r for r in csv.reader(lines, delimiter=next((c for c in ";,\t" if c in lines[0]), ",")) if r]
-    head = rows.pop(0) if "columns" in meta else [str(j) for j in range(len(rows[0]))]
+    given = meta["kernel"]["name"] == "precomputed"
+    head = rows.pop(0) if "columns" in meta or given and not origin.get("target", "-1").lstrip("-").isdigit() else [str(j) for j in range(len(rows[0]))]
     at = lambda k: head.index(k) if k in head else int(k) % len(head)
     place = [at(t) for t in meta.get("targets", [origin.get("target") or "-1"]) if want_target]
+    if given:  # the points are rows of K
+        return np.arange(len(rows), dtype=float)[:, None], [[r[j] for j in place] for r in rows]
     gone, words = [at(k) for k in origin.get("drop", [])], {at(k["column"]): k["values"] for k in origin.get("categorical", [])}
     coded = {f"{head[j]}={v}": (j, v) for j in words for v in words[j]}
     names = [n for j, h in enumerate(head) if j not in place + gone for n in ([f"{h}={v}" for v in words[j]] if j in words else [h])]
@@ -67,6 +70,8 @@ def table(name, meta, want_target):
 
 def kernel(k, a, b):
     """k(a_i, b_j) in float64, from differences, so that nothing cancels."""
+    if k["name"] == "precomputed":  # of the lower half
+        return np.load(k["K"] or refuse("the K of the model is not in its file: --matrix K.npy"), "r")[np.maximum(a, b.T).astype(int), np.minimum(a, b.T).astype(int)]
     a, b = a.astype(np.float64), b.astype(np.float64)
     if k["name"] == "polynomial":
         return (k.get("gamma", 0) * (a @ b.T) + k.get("coef0", 0)) ** k["degree"]
@@ -78,13 +83,13 @@ def kernel(k, a, b):
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in "model", "train":
+    for name in "model", "train", "--matrix":  # K of a precomputed one
         ap.add_argument(name)
     ap.add_argument("--rows", type=int, default=500, help="rows of K to recompute (500)")
     ap.add_argument("--predict", metavar="FILE", help="print the predictions of these rows")
     o = ap.parse_args()
     meta, c, x = load(o.model)
-    at, labels, mean, y = {}, meta.get("labels"), meta.get("mean", 0), np.empty(c.shape)
+    at, labels, mean, y, meta["kernel"]["K"] = {}, meta.get("labels"), meta.get("mean", 0), np.empty(c.shape), o.matrix
     for r, texts in zip(*table(o.train, meta, True)):
         at.setdefault((r.astype(x.dtype) + 0).tobytes(), []).append(texts)
     for i, r in enumerate(x):  # in the order of the file: equal rows take their targets in turn

@@ -14,7 +14,7 @@ import (
 
 // Basis is what is known of a problem before it is solved.
 type Basis struct {
-	Lambda float64
+	Lambda float64 // a bound of the eigenvalues of K+λI from below: λ if K is positive semi-definite; 0: none, and no error is bounded
 	// Off bounds ‖E‖₂, E what K as it is multiplied by is off K; it is predicted where K is stored.
 	Off   float64
 	Mu    float64   // 0 < μ ≤ λ_min(M⁻¹(K+E+λI)) for every such E; 0: none is known

@@ -69,7 +69,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.checkpointFlags.add(p)
 	p.BoolVar(&f.tune, "tune", false, "choose the kernel, σ and λ by leave-one-out, but for what --kernel, --sigma or --lambda set (krrlab tune says more)")
 	p.StringVar(&f.out, "out", "", "write the model to this file")
-	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
+	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval and --probabilities: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
 	p.StringVar(&f.warm, "warm", "", "begin the iteration at this model's answer: of the same rows, and any that were added after them, or of another λ; kernel, λ, scaling and target are its own where flags do not say otherwise")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
@@ -104,10 +104,13 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		}
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.writeOutputs(f, r)); err != nil {
-		return err
-	}
-	return a.finish(f, r)
+	return a.conclude(ctx, f, r)
+}
+
+// conclude writes what was asked for, and says how it ended, also where something could not be written.
+func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
+	wrote, err := a.writeOutputs(f, r)
+	return cmp.Or(a.agree(ctx, err), a.finish(f, r, wrote))
 }
 
 // checkOutputs reports what could not be written, before any work is done.
@@ -144,7 +147,7 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 // prepare loads the data and turns the flags into a configuration.
 func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progress *progress) (*loaded, krrlab.Config, error) {
 	progress.show(krrlab.Event{Stage: stage.Load})
-	f.readLimit, f.dataFlags.lengths = f.memory, f.kernelFlags.lengths
+	f.readLimit, f.dataFlags.lengths, f.dataFlags.matrix = f.memory, f.kernelFlags.lengths, f.kernelFlags.matrix
 	if err := a.agree(ctx, f.loadWarm(set)); err != nil {
 		return nil, krrlab.Config{}, err
 	}
@@ -155,10 +158,10 @@ func (a *app) prepare(ctx context.Context, set *pflag.FlagSet, f *fitFlags, prog
 	if err != nil {
 		return nil, krrlab.Config{}, err
 	}
-	if data.test == nil && f.train != "" && set.Lookup("out") != nil { // not for krrlab plan, which tests nothing
+	if data.test == nil && f.train != "" && data.given == nil && set.Lookup("out") != nil { // not for krrlab plan, which tests nothing
 		data.hint("there are no test data: --test FILE, or --holdout 0.2, shows how well the model predicts")
 	}
-	if f.train != "" && set.Lookup("tune") != nil && !f.tune && f.start == nil && !slices.ContainsFunc([]string{"sigma", "gamma", "lambda"}, set.Changed) {
+	if f.train != "" && set.Lookup("tune") != nil && !f.tune && f.start == nil && data.given == nil && !slices.ContainsFunc([]string{"sigma", "gamma", "lambda"}, set.Changed) {
 		data.hint("the scale of the kernel and λ are defaults: --tune chooses them by the data")
 	}
 	if levels, err := feature.ParseLevels(f.sketch); err == nil {
@@ -226,32 +229,35 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	return r, nil
 }
 
-func (a *app) writeOutputs(f *fitFlags, r *fitted) error {
+// writeOutputs writes what was asked for, all that can be, and returns the files and the first error.
+func (a *app) writeOutputs(f *fitFlags, r *fitted) (wrote []string, err error) {
 	if !a.first() {
-		return nil
+		return nil, nil
 	}
-	if f.out != "" {
-		if err := r.sol.Model.Save(f.out); err != nil {
-			return err
+	for _, v := range []struct {
+		name  string
+		write func() error
+	}{
+		{f.out, func() error { return r.sol.Model.Save(f.out) }},
+		{f.json, func() error { return stage.WriteJSON(f.json, r.sol) }},
+		{f.plot, func() error { return r.picture.figure.Save(f.plot) }},
+	} {
+		if v.name == "" {
+			continue
 		}
-	}
-	if f.json != "" {
-		if err := stage.WriteJSON(f.json, r.sol); err != nil {
-			return err
+		if e := v.write(); e != nil {
+			err = cmp.Or(err, e)
+			continue
 		}
+		wrote = append(wrote, v.name)
 	}
-	if f.plot != "" {
-		if err := r.picture.figure.Save(f.plot); err != nil {
-			return err
-		}
+	if err == nil && r.sol.Reached() {
+		err = r.sol.Forget()
 	}
-	if r.sol.Reached() {
-		return r.sol.Forget()
-	}
-	return nil
+	return wrote, err
 }
 
-func (a *app) finish(f *fitFlags, r *fitted) error {
+func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 	if r.sol.Tune != nil {
 		a.printf("%s", r.sol.Tune.Short())
 	}
@@ -262,7 +268,7 @@ func (a *app) finish(f *fitFlags, r *fitted) error {
 	if text := r.useless(); text != "" {
 		a.printf("%-12s %s\n", "note", text)
 	}
-	for _, name := range given(f.out, f.json, f.plot) {
+	for _, name := range wrote {
 		if name == f.plot && r.picture.what != "" {
 			name += " (" + r.picture.what + ")"
 		}

@@ -25,6 +25,7 @@ type kernelFlags struct {
 	sigma, gamma, coef0 float64
 	lengths             []float64 // σ_j of each feature; sigma is then 1
 	degree              int
+	matrix              string // file of a precomputed K
 }
 
 // sigmaValue is --sigma: a number, several, or a file of them.
@@ -79,7 +80,8 @@ func lengthsOf(set *pflag.FlagSet) (text []string) {
 }
 
 func (f *kernelFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.name, "kernel", "gaussian", "gaussian, polynomial, laplacian, matern32 or matern52")
+	p.StringVar(&f.name, "kernel", "gaussian", "gaussian, polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix")
+	p.StringVar(&f.matrix, "matrix", "", "K of --kernel precomputed, symmetric, float32 or float64 in a .npy file: row i is that of row i of --train, of which the targets alone are read")
 	p.Var(&sigmaValue{f}, "sigma", "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)")
 	p.Float64Var(&f.gamma, "gamma", 0.01, "γ of the polynomial (γxᵀz+c)^q")
 	p.Float64Var(&f.coef0, "coef0", 1, "c of the polynomial")
@@ -88,6 +90,9 @@ func (f *kernelFlags) add(p *pflag.FlagSet) {
 }
 
 func (f *kernelFlags) check(set *pflag.FlagSet) error {
+	if f.name == "precomputed" || f.matrix != "" {
+		return f.checkMatrix(set)
+	}
 	k, err := f.build(1)
 	if err != nil {
 		return err
@@ -125,6 +130,9 @@ func (f *kernelFlags) build(sigma float64) (kernel.Kernel, error) {
 // kernel returns the kernel for the data; σ is the flag's, the registry's for the
 // Gaussian, or the median distance.
 func (f *kernelFlags) kernel(set *pflag.FlagSet, data *loaded) (kernel.Kernel, error) {
+	if data.given != nil {
+		return data.given, nil
+	}
 	sigma := f.sigma
 	if !set.Changed("sigma") && f.name != "polynomial" {
 		if sigma = data.sigma; sigma == 0 || f.name != "gaussian" {

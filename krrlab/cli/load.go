@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // dataFlags say which data to fit.
@@ -25,6 +26,7 @@ type dataFlags struct {
 	drop                        []string
 	n, dim                      int
 	readLimit                   string // --memory of the command, which bounds the reading too
+	matrix                      string // file of K, of --kernel precomputed
 }
 
 // add adds the flags of training and test data.
@@ -93,6 +95,7 @@ type loaded struct {
 	holdout       float64
 	sigma, lambda float64 // the registry's settings; 0 if it has none
 	hints         []string
+	given         *kernel.Precomputed // K, where it is precomputed
 }
 
 // hint notes what a user may want to know before the work begins.
@@ -167,7 +170,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		}
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.keepMissing(), Memory: memory,
+		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.keepMissing(), AnswersOnly: f.matrix != "", Memory: memory,
 	})
 	if err != nil {
 		return nil, err
@@ -179,6 +182,14 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
 	d.hint("%s", unknownText(train))
+	if f.matrix != "" {
+		if err := d.precomputed(f, memory); err != nil {
+			return nil, err
+		}
+		if a.party != nil {
+			return nil, usagef("--kernel precomputed is for one process: K is not dealt to ranks")
+		}
+	}
 	if f.holdout > 0 {
 		d.rows, d.holdout = train.Len(), f.holdout
 		if d.train, d.test, err = train.Holdout(f.holdout, holdoutSeed); err != nil {
@@ -200,6 +211,9 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	if d.train, err = d.filled(f.impute); err != nil {
 		return nil, err
+	}
+	if d.given != nil {
+		return d, nil
 	}
 	scale := cmp.Or(f.scale, "auto")
 	if scale == "auto" {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -96,7 +97,11 @@ func (i *modelInfo) text(m *model.Model) string {
 	}
 	b.Add("model", "%s, f(x) = %s", i.Task, sum)
 	b.Add("kernel", "%v, λ = %g", m.Kernel, i.Lambda)
-	b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
+	if p := kernel.Given(m.Kernel); p != nil {
+		b.Add("points", "none: n = %d rows of a precomputed K, which predict takes as K(test, train), m×%d", i.N, p.N())
+	} else {
+		b.Add("points", "n = %d, d = %d, %s", i.N, i.D, i.Points)
+	}
 	targets := fmt.Sprintf("t = %d", i.T)
 	if len(m.Targets) > 0 {
 		targets += ", columns " + listed(m.Targets)

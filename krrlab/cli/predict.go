@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/interval"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -50,7 +51,9 @@ what fit --calibrate left in the model, else jackknife+, of classes jackknife. W
 A csv file given by --in may contain the targets: if it has one column more than the
 model has features, the target column is that of the fit, unless --target says another,
 and the predictions are judged. If both this file and the training file have a header,
-the names of the features must be the same.`,
+the names of the features must be the same.
+For a model of --kernel precomputed --in is K(test, train) in a .npy file, m×n, with a column for
+each row of the K of the fit, those that were held out too.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision
   krrlab predict --model m.krr --in new.csv --interval 90%`,
@@ -61,7 +64,7 @@ the names of the features must be the same.`,
 	p := cmd.Flags()
 	f.modelFlag.add(p)
 	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
-	p.StringVar(&f.in, "in", "", "points in a file")
+	p.StringVar(&f.in, "in", "", "points in a file, or the rows of K(test, train) in a .npy file")
 	p.StringVar(&f.format, "format", "auto", "of --in: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
@@ -175,6 +178,9 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds, pr
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
+	if kernel.Given(m.Kernel) != nil {
+		return f.rows(m)
+	}
 	if f.data == "" {
 		data, err := readFor(ctx, m, f.in, f.format, f.target)
 		if err != nil {

@@ -94,7 +94,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	progress := a.newProgress()
 	defer progress.clear()
 	progress.show(krrlab.Event{Stage: stage.Load})
-	f.readLimit, f.dataFlags.lengths = f.memory, f.kernelFlags.lengths
+	f.readLimit, f.dataFlags.lengths, f.dataFlags.matrix = f.memory, f.kernelFlags.lengths, f.kernelFlags.matrix
 	if c.test != nil {
 		f.test = *c.test
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -127,6 +128,9 @@ func (a *app) verifyMemory(text string) (int64, error) {
 
 // verifyData reads the training and test data as they are.
 func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (train, test *datasets.Dataset, err error) {
+	if kernel.Given(m.Kernel) != nil { // whose file has no features, and which is refused
+		return nil, nil, nil
+	}
 	if f.data != "" {
 		p, err := datasets.Load(ctx, f.data, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -20,6 +21,9 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		return err
 	}
 	m := f.start
+	if kernel.Given(m.Kernel) != nil {
+		return usagef("--warm %s: the model is of a precomputed K, which it does not hold", f.warm)
+	}
 	if m.Weighted || f.weights != "" || f.classes == "balanced" {
 		return usagef("--warm %s: weights do not go with --warm", f.warm)
 	}
@@ -52,6 +56,9 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 
 // scaleWarm scales data that were read without a scaling as the model's points are.
 func (f *fitFlags) scaleWarm(set *pflag.FlagSet, d *loaded) (err error) {
+	if f.start != nil && f.missing && set.Changed("impute") {
+		d.hint("--impute is not used: missing values are filled by the numbers of --warm %s", f.warm)
+	}
 	if f.start == nil || set.Changed("scale") || f.scale != "none" {
 		return nil
 	}

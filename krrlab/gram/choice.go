@@ -154,7 +154,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 		return c, m.memoryError(o.Storage, o.Memory, d)
 	}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
-	for _, v := range m.diag {
+	for _, v := range m.sizes {
 		largest = max(largest, math.Abs(v))
 	}
 	if o.Storage == Float32 && largest >= largest32 {
@@ -209,8 +209,12 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 
 // auto takes float32 if it is as accurate as preferred, else float64 where that fits,
 // else float32 if it is accurate enough; and recomputes, in the cheapest arithmetic
-// that is accurate enough, what does not fit.
+// that is accurate enough, what does not fit. K that is given is not copied.
 func (m *Matrix) auto(ctx context.Context, s *sample, c *Choice, narrow, wide []method, o *Options, d int) (best Estimate, err error) {
+	if kernel.Given(m.k) != nil && m.fits(Recompute, o.Memory, d) {
+		c.Storage, c.Reason = Recompute, "given, and read where it is"
+		return s.best(ctx, c, wide, o.Accuracy)
+	}
 	best.Bound = math.Inf(1)
 	if len(narrow) > 0 && m.fits(Float32, o.Memory, d) {
 		best, err = s.best(ctx, c, narrow, o.Prefer)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -24,6 +25,7 @@ type Matrix struct {
 	x      points.Points
 	lambda float64
 	diag   []float64 // k(x_i, x_i)
+	sizes  []float64 // kernel.Sizes: diag, where K is known to be positive semi-definite
 	tiling *tiling
 	frame  frame
 	levels *kernel.Levels // of points of few distances, else nil
@@ -89,7 +91,8 @@ func begin(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Matri
 	if err != nil {
 		return nil, opt, err
 	}
-	m := &Matrix{k: k, x: x, lambda: lambda, diag: kernel.Diag(k, x), frame: fr, levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
+	diag := kernel.Diag(k, x)
+	m := &Matrix{k: k, x: x, lambda: lambda, diag: diag, sizes: kernel.Sizes(k, x, diag), frame: fr, levels: kernel.NewLevels(k, x, fr.norms), comm: opt.Comm}
 	m.tiling = newTiling(n, opt.TileSize, share{m.comm.Rank(), m.comm.Size()})
 	m.choice = Choice{N: n, Tile: m.tiling.size}
 	for i, v := range m.diag {
@@ -269,7 +272,7 @@ const exactTile = 128
 // multiply-adds) and the kernel values, differences some ten times as much.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
 	n := m.tiling.n
-	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, frame: m.frame, levels: m.levels, comm: m.comm}
+	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})
 	by, bound := m.accurate(accuracy)
 	e.choice = Choice{
@@ -284,7 +287,7 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 // Rounding returns, for every column c of C, a certain bound of ‖fl((K+λI)c) − (K+λI)c‖₂ as MulTo
 // computes it, K that of the points and not as stored; nil unless Choice().Certain. With entries
 // wrong by at most δ·√(k_ii·k_jj), |k_ij| ≤ √(k_ii·k_jj), sums of tiles of T terms in float64 and
-// n/T sums of these,
+// n/T sums of these, where kernel.Sizes take the place of k_ii,
 //
 //	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i|,  u = 2⁻⁵³.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
@@ -294,13 +297,13 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	}
 	n, t := c.Dims()
 	bound := make([]float64, t)
-	trace := m.Trace()
+	trace := floats.Sum(m.sizes)
 	share := m.choice.Error + float64(m.tiling.size+m.tiling.blocks+8)*u*trace // (δ + …)·tr K
 	raw := c.RawMatrix()
 	for j := range bound {
 		var sum float64 // Σ √k_ii·|c_i|
 		for i := range n {
-			sum += math.Sqrt(m.diag[i]) * math.Abs(raw.Data[i*raw.Stride+j])
+			sum += math.Sqrt(m.sizes[i]) * math.Abs(raw.Data[i*raw.Stride+j])
 		}
 		bound[j] = 4 * u * m.lambda * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {

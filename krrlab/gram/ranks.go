@@ -17,9 +17,9 @@ import (
 // scales returns powers of two with √k(x_i, x_i)·scale_i ≤ 1, and then as K is positive
 // semi-definite |k(x_i, x_j)|·scale_i·scale_j ≤ 1.
 func (m *Matrix) scales() []float64 {
-	floor := slices.Max(m.diag) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
-	scales := make([]float64, len(m.diag))
-	for i, v := range m.diag {
+	floor := slices.Max(m.sizes) * 0x1p-60 // for what rounding leaves beside a diagonal of 0
+	scales := make([]float64, len(m.sizes))
+	for i, v := range m.sizes {
 		root := math.Sqrt(max(math.Abs(v), floor) * (1 + 1e-3)) // rounding of tiles and products
 		if !kernel.BuiltIn(m.k) {
 			root *= ownSlack

@@ -144,8 +144,11 @@ const checked = 64
 
 // Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
 // Eval, and that k(x, x) is the largest value; and that g does not fall from 0 faster than Slope allows.
-// Other kernels it passes.
+// Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels it passes.
 func Check(k Kernel, x points.Points) error {
+	if p, ok := k.(*Precomputed); ok {
+		return p.check(x)
+	}
 	r, ok := k.(Radial)
 	if !ok || BuiltIn(k) {
 		return nil

@@ -8,7 +8,7 @@ import (
 )
 
 // Spec is a kernel as data: what a model file or a report stores. Name is
-// "gaussian", "laplacian", "matern32", "matern52", "polynomial" or that of a registered kernel, which has
+// "gaussian", "laplacian", "matern32", "matern52", "polynomial", "precomputed" or that of a registered kernel, which two have
 // Params; fields that the kernel does not have are zero.
 type Spec struct {
 	Name   string  `json:"name"`
@@ -39,6 +39,11 @@ func FromSpec(s Spec) (Kernel, error) {
 		k = Matern52{s.Sigma}
 	case "polynomial":
 		k = Polynomial{s.Gamma, s.Coef0, s.Degree}
+	case "precomputed":
+		var err error
+		if k, err = precomputed(s.Params); err != nil {
+			return nil, err
+		}
 	default:
 		t, ok := registered(s.Name)
 		if !ok {
@@ -71,6 +76,8 @@ func ToSpec(k Kernel) (Spec, error) {
 		return Spec{Name: "matern52", Sigma: k.Sigma}, nil
 	case Polynomial:
 		return Spec{Name: "polynomial", Gamma: k.Gamma, Coef0: k.Coef0, Degree: k.Degree}, nil
+	case *Precomputed:
+		return k.spec()
 	case nil:
 		return Spec{}, Validate(k)
 	}

@@ -41,11 +41,12 @@ type Workspace struct {
 	ints  []int32   // inner products of bytes, for Levels,
 	sq    []int32   // and squared norms
 	x, z  []float64 // dense rows for kernels by pairs
+	to    []int     // rows of a Precomputed
 }
 
 // Bytes returns the size of the scratch.
 func (w *Workspace) Bytes() int64 {
-	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z)) + 4*int64(cap(w.ints)+cap(w.sq))
+	return w.pairs.Bytes() + 8*int64(cap(w.inner)+cap(w.zeros)+cap(w.whole)+cap(w.row)+cap(w.x)+cap(w.z)+cap(w.to)) + 4*int64(cap(w.ints)+cap(w.sq))
 }
 
 // Tile64 sets dst[a*ld+b] = k(x_a, z_b), a < len(x), b < len(z), in float64, with the inner
@@ -54,6 +55,10 @@ func (w *Workspace) Bytes() int64 {
 // says. EntryError bounds the error. Tile64 panics if the dimensions of x and z differ or ld is less than the number of
 // columns.
 func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
+	if p, ok := k.(*Precomputed); ok {
+		p.tile(x.X, z.X, w, func(a int, row []float64) { copy(dst[a*ld:], row) })
+		return
+	}
 	if ByPairs(k) {
 		w.each(k, x.X, z.X, func(a, b int, v float64) { dst[a*ld+b] = v })
 		return
@@ -94,6 +99,10 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 // arith says. Tile32 panics as Tile64 does.
 func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic, w *Workspace) {
 	nx, nz := x.Len(), z.Len()
+	if p, ok := k.(*Precomputed); ok {
+		p.tile(x.X, z.X, w, func(a int, row []float64) { simd.Round(dst[a*ld:a*ld+nz], row) })
+		return
+	}
 	if ByPairs(k) {
 		const normal = 0x1p-126
 		w.each(k, x.X, z.X, func(a, b int, v float64) {

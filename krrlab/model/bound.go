@@ -26,6 +26,9 @@ func (e *Error) fits(t int) bool {
 // with the error δ of kernel values (kernel.EntryError) and u = 2⁻⁵³. It
 // returns an error if the model has no Error or the points do not fit.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
+	if m.Error == nil && kernel.Given(m.Kernel) != nil {
+		return nil, fmt.Errorf("the K that the model was fitted with was given, and is not known to be positive semi-definite: there are no bounds of its error")
+	}
 	if m.Error == nil {
 		return nil, fmt.Errorf("the model says nothing of its error: it was fitted by an older krrlab, or the residual is not known; fit again")
 	}

@@ -61,6 +61,8 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // kernel.EntryError, exceeds a hundredth of that. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
 //
+// Of a kernel.Precomputed the points are the rows of K(test, train), or rows of K where the model has it.
+//
 // Decision returns an error if raw's dimension is not the model's or a decision value is not
 // finite, or the context's error if it ends first.
 func (m *Model) Decision(ctx context.Context, raw points.Points, o *Options) (*mat.Dense, error) {
@@ -72,7 +74,14 @@ func (m *Model) decision(ctx context.Context, given *datasets.Dataset, o *Option
 	o = cmp.Or(o, &Options{})
 	n, d, t := m.Dims()
 	rows, dz := given.X.Dims()
-	if dz != d {
+	if p := kernel.Given(m.Kernel); p != nil && dz != p.N() {
+		if dz != d {
+			return nil, fmt.Errorf("model: K(test, train) has %d columns, the K of the fit had %d rows", dz, p.N())
+		}
+		if err := kernel.Check(p, given.X); err != nil {
+			return nil, err
+		}
+	} else if p == nil && dz != d {
 		return nil, fmt.Errorf("model: points have %d features, the model was fitted on %d", dz, d)
 	}
 	if rows == 0 {

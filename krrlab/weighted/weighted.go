@@ -27,6 +27,15 @@ func (k Kernel) Eval(x, z []float64) float64 {
 	return x[d] * z[d] * k.Of.Eval(x[:d], z[:d])
 }
 
+// Base returns k.
+func (k Kernel) Base() kernel.Kernel { return k.Of }
+
+// Size returns w·s of the point (x, √w), s the Size of x that k has (kernel.Precomputed).
+func (k Kernel) Size(x []float64) float64 {
+	d := len(x) - 1
+	return x[d] * x[d] * kernel.Given(k.Of).Size(x[:d])
+}
+
 // String names the kernel.
 func (k Kernel) String() string { return "weighted " + k.Of.String() }
 

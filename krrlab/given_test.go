@@ -1,0 +1,249 @@
+package krrlab
+
+import (
+	"math"
+	"math/big"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/tune"
+)
+
+// given returns a data set, the same with the rows of K for points, and K, in float32 or float64.
+func given(t *testing.T, n int, k kernel.Kernel, single bool) (byPoints, byRows *datasets.Dataset, p *kernel.Precomputed) {
+	t.Helper()
+	x := points.NewDense(n, 3, nil)
+	rng.New(3).Normals(x.Data, 0)
+	d := &datasets.Dataset{X: x, Target: make([]float64, n)}
+	dense, narrow := points.NewDense(n, n, nil), points.NewDense32(n, n, nil)
+	for i := range n {
+		d.Target[i] = math.Sin(x.Row(i)[0]) + x.Row(i)[1]
+		for j := range n {
+			dense.Row(i)[j] = k.Eval(x.Row(i), x.Row(j))
+			narrow.Row(i)[j] = float32(dense.Row(i)[j])
+		}
+	}
+	var err error
+	if p, err = kernel.NewPrecomputed(dense); single {
+		p, err = kernel.NewPrecomputed(narrow)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := *d
+	rows.X = kernel.Rows(n)
+	return d, &rows, p
+}
+
+// TestGiven: with K given every solver finds the answer that it finds with the kernel, residuals are certified, errors
+// are not bounded, and K is not copied.
+func TestGiven(t *testing.T) {
+	const n = 150
+	gauss := kernel.Gaussian{Sigma: 2}
+	for name, cfg := range map[string]Config{
+		"direct": {Solver: Direct}, "pcg": {Solver: PCG}, "nystrom": {Solver: PCG, Precond: Nystrom{S: 30}},
+		"block": {Solver: BlockPCG, Precond: RPCholesky{S: 30}}, "cg": {Solver: CG}, "float32 tiles": {Solver: PCG, Storage: gram.Float32}, "auto": {},
+	} {
+		for _, single := range []bool{false, true} {
+			byPoints, byRows, p := given(t, n, gauss, single)
+			if name != "auto" {
+				byPoints.Weights = make([]float64, n)
+				for i := range n {
+					byPoints.Weights[i] = 1 + float64(i%3)
+				}
+				byRows.Weights = byPoints.Weights
+			}
+			cfg.Lambda, cfg.Tol = 0.1, 1e-6
+			answer := map[bool]*Solution{}
+			for _, rows := range []bool{false, true} {
+				d := byPoints
+				if cfg.Kernel = gauss; rows {
+					d, cfg.Kernel = byRows, p
+				}
+				lab, err := New(d, cfg)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				if answer[rows], err = lab.Solve(t.Context()); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			sol := answer[true]
+			off := 1e-4
+			if single {
+				off = 1e-3 // of K in float32, ‖E‖₂/λ ≈ 2√n·2⁻²⁵/λ times c
+			}
+			var diff mat.Dense
+			diff.Sub(sol.Model.C, answer[false].Model.C)
+			if !sol.Converged() || !(float64(sol.TrueResidual+sol.Rounding) <= 1e-6) || mat.Norm(&diff, 2) > off*mat.Norm(sol.Model.C, 2) {
+				t.Errorf("%s: off by %.2g of %.2g, %v", name, mat.Norm(&diff, 2), mat.Norm(sol.Model.C, 2), sol)
+			}
+			if sol.Error != nil || sol.Model.Error != nil || sol.KappaBound.Known() || sol.History != nil && sol.History[len(sol.History)-1].Bound.Known() {
+				t.Errorf("%s: bounds %v, %v, κ %v", name, sol.Error, sol.History[len(sol.History)-1].Bound, sol.KappaBound)
+			}
+			if name == "pcg" && sol.Weighted && sol.Storage != "recompute" {
+				t.Errorf("K is stored as %s", sol.Storage)
+			}
+			// New points are their kernel values.
+			z := points.NewDense(5, n, nil)
+			fresh := points.NewDense(5, 3, nil)
+			rng.New(4).Normals(fresh.Data, 0)
+			for i := range 5 {
+				for j := range n {
+					z.Row(i)[j] = gauss.Eval(fresh.Row(i), byPoints.X.(*points.Dense).Row(j))
+				}
+			}
+			f, err := sol.Model.Decision(t.Context(), z, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := answer[false].Model.Decision(t.Context(), fresh, nil)
+			if diff = (mat.Dense{}); err == nil {
+				diff.Sub(f, want)
+			}
+			if err != nil || mat.Norm(&diff, 2) > off*mat.Norm(want, 2) {
+				t.Errorf("%s: predictions off by %.2g, %v", name, mat.Norm(&diff, 2), err)
+			}
+		}
+	}
+}
+
+// TestGivenStages: leave-one-out, statistical dimension and quality of a given K are those of the kernel, within their intervals.
+func TestGivenStages(t *testing.T) {
+	byPoints, byRows, p := given(t, 120, kernel.Gaussian{Sigma: 1}, false)
+	labs := map[string]*Lab{}
+	for name, d := range map[string]*datasets.Dataset{"points": byPoints, "rows": byRows} {
+		cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Nystrom{S: 20}, Tol: 1e-3}
+		if name == "rows" {
+			cfg.Kernel = p
+		}
+		var err error
+		if labs[name], err = New(d, cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, below := range []int{0, -1} { // dense factors, and the subspace
+		want, err := labs["points"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := labs["rows"].LeaveOneOut(t.Context(), LeaveOneOutOptions{ExactBelow: below})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range got.Scores {
+			if v := want.Scores[i].Error.Value; v < s.Error.Lo || v > s.Error.Hi {
+				t.Errorf("λ = %g: %.6g is not in %v", s.Lambda, v, s.Error)
+			}
+		}
+	}
+	for _, m := range []StatDimMethod{ExactStatDim, SLQ} {
+		want, err := labs["points"].StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := labs["rows"].StatDim(t.Context(), StatDimOptions{Method: m})
+		if err != nil || want.Estimate.Value < got.Estimate.Lo*(1-1e-9) || want.Estimate.Value > got.Estimate.Hi*(1+1e-9) {
+			t.Errorf("%v: %v is not in %v, %v", m, want.Estimate, got.Estimate, err)
+		}
+	}
+	want, err := labs["points"].Quality(t.Context(), QualityOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := labs["rows"].Quality(t.Context(), QualityOptions{})
+	if err != nil || got.Certain != 0 || got.Kappa.Hi < want.Kappa.Lo || got.Kappa.Lo > want.Kappa.Hi {
+		t.Errorf("κ %v, want %v; %v", got, want.Kappa, err)
+	}
+}
+
+// TestGivenIndefinite: with a K that is not positive semi-definite the residual is certified, against sums in 200 bits, and
+// what rests on K ≽ 0 is refused.
+func TestGivenIndefinite(t *testing.T) {
+	const n = 80
+	_, d, _ := given(t, n, kernel.Gaussian{Sigma: 1}, false)
+	k := points.NewDense(n, n, nil) // a diagonal of 0
+	for i := range n {
+		for j := range i {
+			k.Row(i)[j] = math.Sin(float64(i*n + j))
+			k.Row(j)[i] = k.Row(i)[j]
+		}
+	}
+	p, err := kernel.NewPrecomputed(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, solver := range []Solver{Direct, CG} {
+		lab, err := New(d, Config{Kernel: p, Lambda: 2 * n, Solver: solver, Tol: 1e-10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sol, err := lab.Solve(t.Context())
+		if err != nil || !sol.Converged() || sol.Error != nil {
+			t.Fatalf("%v: %v, %v", solver, err, sol)
+		}
+		var rr, yy float64
+		for i := range n {
+			sum := new(big.Float).SetPrec(200).SetFloat64(lab.Targets().At(i, 0))
+			for j := range n {
+				a := k.Row(i)[j]
+				if i == j {
+					a += 2 * n
+				}
+				term := new(big.Float).SetPrec(200).SetFloat64(a)
+				sum.Sub(sum, term.Mul(term, new(big.Float).SetFloat64(sol.Model.C.At(j, 0))))
+			}
+			r, _ := sum.Float64()
+			rr, yy = rr+r*r, yy+lab.Targets().At(i, 0)*lab.Targets().At(i, 0)
+		}
+		if r := math.Sqrt(rr / yy); !(math.Abs(r-float64(sol.TrueResidual)) <= float64(sol.Rounding)) {
+			t.Errorf("%v: residual %.3g, reported %.3g ± %.1g", solver, r, sol.TrueResidual, sol.Rounding)
+		}
+		if _, err := lab.LeaveOneOut(t.Context(), LeaveOneOutOptions{}); err == nil || !strings.Contains(err.Error(), "not positive semi-definite") {
+			t.Errorf("leave-one-out: %v", err)
+		}
+	}
+	// Products in float64 are off by more than the diagonal would say.
+	a, err := gram.NewExact(p, d.X, 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := mat.NewDense(n, 1, nil)
+	for i := range n {
+		c.Set(i, 0, 1)
+	}
+	if b := a.Rounding(c)[0]; !(b > 1e-16*n) {
+		t.Errorf("rounding of a product at most %g", b)
+	}
+}
+
+// TestGivenRefused: what needs a kernel is refused in a line.
+func TestGivenRefused(t *testing.T) {
+	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
+	for want, cfg := range map[string]Config{
+		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}},
+	} {
+		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
+		if _, err := New(d, cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	lab, err := New(d, Config{Kernel: p, Lambda: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Tune(t.Context(), tune.Options{}); err == nil || !strings.Contains(err.Error(), "no kernel to choose") {
+		t.Errorf("tune: %v", err)
+	}
+	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
+		t.Errorf("points and K hold %d bytes, want %d", held, points)
+	}
+}

@@ -1,0 +1,227 @@
+package kernel
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// Precomputed is a kernel whose matrix K, N×N, is given. A point is the number i = 0 … N−1 of a row of K (Rows), and
+// k(x_i, x_j) = K_ij. A new point z, which has no row, is the N numbers k(z, x_0) … k(z, x_{N−1}): of it and point j,
+// k is the j-th. Two new points have no k: NaN. That K is positive semi-definite is not known (Semidefinite).
+type Precomputed struct {
+	n     int
+	sum   string        // checksum of the lower half of K
+	k     points.Points // *points.Dense or *points.Dense32, of which the lower half counts; nil in a model that was loaded
+	sizes []float64     // max_j |K_ij|
+}
+
+var _ Kernel = (*Precomputed)(nil)
+
+// asymmetry is what K_ij and K_ji may differ by, relative to the largest entry: rounding in float32, but no more.
+const asymmetry = 1e-6
+
+// NewPrecomputed returns the kernel of K, which is not copied if it is points.Dense or points.Dense32, and must not
+// change any more. The lower half of K counts. It returns an error that says where K is not square, not finite, or
+// not symmetric to 1e-6 of its largest entry.
+func NewPrecomputed(k points.Points) (*Precomputed, error) {
+	n, d := k.Dims()
+	if n != d || n < 2 {
+		return nil, fmt.Errorf("kernel: K is %d×%d: want K(train, train), n×n for n ≥ 2 rows", n, d)
+	}
+	if err := points.CheckFinite(k); err != nil {
+		return nil, fmt.Errorf("kernel: K: %w", err)
+	}
+	switch k.(type) {
+	case *points.Dense, *points.Dense32:
+	default:
+		dense := points.NewDense(n, n, nil)
+		k.Panel64To(dense.Data, n)
+		k = dense
+	}
+	p := &Precomputed{n: n, k: k, sizes: make([]float64, n)}
+	h, row := sha256.New(), make([]float64, n)
+	var largest, off float64
+	var at [2]int
+	for i := range n {
+		k.RowTo(row, i)
+		for j, v := range row[:i+1] {
+			p.sizes[i], p.sizes[j] = max(p.sizes[i], math.Abs(v)), max(p.sizes[j], math.Abs(v))
+			if d := math.Abs(v - p.at(j, i)); d > off {
+				off, at = d, [2]int{i, j}
+			}
+		}
+		largest = max(largest, p.sizes[i])
+		for _, v := range row[:i+1] {
+			var b [8]byte
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+			h.Write(b[:])
+		}
+	}
+	if i, j := at[0], at[1]; off > asymmetry*largest {
+		return nil, fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, more than %g of the largest entry: want K(train, train), such as (K+Kᵀ)/2",
+			i, j, p.at(i, j), j, i, p.at(j, i), off, asymmetry)
+	}
+	p.sum = fmt.Sprintf("%x", h.Sum(nil)[:8])
+	return p, nil
+}
+
+// at returns entry (i, j) as it is stored.
+func (k *Precomputed) at(i, j int) float64 {
+	if m, ok := k.k.(*points.Dense32); ok {
+		return float64(m.Data[i*m.Stride+j])
+	}
+	m := k.k.(*points.Dense)
+	return m.Data[i*m.Stride+j]
+}
+
+// Rows returns the points of a Precomputed: the numbers 0 … n−1 of its first n rows, in one column.
+func Rows(n int) *points.Dense {
+	x := points.NewDense(n, 1, nil)
+	for i := range x.Data {
+		x.Data[i] = float64(i)
+	}
+	return x
+}
+
+// Given returns the Precomputed that k is, or is made of; nil for none.
+func Given(k Kernel) *Precomputed {
+	if b, ok := k.(based); ok {
+		k = b.Base()
+	}
+	p, _ := k.(*Precomputed)
+	return p
+}
+
+// Semidefinite reports whether K is known to be positive semi-definite: not of a Precomputed. Of a user-defined kernel
+// it is what being a Kernel means.
+func Semidefinite(k Kernel) bool { return Given(k) == nil }
+
+// Sizes returns s with |k(x_i, x_j)| ≤ √(s_i·s_j), given the diagonal of K: that itself, or of a kernel that is not known
+// to be positive semi-definite, the largest |K_ij| of row i.
+func Sizes(k Kernel, x points.Points, diag []float64) []float64 {
+	z, ok := k.(sized)
+	if !ok || Semidefinite(k) {
+		return diag
+	}
+	n, d := x.Dims()
+	row, s := make([]float64, d), make([]float64, n)
+	for i := range s {
+		x.RowTo(row, i)
+		s[i] = z.Size(row)
+	}
+	return s
+}
+
+type (
+	based interface{ Base() Kernel }
+	sized interface{ Size(x []float64) float64 }
+)
+
+// N returns the number of rows of K.
+func (k *Precomputed) N() int { return k.n }
+
+// Bytes returns the memory that K takes; 0 of nil.
+func (k *Precomputed) Bytes() int64 {
+	switch {
+	case k == nil || k.k == nil:
+		return 0
+	case k.single():
+		return 4 * int64(k.n) * int64(k.n)
+	}
+	return 8 * int64(k.n) * int64(k.n)
+}
+
+func (k *Precomputed) single() bool { _, ok := k.k.(*points.Dense32); return ok }
+
+// Size returns max_j |K_ij| of point i.
+func (k *Precomputed) Size(x []float64) float64 { return k.sizes[int(x[0])] }
+
+// Eval implements Kernel.
+func (k *Precomputed) Eval(x, z []float64) float64 {
+	if len(z) > 1 {
+		x, z = z, x
+	}
+	v := [1]float64{math.NaN()}
+	if len(z) == 1 && (len(x) > 1 || k.k != nil) {
+		k.rowTo(v[:], x, []int{int(z[0])})
+	}
+	return v[0]
+}
+
+// rowTo sets dst_b = k(x, x_j), j = to[b].
+func (k *Precomputed) rowTo(dst, x []float64, to []int) {
+	if len(x) > 1 {
+		for b, j := range to {
+			dst[b] = x[j]
+		}
+		return
+	}
+	i := int(x[0])
+	for b, j := range to {
+		dst[b] = k.at(max(i, j), min(i, j))
+	}
+}
+
+// tile calls set with each row of a tile, for points z that are rows of K.
+func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row []float64)) {
+	nx, d := x.Dims()
+	nz, _ := z.Dims()
+	at, xa, row := grow(&w.z, nz), grow(&w.x, d), grow(&w.row, nz)
+	z.Panel64To(at, 1)
+	to := grow(&w.to, nz)
+	for b, j := range at {
+		to[b] = int(j)
+	}
+	for a := range nx {
+		x.RowTo(xa, a)
+		k.rowTo(row, xa, to)
+		set(a, row)
+	}
+}
+
+// check returns an error if there is no K, or a point is no row of it.
+func (k *Precomputed) check(x points.Points) error {
+	if k.k == nil {
+		return fmt.Errorf("kernel: the model of a precomputed K holds no K: it predicts from K(test, train), %d numbers a row, and does nothing else", k.n)
+	}
+	n, d := x.Dims()
+	if d != 1 {
+		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows (kernel.Rows)", d)
+	}
+	var v [1]float64
+	for i := range n {
+		if x.RowTo(v[:], i); !(v[0] >= 0 && v[0] < float64(k.n)) || v[0] != math.Trunc(v[0]) {
+			return fmt.Errorf("kernel: point %d is row %g of a precomputed K with the rows 0 to %d", i, v[0], k.n-1)
+		}
+	}
+	return nil
+}
+
+// String names the kernel and K.
+func (k *Precomputed) String() string { return fmt.Sprintf("precomputed(rows=%d, sum=%s)", k.n, k.sum) }
+
+// given is what Spec.Params hold of a Precomputed.
+type given struct {
+	Rows int
+	Sum  string
+}
+
+// spec returns what files say of the kernel.
+func (k *Precomputed) spec() (Spec, error) {
+	b, err := json.Marshal(given{k.n, k.sum})
+	return Spec{Name: "precomputed", Params: Params(b)}, err
+}
+
+// precomputed returns the kernel without its K.
+func precomputed(p Params) (*Precomputed, error) {
+	var g given
+	if err := json.Unmarshal([]byte(p), &g); err != nil || g.Rows < 2 {
+		return nil, fmt.Errorf("kernel: precomputed with the parameters %q: want rows ≥ 2 and sum", p)
+	}
+	return &Precomputed{n: g.Rows, sum: g.Sum}, nil
+}

@@ -1,0 +1,118 @@
+package kernel_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+func ExampleNewPrecomputed() {
+	k, err := kernel.NewPrecomputed(points.NewDense(2, 2, []float64{1, 0.5, 0.5, 1}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x := kernel.Rows(2)
+	fmt.Println(k.Eval(x.Row(0), x.Row(1)), "of rows of K;", k.Eval([]float64{0.3, 0.2}, x.Row(1)), "of a new point and a row")
+	// Output: 0.5 of rows of K; 0.2 of a new point and a row
+}
+
+// TestPrecomputed: tiles of any rows have the entries of K's lower half, in both precisions, whatever it is stored in.
+func TestPrecomputed(t *testing.T) {
+	const n = 9
+	k, k32, sparse := points.NewDense(n, n, nil), points.NewDense32(n, n, nil), &points.CSR{N: n, D: n, Ptr: []int{0}}
+	for i := range n {
+		for j := range n {
+			v := float64(float32(math.Cos(float64(min(i, j)*n + max(i, j)))))
+			k.Row(i)[j], k32.Row(i)[j] = v, float32(v)
+			if j > i {
+				k.Row(i)[j] += 1e-8 // rounding, which does not count
+			}
+			sparse.Col, sparse.Val = append(sparse.Col, int32(j)), append(sparse.Val, v)
+		}
+		sparse.Ptr = append(sparse.Ptr, len(sparse.Col))
+	}
+	rows, cols := []int{3, 0, 8, 5}, []int{1, 8, 5, 0, 2}
+	for name, m := range map[string]points.Points{"float64": k, "float32": k32, "sparse": sparse} {
+		p, err := kernel.NewPrecomputed(m)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		x, z := points.NewPanel(points.Gather(kernel.Rows(n), rows)), points.NewPanel(points.Gather(kernel.Rows(n), cols))
+		var w kernel.Workspace
+		d64, d32 := make([]float64, 20), make([]float32, 20)
+		kernel.Tile64(d64, 5, p, x, z, kernel.Float64, &w)
+		kernel.Tile32(d32, 5, p, x, z, kernel.Float32, &w)
+		for a, i := range rows {
+			for b, j := range cols {
+				want := k.Row(max(i, j))[min(i, j)]
+				if d64[a*5+b] != want || d32[a*5+b] != float32(want) || p.Eval([]float64{float64(i)}, []float64{float64(j)}) != want {
+					t.Errorf("%s: entry (%d, %d) is %v, %v, want %v", name, i, j, d64[a*5+b], d32[a*5+b], want)
+				}
+			}
+		}
+		// The same kernel comes back, without K, and has no entries.
+		spec, err := kernel.ToSpec(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := kernel.FromSpec(spec)
+		if err != nil || back.String() != p.String() || !math.IsNaN(back.Eval([]float64{0}, []float64{0})) || kernel.Given(back).Bytes() != 0 {
+			t.Errorf("%s: %v, %v", name, back, err)
+		}
+		if err := kernel.Check(back, kernel.Rows(n)); err == nil || !strings.Contains(err.Error(), "holds no K") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if s := kernel.Sizes(p, kernel.Rows(n), nil); s[4] != largest(k, 4) || kernel.Semidefinite(p) {
+			t.Errorf("%s: sizes %v", name, s)
+		}
+	}
+}
+
+// largest returns max_j |K_ij| of the lower half.
+func largest(k *points.Dense, i int) (most float64) {
+	for j := range k.N {
+		most = max(most, math.Abs(k.Row(max(i, j))[min(i, j)]))
+	}
+	return most
+}
+
+// TestPrecomputedRefused: what is no kernel matrix is refused with the place and how far it is off.
+func TestPrecomputedRefused(t *testing.T) {
+	change := func(i, j int, v float64) points.Points {
+		k := points.NewDense(4, 4, nil)
+		for i := range 4 {
+			k.Row(i)[i] = 2
+		}
+		k.Row(i)[j] = v
+		return k
+	}
+	for want, k := range map[string]points.Points{
+		"K is 2×3":                              points.NewDense(2, 3, nil),
+		"entry (1, 2) is NaN":                   change(1, 2, math.NaN()),
+		"entry (3, 1) is 0.25 and (1, 3) is 0,": change(3, 1, 0.25),
+		"0.25 apart, more than 1e-06":           change(1, 3, 0.25),
+	} {
+		if _, err := kernel.NewPrecomputed(k); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	p, err := kernel.NewPrecomputed(change(3, 1, 1e-7)) // rounding
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []float64{-1, 4, 0.5, math.NaN()} {
+		if err := kernel.Check(p, points.NewDense(1, 1, []float64{v})); err == nil {
+			t.Errorf("row %v passes", v)
+		}
+	}
+	for _, params := range []kernel.Params{"", "{}", `{"rows":1,"sum":""}`, `{"sum":"","rows":3}`} {
+		if k, err := kernel.FromSpec(kernel.Spec{Name: "precomputed", Params: params}); err == nil {
+			t.Errorf("%s: %v", params, k)
+		}
+	}
+}
