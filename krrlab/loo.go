@@ -3,9 +3,10 @@ package krrlab
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"time"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -20,7 +21,7 @@ type LeaveOneOutOptions struct {
 	Lambdas    []float64 // default: 13, from λ/1000 to 1000λ
 	Probes     int       // for n > ExactBelow, at least 4; default: 8
 	Confidence float64   // of the intervals, in (0, 1); default: 0.95
-	ExactBelow int       // largest n for which each λ has dense factors; default: 2000, −1: none
+	ExactBelow int       // largest n for which each λ has dense factors, if they fit the memory; default: 2000, −1: none
 	Residuals  bool      // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
 }
 
@@ -28,24 +29,14 @@ type LeaveOneOutOptions struct {
 const looRank = 1000
 
 // LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one
-// subspace for all λ, with intervals. The landmarks of the configuration serve, or randomly pivoted Cholesky's. Cost:
+// subspace for all λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of
+// wrong rows, each counted once. The landmarks of the configuration serve, or randomly pivoted Cholesky's. Cost:
 // see package loo.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
 	return run(ctx, l, stage.LeaveOneOut, o, func(ctx context.Context) (*LeaveOneOut, error) { return l.leaveOneOut(ctx, o) })
 }
 
-// unweighted returns an error if the rows have weights, which errors of rows left out do not heed.
-func (l *Lab) unweighted() error {
-	if l.given.Weights == nil {
-		return nil
-	}
-	return fmt.Errorf("krrlab: no leave-one-out and no tuning with weights: do it without them, and fit with the result")
-}
-
 func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
-	if err := l.unweighted(); err != nil {
-		return nil, err
-	}
 	start := time.Now()
 	if o.Lambdas == nil {
 		for i := -6; i <= 6; i++ {
@@ -59,12 +50,19 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	}
 	score := l.pathScores
 	if r.N <= cmp.Or(o.ExactBelow, 2000) {
-		score = l.denseScores
+		fits, err := l.fits(ctx, denseBytes)
+		if err != nil {
+			return nil, err
+		}
+		if score = l.denseScores; !fits {
+			score, r.Why = l.pathScores, "dense factors need "+l.tooMuch(denseBytes)
+		}
 	}
 	var err error
 	if r.Scores, err = score(ctx, r, o.Lambdas, &opt); err != nil {
 		return nil, err
 	}
+	l.unweigh(r.Scores)
 	for i, s := range r.Scores {
 		if r.Best < 0 || s.Error.Value < r.Scores[r.Best].Error.Value {
 			r.Best = i
@@ -74,8 +72,30 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	return r, nil
 }
 
+// unweigh turns scores of the plain problem of a weighted one, whose residuals are √w_i(y_i−f_{−i}(x_i)), to those of
+// the points: of regression the weighted mean square, and GCV alike.
+func (l *Lab) unweigh(scores []loo.Score) {
+	w := l.given.Weights
+	if w == nil {
+		return
+	}
+	for i := range scores {
+		s := &scores[i]
+		if share := float64(len(w)) / floats.Sum(w); l.train.Class == nil {
+			e := &s.Error
+			e.Value, e.Lo, e.Hi, s.GCV = share*e.Value, share*e.Lo, share*e.Hi, share*s.GCV
+		}
+		if s.Residuals != nil {
+			s.Residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, s.Residuals)
+		}
+	}
+}
+
+// denseBytes are what dense factors take for each entry of K.
+const denseBytes = 16
+
 func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
-	k, off, err := l.dense(ctx, 16, "dense factors", "leave one out by the subspace, with exact-below -1")
+	k, off, err := l.dense(ctx, denseBytes, "dense factors", "leave one out by the subspace, with exact-below -1")
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +118,7 @@ func (l *Lab) pathScores(ctx context.Context, r *LeaveOneOut, lambdas []float64,
 	if err != nil {
 		return nil, err
 	}
-	r.KError = 2 * k.Choice().Error // of K as stored, and of the products with it
+	r.KError = k.Choice().Error + l.kError(k) // of K as stored, and of the products with it
 	r.Precond, r.S = recipe.String(), z.it.z.D
 	o.KError = r.KError
 	if low := z.it.low; low != nil && low.Certain() {

@@ -54,6 +54,8 @@ const (
 	ExactStatDimBelow = 3000
 	// controlFeatures is the most features that the control variate takes, for 9s³ flops.
 	controlFeatures = 2000
+	// eigenBytes are what all eigenvalues take for each entry of K.
+	eigenBytes = 8
 )
 
 // StatDimOptions are the options of StatDim. Zero values mean the defaults.
@@ -131,15 +133,23 @@ func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 }
 
 func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+	large := fmt.Sprintf("n > %d", ExactStatDimBelow)
 	if s.N <= ExactStatDimBelow {
-		s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
-		return l.exactStatDim(ctx, s, o)
+		fits, err := l.fits(ctx, eigenBytes)
+		if err != nil {
+			return err
+		}
+		if fits {
+			s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
+			return l.exactStatDim(ctx, s, o)
+		}
+		large = "all eigenvalues need " + l.tooMuch(eigenBytes)
 	}
 	if err := l.randomStatDim(ctx, s, o, SLQ); err != nil {
 		return err
 	}
 	if s.Reached || l.approximation() == nil || 2*s.Truncation < 0.5*s.Estimate.Width()*s.Estimate.Value {
-		s.Why = fmt.Sprintf("n > %d", ExactStatDimBelow)
+		s.Why = large
 		return nil
 	}
 	curve := s.Curve
@@ -150,7 +160,7 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 }
 
 func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
-	k, off, err := l.dense(ctx, 8, "all eigenvalues of K", "take another method")
+	k, off, err := l.dense(ctx, eigenBytes, "all eigenvalues of K", "take another method")
 	if err != nil {
 		return err
 	}
@@ -176,7 +186,7 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 		return err
 	}
 	k := formed.it
-	s.KError = 2 * k.Choice().Error // of K as stored, and of the products with it
+	s.KError = k.Choice().Error + l.kError(k) // of K as stored, and of the products with it
 	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError}
 	if recipe != nil {
 		if p.Control, _, err = l.inEigenForm(ctx, s, recipe, o.Lambdas); err != nil {

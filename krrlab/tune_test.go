@@ -76,7 +76,7 @@ func TestTuneTargets(t *testing.T) {
 			if want == nil {
 				want, wants[valid == nil] = r, r
 			}
-			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") {
+			if len(r.Points) != len(want.Points) || !strings.Contains(r.String(), "in units of its root mean square") || !strings.Contains(r.Short(), "(of all 2 targets, each in units of its root mean square) with 95 %") {
 				t.Fatalf("%d points, want %d: %s", len(r.Points), len(want.Points), r)
 			}
 			for i, p := range r.Points {

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // TestWeights: whole weights are as many equal rows, for regression, centered, and classes, whatever solves; the bounds
@@ -56,8 +57,8 @@ func TestWeights(t *testing.T) {
 			if n, d, _ := sol.Model.Dims(); n != 120 || d != 3 || sol.D != 3 || !sol.Weighted || sol.Model.Kernel != kernel.Kernel(k) {
 				t.Errorf("%v: a model of %d points in R^%d, report %+v", cfg.Solver, n, d, sol.Header)
 			}
-			if _, err := newLab(t, given, Config{Kernel: k, Lambda: 0.1}).LeaveOneOut(ctx, LeaveOneOutOptions{}); err == nil || !strings.Contains(err.Error(), "weights") {
-				t.Errorf("leave-one-out: %v", err)
+			if _, err := newLab(t, given, Config{Kernel: k, Lambda: 0.1}).Tune(ctx, tune.Options{}); err == nil || !strings.Contains(err.Error(), "weights") {
+				t.Errorf("tune: %v", err)
 			}
 			if _, err := Verify(ctx, sol.Model, VerifyOptions{}); err == nil || !strings.Contains(err.Error(), "weights") {
 				t.Errorf("verify: %v", err)
@@ -66,6 +67,89 @@ func TestWeights(t *testing.T) {
 	}
 	if _, err := datasets.SyntheticRegression(9, 2, 0, 1).Balance(); err == nil {
 		t.Error("numbers are balanced")
+	}
+}
+
+// TestWeightsLeftOut: leave-one-out of weighted rows is that of fits to the others with their weights, by dense factors and
+// within the intervals of the subspace.
+func TestWeightsLeftOut(t *testing.T) {
+	const n = 60
+	k, lambda := kernel.Gaussian{Sigma: 1.2}, 0.3
+	for _, all := range []*datasets.Dataset{datasets.SyntheticRegression(n, 3, 0.1, 5), datasets.SyntheticClasses(n, 3, 3, 0.1, 5)} {
+		train := *all
+		train.Weights = make([]float64, n)
+		for i := range n {
+			train.Weights[i] = 0.5 + float64(i%4)
+		}
+		var sum, mean, wrong float64
+		var residuals []float64
+		coding := datasets.Coding{Labels: train.Labels}
+		y, err := coding.Encode(&train)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			var others []int
+			for j := range n {
+				if j != i {
+					others = append(others, j)
+				}
+			}
+			one := solveWith(t, t.Context(), train.Subset(others), Config{Kernel: k, Lambda: lambda, Solver: Direct, Tol: 1e-11})
+			p, err := one.Model.Predict(t.Context(), train.Slice(i, i+1), &model.Options{Float64: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := y.At(i, 0) - p.Decision.At(0, 0)
+			residuals = append(residuals, r)
+			sum, mean = sum+train.Weights[i], mean+train.Weights[i]*r*r
+			if train.Class != nil && p.Class[0] != train.Class[i] {
+				wrong++
+			}
+		}
+		want := mean / sum
+		if train.Class != nil {
+			want = wrong / n
+		}
+		for _, below := range []int{0, -1} {
+			r, err := newLab(t, &train, Config{Kernel: k, Lambda: lambda}).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{lambda}, ExactBelow: below, Residuals: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := r.Scores[0]
+			if s.Error.Lo > want*(1+1e-6) || s.Error.Hi < want*(1-1e-6) || below == 0 && math.Abs(s.Error.Value-want) > 1e-6*want {
+				t.Errorf("%v, exact below %d: %v, want %g", train.Task, below, s.Error, want)
+			}
+			if below == 0 {
+				for i, v := range residuals {
+					if math.Abs(s.Residuals.At(i, 0)-v) > 1e-6 {
+						t.Fatalf("residual %d: %g, want %g", i, s.Residuals.At(i, 0), v)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestMemoryChooses: where dense factors or all eigenvalues do not fit the memory the other way is taken, which says so.
+func TestMemoryChooses(t *testing.T) {
+	train := datasets.SyntheticRegression(1200, 3, 0.1, 5)
+	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 1, Solver: PCG, Precond: RPCholesky{S: 40}}
+	want, err := newLab(t, train, cfg).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{1}})
+	if err != nil || want.Why != "" {
+		t.Fatal(want, err)
+	}
+	cfg.Memory = 11e6 // 16n² and 8n² are 23 and 11.5 MB
+	got, err := newLab(t, train, cfg).LeaveOneOut(t.Context(), LeaveOneOutOptions{Lambdas: []float64{1}})
+	if err != nil || got.S == 0 || !strings.Contains(got.String(), "as dense factors need 23 MB, the limit is 11 MB") || !got.Scores[0].Error.Covers(want.Scores[0].Error.Value) {
+		t.Errorf("%v, %v", got, err)
+	}
+	s, err := newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{})
+	if err != nil || !strings.Contains(s.Why, "all eigenvalues need 11.5 MB, the limit is 11 MB") && !strings.Contains(s.Why, "did not reach the width") {
+		t.Errorf("%v, %v", s, err)
+	}
+	if _, err := newLab(t, train, cfg).StatDim(t.Context(), StatDimOptions{Method: ExactStatDim}); err == nil || !strings.Contains(err.Error(), "n = 1200 need 11.5 MB, the limit is 11 MB: take another method") {
+		t.Errorf("exact: %v", err)
 	}
 }
 

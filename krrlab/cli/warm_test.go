@@ -94,7 +94,7 @@ func TestWarmTable(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "has 60 of the 62 rows") || !strings.Contains(out, "1 word of a categorical column") {
 		t.Fatalf("exit %d, %s%s", code, out, errs)
 	}
-	if code, again, errs := command(t, "fit", "--train", all, "--warm", m, "--solver", "cg", "--impute", "median", "--out", filepath.Join(dir, "again.krr")); code != exitOK || !strings.Contains(again, "has 60 of the 62 rows") {
+	if code, again, errs := command(t, "fit", "--train", all, "--warm", m, "--solver", "cg", "--impute", "median", "--out", filepath.Join(dir, "again.krr")); code != exitOK || !strings.Contains(again, "has 60 of the 62 rows") || !strings.Contains(again, "note: --impute is not used: missing values are filled by the numbers of --warm") {
 		t.Errorf("exit %d, %s%s", code, again, errs)
 	}
 	bare := filepath.Join(dir, "bare.krr")

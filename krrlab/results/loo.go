@@ -17,6 +17,7 @@ type LeaveOneOut struct {
 	Scores  []loo.Score `json:"scores"`
 	Best    int         `json:"best"` // index of the least error
 
+	Why     string  `json:"why,omitempty"`            // why not by dense factors, where n is small enough
 	Precond string  `json:"preconditioner,omitempty"` // what made Z, where probes were taken
 	S       int     `json:"s,omitempty"`
 	KError  float64 `json:"kernel_error"` // e ≥ ‖K_stored−K‖₂ and of the products with it, predicted
@@ -30,6 +31,9 @@ func (r *LeaveOneOut) unit() string {
 	}
 	if r.T > 1 {
 		return "RMSE of all targets together"
+	}
+	if r.Weighted {
+		return "weighted RMSE"
 	}
 	return "RMSE"
 }
@@ -77,6 +81,9 @@ func (r *LeaveOneOut) String() string {
 	if r.S > 0 {
 		how = fmt.Sprintf("one subspace for all λ with %s, s = %d", r.Precond, r.S)
 	}
+	if r.Why != "" {
+		how += ", as " + r.Why
+	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
 	shown := r.shown()
 	ends, wide := make([]string, len(shown)), 0
@@ -99,7 +106,11 @@ func (r *LeaveOneOut) String() string {
 	if r.Classes {
 		what = fmt.Sprintf("error %.2f %%", 100*least.Error.Value)
 	}
-	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s; other σ and kernels: krrlab tune", least.Lambda, what, r.end())
+	other := "; other σ and kernels: krrlab tune"
+	if r.Weighted || r.Kernel.Name == "precomputed" { // which tune does not take
+		other = ""
+	}
+	b.Add("fit with", "--lambda %.3g: %s by leave-one-out%s%s", least.Lambda, what, r.end(), other)
 	b.Took(r.Seconds)
 	return b.String()
 }

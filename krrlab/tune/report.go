@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -28,6 +29,14 @@ func (p *Point) error(classes bool) string {
 	return fmt.Sprintf("RMSE %.4g, in [%.4g, %.4g]", p.Error, p.Lo, p.Hi)
 }
 
+// units says what the errors of several targets are in; "" of one.
+func (r *Result) units() string {
+	if r.T == 1 || r.classes() {
+		return ""
+	}
+	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
+}
+
 func (r *Result) classes() bool { return r.Task == "classification" }
 
 // String gives the search in a few aligned lines.
@@ -42,8 +51,8 @@ func (r *Result) String() string {
 		scaled = ", scaled: " + r.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, r.Task, r.N, r.D, r.T, scaled)
-	if r.T > 1 && !r.classes() {
-		b.Add("errors", "of all targets, each in units of its root mean square")
+	if text := r.units(); text != "" {
+		b.Add("errors", "%s", strings.Trim(text, " ()"))
 	}
 	for i, l := range r.Levels {
 		if l.Points == 0 {
@@ -205,7 +214,7 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s with 95 %% confidence by %s; %d points, %.3g s", r.Best.text(r.classes()), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
+	b.Add("tuned", "%s%s with 95 %% confidence by %s; %d points, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
 	if r.edge != "" {
 		b.Add("", "%s: others, held by flags, may be better", r.edge)
 	}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/kernel"
+)
+
+// TestOutputsThatFail: a model that cannot be saved does not keep the report and the lines of the fit from the user.
+func TestOutputsThatFail(t *testing.T) {
+	dir := t.TempDir()
+	lab, err := krrlab.New(datasets.SyntheticRegression(40, 2, 0.1, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol.Model.Origin.TrueResidual = math.NaN()
+	var out, errs bytes.Buffer
+	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
+	f := &fitFlags{out: filepath.Join(dir, "m.krr"), json: filepath.Join(dir, "r.json")}
+	err = a.conclude(t.Context(), f, &fitted{sol: sol})
+	if err == nil || !strings.Contains(err.Error(), "model: not saved") {
+		t.Errorf("%v", err)
+	}
+	if text := out.String(); !strings.Contains(text, "converged") || !strings.Contains(text, "wrote        "+f.json) || strings.Contains(text, f.out) {
+		t.Errorf("%s", text)
+	}
+	if _, err := os.Stat(f.json); err != nil {
+		t.Error(err)
+	}
+}
