@@ -2,13 +2,14 @@ package experiments
 
 import (
 	"fmt"
-	"gonum.org/v1/gonum/floats"
 	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/plots"
 )
