@@ -50,12 +50,14 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	}
 	score := l.pathScores
 	if r.N <= cmp.Or(o.ExactBelow, 2000) {
-		fits, err := l.fits(ctx, denseBytes)
+		much, err := l.tooMuch(ctx, 16) // K and its factor
 		if err != nil {
 			return nil, err
 		}
-		if score = l.denseScores; !fits {
-			score, r.Why = l.pathScores, "dense factors need "+l.tooMuch(denseBytes)
+		if much == "" {
+			score = l.denseScores
+		} else {
+			r.Why = "dense factors need " + much
 		}
 	}
 	var err error
@@ -91,11 +93,8 @@ func (l *Lab) unweigh(scores []loo.Score) {
 	}
 }
 
-// denseBytes are what dense factors take for each entry of K.
-const denseBytes = 16
-
 func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {
-	k, off, err := l.dense(ctx, denseBytes, "dense factors", "leave one out by the subspace, with exact-below -1")
+	k, off, err := l.dense(ctx)
 	if err != nil {
 		return nil, err
 	}

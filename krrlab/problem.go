@@ -312,37 +312,24 @@ func (l *Lab) exact() bool {
 // refines reports whether they are where the rows checked miss the tolerance.
 func (l *Lab) refines() bool { return l.cfg.Exact == AutoResidual && l.work() <= l.refineUpTo }
 
-// dense returns K in float64, and what it is off at most; an error if the work on it takes more than the memory allows,
-// so many bytes for each entry, and says what to do instead.
-func (l *Lab) dense(ctx context.Context, bytes int64, what, instead string) (k *mat.Dense, off float64, err error) {
-	n := l.train.Len()
-	switch fits, err := l.fits(ctx, bytes); {
-	case err != nil:
-		return nil, 0, err
-	case !fits:
-		return nil, 0, fmt.Errorf("krrlab: %s of n = %d need %s: %s", what, n, l.tooMuch(bytes), instead)
-	}
+// dense returns K in float64, and what it is off at most.
+func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) {
 	a, err := gram.NewExact(l.cfg.Kernel, l.train.X, l.cfg.Lambda, l.exactness(), l.comm)
 	if err != nil {
 		return nil, 0, err
 	}
 	l.Tell(ctx, Event{Stage: stage.Kernel, Remaining: -1})
+	n := l.train.Len()
 	k = mat.NewDense(n, n, nil)
 	return k, l.kError(a), a.DenseTo(ctx, k)
 }
 
-// fits reports whether the work on K in float64 is allowed on all ranks, so many bytes for each entry.
-func (l *Lab) fits(ctx context.Context, bytes int64) (bool, error) {
-	n, yes := int64(l.train.Len()), int64(1)
-	if l.cfg.Memory > 0 && bytes*n*n > l.cfg.Memory {
-		yes = 0
-	}
-	yes, err := comm.Least(ctx, l.comm, yes)
-	return yes == 1, err
-}
-
-// tooMuch says what that would need, and what is allowed here.
-func (l *Lab) tooMuch(bytes int64) string {
+// tooMuch says what work on K in float64 needs, so many bytes for each entry, where a rank does not allow it; "" where all do.
+func (l *Lab) tooMuch(ctx context.Context, bytes int64) (string, error) {
 	n := int64(l.train.Len())
-	return fmt.Sprintf("%s, the limit is %s", accel.Bytes(bytes*n*n), accel.Bytes(l.cfg.Memory))
+	most, err := comm.Least(ctx, l.comm, l.cfg.Memory)
+	if need := bytes * n * n; most > 0 && need > most {
+		return fmt.Sprintf("%s, the limit is %s", accel.Bytes(need), accel.Bytes(most)), nil
+	}
+	return "", err
 }

@@ -158,7 +158,7 @@ func TestStagesOnRanksMemory(t *testing.T) {
 			_, err = l.Quality(t.Context(), QualityOptions{})
 			return err
 		},
-		"take another method": func(l *Lab) error {
+		"the limit is 100 kB: take another method": func(l *Lab) error {
 			if l.comm.Rank() == 1 {
 				l.cfg.Memory = 100_000
 			}

@@ -54,8 +54,6 @@ const (
 	ExactStatDimBelow = 3000
 	// controlFeatures is the most features that the control variate takes, for 9s³ flops.
 	controlFeatures = 2000
-	// eigenBytes are what all eigenvalues take for each entry of K.
-	eigenBytes = 8
 )
 
 // StatDimOptions are the options of StatDim. Zero values mean the defaults.
@@ -83,10 +81,19 @@ func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	if err != nil {
 		return nil, err
 	}
+	much := ""
+	if o.Method == ExactStatDim || o.Method == AutoStatDim && s.N <= ExactStatDimBelow {
+		if much, err = l.tooMuch(ctx, 8); err != nil {
+			return nil, err
+		}
+	}
 	switch o.Method {
 	case AutoStatDim:
-		err = l.autoStatDim(ctx, s, &o)
+		err = l.autoStatDim(ctx, s, &o, much)
 	case ExactStatDim:
+		if much != "" {
+			return nil, fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s: take another method", s.N, much)
+		}
 		err = l.exactStatDim(ctx, s, &o)
 	case FreeStatDim:
 		err = l.freeStatDim(ctx, s, &o)
@@ -132,18 +139,15 @@ func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
 	return &StatDim{Header: l.header(), Width: o.Width}, nil
 }
 
-func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+// autoStatDim chooses the method; much says what all eigenvalues take, where that is too much.
+func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, much string) error {
 	large := fmt.Sprintf("n > %d", ExactStatDimBelow)
-	if s.N <= ExactStatDimBelow {
-		fits, err := l.fits(ctx, eigenBytes)
-		if err != nil {
-			return err
-		}
-		if fits {
-			s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
-			return l.exactStatDim(ctx, s, o)
-		}
-		large = "all eigenvalues need " + l.tooMuch(eigenBytes)
+	switch {
+	case much != "":
+		large = "all eigenvalues need " + much
+	case s.N <= ExactStatDimBelow:
+		s.Why = fmt.Sprintf("n ≤ %d", ExactStatDimBelow)
+		return l.exactStatDim(ctx, s, o)
 	}
 	if err := l.randomStatDim(ctx, s, o, SLQ); err != nil {
 		return err
@@ -160,7 +164,7 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 }
 
 func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
-	k, off, err := l.dense(ctx, eigenBytes, "all eigenvalues of K", "take another method")
+	k, off, err := l.dense(ctx)
 	if err != nil {
 		return err
 	}
