@@ -23,7 +23,7 @@ import (
 type StatDimMethod int
 
 const (
-	// AutoStatDim takes ExactStatDim up to n = ExactStatDimBelow, and beyond SLQ, with
+	// AutoStatDim takes ExactStatDim up to n = ExactStatDimBelow, if it fits the memory, and else SLQ, with
 	// Hutchinson after it where the preconditioner is needed to reach the width at λ.
 	AutoStatDim StatDimMethod = iota
 	// ExactStatDim takes all eigenvalues of K, in 8n² bytes and 4n³/3 flops.

@@ -95,7 +95,7 @@ the curve λ ↦ s_λ, with an interval that includes the truncation of the solv
 Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
 preconditioned block solve, M⁻¹ as control variate), xtrace, slq (stochastic Lanczos
 quadrature, the whole curve), free (the features alone); auto takes exact up to
-n = 3,000, beyond slq, and hutchinson where that needs the preconditioner.`,
+n = 3,000, if it fits --memory, beyond slq, and hutchinson where that needs the preconditioner.`,
 		example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
   krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
   krrlab statdim --data mnist --n 10000 --method free --eta`,
