@@ -143,11 +143,15 @@ func cauchy(u float64) float64 {
 const checked = 64
 
 // Check compares what a user-defined Radial says of itself on some pairs of the points: that Profile is
-// Eval, and that k(x, x) is the largest value; and that g does not fall from 0 faster than Slope allows.
-// Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels it passes.
+// Eval, and that k(x, x) is the largest value; and that g does not fall from 0 faster than Slope allows. Of a kernel that is evaluated by
+// EvalTile it compares that with Eval. Of a Precomputed it looks whether K is there and the points are rows of it. Other kernels
+// it passes.
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
 		return p.check(x)
+	}
+	if t, ok := k.(tiler); ok && ByPairs(k) {
+		return checkTile(k, t, x)
 	}
 	r, ok := k.(Radial)
 	if !ok || BuiltIn(k) {
@@ -179,6 +183,31 @@ func Check(k Kernel, x points.Points) error {
 			return fmt.Errorf("kernel: %v of points %d and %d, at r² = %g, is %v by Profile and %v by Eval: want one kernel", k, i, j, sq, g[0], eval)
 		case math.Abs(g[0]) > one+rounding:
 			return fmt.Errorf("kernel: %v of points %d and %d is %v, above k(x, x) = %v: it is not positive semi-definite", k, i, j, g[0], one)
+		}
+	}
+	return nil
+}
+
+// checkTile compares EvalTile with Eval on a tile that is not square.
+func checkTile(k Kernel, t tiler, p points.Points) error {
+	n, d := p.Dims()
+	nx, nz := min(n, 5), min(n, 4)
+	x, z, tile := make([]float64, nx*d), make([]float64, nz*d), make([]float64, nx*nz)
+	p.Slice(0, nx).Panel64To(x, d)
+	p.Slice(n-nz, n).Panel64To(z, d)
+	for i := range tile {
+		tile[i] = math.NaN()
+	}
+	t.EvalTile(tile, x, z, nx, nz)
+	var most float64
+	evals := make([]float64, nx*nz)
+	for i := range evals {
+		evals[i] = k.Eval(x[i/nz*d:][:d], z[i%nz*d:][:d])
+		most = max(most, math.Abs(evals[i]))
+	}
+	for i, v := range evals {
+		if by := tile[i]; by != v && !(math.Abs(by-v) <= 1e-9*most) && !(math.IsNaN(by) && math.IsNaN(v)) {
+			return fmt.Errorf("kernel: %v of points %d and %d is %v by EvalTile and %v by Eval: want one kernel", k, i/nz, n-nz+i%nz, by, v)
 		}
 	}
 	return nil

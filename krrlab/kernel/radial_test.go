@@ -108,6 +108,7 @@ func TestCheck(t *testing.T) {
 		{liar{one, -1, 1, false}, "g(0) = -1"},
 		{liar{one, 1, 0.5, true}, "above k(x, x) = 1"},
 		{embedded{kernel.Gaussian{Sigma: 1}}, "by Profile and"},
+		{tiled{own{}, new(int)}, ""}, {transposed{tiled{own{}, new(int)}}, "by EvalTile and"}, {narrow{tiled{own{}, new(int)}}, "is NaN by EvalTile and"},
 	} {
 		err := kernel.Check(c.k, x)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -117,6 +118,17 @@ func TestCheck(t *testing.T) {
 	if err := kernel.Check(liar{one, 2, 2, false}, points.NewDense(1, 1, nil)); err == nil {
 		t.Error("one point: no error")
 	}
+}
+
+// transposed has the rows and columns of its tiles the wrong way round; narrow leaves out a part.
+type transposed struct{ tiled }
+
+func (k transposed) EvalTile(dst, x, z []float64, nx, nz int) { k.tiled.EvalTile(dst, z, x, nz, nx) }
+
+type narrow struct{ tiled }
+
+func (k narrow) EvalTile(dst, x, z []float64, nx, nz int) {
+	k.tiled.EvalTile(dst[:len(dst)-1], x, z, nx, nz)
 }
 
 type hidden struct {
