@@ -76,7 +76,7 @@ func (f *Finder) Find(ctx context.Context, path string) (*Package, error) {
 }
 
 // offline makes the go command take modules as the module cache has them: verified when they were downloaded.
-var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off"}
+var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local", "GOWORK=off", "GOOS=" + runtime.GOOS, "GOARCH=" + runtime.GOARCH}
 
 // get takes the newest version of a package in the module cache into a module of this Finder's: if it can be, together with
 // the modules of this program.

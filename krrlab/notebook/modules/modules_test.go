@@ -174,6 +174,8 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("GOPROXY", "off")
+	t.Setenv("GOOS", "js") // of the reader's own builds
+	t.Setenv("GOARCH", "wasm")
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	f := &Finder{Compiled: none}
