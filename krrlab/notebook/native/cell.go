@@ -98,7 +98,7 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		return nil, c.located(err)
 	}
 	defer os.RemoveAll(dir)
-	p, hello, err := start(src.Name, filepath.Join(dir, "program"))
+	p, hello, err := start(ctx, src.Name, filepath.Join(dir, "program"))
 	if err != nil {
 		return nil, err
 	}

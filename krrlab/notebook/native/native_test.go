@@ -1,12 +1,17 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 type mixed struct {
@@ -29,14 +34,33 @@ var functions = []any{
 	func(x []float64) []float64 { return append(x, 1) },
 	func(x []float64) bool { return x == nil },
 	func(m map[int]int) {},
+	func() { // leaves a program behind
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "KRRLAB_TEST_SERVE=wait")
+		if cmd.Start() == nil {
+			os.Exit(3)
+		}
+	},
 }
 
 func TestMain(m *testing.M) {
-	if os.Getenv("KRRLAB_TEST_SERVE") != "" {
-		Serve("Cell 1", functions)
-		return
+	switch os.Getenv("KRRLAB_TEST_SERVE") {
+	case "":
+		os.Exit(m.Run())
+	case "spin":
+		for {
+		}
+	case "exit":
+		os.Exit(2)
+	case "wait": // for the end of the test
+		for {
+			if _, err := os.Stat(os.Getenv("KRRLAB_TEST_FOLDER")); err != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
 	}
-	os.Exit(m.Run())
+	Serve("Cell 1", functions)
 }
 
 // served starts the test as a program.
@@ -47,7 +71,7 @@ func served(t *testing.T) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, hello, err := start("Cell 1", path)
+	p, hello, err := start(t.Context(), "Cell 1", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +152,57 @@ func TestEnds(t *testing.T) {
 	go func() { ended <- p.call(halt, 2, nil, nil) }()
 	close(halt)
 	if err := <-ended; !errors.Is(err, ErrHalted) {
+		t.Error(err)
+	}
+}
+
+// TestLeftBehind: a call ends with the program also where that has started another one, which goes on.
+func TestLeftBehind(t *testing.T) {
+	t.Setenv("KRRLAB_TEST_FOLDER", t.TempDir())
+	p := served(t)
+	if err := p.call(nil, 6, nil, nil); err == nil || !strings.HasPrefix(err.Error(), "the compiled program has ended (exit status 3): run its cell again") {
+		t.Error(err)
+	}
+}
+
+// TestBeforeServing: a program that ends, or does not come to an end, before it serves.
+func TestBeforeServing(t *testing.T) {
+	served(t)
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KRRLAB_TEST_SERVE", "exit")
+	if _, _, err := start(t.Context(), "Cell 1", path); err == nil || err.Error() != "the variables or init of the cell have ended its program (exit status 2) (Cell 1, line 1)" {
+		t.Error(err)
+	}
+	t.Setenv("KRRLAB_TEST_SERVE", "spin")
+	ctx, stop := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, stop)
+	if _, _, err := start(ctx, "Cell 1", path); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	path = filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := start(t.Context(), "Cell 1", path); err == nil || !strings.HasSuffix(err.Error(), "; set TMPDIR to a folder that programs may be started from") {
+		t.Error(err)
+	}
+}
+
+// TestNoMemory: a call that there is no memory for fails, and smaller ones go on.
+func TestNoMemory(t *testing.T) {
+	p := served(t)
+	small := func() error { return p.call(nil, 4, []any{[]float64{1}}, []any{new(bool)}) }
+	if err := small(); err != nil {
+		t.Fatal(err)
+	}
+	p.memory.Close()
+	if err := p.call(nil, 4, []any{make([]float64, 1<<16)}, []any{new(bool)}); err == nil || !strings.Contains(err.Error(), "no memory for the arguments") {
+		t.Error(err)
+	}
+	if err := small(); err != nil {
 		t.Error(err)
 	}
 }

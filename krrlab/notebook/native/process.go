@@ -3,7 +3,11 @@ package native
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"reflect"
@@ -35,7 +39,7 @@ type lane struct {
 }
 
 // start runs the program of a cell, which prints where this one does. It returns what the program says of its functions.
-func start(cell, path string) (p *process, hello *message, err error) {
+func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
 	p = &process{cell: cell, cmd: exec.Command(path)}
 	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
 	p.cmd.Env = append(p.cmd.Environ(), "GOTRACEBACK=none") // what ends it is one line
@@ -60,12 +64,19 @@ func start(cell, path string) (p *process, hello *message, err error) {
 		in.Close()
 		out.Close()
 		p.memory.Close()
-		return nil, nil, fmt.Errorf("the compiled program cannot be started: %w", err)
+		advice := ""
+		if errors.Is(err, fs.ErrPermission) {
+			advice = "; set TMPDIR to a folder that programs may be started from"
+		}
+		return nil, nil, fmt.Errorf("the compiled program cannot be started: %w%s", err, advice)
 	}
 	r := bufio.NewReader(out)
-	if hello, err = receive(r); err != nil {
-		p.end(out)
-		return nil, nil, p.died
+	begun := context.AfterFunc(ctx, p.kill) // the cell's own init may have no end
+	hello, err = receive(r)
+	begun()
+	if err != nil {
+		p.end(out, "the variables or init of the cell have ended its program (%v)")
+		return nil, nil, cmp.Or(ctx.Err(), p.died)
 	}
 	go func() {
 		for m, err := receive(r); err == nil; m, err = receive(r) {
@@ -74,18 +85,20 @@ func start(cell, path string) (p *process, hello *message, err error) {
 			p.mu.Unlock()
 			l.reply <- m
 		}
-		p.end(out)
+		p.end(out, "the compiled program has ended (%v): run its cell again")
 	}()
 	return p, hello, nil
 }
 
+func (p *process) kill() { _ = p.cmd.Process.Kill() }
+
 // end notes how the process has ended, and fails the calls that wait for it.
-func (p *process) end(out *os.File) {
-	_ = p.cmd.Process.Kill() // which has closed its end
+func (p *process) end(out *os.File, how string) {
+	p.kill() // it has closed its end
 	_ = p.cmd.Wait()
+	p.fail(fmt.Sprintf(how, p.cmd.ProcessState))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.died = &Error{fmt.Sprintf("the compiled program has ended (%v): run its cell again", p.cmd.ProcessState), p.cell, 1}
 	for _, l := range p.lanes {
 		close(l.reply)
 	}
@@ -96,6 +109,15 @@ func (p *process) end(out *os.File) {
 	p.requests.Close()
 	p.memory.Close()
 	out.Close()
+}
+
+// fail makes calls fail from now on. What was said first is kept.
+func (p *process) fail(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.died == nil {
+		p.died = &Error{text, p.cell, 1}
+	}
 }
 
 // take returns a lane with room for bytes.
@@ -127,7 +149,7 @@ func (p *process) take(room int) (*lane, error) {
 		p.size += int64(size)
 	}
 	if err != nil {
-		l.mem, p.free = nil, append(p.free, l)
+		p.free = append(p.free, l)
 		return nil, fmt.Errorf("no memory for the arguments: %w", err)
 	}
 	return l, nil
@@ -174,7 +196,7 @@ func (p *process) call(halt <-chan struct{}, f int, in, out []any) error {
 		select {
 		case r, ok = <-l.reply:
 		case <-time.After(grace):
-			_ = p.cmd.Process.Kill()
+			p.kill()
 			<-l.reply
 			return ErrHalted
 		}

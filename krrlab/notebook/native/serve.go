@@ -30,13 +30,13 @@ type server struct {
 func Serve(name string, functions []any) {
 	signal.Ignore(os.Interrupt) // the parent's
 	debug.SetMaxStack(192 << 20)
-	s := &server{name: name, functions: functions, replies: os.NewFile(4, "replies"), file: os.NewFile(5, "memory"), mapped: map[int64][]float64{}}
+	s := &server{name: name, functions: functions, replies: inherited(4, "replies"), file: inherited(5, "memory"), mapped: map[int64][]float64{}}
 	hello := &message{}
 	for _, f := range functions {
 		hello.text(refusal(reflect.TypeOf(f)))
 	}
 	s.reply(hello)
-	requests := bufio.NewReader(os.NewFile(3, "requests"))
+	requests := bufio.NewReader(inherited(3, "requests"))
 	for {
 		m, err := receive(requests)
 		if err != nil {
