@@ -61,9 +61,8 @@ var (
 
 // Compile compiles a cell and starts its program. What is wrong with the cell is a scanner.ErrorList, or an *Error.
 func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
-	c := &Cell{src: src, fset: token.NewFileSet(), text: "package cell\n" + src.Code}
-	var err error
-	if c.file, err = parser.ParseFile(c.fset, src.Name, c.text, 0); err != nil {
+	c, err := parse(src)
+	if err != nil {
 		return nil, err
 	}
 	table := "package cell\n\nvar Krrlab = []any{\n"
@@ -74,15 +73,13 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		}
 		expr, generic := f.Name.Name, f.Type.TypeParams != nil
 		if f.Recv != nil {
-			t := f.Recv.List[0].Type
-			_, one := t.(*ast.IndexExpr)
-			_, several := t.(*ast.IndexListExpr)
-			expr, generic = "("+c.source(t)+")."+expr, one || several
+			t := c.source(f.Recv.List[0].Type)
+			expr, generic = "("+t+")."+expr, strings.Contains(t, "[")
 		}
 		if !generic {
 			c.functions = append(c.functions, f)
 			table += "\t" + expr + ",\n"
-		} else if f.Name.IsExported() {
+		} else if c.offered(f) {
 			return nil, c.refuse(f, "is generic")
 		}
 	}
@@ -105,12 +102,67 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 	c.run = p
 	for _, f := range c.functions {
 		why := hello.nextText()
-		if c.refused = append(c.refused, why); why != "" && f.Name.IsExported() {
+		if c.refused = append(c.refused, why); why != "" && c.offered(f) {
 			c.Stop()
 			return nil, c.refuse(f, why)
 		}
 	}
 	return c, nil
+}
+
+// parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls EvalTile once a tile.
+func parse(src Source) (*Cell, error) {
+	c := &Cell{src: src, fset: token.NewFileSet(), text: "package cell\n" + src.Code}
+	var err error
+	if c.file, err = parser.ParseFile(c.fset, src.Name, c.text, 0); err != nil {
+		return nil, err
+	}
+	tiles, loops := map[string]bool{}, ""
+	for _, d := range c.file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && f.Name.Name == "EvalTile" {
+			tiles[c.receiver(f)] = true
+		}
+	}
+	for _, d := range c.file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv == nil || f.Name.Name != "Eval" || tiles[c.receiver(f)] {
+			continue
+		}
+		if r := f.Type.Results; r != nil && c.source(r) == "float64" && twoPoints.MatchString(c.source(f.Type.Params)) {
+			loops += fmt.Sprintf(tileLoop, c.source(f.Recv.List[0].Type))
+		}
+	}
+	if loops == "" {
+		return c, nil
+	}
+	src.Code += loops
+	return parse(src)
+}
+
+var twoPoints = regexp.MustCompile(`^\([\pL\w]+( +\[\]float64)?, *[\pL\w]+ +\[\]float64\)$`)
+
+const tileLoop = `
+func (k %s) EvalTile(dst, x, z []float64, nx, nz int) {
+	for p := range dst {
+		d := len(x) / nx
+		i, j := p/nz*d, p%%nz*d
+		dst[p] = k.Eval(x[i:i+d:i+d], z[j:j+d:j+d])
+	}
+}
+`
+
+// receiver is the name of the type that a method is of, without type parameters and a pointer; "" for a function.
+func (c *Cell) receiver(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimLeft(c.source(f.Recv.List[0].Type), "(* "), "[")
+	return strings.TrimRight(name, ") ")
+}
+
+// offered reports whether a function is for the session: its name is exported, and that of the type whose method it is.
+func (c *Cell) offered(f *ast.FuncDecl) bool {
+	return f.Name.IsExported() && (f.Recv == nil || ast.IsExported(c.receiver(f)))
 }
 
 func (c *Cell) refuse(f *ast.FuncDecl, why string) *Error {
@@ -131,7 +183,7 @@ func (c *Cell) imports() (head string, others []string) {
 	known, open := map[string]bool{}, map[*ast.Ident]bool{}
 	for _, spec := range c.file.Imports {
 		p, _ := strconv.Unquote(spec.Path.Value)
-		known[path.Base(p)], known[path.Base(path.Dir(p))] = true, true // math/rand/v2
+		known[path.Base(version.ReplaceAllString(p, ""))] = true
 		if spec.Name != nil {
 			known[spec.Name.Name] = true
 		}
@@ -156,6 +208,8 @@ func (c *Cell) imports() (head string, others []string) {
 	return head, others
 }
 
+var version = regexp.MustCompile(`/v\d+$`) // math/rand/v2
+
 // standard reports whether a package is of the standard library.
 func standard(p string) bool {
 	first, _, _ := strings.Cut(p, "/")
@@ -165,11 +219,19 @@ func standard(p string) bool {
 // located finds the line of the cell in what the go command says.
 func (c *Cell) located(err error) error {
 	text := err.Error()
-	at := regexp.MustCompile(`(?:^|; )`+regexp.QuoteMeta(c.src.Name)+`:(\d+)(?::\d+)?: `).FindAllStringSubmatchIndex(text, 2)
+	at := regexp.MustCompile(`(?:^|; )(?:cell/(cell)\.go|`+regexp.QuoteMeta(c.src.Name)+`):(\d+)(?::\d+)?: `).FindAllStringSubmatchIndex(text, 2)
 	if at == nil {
+		for _, s := range c.file.Imports {
+			if p, _ := strconv.Unquote(s.Path.Value); strings.HasPrefix(text, p+": ") {
+				return &Error{text, c.src.Name, c.line(s)}
+			}
+		}
 		return err
 	}
-	line, _ := strconv.Atoi(text[at[0][2]:at[0][3]])
+	line, _ := strconv.Atoi(text[at[0][4]:at[0][5]])
+	if at[0][2] >= 0 { // it has a line more
+		line--
+	}
 	if len(at) > 1 {
 		text = text[:at[1][0]]
 	}
