@@ -3,7 +3,9 @@ package golang
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,26 +17,55 @@ import (
 
 // compiled are the programs of cells that were compiled.
 type compiled struct {
-	mu    sync.Mutex
-	cells map[string]*native.Cell // by the name that its first declaration has
-	calls atomic.Int64
+	mu       sync.Mutex
+	programs []program      // that the names of the session lead to
+	spare    []*native.Cell // all of whose names were declared again: values made before call them
+	runs     int
+	calls    atomic.Int64
 }
 
-// set notes the program of a cell, in place of that of an earlier one with the same first name; "" ends them all.
-func (n *compiled) set(name string, c *native.Cell) {
+// program is that of a cell.
+type program struct {
+	cell  *native.Cell
+	names map[string]bool // that no later one has declared again
+}
+
+// maxSpare is how many programs go on although all of their names were declared again.
+const maxSpare = 4
+
+// add notes the program of a cell, and ends the one that has been spare for longest. It returns the number of the run.
+func (n *compiled) add(c *native.Cell) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for other, old := range n.cells {
-		if other == name || name == "" {
-			old.Stop()
+	p := program{c, map[string]bool{}}
+	for _, name := range c.Names() {
+		p.names[name] = true
+	}
+	n.programs = append(slices.DeleteFunc(n.programs, func(old program) bool {
+		maps.DeleteFunc(old.names, func(name string, _ bool) bool { return p.names[name] })
+		if len(old.names) == 0 {
+			n.spare = append(n.spare, old.cell)
 		}
+		return len(old.names) == 0
+	}), p)
+	for ; len(n.spare) > maxSpare; n.spare = n.spare[1:] {
+		n.spare[0].Stop()
 	}
-	if name == "" || n.cells == nil {
-		n.cells = map[string]*native.Cell{}
+	n.runs++
+	return n.runs
+}
+
+// end ends all programs.
+func (n *compiled) end() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.programs {
+		p.cell.Stop()
 	}
-	if c != nil {
-		n.cells[name] = c
+	for _, c := range n.spare {
+		c.Stop()
 	}
+	n.programs, n.spare = nil, nil
 }
 
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
@@ -53,8 +84,11 @@ func (s *Session) compile(c *cell, p part) Result {
 	case err != nil:
 		return Result{Err: s.rejected(c, err)}
 	}
-	name := engine.Hidden + "go" + n.Name()
-	s.compiled.set(n.Name(), n)
+	if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
+		n.Stop()
+		return Result{}
+	}
+	name := fmt.Sprint(engine.Hidden, "go", s.compiled.add(n)) // of its own: what knows an earlier program goes on calling that
 	call := func(f int, in, out []any) {
 		s.compiled.calls.Add(1)
 		var halt <-chan struct{}

@@ -100,6 +100,15 @@ func Say(x int) { fmt.Println("said", x) }`, ""},
 		{"Calls()", "→1"}, // of another program
 		{"%%go\nfunc Add(a, b float64) float64 { return a * b }", ""},
 		{"twice(3)", "→9"},
+		{"%%go\n", ""}, // and %%go without anything leaves the others alone
+		{"Calls()", "→1"},
+		{"%%go\ntype heap []int\n\nfunc (h heap) Len() int { return len(h) }\n\nfunc Heap() int { return heap{1, 2}.Len() }", ""},
+		{"Heap()", "→2"},
+		{"p := Point{3, 4, \"\", []float64{0.5}}", ""},
+		{"%%go\ntype Point struct{ X float64 }\n\nfunc (p Point) Norm() float64 { return -p.X }", ""},
+		{"Point{3}.Norm()", "→-3"},
+		{"p.Norm()", "→5.5"}, // of the program of before
+		{"Calls()", "→1"},
 		{"%%go\nfunc main() { fmt.Print(\"ran\") }", "stdout: ran"},
 	} {
 		got := numbered(s, i, c.code)
@@ -124,6 +133,7 @@ func TestCompiledErrors(t *testing.T) {
 		{"%%go\nfunc F[T any](x T) {}", "CompileError: F is generic; a compiled"},
 		{"%%go\nimport \"no/such\"\nfunc F() { such.F() }", "no/such"},
 		{"%%go\nimport \"ex.org/no/such\"\nfunc F() { such.F() }", "ex.org/no/such: not in the module cache"},
+		{"%%go\n\nvar x = []int{}[len(os.Args)]\n\nfunc F() {}", "the variables or init of the cell have ended its program (exit status 2)"},
 		{"At(0)", "→1"},
 		{"At(3)", "✗Panic: index out of range [3] with length 1 (in a function of Cell 1, line 6)"},
 		{"Exit()", "✗Panic: runtime.Goexit ended the call (in a function of Cell 1, line "},
@@ -219,12 +229,7 @@ func TestCompiledKernel(t *testing.T) {
 	for i, c := range []struct {
 		cell string
 		mine kernel.Kernel
-	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false) + `
-func (k Inverse) EvalTile(dst, x, z []float64, nx, nz int) {
-	for p := range dst {
-		dst[p] = k.Eval(x[p/nz*3:][:3], z[p%nz*3:][:3])
-	}
-}`, kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
+	}{{compiledKernel(t, true), Inverse{32}}, {compiledKernel(t, false), kernel.Func{Name: "inverse", F: Inverse{32}.Eval}}} {
 		mine = c.mine
 		if got := numbered(s, 2, c.cell); got != "" {
 			t.Fatal(got)
@@ -313,5 +318,33 @@ func TestCompiledWithoutGo(t *testing.T) {
 	}
 	if got := numbered(s, 2, "Twice(-2)"); got != "→4" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestCompiledAgain: a program ends when its functions were declared again a few times, and says that; others go on.
+func TestCompiledAgain(t *testing.T) {
+	s := openGo(t)
+	const first, again = "%%go\nconst Size = 1\n\ntype T struct{ N float64 }\n\nfunc (t T) Of() int { return Size }", "%%go\nconst Size = 2\n\nfunc Other() int { return Size }"
+	for i, code := range []string{first, "old := T{}", again, again, again, again, again, again} {
+		if got := numbered(s, i, code); got != "" {
+			t.Fatal(got)
+		}
+	}
+	if got := numbered(s, 10, "old.Of() + T{}.Of() + Other()"); got != "→4" { // Size is another cell's, too
+		t.Error(got)
+	}
+	for i := range maxSpare + 1 {
+		if got := numbered(s, 20+i, first); got != "" {
+			t.Fatal(got)
+		}
+	}
+	if got := numbered(s, 30, "T{}.Of() + Other()"); got != "→3" {
+		t.Error(got)
+	}
+	if got := numbered(s, 30, "old.Of()"); got != "✗Panic: the compiled program was ended, for its cell was run again: make anew what was made before that (in a function of Cell 0, line 1)" {
+		t.Error(got)
+	}
+	if n := len(s.compiled.programs) + len(s.compiled.spare); n != maxSpare+2 {
+		t.Errorf("%d programs", n)
 	}
 }

@@ -154,7 +154,7 @@ func (s *Session) warnSlow(train *datasets.Dataset, k kernel.Kernel) {
 		if took < 20*time.Millisecond && 2*m <= min(n, 128) {
 			continue
 		}
-		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted", false: "calls a compiled function for each pair, for it has neither Profile nor EvalTile"}[calls == 0]
+		each, what := float64(took)/float64(m*m), map[bool]string{true: "is interpreted", false: "calls a compiled function for each pair"}[calls == 0]
 		if all := time.Duration(float64(n) * float64(n) / 2 * each); all > slowKernel && (calls == 0 || calls > int64(m)) {
 			s.out.write(stderr, fmt.Appendf(nil, "the kernel %v %s: %v an evaluation, so forming K of %d points takes about %v, and again wherever K is recomputed; "+
 				"%s, or take fewer points or a kernel of package kernel\n", k, what, time.Duration(each).Round(10*time.Nanosecond), n, all.Round(time.Second), faster()))

@@ -101,7 +101,7 @@ func New(o *Options) (*Session, error) {
 func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
-	s.compiled.set("", nil)
+	s.compiled.end()
 	s.out.close()
 	_ = s.finder.Close()
 	active.Unlock()
@@ -136,7 +136,7 @@ func (s *Session) start() {
 		s.ctx = newContexts()
 	}
 	_ = s.finder.Close()
-	s.compiled.set("", nil)
+	s.compiled.end()
 	s.interpreted = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -238,15 +239,14 @@ func (c *Cell) located(err error) error {
 	return &Error{strings.TrimSuffix(text[at[0][1]:], "; too many errors"), c.src.Name, line}
 }
 
-// Name is the name of the first function, type or constant that the cell declares: a cell that is run again has the same one.
-func (c *Cell) Name() string {
-	first := ""
-	for name, o := range c.file.Scope.Objects {
-		if first == "" || o.Pos() < c.file.Scope.Objects[first].Pos() {
-			first = name
+// Names are those of the functions that the session can call, and of the types whose methods it can call.
+func (c *Cell) Names() (names []string) {
+	for i, f := range c.functions {
+		if c.refused[i] == "" {
+			names = append(names, cmp.Or(c.receiver(f), f.Name.Name))
 		}
 	}
-	return first
+	return names
 }
 
 // Call calls a function by its number in the Stub, with values as arguments and pointers for its results. It returns ErrHalted when
@@ -255,8 +255,11 @@ func (c *Cell) Call(halt <-chan struct{}, f int, in, out []any) error {
 	return c.run.call(halt, f, in, out)
 }
 
-// Stop ends the program.
-func (c *Cell) Stop() { _ = c.run.cmd.Process.Kill() }
+// Stop ends the program. Calls say so.
+func (c *Cell) Stop() {
+	c.run.fail("the compiled program was ended, for its cell was run again: make anew what was made before that")
+	c.run.kill()
+}
 
 // Stub is the cell as the session is to see it, on the same lines: its types and constants, and those functions and methods
 // that can be called, which call a function such as Call by its name in the session.
