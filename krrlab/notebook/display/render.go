@@ -220,6 +220,12 @@ func byType(v any, d *Data) error {
 		dataset(x.String(), x, d)
 	case *datasets.Pair:
 		dataset(x.String(), x.Train, d)
+	default:
+		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // a mat.Dense that is not a pointer
+			p := reflect.New(r.Type())
+			p.Elem().Set(r)
+			return byType(p.Interface(), d)
+		}
 	}
 	return nil
 }
