@@ -30,7 +30,7 @@ func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.Fil
 
 // Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
 // file out (the notebook itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell
-// that fails, with a *CellError, and writes what there is by then. Where ctx ends first it
+// that fails and has no tag raises-exception, with a *CellError, and writes what there is by then. Where ctx ends first it
 // interrupts the cell that runs, writes nothing and returns the context's error.
 func Run(ctx context.Context, file, out string, o *Options) error {
 	b, err := os.ReadFile(file)
@@ -133,11 +133,18 @@ func runCells(ctx context.Context, s *golang.Session, file string, cells []any) 
 		p := &page{shown: shown}
 		r := s.Run(fmt.Sprintf("Cell %d", n), source(cell["source"]), p)
 		cell["outputs"], cell["execution_count"] = p.take(result(n, r)...), n
-		if r.Err != nil {
+		if r.Err != nil && !mayFail(cell) {
 			return &CellError{file, n, r.Err}
 		}
 	}
 	return nil
+}
+
+// mayFail reports whether a cell has the tag raises-exception, for which nbclient goes on, too.
+func mayFail(cell map[string]any) bool {
+	meta, _ := cell["metadata"].(map[string]any)
+	tags, _ := meta["tags"].([]any)
+	return slices.Contains(tags, any("raises-exception"))
 }
 
 // result returns how cell n ended, as the last of its outputs.

@@ -56,6 +56,7 @@ func TestPageTaken(t *testing.T) {
 // TestRunOutputs runs a notebook and reads what was kept of each cell.
 func TestRunOutputs(t *testing.T) {
 	cells := []struct{ code, want string }{
+		{"panic(\"meant\") // raises-exception", "error Panic"},
 		{"import \"fmt\"", ""},
 		{"fmt.Println(\"a\"); Clear(); 7", "execute_result 7"},
 		{"DisplayID(\"x\", 1); DisplayID(\"y\", 1)", "display_data 3|display_data 4"},
@@ -67,7 +68,8 @@ func TestRunOutputs(t *testing.T) {
 	}
 	var list []any
 	for _, c := range cells {
-		list = append(list, map[string]any{"cell_type": "code", "source": c.code, "outputs": []any{map[string]any{"output_type": "old"}}})
+		_, tag, _ := strings.Cut(c.code, "// ")
+		list = append(list, map[string]any{"cell_type": "code", "source": c.code, "outputs": []any{map[string]any{"output_type": "old"}}, "metadata": map[string]any{"tags": []string{"other", tag}}})
 	}
 	b, err := json.Marshal(map[string]any{"cells": list, "nbformat": 4})
 	if err != nil {
@@ -78,7 +80,7 @@ func TestRunOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed *CellError
-	if err := Run(t.Context(), name, name, &Options{}); !errors.As(err, &failed) || failed.Cell != 7 {
+	if err := Run(t.Context(), name, name, &Options{}); !errors.As(err, &failed) || failed.Cell != 8 {
 		t.Fatal(err)
 	}
 	if b, err = os.ReadFile(name); err != nil {
