@@ -17,7 +17,7 @@ import (
 
 // client is a front end for tests.
 type client struct {
-	t                            *testing.T
+	t                            testing.TB
 	conn                         jupyter.Connection
 	shell, control, stdin, iopub *zmtp.Conn
 	published                    chan *jupyter.Message
@@ -57,7 +57,7 @@ func newConnection(t testing.TB) (jupyter.Connection, string) {
 }
 
 // start runs a kernel in this process and connects to it.
-func start(t *testing.T) *client {
+func start(t testing.TB) *client {
 	conn, file := newConnection(t)
 	c := &client{t: t, conn: conn, ended: make(chan error, 1), interrupt: make(chan os.Signal, 1)}
 	ctx, stop := context.WithCancel(context.Background())
