@@ -21,23 +21,26 @@ func TestPlatt(t *testing.T) {
 	f, u := make([]float64, n), make([]float64, n)
 	rng.New(1).Normals(f, 0)
 	rng.New(2).Float64s(u, 0)
-	for _, unit := range []float64{1, 1e-6, 1e6} {
+	for _, c := range []struct{ unit, origin float64 }{{1, 0}, {1e-12, 0}, {1e12, 0}, {1e-6, 1}, {1, -1e6}} {
 		in, g := make([]bool, n), make([]float64, n)
 		for i, v := range f {
-			in[i], g[i] = u[i] < logistic(2*v-1), unit*v
+			in[i], g[i] = u[i] < logistic(2*v-1), c.origin+c.unit*v
 		}
 		a, b := platt(g, in)
+		a, b = a*c.unit, b+a*c.origin
 		// standard errors of some 0.03
-		if math.Abs(a*unit-2) > 0.15 || math.Abs(b+1) > 0.15 {
-			t.Errorf("unit %g: a = %g, b = %g, want %g and -1", unit, a, b, 2/unit)
+		if math.Abs(a-2) > 0.15 || math.Abs(b+1) > 0.15 {
+			t.Errorf("%+v: a = %g, b = %g, want 2 and -1", c, a, b)
 		}
 	}
 	if a, b := platt([]float64{-2, -1, 1, 2}, []bool{false, false, true, true}); !(a > 0) || math.IsInf(a, 0) || math.IsNaN(b) {
 		t.Errorf("separated: a = %g, b = %g", a, b)
 	}
-	a, b := platt([]float64{1, 1, 1, 1}, []bool{false, false, false, true})
-	if p := logistic(a + b); math.Abs(p-(2./3+3*0.2)/4) > 1e-6 { // the mean of the targets
-		t.Errorf("constant: p = %g", p)
+	for _, v := range []float64{0, 1, 0.1, -0.7, 1e-9} {
+		a, b := platt([]float64{v, v, v, v, v, v}, []bool{false, false, false, false, true, true})
+		if p := logistic(a*v + b); math.Abs(p-(4./6+2*0.75)/6) > 1e-6 { // the mean of the targets
+			t.Errorf("constant %g: p = %g by %g, %g", v, p, a, b)
+		}
 	}
 }
 
@@ -105,6 +108,29 @@ func TestProbabilities(t *testing.T) {
 	}
 	if _, err := Probabilities(&model.Calibration{}, &model.Prediction{Decision: mat.NewDense(1, 1, nil)}); err == nil {
 		t.Error("probabilities of a regression")
+	}
+}
+
+// TestProbabilitiesUnknown: rows of a label that the model does not know say nothing of those that it knows; a probability of 0 is none.
+func TestProbabilitiesUnknown(t *testing.T) {
+	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1}}
+	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
+	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
+	got, err := Calibrate(p, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := Calibrate(&model.Prediction{Labels: p.Labels, Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
+	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
+		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
+	}
+	none, err := Calibrate(p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
+	if err != nil || none.Slope[0] != 0 || none.Offset[0] != 0 {
+		t.Errorf("of unknown labels alone: %v, %v, %v", none.Slope, none.Offset, err)
+	}
+	far, err := Probabilities(got, &model.Prediction{Labels: p.Labels, Decision: mat.NewDense(2, 1, []float64{1e6, -1e6})})
+	if err != nil || !(mat.Min(far) > 0) {
+		t.Errorf("%v, %v", far, err)
 	}
 }
 
