@@ -47,7 +47,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 	word := tailWord(head)
 	before := strings.TrimRight(head[:len(head)-len(word)], " \t")
 	if !strings.HasSuffix(before, ".") {
-		return s.words(code, word), cursor - len(word)
+		return append(s.fields(head[:len(head)-len(word)], word), s.words(code, word)...), cursor - len(word)
 	}
 	chain := tailExpr(strings.TrimSuffix(before, "."))
 	if p := s.importOf(chain); p != nil {
@@ -58,6 +58,26 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 		return nil, cursor
 	}
 	return prefixed(engine.Members(t), word), cursor - len(word)
+}
+
+// fields completes the name of a field where one may begin in a composite literal.
+func (s *Session) fields(head, word string) (out []string) {
+	depth, last, _, at := brackets(string(blankCommands(strings.Split(head, "\n"))))
+	if depth < 1 || last != token.LBRACE && last != token.COMMA {
+		return nil
+	}
+	t, o := s.probe(tailExpr(head[:at]), head[:at]) // nothing where a block begins, behind a space
+	if _, ok := o.(*types.TypeName); !ok {
+		return nil
+	}
+	if st, ok := t.Underlying().(*types.Struct); ok && head[at] == '{' {
+		for f := range st.Fields() {
+			if f.Exported() || f.Pkg().Path() == "main" {
+				out = append(out, f.Name())
+			}
+		}
+	}
+	return prefixed(out, word)
 }
 
 // tailWord returns the identifier at the end of s.

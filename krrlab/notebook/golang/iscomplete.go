@@ -13,7 +13,7 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 		return "complete", ""
 	}
 	code = string(blankCommands(strings.Split(code, "\n")))
-	depth, last, open := brackets(code)
+	depth, last, open, _ := brackets(code)
 	switch {
 	case depth < 0:
 		return "invalid", ""
@@ -35,9 +35,9 @@ func (s *Session) IsComplete(code string) (status, indent string) {
 }
 
 // brackets returns the number of brackets that are open at the end of code, −1 where
-// one is closed that was not opened or by another kind; its last token; and whether a raw
-// string or a comment is open.
-func brackets(code string) (depth int, last token.Token, open bool) {
+// one is closed that was not opened or by another kind; its last token; whether a raw
+// string or a comment is open; and where the last bracket stands that is open.
+func brackets(code string) (depth int, last token.Token, open bool, at int) {
 	var sc scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(code))
 	sc.Init(file, []byte(code), func(_ token.Position, msg string) {
@@ -46,19 +46,23 @@ func brackets(code string) (depth int, last token.Token, open bool) {
 		}
 	}, 0)
 	var stack []token.Token
+	var places []int
 	closes := map[token.Token]token.Token{token.RPAREN: token.LPAREN, token.RBRACE: token.LBRACE, token.RBRACK: token.LBRACK}
 	for {
-		_, tok, lit := sc.Scan()
+		pos, tok, lit := sc.Scan()
 		switch tok {
 		case token.EOF:
-			return len(stack), last, open
+			if len(places) > 0 {
+				at = places[len(places)-1]
+			}
+			return len(stack), last, open, at
 		case token.LPAREN, token.LBRACE, token.LBRACK:
-			stack = append(stack, tok)
+			stack, places = append(stack, tok), append(places, file.Offset(pos))
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			if len(stack) == 0 || stack[len(stack)-1] != closes[tok] {
-				return -1, tok, open
+				return -1, tok, open, 0
 			}
-			stack = stack[:len(stack)-1]
+			stack, places = stack[:len(stack)-1], places[:len(stack)-1]
 		}
 		if tok != token.SEMICOLON || lit != "\n" {
 			last = tok

@@ -394,10 +394,15 @@ m := mat.NewDense(2, 2, nil)`)
 		{"lab.Config().Lam", "Lambda"}, {"m.T().Di", "Dims"}, {"kernel.Gaussian{Sigma: 1}.Ev", "Eval"}, {"q := kernel.Gaussian{}\nq.Sig", "Sigma"},
 		{"sol, err := lab.Solve(ctx)\nsol.Itera", "Iterations"}, {"import \"gonum.org/v1/gonum/sta", "gonum.org/v1/gonum/stat"},
 		{"import (\n\t\"fmt\"\n\t\"distu", "gonum.org/v1/gonum/stat/distuv"}, {"x := \"poi", "points.csv"}, {"%ti", "%time"}, {"%%wr", "%%writefile"}, {"%load poi", "points.csv"}, {"var longname int\nlongn", "longname"},
-		{"Disp", "Display"}, {"retu", "return"}, {"p.in", "inner"}, {"krrlab.New(nil, krrlab.Config{Lam", ""},
+		{"Disp", "Display"}, {"retu", "return"}, {"p.in", "inner"}, {"krrlab.New(nil, krrlab.Config{Lam", "Lambda"},
+		{"krrlab.New(nil, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 1},\n\tLam", "Lambda"}, {"p = &P{", "Alpha"}, {"x := P{Alpha: 1, ", "inner"}, {"P{Alpha: lamb", "lambda"}, {"[]P{P{inn", "inner"},
+		{"func f() P { Al", ""}, {"if lambda == 3 { Al", ""}, {"P{Alpha: Al", ""},
 	} {
 		got, start, end := s.Complete(c.code, len(c.code))
 		if c.want == "" {
+			if len(got) > 0 {
+				t.Errorf("%s: %v", c.code, got)
+			}
 			continue
 		}
 		if !slices.Contains(got, c.want) || end != len(c.code) || !strings.Contains(c.want, c.code[start:end]) {
