@@ -156,12 +156,18 @@ func oneLine(s string) string {
 // undefinedName finds a name that is not known, and whether it is of a package.
 var undefinedName = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
 
+// twice finds two types that do not fit, which are written alike if one is of an earlier cell.
+var twice = regexp.MustCompile(`(?: type | types )(\S+?)\)? (?:as|and) (\S+?)(?: value |\))`)
+
 // hint says of a message of go/types what to do about it.
 func hint(text string) string {
 	text = strings.ReplaceAll(text, "main.", "")
 	m := undefinedName.FindStringSubmatch(text)
 	if t, ok := strings.CutPrefix(text, "cannot define new methods on non-local type "); ok && strings.Contains(t, "[") {
 		return fmt.Sprintf("the generic type %s is of an earlier cell: declare it again in this cell, with all of its methods", t)
+	}
+	if t := twice.FindStringSubmatch(text); t != nil && t[1] == t[2] {
+		return fmt.Sprintf("%s; one of them is the %s of before it was declared again: run the cells again that made its values", text, strings.TrimLeft(t[1], "*[]"))
 	}
 	switch {
 	case m == nil:
