@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,9 +63,9 @@ func (p *place) add(cmd *cobra.Command, force string) {
 	f.BoolVar(&p.force, "force", false, force)
 }
 
-// spec finds the prefix.
+// spec finds the folder.
 func (p *place) spec() (notebook.Spec, error) {
-	s := notebook.Spec{Prefix: p.prefix, Name: p.name, Force: p.force}
+	s, prefix, err := notebook.Spec{Name: p.name, Force: p.force}, p.prefix, error(nil)
 	switch {
 	case p.user && p.sys, p.user && p.prefix != "", p.sys && p.prefix != "":
 		return s, usagef("--user, --prefix and --sys-prefix exclude each other")
@@ -74,15 +75,29 @@ func (p *place) spec() (notebook.Spec, error) {
 		if err != nil {
 			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
 		}
-		s.Prefix = strings.TrimSpace(string(out))
+		prefix = strings.TrimSpace(string(out))
 	default:
-		home, err := homeDir()
-		if err != nil {
-			return s, err
-		}
-		s.Prefix = filepath.Join(home, ".local")
+		s.Data, err = userData(runtime.GOOS)
+		return s, err
 	}
+	s.Data = filepath.Join(prefix, "share", "jupyter")
 	return s, nil
+}
+
+// userData is the folder of the user's data that Jupyter looks into on a system (jupyter_data_dir of jupyter_core).
+func userData(system string) (string, error) {
+	if dir := os.Getenv("JUPYTER_DATA_DIR"); dir != "" {
+		return dir, nil
+	}
+	data := os.Getenv("XDG_DATA_HOME")
+	if data == "" || system == "darwin" {
+		home, err := homeDir()
+		if err != nil || system == "darwin" {
+			return filepath.Join(home, "Library", "Jupyter"), err
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(data, "jupyter"), nil
 }
 
 // homeDir asks the shell, which knows the user's home folder.

@@ -9,18 +9,18 @@ import (
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
-// Install writes the kernel's specification below a prefix, as for one user.
+// Install writes the kernel's specification into a folder of Jupyter's data.
 func ExampleInstall() {
-	prefix, err := os.MkdirTemp("", "jupyter")
+	data, err := os.MkdirTemp("", "jupyter")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer os.RemoveAll(prefix)
-	dir, err := notebook.Install(notebook.Spec{Prefix: prefix, Program: "/usr/bin/krrlab"})
+	defer os.RemoveAll(data)
+	dir, err := notebook.Install(notebook.Spec{Data: data, Program: "/usr/bin/krrlab"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	rel, _ := filepath.Rel(prefix, dir)
+	rel, _ := filepath.Rel(data, dir)
 	fmt.Println(filepath.ToSlash(rel))
-	// Output: share/jupyter/kernels/krrlab
+	// Output: kernels/krrlab
 }

@@ -16,7 +16,7 @@ import (
 
 // Spec says how Jupyter starts the kernel.
 type Spec struct {
-	Prefix    string // folder above share/jupyter/kernels
+	Data      string // folder of Jupyter's data, with that of kernels in it
 	Name      string // default krrlab
 	Program   string // the krrlab to start
 	Interrupt string // how it is interrupted: message (default) or signal
@@ -26,10 +26,7 @@ type Spec struct {
 // names are those that Jupyter takes for a kernel, without . and .., which are folders above it.
 var names = regexp.MustCompile(`^\.*[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-// dir is the folder of the kernel below its prefix.
-func (s Spec) dir() string {
-	return filepath.Join(s.Prefix, "share", "jupyter", "kernels", s.Name)
-}
+func (s Spec) dir() string { return filepath.Join(s.Data, "kernels", s.Name) }
 
 func (s *Spec) complete() error {
 	s.Name = cmp.Or(s.Name, "krrlab")

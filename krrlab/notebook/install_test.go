@@ -9,13 +9,13 @@ import (
 
 // TestNamesOfDots refuses names that are folders above that of a kernel, and removes nothing.
 func TestNamesOfDots(t *testing.T) {
-	prefix := t.TempDir()
-	other := filepath.Join(prefix, "share", "jupyter", "kernels", "other")
+	data := t.TempDir()
+	other := filepath.Join(data, "kernels", "other")
 	if err := os.MkdirAll(other, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{".", "..", "..."} {
-		s := Spec{Prefix: prefix, Name: name, Program: "krrlab"}
+		s := Spec{Data: data, Name: name, Program: "krrlab"}
 		if dir, err := Install(s); err == nil {
 			t.Errorf("installed %s in %s", name, dir)
 		}
@@ -27,7 +27,7 @@ func TestNamesOfDots(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range []string{"", "go-1.x", ".hidden_2"} {
-		s := Spec{Prefix: prefix, Name: name, Program: "krrlab"}
+		s := Spec{Data: data, Name: name, Program: "krrlab"}
 		if _, err := Install(s); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -40,7 +40,7 @@ func TestNamesOfDots(t *testing.T) {
 // TestOtherKernels leaves kernels of other programs alone unless it is told to, and files that are
 // not the kernel's.
 func TestOtherKernels(t *testing.T) {
-	s := Spec{Prefix: t.TempDir(), Name: "python3", Program: "krrlab"}
+	s := Spec{Data: t.TempDir(), Name: "python3", Program: "krrlab"}
 	file, logo := filepath.Join(s.dir(), "kernel.json"), filepath.Join(s.dir(), "logo-64x64.png")
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		t.Fatal(err)
