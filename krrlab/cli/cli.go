@@ -31,6 +31,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Terminal       bool     // Stderr is a terminal: show progress
 	DataDirs       []string // folders to look for data in, after --data-dir; the last is the user's cache
+	JupyterData    string   // folder of the user's data that Jupyter looks into, "" if there is no home folder
 	Version        string
 	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
 	// error) or "go". The note, if any, says in a line why it is slower than it could be.

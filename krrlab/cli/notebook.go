@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,9 +62,9 @@ func (p *place) add(cmd *cobra.Command, force string) {
 	f.BoolVar(&p.force, "force", false, force)
 }
 
-// spec finds the folder.
-func (p *place) spec() (notebook.Spec, error) {
-	s, prefix, err := notebook.Spec{Name: p.name, Force: p.force}, p.prefix, error(nil)
+// spec finds the folder, which for the user is that given.
+func (p *place) spec(user string) (notebook.Spec, error) {
+	s, prefix := notebook.Spec{Data: user, Name: p.name, Force: p.force}, p.prefix
 	switch {
 	case p.user && p.sys, p.user && p.prefix != "", p.sys && p.prefix != "":
 		return s, usagef("--user, --prefix and --sys-prefix exclude each other")
@@ -76,37 +75,13 @@ func (p *place) spec() (notebook.Spec, error) {
 			return s, fmt.Errorf("--sys-prefix asks python3, which failed: %w", err)
 		}
 		prefix = strings.TrimSpace(string(out))
+	case user == "":
+		return s, errors.New("no home folder: use --prefix")
 	default:
-		s.Data, err = userData(runtime.GOOS)
-		return s, err
+		return s, nil
 	}
 	s.Data = filepath.Join(prefix, "share", "jupyter")
 	return s, nil
-}
-
-// userData is the folder of the user's data that Jupyter looks into on a system (jupyter_data_dir of jupyter_core).
-func userData(system string) (string, error) {
-	if dir := os.Getenv("JUPYTER_DATA_DIR"); dir != "" {
-		return dir, nil
-	}
-	data := os.Getenv("XDG_DATA_HOME")
-	if data == "" || system == "darwin" {
-		home, err := homeDir()
-		if err != nil || system == "darwin" {
-			return filepath.Join(home, "Library", "Jupyter"), err
-		}
-		data = filepath.Join(home, ".local", "share")
-	}
-	return filepath.Join(data, "jupyter"), nil
-}
-
-// homeDir asks the shell, which knows the user's home folder.
-func homeDir() (string, error) {
-	out, err := exec.Command("sh", "-c", "echo ~").Output()
-	if home := strings.TrimSpace(string(out)); err == nil && filepath.IsAbs(home) {
-		return home, nil
-	}
-	return "", errors.New("no home folder: use --prefix")
 }
 
 func (a *app) installCommand() *cobra.Command {
@@ -117,7 +92,7 @@ func (a *app) installCommand() *cobra.Command {
 		Short: "Register this kernel with Jupyter",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.spec()
+			s, err := p.spec(a.env.JupyterData)
 			if err != nil {
 				return err
 			}
@@ -144,7 +119,7 @@ func (a *app) uninstallCommand() *cobra.Command {
 		Short: "Remove this kernel from Jupyter",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.spec()
+			s, err := p.spec(a.env.JupyterData)
 			if err != nil {
 				return err
 			}

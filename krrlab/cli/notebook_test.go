@@ -3,37 +3,32 @@
 package cli
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// TestUserData: a kernel is installed where Jupyter looks for those of the user.
-func TestUserData(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	for _, c := range []struct{ system, jupyter, xdg, want string }{
-		{"linux", "", "", home + "/.local/share/jupyter"},
-		{"linux", "", "/xdg", "/xdg/jupyter"},
-		{"linux", "/own", "/xdg", "/own"},
-		{"freebsd", "", "/xdg", "/xdg/jupyter"},
-		{"darwin", "", "/xdg", home + "/Library/Jupyter"},
-		{"darwin", "/own", "", "/own"},
+// TestInstall installs a kernel in the folders that the flags name, and removes it.
+func TestInstall(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ user, flag, want string }{
+		{dir + "/j", "--user", "j"}, {dir + "/j", "--prefix=" + dir + "/p", "p/share/jupyter"}, {"", "--user", ""},
 	} {
-		t.Setenv("JUPYTER_DATA_DIR", c.jupyter)
-		t.Setenv("XDG_DATA_HOME", c.xdg)
-		if got, err := userData(c.system); got != c.want || err != nil {
-			t.Errorf("%+v: %s, %v", c, got, err)
-		}
-	}
-	for _, c := range []struct{ data, flags, dir string }{{home + "/j", "--user", "j"}, {"", "--prefix=" + home + "/p", "p/share/jupyter"}} {
-		t.Setenv("JUPYTER_DATA_DIR", c.data)
 		for _, there := range []bool{true, false} {
 			what := map[bool]string{true: "install", false: "uninstall"}[there]
-			code, out, errs := command(t, "notebook", what, c.flags)
-			_, err := os.Stat(filepath.Join(home, c.dir, "kernels", "krrlab", "kernel.json"))
-			if code != 0 || errs != "" || (err == nil) != there {
-				t.Errorf("%s %s: %d, %s%s, %v", what, c.flags, code, out, errs, err)
+			var out, errs bytes.Buffer
+			code := Main(t.Context(), []string{"notebook", what, c.flag}, Env{Stdout: &out, Stderr: &errs, JupyterData: c.user})
+			if c.want == "" {
+				if code == 0 || !strings.Contains(errs.String(), "no home folder") {
+					t.Errorf("%s: %d, %s", what, code, &errs)
+				}
+				continue
+			}
+			_, err := os.Stat(filepath.Join(dir, c.want, "kernels", "krrlab", "kernel.json"))
+			if code != 0 || errs.Len() > 0 || (err == nil) != there {
+				t.Errorf("%s %s: %d, %s%s, %v", what, c.flag, code, &out, &errs, err)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 
@@ -35,9 +37,9 @@ func main() {
 		Stdout:   os.Stdout,
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		DataDirs: datasets.Dirs(),
-		Version:  version(),
-		UseBLAS:  useBLAS,
+		DataDirs: datasets.Dirs(), JupyterData: jupyterData(runtime.GOOS, os.Getenv),
+		Version: version(),
+		UseBLAS: useBLAS,
 		Exec: func(program string) error {
 			return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
 		},
@@ -52,6 +54,22 @@ func launch() *comm.Launch {
 		return &l
 	}
 	return nil
+}
+
+// jupyterData is the folder of the user's data that Jupyter looks into on a system (jupyter_data_dir of jupyter_core).
+func jupyterData(system string, env func(name string) string) string {
+	home := env("HOME")
+	switch dir, xdg := env("JUPYTER_DATA_DIR"), env("XDG_DATA_HOME"); {
+	case dir != "":
+		return dir
+	case xdg != "" && system != "darwin":
+		return filepath.Join(xdg, "jupyter")
+	case home == "":
+		return ""
+	case system == "darwin":
+		return filepath.Join(home, "Library", "Jupyter")
+	}
+	return filepath.Join(home, ".local", "share", "jupyter")
 }
 
 // loading calls load, unless a signal comes first: C code knows of none.

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+)
+
+// TestJupyterData: where Jupyter looks for kernels of the user.
+func TestJupyterData(t *testing.T) {
+	for _, c := range []struct{ system, home, jupyter, xdg, want string }{
+		{"linux", "/h", "", "", "/h/.local/share/jupyter"},
+		{"linux", "/h", "", "/xdg", "/xdg/jupyter"},
+		{"freebsd", "", "/own", "/xdg", "/own"},
+		{"darwin", "/h", "", "/xdg", "/h/Library/Jupyter"},
+		{"linux", "", "", "", ""},
+	} {
+		env := map[string]string{"HOME": c.home, "JUPYTER_DATA_DIR": c.jupyter, "XDG_DATA_HOME": c.xdg}
+		if got := jupyterData(c.system, func(name string) string { return env[name] }); filepath.ToSlash(got) != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
