@@ -91,7 +91,7 @@ func (p *Pilot) residuals(k []float64) {
 		for i := range m {
 			a[i*m+i] += shift
 		}
-		if accel.Dpotrf(m, a, m) || shift > p.largest {
+		if accel.Dpotrf(m, a, m) || shift >= p.largest { // also of K = 0
 			break
 		}
 		copy(a, k)

@@ -417,6 +417,23 @@ func TestSmall(t *testing.T) {
 	}
 }
 
+// TestZero: K = 0 has a plan, that of a problem with nothing to iterate on.
+func TestZero(t *testing.T) {
+	for _, n := range []int{80, 6000} {
+		task := smooth(n, 4)
+		task.X, task.Kernel = points.NewDense(n, 4, nil), kernel.Polynomial{Gamma: 1, Degree: 2}
+		p, err := Choose(t.Context(), task, rates())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range p.Candidates {
+			if !(c.Seconds.Total >= 0) || math.IsInf(c.Seconds.Total, 1) || c.Iterations < 0 {
+				t.Errorf("n = %d: %+v", n, c)
+			}
+		}
+	}
+}
+
 // TestAdvice: where K is of low rank beside λ, or dimensions are few and points many, another tool is named.
 func TestAdvice(t *testing.T) {
 	task := smooth(20000, 2)
