@@ -184,11 +184,8 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	}
 }
 
-// check returns an error if there is no K, or a point is no row of it.
-func (k *Precomputed) check(x points.Points) error {
-	if k.k == nil {
-		return fmt.Errorf("kernel: the model of a precomputed K holds no K: it predicts from K(test, train), %d numbers a row, and does nothing else", k.n)
-	}
+// CheckRows returns an error if a point is no row of K.
+func (k *Precomputed) CheckRows(x points.Points) error {
 	n, d := x.Dims()
 	if d != 1 {
 		return fmt.Errorf("kernel: points of a precomputed K have dimension %d: want the numbers of its rows (kernel.Rows)", d)

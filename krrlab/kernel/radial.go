@@ -148,7 +148,10 @@ const checked = 64
 // it passes.
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
-		return p.check(x)
+		if p.k == nil {
+			return fmt.Errorf("kernel: the model of a precomputed K holds no K: it predicts from K(test, train), %d numbers a row, and does nothing else", p.n)
+		}
+		return p.CheckRows(x)
 	}
 	if t, ok := k.(tiler); ok && ByPairs(k) {
 		return checkTile(k, t, x)

@@ -206,3 +206,21 @@ func TestDealt(t *testing.T) {
 		wg.Wait()
 	}
 }
+
+// TestGivenRows: a model of a precomputed K whose points are no rows of it is refused, and does not reach beyond K(test, train).
+func TestGivenRows(t *testing.T) {
+	k, err := kernel.NewPrecomputed(points.NewDense(3, 3, []float64{2, 1, 0, 1, 2, 1, 0, 1, 2}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Model{Kernel: k, Lambda: 1, X: kernel.Rows(3), C: mat.NewDense(3, 1, []float64{1, 2, 3})}
+	if _, err := read(save(t, m)); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []*points.Dense{points.NewDense(3, 1, []float64{0, 1, 3}), points.NewDense(3, 1, []float64{0, -1, 2}), points.NewDense(3, 1, []float64{0, 0.5, 2}), points.NewDense(3, 2, nil)} {
+		m.X = x
+		if err := m.check(); err == nil || !strings.Contains(err.Error(), "precomputed K") {
+			t.Errorf("%v: %v", x.Data, err)
+		}
+	}
+}
