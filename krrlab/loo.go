@@ -75,17 +75,18 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 }
 
 // unweigh turns scores of the plain problem of a weighted one, whose residuals are √w_i(y_i−f_{−i}(x_i)), to those of
-// the points: of regression the weighted mean square, and GCV alike.
+// the points: GCV, and of regression the error, to weighted means.
 func (l *Lab) unweigh(scores []loo.Score) {
 	w := l.given.Weights
 	if w == nil {
 		return
 	}
+	share := float64(len(w)) / floats.Sum(w)
 	for i := range scores {
 		s := &scores[i]
-		if share := float64(len(w)) / floats.Sum(w); l.train.Class == nil {
-			e := &s.Error
-			e.Value, e.Lo, e.Hi, s.GCV = share*e.Value, share*e.Lo, share*e.Hi, share*s.GCV
+		s.GCV *= share
+		if e := &s.Error; l.train.Class == nil {
+			e.Value, e.Lo, e.Hi = share*e.Value, share*e.Lo, share*e.Hi
 		}
 		if s.Residuals != nil {
 			s.Residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, s.Residuals)
