@@ -88,8 +88,8 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 	if cfg.Stop.Rule == bound.Labels && p.coding.Labels == nil {
 		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or anorm", cfg.Stop)
 	}
-	if cfg.Kernel != nil && kernel.Given(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.Backend != nil) {
-		return nil, fmt.Errorf("krrlab: a precomputed K goes with stop residual alone, as it is not known to be positive semi-definite, and with no Backend")
+	if cfg.Kernel != nil && kernel.Given(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
+		return nil, fmt.Errorf("krrlab: a precomputed K goes with stop residual alone, as it is not known to be positive semi-definite, and with neither Comm nor Backend")
 	}
 	var err error
 	l.open, cfg = cfg.auto(n)

@@ -38,7 +38,7 @@ func (l *Lab) semidefinite(ctx context.Context) error {
 	}
 	n, x, most := l.train.Len(), l.train.X, DirectBelow
 	if l.cfg.Memory > 0 {
-		most = min(most, int(math.Sqrt(float64(l.cfg.Memory)/16))) // K and a factor
+		most = min(most, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16))) // a copy and a factor
 	}
 	if n > most {
 		some := make([]int, most)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -229,7 +230,7 @@ func TestGivenIndefinite(t *testing.T) {
 func TestGivenRefused(t *testing.T) {
 	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
-		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}},
+		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}}, "with neither Comm": {Comm: comm.Alone()},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
 		if _, err := New(d, cfg); err == nil || !strings.Contains(err.Error(), want) {
@@ -245,5 +246,15 @@ func TestGivenRefused(t *testing.T) {
 	}
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
 		t.Errorf("points and K hold %d bytes, want %d", held, points)
+	}
+	if need, dense := lab.denseNeed(16), int64((16+8)*30*30); need != dense {
+		t.Errorf("dense factors beside K need %d bytes, want %d", need, dense)
+	}
+	// Of less memory than K the fewest rows are looked at.
+	if lab, err = New(d, Config{Kernel: p, Lambda: 1, Memory: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.semidefinite(t.Context()); err != nil || !strings.Contains(lab.note, "as 2 rows of it are") {
+		t.Errorf("%v, %q", err, lab.note)
 	}
 }

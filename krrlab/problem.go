@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -324,11 +325,12 @@ func (l *Lab) dense(ctx context.Context) (k *mat.Dense, off float64, err error) 
 	return k, l.kError(a), a.DenseTo(ctx, k)
 }
 
-// tooMuch says what work on K in float64 needs, so many bytes for each entry, where a rank does not allow it; "" where all do.
+// tooMuch says what work on K in float64 needs, so many bytes for each entry, beside K where it is given, if a rank does not allow
+// it; "" where all do.
 func (l *Lab) tooMuch(ctx context.Context, bytes int64) (string, error) {
 	n := int64(l.train.Len())
 	most, err := comm.Least(ctx, l.comm, l.cfg.Memory)
-	if need := bytes * n * n; most > 0 && need > most {
+	if need := bytes*n*n + kernel.Given(l.cfg.Kernel).Bytes(); most > 0 && need > most {
 		return fmt.Sprintf("%s, the limit is %s", accel.Bytes(need), accel.Bytes(most)), nil
 	}
 	return "", err
