@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -25,6 +26,12 @@ func TestAdvice(t *testing.T) {
 		{pcg.Inaccurate, gram.Float64, "--tol", "--features"},
 		{pcg.MaxIterations, gram.Float32, "--features", "--storage"},
 	} {
+		if c.status == pcg.Indefinite { // K that is given is what it is
+			given := &krrlab.Solution{Header: krrlab.Header{Kernel: kernel.Spec{Name: "precomputed"}}, Status: c.status, Storage: gram.Recompute.String()}
+			if got := advice(given); !strings.Contains(got, "not positive semi-definite") || strings.Contains(got, "--storage") {
+				t.Errorf("K given: %q", got)
+			}
+		}
 		r := &krrlab.Solution{Status: c.status, Storage: c.storage.String(), Solver: krrlab.PCG}
 		got := advice(r)
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.not) || strings.Contains(got, "\n") {

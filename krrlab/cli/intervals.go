@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/interval"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -95,7 +96,10 @@ func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then give the intervals", m.Origin.Dataset)
+		return nil, fmt.Errorf("%s was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then serve", m.Origin.Dataset)
+	}
+	if p := kernel.Given(m.Kernel); p != nil && p.Bytes() == 0 {
+		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores then serve", m.Origin.Dataset)
 	}
 	n, _, _ := m.Dims()
 	if method != interval.Gaussian || n <= factorBelow {

@@ -47,7 +47,7 @@ func (d *loaded) precomputed(f *dataFlags, memory int64) error {
 		return fmt.Errorf("%s: %w", f.matrix, err)
 	}
 	n := d.train.Len()
-	if rows := d.given.N(); rows < n || rows > n && f.n == 0 {
+	if rows := d.given.N(); rows < n || rows > n && (f.n == 0 || n < f.n) {
 		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row", f.matrix, rows, f.train, n)
 	}
 	d.train.X, d.train.Columns = kernel.Rows(n), nil

@@ -138,10 +138,11 @@ func TestPrecomputedK(t *testing.T) {
 		"y.csv: npy: not an array":        fit("--matrix", "y.csv"),
 		"takes 28.9 kB, the limit is":     fit("--matrix", "K.npy", "--memory", "20kB"),
 		"K has 60 rows, and more.csv has": {"fit", "--train", write(t, ".", "more.csv", y.String()+"row,3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy"},
+		"K has 60 rows, and few.csv has":  {"fit", "--train", write(t, ".", "few.csv", "y\n1\n2\n3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy", "--n", "50"},
 		"has 59 columns, the K":           {"predict", "k.krr", "--in", "short.npy"},
 		"in.csv: npy: not an array":       {"predict", "k.krr", "--in", "in.csv"},
 		"there are no bounds":             {"predict", "k.krr", "--in", "cross.npy", "--bound"},
-		"holds no K":                      {"predict", "k.krr", "--in", "cross.npy", "--interval", "90%", "--method", "jackknife+"},
+		"holds no K: fit with --holdout":  {"predict", "k.krr", "--in", "cross.npy", "--interval", "90%", "--method", "jackknife+"},
 		"which its file does not have":    {"verify", "k.krr", "--train", "y.csv"},
 		"the model is of a precomputed K": {"fit", "--train", "train.csv", "--warm", "k.krr"},
 	} {
