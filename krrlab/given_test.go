@@ -247,8 +247,11 @@ func TestGivenRefused(t *testing.T) {
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {
 		t.Errorf("points and K hold %d bytes, want %d", held, points)
 	}
-	if need, dense := lab.denseNeed(16), int64((16+8)*30*30); need != dense {
-		t.Errorf("dense factors beside K need %d bytes, want %d", need, dense)
+	for _, less := range []int64{0, 1} { // dense factors beside K
+		lab.cfg.Memory = (16+8)*30*30 - less
+		if much, err := lab.tooMuch(t.Context(), 16); err != nil || (much == "") != (less == 0) {
+			t.Errorf("%d bytes: %q, %v", lab.cfg.Memory, much, err)
+		}
 	}
 	// Of less memory than K the fewest rows are looked at.
 	if lab, err = New(d, Config{Kernel: p, Lambda: 1, Memory: 1}); err != nil {
