@@ -131,7 +131,7 @@ func TestCompiledErrors(t *testing.T) {
 		{"%%go\nfunc F(m map[string]int) {}", "CompileError: F takes map[string]int; a compiled function takes"},
 		{"%%go\ntype T struct{ n int }\n\nfunc (t *T) M() {}", "CompileError: M takes *T; a compiled"},
 		{"%%go\nfunc F[T any](x T) {}", "CompileError: F is generic; a compiled"},
-		{"%%go\nimport \"no/such\"\nfunc F() { such.F() }", "no/such"},
+		{"%%go\nimport \"no/such\"\nfunc F() { such.F() }", "CompileError: package no/such is not in std"},
 		{"%%go\nimport \"ex.org/no/such\"\nfunc F() { such.F() }", "ex.org/no/such: not in the module cache"},
 		{"%%go\n\nvar x = []int{}[len(os.Args)]\n\nfunc F() {}", "the variables or init of the cell have ended its program (exit status 2)"},
 		{"At(0)", "→1"},

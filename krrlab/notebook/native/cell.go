@@ -167,7 +167,7 @@ func (c *Cell) offered(f *ast.FuncDecl) bool {
 }
 
 func (c *Cell) refuse(f *ast.FuncDecl, why string) *Error {
-	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns numbers, strings, bools, []float64 and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
+	return &Error{fmt.Sprintf("%s %s; a compiled function takes and returns real numbers, strings, bools, []float64 and structs of these: declare it in a cell without %%%%go, or begin its name with a small letter",
 		f.Name.Name, why), c.src.Name, c.line(f)}
 }
 
@@ -220,7 +220,7 @@ func standard(p string) bool {
 // located finds the line of the cell in what the go command says.
 func (c *Cell) located(err error) error {
 	text := err.Error()
-	at := regexp.MustCompile(`(?:^|; )(?:cell/(cell)\.go|`+regexp.QuoteMeta(c.src.Name)+`):(\d+)(?::\d+)?: `).FindAllStringSubmatchIndex(text, 2)
+	at := regexp.MustCompile(`(?:^|; )(?:cell/)?`+regexp.QuoteMeta(c.src.Name)+`:(\d+)(?::\d+)?: `).FindAllStringSubmatchIndex(text, 2)
 	if at == nil {
 		for _, s := range c.file.Imports {
 			if p, _ := strconv.Unquote(s.Path.Value); strings.HasPrefix(text, p+": ") {
@@ -229,10 +229,7 @@ func (c *Cell) located(err error) error {
 		}
 		return err
 	}
-	line, _ := strconv.Atoi(text[at[0][4]:at[0][5]])
-	if at[0][2] >= 0 { // it has a line more
-		line--
-	}
+	line, _ := strconv.Atoi(text[at[0][2]:at[0][3]])
 	if len(at) > 1 {
 		text = text[:at[1][0]]
 	}

@@ -14,7 +14,7 @@ func TestCompile(t *testing.T) {
 		{"var _ = math.E", "", "", `package cell; import math "math"`},
 		{"import \"math/rand\"\n\nvar _ = rand.Int63() + int64(math.E)", "", "", `package cell; import math "math"`},
 		{"import \"math/rand/v2\"\n\nvar _ = rand.Int64()", "", "", "package cell\n"},
-		{"\nimport \"no/such\"", "cell/cell.go:4:8: package no/such is not in std", "package no/such is not in std (Cell 5, line 3)", ""},
+		{"\nimport \"no/such\"", "cell/Cell 5:3: package no/such is not in std", "package no/such is not in std (Cell 5, line 3)", ""},
 		{"\nimport \"ex.org/a\"", "ex.org/a: not in the module cache", "ex.org/a: not in the module cache (Cell 5, line 3)", ""},
 		{"func F() {}", "# notebook/cell; Cell 5:2:1: one; Cell 5:3:1: two", "one (Cell 5, line 2)", ""},
 		{"func F() {}", "no space left", "no space left", ""},
