@@ -117,7 +117,7 @@ func TestWeights(t *testing.T) {
 		"fit --train once.csv --weights x":                                              "once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out",
 		"fit --train once.csv --class-weights balanced":                                 "once: class weights are for classes, and the answers are numbers",
 		"fit --data mnist --weights w":                                                  "--weights goes with --train; --data has its own (see krrlab fit --help)",
-		"predict --model w.krr --in test.csv --interval 0.9 --method jackknife+":        "once was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then give the intervals",
+		"predict --model w.krr --in test.csv --interval 0.9 --method jackknife+":        "once was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then serve",
 		"verify w.krr --train once.csv":                                                 "the model was fitted with weights, which its file does not have: its residual cannot be recomputed",
 		"fit --train once.csv --weights w --solver pcg --precond features --features 9": "",
 	} {
