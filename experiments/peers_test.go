@@ -86,7 +86,7 @@ func TestBenchPeers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes", "times the memory of krrlab"} {
+		for _, want := range []string{"n = 80, s = 20", "krrlab, random features", "NumPy, Nystrom", "scikit-learn takes", "times the memory of krrlab", "krrlab, its own choice"} {
 			if !strings.Contains(string(b), want) {
 				t.Errorf("%s has no %q:\n%s%s", name, want, out, b)
 			}

@@ -4,8 +4,9 @@
 Runs every program once in each repetition, one after the other, with the same n, sigma,
 lambda, lambda_p, s and tolerance, and prints the medians over the repetitions:
 
-  krrlab        the binary; random features as NumPy has them, and what else its
-                `fit --help` knows of: Nystrom, RPCholesky, block PCG, 16-bit tiles
+  krrlab        the binary; random features as NumPy has them, what else its `fit --help`
+                knows of (Nystrom, RPCholesky, block PCG, 16-bit tiles), and what it
+                chooses itself, s and lambda_p too
   NumPy         krr_numpy.py with random features and with Nystrom
   scikit-learn  krr_sklearn.py --mnist: KernelRidge in float64
 
@@ -38,6 +39,7 @@ KRRLAB = (
     ("krrlab, RPCholesky, 16-bit tiles", {"precond": "rpcholesky", "solver": "pcg", "storage": "fixed16"}),
     ("krrlab, RPCholesky, block PCG, 16-bit tiles", {"precond": "rpcholesky", "solver": "block-pcg", "storage": "fixed16"}),
     ("krrlab, direct", {"solver": "direct", "storage": "float32"}),
+    ("krrlab, its own choice", {"precond": "auto", "solver": "auto"}),
 )
 
 
@@ -64,7 +66,8 @@ def programs(a):
     """The rows: a name, the command, and whether the program is krrlab."""
     known = subprocess.run([a.krrlab, "fit", "--help"], capture_output=True, text=True).stdout
     common = ["--sigma", str(a.sigma), "--lambda", str(a.ridge)]
-    shared = [*common, "--n", str(a.n), "--features", str(a.features), "--lambda-p", str(a.lambda_p), "--tol", str(a.tol), "--seed", "1"]
+    free = [*common, "--n", str(a.n), "--tol", str(a.tol), "--seed", "1"]
+    shared = [*free, "--features", str(a.features), "--lambda-p", str(a.lambda_p)]
     rows = []
     for name, flags in KRRLAB:
         lacks = [v for v in flags.values() if v not in known]
@@ -72,7 +75,7 @@ def programs(a):
             print(f"bench-peers: left out: {name}: this krrlab has no {', '.join(lacks)}", flush=True)
             continue
         words = [w for k, v in flags.items() for w in ("--" + k, v)]
-        rows.append((name, [a.krrlab, "fit", "--data", "mnist", *shared, *words], True))
+        rows.append((name, [a.krrlab, "fit", "--data", "mnist", *(free if "auto" in words else shared), *words], True))
     for precond, name in (("features", "NumPy, random features"), ("nystrom", "NumPy, Nystrom")):
         rows.append((name, [sys.executable, os.path.join(HERE, "krr_numpy.py"), *shared, "--precond", precond], False))
     if importlib.util.find_spec("sklearn") is None:
