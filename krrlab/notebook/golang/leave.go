@@ -1,6 +1,8 @@
 package golang
 
 import (
+	"regexp"
+	"runtime"
 	"runtime/metrics"
 	"time"
 
@@ -70,12 +72,26 @@ func (s *Session) leave(c *cell) {
 // replace lets a new goroutine run the cells to come, once the calling one is done.
 func (s *Session) replace() { go s.loop(s.worker.Add(1)) }
 
-// maxStack is by how much a cell may make the stacks of all goroutines grow. Go ends the process
+// maxStack is by how much the stacks of all goroutines grow before the cell is looked at. Go ends the process
 // where one takes 1 GB.
 const maxStack = 192 << 20
 
 // unwinding is how long the calls on such a stack may take to end: seconds on a busy machine.
 const unwinding = time.Minute
+
+// elided is what a trace says of a goroutine that has 50,000 calls and more to end: some 10,000 of a cell's functions.
+var elided = regexp.MustCompile(`(?m)^\.\.\.([5-9]\d{4}|\d{6,}) frames elided\.\.\.$`)
+
+// recursion reports whether a goroutine is that deep. Stacks also grow where there are many goroutines, or where
+// new ones get more at once, as the runtime does after it has met a huge stack. All goroutines stand still meanwhile.
+func recursion() bool {
+	buf := make([]byte, 1<<20)
+	n := runtime.Stack(buf, true)
+	for ; n == len(buf) && n < 256<<20; n = runtime.Stack(buf, true) {
+		buf = make([]byte, 8*n)
+	}
+	return elided.Match(buf[:n])
+}
 
 // guard interrupts a cell whose recursion has no end, until it is done.
 func (s *Session) guard(c *cell) {
@@ -95,7 +111,11 @@ func (s *Session) guard(c *cell) {
 			return
 		case <-tick.C:
 		}
-		if metrics.Read(sample); sample[0].Value.Uint64() > limit {
+		if metrics.Read(sample); sample[0].Value.Uint64() <= limit {
+			continue
+		}
+		limit = sample[0].Value.Uint64() + maxStack
+		if recursion() {
 			c.deep.Store(true)
 			c.ctx.cancel()
 			if !s.stop(c, unwinding) {

@@ -117,6 +117,25 @@ func TestRecursion(t *testing.T) {
 	}
 }
 
+// TestManyStacks: many goroutines take what a recursion without an end takes, and none is that deep.
+func TestManyStacks(t *testing.T) {
+	s := open(t, nil)
+	got := run(s, `import "sync"
+var ready sync.WaitGroup
+hold, sums := make(chan bool), make(chan int)
+func sum(n int) int { if n == 0 { ready.Done(); <-hold; return 0 }; return n + sum(n-1) }
+for range 256 { ready.Add(1); go func() { sums <- sum(4500) }() }
+ready.Wait()
+time.Sleep(50 * time.Millisecond)
+close(hold)
+total := 0
+for range 256 { total += <-sums }
+total`)
+	if got != "→2592576000" {
+		t.Errorf("%q", got)
+	}
+}
+
 // interruptAfter interrupts the cell that runs, or will, after some time.
 func interruptAfter(s *Session, d time.Duration) {
 	time.Sleep(d)
