@@ -58,8 +58,9 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 		return nil, err
 	}
 	_, d := x.Dims()
-	m.choice, err = m.agree(ctx, &opt, d)
-	if err != nil {
+	if opt.Chosen != nil {
+		m.choice = *opt.Chosen
+	} else if m.choice, err = m.agree(ctx, &opt, d); err != nil {
 		return nil, err
 	}
 	m.build()
@@ -68,6 +69,41 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	}
 	m.choice.Bytes = m.Bytes()
 	return m, nil
+}
+
+// Sample is K on the points that New looks at, which were drawn at random, and how it decides to keep K.
+type Sample struct {
+	Choice Choice     // Bytes is 0: there are no tiles
+	Rows   []int      // the points; all of them up to n = 1,152
+	K      *mat.Dense // of these
+	m      *Matrix
+}
+
+// Look decides as New does, and forms no tile of K. Its errors are those of New; ranks are not asked.
+func Look(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Sample, error) {
+	m, opt, err := begin(k, x, lambda, o)
+	if err != nil {
+		return nil, err
+	}
+	_, d := x.Dims()
+	c, s, err := m.choose(ctx, &opt, d)
+	if err != nil {
+		return nil, err
+	}
+	out := &Sample{c, s.idx[:s.random], mat.NewDense(s.random, s.random, nil), m}
+	for i := range s.random {
+		for j, v := range s.k[i*len(s.idx) : i*len(s.idx)+i+1] {
+			out.K.Set(i, j, v)
+			out.K.Set(j, i, v)
+		}
+	}
+	return out, nil
+}
+
+// Exact returns how Matrix.Exact forms entries for that accuracy: the arithmetic, and whether of points moved to their mean.
+func (s *Sample) Exact(accuracy float64) (kernel.Arithmetic, bool) {
+	by, _ := s.m.accurate(accuracy)
+	return by.arith, by.centered
 }
 
 // begin checks the arguments and returns a Matrix without a choice of how to keep K.
