@@ -79,7 +79,7 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 func (l *Lab) task() *plan.Task {
 	c := l.cfg
 	t := &plan.Task{
-		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Seed: c.Seed, Memory: c.Memory,
+		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Memory: c.Memory,
 		PointBytes: l.pointBytes(), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual, Small: l.open != nil && l.open.fixed,
 	}

@@ -152,7 +152,7 @@ func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
 	if r.Build == 0 {
 		entry := 2 * e.entry / (float64(n) * float64(n))
 		c := &plan.Candidate{Solver: plan.PCG, Precond: p.name, S: p.s, Storage: gram.Float32}
-		plan.Cost{Rates: e.rates, N: n, D: d, T: 1, Entry: entry, Exact: 4 * entry}.Of(c)
+		plan.Cost{Rates: e.rates, N: n, D: d, T: 1, Entries: plan.Entries{Stored: entry, Columns: 4 * entry}}.Of(c)
 		r.Build = c.Seconds.Features + c.Seconds.Factor
 	}
 	r.Make = func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.make(ctx, p) }

@@ -16,8 +16,6 @@ import (
 const (
 	leastPlan = 0.5  // seconds, or
 	planShare = 0.05 // of the training time of what it chooses
-	fewest    = 256  // points of a pilot
-	most      = 1024
 )
 
 // model is a task, what is known of it, and what it costs.
@@ -34,10 +32,10 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	_, d := t.X.Dims()
 	m := &model{Task: t, cost: Cost{Rates: rates, N: t.n, D: d, T: t.t, Tests: t.Tests, PointBytes: t.PointBytes, Ranks: t.Ranks, ExactWork: t.ExactWork}}
 	var err error
-	if m.pilot, err = newPilot(ctx, t, m.pilotSize()); err != nil {
+	if m.pilot, err = newPilot(ctx, t, rates); err != nil {
 		return nil, err
 	}
-	m.cost.Entry, m.cost.Exact = m.pilot.Entry, m.pilot.Exact
+	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
 	list := m.candidates()
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
@@ -66,28 +64,16 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return c, nil
 }
 
-// pilotSize returns m: what a fifth of a second forms and factors, but no more than n/4.
-func (m *model) pilotSize() int {
-	size := fewest
-	for s := fewest; s <= min(most, m.n/4); s += 64 {
-		f := float64(s)
-		work := f*f*float64(m.cost.D)*2/m.cost.Gemm64 + f*f*f/3/m.cost.Potrf64
-		if work > 0.2 {
-			break
-		}
-		size = s
-	}
-	return min(size, m.n/2*2)
-}
-
 // predict sets what the candidates take, and sorts them.
 func (m *model) predict(list []*Candidate) {
 	start := time.Now()
 	spectrum := newSpectrum(m.pilot)
 	for _, c := range list {
+		rounds := m.rounds(m.left(c))
+		m.cost.Rounds = rounds
 		switch {
 		case c.Solver == Direct:
-			c.Iterations = m.rounds(c.Storage)
+			c.Iterations = rounds
 		case c.Solver == BlockPCG:
 			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, m.t, m.MaxIter+1)
 		default:

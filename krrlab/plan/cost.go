@@ -3,6 +3,7 @@ package plan
 import (
 	"math"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -40,7 +41,6 @@ const (
 	blockThin    = 20
 	extraColumns = 1.1 // columns of K that RPCholesky forms for one it keeps
 	rowsChecked  = 288 // rows of K in float64, where residuals are taken with K as stored
-	sampledRows  = 160 // rows of K looked at to choose its storage
 )
 
 // Cost predicts what ways to solve a problem of n points in R^d with t right-hand sides take at the rates of a machine.
@@ -51,35 +51,36 @@ type Cost struct {
 	Tests      int     // points to predict
 	PointBytes int64   // of X; 0 means 8nd
 	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
-	// Entry and Exact are the seconds of an entry of K, as it is stored and in float64 as accurately as residuals
-	// and landmarks want it. 0: 1.4·2d/G₃₂ + 1/exp, and 1.4·2d/G₆₄ + 1/exp.
-	Entry, Exact float64
+	Entries            // 0: 1.4·2d/G₃₂ + 1/exp in float32, and 1.4·2d/G₆₄ + 1/exp
+	Look       float64 // seconds of deciding how to keep K
+	Rounds     int     // of refinement by residuals with K recomputed, of what iterations come to
 }
 
 // Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known:
-// with n points, rank s, t right-hand sides, ε₃₂ and ε₆₄ seconds an entry of K (Entry and Exact), G the rates of products
-// of matrices, P of Cholesky factorizations, B of reading and W of touching memory,
+// with n points, rank s, t right-hand sides, ε seconds an entry of K as it is stored, for columns, exact and dense (Entries), G the rates of
+// products of matrices, B of reading and W of touching memory,
 //
-//	K           n²/2·ε + bytes/W                     Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
-//	landmarks   ns·ε₆₄ + 1.4·ns²/G₆₄ + 12ns/W        ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + 3·(s³/3)/P₆₄
+//	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
+//	landmarks   ns·ε_col + 1.4·ns²/G₆₄ + 12ns/W      ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
 //	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
-//	residual    n²/2·ε₆₄ where K is recomputed for it, else 288 rows of it
-//	direct      n²/2·ε₆₄ + bytes/W, n³/3/P, a solve and a residual for each round
+//	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
+//	direct      n²/2·ε_dense + bytes/2W, chol(n), a solve and a residual for each round
 //	test        n·n_test·ε + 2n·n_test·t/G₃₂
 //
 // On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
-	if m.Entry == 0 {
-		m.Entry, m.Exact = tileSlow*2*float64(m.D)/m.Gemm32+1/m.Exp, tileSlow*2*float64(m.D)/m.Gemm64+1/m.Exp
+	if m.Stored == 0 {
+		narrow, wide := tileSlow*2*float64(m.D)/m.Gemm32+1/m.Exp, tileSlow*2*float64(m.D)/m.Gemm64+1/m.Exp
+		m.Entries = Entries{narrow, wide, wide, [2]float64{narrow, wide}}
 		if c.Storage == gram.Float64 {
-			m.Entry = m.Exact
+			m.Stored = wide
 		}
 	}
 	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
 	*sec = Seconds{}
 	tests, ranks := float64(m.Tests)/float64(m.Ranks), float64(m.Ranks)
-	sec.Predict = n*tests*m.Entry + 2*n*tests*t/m.Gemm32
+	sec.Predict = n*tests*m.Stored + 2*n*tests*t/m.Gemm32
 	if c.Solver == Direct {
 		m.direct(c)
 		sec.Total = sec.Sum()
@@ -89,17 +90,22 @@ func (m Cost) Of(c *Candidate) {
 		m.build(c)
 	}
 	kBytes, product, iteration := m.iteration(c)
-	if sec.Kernel = sampledRows * n * m.Exact; c.Storage != gram.Recompute {
-		sec.Kernel += n*n/2/ranks*m.Entry + kBytes/m.Touch
+	if sec.Kernel = m.Look; c.Storage != gram.Recompute {
+		sec.Kernel += n*n/2/ranks*m.Stored + kBytes/m.Touch
 	}
 	sec.Solve = float64(c.Iterations)*iteration + product
-	if n*n*float64(m.D) <= m.ExactWork {
-		sec.Residual = n * n / 2 / ranks * m.Exact
-	} else {
-		sec.Residual = rowsChecked * n / ranks * m.Exact
+	if sec.Residual = rowsChecked * n / ranks * m.Exact; n*n*float64(m.D) <= m.ExactWork {
+		sec.Residual = float64(m.Rounds+1) * m.recomputed(m.Exact)
 	}
 	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, m.Ranks).Most
 	sec.Total = sec.Sum()
+}
+
+// recomputed returns the seconds of a product with K whose tiles are formed, in so many seconds an entry, and each
+// multiplied twice in cache, as those of four bytes are.
+func (m *Cost) recomputed(entry float64) float64 {
+	n := float64(m.N)
+	return n * n / 2 / float64(max(m.Ranks, 1)) * (entry + 4*at(m.Product, m.T))
 }
 
 // build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.
@@ -112,9 +118,9 @@ func (m *Cost) build(c *Candidate) {
 		if c.Precond == RPCholesky {
 			columns *= extraColumns
 		}
-		c.Seconds.Features = own*columns*m.Exact + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
+		c.Seconds.Features = own*columns*m.Columns + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
 	}
-	c.Seconds.Factor = gramSlow*own*s*s/m.Gemm32 + (1+inverseSlow)*s*s*s/3/m.Potrf64
+	c.Seconds.Factor = gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }
 
 // iteration returns a rank's bytes of K, and the seconds of a product with it and of an iteration.
@@ -125,7 +131,7 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	product = kBytes * at(m.Product, m.T)
 	switch c.Storage {
 	case gram.Recompute:
-		product = (n*n/2*m.Entry + 2*n*n*t/m.Gemm64) / float64(ranks)
+		product = m.recomputed(m.Stored)
 	case gram.Float64:
 		product = kBytes / 2 * max(at(m.Product, m.T), 2*at(m.Product, 1))
 	}
@@ -155,25 +161,49 @@ func BlockPays(n, s, t int) bool {
 
 func (m *Cost) direct(c *Candidate) {
 	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
-	precision, potrf, entry := direct.Float64, m.Potrf64, 8.0
+	precision, potrf, gemm, dense, entry := direct.Float64, m.Potrf64, m.Gemm64, m.Dense[1], 8.0
 	if c.Storage == gram.Float32 {
-		precision, potrf, entry = direct.Float32Refined, m.Potrf32, 4
+		precision, potrf, gemm, dense, entry = direct.Float32Refined, m.Potrf32, m.Gemm32, m.Dense[0], 4
 	}
 	rounds := float64(c.Iterations + 1)
-	sec.Kernel = n*n/2*m.Exact + entry*n*n/m.Touch
-	sec.Factor = n * n * n / 3 / potrf
-	sec.Solve = rounds * (entry*n*n/m.Read + 2*n*n*t/m.Gemm64)
-	sec.Residual = rounds * n * n / 2 * m.Exact
+	sec.Kernel = n * n / 2 * (dense + entry/m.Touch) // of the upper half nothing is touched
+	sec.Factor = cholesky(n, gemm, potrf)
+	sec.Solve = rounds * (entry*n*n*math.Ceil(t/4)/m.Read + 2*n*n*t/m.Gemm64) // four columns at a time
+	sec.Residual = rounds * m.recomputed(m.Exact)
 	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
 
-// rounds predicts the rounds of refinement: a factor of K+λI in arithmetic of unit u leaves some share κu of the
-// residual, κ ≤ 1+n·max k/λ.
-func (m *model) rounds(storage gram.Storage) int {
-	if storage != gram.Float32 {
+// cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package accel) products take
+// n³/3 flops at the rate of gemm; what the order that was measured took beside them are factors of tiles, one after
+// the other, and triangular solves with these: pnb²/3 and bn²/2 flops of p threads.
+func cholesky(n, gemm, potrf float64) float64 {
+	const tile = 384
+	p := float64(accel.Threads())
+	products := func(n float64) float64 { return n * n * n / 3 / gemm }
+	panels := func(n float64) float64 { return n * (n + 2./3*p*tile) }
+	rest := products(potrfOrder) * max(0, gemm/potrf-1)
+	return products(n) + rest*panels(n)/panels(potrfOrder)
+}
+
+// rounds predicts the rounds of refinement where a solve leaves a share of the residual.
+func (m *model) rounds(left float64) int {
+	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(min(left, 0.5))))-1)
+}
+
+// left is what a solve leaves of a residual: with a factor of K+λI in float32 some √(κn)·u, κ ≤ 1+n·max k/λ, and iterations
+// with float32 tiles what products with them are off (package gram),
+//
+//	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
+//
+// with ‖c‖₂ = √rough·‖y‖₂/λ and ‖Kc‖₂ ≤ ‖y‖₂.
+func (m *model) left(c *Candidate) float64 {
+	const u = 0x1p-24
+	root := math.Sqrt(float64(m.n))
+	switch {
+	case c.Storage == gram.Float64:
 		return 0
+	case c.Solver == Direct:
+		return u * root * math.Sqrt(1+float64(m.n)*m.pilot.largest/m.Lambda)
 	}
-	u, kappa := 0x1p-24, 1+float64(m.n)*m.pilot.largest/m.Lambda
-	left := min(math.Sqrt(kappa)*u*math.Sqrt(float64(m.n)), 0.5)
-	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(left)))-1)
+	return 4 * u * (m.pilot.rms*root*math.Sqrt(rough)/m.Lambda + 1)
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Rates are what a machine does in a second, all threads together.
@@ -54,7 +53,7 @@ func Reference() Rates {
 var rateColumns = [3]int{1, 4, 12}
 
 // ratesVersion changes with what is measured, and with the loops that are.
-const ratesVersion = 1
+const ratesVersion = 2
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops, version.
 func here() string {
@@ -78,7 +77,7 @@ func RatesFile() string {
 
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
 // A file that is not there, damaged or of another machine is replaced; where it cannot be written they are
-// measured once in a process. It takes about a second at most, and half of the memory at most, 0 for no limit: rates of
+// measured once in a process. It takes some half a second, and half of the memory at most, 0 for no limit: rates of
 // so little that loops run on less than on a larger problem are not written.
 func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	var kept Rates
@@ -170,13 +169,13 @@ func Measure(ctx context.Context, memory int64) (Rates, error) {
 }
 
 // window is about how long each rate is measured.
-const window = 40 * time.Millisecond
+const window = 12 * time.Millisecond
 
-// seconds returns the least that f takes in the window, after one call to warm up.
+// seconds returns the least that f takes in the window, of three calls at least, after one to warm up.
 func seconds(f func()) float64 {
 	f()
 	least := math.Inf(1)
-	for start := time.Now(); time.Since(start) < window || math.IsInf(least, 1); {
+	for start, calls := time.Now(), 0; time.Since(start) < window || calls < 3; calls++ {
 		t := time.Now()
 		f()
 		least = min(least, time.Since(t).Seconds())
@@ -201,8 +200,11 @@ func memoryRates(ctx context.Context, r *Rates, share float64) error {
 	return nil
 }
 
+// potrfOrder is the order of the Cholesky factorizations that are measured.
+const potrfOrder = 1024
+
 func flopRates(ctx context.Context, r *Rates, share float64) error {
-	order := reduced(1024, share)
+	order := reduced(potrfOrder, share)
 	r.Gemm32, r.Gemm64 = accel.GemmRate32(ctx, order, window), accel.GemmRate64(ctx, order, window)
 	a, b := make([]float64, order*order), make([]float32, order*order)
 	fill := func(set func(i int, v float64)) {
@@ -257,15 +259,13 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 	for i := range x.Data {
 		x.Data[i] = float32(i) / float32(n)
 	}
-	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32})
+	k, err := gram.New(ctx, kernel.Laplacian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32}) // of which fewer rows are looked at
 	if err != nil {
 		return err
 	}
 	z := points.NewDense32(2*n, s, nil)
-	u := make([]float64, len(z.Data))
-	rng.New(1).Float64s(u, 0)
-	for i, v := range u {
-		z.Data[i] = float32(v)
+	for i := range z.Data { // multiples of the golden ratio
+		z.Data[i] = float32(uint32(i)*0x9e3779b9) * 0x1p-32
 	}
 	m, err := precond.New(ctx, z, 1, &precond.Options{Form: precond.FormLInv, Fast: true})
 	if err != nil {

@@ -31,6 +31,7 @@ type Task struct {
 	Y          *mat.Dense // n×t
 	Lambda     float64
 	Tol        float64 // τ
+	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
 	MaxIter    int
 	Seed       uint64
 	Memory     int64   // bytes in all; 0: no limit
@@ -165,7 +166,7 @@ func (m *model) storage() gram.Storage {
 		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, max(m.Ranks, 1))+80*int64(m.n)*int64(m.t) <= m.Memory
 	}
 	switch {
-	case m.pilot.Fine && fits(gram.Float64):
+	case m.pilot.choice.Storage == gram.Float64 && fits(gram.Float64):
 		return gram.Float64
 	case fits(gram.Float32):
 		return gram.Float32

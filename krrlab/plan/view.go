@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -24,6 +25,14 @@ type Plan struct {
 	Pilot      Pilot        `json:"pilot"`
 	Rates      Rates        `json:"rates"`
 	Took       float64      `json:"seconds"` // to plan
+}
+
+// Chosen returns how the plan found that K is to be kept, if that was for the storage and the error asked for; else nil.
+func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
+	if p == nil || p.Pilot.task == nil || p.Pilot.task.Storage != asked || p.Pilot.task.Prefer != prefer {
+		return nil
+	}
+	return &p.Pilot.choice
 }
 
 // Report is a choice, and what it is predicted to take, for the report of a solve.
