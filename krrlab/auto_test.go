@@ -10,11 +10,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestAutoLeaves: what is left to the plan, and what the fixed rule or a name decides.
@@ -79,6 +81,9 @@ func TestSolvesAsPlanned(t *testing.T) {
 	if err != nil || p.N != DirectBelow+100 || p.Took <= 0 {
 		t.Fatalf("%+v, %v", p, err)
 	}
+	if accel.Occupied() > 0 && p.Choice.Solver != plan.Direct && p.Bytes <= p.Choice.Bytes {
+		t.Errorf("the process is to hold %d bytes, the solve %d", p.Bytes, p.Choice.Bytes)
+	}
 	sol, err := lab.Solve(t.Context())
 	if err != nil || !sol.Converged() {
 		t.Fatal(sol, err)
@@ -104,6 +109,53 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 }
 
+// TestFewInFloat32: where a factor in float32 takes less time the fixed rule tries it, the plan says so, and where it does not come to τ it is in
+// float64.
+func TestFewInFloat32(t *testing.T) {
+	train := regression(kinds(2001, 2, 5)["float64"])
+	for _, c := range []struct {
+		lambda, tol float64
+		n           int
+		solver      Solver
+		single      bool
+	}{{1, 1e-3, 2001, AutoSolver, true}, {1, 1e-3, 2000, AutoSolver, false}, {1e-5, 1e-3, 2001, AutoSolver, false}, {1, 1e-9, 2001, AutoSolver, false}, {1, 1e-3, 2001, Direct, false}} {
+		lab, err := New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: c.solver})
+		if err != nil || lab.single() != c.single {
+			t.Errorf("%+v: %v, %v", c, lab.single(), err)
+		}
+	}
+	lab, err := New(train, Config{Kernel: gauss, Lambda: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if task := lab.task(); task.Small != gram.Float32 {
+		t.Errorf("planned in %v", task.Small)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || !sol.Converged() || sol.Storage != "dense float32-refined" || sol.Error.Certain == nil {
+		t.Fatal(sol, err)
+	}
+	x := points.NewDense(2001, 2, nil)
+	for i := range 2001 {
+		x.Row(i)[0] = float64(i)
+	}
+	near := kernel.Func{Name: "nearly singular", F: func(x, z []float64) float64 {
+		switch a, b := x[0], z[0]; {
+		case a == b:
+			return 1
+		case a+b == 1:
+			return 1e-9 - 2 // K+I has the eigenvalue 1e-9
+		}
+		return 0
+	}}
+	if lab, err = New(regression(x), Config{Kernel: near, Lambda: 1}); err != nil || !lab.single() {
+		t.Fatal(err)
+	}
+	if sol, err = lab.Solve(t.Context()); err != nil || !sol.Converged() || sol.Storage != "dense float64" {
+		t.Errorf("not definite in float32: %v, %v", sol, err)
+	}
+}
+
 // TestAutoRaces: the rivals of a plan race, and the solve goes on with the winner to the answer that it has by name.
 func TestAutoRaces(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -112,7 +164,7 @@ func TestAutoRaces(t *testing.T) {
 	lab := newLab(t, train, cfg)
 	dear := &plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: 60, LambdaP: 1, Stored: "float32", Iterations: 5, Seconds: plan.Seconds{Features: 1e9}}
 	none := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: 50}
-	lab.planned = &plan.Plan{Report: dear.Report(), Rivals: []*plan.Candidate{dear, none}}
+	lab.planned = &plan.Plan{Report: dear.Report(0), Rivals: []*plan.Candidate{dear, none}}
 	sol, err := lab.Solve(t.Context())
 	if err != nil || sol.Solver != CG || sol.Plan.Choice.Solver != plan.CG || !slices.Contains(sol.Shared, "race") {
 		t.Fatal(sol, err)

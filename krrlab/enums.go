@@ -12,7 +12,7 @@ type Solver int
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where
 	// there is no plan (fewer points, Repeat, a Backend) it is a fixed rule: PCG where the preconditioner or the
-	// storage was set, otherwise Direct where n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop by bounds, and else
+	// storage was set, otherwise Direct, in the precision of direct.Faster, where n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop by bounds, and else
 	// BlockPCG or PCG by plan.BlockPays.
 	AutoSolver Solver = iota
 	// PCG is Algorithm 1 of the paper.

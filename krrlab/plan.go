@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -81,13 +84,23 @@ func (l *Lab) task() *plan.Task {
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Memory: c.Memory,
 		PointBytes: l.pointBytes(), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
-		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual, Small: l.open != nil && l.open.fixed,
+		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
+	}
+	if l.open != nil && l.open.fixed {
+		t.Small = gram.Float64
+		if l.single() {
+			t.Small = gram.Float32
+		}
 	}
 	switch c.Exact {
 	case ExactResidual:
 		t.ExactWork = math.Inf(1)
 	case StoredResidual:
 		t.ExactWork = 0
+	}
+	if t.Ranks == 1 {
+		runtime.GC() // what is read and not needed any more is there for K
+		t.Beside = max(0, accel.Occupied()-t.PointBytes)
 	}
 	if l.open == nil || l.open.solver {
 		t.Solver = c.Solver.String()

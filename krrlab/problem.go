@@ -163,7 +163,8 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	}
 	if l.cfg.Memory > 0 {
 		o.Memory = max(1, l.cfg.Memory-held)
-	} else if as == nil && l.comm.Size() == 1 {
+	}
+	if as == nil && l.comm.Size() == 1 {
 		o.Chosen = l.planned.Chosen(o.Storage, asked)
 	}
 	start := time.Now()

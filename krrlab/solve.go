@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -14,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -376,18 +378,28 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 	return c, nil
 }
 
+// single reports whether the fixed rule of AutoSolver is to factor K+λI in float32.
+func (l *Lab) single() bool {
+	return l.open != nil && l.open.fixed && direct.Faster(l.train.Len(), slices.Max(kernel.Diag(l.cfg.Kernel, l.train.X)), l.cfg.Lambda, l.cfg.Tol) != direct.Float64
+}
+
 // direct solves by a dense Cholesky factorization: in float64 up to n = DirectBelow or
 // where float64 storage is asked for, beyond in float32 with refinement by float64
-// residuals.
+// residuals. By the fixed rule of AutoSolver it is in float32 where direct.Faster says so, and where that does not come to τ, in float64 again.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, stage.Kernel)}
-	if s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
+	tries := s.single()
+	if tries || s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
 		o.Precision = direct.Float32Refined
 	}
 	if s.cfg.Memory > 0 {
 		o.Memory = max(1, s.cfg.Memory-s.pointBytes())
 	}
 	res, err := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
+	if tries && ctx.Err() == nil && (err != nil || !res.Converged()) {
+		o.Precision = direct.Float64
+		res, err = direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
+	}
 	if err != nil {
 		return nil, err
 	}

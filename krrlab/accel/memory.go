@@ -42,6 +42,15 @@ func MemoryAvailable() int64 { return here.memoryAvailable() }
 // so far, 0 if the system does not say.
 func PeakRSS() int64 { return here.peakRSS() }
 
+// Occupied returns the bytes of physical memory that the process holds now, without what Go's heap has for use again, 0 if the system
+// does not say.
+func Occupied() int64 {
+	kb, _ := field(here.read("/proc/self/status"), "VmRSS:")
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return max(0, kb<<10-int64(m.HeapIdle-m.HeapReleased))
+}
+
 // Bytes writes a number of bytes with three digits and a unit.
 func Bytes(n int64) string {
 	v, units := float64(n), []string{"B", "kB", "MB", "GB", "TB"}

@@ -2,6 +2,7 @@ package accel
 
 import (
 	"math"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -127,6 +128,29 @@ func TestMemoryLimit(t *testing.T) {
 		if avail := m.memoryAvailable(); avail != c.avail {
 			t.Errorf("%s: available %d, want %d", c.name, avail, c.avail)
 		}
+	}
+}
+
+// TestOccupied: memory counts while it is in use, and not when Go's heap has it again.
+func TestOccupied(t *testing.T) {
+	const size = 64 << 20
+	runtime.GC()
+	before := Occupied()
+	if before == 0 {
+		t.Skip("the system does not say what the process holds")
+	}
+	buf := make([]byte, size)
+	for i := 0; i < size; i += 1024 {
+		buf[i] = 1
+	}
+	if more := Occupied() - before; more < size*9/10 {
+		t.Errorf("with %d bytes more it holds %d more", size, more)
+	}
+	runtime.KeepAlive(buf)
+	buf = nil
+	runtime.GC()
+	if more := Occupied() - before; more > size/2 {
+		t.Errorf("without them it holds %d more", more)
 	}
 }
 

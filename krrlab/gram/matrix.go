@@ -58,8 +58,8 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 		return nil, err
 	}
 	_, d := x.Dims()
-	if opt.Chosen != nil {
-		m.choice = *opt.Chosen
+	if c := opt.Chosen; c != nil && m.fits(c.Storage, opt.Memory, d) {
+		m.choice = *c
 	} else if m.choice, err = m.agree(ctx, &opt, d); err != nil {
 		return nil, err
 	}

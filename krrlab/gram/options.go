@@ -53,7 +53,7 @@ type Options struct {
 	// As, if not nil, is the choice of an earlier matrix of the same points and kernel: its storage
 	// is taken in place of Storage, and entries are computed as they were there.
 	As *Choice
-	// Chosen, if not nil, is the choice of Look with the same arguments, which New then takes. Not on ranks.
+	// Chosen, if not nil, is the choice of Look with the same arguments but Memory, which New takes if it fits. Not on ranks.
 	Chosen *Choice
 	// Memory is the number of bytes that the matrix may take, 0 for no limit.
 	Memory int64

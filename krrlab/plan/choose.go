@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 )
 
@@ -41,8 +42,8 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
 	}
 	m.predict(list)
-	if t.Small { // the fixed rule
-		if i := slices.IndexFunc(list, func(c *Candidate) bool { return c.Solver == Direct && c.Storage == gram.Float64 }); i >= 0 && list[i].Refused == "" {
+	if t.Small != gram.Auto { // the fixed rule
+		if i := slices.IndexFunc(list, func(c *Candidate) bool { return c.Solver == Direct && c.Storage == t.Small }); i >= 0 && list[i].Refused == "" {
 			best := list[i]
 			list = slices.Insert(slices.Delete(list, i, i+1), 0, best)
 		}
@@ -58,7 +59,7 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 			break
 		}
 	}
-	c.Report, c.Rivals = best.Report(), m.rivals(list)
+	c.Report, c.Rivals = best.Report(t.Beside), m.rivals(list)
 	c.flips(m)
 	c.Pilot = *m.pilot
 	return c, nil
@@ -95,14 +96,14 @@ func (m *model) refuse(c *Candidate) {
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
 	case c.Solver != Direct && c.Iterations > m.MaxIter:
 		c.Refused = fmt.Sprintf("more than the maximum of %d iterations predicted", m.MaxIter)
-	case c.Solver == Direct && c.Storage == gram.Float32 && m.Lambda < float64(m.n)*0x1p-24*m.pilot.largest:
+	case c.Solver == Direct && c.Storage == gram.Float32 && !direct.Definite(m.n, m.pilot.largest, m.Lambda):
 		c.Refused = "K+λI may not be positive definite in float32"
 	}
 }
 
-// Report returns the candidate as a choice.
-func (c *Candidate) Report() Report {
-	return Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.flags()}
+// Report returns the candidate as a choice, in a process that holds so many bytes beside.
+func (c *Candidate) Report(beside int64) Report {
+	return Report{Choice: *c, Seconds: c.Seconds, Bytes: beside + c.Bytes - c.untouched, Flags: c.flags()}
 }
 
 // rivals returns the choice and the best of every other preconditioner that is predicted within twice its time, with the best without
@@ -151,8 +152,8 @@ func (c *Candidate) Alone(t int) float64 {
 // flips says by how much predictions may be off before the runner-up wins, and what memory would change.
 func (c *Plan) flips(m *model) {
 	b, r := &c.Choice, c.RunnerUp
-	if m.Small && b.Solver == Direct && b.Storage == gram.Float64 {
-		c.Flips = []string{"--solver or --precond: so few points are solved directly in float64, by a fixed rule, whatever is predicted"}
+	if b.Solver == Direct && b.Storage == m.Small {
+		c.Flips = []string{"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 		return
 	}
 	if r != nil && b.Solver != Direct && b.Iterations > 0 {

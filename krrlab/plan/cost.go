@@ -62,7 +62,7 @@ type Cost struct {
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
 //	landmarks   ns·ε_col + 1.4·ns²/G₆₄ + 12ns/W      ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
-//	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄
+//	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), a solve and a residual for each round
 //	test        n·n_test·ε + 2n·n_test·t/G₃₂
@@ -128,19 +128,19 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	n, t, s := float64(m.N), float64(m.T), float64(c.S)
 	ranks := max(m.Ranks, 1)
 	kBytes = float64(gram.RankBytes(m.N, c.Storage, ranks))
-	product = kBytes * at(m.Product, m.T)
+	product = kBytes * max(at(m.Product, m.T), 1/m.Read)
 	switch c.Storage {
 	case gram.Recompute:
 		product = m.recomputed(m.Stored)
 	case gram.Float64:
-		product = kBytes / 2 * max(at(m.Product, m.T), 2*at(m.Product, 1))
+		product = max(kBytes/2*at(m.Product, m.T), kBytes/m.Read)
 	}
 	all = product + vectorPasses*n*t/m.Read
 	if c.Solver == BlockPCG {
 		all += (blockSlow + blockThin/t) * pcg.BlockFlops(m.N, m.T, c.Precond != None) / m.Gemm64
 	}
 	if s > 0 {
-		all += s * at(m.Apply, m.T) * (n/float64(ranks) + s)
+		all += s * max(at(m.Apply, m.T), 8/m.Read) * (n/float64(ranks) + s)
 	}
 	return kBytes, product, all
 }
@@ -170,7 +170,7 @@ func (m *Cost) direct(c *Candidate) {
 	sec.Factor = cholesky(n, gemm, potrf)
 	sec.Solve = rounds * (entry*n*n*math.Ceil(t/4)/m.Read + 2*n*n*t/m.Gemm64) // four columns at a time
 	sec.Residual = rounds * m.recomputed(m.Exact)
-	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
+	c.Bytes, c.untouched = m.PointBytes+direct.Need(precision, m.N, m.T), int64(entry*n*n/2)
 }
 
 // cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package accel) products take
@@ -190,20 +190,18 @@ func (m *model) rounds(left float64) int {
 	return max(0, int(math.Ceil(math.Log(m.Tol)/math.Log(min(left, 0.5))))-1)
 }
 
-// left is what a solve leaves of a residual: with a factor of K+λI in float32 some √(κn)·u, κ ≤ 1+n·max k/λ, and iterations
+// left is what a solve leaves of a residual: with a factor of K+λI in float32 direct.Left, and iterations
 // with float32 tiles what products with them are off (package gram),
 //
 //	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
 //
 // with ‖c‖₂ = √rough·‖y‖₂/λ and ‖Kc‖₂ ≤ ‖y‖₂.
 func (m *model) left(c *Candidate) float64 {
-	const u = 0x1p-24
-	root := math.Sqrt(float64(m.n))
 	switch {
 	case c.Storage == gram.Float64:
 		return 0
 	case c.Solver == Direct:
-		return u * root * math.Sqrt(1+float64(m.n)*m.pilot.largest/m.Lambda)
+		return direct.Left(m.n, m.pilot.largest, m.Lambda)
 	}
-	return 4 * u * (m.pilot.rms*root*math.Sqrt(rough)/m.Lambda + 1)
+	return 4 * 0x1p-24 * (m.pilot.rms*math.Sqrt(rough*float64(m.n))/m.Lambda + 1)
 }

@@ -68,11 +68,11 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 }
 
 // size returns the most points, n/4 and 4,096 at most, whose K is formed and factored in a tenth of the time that forming
-// all of K takes.
+// all of K takes, and in a quarter of the memory.
 func (p *Pilot) size(r Rates) (m int) {
-	n := float64(p.task.n)
+	n, memory := float64(p.task.n), float64(p.task.Memory)
 	for s := 1024.; s <= min(n/4, 4096); s += 256 {
-		if s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > 0.1*n*n/2*(p.Stored+4/r.Touch) {
+		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > 0.1*n*n/2*(p.Stored+4/r.Touch) {
 			break
 		}
 		m = int(s)
@@ -122,12 +122,6 @@ func (p *Pilot) entry(k tile) float64 {
 	}
 	all := panel(view)
 	x, z := all.Slice(0, b), all.Slice(b, 2*b)
-	form64 := func(dst []float64, w *kernel.Workspace) { kernel.Tile64(dst, b, p.task.Kernel, x, z, k.arith, w) }
-	form32 := func(dst []float32, w *kernel.Workspace) { kernel.Tile32(dst, b, p.task.Kernel, x, z, k.arith, w) }
-	if k.levels != nil {
-		form64 = func(dst []float64, w *kernel.Workspace) { k.levels.Tile64(dst, b, x, z, w) }
-		form32 = func(dst []float32, w *kernel.Workspace) { k.levels.Tile32(dst, b, x, z, w) }
-	}
 	work := make([]kernel.Workspace, threads)
 	wides, narrows := make([][]float64, threads), make([][]float32, threads)
 	for i := range threads {
@@ -135,10 +129,16 @@ func (p *Pilot) entry(k tile) float64 {
 	}
 	return timedAfter(func() {}, func() {
 		_ = accel.ForEach(context.Background(), threads, func(who, _ int) {
-			if k.wide {
-				form64(wides[who], &work[who])
-			} else {
-				form32(narrows[who], &work[who])
+			w := &work[who]
+			switch {
+			case k.levels != nil && k.wide:
+				k.levels.Tile64(wides[who], b, x, z, w)
+			case k.levels != nil:
+				k.levels.Tile32(narrows[who], b, x, z, w)
+			case k.wide:
+				kernel.Tile64(wides[who], b, p.task.Kernel, x, z, k.arith, w)
+			default:
+				kernel.Tile32(narrows[who], b, p.task.Kernel, x, z, k.arith, w)
 			}
 		})
 	}) / float64(threads*b*b)

@@ -191,7 +191,7 @@ func TestResiduals(t *testing.T) {
 	}
 }
 
-// TestCosts: an iteration in float32 leaves what products with float32 tiles are off, so that a small τ takes a second residual;
+// TestCosts: no iteration is faster than memory; an iteration in float32 leaves what products with float32 tiles are off, so that a small τ takes a second residual;
 // entries are timed as they are computed; and the panels of a small factorization do not slow a large one.
 func TestCosts(t *testing.T) {
 	task := smooth(1500, 4)
@@ -210,6 +210,14 @@ func TestCosts(t *testing.T) {
 	one, two, wide := residual(gram.Float32, 1e-2), residual(gram.Float32, 1e-6), residual(gram.Float64, 1e-6)
 	if n := 1500. * 1500 / 2; one < n || two < 2*n || wide > 1.5*n+two/4 {
 		t.Errorf("residuals of %g entries at 0.01, %g at 1e-6, and %g in float64, of %g", one, two, wide, n)
+	}
+	quick := rates()
+	quick.Product, quick.Apply = [3]float64{1e-13, 1e-13, 1e-13}, [3]float64{1e-13, 1e-13, 1e-13} // of a cache
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
+		bytes, _, v := (&Cost{Rates: quick, N: 40000, T: 1}).iteration(&Candidate{Solver: PCG, Storage: s, S: 500})
+		if least := (bytes + 8*40000*500) / quick.Read; v < least || v > 1.1*least {
+			t.Errorf("%v: an iteration of %g s, memory is read in %g", s, v, least)
+		}
 	}
 	const gemm, potrf = 1e11, 5e10
 	if v := cholesky(potrfOrder, gemm, potrf) * potrf * 3 / math.Pow(potrfOrder, 3); math.Abs(v-1) > 1e-12 {
@@ -451,9 +459,9 @@ func TestRivals(t *testing.T) {
 func TestSmall(t *testing.T) {
 	for _, n := range []int{2, 5, 300, 1200} {
 		task := smooth(n, 2)
-		task.Small = true
+		task.Small = gram.Float64 - gram.Storage(n%2) + 1 // float64 of an odd n, else float32
 		p, err := Choose(t.Context(), task, rates())
-		if err != nil || p.Choice.Solver != Direct || p.Choice.Stored != "float64" {
+		if err != nil || p.Choice.Solver != Direct || p.Choice.Storage != task.Small {
 			t.Errorf("n = %d: %+v, %v", n, p, err)
 		}
 		if len(p.Flips) != 1 || !strings.Contains(p.Flips[0], "fixed rule") {

@@ -36,6 +36,7 @@ type Task struct {
 	Seed       uint64
 	Memory     int64   // bytes in all; 0: no limit
 	PointBytes int64   // of X
+	Beside     int64   // bytes that the process holds beside X
 	Ranks      int     // that share the work, each with Memory; 0 means 1
 	Tests      int     // points to predict
 	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
@@ -46,9 +47,9 @@ type Task struct {
 	S          int
 	LambdaP    float64
 	Storage    gram.Storage
-	NoFeatures bool // the kernel has no random features
-	Iterative  bool // not direct
-	Small      bool // the fixed rule holds: direct, in float64
+	NoFeatures bool         // the kernel has no random features
+	Iterative  bool         // not direct
+	Small      gram.Storage // of the direct solver that a fixed rule takes; Auto: there is none
 
 	n, t int
 }
@@ -65,7 +66,8 @@ type Candidate struct {
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`
 	// Refused says why it cannot be taken; "" of one that can.
-	Refused string `json:"refused,omitempty"`
+	Refused   string `json:"refused,omitempty"`
+	untouched int64  // of Bytes
 }
 
 // String names the candidate.

@@ -39,8 +39,8 @@ func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
 type Report struct {
 	Choice  Candidate `json:"choice"`
 	Seconds Seconds   `json:"predicted_seconds"`
-	Bytes   int64     `json:"predicted_bytes"`
-	Flags   string    `json:"flags"` // of krrlab fit that ask for the choice by name
+	Bytes   int64     `json:"predicted_bytes"` // of the process, at their most
+	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
 	// Race says between what a race decided, and what it cost; "" without one.
 	Race string `json:"race,omitempty"`
 }
