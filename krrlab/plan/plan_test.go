@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,7 +121,7 @@ func TestMeasure(t *testing.T) {
 	const limit = 120e6
 	var memory int64
 	measure := func() {
-		if r, err := Measure(t.Context(), memory); err != nil || !r.sane() || r.Machine != here() {
+		if r, err := Measure(t.Context(), memory); err != nil || !r.sane() || r.Machine != here() || !slices.IsSorted(r.Product[:]) || !slices.IsSorted(r.Apply[:]) {
 			t.Errorf("%d bytes: %+v, %v", memory, r, err)
 		}
 	}

@@ -283,6 +283,9 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 			return err
 		}
 	}
+	for i := len(rateColumns) - 2; i >= 0; i-- { // fewer columns take no longer, whatever the machine did meanwhile
+		r.Product[i], r.Apply[i] = min(r.Product[i], r.Product[i+1]), min(r.Apply[i], r.Apply[i+1])
+	}
 	return nil
 }
 
