@@ -379,6 +379,7 @@ func TestChoice(t *testing.T) {
 		"rank":        {func(t *Task) { t.S = 99 }, func(c *Candidate) bool { return c.S == 99 }},
 		"ridge":       {func(t *Task) { t.LambdaP = 0.7 }, func(c *Candidate) bool { return c.LambdaP == 0.7 }},
 		"storage":     {func(t *Task) { t.Storage = gram.Fixed16 }, func(c *Candidate) bool { return c.Stored == "fixed16" && c.Solver != Direct }},
+		"16 bits":     {func(t *Task) { t.Storage, t.Lambda = gram.Fixed16, 1e-3 }, func(c *Candidate) bool { return c.Stored == "fixed16" }},
 		"no features": {func(t *Task) { t.NoFeatures = true }, func(c *Candidate) bool { return c.Precond != Features }},
 		"iterative":   {func(t *Task) { t.Iterative = true }, func(c *Candidate) bool { return c.Solver != Direct }},
 		"columns": {func(t *Task) {
