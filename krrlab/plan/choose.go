@@ -103,7 +103,7 @@ func (m *model) refuse(c *Candidate) {
 
 // Report returns the candidate as a choice, in a process that holds so many bytes beside.
 func (c *Candidate) Report(beside int64) Report {
-	return Report{Choice: *c, Seconds: c.Seconds, Bytes: beside + c.Bytes - c.untouched, Flags: c.flags()}
+	return Report{Choice: *c, Seconds: c.Seconds, Bytes: beside + c.Bytes, Flags: c.flags()}
 }
 
 // rivals returns the choice and the best of every other preconditioner that is predicted within twice its time, with the best without

@@ -170,7 +170,7 @@ func (m *Cost) direct(c *Candidate) {
 	sec.Factor = cholesky(n, gemm, potrf)
 	sec.Solve = rounds * (entry*n*n*math.Ceil(t/4)/m.Read + 2*n*n*t/m.Gemm64) // four columns at a time
 	sec.Residual = rounds * m.recomputed(m.Exact)
-	c.Bytes, c.untouched = m.PointBytes+direct.Need(precision, m.N, m.T), int64(entry*n*n/2)
+	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
 
 // cholesky returns the seconds of a Cholesky factorization of order n. Of tiles of order b on p threads (package accel) products take

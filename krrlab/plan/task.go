@@ -66,8 +66,7 @@ type Candidate struct {
 	Seconds    Seconds      `json:"predicted_seconds"`
 	Bytes      int64        `json:"predicted_bytes"`
 	// Refused says why it cannot be taken; "" of one that can.
-	Refused   string `json:"refused,omitempty"`
-	untouched int64  // of Bytes
+	Refused string `json:"refused,omitempty"`
 }
 
 // String names the candidate.
