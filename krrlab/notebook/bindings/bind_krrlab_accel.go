@@ -28,6 +28,7 @@ func init() {
 			"InUse":           r.ValueOf(accel.InUse),
 			"MemoryAvailable": r.ValueOf(accel.MemoryAvailable),
 			"MemoryLimit":     r.ValueOf(accel.MemoryLimit),
+			"Occupied":        r.ValueOf(accel.Occupied),
 			"OpenBLAS":        r.ValueOf(accel.OpenBLAS),
 			"PeakRSS":         r.ValueOf(accel.PeakRSS),
 			"ReadRate":        r.ValueOf(accel.ReadRate),

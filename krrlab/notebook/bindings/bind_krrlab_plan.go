@@ -35,6 +35,7 @@ func init() {
 		Types: map[string]r.Type{
 			"Candidate": r.TypeOf((*plan.Candidate)(nil)).Elem(),
 			"Cost":      r.TypeOf((*plan.Cost)(nil)).Elem(),
+			"Entries":   r.TypeOf((*plan.Entries)(nil)).Elem(),
 			"Memory":    r.TypeOf((*plan.Memory)(nil)).Elem(),
 			"Pilot":     r.TypeOf((*plan.Pilot)(nil)).Elem(),
 			"Plan":      r.TypeOf((*plan.Plan)(nil)).Elem(),
