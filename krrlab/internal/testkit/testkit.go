@@ -29,10 +29,15 @@ func Allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// Allocs is testing.AllocsPerRun while nothing is collected: a collection empties the pools.
+// Allocs is the least of five of testing.AllocsPerRun while nothing is collected: a collection empties the pools, and
+// the runtime's caches of type assertions grow now and then, by chance.
 func Allocs(runs int, f func()) float64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	return testing.AllocsPerRun(runs, f)
+	least := testing.AllocsPerRun(runs, f)
+	for i := 1; i < 5 && least > 0; i++ {
+		least = min(least, testing.AllocsPerRun(runs, f))
+	}
+	return least
 }
 
 // Timeless returns the JSON of v as maps, lists, texts and numbers, without the keys that depend on the clock
