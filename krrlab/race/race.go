@@ -118,7 +118,7 @@ type lane struct {
 	next  func() (*request, bool)
 	stop  func()
 	ask   *request
-	state *pcg.State  // between its last two iterations, while it waits for a product
+	state *pcg.State  // between two iterations, while it waits for the product of the second; else nil
 	res   *pcg.Result // once it has ended
 	err   error
 }
@@ -290,6 +290,7 @@ func (r *race) measureSolve(ctx context.Context, l *lane, s *Standing) error {
 func (r *race) advance(ctx context.Context, i int) error {
 	l, s := r.lanes[i], &r.res.Field[i]
 	var more bool
+	l.state = nil // unless an iteration ends before the next product is asked for
 	if l.ask, more = l.next(); more {
 		return nil
 	}

@@ -1,0 +1,69 @@
+package race
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// diagonal is a diagonal matrix.
+type diagonal []float64
+
+func (a diagonal) Dim() int { return len(a) }
+
+func (a diagonal) MulTo(_ context.Context, dst, src *mat.Dense) error {
+	for i, v := range a {
+		dst.Set(i, 0, v*src.At(i, 0))
+	}
+	return nil
+}
+
+// TestState: whenever a runner wins, a solve goes on from its state to the same bits, also when it waits for a product
+// that is no iteration's: that of the residual where it has converged. Then there is no state.
+func TestState(t *testing.T) {
+	const n = 40
+	a, y := make(diagonal, n), mat.NewDense(n, 1, nil)
+	for i := range n {
+		a[i] = 1 + float64(i%7)
+		y.Set(i, 0, rng.New(1).Normal(uint64(i)))
+	}
+	alone, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: 1e-9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &race{a: a, y: y, lanes: []*lane{{}}, res: &Result{Field: make([]Standing, 1)}}
+	r.o.PCG.Tol = 1e-9
+	r.combine()
+	if err := r.enter(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer r.lanes[0].stop()
+	var states []bool // at each product
+	for r.res.Field[0].Phase == Running {
+		r.res.State = nil
+		if err := r.win(0); err != nil {
+			t.Fatal(err)
+		}
+		states = append(states, r.res.State != nil)
+		if r.res.State != nil {
+			end, err := pcg.Solve(t.Context(), a, nil, y, &pcg.Options{Tol: 1e-9, Resume: r.res.State})
+			if err != nil || !reflect.DeepEqual(end.X, alone.X) || end.Iterations != alone.Iterations {
+				t.Fatalf("after %d iterations: %v", r.res.Field[0].Iterations, err)
+			}
+		}
+		if err := r.multiply(t.Context(), []int{0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.advance(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if k := len(states); k != alone.Iterations+1 || states[0] || states[k-1] || !states[1] {
+		t.Errorf("states at the products %v of %d iterations", states, alone.Iterations)
+	}
+}
