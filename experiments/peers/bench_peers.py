@@ -30,11 +30,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MNIST = [f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]
 
 # Rows of krrlab: the name, and flags that a version must know to run it. The first one
-# is what ratios are taken to.
+# is what ratios are taken to. "half" is the rank: s/2.
 KRRLAB = (
     ("krrlab, random features", {"precond": "features", "solver": "pcg", "storage": "float32"}),
     ("krrlab, Nystrom", {"precond": "nystrom", "solver": "pcg", "storage": "float32"}),
     ("krrlab, RPCholesky", {"precond": "rpcholesky", "solver": "pcg", "storage": "float32"}),
+    ("krrlab, RPCholesky, half the rank", {"precond": "rpcholesky", "solver": "pcg", "storage": "float32", "features": "half"}),
     ("krrlab, RPCholesky, block PCG", {"precond": "rpcholesky", "solver": "block-pcg", "storage": "float32"}),
     ("krrlab, RPCholesky, 16-bit tiles", {"precond": "rpcholesky", "solver": "pcg", "storage": "fixed16"}),
     ("krrlab, RPCholesky, block PCG, 16-bit tiles", {"precond": "rpcholesky", "solver": "block-pcg", "storage": "fixed16"}),
@@ -70,7 +71,8 @@ def programs(a):
     shared = [*free, "--features", str(a.features), "--lambda-p", str(a.lambda_p)]
     rows = []
     for name, flags in KRRLAB:
-        lacks = [v for v in flags.values() if v not in known]
+        flags = {k: str(max(1, a.features // 2)) if v == "half" else v for k, v in flags.items()}
+        lacks = [v for k, v in flags.items() if k != "features" and v not in known]
         if lacks:
             print(f"bench-peers: left out: {name}: this krrlab has no {', '.join(lacks)}", flush=True)
             continue
