@@ -7,6 +7,8 @@ import (
 	"runtime"
 )
 
+const anywhere = 0
+
 func dlopen(string) (uintptr, error) {
 	return 0, errors.New("shared libraries cannot be loaded on " + runtime.GOOS + "/" + runtime.GOARCH)
 }

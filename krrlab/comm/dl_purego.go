@@ -10,6 +10,9 @@ func dlopen(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 }
 
+// anywhere stands for all libraries that are loaded, the C library among them.
+const anywhere = purego.RTLD_DEFAULT
+
 // dlsym returns the address of a symbol, 0 if the library has none of that name.
 func dlsym(lib uintptr, name string) uintptr {
 	p, err := purego.Dlsym(lib, name)

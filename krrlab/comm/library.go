@@ -52,8 +52,23 @@ func libraryNames(launcher string) []string {
 	return append(append(open, either...), mpich...)
 }
 
-// load finds the library that goes with a launcher.
+// settings are for UCX (openucx.org), which MPI libraries bring and which reads them when it is
+// loaded. By itself it writes over the code of mmap and others in the C library while the process
+// runs, and a thread that passes there meanwhile, as to start another, ends the process by a
+// segmentation fault; and it takes the signals that Go makes panics of, so that a panic that would be
+// recovered ends the rank. Without its events UCX keeps no registrations of memory, which it could
+// not keep for Go's: the runtime maps and returns memory past the C library.
+var settings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": "none"}
+
+// load finds the library that goes with a launcher. In the environment that C sees it sets what of
+// settings is not set.
 func load(launcher string) (*library, error) {
+	if setenv := dlsym(anywhere, "setenv"); setenv != 0 {
+		for name, value := range settings {
+			name, value := append([]byte(name), 0), append([]byte(value), 0)
+			invoke(setenv, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), 0)
+		}
+	}
 	var tried []string
 	for _, name := range libraryNames(launcher) {
 		l, err := loadLibrary(name)
