@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
 
 	"github.com/krrlab/lab/krrlab/notebook/bindgen"
@@ -105,12 +104,7 @@ func (b *builder) module(entries []Entry) error {
 	}
 	for _, e := range entries {
 		if e.Dir != "" {
-			_, major, _ := module.SplitPathVersion(e.Module)
-			version := "v0.0.0"
-			if major != "" {
-				version = strings.TrimLeft(major, "/.") + ".0.0"
-			}
-			_ = mod.AddRequire(e.Module, version)
+			_ = mod.AddRequire(e.Module, zero(e.Module))
 			_ = mod.AddReplace(e.Module, "", e.Dir, "")
 		}
 	}

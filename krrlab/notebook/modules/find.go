@@ -1,6 +1,7 @@
 package modules
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,32 +82,58 @@ var offline = []string{"GOPROXY=off", "GOSUMDB=off", "GOFLAGS=-mod=mod", "GOTOOL
 // get takes the newest version of a package in the module cache into a module of this Finder's: if it can be, together with
 // the modules of this program.
 func (f *Finder) get(ctx context.Context, path string) (dir string, err error) {
-	if f.temp == "" {
-		if f.temp, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
-			return "", err
-		}
-	}
 	for _, name := range []string{"with", "alone"} {
-		dir = filepath.Join(f.temp, name)
-		if os.Mkdir(dir, 0o755) == nil {
-			args := []string{"mod", "edit", "-module=notebook", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}
-			for path, version := range linked() {
-				if name == "with" && semver.IsValid(version) {
-					args = append(args, "-require="+path+"@"+version)
-				}
-			}
-			if err = os.WriteFile(filepath.Join(dir, "go.mod"), nil, 0o644); err != nil {
-				return "", err
-			}
-			if _, err = run(ctx, dir, offline, args...); err != nil {
-				return "", err
-			}
+		if dir, err = f.module(ctx, name); err != nil {
+			return "", err
 		}
 		if err = require(ctx, dir, path, ""); err == nil {
 			break
 		}
 	}
 	return dir, err
+}
+
+// module makes a module of this Finder's that requires no others, or those of this program.
+func (f *Finder) module(ctx context.Context, name string) (dir string, err error) {
+	if f.temp == "" {
+		if f.temp, err = os.MkdirTemp("", "krrlab-modules-"); err != nil {
+			return "", err
+		}
+	}
+	dir = filepath.Join(f.temp, name)
+	if os.Mkdir(dir, 0o755) != nil {
+		return dir, nil // it is there
+	}
+	args := []string{"mod", "edit", "-module=notebook", "-go=" + strings.TrimPrefix(runtime.Version(), "go")}
+	for path, version := range linked() {
+		if name == "with" && semver.IsValid(version) {
+			args = append(args, "-require="+path+"@"+version)
+		}
+	}
+	if err = os.WriteFile(filepath.Join(dir, "go.mod"), nil, 0o644); err == nil {
+		_, err = run(ctx, dir, offline, args...)
+	}
+	return dir, err
+}
+
+// here takes a package into the module in a folder from one that is at hand: this Finder's, that of the current folder with what it
+// requires, or the checkout around this program.
+func (f *Finder) here(ctx context.Context, dir, path string) bool {
+	program, _ := os.Executable()
+	for _, at := range []string{cmp.Or(f.Dir, "."), ".", filepath.Dir(program)} {
+		text, err := run(ctx, at, offline[:1], "list", "-find", "-f", "{{.Module.Path}}\n{{.Module.Dir}}", path)
+		if m, from, _ := strings.Cut(strings.TrimSpace(text), "\n"); err == nil && from != "" {
+			_, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m), "-replace="+m+"="+from)
+			return err == nil
+		}
+	}
+	return false
+}
+
+// zero is a version that a module which is replaced by a folder can be required in.
+func zero(path string) string {
+	_, major, _ := module.SplitPathVersion(path)
+	return cmp.Or(strings.TrimLeft(major, "/."), "v0") + ".0.0"
 }
 
 // require takes the module of a package into that in a folder, as the module cache has it, in the version named or the
@@ -251,8 +278,8 @@ func run(ctx context.Context, dir string, env []string, args ...string) (string,
 	return out.String(), err
 }
 
-// Program builds the program of some files without a network, with those of the packages that it imports that are in the module
-// cache. It returns its folder, which the caller removes; there it is called program.
+// Program builds the program of some files without a network, with those of the packages that it imports that are at hand or in
+// the module cache. It returns its folder, which the caller removes; there it is called program.
 func (f *Finder) Program(ctx context.Context, files map[string]string, imports []string) (dir string, err error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return "", ErrNoGo
@@ -269,7 +296,10 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 
 func (f *Finder) program(ctx context.Context, dir string, files map[string]string, imports []string) error {
 	for _, path := range imports {
-		from, err := f.get(ctx, path)
+		from, err := f.module(ctx, "with")
+		if err == nil && !f.here(ctx, from, path) {
+			from, err = f.get(ctx, path)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w: %w", path, ErrNotFound, err)
 		}

@@ -171,7 +171,12 @@ func TestProgram(t *testing.T) {
 	}
 	proxied(t)
 	at := t.TempDir()
-	if err := os.WriteFile(filepath.Join(at, "go.mod"), []byte("module here\n"), 0o644); err != nil {
+	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n", "sub.go": "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n"} {
+		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := run(t.Context(), at, nil, "get", "example.test/gen@v0.2.0"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run(t.Context(), at, nil, "mod", "download", "example.test/gen@v0.2.0", "example.test/plain@v1.1.0"); err != nil {
@@ -180,11 +185,13 @@ func TestProgram(t *testing.T) {
 	t.Setenv("GOPROXY", "off")
 	t.Setenv("GOOS", "js") // of the reader's own builds
 	t.Setenv("GOARCH", "wasm")
+	t.Chdir(at)
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	f := &Finder{Compiled: none}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
+		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
 		{"example.test/none", "", "example.test/none: not in the module cache"},
 		{"", "nosuch()", "undefined: nosuch"},
