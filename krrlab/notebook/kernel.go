@@ -76,7 +76,7 @@ func (l language) Run(name, code string, cell *jupyter.Cell) jupyter.Outcome {
 func (l language) Info() jupyter.Info {
 	return jupyter.Info{
 		Implementation: "krrlab", Version: l.version,
-		Banner:   fmt.Sprintf("krrlab %s: interpreted Go without generics, with the library of %s, for kernel ridge regression; %%help lists the commands", l.version, runtime.Version()),
+		Banner:   fmt.Sprintf("krrlab %s: all of the Go of %s, interpreted, for kernel ridge regression; %%help lists the commands", l.version, runtime.Version()),
 		Language: languageInfo(),
 		Links: [][2]string{
 			{"krrlab", "https://pkg.go.dev/github.com/krrlab/lab/krrlab"}, {"gonum", "https://pkg.go.dev/gonum.org/v1/gonum"},
