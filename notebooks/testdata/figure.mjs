@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { sliders } from "./sliders.mjs";
 
 const [file, browserPath, out, json] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(process.env.NODE_MODULES, "x.js"))("playwright-core");
@@ -48,19 +49,7 @@ await log.click();
 must((await log.getAttribute("aria-pressed")) !== was && (await drawn()) > 5, "log y does not switch");
 await page.screenshot({ path: path.join(out, "figure-3.png") });
 if (json) {
-  const slider = page.locator(".krr-sliders input").first(), answer = page.locator(".krr-answer");
-  const points = JSON.parse(fs.readFileSync(json)).sweeps[0].points;
-  for (let i = 0; i < points.length; i += 3) { // eight steps of the slider lead from one to the next
-    await slider.fill(String(8 * i));
-    const p = points[i], said = await answer.evaluate((e) => ({ ...e.dataset }));
-    const same = (a, b) => Math.abs(Number(a) - b) <= 1e-9 * Math.abs(b);
-    must(same(said.kappa, p.kappa.value) && same(said.lo, p.kappa.lo) && same(said.hi, p.kappa.hi) && Number(said.iterations) === p.iterations_predicted,
-      `at λ_p = ${p.lambda_p} the sliders say ${JSON.stringify(said)}, Go κ ${JSON.stringify(p.kappa)} and ${p.iterations_predicted} iterations`);
-  }
-  await slider.focus();
-  const before = await answer.textContent();
-  await slider.press("ArrowLeft");
-  must(before !== (await answer.textContent()), "an arrow key does not move the slider");
+  wrong.push(...(await sliders(page, JSON.parse(fs.readFileSync(json)).sweeps[0].points)));
   await page.screenshot({ path: path.join(out, "figure-4.png") });
 }
 const still = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
