@@ -31,7 +31,7 @@ func ExtentOf(p points.Panel) Extent {
 }
 
 // EntryError bounds |k̂(x,z) − k(x,z)|/√(k(x,x)·k(z,z)) for an entry of Tile64 of points of that
-// extent. The bound is certain, in whatever order the BLAS sums products, if math.Exp is right to an
+// extent. The bound is certain, in whatever order the BLAS sums products, if simd.Exp64 is right to an
 // ulp:
 //
 //	Differences  (d+16)u, as r² is right to (d+3)u relative and |r²·∂k/∂r²| ≤ 1

@@ -302,35 +302,34 @@ const (
 )
 
 // Profile sets dst = exp(−r²/(2σ²)).
-func (k Gaussian) Profile(dst, sq []float64) {
-	c := -1 / (2 * k.Sigma * k.Sigma)
-	for b, r2 := range sq {
-		dst[b] = exp64(c * r2)
-	}
-}
+func (k Gaussian) Profile(dst, sq []float64) { simd.Exp64(dst, sq, -1/(2*k.Sigma*k.Sigma), flush64) }
 
 // Profile sets dst = exp(−‖x−z‖₁/σ) of distances ‖x−z‖₁.
-func (k Laplacian) Profile(dst, dist []float64) {
-	for b, r := range dist {
-		dst[b] = exp64(-r / k.Sigma)
-	}
-}
+func (k Laplacian) Profile(dst, dist []float64) { simd.Exp64(dst, dist, -1/k.Sigma, flush64) }
 
 // Profile sets dst = (1+u)·e^−u, u = √3r/σ.
 func (k Matern32) Profile(dst, sq []float64) {
-	c := math.Sqrt(3) / k.Sigma
-	for b, r2 := range sq {
-		u := min(c*math.Sqrt(r2), beyond)
-		dst[b] = (1 + u) * exp64(-u)
-	}
+	matern64(dst, sq, math.Sqrt(3)/k.Sigma, func(u float64) float64 { return 1 + u })
 }
 
 // Profile sets dst = (1+u+u²/3)·e^−u, u = √5r/σ.
 func (k Matern52) Profile(dst, sq []float64) {
-	c := math.Sqrt(5) / k.Sigma
-	for b, r2 := range sq {
-		u := min(c*math.Sqrt(r2), beyond)
-		dst[b] = (1 + u + u*u/3) * exp64(-u)
+	matern64(dst, sq, math.Sqrt(5)/k.Sigma, func(u float64) float64 { return 1 + u + u*u/3 })
+}
+
+// matern64 sets dst = p(u)·e^−u, u = c·√sq.
+func matern64(dst, sq []float64, c float64, p func(u float64) float64) {
+	var u [64]float64
+	for len(sq) > 0 {
+		n := min(len(sq), len(u))
+		for b, r2 := range sq[:n] {
+			u[b] = min(c*math.Sqrt(r2), beyond)
+		}
+		simd.Exp64(dst[:n], u[:n], -1, flush64)
+		for b, v := range u[:n] {
+			dst[b] *= p(v)
+		}
+		dst, sq = dst[n:], sq[n:]
 	}
 }
 
@@ -339,13 +338,6 @@ func (k Polynomial) Profile(dst, inner []float64) {
 	for b, p := range inner {
 		dst[b] = power(k.Gamma*p+k.Coef0, k.Degree)
 	}
-}
-
-func exp64(v float64) float64 {
-	if v < flush64 {
-		return 0
-	}
-	return math.Exp(v)
 }
 
 // float is the type of an inner product.

@@ -52,10 +52,12 @@ func benchmarkTiles[T uint16 | float32](b *testing.B, name string, p Path, t, ti
 // BenchmarkElements measures the elementwise functions on one core: ns a number.
 func BenchmarkElements(b *testing.B) {
 	const n = 4096
+	wide, out := make([]float64, n), make([]float64, n)
 	x, phases, dst, inner, zz := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n), make([]float64, n)
 	for i := range x {
 		u := float32(i*911%n) / n
 		x[i], phases[i], inner[i], zz[i] = -20*u, 40*u-20, 60+20*u, 94
+		wide[i] = 20 * float64(u)
 	}
 	for _, p := range Paths() {
 		for _, c := range []struct {
@@ -63,6 +65,7 @@ func BenchmarkElements(b *testing.B) {
 			f    func()
 		}{
 			{"Exp32", func() { Exp32(dst, x) }},
+			{"Exp64", func() { Exp64(out, wide, -1, -100) }},
 			{"Cos32", func() { Cos32(dst, phases) }},
 			{"GaussianRow", func() { GaussianRow(dst, inner, zz, 94, -1/128.0, -80) }},
 		} {

@@ -1,6 +1,6 @@
 // Package simd holds the loops in which the solver spends its time, in assembly for
 // x86-64 and in portable Go: products of a tile with a few vectors, e^x and cos x over
-// slices of float32, the rows of a Gaussian tile, the Walsh–Hadamard butterfly.
+// slices, the rows of a Gaussian tile, the Walsh–Hadamard butterfly.
 //
 // # Products of a tile
 //
@@ -29,7 +29,7 @@
 //
 // # Elementwise functions
 //
-// Exp32, Cos32 and GaussianRow compute in float64 and round once. The assembly of these and of SquaredDistances
+// Exp32, Cos32 and GaussianRow compute in float64 and round once; Exp64 is right to an ulp of float64. The assembly of these and of SquaredDistances
 // and Round does the same
 // operations in the same order as the Go code, which says by math.FMA where products and sums
 // are fused, and gives the same bits on every processor.

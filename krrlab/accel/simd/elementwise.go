@@ -19,6 +19,12 @@ const (
 	expMagic   = roundMagic + 1023
 )
 
+// ln2High and ln2Low add up to ln 2: n·ln2High is exact for |n| < 2²⁰.
+const (
+	ln2High = 6.93147180369123816490e-01
+	ln2Low  = 1.90821492927058770002e-10
+)
+
 // Exp32 sets dst[i] = e^x[i] for every i. The error is at most 0.55 ulp of
 // float32. Results below 2⁻¹²⁶, that is x < −87.33654, are flushed to zero (a
 // subnormal would cost the products to come far more than it is worth), those
@@ -52,6 +58,48 @@ func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32
 		e := min(k+8, len(x))
 		slow(dst[k:e], x[k:e])
 		dst, x = dst[e:], x[e:]
+	}
+}
+
+// Exp64 sets dst[i] = e^a, a = scale·x[i], and 0 where a < flush, for a from −700 to 0; e^NaN is NaN. The error is at most
+// 0.9 ulp of float64, beside that of a, which is rounded. dst may be x. Exp64 panics if dst is shorter than x.
+//
+// With n = round(a/ln 2) and r = a − n·ln 2, |r| ≤ ½·ln 2, ln 2 in two parts, of which n times the first is exact,
+//
+//	e^a = 2ⁿ·Σ_{k≤13} r^k/k!,  the rest is at most 4.2e-18,
+//
+// by Horner's rule with fused multiply-adds.
+func Exp64(dst, x []float64, scale, flush float64) {
+	dst = dst[:len(x)]
+	n := 0
+	if current().vectors {
+		if n = len(x) &^ 7; n > 0 {
+			exp64AVX2(n, &dst[0], &x[0], scale, flush)
+		}
+	}
+	for i, v := range x[n:] {
+		a := scale * v
+		if a < flush {
+			dst[n+i] = 0
+			continue
+		}
+		t := math.FMA(1/math.Ln2, a, expMagic) // n + 1023 in the low bits
+		r := math.FMA(-ln2High, t-expMagic, a)
+		r = math.FMA(-ln2Low, t-expMagic, r)
+		p := math.FMA(1./6227020800, r, 1./479001600)
+		p = math.FMA(p, r, 1./39916800)
+		p = math.FMA(p, r, 1./3628800)
+		p = math.FMA(p, r, 1./362880)
+		p = math.FMA(p, r, 1./40320)
+		p = math.FMA(p, r, 1./5040)
+		p = math.FMA(p, r, 1./720)
+		p = math.FMA(p, r, 1./120)
+		p = math.FMA(p, r, 1./24)
+		p = math.FMA(p, r, 1./6)
+		p = math.FMA(p, r, 1./2)
+		p = math.FMA(p, r, 1)
+		p = math.FMA(p, r, 1)
+		dst[n+i] = p * math.Float64frombits(math.Float64bits(t)<<52)
 	}
 }
 

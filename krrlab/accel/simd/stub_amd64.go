@@ -947,6 +947,11 @@ func narrow16AVX2(n int, dst *uint16, x *float32, scale float32)
 //go:noescape
 func exp32AVX2(n int, dst *float32, x *float32, lo float32, hi float32) int
 
+// exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.
+//
+//go:noescape
+func exp64AVX2(n int, dst *float64, x *float64, scale float64, flush float64)
+
 // cos32AVX2 sets dst to cos x for n numbers, n a multiple of 8, up to the first 8 that are not all in [lo, hi], and returns how many it did.
 //
 //go:noescape

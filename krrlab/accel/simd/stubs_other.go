@@ -6,6 +6,7 @@ package simd
 
 func exp32AVX2(int, *float32, *float32, float32, float32) int { panic("simd: no assembly") }
 func cos32AVX2(int, *float32, *float32, float32, float32) int { panic("simd: no assembly") }
+func exp64AVX2(int, *float64, *float64, float64, float64)     { panic("simd: no assembly") }
 func gaussian32AVX2(int, *float32, *float32, *float64, float64, float64, float64) {
 	panic("simd: no assembly")
 }

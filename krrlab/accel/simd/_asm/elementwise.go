@@ -234,6 +234,50 @@ func cos(c *build.Context) {
 	})
 }
 
+// ln2High and ln2Low add up to ln 2: n·ln2High is exact for |n| < 2²⁰.
+const (
+	ln2High = 6.93147180369123816490e-01
+	ln2Low  = 1.90821492927058770002e-10
+)
+
+// exp64 writes the routine of Exp64.
+func exp64(c *build.Context) {
+	param := begin(c, "exp64AVX2", "func(n int, dst, x *float64, scale, flush float64)",
+		"exp64AVX2 sets dst to e^a, a = scale·x, 0 where a < flush, for n numbers, n a multiple of 8.")
+	n, dst, x := param("n"), param("dst"), param("x")
+	scale, flush := c.YMM(), c.YMM()
+	broadcastParam64(c, "scale", scale)
+	broadcastParam64(c, "flush", flush)
+	d := newReduction(c, math.Ln2, 1023)
+	d.period = ln2High
+	loop(c, n, 8, func(i reg.GPVirtual) {
+		var r, keep, p [2]reg.VecVirtual
+		for h := range r {
+			r[h], keep[h] = c.YMM(), c.YMM()
+			c.VMULPD(operand.Mem{Base: x, Index: i, Scale: 8, Disp: 32 * h}, scale, r[h])
+			c.VCMPPD(operand.Imm(5), flush, r[h], keep[h]) // not a < flush: NaN stays
+		}
+		t := d.reduce(c, r)
+		for h := range r {
+			p[h] = c.YMM()
+			c.VSUBPD(d.magic, t[h], p[h])
+			c.VFNMADD231PD(number(c, ln2Low), p[h], r[h])
+		}
+		p = line(c, 1./6227020800, 1./479001600, r)
+		for _, f := range []float64{39916800, 3628800, 362880, 40320, 5040, 720, 120, 24, 6, 2, 1, 1} {
+			for h := range p {
+				c.VFMADD213PD(number(c, 1/f), r[h], p[h])
+			}
+		}
+		for h := range p {
+			c.VPSLLQ(operand.Imm(52), t[h], t[h])
+			c.VMULPD(t[h], p[h], p[h]) // times 2ⁿ
+			c.VANDPD(keep[h], p[h], p[h])
+			c.VMOVUPD(p[h], operand.Mem{Base: dst, Index: i, Scale: 8, Disp: 32 * h})
+		}
+	})
+}
+
 // gaussian writes the row of a Gaussian tile: inner products to kernel values.
 func gaussian(c *build.Context, f format) {
 	name := "gaussian" + map[string]string{"float32": "32", "float64": "64", "int32": "Int"}[f.tile] + "AVX2"

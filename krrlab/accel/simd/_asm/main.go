@@ -97,6 +97,7 @@ func file() (*ir.File, error) {
 	widen16(c)
 	narrow16(c)
 	exp(c)
+	exp64(c)
 	cos(c)
 	gaussian(c, widened)
 	gaussian(c, float64s)
