@@ -90,7 +90,7 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (*plan.Report, *Lab, flo
 	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
 		return &p.Report, l, 0, nil
 	}
-	won := field[r.Winner].Report(p.Bytes - p.Choice.Bytes)
+	won := p.Of(field[r.Winner])
 	lost := r.Seconds - r.KTime - r.Best().Build
 	won.Race = fmt.Sprintf("between %s: %.2g s beside K and M", strings.Join(names, "; "), lost)
 	m, err := l.chosen(&won)

@@ -164,7 +164,7 @@ func TestAutoRaces(t *testing.T) {
 	lab := newLab(t, train, cfg)
 	dear := &plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: 60, LambdaP: 1, Stored: "float32", Iterations: 5, Seconds: plan.Seconds{Features: 1e9}}
 	none := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: 50}
-	lab.planned = &plan.Plan{Report: dear.Report(0), Rivals: []*plan.Candidate{dear, none}}
+	lab.planned = &plan.Plan{Report: (&plan.Plan{}).Of(dear), Rivals: []*plan.Candidate{dear, none}}
 	sol, err := lab.Solve(t.Context())
 	if err != nil || sol.Solver != CG || sol.Plan.Choice.Solver != plan.CG || !slices.Contains(sol.Shared, "race") {
 		t.Fatal(sol, err)

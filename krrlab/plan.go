@@ -74,7 +74,7 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 		return nil, err
 	}
 	task := l.task()
-	task.Tests = o.Tests
+	task.Tests, task.Predict = o.Tests, l.predictOptions()
 	return plan.Choose(ctx, task, rates)
 }
 
@@ -100,7 +100,7 @@ func (l *Lab) task() *plan.Task {
 	}
 	if t.Ranks == 1 {
 		runtime.GC() // what is read and not needed any more is there for K
-		t.Beside = max(0, accel.Occupied()-t.PointBytes)
+		t.Beside, t.Peak = max(0, accel.Occupied()-t.PointBytes), accel.PeakRSS()
 	}
 	if l.open == nil || l.open.solver {
 		t.Solver = c.Solver.String()

@@ -235,10 +235,14 @@ func (s *Solution) SetScore(score *model.Score) {
 // configuration's Monitor, and ask for no more accuracy than the solve's tolerance gives, or than labels that are to be
 // settled need.
 func (s *Solution) PredictOptions() *model.Options {
-	return &model.Options{
-		Progress: s.lab.watch(context.Background(), stage.Predict), Accuracy: model.AccuracyFor(s.lab.cfg.Tol), Comm: s.lab.comm,
-		Float64: s.Stop.Rule == bound.Labels,
-	}
+	o := s.lab.predictOptions()
+	o.Progress, o.Comm = s.lab.watch(context.Background(), stage.Predict), s.lab.comm
+	return o
+}
+
+// predictOptions are those of PredictOptions that say how accurate predictions are to be.
+func (l *Lab) predictOptions() *model.Options {
+	return &model.Options{Accuracy: model.AccuracyFor(l.cfg.Tol), Float64: l.cfg.Stop.Rule == bound.Labels}
 }
 
 // worst returns the largest of v, NaN if there is one.

@@ -180,46 +180,63 @@ func (p *predictor) transpose() {
 	}
 }
 
+// Arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single says that this changes
+// decision values by at most o.Accuracy of the largest |F|, and else in float64: from differences where the certain bound of inner
+// products, δ·sum with δ of kernel.EntryError and sum = max_j‖c_j‖₁ ÷ max|F|, exceeds a hundredth of that. If only
+// differences will do, single is not asked.
+func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64, single func() (float64, error)) (kernel.Arithmetic, error) {
+	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
+	arith, _ := kernel.Accurate(k, e, accuracy/100/sum)
+	if o.Float64 || arith == kernel.Differences && exact(k) == kernel.Float64 {
+		return arith, nil
+	}
+	off, err := single()
+	if off <= accuracy {
+		arith = kernel.Float32
+	}
+	return arith, err
+}
+
+// exact is the arithmetic that predictions are compared with: nothing is certain of inner products where the slope is not known.
+func exact(k kernel.Kernel) kernel.Arithmetic {
+	if k, ok := k.(kernel.Radial); ok && math.IsInf(k.Slope(), 1) {
+		return kernel.Differences
+	}
+	return kernel.Float64
+}
+
 // choose sets p.arith by predicting some points, and by the certain bound of float64.
 func (p *predictor) choose(ctx context.Context, o *Options) error {
-	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
 	idx, _ := kernel.ProbeRows(p.z.Norms, trialRows-trialFar, trialFar, rng.New(0).Sub("points predicted at first"))
 	z := points.NewPanel(points.Gather(p.z.X, idx))
-	exact := kernel.Float64
-	if k, ok := p.m.Kernel.(kernel.Radial); ok && math.IsInf(k.Slope(), 1) { // nothing is certain of inner products
-		exact = kernel.Differences
-	}
-	f, err := p.trial(ctx, z, exact)
+	f, err := p.trial(ctx, z, exact(p.m.Kernel))
 	if err != nil {
 		return err
 	}
-	var size, diff, sum float64 // max|f|, of the difference, max_j‖c_j‖₁
-	for _, v := range f.RawMatrix().Data {
-		size = max(size, math.Abs(v))
-	}
+	size, sum := largest(f), math.SmallestNonzeroFloat64
 	for j := range p.t {
 		sum = max(sum, mat.Norm(p.m.C.ColView(j), 1))
 	}
-	// |f̂−f| ≤ δ‖c‖₁, δ the error of an entry of a kernel in [0, 1]: float64 will do if that is at most
-	// a hundredth of what is asked.
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
 	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
-	p.arith, _ = kernel.Accurate(p.m.Kernel, extent, accuracy/100*size/max(sum, math.SmallestNonzeroFloat64))
-	if o.Float64 || p.arith == kernel.Differences && exact == kernel.Float64 {
-		return nil
+	p.arith, err = Arithmetic(p.m.Kernel, extent, o, sum/size, func() (float64, error) {
+		single, err := p.trial(ctx, z, kernel.Float32)
+		if err != nil || mat.Equal(single, f) {
+			return 0, err
+		}
+		single.Sub(single, f)
+		return largest(single) / size, nil
+	})
+	return err
+}
+
+// largest returns max|f|, NaN if a number is.
+func largest(f *mat.Dense) (v float64) {
+	for _, x := range f.RawMatrix().Data {
+		v = max(v, math.Abs(x))
 	}
-	single, err := p.trial(ctx, z, kernel.Float32)
-	if err != nil {
-		return err
-	}
-	for i, v := range f.RawMatrix().Data {
-		diff = max(diff, math.Abs(v-single.RawMatrix().Data[i]))
-	}
-	if diff <= accuracy*size {
-		p.arith = kernel.Float32
-	}
-	return nil
+	return v
 }
 
 // trial predicts the points z with the given arithmetic.

@@ -59,9 +59,9 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 			break
 		}
 	}
-	c.Report, c.Rivals = best.Report(t.Beside), m.rivals(list)
-	c.flips(m)
 	c.Pilot = *m.pilot
+	c.Report, c.Rivals = c.Of(best), m.rivals(list)
+	c.flips(m)
 	return c, nil
 }
 
@@ -101,9 +101,13 @@ func (m *model) refuse(c *Candidate) {
 	}
 }
 
-// Report returns the candidate as a choice, in a process that holds so many bytes beside.
-func (c *Candidate) Report(beside int64) Report {
-	return Report{Choice: *c, Seconds: c.Seconds, Bytes: beside + c.Bytes, Flags: c.flags()}
+// Of returns the candidate as a choice, with what the process holds beside, and no less than it has held.
+func (p *Plan) Of(c *Candidate) Report {
+	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.flags()}
+	if t := p.Pilot.task; t != nil {
+		r.Bytes = max(t.Beside+c.Bytes, t.Peak)
+	}
+	return r
 }
 
 // rivals returns the choice and the best of every other preconditioner that is predicted within twice its time, with the best without

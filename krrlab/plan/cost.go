@@ -57,7 +57,7 @@ type Cost struct {
 }
 
 // Of sets the seconds and bytes of a candidate of which method, rank, solver, storage and iterations are known:
-// with n points, rank s, t right-hand sides, ε seconds an entry of K as it is stored, for columns, exact and dense (Entries), G the rates of
+// with n points, rank s, t right-hand sides, ε seconds an entry of K as it is stored, for columns, exact, test and dense (Entries), G the rates of
 // products of matrices, B of reading and W of touching memory,
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
@@ -65,14 +65,14 @@ type Cost struct {
 //	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), a solve and a residual for each round
-//	test        n·n_test·ε + 2n·n_test·t/G₃₂
+//	test        n·n_test·ε_test + 2n·n_test·t/G₃₂
 //
 // On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are each rank's own.
 func (m Cost) Of(c *Candidate) {
 	m.Ranks = max(m.Ranks, 1)
 	if m.Stored == 0 {
 		narrow, wide := tileSlow*2*float64(m.D)/m.Gemm32+1/m.Exp, tileSlow*2*float64(m.D)/m.Gemm64+1/m.Exp
-		m.Entries = Entries{narrow, wide, wide, [2]float64{narrow, wide}}
+		m.Entries = Entries{narrow, wide, wide, narrow, [2]float64{narrow, wide}}
 		if c.Storage == gram.Float64 {
 			m.Stored = wide
 		}
@@ -80,7 +80,7 @@ func (m Cost) Of(c *Candidate) {
 	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
 	*sec = Seconds{}
 	tests, ranks := float64(m.Tests)/float64(m.Ranks), float64(m.Ranks)
-	sec.Predict = n*tests*m.Stored + 2*n*tests*t/m.Gemm32
+	sec.Predict = n*tests*m.Test + 2*n*tests*t/m.Gemm32
 	if c.Solver == Direct {
 		m.direct(c)
 		sec.Total = sec.Sum()
@@ -195,7 +195,7 @@ func (m *model) rounds(left float64) int {
 //
 //	4u·(rms(K)·√n·‖c‖₂ + ‖Kc‖₂)/‖y‖₂,  u = 2⁻²⁴,
 //
-// with ‖c‖₂ = √rough·‖y‖₂/λ and ‖Kc‖₂ ≤ ‖y‖₂.
+// with ‖c‖₂ as the pilot estimates it and ‖Kc‖₂ ≤ ‖y‖₂.
 func (m *model) left(c *Candidate) float64 {
 	switch {
 	case c.Storage == gram.Float64:
@@ -203,5 +203,5 @@ func (m *model) left(c *Candidate) float64 {
 	case c.Solver == Direct:
 		return direct.Left(m.n, m.pilot.largest, m.Lambda)
 	}
-	return 4 * 0x1p-24 * (m.pilot.rms*math.Sqrt(rough*float64(m.n))/m.Lambda + 1)
+	return 4 * 0x1p-24 * (m.pilot.rms*math.Sqrt(float64(m.n))*m.pilot.c + 1)
 }

@@ -6,11 +6,14 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -24,10 +27,12 @@ type Pilot struct {
 
 	task    *Task
 	choice  gram.Choice // how K is kept where memory does not matter
+	rows    []int       // the points, of task.X
 	x       points.Points
 	largest float64   // k(x, x)
 	mean    float64   // of k(x, x)
 	rms     float64   // of k(x, z)
+	c       float64   // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
 	e       []float64 // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
 }
 
@@ -36,6 +41,7 @@ type Entries struct {
 	Stored  float64 `json:"entry_seconds"`         // as it is stored
 	Columns float64 `json:"columns_entry_seconds"` // in float64, as accurately as landmarks want it
 	Exact   float64 `json:"exact_entry_seconds"`   // and true residuals
+	Test    float64 `json:"test_entry_seconds"`    // of K(test, train), as predictions want it
 	// Dense is of the direct solvers' K, in float32 and float64.
 	Dense [2]float64 `json:"dense_entry_seconds"`
 }
@@ -48,13 +54,13 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pilot{M: len(look.Rows), Look: time.Since(start).Seconds(), task: t, choice: look.Choice}
+	p := &Pilot{M: len(look.Rows), Look: time.Since(start).Seconds(), task: t, choice: look.Choice, rows: look.Rows}
 	p.x = points.Gather(t.X, look.Rows)
-	p.time(look)
+	entry := p.time(look)
 	k := look.K
 	if m := p.size(rates); m > p.M {
-		p.M, k = m, mat.NewDense(m, m, nil)
-		exact, err := gram.NewExact(t.Kernel, points.Gather(t.X, rng.New(t.Seed).Sub("pilot").Perm(t.n)[:m]), t.Lambda, t.Lambda/1000, nil)
+		p.M, k, p.rows = m, mat.NewDense(m, m, nil), rng.New(t.Seed).Sub("pilot").Perm(t.n)[:m]
+		exact, err := gram.NewExact(t.Kernel, points.Gather(t.X, p.rows), t.Lambda, t.Lambda/1000, nil)
 		if err == nil {
 			err = exact.DenseTo(ctx, k)
 		}
@@ -63,6 +69,14 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 		}
 	}
 	p.residuals(k)
+	p.c = p.coefficients(k)
+	if t.Tests > 0 {
+		arith, centred, err := p.predictions()
+		if err != nil {
+			return nil, err
+		}
+		p.Test = entry(tile{arith, centred, arith != kernel.Float32, nil})
+	}
 	p.Seconds = time.Since(start).Seconds()
 	return p, nil
 }
@@ -80,11 +94,11 @@ func (p *Pilot) size(r Rates) (m int) {
 	return m
 }
 
-// time sets the entries, each kind of tile timed once.
-func (p *Pilot) time(look *gram.Sample) {
+// time sets the entries, each kind of tile timed once, and returns what times them.
+func (p *Pilot) time(look *gram.Sample) (entry func(tile) float64) {
 	t, known := p.task, map[tile]float64{}
 	levels := kernel.NewLevels(t.Kernel, p.x, points.NewPanel(p.x).Norms)
-	entry := func(k tile) float64 {
+	entry = func(k tile) float64 {
 		if known[k] == 0 {
 			known[k] = p.entry(k)
 		}
@@ -101,6 +115,26 @@ func (p *Pilot) time(look *gram.Sample) {
 	for i := range p.Dense {
 		p.Dense[i] = entry(tile{arith, centred, i > 0, nil})
 	}
+	return entry
+}
+
+// predictions returns the arithmetic of the tiles of predictions, and whether their points are moved to their mean, by the rule of package model.
+// Errors of entries in float32 that are independent and as large as those of K put decision values off by rms(E)·‖c‖₂, the largest of 64 by two and a half times
+// that; ‖c‖₁ is √(2/π)·√n‖c‖₂ of normal numbers, and the largest |F| twice ‖y‖₂/√n.
+func (p *Pilot) predictions() (kernel.Arithmetic, bool, error) {
+	t, panel, off := p.task, points.NewPanel(p.task.X), math.Inf(1)
+	c := p.c * math.Sqrt(float64(t.n)) / 2 // ‖c‖₂ ÷ max|F|
+	mean := kernel.Origin(t.Kernel, panel)
+	if mean != nil {
+		panel = points.NewPanel(points.Shift(t.X, mean))
+	}
+	for _, e := range p.choice.Tried {
+		if e.Arithmetic == kernel.Float32 && e.Entries == gram.Float32 && e.Centred == (mean != nil) {
+			off = 2.5 * c * max(e.Rms, 0x1p-26*p.rms) // of a table entries less their mean were rounded
+		}
+	}
+	arith, err := decision.Arithmetic(t.Kernel, kernel.ExtentOf(panel), cmp.Or(t.Predict, &decision.Options{}), 0.8*c*math.Sqrt(float64(t.n)), func() (float64, error) { return off, nil })
+	return arith, mean != nil && arith != kernel.Differences, err
 }
 
 // tile is a way to form a tile of K.
@@ -154,21 +188,61 @@ func (p *Pilot) residuals(k *mat.Dense) {
 		p.mean += k.At(s, s) / float64(m)
 	}
 	p.rms = mat.Norm(k, 2) / float64(m)
-	for shift := 1e-13 * p.largest * float64(m); ; shift *= 100 {
-		for i, s := range order {
-			for j, r := range order[:i+1] {
-				a[i*m+j] = k.At(s, r)
-			}
-			a[i*m+i] += shift
-		}
-		if accel.Dpotrf(m, a, m) || shift >= p.largest { // also of K = 0
-			break
-		}
+	for shift := 1e-13 * p.largest * float64(m); !factor(a, k, order, shift) && shift < p.largest; { // also of K = 0
+		shift *= 100
 	}
 	p.e = make([]float64, m)
 	for i := range m {
 		p.e[i] = a[i*m+i] * a[i*m+i]
 	}
+}
+
+// factor sets a to the lower Cholesky factor of the rows and columns of k in that order, with shift added to the diagonal.
+func factor(a []float64, k *mat.Dense, order []int, shift float64) bool {
+	m := len(order)
+	for i, s := range order {
+		for j, r := range order[:i+1] {
+			a[i*m+j] = k.At(s, r)
+		}
+		a[i*m+i] += shift
+	}
+	return accel.Dpotrf(m, a, m)
+}
+
+// coefficients estimates the largest ‖c_j‖₂/‖y_j‖₂. With LLᵀ = K_s+λI and Lw = y_s the coefficient of the last of s points in random order is
+//
+//	r/(λ+v),  r = w_s·L_ss,  v = L_ss²−λ,
+//
+// its y less what the others predict, over λ and the variance that they leave of it. With more points v goes down as e does. Less than that the mean square of
+// coefficients grows by the power of s by which those of the points from m/8 to 3m/8, with their v so reduced, are above those from m/2 to m, m ≤ 1,024: y is then
+// better explained. And ‖c‖₂ ≤ ‖y‖₂/λ.
+func (p *Pilot) coefficients(k *mat.Dense) (most float64) {
+	m, lambda, n := min(p.M, 1024), p.task.Lambda, float64(p.task.n)
+	order, a := rng.New(p.task.Seed).Sub("pilot").Perm(p.M)[:m], make([]float64, m*m)
+	if m < 8 || !factor(a, k, order, lambda) {
+		return 1 / lambda
+	}
+	w := mat.NewDense(m, p.task.t, nil)
+	for i, s := range order {
+		w.SetRow(i, p.task.Y.RawRowView(p.rows[s]))
+	}
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}, w.RawMatrix())
+	early, late := float64(m)/4, float64(m)*3/4
+	for j := range p.task.t {
+		mean := func(lo, hi int, from, to float64) (v float64) { // square of the coefficients of those points, with the variance of to points
+			q := min(1, p.residual(to)/p.residual(from))
+			for i := lo; i < hi; i++ {
+				l := a[i*m+i]
+				c := w.At(i, j) * l / (lambda + q*max(l*l-lambda, 0))
+				v += c * c / float64(hi-lo)
+			}
+			return max(v, 1e-300)
+		}
+		better := min(1, mean(m/2, m, late, late)/mean(m/8, 3*m/8, early, late))
+		c := n * mean(m/2, m, late, n) * math.Pow(better, max(0, math.Log(n/late)/math.Log(late/early)))
+		most = max(most, min(math.Sqrt(c)/max(mat.Norm(p.task.Y.ColView(j), 2), 1e-300), 1/lambda))
+	}
+	return most
 }
 
 // residual returns e(s), the mean of the curve about s. Beyond what the subsample has, the odds (k−e)/e of a point's being

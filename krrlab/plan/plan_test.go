@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
+	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -267,6 +268,57 @@ func TestSpectrum(t *testing.T) {
 			}
 			if math.Abs(d/s-1) > 0.1 {
 				t.Errorf("%s: %g degrees of freedom, want %g", name, d, s)
+			}
+		}
+	}
+}
+
+// TestPredictions: ‖c‖₂ is estimated from a subsample within a factor of 1.4, and the tiles of predictions are those that
+// package model takes with the coefficients themselves.
+func TestPredictions(t *testing.T) {
+	const n = 1600
+	for _, lambda := range []float64{1e-3, 0.05, 2} {
+		task := smooth(n, 4)
+		task.Lambda, task.Tests = lambda, n
+		task.settle()
+		k := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := range i + 1 {
+				k.SetSym(i, j, task.Kernel.Eval(task.X.(*points.Dense).Row(i), task.X.(*points.Dense).Row(j)))
+			}
+			k.SetSym(i, i, 1+lambda)
+		}
+		var f mat.Cholesky
+		var c mat.Dense
+		if !f.Factorize(k) {
+			t.Fatal("singular")
+		}
+		if err := f.SolveTo(&c, task.Y); err != nil {
+			t.Fatal(err)
+		}
+		m := &decision.Model{Kernel: task.Kernel, Lambda: lambda, X: task.X, C: &c}
+		exact, err := m.Decision(t.Context(), task.X, &decision.Options{Float64: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, accuracy := range []float64{1e-2, 1e-8} {
+			task.Predict = &decision.Options{Accuracy: accuracy}
+			p, err := newPilot(t.Context(), task, rates())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := mat.Norm(&c, 2) / mat.Norm(task.Y, 2)
+			t.Logf("λ = %g, %d points: ‖c‖/‖y‖ = %.4g estimated, is %.4g", lambda, p.M, p.c, want)
+			if p.M >= n || p.c > 1.4*want || p.c < want/1.4 {
+				t.Errorf("λ = %g, %d points: ‖c‖/‖y‖ = %g estimated, is %g", lambda, p.M, p.c, want)
+			}
+			arith, _, err := p.predictions()
+			got, err2 := m.Decision(t.Context(), task.X, task.Predict)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			if wide := mat.Equal(got, exact); (arith == kernel.Float64) != wide || p.Test <= 0 {
+				t.Errorf("λ = %g, accuracy %g: %v tiles, %g s an entry; in float64 in fact: %v", lambda, accuracy, arith, p.Test, wide)
 			}
 		}
 	}

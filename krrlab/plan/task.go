@@ -8,6 +8,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	decision "github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -34,12 +35,14 @@ type Task struct {
 	Prefer     float64 // ‖E‖₂ of K as stored; 0: 20τλ
 	MaxIter    int
 	Seed       uint64
-	Memory     int64   // bytes in all; 0: no limit
-	PointBytes int64   // of X
-	Beside     int64   // bytes that the process holds beside X
-	Ranks      int     // that share the work, each with Memory; 0 means 1
-	Tests      int     // points to predict
-	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
+	Memory     int64             // bytes in all; 0: no limit
+	PointBytes int64             // of X
+	Beside     int64             // bytes that the process holds beside X
+	Peak       int64             // the most that it has held
+	Ranks      int               // that share the work, each with Memory; 0 means 1
+	Tests      int               // points to predict
+	Predict    *decision.Options // these with
+	ExactWork  float64           // n²d up to which residuals are taken with K recomputed
 
 	// What is held: zero values leave the choice to the plan.
 	Solver     string
