@@ -101,7 +101,7 @@ await step("an interrupt drops the cells that wait", async () => {
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => {
     const nb = window.Jupyter.notebook;
-    return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText.includes("undefined identifier: waited");
+    return nb.get_cell(nb.ncells() - 1).output_area.element[0].innerText.includes("undefined: waited");
   });
 });
 await step("a solution shows its report and its picture", async () => {
