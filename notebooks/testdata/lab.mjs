@@ -84,7 +84,7 @@ for (name of names) {
   if (name !== names.at(-1)) await inLab((app, panel) => panel.sessionContext.shutdown());
 }
 await step("Tab completes a field", async () => {
-  await run('import "github.com/krrlab/lab/krrlab"\nm := krrlab.Config{}');
+  await run('import "github.com/krrlab/lab/krrlab"\nm := krrlab.Config{}\nfmt.Println("made")', "made");
   await typed("m.MaxIte");
   await page.keyboard.press("Tab");
   await until((app, panel) => panel.content.activeCell.model.sharedModel.getSource() === "m.MaxIter");
