@@ -11,9 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
-	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -25,7 +23,6 @@ type process struct {
 	cmd      *exec.Cmd
 	requests *os.File
 	memory   *os.File
-	trace    trace
 	mu       sync.Mutex
 	size     int64   // of the memory
 	lanes    []*lane // of calls, at most one at a time each
@@ -43,8 +40,8 @@ type lane struct {
 
 // start runs the program of a cell, which prints where this one does. It returns what the program says of its functions.
 func start(ctx context.Context, cell, path string) (p *process, hello *message, err error) {
-	p = &process{cell: cell, cmd: exec.Command(path), trace: trace{out: os.Stderr}}
-	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = os.Stdout, &p.trace, grace
+	p = &process{cell: cell, cmd: exec.Command(path)}
+	p.cmd.Stdout, p.cmd.Stderr = os.Stdout, os.Stderr
 	p.cmd.Env = append(p.cmd.Environ(), "GOTRACEBACK=none") // what ends it is one line
 	requests, in, err := os.Pipe()
 	if err != nil {
@@ -58,7 +55,7 @@ func start(ctx context.Context, cell, path string) (p *process, hello *message, 
 		err = os.Remove(p.memory.Name())
 	}
 	if err == nil {
-		p.requests, p.cmd.ExtraFiles = in, []*os.File{requests, replies, p.memory, os.Stderr}
+		p.requests, p.cmd.ExtraFiles = in, []*os.File{requests, replies, p.memory}
 		err = p.cmd.Start()
 	}
 	requests.Close() // the program has its own
@@ -99,7 +96,7 @@ func (p *process) kill() { _ = p.cmd.Process.Kill() }
 func (p *process) end(out *os.File, how string) {
 	p.kill() // it has closed its end
 	_ = p.cmd.Wait()
-	p.fail(fmt.Sprintf(how, cmp.Or(p.trace.reason(), p.cmd.ProcessState.String())))
+	p.fail(fmt.Sprintf(how, p.cmd.ProcessState))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.lanes {
@@ -112,34 +109,6 @@ func (p *process) end(out *os.File, how string) {
 	p.requests.Close()
 	p.memory.Close()
 	out.Close()
-}
-
-// trace takes what a program prints beside its os.Stdout and os.Stderr: the words of println, which it prints, and those with which
-// the runtime ends the program, which it keeps.
-type trace struct {
-	out *os.File
-	end []byte
-}
-
-var fatal = regexp.MustCompile(`(?m)^(runtime: goroutine stack exceeds |fatal error: )`)
-
-func (t *trace) Write(b []byte) (int, error) {
-	shown := b
-	if t.end != nil {
-		shown = nil
-	} else if at := fatal.FindIndex(b); at != nil {
-		shown = b[:at[0]]
-	}
-	t.end = append(t.end, b[len(shown):]...)
-	_, err := t.out.Write(shown)
-	return len(b), err
-}
-
-// reason is why the runtime has ended the program, "" if it has not.
-func (t *trace) reason() string {
-	_, text, _ := strings.Cut(string(t.end), "fatal error: ")
-	text, _, _ = strings.Cut(text, "\n")
-	return text
 }
 
 // fail makes calls fail from now on. What was said first is kept.

@@ -26,9 +26,8 @@ type server struct {
 }
 
 // Serve is the main function of a compiled program: it answers calls of the functions, of the cell of that name, until its
-// parent closes the pipe that they come by. Pipes, memory and os.Stderr are the files 3 to 6: what the runtime prints goes elsewhere.
+// parent closes the pipe that they come by. Pipes and memory are the files 3 to 5.
 func Serve(name string, functions []any) {
-	os.Stderr = inherited(6, "/dev/stderr")
 	signal.Ignore(os.Interrupt) // the parent's
 	debug.SetMaxStack(192 << 20)
 	s := &server{name: name, functions: functions, replies: inherited(4, "replies"), file: inherited(5, "memory"), mapped: map[int64][]float64{}}
