@@ -182,12 +182,23 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	if len(q.Ritz) == 0 || !(q.Ritz[0] > 0) {
 		return fmt.Errorf("krrlab: the preconditioner %v: PCG ends %v after %d iterations, without a bound of κ", l.cfg.Precond, res.Status, res.Iterations)
 	}
-	const method = "Ritz values of PCG: one-sided, in exact arithmetic"
-	least, most, off := q.Ritz[0], q.Ritz[len(q.Ritz)-1], q.KError/l.cfg.Lambda
-	q.Min = estimate.Interval{Value: least, Hi: least * (1 + off), Confidence: 1, Method: method}
-	q.Max = estimate.Interval{Value: most, Lo: most * max(0, 1-off), Hi: math.Inf(1), Confidence: 1, Method: method}
-	q.Kappa = estimate.Interval{Value: most / least, Lo: max(1, q.Max.Lo/q.Min.Hi), Hi: math.Inf(1), Confidence: 1, Method: method}
+	q.Kappa, q.Min, q.Max = oneSided(q.Ritz[0], q.Ritz[len(q.Ritz)-1], q.KError/l.cfg.Lambda)
 	return nil
+}
+
+// oneSided bounds κ and λ_max of M⁻¹A' from below and λ_min from above, by Ritz values of M⁻¹A with
+//
+//	(1−e)A' ≼ A ≼ (1+e)A'  (lanczos.Result.Allowing).
+func oneSided(least, most, e float64) (kappa, low, high estimate.Interval) {
+	bound := estimate.Interval{Hi: math.Inf(1), Confidence: 1, Method: "Ritz values of PCG: one-sided, in exact arithmetic"}
+	kappa, low, high = bound, bound, bound
+	low.Value, high.Value, kappa.Value = least, most, most/least
+	if e < 1 {
+		low.Hi = least / (1 - e)
+	}
+	high.Lo = most / (1 + e)
+	kappa.Lo = max(1, high.Lo/low.Hi)
+	return kappa, low, high
 }
 
 // count takes the iterations of PCG on the targets.
