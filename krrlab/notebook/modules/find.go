@@ -116,16 +116,28 @@ func (f *Finder) module(ctx context.Context, name string) (dir string, err error
 	return dir, err
 }
 
-// here takes a package into the module in a folder from one that is at hand: this Finder's, that of the current folder with what it
-// requires, or the checkout around this program.
+// here takes a package into the module in a folder from the module that it is part of: this Finder's, that of the current folder,
+// or the checkout around this program. It leaves go.mod as it was if what the package imports is not there.
 func (f *Finder) here(ctx context.Context, dir, path string) bool {
 	program, _ := os.Executable()
+	file := filepath.Join(dir, "go.mod")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
 	for _, at := range []string{cmp.Or(f.Dir, "."), ".", filepath.Dir(program)} {
-		text, err := run(ctx, at, offline[:1], "list", "-find", "-f", "{{.Module.Path}}\n{{.Module.Dir}}", path)
-		if m, from, _ := strings.Cut(strings.TrimSpace(text), "\n"); err == nil && from != "" {
-			_, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m), "-replace="+m+"="+from)
-			return err == nil
+		text, err := run(ctx, at, offline[:1], "list", "-find", "-f", "{{with .Module}}{{if .Main}}{{.Path}}\n{{.Dir}}{{end}}{{end}}", path)
+		m, from, found := strings.Cut(strings.TrimSpace(text), "\n")
+		if err != nil || !found {
+			continue
 		}
+		if _, err = run(ctx, dir, offline, "mod", "edit", "-require="+m+"@"+zero(m), "-replace="+m+"="+from); err == nil {
+			_, err = run(ctx, dir, offline, "list", "-deps", path)
+		}
+		if err == nil {
+			return true
+		}
+		_ = os.WriteFile(file, before, 0o644)
 	}
 	return false
 }

@@ -171,8 +171,13 @@ func TestProgram(t *testing.T) {
 	}
 	proxied(t)
 	at := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n", "sub.go": "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n"} {
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o644); err != nil {
+	for name, text := range map[string]string{"go.mod": "module example.test/here/v2\n", "sub.go": "package here\n\nimport \"example.test/gen\"\n\nvar Three = gen.One + 2\n",
+		"apart/apart.go": "package apart\n\nimport \"example.test/none\"\n\nvar Four = none.Four\n"} {
+		err := os.MkdirAll(filepath.Dir(filepath.Join(at, name)), 0o755)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(at, name), []byte(text), 0o644)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,6 +196,8 @@ func TestProgram(t *testing.T) {
 	f := &Finder{Compiled: none}
 	for _, c := range []struct{ imports, text, want string }{
 		{"", "fmt.Print(1)", "1"},
+		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
+		{"example.test/here/v2/apart", "fmt.Print(apart.Four)", "example.test/here/v2/apart: not in the module cache"},
 		{"example.test/here/v2", "fmt.Print(here.Three)", "3"},
 		{"example.test/gen", "fmt.Print(gen.Map([]int{1, 2}, func(i int) int { return i + gen.One }))", "[2 3]"},
 		{"example.test/none", "", "example.test/none: not in the module cache"},
