@@ -229,18 +229,25 @@ func (p *Pilot) coefficients(k *mat.Dense) (most float64) {
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}, w.RawMatrix())
 	early, late := float64(m)/4, float64(m)*3/4
 	for j := range p.task.t {
-		mean := func(lo, hi int, from, to float64) (v float64) { // square of the coefficients of those points, with the variance of to points
+		norm := mat.Norm(p.task.Y.ColView(j), 2)
+		if norm == 0 {
+			continue
+		}
+		mean := func(lo, hi int, from, to float64) (v float64) { // square of the coefficients of those points ÷ ‖y_j‖₂, with the variance of to points
 			q := min(1, p.residual(to)/p.residual(from))
 			for i := lo; i < hi; i++ {
 				l := a[i*m+i]
-				c := w.At(i, j) * l / (lambda + q*max(l*l-lambda, 0))
+				c := w.At(i, j) / norm * l / (lambda + q*max(l*l-lambda, 0))
 				v += c * c / float64(hi-lo)
 			}
 			return max(v, 1e-300)
 		}
 		better := min(1, mean(m/2, m, late, late)/mean(m/8, 3*m/8, early, late))
-		c := n * mean(m/2, m, late, n) * math.Pow(better, max(0, math.Log(n/late)/math.Log(late/early)))
-		most = max(most, min(math.Sqrt(c)/max(mat.Norm(p.task.Y.ColView(j), 2), 1e-300), 1/lambda))
+		c := math.Sqrt(n * mean(m/2, m, late, n) * math.Pow(better, max(0, math.Log(n/late)/math.Log(late/early))))
+		if !(c < 1/lambda) {
+			c = 1 / lambda
+		}
+		most = max(most, c)
 	}
 	return most
 }

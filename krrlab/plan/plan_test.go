@@ -566,3 +566,28 @@ func TestStringPath(t *testing.T) {
 		t.Errorf("no file of the BLAS, or its folder, in:\n%s", s)
 	}
 }
+
+// TestZeroColumn: a column of targets that is zero tells nothing of the coefficients, and neither does the targets' unit.
+func TestZeroColumn(t *testing.T) {
+	const n = 1600
+	var want float64
+	for i, unit := range []float64{1, 1e150, 1e-200} {
+		task := smooth(n, 4)
+		y := mat.NewDense(n, 2, nil)
+		for r := range n {
+			y.Set(r, 0, unit*task.Y.At(r, 0))
+		}
+		task.Y = y
+		task.settle()
+		p, err := newPilot(t.Context(), task, rates())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			want = p.c
+		}
+		if math.Abs(p.c-want) > 1e-9*want || p.c > 0.99/task.Lambda {
+			t.Errorf("targets of %g: ‖c‖/‖y‖ = %g, want %g, below 1/λ = %g", unit, p.c, want, 1/task.Lambda)
+		}
+	}
+}
