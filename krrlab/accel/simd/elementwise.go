@@ -70,7 +70,7 @@ func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32
 //
 // by Horner's rule with fused multiply-adds.
 func Exp64(dst, x []float64, scale, flush float64) {
-	dst = dst[:len(x)]
+	dst = dst[:len(x):len(dst)]
 	n := 0
 	if current().vectors {
 		if n = len(x) &^ 7; n > 0 {
