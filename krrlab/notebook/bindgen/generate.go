@@ -20,7 +20,7 @@ const displayPath = module + "/krrlab/notebook/display"
 // Patterns name what the notebook binds: the packages of the laboratory, all of them but
 // those Unbound, and what a researcher needs of gonum, plot and gota.
 var Patterns = []string{
-	module + "/krrlab/...", module + "/datasets/...", module + "/plots/...", module + "/experiments/...", module + "/theory/...",
+	"work", // all of the module: a path with ... would need the go.mod of modules for other systems
 	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
 	"gonum.org/v1/gonum/optimize",
 	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/blas/blas64",
@@ -36,7 +36,7 @@ var Patterns = []string{
 
 // Unbound are the packages of the module, with those below them, that no cell has a use
 // for; conformance suites, whose names end in test, are others.
-var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook"}
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "notebooks"}
 
 // Skipped are the exported names that are not bound.
 var Skipped = Skip{
