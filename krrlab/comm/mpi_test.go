@@ -153,6 +153,9 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 			dir := t.TempDir()
 			cmd.Env = append(os.Environ(), playVariable+"="+play, saidVariable+"="+dir)
 			cmd.WaitDelay = 10 * time.Second
+			if _, err := cmd.StdinPipe(); err != nil { // open until the end, for MPICH's mpirun: see docs/ranks.md
+				t.Fatal(err)
+			}
 			out, err := cmd.CombinedOutput()
 			if ctx.Err() != nil {
 				t.Fatalf("no end within two minutes:\n%s", out)

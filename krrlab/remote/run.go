@@ -130,6 +130,9 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	ownGroup(cmd)
 	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
+	if _, err := cmd.StdinPipe(); err != nil { // open until the end: see docs/ranks.md
+		return err
+	}
 	err := cmd.Run()
 	h.end()
 	log := dir.path("log.txt")

@@ -70,6 +70,11 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Env = append(os.Environ(), playVariable+"=1")
 	cmd.WaitDelay = 20 * time.Second
+	if launcher >= 0 {
+		if _, err := cmd.StdinPipe(); err != nil { // open until the end, for MPICH's mpirun: see docs/ranks.md
+			t.Fatal(err)
+		}
+	}
 	return cmd
 }
 
