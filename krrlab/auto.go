@@ -48,26 +48,27 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	race := 0.0
+	var lost, kept float64
 	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
-		if p, m, race, err = m.decide(ctx, l.planned); err != nil {
+		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil {
 			return nil, err
 		}
 	}
 	sol, err := m.solve(ctx)
 	if sol != nil {
+		sol.Seconds.Solve += kept
 		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
 			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
 		}
-		sol.Plan, sol.Seconds.Plan = p, took+race
+		sol.Plan, sol.Seconds.Plan = p, took+lost
 		sol.Seconds.Total = time.Since(start).Seconds() + took
 	}
 	return sol, err
 }
 
-// decide lets the rivals of a plan race, and returns the winner with its lab and the seconds of the race without K and the winner's M,
-// which are kept.
-func (l *Lab) decide(ctx context.Context, p *plan.Plan) (*plan.Report, *Lab, float64, error) {
+// decide lets the rivals of a plan race, and returns the winner with its lab, the seconds that the race lost, and those of the
+// winner's iterations, which a solve goes on from. K and the winner's M are kept, too.
+func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *Lab, lost, kept float64, err error) {
 	var o RaceOptions
 	var names []string
 	field := []*plan.Candidate{nil} // of the race, which has none first
@@ -81,20 +82,23 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (*plan.Report, *Lab, flo
 		o.Runners = append(o.Runners, RaceRunner{PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}, c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
 	}
 	if len(o.Runners) == 0 {
-		return &p.Report, l, 0, nil
+		return &p.Report, l, 0, 0, nil
 	}
 	r, err := l.race(ctx, o)
 	if ctx.Err() != nil {
-		return nil, nil, 0, ctx.Err()
+		return nil, nil, 0, 0, ctx.Err()
 	}
 	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
-		return &p.Report, l, 0, nil
+		return &p.Report, l, 0, 0, nil
 	}
-	won := p.Of(field[r.Winner])
-	lost := r.Seconds - r.KTime - r.Best().Build
-	won.Race = fmt.Sprintf("between %s: %.2g s beside K and M", strings.Join(names, "; "), lost)
-	m, err := l.chosen(&won)
-	return &won, m, lost, err
+	best, report := r.Best(), p.Of(field[r.Winner])
+	if l.won.state != nil {
+		kept = float64(best.Iterations)*r.Product + best.Spent
+	}
+	lost = max(0, r.Seconds-r.KTime-best.Build-kept)
+	report.Race = fmt.Sprintf("between %s: %.2g s beside K, M and the winner's iterations", strings.Join(names, "; "), lost)
+	m, err = l.chosen(&report)
+	return &report, m, lost, kept, err
 }
 
 // planFile is where a folder of checkpoints keeps what was chosen.
