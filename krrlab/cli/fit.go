@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/tune"
@@ -92,8 +94,11 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err != nil {
 		return err
 	}
+	var unsolved error
 	if f.out != "" {
-		if err := a.agree(ctx, a.calibrate(ctx, f.calibrate, r)); err != nil {
+		if err := a.agree(ctx, a.calibrate(ctx, f.calibrate, r)); errors.Is(err, interval.ErrUnsolved) {
+			unsolved = err // the report and the model are there all the same
+		} else if err != nil {
 			return err
 		}
 	}
@@ -104,7 +109,7 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		}
 	}
 	progress.clear()
-	return a.conclude(ctx, f, r)
+	return cmp.Or(a.conclude(ctx, f, r), unsolved)
 }
 
 // conclude writes what was asked for, and says how it ended, also where something could not be written.

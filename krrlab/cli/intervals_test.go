@@ -149,3 +149,20 @@ func TestSets(t *testing.T) {
 		t.Errorf("gp: exit %d, %q", code, errs)
 	}
 }
+
+// TestUnsolvedIntervals: a model that is too far from the solution for leave-one-out is refused by predict, and its fit
+// writes it all the same, beside the error.
+func TestUnsolvedIntervals(t *testing.T) {
+	dir := t.TempDir()
+	m, train := filepath.Join(dir, "m.krr"), write(t, dir, "train.csv", table(200, nil, true))
+	args := []string{"fit", "--train", train, "--target", "y", "--sigma", "1.5", "--lambda", "1e-6", "--solver", "cg", "--tol", "0.5", "--calibrate", "loo", "--out", m}
+	const want = "too far from the solution"
+	if code, out, errs := command(t, args...); code == 0 || !strings.Contains(errs, want) || !strings.Contains(out, "converged") {
+		t.Errorf("fit: exit %d: %s%s", code, out, errs)
+	}
+	for _, method := range []string{"auto", "jackknife", "jackknife+", "gp"} {
+		if code, _, errs := command(t, "predict", m, "--in", train, "--interval", "90%", "--method", method); code == 0 || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit %d: %s", method, code, errs)
+		}
+	}
+}

@@ -29,6 +29,10 @@
 // p_j = 1/(1+exp(−a_jf_j−b_j)): Probabilities. Leave-one-out assumes that rows are exchangeable: rows that follow each other
 // in time, as of a series, are predicted by their neighbors, and the probabilities are then too sure.
 //
+// Jackknife, JackknifePlus and Gaussian are of the solution: a model file has no Y, and AC, which stands for it, is fitted without
+// error however coarsely C was solved for. A model that is too far from the solution is refused (ErrUnsolved, Cholesky).
+// Split takes any.
+//
 // # How to choose
 //
 // Split where rows can be spared: it costs nothing beside their prediction, and its guarantee is the strongest.

@@ -174,9 +174,10 @@ func FromSystem(ctx context.Context, s *System, method string, p *model.Predicti
 		return nil, err
 	}
 	wide := math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(1−α/2)
-	for j, scale := range s.Scale() {
+	for j := range t {
+		deviation := s.anorm(j) / math.Sqrt(float64(n)) // √ of Scale, of which squares may under- or overflow
 		for i, f := range mat.Col(nil, j, p.Decision) {
-			h := wide * math.Sqrt(scale*(variance[i]+s.m.Lambda))
+			h := wide * deviation * math.Sqrt(variance[i]+s.m.Lambda)
 			v.Lo.Set(i, j, f-h)
 			v.Hi.Set(i, j, f+h)
 		}

@@ -1,11 +1,13 @@
 package interval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -34,6 +36,9 @@ type System struct {
 	iterate func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
 }
 
+// ErrUnsolved is that of a model whose coefficients are too far from the solution.
+var ErrUnsolved = errors.New("interval: the model is too far from the solution of (K+λI)C = Y for leave-one-out and variances: fit with a smaller tolerance, or take split conformal intervals")
+
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split conformal intervals")
 
 func newSystem(m *model.Model) *System {
@@ -46,7 +51,9 @@ func newSystem(m *model.Model) *System {
 
 // Cholesky forms A again from the model and factors it in float64. Work: n²d/2 and 2n³/3 multiply-adds, memory: 8n²
 // bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or
-// ctx ends.
+// ctx ends, and one that is ErrUnsolved where C may be off the solution C* by more than is said there: ‖c_j−c_j*‖_A, by the
+// model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC, which
+// stands for Y, would then be fitted without error, and its intervals would hold few answers.
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
@@ -72,11 +79,12 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	if s.f, err = loo.NewFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
-	return s, ctx.Err()
+	return s, cmp.Or(ctx.Err(), s.solved())
 }
 
 // Iterative solves with the given operator A, that of the model's points, by conjugate gradients preconditioned with p
-// (nil: plain ones), 64 points at a time. Variances are then too large by at most λ/10⁶. It serves Gaussian only.
+// (nil: plain ones), 64 points at a time. Variances are then too large by at most λ/10⁶. It serves Gaussian only. Its errors
+// are those of A, and ErrUnsolved by ‖c_j−c_j*‖_A as Cholesky has it.
 func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Preconditioner) (*System, error) {
 	n, _, t := m.Dims()
 	if a.Dim() != n {
@@ -102,7 +110,50 @@ func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Precon
 		}
 		return res, err
 	}
-	return s, nil
+	return s, s.solved()
+}
+
+// solvedTo is what C may be off, as a share: of models that were solved to the default tolerances it is mostly below 0.01.
+const solvedTo = 0.1
+
+// solved returns ErrUnsolved, with the numbers, if C is not known to be near the solution.
+func (s *System) solved() error {
+	_, _, t := s.m.Dims()
+	for j := range t {
+		y, rel := mat.Norm(s.y.ColView(j), 2), s.m.Origin.TrueResidual
+		left := math.Inf(1) // ‖y−Ac‖₂, as ‖y‖₂ ≤ ‖Ac‖₂+‖y−Ac‖₂
+		if rel >= 0 && rel < 1 {
+			left = rel / (1 - rel) * y
+		}
+		off := left / math.Sqrt(s.m.Lambda)
+		if e := s.m.Error; e != nil {
+			off = e.ANorm[j]
+		}
+		if size := s.anorm(j); !(off <= solvedTo*size) {
+			return fmt.Errorf("%w (‖c−c*‖_A ≤ %.2g, ‖c‖_A = %.2g)", ErrUnsolved, off, size)
+		}
+		if s.f == nil {
+			continue
+		}
+		if r := mat.Norm(s.LeaveOneOut().ColView(j), 2); !(left <= solvedTo*r) {
+			return fmt.Errorf("%w (‖y−Ac‖₂ ≤ %.2g, leave-one-out leaves %.2g)", ErrUnsolved, left, r)
+		}
+	}
+	return nil
+}
+
+// anorm returns √(c_jᵀAc_j), where squares may under- or overflow.
+func (s *System) anorm(j int) float64 {
+	c, y := mat.Col(nil, j, s.m.C), mat.Col(nil, j, s.y)
+	a, b := floats.Norm(c, math.Inf(1)), floats.Norm(y, math.Inf(1))
+	if a == 0 || b == 0 {
+		return 0
+	}
+	var sum float64
+	for i, v := range c {
+		sum += v / a * (y[i] / b)
+	}
+	return math.Sqrt(max(0, sum)) * math.Sqrt(a) * math.Sqrt(b)
 }
 
 // Scale returns s²_j = c_jᵀAc_j/n = y_jᵀA⁻¹y_j/n of every column: the maximum likelihood estimate of s² if y_j is
@@ -111,7 +162,8 @@ func (s *System) Scale() []float64 {
 	n, _, t := s.m.Dims()
 	out := make([]float64, t)
 	for j := range out {
-		out[j] = mat.Dot(s.m.C.ColView(j), s.y.ColView(j)) / float64(n)
+		v := s.anorm(j)
+		out[j] = v * v / float64(n)
 	}
 	return out
 }

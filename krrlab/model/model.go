@@ -55,7 +55,7 @@ type Error struct {
 	Certain  bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
 }
 
-// Origin says where a model comes from. It informs; nothing is computed from it.
+// Origin says where a model comes from. It informs; of it only Tol and TrueResidual are computed with, which say how accurate C is.
 type Origin struct {
 	Dataset string   `json:"dataset"`
 	Target  string   `json:"target,omitempty"` // csv column of the target at the fit

@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"Calibrate":     r.ValueOf(interval.Calibrate),
 			"Cholesky":      r.ValueOf(interval.Cholesky),
+			"ErrUnsolved":   r.ValueOf(&interval.ErrUnsolved).Elem(),
 			"FromScores":    r.ValueOf(interval.FromScores),
 			"FromSystem":    r.ValueOf(interval.FromSystem),
 			"Gaussian":      r.ValueOf(""),
