@@ -37,6 +37,7 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 		return nil, err
 	}
 	opt := o.settled()
+	y, unit := inUnit(y)
 	a := make([]float64, n*n)
 	scores := make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
@@ -65,6 +66,7 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
+	times(unit, scores, opt.Classes)
 	return scores, nil
 }
 
@@ -103,23 +105,26 @@ func exact(y, c *mat.Dense, d []float64, lambda, eps float64, o *Options) Score 
 	if !(eps < lambda) {
 		share = math.Inf(1)
 	}
-	var cc, ee, trace, off float64
+	norm := mat.Norm(c, 2)
+	if norm == 0 { // Y = 0, and C, whatever A is
+		share = 0
+	}
+	var ee, trace, off float64
 	norms := make([]float64, n) // of rows of E
 	e := mat.NewDense(n, t, nil)
 	for i, di := range d {
 		trace += di
 		for j := range t {
 			v := c.At(i, j)
-			cc += v * v
 			e.Set(i, j, v/di)
 			ee += v / di * v / di
 			norms[i] = max(norms[i], math.Abs(v/di))
 		}
-		off = max(off, 1/di)
+		off = max(off, norm/di)
 	}
 	nt := float64(n * t)
-	s.GCV, s.S = float64(n)*cc/float64(t)/(trace*trace), float64(n)-lambda*trace
-	off *= share * math.Sqrt(cc) // ‖D⁻¹δC‖_F at most, and any entry of it
+	s.GCV, s.S = gcv(c, trace), float64(n)-lambda*trace
+	off *= share // ‖D⁻¹δC‖_F at most, and any entry of it
 	if o.Classes {
 		count, open := wrong(y, e, func(i int) float64 { return (off + share*norms[i]) * (1 + share) })
 		s.Error = estimate.Exact(float64(count)/float64(n), float64(open)/float64(n), "exact")
@@ -134,4 +139,11 @@ func exact(y, c *mat.Dense, d []float64, lambda, eps float64, o *Options) Score 
 		s.Residuals = e
 	}
 	return s
+}
+
+// gcv returns n‖C‖²_F/(t·(tr A⁻¹)²), squares of quotients of the size of Y.
+func gcv(c *mat.Dense, trace float64) float64 {
+	n, t := c.Dims()
+	v := mat.Norm(c, 2) / (trace / float64(n)) / math.Sqrt(float64(n*t))
+	return v * v
 }

@@ -52,6 +52,12 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
+	for _, l := range lambdas {
+		if l < leastLambda || l > 1/leastLambda {
+			return nil, fmt.Errorf("loo: λ = %g: want a number from %g to %g, whose square float64 holds", l, leastLambda, 1/leastLambda)
+		}
+	}
+	y, unit := inUnit(y)
 	p := &path{k: k, m: m, y: y, lambdas: lambdas, o: &opt}
 	_, p.t = y.Dims()
 	p.b = new(mat.Dense)
@@ -72,8 +78,11 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 		s.Error.Seconds = time.Since(start).Seconds() / float64(len(lambdas))
 		scores[j] = s
 	}
+	times(unit, scores, opt.Classes)
 	return scores, nil
 }
+
+const leastLambda = 1e-150
 
 // path is the state of a Path.
 type path struct {
@@ -293,13 +302,7 @@ func (e *estimated) score(before *estimated) Score {
 	n, t := e.r.Dims()
 	_, m := e.l.q.Dims()
 	o := e.p.o
-	var cc float64
-	for i := range n {
-		for _, v := range e.c.RawRowView(i) {
-			cc += v * v
-		}
-	}
-	s := Score{Lambda: e.lambda, GCV: float64(n) * cc / float64(t) / (e.trace * e.trace), S: float64(n) - e.lambda*e.trace}
+	s := Score{Lambda: e.lambda, GCV: gcv(e.c, e.trace), S: float64(n) - e.lambda*e.trace}
 	without, mean := make([]float64, m), 0.0
 	for k := range m {
 		without[k] = e.value(e.l.given(k))

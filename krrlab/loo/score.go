@@ -74,13 +74,41 @@ type Score struct {
 	Residuals *mat.Dense `json:"-"`
 }
 
-// check returns an error for λ or shapes that nothing can be made of.
+// inUnit returns Y in units of the power of two above its largest number, so that squares of it, or of what it is divided by,
+// neither under- nor overflow, and that unit.
+func inUnit(y *mat.Dense) (*mat.Dense, float64) {
+	_, e := math.Frexp(largest(y))
+	u := new(mat.Dense)
+	u.Scale(math.Ldexp(1, -e), y)
+	return u, math.Ldexp(1, e)
+}
+
+func largest(y *mat.Dense) float64 { return max(mat.Max(y), -mat.Min(y)) }
+
+// times gives the scores of Y in a unit those of Y.
+func times(unit float64, scores []Score, classes bool) {
+	for i := range scores {
+		s := &scores[i]
+		s.GCV *= unit * unit
+		if e := &s.Error; !classes {
+			e.Value, e.Lo, e.Hi = e.Value*unit*unit, e.Lo*unit*unit, e.Hi*unit*unit
+		}
+		if s.Residuals != nil {
+			s.Residuals.Scale(unit, s.Residuals)
+		}
+	}
+}
+
+// check returns an error for λ, targets or shapes that nothing can be made of.
 func check(n int, y *mat.Dense, lambdas []float64) error {
 	if m, _ := y.Dims(); m != n {
 		panic(fmt.Sprintf("loo: K of order %d, %d targets", n, m))
 	}
 	if n < 2 {
 		return fmt.Errorf("loo: leave-one-out of %d points: want at least 2", n)
+	}
+	if most := largest(y); most > 1e140 || most > 0 && most < 1e-140 {
+		return fmt.Errorf("loo: the error is a mean of squares, which the targets, at most %.2g, do not allow: give them in another unit", most)
 	}
 	if len(lambdas) == 0 {
 		return fmt.Errorf("loo: no λ: want at least one value")
