@@ -63,17 +63,29 @@ func (s *sample) table(ctx context.Context, k kernel.Kernel) ([]float64, error) 
 	return t, err
 }
 
-// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb.
+// squares forms ‖a−b‖² = ‖a‖²+‖b‖²−2aᵀb, or, where that cancels for some of them, all from differences: points may lie
+// close together and far from zero. Products of bytes are exact, and sparse points do not lie together far from zero.
 func squares(dst []float64, ld int, a, b points.Points, w *points.Workspace) {
 	points.Inner64(dst, ld, a, b, w)
+	_, trusted := points.SameBytes(a, b)
+	if _, sparse := a.(*points.CSR); sparse {
+		trusted = true
+	}
 	na, nb := points.SqNorms(a), points.SqNorms(b)
 	for i, u := range na {
 		row := dst[i*ld : i*ld+len(nb)]
 		for j, v := range nb {
 			row[j] = max(0, u+v-2*row[j])
+			if !trusted && row[j] < cancels*(u+v) {
+				points.SqDist64(dst, ld, a, b, w)
+				return
+			}
 		}
 	}
 }
+
+// cancels is the share of ‖a‖²+‖b‖² below which ‖a−b‖² is not formed from them, as it would lose six digits or more.
+const cancels = 1e-6
 
 // form makes K of the kernel, of which the lower triangle is set.
 func (s *sample) form(ctx context.Context, k kernel.Kernel) error {

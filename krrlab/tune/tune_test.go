@@ -145,6 +145,40 @@ func TestFar(t *testing.T) {
 	}
 }
 
+// TestClusters: distances within groups that lie far apart, so that no shift brings them near zero, are not lost to
+// cancellation.
+func TestClusters(t *testing.T) {
+	const n = 60
+	set := datasets.SyntheticRegression(n, 3, 0.1, 1)
+	x, rows := points.NewDense(n, 3, nil), rng.New(1).Perm(n)
+	set.X.Panel64To(x.Data, 3)
+	for i := range n {
+		x.Row(i)[1] += float64(i%2*2-1) * (1 << 27)
+	}
+	set.X = x
+	d := data(t, set)
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.8}, kernel.Matern32{Sigma: 1}} {
+		var want float64
+		for i := range n {
+			var in []int
+			for j := range n {
+				if j != i {
+					in = append(in, j)
+				}
+			}
+			e := predict(t, d, k, 0.01, in, []int{i}).At(0, 0)
+			want += e * e / n
+		}
+		l, err := (&search{data: d}).sample(rows).loss(t.Context(), k, 0.01, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, _, _ := l.Error(); !(math.Abs(v/math.Sqrt(want)-1) < 1e-9) {
+			t.Errorf("%v: error %g, want %g", k, v, math.Sqrt(want))
+		}
+	}
+}
+
 // TestGCV: the criterion is that of package loo, and the rows stay those of leave-one-out.
 func TestGCV(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(30, 2, 0.1, 1))
