@@ -102,6 +102,19 @@ func (o *Options) Check() error {
 			return fmt.Errorf("tune: %s = %g: want a positive number, or 0 for the default", name, v)
 		}
 	}
+	settled := o.settled()
+	for _, f := range settled.families() {
+		spec := kernel.Spec{Name: f.name, Sigma: cmp.Or(o.Sigma, 1)}
+		if f.name == "polynomial" {
+			spec = kernel.Spec{Name: f.name, Gamma: cmp.Or(o.Gamma, 1), Coef0: f.coef0, Degree: f.degree}
+			if math.IsInf(1/spec.Gamma, 1) {
+				return fmt.Errorf("tune: γ = %g: want a number whose inverse float64 holds", spec.Gamma)
+			}
+		}
+		if _, err := kernel.FromSpec(spec); err != nil {
+			return fmt.Errorf("tune: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -125,6 +138,8 @@ type family struct {
 	degree int
 	coef0  float64
 	index  int
+	gamma  float64      // of a polynomial that is held; else 0
+	held   [2]float64   // scale and λ that are held; else 0
 	grid   [2][]float64 // of log scale and log λ
 	first  [2][]float64 // where the search begins
 }
@@ -133,13 +148,21 @@ type family struct {
 func (f *family) kernel(scale float64) kernel.Kernel {
 	spec := kernel.Spec{Name: f.name, Sigma: scale}
 	if f.name == "polynomial" {
-		spec = kernel.Spec{Name: f.name, Gamma: digits(1 / scale), Coef0: f.coef0, Degree: f.degree}
+		spec = kernel.Spec{Name: f.name, Gamma: cmp.Or(f.gamma, digits(1/scale)), Coef0: f.coef0, Degree: f.degree}
 	}
 	k, err := kernel.FromSpec(spec)
 	if err != nil {
 		panic(err) // Options.Check
 	}
 	return k
+}
+
+// number returns the scale or the λ of a point, what is held to the last digit.
+func (f *family) number(k int, x at) float64 {
+	if f.held[k] > 0 {
+		return f.held[k]
+	}
+	return digits(math.Exp(x[k]))
 }
 
 // families returns the kernels to try, without their grids.
@@ -171,9 +194,10 @@ func (f *family) place(o *Options, scale, diagonal float64) {
 	fixed := o.Sigma
 	if f.name == "polynomial" {
 		if fixed = 0; o.Gamma > 0 {
-			fixed = 1 / o.Gamma
+			fixed, f.gamma = 1/o.Gamma, o.Gamma
 		}
 	}
+	f.held = [2]float64{fixed, o.Lambda}
 	f.grid[0], f.first[0] = axis(fixed, scale, 1.0/16, 16, math.Pow(2, 0.25), 0.2, 0.6, 1.8)
 	f.grid[1], f.first[1] = axis(o.Lambda, diagonal, 1e-7, 1e3, math.Pow(10, 0.25), 1e-5, 1e-3, 0.1, 3)
 }

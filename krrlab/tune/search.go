@@ -35,8 +35,8 @@ type point struct {
 	y     float64 // objective
 }
 
-func (p *point) scale() float64  { return digits(math.Exp(p.at[0])) }
-func (p *point) lambda() float64 { return digits(math.Exp(p.at[1])) }
+func (p *point) scale() float64  { return p.f.number(0, p.at) }
+func (p *point) lambda() float64 { return p.f.number(1, p.at) }
 
 // search is a search at work.
 type search struct {

@@ -305,27 +305,34 @@ func TestSearches(t *testing.T) {
 func TestHeld(t *testing.T) {
 	ctx := context.Background()
 	d := data(t, datasets.SyntheticRegression(120, 2, 0.1, 1))
-	r, err := Run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.7, Seed: 1}, nil, nil)
+	r, err := Run(ctx, d, Options{Kernels: []string{"laplacian", "gaussian"}, Sigma: 0.71234567, Seed: 1}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range r.Points {
-		if p.Sigma != 0.7 {
+		if p.Sigma != 0.71234567 {
 			t.Errorf("σ = %g", p.Sigma)
 		}
 	}
 	c := 0.5
-	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.05, Seed: 1}, nil, nil)
+	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 3, Coef0: &c, Lambda: 0.051234567, Seed: 1}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range r.Points {
-		if p.Lambda != 0.05 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
+		if p.Lambda != 0.051234567 || p.Degree != 3 || p.Coef0 != 0.5 || p.Sigma != 0 || p.Gamma == 0 {
 			t.Errorf("%+v", p)
 		}
 	}
-	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") || !strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.05") {
+	if flags := r.Best.Flags(); !strings.Contains(flags, "--kernel polynomial --gamma ") || !strings.HasSuffix(flags, "--coef0 0.5 --degree 3 --lambda 0.051234567") {
 		t.Error(flags)
+	}
+	r, err = Run(ctx, d, Options{Kernels: []string{"polynomial"}, Degree: 2, Gamma: 0.12345678, Seed: 1}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Best.Gamma != 0.12345678 {
+		t.Errorf("γ = %g", r.Best.Gamma)
 	}
 }
 
@@ -500,7 +507,11 @@ func TestResume(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	minus := -1.0
 	for want, o := range map[string]Options{
+		"coef0":      {Kernels: []string{"polynomial"}, Coef0: &minus},
+		"sigma":      {Sigma: 1e200},
+		"inverse":    {Kernels: []string{"polynomial"}, Gamma: 1e-310},
 		"kernel":     {Kernels: []string{"cosine"}},
 		"criterion":  {Criterion: "aic"},
 		"search":     {Search: "random"},
