@@ -208,8 +208,8 @@ func settle(s *int, lambdaP *float64, n int, lambda float64) error {
 }
 
 func checkPositive(what string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%s = %g: want a positive number", what, v)
+	if !(v >= 0x1p-1022) || math.IsInf(v, 0) { // quotients by subnormal numbers overflow
+		return fmt.Errorf("%s = %g: want a positive number, 2.3e-308 at least", what, v)
 	}
 	return nil
 }
