@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -43,6 +45,32 @@ func TestSmallTargets(t *testing.T) {
 			if !v.Residual.Known() || !v.Rounding.Known() || !(math.Abs(float64(v.Residual)-exact) <= float64(v.Rounding)) || !(math.Abs(float64(v.Residual)-sol.TrueResiduals[0]) < 1e-3) {
 				t.Errorf("%v, targets of 2^%d: verify has %v, want %g", policy, e, float64(v.Residual), exact)
 			}
+		}
+	}
+}
+
+// TestSubnormalTargets: the rounding that is certain of residuals, the direct solver's and verify's, covers that of products
+// that are subnormal.
+func TestSubnormalTargets(t *testing.T) {
+	const n = 60
+	x, g := points.NewDense(n, 2, nil), rng.New(5)
+	g.Normals(x.Data, 0)
+	for _, e := range []int{-1000, -1030, -1045, -1060} {
+		train := regression(x)
+		for i, v := range train.Target {
+			train.Target[i] = math.Ldexp(v, e)
+		}
+		sol := mustSolve(t, train, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-2, Tol: 1e-8, Solver: Direct})
+		c, y := mat.NewDense(n, 1, nil), mat.NewDense(n, 1, nil) // in units of which no product is subnormal
+		c.Apply(func(i, _ int, v float64) float64 { return math.Ldexp(sol.Model.C.At(i, 0), 600) }, c)
+		y.Apply(func(i, _ int, v float64) float64 { return math.Ldexp(train.Target[i], 600) }, y)
+		exact := trueResiduals(sol.lab.cfg.Kernel, rows(x), 1e-2, c, y)[0]
+		if v, off := sol.TrueResiduals[0], sol.Roundings[0]; !(math.Abs(v-exact) <= off) {
+			t.Errorf("targets of 2^%d: residual %g ± %g, and it is %g", e, v, off, exact)
+		}
+		v := verified(t, sol.Model, VerifyOptions{Train: train, Passes: 1})
+		if !(math.Abs(float64(v.Residual)-exact) <= float64(v.Rounding)) {
+			t.Errorf("targets of 2^%d: verify has %g ± %g, and it is %g", e, float64(v.Residual), float64(v.Rounding), exact)
 		}
 	}
 }

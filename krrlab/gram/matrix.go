@@ -325,7 +325,9 @@ func (m *Matrix) Exact(accuracy float64) *Matrix {
 // wrong by at most δ·√(k_ii·k_jj), |k_ij| ≤ √(k_ii·k_jj), sums of tiles of T terms in float64 and
 // n/T sums of these, where kernel.Sizes take the place of k_ii,
 //
-//	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i|,  u = 2⁻⁵³.
+//	|fl(Ac)_i − (Ac)_i| ≤ (δ + (T + n/T + 8)u)·√k_ii·Σ_j √k_jj·|c_j| + 4uλ|c_i| + (n+8)·2⁻¹⁰⁷⁴,  u = 2⁻⁵³,
+//
+// the last for products that are subnormal.
 func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 	const u = 0x1p-53
 	if !m.choice.Certain {
@@ -343,7 +345,7 @@ func (m *Matrix) Rounding(c *mat.Dense) []float64 {
 		}
 		bound[j] = 4 * u * m.lambda * mat.Norm(c.ColView(j), 2)
 		if sum > 0 {
-			bound[j] += share * (sum / math.Sqrt(trace))
+			bound[j] += share*(sum/math.Sqrt(trace)) + math.Sqrt(float64(n))*float64(n+8)*0x1p-1074
 		}
 	}
 	return bound

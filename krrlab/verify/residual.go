@@ -34,7 +34,9 @@ func (m *Matrix) Apply(ctx context.Context, c []float64, t int, lambda float64) 
 	}
 	rounding = make([]float64, t)
 	for j, one := range oneNorms(c, t) {
-		rounding[j] = (m.Entry + m.sumError()*m.Largest) * one
+		if one > 0 { // and of products that are subnormal
+			rounding[j] = (m.Entry+m.sumError()*m.Largest)*one + float64(m.N+8)*0x1p-1074
+		}
 	}
 	return v, rounding, nil
 }
@@ -140,7 +142,9 @@ func (m *Matrix) gap(f, b, x []float64, r *Residual, lambda float64) float64 {
 	rounding := make([]float64, t)
 	win := 0
 	for j := range f {
-		rounding[j] = (entry + m.sumError()*largest) * r.OneNorm[j]
+		if r.OneNorm[j] > 0 {
+			rounding[j] = (entry+m.sumError()*largest)*r.OneNorm[j] + float64(m.N+8)*0x1p-1074
+		}
 		b[j] = factor*(r.Norm[j]+r.Rounding[j]) + rounding[j]
 		if f[j] > f[win] {
 			win = j
