@@ -15,7 +15,7 @@ type Spectrum struct {
 	Largest  estimate.Interval // λ_max(K)
 	Smallest estimate.Interval // λ_min(K)
 	Cond     estimate.Interval // κ(A)
-	Simple   float64           // 1 + n·max k(x,x)/λ, the bound that needs no product
+	Simple   float64           // 1 + n·max k(x,x)/λ, rounded up: the bound that needs no product
 	Passes   int               // over K
 }
 
@@ -23,8 +23,13 @@ type Spectrum struct {
 // which are power steps from v = 1 and the others Lanczos steps from a random start of the
 // stream. With one pass or none the bounds are cruder, and as certain.
 func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Stream) (*Spectrum, error) {
+	const up = 1 + 4*unit // of a few roundings
 	n := float64(m.N)
-	s := &Spectrum{Simple: 1 + n*m.Largest/lambda}
+	most := n * m.Largest * up // λ_max(K) ≤ tr K
+	if m.f.signed {            // and k(x, x) is not 1
+		most += n * m.Entry
+	}
+	s := &Spectrum{Simple: (1 + most/lambda) * up}
 	// ‖ΔK‖₂ ≤ nδ, and products are right to sumError of |K||v|.
 	slack := n*m.Entry + m.sumError()*n*m.Largest
 	power := (passes + 2) / 3
@@ -45,12 +50,12 @@ func (m *Matrix) Cond(ctx context.Context, lambda float64, passes int, g rng.Str
 		least, lo = min(least, ritz[0]), max(lo, ritz[len(ritz)-1])
 	}
 	s.Passes = passes
-	lo, hi = max(0, lo-slack), min(hi+slack, n*m.Largest)
+	lo, hi = max(0, lo-slack), min(hi+slack, most)
 	s.Largest = estimate.Interval{Value: lo, Lo: lo, Hi: max(lo, hi), Confidence: 1, Method: "Rayleigh quotients, Collatz–Wielandt"}
 	least = max(0, least) + slack
 	s.Smallest = estimate.Interval{Value: least, Lo: 0, Hi: least, Confidence: 1, Method: "Rayleigh quotients, K ≽ 0"}
 	c := estimate.Interval{
-		Lo: max(1, (s.Largest.Lo+lambda)/(least+lambda)), Hi: max(1, (s.Largest.Hi+lambda)/lambda),
+		Lo: max(1, (s.Largest.Lo+lambda)/(least+lambda)/up), Hi: max(1, (s.Largest.Hi+lambda)/lambda*up),
 		Confidence: 1, Method: "ends of the spectrum of K",
 	}
 	c.Value = math.Sqrt(c.Lo * c.Hi)
@@ -129,18 +134,21 @@ func (m *Matrix) lanczos(ctx context.Context, steps int, g rng.Stream) ([]float6
 		copy(v, w)
 		scale(v, 1/beta)
 	}
+	var most float64
+	for _, v := range t.RawSymmetric().Data {
+		most = max(most, math.Abs(v))
+	}
+	_, size := math.Frexp(most)
+	size = max(-1000, min(size, 1000))
+	t.ScaleSym(math.Ldexp(1, -size), t)
 	var e mat.EigenSym
 	e.Factorize(t.SliceSym(0, k), false)
-	return e.Values(nil), nil
+	values := e.Values(nil)
+	scale(values, math.Ldexp(1, size))
+	return values, nil
 }
 
-func norm(v []float64) float64 {
-	var s float64
-	for _, x := range v {
-		s += x * x
-	}
-	return math.Sqrt(s)
-}
+func norm(v []float64) float64 { return norm2(len(v), func(i int) float64 { return v[i] }) }
 
 func scale(v []float64, by float64) {
 	for i := range v {
