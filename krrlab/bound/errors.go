@@ -157,16 +157,31 @@ func (b *Basis) Final(a *Answer) *Errors {
 		if a.Certain {
 			e.Certain = append(e.Certain, direct)
 		}
-		c, by := a.C.ColView(j), mat.Dot(a.C.ColView(j), a.Y.ColView(j))
-		if own := by + mat.Norm(c, 2)*direct*math.Sqrt(b.Lambda); by > 0 && own > 0 { // cᵀAc = cᵀ(y−r)
-			e.Sizes[j] = by / math.Sqrt(own) / roundoff
-		}
+		e.Sizes[j] = size(a.C.ColView(j), a.Y.ColView(j), y, direct*math.Sqrt(b.Lambda))
 	}
 	if !finite(e.Bounds) || !finite(e.Sizes) {
 		return nil
 	}
 	e.settle()
 	return e
+}
+
+// size returns a lower bound of ‖c*‖_A ≥ yᵀc/‖c‖_A, ‖c‖_A² = cᵀ(y−r) ≤ yᵀc + ‖c‖₂‖r‖₂, given ‖y‖₂ and ‖r‖₂ at most; 0 if there is
+// none. The product is of unit vectors, right to (n+8)u: it may cancel, and squares of y may under- or overflow.
+func size(c, y mat.Vector, ynorm, rnorm float64) float64 {
+	length := mat.Norm(c, 2)
+	if length == 0 || ynorm == 0 {
+		return 0
+	}
+	var by float64
+	for i := range c.Len() {
+		by += c.AtVec(i) / length * (y.AtVec(i) / ynorm)
+	}
+	off := float64(c.Len()+8) * 0x1p-53
+	if by <= off {
+		return 0
+	}
+	return (by - off) * math.Sqrt(length) * (ynorm / math.Sqrt((by+off)*ynorm+rnorm)) / roundoff
 }
 
 func finite(list []float64) bool {
