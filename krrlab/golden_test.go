@@ -1,0 +1,79 @@
+package krrlab
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+const goldenRows = 40
+
+// goldenLab returns the lab that testdata/checkpoint is of, with numbers that every machine has the same bits of.
+func goldenLab(t *testing.T, dir string, note func(string)) *Lab {
+	t.Helper()
+	const n = goldenRows
+	train := &datasets.Dataset{Name: "golden", Task: datasets.Regression, X: points.NewDense(n, 2, nil), Target: make([]float64, n)}
+	for i := range n {
+		row := train.X.(*points.Dense).Row(i)
+		row[0], row[1], train.Target[i] = float64(i*i%37)/16, float64(i*11%29)/16, float64(i%5)-1.75
+	}
+	return newLab(t, train, Config{
+		Kernel: gauss, Lambda: 1.0 / 64, Precond: Features{S: 8}, Solver: PCG, Repeat: 2, Tol: 1e-6, Storage: gram.Float64, Seed: 3,
+		Checkpoint: &Checkpoint{Dir: dir, EveryIter: 1, Resume: true, Note: note},
+	})
+}
+
+// TestCheckpointGolden: a checkpoint that version b46620e wrote, in the second of two repetitions, is read in all its
+// parts and gone on from to the answer of an unbroken solve; of another problem it is refused. It changes only if the format
+// does, on purpose.
+func TestCheckpointGolden(t *testing.T) {
+	state, err := os.ReadFile("testdata/checkpoint/checkpoint-00000017.krrc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "checkpoint-00000017.krrc"), state, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var notes []string
+	l := goldenLab(t, dir, func(s string) { notes = append(notes, s) })
+	k, was, err := l.openCheckpoints(t.Context(), l.newSolution())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.close()
+	now := k.now
+	if now.Run != 1 || k.from != 1 || len(now.Answers) != 1 || len(now.Answers[0]) != goldenRows || now.Iterations != 15 || len(now.History) != 16 || len(k.state) != 1658 {
+		t.Errorf("run %d of answers %d, %d iterations, %d rows of history, %d bytes of state", now.Run, len(now.Answers), now.Iterations, len(now.History), len(k.state))
+	}
+	if h := now.History[15]; h.Iteration != 15 || len(h.Columns) != 1 || h.Residual != h.Columns[0] || !(h.Residual <= 1e-6) || !(h.Bound > 0 && h.Bound < 1) || now.History[0].Residual != 1 {
+		t.Errorf("history begins with %+v, ends with %+v", now.History[0], h)
+	}
+	if want := (gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float64}); was == nil || !sameChoice(*was, want) {
+		t.Errorf("K was %+v, want %+v", was, want)
+	}
+	sol := solveLab(t, l)
+	if all := strings.Join(notes, "; "); !strings.Contains(all, "resuming") || strings.Contains(all, "refused") {
+		t.Errorf("notes: %s", all)
+	}
+	want := solveLab(t, goldenLab(t, t.TempDir(), nil))
+	var off mat.Dense
+	if off.Sub(sol.Model.C, want.Model.C); !sol.Converged() || !(mat.Norm(&off, 2) <= 1e-3*mat.Norm(want.Model.C, 2)) || sol.Iterations <= 15 {
+		t.Errorf("%v after %d iterations, off by %g of %g", sol.Status, sol.Iterations, mat.Norm(&off, 2), mat.Norm(want.Model.C, 2))
+	}
+	other, err := l.With(func(c *Config) { c.Tol = 1e-5 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "of other data or another configuration") {
+		t.Errorf("%v", err)
+	}
+}
