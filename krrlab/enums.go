@@ -1,9 +1,9 @@
 package krrlab
 
 import (
-	"fmt"
-	"strings"
 	"time"
+
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // Solver names a way to solve (K+λI)C = Y.
@@ -32,12 +32,11 @@ const DirectBelow = 4000
 
 var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}
 
-func (s Solver) String() string { return enumName(solverNames, int(s)) }
+func (s Solver) String() string { return enum.Name(solverNames, s) }
 
 // ParseSolver returns the solver of that name.
 func ParseSolver(name string) (Solver, error) {
-	i, err := parseEnum("solver", solverNames, name)
-	return Solver(i), err
+	return enum.Parse[Solver]("solver", solverNames, name)
 }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -69,28 +68,11 @@ const (
 
 var residualNames = []string{"auto", "exact", "stored"}
 
-func (r ResidualPolicy) String() string { return enumName(residualNames, int(r)) }
+func (r ResidualPolicy) String() string { return enum.Name(residualNames, r) }
 
 // ParseResidualPolicy returns the policy of that name.
 func ParseResidualPolicy(name string) (ResidualPolicy, error) {
-	i, err := parseEnum("residual", residualNames, name)
-	return ResidualPolicy(i), err
-}
-
-func enumName(names []string, i int) string {
-	if i < 0 || i >= len(names) {
-		return fmt.Sprintf("unknown (%d)", i)
-	}
-	return names[i]
-}
-
-func parseEnum(what string, names []string, name string) (int, error) {
-	for i, n := range names {
-		if n == name {
-			return i, nil
-		}
-	}
-	return 0, fmt.Errorf("unknown %s %q: want one of %s", what, name, strings.Join(names, ", "))
+	return enum.Parse[ResidualPolicy]("residual", residualNames, name)
 }
 
 // DefaultFeatures returns the number of features s used when none is asked for:

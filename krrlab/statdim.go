@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -41,12 +42,11 @@ const (
 
 var statDimNames = []string{"auto", "exact", "hutchinson", "xtrace", "slq", "free"}
 
-func (m StatDimMethod) String() string { return enumName(statDimNames, int(m)) }
+func (m StatDimMethod) String() string { return enum.Name(statDimNames, m) }
 
 // ParseStatDimMethod returns the method of that name.
 func ParseStatDimMethod(name string) (StatDimMethod, error) {
-	i, err := parseEnum("method", statDimNames, name)
-	return StatDimMethod(i), err
+	return enum.Parse[StatDimMethod]("method", statDimNames, name)
 }
 
 const (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // panelFunc does its part of a pass with rows r0, …, r1-1 of a task; sum and part belong to it.
@@ -157,27 +158,12 @@ const (
 	Logistic             // log(1+e^(−yo))
 )
 
-func (l Loss) String() string {
-	switch l {
-	case Square:
-		return "square"
-	case Hinge:
-		return "hinge"
-	case Logistic:
-		return "logistic"
-	}
-	return fmt.Sprintf("Loss(%d)", int(l))
-}
+var lossNames = []string{"square", "hinge", "logistic"}
+
+func (l Loss) String() string { return enum.Name(lossNames, l) }
 
 // ParseLoss is the inverse of String.
-func ParseLoss(name string) (Loss, error) {
-	for l := Square; l <= Logistic; l++ {
-		if l.String() == name {
-			return l, nil
-		}
-	}
-	return 0, fmt.Errorf("baseline: no loss %q; there are square, hinge and logistic", name)
-}
+func ParseLoss(name string) (Loss, error) { return enum.Parse[Loss]("loss", lossNames, name) }
 
 // Value returns the loss.
 func (l Loss) Value(y, o float64) float64 {

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -23,17 +24,7 @@ const (
 	Dual                               // (ZZᵀ+λI)A = Y, n×n, and W = ZᵀA
 )
 
-func (f FeatureForm) String() string {
-	switch f {
-	case AutoFeatureForm:
-		return "auto"
-	case Primal:
-		return "primal"
-	case Dual:
-		return "dual"
-	}
-	return fmt.Sprintf("FeatureForm(%d)", int(f))
-}
+func (f FeatureForm) String() string { return enum.Name([]string{"auto", "primal", "dual"}, f) }
 
 // FeatureOptions of RandomFeatures. Zero values, and nil, mean the defaults.
 type FeatureOptions struct {

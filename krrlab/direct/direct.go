@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -25,15 +26,7 @@ const (
 	Float32Refined                  // 4n² bytes; refined by float64 residuals
 )
 
-func (p Precision) String() string {
-	switch p {
-	case Float64:
-		return "float64"
-	case Float32Refined:
-		return "float32-refined"
-	}
-	return fmt.Sprintf("Precision(%d)", int(p))
-}
+func (p Precision) String() string { return enum.Name([]string{"float64", "float32-refined"}, p) }
 
 // Options of Solve. Zero values, and nil, mean the defaults.
 type Options struct {

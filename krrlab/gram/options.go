@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // Storage says how the tiles of K are kept.
@@ -20,30 +21,13 @@ const (
 	Fixed16                  // 2 bytes an entry of the lower half, n² bytes; kernels with values in [0, 1]
 )
 
-func (s Storage) String() string {
-	switch s {
-	case Auto:
-		return "auto"
-	case Float64:
-		return "float64"
-	case Float32:
-		return "float32"
-	case Recompute:
-		return "recompute"
-	case Fixed16:
-		return "fixed16"
-	}
-	return fmt.Sprintf("Storage(%d)", int(s))
-}
+var storageNames = []string{"auto", "float64", "float32", "recompute", "fixed16"}
+
+func (s Storage) String() string { return enum.Name(storageNames, s) }
 
 // ParseStorage is the inverse of String.
-func ParseStorage(s string) (Storage, error) {
-	for st := Auto; st <= Fixed16; st++ {
-		if st.String() == s {
-			return st, nil
-		}
-	}
-	return 0, fmt.Errorf("gram: unknown storage %q, want auto, float64, float32, recompute or fixed16", s)
+func ParseStorage(name string) (Storage, error) {
+	return enum.Parse[Storage]("storage", storageNames, name)
 }
 
 // Options of New. The zero value, and nil, ask for the defaults.

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -18,15 +19,7 @@ const (
 )
 
 func (a Arithmetic) String() string {
-	switch a {
-	case Float32:
-		return "float32"
-	case Float64:
-		return "float64"
-	case Differences:
-		return "float64 differences"
-	}
-	return fmt.Sprintf("Arithmetic(%d)", int(a))
+	return enum.Name([]string{"float32", "float64", "float64 differences"}, a)
 }
 
 // Workspace is the scratch memory of one worker. The zero value is ready; it

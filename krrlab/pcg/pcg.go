@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 // Operator is a symmetric positive definite n×n matrix A.
@@ -146,24 +147,15 @@ var statusNames = []string{
 	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed",
 }
 
-func (s Status) String() string {
-	if s < 0 || int(s) >= len(statusNames) {
-		return fmt.Sprintf("status(%d)", int(s))
-	}
-	return statusNames[s]
-}
+func (s Status) String() string { return enum.Name(statusNames, s) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Status) UnmarshalText(b []byte) error {
-	i := slices.Index(statusNames, string(b))
-	if i < 0 {
-		return fmt.Errorf("pcg: unknown status %q", b)
-	}
-	*s = Status(i)
-	return nil
+func (s *Status) UnmarshalText(b []byte) (err error) {
+	*s, err = enum.Parse[Status]("status", statusNames, string(b))
+	return err
 }
 
 // Column says how one column ended.

@@ -5,13 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -26,24 +26,12 @@ const (
 	FormEigen             // ZᵀZ = VΣ²Vᵀ
 )
 
-var formNames = [...]string{"auto", "L", "Linv", "U", "eigen"}
+var formNames = []string{"auto", "L", "Linv", "U", "eigen"}
 
-func (f Form) String() string {
-	if f < 0 || int(f) >= len(formNames) {
-		return fmt.Sprintf("Form(%d)", int(f))
-	}
-	return formNames[f]
-}
+func (f Form) String() string { return enum.Name(formNames, f) }
 
 // ParseForm is the inverse of String.
-func ParseForm(name string) (Form, error) {
-	for i, n := range formNames {
-		if n == name {
-			return Form(i), nil
-		}
-	}
-	return 0, fmt.Errorf("precond: unknown form %q, want one of %s", name, strings.Join(formNames[:], ", "))
-}
+func ParseForm(name string) (Form, error) { return enum.Parse[Form]("form", formNames, name) }
 
 // Options of New. Zero values, and a nil *Options, mean the defaults.
 type Options struct {

@@ -2,9 +2,10 @@ package race
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
+
+	"github.com/krrlab/lab/krrlab/internal/enum"
 )
 
 const (
@@ -31,24 +32,15 @@ const (
 var phaseNames = []string{"not built", "running", "resting", "done", "out"}
 
 // String returns the phase in words.
-func (p Phase) String() string {
-	if p < 0 || int(p) >= len(phaseNames) {
-		return fmt.Sprintf("phase(%d)", int(p))
-	}
-	return phaseNames[p]
-}
+func (p Phase) String() string { return enum.Name(phaseNames, p) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (p Phase) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
-func (p *Phase) UnmarshalText(b []byte) error {
-	i := slices.Index(phaseNames, string(b))
-	if i < 0 {
-		return fmt.Errorf("race: unknown phase %q", b)
-	}
-	*p = Phase(i)
-	return nil
+func (p *Phase) UnmarshalText(b []byte) (err error) {
+	*p, err = enum.Parse[Phase]("phase", phaseNames, string(b))
+	return err
 }
 
 // Standing is what is known of a runner.

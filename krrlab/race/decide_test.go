@@ -209,7 +209,7 @@ func TestPhaseText(t *testing.T) {
 	if err := p.UnmarshalText([]byte("flying")); err == nil {
 		t.Error("flying is a phase")
 	}
-	if s := race.Phase(9).String(); s != "phase(9)" {
+	if s := race.Phase(9).String(); s != "unknown (9)" {
 		t.Error(s)
 	}
 }
