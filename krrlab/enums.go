@@ -4,48 +4,37 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/internal/enum"
+	"github.com/krrlab/lab/krrlab/results"
 )
 
 // Solver names a way to solve (K+λI)C = Y.
-type Solver int
+type Solver = results.Solver
 
 const (
 	// AutoSolver, with the preconditioner Auto{} or nil, takes what Plan chooses where n > DirectBelow. Where
 	// there is no plan (fewer points, Repeat, a Backend) it is a fixed rule: PCG where the preconditioner or the
 	// storage was set, otherwise Direct, in the precision of direct.Faster, where n ≤ DirectBelow and there are no ranks, no checkpoints and no Stop by bounds, and else
 	// BlockPCG or PCG by plan.BlockPays.
-	AutoSolver Solver = iota
+	AutoSolver = results.AutoSolver
 	// PCG is Algorithm 1 of the paper.
-	PCG
+	PCG = results.PCG
 	// CG is conjugate gradients without a preconditioner.
-	CG
+	CG = results.CG
 	// Direct is a dense Cholesky factorization of K+λI.
-	Direct
+	Direct = results.Direct
 	// BlockPCG is block conjugate gradients, preconditioned or not: all right-hand sides
 	// search one space together, in fewer iterations.
-	BlockPCG
+	BlockPCG = results.BlockPCG
 )
 
 // DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
 // factorization: its n³/3 flops are few there.
 const DirectBelow = 4000
 
-var solverNames = []string{"auto", "pcg", "cg", "direct", "block-pcg"}
-
-func (s Solver) String() string { return enum.Name(solverNames, s) }
-
 // ParseSolver returns the solver of that name.
-func ParseSolver(name string) (Solver, error) {
-	return enum.Parse[Solver]("solver", solverNames, name)
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (s Solver) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *Solver) UnmarshalText(b []byte) (err error) {
-	*s, err = ParseSolver(string(b))
-	return err
+func ParseSolver(name string) (s Solver, err error) {
+	err = s.UnmarshalText([]byte(name))
+	return s, err
 }
 
 // ResidualPolicy says how the true residual Y−(K+λI)C of the answer is recomputed.

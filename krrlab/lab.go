@@ -35,6 +35,9 @@ type (
 	LambdaP       = results.LambdaP
 	Quality       = results.Quality
 	LeaveOneOut   = results.LeaveOneOut
+	Ranks         = results.Ranks
+	Seconds       = results.Seconds
+	HistRow       = results.HistRow
 )
 
 // Config says which problem to solve and how. The zero value of every field but

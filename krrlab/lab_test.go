@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -199,7 +200,7 @@ func TestRepeatStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, _, cols := lab.Dims()
-	s := &solve{Lab: lab, sol: &Solution{Status: pcg.Converged}, a: k}
+	s := &solve{Lab: lab, sol: &Solution{Solution: results.Solution{Status: pcg.Converged}}, a: k}
 	if _, err := s.median(t.Context(), []*mat.Dense{mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)}, pcg.Stagnated); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +223,7 @@ func TestResiduals(t *testing.T) {
 					t.Errorf("sampled residual %.6g, want %.6g", r, want[j])
 				}
 			}
-			if sol.ResidualKind != storedKind || len(sol.SampledResiduals) != 3 {
+			if sol.ResidualKind != results.AsStored || len(sol.SampledResiduals) != 3 {
 				t.Errorf("%s, %v", sol.ResidualKind, sol.SampledResiduals)
 			}
 			continue
@@ -232,7 +233,7 @@ func TestResiduals(t *testing.T) {
 				t.Errorf("%v: residual %.6g, want %.6g", policy, r, want[j])
 			}
 		}
-		if sol.ResidualKind != exactKind || sol.SampledResiduals != nil {
+		if sol.ResidualKind != results.InFloat64 || sol.SampledResiduals != nil {
 			t.Errorf("%v: %s, %v", policy, sol.ResidualKind, sol.SampledResiduals)
 		}
 	}
@@ -271,12 +272,12 @@ func TestLandmarks(t *testing.T) {
 // tolerance is refined against K itself, and one that does not is left alone.
 func TestRefine(t *testing.T) {
 	x := kinds(100, 4, 5)["float64"]
-	for tol, kind := range map[float64]string{1e-2: storedKind, 1e-8: exactKind} {
+	for tol, kind := range map[float64]string{1e-2: results.AsStored, 1e-8: results.InFloat64} {
 		lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 1e-3, Precond: Features{S: 60}, Tol: tol, Storage: gram.Float32})
 		lab.exactUpTo = 0 // as for a large problem
 		sol := solveLab(t, lab)
 		want := newReference(t, gauss, x, 1e-3, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets())
-		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == exactKind) {
+		if !sol.Converged() || sol.ResidualKind != kind || worst(want) > tol || (sol.SampledResiduals == nil) != (kind == results.InFloat64) {
 			t.Errorf("τ = %g: %s, %s, residual %.3g, sampled %v", tol, sol.Status, sol.ResidualKind, worst(want), sol.SampledResiduals)
 		}
 		if !sol.Kappa.Known() {
@@ -291,7 +292,7 @@ func TestFixed16(t *testing.T) {
 	x := kinds(300, 4, 5)["float64"]
 	for _, large := range []bool{false, true} {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
-			tol, kind := 1e-6, exactKind
+			tol, kind := 1e-6, results.InFloat64
 			if large { // too much for float64
 				tol, kind = 2e-4, "K recomputed in float32"
 			}

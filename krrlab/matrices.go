@@ -55,7 +55,7 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 	if err != nil {
 		return err
 	}
-	sol.share(k.shared, "kernel")
+	s.share(k.shared, "kernel")
 	c := k.it.Choice()
 	s.a, sol.Storage, sol.Choice = k.it, k.it.Storage().String(), c.String()
 	sol.KBound, sol.KBytes, sol.KWhole = Number(c.Error), k.it.Bytes(), c.Whole
@@ -78,7 +78,7 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	if err != nil {
 		return err
 	}
-	sol.share(f.shared, "features")
+	s.share(f.shared, "features")
 	sol.Seconds.Features += f.seconds
 	if s.low = f.it.low; s.low != nil {
 		low := s.low
@@ -89,16 +89,16 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	if err != nil {
 		return err
 	}
-	sol.share(m.shared, what)
+	s.share(m.shared, what)
 	sol.Seconds.Factor += m.seconds
 	s.m, sol.Form, sol.StatDim = m.it, m.it.Form().String(), Number(m.it.StatDim())
 	return nil
 }
 
 // share notes that a stage was taken from an earlier one.
-func (s *Solution) share(shared bool, stage string) {
+func (s *solve) share(shared bool, stage string) {
 	if shared {
-		s.Shared = append(s.Shared, stage)
+		s.sol.Shared = append(s.sol.Shared, stage)
 	}
 }
 

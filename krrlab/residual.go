@@ -3,7 +3,6 @@ package krrlab
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -218,7 +218,7 @@ func (s *solve) settleSampled() {
 func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, error) {
 	switch {
 	case l.exact():
-		return a.Exact(l.exactness()), exactKind, nil
+		return a.Exact(l.exactness()), results.InFloat64, nil
 	case l.cfg.Exact == AutoResidual && a.Storage() == gram.Fixed16:
 		o := &gram.Options{Storage: gram.Recompute, Comm: l.comm}
 		if l.refines() {
@@ -228,9 +228,9 @@ func (l *Lab) finer(ctx context.Context, a *gram.Matrix) (*gram.Matrix, string, 
 		if err != nil {
 			return nil, "", err
 		}
-		return f, fmt.Sprintf("K recomputed in %v", f.Choice().Arithmetic), nil
+		return f, results.Recomputed(f.Choice().Arithmetic), nil
 	case l.refines():
-		return a.Exact(l.exactness()), exactKind, nil
+		return a.Exact(l.exactness()), results.InFloat64, nil
 	}
-	return nil, storedKind, nil
+	return nil, results.AsStored, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/results"
 )
 
 // TestMemoryOfLandmarks: K has what is left of the memory beside the points, eight blocks of as many
@@ -87,7 +88,7 @@ func TestWithin(t *testing.T) {
 	} {
 		l := newLab(t, regression(x).Head(c.n), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
 		unit := l.cfg.Tol
-		s := &solve{Lab: l, sol: &Solution{TrueResiduals: []float64{0, c.stored * unit}, StorageResiduals: []float64{0, c.diff * unit}, SampledResiduals: []float64{0, c.sampled * unit}}}
+		s := &solve{Lab: l, sol: &Solution{Solution: results.Solution{TrueResiduals: []float64{0, c.stored * unit}, StorageResiduals: []float64{0, c.diff * unit}, SampledResiduals: []float64{0, c.sampled * unit}}}}
 		if s.within() != c.want {
 			t.Errorf("%+v: %v", c, !c.want)
 		}
@@ -126,7 +127,7 @@ func TestRemaining(t *testing.T) {
 // TestRefineBy: K as stored refines an answer as long as what the rows say it is off by leaves half of the
 // tolerance, and K in float64 does from there on.
 func TestRefineBy(t *testing.T) {
-	for by, kind := range map[float64]string{0.1: storedKind, 0.3: storedKind, 0.5: exactKind} {
+	for by, kind := range map[float64]string{0.1: results.AsStored, 0.3: results.AsStored, 0.5: results.InFloat64} {
 		l := newLab(t, regression(kinds(200, 4, 6)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3, Solver: CG, Storage: gram.Float32})
 		l.exactUpTo = 0 // as for a large problem
 		sol := solveLab(t, l)

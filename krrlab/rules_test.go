@@ -19,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -53,7 +54,7 @@ func TestProgressOf(t *testing.T) {
 		{"a known storage", true, func(p *progress) { p.K.Storage = gram.Fixed16 }},
 		{"an unknown storage", false, func(p *progress) { p.K.Storage = 99 }},
 	} {
-		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{0, 1, []float64{1, 1, 1}, 1}, {1, 0.5, []float64{0.5, 0.5, 0.5}, 1}}}
+		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{Residual: 1, Columns: []float64{1, 1, 1}, Bound: 1}, {Iteration: 1, Residual: 0.5, Columns: []float64{0.5, 0.5, 0.5}, Bound: 1}}}
 		c.set(&p)
 		if err := p.check(l); (err == nil) != c.fits {
 			t.Errorf("%s: %v", c.what, err)
@@ -154,15 +155,15 @@ func TestSlack(t *testing.T) {
 			t.Errorf("n = %d: %g, want %g", n, got, want)
 		}
 		for _, c := range []struct {
-			sol  Solution
+			sol  results.Solution
 			want bool
 		}{
-			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}}, true}, // no rows were checked
-			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{0.8e-3}, SampledResiduals: []float64{1}}, true},
-			{Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{1.1e-3}, SampledResiduals: []float64{1}}, false},
-			{Solution{TrueResiduals: []float64{0}, StorageResiduals: []float64{0}, SampledResiduals: []float64{0}}, false},
+			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}}, true}, // no rows were checked
+			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{0.8e-3}, SampledResiduals: []float64{1}}, true},
+			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{1.1e-3}, SampledResiduals: []float64{1}}, false},
+			{results.Solution{TrueResiduals: []float64{0}, StorageResiduals: []float64{0}, SampledResiduals: []float64{0}}, false},
 		} {
-			sol := c.sol
+			sol := Solution{Solution: c.sol}
 			(&solve{Lab: l, sol: &sol}).settleSampled()
 			if sol.Converged() != c.want || c.sol.Converged() && !c.want && sol.Status != pcg.Inaccurate {
 				t.Errorf("%+v: %v", c.sol, sol.Status)
@@ -235,7 +236,7 @@ func TestMedianConverged(t *testing.T) {
 	}
 	answers := []*mat.Dense{found.Model.C, found.Model.C}
 	run := func(status pcg.Status) (*Solution, error) {
-		s := &solve{Lab: l, sol: &Solution{}, a: a}
+		s := &solve{Lab: l, sol: new(Solution), a: a}
 		_, err := s.median(t.Context(), answers, status)
 		return s.sol, err
 	}
@@ -251,26 +252,6 @@ func TestMedianConverged(t *testing.T) {
 		l.cfg.Tol = tol
 		if sol, err := run(pcg.MaxIterations); err != nil || sol.Status != want {
 			t.Errorf("τ = %g: %v, want %v, %v", tol, sol.Status, want, err)
-		}
-	}
-}
-
-// TestResidualWords: what is known of a residual, and no more.
-func TestResidualWords(t *testing.T) {
-	of := func(tol float64, kind string, residual, rounding, sampled, storage Number, rows int) Solution {
-		return Solution{Header: Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding, SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
-	}
-	for _, c := range []struct {
-		r    Solution
-		want string
-	}{
-		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
-		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
-	} {
-		if got := c.r.residualText(); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

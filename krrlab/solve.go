@@ -18,6 +18,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/weighted"
 )
@@ -121,7 +122,7 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 				return s.reached(ctx, answers, nil, &finished, err)
 			}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
-			if c, err = s.pcg(ctx, o, s.exactMatrix(), exactKind); err != nil || s.sol.Status == pcg.Stopped {
+			if c, err = s.pcg(ctx, o, s.exactMatrix(), results.InFloat64); err != nil || s.sol.Status == pcg.Stopped {
 				c, err = s.reached(ctx, answers, c, &finished, err)
 				if err == nil && s.bounds.Ended {
 					return s.ended(ctx, c)
@@ -205,7 +206,7 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	s.goOn(o)
 	s.aim(o, s.a, finer)
 	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx, s.bounds.Enough)
-	if sol.ResidualKind = storedKind; finer != nil {
+	if sol.ResidualKind = results.AsStored; finer != nil {
 		sol.ResidualKind = kind
 	}
 	start, count := time.Now(), s.countTraffic()
@@ -228,14 +229,14 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	sol.Status = res.Status
 	sol.TrueResiduals, sol.Roundings, s.r = res.TrueRelRes, res.Rounding, res.R
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
-		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, recurrenceKind
+		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, results.ByRecurrence
 	}
 	if k := res.Cond(); !math.IsNaN(k) {
 		sol.Kappa = Number(k)
 	}
 	bounds := s.bounds.Basis.History(res)
 	for k, h := range res.History.RelRes {
-		sol.History = append(sol.History, HistRow{len(sol.History), floats.Max(h), h, Number(bounds[k])})
+		sol.History = append(sol.History, HistRow{Iteration: len(sol.History), Residual: floats.Max(h), Columns: h, Bound: Number(bounds[k])})
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err
@@ -250,7 +251,7 @@ func (s *solve) goOn(o *pcg.Options) {
 		return
 	}
 	o.Resume = w.state
-	s.sol.share(true, "race")
+	s.share(true, "race")
 }
 
 // aim sets what the recurrence aims at for products with a, and how it is held against K where that is finer.
@@ -320,7 +321,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 	if s.exact() {
 		o := &pcg.Options{InitX: c, Tol: tau}
 		s.saved.begin(sol, s.a.Choice(), s.cfg.Repeat, answers, o)
-		return s.pcg(ctx, o, s.exactMatrix(), exactKind)
+		return s.pcg(ctx, o, s.exactMatrix(), results.InFloat64)
 	}
 	if sol.SampledResiduals == nil { // resumed
 		if err := s.residual(ctx, s.a, c); err != nil {
@@ -332,7 +333,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 	}
 	o := &pcg.Options{InitX: c, Tol: tau - 1.2*s.slack()*worst(sol.StorageResiduals)}
 	var finer *gram.Matrix
-	kind := storedKind
+	kind := results.AsStored
 	if !(o.Tol >= tau/2) {
 		var err error
 		if finer, kind, err = s.finer(ctx, s.a); err != nil || finer == nil && sol.Status != pcg.Stopped && !s.saved.refining() {
@@ -405,13 +406,13 @@ func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	}
 	sol := s.sol
 	sol.Status = res.Status
-	sol.TrueResiduals, sol.Roundings, sol.ResidualKind = res.TrueRelRes, res.Rounding, exactKind
+	sol.TrueResiduals, sol.Roundings, sol.ResidualKind = res.TrueRelRes, res.Rounding, results.InFloat64
 	sol.KBound = Number(res.KError)
 	sol.Storage, sol.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
 	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
 	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
 	for i, r := range res.History {
-		sol.History = append(sol.History, HistRow{i, floats.Max(r), r, stage.Unknown})
+		sol.History = append(sol.History, HistRow{Iteration: i, Residual: floats.Max(r), Columns: r, Bound: stage.Unknown})
 	}
 	return res.X, nil
 }

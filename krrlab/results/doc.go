@@ -1,7 +1,8 @@
-// Package results is what the stages of a krrlab.Lab return, beside the solution: numbers that can be looked
-// at, as lines, a table, a picture and JSON (stage.Stage). No K and no Lab is needed for that: a result read
-// from a file that krrlab wrote shows the same as the one that was computed.
+// Package results is what the stages of a krrlab.Lab return: numbers that can be looked at, as lines, a table, a
+// picture and JSON (stage.Stage). No K and no Lab is needed for that: a result read from a file that krrlab wrote
+// shows the same as the one that was computed.
 //
+//	Solution    the answer, its residuals and bounds        Lab.Solve, packages pcg, direct and bound
 //	StatDim     s_λ(K) with an interval, and its curve     Lab.StatDim, package statdim
 //	SketchSize  the ladder s, 2s, 4s, … and its verdicts    Lab.SketchSize, package adapt
 //	MultiLevel  each level of Algorithm 2                   Lab.MultiLevel, package multilevel

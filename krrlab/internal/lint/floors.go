@@ -102,6 +102,8 @@ var allowed = map[[2]string]string{
 	{"krrlab/interval", "krrlab/model"}:                    "it is about a model's predictions",
 	{"krrlab/interval", "krrlab/loo"}:                      "jackknife+ leaves one out",
 	{"krrlab/bound", "krrlab/model"}:                       "a model keeps the bounds of its answer",
+	{"krrlab/results", "krrlab/plan"}:                      "a solution has the plan it came of",
+	{"krrlab/results", "krrlab/tune"}:                      "a solution has the tuning it came of",
 }
 
 // gotaUsers are the only packages that know of data frames; a notebook shows them.

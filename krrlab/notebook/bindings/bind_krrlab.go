@@ -100,6 +100,7 @@ func init() {
 		},
 		Wrappers: map[string][]string{
 			"RaceRunner": []string{"Preconditioner"},
+			"Solution":   []string{"Converged", "ConvergenceSeries", "HTML", "Plot", "Reached", "SetScore", "SetSettled", "String", "Table"},
 		},
 		Untypeds: map[string]string{
 			"DirectBelow":       "int:4000",

@@ -12,9 +12,21 @@ import (
 
 func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/results"] = imports.Package{
-		Name:  "results",
-		Binds: map[string]r.Value{},
+		Name: "results",
+		Binds: map[string]r.Value{
+			"AsStored":     r.ValueOf(""),
+			"AutoSolver":   r.ValueOf(results.AutoSolver),
+			"BlockPCG":     r.ValueOf(results.BlockPCG),
+			"ByRecurrence": r.ValueOf(""),
+			"CG":           r.ValueOf(results.CG),
+			"Direct":       r.ValueOf(results.Direct),
+			"InFloat64":    r.ValueOf(""),
+			"NewSolution":  r.ValueOf(results.NewSolution),
+			"PCG":          r.ValueOf(results.PCG),
+			"Recomputed":   r.ValueOf(results.Recomputed),
+		},
 		Types: map[string]r.Type{
+			"HistRow":        r.TypeOf((*results.HistRow)(nil)).Elem(),
 			"LambdaP":        r.TypeOf((*results.LambdaP)(nil)).Elem(),
 			"LeaveOneOut":    r.TypeOf((*results.LeaveOneOut)(nil)).Elem(),
 			"MeasuredLevel":  r.TypeOf((*results.MeasuredLevel)(nil)).Elem(),
@@ -22,11 +34,19 @@ func init() {
 			"Quality":        r.TypeOf((*results.Quality)(nil)).Elem(),
 			"QualitySeconds": r.TypeOf((*results.QualitySeconds)(nil)).Elem(),
 			"QualityStep":    r.TypeOf((*results.QualityStep)(nil)).Elem(),
+			"Ranks":          r.TypeOf((*results.Ranks)(nil)).Elem(),
+			"Seconds":        r.TypeOf((*results.Seconds)(nil)).Elem(),
 			"SketchSize":     r.TypeOf((*results.SketchSize)(nil)).Elem(),
+			"Solution":       r.TypeOf((*results.Solution)(nil)).Elem(),
+			"Solver":         r.TypeOf((*results.Solver)(nil)).Elem(),
 			"StatDim":        r.TypeOf((*results.StatDim)(nil)).Elem(),
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"AsStored":     "string:K as stored",
+			"ByRecurrence": "string:by recurrence",
+			"InFloat64":    "string:K recomputed in float64",
+		},
 	}
 }

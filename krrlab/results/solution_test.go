@@ -1,0 +1,86 @@
+package results
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// TestWordsOfAReport: the kernel's parameters are written to four digits and the seconds in a unit that
+// shows them; JSON has all digits.
+func TestWordsOfAReport(t *testing.T) {
+	r := &Solution{
+		Header: stage.Header{Dataset: "a", Task: "regression", N: 100, D: 3, T: 1, Kernel: kernel.Spec{Name: "gaussian", Sigma: 1.575566020014298}, Lambda: 0.25},
+		Solver: PCG, Precond: "features", Features: "Fourier features of gaussian(sigma=1.575566020014298)", S: 50, LambdaP: 0.25, Form: "L",
+		Storage: "float64", KBytes: 80000, Status: pcg.Converged, TrueResidual: stage.Unknown, KBound: stage.Unknown, Kappa: stage.Unknown, BLAS: "go", Threads: 2, PeakBytes: 5e7,
+		Seconds: Seconds{Load: 0.00123, Kernel: 0.0214, Features: 0.001, Factor: 0.002, Solve: 0.003, Residual: 0.004, Predict: 0.0005, Total: 0.0331},
+	}
+	want := `data         a: regression, n = 100, d = 3, t = 1
+problem      kernel gaussian(sigma=1.576), λ = 0.25
+solver       pcg, Fourier features of gaussian(sigma=1.576), s = 50, λ_p = 0.25, form L
+K            float64, 80 kB
+result       converged
+milliseconds load 1.2, kernel 21.4, features 1.0, factor 2.0, solve 3.0, residual 4.0, predict 0.5, total 33.1
+machine      go, 2 threads, peak memory 50 MB
+`
+	if got := r.String(); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	js, err := json.Marshal(r)
+	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
+		t.Errorf("%s, %v", js, err)
+	}
+	if got := r.Plot().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
+		t.Error(got)
+	}
+}
+
+// TestResidualWords: what is known of a residual, and no more.
+func TestResidualWords(t *testing.T) {
+	of := func(tol float64, kind string, residual, rounding, sampled, storage stage.Number, rows int) Solution {
+		return Solution{Header: stage.Header{Tol: tol}, ResidualKind: kind, TrueResidual: residual, Rounding: rounding, SampledResidual: sampled, StorageResidual: storage, SampledRows: rows}
+	}
+	for _, c := range []struct {
+		r    Solution
+		want string
+	}{
+		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
+		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
+	} {
+		if got := c.r.residualText(); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestSetScore: what a score does not know is unknown.
+func TestSetScore(t *testing.T) {
+	s := new(Solution)
+	s.SetScore(&model.Score{N: 4, ErrorRate: math.NaN(), RMSE: 2, RelErr: math.Inf(1), R2: 0.5, BestError: 1})
+	if s.TestError.Known() || s.RMSE != 2 || s.RelErr.Known() || s.R2 != 0.5 || s.BestError != 1 || s.TestN != 4 {
+		t.Errorf("SetScore: %+v", s)
+	}
+}
+
+// TestNewSolution: nothing is known of it but the problem.
+func TestNewSolution(t *testing.T) {
+	s := NewSolution(stage.Header{N: 3})
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		if n, ok := v.Field(i).Interface().(stage.Number); ok && n.Known() {
+			t.Errorf("%s is %g", v.Type().Field(i).Name, n)
+		}
+	}
+	if s.N != 3 || s.Converged() || s.Reached() || s.Table().HTML() == "" {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,213 @@
+package results
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
+)
+
+func (s *Solution) String() string {
+	if s.Model == nil && s.N == 0 {
+		return "a solution without a problem; Lab.Solve makes one\n"
+	}
+	var b stage.Lines
+	b.Width = 12
+	b.Problem(&s.Header)
+	switch {
+	case s.LambdaP.Known():
+		b.Add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
+	case s.Precond != "":
+		b.Add("solver", "%v, preconditioner %s", s.Solver, s.Precond)
+	default:
+		b.Add("solver", "%v", s.Solver)
+	}
+	whole := ""
+	if s.KWhole {
+		whole = ", points in bytes, products exact in integers"
+	}
+	if s.Kernel.Name == "precomputed" {
+		whole = "; given: the residual is of its entries, and no error is bounded, as K is not known to be positive semi-definite"
+	}
+	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
+	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
+	if s.Error != nil {
+		b.Add("error", "%v", s.Error)
+	}
+	if s.Stop.Rule != bound.Residual {
+		b.Add("stop", "%s", s.stopText())
+	}
+	if s.Kappa.Known() {
+		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
+	}
+	if s.TestN > 0 {
+		b.Add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE), Targets: s.TargetRMSE,
+			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError)})
+	}
+	t := s.Seconds
+	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
+		"solve", t.Solve, "residual", t.Residual, "predict", t.Predict)
+	if p := s.Plan; p != nil {
+		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
+			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+		if p.Race != "" {
+			b.Add("", "race %s", p.Race)
+		}
+	}
+	if s.Ranks != nil {
+		b.Add("ranks", "%v", s.Ranks)
+	}
+	b.Add("machine", "%s, %d threads, peak memory %s", s.BLAS, s.Threads, accel.Bytes(s.PeakBytes))
+	return b.String()
+}
+
+func (s *Solution) stopText() string {
+	text := fmt.Sprintf("%v: not met", s.Stop)
+	if s.Criterion != "" {
+		text = fmt.Sprintf("%v: %s", s.Stop, map[string]string{"residual": "the residual met the tolerance first", "anorm": "met by the bound of the error", "labels": "met by the labels of a sample"}[s.Criterion])
+	}
+	if s.LabelsOf > 0 {
+		text += fmt.Sprintf("; %d of %d labels are settled, %.2g %% open", s.LabelsOf-s.LabelsOpen, s.LabelsOf, 100*float64(s.LabelsOpen)/float64(s.LabelsOf))
+	}
+	return text
+}
+
+func (s *Solution) precondText() string {
+	text := s.Precond
+	switch text {
+	case "features":
+		text = s.Kernel.Shorten(s.Features)
+	case "nystrom":
+		text = "Nyström landmarks"
+	case "rpcholesky":
+		text = "randomly pivoted Cholesky"
+	}
+	if s.Reason != "" {
+		text += " (" + s.Reason + ")"
+	}
+	return text
+}
+
+func (s *Solution) iterationText() string {
+	if s.Iterations == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" after %d iterations", s.Iterations)
+}
+
+func (s *Solution) residualText() string {
+	if !s.TrueResidual.Known() {
+		if s.ResidualKind != ByRecurrence || len(s.History) == 0 {
+			return ""
+		}
+		return fmt.Sprintf(", residual %.2e by recurrence, asked %.0e", s.History[len(s.History)-1].Residual, s.Tol)
+	}
+	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
+	if s.Rounding.Known() {
+		text += fmt.Sprintf(" ± %.0e", s.Rounding)
+	}
+	text += fmt.Sprintf(" (%s", s.ResidualKind)
+	if s.SampledResidual.Known() && s.StorageResidual.Known() {
+		text += fmt.Sprintf("; about %.1e, off by %.0e, by %d rows in float64", s.SampledResidual, s.StorageResidual, s.SampledRows)
+	}
+	return text + fmt.Sprintf("), asked %.0e", s.Tol)
+}
+
+// Table gives a row for each number that is known of the answer.
+func (s *Solution) Table() *plots.Table {
+	t := &plots.Table{
+		Title:   fmt.Sprintf("%s: %v", s.Dataset, s.Solver),
+		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "how"}},
+	}
+	t.Add("iterations", s.Iterations, s.Status.String())
+	for _, v := range []struct {
+		name  string
+		value stage.Number
+		how   string
+	}{
+		{"true residual", s.TrueResidual, s.ResidualKind},
+		{"its rounding", s.Rounding, "certain bound"},
+		{"sampled residual", s.SampledResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
+		{"off by K as stored", s.StorageResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
+		{"κ(M⁻¹A)", s.Kappa, "from α, β"},
+		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ"},
+		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²"},
+		{"test error", s.TestError, fmt.Sprintf("%d points", s.TestN)},
+		{"RMSE", s.RMSE, fmt.Sprintf("%d points", s.TestN)},
+		{"R²", s.R2, fmt.Sprintf("%d points", s.TestN)},
+		{"seconds", stage.Number(s.Seconds.Total), "in all"},
+	} {
+		if v.value.Known() {
+			t.Add(v.name, float64(v.value), v.how)
+		}
+	}
+	return t
+}
+
+// ConvergenceSeries returns the worst relative residual of the columns against the
+// iteration.
+func (s *Solution) ConvergenceSeries() plots.Series {
+	c := plots.Series{Name: s.Solver.String()}
+	for _, h := range s.History {
+		c.X = append(c.X, float64(h.Iteration))
+		c.Y = append(c.Y, h.Residual)
+	}
+	return c
+}
+
+// boundSeries returns the bounds of the error against the iteration, as far as they are known.
+func (s *Solution) boundSeries() plots.Series {
+	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
+	for _, h := range s.History {
+		if h.Bound.Known() {
+			b.X, b.Y = append(b.X, float64(h.Iteration)), append(b.Y, float64(h.Bound))
+		}
+	}
+	return b
+}
+
+// Plot draws the convergence of the solve: the worst column's relative
+// residual ‖y_j−Ac_j‖₂/‖y_j‖₂, by recurrence, and the bound of its error ‖c_j−c_j*‖_A/‖c_j*‖_A, against the iteration. A direct solve,
+// which has no iterations, is drawn as the one residual it ended with.
+func (s *Solution) Plot() *plots.Figure {
+	c := s.ConvergenceSeries()
+	if len(c.X) == 0 && s.TrueResidual.Known() {
+		c.X, c.Y, c.Style = []float64{0}, []float64{float64(s.TrueResidual)}, plots.Points
+	}
+	all := []plots.Series{c}
+	if b := s.boundSeries(); len(b.X) > 0 {
+		all = append(all, b)
+	}
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Short(), s.Lambda), s.Tol, all...)
+	// Answers of zeros leave no residual at all, which a log axis cannot show.
+	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
+	return f
+}
+
+// HTML gives the lines, the convergence where the solver iterated, and the numbers.
+func (s *Solution) HTML() string {
+	if len(s.History) < 2 {
+		return plots.PreHTML(s.String()) + plots.FoldedHTML("the numbers", s.Table().HTML())
+	}
+	return stage.HTML(s)
+}
+
+func (r *Ranks) String() string {
+	s := fmt.Sprintf("%d", r.Count)
+	if r.OnNode > 0 {
+		s += fmt.Sprintf(" (%d on this machine)", r.OnNode)
+	}
+	if r.Products > 0 {
+		p := int64(r.Products)
+		s += fmt.Sprintf("; each sends %s per product (predicted %s)", accel.Bytes(r.ProductBytes/p), accel.Bytes(r.ProductFormula/p))
+	}
+	if r.Solves > 0 {
+		p := int64(r.Solves)
+		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p), accel.Bytes(r.SolveFormula/p))
+	}
+	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
+}
