@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
@@ -331,7 +332,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 			return c, err
 		}
 	}
-	o := &pcg.Options{InitX: c, Tol: tau - 1.2*s.slack()*worst(sol.StorageResiduals)}
+	o := &pcg.Options{InitX: c, Tol: tau - 1.2*bound.Slack(s.train.Len())*worst(sol.StorageResiduals)}
 	var finer *gram.Matrix
 	kind := results.AsStored
 	if !(o.Tol >= tau/2) {

@@ -99,7 +99,7 @@ func (s *solve) answer(c *mat.Dense) *bound.Errors {
 	if a.Rounding == nil {
 		a.Rounding = make([]float64, s.columns())
 		for j, v := range sol.StorageResiduals {
-			a.Rounding[j] = s.slack() * v
+			a.Rounding[j] = bound.Slack(s.train.Len()) * v
 		}
 	}
 	return s.newBasis(nil).Final(a)

@@ -9,7 +9,8 @@
 //
 // ‖e_j‖_A is bounded while conjugate gradients run (Basis.Errors), by the Gauss–Radau rule where a bound
 // 0 < μ ≤ λ_min(M⁻¹A) is known (LambdaMin), and else by ‖r_j‖₂/√λ; and when they have ended (Basis.Final), from the
-// residual recomputed. Errors says what each of these covers.
+// residual recomputed. Errors says what each of these covers. Where that residual is taken with K as stored, Rows of it
+// in float64 say how far it is off.
 //
 // # References
 //

@@ -249,18 +249,9 @@ func (d *state) need() (int64, error) {
 
 // residual sets R = Y − (K+λI)C and records the relative norms of its columns.
 func (d *state) residual(ctx context.Context, r *mat.Dense) error {
-	if err := d.exact.MulTo(ctx, r, d.res.X); err != nil {
+	rel, rounding, err := pcg.TrueResidual(ctx, r, d.exact, d.y, d.res.X) // R = Y − (K+λI)C
+	if err != nil {
 		return err
-	}
-	rel, rounding := make([]float64, d.t), d.exact.Rounding(d.res.X)
-	r.Sub(d.y, r) // R = Y − (K+λI)C
-	for j := range rel {
-		if size := mat.Norm(d.y.ColView(j), 2); size > 0 {
-			rel[j] = mat.Norm(r.ColView(j), 2) / size
-			rounding[j] = pcg.ResidualRounding(rounding[j]/size, rel[j], d.n)
-		} else {
-			rounding[j] = 0
-		}
 	}
 	d.res.TrueRelRes, d.res.Rounding = rel, rounding
 	d.res.History = append(d.res.History, rel)

@@ -27,10 +27,38 @@ func (s *solver) residual(ctx context.Context, a Operator, op *Op, rel []float64
 	return nil
 }
 
-// ResidualRounding bounds the error of ‖y−Ax‖₂/‖y‖₂ as it is computed for n rows: the product's,
+// residualRounding bounds the error of ‖y−Ax‖₂/‖y‖₂ as it is computed for n rows: the product's,
 // relative to ‖y‖₂, and what the difference and the norms add, (2n+8)·2⁻⁵³ of the value itself.
-func ResidualRounding(product, rel float64, n int) float64 {
+func residualRounding(product, rel float64, n int) float64 {
 	return product + float64(2*n+8)*unit*rel
+}
+
+// TrueResidual sets R = Y − AC, n×t, and returns ‖r_j‖₂/‖y_j‖₂ of every column, 0 where both are zero, with bounds of
+// their rounding where A knows that of its products (Bounded), else nil.
+func TrueResidual(ctx context.Context, r *mat.Dense, a Operator, y, c *mat.Dense) (rel, rounding []float64, err error) {
+	if err := a.MulTo(ctx, r, c); err != nil {
+		return nil, nil, err
+	}
+	r.Sub(y, r)
+	n, t := r.Dims()
+	if b, ok := a.(Bounded); ok {
+		rounding = b.Rounding(c)
+	}
+	rel = make([]float64, t)
+	for j := range rel {
+		size := mat.Norm(y.ColView(j), 2)
+		if v := mat.Norm(r.ColView(j), 2); v != 0 {
+			rel[j] = v / size
+		}
+		switch {
+		case rounding == nil:
+		case size > 0:
+			rounding[j] = residualRounding(rounding[j]/size, rel[j], n)
+		default:
+			rounding[j] = 0
+		}
+	}
+	return rel, rounding, nil
 }
 
 // verify recomputes the residual from X and settles what the columns' statuses say
@@ -83,7 +111,7 @@ func (s *solver) bound() {
 	s.res.Rounding = make([]float64, s.t)
 	for c, v := range product {
 		if y := s.ynorm[c]; y > 0 {
-			s.res.Rounding[c] = ResidualRounding(v/y, s.res.TrueRelRes[c], s.n)
+			s.res.Rounding[c] = residualRounding(v/y, s.res.TrueRelRes[c], s.n)
 		}
 	}
 }

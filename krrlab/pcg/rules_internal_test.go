@@ -91,7 +91,7 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%+v: %g", c, got)
 		}
 	}
-	if got, want := ResidualRounding(1e-16, 1000, 21), 1e-16+50*0x1p-53*1000; math.Abs(got-want) > 1e-15*want {
+	if got, want := residualRounding(1e-16, 1000, 21), 1e-16+50*0x1p-53*1000; math.Abs(got-want) > 1e-15*want {
 		t.Errorf("rounding %g, want %g", got, want)
 	}
 	a := small{mat.NewSymDense(2, []float64{2, 0, 0, 4})}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -40,7 +41,6 @@ const (
 	blockSlow    = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
 	blockThin    = 20
 	extraColumns = 1.1 // columns of K that RPCholesky forms for one it keeps
-	rowsChecked  = 288 // rows of K in float64, where residuals are taken with K as stored
 )
 
 // Cost predicts what ways to solve a problem of n points in R^d with t right-hand sides take at the rates of a machine.
@@ -94,7 +94,7 @@ func (m Cost) Of(c *Candidate) {
 		sec.Kernel += n*n/2/ranks*m.Stored + kBytes/m.Touch
 	}
 	sec.Solve = float64(c.Iterations)*iteration + product
-	if sec.Residual = rowsChecked * n / ranks * m.Exact; n*n*float64(m.D) <= m.ExactWork {
+	if sec.Residual = bound.RowsChecked * n / ranks * m.Exact; n*n*float64(m.D) <= m.ExactWork {
 		sec.Residual = float64(m.Rounds+1) * m.recomputed(m.Exact)
 	}
 	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, m.Ranks).Most

@@ -17,17 +17,21 @@ func init() {
 			"ANorm":       r.ValueOf(bound.ANorm),
 			"Labels":      r.ValueOf(bound.Labels),
 			"LambdaMin":   r.ValueOf(bound.LambdaMin),
+			"NewRows":     r.ValueOf(bound.NewRows),
 			"NewSample":   r.ValueOf(bound.NewSample),
 			"Open":        r.ValueOf(bound.Open),
 			"ParseStop":   r.ValueOf(bound.ParseStop),
 			"Residual":    r.ValueOf(bound.Residual),
 			"Roots":       r.ValueOf(bound.Roots),
+			"RowsChecked": r.ValueOf(0),
 			"SampleBytes": r.ValueOf(bound.SampleBytes),
+			"Slack":       r.ValueOf(bound.Slack),
 		},
 		Types: map[string]r.Type{
 			"Answer": r.TypeOf((*bound.Answer)(nil)).Elem(),
 			"Basis":  r.TypeOf((*bound.Basis)(nil)).Elem(),
 			"Errors": r.TypeOf((*bound.Errors)(nil)).Elem(),
+			"Rows":   r.TypeOf((*bound.Rows)(nil)).Elem(),
 			"Rule":   r.TypeOf((*bound.Rule)(nil)).Elem(),
 			"Sample": r.TypeOf((*bound.Sample)(nil)).Elem(),
 			"Stop":   r.TypeOf((*bound.Stop)(nil)).Elem(),
@@ -35,6 +39,8 @@ func init() {
 		},
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
-		Untypeds: map[string]string{},
+		Untypeds: map[string]string{
+			"RowsChecked": "int:288",
+		},
 	}
 }

@@ -30,11 +30,11 @@ func init() {
 			"MaxIterations":            r.ValueOf(pcg.MaxIterations),
 			"MedianByNorm":             r.ValueOf(pcg.MedianByNorm),
 			"MedianIndex":              r.ValueOf(pcg.MedianIndex),
-			"ResidualRounding":         r.ValueOf(pcg.ResidualRounding),
 			"Solve":                    r.ValueOf(pcg.Solve),
 			"SolveBlock":               r.ValueOf(pcg.SolveBlock),
 			"Stagnated":                r.ValueOf(pcg.Stagnated),
 			"Stopped":                  r.ValueOf(pcg.Stopped),
+			"TrueResidual":             r.ValueOf(pcg.TrueResidual),
 		},
 		Types: map[string]r.Type{
 			"Bounded":              r.TypeOf((*pcg.Bounded)(nil)).Elem(),

@@ -1,0 +1,164 @@
+package bound
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+const (
+	drawnRows = 256  // rows that are looked at, drawn at random
+	farRows   = 32   // and those of largest norm
+	mostFar   = 1024 // or so many, where K as stored may fail far from the origin
+)
+
+// RowsChecked is how many Rows there are for points that K as stored does not fail for.
+const RowsChecked = drawnRows + farRows
+
+// Slack returns by what an estimate from Rows of n points is multiplied to be a bound: 1 if they are all, else three
+// standard errors of a norm estimated from 256 rows more.
+func Slack(n int) float64 {
+	if n <= RowsChecked {
+		return 1
+	}
+	return 1.15
+}
+
+// Rows are rows of the residual of an answer C to (K+λI)C = Y whose kernel values are computed in float64, however K
+// is stored: F, those of largest norm, and S, drawn at random from the others. They estimate it by
+//
+//	‖r_j‖² ≈ Σ_{i∈F} r_ij² + ((n−|F|)/|S|) Σ_{i∈S} r_ij²,  r_ij = y_ij − λc_ij − Σ_l k(x_i,x_l) c_lj.
+type Rows struct {
+	k           kernel.Kernel
+	x           points.Points
+	lambda, tol float64
+	at          []int // the first ones are F
+	far         int
+}
+
+// NewRows chooses rows, at random from g, to judge answers to a tolerance τ with K as it is kept.
+func NewRows(k kernel.Kernel, x points.Points, lambda, tol float64, kept gram.Choice, g rng.Stream) *Rows {
+	r := &Rows{k: k, x: x, lambda: lambda, tol: tol}
+	moved := x
+	if kept.Centred || kept.Arithmetic == kernel.Differences {
+		moved = points.Shift(x, points.Mean(x))
+	}
+	norms := points.SqNorms(moved)
+	n := len(norms)
+	drawn := g.Perm(n)
+	byNorm := slices.Clone(drawn)
+	slices.SortStableFunc(byNorm, func(a, b int) int { return cmp.Compare(norms[b], norms[a]) })
+	r.far = min(n, max(farRows, r.doubtful(norms, kept)))
+	isFar := make([]bool, n)
+	for _, i := range byNorm[:r.far] {
+		isFar[i] = true
+	}
+	r.at = byNorm[:r.far:r.far]
+	for _, i := range drawn {
+		if !isFar[i] && len(r.at) < r.far+drawnRows {
+			r.at = append(r.at, i)
+		}
+	}
+	return r
+}
+
+// doubtful returns how many of the points, of the given ‖x‖², lie so far from the origin that K as it is kept
+// may have entries of two of them wrong by a quarter of τ: a few may lie close together, whose rows would
+// hardly be drawn. It is at most mostFar, and 0 if they are more than an eighth of all, which rows drawn at
+// random show.
+func (r *Rows) doubtful(norms []float64, kept gram.Choice) int {
+	if kept.Arithmetic == kernel.Differences || kept.Whole || !kernel.ShiftInvariant(r.k) {
+		return 0
+	}
+	coarser := 1.0
+	if kept.Arithmetic == kernel.Float32 {
+		coarser = 0x1p29
+	}
+	n, d := r.x.Dims()
+	count := 0
+	for _, v := range norms {
+		if coarser*kernel.EntryError(r.k, kernel.Float64, kernel.Extent{Dim: d, MaxSq: v, Moved: true}) > r.tol/4 {
+			count++
+		}
+	}
+	if count > n/8 {
+		return 0
+	}
+	return min(count, mostFar)
+}
+
+// Len returns the number of rows.
+func (r *Rows) Len() int { return len(r.at) }
+
+// Estimate returns for every column of C, n×t, ‖r_j‖₂/‖y_j‖₂ and the same of what the residual by K as stored is off, which is
+// mostly a small part of it, so that the sampling error matters little; of a nil residual all of it is. Both have what
+// rounding may make of the rows added (rounding). Ranks that share the work all call it.
+func (r *Rows) Estimate(ctx context.Context, ranks comm.Comm, y, c, stored *mat.Dense) (residual, off []float64, err error) {
+	f, err := (&model.Model{Kernel: r.k, Lambda: r.lambda, X: r.x, C: c}).
+		Decision(ctx, points.Gather(r.x, r.at), &model.Options{Float64: true, Accuracy: r.tol / 1000, Comm: ranks})
+	if err != nil {
+		return nil, nil, err
+	}
+	n, t := y.Dims()
+	residual, off = make([]float64, t), make([]float64, t)
+	weight := float64(n-r.far) / float64(max(1, len(r.at)-r.far))
+	rounding := r.rounding(y, c)
+	for j := range t {
+		size := mat.Norm(y.ColView(j), 2)
+		if size == 0 {
+			continue // c_j = 0
+		}
+		var rr, dd float64 // relative: squares of small targets are 0
+		for k, i := range r.at {
+			v, w := y.At(i, j)-r.lambda*c.At(i, j)-f.At(k, j), 1.0
+			if k >= r.far {
+				w = weight
+			}
+			d := v
+			if stored != nil {
+				d -= stored.At(i, j)
+			}
+			rr += w * (v / size) * (v / size)
+			dd += w * (d / size) * (d / size)
+		}
+		residual[j], off[j] = math.Sqrt(rr)+rounding[j], math.Sqrt(dd)+rounding[j]
+	}
+	return residual, off, nil
+}
+
+// rounding estimates what rounding adds to ‖r_j‖₂/‖y_j‖₂ where r is formed as Estimate forms rows of it,
+//
+//	u·√(δ/u+n)·√tr K·√(Σ_l k_ll·c_lj²)/‖y_j‖₂,  u = 2⁻⁵³,
+//
+// with δ/u roundings in an entry by kernel.EntryError from differences (inner products are taken only where they add
+// next to nothing) and n in sums, as if all were independent: N. J. Higham, T. Mary, A new approach to probabilistic
+// rounding error analysis, SIAM J. Sci. Comput. 41, 2019, doi:10.1137/18M1226312.
+func (r *Rows) rounding(y, c *mat.Dense) []float64 {
+	n, t := y.Dims()
+	diag := kernel.Diag(r.k, r.x)
+	const u = 0x1p-53
+	entry := kernel.EntryError(r.k, kernel.Differences, kernel.ExtentOf(points.NewPanel(r.x)))
+	share := u * math.Sqrt(entry/u+float64(n)) * math.Sqrt(floats.Sum(diag))
+	rounding := make([]float64, t)
+	for j := range rounding {
+		var norm float64
+		for l, k := range diag {
+			norm = math.Hypot(norm, math.Sqrt(k)*c.At(l, j))
+		}
+		if size := mat.Norm(y.ColView(j), 2); size > 0 {
+			rounding[j] = share * (norm / size)
+		}
+	}
+	return rounding
+}
