@@ -55,8 +55,8 @@ type Options struct {
 	Work       float64 // flops that setting up a preconditioner may take. Default 5e12
 	Memory     int64   // bytes that Z and the preconditioner may take, the same on all ranks. Default: no limit
 	// Progress, if not nil, is told of "features", "error", "factor", "kappa" and "solve": points
-	// mapped, steps or iterations taken. A total of 0 means unknown.
-	Progress func(part string, done, total int)
+	// mapped, steps or iterations taken. A total of 0 means unknown. MeasureChain names the level.
+	Progress func(level, part string, done, total int)
 }
 
 func (o *Options) settled() Options {
@@ -64,7 +64,7 @@ func (o *Options) settled() Options {
 	s.Confidence, s.Width, s.Steps = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.2), cmp.Or(s.Steps, 200)
 	s.Tol, s.Aim, s.MaxIter, s.Work = cmp.Or(s.Tol, 1e-3), cmp.Or(s.Aim, 1), cmp.Or(s.MaxIter, 1000), cmp.Or(s.Work, 5e12)
 	if s.Progress == nil {
-		s.Progress = func(string, int, int) {}
+		s.Progress = func(string, string, int, int) {}
 	}
 	if estimate.CheckConfidence(s.Confidence) != nil || !(s.Width > 0) || s.Steps < 1 || s.MaxIter < 1 || !(s.Work > 0) || s.Memory < 0 {
 		panic(fmt.Sprintf("multilevel: confidence %g, width %g, %d steps, %d iterations, %g flops, %d bytes", s.Confidence, s.Width, s.Steps, s.MaxIter, s.Work, s.Memory))
@@ -72,7 +72,7 @@ func (o *Options) settled() Options {
 	return s
 }
 
-// Seconds that the parts took. A fit takes Form, Factor and Solve.
+// Seconds that the parts took.
 type Seconds struct {
 	Form   float64 `json:"form"`   // of Z, all levels before it included
 	Factor float64 `json:"factor"` // of M's set-up
@@ -80,6 +80,9 @@ type Seconds struct {
 	Error  float64 `json:"error"` // of ‖ZZᵀ−K‖₂
 	Kappa  float64 `json:"kappa"` // of κ
 }
+
+// Fit returns those of a fit.
+func (s *Seconds) Fit() float64 { return s.Form + s.Factor + s.Solve }
 
 // Measured is what was measured of one Z.
 type Measured struct {
@@ -124,7 +127,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 	}
 
 	lap := stopwatch()
-	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.Progress("features", done, total) })
+	z, err := form(ctx, m, p, fits(size), func(done, total int) { opt.Progress("", "features", done, total) })
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +139,7 @@ func Measure(ctx context.Context, p *Problem, m feature.Map, g rng.Stream, o *Op
 	if l.Left != "" {
 		return l, nil
 	}
-	opt.Progress("factor", 0, 0)
+	opt.Progress("", "factor", 0, 0)
 	inverse, err := l.prepare(ctx, p, z)
 	if err != nil {
 		return nil, err
@@ -176,7 +179,7 @@ func half(c float64) float64 { return (1 + c) / 2 }
 func (l *Measured) measureError(ctx context.Context, p *Problem, z *source, g rng.Stream, o *Options) error {
 	res, err := lanczos.Run(ctx, z.outer.From(p.A), &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Norm: true, Start: g.Sub("error"),
-		Monitor: func(r *lanczos.Result) error { o.Progress("error", r.Steps, 0); return nil },
+		Monitor: func(r *lanczos.Result) error { o.Progress("", "error", r.Steps, 0); return nil },
 	})
 	if err != nil {
 		return err
@@ -212,7 +215,7 @@ func (l *Measured) prepare(ctx context.Context, p *Problem, z *source) (metric, 
 func (l *Measured) measureKappa(ctx context.Context, p *Problem, m metric, g rng.Stream, o *Options) error {
 	res, err := lanczos.RunPencil(ctx, p.A, m, &lanczos.Options{
 		Steps: o.Steps, Tol: o.Width, Confidence: half(o.Confidence), Start: g.Sub("kappa"),
-		Monitor: func(r *lanczos.Result) error { o.Progress("kappa", r.Steps, 0); return nil },
+		Monitor: func(r *lanczos.Result) error { o.Progress("", "kappa", r.Steps, 0); return nil },
 	})
 	if err != nil {
 		return err
@@ -230,7 +233,7 @@ func (l *Measured) measureKappa(ctx context.Context, p *Problem, m metric, g rng
 func (l *Measured) solve(ctx context.Context, p *Problem, m metric, s int, o *Options) error {
 	res, err := pcg.Solve(ctx, p.A, m, p.Y, &pcg.Options{
 		Tol: o.Tol, Aim: o.Aim, MaxIter: o.MaxIter,
-		Monitor: func(it *pcg.Iteration) error { o.Progress("solve", it.Index, 0); return nil },
+		Monitor: func(it *pcg.Iteration) error { o.Progress("", "solve", it.Index, 0); return nil },
 	})
 	if err != nil {
 		return err

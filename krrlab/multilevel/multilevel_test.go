@@ -269,7 +269,7 @@ func TestControl(t *testing.T) {
 	for _, part := range []string{"features", "error", "factor", "kappa", "solve"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := false
-		_, err := Measure(ctx, p, m, rng.New(1), &Options{Progress: func(what string, done, total int) {
+		_, err := Measure(ctx, p, m, rng.New(1), &Options{Progress: func(_, what string, done, total int) {
 			if what == part {
 				seen = true
 				cancel()

@@ -29,14 +29,7 @@ type MultiLevel struct {
 }
 
 // MeasuredLevel is what was measured of one Z_k, n×s_k.
-type MeasuredLevel struct {
-	feature.ChainLevel
-	Level int `json:"level"` // k = 1, 2, …; of OneLevel, the level whose width it has
-	multilevel.Measured
-}
-
-// fit returns the seconds that a fit takes.
-func (l *MeasuredLevel) fit() float64 { return l.Seconds.Form + l.Seconds.Factor + l.Seconds.Solve }
+type MeasuredLevel = multilevel.Level
 
 func (m *MultiLevel) String() string {
 	var b stage.Lines
@@ -58,7 +51,7 @@ func (m *MultiLevel) String() string {
 			note += "; K+λI as stored is indefinite: its error is above λ, take float64 storage or a larger λ"
 		}
 		s := l.Seconds
-		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.fit(), s.Form, s.Factor, s.Solve, note)
+		b.Add(name, "%-11s %5d  %-23s  %-23s %5d  %.1f = %.1f + %.1f + %.1f%s", l.Sketch, l.Width, e, k, l.Iterations, l.Seconds.Fit(), s.Form, s.Factor, s.Solve, note)
 	}
 	for i := range m.Chain {
 		row(fmt.Sprintf("level %d", m.Chain[i].Level), &m.Chain[i])
@@ -92,7 +85,7 @@ func (m *MultiLevel) Table() *plots.Table {
 			return
 		}
 		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, l.fit())
+		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.Fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])
@@ -121,7 +114,7 @@ func (m *MultiLevel) Plot() *plots.Figure {
 		return v, v, v, l.Kappa != nil
 	}
 	seconds := func(l *MeasuredLevel) (v, lo, hi float64, ok bool) {
-		v = l.fit()
+		v = l.Seconds.Fit()
 		return v, v, v, l.Kappa != nil
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda), 2)

@@ -16,10 +16,12 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/multilevel"] = imports.Package{
 		Name: "multilevel",
 		Binds: map[string]r.Value{
-			"Measure": r.ValueOf(multilevel.Measure),
+			"Measure":      r.ValueOf(multilevel.Measure),
+			"MeasureChain": r.ValueOf(multilevel.MeasureChain),
 		},
 		Types: map[string]r.Type{
 			"Kernel":   r.TypeOf((*multilevel.Kernel)(nil)).Elem(),
+			"Level":    r.TypeOf((*multilevel.Level)(nil)).Elem(),
 			"Measured": r.TypeOf((*multilevel.Measured)(nil)).Elem(),
 			"Options":  r.TypeOf((*multilevel.Options)(nil)).Elem(),
 			"Problem":  r.TypeOf((*multilevel.Problem)(nil)).Elem(),
