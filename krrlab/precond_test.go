@@ -87,22 +87,6 @@ func TestUserDefined(t *testing.T) {
 	}
 }
 
-// TestOneSided: the bounds hold for the A' that A = (1±e)A' stands for.
-func TestOneSided(t *testing.T) {
-	const least, most = 0.5, 9
-	for _, e := range []float64{0, 0.01, 0.5, 1, 3} {
-		for _, off := range []float64{1 - e, 1 + e} {
-			if off <= 0 {
-				continue
-			}
-			kappa, low, high := oneSided(off*least, off*most, e)
-			if low.Hi < least || low.Lo != 0 || high.Lo > most || !math.IsInf(high.Hi, 1) || kappa.Lo > most/least || kappa.Lo < 1 || !math.IsInf(kappa.Hi, 1) {
-				t.Errorf("e = %g, A = %gA': κ %v, λ_min %v, λ_max %v", e, off, kappa, low, high)
-			}
-		}
-	}
-}
-
 // TestInverseOnly: of an M whose draws are errors.ErrUnsupported, as those of the form U, κ has a lower bound.
 func TestInverseOnly(t *testing.T) {
 	l := newLab(t, ranksProblem(60), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 40, Form: precond.FormU}})

@@ -182,23 +182,11 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 	if len(q.Ritz) == 0 || !(q.Ritz[0] > 0) {
 		return fmt.Errorf("krrlab: the preconditioner %v: PCG ends %v after %d iterations, without a bound of κ", l.cfg.Precond, res.Status, res.Iterations)
 	}
-	q.Kappa, q.Min, q.Max = oneSided(q.Ritz[0], q.Ritz[len(q.Ritz)-1], q.KError/l.cfg.Lambda)
+	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
+	least, most := q.Ritz[0], q.Ritz[len(q.Ritz)-1]
+	ends := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}, estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
+	q.Kappa, q.Min, q.Max = ends.Allowing(q.KError / l.cfg.Lambda)
 	return nil
-}
-
-// oneSided bounds κ and λ_max of M⁻¹A' from below and λ_min from above, by Ritz values of M⁻¹A with
-//
-//	(1−e)A' ≼ A ≼ (1+e)A'  (lanczos.Result.Allowing).
-func oneSided(least, most, e float64) (kappa, low, high estimate.Interval) {
-	bound := estimate.Interval{Hi: math.Inf(1), Confidence: 1, Method: "Ritz values of PCG: one-sided, in exact arithmetic"}
-	kappa, low, high = bound, bound, bound
-	low.Value, high.Value, kappa.Value = least, most, most/least
-	if e < 1 {
-		low.Hi = least / (1 - e)
-	}
-	high.Lo = most / (1 + e)
-	kappa.Lo = max(1, high.Lo/low.Hi)
-	return kappa, low, high
 }
 
 // count takes the iterations of PCG on the targets.
@@ -240,16 +228,9 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 	if err != nil {
 		return err
 	}
-	least, most := values[0], values[q.N-1]
-	e := estimate.Interval{Value: most / least, Lo: max(1, (most-slack)/(least+slack)), Hi: math.Inf(1), Confidence: 1, Method: "dense eigenvalues"}
-	if least > slack {
-		e.Hi = (most + slack) / (least - slack)
-	}
-	off := exact.Choice().Error / l.cfg.Lambda // of K in float64, as of Allowing
-	e.Lo = max(1, e.Lo*max(0, 1-off)/(1+off))
-	if e.Hi *= (1 + off) / max(0, 1-off); math.IsNaN(e.Hi) {
-		e.Hi = math.Inf(1)
-	}
+	const how = "dense eigenvalues"
+	ends := lanczos.Known(estimate.Exact(values[0], slack, how), estimate.Exact(values[q.N-1], slack, how))
+	e, _, _ := ends.Allowing(exact.Choice().Error / l.cfg.Lambda) // of K in float64
 	e.Seconds = time.Since(start).Seconds()
 	q.Spectrum, q.Exact, q.Seconds.Exact = values, &e, e.Seconds
 	return nil

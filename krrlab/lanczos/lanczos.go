@@ -126,6 +126,12 @@ type Result struct {
 	confidence float64 // of all that was asked for
 }
 
+// Known returns a Result that has the ends of a spectrum alone, as something else found them: dense eigenvalues, or one-sided
+// those that lie inside.
+func Known(least, most estimate.Interval) *Result {
+	return &Result{Min: least, Max: most, confidence: min(least.Confidence, most.Confidence)}
+}
+
 // Indefinite reports whether a Ritz value is below −Slack, which proves that the matrix, as it
 // multiplies, has a negative eigenvalue. The interval of λ_min is then not cut off at 0, whatever
 // Options.Definite says, so that Lo ≤ Hi < 0. For A = K+λI it means that K as stored is off by more
@@ -135,7 +141,7 @@ func (r *Result) Indefinite() bool { return r.Min.Hi < 0 }
 // Cond returns the interval of κ = λ_max/λ_min. Its upper end is +Inf where λ_min may be 0
 // or less, and its confidence that of Options where Both ends were asked for.
 func (r *Result) Cond() estimate.Interval {
-	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: method, Seconds: r.Seconds}
+	e := estimate.Interval{Value: math.NaN(), Lo: 1, Hi: math.Inf(1), Confidence: r.confidence, Method: r.Min.Method, Seconds: r.Seconds}
 	if r.Min.Hi > 0 {
 		e.Lo = max(1, r.Max.Lo/r.Min.Hi)
 	}
@@ -186,7 +192,7 @@ func (r *Result) Norm() estimate.Interval {
 		Value:      max(-r.Min.Value, r.Max.Value),
 		Lo:         max(-r.Min.Hi, r.Max.Lo, 0),
 		Hi:         max(-r.Min.Lo, r.Max.Hi, 0),
-		Confidence: r.confidence, Method: method, Seconds: r.Seconds,
+		Confidence: r.confidence, Method: r.Min.Method, Seconds: r.Seconds,
 	}
 }
 

@@ -19,6 +19,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"APriori":   r.ValueOf(lanczos.APriori),
 			"Both":      r.ValueOf(lanczos.Both),
+			"Known":     r.ValueOf(lanczos.Known),
 			"Largest":   r.ValueOf(lanczos.Largest),
 			"Ritz":      r.ValueOf(lanczos.Ritz),
 			"Run":       r.ValueOf(lanczos.Run),
