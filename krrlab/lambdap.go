@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/lambdap"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -52,20 +52,18 @@ func (l *Lab) lambdaP(ctx context.Context, o LambdaPOptions) (*LambdaP, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := k.it
-	s.KError = l.kError(a)
+	s.KError = l.kError(k.it)
 	opt.KError, opt.Comm = s.KError, l.comm
-	for _, size := range sizes {
-		var r *lambdap.Result
-		if r, err = l.sweep(ctx, a, size, opt); r != nil {
-			s.Add(r)
-			if opt.LambdaP == nil && len(sizes) > 1 { // one grid for all
-				opt.LambdaP = lambdap.Grid(s.Lambda, r.Eta.Value, opt.Points)
-			}
-		}
+	all, err := lambdap.SweepSizes(ctx, k.it, sizes, l.y, opt, func(ctx context.Context, size int) (*points.Dense32, float64, error) {
+		f, err := l.factor(ctx, l.approximation().at(size), 0)
 		if err != nil {
-			break
+			return nil, 0, err
 		}
+		l.Tell(ctx, Event{Stage: stage.Eigenvalues})
+		return f.it.z, f.seconds, nil
+	})
+	for _, r := range all {
+		s.Add(r)
 	}
 	s.Seconds = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || len(s.Sweeps) == 0) {
@@ -84,16 +82,13 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*lambdap.O
 	if recipe == nil {
 		return nil, nil, fmt.Errorf("preconditioner %v, and so no λ_p: take features, nystrom or rpcholesky, with the solver pcg", l.cfg.Precond)
 	}
-	if o.Grid != nil && len(o.Grid) == 0 {
-		return nil, nil, fmt.Errorf("an empty grid of λ_p: want at least one value")
-	}
 	if o.Sizes != nil && len(o.Sizes) == 0 {
 		return nil, nil, fmt.Errorf("an empty list of numbers of features: want at least one")
 	}
 	sizes := slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
 	for _, s := range sizes {
-		if s < 1 || s > n {
-			return nil, nil, fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, n)
+		if err := checkRank(s, n); err != nil {
+			return nil, nil, err
 		}
 	}
 	if o.Columns == 0 && len(sizes) > 1 {
@@ -103,7 +98,7 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*lambdap.O
 		sizes = []int{recipe.s}
 	}
 	opt := &lambdap.Options{
-		LambdaP: slices.Compact(slices.Sorted(slices.Values(o.Grid))), Points: cmp.Or(o.Points, 13), Confidence: o.Confidence, Width: o.Width,
+		LambdaP: o.Grid, Points: o.Points, Confidence: o.Confidence, Width: o.Width,
 		Steps: o.Steps, Columns: o.Columns, Tol: l.cfg.Tol, MaxIter: o.MaxIter,
 		Stream: rng.New(l.cfg.Seed).Sub("lambda-p"),
 		Progress: func(part string, done, total int) {
@@ -111,14 +106,4 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*lambdap.O
 		},
 	}
 	return opt, sizes, opt.Check()
-}
-
-// sweep draws size features, or takes as many landmarks, and sweeps λ_p for them.
-func (l *Lab) sweep(ctx context.Context, a *gram.Matrix, size int, o *lambdap.Options) (*lambdap.Result, error) {
-	f, err := l.factor(ctx, l.approximation().at(size), 0)
-	if err != nil {
-		return nil, err
-	}
-	l.Tell(ctx, Event{Stage: stage.Eigenvalues})
-	return lambdap.Sweep(ctx, a, f.it.z, l.y, f.seconds, o)
 }

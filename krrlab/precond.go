@@ -201,10 +201,17 @@ func noFeatures(k kernel.Kernel) bool {
 // settle sets the defaults of s and λ_p and checks them.
 func settle(s *int, lambdaP *float64, n int, lambda float64) error {
 	*s, *lambdaP = cmp.Or(*s, DefaultFeatures(n)), cmp.Or(*lambdaP, lambda)
-	if *s < 1 || *s > n {
-		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", *s, n)
+	if err := checkRank(*s, n); err != nil {
+		return err
 	}
 	return checkPositive("λ_p", *lambdaP)
+}
+
+func checkRank(s, n int) error {
+	if s < 1 || s > n {
+		return fmt.Errorf("s = %d features for n = %d points: want 1 ≤ s ≤ n", s, n)
+	}
+	return nil
 }
 
 func checkPositive(what string, v float64) error {

@@ -19,7 +19,7 @@ import (
 
 // Options of Sweep. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
-	// LambdaP is the grid. Default: Grid(λ, η, Points).
+	// LambdaP is the grid, in any order. Default: Grid(λ, η, Points).
 	LambdaP []float64
 	// Points is the number of λ_p of the default grid, marks aside. Default 13.
 	Points int
@@ -57,6 +57,7 @@ func (o *Options) settled() Options {
 			*v = def
 		}
 	}
+	s.LambdaP = slices.Compact(slices.Sorted(slices.Values(s.LambdaP)))
 	set(&s.Points, 13)
 	set(&s.Steps, 150)
 	set(&s.Columns, 1)
@@ -82,7 +83,7 @@ func (o *Options) Check() error {
 		}
 	}
 	switch {
-	case s.LambdaP != nil && len(s.LambdaP) == 0:
+	case o != nil && o.LambdaP != nil && len(s.LambdaP) == 0:
 		return fmt.Errorf("an empty grid of λ_p: want at least one value")
 	case s.Points < 2:
 		return fmt.Errorf("a grid of %d values of λ_p: want at least 2", s.Points)

@@ -100,6 +100,33 @@ func Sweep(ctx context.Context, a Matrix, z *points.Dense32, y *mat.Dense, forme
 	return s.res, err
 }
 
+// SweepSizes sweeps λ_p for several numbers of features over one grid, by default that of the first. draw makes Z, n×s, and says
+// how many seconds it took. If one fails, those before are returned beside the error; if ctx ends, what is known of it too.
+func SweepSizes(ctx context.Context, a Matrix, sizes []int, y *mat.Dense, o *Options, draw func(ctx context.Context, s int) (*points.Dense32, float64, error)) ([]*Result, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	opt := o.settled()
+	var all []*Result
+	for _, s := range sizes {
+		z, seconds, err := draw(ctx, s)
+		if err != nil {
+			return all, err
+		}
+		r, err := Sweep(ctx, a, z, y, seconds, &opt)
+		if r != nil {
+			all = append(all, r)
+			if opt.LambdaP == nil {
+				opt.LambdaP = Grid(r.Lambda, r.Eta.Value, opt.Points)
+			}
+		}
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
 // sweep is the state of a Sweep.
 type sweep struct {
 	a   Matrix
