@@ -1,12 +1,9 @@
 package krrlab
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/gob"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -74,7 +71,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	}
 	var found []byte
 	if l.comm.Rank() == 0 {
-		found, err = k.open()
+		k.store, found, err = checkpoint.Begin(k.o.Dir, l.owner(), k.o.Resume, k.o.Note)
 	}
 	if err = comm.Agree(ctx, l.comm, err); err == nil {
 		found, err = comm.Share(ctx, l.comm, found, 0)
@@ -99,31 +96,6 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 		kept = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred, Shift: was.Shift}
 	}
 	return k, kept, nil
-}
-
-// open opens the folder and returns the state in it.
-func (k *checkpoints) open() (found []byte, err error) {
-	if k.store, err = checkpoint.Open(k.o.Dir, k.lab.owner()); err != nil {
-		return nil, err
-	}
-	if !k.o.Resume {
-		empty, err := k.store.Empty()
-		if err == nil && !empty {
-			err = fmt.Errorf("%s has a checkpoint: resume from it, or take another folder", k.o.Dir)
-		}
-		return nil, err
-	}
-	found, refused, err := k.store.Load()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range refused {
-		k.o.Note(fmt.Sprintf("refused %v", r))
-	}
-	if found == nil {
-		k.o.Note(fmt.Sprintf("no checkpoint in %s; beginning", k.o.Dir))
-	}
-	return found, nil
 }
 
 // close lets other runs have the folder.
@@ -159,22 +131,11 @@ func (l *Lab) owner() [sha256.Size]byte {
 	return sha256.Sum256([]byte(text))
 }
 
-// decode takes up a state: the length of the progress, the progress, the state of pcg. Its errors follow
-// "the checkpoint in DIR".
-func (k *checkpoints) decode(b []byte) error {
-	n := uint64(0)
-	if len(b) >= 8 {
-		n = binary.LittleEndian.Uint64(b)
-		b = b[8:]
-	}
-	if n == 0 || n > uint64(len(b)) {
-		return errors.New("is cut off")
-	}
-	if err := gob.NewDecoder(bytes.NewReader(b[:n])).Decode(&k.now); err != nil {
-		return fmt.Errorf("cannot be read: %w", err)
-	}
-	k.from, k.state = k.now.Run, b[n:]
-	return nil
+// decode takes up a state: the progress, and the state of pcg.
+func (k *checkpoints) decode(b []byte) (err error) {
+	k.state, err = checkpoint.Split(b, &k.now)
+	k.from = k.now.Run
+	return err
 }
 
 // check returns an error, like decode's, unless p is how far a solve of l can have come.
@@ -244,16 +205,11 @@ func (k *checkpoints) save(st *pcg.State) error {
 	if !due {
 		return nil
 	}
-	var head, b bytes.Buffer
-	if err := gob.NewEncoder(&head).Encode(k.now); err != nil {
-		return fmt.Errorf("krrlab: checkpoint: %w", err)
+	b, err := checkpoint.Join(k.now, st)
+	if err == nil {
+		err = k.store.Save(b)
 	}
-	b.Write(binary.LittleEndian.AppendUint64(nil, uint64(head.Len())))
-	b.Write(head.Bytes())
-	if _, err := st.WriteTo(&b); err != nil {
-		return err
-	}
-	if err := k.store.Save(b.Bytes()); err != nil {
+	if err != nil {
 		return err
 	}
 	k.last, k.iter = time.Now(), st.Iterations()
