@@ -2,12 +2,7 @@ package krrlab
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -101,9 +96,6 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 	return &report, m, lost, kept, err
 }
 
-// planFile is where a folder of checkpoints keeps what was chosen.
-const planFile = "plan.json"
-
 // settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
 // nil where none can be made.
 func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
@@ -114,16 +106,8 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 		begun = err == nil && !empty
 	}
 	if begun && k.Resume {
-		text, err := os.ReadFile(filepath.Join(k.Dir, planFile))
-		switch p = new(plan.Report); {
-		case errors.Is(err, fs.ErrNotExist): // the run that is resumed named its method
-		case err != nil:
-			return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)
-		default:
-			if err := json.Unmarshal(text, p); err != nil {
-				return nil, 0, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", k.Dir, planFile, err)
-			}
-			return p, 0, nil
+		if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
+			return p, 0, err
 		}
 	}
 	l.mu.Lock()
@@ -141,10 +125,7 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 	if k == nil || begun { // then it is for the solve to refuse
 		return p, took, nil
 	}
-	if err := os.MkdirAll(k.Dir, 0o777); err != nil {
-		return nil, 0, fmt.Errorf("krrlab: checkpoint: %w", err)
-	}
-	return p, took, stage.WriteJSON(filepath.Join(k.Dir, planFile), p)
+	return p, took, p.Save(k.Dir)
 }
 
 // chosen returns the lab of the same problem that does what is planned.

@@ -205,7 +205,7 @@ func TestCheckpointKeepsPlan(t *testing.T) {
 	if err != nil || !sol.Converged() || sol.lab.approximation().s != 63 || float64(sol.LambdaP) != 2 || sol.Precond != plan.Nystrom || sol.Iterations < 3 {
 		t.Fatal(sol, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, planFile), []byte("{"), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "plan.json"), []byte("{"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := lab.Solve(t.Context()); err == nil || !strings.Contains(err.Error(), "damaged plan.json") {

@@ -198,7 +198,7 @@ func TestCheckpointShift(t *testing.T) {
 		t.Fatal(err)
 	}
 	k.close()
-	if now := lab.k.a.Choice(); !sameChoice(*was, now) || now.Shift == 0 || sameChoice(gram.Choice{}, gram.Choice{Shift: now.Shift}) {
+	if now := lab.k.a.Choice(); !was.Same(now) || now.Shift == 0 || (gram.Choice{}).Same(gram.Choice{Shift: now.Shift}) {
 		t.Errorf("K was %+v, the checkpoint has %+v", now, was)
 	}
 }

@@ -24,7 +24,7 @@ func (l *Lab) leastKnown() float64 {
 
 // pointBytes returns the bytes of the points, and of K where it is given.
 func (l *Lab) pointBytes() int64 {
-	return pointBytes(l.train.X) + kernel.Given(l.cfg.Kernel).Bytes()
+	return points.Held(l.train.X) + kernel.Given(l.cfg.Kernel).Bytes()
 }
 
 // kError bounds what K as stored is off a positive semi-definite K, whose intervals stages give.

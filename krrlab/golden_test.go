@@ -57,7 +57,7 @@ func TestCheckpointGolden(t *testing.T) {
 	if h := now.History[15]; h.Iteration != 15 || len(h.Columns) != 1 || h.Residual != h.Columns[0] || !(h.Residual <= 1e-6) || !(h.Bound > 0 && h.Bound < 1) || now.History[0].Residual != 1 {
 		t.Errorf("history begins with %+v, ends with %+v", now.History[0], h)
 	}
-	if want := (gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float64}); was == nil || !sameChoice(*was, want) {
+	if want := (gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float64}); was == nil || !was.Same(want) {
 		t.Errorf("K was %+v, want %+v", was, want)
 	}
 	sol := solveLab(t, l)

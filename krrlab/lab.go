@@ -258,20 +258,6 @@ func (l *Lab) watch(ctx context.Context, name stage.Name) func(done, total int) 
 	}
 }
 
-// pointBytes returns the memory that points take.
-func pointBytes(x points.Points) int64 {
-	n, d := x.Dims()
-	switch x := x.(type) {
-	case *points.CSR:
-		return 12*int64(x.NNZ()) + 8*int64(n)
-	case *points.Bytes:
-		return int64(n) * int64(d)
-	case *points.Dense32:
-		return 4 * int64(n) * int64(d)
-	}
-	return 8 * int64(n) * int64(d)
-}
-
 // columns returns the number t of right-hand sides.
 func (l *Lab) columns() int {
 	_, t := l.y.Dims()

@@ -141,7 +141,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	held += l.vectors()
 	k := &l.k
 	asked := l.accuracy()
-	suits := k.a != nil && k.storage == l.cfg.Storage && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || sameChoice(*as, k.a.Choice()))
+	suits := k.a != nil && k.storage == l.cfg.Storage && (k.accuracy <= asked || k.a.Choice().Error <= asked) && (as == nil || as.Same(k.a.Choice()))
 	if suits {
 		const full, fits = 1, 2
 		state := int64(fits)
@@ -174,11 +174,6 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	}
 	k.a, k.storage, k.accuracy, k.seconds = a, l.cfg.Storage, asked, time.Since(start).Seconds()
 	return formed[*gram.Matrix]{a, k.seconds, false}, nil
-}
-
-// sameChoice reports whether K is stored and computed in the same way.
-func sameChoice(a, b gram.Choice) bool {
-	return a.Storage == b.Storage && a.Arithmetic == b.Arithmetic && a.Centred == b.Centred && a.Shift == b.Shift
 }
 
 // accuracy returns the bound of ‖E‖₂ that K asks for, or prefers.

@@ -216,6 +216,6 @@ func (l *Lab) watchRace(ctx context.Context) func([]race.Standing) error {
 				err = cmp.Or(err, l.cfg.Monitor(e))
 			}
 		}
-		return l.agreeToStop(ctx, err)
+		return stage.AgreeToStop(ctx, l.comm, err)
 	}
 }

@@ -260,7 +260,7 @@ func TestKeptWhenDue(t *testing.T) {
 // TestDirectMemory: the direct solver has what the points leave, be it nothing.
 func TestDirectMemory(t *testing.T) {
 	train := ranksProblem(40)
-	for _, memory := range []int64{1, pointBytes(train.X), pointBytes(train.X) + 1} {
+	for _, memory := range []int64{1, points.Held(train.X), points.Held(train.X) + 1} {
 		l, err := New(train, Config{Kernel: gauss, Lambda: 0.1, Solver: Direct, Memory: memory})
 		if err == nil {
 			_, err = l.Solve(t.Context())

@@ -2,14 +2,11 @@ package krrlab
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -87,20 +84,8 @@ func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	if s.Test == adapt.Theorem7 {
 		s.Constants = res.Options.Constants
 		s.Target = s.Constants.Bound()
-		s.Note = coverage(l.cfg.Kernel, dist, s.Target)
+		s.Note = adapt.Coverage(l.cfg.Kernel, dist, s.Target)
 	}
 	s.Seconds = time.Since(began).Seconds()
 	return s, err
-}
-
-// coverage says what Theorem 7 covers of a kernel with features.
-func coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
-	_, poly := k.(kernel.Polynomial)
-	if f, ok := dist.(feature.Doubling); ok {
-		dist = f.Dist
-	}
-	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
-		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of s_λ²/δ passes them with probability 1−δ", bound)
-	}
-	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one", bound)
 }

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/bound"
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -285,33 +283,8 @@ func (l *Lab) watchSolve(ctx context.Context, enough func(context.Context, *pcg.
 		if told := l.cfg.Monitor(e); told != nil {
 			err = told
 		}
-		return l.agreeToStop(ctx, err)
+		return stage.AgreeToStop(ctx, l.comm, err)
 	}
-}
-
-// agreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to
-// agree is left to the next product.
-func (l *Lab) agreeToStop(ctx context.Context, err error) error {
-	if l.comm.Size() == 1 {
-		return err
-	}
-	const fails, stops, goesOn = 1, 2, 3
-	state := int64(goesOn)
-	switch {
-	case errors.Is(err, pcg.ErrStop):
-		state = stops
-	case err != nil:
-		state = fails
-	}
-	switch least, e := comm.Least(ctx, l.comm, state); {
-	case e != nil || least == goesOn:
-		return nil
-	case least == stops:
-		return pcg.ErrStop
-	case state != fails:
-		err = nil
-	}
-	return comm.Agree(ctx, l.comm, err)
 }
 
 // refine takes the answer c to where K itself meets the tolerance: by K as stored, if the

@@ -7,7 +7,6 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -39,13 +38,14 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 		return nil, fmt.Errorf("krrlab: there is no kernel to choose where K is given: LeaveOneOut has the error for a grid of λ")
 	}
 	o.Seed = l.cfg.Seed
-	data := &tune.Data{Train: l.train, Y: l.inUnits(mat.DenseCopyOf(l.y))}
+	classes := l.train.Class != nil
+	data := &tune.Data{Train: l.train, Y: tune.InUnits(mat.DenseCopyOf(l.y), l.y, classes)}
 	if o.Valid != nil {
 		y, err := l.coding.Encode(o.Valid)
 		if err != nil {
 			return nil, err
 		}
-		data.Valid = l.inUnits(y)
+		data.Valid = tune.InUnits(y, l.y, classes)
 	}
 	full, err := l.holdout(o.Valid)
 	if err != nil {
@@ -58,23 +58,6 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 		r.Kernel, r.Lambda = spec, lambda
 	}
 	return r, err
-}
-
-// inUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of the
-// lab's and √t, so that the units of targets do not count: errors are then relative, in the root mean square of all targets.
-func (l *Lab) inUnits(y *mat.Dense) *mat.Dense {
-	n, t := l.y.Dims()
-	if t == 1 || l.train.Class != nil {
-		return y
-	}
-	unit := make([]float64, t)
-	for j := range unit {
-		if unit[j] = mat.Norm(l.y.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
-			unit[j] = 1
-		}
-	}
-	y.Apply(func(_, j int, v float64) float64 { return v / unit[j] }, y)
-	return y
 }
 
 // holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
@@ -114,7 +97,7 @@ func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 			return nil, err
 		}
 		f.Decision.Sub(y, f.Decision)
-		loss := tune.Lose(y, l.inUnits(f.Decision), train.Class != nil)
+		loss := tune.Lose(y, tune.InUnits(f.Decision, l.y, train.Class != nil), train.Class != nil)
 		loss.Seconds = time.Since(start).Seconds()
 		return loss, nil
 	}}, nil
@@ -168,7 +151,7 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	if r.Scores, err = score(ctx, r, o.Lambdas, &opt); err != nil {
 		return nil, err
 	}
-	l.unweigh(r.Scores)
+	loo.Unweigh(r.Scores, l.given.Weights, r.Classes)
 	for i, s := range r.Scores {
 		if r.Best < 0 || s.Error.Value < r.Scores[r.Best].Error.Value {
 			r.Best = i
@@ -176,26 +159,6 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 	}
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-// unweigh turns scores of the plain problem of a weighted one, whose residuals are √w_i(y_i−f_{−i}(x_i)), to those of
-// the points: GCV, and of regression the error, to weighted means.
-func (l *Lab) unweigh(scores []loo.Score) {
-	w := l.given.Weights
-	if w == nil {
-		return
-	}
-	share := float64(len(w)) / floats.Sum(w)
-	for i := range scores {
-		s := &scores[i]
-		s.GCV *= share
-		if e := &s.Error; l.train.Class == nil {
-			e.Value, e.Lo, e.Hi = share*e.Value, share*e.Lo, share*e.Hi
-		}
-		if s.Residuals != nil {
-			s.Residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, s.Residuals)
-		}
-	}
 }
 
 func (l *Lab) denseScores(ctx context.Context, r *LeaveOneOut, lambdas []float64, o *loo.Options) ([]loo.Score, error) {

@@ -3,6 +3,9 @@ package adapt
 import (
 	"fmt"
 	"math"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // Test holds the constants of Theorem 7's two conditions on a matrix of features Z.
@@ -153,4 +156,16 @@ func root(p, q, r float64) (x float64, ok bool) {
 		return -2 * r / (q + d), true
 	}
 	return (d - q) / (2 * p), true
+}
+
+// Coverage says what Theorem 7 covers of a kernel with features.
+func Coverage(k kernel.Kernel, dist feature.Dist, bound float64) string {
+	_, poly := k.(kernel.Polynomial)
+	if f, ok := dist.(feature.Doubling); ok {
+		dist = f.Dist
+	}
+	if _, sketch := dist.(feature.TensorSketch); poly && sketch {
+		return fmt.Sprintf("Theorem 7 covers this kernel: the conditions imply κ ≤ %.3g, and s of the order of s_λ²/δ passes them with probability 1−δ", bound)
+	}
+	return fmt.Sprintf("Theorem 7 is stated for polynomial kernels with TensorSketch. That the conditions imply κ ≤ %.3g holds for every kernel and Z; that s of the order of s_λ²/δ passes them is not proved for this one", bound)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -139,4 +140,23 @@ func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
 		}
 	}
 	return count, open
+}
+
+// Unweigh turns scores of the plain problem of rows with weights (package weighted), whose residuals are √w_i(y_i−f_{−i}(x_i)), to
+// those of the rows: GCV, and of regression the error, to weighted means. Nil weights change nothing.
+func Unweigh(scores []Score, w []float64, classes bool) {
+	if w == nil {
+		return
+	}
+	share := float64(len(w)) / floats.Sum(w)
+	for i := range scores {
+		s := &scores[i]
+		s.GCV *= share
+		if e := &s.Error; !classes {
+			e.Value, e.Lo, e.Hi = share*e.Value, share*e.Lo, share*e.Hi
+		}
+		if s.Residuals != nil {
+			s.Residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, s.Residuals)
+		}
+	}
 }

@@ -254,3 +254,17 @@ func CheckFinite(x Points) error {
 	}
 	return nil
 }
+
+// Held returns the bytes that points take.
+func Held(x Points) int64 {
+	n, d := x.Dims()
+	switch x := x.(type) {
+	case *CSR:
+		return 12*int64(x.NNZ()) + 8*int64(n)
+	case *Bytes:
+		return int64(n) * int64(d)
+	case *Dense32:
+		return 4 * int64(n) * int64(d)
+	}
+	return 8 * int64(n) * int64(d)
+}

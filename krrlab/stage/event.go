@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -111,4 +112,29 @@ func Tell(ctx context.Context, monitor func(Event) error, e Event) {
 			stop(stopped{err})
 		}
 	}
+}
+
+// AgreeToStop returns an error if err is one on any of the ranks, pcg.ErrStop unless another is too. A failure to
+// agree is left to what they do together next.
+func AgreeToStop(ctx context.Context, ranks comm.Comm, err error) error {
+	if ranks.Size() == 1 {
+		return err
+	}
+	const fails, stops, goesOn = 1, 2, 3
+	state := int64(goesOn)
+	switch {
+	case errors.Is(err, pcg.ErrStop):
+		state = stops
+	case err != nil:
+		state = fails
+	}
+	switch least, e := comm.Least(ctx, ranks, state); {
+	case e != nil || least == goesOn:
+		return nil
+	case least == stops:
+		return pcg.ErrStop
+	case state != fails:
+		err = nil
+	}
+	return comm.Agree(ctx, ranks, err)
 }

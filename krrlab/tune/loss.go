@@ -109,3 +109,21 @@ func moments(v []float64) (mean, se float64) {
 	}
 	return mean, math.Sqrt(s/n) / math.Sqrt(n)
 }
+
+// InUnits divides the columns of Y, or of residuals, of a regression with several targets by the root mean squares of those of the
+// fit and √t, so that the units of targets do not count: errors are then relative, in the root mean square of all targets. Classes
+// have no units.
+func InUnits(y, of *mat.Dense, classes bool) *mat.Dense {
+	n, t := of.Dims()
+	if t == 1 || classes {
+		return y
+	}
+	unit := make([]float64, t)
+	for j := range unit {
+		if unit[j] = mat.Norm(of.ColView(j), 2) * math.Sqrt(float64(t)/float64(n)); unit[j] == 0 {
+			unit[j] = 1
+		}
+	}
+	y.Apply(func(_, j int, v float64) float64 { return v / unit[j] }, y)
+	return y
+}

@@ -17,6 +17,7 @@ func init() {
 		Name: "adapt",
 		Binds: map[string]r.Value{
 			"Accept":      r.ValueOf(adapt.Accept),
+			"Coverage":    r.ValueOf(adapt.Coverage),
 			"Found":       r.ValueOf(adapt.Found),
 			"Interrupted": r.ValueOf(adapt.Interrupted),
 			"Kappa":       r.ValueOf(adapt.Kappa),

@@ -22,6 +22,7 @@ func init() {
 			"RitzIterations": r.ValueOf(lambdap.RitzIterations),
 			"Spectrum":       r.ValueOf(lambdap.Spectrum),
 			"Sweep":          r.ValueOf(lambdap.Sweep),
+			"SweepSizes":     r.ValueOf(lambdap.SweepSizes),
 		},
 		Types: map[string]r.Type{
 			"Matrix":  r.TypeOf((*lambdap.Matrix)(nil)).Elem(),

@@ -31,6 +31,7 @@ func init() {
 			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
 			"Reference":  r.ValueOf(plan.Reference),
+			"Saved":      r.ValueOf(plan.Saved),
 		},
 		Types: map[string]r.Type{
 			"Candidate": r.TypeOf((*plan.Candidate)(nil)).Elem(),
@@ -48,6 +49,7 @@ func init() {
 		Proxies: map[string]r.Type{},
 		Wrappers: map[string][]string{
 			"Cost": []string{"Keep"},
+			"Plan": []string{"Save"},
 		},
 		Untypeds: map[string]string{
 			"BlockPCG":   "string:block-pcg",

@@ -17,6 +17,7 @@ func init() {
 			"AsBytes":     r.ValueOf(points.AsBytes),
 			"CheckFinite": r.ValueOf(points.CheckFinite),
 			"Gather":      r.ValueOf(points.Gather),
+			"Held":        r.ValueOf(points.Held),
 			"Inner32":     r.ValueOf(points.Inner32),
 			"Inner64":     r.ValueOf(points.Inner64),
 			"InnerInt":    r.ValueOf(points.InnerInt),

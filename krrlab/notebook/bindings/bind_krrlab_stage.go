@@ -15,6 +15,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/stage"] = imports.Package{
 		Name: "stage",
 		Binds: map[string]r.Value{
+			"AgreeToStop": r.ValueOf(stage.AgreeToStop),
 			"Centered":    r.ValueOf(stage.Centered),
 			"Eigenvalues": r.ValueOf(stage.Eigenvalues),
 			"Factor":      r.ValueOf(stage.Factor),

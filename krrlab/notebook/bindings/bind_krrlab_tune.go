@@ -18,6 +18,7 @@ func init() {
 			"GCV":        r.ValueOf(""),
 			"Golden":     r.ValueOf(""),
 			"Grid":       r.ValueOf(""),
+			"InUnits":    r.ValueOf(tune.InUnits),
 			"KFold":      r.ValueOf(""),
 			"Kernels":    r.ValueOf(&tune.Kernels).Elem(),
 			"LOO":        r.ValueOf(""),

@@ -1,0 +1,31 @@
+package tune
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestInUnits: targets in other units have the same errors, all together in the root mean square; one target, and classes, stay.
+func TestInUnits(t *testing.T) {
+	of := mat.NewDense(2, 2, []float64{3, 0.3, 4, 0.4})
+	y := InUnits(mat.DenseCopyOf(of), of, false)
+	var sum float64
+	for i := range 2 {
+		if math.Abs(y.At(i, 0)-y.At(i, 1)) > 1e-15 {
+			t.Errorf("%v", mat.Formatted(y))
+		}
+		sum += y.At(i, 0)*y.At(i, 0) + y.At(i, 1)*y.At(i, 1)
+	}
+	if math.Abs(sum/2-1) > 1e-12 {
+		t.Errorf("mean square %g", sum/2)
+	}
+	if y := InUnits(mat.DenseCopyOf(of), of, true); !mat.Equal(y, of) {
+		t.Error("classes have units")
+	}
+	zeros := mat.NewDense(2, 2, []float64{1, 0, 1, 0})
+	if y := InUnits(mat.DenseCopyOf(zeros), zeros, false); y.At(0, 1) != 0 {
+		t.Errorf("%v", mat.Formatted(y))
+	}
+}
