@@ -1,11 +1,9 @@
 package krrlab
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
@@ -13,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -77,7 +74,7 @@ func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 
 func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	start := time.Now()
-	s, err := l.newStatDim(&o)
+	s, opt, err := l.newStatDim(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -89,16 +86,16 @@ func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	}
 	switch o.Method {
 	case AutoStatDim:
-		err = l.autoStatDim(ctx, s, &o, much)
+		err = l.autoStatDim(ctx, s, opt, much)
 	case ExactStatDim:
 		if much != "" {
 			return nil, fmt.Errorf("krrlab: all eigenvalues of K of n = %d need %s: take another method", s.N, much)
 		}
-		err = l.exactStatDim(ctx, s, &o)
+		err = l.exactStatDim(ctx, s, opt)
 	case FreeStatDim:
-		err = l.freeStatDim(ctx, s, &o)
+		err = l.freeStatDim(ctx, s, opt, o.Measure)
 	default:
-		err = l.randomStatDim(ctx, s, &o, o.Method)
+		err = l.randomStatDim(ctx, s, opt, o.Method)
 	}
 	s.Seconds = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || s.Probes == 0) {
@@ -107,40 +104,30 @@ func (l *Lab) statDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return s, err
 }
 
-func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, error) {
-	o.Confidence = cmp.Or(o.Confidence, estimate.DefaultConfidence)
-	o.Width = cmp.Or(o.Width, 0.1)
-	o.MaxProbes = cmp.Or(o.MaxProbes, 256)
-	if o.Lambdas == nil {
+// newStatDim checks the options and translates them, with the grid of the curve.
+func (l *Lab) newStatDim(o *StatDimOptions) (*StatDim, *statdim.Options, error) {
+	grid := o.Lambdas
+	if grid == nil {
 		for i := -4; i <= 16; i++ {
-			o.Lambdas = append(o.Lambdas, l.cfg.Lambda*math.Pow(10, float64(i)/4))
+			grid = append(grid, l.cfg.Lambda*math.Pow(10, float64(i)/4))
 		}
 	}
-	if err := estimate.CheckConfidence(o.Confidence); err != nil {
-		return nil, err
-	}
+	opt, err := (&statdim.Options{Confidence: o.Confidence, Width: o.Width, MaxProbes: o.MaxProbes, Lambdas: grid}).Settled()
 	switch {
+	case err != nil:
 	case o.Method < AutoStatDim || o.Method > FreeStatDim:
-		return nil, fmt.Errorf("unknown method of the statistical dimension: %v", o.Method)
-	case !(o.Width > 0) || math.IsInf(o.Width, 0):
-		return nil, fmt.Errorf("relative width %g: want a positive number, such as 0.1", o.Width)
-	case o.MaxProbes < 16:
-		return nil, fmt.Errorf("maximum of %d probes: want at least 16", o.MaxProbes)
-	case len(o.Lambdas) == 0:
-		return nil, fmt.Errorf("the grid of λ is empty: want at least one value")
+		err = fmt.Errorf("unknown method of the statistical dimension: %v", o.Method)
+	case len(grid) == 0:
+		err = fmt.Errorf("the grid of λ is empty: want at least one value")
 	case o.Method == FreeStatDim && l.approximation() == nil:
-		return nil, fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %v", l.cfg.Precond)
+		err = fmt.Errorf("method free needs features or landmarks; the configuration has the preconditioner %v", l.cfg.Precond)
 	}
-	for _, v := range o.Lambdas {
-		if !(v > 0) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("λ = %g in the grid: want positive numbers", v)
-		}
-	}
-	return &StatDim{Header: l.header(), Width: o.Width}, nil
+	opt.Lambdas = statdim.Grid(l.cfg.Lambda, grid)
+	return &StatDim{Header: l.header(), Width: opt.Width}, &opt, err
 }
 
 // autoStatDim chooses the method; much says what all eigenvalues take, where that is too much.
-func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, much string) error {
+func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *statdim.Options, much string) error {
 	large := fmt.Sprintf("n > %d", ExactStatDimBelow)
 	switch {
 	case much != "":
@@ -163,7 +150,7 @@ func (l *Lab) autoStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, mu
 	return err
 }
 
-func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *statdim.Options) error {
 	k, off, err := l.dense(ctx)
 	if err != nil {
 		return err
@@ -178,7 +165,7 @@ func (l *Lab) exactStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) e
 	return nil
 }
 
-func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, m StatDimMethod) error {
+func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *statdim.Options, m StatDimMethod) error {
 	recipe := l.approximation()
 	var held int64
 	if recipe != nil {
@@ -200,18 +187,16 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *StatDimOptions, 
 	run := map[StatDimMethod]func(context.Context, *statdim.Problem, *statdim.Options) (*statdim.Result, error){
 		Hutchinson: statdim.Hutchinson, XTrace: statdim.XTrace, SLQ: statdim.SLQ,
 	}[m]
-	r, err := run(ctx, p, &statdim.Options{
-		Confidence: o.Confidence, Width: o.Width, MaxProbes: o.MaxProbes, Lambdas: o.Lambdas,
-		Stream: rng.New(l.cfg.Seed).Sub("statdim", uint64(m)),
-		Progress: func(done, total int, e estimate.Interval) {
-			l.Tell(ctx, Event{Stage: stage.Probes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
-		},
-	})
+	opt := *o
+	opt.Stream = rng.New(l.cfg.Seed).Sub("statdim", uint64(m))
+	opt.Progress = func(done, total int, e estimate.Interval) {
+		l.Tell(ctx, Event{Stage: stage.Probes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
+	}
+	r, err := run(ctx, p, &opt)
 	if r != nil {
 		s.Result, s.Method = *r, m.String()
 		if s.Curve == nil {
-			all := slices.Compact(slices.Sorted(slices.Values(append([]float64{s.Lambda}, o.Lambdas...))))
-			s.Curve = statdim.Extend(s.N, k.Trace(), statdim.Point{Lambda: s.Lambda, Estimate: s.Estimate}, all)
+			s.Curve = statdim.Extend(s.N, k.Trace(), statdim.Point{Lambda: s.Lambda, Estimate: s.Estimate}, o.Lambdas)
 		}
 	}
 	return err
@@ -234,12 +219,8 @@ func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe *recipe, lambd
 	}
 	f := z.it
 	s.Precond = recipe.String()
-	if low := f.low; low != nil {
-		s.Precond = low.Method
-		if low.Certain() { // of K itself, however it is stored; and the rounding of ZᵀZ and its eigenvalues
-			e := low.Rounding + float64(s.N+10*low.Rank())*0x1p-53*low.Trace
-			d = statdim.Distance{Below: e, Above: max(0, low.Residual) + 2*e, Confidence: 1}
-		}
+	if f.low != nil {
+		s.Precond, d = f.low.Method, statdim.FactorDistance(f.low)
 	}
 	l.Tell(ctx, Event{Stage: stage.Eigenvalues, Remaining: -1})
 	w, err := precond.New(ctx, f.z, recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
@@ -247,28 +228,28 @@ func (l *Lab) inEigenForm(ctx context.Context, s *StatDim, recipe *recipe, lambd
 		return nil, d, err
 	}
 	s.S, s.LambdaP, s.USquared = w.Features(), w.LambdaP(), w.StatDim()
-	s.ZLambdas, s.ZCurve = slices.Compact(slices.Sorted(slices.Values(append([]float64{s.Lambda}, lambdas...)))), nil
-	sigma2 := w.Eigenvalues()
-	for _, v := range s.ZLambdas {
-		var sum float64
-		for _, e := range sigma2 {
-			sum += e / (e + v)
-		}
-		s.ZCurve = append(s.ZCurve, sum)
-	}
+	s.ZLambdas, s.ZCurve = lambdas, statdim.Degrees(w.Eigenvalues(), lambdas)
 	return w, d, nil
 }
 
 // freeStatDim takes s_λ(ZZᵀ).
-func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) error {
+func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *statdim.Options, measure bool) error {
 	start := time.Now()
 	recipe := l.approximation()
 	w, d, err := l.inEigenForm(ctx, s, recipe, o.Lambdas)
 	if err != nil {
 		return err
 	}
-	if _, random := recipe.Preconditioner.(Features); o.Measure && random {
-		if d, err = l.measureEta(ctx, s, o, w); err != nil {
+	if _, random := recipe.Preconditioner.(Features); measure && random {
+		k, err := l.K(ctx)
+		if err != nil {
+			return err
+		}
+		s.KError, s.Eta = 2*k.Choice().Error, new(estimate.Interval)
+		d, *s.Eta, err = statdim.MeasureDistance(ctx, w.Outer().From(k), s.KError, o.Confidence, rng.New(l.cfg.Seed).Sub("statdim eta"), func(done, total int) {
+			l.Tell(ctx, Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: done, Total: total, Remaining: -1})
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -286,28 +267,4 @@ func (l *Lab) freeStatDim(ctx context.Context, s *StatDim, o *StatDimOptions) er
 	}
 	s.Reached = s.Estimate.Width() <= o.Width
 	return nil
-}
-
-// measureEta bounds ‖K−ZZᵀ‖₂ by Lanczos from a random start.
-func (l *Lab) measureEta(ctx context.Context, s *StatDim, o *StatDimOptions, w *precond.Woodbury) (statdim.Distance, error) {
-	k, err := l.K(ctx)
-	if err != nil {
-		return statdim.Distance{}, err
-	}
-	s.KError = 2 * k.Choice().Error
-	r, err := lanczos.Run(ctx, w.Outer().From(k), &lanczos.Options{
-		Steps: 20, Confidence: o.Confidence, Start: rng.New(l.cfg.Seed).Sub("statdim eta"),
-		Monitor: func(r *lanczos.Result) error {
-			l.Tell(ctx, Event{Stage: stage.Lanczos, Detail: "‖K−ZZᵀ‖", Done: r.Steps, Total: 20, Remaining: -1})
-			return nil
-		},
-	})
-	if err != nil {
-		return statdim.Distance{}, err
-	}
-	eta := r.Norm()
-	eta.Lo, eta.Hi = max(0, eta.Lo-s.KError), eta.Hi+s.KError
-	s.Eta = &eta
-	below, above := max(0, -r.Min.Lo), max(0, r.Max.Hi)
-	return statdim.Distance{Below: below + s.KError, Above: above + s.KError, Confidence: o.Confidence}, nil
 }

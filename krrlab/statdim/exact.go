@@ -15,6 +15,9 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // eigenvalues returns the eigenvalues of the symmetric n×n matrix k, ascending, in 4n³/3
@@ -46,7 +49,7 @@ func eigenvalues(k *mat.Dense) ([]float64, error) {
 // ε = err + n·2⁻⁵²·max|μ|, err bounding the error of k's entries in the 2-norm, and the
 // interval is that of Weyl, Σ g((μ_i−ε)₊) … Σ g((μ_i)₊+ε).
 func Exact(k *mat.Dense, err, lambda float64, lambdas []float64) (*Result, error) {
-	all := slices.Compact(slices.Sorted(slices.Values(append([]float64{lambda}, lambdas...))))
+	all := Grid(lambda, lambdas)
 	if e := checkLambdas(all); e != nil {
 		return nil, e
 	}
@@ -88,6 +91,43 @@ type Distance struct {
 // Unknown is the distance of random features of which nothing has been measured.
 var Unknown = Distance{math.Inf(1), math.Inf(1), 1}
 
+// FactorDistance is that of landmarks' FFᵀ from K itself, however K is stored, with the rounding of FᵀF and its eigenvalues; Unknown
+// where nothing is certain of it.
+func FactorDistance(f *lowrank.Factor) Distance {
+	if !f.Certain() {
+		return Unknown
+	}
+	e := f.Rounding + float64(f.F.N+10*f.Rank())*0x1p-53*f.Trace
+	return Distance{Below: e, Above: max(0, f.Residual) + 2*e, Confidence: 1}
+}
+
+// MeasureDistance brackets the eigenvalues of K−ZZᵀ by the Lanczos process, of a confidence, and returns ‖K−ZZᵀ‖₂ too; off bounds
+// what K is off in the difference.
+func MeasureDistance(ctx context.Context, difference lanczos.Operator, off, confidence float64, g rng.Stream, progress func(done, total int)) (Distance, estimate.Interval, error) {
+	const steps = 20
+	r, err := lanczos.Run(ctx, difference, &lanczos.Options{
+		Steps: steps, Confidence: confidence, Start: g,
+		Monitor: func(r *lanczos.Result) error { progress(r.Steps, steps); return nil },
+	})
+	if err != nil {
+		return Distance{}, estimate.Interval{}, err
+	}
+	eta := r.Norm()
+	eta.Lo, eta.Hi = max(0, eta.Lo-off), eta.Hi+off
+	return Distance{Below: max(0, -r.Min.Lo) + off, Above: max(0, r.Max.Hi) + off, Confidence: confidence}, eta, nil
+}
+
+// Degrees returns Σ_i μ_i/(μ_i+λ) of eigenvalues at each λ.
+func Degrees(mu, lambdas []float64) []float64 {
+	sums := make([]float64, len(lambdas))
+	for i, l := range lambdas {
+		for _, v := range mu {
+			sums[i] += degree(max(v, 0), l)
+		}
+	}
+	return sums
+}
+
 // Free returns s_λ(ZZᵀ) = Σ_i σ_i²/(σ_i²+λ), from the eigenvalues σ_i² of ZᵀZ, as the estimate
 // of s_λ(K) for K of order n and the given trace, at each λ; at λ = λ_p it is ‖U‖_F². The interval
 // is the least and the largest s_λ of any K with this trace whose eigenvalues have the
@@ -103,11 +143,9 @@ func Free(n int, trace float64, sigma2 []float64, d Distance, lambdas []float64)
 	lo, hi := boxes(n, trace, sigma2, d)
 	most, least := majorant(trace, lo, hi), minorant(trace, lo, hi)
 	var out []Point
-	for _, l := range lambdas {
-		e := estimate.Interval{Confidence: d.Confidence, Method: "free"}
-		for _, v := range sigma2 {
-			e.Value += degree(max(v, 0), l)
-		}
+	values := Degrees(sigma2, lambdas)
+	for k, l := range lambdas {
+		e := estimate.Interval{Value: values[k], Confidence: d.Confidence, Method: "free"}
 		for i := range most {
 			e.Lo += degree(most[i], l)
 			e.Hi += degree(least[i], l)

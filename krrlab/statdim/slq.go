@@ -3,7 +3,6 @@ package statdim
 import (
 	"context"
 	"math"
-	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -26,7 +25,7 @@ func SLQ(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &curve{p: p, o: &opt, lambdas: slices.Compact(slices.Sorted(slices.Values(append([]float64{p.Lambda}, opt.Lambdas...))))}
+	c := &curve{p: p, o: &opt, lambdas: Grid(p.Lambda, opt.Lambdas)}
 	c.samples = make([]sample, len(c.lambdas))
 	res, err := p.narrow(&opt, opt.Probes, func(m int, _ float64, so *Result) (*Result, error) {
 		for c.probes < m {

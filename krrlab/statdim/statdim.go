@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,8 +71,8 @@ type Result struct {
 	Explained  float64           `json:"variance_explained"` // share of the probes' variance that the control variate removed
 }
 
-// settled returns the problem's and the options' defaults in place, or what is wrong.
-func settled(p *Problem, o *Options) (Options, error) {
+// Settled returns a copy with the defaults in place, or says what is wrong.
+func (o *Options) Settled() (Options, error) {
 	s := *cmp.Or(o, &Options{})
 	s.Confidence, s.Width = cmp.Or(s.Confidence, estimate.DefaultConfidence), cmp.Or(s.Width, 0.1)
 	s.Probes, s.MaxProbes, s.MaxSteps = cmp.Or(s.Probes, 16), cmp.Or(s.MaxProbes, 256), cmp.Or(s.MaxSteps, 400)
@@ -83,17 +84,34 @@ func settled(p *Problem, o *Options) (Options, error) {
 	}
 	switch {
 	case !(s.Width > 0) || math.IsInf(s.Width, 0):
-		return s, fmt.Errorf("statdim: width %g: want a positive number, such as 0.1", s.Width)
-	case s.Probes < 8 || s.MaxProbes < s.Probes:
-		return s, fmt.Errorf("statdim: %d to %d probes: want at least 8, and a maximum no smaller than the minimum", s.Probes, s.MaxProbes)
+		return s, fmt.Errorf("statdim: relative width %g: want a positive number, such as 0.1", s.Width)
+	case s.Probes < 8:
+		return s, fmt.Errorf("statdim: %d probes: want at least 8", s.Probes)
+	case s.MaxProbes < s.Probes:
+		return s, fmt.Errorf("statdim: maximum of %d probes: want at least %d", s.MaxProbes, s.Probes)
 	case s.MaxSteps < 1:
 		return s, fmt.Errorf("statdim: %d steps: want at least 1", s.MaxSteps)
+	}
+	return s, checkLambdas(s.Lambdas)
+}
+
+// settled returns the options' defaults in place, or what is wrong with them or the problem.
+func settled(p *Problem, o *Options) (Options, error) {
+	s, err := o.Settled()
+	switch {
+	case err != nil:
+		return s, err
 	case !(p.Error >= 0):
 		return s, fmt.Errorf("statdim: error of K %g: want a number ≥ 0", p.Error)
 	case p.Control != nil && p.Control.Dim() != p.K.Dim():
 		return s, fmt.Errorf("statdim: control variate of order %d for K of order %d", p.Control.Dim(), p.K.Dim())
 	}
-	return s, checkLambdas(append([]float64{p.Lambda}, s.Lambdas...))
+	return s, checkLambdas([]float64{p.Lambda})
+}
+
+// Grid returns the λ of a curve, ascending: that asked for, and more.
+func Grid(lambda float64, more []float64) []float64 {
+	return slices.Compact(slices.Sorted(slices.Values(append([]float64{lambda}, more...))))
 }
 
 func checkLambdas(lambdas []float64) error {

@@ -1,0 +1,81 @@
+package statdim
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// TestDistances: the eigenvalues of K lie as far from those of FFᵀ as the factor says for certain, and as is measured, and no closer by
+// much; the degrees are those of the eigenvalues.
+func TestDistances(t *testing.T) {
+	const n = 60
+	x := points.NewDense(n, 2, nil)
+	rng.New(1).Normals(x.Data, 0)
+	a, err := gram.NewExact(kernel.Gaussian{Sigma: 1}, x, 0.1, 1e-12, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := lowrank.RPCholesky(t.Context(), a, 12, rng.New(2), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := precond.New(t.Context(), f.F, 0.1, &precond.Options{Form: precond.FormEigen})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := mat.NewDense(n, n, nil)
+	for i := range n {
+		for j := range n {
+			k.Set(i, j, kernel.Gaussian{Sigma: 1}.Eval(x.Row(i), x.Row(j)))
+		}
+	}
+	mu, err := eigenvalues(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(mu)
+	sigma2 := slices.Sorted(slices.Values(w.Eigenvalues()))
+	slices.Reverse(sigma2)
+	calls := 0
+	measured, eta, err := MeasureDistance(t.Context(), w.Outer().From(a), 1e-9, 0.95, rng.New(3), func(done, total int) {
+		if calls++; done != calls || total != 20 {
+			t.Errorf("step %d of %d, call %d", done, total, calls)
+		}
+	})
+	if err != nil || calls == 0 || measured.Confidence != 0.95 || eta.Hi > 2*f.Residual || !(eta.Lo > 0) {
+		t.Errorf("%+v, %v, %v", measured, eta, err)
+	}
+	for name, d := range map[string]Distance{"certain": FactorDistance(f), "measured": measured} {
+		if !(d.Below >= 0 && d.Above > 0 && d.Above < 2*f.Residual+1e-6) {
+			t.Errorf("%s: %+v with a residual of %g", name, d, f.Residual)
+		}
+		for i, v := range mu {
+			s := 0.0
+			if i < len(sigma2) {
+				s = sigma2[i]
+			}
+			if v < s-d.Below-1e-12 || v > s+d.Above+1e-12 {
+				t.Errorf("%s: eigenvalue %d is %g, of FFᵀ %g, %+v", name, i, v, s, d)
+			}
+		}
+	}
+	if d := FactorDistance(&lowrank.Factor{F: f.F, EntryError: math.Inf(1)}); d != Unknown {
+		t.Errorf("%+v of a factor that nothing is certain of", d)
+	}
+	if got := Degrees([]float64{1, 3, -1e-20}, []float64{1, 3}); got[0] != 1.25 || got[1] != 0.75 {
+		t.Errorf("degrees %v", got)
+	}
+	if got := Grid(2, []float64{5, 1, 2}); !slices.Equal(got, []float64{1, 2, 5}) {
+		t.Errorf("grid %v", got)
+	}
+}
