@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -113,4 +115,147 @@ func (l *Lab) task() *plan.Task {
 		t.Precond = plan.None
 	}
 	return t
+}
+
+// Solve computes the coefficients with the configured solver, or with what Plan chooses where that is left to it. Where ctx or the Monitor ends the iteration
+// it returns the Solution as far as it came, beside the error of ctx or of the Monitor (nil for
+// pcg.ErrStop), with Status Canceled or Stopped. Its coefficients are the last iterate, of least A-norm
+// error so far, or with Repeat > 1 those of a run that was finished. After a stop by the Monitor in an
+// iteration the residuals are recomputed as ever. After the end of ctx they are unknown: History has those
+// by recurrence. Checkpoints stay as they are, to resume from.
+//
+// There is nothing, and Solve returns nil beside the error, before the first iteration and of the direct
+// solver. On ranks all stop at the iteration at which the Monitor of one says so; where the context of one
+// ends, the others fail. A Backend tells its ranks to end, and returns what they write before they do.
+func (l *Lab) Solve(ctx context.Context) (*Solution, error) {
+	return run(ctx, l, stage.Solve, nil, l.solvePlanned)
+}
+
+// solvePlanned solves by the method of the configuration, or as planned where that is left open.
+func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
+	if !l.Planning() {
+		return l.solve(ctx)
+	}
+	p, took, err := l.settledPlan(ctx)
+	start := time.Now()
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return l.solve(ctx)
+	}
+	m, err := l.chosen(p)
+	if err != nil {
+		return nil, err
+	}
+	var lost, kept float64
+	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
+		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil {
+			return nil, err
+		}
+	}
+	sol, err := m.solve(ctx)
+	if sol != nil {
+		sol.Seconds.Solve += kept
+		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
+			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
+		}
+		sol.Plan, sol.Seconds.Plan = p, took+lost
+		sol.Seconds.Total = time.Since(start).Seconds() + took
+	}
+	return sol, err
+}
+
+// decide lets the rivals of a plan race, and returns the winner with its lab, the seconds that the race lost, and those of the
+// winner's iterations, which a solve goes on from. K and the winner's M are kept, too.
+func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *Lab, lost, kept float64, err error) {
+	var o RaceOptions
+	var names []string
+	field := []*plan.Candidate{nil} // of the race, which has none first
+	for _, c := range p.Rivals {
+		names = append(names, c.String())
+		if c.Precond == plan.None {
+			field[0] = c
+			continue
+		}
+		field = append(field, c)
+		o.Runners = append(o.Runners, RaceRunner{PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}, c.Alone(p.T), c.Seconds.Features + c.Seconds.Factor})
+	}
+	if len(o.Runners) == 0 {
+		return &p.Report, l, 0, 0, nil
+	}
+	r, err := l.race(ctx, o)
+	if ctx.Err() != nil {
+		return nil, nil, 0, 0, ctx.Err()
+	}
+	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
+		return &p.Report, l, 0, 0, nil
+	}
+	best, report := r.Best(), p.Of(field[r.Winner])
+	if l.won.state != nil {
+		kept = float64(best.Iterations)*r.Product + best.Spent
+	}
+	lost = max(0, r.Seconds-r.KTime-best.Build-kept)
+	report.Race = fmt.Sprintf("between %s: %.2g s beside K, M and the winner's iterations", strings.Join(names, "; "), lost)
+	m, err = l.chosen(&report)
+	return &report, m, lost, kept, err
+}
+
+// settledPlan returns the plan that a checkpoint has, or that of Plan, or makes one, and the seconds that took;
+// nil where none can be made.
+func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
+	k := l.cfg.Checkpoint
+	begun := false // what is there to resume; a plan alone may be that of other data
+	if k != nil {
+		empty, err := checkpoint.Empty(k.Dir)
+		begun = err == nil && !empty
+	}
+	if begun && k.Resume {
+		if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
+			return p, 0, err
+		}
+	}
+	l.mu.Lock()
+	made := l.planned
+	l.mu.Unlock()
+	if made == nil {
+		if made, err = l.makePlan(ctx, PlanOptions{}); err != nil && ctx.Err() == nil {
+			return nil, 0, nil // the fixed rule, and the error of its solve if there is one
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	p, took = &made.Report, made.Took
+	if k == nil || begun { // then it is for the solve to refuse
+		return p, took, nil
+	}
+	return p, took, p.Save(k.Dir)
+}
+
+// chosen returns the lab of the same problem that does what is planned.
+func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
+	cfg := l.cfg
+	var err error
+	if cfg.Solver, err = ParseSolver(p.Choice.Solver); err != nil {
+		return nil, err
+	}
+	spec := PrecondSpec{Name: p.Choice.Precond, S: p.Choice.S, LambdaP: p.Choice.LambdaP}
+	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
+		return nil, err
+	}
+	storage, err := gram.ParseStorage(p.Choice.Stored)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Solver == Direct || storage == gram.Recompute {
+		cfg.Storage = storage
+	}
+	n, _, t := l.Dims()
+	if cfg, err = cfg.withDefaults(n, t); err != nil {
+		return nil, err
+	}
+	m := *l
+	m.cfg, m.open = cfg, nil
+	return &m, nil
 }

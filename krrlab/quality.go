@@ -37,16 +37,7 @@ func checkQuality(o *QualityOptions) error {
 	o.Width = cmp.Or(o.Width, 0.2)
 	o.Steps = cmp.Or(o.Steps, 300)
 	o.ExactBelow = cmp.Or(o.ExactBelow, 2000)
-	if err := estimate.CheckConfidence(o.Confidence); err != nil {
-		return err
-	}
-	if !(o.Width > 0) || math.IsInf(o.Width, 1) {
-		return fmt.Errorf("width %g of κ's interval: want a positive number, such as 0.2", o.Width)
-	}
-	if o.Steps < 1 {
-		return fmt.Errorf("%d steps of Lanczos: want at least 1", o.Steps)
-	}
-	return nil
+	return (&lambdap.Options{Confidence: o.Confidence, Width: o.Width, Steps: o.Steps}).Check()
 }
 
 // Quality judges the preconditioner of the configuration. It forms K, if it is not there, and M,
