@@ -55,12 +55,12 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	f.iterationFlags.add(p, 1000)
 }
 
-func (f *qualityFlags) check(*pflag.FlagSet) error {
+func (f *qualityFlags) check(set *pflag.FlagSet) error {
 	if f.ExactBelow < -1 {
 		return usagef("--exact-below %d: want a number of points, or -1", f.ExactBelow)
 	}
 	f.ExactBelow = cmp.Or(f.ExactBelow, -1)
-	return checkPrecond(f.precond)
+	return f.approximationFlags.check(set)
 }
 
 // iterationFlags say how far PCG goes.
@@ -132,7 +132,7 @@ func (f *statDimFlags) check(set *pflag.FlagSet) error {
 	case f.Measure && f.Method != krrlab.FreeStatDim:
 		return usagef("--eta goes with --method free")
 	}
-	return checkPrecond(f.precond)
+	return f.approximationFlags.check(set)
 }
 
 // approximationFlags say what approximates K.
@@ -159,6 +159,20 @@ func (f *approximationFlags) addZ(p *pflag.FlagSet) {
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	wantAtLeast(p, 1, "features")
+}
+
+// check refuses a preconditioner that there is not, and flags that it has no use for.
+func (f *approximationFlags) check(set *pflag.FlagSet) error {
+	if err := checkPrecond(f.precond); err != nil {
+		return err
+	}
+	if f.precond == "none" {
+		return checkUnused(set, "--precond none", "features", "lambda-p", "orthogonal")
+	}
+	if f.orthogonal && f.precond != "features" {
+		return usagef("--orthogonal goes with --precond features only")
+	}
+	return nil
 }
 
 func (f *approximationFlags) config(_ *pflag.FlagSet, c *krrlab.Config) (err error) {

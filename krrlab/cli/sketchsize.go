@@ -156,20 +156,18 @@ func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.Lookup("sizes").DefValue = "" // the text has it
 }
 
-func (f *lambdaPFlags) check(*pflag.FlagSet) error {
-	if err := checkPrecond(f.precond); err != nil {
-		return err
-	}
+func (f *lambdaPFlags) check(set *pflag.FlagSet) error {
 	if f.precond == "none" {
 		return usagef("--precond none has no λ_p: want features, nystrom or rpcholesky")
+	}
+	if err := f.approximationFlags.check(set); err != nil {
+		return err
 	}
 	switch {
 	case f.asMap && len(f.Sizes) > 0:
 		return usagef("--map and --sizes exclude each other")
 	case f.noSolve && f.Columns > 0:
 		return usagef("--no-solve and --columns exclude each other")
-	case f.orthogonal && f.precond != "features":
-		return usagef("--orthogonal goes with --precond features only")
 	}
 	if f.noSolve {
 		f.Columns = -1

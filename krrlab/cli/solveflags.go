@@ -92,7 +92,12 @@ func (f *solveFlags) checkPlain(set *pflag.FlagSet) error {
 	case set.Changed("precond"):
 		return usagef("%s has no preconditioner: --precond %s does not go with it", without, f.precond)
 	}
-	for _, name := range []string{"sketch", "form", "orthogonal"} {
+	return checkUnused(set, without, "sketch", "form", "orthogonal", "features", "lambda-p", "repeat")
+}
+
+// checkUnused refuses flags of a preconditioner beside the one that says there is none.
+func checkUnused(set *pflag.FlagSet, without string, names ...string) error {
+	for _, name := range names {
 		if set.Changed(name) {
 			return usagef("%s has no preconditioner: --%s does not go with it", without, name)
 		}
