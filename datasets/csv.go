@@ -220,14 +220,14 @@ func (m *missing) fault(c *csvReader) error {
 	if m.err == nil {
 		return nil
 	}
-	place, name := m.column+1, ""
+	place, name, remedy := m.column+1, "", "; --impute median fills it in"
 	if m.column == c.target {
-		place = 0
+		place, remedy = 0, ""
 	} else if c.header != nil {
 		name = plain(c.header[m.column]) + ": "
 	}
 	if m.total == 1 {
-		return c.s.fail(m.line, place, "%s%v", name, m.err)
+		return c.s.fail(m.line, place, "%s%v%s", name, m.err, remedy)
 	}
 	const most = 20
 	columns := slices.SortedFunc(maps.Keys(m.count), func(a, b int) int { return cmp.Or(m.count[b]-m.count[a], a-b) }) // most first

@@ -204,6 +204,9 @@ func findColumn(first []string, column string) (col int, named bool, err error) 
 		if i = slices.Index(first, column); i < 0 {
 			return 0, false, fmt.Errorf("no column is named %s: %s", quote(column), namesIn(first))
 		}
+		if slices.Contains(first[i+1:], column) {
+			return 0, false, fmt.Errorf("several columns are named %s: say which by its number, counted from 0", quote(column))
+		}
 		return i, true, nil
 	}
 	if i < -w || i >= w {

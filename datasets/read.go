@@ -250,6 +250,9 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 			return nil, err
 		}
 	}
+	if head, _ := s.r.Peek(1 << 12); format != "idx" && bytes.IndexByte(head, 0) >= 0 {
+		return nil, s.fail(0, 0, "the file is not text: save the table as CSV, in UTF-8")
+	}
 	if format != "csv" {
 		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err
