@@ -159,7 +159,25 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.raceCommand(), a.tuneCommand())
 	root.AddCommand(a.checkCommand())
 	root.AddCommand(a.reproduceCommand(), a.reportCommand())
+	strictHelp(root)
 	return root
+}
+
+// strictHelp makes help refuse what is no command.
+func strictHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, err := root.Find([]string{"help"})
+	if err != nil {
+		panic(err)
+	}
+	show := help.Run
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		if of, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return noArgs(of, rest)
+		}
+		show(cmd, args)
+		return nil
+	}
 }
 
 // noArgs refuses positional arguments, naming the first.

@@ -33,6 +33,9 @@ func checkFiles(reads, writes []namedFile) error {
 		if w.path == "" {
 			continue
 		}
+		if w.path == "-" {
+			return usagef("%s -: want the name of a file; the output stream is /dev/stdout, which --quiet leaves to it", w.flag)
+		}
 		for _, o := range append(reads[:len(reads):len(reads)], writes[:i]...) {
 			if o.path != "" && sameFile(o.path, w.path) {
 				return usagef("%s %s: that is the file of %s: give it another name", w.flag, w.path, o.flag)
