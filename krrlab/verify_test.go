@@ -102,12 +102,12 @@ func checkVerified(t *testing.T, k kernel.Kernel, v *Verification, m *model.Mode
 }
 
 // checkOpenCurve: the larger the residual, the more labels are left open, from a thousandth of the
-// model's residual to ten times that.
+// model's residual to ten times that, and to the tolerance.
 func checkOpenCurve(t *testing.T, v *Verification) {
 	t.Helper()
 	const own = 60 // the place of the model's residual
 	c := v.OpenCurve
-	if len(c) != 81 || math.Abs(c[own].Residual/float64(v.Residual)-1) > 1e-12 || c[own].Share != float64(v.Open) || math.Abs(c[0].Residual/float64(v.Residual)-1e-3) > 1e-12 {
+	if len(c) < 81 || c[len(c)-1].Residual < v.Tol || math.Abs(c[own].Residual/float64(v.Residual)-1) > 1e-12 || c[own].Share != float64(v.Open) || math.Abs(c[0].Residual/float64(v.Residual)-1e-3) > 1e-12 {
 		t.Errorf("open %v at %v, on a curve of %d: %v", float64(v.Open), float64(v.Residual), len(c), c)
 		return
 	}

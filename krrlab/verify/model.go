@@ -328,7 +328,11 @@ func (c *checker) predict(ctx context.Context) error {
 		c.v.TestError = stage.Number(pred.Score(c.test).ErrorRate)
 	}
 	c.v.Open = stage.Number(p.Open(1))
-	for i := -60; i <= 20; i++ {
+	top := 20 // ten times the residual, or where that is less, the tolerance
+	if asked := 20 * math.Log10(c.v.Tol/float64(c.v.Residual)); asked > 20 && asked < 400 {
+		top = int(math.Ceil(asked))
+	}
+	for i := -60; i <= top; i++ {
 		by := math.Pow(10, float64(i)/20)
 		c.v.OpenCurve = append(c.v.OpenCurve, OpenShare{Residual: float64(c.v.Residual) * by, Share: p.Open(by)})
 	}

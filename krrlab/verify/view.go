@@ -100,18 +100,18 @@ func (v *Verification) Plot() *plots.Figure {
 		f.VLines = []plots.RefLine{{At: float64(v.Residual), Label: "this answer"}}
 		f.Caption = "How many test labels a residual leaves open, were it this large: those whose decision values lie nearer than the prediction bound."
 	case v.Residual.Known():
-		f.X, f.Y = plots.Axis{Label: "column"}, plots.Axis{Label: "relative residual", Log: true}
+		f.Y = plots.Axis{Label: "relative residual", Log: true}
 		s := plots.Series{Name: "recomputed", Style: plots.Points}
 		for j, r := range v.Columns {
 			s.X = append(s.X, float64(j+1))
 			s.Y = append(s.Y, math.Max(r, math.SmallestNonzeroFloat64))
 		}
-		f.Series = []plots.Series{s}
+		f.X, f.Series = plots.Axis{Label: "column", Ticks: s.X}, []plots.Series{s}
 		if v.Tol > 0 {
 			f.HLines = []plots.RefLine{{At: v.Tol, Label: "asked"}}
 		}
 	default:
-		f.X, f.Y = plots.Axis{Label: "bound"}, plots.Axis{Label: "κ(K+λI)", Log: true}
+		f.X, f.Y = plots.Axis{Label: "bound", Ticks: []float64{1}}, plots.Axis{Label: "κ(K+λI)", Log: true}
 		f.Series = []plots.Series{{Name: "certain interval", Style: plots.Points, X: []float64{1}, Y: []float64{v.Cond.Value}, Lo: []float64{v.Cond.Lo}, Hi: []float64{v.Cond.Hi}}}
 		f.HLines = []plots.RefLine{{At: v.Simple, Label: "1+n·max k/λ"}}
 	}
