@@ -194,7 +194,7 @@ var registry = []Info{
 		Licence: uciLicence, Page: libsvmSite + "regression.html#abalone", Sigma: 3, Lambda: 0.1, load: oneFile(""),
 	},
 	{
-		Name: "protein", Title: "Protein tertiary structure (CASP), standardised", Task: Regression, N: 36584, TestN: 9146, D: 9,
+		Name: "protein", Title: "Protein tertiary structure (CASP), standardized", Task: Regression, N: 36584, TestN: 9146, D: 9,
 		Files: []File{{
 			Role: TrainFile, Paths: []string{"uci_regression/protein.csv.gz", "uci_regression/protein.csv"},
 			SHA256: "6ccb1a6bf7e7ba40febe2b8226779cb62e4ca2fa4d193bdec8538c6b5f991ec5",

@@ -74,7 +74,7 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 	}
 	return &plots.Figure{
 		Title: title, X: plots.Axis{Label: "answer"}, Y: plots.Axis{Label: "prediction"},
-		Series: []plots.Series{{Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}, s},
+		Series: []plots.Series{s, {Name: "prediction = answer", X: []float64{lo, hi}, Y: []float64{lo, hi}}}, // the line over the points
 	}
 }
 

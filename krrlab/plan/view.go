@@ -78,7 +78,10 @@ func (p *Plan) String() string {
 // candidateText says what a candidate is predicted to take.
 func candidateText(c *Candidate) string {
 	its := fmt.Sprintf("%d iterations", c.Iterations)
-	if c.Solver == Direct {
+	switch {
+	case c.Solver == Direct && c.Iterations == 1:
+		its = "1 round of refinement"
+	case c.Solver == Direct:
 		its = fmt.Sprintf("%d rounds of refinement", c.Iterations)
 	}
 	return fmt.Sprintf("%.3g s, %s, %s", c.Seconds.Total, its, accel.Bytes(c.Bytes))
