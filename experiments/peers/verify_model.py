@@ -115,4 +115,4 @@ if __name__ == "__main__":
     try:
         main()
     except Exception as e:
-        refuse(f"damaged, or not what it should be: {e}")
+        refuse(f"cannot read {e.filename}: {e.strerror}" if getattr(e, "filename", None) else f"damaged, or not what it should be: {e}")

@@ -102,6 +102,9 @@ func TestPythonVerifier(t *testing.T) {
 		if out, err := run(filepath.Join(dir, "w.krr"), train); err == nil || !strings.Contains(out, "fitted with weights") {
 			t.Errorf("weights: %v: %s", err, out)
 		}
+		if out, err := run(m, filepath.Join(dir, "no.csv")); err == nil || strings.Contains(out, "damaged") || !strings.Contains(out, "no.csv: No such file") {
+			t.Errorf("no file: %v: %s", err, out)
+		}
 		other := write(t, dir, "other.csv", strings.ReplaceAll(c.train, ",0", ",9"))
 		if out, err := run(m, other); err == nil || !strings.Contains(out, "refused") {
 			t.Errorf("%s, other data: %v: %s", c.flags, err, out)

@@ -173,6 +173,9 @@ func Load(name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st.IsDir() {
+		return nil, fmt.Errorf("cannot open model %s: it is a folder", name)
+	}
 	m, err := Read(f, st.Size())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

@@ -41,7 +41,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.UseNumber()
 	if err := dec.Decode(&nb); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+		return fmt.Errorf("%s: not a notebook (%w)", file, err)
 	}
 	cells, ok := nb["cells"].([]any)
 	if !ok {
