@@ -251,7 +251,7 @@ func TestCheckpointRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	fail(cfg, "resume from it, or take another folder")
+	fail(cfg, "resume from it (--resume), or take another folder")
 	cfg.Checkpoint.Resume = true
 	other := cfg
 	other.Lambda = 0.2

@@ -313,6 +313,9 @@ func TestNotConverged(t *testing.T) {
 	if !strings.Contains(out, "max-iterations") {
 		t.Errorf("printed %s", out)
 	}
+	if code, _, errs := command(t, "verify", m, "--train", train); code != 3 || !strings.Contains(errs, "fit it again with a larger --max-iter") {
+		t.Errorf("verified: exit %d: %s", code, errs)
+	}
 	if r := report(t, js); r["status"] != "max-iterations" || r["iterations"] != 3.0 || r["true_residual"].(float64) < 1e-5 {
 		t.Errorf("report %v", r)
 	}

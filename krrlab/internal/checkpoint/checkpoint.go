@@ -199,7 +199,11 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	if len(refused) == 0 {
 		return nil, nil, nil
 	}
-	return nil, nil, fmt.Errorf("no checkpoint can be used: %w", errors.Join(refused...))
+	var why []string
+	for _, err := range refused {
+		why = append(why, err.Error())
+	}
+	return nil, nil, fmt.Errorf("no checkpoint can be used; go on with the data and options they are of, or take another folder: %s", strings.Join(why, "; "))
 }
 
 // read returns the state in a file.

@@ -111,8 +111,9 @@ func TestOther(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
 	_ = s.Save([]byte("mine"))
+	_ = s.Save([]byte("mine too"))
 	s.Close()
-	if _, _, err := open(t, dir, 2).Load(); err == nil || !strings.Contains(err.Error(), "of other data or another configuration") {
+	if _, _, err := open(t, dir, 2).Load(); err == nil || strings.Count(err.Error(), "of other data or another configuration") != 2 || strings.Contains(err.Error(), "\n") {
 		t.Errorf("%v", err)
 	}
 	if _, err := Open(filepath.Join(dir, "checkpoint-00000000.krrc", "x"), [32]byte{}); err == nil {

@@ -28,7 +28,7 @@ func Begin(dir string, owner [sha256.Size]byte, resume bool, note func(string)) 
 	} else {
 		var empty bool
 		if empty, err = s.Empty(); err == nil && !empty {
-			err = fmt.Errorf("%s has a checkpoint: resume from it, or take another folder", dir)
+			err = fmt.Errorf("%s has a checkpoint: resume from it (--resume), or take another folder", dir)
 		}
 	}
 	if err != nil {
