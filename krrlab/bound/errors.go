@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -285,11 +286,11 @@ func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f 
 func (e *Errors) String() string {
 	text := "not certain, as the residual is not"
 	if e.Certain != nil {
-		text = fmt.Sprintf("certain: %.1e", e.CertainRelative)
+		text = "certain: " + outward.UpE(e.CertainRelative, 2)
 	}
 	how := "‖r‖₂/√λ"
 	if e.Mu > 0 {
 		how = fmt.Sprintf("Gauss–Radau, λ_min(M⁻¹A) ≥ %.3g", e.Mu)
 	}
-	return fmt.Sprintf("‖e‖_A ≤ %.1e·‖c‖_A (%s), %s", e.Relative, how, text)
+	return fmt.Sprintf("‖e‖_A ≤ %s·‖c‖_A (%s), %s", outward.UpE(e.Relative, 2), how, text)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -122,7 +123,7 @@ func (i *modelInfo) text(m *model.Model) string {
 	b.Add("origin", "%s", originText(&i.Origin))
 	b.Add("fit", "%s by %s, true residual %.2e, asked %.0e, seed %d", i.Origin.Status, i.Origin.Solver, i.Origin.TrueResidual, i.Origin.Tol, i.Origin.Seed)
 	if e := i.Error; e != nil {
-		b.Add("error", "‖c−c*‖_A ≤ %.3g of every column (%s)", slices.Max(e.ANorm), certainty(e))
+		b.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(e.ANorm), 3), certainty(e))
 	} else {
 		b.Add("error", "not known")
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -90,7 +91,7 @@ func (q *Quality) String() string {
 	b.Add("κ(M⁻¹A)", "%s", boundsText(q.Kappa))
 	b.Add("λ_max, λ_min", "%s; %s", boundsText(q.Max), boundsText(q.Min))
 	if q.Certain > 0 {
-		b.Add("certain", "κ ≤ %.4g from the trace of what the landmarks leave", q.Certain)
+		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))
 	}
 	if q.Exact != nil {
 		b.Add("exact", "κ = %.6g ± %.1g, by all %d eigenvalues", q.Exact.Value, (q.Exact.Hi-q.Exact.Lo)/2, len(q.Spectrum))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -16,10 +17,10 @@ func (v *Verification) String() string {
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
 			float64(v.Residual), float64(v.Rounding), v.Claimed, v.Tol, v.verdict())
 	}
-	b.Add("κ(K+λI)", "in [%.4g, %.4g], certain; at most 1+n·max k/λ = %.4g", v.Cond.Lo, v.Cond.Hi, v.Simple)
-	b.Add("eigenvalues", "λ_max(K) in [%.5g, %.5g], λ_min(K) in [0, %.3g], %d passes over K", v.Largest.Lo, v.Largest.Hi, v.Smallest.Hi, v.Passes)
+	b.Add("κ(K+λI)", "in [%s, %s], certain; at most 1+n·max k/λ = %s", outward.Down(v.Cond.Lo, 4), outward.Up(v.Cond.Hi, 4), outward.Up(v.Simple, 4))
+	b.Add("eigenvalues", "λ_max(K) in [%s, %s], λ_min(K) in [0, %s], %d passes over K", outward.Down(v.Largest.Lo, 5), outward.Up(v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
 	if v.Bound.Known() {
-		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %.4g where k(x,x) is as on the training points", float64(v.Bound))
+		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %s where k(x,x) is as on the training points", outward.Up(float64(v.Bound), 4))
 	}
 	if v.TestN > 0 {
 		b.Add("test", "%s", v.testText())

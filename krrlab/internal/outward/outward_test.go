@@ -1,0 +1,36 @@
+package outward
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+)
+
+func Example() {
+	fmt.Printf("κ in [%s, %s]\n", Down(135188.7, 4), Up(150003.9, 4))
+	// Output: κ in [1.351e+05, 1.501e+05]
+}
+
+// TestOutward: what is printed bounds the number, and is less than one unit of the last digit from it.
+func TestOutward(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	values := []float64{0, 1, -1, 1500, 9.9996, 9.9994, 99999.6, -9.9996, 0.1, 1e-300, math.MaxFloat64 / 2, math.Inf(1), math.Inf(-1)}
+	for range 10000 {
+		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
+	}
+	for _, v := range values {
+		for digits := 1; digits <= 6; digits++ {
+			lo, e1 := strconv.ParseFloat(Down(v, digits), 64)
+			hi, e2 := strconv.ParseFloat(Up(v, digits), 64)
+			unit := math.Abs(v) * math.Pow(10, 1-float64(digits)) * (1 + 1e-12)
+			if up, err := strconv.ParseFloat(UpE(v, digits), 64); err != nil || up != hi {
+				t.Fatalf("%v in %d digits: %s, %s", v, digits, UpE(v, digits), Up(v, digits))
+			}
+			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit {
+				t.Fatalf("%v in %d digits: [%s, %s]", v, digits, Down(v, digits), Up(v, digits))
+			}
+		}
+	}
+}
