@@ -88,6 +88,9 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err := a.checkOutputs(ctx, f); err != nil {
 		return err
 	}
+	if names := f.unused(set); names != "" && a.first() && !a.quiet {
+		fmt.Fprintf(a.env.Stderr, "krrlab: note: %s: of no effect without a preconditioner\n", names)
+	}
 	progress := a.newProgress()
 	defer progress.clear()
 	r, err := a.solve(ctx, set, f, progress)

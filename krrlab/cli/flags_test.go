@@ -29,10 +29,7 @@ func TestFlagsBeforeData(t *testing.T) {
 		"fit --train no.csv --solver cg --orthogonal":               "--orthogonal does not go with it",
 		"fit --train no.csv --solver direct --sketch features:8":    "--sketch does not go with it",
 		"fit --train no.csv --precond none --orthogonal":            "--precond none has no preconditioner",
-		"fit --train no.csv --solver cg --features 9":               "--solver cg has no preconditioner: --features does not go with it",
-		"fit --train no.csv --solver direct --lambda-p 2":           "--lambda-p does not go with it",
-		"fit --train no.csv --precond none --repeat 3":              "--repeat does not go with it",
-		"quality --train no.csv --precond none --features 9":        "--precond none has no preconditioner: --features does not go with it",
+		"quality --train no.csv --precond none --orthogonal":        "--precond none has no preconditioner: --orthogonal does not go with it",
 		"statdim --train no.csv --precond nystrom --orthogonal":     "--orthogonal goes with --precond features only",
 		"lambda-p --train no.csv --precond nystrom --orthogonal":    "--orthogonal goes with --precond features only",
 		"fit --train no.csv --no-such":                              "(see krrlab fit --help)",
@@ -314,5 +311,19 @@ func TestNotebookInterrupted(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "second")); err == nil {
 		t.Error("the next cell was run")
+	}
+}
+
+// TestNoEffect: fit says which flags have none without a preconditioner, and fits.
+func TestNoEffect(t *testing.T) {
+	for args, want := range map[string]string{
+		"--solver cg --features 9 --lambda-p 2":    "note: --features, --lambda-p: of no effect without a preconditioner\n",
+		"--solver pcg --features 9 --repeat 2":     "",
+		"--precond none --features 9 --solver pcg": "note: --features: of no effect",
+	} {
+		code, _, errs := command(t, append([]string{"fit", "--data", "synthetic-classes", "--n", "60", "--lambda", "1"}, strings.Fields(args)...)...)
+		if code != 0 || !strings.Contains(errs, want) || want == "" && errs != "" {
+			t.Errorf("%s: exit %d, %q", args, code, errs)
+		}
 	}
 }

@@ -167,7 +167,7 @@ func (f *approximationFlags) check(set *pflag.FlagSet) error {
 		return err
 	}
 	if f.precond == "none" {
-		return checkUnused(set, "--precond none", "features", "lambda-p", "orthogonal")
+		return checkUnused(set, "--precond none", "orthogonal")
 	}
 	if f.orthogonal && f.precond != "features" {
 		return usagef("--orthogonal goes with --precond features only")

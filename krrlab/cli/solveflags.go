@@ -92,7 +92,18 @@ func (f *solveFlags) checkPlain(set *pflag.FlagSet) error {
 	case set.Changed("precond"):
 		return usagef("%s has no preconditioner: --precond %s does not go with it", without, f.precond)
 	}
-	return checkUnused(set, without, "sketch", "form", "orthogonal", "features", "lambda-p", "repeat")
+	return checkUnused(set, without, "sketch", "form", "orthogonal")
+}
+
+// unused names the flags that are set and have no effect without a preconditioner.
+func (f *solveFlags) unused(set *pflag.FlagSet) string {
+	var names []string
+	for _, name := range []string{"features", "lambda-p"} {
+		if set.Changed(name) && (f.precond == "none" || f.solver == krrlab.CG.String() || f.solver == krrlab.Direct.String()) {
+			names = append(names, "--"+name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // checkUnused refuses flags of a preconditioner beside the one that says there is none.
