@@ -102,7 +102,8 @@ func newHosts(t *testing.T) *hosts {
 func (h *hosts) on(ctx context.Context, words ...string) *exec.Cmd {
 	args := append([]string{"-t", fmt.Sprint(h.a)}, h.enter...)
 	cmd := exec.CommandContext(ctx, "nsenter", append(args, words...)...)
-	cmd.Env = append(os.Environ(), playVariable+"=1")
+	// In /tmp another user's run on hosts of these names may have left the folder that mpirun makes.
+	cmd.Env = append(os.Environ(), playVariable+"=1", "TMPDIR="+h.dir)
 	cmd.WaitDelay = 20 * time.Second
 	return cmd
 }
