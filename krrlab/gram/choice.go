@@ -28,12 +28,12 @@ type Choice struct {
 	Tried      []Estimate        // what was measured, in order; the last or best was taken
 }
 
-// String returns two lines: how K is kept, and how accurate it is.
 // Same reports whether K is stored and computed in the same way.
 func (c Choice) Same(o Choice) bool {
 	return c.Storage == o.Storage && c.Arithmetic == o.Arithmetic && c.Centred == o.Centred && c.Shift == o.Shift
 }
 
+// String returns two lines: how K is kept, and how accurate it is.
 func (c Choice) String() string {
 	by := fmt.Sprintf("distances in %v", c.Arithmetic)
 	switch {
