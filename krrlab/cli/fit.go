@@ -99,9 +99,11 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	}
 	var unsolved error
 	if f.out != "" {
-		if err := a.agree(ctx, a.calibrate(ctx, f.calibrate, r)); errors.Is(err, interval.ErrUnsolved) {
-			unsolved = err // the report and the model are there all the same
-		} else if err != nil {
+		err := a.calibrate(ctx, f.calibrate, r)
+		if errors.Is(err, interval.ErrUnsolved) {
+			unsolved, err = err, nil // the report and the model are there all the same, on all ranks
+		}
+		if err = a.agree(ctx, err); err != nil {
 			return err
 		}
 	}
@@ -112,7 +114,10 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		}
 	}
 	progress.clear()
-	return cmp.Or(a.conclude(ctx, f, r), unsolved)
+	if err := a.conclude(ctx, f, r); err != nil {
+		return err
+	}
+	return a.agree(ctx, unsolved)
 }
 
 // conclude writes what was asked for, and says how it ended, also where something could not be written.

@@ -136,6 +136,27 @@ func TestFitOnRanks(t *testing.T) {
 	}
 }
 
+// TestUnsolvedOnRanks: where the answer is too coarse for leave-one-out scores, which the first rank alone finds, all ranks
+// go on to the report, the model and the picture, and end with the error.
+func TestUnsolvedOnRanks(t *testing.T) {
+	for l := range launchers {
+		t.Run(launchers[l].name, func(t *testing.T) {
+			dir := t.TempDir()
+			out, picture := filepath.Join(dir, "m.krr"), filepath.Join(dir, "p.png")
+			cmd := krrlab(limited(t), t, l, 2, "fit", "--data", "synthetic-regression", "--n", "200", "--solver", "cg", "--lambda", "1e-6", "--tol", "0.5",
+				"--blas", "go", "--calibrate", "loo", "--out", out, "--plot", picture, "--rank-timeout", "30s")
+			text, err := cmd.CombinedOutput()
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || strings.Count(string(text), "too far from the solution") != 1 || !strings.Contains(string(text), "converged after") {
+				t.Fatalf("%v:\n%s", err, text)
+			}
+			coefficients(t, out)
+			if _, err := os.Stat(picture); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // TestOtherCommandsOnRanks: what does not run on ranks runs once.
 func TestOtherCommandsOnRanks(t *testing.T) {
 	for l := range launchers {
