@@ -114,7 +114,11 @@ func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 		}
 	}
 	progress.clear()
-	if err := a.conclude(ctx, f, r); err != nil {
+	err = a.conclude(ctx, f, r)
+	if _, silent := errors.AsType[errStatus](err); silent && unsolved != nil {
+		fmt.Fprintf(a.env.Stderr, "krrlab: --calibrate loo: %v\n", unsolved)
+	}
+	if err != nil {
 		return err
 	}
 	return a.agree(ctx, unsolved)

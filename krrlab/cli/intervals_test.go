@@ -160,6 +160,10 @@ func TestUnsolvedIntervals(t *testing.T) {
 	if code, out, errs := command(t, args...); code == 0 || !strings.Contains(errs, want) || !strings.Contains(out, "converged") {
 		t.Errorf("fit: exit %d: %s%s", code, out, errs)
 	}
+	few := append(args[:len(args):len(args)], "--tol", "1e-8", "--max-iter", "2", "--out", filepath.Join(dir, "few.krr"))
+	if code, _, errs := command(t, few...); code != exitNotConverged || !strings.Contains(errs, want) || !strings.Contains(errs, "not converged") {
+		t.Errorf("fit that does not converge: exit %d: %s", code, errs)
+	}
 	for _, method := range []string{"auto", "jackknife", "jackknife+", "gp"} {
 		if code, _, errs := command(t, "predict", m, "--in", train, "--interval", "90%", "--method", method); code == 0 || !strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d: %s", method, code, errs)
