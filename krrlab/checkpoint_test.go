@@ -96,6 +96,7 @@ func TestCheckpoint(t *testing.T) {
 	} {
 		for _, ranks := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
+				cfg := cfg
 				cfg.Kernel, cfg.Lambda, cfg.Seed = gauss, 0.1, 5
 				p := 0
 				if ranks {
