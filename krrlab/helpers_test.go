@@ -207,6 +207,14 @@ func apart(a, b mat.Matrix) float64 {
 	return maxAbs(&d) / maxAbs(b)
 }
 
+// worst returns the largest of v, NaN if there is one.
+func worst(v []float64) (w float64) {
+	for _, x := range v {
+		w = math.Max(w, x)
+	}
+	return w
+}
+
 func maxAbs(a mat.Matrix) (m float64) {
 	n, t := a.Dims()
 	for i := range n {

@@ -118,27 +118,9 @@ func (s *solve) countTraffic() func(*pcg.Result) {
 	if s.sol.Ranks == nil {
 		s.sol.Ranks = &Ranks{Count: s.comm.Size()}
 	}
-	a := s.a
 	w, _ := s.m.(*precond.Woodbury)
-	solved := func() int64 {
-		if w == nil {
-			return 0
-		}
-		return w.Traffic().Bytes
-	}
-	products, solves := a.Traffic().Bytes, solved()
-	return func(res *pcg.Result) {
-		r, mul, pre := s.sol.Ranks, res.Stats.MulTo, res.Stats.SolveTo
-		r.Products += mul.Calls
-		r.ProductBytes += a.Traffic().Bytes - products
-		r.ProductFormula += a.ProductBytes(mul.Columns) + int64(mul.Calls-1)*a.ProductBytes(0)
-		r.Solves += pre.Calls
-		r.SolveBytes += solved() - solves
-		if w != nil {
-			lo, hi := s.featureRows()
-			r.SolveFormula += precond.SolveBytes(w.Features(), pre.Columns, hi-lo)
-		}
-	}
+	lo, hi := s.featureRows()
+	return s.sol.Ranks.Counting(s.a, w, hi-lo)
 }
 
 // checkMemory returns an error where what the solve holds beside K is more than it may, and

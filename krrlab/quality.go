@@ -156,27 +156,20 @@ func (l *Lab) bracket(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Pre
 	return err
 }
 
-// below bounds κ from below for an M of which no more than the inverse is known: by the Ritz values that
-// conjugate gradients give for a random right-hand side, which lie inside the spectrum.
+// below bounds κ from below for an M of which no more than the inverse is known.
 func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner, o *QualityOptions) error {
-	start := time.Now()
-	b := mat.NewDense(q.N, 1, nil)
-	rng.New(l.cfg.Seed).Sub("quality").Normals(b.RawMatrix().Data, 0)
-	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: o.Steps, Monitor: func(it *pcg.Iteration) error {
+	r, err := lambdap.Below(ctx, a, m, rng.New(l.cfg.Seed).Sub("quality"), o.Steps, func(it *pcg.Iteration) error {
 		l.Tell(ctx, Event{Stage: stage.Lanczos, Done: it.Index, Total: o.Steps, Remaining: -1})
 		return nil
-	}})
+	})
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("krrlab: the preconditioner %v: %w", l.cfg.Precond, err)
+	}
 	if err != nil {
 		return err
 	}
-	q.Steps, q.Ritz, q.Seconds.Lanczos = res.Iterations, res.Ritz(0), time.Since(start).Seconds()
-	if len(q.Ritz) == 0 || !(q.Ritz[0] > 0) {
-		return fmt.Errorf("krrlab: the preconditioner %v: PCG ends %v after %d iterations, without a bound of κ", l.cfg.Precond, res.Status, res.Iterations)
-	}
-	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
-	least, most := q.Ritz[0], q.Ritz[len(q.Ritz)-1]
-	ends := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}, estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
-	q.Kappa, q.Min, q.Max = ends.Allowing(q.KError / l.cfg.Lambda)
+	q.Steps, q.Ritz, q.Seconds.Lanczos = r.Steps, r.Ritz, r.Seconds
+	q.Kappa, q.Min, q.Max = r.Allowing(q.KError / l.cfg.Lambda)
 	return nil
 }
 

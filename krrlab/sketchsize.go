@@ -75,15 +75,9 @@ func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 	}
 	s := &SketchSize{
 		Header: l.header(), LambdaP: lambdaP, Features: dist.String(), Storage: a.Storage().String(), KBound: Number(a.Choice().Error),
-		Test: res.Options.Test, Target: res.Options.Target, Confidence: res.Options.Confidence,
-		Status: res.Status, Max: res.Max, Limit: res.Limit, Rungs: res.Rungs,
 	}
-	if res.Chosen >= 0 {
-		s.S = res.Rungs[res.Chosen].S
-	}
+	s.TakeOn(res)
 	if s.Test == adapt.Theorem7 {
-		s.Constants = res.Options.Constants
-		s.Target = s.Constants.Bound()
 		s.Note = adapt.Coverage(l.cfg.Kernel, dist, s.Target)
 	}
 	s.Seconds = time.Since(began).Seconds()

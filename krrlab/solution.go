@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"context"
-	"math"
 	"path/filepath"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -53,30 +52,7 @@ func (s *Solution) finish() {
 		blas.Path = filepath.Base(blas.Path)
 	}
 	s.BLAS, s.Threads, s.PeakBytes = blas.String(), accel.Threads(), accel.PeakRSS()
-	s.TrueResidual, s.TrueResiduals = worstOf(s.TrueResiduals)
-	s.Rounding, s.Roundings = worstOf(s.Roundings)
-	s.SampledResidual, s.SampledResiduals = worstOf(s.SampledResiduals)
-	s.StorageResidual, s.StorageResiduals = worstOf(s.StorageResiduals)
-	if !s.TrueResidual.Known() { // nor is what rounding does to it
-		s.Rounding, s.Roundings = stage.Unknown, nil
-	}
-}
-
-// worstOf returns the largest number and all of them, nothing where there are none or one is not finite, which JSON cannot carry.
-func worstOf(list []float64) (Number, []float64) {
-	if w := Number(worst(list)); list != nil && w.Known() {
-		return w, list
-	}
-	return stage.Unknown, nil
-}
-
-// worst returns the largest of v, NaN if there is one.
-func worst(v []float64) float64 {
-	var w float64
-	for _, x := range v {
-		w = math.Max(w, x)
-	}
-	return w
+	s.Settle()
 }
 
 // PredictOptions are model options that report the prediction's progress to the

@@ -127,16 +127,13 @@ func TestNumber(t *testing.T) {
 	if err := json.Unmarshal(b, &out); err != nil || out[0].Known() || out[1].Known() || out[2] != 2 {
 		t.Errorf("%v, %v", out, err)
 	}
-	if !math.IsNaN(worst([]float64{1, math.NaN(), 2})) || worst([]float64{1, 3, 2}) != 3 {
-		t.Error("worst")
-	}
 	s := new(Solution)
 	s.TrueResiduals, s.Roundings = []float64{1e-3, math.NaN()}, []float64{2, 3}
-	if s.finish(); s.TrueResidual.Known() || s.TrueResiduals != nil || s.Rounding.Known() || s.Roundings != nil || s.SampledResidual.Known() {
-		t.Errorf("finish: %+v", s)
+	if s.Settle(); s.TrueResidual.Known() || s.TrueResiduals != nil || s.Rounding.Known() || s.Roundings != nil || s.SampledResidual.Known() {
+		t.Errorf("%+v", s)
 	}
 	s.TrueResiduals, s.Roundings = []float64{1e-3, 2e-3}, []float64{2, 3}
-	if s.finish(); s.TrueResidual != 2e-3 || s.Rounding != 3 {
-		t.Errorf("finish: %+v", s)
+	if s.Settle(); s.TrueResidual != 2e-3 || s.Rounding != 3 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/bound"
@@ -220,22 +219,11 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	if res.Status == pcg.Stopped {
 		s.stop, err = err, ctx.Err()
 	}
-	sol.Seconds.Residual += res.Stats.Exact.Seconds
-	sol.Seconds.Solve += time.Since(start).Seconds() - res.Stats.Exact.Seconds
 	count(res)
-	sol.Result = res
-	sol.Iterations += res.Iterations
-	sol.Status = res.Status
-	sol.TrueResiduals, sol.Roundings, s.r = res.TrueRelRes, res.Rounding, res.R
+	s.r = res.R
+	sol.TakeOn(res, s.bounds.Basis.History(res), time.Since(start).Seconds())
 	if err != nil || res.Status == pcg.Stopped && math.IsNaN(res.MaxTrueRelRes()) {
 		sol.TrueResiduals, sol.Roundings, sol.ResidualKind = nil, nil, results.ByRecurrence
-	}
-	if k := res.Cond(); !math.IsNaN(k) {
-		sol.Kappa = Number(k)
-	}
-	bounds := s.bounds.Basis.History(res)
-	for k, h := range res.History.RelRes {
-		sol.History = append(sol.History, HistRow{Iteration: len(sol.History), Residual: floats.Max(h), Columns: h, Bound: Number(bounds[k])})
 	}
 	if err != nil && sol.Iterations == 0 {
 		return nil, err
@@ -305,7 +293,7 @@ func (s *solve) refine(ctx context.Context, answers []*mat.Dense, c *mat.Dense) 
 			return c, err
 		}
 	}
-	o := &pcg.Options{InitX: c, Tol: tau - 1.2*bound.Slack(s.train.Len())*worst(sol.StorageResiduals)}
+	o := &pcg.Options{InitX: c, Tol: tau - 1.2*bound.Slack(s.train.Len())*slices.Max(sol.StorageResiduals)}
 	var finer *gram.Matrix
 	kind := results.AsStored
 	if !(o.Tol >= tau/2) {
@@ -378,15 +366,6 @@ func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	if err != nil {
 		return nil, err
 	}
-	sol := s.sol
-	sol.Status = res.Status
-	sol.TrueResiduals, sol.Roundings, sol.ResidualKind = res.TrueRelRes, res.Rounding, results.InFloat64
-	sol.KBound = Number(res.KError)
-	sol.Storage, sol.KBytes = fmt.Sprintf("dense %v", res.Precision), res.Bytes
-	sol.Seconds.Kernel, sol.Seconds.Factor = res.Seconds.Kernel, res.Seconds.Factor
-	sol.Seconds.Solve, sol.Seconds.Residual = res.Seconds.Solve, res.Seconds.Residual
-	for i, r := range res.History {
-		sol.History = append(sol.History, HistRow{Iteration: i, Residual: floats.Max(r), Columns: r, Bound: stage.Unknown})
-	}
+	s.sol.TakeOnDirect(res)
 	return res.X, nil
 }

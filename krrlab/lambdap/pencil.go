@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -12,7 +13,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/lanczos"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Spectrum returns the eigenvalues of M⁻¹A, ascending, and a bound of their rounding
@@ -91,6 +96,28 @@ func reduce(ctx context.Context, a blas64.General, z *points.Dense32, lambdaP fl
 		i := b * width
 		blas64.Trsm(blas.Right, blas.Trans, 1, l, blas64.General{Rows: min(width, n-i), Cols: n, Stride: a.Stride, Data: a.Data[i*a.Stride:]}) // A ← AL⁻ᵀ
 	})
+}
+
+// Below bounds the ends of the spectrum of M⁻¹A from inside, for an M of which no more than the inverse is known: by the Ritz values that
+// conjugate gradients with M give for a random right-hand side drawn from g, in exact arithmetic, in at most so many steps. Monitor, if not nil,
+// is called after each.
+func Below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stream, steps int, monitor func(*pcg.Iteration) error) (*lanczos.Result, error) {
+	start := time.Now()
+	b := mat.NewDense(a.Dim(), 1, nil)
+	g.Normals(b.RawMatrix().Data, 0)
+	res, err := pcg.Solve(ctx, a, m, b, &pcg.Options{Tol: 1e-8, MaxIter: steps, Monitor: monitor})
+	if err != nil {
+		return nil, err
+	}
+	ritz := res.Ritz(0)
+	if len(ritz) == 0 || !(ritz[0] > 0) {
+		return nil, fmt.Errorf("PCG ends %v after %d iterations, without a bound of κ", res.Status, res.Iterations)
+	}
+	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
+	least, most := ritz[0], ritz[len(ritz)-1]
+	r := lanczos.Known(estimate.Interval{Value: least, Hi: least, Confidence: 1, Method: how}, estimate.Interval{Value: most, Lo: most, Hi: math.Inf(1), Confidence: 1, Method: how})
+	r.Steps, r.Ritz, r.Seconds = res.Iterations, ritz, time.Since(start).Seconds()
+	return r, nil
 }
 
 // RitzIterations predicts from the tridiagonal T of the Lanczos process how many iterations PCG

@@ -33,6 +33,19 @@ type SketchSize struct {
 	Seconds float64      `json:"seconds"`
 }
 
+// TakeOn takes up what a search found.
+func (s *SketchSize) TakeOn(res *adapt.Result) {
+	o := res.Options
+	s.Test, s.Target, s.Confidence = o.Test, o.Target, o.Confidence
+	s.Status, s.Max, s.Limit, s.Rungs = res.Status, res.Max, res.Limit, res.Rungs
+	if res.Chosen >= 0 {
+		s.S = res.Rungs[res.Chosen].S
+	}
+	if s.Test == adapt.Theorem7 {
+		s.Constants, s.Target = o.Constants, o.Constants.Bound()
+	}
+}
+
 func (s *SketchSize) String() string {
 	var b stage.Lines
 	b.Problem(&s.Header)

@@ -16,6 +16,7 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/krrlab/lambdap"] = imports.Package{
 		Name: "lambdap",
 		Binds: map[string]r.Value{
+			"Below":          r.ValueOf(lambdap.Below),
 			"Bound":          r.ValueOf(lambdap.Bound),
 			"Grid":           r.ValueOf(lambdap.Grid),
 			"Residuals":      r.ValueOf(lambdap.Residuals),
