@@ -87,7 +87,7 @@ func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
 		Scaling: l.given.Scaling, Columns: l.given.Columns, Error: sol.Error.Model(),
 		Origin: model.Origin{
 			Dataset: l.given.Name, Solver: l.cfg.Solver.String(), Status: sol.Status.String(), Tol: l.cfg.Tol,
-			TrueResidual: float64(sol.TrueResidual), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
+			TrueResidual: new(float64(sol.TrueResidual)), Seed: l.cfg.Seed, Created: begun.UTC().Format(time.RFC3339),
 		},
 	}
 }

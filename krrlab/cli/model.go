@@ -121,7 +121,11 @@ func (i *modelInfo) text(m *model.Model) string {
 		b.Add("columns", "%s", listed(i.Columns))
 	}
 	b.Add("origin", "%s", originText(&i.Origin))
-	b.Add("fit", "%s by %s, true residual %.2e, asked %.0e, seed %d", i.Origin.Status, i.Origin.Solver, i.Origin.TrueResidual, i.Origin.Tol, i.Origin.Seed)
+	residual := "true residual not known"
+	if r := i.Origin.TrueResidual; r != nil {
+		residual = fmt.Sprintf("true residual %.2e", *r)
+	}
+	b.Add("fit", "%s by %s, %s, asked %.0e, seed %d", i.Origin.Status, i.Origin.Solver, residual, i.Origin.Tol, i.Origin.Seed)
 	if e := i.Error; e != nil {
 		b.Add("error", "‖c−c*‖_A ≤ %s of every column (%s)", outward.Up(slices.Max(e.ANorm), 3), certainty(e))
 	} else {

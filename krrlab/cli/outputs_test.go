@@ -24,7 +24,7 @@ func TestOutputsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sol.Model.Origin.TrueResidual = math.NaN()
+	sol.Model.Origin.TrueResidual = new(math.NaN())
 	var out, errs bytes.Buffer
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
 	f := &fitFlags{out: filepath.Join(dir, "m.krr"), json: filepath.Join(dir, "r.json")}

@@ -63,7 +63,11 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 	if !ch.Factorize(a) || ch.SolveTo(&c, y) != nil {
 		t.Fatal("not positive definite")
 	}
-	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Scaling: d.Scaling}
+	var r mat.Dense
+	r.Mul(a, &c)
+	r.Sub(y, &r)
+	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Scaling: d.Scaling,
+		Origin: model.Origin{TrueResidual: new(mat.Norm(&r, 2) / mat.Norm(y, 2))}}
 }
 
 func predict(t *testing.T, m *model.Model, d *datasets.Dataset) *model.Prediction {

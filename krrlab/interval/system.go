@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/model"
@@ -53,7 +54,8 @@ func newSystem(m *model.Model) *System {
 // bytes. It returns an error if that is more than memory allows, A is not positive definite in float64, or
 // ctx ends, and one that is ErrUnsolved where C may be off the solution C* by more than is said there: ‖c_j−c_j*‖_A, by the
 // model's Error or else its residual, by a tenth of ‖c_j‖_A, or the residual by a tenth of ‖r_j‖₂ of LeaveOneOut. AC, which
-// stands for Y, would then be fitted without error, and its intervals would hold few answers.
+// stands for Y, would then be fitted without error, and its intervals would hold few answers. A residual that was not measured is
+// not known, and of a given K λ bounds no eigenvalue.
 func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error) {
 	if m.Weighted {
 		return nil, errWeighted
@@ -119,27 +121,54 @@ const solvedTo = 0.1
 // solved returns ErrUnsolved, with the numbers, if C is not known to be near the solution.
 func (s *System) solved() error {
 	_, _, t := s.m.Dims()
+	rel, root := s.residual(), s.root()
+	if math.IsNaN(rel) {
+		return fmt.Errorf("%w (its residual is not known)", ErrUnsolved)
+	}
 	for j := range t {
-		y, rel := mat.Norm(s.y.ColView(j), 2), s.m.Origin.TrueResidual
 		left := math.Inf(1) // ‖y−Ac‖₂, as ‖y‖₂ ≤ ‖Ac‖₂+‖y−Ac‖₂
 		if rel >= 0 && rel < 1 {
-			left = rel / (1 - rel) * y
+			left = rel / (1 - rel) * mat.Norm(s.y.ColView(j), 2)
 		}
-		off := left / math.Sqrt(s.m.Lambda)
+		off := 0.0
 		if e := s.m.Error; e != nil {
 			off = e.ANorm[j]
+		} else if left > 0 {
+			off = left * root
 		}
 		if size := s.anorm(j); !(off <= solvedTo*size) {
-			return fmt.Errorf("%w (‖c−c*‖_A ≤ %.2g, ‖c‖_A = %.2g)", ErrUnsolved, off, size)
+			return fmt.Errorf("%w (‖c−c*‖_A ≤ %s, ‖c‖_A = %.2g)", ErrUnsolved, outward.Up(off, 2), size)
 		}
 		if s.f == nil {
 			continue
 		}
 		if r := mat.Norm(s.LeaveOneOut().ColView(j), 2); !(left <= solvedTo*r) {
-			return fmt.Errorf("%w (‖y−Ac‖₂ ≤ %.2g, leave-one-out leaves %.2g)", ErrUnsolved, left, r)
+			return fmt.Errorf("%w (‖y−Ac‖₂ ≤ %s, leave-one-out leaves %.2g)", ErrUnsolved, outward.Up(left, 2), r)
 		}
 	}
 	return nil
+}
+
+// residual returns ‖y−Ac‖₂/‖y‖₂ of the worst column, NaN where it is not known: it was not measured, or with K as stored, which the
+// fit found to be too far from K.
+func (s *System) residual() float64 {
+	o := s.m.Origin
+	if o.TrueResidual == nil || o.Status == pcg.Inaccurate.String() && (s.m.Error == nil || !s.m.Error.Certain) {
+		return math.NaN()
+	}
+	return *o.TrueResidual
+}
+
+// root returns a bound of 1/√λ_min(A): 1/√λ, and where K is given, and need not be positive semi-definite, √tr A⁻¹, +∞ without
+// a factor.
+func (s *System) root() float64 {
+	switch {
+	case kernel.Semidefinite(s.m.Kernel):
+		return 1 / math.Sqrt(s.m.Lambda)
+	case s.f == nil:
+		return math.Inf(1)
+	}
+	return math.Sqrt(floats.Sum(s.f.Diag))
 }
 
 // anorm returns √(c_jᵀAc_j), where squares may under- or overflow.

@@ -3,6 +3,7 @@ package interval
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -11,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -36,8 +38,8 @@ func TestUnsolved(t *testing.T) {
 		}
 		rel := res.MaxTrueRelRes()
 		for _, m := range []*model.Model{
-			{Origin: model.Origin{TrueResidual: rel}},
-			{Origin: model.Origin{TrueResidual: rel}, Error: &model.Error{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
+			{Origin: model.Origin{TrueResidual: &rel}},
+			{Origin: model.Origin{TrueResidual: &rel}, Error: &model.Error{ANorm: []float64{rel * mat.Norm(y, 2) / math.Sqrt(lambda)}}},
 		} {
 			m.Kernel, m.Lambda, m.X, m.C = k, lambda, d.X, res.X
 			s, err := Cholesky(t.Context(), m, 0)
@@ -62,9 +64,79 @@ func TestUnsolved(t *testing.T) {
 	}
 	for _, rel := range []float64{1, 2, math.NaN(), -1} { // ‖y‖₂ is not known
 		m := fit(t, d, k, 0.1)
-		m.Origin.TrueResidual = rel
+		m.Origin.TrueResidual = &rel
 		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
 			t.Errorf("residual %g: %v", rel, err)
+		}
+	}
+}
+
+// TestUnknownResidual: a residual that was not measured is not 0, in a model made by hand and in a file without it, and one of
+// K as stored is not that of K where the fit says so; λ bounds the error of no given K.
+func TestUnknownResidual(t *testing.T) {
+	k := kernel.Gaussian{Sigma: 1}
+	m := fit(t, datasets.SyntheticRegression(40, 2, 0.3, 1), k, 0.1)
+	refused := func(what string, m *model.Model) {
+		t.Helper()
+		if _, err := Cholesky(t.Context(), m, 0); !errors.Is(err, ErrUnsolved) {
+			t.Errorf("%s: %v", what, err)
+		}
+		a := dense(k, m.X, m.X)
+		for i := range a.RawMatrix().Rows {
+			a.Set(i, i, a.At(i, i)+m.Lambda)
+		}
+		if _, err := Iterative(t.Context(), m, product{a}, nil); !errors.Is(err, ErrUnsolved) {
+			t.Errorf("%s, iterative: %v", what, err)
+		}
+	}
+	m.C.Scale(0.3, m.C) // far from the solution: nobody looked
+	m.Origin = model.Origin{}
+	refused("made by hand", m)
+	name := filepath.Join(t.TempDir(), "m.krr")
+	if err := m.Save(name); err != nil {
+		t.Fatal(err)
+	}
+	read, err := model.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused("saved", read)
+	m.Origin = model.Origin{Status: pcg.Inaccurate.String(), TrueResidual: new(1e-9)}
+	refused("inaccurate", m)
+}
+
+// TestGivenIndefinite: K+λI of a given K may have an eigenvalue far below λ, and the error of an answer is then far above
+// ‖r‖₂/√λ.
+func TestGivenIndefinite(t *testing.T) {
+	const n, lambda, least, y = 4, 0.1, 1e-6, 0.01
+	a, c := mat.NewDense(n, n, nil), mat.NewDense(n, 1, nil)
+	for i := range n {
+		a.Set(i, i, 1+lambda)
+		c.Set(i, 0, 1/(1+lambda))
+	}
+	a.Set(0, 0, least)
+	k := make([]float64, n*n)
+	for i := range n {
+		k[i*n+i] = a.At(i, i) - lambda
+	}
+	given, err := kernel.NewPrecomputed(points.NewDense(n, n, k))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Y = (y, 1, 1, 1): ‖c*−c‖_A is 10 where c_0 = 0 and 0 where c_0 = c*_0, beside ‖c‖_A of 1.65 and 10.1
+	for _, solved := range []bool{false, true} {
+		rel := y / math.Sqrt(n-1)
+		c.Set(0, 0, 0)
+		if solved {
+			c.Set(0, 0, y/least)
+			rel = 1e-12
+		}
+		m := &model.Model{Kernel: given, Lambda: lambda, X: kernel.Rows(n), C: c, Origin: model.Origin{TrueResidual: &rel}}
+		if _, err := Cholesky(t.Context(), m, 0); (err == nil) != solved || err != nil && !errors.Is(err, ErrUnsolved) {
+			t.Errorf("solved %v: %v", solved, err)
+		}
+		if _, err := Iterative(t.Context(), m, product{a}, nil); !errors.Is(err, ErrUnsolved) { // whose λ_min is not known
+			t.Errorf("solved %v, iterative: %v", solved, err)
 		}
 	}
 }

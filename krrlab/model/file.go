@@ -62,8 +62,8 @@ func (m *Model) Save(name string) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	if r := m.Origin.TrueResidual; math.IsNaN(r) || math.IsInf(r, 0) {
-		return fmt.Errorf("model: not saved: the residual of its answer is %g, which float64 does not hold: fit with targets in another unit, or a larger λ", r)
+	if r := m.Origin.TrueResidual; r != nil && (math.IsNaN(*r) || math.IsInf(*r, 0)) {
+		return fmt.Errorf("model: not saved: the residual of its answer is %g, which float64 does not hold: fit with targets in another unit, or a larger λ", *r)
 	}
 	meta, err := m.Info()
 	if err != nil {

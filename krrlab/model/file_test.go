@@ -107,7 +107,7 @@ func TestSaveFails(t *testing.T) {
 	named := random(kernels[0], x, 1)
 	named.Columns = []string{"a", "b"}
 	lost := random(kernels[0], x, 1)
-	lost.Origin.TrueResidual = math.NaN()
+	lost.Origin.TrueResidual = new(math.NaN())
 	for want, m := range map[string]*Model{"the residual of its answer is NaN": lost, "own": own, "6 rows of coefficients for 7 points": short, "2 names for 3 features": named} {
 		if err := m.Save(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

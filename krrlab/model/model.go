@@ -55,7 +55,7 @@ type Error struct {
 	Certain  bool      `json:"certain"` // it is proved from the data on; else it rests on the iteration, or on rows of K
 }
 
-// Origin says where a model comes from. It informs; of it only Tol and TrueResidual are computed with, which say how accurate C is.
+// Origin says where a model comes from. It informs; of it only Status, Tol and TrueResidual are computed with, which say how accurate C is.
 type Origin struct {
 	Dataset string   `json:"dataset"`
 	Target  string   `json:"target,omitempty"` // csv column of the target at the fit
@@ -67,7 +67,7 @@ type Origin struct {
 	Solver       string              `json:"solver"`
 	Status       string              `json:"status"`
 	Tol          float64             `json:"tol"`
-	TrueResidual float64             `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns
+	TrueResidual *float64            `json:"true_residual"` // worst ‖y−Ac‖₂/‖y‖₂ of the columns; nil: not measured
 	Seed         uint64              `json:"seed"`
 	Version      string              `json:"krrlab_version"`
 	Created      string              `json:"created"` // RFC 3339

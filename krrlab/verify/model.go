@@ -55,7 +55,7 @@ type Verification struct {
 	Kernel  kernel.Spec `json:"kernel"`
 	Lambda  float64     `json:"lambda"`
 	Tol     float64     `json:"tol"`              // asked at the fit
-	Claimed float64     `json:"claimed_residual"` // what the model file says
+	Claimed *float64    `json:"claimed_residual"` // what the model file says; nil: nothing
 	Targets string      `json:"targets"`
 	Mean    []float64   `json:"mean,omitempty"` // of the model: y is the targets less it
 

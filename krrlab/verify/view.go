@@ -14,8 +14,12 @@ func (v *Verification) String() string {
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
 	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
 	if v.Residual.Known() {
-		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %.4e, asked %.0e: %s",
-			float64(v.Residual), float64(v.Rounding), v.Claimed, v.Tol, v.verdict())
+		says := "nothing"
+		if v.Claimed != nil {
+			says = fmt.Sprintf("%.4e", *v.Claimed)
+		}
+		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %.0e: %s",
+			float64(v.Residual), float64(v.Rounding), says, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in [%s, %s], certain; at most 1+n·max k/λ = %s", outward.Down(v.Cond.Lo, 4), outward.Up(v.Cond.Hi, 4), outward.Up(v.Simple, 4))
 	b.Add("eigenvalues", "λ_max(K) in [%s, %s], λ_min(K) in [0, %s], %d passes over K", outward.Down(v.Largest.Lo, 5), outward.Up(v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
