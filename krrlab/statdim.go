@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/enum"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -207,7 +208,7 @@ func soFar(e estimate.Interval) string {
 	if e.Value == 0 {
 		return ""
 	}
-	return fmt.Sprintf("s_λ in [%.4g, %.4g]", e.Lo, e.Hi)
+	return "s_λ in " + outward.Span(e.Lo, e.Hi, 4)
 }
 
 // inEigenForm returns ZZᵀ+λ_pI of the recipe in the eigen form, and fills in what the stage says of it.

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"github.com/krrlab/lab/krrlab/internal/outward"
 )
 
 // Interval is an estimate of a number. Lo ≤ Value ≤ Hi; an end that nothing is known of
@@ -38,9 +40,9 @@ func (e Interval) Width() float64 {
 	return (e.Hi - e.Lo) / math.Abs(e.Value)
 }
 
-// String returns, for instance, "57.3, in [55.1, 59.8] with 95 % confidence (hutchinson)".
+// String returns, for instance, "57.3, in [55.1, 59.8] with 95 % confidence (hutchinson)", the ends rounded outward.
 func (e Interval) String() string {
-	s := fmt.Sprintf("%.4g, in [%.4g, %.4g]", e.Value, e.Lo, e.Hi)
+	s := fmt.Sprintf("%.4g, in %s", e.Value, outward.Span(e.Lo, e.Hi, 4))
 	if e.Confidence < 1 {
 		s += fmt.Sprintf(" with %.3g %% confidence", 100*e.Confidence)
 	}

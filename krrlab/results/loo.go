@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -88,7 +89,7 @@ func (r *LeaveOneOut) String() string {
 	shown := r.shown()
 	ends, wide := make([]string, len(shown)), 0
 	for i, s := range shown {
-		ends[i] = fmt.Sprintf("in [%.5g, %.5g]", s.Error.Lo, s.Error.Hi)
+		ends[i] = "in " + outward.Span(s.Error.Lo, s.Error.Hi, 5)
 		wide = max(wide, len(ends[i]))
 	}
 	for i, s := range shown {

@@ -94,14 +94,14 @@ func (q *Quality) String() string {
 		b.Add("certain", "κ ≤ %s from the trace of what the landmarks leave", outward.Up(q.Certain, 4))
 	}
 	if q.Exact != nil {
-		b.Add("exact", "κ = %.6g ± %.1g, by all %d eigenvalues", q.Exact.Value, (q.Exact.Hi-q.Exact.Lo)/2, len(q.Spectrum))
+		b.Add("exact", "by all %d eigenvalues κ is %s", len(q.Spectrum), q.exactText())
 	}
 	reached := "the width asked was reached"
 	if !q.Reached {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {
-		b.Add("Lanczos", "%d steps, %s; a priori error ≤ %.2g", q.Steps, reached, q.APriori)
+		b.Add("Lanczos", "%d steps, %s; a priori error ≤ %s", q.Steps, reached, outward.Up(float64(q.APriori), 2))
 	} else {
 		b.Add("one-sided", "by the Ritz values of %d iterations, in exact arithmetic: M has no NormalTo (lanczos.Metric)", q.Steps)
 	}
@@ -112,13 +112,40 @@ func (q *Quality) String() string {
 	return b.String()
 }
 
+// exactText says what all eigenvalues tell of κ.
+func (q *Quality) exactText() string {
+	if e := q.Exact; math.IsInf(e.Hi, 1) {
+		return fmt.Sprintf("%s, as rounding in float64 may hide the least of them, %.2g", rangeText(*e, 4, ""), q.Spectrum[0])
+	}
+	return rangeText(*q.Exact, 6, "")
+}
+
 // boundsText writes an interval without its method.
 func boundsText(e estimate.Interval) string {
-	s := fmt.Sprintf("%.4g in [%.4g, %.4g]", e.Value, e.Lo, e.Hi)
+	with := ""
 	if e.Confidence < 1 {
-		s += fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
+		with = fmt.Sprintf(" with %.3g %%", 100*e.Confidence)
 	}
-	return s
+	return spanText(e, with)
+}
+
+// spanText writes an interval, its ends rounded outward, and in words what is not known of it.
+func spanText(e estimate.Interval, with string) string {
+	value := "not known"
+	if !math.IsNaN(e.Value) {
+		value = fmt.Sprintf("%.4g", e.Value)
+	}
+	if math.IsInf(e.Hi, 1) {
+		value += ","
+	}
+	return value + " " + rangeText(e, 4, with)
+}
+
+func rangeText(e estimate.Interval, digits int, with string) string {
+	if math.IsInf(e.Hi, 1) {
+		return "at least " + outward.Down(e.Lo, digits) + with + ", without an upper bound"
+	}
+	return "in " + outward.Span(e.Lo, e.Hi, digits) + with
 }
 
 func (q *Quality) metricText() string {
@@ -207,7 +234,7 @@ func (q *Quality) Plot() *plots.Figure {
 		}
 	}
 	f := &plots.Figure{
-		Title: fmt.Sprintf("%s: κ(M⁻¹A) in [%.3g, %.3g]", q.Dataset, q.Kappa.Lo, q.Kappa.Hi),
+		Title: q.Dataset + ": κ(M⁻¹A) " + rangeText(q.Kappa, 3, ""),
 		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
 			q.metricText(), 100*q.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
@@ -235,7 +262,7 @@ func (q *Quality) plotRitz() *plots.Figure {
 		s.X, s.Y = append(s.X, float64(i+1)), append(s.Y, v)
 	}
 	return &plots.Figure{
-		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %.3g", q.Dataset, q.Kappa.Lo),
+		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
 		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they lie inside the spectrum.", q.metricText()),
 		X:       plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true}, Series: []plots.Series{s},
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -71,13 +72,10 @@ func (s *SketchSize) testText() string {
 	return fmt.Sprintf("κ(M⁻¹A) ≤ %g; confidence %g", s.Target, s.Confidence)
 }
 
-// span writes an interval's ends.
-func span(lo, hi float64) string { return fmt.Sprintf("[%.4g, %.4g]", lo, hi) }
-
 func (s *SketchSize) rungText(r adapt.Rung) string {
-	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, span(r.Kappa.Lo, r.Kappa.Hi))
+	t := fmt.Sprintf("%-7s κ %-18s", r.Verdict, outward.Span(r.Kappa.Lo, r.Kappa.Hi, 4))
 	if c := r.Conditions; c != nil {
-		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW [%.3g, %.3g], rank %d,", span(c.Norm.Lo, c.Norm.Hi), c.Low.Lo, c.High.Hi, c.Rank)
+		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4), outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
 	}
 	return t + fmt.Sprintf(" %4d iterations, %6.2f s predicted, %6.2f s taken", r.Iterations, r.Predicted, r.Seconds.Rung)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
@@ -45,7 +46,7 @@ func (s *StatDim) String() string {
 		confidence = fmt.Sprintf("%.4g %% confidence", 100*e.Confidence)
 	}
 	b.Add("s_λ(K)", "%.5g at λ = %g", e.Value, s.Lambda)
-	b.Add("interval", "[%.5g, %.5g], %s, width %.2g %% of the value%s", e.Lo, e.Hi, confidence, 100*e.Width(), s.missed())
+	b.Add("interval", "%s, %s, width %.2g %% of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, 100*e.Width(), s.missed())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
 		b.Add("probes", "%d, %s, %d vectors multiplied by K", s.Probes, s.stepText(), s.Columns)

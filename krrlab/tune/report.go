@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -24,9 +25,9 @@ func (p *Point) error(classes bool) string {
 		return "K+λI is not positive definite in float64"
 	}
 	if classes {
-		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, 100*p.Lo, 100*p.Hi)
+		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100, math.Ceil(1e4*float64(p.Hi))/100)
 	}
-	return fmt.Sprintf("RMSE %.4g, in [%.4g, %.4g]", p.Error, p.Lo, p.Hi)
+	return fmt.Sprintf("RMSE %.4g, in %s", p.Error, outward.Span(float64(p.Lo), float64(p.Hi), 4))
 }
 
 // units says what the errors of several targets are in; "" of one.

@@ -21,8 +21,8 @@ func (v *Verification) String() string {
 		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %.0e: %s",
 			float64(v.Residual), float64(v.Rounding), says, v.Tol, v.verdict())
 	}
-	b.Add("κ(K+λI)", "in [%s, %s], certain; at most 1+n·max k/λ = %s", outward.Down(v.Cond.Lo, 4), outward.Up(v.Cond.Hi, 4), outward.Up(v.Simple, 4))
-	b.Add("eigenvalues", "λ_max(K) in [%s, %s], λ_min(K) in [0, %s], %d passes over K", outward.Down(v.Largest.Lo, 5), outward.Up(v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
+	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4), outward.Up(v.Simple, 4))
+	b.Add("eigenvalues", "λ_max(K) in %s, λ_min(K) in [0, %s], %d passes over K", outward.Span(v.Largest.Lo, v.Largest.Hi, 5), outward.Up(v.Smallest.Hi, 3), v.Passes)
 	if v.Bound.Known() {
 		b.Add("prediction", "|f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) ≤ %s where k(x,x) is as on the training points", outward.Up(float64(v.Bound), 4))
 	}

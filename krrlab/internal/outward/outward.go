@@ -1,4 +1,4 @@
-// Package outward writes the ends of certain intervals with few digits, so that what is printed holds too: 150003.9 as
+// Package outward writes the ends of intervals with few digits, so that what is printed holds too: 150003.9 as
 // an upper bound is 1.501e+05 in four digits, and not 1.5e+05.
 package outward
 
@@ -15,6 +15,11 @@ func Up(v float64, digits int) string { return toward(v, 'g', digits, digits, 1)
 
 // UpE is Up in the form of %e.
 func UpE(v float64, digits int) string { return toward(v, 'e', digits-1, digits, 1) }
+
+// Span writes the ends of an interval, as %g does: "[lo, hi]" holds it.
+func Span(lo, hi float64, digits int) string {
+	return "[" + Down(lo, digits) + ", " + Up(hi, digits) + "]"
+}
 
 // toward writes v, and where that is rounded the wrong way, the number one unit of its last digit on.
 func toward(v float64, format byte, precision, digits int, sign float64) string {

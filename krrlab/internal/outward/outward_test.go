@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	fmt.Printf("κ in [%s, %s]\n", Down(135188.7, 4), Up(150003.9, 4))
+	fmt.Printf("κ in %s\n", Span(135188.7, 150003.9, 4))
 	// Output: κ in [1.351e+05, 1.501e+05]
 }
 
