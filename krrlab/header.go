@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/weighted"
@@ -27,7 +28,7 @@ func (l *Lab) String() string {
 	_, _, t := l.Dims()
 	b.Add("data", "%v", l.given)
 	b.Add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
-	b.Add("solver", "%v, τ = %g, at most %d iterations", c.Solver, c.Tol, c.MaxIter)
+	b.Add("solver", "%v, τ = %g, at most %s", c.Solver, c.Tol, plural.Count(c.MaxIter, "iteration"))
 	switch {
 	case l.plain():
 	case l.approximation() != nil:

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -82,8 +83,8 @@ func (r *ADMMResult) String() string {
 	if k := len(r.History); k > 0 {
 		last = r.History[k-1]
 	}
-	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d blocks, ρ = %g: %v after %d iterations, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
-		r.Loss, r.N, r.S, r.T, r.FeatureBlocks, r.Rho, r.Status, r.Iterations, last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
+	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d blocks, ρ = %g: %v after %s, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
+		r.Loss, r.N, r.S, r.T, r.FeatureBlocks, r.Rho, r.Status, plural.Count(r.Iterations, "iteration"), last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
 		r.Seconds.Setup.Total, r.Seconds.Iterate, r.Seconds.Measure)
 }
 
@@ -221,7 +222,7 @@ type RhoGrid struct {
 
 func (r *RhoGrid) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "ρ = %g of %d after %d iterations each", r.Best, len(r.Rho), r.Iterations)
+	fmt.Fprintf(&b, "ρ = %g of %d after %s each", r.Best, len(r.Rho), plural.Count(r.Iterations, "iteration"))
 	for i, rho := range r.Rho {
 		fmt.Fprintf(&b, "\n  ρ = %-8.3g objective %.6g, gap %.2g, %.3g s", rho, r.Objective[i], r.Gap[i], r.Seconds[i])
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
@@ -13,7 +14,7 @@ func reachedText(sol *krrlab.Solution) string {
 	if sol == nil {
 		return ""
 	}
-	text := fmt.Sprintf(" after %d iterations", sol.Iterations)
+	text := " after " + plural.Count(sol.Iterations, "iteration")
 	if sol.TrueResidual.Known() {
 		return text + fmt.Sprintf(", residual %.1e (%s)", sol.TrueResidual, sol.ResidualKind)
 	}

@@ -141,7 +141,10 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 		PersistentPreRunE: a.setUp,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.Version = a.versionText()
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
+	root.Flags().BoolP("version", "v", false, "print the version")
 	p := root.PersistentFlags()
 	p.BoolVar(&a.quiet, "quiet", false, "print nothing but errors")
 	p.IntVar(&a.threads, "threads", runtime.GOMAXPROCS(0), "cores to use")
@@ -266,13 +269,17 @@ func (a *app) dirs() []string {
 	return a.env.DataDirs
 }
 
+func (a *app) versionText() string {
+	return fmt.Sprintf("krrlab %s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(a.env.Stdout, "krrlab %s, %s %s/%s\n", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintln(a.env.Stdout, a.versionText())
 			return nil
 		},
 	}

@@ -371,3 +371,22 @@ func TestInterrupted(t *testing.T) {
 		t.Error("a model was written")
 	}
 }
+
+// TestVersionFlag: --version and -v print what the command version does.
+func TestVersionFlag(t *testing.T) {
+	_, want, _ := command(t, "version")
+	for _, flag := range []string{"--version", "-v"} {
+		if code, out, errs := command(t, flag); code != exitOK || out != want || errs != "" {
+			t.Errorf("%s: exit %d, %q, %q, want %q", flag, code, out, errs, want)
+		}
+	}
+}
+
+// TestRateText: a slow rate is printed as measured, and 0 as not measured.
+func TestRateText(t *testing.T) {
+	for v, want := range map[float64]string{0: "(not measured)", 2.34e7: "0.0234 GB/s", 28.13e9: "28.1 GB/s", 185e9: "185 GB/s"} {
+		if got := rateText(v, "GB/s"); got != want {
+			t.Errorf("%g: %s, want %s", v, got, want)
+		}
+	}
+}

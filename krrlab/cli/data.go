@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -96,7 +97,7 @@ func (a *app) dataInfo(name string) error {
 	line("license", "%s", i.Licence)
 	line("page", "%s", i.Page)
 	if p := i.Paper; p != nil {
-		line("paper", "gaussian σ = %g, λ = %g, s = %d: %d iterations, %g s, error %s", p.Sigma, p.Lambda, p.Features, p.Iterations, p.Seconds, paperError(i))
+		line("paper", "gaussian σ = %g, λ = %g, s = %d: %s, %g s, error %s", p.Sigma, p.Lambda, p.Features, plural.Count(p.Iterations, "iteration"), p.Seconds, paperError(i))
 	} else if i.Sigma > 0 {
 		line("default", "gaussian σ = %g, λ = %g", i.Sigma, i.Lambda)
 	}

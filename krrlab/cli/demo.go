@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -52,7 +53,7 @@ func (a *app) demo(ctx context.Context, dir string) error {
 		return fmt.Errorf("cannot write to %s: %w", dir, err)
 	}
 	start := time.Now()
-	a.printf("BLAS: %v, %d threads\n\n", accel.InUse(), accel.Threads())
+	a.printf("BLAS: %v, %s\n\n", accel.InUse(), plural.Count(accel.Threads(), "thread"))
 	table := &plots.Table{Title: "Kernel ridge regression to the tolerance asked, with the paper's preconditioner and without"}
 	for _, c := range []string{"data", "n", "s", "solver", "iterations", "status", "true residual", "κ(M⁻¹A)", "test error", "best possible", "seconds"} {
 		table.Columns = append(table.Columns, plots.Column{Name: c})

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
 )
 
@@ -30,20 +33,20 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	line("krrlab", "%s, %s %s/%s", a.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	cpu := accel.CPU()
-	line("cpu", "%s, %d cores, %d threads in use; %s; inner loops on %v", cpu.Model, runtime.NumCPU(), accel.Threads(), strings.Join(cpu.Features, " "), simd.InUse())
+	line("cpu", "%s, %s, %s in use; %s; inner loops on %v", cpu.Model, plural.Count(runtime.NumCPU(), "core"), plural.Count(accel.Threads(), "thread"), strings.Join(cpu.Features, " "), simd.InUse())
 	limit, source := accel.MemoryLimit()
 	line("memory", "limit %s (%s), available now %s", accel.Bytes(limit), source, accel.Bytes(accel.MemoryAvailable()))
 	rates, err := plan.Measure(ctx, 0)
 	if err != nil {
 		return err
 	}
-	line("reading", "%.1f GB/s on %d threads", rates.Read/1e9, accel.Threads())
+	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
 	if small, large := accel.FirstTouch(ctx, touchBytes, false), accel.FirstTouch(ctx, touchBytes, true); small > 0 {
-		line("new memory", "touched first at %.1f GB/s on pages of 4 KiB, %.1f GB/s on pages of 2 MiB", small/1e9, large/1e9)
+		line("new memory", "touched first at %s on pages of 4 KiB, %s on pages of 2 MiB", rateText(small, "GB/s"), rateText(large, "GB/s"))
 	}
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
-	line("blas", "%v: dgemm %.1f GFLOP/s, sgemm %.1f, Cholesky %.1f and %.1f", b, rates.Gemm64/1e9, rates.Gemm32/1e9, rates.Potrf64/1e9, rates.Potrf32/1e9)
+	line("blas", "%v: dgemm %s, sgemm %s, Cholesky %s and %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"), rateText(rates.Potrf64, "GFLOP/s"), rateText(rates.Potrf32, "GFLOP/s"))
 	line("mpi", "%s", cmp.Or(found("mpirun", "mpiexec", "srun"), "not found (for runs on ranks: sudo apt-get install openmpi-bin)"))
 	line("jupyter", "%s", cmp.Or(found("jupyter-notebook", "jupyter-lab", "jupyter"), "not found (for notebooks: sudo apt-get install jupyter-notebook)"))
 	for i, d := range a.dirs() {
@@ -57,6 +60,14 @@ func (a *app) doctor(ctx context.Context) error {
 	}
 	rates.Keep(plan.RatesFile()) // for krrlab plan
 	return nil
+}
+
+// rateText writes a rate in 10⁹ of the unit, 0 as what was not measured.
+func rateText(rate float64, unit string) string {
+	if !(rate > 0) || math.IsInf(rate, 1) {
+		return "(not measured)"
+	}
+	return fmt.Sprintf("%.3g %s", rate/1e9, unit)
 }
 
 // found returns the path of the first program that is installed.

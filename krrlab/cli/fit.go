@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -293,8 +294,8 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 	}
 	if !r.sol.Reached() {
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %d iterations, true residual %.2e, asked %.0e; %s\n",
-				r.sol.Status, r.sol.Iterations, r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
+			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %.0e; %s\n",
+				r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 		}
 		return errStatus(exitNotConverged)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
 )
 
@@ -298,7 +299,7 @@ func finishedText(c experiments.Case, r *experiments.Result) string {
 		return s + ": " + r.Reason
 	}
 	if r.Iterations > 0 {
-		s += fmt.Sprintf(", %d iterations", r.Iterations)
+		s += fmt.Sprintf(", %s", plural.Count(r.Iterations, "iteration"))
 	}
 	switch {
 	case r.TestError != nil:

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -88,5 +89,5 @@ func (f *fitFlags) warmText(s *krrlab.Solution) string {
 		return fmt.Sprintf("%s was not used: the direct solver does not iterate (--solver pcg does)", f.warm)
 	}
 	n, _, _ := f.start.Dims()
-	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %d iterations to %.2e", f.warm, n, s.N, f.start.Lambda, s.History[0].Residual, s.Iterations, s.TrueResidual)
+	return fmt.Sprintf("%s has %d of the %d rows, λ = %g: the residual began at %.2e, and took %s to %.2e", f.warm, n, s.N, f.start.Lambda, s.History[0].Residual, plural.Count(s.Iterations, "iteration"), s.TrueResidual)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -111,7 +112,7 @@ func Below(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, g rng.Stre
 	}
 	ritz := res.Ritz(0)
 	if len(ritz) == 0 || !(ritz[0] > 0) {
-		return nil, fmt.Errorf("PCG ends %v after %d iterations, without a bound of κ", res.Status, res.Iterations)
+		return nil, fmt.Errorf("PCG ends %v after %s, without a bound of κ", res.Status, plural.Count(res.Iterations, "iteration"))
 	}
 	const how = "Ritz values of PCG: one-sided, in exact arithmetic"
 	least, most := ritz[0], ritz[len(ritz)-1]

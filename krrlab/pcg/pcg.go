@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/internal/enum"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 
 // Operator is a symmetric positive definite n×n matrix A.
@@ -242,8 +243,8 @@ func largest(v []float64) float64 {
 // String says in one line how the solve ended, and in one more for every column
 // that ended badly why.
 func (r *Result) String() string {
-	s := fmt.Sprintf("%v after %d iterations: worst residual %.3g (true), %.3g (recurrence), asked %.3g; κ(M⁻¹A) ≳ %.4g",
-		r.Status, r.Iterations, r.MaxTrueRelRes(), largest(r.RelRes), r.Tol, r.Cond())
+	s := fmt.Sprintf("%v after %s: worst residual %.3g (true), %.3g (recurrence), asked %.3g; κ(M⁻¹A) ≳ %.4g",
+		r.Status, plural.Count(r.Iterations, "iteration"), r.MaxTrueRelRes(), largest(r.RelRes), r.Tol, r.Cond())
 	for j, c := range r.Columns {
 		if why := c.why(); why != "" {
 			s += fmt.Sprintf("\ncolumn %d, iteration %d: %s", j, c.Iterations, why)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -75,15 +76,15 @@ func (r *Report) String() string {
 	b.Add("K", "%s; a product with t = %d takes %.3g s", r.Storage, r.T, r.Product)
 	for i := range r.Racers {
 		s := &r.Racers[i]
-		text := fmt.Sprintf("%v after %d iterations, residual %.2e", s.Phase, s.Iterations, s.last())
+		text := fmt.Sprintf("%v after %s, residual %.2e", s.Phase, plural.Count(s.Iterations, "iteration"), s.last())
 		switch s.Phase {
 		case Waiting:
 			text = fmt.Sprintf("not built, which would take %.3g s", s.Build)
 		case Out:
-			text = fmt.Sprintf("out after %d iterations: %s", s.Iterations, s.Why)
+			text = fmt.Sprintf("out after %s: %s", plural.Count(s.Iterations, "iteration"), s.Why)
 		}
 		if s.Total.Known() {
-			text += fmt.Sprintf("; alone %.0f iterations, %.3g s", math.Ceil(float64(s.Predicted)), s.Total)
+			text += fmt.Sprintf("; alone %s, %.3g s", plural.Count(int(math.Ceil(float64(s.Predicted))), "iteration"), s.Total)
 		}
 		b.Add(s.name(), "%s", text)
 	}

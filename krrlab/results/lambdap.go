@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lambdap"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -76,11 +77,11 @@ func pointText(p *lambdap.Point) string {
 func iterationsOf(p *lambdap.Point) string {
 	switch {
 	case p.Iterations != nil && p.Status == pcg.Converged:
-		return fmt.Sprintf("%d iterations", *p.Iterations)
+		return plural.Count(*p.Iterations, "iteration")
 	case p.Iterations != nil:
-		return fmt.Sprintf("%s after %d iterations", p.Status, *p.Iterations)
+		return fmt.Sprintf("%s after %s", p.Status, plural.Count(*p.Iterations, "iteration"))
 	case p.Predicted > 0:
-		return fmt.Sprintf("%d iterations predicted", p.Predicted)
+		return plural.Count(p.Predicted, "iteration") + " predicted"
 	}
 	return "iterations unknown"
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/lanczos"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -101,9 +102,9 @@ func (q *Quality) String() string {
 		reached = "the width asked was not reached"
 	}
 	if q.APriori.Known() {
-		b.Add("Lanczos", "%d steps, %s; a priori error ≤ %s", q.Steps, reached, outward.Up(float64(q.APriori), 2))
+		b.Add("Lanczos", "%s, %s; a priori error ≤ %s", plural.Count(q.Steps, "step"), reached, outward.Up(float64(q.APriori), 2))
 	} else {
-		b.Add("one-sided", "by the Ritz values of %d iterations, in exact arithmetic: M has no NormalTo (lanczos.Metric)", q.Steps)
+		b.Add("one-sided", "by the Ritz values of %s, in exact arithmetic: M has no NormalTo (lanczos.Metric)", plural.Count(q.Steps, "iteration"))
 	}
 	b.Add("iterations", "%s", q.iterationText())
 	s := q.Seconds

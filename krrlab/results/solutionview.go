@@ -6,6 +6,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
@@ -61,7 +62,7 @@ func (s *Solution) String() string {
 	if s.Ranks != nil {
 		b.Add("ranks", "%v", s.Ranks)
 	}
-	b.Add("machine", "%s, %d threads, peak memory %s", s.BLAS, s.Threads, accel.Bytes(s.PeakBytes))
+	b.Add("machine", "%s, %s, peak memory %s", s.BLAS, plural.Count(s.Threads, "thread"), accel.Bytes(s.PeakBytes))
 	return b.String()
 }
 
@@ -96,7 +97,7 @@ func (s *Solution) iterationText() string {
 	if s.Iterations == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" after %d iterations", s.Iterations)
+	return " after " + plural.Count(s.Iterations, "iteration")
 }
 
 func (s *Solution) residualText() string {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/statdim"
 	"github.com/krrlab/lab/plots"
@@ -78,7 +79,7 @@ func (s *StatDim) stepText() string {
 	if s.Method == "slq" {
 		return fmt.Sprintf("%d Lanczos steps", s.Steps)
 	}
-	return fmt.Sprintf("%d iterations", s.Steps)
+	return plural.Count(s.Steps, "iteration")
 }
 
 func (s *StatDim) explainedText() string {

@@ -21,6 +21,7 @@ var floors = map[string]int{
 	"krrlab/internal/hostile":    0,
 	"krrlab/internal/npy":        0,
 	"krrlab/internal/outward":    0,
+	"krrlab/internal/plural":     0,
 	"krrlab/internal/race":       0,
 	"krrlab/internal/dl":         0,
 	"krrlab/points":              0,
