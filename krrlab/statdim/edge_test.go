@@ -156,3 +156,36 @@ func TestRadauPivot(t *testing.T) {
 		}
 	}
 }
+
+// TestUnseen: where a group of equal rows among others is all that probes vary by, a few of them may have the same value: the
+// interval still covers s_λ as often as it says.
+func TestUnseen(t *testing.T) {
+	const seeds, lambda = 200, 0.01
+	for _, c := range []struct{ n, group int }{{30, 3}, {60, 50}, {2, 2}} {
+		k := mat.NewSymDense(c.n, nil)
+		for i := range c.n {
+			for j := range i + 1 {
+				if i == j || i < c.group {
+					k.SetSym(i, j, 1)
+				}
+			}
+		}
+		g, rest := float64(c.group), float64(c.n-c.group)
+		want := g/(g+lambda) + rest/(1+lambda)
+		for name, f := range map[string]func(context.Context, *Problem, *Options) (*Result, error){"hutchinson": Hutchinson, "slq": SLQ} {
+			covered := 0
+			for seed := range seeds {
+				r, err := f(t.Context(), &Problem{K: dense{k}, Lambda: lambda}, &Options{Probes: 8, MaxProbes: 32, Stream: rng.New(uint64(seed))})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r.Estimate.Covers(want) {
+					covered++
+				}
+			}
+			if covered < seeds*94/100 {
+				t.Errorf("%s, %d equal rows of %d: %d of %d intervals cover s_λ", name, c.group, c.n, covered, seeds)
+			}
+		}
+	}
+}

@@ -49,6 +49,7 @@ func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 		next := &Result{Probes: m, Steps: steps, Columns: cols}
 		var a float64
 		a, next.Sampling, next.Truncation, next.Explained = s.fit(mean, opt.Confidence)
+		next.Sampling = max(next.Sampling, p.unseen(a, p.Lambda, m, opt.Confidence))
 		next.Estimate = p.interval(next, a, p.Lambda, &opt, "hutchinson")
 		return next, nil
 	})

@@ -75,6 +75,7 @@ func (c *curve) result() (*Result, error) {
 		at := Result{}
 		var a float64
 		a, at.Sampling, at.Truncation, at.Explained = c.samples[i].fit(mean, c.o.Confidence)
+		at.Sampling = max(at.Sampling, c.p.unseen(a, l, c.probes, c.o.Confidence))
 		at.Estimate = c.p.interval(&at, a, l, c.o, "slq")
 		res.Curve = append(res.Curve, Point{l, at.Estimate})
 		if l == c.p.Lambda {

@@ -163,6 +163,20 @@ func (p *Problem) storage(lambda, s float64) float64 {
 // λ/2, where K is too coarse for λ and Storage says so.
 func (p *Problem) room(lambda float64) float64 { return max(lambda-p.Error, lambda/2) }
 
+// unseen returns the least half-width by m probes of signs that is claimed at an estimate s without a control variate: that of one
+// direction of KA⁻¹, of variance 2θ², θ = min(tr K/(tr K+λ), n−s), as if it were normal. A group of equal rows is such a direction,
+// and few probes may hardly see it: their spread is then far below the truth, or 0.
+func (p *Problem) unseen(s, lambda float64, m int, confidence float64) float64 {
+	if p.Control != nil {
+		return 0
+	}
+	n := float64(p.K.Dim())
+	lo, hi := traceBounds(p.K.Dim(), p.K.Trace(), lambda)
+	s = max(lo, min(s, hi))
+	theta := max(0, min(lo, n-s)) // lo ≤ s
+	return estimate.Student(confidence, float64(m-1)) * theta * math.Sqrt(2/float64(m))
+}
+
 // interval puts the parts together: value ± (sampling+truncation+storage), within the
 // certain bounds.
 func (p *Problem) interval(r *Result, value, lambda float64, o *Options, method string) estimate.Interval {
