@@ -9,7 +9,7 @@
 //	Validation  rows of their own
 //
 // The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its interval is that of a sample of rows: Wilson's
-// for a share, the central limit theorem for squares, at 95 %. Two points of the search are compared row by row,
+// for a share, Student's of the logarithm for squares, at 95 %. That a point was chosen by its error is not in it. Two points of the search are compared row by row,
 // which is far more accurate than their intervals tell.
 //
 // # Levels

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/estimate"
 )
 
 // Loss is what a criterion says of one kernel and one λ, row by row, in an order that is the same for all.
@@ -52,7 +53,8 @@ func Lose(y, e *mat.Dense, classes bool) *Loss {
 // z95 is the 97.5 % point of the normal distribution.
 const z95 = 1.959964
 
-// Error returns the error and its 95 % interval over samples of rows.
+// Error returns the error and its 95 % interval over samples of rows: Wilson's of a share, and of a root mean square m^½ that
+// of log m^½ by Student's law, as its errors are less skewed than those of m.
 func (l *Loss) Error() (v, lo, hi float64) {
 	mean, se := moments(l.Rows)
 	n := float64(len(l.Rows))
@@ -61,7 +63,15 @@ func (l *Loss) Error() (v, lo, hi float64) {
 		mid, half := (mean+z/2)/(1+z), z95*math.Sqrt(mean*(1-mean)/n+z/(4*n))/(1+z)
 		return mean, max(0, mid-half), min(1, mid+half)
 	}
-	return math.Sqrt(mean), math.Sqrt(max(0, mean-z95*se)), math.Sqrt(mean + z95*se)
+	v = math.Sqrt(mean)
+	switch {
+	case n < 2:
+		return v, 0, math.Inf(1)
+	case mean == 0:
+		return 0, 0, 0
+	}
+	r := math.Exp(estimate.Student(0.95, n-1) * se * math.Sqrt(n/(n-1)) / mean / 2) // d log √m = dm/(2m)
+	return v, v / r, v * r
 }
 
 // objective returns what the search makes small: half the logarithm of the mean square, or that of the share of
