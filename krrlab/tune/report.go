@@ -75,7 +75,7 @@ func (r *Result) String() string {
 		b.Add("at an end", "%s: others, held by flags, may be better", r.edge)
 	}
 	if r.Gain.Known() {
-		b.Add("more points", "are expected to gain %.2g %% of the error", 100*r.Gain)
+		b.Add("next point", "is expected to gain %.2g %% of the error, by the model of the search", 100*r.Gain)
 	}
 	if r.Command != "" {
 		b.Add("fit with", "%s", r.Command)
@@ -215,7 +215,7 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% confidence by %s; %d points, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
+	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %d points, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
 	if r.edge != "" {
 		b.Add("", "%s: others, held by flags, may be better", r.edge)
 	}

@@ -152,10 +152,10 @@ func (s *search) run(ctx context.Context, q int) error {
 	if q < len(s.levels)-1 {
 		enough *= 4 // the next level is nearer to the problem
 	}
-	for s.count(q) < s.levels[q].most {
+	for {
 		f, x, gain := s.next(q, active)
 		s.gain = gain
-		if f == nil || gain < enough {
+		if f == nil || gain < enough || s.count(q) >= s.levels[q].most {
 			break
 		}
 		if _, err := s.try(ctx, q, f, x); err != nil {

@@ -561,6 +561,23 @@ func TestSection(t *testing.T) {
 	}
 }
 
+// TestGainLeft: a search that ends for want of points says what the next one is expected to gain, and not 0.
+func TestGainLeft(t *testing.T) {
+	d := data(t, datasets.SyntheticRegression(60, 2, 0.3, 1))
+	var last float64
+	for _, most := range []int{1, 40} {
+		r, err := Run(context.Background(), d, Options{Kernels: []string{"gaussian"}, Points: most, Gain: 1e-9, Seed: 1}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gain := float64(r.Gain)
+		if !(gain > 0) || last > 0 && gain >= last {
+			t.Errorf("%d points at most: the next is expected to gain %g", most, gain)
+		}
+		last = gain
+	}
+}
+
 // TestReport: lines, table and picture of a search.
 func TestReport(t *testing.T) {
 	d := data(t, datasets.SyntheticClasses(120, 2, 3, 0.05, 1))
@@ -575,7 +592,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	if s := r.Short(); !strings.Contains(s, "] with 95 % confidence by loo, 120 rows; ") {
+	if s := r.Short(); !strings.Contains(s, "] with 95 % over samples of rows, by loo, 120 rows; ") {
 		t.Error(s)
 	}
 	least := r.leading()[0]
