@@ -141,9 +141,13 @@
           element(g, "path", { d: x ? `M${at},${-b}v4` : `M${l},${at}h-4`, stroke: "#555", "stroke-width": 0.8 });
           if (x ? this.spec.hideX : this.spec.hideY) continue;
           const label = this.text(g, x ? at : l - 7, x ? -b + 13.5 : at + 3.3, number(v, digits), x ? "middle" : "end", 9.5);
-          const room = l - 7 - (this.spec.y.label ? 24 : 4), wide = x ? 0 : label.getComputedTextLength();
-          if (wide > room && Math.abs(v) >= 1000) label.textContent = number(v / 1000, digits) + "k";
-          else if (wide > room) label.setAttribute("font-size", Math.max(6, (9.5 * room) / wide));
+          const room = l - 7 - (this.spec.y.label ? 24 : 4);
+          const wide = () => (x ? 0 : label.getComputedTextLength());
+          if (wide() > room && Math.abs(v) >= 1000) {
+            const [unit, letter] = Math.max(...all.map(Math.abs)) >= 1e6 ? [1e6, "M"] : [1e3, "k"];
+            label.textContent = number(v / unit, digits) + letter;
+          }
+          if (wide() > room) label.setAttribute("font-size", Math.max(6, (9.5 * room) / wide()));
         }
       }
       element(g, "path", { d: `M${l},${-t}V${-b}H${r}`, fill: "none", stroke: "#555", "stroke-width": 0.8 });
