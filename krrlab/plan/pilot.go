@@ -146,7 +146,7 @@ type tile struct {
 
 // entry returns the seconds of all threads for an entry.
 func (p *Pilot) entry(k tile) float64 {
-	b, threads, view := min(p.M/2, 256), accel.Threads(), p.x
+	b, threads, view := max(1, min(p.M/2, 256)), accel.Threads(), p.x
 	if k.centred {
 		view = points.Shift(view, points.Mean(view))
 	}
@@ -155,7 +155,7 @@ func (p *Pilot) entry(k tile) float64 {
 		panel = points.NewPanel32
 	}
 	all := panel(view)
-	x, z := all.Slice(0, b), all.Slice(b, 2*b)
+	x, z := all.Slice(0, b), all.Slice(p.M-b, p.M) // of one point with itself
 	work := make([]kernel.Workspace, threads)
 	wides, narrows := make([][]float64, threads), make([][]float32, threads)
 	for i := range threads {

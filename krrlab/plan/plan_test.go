@@ -591,3 +591,18 @@ func TestZeroColumn(t *testing.T) {
 		}
 	}
 }
+
+// TestTiny: seconds of few points, of one too, are finite.
+func TestTiny(t *testing.T) {
+	for n := 1; n <= 3; n++ {
+		task := smooth(n, 2)
+		task.Tests = 1
+		p, err := Choose(t.Context(), task, rates())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := json.Marshal(p); err != nil {
+			t.Error(n, err)
+		}
+	}
+}
