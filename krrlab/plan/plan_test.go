@@ -592,7 +592,8 @@ func TestZeroColumn(t *testing.T) {
 	}
 }
 
-// TestTiny: seconds of few points, of one too, are finite.
+// TestTiny: seconds of few points, of one too, are finite, and so is the spectrum of K that iterations are counted on: its
+// eigenvalues descend, about as many as points, and those of one point are about k(x, x).
 func TestTiny(t *testing.T) {
 	for n := 1; n <= 3; n++ {
 		task := smooth(n, 2)
@@ -603,6 +604,24 @@ func TestTiny(t *testing.T) {
 		}
 		if _, err := json.Marshal(p); err != nil {
 			t.Error(n, err)
+		}
+		a := newSpectrum(&p.Pilot)
+		for i, v := range a.nu {
+			if !(v > 0) || math.IsInf(v, 0) || i > 0 && v > a.nu[i-1] {
+				t.Fatalf("n = %d: eigenvalues %g", n, a.nu)
+			}
+		}
+		if all := a.upto[cells-1]; !(math.Abs(all/float64(n)-1) < 0.1) {
+			t.Errorf("n = %d: %g eigenvalues", n, all)
+		}
+		cell := 0
+		if v := a.at(0.5, &cell); n == 1 && math.Abs(v-1) > 0.1 {
+			t.Errorf("eigenvalue %g of K = 1", v)
+		}
+		for s := 1; s <= n; s++ {
+			if r := a.edge(float64(s)); !(r >= 0) || math.IsInf(r, 0) {
+				t.Errorf("n = %d: %g is left by %d dimensions", n, r, s)
+			}
 		}
 	}
 }

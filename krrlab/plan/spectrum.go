@@ -41,7 +41,7 @@ const (
 func newSpectrum(p *Pilot) *spectrum {
 	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, trace: float64(p.task.n) * p.mean, residual: p.residual}
 	gamma, want := make([]float64, ranksOf), make([]float64, ranksOf+1)
-	floats.LogSpan(want[:ranksOf], 1, 0.97*a.n)
+	floats.LogSpan(want[:ranksOf], min(1, a.n/2), 0.97*a.n) // at s = n nothing is left
 	for j, s := range want[:ranksOf] {
 		gamma[j] = a.gamma(s)
 		if j > 0 {
@@ -84,7 +84,7 @@ func (a *spectrum) gamma(s float64) float64 { return (a.n - s) * a.residual(s) /
 
 // edge returns r(s).
 func (a *spectrum) edge(s float64) float64 {
-	least := math.Inf(1)
+	least := a.n * a.residual(0) / s
 	for j := 0.98 * s; j >= 1; j *= 0.93 {
 		least = min(least, a.n*a.residual(j)/(s-j))
 	}
