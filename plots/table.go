@@ -42,11 +42,12 @@ func (c *Column) head() string {
 }
 
 // Cell is one entry of a Table: blank (the zero value), a text or a number. Make them
-// with Blank, Text and Number. Cells compare with ==, except numbers that are NaN.
+// with Blank, Text, Number, AtLeast and AtMost. Cells compare with ==, except numbers that are NaN.
 type Cell struct {
 	kind  cellKind
 	text  string
 	value float64
+	side  int8 // to which a number is rounded: −1 down, 1 up, 0 to the nearest
 }
 
 type cellKind uint8
@@ -65,6 +66,12 @@ func Text(s string) Cell { return Cell{kind: words, text: s} }
 
 // Number returns a cell that holds a number; whole numbers are numbers too.
 func Number(v float64) Cell { return Cell{kind: numeral, value: v} }
+
+// AtLeast returns the cell of a lower bound, such as the lower end of an interval: what is shown of it is not larger than v.
+func AtLeast(v float64) Cell { return Cell{kind: numeral, value: v, side: -1} }
+
+// AtMost returns the cell of an upper bound: what is shown of it is not smaller than v.
+func AtMost(v float64) Cell { return Cell{kind: numeral, value: v, side: 1} }
 
 // Float returns the cell's number, and whether it holds one.
 func (c Cell) Float() (v float64, ok bool) { return c.value, c.kind == numeral }
@@ -165,12 +172,25 @@ func (t *Table) show(i, j int) string {
 	case math.IsInf(v, -1):
 		return "-∞"
 	case f != "":
-		return tidyExponent(fmt.Sprintf(f, v))
+		return tidyExponent(c.rounded(func(v float64) string { return fmt.Sprintf(f, v) }))
 	case v == math.Trunc(v) && math.Abs(v) < 1e15:
 		return group(strconv.FormatFloat(v, 'f', 0, 64))
 	default:
-		return tidyExponent(strconv.FormatFloat(v, 'g', 4, 64))
+		return tidyExponent(c.rounded(func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }))
 	}
+}
+
+// rounded writes the cell's number: of a bound that the digits put on the wrong side, the next number that they can write. Steps from it
+// that double find that one, for the first to reach it is shorter than a unit of the last digit.
+func (c Cell) rounded(write func(float64) string) string {
+	s, step := write(c.value), max(math.Abs(c.value)*0x1p-52, math.SmallestNonzeroFloat64)
+	for side := float64(c.side); side != 0; step *= 2 {
+		if r, err := strconv.ParseFloat(s, 64); err != nil || side*r >= side*c.value {
+			break
+		}
+		s = write(c.value + side*step)
+	}
+	return s
 }
 
 // tidyExponent writes 1.2e-05 as 1.2e-5.

@@ -5,7 +5,9 @@ import (
 	"encoding/xml"
 	"io"
 	"math"
+	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +120,39 @@ func TestAddPanics(t *testing.T) {
 			}()
 			(&Table{Columns: []Column{{}}}).Add(v...)
 		}()
+	}
+}
+
+// TestBounds: what is shown of a bound is one, and less than a unit of the last digit from it, whatever the format; CSV has all digits.
+func TestBounds(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	values := []float64{0, 1500, 9.9996, 9.9994, -9.9996, 99999.6, 150003.9, 0.1, 1e-300, 5e-324, math.MaxFloat64 / 2}
+	for range 2000 {
+		values = append(values, r.NormFloat64()*math.Pow(10, float64(r.IntN(40)-20)))
+	}
+	show := func(c Cell, format string) string {
+		tab := &Table{Columns: []Column{{Format: format}}}
+		tab.Add(c)
+		return strings.ReplaceAll(tab.show(0, 0), ",", "")
+	}
+	for _, v := range values {
+		for format, unit := range map[string]float64{"": 1e-3 * math.Abs(v), "%.4g": 1e-3 * math.Abs(v), "%.2e": 1e-2 * math.Abs(v), "%.2f": 0.01} {
+			lo, e1 := strconv.ParseFloat(show(AtLeast(v), format), 64)
+			hi, e2 := strconv.ParseFloat(show(AtMost(v), format), 64)
+			if e1 != nil || e2 != nil || lo > v || hi < v || hi-lo > unit+1e-15*math.Abs(v)+5e-324 {
+				t.Fatalf("%v as %q: from %g to %g", v, format, lo, hi)
+			}
+		}
+	}
+	for want, got := range map[string]string{
+		"1.501e5": show(AtMost(150003.9), ""), "1.5e5": show(AtLeast(150003.9), ""), "∞": show(AtMost(math.Inf(1)), ""), "-∞": show(AtLeast(math.Inf(-1)), ""),
+		"NaN": show(AtMost(math.NaN()), ""), "150004": show(AtMost(150004), ""), "12.4 %": show(AtMost(12.36), "%.1f %%"),
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if s := AtMost(150003.9).String(); s != "150003.9" {
+		t.Error(s)
 	}
 }

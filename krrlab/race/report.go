@@ -119,7 +119,7 @@ func (r *Report) Table() *plots.Table {
 		s := &r.Racers[i]
 		var bound any
 		if k := len(s.Bounds); k > 0 {
-			bound = s.Bounds[k-1]
+			bound = plots.AtMost(s.Bounds[k-1])
 		}
 		known := func(v stage.Number) any {
 			if !v.Known() {

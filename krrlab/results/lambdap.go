@@ -107,7 +107,7 @@ func (s *LambdaP) Table() *plots.Table {
 			if p.Seconds > 0 {
 				seconds = p.Seconds
 			}
-			t.Add(r.S, p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi, p.Bound, its, status, predicted, seconds)
+			t.Add(r.S, p.LambdaP, p.Kappa.Value, plots.AtLeast(p.Kappa.Lo), plots.AtMost(p.Kappa.Hi), plots.AtMost(p.Bound), its, status, predicted, seconds)
 		}
 	}
 	return t

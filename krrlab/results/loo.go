@@ -122,7 +122,7 @@ func (r *LeaveOneOut) Table() *plots.Table {
 		{Name: "λ"}, {Name: r.unit()}, {Name: "lower end"}, {Name: "upper end"}, {Name: "confidence"}, {Name: r.gcv()}, {Name: "s_λ"}, {Name: "method"},
 	}}
 	for _, s := range r.shown() {
-		t.Add(s.Lambda, s.Error.Value, s.Error.Lo, s.Error.Hi, s.Error.Confidence, s.GCV, s.S, s.Error.Method)
+		t.Add(s.Lambda, s.Error.Value, plots.AtLeast(s.Error.Lo), plots.AtMost(s.Error.Hi), s.Error.Confidence, s.GCV, s.S, s.Error.Method)
 	}
 	return t
 }

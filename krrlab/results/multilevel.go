@@ -81,11 +81,11 @@ func (m *MultiLevel) Table() *plots.Table {
 	add := func(name string, l *MeasuredLevel) {
 		e, s := l.Error, l.Seconds
 		if l.Kappa == nil {
-			t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, nil, nil, nil, nil, s.Form)
+			t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), nil, nil, nil, nil, s.Form)
 			return
 		}
 		k := l.Kappa
-		t.Add(name, l.Sketch, l.Width, e.Value, e.Lo, e.Hi, k.Value, k.Lo, k.Hi, l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.Fit())
+		t.Add(name, l.Sketch, l.Width, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), k.Value, plots.AtLeast(k.Lo), plots.AtMost(k.Hi), l.Iterations, s.Form, s.Factor, s.Solve, l.Seconds.Fit())
 	}
 	for i := range m.Chain {
 		add(fmt.Sprint(m.Chain[i].Level), &m.Chain[i])

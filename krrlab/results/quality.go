@@ -182,7 +182,9 @@ func (q *Quality) Table() *plots.Table {
 		Title:   "quality of the preconditioner: " + q.Dataset,
 		Columns: []plots.Column{{Name: "quantity"}, {Name: "value", Format: "%.4g"}, {Name: "lower", Format: "%.4g"}, {Name: "upper", Format: "%.4g"}, {Name: "confidence", Format: "%.4g"}, {Name: "how"}},
 	}
-	add := func(name string, e estimate.Interval) { t.Add(name, e.Value, e.Lo, e.Hi, e.Confidence, e.Method) }
+	add := func(name string, e estimate.Interval) {
+		t.Add(name, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), e.Confidence, e.Method)
+	}
 	add("κ(M⁻¹A)", q.Kappa)
 	add("λ_max(M⁻¹A)", q.Max)
 	add("λ_min(M⁻¹A)", q.Min)
@@ -190,7 +192,7 @@ func (q *Quality) Table() *plots.Table {
 		add("κ(M⁻¹A)", *q.Exact)
 	}
 	if q.Certain > 0 {
-		t.Add("κ(M⁻¹A)", nil, nil, q.Certain, 1.0, "trace of K−ZZᵀ")
+		t.Add("κ(M⁻¹A)", nil, nil, plots.AtMost(q.Certain), 1.0, "trace of K−ZZᵀ")
 	}
 	if q.Bound > 0 {
 		t.Add("iterations", nil, nil, q.Bound, q.Kappa.Confidence, "⌈(√κ/2)ln(2/τ)⌉ to an A-norm error of τ")

@@ -118,9 +118,9 @@ func (s *SketchSize) Table() *plots.Table {
 		{Name: "ZᵀZ", Unit: "s"}, {Name: "factor", Unit: "s"}, {Name: "test", Unit: "s"}, {Name: "rung", Unit: "s"},
 	}...)
 	for _, r := range s.Rungs {
-		row := []any{r.S, r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi}
+		row := []any{r.S, r.Kappa.Value, plots.AtLeast(r.Kappa.Lo), plots.AtMost(r.Kappa.Hi)}
 		if c := r.Conditions; theorem && c != nil {
-			row = append(row, c.Rank, c.Norm.Value, c.Norm.Lo, c.Norm.Hi, c.First, c.Low.Value, c.Low.Lo, c.High.Value, c.High.Hi, c.Second)
+			row = append(row, c.Rank, c.Norm.Value, plots.AtLeast(c.Norm.Lo), plots.AtMost(c.Norm.Hi), c.First, c.Low.Value, plots.AtLeast(c.Low.Lo), c.High.Value, plots.AtMost(c.High.Hi), c.Second)
 		} else if theorem {
 			row = append(row, make([]any, 10)...)
 		}

@@ -129,21 +129,22 @@ func (s *Solution) Table() *plots.Table {
 		name  string
 		value stage.Number
 		how   string
+		cell  func(float64) plots.Cell
 	}{
-		{"true residual", s.TrueResidual, s.ResidualKind},
-		{"its rounding", s.Rounding, "certain bound"},
-		{"sampled residual", s.SampledResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
-		{"off by K as stored", s.StorageResidual, fmt.Sprintf("%d rows in float64", s.SampledRows)},
-		{"κ(M⁻¹A)", s.Kappa, "from α, β"},
-		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ"},
-		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²"},
-		{"test error", s.TestError, fmt.Sprintf("%d points", s.TestN)},
-		{"RMSE", s.RMSE, fmt.Sprintf("%d points", s.TestN)},
-		{"R²", s.R2, fmt.Sprintf("%d points", s.TestN)},
-		{"seconds", stage.Number(s.Seconds.Total), "in all"},
+		{"true residual", s.TrueResidual, s.ResidualKind, plots.Number},
+		{"its rounding", s.Rounding, "certain bound", plots.AtMost},
+		{"sampled residual", s.SampledResidual, fmt.Sprintf("%d rows in float64", s.SampledRows), plots.Number},
+		{"off by K as stored", s.StorageResidual, fmt.Sprintf("%d rows in float64", s.SampledRows), plots.Number},
+		{"κ(M⁻¹A)", s.Kappa, "from α, β", plots.Number},
+		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
+		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
+		{"test error", s.TestError, fmt.Sprintf("%d points", s.TestN), plots.Number},
+		{"RMSE", s.RMSE, fmt.Sprintf("%d points", s.TestN), plots.Number},
+		{"R²", s.R2, fmt.Sprintf("%d points", s.TestN), plots.Number},
+		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
 	} {
 		if v.value.Known() {
-			t.Add(v.name, float64(v.value), v.how)
+			t.Add(v.name, v.cell(float64(v.value)), v.how)
 		}
 	}
 	return t

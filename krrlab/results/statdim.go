@@ -107,7 +107,7 @@ func (s *StatDim) Table() *plots.Table {
 		if p.Lambda == s.Lambda { // the curve may be of another method
 			e = s.Estimate
 		}
-		t.Add(p.Lambda, e.Value, e.Lo, e.Hi, e.Confidence, e.Width(), e.Method)
+		t.Add(p.Lambda, e.Value, plots.AtLeast(e.Lo), plots.AtMost(e.Hi), e.Confidence, e.Width(), e.Method)
 	}
 	return t
 }

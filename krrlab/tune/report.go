@@ -122,18 +122,19 @@ func (r *Result) Table() *plots.Table {
 			{Name: "error", Format: "%.4g"}, {Name: "from", Format: "%.4g"}, {Name: "to", Format: "%.4g"}, {Name: "by the model", Format: "%.4g"}, {Name: "time", Unit: "s", Format: "%.3g"},
 		},
 	}
-	known := func(v stage.Number) any {
+	cell := func(v stage.Number, make func(float64) plots.Cell) any {
 		if !v.Known() || v == 0 {
 			return nil
 		}
-		return float64(v)
+		return make(float64(v))
 	}
+	known := func(v stage.Number) any { return cell(v, plots.Number) }
 	for _, p := range r.Points {
 		name := p.Kernel
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
-		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda, known(p.Error), known(p.Lo), known(p.Hi), known(p.Model), p.Seconds)
+		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda, known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
 	}
 	return t
 }

@@ -75,17 +75,17 @@ func (v *Verification) testText() string {
 func (v *Verification) Table() *plots.Table {
 	t := &plots.Table{Columns: []plots.Column{{Name: "quantity"}, {Name: "value"}, {Name: "lower end"}, {Name: "upper end"}}}
 	if v.Residual.Known() {
-		t.Add("residual, worst column", float64(v.Residual), max(0, float64(v.Residual)-float64(v.Rounding)), float64(v.Residual)+float64(v.Rounding))
+		t.Add("residual, worst column", float64(v.Residual), plots.AtLeast(max(0, float64(v.Residual)-float64(v.Rounding))), plots.AtMost(float64(v.Residual)+float64(v.Rounding)))
 		for j, r := range v.Columns {
 			t.Add(fmt.Sprintf("residual of column %d", j+1), r, plots.Blank(), plots.Blank())
 		}
-		t.Add("prediction bound", float64(v.Bound), 0.0, float64(v.Bound))
+		t.Add("prediction bound", plots.AtMost(float64(v.Bound)), 0.0, plots.AtMost(float64(v.Bound)))
 	}
-	t.Add("κ(K+λI)", v.Cond.Value, v.Cond.Lo, v.Cond.Hi)
-	t.Add("λ_max(K)", v.Largest.Value, v.Largest.Lo, v.Largest.Hi)
-	t.Add("λ_min(K)", v.Smallest.Value, v.Smallest.Lo, v.Smallest.Hi)
+	t.Add("κ(K+λI)", v.Cond.Value, plots.AtLeast(v.Cond.Lo), plots.AtMost(v.Cond.Hi))
+	t.Add("λ_max(K)", v.Largest.Value, plots.AtLeast(v.Largest.Lo), plots.AtMost(v.Largest.Hi))
+	t.Add("λ_min(K)", v.Smallest.Value, plots.AtLeast(v.Smallest.Lo), plots.AtMost(v.Smallest.Hi))
 	if v.Open.Known() {
-		t.Add("share of test labels open", float64(v.Open), 0.0, float64(v.Open))
+		t.Add("share of test labels open", plots.AtMost(float64(v.Open)), 0.0, plots.AtMost(float64(v.Open)))
 	}
 	return t
 }

@@ -14,6 +14,8 @@ func init() {
 	imports.Packages["github.com/krrlab/lab/plots"] = imports.Package{
 		Name: "plots",
 		Binds: map[string]r.Value{
+			"AtLeast":     r.ValueOf(plots.AtLeast),
+			"AtMost":      r.ValueOf(plots.AtMost),
 			"AutoAlign":   r.ValueOf(plots.AutoAlign),
 			"Blank":       r.ValueOf(plots.Blank),
 			"CheckFormat": r.ValueOf(plots.CheckFormat),
