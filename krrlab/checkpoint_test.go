@@ -263,7 +263,7 @@ func TestCheckpointRefused(t *testing.T) {
 	if sol := interrupted(t, 0, -1, cfg); sol == nil || !sol.Converged() {
 		t.Errorf("%v", sol)
 	}
-	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 bytes") || !strings.Contains(all, "resuming") {
+	if all := strings.Join(notes, "; "); !strings.Contains(all, "cut off after 1 byte") || !strings.Contains(all, "resuming") {
 		t.Errorf("notes: %s", all)
 	}
 	own := cfg

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -138,7 +139,7 @@ func (p Nystrom) recipe() *recipe {
 	return r
 }
 
-func (i Indices) String() string { return fmt.Sprintf("%d points", len(i)) }
+func (i Indices) String() string { return plural.Count(len(i), "point") }
 
 // Choose returns the first s.
 func (i Indices) Choose(_ context.Context, _ points.Points, s int, _ rng.Stream) ([]int, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/enum"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -85,8 +86,8 @@ func (r *FeatureResult) String() string {
 	if r.Fast {
 		products = "float32"
 	}
-	return fmt.Sprintf("random features, n = %d, s = %d, t = %d, %v, products in %s: %v, residual %.3g (asked %.3g) after %d rounds of refinement, objective %.6g within %.2g; features %.3g s, gram %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
-		r.N, r.S, r.T, r.Form, products, r.Status, r.MaxRelRes(), r.Tol, r.Rounds, r.Objective, r.Excess,
+	return fmt.Sprintf("random features, n = %d, s = %d, t = %d, %v, products in %s: %v, residual %.3g (asked %.3g) after %s of refinement, objective %.6g within %.2g; features %.3g s, gram %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
+		r.N, r.S, r.T, r.Form, products, r.Status, r.MaxRelRes(), r.Tol, plural.Count(r.Rounds, "round"), r.Objective, r.Excess,
 		r.Seconds.Features, r.Seconds.Gram, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 

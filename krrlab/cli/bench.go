@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -180,7 +181,7 @@ func (r *benchReport) table() *plots.Table {
 		}
 		t.Add(row...)
 	}
-	t.Caption = fmt.Sprintf("%s, %d threads, inner loops on %s, BLAS %s", cmp.Or(r.CPU, "unnamed processor"), r.Threads, r.Path, r.BLAS)
+	t.Caption = fmt.Sprintf("%s, %s, inner loops on %s, BLAS %s", cmp.Or(r.CPU, "unnamed processor"), plural.Count(r.Threads, "thread"), r.Path, r.BLAS)
 	for _, v := range r.Rates {
 		t.Caption += fmt.Sprintf("; %s %.3g %s (%.3g to %.3g)", v.Name, v.Median/1e9, v.Unit, v.Min/1e9, v.Max/1e9)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -262,7 +263,7 @@ func (d *loaded) filled(how string) (*datasets.Dataset, error) {
 		}
 	}
 	if cells > 0 {
-		d.hint("--impute %s: filled %d missing values in the training rows, in %d of %d features", how, cells, columns, len(count))
+		d.hint("--impute %s: filled %s in the training rows, in %d of %s", how, plural.Count(cells, "missing value"), columns, plural.Count(len(count), "feature"))
 	}
 	return train, err
 }

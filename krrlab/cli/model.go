@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -132,7 +133,7 @@ func (i *modelInfo) text(m *model.Model) string {
 		b.Add("error", "not known")
 	}
 	if c := m.Calibration; c != nil {
-		b.Add("intervals", "%s, %d scores", c.Method, c.Scores.RawMatrix().Rows)
+		b.Add("intervals", "%s, %s", c.Method, plural.Count(c.Scores.RawMatrix().Rows, "score"))
 	}
 	b.Add("file", "%s, version %d, written by krrlab %s at %s", accel.Bytes(i.Bytes), i.Version, i.Origin.Version, i.Origin.Created)
 	return b.String()
@@ -142,7 +143,7 @@ func (i *modelInfo) text(m *model.Model) string {
 func originText(o *model.Origin) string {
 	text := o.Dataset
 	if o.Rows > 0 {
-		text += fmt.Sprintf(", %g %% of %d rows held out", 100*o.Holdout, o.Rows)
+		text += fmt.Sprintf(", %g %% of %s held out", 100*o.Holdout, plural.Count(o.Rows, "row"))
 	}
 	if len(o.Drop) > 0 {
 		text += ", without column " + listed(o.Drop)

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -162,7 +163,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 	if within != nil {
 		a.printf("%-12s %s\n", "interval", intervalText(within, pred, data))
 	}
-	a.printf("%-12s %s (%d rows)\n", "wrote", f.out, data.Len())
+	a.printf("%-12s %s (%s)\n", "wrote", f.out, plural.Count(data.Len(), "row"))
 	return nil
 }
 

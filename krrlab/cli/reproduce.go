@@ -220,7 +220,7 @@ func (a *app) runPlans(ctx context.Context, f *reproduceFlags, ids []string, pla
 		if err != nil {
 			return err
 		}
-		a.printf("wrote %s and %d files beside it\n", filepath.Join(f.out, r.FileName()), len(names))
+		a.printf("wrote %s and %s beside it\n", filepath.Join(f.out, r.FileName()), plural.Count(len(names), "file"))
 		if !r.OK() {
 			failed++
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/enum"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -83,8 +84,8 @@ func worst(v []float64) float64 {
 
 func (r *Result) String() string {
 	n, t := r.X.Dims()
-	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %d rounds of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
-		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, r.Rounds, r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
+	return fmt.Sprintf("cholesky %v, n = %d, t = %d: %v, true residual %.3g (asked %.3g) after %s of refinement; kernel %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
+		r.Precision, n, t, r.Status, r.MaxTrueRelRes(), r.Tol, plural.Count(r.Rounds, "round"), r.Seconds.Kernel, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
 }
 
 // Need returns the bytes that Solve takes for n points and t right-hand sides: the n×n

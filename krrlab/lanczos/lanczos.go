@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -197,5 +198,5 @@ func (r *Result) Norm() estimate.Interval {
 }
 
 func (r *Result) String() string {
-	return fmt.Sprintf("λ_min %v; λ_max %v; %d steps of order %d, %.3g s", r.Min, r.Max, r.Steps, r.N, r.Seconds)
+	return fmt.Sprintf("λ_min %v; λ_max %v; %s of order %d, %.3g s", r.Min, r.Max, plural.Count(r.Steps, "step"), r.N, r.Seconds)
 }

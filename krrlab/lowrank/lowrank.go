@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -136,6 +137,6 @@ func (f *Factor) String() string {
 	if f.Rank() < f.Asked {
 		stopped = fmt.Sprintf(" (%d asked)", f.Asked)
 	}
-	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %d columns of K %.3g s, update %.3g s",
-		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, f.Columns, f.Seconds.Columns, f.Seconds.Update)
+	return fmt.Sprintf("%s, n = %d, rank %d%s; tr(K−K̂) = %.3g, %.2g of tr K; %s of K %.3g s, update %.3g s",
+		f.Method, f.F.N, f.Rank(), stopped, f.Residual, f.Residual/f.Trace, plural.Count(f.Columns, "column"), f.Seconds.Columns, f.Seconds.Update)
 }

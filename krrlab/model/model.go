@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -169,15 +170,15 @@ func (s Score) String() string {
 		if !math.IsNaN(s.BestError) {
 			best = fmt.Sprintf(" (best possible %.2f %%)", 100*s.BestError)
 		}
-		return fmt.Sprintf("error %.2f %%%s on %d points", 100*s.ErrorRate, best, s.N)
+		return fmt.Sprintf("error %.2f %%%s on %s", 100*s.ErrorRate, best, plural.Count(s.N, "point"))
 	}
 	if !math.IsNaN(s.BestError) {
 		best = fmt.Sprintf(" (best possible %.4g)", s.BestError)
 	}
 	if s.Targets != nil { // of units that may differ
-		return fmt.Sprintf("RMSE of each target %s on %d points", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "), s.N)
+		return fmt.Sprintf("RMSE of each target %s on %s", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "), plural.Count(s.N, "point"))
 	}
-	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %d points", s.RMSE, best, s.RelErr, s.R2, s.N)
+	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %s", s.RMSE, best, s.RelErr, s.R2, plural.Count(s.N, "point"))
 }
 
 // Prediction holds what the model says of points: Class, with indices into

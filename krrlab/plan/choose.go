@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 
 // Bounds of what a plan may take.
@@ -95,7 +96,7 @@ func (m *model) refuse(c *Candidate) {
 	case m.Memory > 0 && c.Bytes > m.Memory:
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
 	case c.Solver != Direct && c.Iterations > m.MaxIter:
-		c.Refused = fmt.Sprintf("more than the maximum of %d iterations predicted", m.MaxIter)
+		c.Refused = fmt.Sprintf("more than the maximum of %s predicted", plural.Count(m.MaxIter, "iteration"))
 	case c.Solver == Direct && c.Storage == gram.Float32 && !direct.Definite(m.n, m.pilot.largest, m.Lambda):
 		c.Refused = "K+λI may not be positive definite in float32"
 	}

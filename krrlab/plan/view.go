@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -71,18 +72,15 @@ func (p *Plan) String() string {
 	}
 	b.Add("memory", "%s", accel.Bytes(p.Bytes))
 	b.Add("by name", "%s", p.Flags)
-	b.Add("plan", "%.2g s, of which %.2g s for the spectrum of K at %d points and iterations on it; rates of %s", p.Took, p.Pilot.Seconds, p.Pilot.M, folder.ReplaceAllString(p.Rates.Machine, "("))
+	b.Add("plan", "%.2g s, of which %.2g s for the spectrum of K at %s and iterations on it; rates of %s", p.Took, p.Pilot.Seconds, plural.Count(p.Pilot.M, "point"), folder.ReplaceAllString(p.Rates.Machine, "("))
 	return b.String()
 }
 
 // candidateText says what a candidate is predicted to take.
 func candidateText(c *Candidate) string {
-	its := fmt.Sprintf("%d iterations", c.Iterations)
-	switch {
-	case c.Solver == Direct && c.Iterations == 1:
-		its = "1 round of refinement"
-	case c.Solver == Direct:
-		its = fmt.Sprintf("%d rounds of refinement", c.Iterations)
+	its := plural.Count(c.Iterations, "iteration")
+	if c.Solver == Direct {
+		its = plural.Count(c.Iterations, "round") + " of refinement"
 	}
 	return fmt.Sprintf("%.3g s, %s, %s", c.Seconds.Total, its, accel.Bytes(c.Bytes))
 }
@@ -132,7 +130,7 @@ func (p *Plan) Plot() *plots.Figure {
 	if p.Choice.S > 0 {
 		f.Marks = []plots.Mark{{X: float64(p.Choice.S), Y: p.Choice.Seconds.Total, Label: "choice"}}
 	}
-	f.Caption = fmt.Sprintf("Iterations on the spectrum of K at %d points; the least of the solvers and λ_p at each rank.", p.Pilot.M)
+	f.Caption = fmt.Sprintf("Iterations on the spectrum of K at %s; the least of the solvers and λ_p at each rank.", plural.Count(p.Pilot.M, "point"))
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/race"
 )
@@ -44,11 +45,11 @@ func Example() {
 		panic(err)
 	}
 	for _, s := range res.Field {
-		fmt.Printf("%s: %v after %d iterations\n", s.Name, s.Phase, s.Iterations)
+		fmt.Printf("%s: %v after %s\n", s.Name, s.Phase, plural.Count(s.Iterations, "iteration"))
 	}
 	fmt.Println("winner:", res.Field[res.Winner].Name)
 	// Output:
 	// none: resting after 8 iterations
-	// jacobi: done after 1 iterations
+	// jacobi: done after 1 iteration
 	// winner: jacobi
 }

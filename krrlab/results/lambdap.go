@@ -43,7 +43,7 @@ func (s *LambdaP) String() string {
 	b.Add("Z", "%s, s = %s", s.Features, s.sizes())
 	for _, r := range s.Sweeps {
 		b.Add("η = ‖K−ZZᵀ‖₂", "%s (s = %d)", boundsText(r.Eta), r.S)
-		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %d values of λ_p", r.PerIter, r.SetUp, len(r.Points))
+		b.Add("", "an iteration takes %.3g s, the set-up %.3g s; %s of λ_p", r.PerIter, r.SetUp, plural.Count(len(r.Points), "value"))
 		if r.Best >= 0 {
 			b.Add("  best", "%s", pointText(&r.Points[r.Best]))
 		}

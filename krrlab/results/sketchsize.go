@@ -7,6 +7,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -77,7 +78,7 @@ func (s *SketchSize) rungText(r adapt.Rung) string {
 	if c := r.Conditions; c != nil {
 		t += fmt.Sprintf(" ‖(I−P)K(I−P)‖/λ %-18s WᵀKW/WᵀZZᵀW %s, rank %d,", outward.Span(c.Norm.Lo, c.Norm.Hi, 4), outward.Span(c.Low.Lo, c.High.Hi, 3), c.Rank)
 	}
-	return t + fmt.Sprintf(" %4d iterations, %6.2f s predicted, %6.2f s taken", r.Iterations, r.Predicted, r.Seconds.Rung)
+	return t + fmt.Sprintf(" %15s, %6.2f s predicted, %6.2f s taken", plural.Count(r.Iterations, "iteration"), r.Predicted, r.Seconds.Rung)
 }
 
 func (s *SketchSize) resultText() string {
@@ -91,7 +92,7 @@ func (s *SketchSize) resultText() string {
 	case adapt.None:
 		return fmt.Sprintf("%s: no s up to %d (%s) is accepted; s = %d has the least predicted time", s.Status, s.Max, why, s.S)
 	}
-	return fmt.Sprintf("%s: of %d rungs s = %d has the least predicted time", s.Status, len(s.Rungs), s.S)
+	return fmt.Sprintf("%s: of %s s = %d has the least predicted time", s.Status, plural.Count(len(s.Rungs), "rung"), s.S)
 }
 
 // HTML returns the stage for a notebook.

@@ -113,7 +113,7 @@ func (s *Solution) residualText() string {
 	}
 	text += fmt.Sprintf(" (%s", s.ResidualKind)
 	if s.SampledResidual.Known() && s.StorageResidual.Known() {
-		text += fmt.Sprintf("; about %.1e, off by %.0e, by %d rows in float64", s.SampledResidual, s.StorageResidual, s.SampledRows)
+		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual, plural.Count(s.SampledRows, "row"))
 	}
 	return text + fmt.Sprintf("), asked %.0e", s.Tol)
 }
@@ -133,14 +133,14 @@ func (s *Solution) Table() *plots.Table {
 	}{
 		{"true residual", s.TrueResidual, s.ResidualKind, plots.Number},
 		{"its rounding", s.Rounding, "certain bound", plots.AtMost},
-		{"sampled residual", s.SampledResidual, fmt.Sprintf("%d rows in float64", s.SampledRows), plots.Number},
-		{"off by K as stored", s.StorageResidual, fmt.Sprintf("%d rows in float64", s.SampledRows), plots.Number},
+		{"sampled residual", s.SampledResidual, plural.Count(s.SampledRows, "row") + " in float64", plots.Number},
+		{"off by K as stored", s.StorageResidual, plural.Count(s.SampledRows, "row") + " in float64", plots.Number},
 		{"κ(M⁻¹A)", s.Kappa, "from α, β", plots.Number},
 		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
 		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
-		{"test error", s.TestError, fmt.Sprintf("%d points", s.TestN), plots.Number},
-		{"RMSE", s.RMSE, fmt.Sprintf("%d points", s.TestN), plots.Number},
-		{"R²", s.R2, fmt.Sprintf("%d points", s.TestN), plots.Number},
+		{"test error", s.TestError, plural.Count(s.TestN, "point"), plots.Number},
+		{"RMSE", s.RMSE, plural.Count(s.TestN, "point"), plots.Number},
+		{"R²", s.R2, plural.Count(s.TestN, "point"), plots.Number},
 		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
 	} {
 		if v.value.Known() {

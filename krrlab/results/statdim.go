@@ -50,7 +50,7 @@ func (s *StatDim) String() string {
 	b.Add("interval", "%s, %s, width %.2g %% of the value%s", outward.Span(e.Lo, e.Hi, 5), confidence, 100*e.Width(), s.missed())
 	if s.Probes > 0 {
 		b.Add("half-width", "sampling %.3g, truncation %.3g, K as stored %.3g", s.Sampling, s.Truncation, s.Storage)
-		b.Add("probes", "%d, %s, %d vectors multiplied by K", s.Probes, s.stepText(), s.Columns)
+		b.Add("probes", "%d, %s, %s multiplied by K", s.Probes, s.stepText(), plural.Count(s.Columns, "vector"))
 	}
 	if s.S > 0 {
 		b.Add("Z", "%s, s = %d, ‖U‖_F² = s_{λ_p}(ZZᵀ) = %.5g at λ_p = %g%s", s.Precond, s.S, s.USquared, s.LambdaP, s.explainedText())

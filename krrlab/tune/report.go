@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -59,7 +60,7 @@ func (r *Result) String() string {
 		if l.Points == 0 {
 			continue
 		}
-		line := fmt.Sprintf("%s: %d points in %.3g s", l.Name, l.Points, l.Seconds)
+		line := fmt.Sprintf("%s: %s in %.3g s", l.Name, plural.Count(l.Points, "point"), l.Seconds)
 		b.Add(map[bool]string{true: "search", false: ""}[i == 0], "%s", line)
 	}
 	leading := r.leading()
@@ -216,7 +217,7 @@ func (r *Result) HTML() string { return stage.HTML(r) }
 func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
-	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %d points, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, len(r.Points), r.Seconds)
+	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
 	if r.edge != "" {
 		b.Add("", "%s: others, held by flags, may be better", r.edge)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/internal/outward"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -59,7 +60,7 @@ func (v *Verification) verdict() string {
 }
 
 func (v *Verification) testText() string {
-	s := fmt.Sprintf("%d points", v.TestN)
+	s := plural.Count(v.TestN, "point")
 	if v.TestError.Known() && v.Open.Known() {
 		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
 	} else if v.TestError.Known() {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/plural"
 )
 
 // A file is
@@ -216,7 +217,7 @@ func (s *Store) read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...))
 	}
 	if len(b) < head+sha256.Size {
-		return bad("cut off after %d bytes", len(b))
+		return bad("cut off after %s", plural.Count(len(b), "byte"))
 	}
 	if !bytes.HasPrefix(b, []byte(magic)) {
 		return bad("no checkpoint")
