@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/blas"
@@ -34,6 +35,7 @@ type Pilot struct {
 	rms     float64   // of k(x, z)
 	c       float64   // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
 	e       []float64 // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
+	v       []float64 // of n points by all others, the quantiles up to the quarter, ascending
 }
 
 // Entries are the seconds that all threads take for an entry of K.
@@ -69,6 +71,7 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 		}
 	}
 	p.residuals(k)
+	p.v = p.alone(k)
 	p.c = p.coefficients(k)
 	if t.Tests > 0 {
 		arith, centred, err := p.predictions()
@@ -146,7 +149,8 @@ type tile struct {
 
 // entry returns the seconds of all threads for an entry.
 func (p *Pilot) entry(k tile) float64 {
-	b, threads, view := max(1, min(p.M/2, 256)), accel.Threads(), p.x
+	m, _ := p.x.Dims() // fewer than M where the pilot has grown
+	b, threads, view := max(1, min(m/2, 256)), accel.Threads(), p.x
 	if k.centred {
 		view = points.Shift(view, points.Mean(view))
 	}
@@ -155,7 +159,7 @@ func (p *Pilot) entry(k tile) float64 {
 		panel = points.NewPanel32
 	}
 	all := panel(view)
-	x, z := all.Slice(0, b), all.Slice(p.M-b, p.M) // of one point with itself
+	x, z := all.Slice(0, b), all.Slice(m-b, m) // of one point with itself
 	work := make([]kernel.Workspace, threads)
 	wides, narrows := make([][]float64, threads), make([][]float32, threads)
 	for i := range threads {
@@ -188,13 +192,65 @@ func (p *Pilot) residuals(k *mat.Dense) {
 		p.mean += k.At(s, s) / float64(m)
 	}
 	p.rms = mat.Norm(k, 2) / float64(m)
-	for shift := 1e-13 * p.largest * float64(m); !factor(a, k, order, shift) && shift < p.largest; { // also of K = 0
-		shift *= 100
-	}
+	p.definite(a, k, order)
 	p.e = make([]float64, m)
 	for i := range m {
 		p.e[i] = a[i*m+i] * a[i*m+i]
 	}
+}
+
+// alone returns the least quarter, ascending, of the residuals of points after projection on all others of n: of those of up to 2,048 points
+// by each other. Each quantile goes on as the power of the number of points that it was from a quarter of these to all.
+func (p *Pilot) alone(k *mat.Dense) []float64 {
+	m, n := min(p.M, 2048), float64(p.task.n)
+	order, q := rng.New(p.task.Seed).Sub("pilot").Perm(p.M)[:m], m/4
+	if q == 0 || p.largest == 0 {
+		return nil
+	}
+	all := p.variances(k, order)
+	var quarter []float64
+	for i := range 4 {
+		quarter = append(quarter, p.variances(k, order[i*q:(i+1)*q])...)
+	}
+	slices.Sort(quarter)
+	sum := make([]float64, q+1) // of the powers of the quantiles up to one
+	for i := range q {
+		sum[i+1] = sum[i] + max(0, math.Log(quarter[i]/all[i])/math.Log(4))
+	}
+	v, near := make([]float64, q), max(4, m/64)
+	for i := range v {
+		lo, hi := max(0, i-near), min(q, i+near+1)
+		v[i] = all[i] * math.Pow(float64(m)/n, (sum[hi]-sum[lo])/float64(hi-lo))
+	}
+	return v
+}
+
+// variances returns, ascending, 1/(K⁻¹)_ii of the rows and columns of k that are listed.
+func (p *Pilot) variances(k *mat.Dense, list []int) []float64 {
+	m := len(list)
+	a, v := make([]float64, m*m), make([]float64, m)
+	shift := p.definite(a, k, list)
+	if !accel.Dtrtri(m, a, m) {
+		return v
+	}
+	for i := range m {
+		for j, l := range a[i*m : i*m+i+1] {
+			v[j] += l * l // of L⁻¹, whose columns' squares are the diagonal of K⁻¹
+		}
+	}
+	for i := range v {
+		v[i] = max(1/v[i]-shift, shift)
+	}
+	slices.Sort(v)
+	return v
+}
+
+// definite factors k as factor does, with the least shift of a few of which it can, and returns it.
+func (p *Pilot) definite(a []float64, k *mat.Dense, order []int) (shift float64) {
+	for shift = 1e-13 * p.largest * float64(len(order)); !factor(a, k, order, shift) && shift < p.largest; { // also of K = 0
+		shift *= 100
+	}
+	return shift
 }
 
 // factor sets a to the lower Cholesky factor of the rows and columns of k in that order, with shift added to the diagonal.

@@ -243,6 +243,20 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// TestGrown: tiles of predictions are timed where the pilot has more points than K was looked at with.
+func TestGrown(t *testing.T) {
+	task := smooth(20000, 2)
+	task.Tests = 1
+	task.settle()
+	p, err := newPilot(t.Context(), task, rates())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := p.x.Dims(); p.M <= n || p.Test == 0 {
+		t.Errorf("%d points, %d of which K was looked at, %g s an entry", p.M, n, p.Test)
+	}
+}
+
 // TestSpectrum: of a residual curve that is known to belong to a spectrum, degrees of freedom are recovered, and K = I
 // takes next to no iterations whatever the method.
 func TestSpectrum(t *testing.T) {

@@ -15,31 +15,37 @@ import (
 // ν_i the eigenvalues of K. They are what these equations for many s, and d(0) = n, make of the counts of eigenvalues on a grid,
 // by the iteration of W. H. Richardson (J. Opt. Soc. Am. 62, 1972) and L. B. Lucy (Astron. J. 79, 1974), which keeps them positive.
 //
-// The eigenvalues of K−K̂ are taken as νg/(ν+g). With g = γ it is the mean of K−K̂ for landmarks that repel each other (volume sampling); with uniform
-// ones it reaches further up, to the edge
+// The least quarter of the eigenvalues, of points that others are close to, a mean does not tell. The residuals v_i = 1/(K⁻¹)_ii
+// of points by all others do, as Σ 1/v_i = Σ 1/ν_i: their least quarter is taken for it.
+//
+// The eigenvalues of K−K̂ are taken as νg/(ν+g). With g = γ it is the mean of K−K̂ for landmarks that repel each other (volume sampling);
+// it reaches further up, at most to the edge
 //
 //	r(s) = min over j < s of n·e(j)/(s−j)
 //
-// of what is left of K without a random subspace of s dimensions: g = r. Random pivots are in between, g = √(γr).
+// of what is left of K without a random subspace of s dimensions: g = γ^(1−p)·r^p.
+//
+// The square of a right-hand side in the direction of ν is taken as ν^q, with the q for which ‖c‖₂ is what the pilot estimates.
 type spectrum struct {
 	n, lambda, tol float64
-	trace          float64
 	residual       func(s float64) float64
+	least          []float64 // the least quarter of the eigenvalues, ascending
+	power          float64   // q: the squares of y in the directions of K are as ν^q
 	nu, upto       []float64 // eigenvalues, descending, and how many are as large or larger: of the middle of each cell of the grid
 }
 
 const (
-	cells   = 80  // of the grid of eigenvalues
-	ranksOf = 60  // at which the residual curve is looked at
-	rounds  = 800 // of Richardson's and Lucy's iteration
-	single  = 100 // largest eigenvalues, each by itself; those that follow by the hundredth
-	// rough is the share of y that no landmark explains. From 0.1 to 1 the iterations are a tenth more.
-	rough = 0.5
+	cells   = 80   // of the grid of eigenvalues
+	ranksOf = 60   // at which the residual curve is looked at
+	rounds  = 800  // of Richardson's and Lucy's iteration
+	pivots  = 0.25 // p of random pivots, as measured
+	uniform = 0.75 // and of uniform landmarks
+	single  = 100  // largest eigenvalues, each by itself; those that follow by the hundredth
 )
 
 // newSpectrum returns the spectrum of K by a pilot.
 func newSpectrum(p *Pilot) *spectrum {
-	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, trace: float64(p.task.n) * p.mean, residual: p.residual}
+	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, residual: p.residual, least: p.v}
 	gamma, want := make([]float64, ranksOf), make([]float64, ranksOf+1)
 	floats.LogSpan(want[:ranksOf], min(1, a.n/2), 0.97*a.n) // at s = n nothing is left
 	for j, s := range want[:ranksOf] {
@@ -76,7 +82,41 @@ func newSpectrum(p *Pilot) *spectrum {
 	}
 	a.upto = floats.CumSum(make([]float64, cells), count)
 	floats.AddScaled(a.upto, -0.5, count)
+	a.power = a.smoothness(p.c)
 	return a
+}
+
+// each calls f with the eigenvalues ν of K, descending, lo to hi of them together: step by step, of the large ones, and by the hundredth.
+func (a *spectrum) each(step float64, f func(nu, lo, hi float64)) {
+	cell := 0
+	for lo, hi := 0.0, 0.0; lo < a.n; lo = hi {
+		hi = min(lo+max(step, lo/single), a.n)
+		f(a.at((lo+hi)/2, &cell), lo, hi)
+	}
+}
+
+// smoothness returns the q, from 0 to 6, with which right-hand sides whose square is ν^q in each direction have coefficients of the norm c‖y‖₂,
+//
+//	Σ ν^q/(ν+λ)² = c²·Σ ν^q.
+//
+// Noise has q = 0, a draw of the Gaussian process of covariance K 1, and smoother functions more.
+func (a *spectrum) smoothness(c float64) float64 {
+	lo, hi := 0.0, 6.0
+	for range 30 {
+		q := (lo + hi) / 2
+		var y2, c2 float64
+		a.each(1, func(nu, lo, hi float64) {
+			w := (hi - lo) * math.Pow(nu/a.nu[0], q)
+			y2 += w
+			c2 += w / ((nu + a.lambda) * (nu + a.lambda))
+		})
+		if c2 > c*c*y2 {
+			lo = q
+		} else {
+			hi = q
+		}
+	}
+	return lo
 }
 
 // gamma returns γ(s).
@@ -91,9 +131,14 @@ func (a *spectrum) edge(s float64) float64 {
 	return max(least, a.gamma(s))
 }
 
+// between returns γ^(1−p)·r^p.
+func (a *spectrum) between(s, p float64) float64 {
+	return math.Pow(a.gamma(s), 1-p) * math.Pow(a.edge(s), p)
+}
+
 // count predicts the iterations of a method of rank s with λ_p = ridge·λ that bring the residual of one column to τ, or those of a block
 // of columns that search together, limit at most. It solves the problem that is left of the spectrum, A and M diagonal: of the s directions that
-// M has, with ν+λ and ν+λ_p, and of all others, with the eigenvalues of K−K̂ plus λ, and λ_p. A block of t columns
+// M has, with ν+λ and ν+λ_p and the share ν/(ν+g) of y, and of all others, with the eigenvalues of K−K̂ plus λ, and λ_p. A block of t columns
 // spends an iteration where one spends t, as one column does on a problem of 1/t of the eigenvalues.
 func (a *spectrum) count(method string, s int, ridge float64, block, limit int) int {
 	var d diagonal
@@ -101,25 +146,21 @@ func (a *spectrum) count(method string, s int, ridge float64, block, limit int) 
 	var top float64
 	switch method {
 	case Nystrom, Features:
-		top = a.edge(rank)
+		top = a.between(rank, uniform)
 	case RPCholesky:
-		top = math.Sqrt(a.gamma(rank) * a.edge(rank))
+		top = a.between(rank, pivots)
 	}
-	step := float64(block)
-	for lo, cell := 0.0, 0; lo < a.n; {
-		hi := min(lo+max(step, lo/single), a.n)
-		v := a.at((lo+hi)/2, &cell)
-		w := (hi - lo) / a.n
+	a.each(float64(block), func(v, lo, hi float64) {
+		y2 := (hi - lo) * math.Pow(v/a.nu[0], a.power)
 		if method == None {
-			d.add(v+a.lambda, 1, (1-rough)*v*(hi-lo)/a.trace+rough*w)
-		} else {
-			if in := min(hi, rank) - lo; in > 0 {
-				d.add(v+a.lambda, v+lp, (1-rough)*in/rank)
-			}
-			d.add(v*top/(v+top)+a.lambda, lp, rough*w)
+			d.add(v+a.lambda, 1, y2)
+			return
 		}
-		lo = hi
-	}
+		if lo < rank {
+			d.add(v+a.lambda, v+lp, y2*v/(v+top))
+		}
+		d.add(v*top/(v+top)+a.lambda, lp, y2*top/(v+top))
+	})
 	times := 1.0
 	if method == Features {
 		times = max(1, featuresSlow*math.Pow(10/ridge, featuresRidge))
@@ -136,6 +177,18 @@ const (
 
 // at returns eigenvalue i of K, counted from the largest; cell is where the search begins, and where it ended.
 func (a *spectrum) at(i float64, cell *int) float64 {
+	switch q := len(a.least); {
+	case q == 0:
+		return a.large(i, cell)
+	case i < 0.75*a.n:
+		return max(a.large(i, cell), a.least[q-1])
+	default:
+		return a.least[min(int(4*float64(q)*(1-i/a.n)), q-1)]
+	}
+}
+
+// large is at by the counts of eigenvalues alone.
+func (a *spectrum) large(i float64, cell *int) float64 {
 	k := *cell
 	for k < cells-1 && a.upto[k] < i {
 		k++
