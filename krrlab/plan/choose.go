@@ -20,6 +20,9 @@ const (
 	planShare = 0.05 // of the training time of what it chooses
 )
 
+// productError is what products with K in float32 are taken to be off, of their norm; half or twice it changes iterations little.
+const productError = 0x1p-22
+
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
@@ -73,13 +76,17 @@ func (m *model) predict(list []*Candidate) {
 	for _, c := range list {
 		rounds := m.rounds(m.left(c))
 		m.cost.Rounds = rounds
+		e := productError
+		if c.Storage == gram.Float64 {
+			e = 0
+		}
 		switch {
 		case c.Solver == Direct:
 			c.Iterations = rounds
 		case c.Solver == BlockPCG:
-			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, m.t, m.MaxIter+1)
+			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, m.t, m.MaxIter+1, e)
 		default:
-			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, 1, m.MaxIter+1)
+			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, 1, m.MaxIter+1, e)
 		}
 		m.cost.Of(c)
 		m.refuse(c)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/gram"
@@ -348,7 +349,7 @@ func TestDiagonal(t *testing.T) {
 		a.Set(i, i, math.Pow(1.3, float64(i)))
 		m[i] = math.Pow(1.2, float64(i))
 		y.Set(i, 0, math.Sqrt(float64(i+1)))
-		d.add(a.At(i, i), m[i], float64(i+1))
+		d.add(a.At(i, i), m[i], float64(i+1), 1)
 	}
 	res, err := pcg.Solve(t.Context(), operator{a}, scaling(m), y, &pcg.Options{Tol: 1e-2})
 	if err != nil {
@@ -357,9 +358,49 @@ func TestDiagonal(t *testing.T) {
 	if got := d.solve(1e-2, 1000); got < res.Iterations-1 || got > res.Iterations+1 || got < 10 {
 		t.Errorf("%d iterations, package pcg takes %d", got, res.Iterations)
 	}
-	if got := (&diagonal{[]float64{1, 2, 3}, []float64{1, 1, 1}, []float64{1, 1, 1}}).solve(1e-12, 2); got != 2 {
+	if got := (&diagonal{a: []float64{1, 2, 3}, m: []float64{1, 1, 1}, y: []float64{1, 1, 1}, width: []float64{1, 1, 1}}).solve(1e-12, 2); got != 2 {
 		t.Errorf("%d iterations, at most 2", got)
 	}
+}
+
+// TestRounding: noise of products costs the iterations that it costs package pcg, which are more.
+func TestRounding(t *testing.T) {
+	const n, e = 400, 0x1p-22
+	exact, off := diagonal{}, diagonal{e: e}
+	a, y := make([]float64, n), mat.NewDense(n, 1, nil)
+	for i := range n {
+		a[i] = math.Pow(10, -5*float64(i)/n)
+		y.Set(i, 0, math.Sqrt(a[i]))
+		exact.add(a[i], 1, a[i], 1)
+		off.add(a[i], 1, a[i], 1)
+	}
+	one := make(scaling, n)
+	floats.AddConst(1, one)
+	res, err := pcg.Solve(t.Context(), &noisy{a: a, e: e}, one, y, &pcg.Options{Tol: 1e-3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, got := exact.solve(1e-3, 1000), off.solve(1e-3, 1000)
+	t.Logf("%d iterations by exact products, %d by noisy ones, package pcg takes %d", before, got, res.Iterations)
+	if math.Abs(math.Log(float64(got)/float64(res.Iterations))) > 0.15 || float64(got) < 1.15*float64(before) {
+		t.Errorf("%d iterations by exact products, %d by noisy ones, package pcg takes %d", before, got, res.Iterations)
+	}
+}
+
+// noisy is a diagonal matrix whose products are off by e of their norm.
+type noisy struct {
+	a     []float64
+	e     float64
+	count uint64
+}
+
+func (a *noisy) Dim() int { return len(a.a) }
+
+func (a *noisy) MulTo(_ context.Context, dst, src *mat.Dense) error {
+	dst.Apply(func(i, _ int, v float64) float64 { return v * a.a[i] }, src)
+	off := a.e * mat.Norm(dst, 2) / math.Sqrt(float64(len(a.a)))
+	dst.Apply(func(_, _ int, v float64) float64 { a.count++; return v + off*rng.New(5).Normal(a.count) }, dst)
+	return nil
 }
 
 type operator struct{ *mat.Dense }
@@ -404,7 +445,7 @@ func TestPredictsIterations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got = res.Iterations, spectrum.count(method, s, ridge, 1, 1000)
+			want, got = res.Iterations, spectrum.count(method, s, ridge, 1, 1000, 0)
 			t.Logf("d = %d, σ = %g, %s, s = %d, λ_p = %gλ: %d iterations predicted; it takes %d", c.d, c.sigma, method, s, ridge, got, want)
 			if float64(got) > 1.4*float64(want)+2 || float64(want) > 1.4*float64(got)+2 {
 				t.Errorf("d = %d, σ = %g, %s, s = %d, λ_p = %gλ: %d iterations predicted; it takes %d", c.d, c.sigma, method, s, ridge, got, want)

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // spectrum is that of K as a subsample's residual curve e tells it, and counts the iterations of conjugate gradients by it.
@@ -140,8 +142,11 @@ func (a *spectrum) between(s, p float64) float64 {
 // of columns that search together, limit at most. It solves the problem that is left of the spectrum, A and M diagonal: of the s directions that
 // M has, with ν+λ and ν+λ_p and the share ν/(ν+g) of y, and of all others, with the eigenvalues of K−K̂ plus λ, and λ_p. A block of t columns
 // spends an iteration where one spends t, as one column does on a problem of 1/t of the eigenvalues.
-func (a *spectrum) count(method string, s int, ridge float64, block, limit int) int {
-	var d diagonal
+//
+// Products with K that are off by a share e of their norm, as in float32, cost conjugate gradients what they had learned of other directions: such noise is added,
+// evenly in all directions.
+func (a *spectrum) count(method string, s int, ridge float64, block, limit int, e float64) int {
+	d := diagonal{e: e}
 	rank, lp := float64(s), ridge*a.lambda
 	var top float64
 	switch method {
@@ -153,13 +158,13 @@ func (a *spectrum) count(method string, s int, ridge float64, block, limit int) 
 	a.each(float64(block), func(v, lo, hi float64) {
 		y2 := (hi - lo) * math.Pow(v/a.nu[0], a.power)
 		if method == None {
-			d.add(v+a.lambda, 1, y2)
+			d.add(v+a.lambda, 1, y2, hi-lo)
 			return
 		}
 		if lo < rank {
-			d.add(v+a.lambda, v+lp, y2*v/(v+top))
+			d.add(v+a.lambda, v+lp, y2*v/(v+top), (hi-lo)*v/(v+top))
 		}
-		d.add(v*top/(v+top)+a.lambda, lp, y2*top/(v+top))
+		d.add(v*top/(v+top)+a.lambda, lp, y2*top/(v+top), (hi-lo)*top/(v+top))
 	})
 	times := 1.0
 	if method == Features {
@@ -201,29 +206,43 @@ func (a *spectrum) large(i float64, cell *int) float64 {
 	return a.nu[k-1] * math.Pow(a.nu[k]/a.nu[k-1], f)
 }
 
-// diagonal is Ax = y with A and M diagonal.
-type diagonal struct{ a, m, y []float64 }
+// diagonal is Ax = y with A and M diagonal, for conjugate gradients whose products are off by e of their norm.
+type diagonal struct {
+	a, m, y []float64
+	width   []float64 // √ of the directions that a row stands for
+	e       float64
+}
 
-// add adds a row, of which y has the square given.
-func (d *diagonal) add(a, m, y2 float64) {
-	d.a, d.m, d.y = append(d.a, a), append(d.m, m), append(d.y, math.Sqrt(y2))
+// add adds a row that stands for so many directions, in which y has the square given.
+func (d *diagonal) add(a, m, y2, directions float64) {
+	d.a, d.m, d.y, d.width = append(d.a, a), append(d.m, m), append(d.y, math.Sqrt(y2)), append(d.width, math.Sqrt(directions))
 }
 
 // solve returns the iterations of preconditioned conjugate gradients to ‖r‖ ≤ τ‖y‖, limit at most.
 func (d *diagonal) solve(tol float64, limit int) int {
 	r := d.y
-	p, before, end := make([]float64, len(r)), 1.0, tol*tol*floats.Dot(r, r)
+	n := len(r)
+	p, q, noise := make([]float64, n), make([]float64, n), make([]float64, 2*n)
+	rng.New(1).Sub("rounding").Normals(noise, 0)
+	size := floats.Norm(d.width, 2)
+	before, end := 1.0, tol*tol*floats.Dot(r, r)
 	for k := 1; k <= limit; k++ {
-		var rho, pap, rr float64
+		var rho, qq, pq, rr float64
 		for i, v := range r {
 			rho += v * v / d.m[i]
 		}
 		for i, v := range r {
 			p[i] = v/d.m[i] + rho/before*p[i]
-			pap += p[i] * p[i] * d.a[i]
+			q[i] = p[i] * d.a[i]
+			qq += q[i] * q[i]
+		}
+		off, from := d.e*math.Sqrt(qq)/size, noise[k*37%n:]
+		for i, v := range p {
+			q[i] += off * d.width[i] * from[i]
+			pq += v * q[i]
 		}
 		for i := range r {
-			r[i] -= rho / pap * d.a[i] * p[i]
+			r[i] -= rho / pq * q[i]
 			rr += r[i] * r[i]
 		}
 		if before = rho; !(rr > end) {
