@@ -65,9 +65,6 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try boo
 	a.printf("%s", p)
 	a.printWrote(f.json, f.plot)
 	if try {
-		if !lab.Planning() { // of so few points fit makes no plan
-			p.Took = 0
-		}
 		return a.try(ctx, data, cfg, p)
 	}
 	return nil

@@ -21,19 +21,20 @@ const (
 	slowFactor   = 3
 )
 
-// tried is a candidate that was run.
+// tried is a solve that was run.
 type tried struct {
-	*plan.Candidate
+	choice     *plan.Candidate
 	seconds    float64 // of training
+	plan       float64 // of these, of choosing
 	iterations int
 	status     string
 }
 
-// try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took.
+// try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took. Then it solves as
+// fit does, plan and race included, and compares that with the best of them.
 func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.Plan) error {
 	kinds := map[string]int{}
-	var best tried
-	var chosen tried
+	var best, chosen tried
 	t := &plots.Table{Title: "predicted and actual: " + p.Dataset, Columns: []plots.Column{{Name: "candidate"}, {Name: "predicted", Unit: "s", Format: "%.2f"},
 		{Name: "actual", Unit: "s", Format: "%.2f"}, {Name: "ratio", Format: "%.2f"}, {Name: "iterations predicted"}, {Name: "actual iterations"}, {Name: "status"}}}
 	for i, c := range p.Candidates {
@@ -45,25 +46,33 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 		if kinds[kind]++; kinds[kind] > triedOfKind || c.Refused != "" || training(c) > factor*training(&p.Choice) {
 			continue
 		}
-		r, err := a.tryOne(ctx, data, cfg, c, slowFactor*best.seconds)
+		r, err := tryOne(ctx, data, cfg, c, slowFactor*best.seconds)
 		if err != nil {
 			return err
 		}
+		r.choice = c
 		predicted := training(c)
 		t.Add(c.String(), predicted, r.seconds, predicted/r.seconds, c.Iterations, r.iterations, r.status)
 		if i == 0 {
 			chosen = r
 		}
-		if r.status == "converged" && (best.Candidate == nil || r.seconds < best.seconds) {
+		if r.status == "converged" && (best.choice == nil || r.seconds < best.seconds) {
 			best = r
 		}
 	}
 	a.printf("%s", t.Text())
-	if best.Candidate == nil {
+	if best.choice == nil {
 		return nil
 	}
-	a.printf("%-14s %s: %v took %.2f s and the plan %.2f, the best of %d, %v, %.2f: auto ÷ best %.2f, predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
-		chosen, chosen.seconds, p.Took, len(t.Rows), best, best.seconds, (chosen.seconds+p.Took)/best.seconds, training(chosen.Candidate)/chosen.seconds, chosen.Iterations, chosen.iterations)
+	auto, err := trySolve(ctx, data, cfg, 0)
+	if err != nil {
+		return err
+	}
+	if auto.choice == nil { // of so few points fit makes no plan
+		auto.choice = chosen.choice
+	}
+	a.printf("%-14s %s: auto took %.2f s, %.2f of them for the plan, with %v; the best of %d, %v, %.2f: auto ÷ best %.2f; the choice predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
+		auto.seconds, auto.plan, auto.choice, len(t.Rows), best.choice, best.seconds, auto.seconds/best.seconds, training(chosen.choice)/chosen.seconds, chosen.choice.Iterations, chosen.iterations)
 	return nil
 }
 
@@ -73,19 +82,24 @@ const tooSlow = "too slow"
 func training(c *plan.Candidate) float64 { return c.Seconds.Total - c.Seconds.Predict }
 
 // tryOne runs a candidate, for at most so many seconds, 0 for no limit.
-func (a *app) tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candidate, limit float64) (r tried, err error) {
-	r.Candidate = c
+func tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *plan.Candidate, limit float64) (tried, error) {
+	var err error
 	if cfg.Solver, err = krrlab.ParseSolver(c.Solver); err != nil {
-		return r, err
+		return tried{}, err
 	}
 	if cfg.Precond, err = (krrlab.PrecondSpec{Name: c.Precond, S: c.S, LambdaP: c.LambdaP}).Preconditioner(cfg.Kernel); err != nil {
-		return r, err
+		return tried{}, err
 	}
 	if cfg.Solver == krrlab.Direct {
 		if cfg.Storage, err = gram.ParseStorage(c.Stored); err != nil {
-			return r, err
+			return tried{}, err
 		}
 	}
+	return trySolve(ctx, data, cfg, limit)
+}
+
+// trySolve solves a problem, for at most so many seconds, 0 for no limit.
+func trySolve(ctx context.Context, data *loaded, cfg krrlab.Config, limit float64) (r tried, err error) {
 	lab, err := krrlab.New(data.train, cfg)
 	if err != nil {
 		return r, err
@@ -100,7 +114,10 @@ func (a *app) tryOne(ctx context.Context, data *loaded, cfg krrlab.Config, c *pl
 	sol, err := lab.Solve(within)
 	r.seconds = time.Since(start).Seconds()
 	if sol != nil {
-		r.iterations, r.status = sol.Iterations, sol.Status.String()
+		r.iterations, r.status, r.plan = sol.Iterations, sol.Status.String(), sol.Seconds.Plan
+		if sol.Plan != nil {
+			r.choice = &sol.Plan.Choice
+		}
 	}
 	switch {
 	case err != nil && ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded):

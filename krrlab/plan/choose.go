@@ -73,20 +73,22 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 func (m *model) predict(list []*Candidate) {
 	start := time.Now()
 	spectrum := newSpectrum(m.pilot)
-	for _, c := range list {
-		rounds := m.rounds(m.left(c))
-		m.cost.Rounds = rounds
-		e := productError
+	_ = accel.ForEach(context.Background(), len(list), func(_, i int) {
+		c, e, block := list[i], productError, 1
 		if c.Storage == gram.Float64 {
 			e = 0
 		}
-		switch {
-		case c.Solver == Direct:
-			c.Iterations = rounds
-		case c.Solver == BlockPCG:
-			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, m.t, m.MaxIter+1, e)
-		default:
-			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, 1, m.MaxIter+1, e)
+		if c.Solver == BlockPCG {
+			block = m.t
+		}
+		if c.Solver != Direct {
+			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, block, m.MaxIter+1, e)
+		}
+	})
+	for _, c := range list {
+		m.cost.Rounds = m.rounds(m.left(c))
+		if c.Solver == Direct {
+			c.Iterations = m.cost.Rounds
 		}
 		m.cost.Of(c)
 		m.refuse(c)

@@ -70,9 +70,10 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 			return nil, err
 		}
 	}
-	p.residuals(k)
-	p.v = p.alone(k)
-	p.c = p.coefficients(k)
+	order := rng.New(t.Seed).Sub("pilot").Perm(p.M)
+	l, shift := p.residuals(k, order)
+	p.c = p.coefficients(k, order)
+	p.v = p.alone(k, order, l, shift)
 	if t.Tests > 0 {
 		arith, centred, err := p.predictions()
 		if err != nil {
@@ -183,34 +184,36 @@ func (p *Pilot) entry(k tile) float64 {
 }
 
 // residuals factors K of the pilot's points in random order: the square of pivot j is the
-// residual of a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation.
-func (p *Pilot) residuals(k *mat.Dense) {
-	m, order := p.M, rng.New(p.task.Seed).Sub("pilot").Perm(p.M)
-	a := make([]float64, m*m)
+// residual of a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation. It returns the factor and the shift that it has.
+func (p *Pilot) residuals(k *mat.Dense, order []int) (l []float64, shift float64) {
+	m := p.M
 	for s := range m {
 		p.largest = max(p.largest, k.At(s, s))
 		p.mean += k.At(s, s) / float64(m)
 	}
 	p.rms = mat.Norm(k, 2) / float64(m)
-	p.definite(a, k, order)
+	l, shift = p.definite(k, order)
 	p.e = make([]float64, m)
 	for i := range m {
-		p.e[i] = a[i*m+i] * a[i*m+i]
+		p.e[i] = l[i*m+i] * l[i*m+i]
 	}
+	return l, shift
 }
 
 // alone returns the least quarter, ascending, of the residuals of points after projection on all others of n: of those of up to 2,048 points
-// by each other. Each quantile goes on as the power of the number of points that it was from a quarter of these to all.
-func (p *Pilot) alone(k *mat.Dense) []float64 {
+// by each other. Each quantile goes on as the power of the number of points that it was from a quarter of these to all. l is the factor of all M, with a shift,
+// and overwritten.
+func (p *Pilot) alone(k *mat.Dense, order []int, l []float64, shift float64) []float64 {
 	m, n := min(p.M, 2048), float64(p.task.n)
-	order, q := rng.New(p.task.Seed).Sub("pilot").Perm(p.M)[:m], m/4
+	q := m / 4
 	if q == 0 || p.largest == 0 {
 		return nil
 	}
-	all := p.variances(k, order)
+	all := variances(l, p.M, m, shift)
 	var quarter []float64
 	for i := range 4 {
-		quarter = append(quarter, p.variances(k, order[i*q:(i+1)*q])...)
+		l, shift := p.definite(k, order[i*q:(i+1)*q])
+		quarter = append(quarter, variances(l, q, q, shift)...)
 	}
 	slices.Sort(quarter)
 	sum := make([]float64, q+1) // of the powers of the quantiles up to one
@@ -225,17 +228,15 @@ func (p *Pilot) alone(k *mat.Dense) []float64 {
 	return v
 }
 
-// variances returns, ascending, 1/(K⁻¹)_ii of the rows and columns of k that are listed.
-func (p *Pilot) variances(k *mat.Dense, list []int) []float64 {
-	m := len(list)
-	a, v := make([]float64, m*m), make([]float64, m)
-	shift := p.definite(a, k, list)
-	if !accel.Dtrtri(m, a, m) {
+// variances returns, ascending, 1/(K⁻¹)_ii of the first m points of K, by the Cholesky factor of K with a shift, row-major with row stride ld. It overwrites the factor.
+func variances(l []float64, ld, m int, shift float64) []float64 {
+	v := make([]float64, m)
+	if !accel.Dtrtri(m, l, ld) {
 		return v
 	}
 	for i := range m {
-		for j, l := range a[i*m : i*m+i+1] {
-			v[j] += l * l // of L⁻¹, whose columns' squares are the diagonal of K⁻¹
+		for j, x := range l[i*ld : i*ld+i+1] {
+			v[j] += x * x // of L⁻¹, whose columns' squares are the diagonal of K⁻¹
 		}
 	}
 	for i := range v {
@@ -245,20 +246,22 @@ func (p *Pilot) variances(k *mat.Dense, list []int) []float64 {
 	return v
 }
 
-// definite factors k as factor does, with the least shift of a few of which it can, and returns it.
-func (p *Pilot) definite(a []float64, k *mat.Dense, order []int) (shift float64) {
-	for shift = 1e-13 * p.largest * float64(len(order)); !factor(a, k, order, shift) && shift < p.largest; { // also of K = 0
+// definite returns the factor of k as factor does, with the least shift of a few of which it can.
+func (p *Pilot) definite(k *mat.Dense, order []int) (l []float64, shift float64) {
+	l = make([]float64, len(order)*len(order))
+	for shift = 1e-13 * p.largest * float64(len(order)); !factor(l, k, order, shift) && shift < p.largest; { // also of K = 0
 		shift *= 100
 	}
-	return shift
+	return l, shift
 }
 
 // factor sets a to the lower Cholesky factor of the rows and columns of k in that order, with shift added to the diagonal.
 func factor(a []float64, k *mat.Dense, order []int, shift float64) bool {
 	m := len(order)
 	for i, s := range order {
+		row := k.RawRowView(s)
 		for j, r := range order[:i+1] {
-			a[i*m+j] = k.At(s, r)
+			a[i*m+j] = row[r]
 		}
 		a[i*m+i] += shift
 	}
@@ -272,9 +275,10 @@ func factor(a []float64, k *mat.Dense, order []int, shift float64) bool {
 // its y less what the others predict, over λ and the variance that they leave of it. With more points v goes down as e does. Less than that the mean square of
 // coefficients grows by the power of s by which those of the points from m/8 to 3m/8, with their v so reduced, are above those from m/2 to m, m ≤ 1,024: y is then
 // better explained. And ‖c‖₂ ≤ ‖y‖₂/λ.
-func (p *Pilot) coefficients(k *mat.Dense) (most float64) {
+func (p *Pilot) coefficients(k *mat.Dense, order []int) (most float64) {
 	m, lambda, n := min(p.M, 1024), p.task.Lambda, float64(p.task.n)
-	order, a := rng.New(p.task.Seed).Sub("pilot").Perm(p.M)[:m], make([]float64, m*m)
+	order = order[:m]
+	a := make([]float64, m*m)
 	if m < 8 || !factor(a, k, order, lambda) {
 		return 1 / lambda
 	}

@@ -46,7 +46,7 @@ func smooth(n, d int) *Task {
 // cannot be written stops nothing.
 func TestCache(t *testing.T) {
 	mine := rates()
-	mine.Machine = here()
+	mine.Machine, mine.Gemm32 = here(), 1e18 // no machine is faster
 	measured.Lock()
 	before, share := measured.Rates, measured.share
 	measured.Rates, measured.share = mine, 1 // what this process measures
@@ -105,6 +105,14 @@ func TestCache(t *testing.T) {
 	}
 	if read("") != mine || read(filepath.Join(file, "rates.json")) != mine {
 		t.Error("without a cache")
+	}
+	busy := mine
+	busy.Gemm32 = 1
+	if err := os.WriteFile(name, []byte(encode(t, busy)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if r := read(name); r.Gemm32 < 2 || r.Gemm32 == mine.Gemm32 {
+		t.Errorf("rates of a busy machine are taken: %+v", r)
 	}
 }
 

@@ -76,17 +76,20 @@ func RatesFile() string {
 }
 
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
-// A file that is not there, damaged or of another machine is replaced; where it cannot be written they are
+// A file that is not there, damaged, of another machine or of a busy one is replaced; where it cannot be written they are
 // measured once in a process. It takes some half a second, and half of the memory at most, 0 for no limit: rates of
 // so little that loops run on less than on a larger problem are not written.
 func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	var kept Rates
+	slow := false
 	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && kept.Machine == here() && kept.sane() {
-		return kept, nil
+		if slow = kept.slow(ctx); !slow {
+			return kept, nil
+		}
 	}
 	measured.Lock()
 	defer measured.Unlock()
-	if share := shareOf(memory); measured.Machine != here() || measured.share < share {
+	if share := shareOf(memory); slow || measured.Machine != here() || measured.share < share {
 		r, err := Measure(ctx, memory)
 		if err != nil {
 			return r, err
@@ -119,6 +122,11 @@ func Doubt(name string, predicted, took, solve float64) {
 	if solve >= 10 && !(took > predicted*2/3 && took < predicted*3/2) {
 		_ = os.Remove(name) // a cache that cannot be changed costs a worse prediction only
 	}
+}
+
+// slow reports whether products of matrices take less than three quarters of the seconds now that the rates say: the machine was busy when they were measured.
+func (r Rates) slow(ctx context.Context) bool {
+	return accel.GemmRate32(ctx, potrfOrder/2, 0) > r.Gemm32*4/3
 }
 
 // sane reports whether every rate is a positive number.
