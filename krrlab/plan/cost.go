@@ -35,7 +35,8 @@ const (
 	tileSlow     = 1.4 // tiles of K that were not timed
 	featureSlow  = 1.4 // Z
 	gramSlow     = 1.7 // ZᵀZ in float32
-	updateSlow   = 1.4 // the factor of landmarks
+	nystromSlow  = 1.3 // the factor of landmarks, of as many as Rates.Nystrom was not measured with
+	pivotsSlow   = 2.2 // that of random pivots
 	inverseSlow  = 2   // of the factor of ZᵀZ, beside the Cholesky factorization's
 	vectorPasses = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
 	blockSlow    = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
@@ -61,7 +62,7 @@ type Cost struct {
 // products of matrices, B of reading and W of touching memory,
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
-//	landmarks   ns·ε_col + 1.4·ns²/G₆₄ + 12ns/W      ZᵀZ, L⁻¹   1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
+//	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
 //	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), a solve and a residual for each round
@@ -114,13 +115,13 @@ func (m *Cost) build(c *Candidate) {
 	if c.Precond == Features {
 		c.Seconds.Features = featureSlow*2*own*s*float64(m.D)/m.Gemm32 + own*s/m.Cos + 4*own*s/m.Touch
 	} else {
-		columns := s
+		columns, slow, entry := s, nystromSlow, m.Nystrom
 		if c.Precond == RPCholesky {
-			columns *= extraColumns
+			columns, slow, entry = extraColumns*s, pivotsSlow, m.RPCholesky
 		}
-		c.Seconds.Features = own*columns*m.Columns + updateSlow*n*s*s/m.Gemm64 + 12*n*s/m.Touch
+		c.Seconds.Features = own*columns*m.Columns + n*s*entry + slow*n*s*s/m.Gemm64
 	}
-	c.Seconds.Factor = gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
+	c.Seconds.Factor = own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }
 
 // iteration returns a rank's bytes of K, and the seconds of a product with it and of an iteration.

@@ -28,7 +28,7 @@ import (
 // rates are those of a machine that is not there.
 func rates() Rates {
 	return Rates{Machine: "made up", Read: 3e10, Touch: 2e9, Gemm32: 2e11, Gemm64: 1e11, Potrf32: 1e11, Potrf64: 5e10, Exp: 3e9, Cos: 3e9,
-		Product: [3]float64{3e-11, 4e-11, 6e-11}, Apply: [3]float64{1e-10, 2e-10, 4e-10}, Seconds: 1}
+		Product: [3]float64{3e-11, 4e-11, 6e-11}, Apply: [3]float64{1e-10, 2e-10, 4e-10}, Nystrom: 1e-8, RPCholesky: 1.2e-8, Gram: 4e-9, Seconds: 1}
 }
 
 // smooth is a problem of n points in R^d.

@@ -20,8 +20,10 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
 )
 
 // Rates are what a machine does in a second, all threads together.
@@ -39,21 +41,26 @@ type Rates struct {
 	// entry of Z, with 1, 4 and 12 columns.
 	Product [3]float64 `json:"product"`
 	Apply   [3]float64 `json:"apply"`
-	Seconds float64    `json:"seconds"` // that it took to measure them
+	// Nystrom and RPCholesky are the seconds for an entry of the factor of landmarks, n×s, beside those of columns of K and
+	// of flops at the rate of Gemm64, and Gram those for an entry of Z on the way to ZᵀZ, beside flops at the rate of Gemm32.
+	Nystrom    float64 `json:"nystrom"`
+	RPCholesky float64 `json:"rpcholesky"`
+	Gram       float64 `json:"gram"`
+	Seconds    float64 `json:"seconds"` // that it took to measure them
 }
 
-// Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS) when it is idle. Cholesky
-// factorizations are taken to run at 1/1.7 of the rate of products of matrices.
+// Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS) when it is idle, but for Nystrom, RPCholesky and
+// Gram, which are those of one with AVX-512. Cholesky factorizations are taken to run at 1/1.7 of the rate of products of matrices.
 func Reference() Rates {
 	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Touch: 2.45e9, Gemm32: 185e9, Gemm64: 86.3e9, Potrf32: 109e9, Potrf64: 51e9, Exp: 2.78e9, Cos: 2.87e9,
-		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Seconds: 1}
+		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Nystrom: 1.2e-8, RPCholesky: 1.35e-8, Gram: 4e-9, Seconds: 1}
 }
 
 // rateColumns are the numbers of columns of Product and Apply.
 var rateColumns = [3]int{1, 4, 12}
 
 // ratesVersion changes with what is measured, and with the loops that are.
-const ratesVersion = 2
+const ratesVersion = 3
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops, version.
 func here() string {
@@ -260,7 +267,8 @@ func valueRates(ctx context.Context, r *Rates, _ float64) error {
 	return nil
 }
 
-// loopRates measures products with a K of 64 MB and solves with a Z of 23 MB, or a share of these.
+// loopRates measures products with a K of 64 MB, factors of 256 landmarks of it, and ZᵀZ of and solves with a Z of 23 MB, or a
+// share of these.
 func loopRates(ctx context.Context, r *Rates, share float64) error {
 	n, s := reduced(5600, share), reduced(512, share)
 	x := points.NewDense32(n, 1, nil)
@@ -275,8 +283,16 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 	for i := range z.Data { // multiples of the golden ratio
 		z.Data[i] = float32(uint32(i)*0x9e3779b9) * 0x1p-32
 	}
-	m, err := precond.New(ctx, z, 1, &precond.Options{Form: precond.FormLInv, Fast: true})
-	if err != nil {
+	var m *precond.Woodbury
+	gramSeconds := math.Inf(1)
+	for range 2 {
+		if m, err = precond.New(ctx, z, 1, &precond.Options{Form: precond.FormLInv, Fast: true}); err != nil {
+			return err
+		}
+		gramSeconds = min(gramSeconds, m.Seconds().Gram)
+	}
+	r.Gram = beside(gramSeconds, 2*n, s, gramSlow/r.Gemm32)
+	if err := landmarkRates(ctx, r, k); err != nil {
 		return err
 	}
 	for i, t := range rateColumns {
@@ -295,6 +311,34 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 		r.Product[i], r.Apply[i] = min(r.Product[i], r.Product[i+1]), min(r.Apply[i], r.Apply[i+1])
 	}
 	return nil
+}
+
+// landmarkRates measures factors of landmarks of k.
+func landmarkRates(ctx context.Context, r *Rates, k *gram.Matrix) error {
+	n := k.Dim()
+	s := max(16, n/22)
+	for _, way := range []struct {
+		factor func(context.Context, lowrank.Source, int, rng.Stream, *lowrank.Options) (*lowrank.Factor, error)
+		slow   float64
+		to     *float64
+	}{{lowrank.Nystrom, nystromSlow, &r.Nystrom}, {lowrank.RPCholesky, pivotsSlow, &r.RPCholesky}} {
+		least := math.Inf(1)
+		for range 2 {
+			f, err := way.factor(ctx, k, s, rng.New(1), nil)
+			if err != nil {
+				return err
+			}
+			least = min(least, f.Seconds.Update)
+		}
+		*way.to = beside(least, n, s, way.slow/r.Gemm64)
+	}
+	return nil
+}
+
+// beside returns the seconds for an entry of n×s that are not those of ns² flops at so many seconds each, a tenth of all at least.
+func beside(seconds float64, n, s int, flop float64) float64 {
+	all := seconds / float64(n) / float64(s)
+	return max(all-float64(s)*flop, all/10)
 }
 
 // at interpolates v, of rateColumns, for t columns, and goes on in proportion beyond the last.

@@ -15,6 +15,9 @@ const (
 	// share, of the time of what leads, is what the others may take in all, and of its iterations what each may
 	// do; of the time that building takes, it is for how long something has to run before.
 	share = 0.05
+	// trust is how many times the iterations expected of a runner it may take before its forecast alone counts: residuals of
+	// conjugate gradients fall slowly first where M misses a few eigenvalues, and a forecast from there says several times too many.
+	trust = 1.5
 )
 
 // Phase is where a runner is in the race.
@@ -54,7 +57,7 @@ type Standing struct {
 	Build  float64   `json:"build_seconds"` // of building M: expected while it waits, then measured
 	Solve  float64   `json:"solve_seconds"` // of M⁻¹R for all right-hand sides, likewise
 	Spent  float64   `json:"spent_seconds"` // on its own part of the iterations of the race
-	// Expected are the iterations expected of one that waits: of Runner.Iterations.
+	// Expected are the iterations expected, of Runner.Iterations; 0 where nothing is.
 	Expected float64 `json:"expected_iterations"`
 	Times    float64 `json:"-"` // Runner.Times
 	// Left and Seconds are the iterations and the seconds that it still needs, building included, as Decide
@@ -124,6 +127,9 @@ func Decide(t Terms, field []Standing) Choice {
 		}
 		var l, h float64
 		l, s.Left, h = Forecast(s.Residuals, t.Tol)
+		if rest := trust*s.Expected - float64(s.Iterations); rest > 0 {
+			l = min(l, rest)
+		}
 		step := t.Product + s.Solve
 		low[i], s.Seconds, high[i] = l*step, s.Left*step, h*step
 		young = young || s.Iterations < fewest

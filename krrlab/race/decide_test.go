@@ -73,6 +73,8 @@ func TestDecide(t *testing.T) {
 	back.Phase, back.Spent = race.Resting, 1
 	out := ran("b", 3, 0.9, 1, 0.1)
 	out.Phase = race.Out
+	plateau, beyond := ran("b", 20, 0.99, 1, 0), ran("b", 61, 0.99, 1, 0) // some 670 iterations left, as forecast
+	plateau.Expected, beyond.Expected = 40, 40
 	for name, c := range map[string]struct {
 		field []race.Standing
 		want  race.Choice
@@ -93,6 +95,8 @@ func TestDecide(t *testing.T) {
 		"going on is free":                          {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
 		"going on is lost":                          {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, true},
 		"it may well be faster":                     {[]race.Standing{ran("none", 8, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"it may do as it is expected to":            {[]race.Standing{plateau, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"it did not do as it was expected to":       {[]race.Standing{beyond, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: 1}, false},
 		"one at a time":                             {[]race.Standing{ran("none", 20, 1, 0, 0), ran("b", 2, 0.9, 1, 0.1), waiting(1, 0.1, 1)}, race.Choice{Leader: 1, Run: []int{0, 1}, Build: -1}, false},
 		"both stall":                                {[]race.Standing{ran("none", 40, 1, 0, 0), ran("b", 10, 1, 1, 0.1)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
 		"one is out":                                {[]race.Standing{ran("none", 40, 0.9, 0, 0), out}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
