@@ -17,7 +17,7 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Plan takes the flags of krrlab fit for data, kernel and solver, and says which solver,
 preconditioner, rank and λ_p fit would take, what each stage is predicted to take, the
 runner-up, and what would change the choice. Seconds come from rates of this machine, which
-are measured once, in half a second, and kept in the user's cache folder; iterations from
+are measured once, in 0.6 s, and kept in the user's cache folder; iterations from
 the spectrum of K, as a subsample shows it. What is set by a flag is held. Nothing is solved without --try.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,

@@ -92,7 +92,7 @@ func TestCache(t *testing.T) {
 	for _, c := range []struct {
 		predicted, took, solve float64
 		stays                  bool
-	}{{1, 1.4, 20, true}, {1, 0.7, 20, true}, {1, 1.6, 20, false}, {1, 0.6, 20, false}, {1, 3, 9, true}} {
+	}{{1, 1.4, 20, true}, {1, 0.7, 20, true}, {1, 1.6, 20, false}, {1, 0.6, 20, false}, {1, 3, 0.9, true}} {
 		read(name)
 		Doubt(name, c.predicted, c.took, c.solve)
 		if _, err := os.Stat(name); (err == nil) != c.stays {

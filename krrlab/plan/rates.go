@@ -84,7 +84,7 @@ func RatesFile() string {
 
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
 // A file that is not there, damaged, of another machine or of a busy one is replaced; where it cannot be written they are
-// measured once in a process. It takes some half a second, and half of the memory at most, 0 for no limit: rates of
+// measured once in a process. It takes some 0.6 s, and half of the memory at most, 0 for no limit: rates of
 // so little that loops run on less than on a larger problem are not written.
 func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 	var kept Rates
@@ -123,10 +123,10 @@ func (r Rates) Keep(name string) {
 }
 
 // Doubt removes the file of rates where an iteration took less than two thirds of the seconds predicted or more than
-// one and a half times as many, in a solve that took ten seconds or more: the machine was busy when they were
+// one and a half times as many, in a solve that took a second or more: the machine was busy when they were
 // measured, or is now. The next plan measures them again.
 func Doubt(name string, predicted, took, solve float64) {
-	if solve >= 10 && !(took > predicted*2/3 && took < predicted*3/2) {
+	if solve >= 1 && !(took > predicted*2/3 && took < predicted*3/2) {
 		_ = os.Remove(name) // a cache that cannot be changed costs a worse prediction only
 	}
 }

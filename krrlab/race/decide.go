@@ -17,6 +17,7 @@ const (
 	share = 0.05
 	// trust is how many times the iterations expected of a runner it may take before its forecast alone counts: residuals of
 	// conjugate gradients fall slowly first where M misses a few eigenvalues, and a forecast from there says several times too many.
+	// Up to as many times those expected are counted for what is not built as what may be done soonest shows: they come from the same spectrum.
 	trust = 1.5
 )
 
@@ -117,6 +118,7 @@ type Terms struct {
 // Decide says how a race goes on, and sets Left and Seconds of all. It depends on nothing but its arguments.
 func Decide(t Terms, field []Standing) Choice {
 	c := Choice{Leader: -1, Build: -1}
+	first := -1                                                           // of those that are built, what may be done soonest: the least low
 	low, high := make([]float64, len(field)), make([]float64, len(field)) // seconds
 	young := false                                                        // one that runs of which nothing is known yet
 	none, least := float64(slow), math.Inf(1)                             // iterations in all without M, and with the best that is built
@@ -141,18 +143,25 @@ func Decide(t Terms, field []Standing) Choice {
 		if c.Leader < 0 || s.Seconds < field[c.Leader].Seconds || s.Seconds == field[c.Leader].Seconds && s.Phase == Running && field[c.Leader].Phase != Running {
 			c.Leader = i
 		}
+		if first < 0 || low[i] < low[first] {
+			first = i
+		}
 	}
 	hope := 2 * math.Sqrt(none) // iterations with one of which nothing is known: near what pilots show, if hopeful
 	if !math.IsInf(least, 1) {
 		hope = max(hope, least/2)
 	}
-	next := -1
+	next, times := -1, 1.0 // those expected of what is not built are off by times
+	if first >= 0 && field[first].Expected > 0 && !young {
+		s := &field[first]
+		times = min(max((float64(s.Iterations)+low[first]/(t.Product+s.Solve))/s.Expected, 1), trust)
+	}
 	for i := range field {
 		s := &field[i]
 		if s.Phase != Waiting {
 			continue
 		}
-		s.Left = cmp.Or(s.Expected, s.Times*hope)
+		s.Left = cmp.Or(s.Expected*times, s.Times*hope)
 		s.Seconds = s.Build + s.Left*(t.Product+s.Solve)
 		if next < 0 || s.Seconds < field[next].Seconds {
 			next = i
@@ -164,7 +173,7 @@ func Decide(t Terms, field []Standing) Choice {
 	}
 	lead := &field[c.Leader]
 	step := t.Product + lead.Solve
-	if next >= 0 && !young && low[c.Leader] > field[next].Seconds && float64(lead.Iterations)*step >= share*field[next].Build {
+	if next >= 0 && !young && low[first] > field[next].Seconds && float64(lead.Iterations)*step >= share*field[next].Build {
 		c.Build = next
 	}
 	c.Over = !young && !math.IsInf(lead.Seconds, 1) && (next < 0 || high[c.Leader] < field[next].Seconds ||

@@ -75,33 +75,37 @@ func TestDecide(t *testing.T) {
 	out.Phase = race.Out
 	plateau, beyond := ran("b", 20, 0.99, 1, 0), ran("b", 61, 0.99, 1, 0) // some 670 iterations left, as forecast
 	plateau.Expected, beyond.Expected = 40, 40
+	still := ran("b", 4, 1, 1, 0)
+	still.Expected = 40
 	for name, c := range map[string]struct {
 		field []race.Standing
 		want  race.Choice
 		lost  bool
 	}{
-		"nothing is known":                          {[]race.Standing{ran("none", 1, 0.9, 0, 0), waiting(1, 0.1, 5)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
-		"building pays":                             {[]race.Standing{ran("none", 8, 0.99, 0, 0), waiting(1, 0.1, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: 1}, false},
-		"the sooner is built":                       {[]race.Standing{ran("none", 8, 0.99, 0, 0), waiting(9, 0.1, 20), waiting(1, 0.1, 25)}, race.Choice{Leader: 0, Run: []int{0}, Build: 2}, false},
-		"building does not pay":                     {[]race.Standing{ran("none", 40, 0.8, 0, 0), waiting(10, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
-		"not before it has run for a share of that": {[]race.Standing{ran("none", 8, 0.9999, 0, 0), waiting(1000, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
-		"the slow one rests":                        {[]race.Standing{ran("none", 40, 0.99, 0, 0), ran("b", 10, 0.5, 1, 0.1)}, race.Choice{Leader: 1, Run: []int{1}, Build: -1, Over: true}, false},
-		"a new one gets its chance":                 {[]race.Standing{ran("none", 40, 0.9, 0, 0), ran("b", 3, 0.99, 1, 0.1)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
-		"its M is dear":                             {[]race.Standing{ran("none", 40, 0.95, 0, 0), ran("b", 10, 0.9, 1, 50)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
-		"one that stalls is not waited for":         {[]race.Standing{ran("none", 40, 1, 0, 0), resting}, race.Choice{Leader: 1, Run: []int{1}, Build: -1, Over: true}, false},
-		"one that rested is as good":                {[]race.Standing{ran("none", 20, 0.9, 0, 0), back}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
-		"it has had its share":                      {[]race.Standing{ran("none", 20, 0.9, 0, 0), ran("b", 10, 0.88, 1, 0.4)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
-		"a share of the iterations is everyone's":   {[]race.Standing{ran("none", 200, 0.99, 0, 0), ran("b", 5, 1, 1, 0.4)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
-		"going on is free":                          {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
-		"going on is lost":                          {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, true},
-		"it may well be faster":                     {[]race.Standing{ran("none", 8, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
-		"it may do as it is expected to":            {[]race.Standing{plateau, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
-		"it did not do as it was expected to":       {[]race.Standing{beyond, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: 1}, false},
-		"one at a time":                             {[]race.Standing{ran("none", 20, 1, 0, 0), ran("b", 2, 0.9, 1, 0.1), waiting(1, 0.1, 1)}, race.Choice{Leader: 1, Run: []int{0, 1}, Build: -1}, false},
-		"both stall":                                {[]race.Standing{ran("none", 40, 1, 0, 0), ran("b", 10, 1, 1, 0.1)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
-		"one is out":                                {[]race.Standing{ran("none", 40, 0.9, 0, 0), out}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
-		"all that ran are out":                      {[]race.Standing{out, waiting(5, 1, 0), waiting(1, 1, 0)}, race.Choice{Leader: -1, Build: 2}, false},
-		"all are out":                               {[]race.Standing{out, out}, race.Choice{Leader: -1, Build: -1}, false},
+		"nothing is known":                           {[]race.Standing{ran("none", 1, 0.9, 0, 0), waiting(1, 0.1, 5)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"building pays":                              {[]race.Standing{ran("none", 8, 0.99, 0, 0), waiting(1, 0.1, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: 1}, false},
+		"the sooner is built":                        {[]race.Standing{ran("none", 8, 0.99, 0, 0), waiting(9, 0.1, 20), waiting(1, 0.1, 25)}, race.Choice{Leader: 0, Run: []int{0}, Build: 2}, false},
+		"building does not pay":                      {[]race.Standing{ran("none", 40, 0.8, 0, 0), waiting(10, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
+		"not before it has run for a share of that":  {[]race.Standing{ran("none", 8, 0.9999, 0, 0), waiting(1000, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"the slow one rests":                         {[]race.Standing{ran("none", 40, 0.99, 0, 0), ran("b", 10, 0.5, 1, 0.1)}, race.Choice{Leader: 1, Run: []int{1}, Build: -1, Over: true}, false},
+		"a new one gets its chance":                  {[]race.Standing{ran("none", 40, 0.9, 0, 0), ran("b", 3, 0.99, 1, 0.1)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
+		"its M is dear":                              {[]race.Standing{ran("none", 40, 0.95, 0, 0), ran("b", 10, 0.9, 1, 50)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
+		"one that stalls is not waited for":          {[]race.Standing{ran("none", 40, 1, 0, 0), resting}, race.Choice{Leader: 1, Run: []int{1}, Build: -1, Over: true}, false},
+		"one that rested is as good":                 {[]race.Standing{ran("none", 20, 0.9, 0, 0), back}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
+		"it has had its share":                       {[]race.Standing{ran("none", 20, 0.9, 0, 0), ran("b", 10, 0.88, 1, 0.4)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
+		"a share of the iterations is everyone's":    {[]race.Standing{ran("none", 200, 0.99, 0, 0), ran("b", 5, 1, 1, 0.4)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
+		"going on is free":                           {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"going on is lost":                           {[]race.Standing{ran("none", 10, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, true},
+		"it may well be faster":                      {[]race.Standing{ran("none", 8, 0.9, 0, 0), waiting(50, 0.1, 1)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"it may do as it is expected to":             {[]race.Standing{plateau, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"it did not do as it was expected to":        {[]race.Standing{beyond, waiting(41, 0, 20)}, race.Choice{Leader: 0, Run: []int{0}, Build: 1}, false},
+		"neither do the others":                      {[]race.Standing{plateau, waiting(5, 0, 33)}, race.Choice{Leader: 0, Run: []int{0}, Build: -1}, false},
+		"what stands still may do as it is expected": {[]race.Standing{ran("none", 8, 0.99, 0, 0), still, waiting(5, 0, 45)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
+		"one at a time":                              {[]race.Standing{ran("none", 20, 1, 0, 0), ran("b", 2, 0.9, 1, 0.1), waiting(1, 0.1, 1)}, race.Choice{Leader: 1, Run: []int{0, 1}, Build: -1}, false},
+		"both stall":                                 {[]race.Standing{ran("none", 40, 1, 0, 0), ran("b", 10, 1, 1, 0.1)}, race.Choice{Leader: 0, Run: []int{0, 1}, Build: -1}, false},
+		"one is out":                                 {[]race.Standing{ran("none", 40, 0.9, 0, 0), out}, race.Choice{Leader: 0, Run: []int{0}, Build: -1, Over: true}, false},
+		"all that ran are out":                       {[]race.Standing{out, waiting(5, 1, 0), waiting(1, 1, 0)}, race.Choice{Leader: -1, Build: 2}, false},
+		"all are out":                                {[]race.Standing{out, out}, race.Choice{Leader: -1, Build: -1}, false},
 	} {
 		got := race.Decide(race.Terms{Tol: 1e-3, Product: 1, Kept: !c.lost}, c.field)
 		if got.Leader != c.want.Leader || got.Build != c.want.Build || got.Over != c.want.Over || !slices.Equal(got.Run, c.want.Run) {
