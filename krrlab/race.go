@@ -68,7 +68,7 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	}
 	var most int64
 	for _, p := range recipes {
-		most = max(most, 4*int64(l.train.Len())*int64(p.s)+24*int64(p.s)*int64(p.s))
+		most = max(most, l.building(p))
 		r.Racers = append(r.Racers, race.Racer{S: p.s, LambdaP: p.lambdaP})
 	}
 	k, err := l.matrix(ctx, most, nil)
@@ -130,6 +130,15 @@ func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
 	return recipes, nil
 }
 
+// building returns the bytes that are held at most while M is built: Z, what F of landmarks is off to float32, and matrices of order s.
+func (l *Lab) building(p *recipe) int64 {
+	each := int64(4)
+	if p.name != plan.Features {
+		each = 8
+	}
+	return (each*int64(l.train.Len()) + 24*int64(p.s)) * int64(p.s)
+}
+
 // entrants are the preconditioners that a race builds.
 type entrants struct {
 	lab   *Lab
@@ -163,7 +172,7 @@ func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
 func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, float64, error) {
 	l := e.lab
 	var err error
-	need := l.vectors() + e.held + e.a.Bytes() + 4*int64(l.train.Len())*int64(p.s) + 24*int64(p.s)*int64(p.s)
+	need := l.vectors() + e.held + e.a.Bytes() + l.building(p)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
 		err = fmt.Errorf("with K and what is built it would take %s, the limit is %s", accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}

@@ -204,7 +204,7 @@ func TestRaceLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lab.cfg.Memory = lab.vectors() + k.Bytes() + 4*500*60 + 24*60*60
+	lab.cfg.Memory = lab.vectors() + k.Bytes() + 8*500*60 + 24*60*60
 	recipes, err := lab.racers(&RaceOptions{Runners: soon("nystrom").Runners})
 	if err != nil {
 		t.Fatal(err)

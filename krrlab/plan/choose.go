@@ -64,7 +64,11 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		}
 	}
 	c.Pilot = *m.pilot
-	c.Report, c.Rivals = c.Of(best), m.rivals(list)
+	c.Rivals = m.rivals(list)
+	for _, o := range c.Rivals {
+		o.Bytes = m.cost.bytes(o, true)
+	}
+	c.Report = c.Of(best)
 	c.flips(m)
 	return c, nil
 }
@@ -142,14 +146,15 @@ func (m *model) rivals(list []*Candidate) (field []*Candidate) {
 	for _, c := range list {
 		met := slices.ContainsFunc(field, func(o *Candidate) bool { return o.Precond == c.Precond })
 		within := c.Seconds.training() <= 2*best.Seconds.training()
-		if !met && c.Refused == "" && c.Solver != Direct && (within || c.Precond == None) {
+		fits := m.Memory <= 0 || m.cost.bytes(c, true) <= m.Memory
+		if !met && fits && c.Refused == "" && c.Solver != Direct && (within || c.Precond == None) {
 			field = append(field, c)
 			if within {
 				near++
 			}
 		}
 	}
-	if near < 2 {
+	if near < 2 || field[0] != best {
 		return nil
 	}
 	return field

@@ -98,8 +98,14 @@ func (m Cost) Of(c *Candidate) {
 	if sec.Residual = bound.RowsChecked * n / ranks * m.Exact; n*n*float64(m.D) <= m.ExactWork {
 		sec.Residual = float64(m.Rounds+1) * m.recomputed(m.Exact)
 	}
-	c.Bytes = Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: c.Precond == Nystrom || c.Precond == RPCholesky}, m.Ranks).Most
+	c.Bytes = m.bytes(c, false)
 	sec.Total = sec.Sum()
+}
+
+// bytes returns what a rank holds at its most.
+func (m *Cost) bytes(c *Candidate, raced bool) int64 {
+	landmarks := c.Precond == Nystrom || c.Precond == RPCholesky
+	return Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: landmarks, Raced: raced}, max(1, m.Ranks)).Most
 }
 
 // recomputed returns the seconds of a product with K whose tiles are formed, in so many seconds an entry, and each

@@ -19,6 +19,7 @@ type Problem struct {
 	// S is the number of features, or the rank of landmarks; 0 means no preconditioner.
 	S         int
 	Landmarks bool
+	Raced     bool // K is there when the factor is formed, which else comes first
 }
 
 // Memory is what a rank holds, in bytes; of ranks that differ by a tile or a block of rows, the
@@ -62,6 +63,12 @@ func Of(p Problem, ranks int) Memory {
 	m.Solving = m.Points + m.Kernel + m.Features + m.Factor + m.Vectors
 	if p.Landmarks {
 		m.Forming = max(m.Points+m.Kernel+m.Features+m.Columns, m.Forming+m.Kernel)
+	}
+	if p.Raced {
+		m.Forming = m.Points + m.Kernel + m.Features + 2*m.Factor
+		if p.Landmarks { // beside F what it is off to float32, and columns of K
+			m.Forming += m.Features + m.Columns
+		}
 	}
 	m.Most = max(m.Forming, m.Solving)
 	return m

@@ -547,6 +547,7 @@ func TestChoice(t *testing.T) {
 func TestRivals(t *testing.T) {
 	slow := rates()
 	slow.Product, slow.Apply = [3]float64{1e-5, 2e-5, 4e-5}, [3]float64{1e-6, 2e-6, 3e-6}
+	slow.Potrf32, slow.Potrf64 = 1e3, 1e3
 	p, err := Choose(t.Context(), smooth(1200, 4), slow)
 	if err != nil {
 		t.Fatal(err)
@@ -560,6 +561,16 @@ func TestRivals(t *testing.T) {
 	}
 	if len(kinds) < 2 && p.Choice.Solver != Direct {
 		t.Errorf("%v: rivals %v", &p.Choice, kinds)
+	}
+	if len(p.Rivals) > 0 { // without the memory that a race takes it is chosen all the same
+		task := smooth(1200, 4)
+		task.Memory = p.Choice.Bytes - 1
+		alone, err := Choose(t.Context(), task, slow)
+		if err != nil || alone.Choice.Precond != p.Choice.Precond || alone.Choice.Bytes > task.Memory || alone.Rivals != nil {
+			t.Errorf("in %d bytes: %v of %d, rivals %v, %v", task.Memory, &alone.Choice, alone.Choice.Bytes, alone.Rivals, err)
+		}
+	} else {
+		t.Errorf("%v: no rivals", &p.Choice)
 	}
 	for name, set := range map[string]func(*Task){
 		"direct": func(t *Task) { t.Solver = Direct }, "one method": func(t *Task) { t.Precond = Nystrom }, "recomputed": func(t *Task) { t.Storage = gram.Recompute },
