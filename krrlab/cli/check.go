@@ -26,11 +26,11 @@ func (a *app) checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [CLAIM...]",
 		Short: "Check the theory: every theorem, lemma and bound as an experiment",
-		Long: `Check runs the claims of the paper, and those of this project, on small matrices: an
-identity fails by an error above rounding, a bound by one counterexample, and a
-probability where the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean deviates
-from its derived value. The margin is 1 − the largest ratio of what was measured to
-what is claimed; a claim fails where it is negative. Exit code 1 says that one failed.
+		Long: `Check runs the claims of the paper, and those of this project, on small matrices. An
+identity fails by an error above rounding, a bound by one counterexample. A probability
+fails if the trials contradict its δ (Clopper and Pearson, 99.9 %) or a mean deviates from
+its derived value. The margin is 1 − the largest ratio of measured to claimed; a claim
+fails if its margin is negative. Exit code 1 means that a claim failed.
 theory/README.md is the guide. The claims are
 ` + claimList(),
 		Example: `  krrlab check

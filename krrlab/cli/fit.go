@@ -40,13 +40,12 @@ func (a *app) fitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Fit a model, judge it on test data, save it",
-		Long: `Fit solves (K+λI)c = y for the training data, one column of c per class (RLSC:
-±1 coding; one column for two classes), for regression less the mean of y, which
-the model adds to what it predicts (--center no: as it is), and judges the result on the
-test data. In scikit-learn's terms it is KernelRidge with alpha = λ and, for the
-Gaussian, kernel="rbf" and gamma = 1/(2σ²), on targets less their mean. Exit code 3 says that
-the solve did not reach the tolerance within --max-iter; all results are written all the
-same.
+		Long: `Fit solves (K+λI)c = y for the training data and tests the model on the test data.
+For classes, c has one column per class (±1 coding; one column for two classes). For
+regression the mean of y is subtracted first, and the model adds it to its predictions;
+--center no leaves y as it is. In scikit-learn this is KernelRidge with alpha = λ and, for
+the Gaussian, kernel="rbf" and gamma = 1/(2σ²), on targets less their mean. Exit code 3 means
+that the solve did not reach the tolerance within --max-iter; all results are still written.
 
 Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
 distributed over them, and rank 0 prints and writes. With --checkpoint DIR, --resume
@@ -70,12 +69,12 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.solveFlags.add(p)
 	f.rankFlags.add(p)
 	f.checkpointFlags.add(p)
-	p.BoolVar(&f.tune, "tune", false, "choose the kernel, σ and λ by leave-one-out, but for what --kernel, --sigma or --lambda set (krrlab tune says more)")
+	p.BoolVar(&f.tune, "tune", false, "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set (see krrlab tune)")
 	p.StringVar(&f.out, "out", "", "write the model to this file")
-	p.StringVar(&f.calibrate, "calibrate", "auto", "what the model keeps for krrlab predict --interval and --probabilities: test, how far the predictions of the test rows are off, loo, the same of every training row left out (K is factored once more), or none; auto is test where there are test rows")
-	p.StringVar(&f.warm, "warm", "", "begin the iteration at this model's answer: of the same rows, and any that were added after them, or of another λ; kernel, λ, scaling and target are its own where flags do not say otherwise")
+	p.StringVar(&f.calibrate, "calibrate", "auto", "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows")
+	p.StringVar(&f.warm, "warm", "", "start the iteration from this model's answer; the rows must be the same, with others allowed after them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the convergence, of a direct solve predictions against answers, to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	p.StringVar(&f.plot, "plot", "", "draw the convergence (for a direct solve predictions against answers) to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
 }
 

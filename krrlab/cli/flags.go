@@ -81,7 +81,7 @@ func lengthsOf(set *pflag.FlagSet) (text []string) {
 
 func (f *kernelFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.name, "kernel", "gaussian", "gaussian, polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix")
-	p.StringVar(&f.matrix, "matrix", "", "K of --kernel precomputed, symmetric, float32 or float64 in a .npy file: row i is that of row i of --train, of which the targets alone are read")
+	p.StringVar(&f.matrix, "matrix", "", "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs to row i of --train, of which only the targets are read")
 	p.Var(&sigmaValue{f}, "sigma", "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)")
 	p.Float64Var(&f.gamma, "gamma", 0.01, "γ of the polynomial (γxᵀz+c)^q")
 	p.Float64Var(&f.coef0, "coef0", 1, "c of the polynomial")
@@ -163,7 +163,7 @@ type checkpointFlags struct {
 
 func (f *checkpointFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.dir, "checkpoint", "", "keep the state of the solve in this folder")
-	p.StringVar(&f.every, "checkpoint-every", "1m", "how often: a time such as 30s, or 10it for every tenth iteration")
+	p.StringVar(&f.every, "checkpoint-every", "1m", "how often to write a checkpoint: a time such as 30s, or 10it for every tenth iteration")
 	p.BoolVar(&f.resume, "resume", false, "continue from the newest checkpoint in --checkpoint, if there is one")
 }
 

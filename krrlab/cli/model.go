@@ -21,7 +21,7 @@ import (
 type modelFlag struct{ model string }
 
 func (f *modelFlag) add(p *pflag.FlagSet) {
-	p.StringVar(&f.model, "model", "", "model file that fit wrote, if it is not the argument")
+	p.StringVar(&f.model, "model", "", "model file written by fit, if it is not the argument")
 }
 
 func (f *modelFlag) take(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ type modelInfo struct {
 func (a *app) modelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
-		Short: "What is in a model file",
+		Short: "Show the contents of a model file",
 		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -51,9 +51,9 @@ func (a *app) modelCommand() *cobra.Command {
 	info := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Print kernel, λ, sizes, scaling, columns, origin and bounds of a model file",
-		Long: `Info reads a model file whole, so that damage is found, and prints what the model is,
-what it was fitted on, how the fit ended, and how far its coefficients are from the exact
-solution as far as that is known. --json writes all that the file says of itself.`,
+		Long: `Info reads the whole model file, which detects damage. It prints what the model is,
+what it was fitted on, how the fit ended, and, if known, how far its coefficients are from the
+exact solution. --json writes all of the file's metadata.`,
 		Args: f.take,
 		RunE: func(*cobra.Command, []string) error { return a.modelInfo(f.model, js) },
 	}

@@ -30,7 +30,7 @@ Z_k, to factor M_k and to solve, beside features alone of the same widths.`,
 		add: func(p *pflag.FlagSet) {
 			p.StringVar(&spec, "levels", "", "chain of features, then srht, countsketch or gaussian, each with its width (default: features:8s,srht:2s,gaussian:s for s = n/10, at least 500)")
 			addConfidence(p, &o.Confidence, "probability that the two intervals of a level cover, in (0, 1)")
-			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; wider levels are measured for their error alone")
+			p.Float64Var(&o.Work, "work", 5e12, "flops that setting up one preconditioner may take; of wider levels only the error is measured")
 			addLambdaP(p, &lambdaP)
 			iterations.add(p, 1000)
 			p.BoolVar(&orthogonal, "orthogonal", false, "orthogonal random features")

@@ -20,7 +20,7 @@ import (
 func (a *app) kernelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "kernel CONNECTION_FILE",
-		Short:  "Serve a Jupyter front end; Jupyter starts this itself",
+		Short:  "Serve a Jupyter front end (started by Jupyter)",
 		Args:   oneArg("want the connection file, which Jupyter gives"),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func (a *app) installCommand() *cobra.Command {
 		},
 	}
 	p.add(cmd, "overwrite another program's kernel of this name")
-	cmd.Flags().StringVar(&interrupt, "interrupt", "message", "how Jupyter interrupts it: message or signal")
+	cmd.Flags().StringVar(&interrupt, "interrupt", "message", "how Jupyter interrupts the kernel: message or signal")
 	return cmd
 }
 

@@ -69,7 +69,7 @@ func (a *app) addCommand() *cobra.Command {
 	var source string
 	cmd := &cobra.Command{
 		Use:   "add [PACKAGE[@VERSION] | ./FOLDER]...",
-		Short: "Compile more packages into the kernel; without names, those added before into this version",
+		Short: "Compile more packages into the kernel; without names, recompile those added before",
 		Example: `  krrlab notebook add github.com/google/uuid
   krrlab notebook add github.com/google/uuid@v1.6.0 ./mypackage`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -89,14 +89,14 @@ func (a *app) addCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "a checkout of github.com/krrlab/lab to build from, where this program's version is no release")
+	cmd.Flags().StringVar(&source, "source", "", "checkout of github.com/krrlab/lab to build from, if this program's version is not a release")
 	return cmd
 }
 
 func (a *app) removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove PACKAGE...",
-		Short: "Take packages out of the kernel that notebook add has put in",
+		Short: "Remove packages that notebook add has compiled into the kernel",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("want packages; krrlab notebook list shows them")
@@ -119,7 +119,7 @@ func (a *app) removeCommand() *cobra.Command {
 func (a *app) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "The packages that notebook add has put into the kernel",
+		Short: "List the packages that notebook add has compiled into the kernel",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			k, now, inside, err := a.kernels()

@@ -14,11 +14,12 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Predict seconds and memory of every way to fit, and choose one",
-		Long: `Plan takes the flags of krrlab fit for data, kernel and solver, and says which solver,
-preconditioner, rank and λ_p fit would take, what each stage is predicted to take, the
-runner-up, and what would change the choice. Seconds come from rates of this machine, which
-are measured once, in 0.6 s, and kept in the user's cache folder; iterations from
-the spectrum of K, as a subsample shows it. What is set by a flag is held. Nothing is solved without --try.`,
+		Long: `Plan takes the flags of krrlab fit for data, kernel and solver. It prints the solver,
+preconditioner, rank and λ_p that fit would choose, the predicted seconds of each stage, the
+runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
+which are measured once, in 0.6 s, and kept in the user's cache folder. Iterations are predicted
+from the spectrum of K, estimated from a subsample. What a flag sets holds for all candidates.
+Nothing is solved without --try.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,
@@ -30,7 +31,7 @@ the spectrum of K, as a subsample shows it. What is set by a flag is held. Nothi
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
-	p.BoolVar(&try, "try", false, "run likely candidates, two of each kind, and print what was predicted beside what they took")
+	p.BoolVar(&try, "try", false, "run likely candidates, two of each kind, and print predicted beside actual seconds and iterations")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd

@@ -38,23 +38,29 @@ func (a *app) predictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "predict MODEL (--data NAME:test | --in FILE) [--out FILE]",
 		Short: "Predict with a saved model",
-		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction
-(the label or the value; of several targets a column prediction_NAME for each), and with --decision the decision values f_j(x) too. With --bound
-a column bound says how far every decision value (of regression the prediction) can be at
-most from that of the exact solution (K+λI)c = y; and of classes a column settled whether
-the label is then the exact solution's for certain, as the model file knows the bounds.
-With --interval 90% the columns lo and hi are an interval for the answer, or the column set
-those classes, separated by |, that it may be. --method says how: split, by the test rows of
-the fit, which covers at least that often; jackknife+, by leave-one-out, from K factored
-anew; jackknife, the same of symmetric intervals, or sets; gp, a Gaussian process's. The default is
-what fit --calibrate left in the model, else jackknife+, of classes jackknife. With
---probabilities a column p_LABEL for each class has its probability, by rows that were left out.
-A csv file given by --in may contain the targets: if it has one column more than the
-model has features, the target column is that of the fit, unless --target says another,
+		Long: `Predict writes a csv file with the columns row (counted from 0) and prediction, the label or
+the value; several targets have a column prediction_NAME each. More columns on request:
+
+  --decision       the decision values f_j(x)
+  --bound          bound, the largest distance of any decision value (for regression the
+                   prediction) from that of the exact solution of (K+λI)c = y; for classes
+                   also settled, whether the exact solution certainly has the same label
+  --interval 90%   lo and hi, an interval for the answer; for classes set, the possible
+                   classes, separated by |
+  --probabilities  p_LABEL, the probability of each class, fitted to rows that were left out
+
+--method chooses the intervals. split uses the test rows of the fit and covers at least as
+often as stated. jackknife+ uses leave-one-out, and factors K again; jackknife does the same
+with symmetric intervals, or sets of classes. gp uses a Gaussian process. The default is
+what fit --calibrate kept in the model, else jackknife+, and jackknife for classes.
+
+A csv file given by --in may contain the targets. If it has one column more than the
+model has features, the target column is that of the fit, unless --target names another,
 and the predictions are judged. If both this file and the training file have a header,
 the names of the features must be the same.
-For a model of --kernel precomputed --in is K(test, train) in a .npy file, m×n, with a column for
-each row of the K of the fit, those that were held out too.`,
+
+For a model of --kernel precomputed, --in is K(test, train) in a .npy file, m×n, with a column
+for each row of the K of the fit, including rows that were held out.`,
 		Example: `  krrlab predict --model m.krr --data mnist:test --out pred.csv
   krrlab predict --model m.krr --in new.csv --decision
   krrlab predict --model m.krr --in new.csv --interval 90%`,
@@ -66,14 +72,14 @@ each row of the K of the fit, those that were held out too.`,
 	f.modelFlag.add(p)
 	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
 	p.StringVar(&f.in, "in", "", "points in a file, or the rows of K(test, train) in a .npy file")
-	p.StringVar(&f.format, "format", "auto", "of --in: auto, idx, libsvm or csv")
+	p.StringVar(&f.format, "format", "auto", "format of --in: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
-	p.BoolVar(&f.bound, "bound", false, "write bounds of what the exact solution of the fit would predict otherwise")
-	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class: its decision values after Platt, fitted to those of rows that were left out (what fit --calibrate left in the model, else leave-one-out, from K factored anew)")
-	p.StringVar(&f.interval, "interval", "", "write intervals that hold the answers at this level, such as 90%")
-	p.StringVar(&f.method, "method", "auto", "of --interval: auto, "+strings.Join(interval.Methods, ", "))
+	p.BoolVar(&f.bound, "bound", false, "write bounds of the distance to the predictions of the exact solution")
+	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class by Platt's method, fitted to rows that were left out (those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)")
+	p.StringVar(&f.interval, "interval", "", "write intervals that contain the answers at this level, such as 90%")
+	p.StringVar(&f.method, "method", "auto", "method of --interval: auto, "+strings.Join(interval.Methods, ", "))
 	wantOneOf(p, datasets.Formats, "format")
 	wantOneOf(p, append([]string{"auto"}, interval.Methods...), "method")
 	f.rankFlags.add(p)

@@ -23,12 +23,12 @@ func (a *app) qualityCommand() *cobra.Command {
 	return a.stageCommand(stageCommand{
 		use:   "quality (--data NAME | --train FILE)",
 		short: "Interval of κ(M⁻¹A) that holds with a stated confidence, predicted against actual iterations",
-		long: `Quality judges a preconditioner M = ZZᵀ+λ_pI: a two-sided interval of the condition
-number of M⁻¹(K+λI) by the Lanczos process from a random start, which misses the truth
-with at most the probability stated; for small n all eigenvalues beside it; and the
-iterations predicted from κ and from the Ritz values beside those that PCG takes. The
-interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predicted from rows of
-K and not part of the probability.`,
+		long: `Quality judges a preconditioner M = ZZᵀ+λ_pI. It gives a two-sided interval of κ, the
+condition number of M⁻¹(K+λI), by the Lanczos process from a random start; the interval
+misses κ with at most the stated probability. For small n it also computes all eigenvalues.
+It compares the iterations predicted from κ and from the Ritz values with those that PCG
+takes. The interval is of K itself: it is widened by ‖K_stored−K‖₂, which is predicted from
+rows of K and not covered by the probability.`,
 		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
 		add:   f.add,
@@ -48,7 +48,7 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.Width, "width", 0.2, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
-	p.BoolVar(&f.NoSolve, "no-solve", false, "do without the actual iterations")
+	p.BoolVar(&f.NoSolve, "no-solve", false, "do not run PCG")
 	wantPositive(p, "width")
 	wantAtLeast(p, 1, "steps")
 	f.approximationFlags.add(p)
@@ -70,7 +70,7 @@ type iterationFlags struct {
 }
 
 func (f *iterationFlags) add(p *pflag.FlagSet, most int) {
-	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ that iterations are counted to")
+	p.Float64Var(&f.tol, "tol", 1e-3, "tolerance τ of ‖y−Ac‖/‖y‖ to which iterations are counted")
 	p.IntVar(&f.maxIter, "max-iter", most, "maximum number of iterations")
 	wantShare(p, "tol")
 	wantAtLeast(p, 1, "max-iter")
@@ -90,12 +90,12 @@ func (a *app) statDimCommand() *cobra.Command {
 	return a.stageCommand(stageCommand{
 		use:   "statdim (--data NAME | --train FILE)",
 		short: "Statistical dimension s_λ(K) = tr(K(K+λI)⁻¹) with an interval",
-		long: `Statdim finds s_λ(K), the degrees of freedom of the regression, and, with most methods,
-the curve λ ↦ s_λ, with an interval that includes the truncation of the solves.
+		long: `Statdim estimates s_λ(K), the degrees of freedom of the regression, with an interval that
+includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.
 Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
 preconditioned block solve, M⁻¹ as control variate), xtrace, slq (stochastic Lanczos
-quadrature, the whole curve), free (the features alone); auto takes exact up to
-n = 3,000, if it fits --memory, beyond slq, and hutchinson where that needs the preconditioner.`,
+quadrature, the whole curve), free (the features alone). auto takes exact up to n = 3,000, if
+it fits --memory, and slq beyond, followed by hutchinson if slq needs the preconditioner.`,
 		example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
   krrlab statdim --data ijcnn1 --n 10000 --method hutchinson --json s.json
   krrlab statdim --data mnist --n 10000 --method free --eta`,

@@ -19,11 +19,11 @@ func (a *app) raceCommand() *cobra.Command {
 	)
 	return a.stageCommand(stageCommand{
 		use:   "race (--data NAME | --train FILE)",
-		short: "Let preconditioners race against each other and against none",
-		long: `Race runs conjugate gradients with several preconditioners side by side, always with none among
-them: each product with K serves all of them. From the residuals it predicts when each would be done,
-with what building it takes; one that cannot win rests, and one that is dear is built only where what it
-is predicted to save pays for it. It ends when the winner is known.`,
+		short: "Race preconditioners against each other and against none",
+		long: `Race runs conjugate gradients with several preconditioners side by side, and always also without
+one: each product with K serves all of them. From the residuals and the building times it predicts
+when each would finish. A runner that cannot win rests; an expensive preconditioner is built only if
+it is predicted to save more than it costs. The race ends when the winner is known.`,
 		example: `  krrlab race --data mnist --n 10000 --plot race.svg
   krrlab race --data covtype --n 20000 --sigma 0.1 --runners nystrom,rpcholesky --features 2000`,
 		add: func(p *pflag.FlagSet) {
@@ -32,7 +32,7 @@ is predicted to save pays for it. It ends when the winner is known.`,
 			p.Float64Var(&spec.LambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
 			p.Float64Var(&tol, "tol", 0, tolText)
 			p.IntVar(&maxIter, "max-iter", 1000, "maximum number of iterations")
-			p.BoolVar(&o.Finish, "finish", false, "go on until one has reached τ")
+			p.BoolVar(&o.Finish, "finish", false, "continue until one has reached τ")
 			wantPositive(p, "lambda-p")
 			wantShare(p, "tol")
 			wantAtLeast(p, 1, "features", "max-iter")

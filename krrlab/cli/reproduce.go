@@ -30,17 +30,17 @@ func (a *app) reproduceCommand() *cobra.Command {
 	f := &reproduceFlags{}
 	cmd := &cobra.Command{
 		Use:   "reproduce (ID... | all)",
-		Short: "Run the paper's tables and figures, ours beside the published",
+		Short: "Compute the paper's tables and figures, ours beside the published",
 		Long: `Reproduce runs each experiment of the paper's section 6 and prints its tables: ours, the
 published numbers, their ratio, what was not run and why, and where the numbers come
 from. Cases that several tables share are run once. Each result is kept in --out as soon
 as it is done: --resume continues an interrupted run.
 
-Scales: smoke takes seconds and needs no data, laptop about an hour an experiment on two
-cores with 24 GiB, paper is the published sizes: it prints its plan and starts with --yes.
-With --from DIR nothing is run: tables and figures are made from the reports kept there.
+Scales: smoke takes seconds and needs no data. laptop takes about an hour per experiment on
+two cores with 24 GiB. paper has the published sizes: it prints its plan and starts only with --yes.
+With --from DIR nothing is run: tables and figures are made from the reports in DIR.
 
-Exit code 0 says that every case that could run did. The experiments are
+Exit code 0 means that every case that could run did. The experiments are
   ` + strings.Join(experiments.IDs(), " ") + `.`,
 		Example: `  krrlab reproduce table1 --scale smoke
   krrlab reproduce all --scale laptop

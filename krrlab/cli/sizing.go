@@ -30,11 +30,11 @@ func (a *app) sizingCommand() *cobra.Command {
 	f := &sizingFlags{}
 	cmd := &cobra.Command{
 		Use:   "ranks --n N --d D",
-		Short: "Memory of a solve on ranks, by part, and how many ranks it needs",
+		Short: "Predict the memory of a solve on ranks, by part, and how many ranks it needs",
 		Long: `Ranks predicts the memory of each rank of a solve: its share of K and of the features, and
-what every rank holds whole, the points, the s×s factor and the vectors. With --memory it
-finds the least number of ranks whose memory is enough, or names the part that exceeds the
-memory of a rank for any number (docs/ranks.md).`,
+what every rank holds in full, the points, the s×s factor and the vectors. With --memory it
+finds the least number of ranks whose memory is enough. If no number is enough, it names the
+part that exceeds the memory of a rank (docs/ranks.md).`,
 		Example: `  krrlab ranks --n 60000 --d 784 --t 10 --features 6000 --memory 8GB
   krrlab ranks --n 1000000 --d 784 --t 10 --features 10000 --storage fixed16 --counts 16,32,64`,
 		Args: noArgs,
@@ -47,7 +47,7 @@ memory of a rank for any number (docs/ranks.md).`,
 	p.IntVar(&f.t, "t", 1, "right-hand sides: classes, or 1")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky (default: n/10, at least 500, at most 10,000)")
 	p.StringVar(&f.precond, "precond", "features", "preconditioner: "+strings.Join(krrlab.PrecondNames, ", "))
-	p.StringVar(&f.storage, "storage", "float32", "K in memory: float64, float32, fixed16 or recompute")
+	p.StringVar(&f.storage, "storage", "float32", "storage of K: float64, float32, fixed16 or recompute")
 	p.StringVar(&f.memory, "memory", "", "memory of a rank, such as 64GB: find the least number of ranks")
 	p.IntSliceVar(&f.counts, "counts", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of ranks for the table")
 	p.StringVar(&f.markdown, "markdown", "", "write the table as Markdown to this file")

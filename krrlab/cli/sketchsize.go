@@ -53,9 +53,9 @@ func (f *sketchSizeFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.preset, "preset", adapt.Kappa5.Name, "constants of theorem7: paper, kappa5 or kappa10")
 	p.Float64SliceVar(&f.own, "constants", nil, "θ,α,γ of theorem7, in place of a preset: P takes eigenvalues of ZZᵀ above θλ, ‖(I−P)K(I−P)‖ ≤ αλ, ratios within 1±γ")
 	p.Lookup("constants").DefValue = "" // the text has it
-	p.BoolVar(&f.Sketched, "product-free", false, "condition 2 with independent features first, and with K only where they pass")
-	p.IntVar(&f.Check, "check-factor", 4, "number of these independent features, as a multiple of s")
-	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 where that is less)")
+	p.BoolVar(&f.Sketched, "product-free", false, "test condition 2 with independent features first, and with K only if they pass")
+	p.IntVar(&f.Check, "check-factor", 4, "number of independent features of --product-free, as a multiple of s")
+	p.IntVar(&f.First, "first", 0, "first s (default: 128, or n/8 if that is less)")
 	p.IntVar(&f.Max, "max", 0, "largest s, below n (default: n−1)")
 	p.IntVar(&f.Eigen, "conditions-up-to", 2048, "largest s at which theorem7 measures conditions that κ refutes already (9s³ flops); -1 for never")
 	addConfidence(p, &f.Confidence, "probability that no s is accepted wrongly")
@@ -139,14 +139,14 @@ with K. With --map or --sizes it does so for several numbers of features.`,
 func (f *lambdaPFlags) add(p *pflag.FlagSet) {
 	p.Float64SliceVar(&f.Grid, "grid", nil, "values of λ_p, separated by commas (default: λ/100 to 100(λ+η))")
 	p.Lookup("grid").DefValue = "" // the text has it
-	p.IntVar(&f.Points, "points", 13, "how many of the default grid")
+	p.IntVar(&f.Points, "points", 13, "number of values of the default grid")
 	p.BoolVar(&f.asMap, "map", false, "map (s, λ_p), for s/8, s/4, s/2 and s")
 	p.IntSliceVar(&f.Sizes, "sizes", nil, "map (s, λ_p) for these s, separated by commas")
 	addConfidence(p, &f.Confidence, "of each interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.3, "relative width of κ's interval at which to stop")
 	p.IntVar(&f.Steps, "steps", 150, "maximum number of Lanczos steps")
-	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, in a map 0)")
-	p.BoolVar(&f.noSolve, "no-solve", false, "predict iterations, count none")
+	p.IntVar(&f.Columns, "columns", 0, "number of right-hand sides with which iterations are counted (default: 1, with --map or --sizes 0)")
+	p.BoolVar(&f.noSolve, "no-solve", false, "only predict iterations; do not run PCG")
 	f.iterationFlags.add(p, 200)
 	f.addZ(p)
 	p.Lookup("precond").Usage = "what makes Z: features, nystrom or rpcholesky"

@@ -33,7 +33,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	f.kernelFlags.add(p)
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	wantPositive(p, "lambda")
-	p.StringVar(&f.storage, "storage", "auto", "K in memory: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂ as predicted from rows of K, and by --memory")
+	p.StringVar(&f.storage, "storage", "auto", "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, predicted from rows of K, and by --memory")
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")

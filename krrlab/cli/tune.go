@@ -24,10 +24,10 @@ func (a *app) tuneCommand() *cobra.Command {
 	c := stageCommand{
 		use:   "tune (--data NAME | --train FILE)",
 		short: "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
-		long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, goes on with
-more of them where the error is least, and decides among the best by fits of four rows of five. A model of the
-error says where to look next, and what there is left to gain. --kernel, --sigma, --gamma, --degree and --lambda
-hold what they name. It prints the krrlab fit command with what was chosen; krrlab fit --tune does both.`,
+		long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, continues with
+more rows where the error is least, and decides among the best by fits to four fifths of the rows. A model of the
+error chooses the next point to try, and predicts what is left to gain. What --kernel, --sigma, --gamma, --degree
+or --lambda sets is not searched. Tune prints the krrlab fit command for the choice; krrlab fit --tune does both.`,
 		example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
   krrlab tune --train train.csv --target price --kernel gaussian --search grid --criterion kfold`,
 		add: func(p *pflag.FlagSet) {
@@ -36,10 +36,10 @@ hold what they name. It prints the krrlab fit command with what was chosen; krrl
 			p.IntVar(&o.Folds, "folds", 5, "number of folds of kfold")
 			p.StringVar(&valid, "valid", "", "file of rows to judge by, of the same form as --train")
 			p.StringVar(&o.Search, "search", tune.Model, "how to search: "+strings.Join(tune.Searches, ", "))
-			p.IntVar(&o.Rows, "rows", 2000, "rows of the subsample; up to twice as many leave-one-out takes all")
-			p.IntVar(&o.Points, "points", 120, "points of the first level, at most")
-			p.Float64Var(&o.Gain, "gain", 0.002, "end where less than this part of the error is expected to be gained")
-			p.StringVar(&o.State, "state", "", "keep what is known in this file, from which an interrupted search goes on")
+			p.IntVar(&o.Rows, "rows", 2000, "rows of the subsample; all rows are taken if there are at most twice as many")
+			p.IntVar(&o.Points, "points", 120, "maximum number of points of the first level")
+			p.Float64Var(&o.Gain, "gain", 0.002, "end a level when the expected reduction of the error is less than this share of it")
+			p.StringVar(&o.State, "state", "", "save the search in this file, so that an interrupted one can continue")
 			wantOneOf(p, tune.Criteria, "criterion")
 			wantOneOf(p, tune.Searches, "search")
 			wantAtLeast(p, 2, "folds")

@@ -30,12 +30,12 @@ func (a *app) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify MODEL [--data NAME | --train FILE [--test FILE]]",
 		Short: "Recompute what is proved of a model: residual, κ, prediction bound",
-		Long: `Verify recomputes by plain loops in float64, independent of the solver, the residual
-y−(K+λI)c of a saved model, a certain interval for κ(K+λI), and the bound
+		Long: `Verify checks a saved model by plain loops in float64, independent of the solver. It
+recomputes the residual y−(K+λI)c, a certain interval for κ(K+λI), and the bound
 |f(x)−f̃(x)| ≤ √k(x,x)·‖r‖/(2√λ) with the share of test labels that it leaves open. A
 model file has no targets: they come from the training data, whose first n rows must be
-the model's, or, for a classifier, are recovered from the answer itself. Exit code 3 says
-that the residual is above the tolerance the model was fitted to.`,
+the model's, or, for a classifier, are recovered from the answer itself. Exit code 3 means
+that the residual is above the tolerance of the fit.`,
 		Example: `  krrlab verify m.krr --data mnist
   krrlab verify m.krr --train train.csv --test test.csv --target price --json proof.json`,
 		Args:        f.take,
@@ -44,15 +44,15 @@ that the residual is above the tolerance the model was fitted to.`,
 	}
 	p := cmd.Flags()
 	f.modelFlag.add(p)
-	p.StringVar(&f.data, "data", "", "the named data set it was fitted on; its test rows are predicted")
-	p.StringVar(&f.train, "train", "", "the file it was fitted on; rows that --holdout held out are test data again")
+	p.StringVar(&f.data, "data", "", "named data set that the model was fitted on; its test rows are predicted")
+	p.StringVar(&f.train, "train", "", "file that the model was fitted on; rows that --holdout held out are test data again")
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
-	p.StringVar(&f.format, "format", "auto", "of --train and --test: auto, idx, libsvm or csv")
+	p.StringVar(&f.format, "format", "auto", "format of --train and --test: auto, idx, libsvm or csv")
 	p.StringVar(&f.target, "target", "", "target column of a csv file (default: the one of the fit)")
-	p.IntVar(&f.passes, "passes", 0, "passes over K for the interval of κ (default: 30 where K fits into the memory, else 3)")
+	p.IntVar(&f.passes, "passes", 0, "passes over K for the interval of κ (default: 30 if K fits into the memory, else 3)")
 	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
-	p.StringVar(&f.json, "json", "", "write what was found as JSON to this file")
+	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	wantOneOf(p, datasets.Formats, "format")
 	wantAtLeast(p, 1, "passes")
