@@ -200,7 +200,7 @@ func sortLabels(labels []string) {
 // and n_c points, times their weights so far. It returns an error for regression.
 func (d *Dataset) Balance() (*Dataset, error) {
 	if d.Class == nil {
-		return nil, fmt.Errorf("%s: class weights are for classes, and the answers are numbers", d.Name)
+		return nil, fmt.Errorf("%s: class weights need classes, and the answers are numbers", d.Name)
 	}
 	out, count := *d, make([]float64, len(d.Labels))
 	k := 0.0

@@ -119,7 +119,7 @@ func (c *csvReader) row(record []string, line int) error {
 			_, err := number(cell)
 			if !isMissing(cell) && !math.IsNaN(v) {
 				if isWord(cell) && localForm(cell) == "" && c.o.Dim == 0 { // else what is dropped is known
-					err = fmt.Errorf("%w; a column that is no feature is left out by --drop, one of words coded by --categorical", err)
+					err = fmt.Errorf("%w; leave out a column that is not a feature by --drop, or code a column of words by --categorical", err)
 				}
 				return c.cellFault(line, j, err)
 			}

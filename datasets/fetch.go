@@ -132,7 +132,7 @@ func looksLikeData(part, name string) error {
 	k, _ := io.ReadFull(f, raw)
 	for ext, magic := range map[string]string{".gz": "\x1f\x8b", ".bz2": "BZh"} {
 		if strings.HasSuffix(name, ext) && !bytes.HasPrefix(raw[:k], []byte(magic)) {
-			return fmt.Errorf("what was sent is not packed as %s: not the file", ext)
+			return fmt.Errorf("the server sent data that is not packed as %s: not the file", ext)
 		}
 	}
 	s, err := open(context.Background(), part)
@@ -145,9 +145,9 @@ func looksLikeData(part, name string) error {
 	case err != nil && !errors.Is(err, io.EOF):
 		return s.failed(0, err)
 	case len(head) == 0:
-		return errors.New("what was sent is empty")
+		return errors.New("the server sent an empty file")
 	case head[0] == '<':
-		return errors.New("a web page was sent, not the file")
+		return errors.New("the server sent a web page, not the file")
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (o *FetchOptions) download(ctx context.Context, url, dst string, checked bo
 		return refused(resp)
 	}
 	if !checked && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		return errors.New("a web page was sent, not the file")
+		return errors.New("the server sent a web page, not the file")
 	}
 	if have == 0 {
 		if err := restart(file, nil); err != nil {
@@ -235,13 +235,13 @@ func (o *FetchOptions) receive(file *os.File, resp *http.Response, dst string, h
 	}
 	w := &counter{w: file, name: filepath.Base(dst), done: have, total: total, progress: o.Progress}
 	if _, err := io.Copy(w, body); err != nil {
-		return fmt.Errorf("broken off after %d bytes (run it again to go on from there): %w", w.done, err)
+		return fmt.Errorf("broken off after %d bytes (run it again to continue): %w", w.done, err)
 	}
 	if o.most > 0 && w.done > o.most {
 		return tooLarge()
 	}
 	if total >= 0 && w.done != total {
-		return fmt.Errorf("broken off after %d of %d bytes (run it again to go on from there)", w.done, total)
+		return fmt.Errorf("broken off after %d of %d bytes (run it again to continue)", w.done, total)
 	}
 	return file.Sync()
 }

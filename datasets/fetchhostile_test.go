@@ -104,15 +104,15 @@ func TestFetchNotData(t *testing.T) {
 		{"a page", "f.csv", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			w.Write([]byte("1,2\n"))
-		}, "a web page was sent"},
+		}, "a web page, not the file"},
 		{"a page without its type", "f.csv", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
 			w.Write([]byte("\xef\xbb\xbf \n" + page))
-		}, "a web page was sent"},
+		}, "a web page, not the file"},
 		{"a packed page", "f.gz", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/gzip")
 			w.Write([]byte(gzipped(page)))
-		}, "a web page was sent"},
+		}, "a web page, not the file"},
 		{"a page under a packed name", "f.bz2", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/x-bzip2")
 			w.Write([]byte(page))

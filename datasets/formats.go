@@ -67,7 +67,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		x.D, widest = o.Dim, 0
 	}
 	if need := vectorsHeld * 8 * float64(x.D); need > small && s.memory() > 0 && need > float64(s.memory()) {
-		return nil, s.fail(widest, 0, "index %d: the vectors of so many numbers that a solve holds take %s, and there are %s of memory: number the features without gaps",
+		return nil, s.fail(widest, 0, "index %d: vectors of that length need %s, and %s of memory are available: number the features without gaps",
 			x.D, accel.Bytes(int64(need)), accel.Bytes(s.memory()))
 	}
 	if x.D == 0 {

@@ -35,9 +35,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 		named = named || byName
 	}
 	if err == nil && c.target >= 0 && c.target == c.weight {
-		err = fmt.Errorf("column %d is the target, and has the weights: say which other column it is by --target", c.target)
+		err = fmt.Errorf("column %d is both the target and the weights: name the target by --target", c.target)
 	} else if err == nil && dropped[c.target] {
-		err = fmt.Errorf("the target, column %d, is among those dropped: say which other column it is by --target", c.target)
+		err = fmt.Errorf("the target, column %d, is among those dropped: name the target by --target", c.target)
 	}
 	if err == nil && c.target >= 0 {
 		err = c.moreTargets(first, dropped)

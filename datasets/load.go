@@ -214,11 +214,11 @@ func NewEndless(base *Dataset, d Deformation, seed uint64) (*Endless, error) {
 	side := int(math.Round(math.Sqrt(float64(base.Dim()))))
 	switch {
 	case side*side != base.Dim():
-		return nil, fmt.Errorf("%s: points of %d numbers are no square pictures", base.Name, base.Dim())
+		return nil, fmt.Errorf("%s: points of dimension %d are not square pictures", base.Name, base.Dim())
 	case base.Class == nil:
 		return nil, fmt.Errorf("%s: pictures without labels", base.Name)
 	case !(d.Shift >= 0 && d.Rotate >= 0 && d.Alpha >= 0 && d.Sigma >= 0) || math.IsInf(d.Shift+d.Rotate+d.Alpha+d.Sigma, 0):
-		return nil, fmt.Errorf("%s: a deformation of %v: want no negative number", base.Name, d)
+		return nil, fmt.Errorf("%s: a deformation of %v: want numbers ≥ 0", base.Name, d)
 	}
 	return &Endless{base, side, d, rng.New(seed).Sub("endless"), fmt.Sprintf("generated from %s: %v, seed %d", base.Name, d, seed)}, nil
 }

@@ -269,14 +269,14 @@ func openPart(name string) (*os.File, error) {
 		return nil, err
 	}
 	if !before.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is a link or no plain file: remove it", printable(name))
+		return nil, fmt.Errorf("%s is a link or not a plain file: remove it", printable(name))
 	}
 	if f, err = os.OpenFile(name, os.O_RDWR, 0); err != nil {
 		return nil, err
 	}
 	if now, err := f.Stat(); err != nil || !os.SameFile(before, now) {
 		f.Close()
-		return nil, fmt.Errorf("%s was exchanged while it was opened: remove it", printable(name))
+		return nil, fmt.Errorf("%s was replaced while it was opened: remove it", printable(name))
 	}
 	return f, nil
 }

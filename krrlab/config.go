@@ -89,7 +89,7 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: stop %v is for classification, and the data are for regression: take residual or anorm", cfg.Stop)
 	}
 	if cfg.Kernel != nil && kernel.Given(cfg.Kernel) != nil && (cfg.Stop.Rule != bound.Residual || cfg.onRanks()) {
-		return nil, fmt.Errorf("krrlab: a precomputed K goes with stop residual alone, as it is not known to be positive semi-definite, and with neither Comm nor Backend")
+		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive semi-definite, and neither Comm nor Backend")
 	}
 	var err error
 	l.open, cfg = cfg.auto(n)
@@ -203,7 +203,7 @@ func (c Config) validate() error {
 	case c.Checkpoint != nil && c.Checkpoint.Dir == "":
 		return fmt.Errorf("krrlab: no folder for checkpoints")
 	case c.Checkpoint != nil && (c.Checkpoint.Every < 0 || c.Checkpoint.EveryIter < 0):
-		return fmt.Errorf("checkpoints every %v or %d iterations: want none negative", c.Checkpoint.Every, c.Checkpoint.EveryIter)
+		return fmt.Errorf("checkpoints every %v or %d iterations: want numbers ≥ 0", c.Checkpoint.Every, c.Checkpoint.EveryIter)
 	case c.Repeat > 1 && c.Precond == Preconditioner(None{}):
 		return fmt.Errorf("%d repetitions without a preconditioner give the same answer each time: want one", c.Repeat)
 	case c.Stop.Rule != bound.Residual && (c.Solver == Direct || c.Repeat > 1):

@@ -230,7 +230,7 @@ func TestGivenIndefinite(t *testing.T) {
 func TestGivenRefused(t *testing.T) {
 	_, d, p := given(t, 30, kernel.Gaussian{Sigma: 1}, false)
 	for want, cfg := range map[string]Config{
-		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}}, "with neither Comm": {Comm: comm.Alone()},
+		"no random features": {Precond: Features{}}, "stop residual": {Stop: bound.Stop{Rule: bound.ANorm}}, "neither Comm": {Comm: comm.Alone()},
 	} {
 		cfg.Kernel, cfg.Lambda, cfg.Solver = p, 1, PCG
 		if _, err := New(d, cfg); err == nil || !strings.Contains(err.Error(), want) {
@@ -241,7 +241,7 @@ func TestGivenRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Tune(t.Context(), tune.Options{}); err == nil || !strings.Contains(err.Error(), "no kernel to choose") {
+	if _, err := lab.Tune(t.Context(), tune.Options{}); err == nil || !strings.Contains(err.Error(), "leaves only λ to choose") {
 		t.Errorf("tune: %v", err)
 	}
 	if held, points := lab.pointBytes(), int64(8*30+8*30*30); held != points {

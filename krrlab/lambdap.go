@@ -80,10 +80,10 @@ func (l *Lab) lambdaPOptions(ctx context.Context, o *LambdaPOptions) (*lambdap.O
 	}
 	recipe := l.approximation()
 	if recipe == nil {
-		return nil, nil, fmt.Errorf("preconditioner %v, and so no λ_p: take features, nystrom or rpcholesky, with the solver pcg", l.cfg.Precond)
+		return nil, nil, fmt.Errorf("the preconditioner %v has no λ_p: take features, nystrom or rpcholesky, with the solver pcg", l.cfg.Precond)
 	}
 	if o.Sizes != nil && len(o.Sizes) == 0 {
-		return nil, nil, fmt.Errorf("an empty list of numbers of features: want at least one")
+		return nil, nil, fmt.Errorf("no numbers of features: want at least one")
 	}
 	sizes := slices.Compact(slices.Sorted(slices.Values(o.Sizes)))
 	for _, s := range sizes {

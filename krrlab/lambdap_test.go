@@ -145,7 +145,7 @@ func TestNested(t *testing.T) {
 func TestLambdaPArguments(t *testing.T) {
 	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), lambdaPConfigOf(20))
 	for want, o := range map[string]LambdaPOptions{
-		"λ_p = 0": {Grid: []float64{0, 1}}, "λ_p = -2": {Grid: []float64{-2}}, "empty grid": {Grid: []float64{}}, "empty list": {Sizes: []int{}},
+		"λ_p = 0": {Grid: []float64{0, 1}}, "λ_p = -2": {Grid: []float64{-2}}, "empty grid": {Grid: []float64{}}, "no numbers of features": {Sizes: []int{}},
 		"s = 51": {Sizes: []int{10, 51}}, "confidence 1.5": {Confidence: 1.5}, "grid of -1": {Points: -1}, "width -0.1": {Width: -0.1},
 	} {
 		if _, err := l.LambdaP(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -34,7 +34,7 @@ func (l *Lab) Planning() bool { return l.open != nil && !l.open.fixed }
 // choice. Package plan has the method. On ranks the first plans, at rates that all measure together, and the others do the same. With a Backend it fails.
 func (l *Lab) Plan(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if l.cfg.Backend != nil {
-		return nil, fmt.Errorf("krrlab: no plan by a backend: its ranks take pcg or block-pcg with the default preconditioner, or what is named")
+		return nil, fmt.Errorf("krrlab: no plan with a Backend: its ranks take pcg or block-pcg with the default preconditioner, or what the Config names")
 	}
 	return run(ctx, l, stage.Plan, o, func(ctx context.Context) (*plan.Plan, error) { return l.makePlan(ctx, o) })
 }

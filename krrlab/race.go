@@ -120,7 +120,7 @@ func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
 		}
 		z, ok := p.(approximation)
 		if !ok {
-			return nil, fmt.Errorf("the preconditioner %q takes part in any race: want features, nystrom or rpcholesky", one.Name)
+			return nil, fmt.Errorf("runner %q: want features, nystrom or rpcholesky; none takes part in every race", one.Name)
 		}
 		if z, err = z.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda); err != nil {
 			return nil, err
@@ -174,7 +174,7 @@ func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, flo
 	var err error
 	need := l.vectors() + e.held + e.a.Bytes() + l.building(p)
 	if l.cfg.Memory > 0 && need > l.cfg.Memory {
-		err = fmt.Errorf("with K and what is built it would take %s, the limit is %s", accel.Bytes(need), accel.Bytes(l.cfg.Memory))
+		err = fmt.Errorf("with K and the preconditioners built it would need %s, the limit is %s", accel.Bytes(need), accel.Bytes(l.cfg.Memory))
 	}
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, 0, err

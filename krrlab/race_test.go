@@ -217,7 +217,7 @@ func TestRaceLimits(t *testing.T) {
 		t.Errorf("a second one: %v", err)
 	}
 	lab.cfg.Memory = 0
-	for name, o := range map[string]RaceOptions{"magic": soon("magic"), "takes part in any race": soon("none")} {
+	for name, o := range map[string]RaceOptions{"magic": soon("magic"), "takes part in every race": soon("none")} {
 		if _, err := lab.Race(t.Context(), o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

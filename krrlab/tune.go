@@ -32,10 +32,10 @@ func (l *Lab) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 
 func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 	if l.given.Weights != nil {
-		return nil, fmt.Errorf("krrlab: no tuning with weights: do it without them, or choose λ by leave-one-out, and fit with the result")
+		return nil, fmt.Errorf("krrlab: no tuning with weights: tune without them, or choose λ by leave-one-out, and fit with the result")
 	}
 	if kernel.Given(l.cfg.Kernel) != nil {
-		return nil, fmt.Errorf("krrlab: there is no kernel to choose where K is given: LeaveOneOut has the error for a grid of λ")
+		return nil, fmt.Errorf("krrlab: no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error for a grid of λ")
 	}
 	o.Seed = l.cfg.Seed
 	classes := l.train.Class != nil

@@ -101,7 +101,7 @@ func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
 	case !(lambda > 0) || !(lambdaP > 0):
 		return nil, fmt.Errorf("adapt: λ = %g, λ_p = %g: want positive numbers", lambda, lambdaP)
 	case s.Test == Theorem7 && lambdaP != lambda:
-		return nil, fmt.Errorf("adapt: Theorem 7 is about λ_p = λ, not λ_p = %g with λ = %g", lambdaP, lambda)
+		return nil, fmt.Errorf("adapt: λ_p = %g with λ = %g: Theorem 7 needs λ_p = λ", lambdaP, lambda)
 	case s.Check < 1 || s.Eigen < -1 || s.Steps < 1:
 		return nil, fmt.Errorf("adapt: check features %d·s, conditions up to s = %d, %d steps: want at least 1", s.Check, s.Eigen, s.Steps)
 	}

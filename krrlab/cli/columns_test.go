@@ -115,7 +115,7 @@ func TestWeights(t *testing.T) {
 		"fit --train once.csv --weights y":                                              "once.csv, line 1: column 2 is the target, and has the weights: say which other column it is by --target",
 		"fit --train once.csv --weights w --drop w":                                     "once.csv, line 1: weights: column 1 is among those dropped",
 		"fit --train once.csv --weights x":                                              "once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out",
-		"fit --train once.csv --class-weights balanced":                                 "once: class weights are for classes, and the answers are numbers",
+		"fit --train once.csv --class-weights balanced":                                 "once: class weights need classes, and the answers are numbers",
 		"fit --data mnist --weights w":                                                  "--weights goes with --train; --data has its own (see krrlab fit --help)",
 		"predict --model w.krr --in test.csv --interval 0.9 --method jackknife+":        "once was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then serve",
 		"verify w.krr --train once.csv":                                                 "the model was fitted with weights, which its file does not have: its residual cannot be recomputed",
@@ -287,7 +287,7 @@ func TestCategorical(t *testing.T) {
 	if code, out, errs := command(t, "predict", "--model", "a.krr", "--in", "new.csv"); code != exitOK || strings.Count(out, "\n") != 3 || !strings.HasPrefix(errs, "krrlab: note: 1 word of") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.Contains(errs, "coded by --categorical") {
+	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.Contains(errs, "code a column of words by --categorical") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }

@@ -47,7 +47,7 @@ func knownData(name string) error {
 		return nil
 	}
 	if _, err := datasets.Lookup(name); err != nil {
-		return usagef("unknown data set %q, none of those that krrlab data list shows%s", name, dataMeant(name))
+		return usagef("unknown data set %q: krrlab data list shows the names%s", name, dataMeant(name))
 	}
 	return nil
 }

@@ -316,7 +316,7 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 		return usagef("--calibrate loo does not go with weights: want test rows, --test FILE or --holdout SHARE")
 	}
 	if f.warm != "" && f.tune {
-		return usagef("--warm goes on with the kernel of a model, and --tune chooses one: want one of them")
+		return usagef("--warm and --tune exclude each other: --warm keeps the kernel of a model, --tune chooses one")
 	}
 	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), checkPlot(f.plot))
 }

@@ -57,7 +57,7 @@ func (v *sigmaValue) Set(text string) (err error) {
 	for _, word := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) }) {
 		length, err := strconv.ParseFloat(word, 64)
 		if err != nil {
-			return usagef("--sigma %s: %.40q is no number", text, word)
+			return usagef("--sigma %s: %.40q is not a number", text, word)
 		}
 		v.f.lengths = append(v.f.lengths, length)
 	}

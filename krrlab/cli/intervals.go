@@ -40,7 +40,7 @@ func (a *app) intervals(ctx context.Context, f *predictFlags, m *model.Model, d 
 		return nil, err
 	}
 	if m.Targets != nil {
-		return nil, fmt.Errorf("%s has %d targets: --interval is for one", f.model, len(m.Targets))
+		return nil, fmt.Errorf("%s has %d targets: --interval is for models with one target", f.model, len(m.Targets))
 	}
 	c, method := m.Calibration, f.method
 	switch {
@@ -96,10 +96,10 @@ func probableText(prob *mat.Dense, m *model.Model, d *datasets.Dataset) string {
 // system makes what solves with K+λI of a model.
 func (a *app) system(ctx context.Context, m *model.Model, method string) (*interval.System, error) {
 	if m.Weighted {
-		return nil, fmt.Errorf("%s was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then serve", m.Origin.Dataset)
+		return nil, fmt.Errorf("%s was fitted with weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test, whose rows are then used", m.Origin.Dataset)
 	}
 	if p := kernel.Given(m.Kernel); p != nil && p.Bytes() == 0 {
-		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores then serve", m.Origin.Dataset)
+		return nil, fmt.Errorf("the model of %s holds no K: fit with --holdout or --calibrate loo, whose scores are then used", m.Origin.Dataset)
 	}
 	n, _, _ := m.Dims()
 	if method != interval.Gaussian || n <= factorBelow {

@@ -167,7 +167,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	targets, task := strings.Split(f.target, ","), f.task
 	if len(targets) > 1 {
 		if task = "regression"; f.task == "classification" {
-			return nil, usagef("--target %s: several targets are numbers, and --task is classification", f.target)
+			return nil, usagef("--target %s: several targets need --task regression", f.target)
 		}
 	}
 	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
@@ -188,7 +188,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 			return nil, err
 		}
 		if a.party != nil {
-			return nil, usagef("--kernel precomputed is for one process: K is not dealt to ranks")
+			return nil, usagef("--kernel precomputed is for one process: K is not distributed over ranks")
 		}
 	}
 	if f.holdout > 0 {

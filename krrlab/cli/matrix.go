@@ -24,14 +24,14 @@ func (f *kernelFlags) checkMatrix(set *pflag.FlagSet) error {
 	case f.matrix == "":
 		return usagef("--kernel precomputed: want K in a .npy file: --matrix FILE")
 	case set.Lookup("criterion") != nil || set.Changed("tune"):
-		return usagef("--kernel precomputed leaves λ alone to be chosen: krrlab loo --kernel precomputed shows its error for a grid")
+		return usagef("--tune does not go with --kernel precomputed, which leaves only λ to choose: krrlab loo --kernel precomputed gives the error for a grid of λ")
 	}
 	if p := set.Lookup("precond"); p != nil && p.Changed && p.Value.String() == "features" {
 		return usagef("--precond features: a precomputed K has no random features: want rpcholesky or nystrom")
 	}
 	for _, name := range []string{"sigma", "gamma", "coef0", "degree", "data", "test", "scale", "impute", "categorical", "dim", "warm"} {
 		if set.Changed(name) {
-			return usagef("--%s does not go with --kernel precomputed, for which --train has the targets alone and --holdout takes rows of K", name)
+			return usagef("--%s does not go with --kernel precomputed: --train has only the targets, and --holdout holds out rows of K", name)
 		}
 	}
 	return nil
@@ -88,7 +88,7 @@ func readMatrix(name string, memory int64) (points.Points, error) {
 	h, data, err := npy.Read(bufio.NewReaderSize(file, 1<<20), st.Size())
 	switch {
 	case err != nil && strings.Contains(err.Error(), "C order"):
-		return nil, fmt.Errorf("%s: the matrix lies by columns: save numpy.ascontiguousarray(K)", name)
+		return nil, fmt.Errorf("%s: the matrix is stored by columns: save numpy.ascontiguousarray(K)", name)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, err)
 	case len(h.Shape) != 2:

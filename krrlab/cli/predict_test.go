@@ -184,7 +184,7 @@ func TestPredictBound(t *testing.T) {
 		if err := m.Save(file("old")); err != nil {
 			t.Fatal(err)
 		}
-		if code, _, errs := command(t, append(bound, file("old"))...); code == 0 || !strings.Contains(errs, "says nothing of its error") {
+		if code, _, errs := command(t, append(bound, file("old"))...); code == 0 || !strings.Contains(errs, "has no bounds of its error") {
 			t.Errorf("%s: a model without bounds: exit %d: %s", name, code, errs)
 		}
 	}

@@ -40,7 +40,7 @@ it is predicted to save more than it costs. The race ends when the winner is kno
 		check: func(*pflag.FlagSet) error {
 			for _, name := range names {
 				if err := checkPrecond(name); err != nil || name == "none" {
-					return usagef("--runners %q: want features, nystrom or rpcholesky; none takes part in any race", name)
+					return usagef("--runners %q: want features, nystrom or rpcholesky; none takes part in every race", name)
 				}
 			}
 			return nil

@@ -268,7 +268,7 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 		return fmt.Errorf("%s: %w", f.page, err)
 	}
 	if _, kept, _ := strings.Cut(string(text), experiments.SectionBegin); len(reports) == 0 && updated != string(text) && strings.Contains(kept, "\n|") {
-		return fmt.Errorf("%s has no reports: the table in %s is left; if there is to be none, take it out by hand", f.from, f.page)
+		return fmt.Errorf("%s has no reports: the table in %s is kept; to have none, remove it by hand", f.from, f.page)
 	}
 	if updated == string(text) {
 		return nil
@@ -361,7 +361,7 @@ func (a *app) report(f *reportFlags) error {
 		return err
 	}
 	if len(reports) == 0 {
-		return fmt.Errorf("no reports in %s: krrlab reproduce all leaves them in its --out; say which with --results", f.results)
+		return fmt.Errorf("no reports in %s: krrlab reproduce all writes them to its --out; name that folder by --results", f.results)
 	}
 	if err := makeRoom(f.out); err != nil {
 		return err

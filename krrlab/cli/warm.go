@@ -26,7 +26,7 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		return usagef("--warm %s: the model is of a precomputed K, which it does not hold", f.warm)
 	}
 	if m.Weighted || f.weights != "" || f.classes == "balanced" {
-		return usagef("--warm %s: weights do not go with --warm", f.warm)
+		return usagef("--warm %s does not go with weights", f.warm)
 	}
 	if f.train != "" {
 		if !set.Changed("target") {
@@ -44,7 +44,7 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 		if f.missing = m.Scaling.Fills() && !set.Changed("scale"); f.missing {
 			f.impute = "none" // by the model's numbers
 		} else if f.impute != "none" && !set.Changed("scale") {
-			return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: leave the rows that have some out, or fit without --warm", f.impute)
+			return usagef("--impute %s: the model of --warm fills no missing values, as its rows had none: remove the rows that have some, or fit without --warm", f.impute)
 		}
 	}
 	if !set.Changed("scale") {

@@ -200,7 +200,7 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, *sample
 		best, err = m.auto(ctx, s, &c, narrow, wide, o, d)
 	}
 	if err == nil && len(c.Tried) == 0 {
-		err = fmt.Errorf("gram: K was %v with distances in %v before, which these points and %v do not have", o.As.Storage, o.As.Arithmetic, m.k)
+		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow", o.As.Storage, o.As.Arithmetic, m.k)
 	}
 	if err != nil {
 		return c, nil, err

@@ -108,7 +108,7 @@ func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Precon
 		}
 		res, err := pcg.Solve(ctx, a, p, b, &pcg.Options{Tol: min(max(m.Lambda/1000/max(most, math.SmallestNonzeroFloat64), 1e-12), 1e-3), MaxIter: 10 * n})
 		if err == nil && res.Status != pcg.Converged {
-			err = fmt.Errorf("interval: a variance was not found: %v", res.Status)
+			err = fmt.Errorf("interval: the solve for a variance failed: %v", res.Status)
 		}
 		return res, err
 	}

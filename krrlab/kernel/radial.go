@@ -149,7 +149,7 @@ const checked = 64
 func Check(k Kernel, x points.Points) error {
 	if p, ok := k.(*Precomputed); ok {
 		if p.k == nil {
-			return fmt.Errorf("kernel: the model of a precomputed K holds no K: it predicts from K(test, train), %d numbers a row, and does nothing else", p.n)
+			return fmt.Errorf("kernel: a model of a precomputed K holds no K: it can only predict, from K(test, train) with %d numbers per row", p.n)
 		}
 		return p.CheckRows(x)
 	}

@@ -87,14 +87,14 @@ func nameOf(t reflect.Type) (string, bool) {
 func encode(k Kernel) (Params, error) {
 	b, err := json.Marshal(k)
 	if err != nil {
-		return "", fmt.Errorf("its fields are no JSON: %w", err)
+		return "", fmt.Errorf("its fields cannot be written as JSON: %w", err)
 	}
 	back, err := decode(reflect.TypeOf(k), Params(b))
 	if err != nil {
 		return "", err
 	}
 	if !reflect.DeepEqual(back, k) {
-		return "", fmt.Errorf("JSON does not hold all of its fields: want exported ones")
+		return "", fmt.Errorf("JSON cannot hold all of its fields: want exported ones")
 	}
 	return Params(b), nil
 }

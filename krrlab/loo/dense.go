@@ -59,7 +59,7 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 		f.Forward(c)
 		f.Backward(c)
 		if size := mat.Norm(c, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
-			return nil, fmt.Errorf("loo: λ = %g: a number that is not finite in K or Y", lambda)
+			return nil, fmt.Errorf("loo: λ = %g: K or Y has a number that is not finite", lambda)
 		}
 		eps := opt.KError + 4*float64(n+1)*0x1p-53*trace
 		scores[q] = exact(y, c, f.Diag, lambda, eps, &opt)

@@ -109,7 +109,7 @@ func check(n int, y *mat.Dense, lambdas []float64) error {
 		return fmt.Errorf("loo: leave-one-out of %d points: want at least 2", n)
 	}
 	if most := largest(y); most > 1e140 || most > 0 && most < 1e-140 {
-		return fmt.Errorf("loo: the error is a mean of squares, which the targets, at most %.2g, do not allow: give them in another unit", most)
+		return fmt.Errorf("loo: targets of size %.2g are out of range, as the error is a mean of squares: give them in another unit", most)
 	}
 	if len(lambdas) == 0 {
 		return fmt.Errorf("loo: no λ: want at least one value")

@@ -27,10 +27,10 @@ func (e *Error) fits(t int) bool {
 // returns an error if the model has no Error or the points do not fit.
 func (m *Model) Bounds(d *datasets.Dataset) (*mat.Dense, error) {
 	if m.Error == nil && kernel.Given(m.Kernel) != nil {
-		return nil, fmt.Errorf("the K that the model was fitted with was given, and is not known to be positive semi-definite: there are no bounds of its error")
+		return nil, fmt.Errorf("the model is of a precomputed K, which is not known to be positive semi-definite: it has no bounds of its error; predict without bounds")
 	}
 	if m.Error == nil {
-		return nil, fmt.Errorf("the model says nothing of its error: it was fitted by an older krrlab, or the residual is not known; fit again")
+		return nil, fmt.Errorf("the model has no bounds of its error: it was fitted by an older krrlab, or its residual is not known; fit again")
 	}
 	d, err := m.Scaling.Apply(d)
 	if err != nil {

@@ -63,7 +63,7 @@ func (m *Model) Save(name string) error {
 		return err
 	}
 	if r := m.Origin.TrueResidual; r != nil && (math.IsNaN(*r) || math.IsInf(*r, 0)) {
-		return fmt.Errorf("model: not saved: the residual of its answer is %g, which float64 does not hold: fit with targets in another unit, or a larger λ", *r)
+		return fmt.Errorf("model: not saved: the residual of its answer is %g, beyond the range of float64: fit with targets in another unit, or a larger λ", *r)
 	}
 	meta, err := m.Info()
 	if err != nil {

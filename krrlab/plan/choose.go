@@ -43,7 +43,7 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
 	list := m.candidates()
 	if len(list) == 0 {
-		return nil, fmt.Errorf("plan: nothing solves with solver %q and preconditioner %q", t.Solver, t.Precond)
+		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
 	}
 	m.predict(list)
 	if t.Small != gram.Auto { // the fixed rule

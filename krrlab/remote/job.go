@@ -163,7 +163,7 @@ func parseJob(b []byte) (*job, error) {
 		return nil, err
 	}
 	if j.Version != jobVersion {
-		return nil, fmt.Errorf("format version %d, want %d: the ranks run another krrlab than what wrote it", j.Version, jobVersion)
+		return nil, fmt.Errorf("format version %d, want %d: the ranks run another version of krrlab than the one that wrote it", j.Version, jobVersion)
 	}
 	if !krrlab.HasStage(j.Stage) {
 		return nil, fmt.Errorf("unknown stage %q", j.Stage)
@@ -192,7 +192,7 @@ func readOutcome(dir *jobDir) (*outcome, error) {
 		return nil, fmt.Errorf("krrlab: %s: %w", dir.result(), err)
 	}
 	if out.Version != jobVersion {
-		return nil, fmt.Errorf("%s is of format version %d, want %d: the ranks run another krrlab", dir.result(), out.Version, jobVersion)
+		return nil, fmt.Errorf("%s is of format version %d, want %d: the ranks run another version of krrlab", dir.result(), out.Version, jobVersion)
 	}
 	return out, nil
 }

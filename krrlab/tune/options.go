@@ -91,11 +91,11 @@ func (o *Options) Check() error {
 	case o.Search != "" && !slices.Contains(Searches, o.Search):
 		return fmt.Errorf("tune: search %q: want one of %v", o.Search, Searches)
 	case o.Criterion == Validation && o.Valid == nil:
-		return fmt.Errorf("tune: criterion validation, and there are no validation rows")
+		return fmt.Errorf("tune: criterion validation: want validation rows")
 	case o.Folds < 0 || o.Folds == 1:
 		return fmt.Errorf("tune: %d folds: want at least 2", o.Folds)
 	case o.Rows < 0 || o.Points < 0:
-		return fmt.Errorf("tune: %d rows, %d points: want none negative", o.Rows, o.Points)
+		return fmt.Errorf("tune: %d rows, %d points: want numbers ≥ 0", o.Rows, o.Points)
 	}
 	for name, v := range map[string]float64{"σ": o.Sigma, "γ": o.Gamma, "λ": o.Lambda, "gain": o.Gain} {
 		if v < 0 || math.IsNaN(v) || math.IsInf(v, 0) {

@@ -234,7 +234,7 @@ func (s *sample) part(ctx context.Context, lambda float64, out []int, row func(i
 		for j, v := range f.RawRowView(p) {
 			e := s.y.At(i, j) - v
 			if math.IsNaN(e) || math.IsInf(e, 0) {
-				return fmt.Errorf("a number that is not finite in the predictions")
+				return fmt.Errorf("the predictions have a number that is not finite")
 			}
 			row(p)[j] = e
 		}

@@ -60,7 +60,7 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 		return nil, err
 	}
 	if most := mat.Norm(data.Y, math.Inf(1)); most > 1e70 || most > 0 && most < 1e-70 {
-		return nil, fmt.Errorf("tune: squares of errors are squared, which the targets, at most %.2g, do not allow: give them in another unit", most)
+		return nil, fmt.Errorf("tune: targets of size %.2g are out of range, as squared errors are squared: give them in another unit", most)
 	}
 	s := &search{opt: o.settled(), data: data, tell: tell, start: time.Now()}
 	s.fams = s.opt.families()

@@ -204,7 +204,7 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	for _, err := range refused {
 		why = append(why, err.Error())
 	}
-	return nil, nil, fmt.Errorf("no checkpoint can be used; go on with the data and options they are of, or take another folder: %s", strings.Join(why, "; "))
+	return nil, nil, fmt.Errorf("no checkpoint can be used; continue with the data and options that they are of, or take another folder: %s", strings.Join(why, "; "))
 }
 
 // read returns the state in a file.

@@ -47,7 +47,7 @@ func (e *Engine) build(u *unit) error {
 	prog.Build()
 	n := e.needMethods(prog, u, g, kept)
 	if !room(n) {
-		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare, of %d in all; restart it", n, capacity())
+		return fmt.Errorf("the kernel has no room for %d more methods of types that cells declare (%d in all): restart it", n, capacity())
 	}
 	ctx := e.context()
 	find := &finder{}

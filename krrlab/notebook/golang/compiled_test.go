@@ -348,7 +348,7 @@ func TestCompiledAgain(t *testing.T) {
 	if got := numbered(s, 30, "T{}.Of() + Other()"); got != "→3" {
 		t.Error(got)
 	}
-	if got := numbered(s, 30, "old.Of()"); got != "✗Panic: the compiled program was ended, for its cell was run again: make anew what was made before that (in a function of Cell 0, line 1)" {
+	if got := numbered(s, 30, "old.Of()"); got != "✗Panic: the compiled program was ended because its cell was run again: compute again the values made before that (in a function of Cell 0, line 1)" {
 		t.Error(got)
 	}
 	if n := len(s.compiled.programs) + len(s.compiled.spare); n != maxSpare+2 {

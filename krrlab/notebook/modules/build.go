@@ -45,7 +45,7 @@ var described = regexp.MustCompile(`^v.*-\d+-g([0-9a-f]{7,})$`)
 func (b *builder) laboratory() error {
 	if b.Source != "" {
 		if !checkout(b.Source) {
-			return fmt.Errorf("%s is no checkout of %s", b.Source, lab)
+			return fmt.Errorf("%s is not a checkout of %s", b.Source, lab)
 		}
 		b.lab, b.version = b.Source, "v0.0.0"
 		return nil
@@ -60,7 +60,7 @@ func (b *builder) laboratory() error {
 	if m := described.FindStringSubmatch(query); m != nil {
 		query = m[1]
 	} else if !semver.IsValid(query) || strings.Contains(query, "dirty") {
-		return fmt.Errorf("the source of krrlab %s is no release and not around %s: name a checkout of it by --source", b.Version, b.Program)
+		return fmt.Errorf("krrlab %s is not a release, and no folder around %s has its source: name a checkout of it by --source", b.Version, b.Program)
 	}
 	text, err := b.run("mod", "download", "-json", lab+"@"+query)
 	var m struct{ Dir, Version string }
@@ -68,7 +68,7 @@ func (b *builder) laboratory() error {
 		err = json.Unmarshal([]byte(text), &m)
 	}
 	if err != nil {
-		return fmt.Errorf("the source of krrlab %s cannot be had (%w): name a checkout of it by --source", b.Version, err)
+		return fmt.Errorf("the source of krrlab %s cannot be downloaded (%w): name a checkout of it by --source", b.Version, err)
 	}
 	b.lab, b.version = m.Dir, m.Version
 	return nil

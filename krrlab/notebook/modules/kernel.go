@@ -69,7 +69,7 @@ func (k *Kernel) Current() (*Added, error) {
 		err = json.Unmarshal(b, a)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; remove it to begin anew", k.file(), err)
+		return nil, fmt.Errorf("%s: %w; remove it to start again", k.file(), err)
 	}
 	return a, nil
 }

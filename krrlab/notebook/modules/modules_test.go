@@ -413,7 +413,7 @@ func TestFresh(t *testing.T) {
 		t.Error("of an older build", err)
 	}
 	write(t, dir, map[string]string{"current.json": "{"})
-	if _, err := (&Kernel{Dir: dir}).Current(); err == nil || !strings.Contains(err.Error(), "remove it to begin anew") {
+	if _, err := (&Kernel{Dir: dir}).Current(); err == nil || !strings.Contains(err.Error(), "remove it to start again") {
 		t.Error(err)
 	}
 }

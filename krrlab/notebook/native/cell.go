@@ -254,7 +254,7 @@ func (c *Cell) Call(halt <-chan struct{}, f int, in, out []any) error {
 
 // Stop ends the program. Calls say so.
 func (c *Cell) Stop() {
-	c.run.fail("the compiled program was ended, for its cell was run again: make anew what was made before that")
+	c.run.fail("the compiled program was ended because its cell was run again: compute again the values made before that")
 	c.run.kill()
 }
 
