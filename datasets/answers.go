@@ -239,7 +239,7 @@ func (d *Dataset) Center() *Dataset {
 
 // Coding turns answers into right-hand sides and decision values into answers. Nil Labels
 // are those of regression: the answers themselves, in a column for each target, less Mean if that is not nil. Otherwise it is that of
-// regularised least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
+// regularized least squares classification (RLSC; Rifkin, Yeo and Poggio 2003): with two
 // labels one column, −1 for Labels[0] and +1 for Labels[1]; with more one column for each
 // label, +1 for the points that have it and −1 for the others.
 type Coding struct {

@@ -5,7 +5,7 @@
 //
 // ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form
 // (points.CSR) and tables of numbers with a column of answers (dense float64), each plain
-// or packed with gzip or bzip2, told by its first bytes. Files are streamed: the unpacked
+// or packed with gzip or bzip2, as its first bytes tell. Files are streamed: the unpacked
 // text is never held whole, and what is held counts against a limit on memory. Tables are split
 // into records by encoding/csv; FromFrame and (*Dataset).Frame go to and from gota's data
 // frames. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.
@@ -13,10 +13,10 @@
 // # Names
 //
 // Load loads a data set of the Registry by its name: the nine of the paper's table,
-// stand-ins and subsets (Note says so), and three built-in problems that need no file, two of
-// them with a best possible error that is known. It looks in Dirs, $KRRLAB_DATA and the user's cache, unless told otherwise; a file
-// that is not there is a *MissingError, which says where to get it and where to put it. Fetch downloads.
-// User files without a test file are split by Holdout, in each class alike.
+// stand-ins and subsets (marked by Note), and three built-in problems that need no file, two of
+// them with a known best possible error. By default it searches Dirs, $KRRLAB_DATA and the user's cache. A
+// missing file is a *MissingError, which says where to get it and where to put it. Fetch downloads.
+// Holdout splits user files without a test file, stratified by class.
 // Sets that come in one file are split by a fixed random permutation of their rows.
 //
 // # Pictures without end
@@ -28,6 +28,7 @@
 // # Answers and scaling
 //
 // Coding turns classes into ±1 columns and decision values back into labels; the labels
-// are kept as they were. Scale fits a Scaling on training points only and scales both data sets by it, which
-// say so from then on: a model fitted on them takes the scaling up, and scales points that were not. AutoScaling says where the features beg for it. Targets are centered by Center alone, and never scaled.
+// are kept as they were. Scale fits a Scaling on training points only and scales both data sets by it. The data
+// sets record it, so that a model fitted on them scales points that are not scaled yet. AutoScaling
+// decides whether features need scaling. Only Center centers targets, and nothing scales them.
 package datasets

@@ -152,7 +152,7 @@ func TestElasticField(t *testing.T) {
 			t.Errorf("the field has the root mean square %.3g %s, want %.3g", got, name, want)
 		}
 	}
-	// The field is smooth: neighbours differ by about 1/(√2σ) of its size.
+	// The field is smooth: neighbors differ by about 1/(√2σ) of its size.
 	var step float64
 	for y := range side {
 		for x := range side - 1 {

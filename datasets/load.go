@@ -194,7 +194,7 @@ var endlessDeformation = Deformation{Shift: 1, Rotate: 7.5, Alpha: 20, Sigma: 4}
 // endlessSeed fixes the registry's endless sets.
 const endlessSeed = 1
 
-// Endless is an unending sequence of labelled pictures made of n given ones, after the
+// Endless is an unending sequence of labeled pictures made of n given ones, after the
 // "infinite MNIST" of Loosli, Canu and Bottou (Training invariant support vector machines
 // using selective sampling, in Large Scale Kernel Machines, 2007): rows 0 … n−1 are the
 // given ones, and row i ≥ n is number i mod n of them under a deformation that is a function

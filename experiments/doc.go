@@ -21,15 +21,15 @@
 // they can the features and their Gram matrix (krrlab.Lab.With). A result's seconds are
 // those that the case takes alone: what was shared is charged what forming it took.
 //
-// A case that fails, whose data are not at hand or that does not fit the memory, has the
-// reason in its result and stops no other. With Options.Out each result is written when it
-// is there, and a run with Options.Resume goes on after one that was stopped.
+// A case that fails, lacks its data or does not fit the memory has the
+// reason in its result, and the others go on. With Options.Out each result is written when its case is
+// done, and a run with Options.Resume continues one that was stopped.
 //
 // # Scales
 //
-// Smoke takes seconds and needs no data, Laptop about an hour an experiment on two cores,
-// Paper is the published sizes. What is not the paper's data, whole, is named in its row:
-// a subset, the first rows, a stand-in. No ratio is formed with the published numbers there.
+// Smoke takes seconds and needs no data. Laptop takes about an hour per experiment on two cores.
+// Paper has the published sizes. A row whose data are not the whole of the paper's says so:
+// a subset, the first rows, a stand-in. Such a row has no ratio to the published numbers.
 //
 // # Reports
 //

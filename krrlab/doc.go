@@ -19,12 +19,12 @@
 //	                         ↓
 //	                     Solution: Model, residuals, κ, history
 //
-// What can be looked at alone: Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Race and Tune, each a
-// method of Lab whose result has String, Table, Plot and JSON, and Verify for a saved model.
+// The stages are Plan, StatDim, SketchSize, MultiLevel, LambdaP, Quality, LeaveOneOut, Race and Tune. Each is a
+// method of Lab, whose result has String, Table, Plot and JSON. Verify is the stage for a saved model.
 //
-// A Config says what to do; its zero values mean the documented defaults: where it names neither Solver nor
-// Precond, a Cholesky factorization up to DirectBelow points, and beyond them what Plan predicts to be fastest on
-// this machine. Solve does all that is needed:
+// A Config says what to do; its zero values mean the documented defaults. If it names neither Solver nor
+// Precond, the method is a Cholesky factorization up to DirectBelow points, and for more points the one that Plan
+// predicts to be fastest on this machine. Solve runs all that it needs:
 //
 //	lab, err := krrlab.New(train, krrlab.Config{Kernel: kernel.Gaussian{Sigma: 8.5}, Lambda: 0.01, Precond: krrlab.Features{S: 6000}})
 //	sol, err := lab.Solve(ctx)
@@ -34,20 +34,20 @@
 // all that the answer depends on. s and λ_p of the preconditioner only change the
 // time: more features cost n·s² once and save iterations; λ_p above λ (10λ is the
 // paper's rule of thumb) often saves iterations and sometimes costs some. Landmarks
-// (Nystrom, RPCholesky) make a better preconditioner of the same width than
-// features where K is stored, and BlockPCG fewer iterations of several right-hand sides;
-// the paper has neither. Tol is the
-// relative residual ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ asked of every column; the paper uses
+// (Nystrom, RPCholesky) give a better preconditioner of the same width than
+// features where K is stored, and BlockPCG takes fewer iterations with several right-hand sides;
+// the paper has neither. Tol is the tolerance τ of the relative residual,
+// ‖y_j − (K+λI)c_j‖₂ ≤ τ‖y_j‖₂ for every column; the paper uses
 // 1e-3 for classification and 1e-5 for regression.
 //
-// Matrices. K, Z and M are formed by the first stage that needs them and held for the next ones;
-// lab.With gives a lab of the same problem with another method, which shares them, and Free gives
-// their memory back.
+// Matrices. K, Z and M are formed by the first stage that needs them and kept for the next ones.
+// lab.With returns a Lab of the same problem with another method, which shares them. Free releases
+// their memory.
 //
-// Where. The stages run here, on all threads. With a remote.Backend in the configuration they are sent to
-// ranks that mpirun, srun or sbatch starts, on this machine or others, and their values come back the
-// same; a program that is a rank itself sets Config.Comm.
+// Where. The stages run in this process, on all threads. With a remote.Backend in the configuration they are sent
+// to ranks that mpirun, srun or sbatch starts, on this machine or others, and return the same
+// values. A program that is itself a rank sets Config.Comm.
 //
-// Not converging is not an error: the Solution says so in its Status, with the best
-// answer there is. Errors are bad input, too little memory, and the context's end.
+// Not converging is not an error: the Solution says so in its Status, and holds the best
+// answer found. Errors are bad input, too little memory, and the end of the context.
 package krrlab

@@ -13,7 +13,7 @@ import (
 	"github.com/krrlab/lab/plots"
 )
 
-// solved returns a solved problem with its judgement.
+// solved returns a solved problem with its judgment.
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := kinds(90, 4, 3)["float64"]

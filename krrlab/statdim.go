@@ -68,7 +68,7 @@ type StatDimOptions struct {
 }
 
 // StatDim finds the statistical dimension. Cost: see package statdim. If ctx ends while a
-// randomised method adds probes, it returns what the batches before gave beside ctx's error.
+// randomized method adds probes, it returns what the batches before gave beside ctx's error.
 func (l *Lab) StatDim(ctx context.Context, o StatDimOptions) (*StatDim, error) {
 	return run(ctx, l, stage.StatDim, o, func(ctx context.Context) (*StatDim, error) { return l.statDim(ctx, o) })
 }

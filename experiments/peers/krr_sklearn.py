@@ -4,7 +4,7 @@
 Solves (K + lambda*I) C = Y in float64 with sklearn.kernel_ridge.KernelRidge and
 writes the predictions k(T, X) C. Arrays are .npy files: X is n x d, Y has n rows (one
 column or several, or one dimension), T is m x d; the predictions have m rows and Y's
-number of dimensions. As in krrlab there is no intercept and nothing is centred.
+number of dimensions. As in krrlab there is no intercept and nothing is centered.
 
 Kernels (the names and formulas of krrlab):
   gaussian    exp(-|x-z|_2^2 / (2 sigma^2))
@@ -14,7 +14,7 @@ Kernels (the names and formulas of krrlab):
   polynomial  (gamma x.z + coef0)^degree
 
 --mnist N times it instead on the first N rows of MNIST (see krr_numpy.py): +-1 coding,
-gaussian kernel, a Cholesky factorisation in float64. It prints seconds, test error and
+gaussian kernel, a Cholesky factorization in float64. It prints seconds, test error and
 peak memory: 16 N^2 bytes or so, 6.6 GB for N = 20,000.
 
 Needs numpy and scikit-learn; on Debian: apt-get install python3-sklearn

@@ -82,7 +82,7 @@ func FirstTouch(ctx context.Context, size int, large bool) float64 {
 	return float64(size) / time.Since(start).Seconds()
 }
 
-// sink keeps sums from being optimised away.
+// sink keeps sums from being optimized away.
 var sink atomic.Uint64
 
 // sum adds up s; four chains of additions keep the loads, not the adders, busy.

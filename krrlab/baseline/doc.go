@@ -1,8 +1,8 @@
-// Package baseline holds what the preconditioned solver is compared with, each method good of
-// its kind: the random features method and block ADMM on random features. Plain conjugate gradients
-// need nothing from here: they are pcg.Solve without a preconditioner; the dense solve is package direct.
+// Package baseline has competitors of the preconditioned solver, each implemented well:
+// the random features method and block ADMM on random features. Plain conjugate gradients
+// are pcg.Solve without a preconditioner, and the dense solve is package direct.
 //
-//	method               minimises                          cost, s features
+//	method               minimizes                          cost, s features
 //	RandomFeatures       ‖ZW−Y‖²+λ‖W‖²                      nsd + ns²/2 + s³/6
 //	ADMM                 Σ loss(y, ZW) + (λ/2)‖W‖²          nsd + ns²/2C, then 2nst an iteration
 //
@@ -16,10 +16,10 @@
 //
 //	primal  (ZᵀZ+λI)W = ZᵀY, s×s       dual  (ZZᵀ+λI)A = Y, W = ZᵀA, n×n
 //
-// and takes the smaller one. Z is kept if it fits, and formed anew panel by panel if it does not:
-// in the primal form it never has to fit. Products for ZᵀZ may be in float32 (twice as fast);
-// iterative refinement with the gradient in float64 makes up for it, and bounds how far the
-// objective is from its minimum.
+// and takes the smaller one. Z is kept if it fits, and otherwise formed again panel by panel:
+// in the primal form it never has to fit. Products for ZᵀZ may be in float32 (twice as fast).
+// Iterative refinement with the gradient in float64 then corrects the result, and bounds the distance
+// of the objective from its minimum.
 //
 // # Block ADMM
 //

@@ -8,6 +8,6 @@
 // when interrupted. Results go to the output stream; progress, one line that updates in
 // place, goes to the error stream when that is a terminal and --quiet is not given.
 //
-// The package reads no environment and chooses no BLAS: its Env carries what main
-// found out.
+// The package reads no environment and chooses no BLAS: main does, and passes the
+// results in Env.
 package cli

@@ -61,7 +61,7 @@ func byColumns(t int, body func(j0, j1 int)) {
 }
 
 // factorOf is a factor in T, to which right-hand sides are rounded. The inner products or distances of
-// its tiles are formed in float64, so that its error is that of rounding K and of the factorisation only.
+// its tiles are formed in float64, so that its error is that of rounding K and of the factorization only.
 type factorOf[T float32 | float64] struct {
 	n, t    int
 	tile    func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)

@@ -185,7 +185,7 @@ func TestOrthogonalVariance(t *testing.T) {
 // TestSpectralLaws checks the marginal law of σ·w_jc and the law of σ‖w_j‖ (for
 // the isotropic kernels: d times an F variable, or χ²) by Kolmogorov-Smirnov over
 // 40,000 frequencies: √m·sup|F_m−F| > 2.7 has probability 9e-7. With the law of a
-// neighbouring kernel the test must fail.
+// neighboring kernel the test must fail.
 func TestSpectralLaws(t *testing.T) {
 	const d, s = 3, 40000
 	student := func(nu float64) func(float64) float64 {

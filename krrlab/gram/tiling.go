@@ -6,8 +6,8 @@ type ref struct{ i, j int32 }
 // tiling cuts n points into blocks and orders the tiles of the lower half.
 //
 // Tiles go by diagonals: (0,0), (1,1), …, then (1,0), (2,1), …, then (2,0), …
-// Neighbours in this order contribute to different blocks of y, but for the
-// first subdiagonal, where they share one; so workers that take neighbouring
+// Neighbors in this order contribute to different blocks of y, but for the
+// first subdiagonal, where they share one; so workers that take neighboring
 // tiles seldom wait for each other.
 type tiling struct {
 	n, size, blocks int

@@ -1,7 +1,7 @@
-// Package interval says how far the answer of a new point may be from what a model predicts.
+// Package interval computes intervals that contain the answer of a new point at a stated level.
 //
-// With A = K+λI of the model's n training points, C = A⁻¹Y its coefficients, k_z the vector of k(x_i, z), and α one
-// minus the level that is asked:
+// Let A = K+λI for the model's n training points, C = A⁻¹Y its coefficients, k_z the vector of k(x_i, z), and α one
+// minus the level:
 //
 //	Split          f(z) ± the ⌈(1−α)(m+1)⌉-th smallest of |y_i−f(x_i)| over m rows that were not trained on
 //	Jackknife      f(z) ± the same of the n residuals of leave-one-out, r_i = c_i/(A⁻¹)_ii
@@ -11,27 +11,29 @@
 //
 // # What is guaranteed
 //
-// If the rows that the scores are of and the new point are exchangeable, as independent draws are, Split covers with
-// probability 1−α at least, and at most 1/(m+1) more where no scores are equal; JackknifePlus with 1−2α at least, and
-// mostly near 1−α. Jackknife has no guarantee: where leaving out one point moves the prediction little it is near
-// 1−α. Gaussian holds if the data are a draw of a Gaussian process of covariance s²k with noise of variance s²λ; of
-// real data that is an assumption, and the interval mostly a poor one. All of these are of coverage on average over
-// points, not at each one. The guarantees are lost where kernel, λ or scaling were chosen to fit the very rows that
-// the scores are of.
+// The guarantees need the new point and the rows of the scores to be exchangeable, as independent draws are. Then Split
+// covers with probability at least 1−α, and at most 1/(m+1) more if no scores are equal. JackknifePlus covers with at
+// least 1−2α, and mostly near 1−α. Jackknife has no guarantee, but is near 1−α where leaving out one point moves the
+// prediction little. Gaussian holds if the data are a draw of a Gaussian process of covariance s²k with noise of
+// variance s²λ; for real data that is an assumption, and the interval often poor. All of these concern the coverage on
+// average over points, not at each point. They are lost if kernel, λ or scaling were chosen to fit the very rows of
+// the scores.
 //
-// Of classes Split and Jackknife return sets: the labels j with max_{k≠j} f_k(z) − f_j(z) at most the same order
-// statistic of that score of the true labels, and the predicted one in any case, so that they cover at least as often as
+// For classes Split and Jackknife return sets: the labels j with max_{k≠j} f_k(z) − f_j(z) at most the same order
+// statistic of that score of the true labels, and always the predicted label, so that they cover at least as often as
 // the model is right.
 //
 // # Probabilities
 //
-// Of classes, decision values of the same rows, held out or left out one by one, give Platt's map to probabilities,
-// p_j = 1/(1+exp(−a_jf_j−b_j)): Probabilities. Leave-one-out assumes that rows are exchangeable: rows that follow each other
-// in time, as of a series, are predicted by their neighbors, and the probabilities are then too sure.
+// For classes, Probabilities fits Platt's map p_j = 1/(1+exp(−a_jf_j−b_j)) to decision values of the same rows, held out
+// or left out one by one. Leave-one-out assumes that rows are exchangeable. Rows of a time series are predicted by their
+// neighbors, and the probabilities are then overconfident.
 //
-// Jackknife, JackknifePlus and Gaussian are of the solution: a model file has no Y, and AC, which stands for it, is fitted without
-// error however coarsely C was solved for. A model that is too far from the solution is refused (ErrUnsolved, Cholesky).
-// Split takes any.
+// # Accuracy of the model
+//
+// Jackknife, JackknifePlus and Gaussian need an accurate solution. A model file has no Y, and AC is taken for it, which C
+// fits without error however coarsely it was solved for. So a model that is too far from the solution is refused
+// (ErrUnsolved, Cholesky). Split takes any model.
 //
 // # How to choose
 //

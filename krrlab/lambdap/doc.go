@@ -14,14 +14,14 @@
 // all λ_p, and all of them share each product with K, so a sweep of a dozen λ_p takes as
 // long as two or three of them alone.
 //
-// An iteration costs the same whatever λ_p; the best one is therefore that of least
-// iterations. What changes with s is the price of an iteration and of the set-up, which
-// Seconds adds up.
+// An iteration costs the same for every λ_p, so the best λ_p is the one with the fewest
+// iterations. The cost of an iteration and of the set-up changes with s; Seconds adds
+// them up.
 //
 // # Judging
 //
 // Package lanczos has the interval of κ. Spectrum is what it is compared with, all
-// eigenvalues of M⁻¹A by dense factorisations, and RitzIterations turns Lanczos's tridiagonal
+// eigenvalues of M⁻¹A by dense factorizations, and RitzIterations turns Lanczos's tridiagonal
 // into a number of iterations.
 //
 // # References

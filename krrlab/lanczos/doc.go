@@ -3,7 +3,7 @@
 //
 // # The process
 //
-// From r₁ with z₁ = M⁻¹r₁ and r₁ᵀz₁ = 1, with full reorthogonalisation in the inner
+// From r₁ with z₁ = M⁻¹r₁ and r₁ᵀz₁ = 1, with full reorthogonalization in the inner
 // product ⟨r, r'⟩ = rᵀM⁻¹r' (M = I for a single operator),
 //
 //	w = Az_j,  α_j = z_jᵀw,  w ← w − Σ_{i≤j} (z_iᵀw)r_i,  z = M⁻¹w,

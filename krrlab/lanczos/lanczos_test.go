@@ -41,7 +41,7 @@ func TestFullRun(t *testing.T) {
 	}
 }
 
-// TestPencil compares a full run on (A, M) with the dense generalised eigenvalues.
+// TestPencil compares a full run on (A, M) with the dense generalized eigenvalues.
 func TestPencil(t *testing.T) {
 	const n = 30
 	v := spectra(n)["geometric"]

@@ -150,7 +150,7 @@ func (c *Calibration) fits(t int, classes bool) bool {
 	return columns == t && !classes || columns == 1 && classes
 }
 
-// Score is the judgement of predictions against known answers. Fields that do not
+// Score is the judgment of predictions against known answers. Fields that do not
 // apply to the task are NaN.
 type Score struct {
 	N         int     // number of points

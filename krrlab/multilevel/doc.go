@@ -1,6 +1,6 @@
-// Package multilevel measures what each level of Algorithm 2 of Avron, Clarkson and Woodruff
-// (section 4) is worth: random features φ₁ of R^{s₁} and sketches of them to s₂, s₃, …
-// numbers (feature.Chain),
+// Package multilevel measures the quality of each level of Algorithm 2 of Avron, Clarkson and Woodruff
+// (section 4): random features φ₁ of R^{s₁}, and sketches of them to the widths s₂, s₃, …
+// (feature.Chain),
 //
 //	Z_1 = φ₁(X),  Z_{k+1} = Z_k·S_{k+1}ᵀ,  M_k = Z_kZ_kᵀ + λ_pI.
 //

@@ -13,13 +13,13 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 )
 
-// TestRitz compares with the generalised eigenvalues of (A, M).
+// TestRitz compares with the generalized eigenvalues of (A, M).
 func TestRitz(t *testing.T) {
 	const n = 60
 	a := spd(30, geometric(n, 1e3))
 	m := spd(31, geometric(n, 30))
 	for _, pre := range []*mat.SymDense{nil, m} {
-		exact := generalised(t, a, pre)
+		exact := generalized(t, a, pre)
 		var prec pcg.Preconditioner
 		if pre != nil {
 			prec = invert(t, pre)
@@ -58,8 +58,8 @@ func closeAll(a, b []float64, tol float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= tol })
 }
 
-// generalised returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
-func generalised(t *testing.T, a, m *mat.SymDense) []float64 {
+// generalized returns the eigenvalues of M⁻¹A, ascending, M = I if nil.
+func generalized(t *testing.T, a, m *mat.SymDense) []float64 {
 	t.Helper()
 	n := a.SymmetricDim()
 	sym := a

@@ -1,8 +1,8 @@
-// Package race lets several preconditioners M_1 … M_r run for the same system AX = Y, A = K+λI, side by side,
-// and says which of them is done first. Each is a plain pcg.Solve of its own; what they share are the
-// products with A, the dear part: the directions of all stand in one panel P, and one AP serves them all. Use
-// it where a guess would choose between preconditioners, or between one and none: how fast conjugate
-// gradients converge is seen after some iterations, and hardly before.
+// Package race runs conjugate gradients with several preconditioners M_1 … M_r for the same system AX = Y,
+// A = K+λI, side by side, and says which finishes first. Each runner is a plain pcg.Solve of its own. They share the
+// products with A, the expensive part: the directions of all form one panel P, and one AP serves them all. Use
+// it to choose between preconditioners, or between one and none: how fast conjugate
+// gradients converge shows only after some iterations.
 //
 // # The course
 //
@@ -11,14 +11,14 @@
 //
 //	what building M still takes + iterations × (AP and M⁻¹R of all t right-hand sides, both measured).
 //
-// An M that is not built is built where its predicted end comes before that of the best of those that run. A
-// runner that cannot win rests, and is taken up again should the others come to a halt: none is given up
-// before the race is over, so that the only one that converges is never lost. The race is over when even at
-// worst the best of them is done before any other could be, or when one has reached τ.
+// An M is built if its predicted end comes before that of the best runner. A
+// runner that cannot win rests, and continues if the others stall. None is given up
+// before the race ends, so the only one that converges is never lost. The race ends when even at
+// worst the best runner finishes before any other could, or when one has reached τ.
 //
-// For t > 1 each runs for one combination of the columns of Y with random signs, and the answer to that is of
-// no use to the solve that follows; for t = 1 that goes on from Result.State where the winner stands, bit for
-// bit, or is done.
+// For t > 1 each runs on one combination of the columns of Y with random signs, whose answer is of
+// no use to the solve that follows. For t = 1 that solve continues from Result.State, bit for bit where the winner
+// stopped, or is done.
 //
 // # What depends on the clock
 //

@@ -115,7 +115,7 @@ func TestBytes(t *testing.T) {
 }
 
 // TestIndependence correlates normals, and their squares, at lags within a stream
-// and between streams of neighbouring names, indices and seeds. Each correlation
+// and between streams of neighboring names, indices and seeds. Each correlation
 // has standard error 1/√m; |z| > 5 has probability 6e-7, of 60 or so 4e-5.
 func TestIndependence(t *testing.T) {
 	const m = 50000

@@ -68,7 +68,7 @@
 //
 // no interval reaches beyond these. Where a bound η of ‖K−ZZᵀ‖₂ is known, each eigenvalue
 // lies within η of one of ZZᵀ (Weyl), and the extremes of s_λ over those boxes with tr K given
-// are found in closed form (majorisation): Free's interval, as certain as η.
+// are found in closed form (majorization): Free's interval, as certain as η.
 //
 // # Adaptive numbers of probes
 //

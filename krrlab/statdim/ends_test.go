@@ -113,9 +113,9 @@ func TestEstimateOfCurve(t *testing.T) {
 	}
 }
 
-// TestMajorisation: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorises all has the upper ends first,
-// and the one that all majorise is as level as the boxes let it.
-func TestMajorisation(t *testing.T) {
+// TestMajorization: in boxes [0, 1], [1, 3] and [0, 2] with sum 4 the vector that majorizes all has the upper ends first,
+// and the one that all majorize is as level as the boxes let it.
+func TestMajorization(t *testing.T) {
 	lo, hi := []float64{1, 0, 0}, []float64{3, 2, 1}
 	for _, c := range []struct {
 		sum         float64

@@ -189,7 +189,7 @@ func boxes(n int, trace float64, sigma2 []float64, d Distance) (lo, hi []float64
 	return lo, hi
 }
 
-// majorant returns the vector in the boxes with the given sum that majorises all others: the
+// majorant returns the vector in the boxes with the given sum that majorizes all others: the
 // upper ends first, then one between, then the lower ends. A sum of concave g is least there.
 func majorant(sum float64, lo, hi []float64) []float64 {
 	x := slices.Clone(lo)
@@ -204,7 +204,7 @@ func majorant(sum float64, lo, hi []float64) []float64 {
 	return x
 }
 
-// minorant returns the vector in the boxes with the given sum that all others majorise, all
+// minorant returns the vector in the boxes with the given sum that all others majorize, all
 // numbers as near to one level as the boxes let them: a sum of concave g is largest there.
 func minorant(sum float64, lo, hi []float64) []float64 {
 	at := func(level float64) (x []float64, total float64) {

@@ -36,7 +36,7 @@ type Problem struct {
 	Control *precond.Woodbury
 }
 
-// Options of the randomised methods. Zero values, and a nil *Options, mean the defaults.
+// Options of the randomized methods. Zero values, and a nil *Options, mean the defaults.
 type Options struct {
 	Confidence float64    // of the interval, in (0, 1). Default 0.95
 	Width      float64    // (Hi−Lo)/Value aimed at. Default 0.1

@@ -15,7 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// method is one of the randomised methods.
+// method is one of the randomized methods.
 type method struct {
 	name string
 	run  func(ctx context.Context, p *Problem, o *Options) (*Result, error)

@@ -8,15 +8,15 @@
 //	KFold       each of k parts of the rows predicted by the others
 //	Validation  rows of their own
 //
-// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its interval is that of a sample of rows: Wilson's
-// for a share, Student's of the logarithm for squares, at 95 %. That a point was chosen by its error is not in it. Two points of the search are compared row by row,
-// which is far more accurate than their intervals tell.
+// The error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n). Its 95 % interval covers the sampling of rows: Wilson's
+// for a share, Student's of the logarithm for squares. It does not cover the choice of a point by its error. Two points
+// of the search are compared row by row, which detects differences far smaller than their intervals.
 //
 // # Levels
 //
-// The search begins on a subsample, where each error takes a factorization of a small K, and goes on with more rows,
+// The search begins on a subsample, where each error costs a factorization of a small K, and continues with more rows,
 // up to all of them. The optimal λ of K+λI hardly depends on n where it is the variance of the noise over that of
-// the function; otherwise the optimum drifts, and what is learned on one level is where the next one looks first.
+// the function. Otherwise the optimum drifts, and each level starts from what the level before has learned.
 //
 // # The model
 //

@@ -20,7 +20,7 @@
 //
 // # The prediction bound
 //
-// The minimiser f and f̃(x) = Σ_i C_ij k(x_i, x) differ by k_xᵀA⁻¹r_j, A = K+λI, and
+// The minimizer f and f̃(x) = Σ_i C_ij k(x_i, x) differ by k_xᵀA⁻¹r_j, A = K+λI, and
 // ‖A⁻¹k_x‖₂ ≤ √k(x,x)/(2√λ), since k_xk_xᵀ ≼ k(x,x)·K and t/(t+λ)² ≤ 1/(4λ). So
 //
 //	|f_j(x) − f̃_j(x)| ≤ √k(x,x)·‖r_j‖₂/(2√λ),

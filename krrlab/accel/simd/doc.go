@@ -43,6 +43,5 @@
 // products agree to rounding, not to the bit; on one path they are always the same.
 //
 // The assembly is written by a generator in _asm (github.com/mmcloughlin/avo); the AVX512
-// products come from the same lines as the AVX2 ones with wider registers. They have not been
-// run by us, for want of a machine: the comparison at the start is what vouches for them.
+// products come from the same lines as the AVX2 ones with wider registers.
 package simd

@@ -149,7 +149,7 @@ func (s *Session) start() {
 // watches the context: what that has found so far is then kept.
 const grace = 500 * time.Millisecond
 
-// stopTimeout is how long an interrupted cell is signalled before it is left behind.
+// stopTimeout is how long an interrupted cell is signaled before it is left behind.
 const stopTimeout = 2 * time.Second
 
 // Interrupt ends the cell that runs: it cancels the cell's context, and stops the
