@@ -277,7 +277,7 @@ func TestBombs(t *testing.T) {
 	}
 	// An index of 2^31−2 is one number, but vectors of as many are not to be had.
 	wide := "1 1:1\n1 2147483646:1\n2 1:1\n"
-	if _, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30}); err == nil || !strings.Contains(err.Error(), "wide.svm, line 2: index 2147483646: the vectors") {
+	if _, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 30}); err == nil || !strings.Contains(err.Error(), "wide.svm, line 2: index 2147483646: vectors of that length need") {
 		t.Errorf("a wide row: %v", err)
 	}
 	d, err := Read(strings.NewReader(wide), "wide.svm", &ReadOptions{Memory: 1 << 40})

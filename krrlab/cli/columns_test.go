@@ -112,12 +112,12 @@ func TestWeights(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train huge.csv --weights w":                                              "huge: the weight of row 1 (counted from 0) is 1e+300: want a positive number up to 1e150; leave rows of weight 0 out",
 		"fit --train once.csv --weights z":                                              `once.csv, line 1: weights: no column is named "z": there are "x", "w", "y"`,
-		"fit --train once.csv --weights y":                                              "once.csv, line 1: column 2 is the target, and has the weights: say which other column it is by --target",
+		"fit --train once.csv --weights y":                                              "once.csv, line 1: column 2 is both the target and the weights: name the target by --target",
 		"fit --train once.csv --weights w --drop w":                                     "once.csv, line 1: weights: column 1 is among those dropped",
 		"fit --train once.csv --weights x":                                              "once.csv, line 2, column 1: x: the weight 0 is not positive; leave rows of weight 0 out",
 		"fit --train once.csv --class-weights balanced":                                 "once: class weights need classes, and the answers are numbers",
 		"fit --data mnist --weights w":                                                  "--weights goes with --train; --data has its own (see krrlab fit --help)",
-		"predict --model w.krr --in test.csv --interval 0.9 --method jackknife+":        "once was fitted with weights, which leaving rows out and variances would need: fit with --holdout or --test, whose rows then serve",
+		"predict --model w.krr --in test.csv --interval 0.9 --method jackknife+":        "once was fitted with weights, which its model does not hold and leave-one-out and variances need: fit with --holdout or --test, whose rows are then used",
 		"verify w.krr --train once.csv":                                                 "the model was fitted with weights, which its file does not have: its residual cannot be recomputed",
 		"fit --train once.csv --weights w --solver pcg --precond features --features 9": "",
 	} {
@@ -239,7 +239,7 @@ func TestLengths(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train a.csv --sigma 1,2,3":                    "3 length scales for 2 features: want one for each",
 		"fit --train a.csv --sigma 1,2,3 --drop 0":           "3 length scales for 1 feature: want one for each",
-		"fit --train a.csv --sigma 1,b":                      `--sigma 1,b: "b" is no number (see krrlab fit --help)`,
+		"fit --train a.csv --sigma 1,b":                      `--sigma 1,b: "b" is not a number (see krrlab fit --help)`,
 		"fit --train a.csv --sigma 1,0":                      "--sigma 0: want a positive number (see krrlab fit --help)",
 		"fit --train a.csv --sigma none.txt":                 `--sigma "none.txt": want a number, one for each feature separated by commas, or a file of numbers (see krrlab fit --help)`,
 		"fit --train a.csv --kernel polynomial --sigma 1,2":  "--sigma does not go with --kernel polynomial; it has --gamma, --coef0 and --degree (see krrlab fit --help)",
@@ -349,7 +349,7 @@ func TestTargets(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train a.csv --target a,q":                       `a.csv, line 1: target: no column is named "q": there are "a", "x", "b", "z", "c"`,
 		"fit --train a.csv --target a,a":                       "a.csv, line 1: target: column 0 is dropped or named twice",
-		"fit --train a.csv --target a,b --task classification": "--target a,b: several targets are numbers, and --task is classification (see krrlab fit --help)",
+		"fit --train a.csv --target a,b --task classification": "--target a,b: several targets need --task regression (see krrlab fit --help)",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
 			t.Errorf("%s: %swant %s", args, errs, want)

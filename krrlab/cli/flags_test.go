@@ -93,8 +93,8 @@ func TestMeant(t *testing.T) {
 		"fit --thread 2":             `unknown flag: --thread; did you mean --threads? (see krrlab fit --help)`,
 		"fit --epochs 2":             `unknown flag: --epochs (see krrlab fit --help)`,
 		"fit -q":                     `unknown shorthand flag: 'q' in -q (see krrlab fit --help)`,
-		"fit --data mnits":           `unknown data set "mnits", none of those that krrlab data list shows; did you mean mnist? (see krrlab fit --help)`,
-		"data info iris":             `unknown data set "iris", none of those that krrlab data list shows (see krrlab data info --help)`,
+		"fit --data mnits":           `unknown data set "mnits": krrlab data list shows the names; did you mean mnist? (see krrlab fit --help)`,
+		"data info iris":             `unknown data set "iris": krrlab data list shows the names (see krrlab data info --help)`,
 		"fit --train a --sigma 0":    `--sigma 0: want a positive number (see krrlab fit --help)`,
 		"fit --train a --sigma -Inf": `--sigma -Inf: want a positive number (see krrlab fit --help)`,
 	} {

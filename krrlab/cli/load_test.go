@@ -112,9 +112,9 @@ func TestDrop(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"fit --train a.csv --drop c":            `a.csv, line 1: drop: no column is named "c": there are "id", "a", "b", "y"`,
-		"fit --train a.csv --drop 3":            "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
+		"fit --train a.csv --drop 3":            "a.csv, line 1: the target, column 3, is among those dropped: name the target by --target",
 		"fit --data mnist --drop 3":             "--drop goes with --train; --data has its own (see krrlab fit --help)",
-		"statdim --train a.csv --drop id,a,b,y": "a.csv, line 1: the target, column 3, is among those dropped: say which other column it is by --target",
+		"statdim --train a.csv --drop id,a,b,y": "a.csv, line 1: the target, column 3, is among those dropped: name the target by --target",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
 			t.Errorf("%s: %swant %s", args, errs, want)

@@ -336,7 +336,7 @@ func TestRefused(t *testing.T) {
 		"example.test/plain/cmd/tool is a program":      add("example.test/plain/cmd/tool@v1.1.0"),
 		"example.test/none":                             add("example.test/none"),
 		"go.mod file not found":                         add(t.TempDir()),
-		"is no checkout of github.com/krrlab/lab":       (&builder{Kernel: &Kernel{Source: t.TempDir()}}).laboratory(),
+		"is not a checkout of github.com/krrlab/lab":    (&builder{Kernel: &Kernel{Source: t.TempDir()}}).laboratory(),
 		"name a checkout of it by --source":             (&builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "devel-1a2b3c"}}).laboratory(),
 		"github.com/x/y was not added":                  func() error { _, err := k.Remove(t.Context(), nil, "github.com/x/y"); return err }(),
 		"context canceled": func() error {
@@ -388,7 +388,7 @@ func TestRelease(t *testing.T) {
 		t.Setenv("GOPROXY", "off")
 	}
 	d := &builder{Kernel: &Kernel{Program: "/bin/krrlab", Version: "v0.8.0"}, ctx: t.Context(), dir: t.TempDir()}
-	if err := d.module(nil); err == nil || !strings.Contains(err.Error(), "the source of krrlab v0.8.0 cannot be had") {
+	if err := d.module(nil); err == nil || !strings.Contains(err.Error(), "the source of krrlab v0.8.0 cannot be downloaded") {
 		t.Errorf("%v", err)
 	}
 }
