@@ -434,7 +434,7 @@ func TestAs(t *testing.T) {
 		}
 	}
 	other := gram.Choice{Storage: gram.Float64, Arithmetic: kernel.Float32}
-	if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &other}); err == nil || !strings.Contains(err.Error(), "before") {
+	if _, err := gram.New(ctx, k, x, 100, &gram.Options{As: &other}); err == nil || !strings.Contains(err.Error(), "do not allow") {
 		t.Errorf("float64 of float32 distances: %v", err)
 	}
 }
