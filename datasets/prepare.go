@@ -50,8 +50,11 @@ func (d *Dataset) Impute(how string) (filled *Dataset, count []int, err error) {
 
 // Stretch divides feature j of the points by length[j], on top of how they are scaled, in both data sets; test may be
 // nil. A kernel of ‖x−z‖ with σ = 1 then has the length scale length[j] for each feature (automatic relevance
-// determination, ARD). Both Scaling fields say so. It is an error if the lengths are not positive, one for each feature.
+// determination, ARD). Both Scaling fields say so. Without lengths, nil, nothing is divided. It is an error if the lengths are not positive, one for each feature.
 func Stretch(length []float64, train, test *Dataset) (strain, stest *Dataset, err error) {
+	if length == nil {
+		return train, test, nil
+	}
 	if len(length) != train.Dim() {
 		return nil, nil, fmt.Errorf("%d length scales for %d feature%s: want one for each", len(length), train.Dim(), map[bool]string{false: "s"}[train.Dim() == 1])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/tune"
 )
 
 // rankStages are the stages, each with the configuration that its path through ranks asks for.
@@ -61,6 +62,12 @@ var rankStages = map[string]struct {
 	"loo exact":       {Config{}, func(ctx context.Context, l *Lab) (Stage, error) { return l.LeaveOneOut(ctx, LeaveOneOutOptions{}) }},
 	"loo path": {Config{Precond: RPCholesky{S: 60}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.LeaveOneOut(ctx, LeaveOneOutOptions{ExactBelow: -1, Lambdas: []float64{0.3, 3, 30}})
+	}},
+	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.Tune(ctx, tune.Options{Kernels: []string{"gaussian", "matern32"}, Rows: 200, ARD: true})
+	}},
+	"tune exact": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
+		return l.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Search: tune.Golden})
 	}},
 	"quality plain": {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
 }

@@ -7,8 +7,6 @@ import (
 	"math"
 	"time"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -22,10 +20,11 @@ import (
 // Tune chooses kernel, scale and λ for the lab's data by the error on rows that a fit has not seen, whatever kernel and
 // λ the configuration has: see package tune. Where there are more rows than a subsample has, the last level solves the
 // problem by the lab's method for four rows of five, and judges by the fifth. If ctx or the Monitor ends it, it
-// returns what is known beside the error. On ranks it fails.
+// returns what is known beside the error. On ranks the first searches the subsample and keeps the state; all fit the points of
+// the last level together. With a Backend it fails.
 func (l *Lab) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
-	if l.cfg.onRanks() {
-		return nil, fmt.Errorf("krrlab: no tuning on ranks: tune in one process, and fit with the result on ranks")
+	if l.cfg.Backend != nil {
+		return nil, fmt.Errorf("krrlab: no tuning by a backend: tune in this process, and fit with the result by the backend")
 	}
 	return run(ctx, l, stage.Tune, o, func(ctx context.Context) (*tune.Result, error) { return l.tune(ctx, o) })
 }
@@ -38,33 +37,25 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 		return nil, fmt.Errorf("krrlab: no tuning of a given K, which leaves only λ to choose: LeaveOneOut gives the error for a grid of λ")
 	}
 	o.Seed = l.cfg.Seed
-	classes := l.train.Class != nil
-	data := &tune.Data{Train: l.train, Y: tune.InUnits(mat.DenseCopyOf(l.y), l.y, classes)}
-	if o.Valid != nil {
-		y, err := l.coding.Encode(o.Valid)
-		if err != nil {
-			return nil, err
-		}
-		data.Valid = tune.InUnits(y, l.y, classes)
+	data, err := tune.NewData(l.train, l.y, l.coding, o.Valid)
+	if err != nil {
+		return nil, err
 	}
 	full, err := l.holdout(o.Valid)
 	if err != nil {
 		return nil, err
 	}
-	r, err := tune.Run(ctx, data, o, full, func(e stage.Event) { l.Tell(ctx, e) })
+	r, err := tune.RunOnRanks(ctx, l.comm, data, o, full, func(e stage.Event) { l.Tell(ctx, e) })
 	if r != nil {
-		spec, lambda := r.Kernel, r.Lambda
 		r.Header = l.header()
-		r.Kernel, r.Lambda = spec, lambda
+		r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	}
 	return r, err
 }
 
 // holdout returns how all rows are fitted and judged: by the rows given, or by some that are held out.
 func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
-	train, judged := l.train, valid
-	name := "validation rows"
-	var err error
+	train, judged, name, err := l.train, valid, "validation rows", error(nil)
 	if valid == nil {
 		if train, judged, err = train.Holdout(min(0.2, 5000/float64(train.Len())), l.cfg.Seed); err != nil {
 			return nil, err
@@ -75,8 +66,11 @@ func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tune.Full{Name: fmt.Sprintf("%d %s, fits of %d", judged.Len(), name, train.Len()), Loss: func(ctx context.Context, k kernel.Kernel, lambda float64) (*tune.Loss, error) {
-		start := time.Now()
+	return &tune.Full{Name: fmt.Sprintf("%d %s, fits of %d", judged.Len(), name, train.Len()), Loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*tune.Loss, error) {
+		train, judged, err := datasets.Stretch(shape, train, judged)
+		if err != nil {
+			return nil, err
+		}
 		cfg := l.cfg
 		cfg.Kernel, cfg.Lambda, cfg.Checkpoint, cfg.StopRows = k, lambda, nil, nil
 		cfg.Monitor = func(Event) error { return ctx.Err() }
@@ -97,9 +91,7 @@ func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 			return nil, err
 		}
 		f.Decision.Sub(y, f.Decision)
-		loss := tune.Lose(y, tune.InUnits(f.Decision, l.y, train.Class != nil), train.Class != nil)
-		loss.Seconds = time.Since(start).Seconds()
-		return loss, nil
+		return tune.Lose(y, tune.InUnits(f.Decision, l.y, train.Class != nil), train.Class != nil), nil
 	}}, nil
 }
 

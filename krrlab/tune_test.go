@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/tune"
@@ -41,10 +40,6 @@ func TestTune(t *testing.T) {
 	}
 	if want, got := float64(p.Score(held).RMSE), float64(r.Best.Error); got < 0.999*want || got > 1.001*want {
 		t.Errorf("error %g of rows held out, want %g", got, want)
-	}
-	ranks := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Comm: comm.OrAlone(nil)})
-	if _, err := ranks.Tune(ctx, tune.Options{}); err == nil || !strings.Contains(err.Error(), "on ranks") {
-		t.Errorf("on ranks: %v", err)
 	}
 }
 

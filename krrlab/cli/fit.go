@@ -31,6 +31,7 @@ type fitFlags struct {
 	checkpointFlags
 	out, json, plot string
 	tune            bool
+	ard             string
 	calibrate, warm string
 	start           *model.Model // of warm
 }
@@ -70,12 +71,14 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	f.rankFlags.add(p)
 	f.checkpointFlags.add(p)
 	p.BoolVar(&f.tune, "tune", false, "choose by leave-one-out those of kernel, σ and λ that --kernel, --sigma and --lambda do not set (see krrlab tune)")
+	p.StringVar(&f.ard, "ard", "auto", "with --tune, "+ardUsage)
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.calibrate, "calibrate", "auto", "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows")
 	p.StringVar(&f.warm, "warm", "", "start the iteration from this model's answer; the rows must be the same, with others allowed after them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the convergence (for a direct solve predictions against answers) to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
+	wantOneOf(p, ardWords, "ard")
 }
 
 func (a *app) fit(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {

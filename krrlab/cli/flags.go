@@ -68,15 +68,12 @@ func (v *sigmaValue) Set(text string) (err error) {
 }
 
 // lengthsOf returns the lengths that --sigma has for the features, nil where it is one number.
-func lengthsOf(set *pflag.FlagSet) (text []string) {
+func lengthsOf(set *pflag.FlagSet) []float64 {
 	value := set.Lookup("sigma").Value
 	if c, ok := value.(checked); ok {
 		value = c.Value
 	}
-	for _, v := range value.(*sigmaValue).f.lengths {
-		text = append(text, strconv.FormatFloat(v, 'g', -1, 64))
-	}
-	return text
+	return value.(*sigmaValue).f.lengths
 }
 
 func (f *kernelFlags) add(p *pflag.FlagSet) {

@@ -122,7 +122,7 @@ func (a *app) load(ctx context.Context, f *dataFlags) (*loaded, error) {
 		read = a.loadNamed
 	}
 	d, err := read(ctx, f)
-	if err == nil && f.lengths != nil {
+	if err == nil {
 		d.train, d.test, err = datasets.Stretch(f.lengths, d.train, d.test)
 	}
 	if err == nil && f.classes == "balanced" {

@@ -14,10 +14,16 @@ import (
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
+// ardWords are what --ard may be.
+var ardWords = []string{"auto", "no"}
+
+const ardUsage = "length scales for each feature: auto, where they are seen to be worth it, or no"
+
 func (a *app) tuneCommand() *cobra.Command {
 	var (
 		o     tune.Options
 		valid string
+		ard   string
 		args  string
 		cmd   *cobra.Command
 	)
@@ -26,7 +32,8 @@ func (a *app) tuneCommand() *cobra.Command {
 		short: "Choose the kernel, σ and λ by the error on rows that a fit has not seen",
 		long: `Tune tries kernels, bandwidths and ridges by leave-one-out on a subsample of the rows, continues with
 more rows where the error is least, and decides among the best by fits to four fifths of the rows. A model of the
-error chooses the next point to try, and predicts what is left to gain. What --kernel, --sigma, --gamma, --degree
+error chooses the next point to try, and predicts what is left to gain. Each feature gets its own length scale if
+that reduces the error on rows that took no part in fitting them (--ard). What --kernel, --sigma, --gamma, --degree
 or --lambda sets is not searched. Tune prints the krrlab fit command for the choice; krrlab fit --tune does both.`,
 		example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
   krrlab tune --train train.csv --target price --kernel gaussian --search grid --criterion kfold`,
@@ -34,6 +41,7 @@ or --lambda sets is not searched. Tune prints the krrlab fit command for the cho
 			p.StringSliceVar(&o.Kernels, "kernels", nil, "kernels to try, separated by commas (default: "+strings.Join(tune.Kernels, ",")+")")
 			p.StringVar(&o.Criterion, "criterion", tune.LOO, "error to choose by: "+strings.Join(tune.Criteria, ", ")+" (with --valid)")
 			p.IntVar(&o.Folds, "folds", 5, "number of folds of kfold")
+			p.StringVar(&ard, "ard", "auto", ardUsage)
 			p.StringVar(&valid, "valid", "", "file of rows to judge by, of the same form as --train")
 			p.StringVar(&o.Search, "search", tune.Model, "how to search: "+strings.Join(tune.Searches, ", "))
 			p.IntVar(&o.Rows, "rows", 2000, "rows of the subsample; all rows are taken if there are at most twice as many")
@@ -42,6 +50,7 @@ or --lambda sets is not searched. Tune prints the krrlab fit command for the cho
 			p.StringVar(&o.State, "state", "", "save the search in this file, so that an interrupted one can continue")
 			wantOneOf(p, tune.Criteria, "criterion")
 			wantOneOf(p, tune.Searches, "search")
+			wantOneOf(p, ardWords, "ard")
 			wantAtLeast(p, 2, "folds")
 			wantAtLeast(p, 10, "rows")
 			wantAtLeast(p, 1, "points")
@@ -58,6 +67,7 @@ or --lambda sets is not searched. Tune prints the krrlab fit command for the cho
 				return usagef("--criterion validation goes with --valid FILE")
 			}
 			hold(set, &o)
+			o.ARD = ard == "auto"
 			args = fitCommandLine(set)
 			if err := o.Check(); err != nil && valid == "" {
 				return errUsage{err}
@@ -128,16 +138,15 @@ func fitCommandLine(set *pflag.FlagSet) string {
 // bestFlags returns the flags of a point; where --sigma has a length for each feature, which σ = 1 stands for then, these.
 func bestFlags(set *pflag.FlagSet, best *tune.Point) string {
 	point := *best
-	lengths := lengthsOf(set)
-	if lengths == nil || point.Sigma == 0 {
-		return point.Flags()
+	if lengths := lengthsOf(set); lengths != nil && point.Sigma > 0 {
+		point.Lengths = lengths
 	}
-	return strings.Replace(point.Flags(), fmt.Sprintf(" --sigma %g ", point.Sigma), " --sigma "+strings.Join(lengths, ",")+" ", 1)
+	return point.Flags()
 }
 
-// tuned chooses kernel and λ of a configuration for krrlab fit.
+// tuned chooses kernel and λ of a configuration for krrlab fit, and divides the features by the length scales that were chosen.
 func (a *app) tuned(ctx context.Context, set *pflag.FlagSet, f *fitFlags, data *loaded, cfg *krrlab.Config) (*tune.Result, error) {
-	var o tune.Options
+	o := tune.Options{ARD: f.ard == "auto"}
 	hold(set, &o)
 	lab, err := krrlab.New(data.train, *cfg)
 	if err != nil {
@@ -148,6 +157,9 @@ func (a *app) tuned(ctx context.Context, set *pflag.FlagSet, f *fitFlags, data *
 		return nil, err
 	}
 	r.Note, r.Command = data.note, fitCommandLine(set)+bestFlags(set, &r.Best)
+	if data.train, data.test, err = datasets.Stretch(r.Best.Lengths, data.train, data.test); err != nil {
+		return nil, err
+	}
 	cfg.Lambda = r.Best.Lambda
 	cfg.Kernel, err = kernel.FromSpec(r.Best.Spec())
 	return r, err

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -44,6 +46,52 @@ func TestTuneCommand(t *testing.T) {
 	if a["rmse"] != b["rmse"] || tuned["sigma"] != best["sigma"] || tuned["lambda"] != best["lambda"] || b["lambda"] != best["lambda"] {
 		t.Errorf("by the command RMSE %v, by --tune %v: %v, want %v", a["rmse"], b["rmse"], tuned, best)
 	}
+}
+
+// TestTuneLengths: where most columns do not matter each feature gets its length; the command that is printed, krrlab fit --tune and the
+// model agree, and --ard no has none.
+func TestTuneLengths(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	b.WriteString("u,v,w,a,b,y\n")
+	for range 400 {
+		var x [5]float64
+		for j := range x {
+			x[j] = rng.NormFloat64()
+			fmt.Fprintf(&b, "%.6g,", x[j])
+		}
+		fmt.Fprintf(&b, "%.6g\n", math.Sin(2*x[3])+x[4]+0.1*rng.NormFloat64())
+	}
+	write(t, dir, "a.csv", b.String())
+	args := []string{"--train", "a.csv", "--target", "y", "--scale", "standard", "--kernel", "gaussian"}
+	var r map[string]any
+	out := staged(t, &r, append([]string{"tune"}, args...)...)
+	best := r["best"].(map[string]any)
+	lengths, _ := best["lengths"].([]any)
+	if len(lengths) != 5 || !(best["sigma"].(float64) > 0) || !strings.Contains(out, "features ") || fmt.Sprint(r["ard"].(map[string]any)["relevant"])[:4] != "[a b" {
+		t.Fatalf("%v\n%s", r["ard"], out)
+	}
+	_, line, _ := strings.Cut(out, "krrlab fit ")
+	line, _, _ = strings.Cut(line, "\n")
+	for js, args := range map[string][]string{"1.json": strings.Fields(line), "2.json": append(args, "--tune")} {
+		if code, out, errs := command(t, append(append([]string{"fit"}, args...), "--test", "a.csv", "--json", js, "--out", js+".krr")...); code != exitOK {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		if code, out, errs := command(t, "verify", js+".krr", "--train", "a.csv"); code != exitOK || !strings.Contains(out, "proved") {
+			t.Errorf("%v: verify: exit %d, %s%s", args, code, out, errs)
+		}
+	}
+	one, two := report(t, "1.json"), report(t, "2.json")
+	if one["rmse"] != two["rmse"] || one["scaling"] != two["scaling"] || two["kernel"].(map[string]any)["sigma"] != 1.0 {
+		t.Errorf("by the command RMSE %v (%v), by --tune %v (%v)", one["rmse"], one["scaling"], two["rmse"], two["scaling"])
+	}
+	staged(t, &r, append([]string{"tune", "--ard", "no"}, args...)...)
+	if best := r["best"].(map[string]any); best["lengths"] != nil {
+		t.Errorf("--ard no: %v", best)
+	}
+	refused(t, exitUsage, append([]string{"fit", "--tune"}, args...), [][]string{{"--ard", "yes", `--ard "yes"`}}...)
 }
 
 // TestTuneCommandLine: the command has the length scales that the search was made with, and the rows held out.

@@ -26,10 +26,16 @@
 // 1998), and a level ends when that is less than Options.Gain of the error. Grid evaluates a grid, Golden searches by
 // golden section along λ and σ in turn.
 //
+// # Length scales
+//
+// After the last subsample the length scales of the features are searched for the kernels that are left, by the gradient of
+// the leave-one-out squared error of some rows (relevance has the formulas). They are taken where rows that took no part are off
+// by less, by more than two standard errors of the difference, and the kernel with its lengths joins the search as one more kernel.
+//
 // # The choice
 //
 // On the last level the point of least error by the model wins, and of points that are no worse by more than one
-// standard error of the difference and Options.Tie the smoothest: the smoother kernel first, then the larger λ.
+// standard error of the difference and Options.Tie the smoothest: without length scales first, then the smoother kernel, then the larger λ.
 //
 // # References
 //

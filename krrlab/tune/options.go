@@ -44,6 +44,10 @@ type Options struct {
 	Degree  int      // default: 2, 3 and 4 are tried
 	Lambda  float64  // default: searched
 
+	// ARD lets the search Model look for a length scale of each feature (automatic relevance determination), which Point.Lengths
+	// are then if rows that took no part in it say so. The result is that of data divided by them (datasets.Stretch).
+	ARD bool
+
 	Criterion string // default: LOO
 	Folds     int    // of KFold; default: 5
 	Search    string // default: Model
@@ -71,11 +75,26 @@ type Data struct {
 	Valid *mat.Dense // as coded, of Options.Valid; nil without any
 }
 
+// NewData returns the data of a fit to y, n×t, coded, and of rows to validate by, nil without any; several targets of a regression in
+// their units (InUnits).
+func NewData(train *datasets.Dataset, y *mat.Dense, c datasets.Coding, valid *datasets.Dataset) (*Data, error) {
+	classes := train.Class != nil
+	d := &Data{Train: train, Y: InUnits(mat.DenseCopyOf(y), y, classes)}
+	if valid != nil {
+		v, err := c.Encode(valid)
+		if err != nil {
+			return nil, err
+		}
+		d.Valid = InUnits(v, y, classes)
+	}
+	return d, nil
+}
+
 // Full evaluates a kernel and a λ for all rows, which is what the last level of a large problem does. Losses have
-// the same rows in the same order each time.
+// the same rows in the same order each time. Where shape is not nil the kernel is of features divided by it.
 type Full struct {
 	Name string // such as "hold-out of 3,000 rows, fits of 13,000"
-	Loss func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error)
+	Loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error)
 }
 
 // Check returns an error for options that nothing can be made of.
@@ -142,6 +161,8 @@ type family struct {
 	held   [2]float64   // scale and λ that are held; else 0
 	grid   [2][]float64 // of log scale and log λ
 	first  [2][]float64 // where the search begins
+	born   int          // level on which it joined
+	shape  []float64    // that the features are divided by; nil: they are not
 }
 
 // kernel returns the one of a scale.
@@ -228,8 +249,10 @@ func nearest(grid []float64, v float64) (best int) {
 }
 
 // digits returns v to three significant digits, which is copied from a report without loss.
-func digits(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+func digits(v float64) float64 { return rounded(v, 3) }
+
+func rounded(v float64, digits int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
 	if err != nil {
 		return v
 	}

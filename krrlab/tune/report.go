@@ -17,7 +17,23 @@ var _ stage.Stage = (*Result)(nil)
 
 // text says a point in one line.
 func (p *Point) text(classes bool) string {
-	return fmt.Sprintf("%s, λ = %g: %s", p.Spec().Short(), p.Lambda, p.error(classes))
+	return fmt.Sprintf("%s, λ = %g: %s", p.short(), p.Lambda, p.error(classes))
+}
+
+// short names the kernel and its scale.
+func (p *Point) short() string {
+	if p.Lengths != nil {
+		return fmt.Sprintf("%s(%d length scales, geometric mean %.4g)", p.Kernel, len(p.Lengths), p.Sigma)
+	}
+	return p.Spec().Short()
+}
+
+// name tells the kernel from others of the search.
+func (p *Point) name() string {
+	if p.Lengths != nil {
+		return p.Kernel + ", lengths"
+	}
+	return p.Kernel
 }
 
 // error says the error and its interval.
@@ -67,11 +83,17 @@ func (r *Result) String() string {
 	for _, p := range leading {
 		b.Add(p.Kernel, "%s", p.text(r.classes()))
 	}
+	if r.ARD != nil {
+		b.Add("lengths", "%s", r.ARD.text(r.classes()))
+	}
 	why := ""
 	if len(leading) > 0 && r.Best.Model > leading[0].Model {
 		why = "; the smoothest of those not told apart from the least"
 	}
 	b.Add("chosen", "%s%s", r.Best.text(r.classes()), why)
+	if r.Best.Lengths != nil {
+		b.Add("features", "%s", r.ARD.most())
+	}
 	if r.edge != "" {
 		b.Add("at an end", "%s: others, held by flags, may be better", r.edge)
 	}
@@ -100,7 +122,7 @@ func (r *Result) leading() (all []Point) {
 		if !p.Error.Known() {
 			continue
 		}
-		i := slices.IndexFunc(all, func(q Point) bool { return q.Kernel == p.Kernel })
+		i := slices.IndexFunc(all, func(q Point) bool { return q.name() == p.name() })
 		switch {
 		case i < 0:
 			all = append(all, p)
@@ -131,11 +153,14 @@ func (r *Result) Table() *plots.Table {
 	}
 	known := func(v stage.Number) any { return cell(v, plots.Number) }
 	for _, p := range r.Points {
-		name := p.Kernel
+		name := p.name()
 		if p.Degree > 0 {
 			name = fmt.Sprintf("%s %d", name, p.Degree)
 		}
 		t.Add(r.Levels[p.Level].Rows, name, known(stage.Number(p.Sigma)), known(stage.Number(p.Gamma)), p.Lambda, known(p.Error), cell(p.Lo, plots.AtLeast), cell(p.Hi, plots.AtMost), known(p.Model), p.Seconds)
+	}
+	if r.Best.Lengths != nil {
+		t.Caption = "σ of a kernel with lengths is the geometric mean of one for each feature; the most relevant features: " + r.ARD.most()
 	}
 	return t
 }
@@ -151,8 +176,11 @@ func (r *Result) Plot() *plots.Figure {
 	if r.Map != nil {
 		panels = append([]*plots.Figure{r.heat(quantity)}, panels...)
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Short(), r.Lambda), len(panels), panels...)
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Best.short(), r.Lambda), len(panels), panels...)
 	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; other points of the map were tried, between them it is by the model."
+	if r.Best.Lengths != nil {
+		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " + r.ARD.most() + "."
+	}
 	return f
 }
 
@@ -162,7 +190,7 @@ func (r *Result) heat(quantity string) *plots.Figure {
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(r.Best.Kernel, label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
+	m := plots.Map(r.Best.name(), label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
 	least := math.Inf(1)
 	for _, row := range r.Map.Error {
 		least = min(least, slices.Min(row))
@@ -173,7 +201,7 @@ func (r *Result) heat(quantity string) *plots.Figure {
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
-		if p.Kernel == r.Best.Kernel && p.Degree == r.Best.Degree && p.Level == r.Best.Level && slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
+		if p.name() == r.Best.name() && p.Degree == r.Best.Degree && p.Level == r.Best.Level && slices.Contains(r.Map.Scale, x) && slices.Contains(r.Map.Lambda, p.Lambda) {
 			tried.X, tried.Y = append(tried.X, x), append(tried.Y, p.Lambda)
 		}
 	}
@@ -187,7 +215,7 @@ func (r *Result) errors(quantity string) *plots.Figure {
 	for _, name := range r.names() {
 		one := plots.Series{Name: name, Style: plots.Points}
 		for _, p := range r.Points {
-			if p.Kernel == name && p.Level == r.last() && p.Error.Known() && float64(p.Error) < 2*float64(r.Best.Hi) {
+			if p.name() == name && p.Level == r.last() && p.Error.Known() && float64(p.Error) < 2*float64(r.Best.Hi) {
 				one.X, one.Y = append(one.X, p.Lambda), append(one.Y, float64(p.Error))
 				one.Lo, one.Hi = append(one.Lo, float64(p.Lo)), append(one.Hi, float64(p.Hi))
 			}
@@ -203,8 +231,8 @@ func (r *Result) errors(quantity string) *plots.Figure {
 // names returns the kernels, in the order they were tried.
 func (r *Result) names() (all []string) {
 	for _, p := range r.Points {
-		if !slices.Contains(all, p.Kernel) {
-			all = append(all, p.Kernel)
+		if !slices.Contains(all, p.name()) {
+			all = append(all, p.name())
 		}
 	}
 	return all
@@ -218,6 +246,9 @@ func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
 	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+	if r.Best.Lengths != nil {
+		b.Add("", "the most relevant features: %s", r.ARD.most())
+	}
 	if r.edge != "" {
 		b.Add("", "%s: others, held by flags, may be better", r.edge)
 	}
@@ -226,8 +257,12 @@ func (r *Result) Short() string {
 
 // Flags returns the point as flags of krrlab fit.
 func (p *Point) Flags() string {
-	if p.Sigma > 0 {
-		return fmt.Sprintf(" --kernel %s --sigma %g --lambda %g", p.Kernel, p.Sigma, p.Lambda)
+	if p.Sigma == 0 {
+		return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0, p.Degree, p.Lambda)
 	}
-	return fmt.Sprintf(" --kernel %s --gamma %g --coef0 %g --degree %d --lambda %g", p.Kernel, p.Gamma, p.Coef0, p.Degree, p.Lambda)
+	sigma := fmt.Sprint(p.Sigma)
+	if p.Lengths != nil {
+		sigma = strings.ReplaceAll(strings.Trim(fmt.Sprint(p.Lengths), "[]"), " ", ",")
+	}
+	return fmt.Sprintf(" --kernel %s --sigma %s --lambda %g", p.Kernel, sigma, p.Lambda)
 }

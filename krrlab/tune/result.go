@@ -15,11 +15,13 @@ import (
 // Point is one kernel and one λ.
 type Point struct {
 	Kernel string  `json:"kernel"`
-	Sigma  float64 `json:"sigma"` // 0 for a polynomial
+	Sigma  float64 `json:"sigma"` // 0 for a polynomial; the geometric mean of Lengths, if there are any
 	Gamma  float64 `json:"gamma,omitempty"`
 	Coef0  float64 `json:"coef0,omitempty"`
 	Degree int     `json:"degree,omitempty"`
 	Lambda float64 `json:"lambda"`
+	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for all.
+	Lengths []float64 `json:"lengths,omitempty"`
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n); null where K+λI is not positive definite in
 	// float64. Lo and Hi are its 95 % interval over samples of rows.
 	Error stage.Number `json:"error"`
@@ -31,8 +33,11 @@ type Point struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// Spec returns the kernel as data.
+// Spec returns the kernel as data, with σ = 1 where the features are to be divided by Lengths.
 func (p *Point) Spec() kernel.Spec {
+	if p.Lengths != nil {
+		return kernel.Spec{Name: p.Kernel, Sigma: 1}
+	}
 	return kernel.Spec{Name: p.Kernel, Sigma: p.Sigma, Gamma: p.Gamma, Coef0: p.Coef0, Degree: p.Degree}
 }
 
@@ -61,6 +66,7 @@ type Result struct {
 	Levels    []Level `json:"levels"`
 	// Gain is which part of the error the next point was expected to gain when the search ended; null without a model.
 	Gain    stage.Number `json:"gain"`
+	ARD     *Lengths     `json:"ard,omitempty"`     // the search of length scales for each feature; null without one
 	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
 	Command string       `json:"command,omitempty"` // that fits with the result
 	Seconds float64      `json:"seconds"`
@@ -81,7 +87,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.opt.Criterion, Search: s.opt.Search, Gain: stage.Unknown, Best: s.describe(best), Seconds: time.Since(s.start).Seconds()}
+	r := &Result{Criterion: s.opt.Criterion, Search: s.opt.Search, Gain: stage.Unknown, Best: s.describe(best), ARD: s.stretched, Seconds: time.Since(s.start).Seconds()}
 	if s.opt.Search == Model || q > 0 {
 		r.Gain = stage.Number(s.gain)
 	}
@@ -182,7 +188,7 @@ func (s *search) choose(q int) *point {
 			}
 			return len(Kernels) + p.f.degree
 		}
-		return cmp.Or(cmp.Compare(smooth(a), smooth(b)), cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
+		return cmp.Or(cmp.Compare(len(a.f.shape), len(b.f.shape)), cmp.Compare(smooth(a), smooth(b)), cmp.Compare(b.at[1], a.at[1]), cmp.Compare(b.at[0], a.at[0]))
 	})
 }
 
@@ -195,6 +201,9 @@ func (s *search) describe(p *point) Point {
 	r := Point{
 		Kernel: spec.Name, Sigma: spec.Sigma, Gamma: spec.Gamma, Coef0: spec.Coef0, Degree: spec.Degree,
 		Lambda: p.lambda(), Level: p.level, Error: stage.Unknown, Lo: stage.Unknown, Hi: stage.Unknown, Model: stage.Unknown,
+	}
+	for _, v := range p.f.shape {
+		r.Lengths = append(r.Lengths, rounded(r.Sigma*v, 6)) // exactly, of two numbers of three digits
 	}
 	if p.loss == nil {
 		return r

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -19,6 +19,8 @@ import (
 // sample is a subsample of the rows: what two of them have in common, from which K is made for every kernel and σ.
 type sample struct {
 	x       points.Points
+	raw     points.Points // x before stretch; nil: x
+	shape   []float64
 	y       *mat.Dense
 	classes bool
 	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
@@ -139,7 +141,6 @@ func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
 
 // loss returns the loss of one kernel and one λ.
 func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64, gcv bool) (*Loss, error) {
-	start := time.Now()
 	if err := s.form(ctx, k); err != nil {
 		return nil, err
 	}
@@ -165,7 +166,6 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64, gcv 
 			l.GCV = scores[0].GCV
 		}
 	}
-	l.Seconds = time.Since(start).Seconds()
 	return l, nil
 }
 
@@ -288,15 +288,39 @@ func (s *sample) typical(ctx context.Context, f *family) (float64, error) {
 	return scale, nil
 }
 
-// sample makes the subsample of some rows, and of the validation rows.
-func (s *search) sample(rows []int) *sample {
+// stretch divides the features by their lengths, nil for 1.
+func (s *sample) stretch(shape []float64) {
+	if slices.Equal(shape, s.shape) {
+		return
+	}
+	if s.raw == nil {
+		s.raw = s.x
+	}
+	if s.x = s.raw; shape != nil {
+		theta := make([]float64, len(shape))
+		for j, v := range shape {
+			theta[j] = math.Log(v)
+		}
+		s.x = stretched(dense(s.raw), theta)
+	}
+	s.shape, s.held = shape, nil
+	clear(s.tables)
+}
+
+// plain makes the subsample of some rows.
+func (s *search) plain(rows []int) *sample {
 	set := s.data.Train.Subset(rows)
 	_, t := s.data.Y.Dims()
 	y := mat.NewDense(len(rows), t, nil)
 	for p, i := range rows {
 		y.SetRow(p, s.data.Y.RawRowView(i))
 	}
-	one := &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
+	return &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
+}
+
+// sample makes the subsample of some rows as the criterion judges it, with the validation rows.
+func (s *search) sample(rows []int) *sample {
+	one := s.plain(rows)
 	switch s.opt.Criterion {
 	case KFold:
 		one.folds = min(s.opt.Folds, len(rows))

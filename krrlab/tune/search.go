@@ -22,7 +22,7 @@ const laterPoints = 12
 type level struct {
 	name string
 	rows int // that are fitted
-	loss func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error)
+	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error)
 	most int // points
 }
 
@@ -40,17 +40,20 @@ func (p *point) lambda() float64 { return p.f.number(1, p.at) }
 
 // search is a search at work.
 type search struct {
-	opt    Options
-	data   *Data
-	fams   []*family
-	levels []level
-	points []*point
-	models [][]*process // by level and family; nil where it was not tried
-	gain   float64      // that was expected when the last level ended
-	state  *state
-	tell   func(stage.Event)
-	start  time.Time
-	done   float64 // work, in units of rows³
+	opt       Options
+	data      *Data
+	fams      []*family
+	order     []int // of the rows, at random: a sample is the first
+	levels    []level
+	samples   int // of the levels, which come first
+	points    []*point
+	models    [][]*process // by level and family; nil where it was not tried
+	gain      float64      // that was expected when the last level ended
+	stretched *Lengths     // nil: no lengths were searched
+	state     *state
+	tell      func(stage.Event)
+	start     time.Time
+	done      float64 // work, in units of rows³
 }
 
 // Run searches. full is the last level of a problem that is too large for factorizations, nil for none: then the
@@ -70,7 +73,10 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 	var err error
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.fams)))
-		if err = s.run(ctx, q); err != nil {
+		if err = s.run(ctx, q); err == nil && q == s.samples-1 {
+			err = s.stretch(ctx, q)
+		}
+		if err != nil {
 			break
 		}
 	}
@@ -94,17 +100,18 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	if m := sizes[0] / 4; m >= 250 && s.opt.Search == Model {
 		sizes = []int{m, sizes[0]}
 	}
-	order := rng.New(s.opt.Seed).Sub("tune").Perm(n)
+	s.order = rng.New(s.opt.Seed).Sub("tune").Perm(n)
 	most := s.opt.Points
 	for q, m := range sizes {
-		one := s.sample(order[:m])
+		one := s.sample(s.order[:m])
 		name := s.opt.Criterion
 		if name == KFold {
 			name = fmt.Sprintf("%d-fold", s.opt.Folds)
 		}
 		s.levels = append(s.levels, level{
 			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most,
-			loss: func(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
+			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
+				one.stretch(shape)
 				return one.loss(ctx, k, lambda, s.opt.Criterion == GCV)
 			},
 		})
@@ -126,6 +133,7 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	if full != nil && n > sizes[len(sizes)-1] {
 		s.levels = append(s.levels, level{name: full.Name, rows: n, loss: full.Loss, most: laterPoints / 2})
 	}
+	s.samples = len(sizes)
 	var err error
 	s.state, err = openState(s)
 	return err
@@ -140,6 +148,11 @@ func (s *search) run(ctx context.Context, q int) error {
 	case s.opt.Search == Golden && q == 0:
 		return s.golden(ctx, q, active)
 	}
+	return s.explore(ctx, q, active)
+}
+
+// explore tries points of some families where the model expects to gain most.
+func (s *search) explore(ctx context.Context, q int, active []*family) error {
 	for _, f := range active {
 		begin := s.begin(q, f)
 		for _, x := range begin {
@@ -171,7 +184,7 @@ func (s *search) run(ctx context.Context, q int) error {
 
 // begin returns where a level begins: a coarse grid, or where the level before ended.
 func (s *search) begin(q int, f *family) (all []at) {
-	if q > 0 {
+	if q > f.born {
 		return []at{s.smoothest(s.model(q-1, f), f)}
 	}
 	for _, u := range f.first[0] {
@@ -208,8 +221,7 @@ func (s *search) smoothest(p *process, f *family) at {
 	return x
 }
 
-// active returns the families that a level looks at: those that the level before does not rule out, three of them at
-// most on the last one of a large problem.
+// active returns the families that a level looks at: those that the level before does not rule out, and the best without length scales.
 func (s *search) active(q int) []*family {
 	if q == 0 {
 		return s.fams
@@ -231,8 +243,9 @@ func (s *search) active(q int) []*family {
 		within = 0.02
 	}
 	var active []*family
-	for _, r := range all {
-		if r.y <= all[0].y+within {
+	plain := slices.IndexFunc(all, func(r rank) bool { return r.f.shape == nil }) // rows that length scales were fitted to favor these
+	for i, r := range all {
+		if r.y <= all[0].y+within || i == plain {
 			active = append(active, r.f)
 		}
 	}
@@ -251,13 +264,17 @@ func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error
 		return nil, err
 	}
 	k := f.kernel(p.scale())
-	loss, known := s.state.known(q, k, p.lambda())
+	loss, known := s.state.known(q, f.shape, k, p.lambda())
 	if !known {
 		var err error
-		if loss, err = s.levels[q].loss(ctx, k, p.lambda()); err != nil && ctx.Err() != nil {
+		start := time.Now()
+		if loss, err = s.levels[q].loss(ctx, f.shape, k, p.lambda()); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		s.state.add(q, k, p.lambda(), loss)
+		if loss != nil {
+			loss.Seconds = time.Since(start).Seconds()
+		}
+		s.state.add(q, f.shape, k, p.lambda(), loss)
 		if err := s.state.save(false); err != nil {
 			return nil, err
 		}
@@ -291,7 +308,7 @@ func (s *search) model(q int, f *family) *process {
 		y[i] = min(y[i], least+cap) // far from the best, the surface is another one
 	}
 	var prior *process
-	if q > 0 {
+	if q > f.born {
 		prior = s.model(q-1, f)
 	}
 	s.models[q][f.index] = fit(x, y, prior)
@@ -324,10 +341,13 @@ func (s *search) next(q int, active []*family) (best *family, x at, gain float64
 	return best, x, gain
 }
 
-// near returns which points a level looks at: after the first level those that are promising by the one before.
+// near returns which points a level looks at: after the first level those that are promising by the one before, and with lengths those
+// about where they were found.
 func (s *search) near(q int, f *family) func(at) bool {
-	if q == 0 {
-		return func(at) bool { return true }
+	if q == f.born {
+		return func(x at) bool {
+			return f.shape == nil || math.Abs(x[0]-f.first[0][0]) < math.Log(2) && math.Abs(x[1]-f.first[1][0]) < math.Log(30)
+		}
 	}
 	before := s.model(q-1, f)
 	c, least := s.lowest(before, f)

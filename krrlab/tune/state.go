@@ -23,8 +23,9 @@ type state struct {
 
 // kept is the content of the file.
 type kept struct {
-	Search string           `json:"search"` // digest of the data and the options
-	Losses map[string]*Loss `json:"losses"` // null where K+λI was not positive definite
+	Search  string           `json:"search"`            // digest of the data and the options
+	Losses  map[string]*Loss `json:"losses"`            // null where K+λI was not positive definite
+	Lengths *Lengths         `json:"lengths,omitempty"` // if they were searched
 }
 
 // openState reads the file of the options, if there is one.
@@ -35,7 +36,7 @@ func openState(s *search) (*state, error) {
 	}
 	opt := s.opt
 	opt.Valid = nil
-	opt.State, opt.Points, opt.Gain, opt.Tie = "", 0, 0, 0 // may change
+	opt.State, opt.ARD, opt.Points, opt.Gain, opt.Tie = "", false, 0, 0, 0 // may change
 	js, err := json.Marshal(opt)
 	if err != nil {
 		return nil, fmt.Errorf("tune: %w", err)
@@ -70,17 +71,22 @@ func openState(s *search) (*state, error) {
 	return st, nil
 }
 
-func key(q int, k kernel.Kernel, lambda float64) string { return fmt.Sprintf("%d %v %g", q, k, lambda) }
+func key(q int, shape []float64, k kernel.Kernel, lambda float64) string {
+	if shape == nil {
+		return fmt.Sprintf("%d %v %g", q, k, lambda)
+	}
+	return fmt.Sprintf("%d %v %v %g", q, k, shape, lambda)
+}
 
 // known returns the loss of an earlier run.
-func (st *state) known(q int, k kernel.Kernel, lambda float64) (*Loss, bool) {
-	l, ok := st.Losses[key(q, k, lambda)]
+func (st *state) known(q int, shape []float64, k kernel.Kernel, lambda float64) (*Loss, bool) {
+	l, ok := st.Losses[key(q, shape, k, lambda)]
 	return l, ok
 }
 
-func (st *state) add(q int, k kernel.Kernel, lambda float64, l *Loss) {
+func (st *state) add(q int, shape []float64, k kernel.Kernel, lambda float64, l *Loss) {
 	if st.file != "" {
-		st.Losses[key(q, k, lambda)], st.dirty = l, true
+		st.Losses[key(q, shape, k, lambda)], st.dirty = l, true
 	}
 }
 

@@ -341,7 +341,7 @@ func TestHeld(t *testing.T) {
 func TestSmoothest(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	for name, slope := range map[string]float64{"flat": 0, "steep": 0.02} {
-		full := &Full{Name: name, Loss: func(_ context.Context, _ kernel.Kernel, lambda float64) (*Loss, error) {
+		full := &Full{Name: name, Loss: func(_ context.Context, _ []float64, _ kernel.Kernel, lambda float64) (*Loss, error) {
 			l := &Loss{Rows: make([]float64, 50)}
 			for i := range l.Rows {
 				l.Rows[i] = (1 + float64(i%5)) * (1 + slope*math.Abs(math.Log(lambda/0.1)))
@@ -427,7 +427,7 @@ func TestEdge(t *testing.T) {
 func TestLevels(t *testing.T) {
 	d := data(t, datasets.SyntheticRegression(900, 2, 0.1, 1))
 	var calls int
-	full := &Full{Name: "made up", Loss: func(_ context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
+	full := &Full{Name: "made up", Loss: func(_ context.Context, _ []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
 		calls++
 		l := &Loss{Rows: make([]float64, 50)}
 		for i := range l.Rows {

@@ -1,0 +1,262 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/stage"
+)
+
+// The search of length scales: how far it goes.
+const (
+	mostFeatures = 64   // that have a length each
+	fittedRows   = 1000 // at most, and at most half of all
+	leastFitted  = 100  // and
+	rowsEach     = 5    // for each length
+	choosingRows = 1000 // beyond these, at most, and at most a third of what is left
+	judgingRows  = 3000 // at most
+	descent      = 25   // evaluations
+	joinPoints   = 6    // on the level where the kernel with lengths joins the search
+	priorSpread  = 2    // standard deviation of log ℓ_j about log σ
+)
+
+// Lengths is what came of the search of one length scale for each feature.
+type Lengths struct {
+	Kernel string  `json:"kernel"`
+	Sigma  float64 `json:"sigma"` // geometric mean
+	Lambda float64 `json:"lambda"`
+	Rows   int     `json:"rows"` // that were fitted
+	// Judging rows took no part: Error is theirs, and Isotropic that of the best kernel with one length, fitted to the same rows.
+	Judging   int     `json:"judging"`
+	Error     float64 `json:"error"`
+	Isotropic float64 `json:"isotropic"`
+	Gain      float64 `json:"gain"`      // by which part of Isotropic Error is less
+	Deviation float64 `json:"deviation"` // standard error of Gain
+	Accepted  bool    `json:"accepted"`  // the kernel with these lengths went on in the search
+
+	Shape    []float64 `json:"shape"`    // the lengths over their geometric mean
+	Relevant []string  `json:"relevant"` // the features, of largest standard deviation beside its length first
+	Seconds  float64   `json:"seconds"`
+}
+
+// text says it in a line.
+func (l *Lengths) text(classes bool) string {
+	errors := fmt.Sprintf("RMSE %.4g, with one length %.4g", l.Error, l.Isotropic)
+	if classes {
+		errors = fmt.Sprintf("error %.2f %%, with one length %.2f %%", 100*l.Error, 100*l.Isotropic)
+	}
+	verdict := map[bool]string{true: "taken", false: "not taken"}[l.Accepted]
+	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict, errors, l.Judging, 100*l.Gain, 100*l.Deviation)
+}
+
+// most names the most relevant features.
+func (l *Lengths) most() string {
+	return strings.Join(l.Relevant[:min(5, len(l.Relevant))], ", ")
+}
+
+// stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the search there if
+// the error of rows that took no part is less by more than two standard errors of the difference.
+func (s *search) stretch(ctx context.Context, q int) error {
+	n, d := s.data.Train.Len(), s.data.Train.Dim()
+	m := min(fittedRows, n/2)
+	best, _ := s.best(q)
+	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Search != Model || s.opt.Sigma > 0 || d < 2 || d > mostFeatures || m < max(leastFitted, rowsEach*d) {
+		return nil
+	}
+	if s.state.Lengths == nil {
+		found, err := s.lengths(ctx, q, best, m)
+		if err != nil || found == nil {
+			return err
+		}
+		s.state.Lengths, s.state.dirty = found, s.state.file != ""
+		if err := s.state.save(true); err != nil {
+			return err
+		}
+	}
+	l := s.state.Lengths
+	i := slices.IndexFunc(s.fams, func(f *family) bool { return f.name == l.Kernel })
+	if s.stretched = l; !l.Accepted || i < 0 {
+		return nil
+	}
+	f := *s.fams[i]
+	f.index, f.shape, f.born = len(s.fams), l.Shape, q
+	f.grid[0], f.first[0] = axis(0, l.Sigma, 1.0/16, 16, math.Pow(2, 0.25), 1)
+	f.first[1] = []float64{f.grid[1][nearest(f.grid[1], math.Log(l.Lambda))]}
+	s.fams = append(s.fams, &f)
+	s.models[q] = append(s.models[q], nil)
+	s.levels[q].most = s.count(q) + joinPoints
+	return s.explore(ctx, q, []*family{&f})
+}
+
+// lengths finds length scales on m rows: those of half of them for each kernel that is left, from its best σ and λ, of which the
+// other half and some rows more choose one kernel beside the best with one length; then those of all m, judged by rows beyond all
+// these. It returns nil where K+λI is not positive definite in float64, and where nothing is left to gain.
+func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengths, error) {
+	begun := time.Now()
+	left := s.data.Train.Len() - m
+	choosing := min(choosingRows, left/3)
+	judging := min(judgingRows, left-choosing)
+	all := s.plain(s.order[:m+choosing+judging])
+	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, lambda: s.opt.Lambda == 0, tell: s.tell}
+	var runners []*runner
+	for _, f := range s.active(q) {
+		if f.name != "polynomial" && s.model(q, f) != nil {
+			x, _ := s.lowest(s.model(q, f), f)
+			runners = append(runners, &runner{f: f, origin: r.one(f, x), theta: r.one(f, x)})
+		}
+	}
+	runners = r.run(ctx, runners, m/2, m/2, m+choosing)
+	for i, v := range runners {
+		if i > 0 && v.f == best.f {
+			runners[1] = v
+		}
+	}
+	runners = r.run(ctx, runners[:min(2, len(runners))], m, m, m+choosing)
+	if len(runners) == 0 {
+		return nil, ctx.Err()
+	}
+	won := runners[0]
+	each, err := r.judge(ctx, won.f, m, m+choosing, r.x.N, won.theta)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	same, err := r.judge(ctx, best.f, m, m+choosing, r.x.N, r.one(best.f, best.at))
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	l := &Lengths{Kernel: won.f.name, Rows: m, Judging: judging}
+	l.Error, _, _ = each.Error()
+	l.Isotropic, _, _ = same.Error()
+	l.Gain, l.Deviation = each.worse(same)
+	l.Gain = -l.Gain
+	l.Accepted = l.Gain > max(2*l.Deviation, s.opt.Tie)
+	s.shape(l, r.x, won.theta)
+	l.Seconds = time.Since(begun).Seconds()
+	return l, nil
+}
+
+// runner is a kernel on its way to length scales.
+type runner struct {
+	f             *family
+	origin, theta []float64
+	loss          *Loss
+}
+
+// run takes each runner on with n rows, and returns them by the loss of rows from … to, the best first, without those that have none.
+func (r *reach) run(ctx context.Context, runners []*runner, n, from, to int) (left []*runner) {
+	x, y := r.rows(0, n)
+	for _, v := range runners {
+		if r.tell != nil {
+			r.tell(stage.Event{Stage: stage.Tune, Detail: fmt.Sprintf("length scales of %d features for %s on %d rows", r.x.D, v.f.name, n), Remaining: -1})
+		}
+		value := &relevance{x: x, y: y, k: v.f.kernel(1), lambda: r.lambda, origin: v.origin, pull: 1 / (float64(n) * priorSpread * priorSpread)}
+		var err error
+		if v.theta, err = value.descend(ctx, v.theta); err != nil {
+			continue
+		}
+		if v.loss, err = r.judge(ctx, v.f, n, from, to, v.theta); err == nil {
+			left = append(left, v)
+		}
+	}
+	slices.SortStableFunc(left, func(a, b *runner) int { return cmp.Compare(a.loss.objective(), b.loss.objective()) })
+	return left
+}
+
+// reach is the rows with which lengths are found: a fit is of the first n of them.
+type reach struct {
+	x       *points.Dense
+	y       *mat.Dense
+	classes bool
+	lambda  bool // is free
+	tell    func(stage.Event)
+}
+
+// one returns the θ of one length for all features.
+func (r *reach) one(f *family, x at) []float64 {
+	return append(slices.Repeat([]float64{math.Log(f.number(0, x))}, r.x.D), math.Log(f.number(1, x)))
+}
+
+func (r *reach) rows(from, to int) (*points.Dense, *mat.Dense) {
+	_, t := r.y.Dims()
+	return r.x.Slice(from, to).(*points.Dense), r.y.Slice(from, to, 0, t).(*mat.Dense)
+}
+
+// judge returns the loss of rows from … to, fitted to n.
+func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []float64) (*Loss, error) {
+	d := r.x.D
+	x, y := r.rows(0, n)
+	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}}
+	x, y = r.rows(from, to)
+	one.join(stretched(x, theta[:d]), y)
+	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]), false)
+}
+
+// shape sets what is said of the lengths of θ.
+func (s *search) shape(l *Lengths, x *points.Dense, theta []float64) {
+	d := x.D
+	mean := stat.Mean(theta[:d], nil)
+	l.Sigma, l.Lambda = digits(math.Exp(mean)), digits(math.Exp(theta[d]))
+	spread, order := make([]float64, d), make([]int, d)
+	for j, v := range theta[:d] {
+		l.Shape = append(l.Shape, digits(math.Exp(v-mean)))
+		spread[j], order[j] = stat.StdDev(mat.Col(nil, j, mat.NewDense(x.N, d, x.Data)), nil)/l.Shape[j], j
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(spread[b], spread[a]) })
+	for _, j := range order {
+		name := fmt.Sprintf("feature %d", j)
+		if names := s.data.Train.Columns; names != nil {
+			name = names[j]
+		}
+		l.Relevant = append(l.Relevant, name)
+	}
+}
+
+// dense returns the points as float64, less their mean.
+func dense(x points.Points) *points.Dense {
+	n, d := x.Dims()
+	out := points.NewDense(n, d, nil)
+	points.Shift(x, points.Mean(x)).Panel64To(out.Data, d)
+	return out
+}
+
+// descend minimizes the objective from θ by L-BFGS, and returns where it ended.
+func (r *relevance) descend(ctx context.Context, theta []float64) ([]float64, error) {
+	at, grad, value := make([]float64, len(theta)), make([]float64, len(theta)), math.NaN()
+	var failed error
+	eval := func(x []float64) {
+		if !math.IsNaN(value) && floats.Equal(x, at) {
+			return
+		}
+		copy(at, x)
+		if value, failed = r.value(ctx, x, grad); failed != nil { // not positive definite: the line search steps back
+			value = math.Inf(1)
+			clear(grad)
+		}
+	}
+	p := optimize.Problem{
+		Func:   func(x []float64) float64 { eval(x); return value },
+		Grad:   func(g, x []float64) { eval(x); copy(g, grad) },
+		Status: func() (optimize.Status, error) { return optimize.NotTerminated, ctx.Err() },
+	}
+	if eval(theta); failed != nil {
+		return nil, failed
+	}
+	got, _ := optimize.Minimize(p, theta, &optimize.Settings{
+		FuncEvaluations: descent, GradientThreshold: 1e-4, Converger: &optimize.FunctionConverge{Absolute: 1e-3, Iterations: 3},
+	}, &optimize.LBFGS{}) // whose error is that of ctx, or that no step is downhill any more
+	if ctx.Err() != nil || got == nil {
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("tune: no length scales to begin at"))
+	}
+	return got.X, nil
+}
