@@ -133,6 +133,9 @@ func TestLengths(t *testing.T) {
 			t.Errorf("%s\ndoes not have %s", text, l.most())
 		}
 	}
+	if text := each.heat("RMSE").Title; !strings.Contains(text, "lengths: "+l.Relevant[0]) {
+		t.Errorf("map %q", text)
+	}
 	rows, e := make([]int, 450), mat.NewDense(450, 1, nil)
 	for i := range rows {
 		rows[i] = i
@@ -179,6 +182,44 @@ func TestLengths(t *testing.T) {
 		}
 		if r, err := Run(ctx, data(t, columns(200, 3, f)), with, nil, nil); err != nil || r.ARD != nil {
 			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// TestStretch: the loss of a sample is that of one of divided features, also of a kernel that was there before.
+func TestStretch(t *testing.T) {
+	d := data(t, columns(40, 3, bowl))
+	s := &search{opt: Options{Criterion: LOO}, data: d}
+	rows := make([]int, 40)
+	for i := range rows {
+		rows[i] = i
+	}
+	one, shape, k := s.sample(rows), []float64{0.5, 2, 1}, kernel.Laplacian{Sigma: 2}
+	train, _, err := datasets.Stretch(shape, d.Train, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.data = &Data{Train: train, Y: d.Y}
+	by := s.sample(rows)
+	for _, shape := range [][]float64{nil, shape, nil} {
+		one.stretch(shape)
+		got, err := one.loss(t.Context(), k, 0.1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.data = d
+		fresh := s.sample(rows)
+		if shape != nil {
+			fresh = by
+		}
+		want, err := fresh.loss(t.Context(), k, 0.1, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range got.Rows {
+			if math.Abs(v-want.Rows[i]) > 1e-9 {
+				t.Fatalf("%v: row %d is %g, want %g", shape, i, v, want.Rows[i])
+			}
 		}
 	}
 }

@@ -186,11 +186,14 @@ func (r *Result) Plot() *plots.Figure {
 
 // heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
 func (r *Result) heat(quantity string) *plots.Figure {
-	label := "σ"
+	label, title := "σ", r.Best.Kernel
+	if r.Best.Lengths != nil {
+		title = r.Best.name() + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") + " matter most"
+	}
 	if r.Best.Gamma > 0 {
 		label = "γ"
 	}
-	m := plots.Map(r.Best.name(), label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
+	m := plots.Map(title, label, "λ", quantity, r.Map.Scale, r.Map.Lambda, r.Map.Error)
 	least := math.Inf(1)
 	for _, row := range r.Map.Error {
 		least = min(least, slices.Min(row))
