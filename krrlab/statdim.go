@@ -179,7 +179,7 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *statdim.Options,
 	}
 	k := formed.it
 	s.KError = k.Choice().Error + l.kError(k) // of K as stored, and of the products with it
-	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError}
+	p := &statdim.Problem{K: k, Lambda: s.Lambda, Error: s.KError, Unit: k.Unit()}
 	if recipe != nil {
 		if p.Control, _, err = l.inEigenForm(ctx, s, recipe, o.Lambdas); err != nil {
 			return err

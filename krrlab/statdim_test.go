@@ -177,7 +177,7 @@ func TestStatDimInterrupted(t *testing.T) {
 			}
 			return nil
 		}})
-		s, err := l.StatDim(ctx, StatDimOptions{Method: m, Width: 1e-6})
+		s, err := l.StatDim(ctx, StatDimOptions{Method: m, Width: 1e-4})
 		if !errors.Is(err, context.Canceled) || s == nil || s.Probes != 16 || s.Reached || !(s.Estimate.Lo < s.Estimate.Hi) {
 			t.Errorf("%v: %v, %v", m, s, err)
 		}

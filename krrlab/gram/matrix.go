@@ -238,6 +238,14 @@ func (m *Matrix) Lambda() float64 { return m.lambda }
 // Storage returns the storage in use, never Auto.
 func (m *Matrix) Storage() Storage { return m.choice.Storage }
 
+// Unit returns 4u, u = 2⁻²⁴ for products in float32 and 2⁻⁵³ for those in float64: the part 4u·‖Kx‖₂ of their error.
+func (m *Matrix) Unit() float64 {
+	if _, single := m.ops.(*engine[float32]); single {
+		return 0x1p-22
+	}
+	return 0x1p-51
+}
+
 // Choice returns how and why the storage and the arithmetic were chosen.
 func (m *Matrix) Choice() Choice {
 	c := m.choice

@@ -17,8 +17,20 @@ var quantiles = map[int][2]float64{
 	6: {2.446912, 1.439756}, 7: {2.364624, 1.414924}, 9: {2.262157, 1.383029}, 13: {2.160369, 1.350171}, 14: {2.144787, 1.345030}, 15: {2.131450, 1.340606},
 }
 
-// TestFit compares the fit with the textbook's regression, by normal equations, for samples with
-// and without a control.
+// line returns the value at x of the least-squares line through (w_i, y_i) without row out.
+func line(w, y []float64, out int, x float64) float64 {
+	var m, sw, sy, sww, swy float64
+	for i := range y {
+		if i != out {
+			m, sw, sy, sww, swy = m+1, sw+w[i], sy+y[i], sww+w[i]*w[i], swy+w[i]*y[i]
+		}
+	}
+	slope := (m*swy - sw*sy) / (m*sww - sw*sw)
+	return sy/m + slope*(x-sw/m)
+}
+
+// TestFit compares the fit with the textbook's regression, by normal equations, and with refits that leave out one probe each, for
+// samples with and without a control.
 func TestFit(t *testing.T) {
 	for _, c := range []struct {
 		m       int
@@ -70,8 +82,17 @@ func TestFit(t *testing.T) {
 			syy += (s.y[i] - ybar) * (s.y[i] - ybar)
 			truncation += math.Abs(v.AtVec(i)) * s.half[i]
 		}
+		variance := rss / float64(c.m-p) * mat.Dot(&v, &v)
+		if c.control {
+			var jackknife float64
+			for i := range c.m {
+				d := line(s.w, s.y, i, at) - line(s.w, s.y, -1, at)
+				jackknife += d * d
+			}
+			variance = max(variance, jackknife)
+		}
 		for i, confidence := range []float64{0.95, 0.8} {
-			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(rss/float64(c.m-p)*mat.Dot(&v, &v)), truncation, 1 - rss/syy}
+			want := []float64{mat.Dot(&v, y), quantiles[c.dof][i] * math.Sqrt(variance), truncation, 1 - rss/syy}
 			a, sampling, trunc, explained := s.fit(at, confidence)
 			for k, got := range []float64{a, sampling, trunc, explained} {
 				if math.Abs(got-want[k]) > 1e-6*(1+math.Abs(want[k])) {
@@ -98,7 +119,7 @@ func TestFitFew(t *testing.T) {
 
 // TestFitCoverage draws samples from the model behind the fit: of 20,000 intervals at 95 % and
 // at 90 %, those that hold the value are 95 % and 90 % to within four standard deviations, 0.62 % and
-// 0.85 %.
+// 0.85 %; with a control the jackknife may add 3.5 %.
 func TestFitCoverage(t *testing.T) {
 	const count, m, value, mean = 20000, 9, 2.5, 1.25
 	for _, controlled := range []bool{false, true} {
@@ -120,7 +141,11 @@ func TestFitCoverage(t *testing.T) {
 				}
 			}
 			share, slack := float64(covered)/count, 4*math.Sqrt(confidence*(1-confidence)/count)
-			if math.Abs(share-confidence) > slack {
+			more := slack
+			if controlled {
+				more += 0.035
+			}
+			if share < confidence-slack || share > confidence+more {
 				t.Errorf("control %v: %.4f of the intervals at %g hold the value, want within %.4f", controlled, share, confidence, slack)
 			}
 		}
@@ -246,5 +271,32 @@ func TestExtendAll(t *testing.T) {
 		if i != 1 && math.Abs(e.Value-math.Sqrt(e.Lo*e.Hi)) > 1e-12 {
 			t.Errorf("at %g: value %g of [%g, %g]", out[i].Lambda, e.Value, e.Lo, e.Hi)
 		}
+	}
+}
+
+// TestOneDirection: where K has one large eigenvalue, and the control's eigenvector is near to its own, the largest errors are of the
+// probes far from the mean. 16 of them cover more often than by Student's interval alone, in 346 of 400.
+func TestOneDirection(t *testing.T) {
+	const n, m, count = 60, 16, 400
+	covered := 0
+	for seed := range count {
+		s := sample{half: make([]float64, m)}
+		for i := range m {
+			z := make([]float64, n)
+			rng.New(uint64(seed)).Sub("probe", uint64(i)).Normals(z, 0)
+			var a, b float64 // along (1, 1, …)/√n, and along (1, −1, 1, …)/√n
+			for j, v := range z {
+				v = math.Copysign(1/math.Sqrt(n), v)
+				a, b = a+v, b+v*float64(1-2*(j%2))
+			}
+			s.y, s.w = append(s.y, a*a), append(s.w, (a+0.2*b)*(a+0.2*b))
+		}
+		if a, sampling, _, _ := s.fit(1.04, 0.95); math.Abs(a-1) <= sampling {
+			covered++
+		}
+	}
+	t.Log(covered)
+	if covered < count*93/100 {
+		t.Errorf("%d of %d intervals cover", covered, count)
 	}
 }

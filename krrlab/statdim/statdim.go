@@ -31,6 +31,8 @@ type Problem struct {
 	Lambda float64 // λ > 0
 	// Error is e ≥ ‖K_stored−K‖₂, 0 for a K that is exact.
 	Error float64
+	// Unit is u where a product Kv is off by u·‖Kv‖₂ more: float32 tiles round v.
+	Unit float64
 	// Control is M = ZZᵀ+λ_pI in the eigen form: preconditioner and control variate. Nil
 	// means neither.
 	Control *precond.Woodbury
@@ -153,10 +155,11 @@ func Extend(n int, trace float64, at Point, lambdas []float64) []Point {
 	return out
 }
 
-// storage returns (e/λ)·min(n−s, 2s), the allowance for K as stored at an estimate s.
+// storage returns (e/λ)·min(n−s, 2s) + u·√(s(n−s)), the allowance for K as stored and for products with it at an estimate s: of
+// products K(I+D)v, ‖D‖₂ ≤ u, the form zᵀ(I−λA⁻¹)z is off by (KA⁻¹z)ᵀD(λA⁻¹z), and ‖KA⁻¹z‖² ≤ s, ‖λA⁻¹z‖² ≤ n−s on average.
 func (p *Problem) storage(lambda, s float64) float64 {
 	n := float64(p.K.Dim())
-	return p.Error / lambda * max(0, min(n-s, 2*s))
+	return p.Error/lambda*max(0, min(n-s, 2*s)) + p.Unit*math.Sqrt(max(0, s*(n-s)))
 }
 
 // room returns λ−e, what the least eigenvalue of K+λI as stored is at least; at the least
@@ -230,6 +233,9 @@ const fewest = 8
 // the half-width of its Student interval with m−2 degrees of freedom,
 // t·σ̂·√(1/m + (mean−w̄)²/S_ww), and the truncation Σ_i |v_i|·half_i. Without controls it is
 // the mean of y with m−1 degrees of freedom. explained is 1 − (residual sum of squares)/S_yy.
+//
+// Where y−w varies mostly along one direction the probes far from w̄ have the large errors, which σ̂ averages out: the half-width is
+// no less than t times the jackknife's deviation, √(Σ_i v_i²r_i²/(1−h_i)²), h_i = 1/m + (w_i−w̄)²/S_ww.
 func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explained float64) {
 	m := float64(len(s.y))
 	ybar, wbar, slope, sww := average(s.y), 0.0, 0.0, 0.0
@@ -257,13 +263,16 @@ func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explain
 	if sww > 0 {
 		leverage += (mean - wbar) * (mean - wbar) / sww
 	}
+	var jackknife float64
 	for i, y := range s.y {
 		r := y - ybar - slope*at(i)
 		rss += r * r
 		syy += (y - ybar) * (y - ybar)
-		v := 1 / m
+		v, h := 1/m, 1/m
 		if sww > 0 {
 			v += (mean - wbar) * at(i) / sww
+			h += at(i) * at(i) / sww
+			jackknife += v * v * r * r / max(0x1p-40, (1-h)*(1-h))
 		}
 		truncation += math.Abs(v) * s.half[i]
 	}
@@ -274,7 +283,7 @@ func (s *sample) fit(mean, confidence float64) (a, sampling, truncation, explain
 	if syy > 0 {
 		explained = 1 - rss/syy
 	}
-	sampling = estimate.Student(confidence, dof) * math.Sqrt(rss/dof*leverage)
+	sampling = estimate.Student(confidence, dof) * math.Sqrt(max(rss/dof*leverage, jackknife))
 	return a, sampling, truncation, explained
 }
 

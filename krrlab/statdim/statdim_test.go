@@ -326,6 +326,36 @@ func sum(v []float64) (s float64) {
 	return s
 }
 
+// TestUnit: where nothing but the products' rounding is off, as for K = I, the interval allows for it.
+func TestUnit(t *testing.T) {
+	const n, u, lambda = 40, 1e-3, 0.5
+	k := mat.NewSymDense(n, nil)
+	for i := range n {
+		k.SetSym(i, i, 1)
+	}
+	for name, f := range map[string]func(context.Context, *Problem, *Options) (*Result, error){"hutchinson": Hutchinson, "slq": SLQ} {
+		r, err := f(t.Context(), &Problem{K: rounded{dense{k}, u}, Lambda: lambda, Unit: u, Control: control(t, points.NewDense32(n, 1, nil), lambda)}, &Options{Stream: rng.New(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := n / (1 + lambda); !r.Estimate.Covers(want) || math.Abs(r.Estimate.Value-want) < u*want/10 || r.Storage > 2*u*want {
+			t.Errorf("%s: [%.8g, %.8g], want %.8g", name, r.Estimate.Lo, r.Estimate.Hi, want)
+		}
+	}
+}
+
+// rounded multiplies by K(1−u).
+type rounded struct {
+	dense
+	u float64
+}
+
+func (r rounded) KMulTo(ctx context.Context, dst, src *mat.Dense) error {
+	err := r.dense.KMulTo(ctx, dst, src)
+	dst.Scale(1-r.u, dst)
+	return err
+}
+
 // TestStorage checks the allowance for K as stored against perturbed matrices.
 func TestStorage(t *testing.T) {
 	const n = 80
