@@ -220,7 +220,7 @@ func (m *missing) fault(c *csvReader) error {
 	if m.err == nil {
 		return nil
 	}
-	place, name, remedy := m.column+1, "", "; --impute median fills it in"
+	place, name, remedy := m.column+1, "", "; krrlab fit --impute median fills it in"
 	if m.column == c.target {
 		place, remedy = 0, ""
 	} else if c.header != nil {
@@ -238,7 +238,7 @@ func (m *missing) fault(c *csvReader) error {
 	if n := len(columns) - most; n > 0 {
 		each = append(each, fmt.Sprintf("and %d columns more", n))
 	}
-	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop, features filled in by --impute median",
+	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop, features filled in by krrlab fit --impute median",
 		name, m.err, c.rows, m.total, strings.Join(each, ", "))
 }
 

@@ -129,7 +129,7 @@ func TestTableFaults(t *testing.T) {
 		{"UTF-16, big", gzipped("\xfe\xff\x001\x00,"), ReadOptions{}, 0, 0, "UTF-16; save as UTF-8"},
 		{"a zip archive", "PK\x03\x04\x14\x00\x08\x00\n1,2\n", ReadOptions{}, 0, 0, "not text: save the table as CSV"},
 		{"two columns of a name", "a,b,a\n1,2,3\n4,5,6\n", ReadOptions{Drop: []string{"a"}}, 1, 0, `drop: several columns are named "a": say which by its number`},
-		{"one cell is missing", "a,y\n,1\n2,3\n", ReadOptions{}, 2, 1, "a: the cell is empty; fill in or remove missing values; --impute median fills it in"},
+		{"one cell is missing", "a,y\n,1\n2,3\n", ReadOptions{}, 2, 1, "a: the cell is empty; fill in or remove missing values; krrlab fit --impute median fills it in"},
 		{"target of LIBSVM", "1 1:2\n", ReadOptions{Target: "price"}, 0, 0, "first in each line: --target price is for csv files"},
 		{"target of idx", "\x00\x00\x08\x03", ReadOptions{Target: "0"}, 0, 0, "in a separate file: --target 0"},
 		{"row of one word", "1,2\nx\n", ReadOptions{}, 2, 0, "the row has 1 columns, the first row has 2"},

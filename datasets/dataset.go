@@ -349,3 +349,33 @@ func (d *Dataset) IDHint() string {
 	}
 	return ""
 }
+
+// TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them may be counts,
+// and many numbers of classes; "" for words and other numbers.
+func (d *Dataset) TaskHint() string {
+	n, k := d.Len(), len(d.Labels)
+	if d.Task == Classification {
+		lo, hi := math.Inf(1), math.Inf(-1)
+		for _, l := range d.Labels {
+			v, err := strconv.ParseFloat(l, 64)
+			if err != nil {
+				return ""
+			}
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		if k < 3 {
+			return ""
+		}
+		return fmt.Sprintf("the answers, %d whole numbers from %g to %g, are taken for classes: if they are numbers, such as counts, say --task regression", k, lo, hi)
+	}
+	values := map[float64]bool{}
+	for _, v := range d.Target {
+		if values[v] = true; v != math.Trunc(v) || len(values)*rowsPerGuess > n {
+			return ""
+		}
+	}
+	if len(values) < 3 {
+		return ""
+	}
+	return fmt.Sprintf("the answers, %d whole numbers, are taken for a regression: if they stand for classes, say --task classification", len(values))
+}

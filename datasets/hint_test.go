@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -92,6 +93,32 @@ func TestAutoScaling(t *testing.T) {
 		got, _, err := Scale("auto", c.d, nil)
 		if err != nil || got.Scaling.String() != kind {
 			t.Errorf("%s: scaled by auto: %v, %v, want %s", c.name, got, err, kind)
+		}
+	}
+}
+
+// TestTaskHint: whole numbers, three or more, may be classes or counts; words, two classes and other numbers are what they are.
+func TestTaskHint(t *testing.T) {
+	for _, c := range []struct {
+		values int
+		step   float64
+		word   string
+		want   string
+	}{
+		{10, 1, "", "the answers, 10 whole numbers from 0 to 9, are taken for classes"},
+		{26, 1, "", "the answers, 26 whole numbers, are taken for a regression"},
+		{2, 1, "", ""}, {10, 0.5, "", ""}, {10, 1, "c", ""}, {150, 1, "", ""},
+	} {
+		text := "a,y\n"
+		for i := range 300 {
+			text += fmt.Sprintf("%d,%s%g\n", i*i%7, c.word, float64(i%c.values)*c.step)
+		}
+		d, err := Read(strings.NewReader(text), "the file", &ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.TaskHint(); !strings.HasPrefix(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%d values of step %g: %q, want %q", c.values, c.step, got, c.want)
 		}
 	}
 }

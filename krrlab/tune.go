@@ -100,7 +100,7 @@ type LeaveOneOutOptions struct {
 	Lambdas    []float64 // default: 13, from λ/1000 to 1000λ
 	Probes     int       // for n > ExactBelow, at least 4; default: 8
 	Confidence float64   // of the intervals, in (0, 1); default: 0.95
-	ExactBelow int       // largest n for which each λ has dense factors, if they fit the memory; default: 2000, −1: none
+	ExactBelow int       // largest n for which each λ has dense factors, if they fit the memory; default: 4000, −1: none
 	Residuals  bool      // keep y_i − f_{−i}(x_i) of each λ, which JSON leaves out
 }
 
@@ -128,7 +128,7 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 		Stream: rng.New(l.cfg.Seed).Sub("leave one out"), Progress: l.watch(ctx, stage.Probes),
 	}
 	score := l.pathScores
-	if r.N <= cmp.Or(o.ExactBelow, 2000) {
+	if r.N <= cmp.Or(o.ExactBelow, 4000) {
 		much, err := l.tooMuch(ctx, 16) // K and its factor
 		if err != nil {
 			return nil, err

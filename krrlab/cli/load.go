@@ -182,6 +182,9 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
+	if f.task == "auto" && len(targets) == 1 {
+		d.hint("%s", train.TaskHint())
+	}
 	d.hint("%s", unknownText(train))
 	if f.matrix != "" {
 		if err := d.precomputed(f, memory); err != nil {

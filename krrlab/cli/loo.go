@@ -28,7 +28,7 @@ The intervals cover the error of estimate and solve at the stated rate.`,
 			p.Float64SliceVar(&o.Lambdas, "grid", nil, "values of λ, separated by commas (default: 13, from λ/1000 to 1000λ)")
 			addConfidence(p, &o.Confidence, "of the intervals, between 0 and 1")
 			p.IntVar(&o.Probes, "probes", 8, "random probes for the diagonal; more give narrower intervals")
-			p.IntVar(&o.ExactBelow, "exact-below", 2000, "largest n for which dense factors are used, if they fit --memory; -1 for never")
+			p.IntVar(&o.ExactBelow, "exact-below", 4000, "largest n for which dense factors are used, if they fit --memory; -1 for never")
 			p.StringVar(&precond, "precond", "rpcholesky", "what approximates K: rpcholesky or nystrom")
 			p.IntVar(&rank, "rank", 0, "landmarks s, 1 ≤ s ≤ n (default: n/5, at least 500, at most 1000)")
 			wantAtLeast(p, 4, "probes")
