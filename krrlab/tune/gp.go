@@ -24,6 +24,8 @@ type process struct {
 	scale float64 // s
 	chol  mat.Cholesky
 	w     []float64 // R⁻¹(y−m−β), R = corr+νI
+	means map[at]float64
+	sds   map[at]float64 // both of where they were asked for: every step of a search asks for the same places
 }
 
 // Length scales and noise that fit tries, long ones first: the errors change by orders of magnitude in log λ and by
@@ -111,6 +113,9 @@ func (p *process) corr(a, b at) float64 {
 
 // mean returns E y(x).
 func (p *process) mean(x at) float64 {
+	if m, ok := p.means[x]; ok {
+		return m
+	}
 	m := p.beta
 	if p.prior != nil {
 		m += p.prior.mean(x)
@@ -118,18 +123,27 @@ func (p *process) mean(x at) float64 {
 	for i, z := range p.x {
 		m += p.w[i] * p.corr(x, z)
 	}
+	if p.means == nil {
+		p.means, p.sds = map[at]float64{}, map[at]float64{}
+	}
+	p.means[x] = m
 	return m
 }
 
 // predict returns the mean of y(x) without noise, and its standard deviation.
 func (p *process) predict(x at) (mean, sd float64) {
+	mean = p.mean(x)
+	if sd, ok := p.sds[x]; ok {
+		return mean, sd
+	}
 	r := make([]float64, len(p.x))
 	for i, z := range p.x {
 		r[i] = p.corr(x, z)
 	}
 	tri := p.chol.RawU().(*mat.TriDense).RawTriangular()
 	blas64.Trsv(blas.Trans, tri, blas64.Vector{N: len(r), Inc: 1, Data: r}) // U⁻ᵀr, R = UᵀU
-	return p.mean(x), p.scale * math.Sqrt(max(0, 1-floats.Dot(r, r)))
+	p.sds[x] = p.scale * math.Sqrt(max(0, 1-floats.Dot(r, r)))
+	return mean, p.sds[x]
 }
 
 // improvement returns E max(0, best−y(x)), or 0 where that is at most a floor: it rises with the standard deviation,

@@ -24,6 +24,7 @@ type level struct {
 	rows int // that are fitted
 	loss func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error)
 	most int // points
+	few  int // points that are tried whatever is expected of them
 }
 
 // point is a point of the search.
@@ -97,11 +98,11 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	if n > 2*s.opt.Rows {
 		sizes = []int{s.opt.Rows}
 	}
-	if m := sizes[0] / 4; m >= 250 && s.opt.Search == Model {
+	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 && s.opt.Search == Model {
 		sizes = []int{m, sizes[0]}
 	}
 	s.order = rng.New(s.opt.Seed).Sub("tune").Perm(n)
-	most := s.opt.Points
+	most, few := s.opt.Points, 0
 	for q, m := range sizes {
 		one := s.sample(s.order[:m])
 		name := s.opt.Criterion
@@ -109,13 +110,16 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 			name = fmt.Sprintf("%d-fold", s.opt.Folds)
 		}
 		s.levels = append(s.levels, level{
-			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most,
+			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most, few: few,
 			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
 				one.stretch(shape)
 				return one.loss(ctx, k, lambda, s.opt.Criterion == GCV)
 			},
 		})
-		if most = laterPoints; q == 0 {
+		if most = laterPoints; n <= 1000 { // a few hundred rows mislead, and points of all rows cost milliseconds
+			most, few = 24000/n, 8000/n
+		}
+		if q == 0 {
 			for _, f := range s.fams {
 				scale, err := one.typical(ctx, f)
 				if err != nil {
@@ -168,7 +172,7 @@ func (s *search) explore(ctx context.Context, q int, active []*family) error {
 	for {
 		f, x, gain := s.next(q, active)
 		s.gain = gain
-		if f == nil || gain < enough || s.count(q) >= s.levels[q].most {
+		if f == nil || gain < enough && s.count(q) >= s.levels[q].few || s.count(q) >= s.levels[q].most {
 			break
 		}
 		if _, err := s.try(ctx, q, f, x); err != nil {

@@ -617,3 +617,27 @@ func TestReport(t *testing.T) {
 		t.Error("no picture")
 	}
 }
+
+// TestFewRows: of a few hundred rows half come first, and all of them get some points whatever is expected; the work is a small part of
+// that of all points with all rows. Of fewer than 200 there is one level.
+func TestFewRows(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		rows []int
+	}{{150, []int{150}}, {300, []int{150, 300}}, {600, []int{250, 600}}} {
+		r, err := Run(context.Background(), data(t, datasets.SyntheticRegression(c.n, 3, 0.1, 1)), Options{Seed: 1}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []int
+		var work float64
+		for _, l := range r.Levels {
+			rows = append(rows, l.Rows)
+			work += float64(l.Points) * math.Pow(float64(l.Rows)/float64(c.n), 3)
+		}
+		last := r.Levels[len(r.Levels)-1].Points
+		if !slices.Equal(rows, c.rows) || len(rows) > 1 && (last < 8000/c.n || work > 45) {
+			t.Errorf("%d rows: levels of %v, %d points on the last, work %.3g", c.n, rows, last, work)
+		}
+	}
+}
