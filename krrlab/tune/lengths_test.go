@@ -105,7 +105,7 @@ func cut(set *datasets.Dataset, at ...float64) *datasets.Dataset {
 // nothing is taken.
 func TestLengths(t *testing.T) {
 	ctx := context.Background()
-	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + a*b/2 + 0.1*noise }
+	f := func(a, b, noise float64) float64 { return math.Sin(a+b) + math.Cos(a-b) + 0.1*noise }
 	o := Options{Kernels: []string{"gaussian", "laplacian"}, Seed: 1}
 	d := data(t, columns(450, 8, f))
 	same, err := Run(ctx, d, o, nil, nil)
@@ -152,7 +152,7 @@ func TestLengths(t *testing.T) {
 		e.SetRow(i, predict(t, &Data{Train: train, Y: d.Y}, k, each.Best.Lambda, slices.Concat(rows[:i], rows[i+1:]), []int{i}).RawRowView(0))
 	}
 	known := map[float64]bool{}
-	st, err := openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 450 rows"}}})
+	st, err := openState(&search{opt: o.settled(), data: d, levels: []level{{name: "loo, 225 rows"}, {name: "loo, 450 rows"}}})
 	if err != nil || st.Lengths == nil {
 		t.Fatal(err)
 	}
