@@ -178,7 +178,11 @@ func (s Score) String() string {
 	if s.Targets != nil { // of units that may differ
 		return fmt.Sprintf("RMSE of each target %s on %s", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "), plural.Count(s.N, "point"))
 	}
-	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, R² %.4f on %s", s.RMSE, best, s.RelErr, s.R2, plural.Count(s.N, "point"))
+	r2 := fmt.Sprintf("R² %.4f", s.R2)
+	if math.IsInf(s.R2, 0) {
+		r2 = "R² undefined, since all answers are alike,"
+	}
+	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, %s on %s", s.RMSE, best, s.RelErr, r2, plural.Count(s.N, "point"))
 }
 
 // Prediction holds what the model says of points: Class, with indices into
