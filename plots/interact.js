@@ -135,15 +135,17 @@
         const a = this.view[k], n = k === "x" ? (r - l) / 62 : (t - b) / 26;
         const all = ticks(a.min, a.max, a.log, clamp(Math.floor(n), 2, 7));
         const digits = all.length > 1 ? clamp(Math.ceil(Math.log10(Math.max(...all.map(Math.abs)) / (all[1] - all[0]))) + 1, 4, 12) : 6;
+        const powers = a.log && all.length > 1 && all.every((v) => Number.isInteger(Math.log10(v)));
+        const write = (v) => (powers ? "10" + superscript(Math.log10(v)) : number(v, digits)); // as the static drawing does
         for (const v of all) {
           const at = this.to(k, v), x = k === "x";
           element(g, "path", { d: x ? `M${at},${-b}V${-t}` : `M${l},${at}H${r}`, stroke: "#E4E4E4", "stroke-width": 0.6 });
           element(g, "path", { d: x ? `M${at},${-b}v4` : `M${l},${at}h-4`, stroke: "#555", "stroke-width": 0.8 });
           if (x ? this.spec.hideX : this.spec.hideY) continue;
-          const label = this.text(g, x ? at : l - 7, x ? -b + 13.5 : at + 3.3, number(v, digits), x ? "middle" : "end", 9.5);
+          const label = this.text(g, x ? at : l - 7, x ? -b + 13.5 : at + 3.3, write(v), x ? "middle" : "end", 9.5);
           const room = l - 7 - (this.spec.y.label ? 24 : 4);
           const wide = () => (x ? 0 : label.getComputedTextLength());
-          if (wide() > room && Math.abs(v) >= 1000) {
+          if (!powers && wide() > room && Math.abs(v) >= 1000) {
             const [unit, letter] = Math.max(...all.map(Math.abs)) >= 1e6 ? [1e6, "M"] : [1e3, "k"];
             label.textContent = number(v / unit, digits) + letter;
           }
@@ -159,7 +161,7 @@
       }
       for (const s of shown) this.series(data, s);
       for (const [x, y, label] of this.spec.marks) {
-        if (!this.shows("x", x) || !this.shows("y", y)) continue;
+        if (!this.shows("x", x) || !this.shows("y", y) || !this.inside(this.to("x", x), this.to("y", y))) continue;
         element(data, "circle", { cx: this.to("x", x), cy: this.to("y", y), r: 5.1, fill: "none", stroke: "#222", "stroke-width": 1.4 });
         this.text(data, this.to("x", x) + 8, this.to("y", y) - 6, label, "start", 9);
       }
