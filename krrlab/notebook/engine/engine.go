@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"maps"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,9 +170,19 @@ const mode = ixgo.SupportMultipleInterp | ixgo.DisableCustomBuiltin
 func (e *Engine) context() *ixgo.Context {
 	c := ixgo.NewContext(mode | ixgo.DisableAutoLoadPatchs)
 	c.FileSet, c.Loader, c.RunContext = e.fset, e.loader, context.Background()
-	c.SetPanic(func(p *ixgo.PanicInfo) {
-		if text, ok := p.Error.(ixgo.RuntimeError); ok && strings.HasPrefix(string(text), "interface conversion: ") {
-			p.Error = ixgo.PlainError(text) // as Go says it
+	c.SetPanic(func(p *ixgo.PanicInfo) { // as Go says it
+		switch err := p.Error.(type) {
+		case ixgo.RuntimeError:
+			if strings.HasPrefix(string(err), "interface conversion: ") {
+				p.Error = ixgo.PlainError(err)
+			} else {
+				p.Error = ixgo.RuntimeError(strings.TrimPrefix(string(err), "runtime error: "))
+			}
+		case ixgo.PanicError:
+			if err.Value == nil {
+				err.Value = new(runtime.PanicNilError)
+				p.Error = err
+			}
 		}
 	})
 	for name, f := range e.hooks {

@@ -158,9 +158,14 @@ func capacity() int {
 	return all
 }
 
-// generic reports whether a type has type parameters for which nothing is put.
+// generic reports whether a type has type parameters for which nothing is put: its own, or those of the function that it is local to.
 func generic(t types.Type) (found bool) {
 	w := typeWalker{seen: map[types.Type]bool{}, param: func() { found = true }}
+	w.named = func(n *types.Named) {
+		if o := n.Obj(); o.Pkg() != nil && o.Pkg().Scope().Lookup(o.Name()) != o {
+			w.visit(n.Underlying())
+		}
+	}
 	if n, ok := t.(*types.Named); ok && n.TypeParams().Len() > n.TypeArgs().Len() {
 		return true
 	}

@@ -53,9 +53,17 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		return nil, false, errs
 	}
 	depth, first := 0, -1
+	header := false // of a for, if or switch, whose semicolons end no statement
 	for i, t := range all {
 		switch t.tok {
+		case token.FOR, token.IF, token.SWITCH:
+			header = header || depth == 0
+		case token.SEMICOLON:
+			header = header && t.lit == ";"
+		}
+		switch t.tok {
 		case token.LPAREN, token.LBRACE, token.LBRACK:
+			header = header && (depth > 0 || t.tok != token.LBRACE)
 			depth++
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			if depth--; depth < 0 {
@@ -66,7 +74,7 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		if first < 0 && t.tok != token.SEMICOLON {
 			first = i
 		}
-		end := depth == 0 && t.tok == token.SEMICOLON
+		end := depth == 0 && t.tok == token.SEMICOLON && !header
 		if first < 0 || !end && i+1 < len(all) {
 			continue
 		}
