@@ -18,6 +18,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/group"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -127,7 +128,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = grace
-	ownGroup(cmd)
+	group.Own(cmd) // what a terminal, or Jupyter, sends to ours is for us, and the launcher hears of it once
 	h := &output{ctx: ctx, lab: l}
 	cmd.Stdout, cmd.Stderr = h, h
 	if _, err := cmd.StdinPipe(); err != nil { // open until the end: see docs/ranks.md

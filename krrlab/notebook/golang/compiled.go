@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,6 +23,9 @@ type compiled struct {
 	spare    []*native.Cell // all of whose names were declared again: values made before call them
 	runs     int
 	calls    atomic.Int64
+	prepared context.Context // ends with Prepare's work; nil: there was none
+	stop     func()
+	work     sync.WaitGroup
 }
 
 // program is that of a cell.
@@ -68,9 +72,39 @@ func (n *compiled) end() {
 	n.programs, n.spare = nil, nil
 }
 
+// Prepare compiles in the background, at a low priority, what all compiled cells have in common, unless Go's build cache has it or
+// there is no Go: the first cell would wait for it. It is called once; Close ends it.
+func (s *Session) Prepare() {
+	n := &s.compiled
+	n.prepared, n.stop = context.WithCancel(context.Background())
+	n.work.Go(func() {
+		defer n.stop()
+		_ = native.Prepare(n.prepared, (&modules.Finder{Patient: true}).Program) // what is wrong a cell will say
+	})
+}
+
+// unprepared ends what Prepare has begun.
+func (n *compiled) unprepared() {
+	if n.stop != nil {
+		n.stop()
+		n.work.Wait()
+	}
+}
+
+// await waits for what Prepare does.
+func (n *compiled) await(ctx context.Context) {
+	if n.prepared != nil {
+		select {
+		case <-n.prepared.Done():
+		case <-ctx.Done():
+		}
+	}
+}
+
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
 func (s *Session) compile(c *cell, p part) Result {
 	_, code, _ := strings.Cut(p.command, "\n")
+	s.compiled.await(s.ctx.get())
 	n, err := native.Compile(s.ctx.get(), s.finder.Program, native.Source{
 		Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Standard: standard,
 	})

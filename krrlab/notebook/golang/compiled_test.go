@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -313,6 +314,57 @@ func TestCompiledLeavesNothing(t *testing.T) {
 	p, err := os.FindProcess(n)
 	for err == nil && p.Signal(syscall.Signal(0)) == nil { // until the test's own time limit
 		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestPrepare: while the program of an empty cell is built, by a go command that has no end here, a cell waits; its program is built in
+// the same way. Both builds end with the session.
+func TestPrepare(t *testing.T) {
+	dir, temp := t.TempDir(), t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\necho \"$@\" $CGO_ENABLED $GOFLAGS >>" + at("built") + "\necho $$ >" + at("new") + "\nmv " + at("new") + " " + at("pid") + "\nsleep 600\n"
+	if err := os.WriteFile(at("go"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", temp)
+	group := func() int { // of the build that runs
+		for {
+			text, err := os.ReadFile(at("pid"))
+			if err == nil && os.Remove(at("pid")) == nil {
+				pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+				return pid
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	s, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Prepare()
+	first := group()
+	cell := make(chan string)
+	go func() { cell <- numbered(s, 1, "%%go\nfunc One() int { return 1 }") }()
+	time.Sleep(200 * time.Millisecond)
+	if _, err := os.Stat(at("pid")); err == nil {
+		t.Error("the cell does not wait")
+	}
+	if err := syscall.Kill(-first, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	second := group()
+	s.Close()
+	<-cell
+	if err := syscall.Kill(-second, 0); err == nil {
+		t.Error("a build goes on")
+	}
+	built, err := os.ReadFile(at("built"))
+	if a, b, _ := strings.Cut(strings.TrimSpace(string(built)), "\n"); a != b || err != nil {
+		t.Errorf("built by %q and %q, %v", a, b, err)
+	}
+	if left, err := os.ReadDir(temp); len(left) > 0 || err != nil {
+		t.Errorf("%v, left %v", err, left)
 	}
 }
 

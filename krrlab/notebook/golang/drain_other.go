@@ -2,11 +2,6 @@
 
 package golang
 
-import "os/exec"
-
-// asGroup does nothing where there are no groups of processes.
-func asGroup(*exec.Cmd) {}
-
 // follow takes what is written to a pipe as it comes.
 func (c *capture) follow(stream int) {
 	buf := make([]byte, 64<<10)

@@ -2,16 +2,7 @@
 
 package golang
 
-import (
-	"os/exec"
-	"syscall"
-)
-
-// asGroup makes a command end with all that it started.
-func asGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-}
+import "syscall"
 
 // follow takes what is written to a pipe as it comes. It reads under the lock, so that
 // nothing read is out of sight of drain.

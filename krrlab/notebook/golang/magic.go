@@ -15,8 +15,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/group"
 	"github.com/krrlab/lab/krrlab/notebook/bindings"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/notebook/engine"
@@ -195,7 +197,7 @@ func (s *Session) shell(program, script string) error {
 	ctx, stop := context.WithCancel(s.ctx.get())
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, "-c", script)
-	asGroup(cmd)
+	group.Cancel(cmd, syscall.SIGKILL)
 	err := s.printed(cmd)
 	var exit *exec.ExitError
 	switch {

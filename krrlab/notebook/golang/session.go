@@ -101,6 +101,7 @@ func New(o *Options) (*Session, error) {
 func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
+	s.compiled.unprepared()
 	s.compiled.end()
 	s.out.close()
 	_ = s.finder.Close()

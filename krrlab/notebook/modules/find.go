@@ -17,9 +17,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"github.com/krrlab/lab/krrlab/internal/group"
 )
 
 // ErrNoGo says that there is no go command.
@@ -42,6 +45,7 @@ type Package struct {
 type Finder struct {
 	Dir      string                 // of a module to look in first, "" for none
 	Compiled func(path string) bool // whether a package is compiled into this program
+	Patient  bool                   // Program leaves the processor to others
 	temp     string                 // folder of modules for what is in the module cache alone
 	found    map[string]*Package
 }
@@ -267,13 +271,17 @@ func (f *Finder) list(ctx context.Context, dir, path string, env []string) (*Pac
 
 // run runs the go command and returns what it prints; its error is what it says.
 func run(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	return runBy(ctx, (*exec.Cmd).Run, dir, env, args...)
+}
+
+func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Environ(), env...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its temporary files then
-	err := cmd.Run()
+	err := start(cmd)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
@@ -306,6 +314,18 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 	return dir, nil
 }
 
+// together runs a command so that its end is that of the compilers too that it has started.
+func (f *Finder) together(cmd *exec.Cmd) error {
+	group.Cancel(cmd, syscall.SIGINT)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if f.Patient {
+		group.Yield(cmd)
+	}
+	return cmd.Wait()
+}
+
 func (f *Finder) program(ctx context.Context, dir string, files map[string]string, imports []string) error {
 	for _, path := range imports {
 		from, err := f.module(ctx, "with")
@@ -336,6 +356,6 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 			return err
 		}
 	}
-	_, err := run(ctx, dir, append([]string{"CGO_ENABLED=0"}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0"}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
 	return err
 }

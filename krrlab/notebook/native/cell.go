@@ -85,13 +85,7 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		}
 	}
 	head, imports := c.imports()
-	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
-	dir, err := build(ctx, map[string]string{
-		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n", src.Name),
-		"wire.go": inMain(wireSource), "serve.go": inMain(serveSource), "map.go": inMain(mapSource),
-		"cell/cell.go": "//line " + src.Name + ":1\n" + strings.Replace(c.text, "package cell", "package cell"+head, 1),
-		"cell/zz.go":   table + "}\n",
-	}, imports)
+	dir, err := build(ctx, files(src.Name, strings.Replace(c.text, "package cell", "package cell"+head, 1), table+"}\n"), imports)
 	if err != nil {
 		return nil, c.located(err)
 	}
@@ -109,6 +103,25 @@ func Compile(ctx context.Context, build Builder, src Source) (*Cell, error) {
 		}
 	}
 	return c, nil
+}
+
+// files are those of the program of a cell.
+func files(name, cell, table string) map[string]string {
+	inMain := func(s string) string { return strings.Replace(s, "package native", "package main", 1) }
+	return map[string]string{
+		"main.go": fmt.Sprintf("package main\n\nimport \"notebook/cell\"\n\nfunc main() { Serve(%q, cell.Krrlab) }\n", name),
+		"wire.go": inMain(wireSource), "serve.go": inMain(serveSource), "map.go": inMain(mapSource),
+		"cell/cell.go": "//line " + name + ":1\n" + cell, "cell/zz.go": table,
+	}
+}
+
+// Prepare builds the program of an empty cell, so that Go's build cache has what the programs of all cells are made of.
+func Prepare(ctx context.Context, build Builder) error {
+	dir, err := build(ctx, files("empty", "package cell\n", "package cell\n\nvar Krrlab []any\n"), nil)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }
 
 // parse parses a cell. A kernel that has Eval alone gets a loop over it behind the cell, for package kernel calls EvalTile once a tile.

@@ -1,0 +1,18 @@
+//go:build !unix
+
+// Package group does nothing where there are no process groups.
+package group
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Own does nothing.
+func Own(*exec.Cmd) {}
+
+// Cancel does nothing: the context's end ends the command alone.
+func Cancel(*exec.Cmd, syscall.Signal) {}
+
+// Yield does nothing.
+func Yield(*exec.Cmd) {}

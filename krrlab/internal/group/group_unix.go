@@ -1,0 +1,22 @@
+//go:build unix
+
+// Package group starts commands in process groups of their own, with what they start: what a terminal, or Jupyter, sends to
+// this process's group does not reach them, and they can be ended together.
+package group
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// Own puts a command that is about to be started into a group of its own.
+func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// Cancel does so too, and sends a signal to the group when the context of the command ends.
+func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
+	Own(cmd)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
+}
+
+// Yield gives the group of a command that was started a low priority.
+func Yield(cmd *exec.Cmd) { _ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, 10) }
