@@ -42,7 +42,7 @@ type pageOutput struct {
 }
 
 // exportHTML returns a notebook with its outputs as one HTML document, with nothing outside it but what its own
-// text links to. Formulas stay as they are written.
+// text links to. Formulas are MathML, and stay TeX where they have commands beyond mathML's.
 func exportHTML(file string, nb map[string]any) ([]byte, error) {
 	b, err := json.Marshal(nb) // outputs of this run are of other types than those that were read
 	if err != nil {
@@ -171,6 +171,11 @@ func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node 
 		}
 		n -= len(l)
 		block.AdvanceLine()
+	}
+	if ml := mathML(string(m)); ml != "" {
+		s := ast.NewString([]byte(ml))
+		s.SetCode(true) // as it is
+		return s
 	}
 	s := ast.NewString(m)
 	s.SetRaw(true)

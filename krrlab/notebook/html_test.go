@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestExport runs a notebook and reads its page: Markdown with formulas as they are written, code and outputs
+// TestExport runs a notebook and reads its page: Markdown with formulas, code and outputs
 // escaped, the figure with one script, and what the cell that fails says.
 func TestExport(t *testing.T) {
 	dir := t.TempDir()
@@ -20,7 +20,7 @@ func TestExport(t *testing.T) {
 	code := func(src string) string {
 		return `{"cell_type":"code","metadata":{},"outputs":[],"execution_count":null,"source":` + src + `}`
 	}
-	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` + "`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n"]},` +
+	write(`{"cell_type":"markdown","metadata":{},"source":["# The *title*\n","$a_i<b_i$ and _so_ $5 or 6, ` + "`$x_1$`" + `\n\n","$$\\sum_i\nx_i$$\n\n| a | b |\n|---|---|\n| 1 | $x_j$ |\n\n$\\unknown<x$\n"]},` +
 		code(`["import \"github.com/krrlab/lab/plots\"\n","fmt.Println(\"a < b\")\n","plots.Convergence(\"one\", 0, plots.Series{Y: []float64{1, 0.1}})"]`) + `,` +
 		code(`"plots.Convergence(\"two\", 0, plots.Series{Y: []float64{1, 0.1}})"`) + `,` + code(`"panic(\"<here>\")"`))
 	before, _ := os.ReadFile(file)
@@ -36,7 +36,8 @@ func TestExport(t *testing.T) {
 	}
 	got := string(b)
 	for _, want := range []string{
-		"<title>The *title*</title>", "<em>title</em>", "$a_i&lt;b_i$ and <em>so</em> $5 or 6, <code>$x_1$</code>", "<p>$$\\sum_i\nx_i$$</p>", "<td>$x_j$</td>",
+		"<title>The *title*</title>", "<em>title</em>", "<math><mrow><msub><mi>a</mi><mi>i</mi></msub><mo>&lt;</mo><msub><mi>b</mi><mi>i</mi></msub></mrow></math> and <em>so</em> $5 or 6, <code>$x_1$</code>",
+		`<p><math display="block"><mrow><msub><mo>∑</mo><mi>i</mi></msub><msub><mi>x</mi><mi>i</mi></msub></mrow></math></p>`, "<td><math><mrow><msub><mi>x</mi><mi>j</mi></msub></mrow></math></td>", "$\\unknown&lt;x$",
 		"<span>[1]</span><pre>import &#34;github.com/krrlab/lab/plots&#34;\nfmt.Println(&#34;a &lt; b&#34;)", `<pre class="stdout">a &lt; b`, `<figure class="krr-figure">`, `<pre class="error">`, "&lt;here&gt;",
 	} {
 		if !strings.Contains(got, want) {

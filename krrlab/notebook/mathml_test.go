@@ -1,0 +1,66 @@
+package notebook
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestMathML(t *testing.T) {
+	for tex, want := range map[string]string{
+		`$\frac12x^10$`:          "<mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>1</mn></msup><mn>0</mn>",
+		`$12.5-\lambda_p^{-1}$`:  "<mn>12.5</mn><mo>−</mo><msubsup><mi>λ</mi><mi>p</mi><mrow><mo>−</mo><mn>1</mn></mrow></msubsup>",
+		`$\|\hat f\|_2'$`:        `<mo stretchy="false">‖</mo><mover accent="true"><mi>f</mi><mo>^</mo></mover><msub><mo stretchy="false">‖</mo><mn>2</mn></msub><mo>′</mo>`,
+		`$\text{<for every } x$`: "<mtext>&lt;for\u00a0every\u00a0</mtext><mi>x</mi>",
+		`$\sum_{i=1}^n\sqrt\mu$`: "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><msqrt><mi>μ</mi></msqrt>",
+		`$Z_{\rm new}$`:          `<msub><mi>Z</mi><mrow><mi mathvariant="normal">new</mi></mrow></msub>`,
+		`$\Bigl(\mathrm{tr}K$`:   `<mo stretchy="true">(</mo><mi mathvariant="normal">tr</mi><mi>K</mi>`,
+	} {
+		if got := mathML(tex); got != "<math><mrow>"+want+"</mrow></math>" {
+			t.Errorf("%s\n got %s\nwant %s", tex, got, want)
+		}
+	}
+	for _, tex := range []string{`$\begin{x}$`, `${x$`, `$x}$`, `$x^$`, `$\$`, `$\text{x$`, `$a&b$`} {
+		if got := mathML(tex); got != "" {
+			t.Errorf("%s becomes %s", tex, got)
+		}
+	}
+}
+
+// TestMathMLOfNotebooks: all formulas of the notebooks can be drawn.
+func TestMathMLOfNotebooks(t *testing.T) {
+	files, _ := filepath.Glob("../../notebooks/*.ipynb")
+	all := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var book struct {
+			Cells []struct {
+				Type   string `json:"cell_type"`
+				Source any    `json:"source"`
+			} `json:"cells"`
+		}
+		if err := json.Unmarshal(text, &book); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range book.Cells {
+			if c.Type != "markdown" {
+				continue
+			}
+			for src := source(c.Source); src != ""; {
+				m := formula.FindString(src)
+				if m != "" && mathML(m) == "" {
+					t.Errorf("%s: %s", filepath.Base(file), m)
+				}
+				all += min(len(m), 1)
+				src = src[max(len(m), 1):]
+			}
+		}
+	}
+	if all < 300 {
+		t.Errorf("%d formulas", all)
+	}
+}
