@@ -62,11 +62,12 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := e.imports(file, sees); err != nil {
+		dotted := map[string]types.Object{}
+		if err := e.imports(file, sees, dotted); err != nil {
 			return nil, err
 		}
 		if p.kind == importing {
-			c.units = append(c.units, &unit{imports: sees.clone().imports})
+			c.units = append(c.units, &unit{imports: sees.clone().imports, dotted: dotted})
 			continue
 		}
 		e.autoImport(file, sees)
@@ -115,8 +116,8 @@ func onlyDeclares(all []part) bool {
 	return true
 }
 
-// imports takes the import declarations out of a file and notes them.
-func (e *Engine) imports(file *ast.File, sees view) error {
+// imports takes the import declarations out of a file and notes them, and the names of packages imported by a dot.
+func (e *Engine) imports(file *ast.File, sees view, dotted map[string]types.Object) error {
 	var missing *MissingError
 	for _, spec := range file.Imports {
 		path, err := strconv.Unquote(spec.Path.Value)
@@ -144,7 +145,8 @@ func (e *Engine) imports(file *ast.File, sees view) error {
 		case ".":
 			for _, n := range pkg.Scope().Names() {
 				if token.IsExported(n) {
-					sees.set(n, pkg.Scope().Lookup(n))
+					dotted[n] = pkg.Scope().Lookup(n)
+					sees.set(n, dotted[n])
 				}
 			}
 		default:
@@ -249,7 +251,7 @@ func (e *Engine) declarations(file *ast.File, sees view) (u *unit, undo func(), 
 // same notes that a variable is an earlier one of the same type and name, declared again.
 func (u *unit) same(v *types.Var, sees view) *types.Var {
 	old, ok := sees.names[v.Name()].(*types.Var)
-	if !ok || !types.Identical(old.Type(), v.Type()) {
+	if !ok || old.Pkg().Path() != mainPath || !types.Identical(old.Type(), v.Type()) {
 		return nil
 	}
 	if u.again == nil {
@@ -433,6 +435,9 @@ func (e *Engine) ready(u *unit) (err error) {
 	if u.pkg == nil {
 		for name := range u.imports {
 			delete(e.view.names, name)
+		}
+		for name, o := range u.dotted {
+			e.view.set(name, o)
 		}
 		return nil
 	}

@@ -50,7 +50,8 @@ type Engine struct {
 type unit struct {
 	pkg     *types.Package    // nil for imports
 	imports map[string]string // by name, as they are behind the unit
-	src     *source           // nil where nothing of it is needed again
+	dotted  map[string]types.Object
+	src     *source // nil where nothing of it is needed again
 	line    int
 	lines   []int                    // of the statements; nil for declarations
 	names   []declared               // in order

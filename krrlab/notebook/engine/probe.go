@@ -37,7 +37,7 @@ func (e *Engine) Probe(before, expr string) (types.Type, types.Object) {
 			continue
 		}
 		defer e.fset.RemoveFile(e.fset.File(file.Pos()))
-		if e.imports(file, sees) != nil || p.kind == importing {
+		if e.imports(file, sees, map[string]types.Object{}) != nil || p.kind == importing {
 			continue
 		}
 		e.autoImport(file, sees)

@@ -229,6 +229,12 @@ func TestSessions(t *testing.T) {
 			{"s.f(msg{3})", "→3"},
 			{"s.c <- msg{5}\n(<-s.c).N()", "→50"},
 		},
+		{ // imports by a dot
+			{"import . \"math\"\nSqrt(4)", "→2"},
+			{"func f(x float64) float64 { return Floor(x) + Trunc(Pi) }\nf(1.5)", "→4"},
+			{"Floor := 1\nfunc Trunc(x float64) float64 { return -x }\nfmt.Println(Floor, Trunc(2), f(1.5), Ceil(0.5))", "1 -2 4 1\n"},
+			{"import . \"os\"\nvar Args []string\nvar Stdin *File\nfmt.Println(len(Args), Stdin == nil, ErrNotExist)", "0 true file does not exist\n"},
+		},
 		{ // names of the standard library that came after Go 1.18
 			{"import (\"reflect\"; \"flag\"; \"net/http\"; \"runtime/debug\")\nx, ok := reflect.TypeAssert[int](reflect.ValueOf(3))\n_, no := reflect.TypeAssert[string](reflect.ValueOf(3))\nfmt.Println(x, ok, no)", "3 true false\n"},
 			{"fs := flag.NewFlagSet(\"f\", flag.ContinueOnError)\non := \"\"\nfs.BoolFunc(\"on\", \"\", func(s string) error { on = s; return nil })\nfs.Parse([]string{\"-on\"})\non", "→true"},

@@ -140,7 +140,7 @@ func (s *Session) timed(want bool) func() {
 func (s *Session) names() (out []string) {
 	objects, imported := s.e.Names()
 	for name, o := range objects {
-		if strings.HasPrefix(name, engine.Hidden) {
+		if strings.HasPrefix(name, engine.Hidden) || o.Pkg().Path() != "main" {
 			continue
 		}
 		what := engine.TypeString(unnamed(o.Type()))
