@@ -322,7 +322,7 @@ func TestCompiledLeavesNothing(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\necho \"$@\" $CGO_ENABLED $GOFLAGS >>" + at("built") + "\necho $$ >" + at("new") + "\nmv " + at("new") + " " + at("pid") + "\nsleep 600\n"
+	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\necho \"$@\" $CGO_ENABLED $GOFLAGS >>" + at("built") + "\necho $$ >" + at("new") + "\nmv " + at("new") + " " + at("pid") + "\nsleep 600\n"
 	if err := os.WriteFile(at("go"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}

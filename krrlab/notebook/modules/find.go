@@ -280,7 +280,7 @@ func runBy(ctx context.Context, start func(*exec.Cmd) error, dir string, env []s
 	cmd.Env = append(cmd.Environ(), env...)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its temporary files then
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err := start(cmd)
 	if ctx.Err() != nil {
 		return "", ctx.Err()
@@ -356,6 +356,7 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 			return err
 		}
 	}
-	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0"}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+	// An interrupt leaves the temporary files of the go command, in the folder that is removed.
+	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
 	return err
 }
