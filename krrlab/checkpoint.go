@@ -26,16 +26,7 @@ type progress struct {
 	Answers    [][]float64 // n×t, of the runs before
 	Iterations int
 	History    []HistRow
-	K          keptAs
-}
-
-// keptAs is how K was kept, which with the storage auto is a matter of memory and of ranks. It is
-// zero in files that do not say it.
-type keptAs struct {
-	Storage    gram.Storage
-	Arithmetic kernel.Arithmetic
-	Centred    bool
-	Shift      float64
+	K          gram.Choice // how K was kept, with the storage auto a matter of memory and of ranks; zero in files that do not say it
 }
 
 // checkpoints keeps the state of one solve. A nil one does nothing.
@@ -93,7 +84,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	}
 	sol.Iterations, sol.History = k.now.Iterations, k.now.History
 	if was := k.now.K; was.Storage != gram.Auto {
-		kept = &gram.Choice{Storage: was.Storage, Arithmetic: was.Arithmetic, Centred: was.Centred, Shift: was.Shift}
+		kept = &was
 	}
 	return k, kept, nil
 }
@@ -192,7 +183,7 @@ func (k *checkpoints) begin(sol *Solution, kept gram.Choice, run int, answers []
 			k.now.Answers = append(k.now.Answers, a.RawMatrix().Data)
 		}
 	}
-	k.now.K = keptAs{kept.Storage, kept.Arithmetic, kept.Centred, kept.Shift}
+	k.now.K = kept
 	k.iter = 0
 	if k.store != nil {
 		o.Checkpoint = k.save

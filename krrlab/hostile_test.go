@@ -111,7 +111,7 @@ func FuzzCheckpoint(f *testing.F) {
 	}
 	var head bytes.Buffer
 	n, _, t := lab.Dims()
-	p := progress{1, [][]float64{make([]float64, n*t)}, 3, []HistRow{{Residual: 1, Columns: make([]float64, t), Bound: 1}}, keptAs{Storage: gram.Float64}}
+	p := progress{1, [][]float64{make([]float64, n*t)}, 3, []HistRow{{Residual: 1, Columns: make([]float64, t), Bound: 1}}, gram.Choice{Storage: gram.Float64}}
 	if err := gob.NewEncoder(&head).Encode(p); err != nil {
 		f.Fatal(err)
 	}

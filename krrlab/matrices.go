@@ -68,11 +68,7 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	sol := s.sol
 	recipe := s.approximation()
 	if recipe == nil {
-		start := time.Now()
-		var err error
-		s.m, err = s.M(ctx, rep)
-		sol.Seconds.Factor += time.Since(start).Seconds()
-		return err
+		return timed(&sol.Seconds.Factor, func() (err error) { s.m, err = s.M(ctx, rep); return err })
 	}
 	f, err := s.factor(ctx, recipe, rep)
 	if err != nil {

@@ -11,23 +11,8 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// SketchSizeOptions of SketchSize. The zero value of every field means its default.
-type SketchSizeOptions struct {
-	Test      adapt.Kind // adapt.Kappa or adapt.Theorem7; default: Kappa
-	Target    float64    // of Kappa: the largest κ(M⁻¹A) accepted, above 1; default: 30
-	Constants adapt.Test // (θ, α, γ) of Theorem7; default: adapt.Kappa5
-	First     int        // first s of the ladder s, 2s, 4s, …; default: 128, or n/8 where that is less
-	Max       int        // largest s, below n; default: n−1
-	// Confidence is the probability that no rung is accepted that should not be. Default: 0.95.
-	Confidence float64
-	// Sketched looks at condition 2 with independent features Z' of Check·s columns in place of K, and
-	// with K only where they pass it; Check: default 4.
-	Sketched bool
-	Check    int
-	// Eigen is the largest s at which the conditions are measured (9s³ flops) though κ already
-	// refutes them. Default: 2048; -1 means never.
-	Eigen int
-}
+// SketchSizeOptions are the options of SketchSize, but for Memory and Progress, which are the Lab's.
+type SketchSizeOptions = adapt.Options
 
 // SketchSize doubles s until a test of the features accepts. With Fourier features, a Lab of
 // the same seed with Features: s.S has the very Z that was tested; with others one whose
@@ -49,27 +34,23 @@ func (l *Lab) sketchSize(ctx context.Context, o SketchSizeOptions) (*SketchSize,
 		f = r.(Features)
 	}
 	dist, lambdaP := f.Map, f.LambdaP
-	opt := &adapt.Options{
-		Test: o.Test, Target: o.Target, Constants: o.Constants, First: o.First, Max: o.Max,
-		Confidence: o.Confidence, Sketched: o.Sketched, Check: o.Check, Eigen: o.Eigen,
-		Progress: l.watch(ctx, stage.SketchSize),
-	}
-	if _, err := opt.Settled(n, l.cfg.Lambda, lambdaP); err != nil { // before K is formed
+	o.Progress = l.watch(ctx, stage.SketchSize)
+	if _, err := o.Settled(n, l.cfg.Lambda, lambdaP); err != nil { // before K is formed
 		return nil, err
 	}
 	a, err := l.K(ctx)
 	if err != nil {
 		return nil, err
 	}
-	opt.Memory = accel.MemoryAvailable()
-	if left := l.cfg.Memory - a.Bytes() - l.vectors(); l.cfg.Memory > 0 && (opt.Memory == 0 || left < opt.Memory) {
-		opt.Memory = max(1, left)
+	o.Memory = accel.MemoryAvailable()
+	if left := l.cfg.Memory - a.Bytes() - l.vectors(); l.cfg.Memory > 0 && (o.Memory == 0 || left < o.Memory) {
+		o.Memory = max(1, left)
 	}
-	if opt.Memory, err = comm.Least(ctx, l.comm, opt.Memory); err != nil {
+	if o.Memory, err = comm.Least(ctx, l.comm, o.Memory); err != nil {
 		return nil, err
 	}
 	p := adapt.Problem{Comm: l.comm, K: a, X: l.train.X, Map: dist, Lambda: l.cfg.Lambda, LambdaP: lambdaP, RHS: t, Tol: l.cfg.Tol, Error: a.Choice().Error}
-	res, err := adapt.Search(ctx, p, opt, rng.New(l.cfg.Seed))
+	res, err := adapt.Search(ctx, p, &o, rng.New(l.cfg.Seed))
 	if res == nil {
 		return nil, err
 	}

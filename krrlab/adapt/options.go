@@ -73,7 +73,7 @@ type Options struct {
 	Memory int64
 	// Progress, if not nil, is called before every rung and after the last with the work done,
 	// about (s/First)² of a rung.
-	Progress func(done, total int)
+	Progress func(done, total int) `json:"-"`
 }
 
 // Settled returns a copy of o with the defaults for n points filled in, or says what is wrong

@@ -36,6 +36,7 @@ var written = [][2]string{
 	{"krrlab/model.Info", "krrlab fit --out: model.json"},
 	{"krrlab/cli.modelInfo", "krrlab model info --json"},
 	{"krrlab/remote.job", "a stage on ranks: job.json"},
+	{"krrlab/adapt.Options", "a stage on ranks: the options of sketch-size in job.json"},
 	{"krrlab/remote.outcome", "a stage on ranks: what it returns"},
 	{"krrlab/remote.report", "a stage on ranks: a line of its log"},
 }
