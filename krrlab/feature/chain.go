@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
@@ -143,7 +144,7 @@ func through[T float32 | float64](m *ChainMap, z []T, ld int, x points.Points, z
 			features(z[i*ld:], ld, p)
 			continue
 		}
-		src := grow(z1, (j-i)*width)
+		src := buffer.Grow(z1, (j-i)*width)
 		features(src, width, p)
 		apply(z[i*ld:], ld, src, width, j-i, w)
 	}

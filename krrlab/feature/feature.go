@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -63,16 +64,6 @@ func (w *Workspace) Bytes() int64 {
 		b += w.chain.bytes()
 	}
 	return b
-}
-
-// grow returns *buf with length n, reallocating it if it is too short. The
-// contents are undefined.
-func grow[T any](buf *[]T, n int) []T {
-	if cap(*buf) < n {
-		*buf = make([]T, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
 }
 
 // For returns the distribution the paper pairs with a kernel: Fourier features for
@@ -194,7 +185,7 @@ func mapTo32(m Map, z []float32, ld int, x points.Points, w *Workspace, tmp *[]f
 		return
 	}
 	n, _ := x.Dims()
-	t := grow(tmp, n*s)
+	t := buffer.Grow(tmp, n*s)
 	m.MapTo(t, s, x, w)
 	for i := range n {
 		for j, v := range t[i*s : (i+1)*s] {

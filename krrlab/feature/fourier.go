@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -123,7 +124,7 @@ const drawBlock = 16
 func (m *FourierMap) draw(k kernel.Kernel, g rng.Stream) {
 	buf := make([][]float64, accel.Threads())
 	each((m.s+drawBlock-1)/drawBlock, func(worker, block int) {
-		rows := grow(&buf[worker], drawBlock*m.d)
+		rows := buffer.Grow(&buf[worker], drawBlock*m.d)
 		j0, j1 := block*drawBlock, min((block+1)*drawBlock, m.s)
 		for j := j0; j < j1; j++ {
 			frequency(rows[(j-j0)*m.d:(j-j0+1)*m.d], k, g, j)

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -107,7 +108,7 @@ func (m *FourierMap) columns64(c0, c1 int, only []int, w *Workspace) blas64.Gene
 	if only != nil {
 		s = len(only)
 	}
-	g := blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: grow(&w.w64, (c1-c0)*s)}
+	g := blas64.General{Rows: c1 - c0, Cols: s, Stride: s, Data: buffer.Grow(&w.w64, (c1-c0)*s)}
 	for c := c0; c < c1; c++ {
 		src, dst := m.wt[c*m.s:(c+1)*m.s], g.Data[(c-c0)*s:(c-c0+1)*s]
 		if only == nil {
@@ -158,7 +159,7 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 	}
 	w.far = far
 	if 4*len(far) > m.s {
-		p := grow(&w.phase64, n*m.s)
+		p := buffer.Grow(&w.phase64, n*m.s)
 		m.phases64(p, m.s, x, nil, w)
 		for i := range n {
 			row := z[i*ld : i*ld+m.s]
@@ -169,7 +170,7 @@ func (m *FourierMap) phases32(z []float32, ld int, x points.Points, w *Workspace
 		return
 	}
 	m.products32(z, ld, x, w)
-	p := grow(&w.phase64, n*len(far))
+	p := buffer.Grow(&w.phase64, n*len(far))
 	m.phases64(p, len(far), x, far, w)
 	for i := range n {
 		row := z[i*ld : i*ld+m.s]
@@ -217,7 +218,7 @@ func dense64(x points.Points, w *Workspace) blas64.General {
 		return blas64.General{Rows: x.N, Cols: x.D, Stride: max(x.Stride, 1), Data: x.Data}
 	}
 	n, d := x.Dims()
-	g := blas64.General{Rows: n, Cols: d, Stride: d, Data: grow(&w.x64, n*d)}
+	g := blas64.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x64, n*d)}
 	x.Panel64To(g.Data, d)
 	return g
 }
@@ -228,7 +229,7 @@ func dense32(x points.Points, w *Workspace) blas32.General {
 		return blas32.General{Rows: x.N, Cols: x.D, Stride: max(x.Stride, 1), Data: x.Data}
 	}
 	n, d := x.Dims()
-	g := blas32.General{Rows: n, Cols: d, Stride: d, Data: grow(&w.x32, n*d)}
+	g := blas32.General{Rows: n, Cols: d, Stride: d, Data: buffer.Grow(&w.x32, n*d)}
 	x.Panel32To(g.Data, d)
 	return g
 }
@@ -256,7 +257,7 @@ func maxNorm(x points.Points, w *Workspace) float64 {
 			see(sumSq(val))
 		}
 	default:
-		row := grow(&w.norms, d)
+		row := buffer.Grow(&w.norms, d)
 		for i := range n {
 			x.RowTo(row, i)
 			see(sumSq(row))

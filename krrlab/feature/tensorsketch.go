@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -115,13 +116,13 @@ func (m *TensorSketchMap) MapTo32(z []float32, ld int, x points.Points, w *Works
 
 // prepare makes the scratch of w fit m.
 func (m *TensorSketchMap) prepare(w *Workspace) {
-	grow(&w.seq, m.m)
-	grow(&w.x64, m.d)
+	buffer.Grow(&w.seq, m.m)
+	buffer.Grow(&w.x64, m.d)
 	if m.k.Degree == 1 {
 		return
 	}
-	grow(&w.prod, m.m/2+1)
-	grow(&w.next, m.m/2+1)
+	buffer.Grow(&w.prod, m.m/2+1)
+	buffer.Grow(&w.next, m.m/2+1)
 	if w.fft == nil {
 		w.fft = fourier.NewFFT(m.m)
 	} else if w.fft.Len() != m.m {

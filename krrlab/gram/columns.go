@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -174,7 +175,7 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 			}
 			lo, hi := s.block(b)
 			w := &workers[who]
-			tile := grow(&w.tile, (hi-lo)*len(part))
+			tile := buffer.Grow(&w.tile, (hi-lo)*len(part))
 			s.fill(tile, len(part), s.k, s.panels[b], z, &w.kernel)
 			for r := lo; r < hi; r++ {
 				out := raw.Data[r*raw.Stride+k0:]

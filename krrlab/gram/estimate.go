@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -135,20 +136,20 @@ func (s *sample) form(ctx context.Context, by method, set func(i int, row []floa
 	return accel.ForEach(ctx, (n+sampleBlock-1)/sampleBlock, func(who, b int) {
 		w := &workers[who]
 		lo, hi := b*sampleBlock, min((b+1)*sampleBlock, n)
-		t := grow(&w.t64, (hi-lo)*hi)
+		t := buffer.Grow(&w.t64, (hi-lo)*hi)
 		shift := 0.0
 		switch {
 		case by.wide:
 			kernel.Tile64(t, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 		case s.less != nil && !by.fixed:
 			shift = s.less.Shift()
-			t32 := grow(&w.t32, (hi-lo)*hi)
+			t32 := buffer.Grow(&w.t32, (hi-lo)*hi)
 			s.less.Tile32(t32, hi, p.Slice(lo, hi), p.Slice(0, hi), &w.w)
 			for q, v := range t32 {
 				t[q] = float64(v) + shift
 			}
 		default:
-			t32 := grow(&w.t32, (hi-lo)*hi)
+			t32 := buffer.Grow(&w.t32, (hi-lo)*hi)
 			kernel.Tile32(t32, hi, s.m.k, p.Slice(lo, hi), p.Slice(0, hi), by.arith, &w.w)
 			for q, v := range t32 {
 				if by.fixed {

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // engine multiplies by the tiles of one source.
@@ -82,7 +83,7 @@ func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda flo
 	n, t := src.Rows, src.Cols
 	p := e.acquire(t)
 	p.load(src)
-	clear(grow(&p.sums, words[T]()*n*t+extra))
+	clear(buffer.Grow(&p.sums, words[T]()*n*t+extra))
 	if err := accel.ForEach(ctx, e.held(), p.body); err != nil { // a body that panics leaves p to the collector
 		e.release(p)
 		return err
@@ -100,9 +101,9 @@ func (e *engine[T]) mul(ctx context.Context, dst, src blas64.General, lambda flo
 // subnormal numbers arise from its magnitude.
 func (p *product[T]) load(src blas64.General) {
 	n, t := src.Rows, src.Cols
-	grow(&p.x, n*t)
-	scale, norm, fixed := grow(&p.scale, t), grow(&p.norm, t), grow(&p.fixed, t)
-	total := grow(&p.total, t)
+	buffer.Grow(&p.x, n*t)
+	scale, norm, fixed := buffer.Grow(&p.scale, t), buffer.Grow(&p.norm, t), buffer.Grow(&p.fixed, t)
+	total := buffer.Grow(&p.total, t)
 	columnScales(scale, src)
 	clear(norm)
 	clear(total)
@@ -156,7 +157,7 @@ func (p *product[T]) multiply(who, q int) (i, j int, yi, yj []T) {
 	i, j = int(e.order[q].i), int(e.order[q].j)
 	rows, cols := e.rows(i), e.rows(j)
 	xi, xj := p.block(i), p.block(j)
-	yi, yj = grow(&w.yi, rows*t), grow(&w.yj, cols*t)
+	yi, yj = buffer.Grow(&w.yi, rows*t), buffer.Grow(&w.yj, cols*t)
 	if m, ok := e.src.(multiplier[T]); ok {
 		m.multiply(w, q, yi, yj, rows, cols, xi, xj, t)
 	} else {

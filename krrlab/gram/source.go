@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -117,7 +118,7 @@ func (s *recomputed[T]) form(*worker[T], int) error { return nil }
 
 func (s *recomputed[T]) tile(w *worker[T], p int) []T {
 	r := s.order[p]
-	t := grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
+	t := buffer.Grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
 	s.formTo(t, p, &w.kernel)
 	return t
 }
@@ -132,14 +133,6 @@ func sizeOf[T float]() int64 {
 	return 8
 }
 
-func grow[T any](buf *[]T, n int) []T {
-	if cap(*buf) < n {
-		*buf = make([]T, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
-}
-
 // fixedOne is the 16-bit number that stands for 1.
 const fixedOne = 1<<16 - 1
 
@@ -152,7 +145,7 @@ type packed struct {
 
 func (s *packed) form(w *worker[float32], p int) error {
 	r := s.order[p]
-	t := grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
+	t := buffer.Grow(&w.tile, s.rows(int(r.i))*s.rows(int(r.j)))
 	s.formTo(t, p, &w.kernel)
 	if s.check {
 		for q, v := range t {
@@ -167,7 +160,7 @@ func (s *packed) form(w *worker[float32], p int) error {
 }
 
 func (s *packed) tile(w *worker[float32], p int) []float32 {
-	t := grow(&w.tile, len(s.tiles[p]))
+	t := buffer.Grow(&w.tile, len(s.tiles[p]))
 	simd.Widen(t, s.tiles[p])
 	for q, v := range t {
 		t[q] = v / fixedOne

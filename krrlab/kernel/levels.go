@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -58,7 +59,7 @@ func (l *Levels) Shift() float64 { return l.shift }
 // Tile64 is the Tile64 of the kernel, with the same bits.
 func (l *Levels) Tile64(dst []float64, ld int, x, z points.Panel, w *Workspace) {
 	nz := z.Len()
-	inner := grow(&w.ints, x.Len()*nz)
+	inner := buffer.Grow(&w.ints, x.Len()*nz)
 	look(dst, ld, inner, nz, l.wide, l.unit, x, z, w)
 }
 
@@ -72,7 +73,7 @@ func (l *Levels) Tile32(dst []float32, ld int, x, z points.Panel, w *Workspace) 
 func look[T float](dst []T, ld int, inner []int32, step int, table []T, unit float64, x, z points.Panel, w *Workspace) {
 	points.InnerInt(inner, step, x.X, z.X, &w.pairs) // x and z are some of the points of the table
 	xx, zz := w.wholeNorms(x, z, unit)
-	sq := grow(&w.sq, len(zz))
+	sq := buffer.Grow(&w.sq, len(zz))
 	for b, v := range zz {
 		sq[b] = int32(v)
 	}

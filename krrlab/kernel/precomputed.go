@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -171,9 +172,9 @@ func (k *Precomputed) rowTo(dst, x []float64, to []int) {
 func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row []float64)) {
 	nx, d := x.Dims()
 	nz, _ := z.Dims()
-	at, xa, row := grow(&w.z, nz), grow(&w.x, d), grow(&w.row, nz)
+	at, xa, row := buffer.Grow(&w.z, nz), buffer.Grow(&w.x, d), buffer.Grow(&w.row, nz)
 	z.Panel64To(at, 1)
-	to := grow(&w.to, nz)
+	to := buffer.Grow(&w.to, nz)
 	for b, j := range at {
 		to[b] = int(j)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -59,7 +60,7 @@ func Tile64(dst []float64, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 	p, nz := k.(profile), z.Len()
 	tile, step := dst, ld
 	if !BuiltIn(k) && ld != nz {
-		tile, step = grow(&w.inner, x.Len()*nz), nz
+		tile, step = buffer.Grow(&w.inner, x.Len()*nz), nz
 	}
 	_, radial := k.(Radial)
 	xx, zz := w.scalars64(tile, step, k, x, z, arith)
@@ -107,7 +108,7 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 		return
 	}
 	p, step := k.(profile), 0
-	u := grow(&w.row, nz)
+	u := buffer.Grow(&w.row, nz)
 	unit, whole := wholeUnit(k, x.X, z.X)
 	if g, ok := k.(Gaussian); ok && whole {
 		if inner := points.Over(dst); points.InnerInt(inner, ld, x.X, z.X, &w.pairs) {
@@ -125,14 +126,14 @@ func Tile32(dst []float32, ld int, k Kernel, x, z points.Panel, arith Arithmetic
 			points.Inner32(dst, ld, x.X, z.X, &w.pairs)
 		}
 		if byTile(k) {
-			u, step = grow(&w.row, nx*nz), nz
+			u, step = buffer.Grow(&w.row, nx*nz), nz
 		}
 		for a := range nx {
 			row := dst[a*ld : a*ld+nz]
 			apply32(p, row, row, x.Norms[a], z.Norms, u[a*step:a*step+nz])
 		}
 	} else {
-		inner := grow(&w.inner, nx*nz)
+		inner := buffer.Grow(&w.inner, nx*nz)
 		if byTile(k) {
 			u, step = inner, nz
 		}
@@ -179,7 +180,7 @@ func (w *Workspace) scalars64(dst []float64, ld int, k Kernel, x, z points.Panel
 				row[b] *= -0.5
 			}
 		}
-		zeros := grow(&w.zeros, max(nx, nz))
+		zeros := buffer.Grow(&w.zeros, max(nx, nz))
 		return zeros[:nx], zeros[:nz]
 	default:
 		points.Inner64(dst, ld, x.X, z.X, &w.pairs)
@@ -205,7 +206,7 @@ func Whole(k Kernel, x points.Points) bool {
 // wholeNorms returns the squared norms as whole numbers.
 func (w *Workspace) wholeNorms(x, z points.Panel, unit float64) (xx, zz []float64) {
 	nx := x.Len()
-	both := grow(&w.whole, nx+z.Len())
+	both := buffer.Grow(&w.whole, nx+z.Len())
 	points.WholeNorms(both[:nx], x.Norms, unit)
 	points.WholeNorms(both[nx:], z.Norms, unit)
 	return both[:nx], both[nx:]
@@ -250,11 +251,11 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 	if t, ok := k.(tiler); ok {
 		for a0 := 0; a0 < nx; a0 += step {
 			na := min(step, nx-a0)
-			x.Slice(a0, a0+na).Panel64To(grow(&w.x, na*d), d)
+			x.Slice(a0, a0+na).Panel64To(buffer.Grow(&w.x, na*d), d)
 			for b0 := 0; b0 < nz; b0 += step {
 				nb := min(step, nz-b0)
-				z.Slice(b0, b0+nb).Panel64To(grow(&w.z, nb*d), d)
-				values := grow(&w.inner, na*nb)
+				z.Slice(b0, b0+nb).Panel64To(buffer.Grow(&w.z, nb*d), d)
+				values := buffer.Grow(&w.inner, na*nb)
 				t.EvalTile(values, w.x, w.z, na, nb)
 				for p, v := range values {
 					set(a0+p/nb, b0+p%nb, v)
@@ -263,10 +264,10 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 		}
 		return
 	}
-	xa := grow(&w.x, d)
+	xa := buffer.Grow(&w.x, d)
 	for b0 := 0; b0 < nz; b0 += step {
 		b1 := min(b0+step, nz)
-		zb := grow(&w.z, (b1-b0)*d)
+		zb := buffer.Grow(&w.z, (b1-b0)*d)
 		z.Slice(b0, b1).Panel64To(zb, d)
 		for a := range nx {
 			x.RowTo(xa, a)
@@ -276,14 +277,6 @@ func (w *Workspace) each(k Kernel, x, z points.Points, set func(a, b int, v floa
 			}
 		}
 	}
-}
-
-func grow[T any](buf *[]T, n int) []T {
-	if cap(*buf) < n {
-		*buf = make([]T, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
 }
 
 // Arguments of the exponential below these give 0: e^flush32 = 2^-100 and

@@ -176,11 +176,3 @@ func narrow(f *points.Dense32, r int) *points.Dense32 {
 	}
 	return points.NewDense32(f.N, r, data)
 }
-
-func grow(buf *[]float64, n int) []float64 {
-	if cap(*buf) < n {
-		*buf = make([]float64, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
-}

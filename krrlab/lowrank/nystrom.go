@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -153,7 +154,7 @@ func (p *nystrom) solve(ctx context.Context) error {
 	l := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: r, Stride: r, Data: p.l}
 	work := make([][]float64, accel.Threads())
 	return p.panels(ctx, panelRows, func(who, lo, hi int) (lost float64) {
-		g := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: grow(&work[who], (hi-lo)*r)}
+		g := blas64.General{Rows: hi - lo, Cols: r, Stride: r, Data: buffer.Grow(&work[who], (hi-lo)*r)}
 		for i := lo; i < hi; i++ {
 			p.row(g.Data[(i-lo)*r:(i-lo+1)*r], i)
 		}

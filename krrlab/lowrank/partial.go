@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -193,10 +194,10 @@ func (p *partial) append(ctx context.Context, uniq, taken []int, c blas64.Genera
 	return p.panels(ctx, panelRows, func(who, lo, hi int) (lost float64) {
 		w := &p.work[who]
 		g := blas64.General{Rows: hi - lo, Cols: a, Stride: c.Stride, Data: c.Data[lo*c.Stride:]}
-		pick(g, taken, grow(&w.row, a))
+		pick(g, taken, buffer.Grow(&w.row, a))
 		for k0 := 0; k0 < r; k0 += panelCols { // G ← G − F·F(A,:)ᵀ
 			k1 := min(k0+panelCols, r)
-			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0, Data: grow(&w.wide, (hi-lo)*(k1-k0))}
+			wide := blas64.General{Rows: hi - lo, Cols: k1 - k0, Stride: k1 - k0, Data: buffer.Grow(&w.wide, (hi-lo)*(k1-k0))}
 			for i := lo; i < hi; i++ {
 				p.wide(wide.Data[(i-lo)*wide.Stride:(i-lo+1)*wide.Stride], i, k0, k1)
 			}

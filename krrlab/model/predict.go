@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -254,19 +255,19 @@ func (p *predictor) trial(ctx context.Context, z points.Panel, arith kernel.Arit
 // f = Σ_b T_b C_b over the column blocks b of K(z, x).
 func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.Arithmetic) {
 	rows := z.Len()
-	w.f = grow(w.f, rows*p.t)
+	buffer.Grow(&w.f, rows*p.t)
 	clear(w.f)
 	for lo := 0; lo < p.n; lo += tileCols {
 		hi := min(lo+tileCols, p.n)
 		cols := hi - lo
 		x, c := p.x.Slice(lo, hi), p.c[lo*p.t:hi*p.t]
 		if arith == kernel.Float32 {
-			w.t32 = grow(w.t32, batchRows*tileCols)
+			buffer.Grow(&w.t32, batchRows*tileCols)
 			kernel.Tile32(w.t32, cols, p.m.Kernel, z, x, arith, &w.kernel)
 			simd.Forward(rows, cols, w.t32, cols, c, cols, w.f, rows, p.t) // f += T_b C_b
 			continue
 		}
-		w.t64 = grow(w.t64, batchRows*tileCols)
+		buffer.Grow(&w.t64, batchRows*tileCols)
 		kernel.Tile64(w.t64, cols, p.m.Kernel, z, x, arith, &w.kernel)
 		blas64.Gemm(blas.NoTrans, blas.Trans, 1, byColumns(c, p.t, cols), blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: w.t64},
 			1, byColumns(w.f, p.t, rows)) // fᵀ += C_bᵀ T_bᵀ
@@ -281,11 +282,4 @@ func (p *predictor) batch(w *worker, f *mat.Dense, z points.Panel, arith kernel.
 // byColumns returns columns of n numbers as the rows of a matrix.
 func byColumns(v []float64, t, n int) blas64.General {
 	return blas64.General{Rows: t, Cols: n, Stride: n, Data: v}
-}
-
-func grow[T float32 | float64](s []T, n int) []T {
-	if cap(s) < n {
-		return make([]T, n)
-	}
-	return s[:n]
 }

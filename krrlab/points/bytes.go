@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/gemm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // Bytes is a row-major n×d matrix of points whose coordinates are whole numbers from 0 to 255 times one scale:
@@ -216,7 +217,7 @@ func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
 		return
 	}
 	const depth = 256 // 256·255² < 2²⁴
-	part := grow(&w.part, a.N*b.N)
+	part := buffer.Grow(&w.part, a.N*b.N)
 	out := blas32.General{Rows: a.N, Cols: b.N, Stride: b.N, Data: part}
 	zeroTile(dst, ld, a.N, b.N)
 	for ; c0 < c1; c0 += depth {
@@ -234,7 +235,7 @@ func (w *Workspace) innerInt(dst []int32, ld int, a, b *Bytes, c0, c1 int) {
 
 // whole returns columns of bytes as float32, without the scale.
 func (w *Workspace) whole(side int, x *Bytes, c0, c1 int) blas32.General {
-	buf := grow(&w.dense32[side], x.N*(c1-c0))
+	buf := buffer.Grow(&w.dense32[side], x.N*(c1-c0))
 	for i := range x.N {
 		scaleTo(buf[i*(c1-c0):], x.Row(i)[c0:c1], 1)
 	}
@@ -251,7 +252,7 @@ func InnerWhole(dst []float64, ld int, a, b Points, w *Workspace) bool {
 		return true
 	}
 	zeroTile(dst, ld, na, nb)
-	part := grow(&w.ints, na*nb)
+	part := buffer.Grow(&w.ints, na*nb)
 	for c0 := 0; c0 < d; c0 += gemm.BytesDepth {
 		w.innerInt(part, nb, a.(*Bytes), b.(*Bytes), c0, min(c0+gemm.BytesDepth, d))
 		for i := range na {

@@ -1,6 +1,10 @@
 package points
 
-import "math"
+import (
+	"math"
+
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+)
 
 // SqDist64 sets dst[i*ld+j] = ‖a_i − b_j‖₂² for all pairs, as Σ_c (a_ic − b_jc)² in float64. Unlike
 // ‖a‖²+‖b‖²−2aᵀb, which cancels, it is right to (d+3)·2⁻⁵³ of itself. Sparse points are made
@@ -140,12 +144,12 @@ func abs32(v float32) float32 { return math.Float32frombits(math.Float32bits(v) 
 // sparseL1 gives emit, for each row i of a, the distances to all rows of b,
 // whose transposed panel is in w.
 func (w *Workspace) sparseL1(a, b *CSR, emit func(i int, acc []float64)) {
-	one := grow(&w.one[1], b.N)
+	one := buffer.Grow(&w.one[1], b.N)
 	for j := range one {
 		_, val := b.Row(j)
 		one[j] = sumAbs(val)
 	}
-	acc := grow(&w.acc, b.N)
+	acc := buffer.Grow(&w.acc, b.N)
 	for i := range a.N {
 		col, val := a.Row(i)
 		xi := sumAbs(val)

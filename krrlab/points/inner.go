@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // Workspace is the scratch memory of one worker: panels converted or made dense,
@@ -146,7 +148,7 @@ func (w *Workspace) operand64(side int, x Points, c0, c1 int) blas64.General {
 		return blas64.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
 	}
 	n, _ := x.Dims()
-	buf := grow(&w.dense64[side], n*(c1-c0))
+	buf := buffer.Grow(&w.dense64[side], n*(c1-c0))
 	columnsTo(buf, c1-c0, x, c0, c1)
 	return blas64.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
 }
@@ -156,7 +158,7 @@ func (w *Workspace) operand32(side int, x Points, c0, c1 int) blas32.General {
 		return blas32.General{Rows: x.N, Cols: c1 - c0, Stride: x.Stride, Data: x.Data[c0:]}
 	}
 	n, _ := x.Dims()
-	buf := grow(&w.dense32[side], n*(c1-c0))
+	buf := buffer.Grow(&w.dense32[side], n*(c1-c0))
 	columnsTo(buf, c1-c0, x, c0, c1)
 	return blas32.General{Rows: n, Cols: c1 - c0, Stride: c1 - c0, Data: buf}
 }
@@ -166,14 +168,4 @@ func (w *Workspace) Bytes() int64 {
 	f64 := cap(w.dense64[0]) + cap(w.dense64[1]) + cap(w.val) + cap(w.acc) + cap(w.one[0]) + cap(w.one[1])
 	f32 := cap(w.dense32[0]) + cap(w.dense32[1]) + cap(w.ptr) + cap(w.row) + cap(w.ints) + cap(w.part)
 	return 8*int64(f64) + 4*int64(f32)
-}
-
-// grow returns *buf with length n, reallocating it if it is too short. The
-// contents are undefined.
-func grow[T any](buf *[]T, n int) []T {
-	if cap(*buf) < n {
-		*buf = make([]T, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 // Points is a set of n points in R^d. The points are the rows of X, n×d.
@@ -224,7 +225,7 @@ func rowSums(x Points, f func(v []float64) float64) []float64 {
 				sums[i] = f(val)
 				continue
 			}
-			x.RowTo(grow(&rows[who], d), i)
+			x.RowTo(buffer.Grow(&rows[who], d), i)
 			sums[i] = f(rows[who])
 		}
 	})

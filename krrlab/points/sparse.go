@@ -1,5 +1,7 @@
 package points
 
+import "github.com/krrlab/lab/krrlab/internal/buffer"
+
 // sparseGain is how many multiply-adds of a dense product cost as much as one of
 // the walk over nonzeros: a pair of panels is walked when
 //
@@ -24,10 +26,10 @@ func bothSparse(a, b Points) (sa, sb *CSR, ok bool) {
 // round asks for the values rounded to float32.
 func (w *Workspace) transpose(a, b *CSR, round bool) bool {
 	if b.NNZ() == 0 || a.NNZ() == 0 {
-		clear(grow(&w.ptr, b.D+1))
+		clear(buffer.Grow(&w.ptr, b.D+1))
 		return true
 	}
-	ptr := grow(&w.ptr, b.D+1)
+	ptr := buffer.Grow(&w.ptr, b.D+1)
 	clear(ptr)
 	p, q := b.Ptr[0], b.Ptr[b.N]
 	for _, c := range b.Col[p:q] {
@@ -47,7 +49,7 @@ func (w *Workspace) transpose(a, b *CSR, round bool) bool {
 // fillTranspose turns the counts in w.ptr into offsets and fills w.row, w.val.
 func (w *Workspace) fillTranspose(b *CSR, round bool) {
 	ptr := w.ptr
-	row, val := grow(&w.row, b.NNZ()), grow(&w.val, b.NNZ())
+	row, val := buffer.Grow(&w.row, b.NNZ()), buffer.Grow(&w.val, b.NNZ())
 	var sum int32
 	for c := 1; c <= b.D; c++ { // ptr[c+1] becomes the start of column c while filling
 		sum, ptr[c] = sum+ptr[c], sum
@@ -72,7 +74,7 @@ func (w *Workspace) fillTranspose(b *CSR, round bool) {
 //
 //	acc_j = Σ_{c: a_ic ≠ 0} a_ic · b_jc.
 func (w *Workspace) sparseInner(a *CSR, nb int, round bool, emit func(i int, acc []float64)) {
-	acc := grow(&w.acc, nb)
+	acc := buffer.Grow(&w.acc, nb)
 	for i := range a.N {
 		clear(acc)
 		col, val := a.Row(i)

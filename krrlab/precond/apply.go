@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 )
 
 const (
@@ -136,22 +137,24 @@ func (w *Woodbury) acquire(t int) *solve {
 		p.locks = make([]sync.Mutex, p.colBlocks)
 	}
 	p.t, p.skinny, p.kernels = t, t <= gemvColumns(), simd.InUse() != simd.Portable
-	p.sums, p.norm, p.fixed = grow(p.sums, t*w.s), grow(p.norm, t), grow(p.fixed, t)
-	p.counts = grow(p.counts, w.rows.comm.Size())
+	buffer.Grow(&p.sums, t*w.s)
+	buffer.Grow(&p.norm, t)
+	buffer.Grow(&p.fixed, t)
+	buffer.Grow(&p.counts, w.rows.comm.Size())
 	for r := range p.counts {
 		lo, hi := comm.Rows(w.n, RankRows, r, len(p.counts))
 		p.counts[r] = (hi - lo) * t
 	}
-	p.v = grow(p.v, t*w.s)
+	buffer.Grow(&p.v, t*w.s)
 	if w.form == FormLInv || w.form == FormEigen {
-		p.u = grow(p.u, t*w.s)
+		buffer.Grow(&p.u, t*w.s)
 	}
 	for len(p.workers) < accel.Threads() {
 		p.workers = append(p.workers, scratch{})
 	}
 	for i := range p.workers {
-		p.workers[i].rt = grow(p.workers[i].rt, t*RankRows)
-		p.workers[i].out = grow(p.workers[i].out, t*colBlock)
+		buffer.Grow(&p.workers[i].rt, t*RankRows)
+		buffer.Grow(&p.workers[i].out, t*colBlock)
 	}
 	return p
 }
@@ -161,14 +164,6 @@ func (w *Woodbury) release(p *solve) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.idle = append(w.idle, p)
-}
-
-// grow returns x with length n. Its contents are undefined.
-func grow[T any](x []T, n int) []T {
-	if cap(x) < n {
-		return make([]T, n)
-	}
-	return x[:n]
 }
 
 // gemvColumns returns up to how many columns a block is multiplied column by

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -47,7 +48,7 @@ func (k *rows) gramSum(z *points.Dense32, fast bool) *gramSum {
 func (g *gramSum) each(ctx context.Context, blocks []gramBlock, use func(b gramBlock, sum []int64)) error {
 	return accel.ForEach(ctx, len(blocks), func(worker, q int) {
 		w, b := &g.work[worker], blocks[q]
-		w.sum = grow(w.sum, b.rows*b.cols)
+		buffer.Grow(&w.sum, b.rows*b.cols)
 		clear(w.sum)
 		for p0 := 0; p0 < g.z.N && ctx.Err() == nil; p0 += RankRows {
 			g.panel(w, b, p0, min(RankRows, g.z.N-p0))
@@ -62,7 +63,7 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 	half := b.i == b.j && accel.InUse().Name != "gonum"
 	if g.fast {
 		z := g.z
-		w.out32 = grow(w.out32, b.rows*b.cols)
+		buffer.Grow(&w.out32, b.rows*b.cols)
 		x := blas32.General{Rows: m, Cols: b.rows, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.i:]}
 		y := blas32.General{Rows: m, Cols: b.cols, Stride: z.Stride, Data: z.Data[p0*z.Stride+b.j:]}
 		if half {
@@ -77,7 +78,7 @@ func (g *gramSum) panel(w *gramScratch, b gramBlock, p0, m int) {
 		}
 		return
 	}
-	w.out = grow(w.out, b.rows*b.cols)
+	buffer.Grow(&w.out, b.rows*b.cols)
 	x := g.columns(&w.x, p0, m, b.i, b.rows)
 	if half {
 		blas64.Syrk(blas.Trans, 1, x, 0, blas64.Symmetric{Uplo: blas.Lower, N: b.rows, Stride: b.cols, Data: w.out})
@@ -101,7 +102,7 @@ func (g *gramSum) value(sum int64, i, j int) float64 {
 
 // columns converts so many columns from j on of m rows from p0 on.
 func (g *gramSum) columns(buf *[]float64, p0, m, j, cols int) blas64.General {
-	*buf = grow(*buf, m*cols)
+	buffer.Grow(buf, m*cols)
 	for i := range m {
 		points.Widen((*buf)[i*cols:(i+1)*cols], g.z.Row(p0 + i)[j:j+cols])
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -112,7 +113,8 @@ func (m *measurement) product(ctx context.Context, normSq float64) error {
 		w := &work[who]
 		i0, i1 := p*RankRows, min((p+1)*RankRows, m.z.N)
 		rows, data := i1-i0, m.z.Data[i0*m.z.Stride:]
-		w.y, w.u = grow(w.y, t*rows), grow(w.u, t*s)
+		buffer.Grow(&w.y, t*rows)
+		buffer.Grow(&w.u, t*s)
 		clear(w.y)
 		clear(w.u)
 		simd.Forward(rows, s, data, m.z.Stride, m.v, s, w.y, rows, t)           // y = Z_pv

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -77,7 +78,7 @@ func (k *rows) largest(ctx context.Context, peaks []float64, z *source) error {
 	work := make([][]uint32, accel.Threads()) // bits of |Z_ij|, which are in the order of the numbers
 	bufs := make([][]float32, accel.Threads())
 	err := accel.ForEach(ctx, k.units(), func(worker, u int) {
-		work[worker] = grow(work[worker], z.s) // zeros at first
+		buffer.Grow(&work[worker], z.s) // zeros at first
 		most := work[worker]
 		i0, i1 := u*RankRows, min((u+1)*RankRows, k.own)
 		data, ld := z.panel(i0, i1, &bufs[worker])
@@ -185,7 +186,7 @@ func (p *solve) expand(ctx context.Context) error {
 	if k.comm.Size() == 1 {
 		return nil
 	}
-	p.dense = grow(p.dense, k.n*t)
+	buffer.Grow(&p.dense, k.n*t)
 	for i := k.first; i < k.first+k.own; i++ {
 		copy(p.dense[i*t:(i+1)*t], p.dst.Data[i*p.dst.Stride:])
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -32,7 +33,7 @@ func (z *source) panel(i, j int, buf *[]float32) (data []float32, ld int) {
 	case z.held != nil:
 		return z.held.Data[i*z.held.Stride:], z.held.Stride
 	}
-	*buf = grow(*buf, (j-i)*z.s)
+	buffer.Grow(buf, (j-i)*z.s)
 	z.fill(*buf, i, j)
 	return *buf, z.s
 }

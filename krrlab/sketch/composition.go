@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -119,7 +120,7 @@ func compose[T float](ops []Operator, dst []T, ldd int, src []T, lds, rows int, 
 			return
 		}
 		_, s := o.Dims()
-		out := grow(&panels[k%2], rows*s)
+		out := buffer.Grow(&panels[k%2], rows*s)
 		apply(o, out, s, src, lds, rows, w)
 		src, lds = out, s
 	}

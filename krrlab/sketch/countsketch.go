@@ -1,6 +1,9 @@
 package sketch
 
-import "github.com/krrlab/lab/krrlab/rng"
+import (
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/rng"
+)
 
 // CountSketch is the distribution of the sparsest sketches (Charikar, Chen and
 // Farach-Colton 2004): column j of S has the single entry g(j) = ±1 in row h(j),
@@ -49,13 +52,13 @@ func (o *CountSketchOperator) Hash(j int) (h int, g float64) {
 // Apply32 implements Operator.
 func (o *CountSketchOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	count(o, dst, ldd, src, lds, rows, grow(&w.row32, 2*o.s))
+	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, 2*o.s))
 }
 
 // Apply64 implements Operator.
 func (o *CountSketchOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	count(o, dst, ldd, src, lds, rows, grow(&w.row64, 2*o.s))
+	count(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, 2*o.s))
 }
 
 // count sums what is added to a bucket and what is taken from it side by side in both,

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -51,7 +52,7 @@ func (d Gaussian) Sample(m, s int, g rng.Stream) (Operator, error) {
 	o := &GaussianOperator{m: m, s: s, g: make([]float32, m*s), scale: 1 / math.Sqrt(float64(s))}
 	rows := make([][]float64, accel.Threads())
 	each(s, func(worker, i int) {
-		row := grow(&rows[worker], m)
+		row := buffer.Grow(&rows[worker], m)
 		g.Sub("gaussian row", uint64(i)).Normals(row, 0)
 		for j, v := range row {
 			o.g[i*m+j] = float32(v)
@@ -88,7 +89,7 @@ func (o *GaussianOperator) Apply64(dst []float64, ldd int, src []float64, lds, r
 	step := min(o.s, max(1, wideBlock/o.m))
 	for i := 0; i < o.s; i += step {
 		k := min(step, o.s-i)
-		block := grow(&w.wide, k*o.m)
+		block := buffer.Grow(&w.wide, k*o.m)
 		for j, v := range o.g[i*o.m : (i+k)*o.m] {
 			block[j] = float64(v)
 		}

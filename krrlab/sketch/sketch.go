@@ -60,16 +60,6 @@ func (w *Workspace) Bytes() int64 {
 
 type float interface{ float32 | float64 }
 
-// grow returns *buf with length n, reallocating it if it is too short. The contents are
-// undefined.
-func grow[T any](buf *[]T, n int) []T {
-	if cap(*buf) < n {
-		*buf = make([]T, n)
-	}
-	*buf = (*buf)[:n]
-	return *buf
-}
-
 // Parse returns the distribution of that name: "countsketch", "srht" or "gaussian".
 func Parse(name string) (Dist, error) {
 	for _, d := range []Dist{CountSketch{}, SRHT{}, Gaussian{}} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -75,13 +76,13 @@ func (o *SRHTOperator) padded() int { return max(o.size, 8) }
 // Apply32 implements Operator.
 func (o *SRHTOperator) Apply32(dst []float32, ldd int, src []float32, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	transform(o, dst, ldd, src, lds, rows, grow(&w.row32, together*o.padded()), simd.Butterfly32)
+	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row32, together*o.padded()), simd.Butterfly32)
 }
 
 // Apply64 implements Operator.
 func (o *SRHTOperator) Apply64(dst []float64, ldd int, src []float64, lds, rows int, w *Workspace) {
 	checkApply(o, len(dst), ldd, len(src), lds, rows)
-	transform(o, dst, ldd, src, lds, rows, grow(&w.row64, together*o.padded()), simd.Butterfly64)
+	transform(o, dst, ldd, src, lds, rows, buffer.Grow(&w.row64, together*o.padded()), simd.Butterfly64)
 }
 
 // The fast Walsh–Hadamard transform y ← H·y of length M = 2^k, H_ij = (−1)^|i∧j|, is k

@@ -24,6 +24,7 @@ var floors = map[string]int{
 	"krrlab/internal/outward":    0,
 	"krrlab/internal/plural":     0,
 	"krrlab/internal/race":       0,
+	"krrlab/internal/buffer":     0,
 	"krrlab/internal/dl":         0,
 	"krrlab/points":              0,
 	"krrlab/notebook/bindgen":    0,

@@ -1,0 +1,20 @@
+package buffer_test
+
+import (
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+)
+
+// A buffer is allocated once for the largest length.
+func Example() {
+	var buf []float64
+	for _, n := range []int{3, 2, 5} {
+		row := buffer.Grow(&buf, n)
+		fmt.Println(len(row), len(buf), cap(buf))
+	}
+	// Output:
+	// 3 3 3
+	// 2 2 3
+	// 5 5 5
+}
