@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -176,7 +177,7 @@ func (r *Report) WriteFiles(dir string) ([]string, error) {
 	write := func(name, content string) error {
 		name = filepath.Join(dir, name)
 		names = append(names, name)
-		return writeFile(name, []byte(content))
+		return stage.WriteFile(name, []byte(content))
 	}
 	if err := write(r.base()+".md", r.Markdown()); err != nil {
 		return names, err

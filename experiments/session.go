@@ -171,31 +171,5 @@ func writeJSON(name string, v any) error {
 	if err != nil {
 		return fmt.Errorf("experiments: %w", err)
 	}
-	return writeFile(name, append(js, '\n'))
-}
-
-// writeFile writes a file through a temporary one beside it, synced before it takes the name.
-func writeFile(name string, content []byte) (err error) {
-	defer func() {
-		var pe *os.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		if err != nil {
-			err = fmt.Errorf("experiments: cannot write %s: %w", name, err)
-		}
-	}()
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.part")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return stage.WriteFile(name, append(js, '\n'))
 }

@@ -24,44 +24,22 @@ import (
 // threads. Use it outside ForEach.
 func Dpotrf(n int, a []float64, lda int) bool {
 	checkSquare("Dpotrf", n, lda, len(a))
-	return tiles[float64]{
-		potrf: func(n int, a []float64, lda int) bool {
-			_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
-			return ok
-		},
-		trsm: func(m, n int, l []float64, ldl int, b []float64, ldb int) {
-			blas64.Implementation().Dtrsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, n, 1, l, ldl, b, ldb)
-		},
-		syrk: func(n, k int, a []float64, lda int, c []float64, ldc int) {
-			blas64.Implementation().Dsyrk(blas.Lower, blas.NoTrans, n, k, -1, a, lda, 1, c, ldc)
-		},
-		gemm: func(m, n, k int, a []float64, lda int, b []float64, ldb int, c []float64, ldc int) {
-			blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, m, n, k, -1, a, lda, b, ldb, 1, c, ldc)
-		},
-	}.cholesky(n, a, lda)
+	return tiles[float64]{of64(blas64.Implementation()), func(n int, a []float64, lda int) bool {
+		_, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Lower, N: n, Stride: lda, Data: a})
+		return ok
+	}}.cholesky(n, a, lda)
 }
 
 // Spotrf is Dpotrf in float32: u = 2⁻²⁴, so that A is seen as positive definite if
 // λ_min(A) is above about n·u·max a_ii.
 func Spotrf(n int, a []float32, lda int) bool {
 	checkSquare("Spotrf", n, lda, len(a))
-	return tiles[float32]{
-		potrf: func(n int, a []float32, lda int) bool {
-			if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
-				return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
-			}
-			return spotrfGo(n, a, lda)
-		},
-		trsm: func(m, n int, l []float32, ldl int, b []float32, ldb int) {
-			blas32.Implementation().Strsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, m, n, 1, l, ldl, b, ldb)
-		},
-		syrk: func(n, k int, a []float32, lda int, c []float32, ldc int) {
-			blas32.Implementation().Ssyrk(blas.Lower, blas.NoTrans, n, k, -1, a, lda, 1, c, ldc)
-		},
-		gemm: func(m, n, k int, a []float32, lda int, b []float32, ldb int, c []float32, ldc int) {
-			blas32.Implementation().Sgemm(blas.NoTrans, blas.Trans, m, n, k, -1, a, lda, b, ldb, 1, c, ldc)
-		},
-	}.cholesky(n, a, lda)
+	return tiles[float32]{of32(blas32.Implementation()), func(n int, a []float32, lda int) bool {
+		if l := inUse(); l != nil && n >= lapackOrder && matrix(n, n, lda, len(a)) {
+			return potrf(l, l.s.potrf, blas.Lower, n, a, lda)
+		}
+		return spotrfGo(n, a, lda)
+	}}.cholesky(n, a, lda)
 }
 
 func checkSquare(name string, n, lda, length int) {
@@ -83,10 +61,8 @@ const tileOrder = 384
 // tiles are the operations on tiles of a Cholesky factorization, which the BLAS runs
 // on one thread each.
 type tiles[T real] struct {
-	potrf func(n int, a []T, lda int) bool                                  // A = L·Lᵀ
-	trsm  func(m, n int, l []T, ldl int, b []T, ldb int)                    // B ← B·L⁻ᵀ, B m×n
-	syrk  func(n, k int, a []T, lda int, c []T, ldc int)                    // C ← C − A·Aᵀ, A n×k
-	gemm  func(m, n, k int, a []T, lda int, b []T, ldb int, c []T, ldc int) // C ← C − A·Bᵀ
+	overridden[T]
+	potrf func(n int, a []T, lda int) bool // A = L·Lᵀ
 }
 
 // cholesky is the right-looking algorithm. For each block column J:
@@ -107,7 +83,7 @@ func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
 		below := blocks - j - 1
 		each(below, func(i int) {
 			i += j + 1
-			op.trsm(order(i), order(j), at(j, j), lda, at(i, j), lda)
+			op.trsm(blas.Right, blas.Lower, blas.Trans, blas.NonUnit, order(i), order(j), 1, at(j, j), lda, at(i, j), lda)
 		})
 		each(below*(below+1)/2, func(q int) {
 			i := 0
@@ -116,10 +92,10 @@ func (op tiles[T]) cholesky(n int, a []T, lda int) bool {
 			}
 			i, k := i+j+1, q+j+1
 			if i == k {
-				op.syrk(order(i), order(j), at(i, j), lda, at(i, i), lda)
+				op.syrk(blas.Lower, blas.NoTrans, order(i), order(j), -1, at(i, j), lda, 1, at(i, i), lda)
 				return
 			}
-			op.gemm(order(i), order(k), order(j), at(i, j), lda, at(k, j), lda, at(i, k), lda)
+			op.gemm(blas.NoTrans, blas.Trans, order(i), order(k), order(j), -1, at(i, j), lda, at(k, j), lda, 1, at(i, k), lda)
 		})
 	}
 	return true

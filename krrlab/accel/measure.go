@@ -106,38 +106,23 @@ func sum(s []uint64) uint64 {
 // about the window, or two products if those are longer, and is 0 if ctx is
 // done first. It panics if n < 1.
 func GemmRate64(ctx context.Context, n int, window time.Duration) float64 {
-	checkOrder("GemmRate64", n)
-	mk := func(v float64) blas64.General {
-		g := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
-		for i := range g.Data {
-			g.Data[i] = v * float64(i%7)
-		}
-		return g
-	}
-	a, b, c := mk(1), mk(0.5), mk(0)
-	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
-		blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
-	})
+	return gemmRate(ctx, "GemmRate64", of64(blas64.Implementation()), n, window)
 }
 
 // GemmRate32 is GemmRate64 for blas32.Gemm.
 func GemmRate32(ctx context.Context, n int, window time.Duration) float64 {
-	checkOrder("GemmRate32", n)
-	mk := func(v float32) blas32.General {
-		g := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-		for i := range g.Data {
-			g.Data[i] = v * float32(i%7)
-		}
-		return g
-	}
-	a, b, c := mk(1), mk(0.5), mk(0)
-	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
-		blas32.Gemm(blas.NoTrans, blas.Trans, 1, a, b, 0, c)
-	})
+	return gemmRate(ctx, "GemmRate32", of32(blas32.Implementation()), n, window)
 }
 
-func checkOrder(name string, n int) {
+func gemmRate[T real](ctx context.Context, name string, blasOf overridden[T], n int, window time.Duration) float64 {
 	if n < 1 {
 		panic(fmt.Sprintf("accel: %s: n = %d < 1", name, n))
 	}
+	a, b, c := make([]T, n*n), make([]T, n*n), make([]T, n*n)
+	for i := range a {
+		a[i], b[i] = T(i%7), T(i%7)/2
+	}
+	return best(ctx, window, 2*float64(n)*float64(n)*float64(n), func() {
+		blasOf.gemm(blas.NoTrans, blas.Trans, n, n, n, 1, a, n, b, n, 0, c, n)
+	})
 }

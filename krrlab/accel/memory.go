@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
 // limit is a bound on memory and who sets it.
@@ -288,14 +290,14 @@ func (m machine) roomWanted() int64 {
 // hold makes the library take its buffers for calls from that many goroutines at a time, and settles how many threads of its own it may have.
 func (l *Library) hold(handle uintptr, callers int) error {
 	left, _ := room()
-	alloc, free := dlsym(handle, "blas_memory_alloc"), dlsym(handle, "blas_memory_free")
+	alloc, free := dl.Sym(handle, "blas_memory_alloc"), dl.Sym(handle, "blas_memory_free")
 	if alloc == 0 || free == 0 {
 		return &RoomError{Left: left}
 	}
-	held := []uintptr{call(alloc, []uintptr{0})}
+	held := []uintptr{dl.Call(alloc, 0)}
 	defer func() {
 		for _, p := range held {
-			call(free, []uintptr{p})
+			dl.Call(free, p)
 		}
 	}()
 	now, _ := room()
@@ -308,7 +310,7 @@ func (l *Library) hold(handle uintptr, callers int) error {
 		return &RoomError{Left: now, Want: roomShare * size * int64(callers-1)}
 	}
 	for range callers + l.most - 2 {
-		held = append(held, call(alloc, []uintptr{0}))
+		held = append(held, dl.Call(alloc, 0))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
 // BLAS says which BLAS and LAPACK are in use.
@@ -185,21 +187,21 @@ func load(name string) (*Library, error) {
 			return nil, &RoomError{Left: left, Want: want}
 		}
 	}
-	handle, err := dlopen(name)
+	handle, err := dl.Open(name, false)
 	if err != nil {
 		return nil, fmt.Errorf("not loaded: %s", firstLine(err.Error()))
 	}
 	l := &Library{info: BLAS{Name: "openblas", Path: loadedFrom(name)}}
-	config := dlsym(handle, "openblas_get_config")
+	config := dl.Sym(handle, "openblas_get_config")
 	if config == 0 {
 		return nil, fmt.Errorf("no symbol openblas_get_config: not OpenBLAS")
 	}
-	l.info.Config = strings.TrimSpace(cString(config))
+	l.info.Config = strings.TrimSpace(dl.String(config))
 	if f := strings.Fields(l.info.Config); len(f) > 1 && f[0] == "OpenBLAS" {
 		l.info.Version = f[1]
 	}
-	if core := dlsym(handle, "openblas_get_corename"); core != 0 {
-		if s := cString(core); !strings.Contains(l.info.Config, s) {
+	if core := dl.Sym(handle, "openblas_get_corename"); core != 0 {
+		if s := dl.String(core); !strings.Contains(l.info.Config, s) {
 			l.info.Config += " " + s
 		}
 	}
@@ -208,14 +210,14 @@ func load(name string) (*Library, error) {
 		return nil, fmt.Errorf("built with 64-bit integers, 32-bit wanted: %s", l.info.Config)
 	}
 	for _, s := range l.symbols() {
-		if *s.addr = dlsym(handle, s.name); *s.addr == 0 {
+		if *s.addr = dl.Sym(handle, s.name); *s.addr == 0 {
 			return nil, fmt.Errorf("no symbol %s", s.name)
 		}
 	}
-	l.getThreads = dlsym(handle, "openblas_get_num_threads")
-	l.setThreads = dlsym(handle, "openblas_set_num_threads")
-	if p := dlsym(handle, "openblas_get_parallel"); p != 0 {
-		l.par = parallel(int32(call(p, nil)))
+	l.getThreads = dl.Sym(handle, "openblas_get_num_threads")
+	l.setThreads = dl.Sym(handle, "openblas_set_num_threads")
+	if p := dl.Sym(handle, "openblas_get_parallel"); p != 0 {
+		l.par = parallel(int32(dl.Call(p)))
 	}
 	if l.setThreads == 0 {
 		l.par = serial
@@ -264,7 +266,7 @@ func (l *Library) threads(n int) {
 // setNow passes the number of threads on to the library.
 func (l *Library) setNow(f *frame) {
 	f.one[0] = uintptr(l.want.Load())
-	call(l.setThreads, f.one[:])
+	dl.Call(l.setThreads, f.one[:]...)
 }
 
 // numThreads returns the number of threads that a call from here would use.
@@ -272,7 +274,7 @@ func (l *Library) numThreads() int {
 	if l.getThreads == 0 {
 		return 1
 	}
-	return int(int32(call(l.getThreads, nil)))
+	return int(int32(dl.Call(l.getThreads)))
 }
 
 // frame holds the operands of one call where C can take their addresses. Frames
@@ -306,10 +308,10 @@ func (l *Library) call(f *frame, fn uintptr, args ...uintptr) {
 	if l.par == openmp {
 		runtime.LockOSThread()
 		l.setNow(f)
-		call(fn, f.args[:n])
+		dl.Call(fn, f.args[:n]...)
 		runtime.UnlockOSThread()
 	} else {
-		call(fn, f.args[:n])
+		dl.Call(fn, f.args[:n]...)
 	}
 	runtime.KeepAlive(f)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -137,7 +136,7 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 	}
 	table := r.table()
 	if f.markdown != "" {
-		if err := writeText(f.markdown, table.Markdown()); err != nil {
+		if err := atomicfile.Put(f.markdown, table.Markdown()); err != nil {
 			return err
 		}
 	}
@@ -153,14 +152,6 @@ func (a *app) bench(ctx context.Context, f *benchFlags) error {
 		return r.beyond()
 	}
 	return nil
-}
-
-// writeText writes a file, whole or not at all.
-func writeText(name, text string) error {
-	return atomicfile.Write(name, func(w io.Writer) error {
-		_, err := io.WriteString(w, text)
-		return err
-	})
 }
 
 // table returns the rows with the machine below them.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/experiments"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/plan"
 )
@@ -273,7 +274,7 @@ func (a *app) renderReports(f *reproduceFlags, ids []string) error {
 	if updated == string(text) {
 		return nil
 	}
-	if err := writeText(f.page, updated); err != nil {
+	if err := atomicfile.Put(f.page, updated); err != nil {
 		return err
 	}
 	a.printf("wrote %s\n", f.page)
@@ -370,7 +371,7 @@ func (a *app) report(f *reportFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := writeText(f.out, text); err != nil {
+	if err := atomicfile.Put(f.out, text); err != nil {
 		return err
 	}
 	plural := "s"

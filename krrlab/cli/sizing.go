@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
 )
@@ -109,7 +110,7 @@ func (a *app) sizing(set *pflag.FlagSet, f *sizingFlags) error {
 	t := sizingTable(p, f.counts)
 	a.printf("%s", t.Text())
 	if f.markdown != "" {
-		if err := writeText(f.markdown, t.Markdown()); err != nil {
+		if err := atomicfile.Put(f.markdown, t.Markdown()); err != nil {
 			return err
 		}
 		a.printWrote(f.markdown)

@@ -6,17 +6,19 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
 // TestFinish: C finds the request and the mark of its end where it was told, though the stack
 // grows, and so moves, between the address and the call. Two functions of the C library stand
 // for MPI's: one stores a number in the request, the other takes it from there to the mark.
 func TestFinish(t *testing.T) {
-	libc, err := dlopen("libc.so.6")
+	libc, err := dl.Open("libc.so.6", true)
 	if err != nil {
 		t.Skip(err)
 	}
-	set, get := dlsym(libc, "pthread_mutexattr_settype"), dlsym(libc, "pthread_mutexattr_gettype")
+	set, get := dl.Sym(libc, "pthread_mutexattr_settype"), dl.Sym(libc, "pthread_mutexattr_gettype")
 	if set == 0 || get == 0 {
 		t.Skip("no pthread_mutexattr_settype in libc.so.6")
 	}

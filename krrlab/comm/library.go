@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
 // library is an MPI library loaded at run time: its functions and its handles.
@@ -63,7 +65,7 @@ var settings = map[string]string{"UCX_MEM_EVENTS": "n", "UCX_HANDLE_ERRORS": "no
 // load finds the library that goes with a launcher. In the environment that C sees it sets what of
 // settings is not set.
 func load(launcher string) (*library, error) {
-	if setenv := dlsym(anywhere, "setenv"); setenv != 0 {
+	if setenv := dl.Sym(dl.Anywhere, "setenv"); setenv != 0 {
 		for name, value := range settings {
 			name, value := append([]byte(name), 0), append([]byte(value), 0)
 			invoke(setenv, uintptr(unsafe.Pointer(&name[0])), uintptr(unsafe.Pointer(&value[0])), 0)
@@ -82,18 +84,18 @@ func load(launcher string) (*library, error) {
 }
 
 func loadLibrary(name string) (*library, error) {
-	handle, err := dlopen(name)
+	handle, err := dl.Open(name, true)
 	if err != nil {
 		text, _, _ := strings.Cut(err.Error(), "\n")
 		return nil, fmt.Errorf("not loaded: %s", text)
 	}
 	l := &library{name: name}
 	for f, addr := range l.functions() {
-		if *addr = dlsym(handle, f); *addr == 0 {
+		if *addr = dl.Sym(handle, f); *addr == 0 {
 			return nil, fmt.Errorf("no symbol %s", f)
 		}
 	}
-	if dlsym(handle, "ompi_mpi_comm_world") != 0 {
+	if dl.Sym(handle, "ompi_mpi_comm_world") != 0 {
 		return l, l.openMPI(handle)
 	}
 	if v := l.version(); !strings.Contains(v, "MPICH") && !strings.Contains(v, "MVAPICH") && !strings.Contains(v, "Intel(R) MPI") {
@@ -110,7 +112,7 @@ func (l *library) openMPI(handle uintptr) error {
 		"ompi_mpi_comm_world": &l.world, "ompi_mpi_double": &l.float64, "ompi_mpi_int64_t": &l.int64,
 		"ompi_mpi_byte": &l.byte, "ompi_mpi_op_sum": &l.sum, "ompi_mpi_errors_return": &l.errorsReturn,
 	} {
-		if *p = dlsym(handle, name); *p == 0 {
+		if *p = dl.Sym(handle, name); *p == 0 {
 			return fmt.Errorf("no symbol %s", name)
 		}
 	}
@@ -155,3 +157,11 @@ func (h *handle) value(l *library) uintptr {
 	}
 	return uintptr(h.bits)
 }
+
+// invoke calls a C function that returns an int. Its arguments are addresses or integers.
+// What an argument written uintptr(unsafe.Pointer(p)) points to is on the heap, where it
+// does not move, and stays during the call: a stack moves when it grows, as on the way to
+// C. For any other address the caller sees to both.
+//
+//go:uintptrescapes
+func invoke(fn uintptr, args ...uintptr) int32 { return int32(dl.Call(fn, args...)) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,7 +78,7 @@ func Install(s Spec) (string, error) {
 	if err := os.MkdirAll(s.dir(), 0o755); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
-	if err := atomicfile.Write(s.file(), func(w io.Writer) error { _, err := w.Write(append(spec, '\n')); return err }); err != nil {
+	if err := atomicfile.Put(s.file(), append(spec, '\n')); err != nil {
 		return "", fmt.Errorf("cannot install the kernel: %w", err)
 	}
 	return s.dir(), nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -84,7 +83,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if page != "" {
 		b, err := exportHTML(file, nb)
 		if err == nil {
-			err = atomicfile.Write(page, func(w io.Writer) error { _, err := w.Write(b); return err })
+			err = atomicfile.Put(page, b)
 		}
 		if err != nil {
 			return err
@@ -194,7 +193,7 @@ func writeNotebook(name string, nb map[string]any) error {
 	if err := enc.Encode(nb); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return atomicfile.Write(name, func(w io.Writer) error { _, err := w.Write(b.Bytes()); return err })
+	return atomicfile.Put(name, b.Bytes())
 }
 
 // shownAs has the outputs of all cells by their display_id.

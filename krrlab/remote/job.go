@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -142,7 +141,7 @@ func (b *Backend) writeJob(dir *jobDir, l *krrlab.Lab, stage stage.Name, options
 	if err := os.MkdirAll(dir.path(""), 0o755); err != nil {
 		return nil, fmt.Errorf("krrlab: job: %w", err)
 	}
-	return j, atomicfile.Write(dir.path(jobFile), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	return j, atomicfile.Put(dir.path(jobFile), append(text, '\n'))
 }
 
 func readJob(name string) (*job, error) {
@@ -249,7 +248,7 @@ func (out *outcome) write(dir string, value krrlab.Stage) (err error) {
 	if err != nil {
 		return fmt.Errorf("krrlab: job: %w", err)
 	}
-	err = atomicfile.Write(filepath.Join(dir, resultFile), func(w io.Writer) error { _, err := w.Write(append(text, '\n')); return err })
+	err = atomicfile.Put(filepath.Join(dir, resultFile), append(text, '\n'))
 	if err == nil && sol != nil && sol.Reached() {
 		err = sol.Forget()
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,7 +114,7 @@ func (b *Backend) submit(dir *jobDir, job *job) (*outcome, error) {
 		return nil, err
 	}
 	s := &Submission{Script: dir.path("job.sbatch"), Text: text}
-	err = atomicfile.Write(s.Script, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+	err = atomicfile.Put(s.Script, text)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ func (b *Backend) start(ctx context.Context, words []string, l *krrlab.Lab, dir 
 	err := cmd.Run()
 	h.end()
 	log := dir.path("log.txt")
-	_ = atomicfile.Write(log, func(w io.Writer) error { _, err := w.Write(h.log.Bytes()); return err })
+	_ = atomicfile.Put(log, h.log.Bytes())
 	if err == nil {
 		return nil
 	}

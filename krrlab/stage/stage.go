@@ -3,7 +3,6 @@ package stage
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
@@ -26,11 +25,11 @@ func WriteJSON(name string, s any) error {
 	if err != nil {
 		return fmt.Errorf("krrlab: %w", err)
 	}
-	return atomicfile.Write(name, func(w io.Writer) error {
-		_, err := w.Write(append(js, '\n'))
-		return err
-	})
+	return WriteFile(name, append(js, '\n'))
 }
+
+// WriteFile writes the named file, whole or not at all.
+func WriteFile(name string, content []byte) error { return atomicfile.Put(name, content) }
 
 // HTML is the HTML of a stage: its lines, its picture, its table folded away.
 func HTML(s Stage) string {

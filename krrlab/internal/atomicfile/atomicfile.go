@@ -22,7 +22,10 @@ import (
 // written to as it is.
 func Write(name string, write func(io.Writer) error) (err error) {
 	st, err := os.Stat(name)
-	if err == nil && !st.IsDir() {
+	if err == nil {
+		if st.IsDir() {
+			return isFolder(name)
+		}
 		if f := stream(st); f != nil {
 			return writeTo(name, f, write)
 		}
@@ -66,6 +69,13 @@ func Write(name string, write func(io.Writer) error) (err error) {
 		return err
 	}
 	return os.Rename(f.Name(), to)
+}
+
+func isFolder(name string) error { return fmt.Errorf("cannot write %s: it is a folder", name) }
+
+// Put is Write of what there is already.
+func Put[T string | []byte](name string, content T) error {
+	return Write(name, func(w io.Writer) error { _, err := w.Write([]byte(content)); return err })
 }
 
 // Streams are the process's own outputs, which main sets: a file that one of them goes to is written
@@ -130,7 +140,7 @@ func Check(name string) error {
 	if st, err := os.Stat(name); err == nil {
 		switch {
 		case st.IsDir():
-			return fmt.Errorf("cannot write %s: it is a folder", name)
+			return isFolder(name)
 		case !st.Mode().IsRegular() || stream(st) != nil:
 			return nil
 		}
