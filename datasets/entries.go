@@ -1,6 +1,10 @@
 package datasets
 
-import "path"
+import (
+	"fmt"
+	"path"
+	"strings"
+)
 
 const (
 	libsvmSite = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
@@ -53,6 +57,12 @@ func libsvmFile(role Role, folder, file, sum string) File {
 	return f
 }
 
+// libsvmPair is a file for training and, with .t before the packing, one for the test.
+func libsvmPair(folder, file, train, test string) []File {
+	bare := bareOf(file)
+	return []File{libsvmFile(TrainFile, folder, file, train), libsvmFile(TestFile, folder, bare+".t"+strings.TrimPrefix(file, bare), test)}
+}
+
 var covtypeFile = File{
 	Role:  TrainFile,
 	Paths: []string{"covtype/covtype.data.gz", "covtype/covtype.data"},
@@ -70,31 +80,33 @@ const (
 	ownTest  = "a test file of its own"
 )
 
+// mnist8mHead is a set of the first rows of MNIST8M, with what the paper's table 1 has of it.
+func mnist8mHead(name, thousands string, n, iterations int, seconds, rate float64) Info {
+	return Info{
+		Name: name, Title: fmt.Sprintf("%s, the first %s,000 of MNIST8M", strings.ToUpper(name), thousands), Task: Classification, N: n, TestN: 10000, D: 784, Classes: 10,
+		Files: mnist8m, Split: fmt.Sprintf("the first %s,000 rows of MNIST8M train, MNIST's test file tests", thousands), Scale: "pixel",
+		Note:    "which rows of MNIST8M the paper took is not said",
+		Licence: mnistLicence, Page: libsvmSite + "multiclass.html#mnist8m", Similar: "mnist8m-sample",
+		Paper: &PaperSettings{8.5, 0.01, 35000, iterations, seconds, rate}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
+	}
+}
+
 var registry = []Info{
 	{
 		Name: "gisette", Title: "GISETTE, digits 4 and 9 with distractors", Task: Classification, N: 6000, TestN: 1000, D: 5000, Classes: 2,
-		Files: []File{
-			libsvmFile(TrainFile, "gisette", "binary/gisette_scale.bz2", ""),
-			libsvmFile(TestFile, "gisette", "binary/gisette_scale.t.bz2", ""),
-		},
+		Files: libsvmPair("gisette", "binary/gisette_scale.bz2", "", ""),
 		Split: ownTest, Scale: "none", Note: "LIBSVM's form, scaled to [-1, 1]", Licence: libsvmLicence, Page: libsvmSite + "binary.html#gisette",
 		Paper: &PaperSettings{3, 0.01, 500, 6, 8.1, 0.0350}, Sigma: 3, Lambda: 0.01, load: ownFiles,
 	},
 	{
 		Name: "adult", Title: "ADULT (a9a), income above 50,000", Task: Classification, N: 32561, TestN: 16281, D: 123, Classes: 2,
-		Files: []File{
-			libsvmFile(TrainFile, "adult", "binary/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906"),
-			libsvmFile(TestFile, "adult", "binary/a9a.t", "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
-		},
+		Files: libsvmPair("adult", "binary/a9a", "f5d5ffd8d865ff41328e7ee043e4b020816914ff6843ff15b98905ddbedce906", "1f448a153f0320399a7e40836eb207655b0bde0f21fc941cc472193daa9f5de9"),
 		Split: ownTest, Scale: "none", Licence: uciLicence, Page: libsvmSite + "binary.html#a9a",
 		Paper: &PaperSettings{8, 0.01, 5000, 13, 19.8, 0.1499}, Sigma: 8, Lambda: 0.01, load: ownFiles,
 	},
 	{
 		Name: "ijcnn1", Title: "IJCNN1, neural network challenge 2001", Task: Classification, N: 49990, TestN: 91701, D: 22, Classes: 2,
-		Files: []File{
-			libsvmFile(TrainFile, "ijcnn1", "binary/ijcnn1.bz2", "16506cad788cf7c9607454150ed1994788204bac2ff4c9cb3b320036b6950d3f"),
-			libsvmFile(TestFile, "ijcnn1", "binary/ijcnn1.t.bz2", "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8"),
-		},
+		Files: libsvmPair("ijcnn1", "binary/ijcnn1.bz2", "16506cad788cf7c9607454150ed1994788204bac2ff4c9cb3b320036b6950d3f", "e7b0bbd518641980dc322746c6bc59d019d3153934e6258e48f9d8cfae2c4bb8"),
 		Split: ownTest, Scale: "none", Licence: libsvmLicence, Page: libsvmSite + "binary.html#ijcnn1",
 		Paper: &PaperSettings{0.3, 0.01, 12500, 120, 85.1, 0.0139}, Sigma: 0.3, Lambda: 0.01, load: ownFiles,
 	},
@@ -103,26 +115,11 @@ var registry = []Info{
 		Files: mnistFiles, Split: ownTest, Scale: "pixel", Licence: mnistLicence, Page: "http://yann.lecun.com/exdb/mnist/",
 		Paper: &PaperSettings{8.5, 0.01, 10000, 85, 115, 0.0133}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
 	},
-	{
-		Name: "mnist-400k", Title: "MNIST-400K, the first 400,000 of MNIST8M", Task: Classification, N: 400000, TestN: 10000, D: 784, Classes: 10,
-		Files: mnist8m, Split: "the first 400,000 rows of MNIST8M train, MNIST's test file tests", Scale: "pixel",
-		Note:    "which rows of MNIST8M the paper took is not said",
-		Licence: mnistLicence, Page: libsvmSite + "multiclass.html#mnist8m", Similar: "mnist8m-sample",
-		Paper: &PaperSettings{8.5, 0.01, 35000, 99, 1580, 0.0089}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
-	},
-	{
-		Name: "mnist-1m", Title: "MNIST-1M, the first 1,000,000 of MNIST8M", Task: Classification, N: 1000000, TestN: 10000, D: 784, Classes: 10,
-		Files: mnist8m, Split: "the first 1,000,000 rows of MNIST8M train, MNIST's test file tests", Scale: "pixel",
-		Note:    "which rows of MNIST8M the paper took is not said",
-		Licence: mnistLicence, Page: libsvmSite + "multiclass.html#mnist8m", Similar: "mnist8m-sample",
-		Paper: &PaperSettings{8.5, 0.01, 35000, 189, 3820, 0.0072}, Sigma: 8.5, Lambda: 0.01, load: ownFiles,
-	},
+	mnist8mHead("mnist-400k", "400", 400000, 99, 1580, 0.0089),
+	mnist8mHead("mnist-1m", "1,000", 1000000, 189, 3820, 0.0072),
 	{
 		Name: "epsilon", Title: "EPSILON, Pascal large scale learning challenge 2008", Task: Classification, N: 400000, TestN: 100000, D: 2000, Classes: 2,
-		Files: []File{
-			libsvmFile(TrainFile, "epsilon", "binary/epsilon_normalized.bz2", ""),
-			libsvmFile(TestFile, "epsilon", "binary/epsilon_normalized.t.bz2", ""),
-		},
+		Files: libsvmPair("epsilon", "binary/epsilon_normalized.bz2", "", ""),
 		Split: ownTest, Scale: "none", Note: "LIBSVM's form, rows of length 1", Licence: libsvmLicence, Page: libsvmSite + "binary.html#epsilon",
 		Paper: &PaperSettings{8, 0.01, 20000, 12, 526, 0.1021}, Sigma: 8, Lambda: 0.01, load: ownFiles,
 	},
@@ -133,10 +130,7 @@ var registry = []Info{
 	},
 	{
 		Name: "yearpredictionmsd", Title: "YEARPREDICTIONMSD, year of a song", Task: Regression, N: 463715, TestN: 51630, D: 90,
-		Files: []File{
-			libsvmFile(TrainFile, "yearpredictionmsd", "regression/YearPredictionMSD.bz2", ""),
-			libsvmFile(TestFile, "yearpredictionmsd", "regression/YearPredictionMSD.t.bz2", ""),
-		},
+		Files: libsvmPair("yearpredictionmsd", "regression/YearPredictionMSD.bz2", "", ""),
 		Split: ownTest + ", no artist in both", Scale: "standard", Licence: uciLicence, Page: uciSite + "dataset/203/yearpredictionmsd",
 		Paper: &PaperSettings{3, 0.001, 15000, 15, 289, 4.58e-3}, Sigma: 3, Lambda: 0.001, load: ownFiles,
 	},

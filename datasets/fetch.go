@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -8,7 +9,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"math"
 	"net/http"
@@ -297,17 +297,19 @@ func (c *counter) Write(p []byte) (int, error) {
 // Fingerprint returns a sha256 of the points, the answers, their Mean and the weights: equal for equal numbers in
 // the same order and form, whatever they are called and wherever they come from.
 func (d *Dataset) Fingerprint() [sha256.Size]byte {
-	p := printer{h: sha256.New()}
+	h := sha256.New()
+	w := bufio.NewWriterSize(h, 1<<15)
+	word := func(v uint64) { w.Write(binary.LittleEndian.AppendUint64(w.AvailableBuffer(), v)) } // a hash takes all
 	n, dim := d.X.Dims()
-	fmt.Fprintf(p.h, "%d %d %v %q\n", n, dim, d.Task, d.Labels)
+	fmt.Fprintf(w, "%d %d %v %q\n", n, dim, d.Task, d.Labels)
 	switch x := d.X.(type) {
 	case *points.CSR:
 		for i := range n {
 			lo, hi := x.Ptr[i], x.Ptr[i+1]
-			p.word(uint64(hi - lo))
+			word(uint64(hi - lo))
 			for k := lo; k < hi; k++ {
-				p.word(uint64(x.Col[k]))
-				p.word(math.Float64bits(x.Val[k]))
+				word(uint64(x.Col[k]))
+				word(math.Float64bits(x.Val[k]))
 			}
 		}
 	default:
@@ -315,39 +317,21 @@ func (d *Dataset) Fingerprint() [sha256.Size]byte {
 		for i := range n {
 			x.RowTo(row, i)
 			for _, v := range row {
-				p.word(math.Float64bits(v))
+				word(math.Float64bits(v))
 			}
 		}
 	}
 	for _, v := range d.Target {
-		p.word(math.Float64bits(v))
+		word(math.Float64bits(v))
 	}
 	for _, c := range d.Class {
-		p.word(uint64(c))
+		word(uint64(c))
 	}
 	for _, list := range append(d.More[:len(d.More):len(d.More)], d.Mean, d.Weights) {
 		for _, v := range list {
-			p.word(math.Float64bits(v))
+			word(math.Float64bits(v))
 		}
 	}
-	p.flush()
-	return [sha256.Size]byte(p.h.Sum(nil))
-}
-
-// printer writes words to a hash, many at a time.
-type printer struct {
-	h   hash.Hash
-	buf []byte
-}
-
-func (p *printer) word(w uint64) {
-	p.buf = binary.LittleEndian.AppendUint64(p.buf, w)
-	if len(p.buf) >= 1<<15 {
-		p.flush()
-	}
-}
-
-func (p *printer) flush() {
-	p.h.Write(p.buf)
-	p.buf = p.buf[:0]
+	w.Flush()
+	return [sha256.Size]byte(h.Sum(nil))
 }
