@@ -80,15 +80,15 @@ type Options struct {
 // with it; lambda and lambdaP are those of the Problem, lambdaP not 0.
 func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
 	s := *cmp.Or(o, &Options{})
-	def(&s.Test, Kappa)
-	def(&s.Target, 30)
-	def(&s.Constants, Kappa5)
-	def(&s.Confidence, estimate.DefaultConfidence)
-	def(&s.Check, 4)
-	def(&s.Eigen, 2048)
-	def(&s.Steps, 150)
-	def(&s.First, max(1, min(128, n/8)))
-	def(&s.Max, n-1)
+	s.Test = cmp.Or(s.Test, Kappa)
+	s.Target = cmp.Or(s.Target, 30)
+	s.Constants = cmp.Or(s.Constants, Kappa5)
+	s.Confidence = cmp.Or(s.Confidence, estimate.DefaultConfidence)
+	s.Check = cmp.Or(s.Check, 4)
+	s.Eigen = cmp.Or(s.Eigen, 2048)
+	s.Steps = cmp.Or(s.Steps, 150)
+	s.First = cmp.Or(s.First, max(1, min(128, n/8)))
+	s.Max = cmp.Or(s.Max, n-1)
 	switch {
 	case s.Test != Kappa && s.Test != Theorem7:
 		return nil, fmt.Errorf("adapt: unknown test %q: want %s or %s", s.Test, Kappa, Theorem7)
@@ -109,13 +109,6 @@ func (o *Options) Settled(n int, lambda, lambdaP float64) (*Options, error) {
 		return nil, err
 	}
 	return &s, estimate.CheckConfidence(s.Confidence)
-}
-
-func def[T comparable](v *T, d T) {
-	var zero T
-	if *v == zero {
-		*v = d
-	}
 }
 
 // ladder holds the features of the rungs climbed so far, unscaled,

@@ -1,6 +1,7 @@
 package adapt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,9 +133,9 @@ func settle(p Problem, o *Options) (*search, *Result, error) {
 	}
 	s := &search{p: p, n: p.K.Dim()}
 	s.p.Comm = comm.OrAlone(p.Comm)
-	def(&s.p.LambdaP, p.Lambda)
-	def(&s.p.RHS, 1)
-	def(&s.p.Tol, 1e-3)
+	s.p.LambdaP = cmp.Or(s.p.LambdaP, p.Lambda)
+	s.p.RHS = cmp.Or(s.p.RHS, 1)
+	s.p.Tol = cmp.Or(s.p.Tol, 1e-3)
 	opt, err := o.Settled(s.n, s.p.Lambda, s.p.LambdaP)
 	if err != nil {
 		return nil, nil, err

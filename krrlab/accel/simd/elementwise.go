@@ -47,6 +47,14 @@ func Exp32(dst, x []float32) {
 	expPortable(dst, x)
 }
 
+// vectors returns how many of n numbers the routines of AVX2 take, as many at a time as a power of two; 0 without them.
+func vectors(n, together int) int {
+	if !current().vectors {
+		return 0
+	}
+	return n &^ (together - 1)
+}
+
 // inEights does as much as fast can, eight numbers within [lo, hi] at a time, and leaves the
 // rest to slow.
 func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32, lo, hi float32) int, slow func(dst, x []float32)) {
@@ -71,11 +79,9 @@ func inEights(dst, x []float32, lo, hi float32, fast func(n int, dst, x *float32
 // by Horner's rule with fused multiply-adds.
 func Exp64(dst, x []float64, scale, flush float64) {
 	dst = dst[:len(x):len(dst)]
-	n := 0
-	if current().vectors {
-		if n = len(x) &^ 7; n > 0 {
-			exp64AVX2(n, &dst[0], &x[0], scale, flush)
-		}
+	n := vectors(len(x), 8)
+	if n > 0 {
+		exp64AVX2(n, &dst[0], &x[0], scale, flush)
 	}
 	for i, v := range x[n:] {
 		a := scale * v
@@ -187,11 +193,9 @@ func cosPortable(dst, x []float32) {
 // least −87. dst and inner may be the same. It panics if a slice is shorter than inner.
 func GaussianRow(dst, inner []float32, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := 0
-	if current().vectors {
-		if n = len(inner) &^ 7; n > 0 {
-			gaussian32AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
-		}
+	n := vectors(len(inner), 8)
+	if n > 0 {
+		gaussian32AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
@@ -199,11 +203,9 @@ func GaussianRow(dst, inner []float32, zz []float64, xx, c, flush float64) {
 // GaussianRow64 is GaussianRow for inner products in float64.
 func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := 0
-	if current().vectors {
-		if n = len(inner) &^ 7; n > 0 {
-			gaussian64AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
-		}
+	n := vectors(len(inner), 8)
+	if n > 0 {
+		gaussian64AVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
@@ -213,11 +215,9 @@ func GaussianRow64(dst []float32, inner, zz []float64, xx, c, flush float64) {
 // has their memory.
 func GaussianRowInt(dst []float32, inner []int32, zz []float64, xx, c, flush float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := 0
-	if current().vectors {
-		if n = len(inner) &^ 7; n > 0 {
-			gaussianIntAVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
-		}
+	n := vectors(len(inner), 8)
+	if n > 0 {
+		gaussianIntAVX2(n, &dst[0], &inner[0], &zz[0], xx, c, flush)
 	}
 	gaussianPortable(dst[n:], inner[n:], zz[n:], xx, c, flush)
 }
@@ -226,11 +226,9 @@ func GaussianRowInt(dst []float32, inner []int32, zz []float64, xx, c, flush flo
 // p_b = xᵀz_b; xx is ‖x‖², zz holds the ‖z_b‖². It panics if a slice is shorter than inner.
 func SquaredDistances(dst []float64, inner []float32, zz []float64, xx float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := 0
-	if current().vectors {
-		if n = len(inner) &^ 7; n > 0 {
-			distances32AVX2(n, &dst[0], &inner[0], &zz[0], xx)
-		}
+	n := vectors(len(inner), 8)
+	if n > 0 {
+		distances32AVX2(n, &dst[0], &inner[0], &zz[0], xx)
 	}
 	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
 }
@@ -238,11 +236,9 @@ func SquaredDistances(dst []float64, inner []float32, zz []float64, xx float64) 
 // SquaredDistances64 is SquaredDistances for inner products in float64. dst may be inner.
 func SquaredDistances64(dst, inner, zz []float64, xx float64) {
 	dst, zz = dst[:len(inner)], zz[:len(inner)]
-	n := 0
-	if current().vectors {
-		if n = len(inner) &^ 7; n > 0 {
-			distances64AVX2(n, &dst[0], &inner[0], &zz[0], xx)
-		}
+	n := vectors(len(inner), 8)
+	if n > 0 {
+		distances64AVX2(n, &dst[0], &inner[0], &zz[0], xx)
 	}
 	distancesPortable(dst[n:], inner[n:], zz[n:], xx)
 }
@@ -257,11 +253,9 @@ func distancesPortable[T number](dst []float64, inner []T, zz []float64, xx floa
 // come far more than it is worth. It panics if dst is shorter than x.
 func Round(dst []float32, x []float64) {
 	dst = dst[:len(x)]
-	n := 0
-	if current().vectors {
-		if n = len(x) &^ 7; n > 0 {
-			roundAVX2(n, &dst[0], &x[0])
-		}
+	n := vectors(len(x), 8)
+	if n > 0 {
+		roundAVX2(n, &dst[0], &x[0])
 	}
 	for i, v := range x[n:] {
 		if math.Abs(v) < 0x1p-126 {
@@ -292,11 +286,9 @@ func clamp(r2 float64) float64 {
 // Widen sets dst[i] = x[i]. It panics if dst is shorter than x.
 func Widen(dst []float32, x []uint16) {
 	dst = dst[:len(x)]
-	n := 0
-	if current().vectors {
-		if n = len(x) &^ 15; n > 0 {
-			widen16AVX2(n, &dst[0], &x[0])
-		}
+	n := vectors(len(x), 16)
+	if n > 0 {
+		widen16AVX2(n, &dst[0], &x[0])
 	}
 	for i, v := range x[n:] {
 		dst[n+i] = float32(v)
@@ -307,11 +299,9 @@ func Widen(dst []float32, x []uint16) {
 // panics if dst is shorter than x.
 func Narrow(dst []uint16, x []float32, scale float32) {
 	dst = dst[:len(x)]
-	n := 0
-	if current().vectors {
-		if n = len(x) &^ 15; n > 0 {
-			narrow16AVX2(n, &dst[0], &x[0], scale)
-		}
+	n := vectors(len(x), 16)
+	if n > 0 {
+		narrow16AVX2(n, &dst[0], &x[0], scale)
 	}
 	const magic = 3 << 22 // adding it rounds to whole numbers
 	for i, v := range x[n:] {
@@ -323,11 +313,9 @@ func Narrow(dst []uint16, x []float32, scale float32) {
 // transform. It panics if b is shorter than a.
 func Butterfly32(a, b []float32) {
 	b = b[:len(a)]
-	n := 0
-	if current().vectors {
-		if n = len(a) &^ 7; n > 0 {
-			sButterflyAVX2(n, &a[0], &b[0])
-		}
+	n := vectors(len(a), 8)
+	if n > 0 {
+		sButterflyAVX2(n, &a[0], &b[0])
 	}
 	for i := n; i < len(a); i++ {
 		a[i], b[i] = a[i]+b[i], a[i]-b[i]
@@ -337,11 +325,9 @@ func Butterfly32(a, b []float32) {
 // Butterfly64 is Butterfly32 in float64.
 func Butterfly64(a, b []float64) {
 	b = b[:len(a)]
-	n := 0
-	if current().vectors {
-		if n = len(a) &^ 3; n > 0 {
-			dButterflyAVX2(n, &a[0], &b[0])
-		}
+	n := vectors(len(a), 4)
+	if n > 0 {
+		dButterflyAVX2(n, &a[0], &b[0])
 	}
 	for i := n; i < len(a); i++ {
 		a[i], b[i] = a[i]+b[i], a[i]-b[i]
