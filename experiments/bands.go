@@ -92,8 +92,7 @@ func series(name string, curve []*spot, x, of func(*spot) []float64) []plots.Ser
 	for _, p := range curve {
 		v := of(p)
 		lo, hi := ends(v)
-		s.X, s.Y = append(s.X, median(x(p))), append(s.Y, median(v))
-		s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+		s.AddBand(median(x(p)), median(v), lo, hi)
 		found = found || len(v) > 0
 	}
 	if !found {

@@ -183,8 +183,7 @@ func figure1Beyond(r *Report) []Figure {
 		lo, hi := ends(exact)
 		wide := plots.Series{Name: exactRole}
 		for _, x := range []float64{smallest(features).x, last.x} { // it has no s: a line across
-			wide.X, wide.Y = append(wide.X, x), append(wide.Y, 100*median(exact))
-			wide.Lo, wide.Hi = append(wide.Lo, 100*lo), append(wide.Hi, 100*hi)
+			wide.AddBand(x, 100*median(exact), 100*lo, 100*hi)
 		}
 		panels = append(panels, &plots.Figure{
 			Title:  strings.TrimSuffix(row, beyond),

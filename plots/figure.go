@@ -69,6 +69,15 @@ func (s *Series) x(i int) float64 {
 	return s.X[i]
 }
 
+// Add appends a sample.
+func (s *Series) Add(x, y float64) { s.X, s.Y = append(s.X, x), append(s.Y, y) }
+
+// AddBand appends a sample with its bounds.
+func (s *Series) AddBand(x, y, lo, hi float64) {
+	s.Add(x, y)
+	s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
+}
+
 // RefLine is a dashed straight line across the plot at one value of an axis.
 type RefLine struct {
 	At    float64

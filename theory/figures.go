@@ -37,18 +37,13 @@ func Figures(ctx context.Context, dir string, claims []Claim, o *Options) (names
 }
 
 // add appends a sample.
-func add(s *plots.Series, x int, y float64) { addAt(s, float64(x), y) }
-
-func addAt(s *plots.Series, x, y float64) {
-	s.X, s.Y = append(s.X, x), append(s.Y, y)
-}
+func add(s *plots.Series, x int, y float64) { s.Add(float64(x), y) }
 
 // addDraws appends the median of draws, with the range from the 5th to the 95th of 100.
 func addDraws(s *plots.Series, x float64, draws []float64) {
 	v := slices.Sorted(slices.Values(draws))
 	at := func(p float64) float64 { return stat.Quantile(p, stat.Empirical, v, nil) }
-	addAt(s, x, at(0.5))
-	s.Lo, s.Hi = append(s.Lo, at(0.05)), append(s.Hi, at(0.95))
+	s.AddBand(x, at(0.5), at(0.05), at(0.95))
 }
 
 func floats(v []int) []float64 { return values(len(v), func(i int) float64 { return float64(v[i]) }) }

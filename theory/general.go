@@ -161,8 +161,8 @@ func figureLambdaP(e *experiment) *plots.Figure {
 		kappa := plots.Series{Name: fmt.Sprintf("κ, s = %d", s)}
 		for i := range 81 {
 			lp := 1e-4 * math.Pow(10, 6*float64(i)/80)
-			addAt(&bound, lp, e.parts.RidgeBound(lambda, lp, p.eta))
-			addAt(&kappa, lp, cond(p.spectrum(e, lambda, lp, precond.FormEigen)))
+			bound.Add(lp, e.parts.RidgeBound(lambda, lp, p.eta))
+			kappa.Add(lp, cond(p.spectrum(e, lambda, lp, precond.FormEigen)))
 		}
 		series = append(series, bound, kappa)
 		at = append(at, plots.RefLine{At: lambda + p.eta, Label: fmt.Sprintf("λ+η, s = %d", s)})

@@ -163,9 +163,9 @@ func figureTheorem6(e *experiment) *plots.Figure {
 	square := plots.Series{Name: "s_λ², scaled"}
 	last := points[0]
 	for _, s := range points {
-		addAt(&need, s.statDim, s.needed())
-		addAt(&line, s.statDim, last.needed()*s.statDim*math.Max(1, math.Log(s.statDim))/(last.statDim*math.Max(1, math.Log(last.statDim))))
-		addAt(&square, s.statDim, last.needed()*s.statDim*s.statDim/(last.statDim*last.statDim))
+		need.Add(s.statDim, s.needed())
+		line.Add(s.statDim, last.needed()*s.statDim*math.Max(1, math.Log(s.statDim))/(last.statDim*math.Max(1, math.Log(last.statDim))))
+		square.Add(s.statDim, last.needed()*s.statDim*s.statDim/(last.statDim*last.statDim))
 	}
 	right := plots.Sweep(fmt.Sprintf("Growth with s_λ: power %.2f", growth(points)), "s_λ", "s₂", nil, square, line, need)
 	right.X.Ticks = floats(scalingDims)

@@ -216,7 +216,7 @@ func figureTheorem7(e *experiment) *plots.Figure {
 		slices.SortFunc(all, func(a, b sample) int { return cmp.Compare(a.x, b.x) })
 		for _, v := range all {
 			if v.x > 0 && v.x <= 1 {
-				addAt(&s, v.x, v.kappa)
+				s.Add(v.x, v.kappa)
 			}
 		}
 		series = append(series, s)

@@ -66,7 +66,7 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 	s := plots.Series{Name: "points", Style: plots.Points}
 	step := (d.Len() + drawn - 1) / drawn
 	for i := 0; i < d.Len(); i += step {
-		s.X, s.Y = append(s.X, d.Target[i]), append(s.Y, p.Value[i])
+		s.Add(d.Target[i], p.Value[i])
 	}
 	lo, hi := slices.Min(s.X), slices.Max(s.X)
 	if lo == hi {

@@ -3,6 +3,7 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -121,9 +122,10 @@ func (s *LambdaP) Plot() *plots.Figure {
 		return s.plotMap()
 	}
 	r := s.Sweeps[0]
+	kappa, bound, iterations := series(r)
 	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p", "κ(M⁻¹A); iterations",
 		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
-		kappaSeries(r), boundSeries(r), iterationSeries(r))
+		kappa, bound, iterations)
 	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Features, r.S, 100*r.Points[0].Kappa.Confidence)
 	f.Controls = s.controls()
 	if r.Best >= 0 {
@@ -177,44 +179,26 @@ func (s *LambdaP) plotMap() *plots.Figure {
 	return f
 }
 
-func kappaSeries(r *lambdap.Result) plots.Series {
-	c := plots.Series{Name: "κ"}
-	for _, p := range r.Points {
-		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Kappa.Value)
-		c.Lo, c.Hi = append(c.Lo, p.Kappa.Lo), append(c.Hi, p.Kappa.Hi)
+// series returns κ with its interval, its bound by η, and the iterations that were counted, or else those predicted.
+func series(r *lambdap.Result) (kappa, bound, iterations plots.Series) {
+	kappa, bound, iterations = plots.Series{Name: "κ"}, plots.Series{Name: "bound of κ by η"}, plots.Series{Name: "predicted iterations"}
+	counted := slices.ContainsFunc(r.Points, func(p lambdap.Point) bool { return p.Iterations != nil })
+	if counted {
+		iterations.Name = "PCG iterations"
 	}
-	return c
-}
-
-func boundSeries(r *lambdap.Result) plots.Series {
-	c := plots.Series{Name: "bound of κ by η"}
 	for _, p := range r.Points {
-		c.X, c.Y = append(c.X, p.LambdaP), append(c.Y, p.Bound)
-	}
-	return c
-}
-
-// iterationSeries has the iterations that were counted, or else those predicted.
-func iterationSeries(r *lambdap.Result) plots.Series {
-	counted := plots.Series{Name: "PCG iterations"}
-	predicted := plots.Series{Name: "predicted iterations"}
-	for _, p := range r.Points {
+		kappa.AddBand(p.LambdaP, p.Kappa.Value, p.Kappa.Lo, p.Kappa.Hi)
+		bound.Add(p.LambdaP, p.Bound)
 		y := math.NaN()
-		if p.Iterations != nil && p.Status == pcg.Converged {
+		switch {
+		case counted && p.Iterations != nil && p.Status == pcg.Converged:
 			y = float64(*p.Iterations)
-		}
-		counted.X, counted.Y = append(counted.X, p.LambdaP), append(counted.Y, y)
-		if y = math.NaN(); p.Predicted > 0 {
+		case !counted && p.Predicted > 0:
 			y = float64(p.Predicted)
 		}
-		predicted.X, predicted.Y = append(predicted.X, p.LambdaP), append(predicted.Y, y)
+		iterations.Add(p.LambdaP, y)
 	}
-	for _, p := range r.Points {
-		if p.Iterations != nil {
-			return counted
-		}
-	}
-	return predicted
+	return kappa, bound, iterations
 }
 
 // HTML gives the lines, the picture and the numbers.

@@ -151,9 +151,8 @@ func (r *LeaveOneOut) Plot() *plots.Figure {
 		if !stage.Number(hi).Known() {
 			hi = top
 		}
-		c.X, c.Y = append(c.X, s.Lambda), append(c.Y, s.Error.Value)
-		c.Lo, c.Hi = append(c.Lo, s.Error.Lo), append(c.Hi, hi)
-		g.X, g.Y = append(g.X, s.Lambda), append(g.Y, s.GCV)
+		c.AddBand(s.Lambda, s.Error.Value, s.Error.Lo, hi)
+		g.Add(s.Lambda, s.GCV)
 	}
 	f.Series = append(f.Series, c)
 	if !r.Classes { // of ±1 it is no share of labels

@@ -147,8 +147,7 @@ func (m *MultiLevel) panel(label string, banded bool, value func(l *MeasuredLeve
 			if !ok {
 				continue
 			}
-			s.X, s.Y = append(s.X, float64(l.Width)), append(s.Y, v)
-			if banded {
+			if s.Add(float64(l.Width), v); banded {
 				s.Lo, s.Hi = append(s.Lo, lo), append(s.Hi, hi)
 			}
 		}

@@ -224,14 +224,12 @@ func (q *Quality) Plot() *plots.Figure {
 	every := max(1, (q.Steps+ritzColumns-1)/ritzColumns)
 	for i, s := range q.Trace {
 		x := float64(s.Step)
-		top.X, top.Y = append(top.X, x), append(top.Y, s.Max.Value)
-		top.Lo, top.Hi = append(top.Lo, s.Max.Value), append(top.Hi, s.Max.Hi)
-		bottom.X, bottom.Y = append(bottom.X, x), append(bottom.Y, s.Min.Value)
-		bottom.Lo, bottom.Hi = append(bottom.Lo, s.Min.Lo), append(bottom.Hi, s.Min.Value)
+		top.AddBand(x, s.Max.Value, s.Max.Value, s.Max.Hi)
+		bottom.AddBand(x, s.Min.Value, s.Min.Lo, s.Min.Value)
 		if k := i + 1; (q.Steps-k)%every == 0 && k > 2 {
 			for j, r := range lanczos.Ritz(q.Alpha[:k], q.Beta[:k]) {
 				if j > 0 && j <= ritzEach || j < k-1 && j >= k-1-ritzEach {
-					inner.X, inner.Y = append(inner.X, x), append(inner.Y, r)
+					inner.Add(x, r)
 				}
 			}
 		}
@@ -262,7 +260,7 @@ func (q *Quality) Plot() *plots.Figure {
 func (q *Quality) plotRitz() *plots.Figure {
 	s := plots.Series{Name: "Ritz values", Style: plots.Points}
 	for i, v := range q.Ritz {
-		s.X, s.Y = append(s.X, float64(i+1)), append(s.Y, v)
+		s.Add(float64(i+1), v)
 	}
 	return &plots.Figure{
 		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),

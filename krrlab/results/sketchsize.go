@@ -138,7 +138,7 @@ func (s *SketchSize) Plot() *plots.Figure {
 	chosen := -1
 	k := plots.Series{Name: "κ(M⁻¹A)"}
 	for i, r := range s.Rungs {
-		put(&k, r.S, 1, r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
+		k.AddBand(float64(r.S), r.Kappa.Value, r.Kappa.Lo, r.Kappa.Hi)
 		if s.Status == adapt.Found && r.S == s.S {
 			chosen = i
 		}
@@ -165,18 +165,13 @@ func (s *SketchSize) conditionSeries() []plots.Series {
 	first, second := plots.Series{Name: "condition 1: ‖(I−P)K(I−P)‖/αλ"}, plots.Series{Name: "condition 2: |ratio−1|/γ"}
 	for _, r := range s.Rungs {
 		if c := r.Conditions; c != nil {
-			put(&first, r.S, s.Constants.Alpha, c.Norm.Value, c.Norm.Lo, c.Norm.Hi)
-			put(&second, r.S, s.Constants.Gamma, math.Max(1-c.Low.Value, c.High.Value-1), math.Max(1-c.Low.Hi, c.High.Lo-1), math.Max(1-c.Low.Lo, c.High.Hi-1))
+			at, alpha, gamma := float64(r.S), s.Constants.Alpha, s.Constants.Gamma
+			first.AddBand(at, c.Norm.Value/alpha, c.Norm.Lo/alpha, c.Norm.Hi/alpha)
+			second.AddBand(at, math.Max(1-c.Low.Value, c.High.Value-1)/gamma, math.Max(1-c.Low.Hi, c.High.Lo-1)/gamma, math.Max(1-c.Low.Lo, c.High.Hi-1)/gamma)
 		}
 	}
 	if len(first.X) == 0 {
 		return nil
 	}
 	return []plots.Series{first, second}
-}
-
-// put appends a value with its ends, in a unit, to a series.
-func put(s *plots.Series, at int, unit, v, lo, hi float64) {
-	s.X = append(s.X, float64(at))
-	s.Y, s.Lo, s.Hi = append(s.Y, v/unit), append(s.Lo, lo/unit), append(s.Hi, hi/unit)
 }

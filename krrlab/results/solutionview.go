@@ -155,8 +155,7 @@ func (s *Solution) Table() *plots.Table {
 func (s *Solution) ConvergenceSeries() plots.Series {
 	c := plots.Series{Name: s.Solver.String()}
 	for _, h := range s.History {
-		c.X = append(c.X, float64(h.Iteration))
-		c.Y = append(c.Y, h.Residual)
+		c.Add(float64(h.Iteration), h.Residual)
 	}
 	return c
 }
@@ -166,7 +165,7 @@ func (s *Solution) boundSeries() plots.Series {
 	b := plots.Series{Name: "bound of ‖c−c*‖_{A}/‖c*‖_{A}"}
 	for _, h := range s.History {
 		if h.Bound.Known() {
-			b.X, b.Y = append(b.X, float64(h.Iteration)), append(b.Y, float64(h.Bound))
+			b.Add(float64(h.Iteration), float64(h.Bound))
 		}
 	}
 	return b

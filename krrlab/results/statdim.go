@@ -124,16 +124,15 @@ func (s *StatDim) Plot() *plots.Figure {
 	if len(s.Curve) > 0 {
 		c := plots.Series{Name: s.curveName()}
 		for _, p := range s.Curve {
-			c.X, c.Y = append(c.X, p.Lambda), append(c.Y, p.Estimate.Value)
-			c.Lo, c.Hi = append(c.Lo, p.Estimate.Lo), append(c.Hi, p.Estimate.Hi)
+			c.AddBand(p.Lambda, p.Estimate.Value, p.Estimate.Lo, p.Estimate.Hi)
 		}
 		f.Series = append(f.Series, c)
 	}
 	if len(s.ZCurve) > 0 && s.Method != "free" {
 		f.Series = append(f.Series, plots.Series{Name: fmt.Sprintf("ZZᵀ, s = %d", s.S), X: s.ZLambdas, Y: s.ZCurve})
 	}
-	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points,
-		X: []float64{s.Lambda}, Y: []float64{s.Estimate.Value}, Lo: []float64{s.Estimate.Lo}, Hi: []float64{s.Estimate.Hi}}
+	at := plots.Series{Name: fmt.Sprintf("s_λ = %.4g (%s)", s.Estimate.Value, s.Method), Style: plots.Points}
+	at.AddBand(s.Lambda, s.Estimate.Value, s.Estimate.Lo, s.Estimate.Hi)
 	f.Series = append(f.Series, at)
 	return f
 }

@@ -100,7 +100,7 @@ func (v *Verification) Plot() *plots.Figure {
 		f.X, f.Y = plots.Axis{Label: "relative residual ‖r‖/‖y‖", Log: true}, plots.Axis{Label: "test labels open (%)"}
 		s := plots.Series{Name: "open by the prediction bound"}
 		for _, o := range v.OpenCurve {
-			s.X, s.Y = append(s.X, o.Residual), append(s.Y, 100*o.Share)
+			s.Add(o.Residual, 100*o.Share)
 		}
 		f.Series = []plots.Series{s}
 		f.VLines = []plots.RefLine{{At: float64(v.Residual), Label: "this answer"}}
@@ -109,8 +109,7 @@ func (v *Verification) Plot() *plots.Figure {
 		f.Y = plots.Axis{Label: "relative residual", Log: true}
 		s := plots.Series{Name: "recomputed", Style: plots.Points}
 		for j, r := range v.Columns {
-			s.X = append(s.X, float64(j+1))
-			s.Y = append(s.Y, math.Max(r, math.SmallestNonzeroFloat64))
+			s.Add(float64(j+1), math.Max(r, math.SmallestNonzeroFloat64))
 		}
 		f.X, f.Series = plots.Axis{Label: "column", Ticks: s.X}, []plots.Series{s}
 		if v.Tol > 0 {

@@ -44,6 +44,7 @@ func init() {
 			"Tune":        r.ValueOf(stage.Tune),
 			"Unknown":     r.ValueOf(&stage.Unknown).Elem(),
 			"Watch":       r.ValueOf(stage.Watch),
+			"WriteFile":   r.ValueOf(stage.WriteFile),
 			"WriteJSON":   r.ValueOf(stage.WriteJSON),
 		},
 		Types: map[string]r.Type{

@@ -3,11 +3,8 @@ package bindings
 import (
 	"embed"
 	"encoding/json"
-	"sort"
 	"strings"
 	"sync"
-
-	"github.com/gopherdata/gophernotes/imports"
 )
 
 //go:embed docs/*.json
@@ -50,15 +47,4 @@ func Docs(path string) map[string]Entry {
 func Lookup(path, name string) (Entry, bool) {
 	e, ok := Docs(path)[name]
 	return e, ok
-}
-
-// Paths returns the paths of all packages that cells may import, in order: those bound
-// here and Go's standard library as gomacro has it.
-func Paths() []string {
-	var out []string
-	for p := range imports.Packages {
-		out = append(out, p)
-	}
-	sort.Strings(out)
-	return out
 }

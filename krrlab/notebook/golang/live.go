@@ -56,7 +56,7 @@ func (g *growth) put(name string, x, y float64) {
 		}
 		c.X, c.Y = c.X[:mostGrown/2], c.Y[:mostGrown/2]
 	}
-	c.X, c.Y = append(c.X, x), append(c.Y, y)
+	c.Add(x, y)
 }
 
 // figure returns the picture, nil while there is nothing to see.
