@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -44,64 +45,67 @@ func (h Header) Size() (int, bool) {
 // itemSize returns the bytes of an element.
 func (h Header) itemSize() int { return int(h.Descr[2] - '0') }
 
-// descr returns the type string of the elements of data.
-func descr(data any) (string, int) {
-	switch v := data.(type) {
-	case []uint8:
-		return "|u1", len(v)
-	case []float32:
-		return "<f4", len(v)
-	case []float64:
-		return "<f8", len(v)
-	case []int32:
-		return "<i4", len(v)
-	case []int64:
-		return "<i8", len(v)
-	}
-	panic(fmt.Sprintf("npy: unsupported data %T", data))
+type element interface {
+	uint8 | float32 | float64 | int32 | int64
 }
+
+// decoders read the elements of an array, by their type.
+var decoders = map[string]func(r io.Reader, size int) (data any, err error){
+	"|u1": decode[uint8], "<f4": decode[float32], "<f8": decode[float64], "<i4": decode[int32], "<i8": decode[int64],
+}
+
+// chunk is how many elements are read or written at once.
+const chunk = 1 << 15
 
 // Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
 // the given shape. It panics if the shape does not have len(data) elements.
 func Write(w io.Writer, data any, shape ...int) error {
-	d, n := descr(data)
-	h := Header{d, shape}
-	if size, ok := h.Size(); !ok || size != n {
-		panic(fmt.Sprintf("npy: shape %v for %d elements", shape, n))
+	switch v := data.(type) {
+	case []uint8:
+		return encode(w, "|u1", v, shape)
+	case []float32:
+		return encode(w, "<f4", v, shape)
+	case []float64:
+		return encode(w, "<f8", v, shape)
+	case []int32:
+		return encode(w, "<i4", v, shape)
+	case []int64:
+		return encode(w, "<i8", v, shape)
+	}
+	panic(fmt.Sprintf("npy: unsupported data %T", data))
+}
+
+func encode[T element](w io.Writer, descr string, data []T, shape []int) error {
+	h := Header{descr, shape}
+	if size, ok := h.Size(); !ok || size != len(data) {
+		panic(fmt.Sprintf("npy: shape %v for %d elements", shape, len(data)))
 	}
 	if err := writeHeader(w, h); err != nil {
 		return err
 	}
-	const chunk = 1 << 15
-	buf := make([]byte, 0, 8*chunk)
-	for i := 0; i < n; i += chunk {
-		j := min(i+chunk, n)
-		buf = buf[:0]
-		switch v := data.(type) {
-		case []uint8:
-			buf = append(buf, v[i:j]...)
-		case []float32:
-			for _, x := range v[i:j] {
-				buf = binary.LittleEndian.AppendUint32(buf, math.Float32bits(x))
-			}
-		case []float64:
-			for _, x := range v[i:j] {
-				buf = binary.LittleEndian.AppendUint64(buf, math.Float64bits(x))
-			}
-		case []int32:
-			for _, x := range v[i:j] {
-				buf = binary.LittleEndian.AppendUint32(buf, uint32(x))
-			}
-		case []int64:
-			for _, x := range v[i:j] {
-				buf = binary.LittleEndian.AppendUint64(buf, uint64(x))
-			}
-		}
+	var buf []byte
+	for part := range slices.Chunk(data, chunk) {
+		buf, _ = binary.Append(buf[:0], binary.LittleEndian, part) // no error: T is of a fixed size
 		if _, err := w.Write(buf); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func decode[T element](r io.Reader, size int) (any, error) {
+	data := make([]T, size)
+	buf := make([]byte, binary.Size(data[:min(size, chunk)]))
+	for part := range slices.Chunk(data, chunk) {
+		b := buf[:binary.Size(part)]
+		if _, err := io.ReadFull(r, b); err != nil {
+			return data, fmt.Errorf("npy: array cut short: %w", noEOF(err))
+		}
+		if _, err := binary.Decode(b, binary.LittleEndian, part); err != nil {
+			return data, fmt.Errorf("npy: %w", err)
+		}
+	}
+	return data, nil
 }
 
 func writeHeader(w io.Writer, h Header) error {
@@ -149,9 +153,7 @@ func parse(dict string) (Header, error) {
 		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), what)
 	}
 	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
-	switch h.Descr {
-	case "|u1", "<f4", "<f8", "<i4", "<i8":
-	default:
+	if decoders[h.Descr] == nil {
 		return bad("element type is none of |u1, <f4, <f8, <i4, <i8")
 	}
 	if strings.TrimSpace(value(dict, "fortran_order", ",")) != "False" {
@@ -200,39 +202,8 @@ func Read(r io.Reader, limit int64) (h Header, data any, err error) {
 		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected",
 			h.Shape, int64(size)*int64(h.itemSize()), limit)
 	}
-	switch h.Descr {
-	case "|u1":
-		v := make([]uint8, size)
-		return h, v, each(r, size, 1, func(i int, b []byte) { v[i] = b[0] })
-	case "<f4":
-		v := make([]float32, size)
-		return h, v, each(r, size, 4, func(i int, b []byte) { v[i] = math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-	case "<f8":
-		v := make([]float64, size)
-		return h, v, each(r, size, 8, func(i int, b []byte) { v[i] = math.Float64frombits(binary.LittleEndian.Uint64(b)) })
-	case "<i4":
-		v := make([]int32, size)
-		return h, v, each(r, size, 4, func(i int, b []byte) { v[i] = int32(binary.LittleEndian.Uint32(b)) })
-	default:
-		v := make([]int64, size)
-		return h, v, each(r, size, 8, func(i int, b []byte) { v[i] = int64(binary.LittleEndian.Uint64(b)) })
-	}
-}
-
-// each reads n items of the given size and passes each to f.
-func each(r io.Reader, n, size int, f func(i int, b []byte)) error {
-	buf := make([]byte, min(n, 1<<15)*size)
-	for i := 0; i < n; {
-		k := min(n-i, len(buf)/size)
-		if _, err := io.ReadFull(r, buf[:k*size]); err != nil {
-			return fmt.Errorf("npy: array cut short: %w", noEOF(err))
-		}
-		for j := range k {
-			f(i+j, buf[j*size:])
-		}
-		i += k
-	}
-	return nil
+	data, err = decoders[h.Descr](r, size)
+	return h, data, err
 }
 
 func noEOF(err error) error {
