@@ -34,7 +34,7 @@ const maxText = 20000
 // Render returns v in all representations it has, and always as text.
 func Render(v any) Data {
 	if d, ok := v.(Data); ok {
-		return withText(d, v)
+		return withText(d)
 	}
 	d := Data{Data: MIMEMap{}}
 	var trouble []string
@@ -88,7 +88,7 @@ func isNil(v any) bool {
 	return false
 }
 
-func withText(d Data, v any) Data {
+func withText(d Data) Data {
 	if d.Data == nil {
 		d.Data = MIMEMap{}
 	}

@@ -242,7 +242,7 @@ func (s *Session) benchmarks(arg string) string {
 }
 
 // completeMagic completes the command at the end of a line, or the file that it is about.
-func (s *Session) completeMagic(head, line string) (found []string, n int, ok bool) {
+func (s *Session) completeMagic(line string) (found []string, n int, ok bool) {
 	name, arg, more := strings.Cut(line, " ")
 	if !more {
 		for _, m := range magics {
@@ -272,7 +272,7 @@ func (s *Session) install(arg string) error {
 	case s.added == nil:
 		return errors.New("packages cannot be added here: the user has no cache folder")
 	}
-	_, err := s.added.Add(s.ctx.get(), writer{s.out, stdout}, names...)
+	_, err := s.added.Add(s.ctx.Load(), writer{s.out, stdout}, names...)
 	if err == nil {
 		s.out.write(stdout, []byte("restart the kernel to have it (Jupyter: Kernel, Restart): the notebook and its outputs stay, the variables go\n"))
 	}

@@ -104,8 +104,8 @@ func (n *compiled) await(ctx context.Context) {
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
 func (s *Session) compile(c *cell, p part) Result {
 	_, code, _ := strings.Cut(p.command, "\n")
-	s.compiled.await(s.ctx.get())
-	n, err := native.Compile(s.ctx.get(), s.finder.Program, native.Source{
+	s.compiled.await(s.ctx.Load())
+	n, err := native.Compile(s.ctx.Load(), s.finder.Program, native.Source{
 		Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Standard: standard,
 	})
 	wrong := (*native.Error)(nil)

@@ -37,7 +37,7 @@ func (s *Session) complete(code string, cursor int) ([]string, int) {
 	head := code[:cursor]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "%") {
-		if found, n, ok := s.completeMagic(head, t); ok {
+		if found, n, ok := s.completeMagic(t); ok {
 			return found, cursor - n
 		}
 	}
@@ -106,8 +106,6 @@ func tailExpr(s string) string {
 			i = j
 		case c == '.' || c == '_' || c >= utf8.RuneSelf || unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)):
 			i--
-		case c == '&' || c == '*':
-			return s[i:]
 		default:
 			return s[i:]
 		}
@@ -282,16 +280,14 @@ func (s *Session) probe(expr, head string) (types.Type, types.Object) {
 		i = len(head)
 	}
 	lines := strings.Split(head[:i], "\n")
-	if t, o := s.e.Probe(string(blankCommands(lines)), expr); t != nil && t != types.Typ[types.Invalid] {
-		return t, o
+	heads := []string{string(blankCommands(lines)), ""}
+	if n := len(lines) - 1; n > 0 { // the line alone may not be parsed
+		heads = []string{heads[0], string(blankCommands(lines[:n])) + "\n", ""}
 	}
-	if j := strings.LastIndexByte(head[:i], '\n'); j >= 0 { // the line alone may not be parsed
-		if t, o := s.e.Probe(string(blankCommands(lines[:len(lines)-1]))+"\n", expr); t != nil && t != types.Typ[types.Invalid] {
+	for _, h := range heads {
+		if t, o := s.e.Probe(h, expr); t != nil && t != types.Typ[types.Invalid] {
 			return t, o
 		}
-	}
-	if t, o := s.e.Probe("", expr); t != nil && t != types.Typ[types.Invalid] {
-		return t, o
 	}
 	return nil, nil
 }

@@ -41,50 +41,27 @@ func (c *cellContext) cancel() bool {
 	return c.watched.Load()
 }
 
-// contexts has the context of the cell that runs. What was canceled stays so: a cell left behind
-// keeps it, and the cell after it has another one.
-type contexts struct{ of atomic.Pointer[cellContext] }
-
-func newContexts() *contexts {
-	c := &contexts{}
-	c.of.Store(newCellContext())
-	return c
-}
-
 func newCellContext() *cellContext {
 	ctx, stop := context.WithCancel(context.Background())
 	return &cellContext{Context: ctx, stop: stop}
 }
 
-// get returns the context of now.
-func (c *contexts) get() *cellContext { return c.of.Load() }
-
-// renew is called before each cell. It returns the context of before and that of the cell.
-func (c *contexts) renew() (old, now *cellContext) {
-	old = c.get()
-	old.watched.Store(false)
-	if old.Context.Err() != nil {
-		c.of.Store(newCellContext())
-	}
-	return old, c.get()
-}
-
-// renewContext gives the cell to come a context that is not canceled.
+// renewContext gives the cell to come a context that is not canceled, in ctx and in all variables of cells that have the
+// old one. What was canceled stays so: a cell left behind keeps it.
 func (s *Session) renewContext() *cellContext {
-	old, now := s.ctx.renew()
-	if old != now {
-		s.setContext(old, now)
+	old := s.ctx.Load()
+	old.watched.Store(false)
+	if old.Context.Err() == nil {
+		return old
 	}
-	return now
-}
-
-// setContext puts a context into ctx, and into all variables of cells that have the old one.
-func (s *Session) setContext(old, now context.Context) {
+	now := newCellContext()
+	s.ctx.Store(now)
 	s.e.Variables(func(_ string, v reflect.Value) {
-		if v.Type() == reflect.TypeFor[context.Context]() && v.Interface() == old {
+		if v.Type() == reflect.TypeFor[context.Context]() && v.Interface() == context.Context(old) {
 			v.Set(reflect.ValueOf(now))
 		}
 	})
+	return now
 }
 
 // progressLine is one line of a cell that updates in place, and the picture below it.

@@ -82,11 +82,7 @@ func (s *Session) Eval(expr string, out Output) Result { return s.Run("expressio
 
 // segments runs the parts of a cell: commands, and the Go between them.
 func (s *Session) segments(c *cell) (res Result) {
-	parts, err := split(c.lines)
-	if err != nil {
-		return Result{Err: c.failure("SyntaxError", err.Error(), 0)}
-	}
-	for _, p := range parts {
+	for _, p := range split(c.lines) {
 		p = s.asCode(p)
 		if c.state.Load() != isRunning || c.hits.Load() > 0 { // left behind: the session is another cell's
 			return res

@@ -29,7 +29,7 @@ var current atomic.Pointer[Session]
 func (s *Session) hook() map[string]any {
 	current.Store(s)
 	log.SetOutput(writer{s.out, stderr})
-	background := func() context.Context { return current.Load().ctx.get() }
+	background := func() context.Context { return current.Load().ctx.Load() }
 	hooks := map[string]any{
 		"fmt.Print":    func(a ...any) (int, error) { return put(stdout, fmt.Sprint(a...)) },
 		"fmt.Println":  func(a ...any) (int, error) { return put(stdout, fmt.Sprintln(a...)) },
@@ -186,7 +186,7 @@ func (s *Session) line(prompt string, password bool) string {
 
 // declare gives cells what they find without an import.
 func (s *Session) declare() {
-	ctx, dirs := context.Context(s.ctx.get()), append([]string{}, s.dirs...)
+	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dirs...)
 	show := func(v any) { s.out.show(display.Render(v)) }
 	update := func(id string, v any) {
 		d := withID(display.Render(v), id) // may print, so not while the output is locked

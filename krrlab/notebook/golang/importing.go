@@ -47,7 +47,7 @@ func (s *Session) find(path string) (*engine.Source, error) {
 			s.finder.Dir = a.Module()
 		}
 	}
-	p, err := s.finder.Find(s.ctx.get(), path)
+	p, err := s.finder.Find(s.ctx.Load(), path)
 	if errors.Is(err, modules.ErrNoGo) || errors.Is(err, modules.ErrNotFound) {
 		return nil, &engine.MissingError{Paths: []string{path}}
 	} else if err != nil {

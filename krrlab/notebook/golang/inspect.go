@@ -62,11 +62,6 @@ func candidates(code string, cursor int) []string {
 	return out
 }
 
-// describe documents a name of the notebook.
-func (s *Session) describe(name string, more bool) (string, bool) {
-	return s.describeIn(name, "", more)
-}
-
 // describeIn documents an expression that stands behind head.
 func (s *Session) describeIn(name, head string, more bool) (string, bool) {
 	name = strings.TrimLeft(name, "&*")

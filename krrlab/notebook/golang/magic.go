@@ -35,9 +35,9 @@ type part struct {
 // split takes a cell apart. A line outside of brackets and strings that begins with %, !
 // or $ is a command; %time code times the code, and %time alone the rest of the cell. A first line that
 // begins with %%, of those for the whole cell, is a command with all lines behind it.
-func split(lines []string) ([]part, error) {
+func split(lines []string) []part {
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" }); i >= 0 && wholeCell(lines[i]) {
-		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}, nil
+		return []part{{line: i + 1, command: strings.TrimSpace(lines[i]) + "\n" + strings.Join(lines[i+1:], "\n")}}
 	}
 	inside := insideLines(lines)
 	var out []part
@@ -68,7 +68,7 @@ func split(lines []string) ([]part, error) {
 		out = append(out, part{line: i + 1, command: text})
 	}
 	flush(0)
-	return out, nil
+	return out
 }
 
 // insideLines tells of each line whether it begins inside of a bracket, a raw string or a
@@ -194,7 +194,7 @@ func (s *Session) changeDir(dir string) error {
 
 // shell runs a script; an interrupt ends it.
 func (s *Session) shell(program, script string) error {
-	ctx, stop := context.WithCancel(s.ctx.get())
+	ctx, stop := context.WithCancel(s.ctx.Load())
 	defer stop()
 	cmd := exec.CommandContext(ctx, program, "-c", script)
 	group.Cancel(cmd, syscall.SIGKILL)
@@ -250,7 +250,7 @@ func (s *Session) doc(name string) error {
 		s.out.write(stdout, []byte(strings.Join(paths(), "\n")+"\n"))
 		return nil
 	}
-	text, ok := s.describe(name, true)
+	text, ok := s.describeIn(name, "", true)
 	if !ok {
 		if e, found := bindings.Lookup(name, ""); found {
 			text, ok = e.Decl+"\n\n"+e.Doc, true

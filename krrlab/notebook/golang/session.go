@@ -43,7 +43,7 @@ type Session struct {
 	quit        chan struct{}
 	out         *capture
 	running     atomic.Pointer[cell]
-	ctx         *contexts
+	ctx         atomic.Pointer[cellContext] // of the cell that runs
 	max         int
 	dirs        []string
 	added       *modules.Kernel
@@ -133,9 +133,7 @@ func (s *Session) do(f func()) {
 
 // start makes a fresh interpreter with what cells find in it.
 func (s *Session) start() {
-	if s.ctx == nil {
-		s.ctx = newContexts()
-	}
+	s.ctx.CompareAndSwap(nil, newCellContext())
 	_ = s.finder.Close()
 	s.compiled.end()
 	s.interpreted = nil

@@ -226,7 +226,7 @@ func (b *builder) tables(entries []Entry) error {
 }
 
 // program builds the program: the laboratory's own main package with the tables.
-func (b *builder) program(entries []Entry) error {
+func (b *builder) program() error {
 	text, err := b.run("list", "-f", "{{.Dir}}\n{{range .GoFiles}}{{.}}\n{{end}}", program)
 	if err != nil {
 		return err

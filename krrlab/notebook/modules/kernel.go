@@ -200,7 +200,7 @@ func (k *Kernel) build(ctx context.Context, log io.Writer, entries []Entry) (a *
 		fmt.Fprintf(log, "adding %s\n", entries[i])
 	}
 	fmt.Fprintln(log, "building the kernel; the first time takes a minute or two")
-	if err := b.program(entries); err != nil {
+	if err := b.program(); err != nil {
 		return nil, err
 	}
 	a = &Added{Program: k.Program, Version: k.Version, Folder: filepath.Base(dir), Packages: entries, Tables: b.written, dir: k.Dir}
