@@ -55,7 +55,7 @@ func (r *fitted) useless() string {
 func advice(r *krrlab.Solution) string {
 	rounding := r.Status == pcg.Inaccurate || r.Status == pcg.Stagnated
 	switch {
-	case r.Status == pcg.Indefinite && coarse(r.Storage) && r.Kernel.Name != "precomputed":
+	case r.Status == pcg.Indefinite && r.Storage != gram.Float64.String() && r.Kernel.Name != "precomputed":
 		return fmt.Sprintf("K+λI as stored in %s is not positive definite, so K is off by more than λ: try --storage float64, or a larger --lambda", r.Storage)
 	case r.Status == pcg.Indefinite:
 		return "K+λI is not positive definite: rounding exceeds λ, or the kernel is not positive semi-definite; try a larger --lambda"
@@ -72,6 +72,3 @@ func advice(r *krrlab.Solution) string {
 	}
 	return "try --solver pcg, or a larger --max-iter"
 }
-
-// coarse reports whether K is stored in, or recomputed from, fewer bits than float64 may have.
-func coarse(storage string) bool { return storage != gram.Float64.String() }

@@ -374,10 +374,6 @@ func (a *app) report(f *reportFlags) error {
 	if err := atomicfile.Put(f.out, text); err != nil {
 		return err
 	}
-	plural := "s"
-	if len(reports) == 1 {
-		plural = ""
-	}
-	a.printf("wrote %s: %d report%s, %s\n", f.out, len(reports), plural, accel.Bytes(int64(len(text))))
+	a.printf("wrote %s: %s, %s\n", f.out, plural.Count(len(reports), "report"), accel.Bytes(int64(len(text))))
 	return nil
 }

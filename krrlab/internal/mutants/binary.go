@@ -31,7 +31,6 @@ const addressSpace = 12 << 20
 
 // binary is the compiled tests of a package, woven mutants inside.
 type binary struct {
-	pkg   string // path in the module
 	file  string
 	dir   string
 	tests []test // that pass without a mutant, the quickest first
@@ -66,7 +65,7 @@ func (s *source) overlay(folder string, sites []*Site) (string, error) {
 
 // build compiles the tests of pkg with the overlay; a package without tests gives none.
 func build(ctx context.Context, root, pkg, overlay, folder string) (*binary, error) {
-	b := &binary{pkg: pkg, dir: filepath.Join(root, pkg), file: filepath.Join(folder, strings.ReplaceAll(pkg, "/", "_")+".test")}
+	b := &binary{dir: filepath.Join(root, pkg), file: filepath.Join(folder, strings.ReplaceAll(pkg, "/", "_")+".test")}
 	if _, err := output(ctx, root, "go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", b.file, "./"+pkg); err != nil {
 		return nil, err
 	}
