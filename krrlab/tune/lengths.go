@@ -60,6 +60,11 @@ func (l *Lengths) text(classes bool) string {
 	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict, errors, l.Judging, 100*l.Gain, 100*l.Deviation)
 }
 
+// fits reports whether the numbers may be those of d features.
+func (l *Lengths) fits(d int) bool {
+	return l == nil || len(l.Shape) == d && slices.Min(l.Shape) > 0 && l.Sigma > 0 && l.Lambda > 0
+}
+
 // most names the most relevant features.
 func (l *Lengths) most() string {
 	return strings.Join(l.Relevant[:min(5, len(l.Relevant))], ", ")

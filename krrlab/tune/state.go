@@ -61,7 +61,7 @@ func openState(s *search) (*state, error) {
 		return nil, fmt.Errorf("tune: %w", err)
 	}
 	var k kept
-	if err := json.Unmarshal(b, &k); err != nil || k.Losses == nil {
+	if err := json.Unmarshal(b, &k); err != nil || k.Losses == nil || !k.Lengths.fits(s.data.Train.Dim()) {
 		return nil, fmt.Errorf("%s: not the state of a search: name another file, or remove it", st.file)
 	}
 	if k.Search != st.Search {
