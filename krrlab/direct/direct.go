@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/enum"
 	"github.com/krrlab/lab/krrlab/internal/plural"
@@ -208,9 +209,9 @@ func newState(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o 
 	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts
 	d.p, d.arith = points.NewPanel(view), arith
 	if d.opt.Precision == Float64 {
-		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf, solveIn: solve64}
+		d.factor = &factorOf[float64]{n: d.n, t: d.t, tile: kernel.Tile64, potrf: accel.Dpotrf, forward: simd.Forward64, backward: simd.Backward64}
 	} else {
-		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf, solveIn: solve32}
+		d.factor = &factorOf[float32]{n: d.n, t: d.t, tile: kernel.Tile32, potrf: accel.Spotrf, forward: simd.Forward, backward: simd.Backward}
 	}
 	d.res = &Result{
 		X: mat.NewDense(d.n, d.t, nil), Precision: d.opt.Precision, Tol: d.opt.Tol, Bytes: need, KError: d.exact.Choice().Error,

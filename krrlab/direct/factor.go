@@ -6,11 +6,12 @@ import (
 	"sync"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -51,29 +52,21 @@ func eachTile(ctx context.Context, n int, progress func(done, total int), body f
 	})
 }
 
-// byColumns calls body for the columns 0, …, t-1, a few at a time, on the pool of
-// workers: the same ones for any number of threads.
-func byColumns(t int, body func(j0, j1 int)) {
-	const width = 4
-	_ = accel.ForEach(context.Background(), (t+width-1)/width, func(_, b int) {
-		body(b*width, min((b+1)*width, t))
-	})
-}
-
-// factorOf is a factor in T, to which right-hand sides are rounded. The inner products or distances of
-// its tiles are formed in float64, so that its error is that of rounding K and of the factorization only.
+// factorOf is a factor in T. The inner products or distances of its tiles are formed in float64, so that its error is
+// that of rounding K and of the factorization only.
 type factorOf[T float32 | float64] struct {
-	n, t    int
-	tile    func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
-	potrf   func(n int, a []T, ld int) bool
-	solveIn func(l []T, n int, b []T, ld, cols int) // the first cols columns of b, n×ld
-	a       []T
-	r       []T // n×t
+	n, t  int
+	tile  func(dst []T, ld int, k kernel.Kernel, x, z points.Panel, arith kernel.Arithmetic, w *kernel.Workspace)
+	potrf func(n int, a []T, ld int) bool
+	// forward and backward are those of package simd: u += T·x and y += Tᵀ·z with vectors in float64.
+	forward  func(rows, cols int, tile []T, ld int, x []float64, xs int, u []float64, us, t int)
+	backward func(rows, cols int, tile []T, ld int, y []float64, ys int, z []float64, zs, t int, w *simd.Workspace)
+	a        []T
 }
 
 func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	n := f.n
-	f.a, f.r = make([]T, n*n), make([]T, n*f.t)
+	f.a = make([]T, n*n)
 	work := make([]kernel.Workspace, accel.Threads())
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
 		f.tile(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
@@ -86,24 +79,76 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }
 
-// solve scales each column by a power of two, so that float32 neither under- nor
-// overflows, and back.
+// The blocks of a triangular solve: blockRows rows of L are solved by themselves after what is left of them, stripRows by each
+// worker, or, of Lᵀ, before what is above them, stripColumns by each.
+const (
+	blockRows    = 96
+	stripRows    = 24
+	stripColumns = 256
+)
+
+// solve reads L once for L⁻¹r and once for L⁻ᵀ of it, whatever the number of columns. Each is scaled by a power of two, so that it neither
+// under- nor overflows, and back. v has the columns of r one after the other, and of rows that are solved their negatives.
 func (f *factorOf[T]) solve(r *mat.Dense) {
-	raw := r.RawMatrix()
-	scale := make([]float64, f.t)
+	n, t := f.n, f.t
+	raw, v, scale := r.RawMatrix(), make([]float64, n*t), make([]float64, t)
 	for j := range scale {
 		_, e := math.Frexp(mat.Norm(r.ColView(j), math.Inf(1)))
 		scale[j] = math.Ldexp(1, max(-1000, min(e, 1000)))
 	}
-	for i := range f.n {
+	for i := range n {
 		for j, s := range scale {
-			f.r[i*f.t+j] = T(raw.Data[i*raw.Stride+j] / s)
+			v[j*n+i] = raw.Data[i*raw.Stride+j] / s
 		}
 	}
-	byColumns(f.t, func(j0, j1 int) { f.solveIn(f.a, f.n, f.r[j0:], f.t, j1-j0) })
-	for i := range f.n {
+	work := make([]simd.Workspace, accel.Threads())
+	for lo := 0; lo < n; lo += blockRows {
+		rows := min(blockRows, n-lo)
+		f.each(rows, stripRows, func(_, i, m int) {
+			f.forward(m, lo, f.a[(lo+i)*n:], n, v, n, v[lo+i:], n, t)
+		})
+		f.block(blas.NoTrans, lo, rows, v)
+	}
+	floats.Scale(-1, v)
+	for lo := (n - 1) / blockRows * blockRows; lo >= 0; lo -= blockRows {
+		rows := min(blockRows, n-lo)
+		f.block(blas.Trans, lo, rows, v)
+		f.each(lo, stripColumns, func(who, j, m int) {
+			f.backward(rows, m, f.a[lo*n+j:], n, v[j:], n, v[lo:], n, t, &work[who])
+		})
+	}
+	for i := range n {
 		for j, s := range scale {
-			raw.Data[i*raw.Stride+j] = float64(f.r[i*f.t+j]) * s
+			raw.Data[i*raw.Stride+j] = -v[j*n+i] * s
+		}
+	}
+}
+
+// each calls body for strips of 0, …, n-1, from i on m of them.
+func (f *factorOf[T]) each(n, strip int, body func(worker, i, m int)) {
+	_ = accel.ForEach(context.Background(), (n+strip-1)/strip, func(worker, b int) {
+		body(worker, b*strip, min(strip, n-b*strip))
+	})
+}
+
+// block solves with the rows of L from lo on and the columns of the same numbers.
+func (f *factorOf[T]) block(trans blas.Transpose, lo, rows int, v []float64) {
+	l, b := make([]float64, rows*rows), make([]float64, rows*f.t)
+	for i := range rows {
+		for j, x := range f.a[(lo+i)*f.n+lo : (lo+i)*f.n+lo+i+1] {
+			l[i*rows+j] = float64(x)
+		}
+		for j := range f.t {
+			b[i*f.t+j] = v[j*f.n+lo+i]
+		}
+	}
+	f.each(1, 1, func(int, int, int) { // on one thread: the same bits for any number of them
+		tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: rows, Stride: rows, Data: l}
+		blas64.Trsm(blas.Left, trans, 1, tri, blas64.General{Rows: rows, Cols: f.t, Stride: f.t, Data: b})
+	})
+	for i := range rows {
+		for j := range f.t {
+			v[j*f.n+lo+i] = -b[i*f.t+j]
 		}
 	}
 }
@@ -115,18 +160,4 @@ func (f *factorOf[T]) badPivot() int {
 		}
 	}
 	return 0
-}
-
-func solve64(l []float64, n int, b []float64, ld, cols int) {
-	tri := blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: l}
-	r := blas64.General{Rows: n, Cols: cols, Stride: ld, Data: b}
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, tri, r) // r ← L⁻¹r
-	blas64.Trsm(blas.Left, blas.Trans, 1, tri, r)   // r ← L⁻ᵀr
-}
-
-func solve32(l []float32, n int, b []float32, ld, cols int) {
-	tri := blas32.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: n, Stride: n, Data: l}
-	r := blas32.General{Rows: n, Cols: cols, Stride: ld, Data: b}
-	blas32.Trsm(blas.Left, blas.NoTrans, 1, tri, r)
-	blas32.Trsm(blas.Left, blas.Trans, 1, tri, r)
 }

@@ -65,7 +65,7 @@ type Cost struct {
 //	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
 //	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
-//	direct      n²/2·ε_dense + bytes/2W, chol(n), a solve and a residual for each round
+//	direct      n²/2·ε_dense + bytes/2W, chol(n), bytes/2·apply(t)/4 and a residual for each round
 //	test        n·n_test·ε_test + 2n·n_test·t/G₃₂
 //
 // On P ranks K, Z, products with them and columns of K take 1/P of that; the landmarks' factor, L⁻¹ and vectors are each rank's own.
@@ -167,7 +167,7 @@ func BlockPays(n, s, t int) bool {
 }
 
 func (m *Cost) direct(c *Candidate) {
-	n, t, sec := float64(m.N), float64(m.T), &c.Seconds
+	n, sec := float64(m.N), &c.Seconds
 	precision, potrf, gemm, dense, entry := direct.Float64, m.Potrf64, m.Gemm64, m.Dense[1], 8.0
 	if c.Storage == gram.Float32 {
 		precision, potrf, gemm, dense, entry = direct.Float32Refined, m.Potrf32, m.Gemm32, m.Dense[0], 4
@@ -175,7 +175,7 @@ func (m *Cost) direct(c *Candidate) {
 	rounds := float64(c.Iterations + 1)
 	sec.Kernel = n * n / 2 * (dense + entry/m.Touch) // of the upper half nothing is touched
 	sec.Factor = cholesky(n, gemm, potrf)
-	sec.Solve = rounds * (entry*n*n*math.Ceil(t/4)/m.Read + 2*n*n*t/m.Gemm64) // four columns at a time
+	sec.Solve = rounds * entry * n * n / 2 * max(at(m.Apply, m.T)/4, 2/m.Read) // L is read twice, as Z is
 	sec.Residual = rounds * m.recomputed(m.Exact)
 	c.Bytes = m.PointBytes + direct.Need(precision, m.N, m.T)
 }
