@@ -90,14 +90,20 @@ func Look(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64,
 	if err != nil {
 		return nil, err
 	}
-	out := &Sample{c, s.idx[:s.random], mat.NewDense(s.random, s.random, nil), m}
-	for i := range s.random {
-		for j, v := range s.k[i*len(s.idx) : i*len(s.idx)+i+1] {
-			out.K.Set(i, j, v)
-			out.K.Set(j, i, v)
+	n := s.random
+	all := make([]float64, n*n)
+	for i := range n {
+		copy(all[i*n:i*n+i+1], s.k[i*len(s.idx):])
+	}
+	const strip = 8 // columns whose ends stay in the first cache
+	for j0 := 0; j0 < n; j0 += strip {
+		for i := j0; i < n; i++ {
+			for j := j0; j < min(i, j0+strip); j++ {
+				all[j*n+i] = all[i*n+j]
+			}
 		}
 	}
-	return out, nil
+	return &Sample{c, s.idx[:n], mat.NewDense(n, n, all), m}, nil
 }
 
 // Exact returns how Matrix.Exact forms entries for that accuracy: the arithmetic, and whether of points moved to their mean.
