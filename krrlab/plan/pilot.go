@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -35,7 +36,8 @@ type Pilot struct {
 	rms     float64   // of k(x, z)
 	c       float64   // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
 	e       []float64 // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
-	v       []float64 // of n points by all others, the quantiles up to the quarter, ascending
+	v       []float64 // the least eigenvalues of K, ascending, quantiles at (i+½)·share
+	share   float64
 }
 
 // Entries are the seconds that all threads take for an entry of K.
@@ -73,7 +75,7 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	order := rng.New(t.Seed).Sub("pilot").Perm(p.M)
 	l, shift := p.residuals(k, order)
 	p.c = p.coefficients(k, order)
-	p.v = p.alone(k, order, l, shift)
+	p.v = p.least(k, order, l, shift)
 	if t.Tests > 0 {
 		arith, centred, err := p.predictions()
 		if err != nil {
@@ -200,49 +202,89 @@ func (p *Pilot) residuals(k *mat.Dense, order []int) (l []float64, shift float64
 	return l, shift
 }
 
-// alone returns the least quarter, ascending, of the residuals of points after projection on all others of n: of those of up to 2,048 points
-// by each other. Each quantile goes on as the power of the number of points that it was from a quarter of these to all. l is the factor of all M, with a shift,
-// and overwritten.
-func (p *Pilot) alone(k *mat.Dense, order []int, l []float64, shift float64) []float64 {
+// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at up to 2,048 points. Each goes on to n as the power of the number
+// of points that it was from a quarter of these to all. l is the factor of all M, with a shift, and overwritten. Where points tell of fewer eigenvalues than a quarter,
+// there are fewer quantiles.
+func (p *Pilot) least(k *mat.Dense, order []int, l []float64, shift float64) []float64 {
 	m, n := min(p.M, 2048), float64(p.task.n)
 	q := m / 4
 	if q == 0 || p.largest == 0 {
 		return nil
 	}
-	all := variances(l, p.M, m, shift)
-	var quarter []float64
+	p.share = 0.25 / float64(q)
+	all := quantiles(nodes(l, p.M, m, shift), m, q)
+	var few []node
 	for i := range 4 {
 		l, shift := p.definite(k, order[i*q:(i+1)*q])
-		quarter = append(quarter, variances(l, q, q, shift)...)
+		few = append(few, nodes(l, q, q, shift)...)
 	}
-	slices.Sort(quarter)
-	sum := make([]float64, q+1) // of the powers of the quantiles up to one
-	for i := range q {
+	quarter := quantiles(few, 4*q, q)
+	v, near := make([]float64, min(len(all), len(quarter))), max(4, m/64)
+	sum := make([]float64, len(v)+1) // of the powers of the quantiles up to one
+	for i := range v {
 		sum[i+1] = sum[i] + max(0, math.Log(quarter[i]/all[i])/math.Log(4))
 	}
-	v, near := make([]float64, q), max(4, m/64)
 	for i := range v {
-		lo, hi := max(0, i-near), min(q, i+near+1)
+		lo, hi := max(0, i-near), min(len(v), i+near+1)
 		v[i] = all[i] * math.Pow(float64(m)/n, (sum[hi]-sum[lo])/float64(hi-lo))
 	}
 	return v
 }
 
-// variances returns, ascending, 1/(K⁻¹)_ii of the first m points of K, by the Cholesky factor of K with a shift, row-major with row stride ld. It overwrites the factor.
-func variances(l []float64, ld, m int, shift float64) []float64 {
-	v := make([]float64, m)
+// node stands for so many eigenvalues about ν.
+type node struct{ nu, count float64 }
+
+// nodes returns what the points tell of the least eigenvalues of K: the measure of its spectrum at point i, times 1/ν, has the mean (K⁻²)_ii/(K⁻¹)_ii of 1/ν, the node
+// of Gauss' rule of one, and with that the count (K⁻¹)²_ii/(K⁻²)_ii in the measure itself. All together they have Σ 1/ν and Σ 1/ν² of K, and are its least eigenvalues
+// where points lie in groups close together: of k at the same distance each has 1−1/k of one. K has the first m points of the Cholesky factor of K with a shift,
+// row-major with row stride ld, which is overwritten. Work: 2m³/3 multiplications.
+func nodes(l []float64, ld, m int, shift float64) []node {
 	if !accel.Dtrtri(m, l, ld) {
-		return v
+		return nil
 	}
-	for i := range m {
-		for j, x := range l[i*ld : i*ld+i+1] {
-			v[j] += x * x // of L⁻¹, whose columns' squares are the diagonal of K⁻¹
+	const width = 256 // of the blocks of K⁻¹ = L⁻ᵀL⁻¹, on and above the diagonal
+	diag, squares := make([]float64, m), make([][]float64, (m+width-1)/width)
+	_ = accel.ForEach(context.Background(), len(squares), func(_, b int) {
+		lo, hi := b*width, min((b+1)*width, m)
+		part := func(columns, from int) blas64.General {
+			return blas64.General{Rows: m - lo, Cols: columns, Stride: ld, Data: l[lo*ld+from:]}
+		}
+		c := blas64.General{Rows: hi, Cols: hi - lo, Stride: hi - lo, Data: make([]float64, hi*(hi-lo))}
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, part(hi, 0), part(hi-lo, lo), 0, c)
+		sum := make([]float64, hi)
+		for i := range hi {
+			row := c.Data[i*c.Stride : (i+1)*c.Stride]
+			sum[i] += floats.Dot(row, row)
+			if i >= lo {
+				diag[i] = row[i-lo]
+				continue
+			}
+			for j, x := range row {
+				sum[lo+j] += x * x
+			}
+		}
+		squares[b] = sum
+	})
+	list := make([]node, m)
+	for i, d := range diag {
+		var square float64 // (K⁻²)_ii
+		for _, sum := range squares[i/width:] {
+			square += sum[i]
+		}
+		list[i] = node{max(d/square-shift, shift), d * d / square}
+	}
+	slices.SortFunc(list, func(a, b node) int { return cmp.Compare(a.nu, b.nu) })
+	return list
+}
+
+// quantiles returns the first q of 4q quantiles of n eigenvalues, fewer where nodes do not stand for as many.
+func quantiles(list []node, n, q int) (v []float64) {
+	var upto float64
+	for _, a := range list {
+		for upto += a.count; len(v) < q && (float64(len(v))+0.5)*float64(n)/float64(4*q) <= upto; {
+			v = append(v, a.nu)
 		}
 	}
-	for i := range v {
-		v[i] = max(1/v[i]-shift, shift)
-	}
-	slices.Sort(v)
 	return v
 }
 

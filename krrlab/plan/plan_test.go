@@ -699,3 +699,72 @@ func TestTiny(t *testing.T) {
 		}
 	}
 }
+
+// TestNodes: of groups of points at the same distance the least eigenvalues of K and how many, and of any points Σ 1/ν and Σ 1/ν².
+func TestNodes(t *testing.T) {
+	const m, ld = 600, 607 // more than one block
+	group := func(i int) int { return i * i / 1200 } // of 49 points to 1
+	k := mat.NewDense(m, m, nil)
+	for i := range m {
+		for j := range m {
+			switch g := group(i); {
+			case i == j:
+				k.Set(i, j, 1)
+			case g == group(j):
+				k.Set(i, j, 1-1/float64(g+2))
+			}
+		}
+	}
+	var inverse mat.Dense
+	if err := inverse.Inverse(k); err != nil {
+		t.Fatal(err)
+	}
+	order := rng.New(5).Perm(m)
+	wide := make([]float64, m*ld)
+	l := make([]float64, m*m)
+	if !factor(l, k, order, 0) {
+		t.Fatal("no factor")
+	}
+	for i := range m {
+		copy(wide[i*ld:], l[i*m:(i+1)*m])
+	}
+	list := nodes(wide, ld, m, 0)
+	var first, second float64
+	for i, v := range list {
+		first += v.count / v.nu
+		second += v.count / (v.nu * v.nu)
+		if i > 0 && v.nu < list[i-1].nu {
+			t.Fatal("not ascending")
+		}
+	}
+	if want := mat.Trace(&inverse); math.Abs(first-want) > 1e-9*want {
+		t.Errorf("Σ 1/ν = %g, want %g", first, want)
+	}
+	if want := math.Pow(mat.Norm(&inverse, 2), 2); math.Abs(second-want) > 1e-9*want {
+		t.Errorf("Σ 1/ν² = %g, want %g", second, want)
+	}
+	sizes := map[int]int{}
+	for i := range m {
+		sizes[group(i)]++
+	}
+	for g, size := range sizes { // the eigenvalue 1/(g+2) size−1 times, and a large one
+		if size < 10 {
+			continue
+		}
+		var got float64
+		for _, v := range list {
+			if math.Abs(v.nu*float64(g+2)-1) < 0.02 {
+				got += v.count
+			}
+		}
+		if math.Abs(got-float64(size-1)) > 0.1 {
+			t.Errorf("a group of %d: %g eigenvalues near %g, want %d", size, got, 1/float64(g+2), size-1)
+		}
+	}
+	if v := quantiles([]node{{1, 2}, {3, 1}, {9, 0.4}}, 8, 2); len(v) != 2 || v[0] != 1 || v[1] != 1 {
+		t.Errorf("quantiles %v of the least quarter, want 1, 1", v)
+	}
+	if v := quantiles([]node{{1, 0.8}, {3, 0.4}}, 8, 2); len(v) != 1 || v[0] != 1 {
+		t.Errorf("quantiles %v, want 1 and no more: the points tell of 1.2 of 8", v)
+	}
+}

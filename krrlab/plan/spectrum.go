@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 
 	"gonum.org/v1/gonum/floats"
@@ -17,8 +18,8 @@ import (
 // ν_i the eigenvalues of K. They are what these equations for many s, and d(0) = n, make of the counts of eigenvalues on a grid,
 // by the iteration of W. H. Richardson (J. Opt. Soc. Am. 62, 1972) and L. B. Lucy (Astron. J. 79, 1974), which keeps them positive.
 //
-// The least quarter of the eigenvalues, of points that others are close to, a mean does not tell. The residuals v_i = 1/(K⁻¹)_ii
-// of points by all others do, as Σ 1/v_i = Σ 1/ν_i: their least quarter is taken for it.
+// The least quarter of the eigenvalues, of points that others are close to, a mean does not tell. The diagonals of K⁻¹ and K⁻²
+// do (nodes): what they tell is taken for it where it is less.
 //
 // The eigenvalues of K−K̂ are taken as νg/(ν+g). With g = γ it is the mean of K−K̂ for landmarks that repel each other (volume sampling);
 // it reaches further up, at most to the edge
@@ -31,7 +32,8 @@ import (
 type spectrum struct {
 	n, lambda, tol float64
 	residual       func(s float64) float64
-	least          []float64 // the least quarter of the eigenvalues, ascending
+	least          []float64 // the least eigenvalues, ascending, quantiles at (i+½)·share
+	share          float64
 	power          float64   // q: the squares of y in the directions of K are as ν^q
 	nu, upto       []float64 // eigenvalues, descending, and how many are as large or larger: of the middle of each cell of the grid
 }
@@ -47,7 +49,7 @@ const (
 
 // newSpectrum returns the spectrum of K by a pilot.
 func newSpectrum(p *Pilot) *spectrum {
-	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, residual: p.residual, least: p.v}
+	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, residual: p.residual, least: p.v, share: cmp.Or(p.share, 1)}
 	gamma, want := make([]float64, ranksOf), make([]float64, ranksOf+1)
 	floats.LogSpan(want[:ranksOf], min(1, a.n/2), 0.97*a.n) // at s = n nothing is left
 	for j, s := range want[:ranksOf] {
@@ -182,14 +184,11 @@ const (
 
 // at returns eigenvalue i of K, counted from the largest; cell is where the search begins, and where it ended.
 func (a *spectrum) at(i float64, cell *int) float64 {
-	switch q := len(a.least); {
-	case q == 0:
-		return a.large(i, cell)
-	case i < 0.75*a.n:
-		return max(a.large(i, cell), a.least[q-1])
-	default:
-		return a.least[min(int(4*float64(q)*(1-i/a.n)), q-1)]
+	v := a.large(i, cell)
+	if k := int((1 - i/a.n) / a.share); k < len(a.least) {
+		return min(v, a.least[k])
 	}
+	return v
 }
 
 // large is at by the counts of eigenvalues alone.
