@@ -202,11 +202,11 @@ func (p *Pilot) residuals(k *mat.Dense, order []int) (l []float64, shift float64
 	return l, shift
 }
 
-// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at up to 2,048 points. Each goes on to n as the power of the number
+// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at up to 512 points: 2,048 tell no more. Each goes on to n as the power of the number
 // of points that it was from a quarter of these to all. l is the factor of all M, with a shift, and overwritten. Where points tell of fewer eigenvalues than a quarter,
 // there are fewer quantiles.
 func (p *Pilot) least(k *mat.Dense, order []int, l []float64, shift float64) []float64 {
-	m, n := min(p.M, 2048), float64(p.task.n)
+	m, n := min(p.M, 512), float64(p.task.n)
 	q := m / 4
 	if q == 0 || p.largest == 0 {
 		return nil
