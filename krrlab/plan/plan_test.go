@@ -702,7 +702,7 @@ func TestTiny(t *testing.T) {
 
 // TestNodes: of groups of points at the same distance the least eigenvalues of K and how many, and of any points Σ 1/ν and Σ 1/ν².
 func TestNodes(t *testing.T) {
-	const m, ld = 600, 607 // more than one block
+	const m, ld = 600, 607                           // more than one block
 	group := func(i int) int { return i * i / 1200 } // of 49 points to 1
 	k := mat.NewDense(m, m, nil)
 	for i := range m {
