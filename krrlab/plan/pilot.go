@@ -87,12 +87,12 @@ func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	return p, nil
 }
 
-// size returns the most points, n/4 and 4,096 at most, whose K is formed and factored in a tenth of the time that forming
+// size returns the most points, n/4 and 4,096 at most, whose K is formed and factored in half of the share of a plan in the time that forming
 // all of K takes, and in a quarter of the memory.
 func (p *Pilot) size(r Rates) (m int) {
 	n, memory := float64(p.task.n), float64(p.task.Memory)
 	for s := 1024.; s <= min(n/4, 4096); s += 256 {
-		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > 0.1*n*n/2*(p.Stored+4/r.Touch) {
+		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > planShare/2*n*n/2*(p.Stored+4/r.Touch) {
 			break
 		}
 		m = int(s)

@@ -239,7 +239,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestSize: the pilot grows with n, as its cost is to stay a tenth of forming K.
+// TestSize: the pilot grows with n, as its cost is to stay a fortieth of forming K.
 func TestSize(t *testing.T) {
 	last := 0
 	for _, n := range []int{2000, 10000, 40000, 200000} {
@@ -254,7 +254,7 @@ func TestSize(t *testing.T) {
 
 // TestGrown: tiles of predictions are timed where the pilot has more points than K was looked at with.
 func TestGrown(t *testing.T) {
-	task := smooth(20000, 2)
+	task := smooth(60000, 2)
 	task.Tests = 1
 	task.settle()
 	p, err := newPilot(t.Context(), task, rates())
@@ -538,7 +538,7 @@ func TestChoice(t *testing.T) {
 		t.Errorf("in 1000 bytes: %v", err)
 	}
 	none.Solver, none.Precond = Direct, Nystrom
-	if _, err := Choose(t.Context(), none, rates()); err == nil || !strings.Contains(err.Error(), `nothing solves with solver "direct" and preconditioner "nystrom"`) {
+	if _, err := Choose(t.Context(), none, rates()); err == nil || !strings.Contains(err.Error(), `no method has the solver "direct" and the preconditioner "nystrom"`) {
 		t.Errorf("direct with landmarks: %v", err)
 	}
 }
