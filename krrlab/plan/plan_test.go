@@ -546,8 +546,8 @@ func TestChoice(t *testing.T) {
 // TestRivals: a race is planned where it pays and there is something to decide.
 func TestRivals(t *testing.T) {
 	slow := rates()
-	slow.Product, slow.Apply = [3]float64{1e-5, 2e-5, 4e-5}, [3]float64{1e-6, 2e-6, 3e-6}
-	slow.Potrf32, slow.Potrf64 = 1e3, 1e3
+	slow.Product, slow.Apply = [3]float64{1e-5, 2e-5, 4e-5}, [3]float64{1e-3, 2e-3, 3e-3} // M⁻¹R takes as long as K·P
+	slow.Potrf32, slow.Potrf64 = 1e5, 1e5                                                 // the factor of K takes longest, and that of M, which depends on the threads, next to nothing
 	p, err := Choose(t.Context(), smooth(1200, 4), slow)
 	if err != nil {
 		t.Fatal(err)
