@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -41,7 +42,7 @@ func (o *Options) withDefaults(ctx context.Context) Options {
 		opt.Dirs = datasets.Dirs()
 	}
 	if opt.Rates == nil {
-		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory)
+		r, err := plan.ReadRates(ctx, plan.RatesFile(), opt.Memory, math.MaxInt)
 		if err != nil { // ctx has ended
 			r = plan.Reference()
 		}

@@ -26,18 +26,18 @@ func TestAutoLeaves(t *testing.T) {
 		cfg   Config
 		plans bool
 	}{
-		"nothing set":       {4001, Config{}, true},
-		"few points":        {4000, Config{}, false},
-		"auto":              {4001, Config{Precond: Auto{S: 70}}, true},
-		"auto, a solver":    {4001, Config{Precond: Auto{}, Solver: PCG}, true},
-		"storage":           {4001, Config{Storage: gram.Float32}, true},
-		"pcg alone":         {4001, Config{Solver: PCG}, false},
-		"direct":            {4001, Config{Solver: Direct}, false},
-		"auto and direct":   {4001, Config{Solver: Direct, Precond: Auto{}}, false},
-		"a preconditioner":  {4001, Config{Precond: Nystrom{}}, false},
-		"ranks":             {4001, Config{Comm: comm.Alone()}, true},
-		"few on ranks":      {4000, Config{Comm: comm.Alone()}, false},
-		"repeated":          {4001, Config{Repeat: 3}, false},
+		"nothing set":       {3001, Config{}, true},
+		"few points":        {3000, Config{}, false},
+		"auto":              {3001, Config{Precond: Auto{S: 70}}, true},
+		"auto, a solver":    {3001, Config{Precond: Auto{}, Solver: PCG}, true},
+		"storage":           {3001, Config{Storage: gram.Float32}, true},
+		"pcg alone":         {3001, Config{Solver: PCG}, false},
+		"direct":            {3001, Config{Solver: Direct}, false},
+		"auto and direct":   {3001, Config{Solver: Direct, Precond: Auto{}}, false},
+		"a preconditioner":  {3001, Config{Precond: Nystrom{}}, false},
+		"ranks":             {3001, Config{Comm: comm.Alone()}, true},
+		"few on ranks":      {3000, Config{Comm: comm.Alone()}, false},
+		"repeated":          {3001, Config{Repeat: 3}, false},
 		"auto, few points":  {300, Config{Precond: Auto{S: 70, LambdaP: 2}}, false},
 		"auto, no features": {300, Config{Precond: Auto{S: 70}, Kernel: kernel.Func{Name: "own", F: gauss.Eval}}, false},
 	} {
@@ -109,31 +109,29 @@ func TestSolvesAsPlanned(t *testing.T) {
 	}
 }
 
-// TestFewInFloat32: where a factor in float32 takes less time the fixed rule tries it, the plan says so, and where it does not come to τ it is in
-// float64.
-func TestFewInFloat32(t *testing.T) {
+// TestDirectPrecision: a direct solve whose precision is not asked for, by name or as planned, is in float32 where that takes less time, and in float64 again where
+// it does not come to τ.
+func TestDirectPrecision(t *testing.T) {
 	train := regression(kinds(2001, 2, 5)["float64"])
 	for _, c := range []struct {
 		lambda, tol float64
 		n           int
-		solver      Solver
-		single      bool
-	}{{1, 1e-3, 2001, AutoSolver, true}, {1, 1e-3, 2000, AutoSolver, false}, {1e-5, 1e-3, 2001, AutoSolver, false}, {1, 1e-9, 2001, AutoSolver, false}, {1, 1e-3, 2001, Direct, false}} {
-		lab, err := New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: c.solver})
-		if err != nil || lab.single() != c.single {
-			t.Errorf("%+v: %v, %v", c, lab.single(), err)
+		storage     string
+	}{{1, 1e-3, 2001, "dense float32-refined"}, {1, 1e-3, 2000, "dense float64"}, {1e-5, 1e-3, 2001, "dense float64"}, {1, 1e-9, 2001, "dense float64"}} {
+		lab, err := New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol, Solver: Direct})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	lab, err := New(train, Config{Kernel: gauss, Lambda: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if task := lab.task(); task.Small != gram.Float32 {
-		t.Errorf("planned in %v", task.Small)
-	}
-	sol, err := lab.Solve(t.Context())
-	if err != nil || !sol.Converged() || sol.Storage != "dense float32-refined" || sol.Error.Certain == nil {
-		t.Fatal(sol, err)
+		sol, err := lab.Solve(t.Context())
+		if err != nil || !sol.Converged() || sol.Storage != c.storage || sol.Error.Certain == nil {
+			t.Errorf("%+v: %v, %v", c, sol, err)
+		}
+		if lab, err = New(train.Head(c.n), Config{Kernel: gauss, Lambda: c.lambda, Tol: c.tol}); err != nil {
+			t.Fatal(err)
+		}
+		if task := lab.task(); task.Small == gram.Auto || "dense float64" == c.storage != (task.Small == gram.Float64) {
+			t.Errorf("%+v: planned in %v", c, task.Small)
+		}
 	}
 	x := points.NewDense(2001, 2, nil)
 	for i := range 2001 {
@@ -148,11 +146,28 @@ func TestFewInFloat32(t *testing.T) {
 		}
 		return 0
 	}}
-	if lab, err = New(regression(x), Config{Kernel: near, Lambda: 1}); err != nil || !lab.single() {
-		t.Fatal(err)
-	}
-	if sol, err = lab.Solve(t.Context()); err != nil || !sol.Converged() || sol.Storage != "dense float64" {
-		t.Errorf("not definite in float32: %v, %v", sol, err)
+	for name, cfg := range map[string]Config{"by name": {Solver: Direct}, "as planned": {}, "float32": {Solver: Direct, Storage: gram.Float32}} {
+		cfg.Kernel, cfg.Lambda = near, 1
+		lab, err := New(regression(x), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "as planned" {
+			p := &plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32, Stored: "float32"}}
+			if lab, err = lab.chosen(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sol, err := lab.Solve(t.Context())
+		if name == "float32" {
+			if err == nil && sol.Converged() {
+				t.Errorf("%s: not definite in float32, but converged: %v", name, sol)
+			}
+			continue
+		}
+		if err != nil || !sol.Converged() || sol.Storage != "dense float64" {
+			t.Errorf("%s: not definite in float32: %v, %v", name, sol, err)
+		}
 	}
 }
 

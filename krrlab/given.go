@@ -31,12 +31,12 @@ func (l *Lab) pointBytes() int64 {
 func (l *Lab) kError(k *gram.Matrix) float64 { return k.Choice().Error + l.under }
 
 // semidefinite sees to it that K+under·I is positive semi-definite, under at most λ/100, where K is given: by a Cholesky factor, of
-// more than DirectBelow points, or than the memory allows, by one of as many of its rows, which is no proof, and noted.
+// more than 4,000 points, or than the memory allows, by one of as many of its rows, which is no proof, and noted.
 func (l *Lab) semidefinite(ctx context.Context) error {
 	if kernel.Semidefinite(l.cfg.Kernel) || l.under > 0 {
 		return nil
 	}
-	n, x, most := l.train.Len(), l.train.X, DirectBelow
+	n, x, most := l.train.Len(), l.train.X, 4000
 	if l.cfg.Memory > 0 {
 		most = min(most, int(math.Sqrt(float64(max(l.cfg.Memory-l.pointBytes(), 64))/16))) // a copy and a factor
 	}

@@ -119,6 +119,7 @@ type Lab struct {
 
 	open    *open      // what is left to the plan; nil if nothing is
 	planned *plan.Plan // by Plan, for Solve
+	retry   bool       // a direct solve in float32, as planned, that comes short is one in float64
 }
 
 // open is what of a method is left to the plan, and what is held.
@@ -286,8 +287,8 @@ const (
 )
 
 // DirectBelow is the largest n at which AutoSolver prefers a dense Cholesky
-// factorization: its n³/3 flops are few there.
-const DirectBelow = 4000
+// factorization without a plan: its n³/3 flops take less than a plan is worth.
+const DirectBelow = 3000
 
 // ParseSolver returns the solver of that name.
 func ParseSolver(name string) (s Solver, err error) {

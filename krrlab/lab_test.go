@@ -34,7 +34,7 @@ func TestDefaults(t *testing.T) {
 		s       int
 		lambdaP float64
 	}{
-		{4000, 1, Config{}, Direct, 500, 0.1},
+		{3000, 1, Config{}, Direct, 500, 0.1},
 		{4001, 1, Config{}, PCG, 500, 0.1},
 		{4001, 10, Config{}, BlockPCG, 500, 0.1},
 		{4001, 10, Config{Precond: Features{S: 20}}, PCG, 20, 0.1},

@@ -13,6 +13,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/plan"
@@ -71,7 +72,7 @@ func (l *Lab) choose(ctx context.Context, o PlanOptions) (*plan.Plan, error) {
 	if l.comm.Size() > 1 {
 		cache = "" // what a rank does while the others do as much is not what one process does
 	}
-	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory)
+	rates, err := plan.ReadRates(ctx, cache, l.cfg.Memory, l.train.Len())
 	if err != nil || l.comm.Rank() > 0 {
 		return nil, err
 	}
@@ -90,7 +91,7 @@ func (l *Lab) task() *plan.Task {
 	}
 	if l.open != nil && l.open.fixed {
 		t.Small = gram.Float64
-		if l.single() {
+		if l.precision() == direct.Float32Refined {
 			t.Small = gram.Float32
 		}
 	}
@@ -256,6 +257,6 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 		return nil, err
 	}
 	m := *l
-	m.cfg, m.open = cfg, nil
+	m.cfg, m.open, m.retry = cfg, nil, l.cfg.Storage == gram.Auto
 	return &m, nil
 }

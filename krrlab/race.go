@@ -90,7 +90,7 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	}
 	l.aim(&opt.PCG, a, finer)
 	e := &entrants{lab: l, a: a, entry: k.seconds, built: map[pcg.Preconditioner]func(){}}
-	if e.rates, err = plan.ReadRates(ctx, plan.RatesFile(), l.cfg.Memory); err != nil {
+	if e.rates, err = plan.ReadRates(ctx, plan.RatesFile(), l.cfg.Memory, l.train.Len()); err != nil {
 		return nil, err
 	}
 	var runners []race.Runner

@@ -341,27 +341,31 @@ func (s *solve) median(ctx context.Context, answers []*mat.Dense, short pcg.Stat
 	return c, nil
 }
 
-// single reports whether the fixed rule of AutoSolver is to factor K+λI in float32.
-func (l *Lab) single() bool {
-	return l.open != nil && l.open.fixed && direct.Faster(l.train.Len(), slices.Max(kernel.Diag(l.cfg.Kernel, l.train.X)), l.cfg.Lambda, l.cfg.Tol) != direct.Float64
+// precision returns that of a direct solve which is left open.
+func (l *Lab) precision() direct.Precision {
+	return direct.Faster(l.train.Len(), slices.Max(kernel.Diag(l.cfg.Kernel, l.train.X)), l.cfg.Lambda, l.cfg.Tol)
 }
 
-// direct solves by a dense Cholesky factorization: in float64 up to n = DirectBelow or
-// where float64 storage is asked for, beyond in float32 with refinement by float64
-// residuals. By the fixed rule of AutoSolver it is in float32 where direct.Faster says so, and where that does not come to τ, in float64 again.
+// direct solves by a dense Cholesky factorization: in the precision of the storage that is asked for or planned, else in that of
+// precision. If it was not asked for, and float32 does not come to τ, it solves in float64 again.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, stage.Kernel)}
-	tries := s.single()
-	if tries || s.cfg.Storage == gram.Float32 || s.cfg.Storage == gram.Auto && s.train.Len() > DirectBelow {
+	switch s.cfg.Storage {
+	case gram.Float32:
 		o.Precision = direct.Float32Refined
+	case gram.Auto:
+		o.Precision = s.precision()
 	}
 	if s.cfg.Memory > 0 {
 		o.Memory = max(1, s.cfg.Memory-s.pointBytes())
 	}
 	res, err := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
-	if tries && ctx.Err() == nil && (err != nil || !res.Converged()) {
+	free := s.cfg.Storage == gram.Auto || s.retry
+	if free && o.Precision == direct.Float32Refined && ctx.Err() == nil && (err != nil || !res.Converged()) {
 		o.Precision = direct.Float64
-		res, err = direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
+		if wide, e := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o); e == nil || err != nil {
+			res, err = wide, e
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,7 +89,7 @@ func (a *app) reproduce(ctx context.Context, f *reproduceFlags, args []string) e
 	}
 	rates := experiments.ReferenceRates() // for seconds that hardly matter
 	if scale != experiments.Smoke || f.list {
-		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory); err != nil {
+		if rates, err = plan.ReadRates(ctx, plan.RatesFile(), o.Memory, math.MaxInt); err != nil {
 			return err
 		}
 	}

@@ -46,7 +46,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.tol, "tol", 0, tolText)
 	p.StringVar(&f.stop, "stop", "residual", "what ends the iteration: residual (at τ), anorm (the bound of ‖c−c*‖_A/‖c*‖_A at τ) or labels=P (at most the share P, such as 1%, of the test labels, or else the training labels, may still change)")
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
-	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 4,000 points (on ranks pcg or block-pcg), and for more points what krrlab plan chooses (on ranks never direct)")
+	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or block-pcg), and for more points what krrlab plan chooses (on ranks never direct)")
 	p.StringVar(&f.precond, "precond", "auto", "preconditioner: auto, which krrlab plan chooses, "+strings.Join(krrlab.PrecondNames, ", "))
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "number of independent preconditioners; the A-norm median of their answers is kept")

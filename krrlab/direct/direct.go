@@ -107,11 +107,12 @@ func Left(n int, largest, lambda float64) float64 {
 // Definite reports whether K+λI, K positive semidefinite, is sure to have a factor in float32: λ ≥ n·u·max k(x,x).
 func Definite(n int, largest, lambda float64) bool { return lambda >= float64(n)*0x1p-24*largest }
 
-// Faster returns Float32Refined where that is sure to take less time for few points, else Float64: it saves half of the n³/3 flops, and costs a second
-// true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500), if one round of refinement
-// is enough, Left² ≤ τ, and the factor is there.
+// Faster returns the precision that is likely to take less time: Float32Refined saves half of the n³/3 flops, and costs a second
+// true residual, n²/2 entries in float64, which is less beyond 2,000 points (at 10 ns an entry and 100 GFLOP/s in float32, n > 1,500) if one round of refinement
+// is enough. Up to 4,000 points that has to be sure, Left² ≤ τ, and that the factor is there; beyond, float32 saves memory, too.
 func Faster(n int, largest, lambda, tol float64) Precision {
-	if left := Left(n, largest, lambda); n > 2000 && left*left <= tol && Definite(n, largest, lambda) {
+	left := Left(n, largest, lambda)
+	if n > 4000 || n > 2000 && left*left <= tol && Definite(n, largest, lambda) {
 		return Float32Refined
 	}
 	return Float64

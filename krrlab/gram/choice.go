@@ -152,25 +152,25 @@ func (m *Matrix) methods(wide bool) []method {
 	return list
 }
 
-// choose decides storage and arithmetic, by the sample that it returns.
-func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, *sample, error) {
+// choose decides storage and arithmetic, by a sample of the rows.
+func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) {
 	c := Choice{N: m.tiling.n, Tile: m.tiling.size, Storage: o.Storage, Accuracy: o.Accuracy, Reason: "asked for", Whole: kernel.Whole(m.k, m.x)}
 	if o.Storage != Auto && !m.fits(o.Storage, o.Memory, d) {
-		return c, nil, m.memoryError(o.Storage, o.Memory, d)
+		return c, m.memoryError(o.Storage, o.Memory, d)
 	}
 	var largest float64 // |k(x, z)| ≤ max k(x, x)
 	for _, v := range m.sizes {
 		largest = max(largest, math.Abs(v))
 	}
 	if o.Storage == Float32 && largest >= largest32 {
-		return c, nil, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
+		return c, fmt.Errorf("gram: %v reaches %.3g, too large for float32; use float64", m.k, largest)
 	}
 	if o.Storage == Fixed16 && !m.fixable() {
-		return c, nil, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to be one: take float32", m.k)
+		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to be one: take float32", m.k)
 	}
 	s, err := m.newSample(ctx, o.Prefer, o.Seed)
 	if err != nil {
-		return c, nil, err
+		return c, err
 	}
 	if m.levels != nil {
 		shift := s.mean()
@@ -203,13 +203,13 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, *sample
 		err = fmt.Errorf("gram: K was stored as %v with distances in %v, which these points and %v do not allow", o.As.Storage, o.As.Arithmetic, m.k)
 	}
 	if err != nil {
-		return c, nil, err
+		return c, err
 	}
 	c.Arithmetic, c.Centred, c.Error = best.Arithmetic, best.Centred, best.Bound
 	if s.less != nil && c.Arithmetic == kernel.Float32 && c.Storage != Fixed16 {
 		c.Shift = s.less.Shift()
 	}
-	return c, s, nil
+	return c, nil
 }
 
 // auto takes float32 if it is as accurate as preferred, else float64 where that fits,

@@ -32,7 +32,7 @@ import (
 // Nadakuditi, Adv. Math. 227, 2011, section 3.1); while it is hidden, it shows
 // along v. Errors of inner products are largest far from the origin, where few points may lie: the
 // farRows points of largest norm are looked at in any case, and the bound is at least ‖E‖₂ on
-// them and the others. Up to n = 1,152 all rows are.
+// them and the others. m is an eighth of n, from 512 to 1,024; up to n = 1,152 all rows are looked at.
 //
 // K_m itself comes from differences in float64, or, where those are dear, from inner products if the
 // certain bound of their error is a hundredth of what is preferred. That bound is added.
@@ -50,11 +50,11 @@ type Estimate struct {
 	Bound      float64 // predicted ‖E_n‖₂; +Inf if an entry is not finite
 }
 
-// The number of rows of a sample: enough for an honest rms, cheap beside K.
+// The number of rows of a sample: enough for an honest rms, cheap beside K, of which the sample of few points would be much.
 // The Laplacian's distances and kernels by pairs are slow to form.
 const (
-	sampleRows    = 1024
-	sampleRowsL1  = 512
+	sampleRows    = 1024 // at most
+	sampleRowsL1  = 512  // and at least
 	sampleRowsOwn = 256
 	farRows       = 128 // of largest norm
 	sampleBlock   = 128 // rows formed at once by a worker
@@ -77,15 +77,8 @@ type sample struct {
 
 // newSample forms a sample for estimates that matter above the given ‖E‖₂.
 func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*sample, error) {
-	rows := sampleRows
-	if _, ok := m.k.(kernel.Laplacian); ok {
-		rows = sampleRowsL1
-	}
-	if kernel.ByPairs(m.k) {
-		rows = sampleRowsOwn
-	}
 	s := &sample{m: m}
-	s.idx, s.random = kernel.ProbeRows(m.frame.norms, rows, farRows, rng.New(seed).Sub("rows of K that are looked at"))
+	s.idx, s.random = kernel.ProbeRows(m.frame.norms, m.sampleRows(), farRows, rng.New(seed).Sub("rows of K that are looked at"))
 	s.x = points.Gather(m.x, s.idx)
 	n := len(s.idx)
 	s.k = make([]float64, n*n)
@@ -100,6 +93,20 @@ func (m *Matrix) newSample(ctx context.Context, prefer float64, seed uint64) (*s
 	})
 	s.normK, s.v = power(s.k, s.random, n)
 	return s, err
+}
+
+// sampleRows returns how many rows are drawn at random, those of largest norm beside.
+func (m *Matrix) sampleRows() int {
+	if _, ok := m.k.(kernel.Laplacian); ok {
+		return sampleRowsL1
+	}
+	if kernel.ByPairs(m.k) {
+		return sampleRowsOwn
+	}
+	if n := m.tiling.n; n > sampleRows+farRows {
+		return min(sampleRows, max(sampleRowsL1, n/8))
+	}
+	return sampleRows
 }
 
 // mean returns the mean entry of K_m, a multiple of 2⁻¹⁰ of the largest there is; 0 if it is not finite.

@@ -141,11 +141,17 @@ func TestMeasure(t *testing.T) {
 
 // TestSampleOfRows: how many rows are looked at, that K on them is what it is, and how it is formed.
 func TestSampleOfRows(t *testing.T) {
+	gauss := kernel.Gaussian{Sigma: 2}
+	own := kernel.Func{Name: "own", F: gauss.Eval}
 	for _, c := range []struct {
 		k      kernel.Kernel
-		random int
-	}{{kernel.Gaussian{Sigma: 2}, 1024}, {kernel.Laplacian{Sigma: 2}, 512}, {kernel.Func{Name: "own", F: kernel.Gaussian{Sigma: 2}.Eval}, 256}} {
-		for _, n := range []int{c.random + 128, c.random + 129} {
+		counts map[int]int // of random rows, by n; as many where all are looked at
+	}{
+		{gauss, map[int]int{1152: 1152, 1153: 512, 5000: 625, 10000: 1024}},
+		{kernel.Laplacian{Sigma: 2}, map[int]int{640: 640, 641: 512, 10000: 512}},
+		{own, map[int]int{384: 384, 385: 256}},
+	} {
+		for n, random := range c.counts {
 			x := cloud(n, 1)
 			m, _, err := begin(c.k, x, 1, nil)
 			if err != nil {
@@ -155,8 +161,7 @@ func TestSampleOfRows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := n == c.random+128
-			if all && (s.random != n || len(s.idx) != n) || !all && (s.random != c.random || len(s.idx) >= n) {
+			if s.random != random || random == n && len(s.idx) != n || random < n && len(s.idx) > random+128 {
 				t.Errorf("%v, n = %d: %d rows of %d at random", c.k, n, s.random, len(s.idx))
 			}
 			rows := len(s.idx)

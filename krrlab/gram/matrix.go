@@ -71,44 +71,39 @@ func New(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, 
 	return m, nil
 }
 
-// Sample is K on the points that New looks at, which were drawn at random, and how it decides to keep K.
-type Sample struct {
-	Choice Choice     // Bytes is 0: there are no tiles
-	Rows   []int      // the points; all of them up to n = 1,152
-	K      *mat.Dense // of these
-	m      *Matrix
+// Unformed is K+λI before an entry is formed: how they may be, and how New would keep them.
+type Unformed struct {
+	m *Matrix
+	o Options
 }
 
-// Look decides as New does, and forms no tile of K. Its errors are those of New; ranks are not asked.
-func Look(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Sample, error) {
+// NewUnformed checks what New does. Its errors are those of New that concern the kernel, the points and λ.
+func NewUnformed(k kernel.Kernel, x points.Points, lambda float64, o *Options) (*Unformed, error) {
 	m, opt, err := begin(k, x, lambda, o)
 	if err != nil {
 		return nil, err
 	}
-	_, d := x.Dims()
-	c, s, err := m.choose(ctx, &opt, d)
-	if err != nil {
-		return nil, err
-	}
-	n := s.random
-	all := make([]float64, n*n)
-	for i := range n {
-		copy(all[i*n:i*n+i+1], s.k[i*len(s.idx):])
-	}
-	const strip = 8 // columns whose ends stay in the first cache
-	for j0 := 0; j0 < n; j0 += strip {
-		for i := j0; i < n; i++ {
-			for j := j0; j < min(i, j0+strip); j++ {
-				all[j*n+i] = all[i*n+j]
-			}
-		}
-	}
-	return &Sample{c, s.idx[:n], mat.NewDense(n, n, all), m}, nil
+	return &Unformed{m, opt}, nil
 }
 
-// Exact returns how Matrix.Exact forms entries for that accuracy: the arithmetic, and whether of points moved to their mean.
-func (s *Sample) Exact(accuracy float64) (kernel.Arithmetic, bool) {
-	by, _ := s.m.accurate(accuracy)
+// Look decides as New does, and forms no tile of K. Its errors are those of New; ranks are not asked.
+func (u *Unformed) Look(ctx context.Context) (Choice, error) {
+	_, d := u.m.x.Dims()
+	return u.m.choose(ctx, &u.o, d)
+}
+
+// Rows returns the most rows that Look looks at.
+func (u *Unformed) Rows() int { return min(u.m.tiling.n, u.m.sampleRows()+farRows) }
+
+// First returns how New first tries to form tiles for a storage: the arithmetic, and whether of points moved to their mean.
+func (u *Unformed) First(s Storage) (kernel.Arithmetic, bool) {
+	by := u.m.methods(s == Float64)[0]
+	return by.arith, by.centered
+}
+
+// Exact returns how Matrix.Exact forms entries for that accuracy.
+func (u *Unformed) Exact(accuracy float64) (kernel.Arithmetic, bool) {
+	by, _ := u.m.accurate(accuracy)
 	return by.arith, by.centered
 }
 

@@ -120,7 +120,7 @@ func (m *Matrix) agree(ctx context.Context, o *Options, d int) (c Choice, err er
 	}
 	var b bytes.Buffer
 	if m.comm.Rank() == 0 {
-		if c, _, err = m.choose(ctx, o, d); err == nil {
+		if c, err = m.choose(ctx, o, d); err == nil {
 			err = gob.NewEncoder(&b).Encode(c)
 		}
 	}

@@ -76,32 +76,26 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestLook: what is looked at is K of the rows that are named, and New decides likewise, or as it is told.
+// TestLook: New decides as Look does, or as it is told.
 func TestLook(t *testing.T) {
 	const n = 1300
 	x, k, o := moved(3, n, 4, 1), kernel.Gaussian{Sigma: 2}, &gram.Options{Prefer: 1e-5, Seed: 7}
-	look, err := gram.Look(ctx, k, x, 0.1, o)
-	if err != nil || len(look.Rows) >= n {
-		t.Fatal(look, err)
+	unformed, err := gram.NewUnformed(k, x, 0.1, o)
+	if err != nil {
+		t.Fatal(err)
 	}
-	a, b := make([]float64, 4), make([]float64, 4)
-	for i, p := range look.Rows[:50] {
-		x.RowTo(a, p)
-		for j, q := range look.Rows {
-			x.RowTo(b, q)
-			if v := look.K.At(i, j); math.Abs(v-k.Eval(a, b)) > 1e-12 || v != look.K.At(j, i) {
-				t.Fatalf("K of rows %d and %d: %v", p, q, v)
-			}
-		}
+	look, err := unformed.Look(ctx)
+	if err != nil || look.Tried[0].Rows > unformed.Rows() || look.Tried[0].Rows < unformed.Rows()-128 {
+		t.Fatal(look, unformed.Rows(), err)
 	}
 	m := mustNew(t, k, x, 0.1, o)
-	if c, l := m.Choice(), look.Choice; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred || c.Error != l.Error {
+	if c, l := m.Choice(), look; c.Storage != l.Storage || c.Arithmetic != l.Arithmetic || c.Centred != l.Centred || c.Error != l.Error {
 		t.Errorf("%v, and by Look %v", c, l)
 	}
-	if arith, centred := look.Exact(1e-3); arith != m.Exact(1e-3).Choice().Arithmetic || centred != m.Exact(1e-3).Choice().Centred {
+	if arith, centred := unformed.Exact(1e-3); arith != m.Exact(1e-3).Choice().Arithmetic || centred != m.Exact(1e-3).Choice().Centred {
 		t.Errorf("exact in %v", arith)
 	}
-	told := look.Choice
+	told := look
 	told.Reason = "told"
 	o.Chosen = &told
 	again := mustNew(t, k, x, 0.1, o)
@@ -110,7 +104,10 @@ func TestLook(t *testing.T) {
 	if err := errors.Join(m.MulTo(ctx, one, y), again.MulTo(ctx, two, y)); err != nil || !mat.Equal(one, two) || again.Choice().Reason != "told" {
 		t.Errorf("%v: other products than of the matrix that decides itself: %v", again.Choice(), err)
 	}
-	if _, err := gram.Look(ctx, k, x, -1, o); err == nil {
+	if arith, centred := unformed.First(gram.Float32); arith != look.Tried[0].Arithmetic || centred != look.Tried[0].Centred {
+		t.Errorf("%v is tried first, not %+v", arith, look.Tried[0])
+	}
+	if _, err := gram.NewUnformed(k, x, -1, o); err == nil {
 		t.Error("λ = −1 is looked at")
 	}
 }

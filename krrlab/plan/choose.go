@@ -26,8 +26,9 @@ const productError = 0x1p-22
 // model is a task, what is known of it, and what it costs.
 type model struct {
 	*Task
-	cost  Cost
-	pilot *Pilot
+	cost     Cost
+	pilot    *Pilot
+	spectrum *spectrum
 }
 
 // Choose predicts seconds and bytes of all candidates of the task at the rates and chooses the one of least
@@ -40,17 +41,20 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	if m.pilot, err = newPilot(ctx, t, rates); err != nil {
 		return nil, err
 	}
-	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
 	list := m.candidates()
 	if len(list) == 0 {
 		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
 	}
 	m.predict(list)
-	if t.Small != gram.Auto { // the fixed rule
-		if i := slices.IndexFunc(list, func(c *Candidate) bool { return c.Solver == Direct && c.Storage == t.Small }); i >= 0 && list[i].Refused == "" {
-			best := list[i]
-			list = slices.Insert(slices.Delete(list, i, i+1), 0, best)
+	if list[0].Solver != Direct || list[0].Refused != "" { // how K is kept cannot make iterations faster
+		before := m.storage()
+		if err := m.pilot.look(ctx); err != nil {
+			return nil, err
 		}
+		if m.storage() != before {
+			list = m.candidates()
+		}
+		m.predict(list)
 	}
 	c := &Plan{Candidates: list, Rates: rates, Advice: m.advice()}
 	best := list[0]
@@ -73,10 +77,12 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	return c, nil
 }
 
-// predict sets what the candidates take, and sorts them.
+// predict sets what the candidates take, iterations where they are not known, and sorts them: those that are refused last, and first what a fixed rule takes.
 func (m *model) predict(list []*Candidate) {
 	start := time.Now()
-	spectrum := newSpectrum(m.pilot)
+	if m.spectrum == nil {
+		m.spectrum = newSpectrum(m.pilot)
+	}
 	_ = accel.ForEach(context.Background(), len(list), func(_, i int) {
 		c, e, block := list[i], productError, 1
 		if c.Storage == gram.Float64 {
@@ -85,10 +91,11 @@ func (m *model) predict(list []*Candidate) {
 		if c.Solver == BlockPCG {
 			block = m.t
 		}
-		if c.Solver != Direct {
-			c.Iterations = spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, block, m.MaxIter+1, e)
+		if c.Solver != Direct && c.Iterations == 0 {
+			c.Iterations = m.spectrum.count(c.Precond, c.S, c.LambdaP/m.Lambda, block, m.MaxIter+1, e)
 		}
 	})
+	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
 	for _, c := range list {
 		m.cost.Rounds = m.rounds(m.left(c))
 		if c.Solver == Direct {
@@ -97,10 +104,24 @@ func (m *model) predict(list []*Candidate) {
 		m.cost.Of(c)
 		m.refuse(c)
 	}
+	rank := func(c *Candidate) int {
+		switch {
+		case c.Refused != "":
+			return 2
+		case m.ruled(c):
+			return 0
+		}
+		return 1
+	}
 	slices.SortStableFunc(list, func(a, b *Candidate) int {
-		return cmp.Or(cmp.Compare(min(len(a.Refused), 1), min(len(b.Refused), 1)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Seconds.training(), b.Seconds.training()))
 	})
 	m.pilot.Seconds += time.Since(start).Seconds()
+}
+
+// ruled reports whether a fixed rule takes the candidate.
+func (m *model) ruled(c *Candidate) bool {
+	return m.Small != gram.Auto && c.Solver == Direct && c.Storage == m.Small
 }
 
 // refuse says why a candidate cannot be taken.
@@ -171,7 +192,7 @@ func (c *Candidate) Alone(t int) float64 {
 // flips says by how much predictions may be off before the runner-up wins, and what memory would change.
 func (c *Plan) flips(m *model) {
 	b, r := &c.Choice, c.RunnerUp
-	if b.Solver == Direct && b.Storage == m.Small {
+	if m.ruled(b) {
 		c.Flips = []string{"--solver or --precond: so few points are solved directly, by a fixed rule, whatever is predicted"}
 		return
 	}

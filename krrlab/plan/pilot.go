@@ -20,23 +20,27 @@ import (
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
-// Pilot is what m of the points, drawn at random, say of the problem: those that a solve looks at before it forms K, or more.
+// Pilot is what m of the points, drawn at random, say of the problem.
 type Pilot struct {
 	M       int     `json:"m"`
 	Seconds float64 `json:"seconds"` // it took
-	Look    float64 `json:"look_seconds"`
+	// Look is the seconds of deciding how K is kept; they are predicted where a direct solver is chosen before.
+	Look float64 `json:"look_seconds"`
 	Entries
 
 	task    *Task
-	choice  gram.Choice // how K is kept where memory does not matter
-	rows    []int       // the points, of task.X
+	k       *gram.Unformed
+	choice  *gram.Choice // how K is kept where memory does not matter; nil before look
+	rows    []int        // the points, of task.X
 	x       points.Points
-	largest float64   // k(x, x)
-	mean    float64   // of k(x, x)
-	rms     float64   // of k(x, z)
-	c       float64   // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
-	e       []float64 // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
-	v       []float64 // the least eigenvalues of K, ascending, quantiles at (i+½)·share
+	levels  *kernel.Levels   // of x
+	known   map[tile]float64 // seconds of an entry
+	largest float64          // k(x, x)
+	mean    float64          // of k(x, x)
+	rms     float64          // of k(x, z)
+	c       float64          // the largest ‖c_j‖₂/‖y_j‖₂, as estimated
+	e       []float64        // e[j] = E‖residual of a point by j others‖², the squared pivots of K in random order
+	v       []float64        // the least eigenvalues of K, ascending, quantiles at (i+½)·share
 	share   float64
 }
 
@@ -50,49 +54,51 @@ type Entries struct {
 	Dense [2]float64 `json:"dense_entry_seconds"`
 }
 
-// newPilot looks at K, and at more of it where that costs little beside forming it.
+// tilePoints are the points whose tiles are timed.
+const tilePoints = 512
+
+// newPilot times tiles of K, and forms and factors K of some points.
 func newPilot(ctx context.Context, t *Task, rates Rates) (*Pilot, error) {
 	start := time.Now()
-	prefer := cmp.Or(t.Prefer, 20*t.Tol*t.Lambda)
-	look, err := gram.Look(ctx, t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Storage, Prefer: prefer, Seed: t.Seed})
+	unformed, err := gram.NewUnformed(t.Kernel, t.X, t.Lambda, &gram.Options{Storage: t.Storage, Prefer: cmp.Or(t.Prefer, 20*t.Tol*t.Lambda), Seed: t.Seed})
 	if err != nil {
 		return nil, err
 	}
-	p := &Pilot{M: len(look.Rows), Look: time.Since(start).Seconds(), task: t, choice: look.Choice, rows: look.Rows}
-	p.x = points.Gather(t.X, look.Rows)
-	entry := p.time(look)
-	k := look.K
-	if m := p.size(rates); m > p.M {
-		p.M, k, p.rows = m, mat.NewDense(m, m, nil), rng.New(t.Seed).Sub("pilot").Perm(t.n)[:m]
-		exact, err := gram.NewExact(t.Kernel, points.Gather(t.X, p.rows), t.Lambda, t.Lambda/1000, nil)
-		if err == nil {
-			err = exact.DenseTo(ctx, k)
-		}
-		if err != nil {
-			return nil, err
-		}
+	p := &Pilot{task: t, k: unformed, rows: rng.New(t.Seed).Sub("pilot").Perm(t.n), known: map[tile]float64{}}
+	p.x = points.Gather(t.X, p.rows[:min(t.n, tilePoints)])
+	p.time()
+	p.Look = p.looking(rates)
+	p.M = p.size(rates)
+	p.rows = p.rows[:p.M]
+	k := mat.NewDense(p.M, p.M, nil)
+	exact, err := gram.NewExact(t.Kernel, points.Gather(t.X, p.rows), t.Lambda, t.Lambda/1000, nil)
+	if err == nil {
+		err = exact.DenseTo(ctx, k)
 	}
-	order := rng.New(t.Seed).Sub("pilot").Perm(p.M)
-	l, shift := p.residuals(k, order)
-	p.c = p.coefficients(k, order)
-	p.v = p.least(k, order, l, shift)
+	if err != nil {
+		return nil, err
+	}
+	l, shift := p.residuals(k)
+	p.v = p.least(k, l, shift)
+	p.c = p.coefficients(k, l)
 	if t.Tests > 0 {
-		arith, centred, err := p.predictions()
+		arith, mean, err := p.predictions(k)
 		if err != nil {
 			return nil, err
 		}
-		p.Test = entry(tile{arith, centred, arith != kernel.Float32, nil})
+		p.Test = p.entry(tile{arith, mean != nil, arith != kernel.Float32, false})
 	}
 	p.Seconds = time.Since(start).Seconds()
 	return p, nil
 }
 
-// size returns the most points, n/4 and 4,096 at most, whose K is formed and factored in half of the share of a plan in the time that forming
-// all of K takes, and in a quarter of the memory.
-func (p *Pilot) size(r Rates) (m int) {
-	n, memory := float64(p.task.n), float64(p.task.Memory)
-	for s := 1024.; s <= min(n/4, 4096); s += 256 {
-		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > planShare/2*n*n/2*(p.Stored+4/r.Touch) {
+// size returns the points whose K is formed and factored: an eighth of n, from 256 to 1,024, or as many more, n/4 and 4,096 at most, as take half of
+// the share of a plan of the time that forming all of K takes, and a quarter of the memory.
+func (p *Pilot) size(r Rates) int {
+	n, memory := p.task.n, float64(p.task.Memory)
+	m := min(n, max(n/8, 256), 1024)
+	for s := float64(m + 256); s <= float64(min(n/4, 4096)); s += 256 {
+		if memory > 0 && 16*s*s > memory/4 || s*s*(p.Columns/2+16/r.Touch)+cholesky(s, r.Gemm64, r.Potrf64) > planShare/2*float64(n)*float64(n)/2*(p.Stored+4/r.Touch) {
 			break
 		}
 		m = int(s)
@@ -100,59 +106,96 @@ func (p *Pilot) size(r Rates) (m int) {
 	return m
 }
 
-// time sets the entries, each kind of tile timed once, and returns what times them.
-func (p *Pilot) time(look *gram.Sample) (entry func(tile) float64) {
-	t, known := p.task, map[tile]float64{}
-	levels := kernel.NewLevels(t.Kernel, p.x, points.NewPanel(p.x).Norms)
-	entry = func(k tile) float64 {
-		if known[k] == 0 {
-			known[k] = p.entry(k)
-		}
-		return known[k]
-	}
-	wide := func(accuracy float64) float64 {
-		arith, centred := look.Exact(accuracy)
-		return entry(tile{arith, centred, true, levels})
-	}
-	c := look.Choice
-	p.Stored = entry(tile{c.Arithmetic, c.Centred, c.Storage == gram.Float64, levels})
-	p.Columns, p.Exact = wide(t.Lambda/1000), wide(t.Tol*t.Lambda/20)
-	arith, centred := look.Exact(t.Lambda / 10)
-	for i := range p.Dense {
-		p.Dense[i] = entry(tile{arith, centred, i > 0, nil})
-	}
-	return entry
+// looking predicts the seconds of look: K of its rows is formed as accurately as need be and as it is kept, and norms of both are taken in some
+// thirty products each.
+func (p *Pilot) looking(r Rates) float64 {
+	const passes = 90
+	m := float64(p.k.Rows())
+	return m * m / 2 * (p.Exact + p.Stored + 8*passes/r.Read + 4*8/r.Touch)
 }
 
-// predictions returns the arithmetic of the tiles of predictions, and whether their points are moved to their mean, by the rule of package model.
+// look decides how K is kept.
+func (p *Pilot) look(ctx context.Context) error {
+	start := time.Now()
+	c, err := p.k.Look(ctx)
+	if err != nil {
+		return err
+	}
+	p.choice, p.Look = &c, time.Since(start).Seconds()
+	p.Stored = p.entry(tile{c.Arithmetic, c.Centred, c.Storage == gram.Float64, true})
+	p.Seconds += time.Since(start).Seconds()
+	return nil
+}
+
+// time sets the entries.
+func (p *Pilot) time() {
+	t := p.task
+	p.levels = kernel.NewLevels(t.Kernel, p.x, points.NewPanel(p.x).Norms)
+	wide := func(accuracy float64) float64 {
+		arith, centred := p.k.Exact(accuracy)
+		return p.entry(tile{arith, centred, true, true})
+	}
+	arith, centred := p.k.First(t.Storage)
+	p.Stored = p.entry(tile{arith, centred, t.Storage == gram.Float64, true})
+	p.Columns, p.Exact = wide(t.Lambda/1000), wide(t.Tol*t.Lambda/20)
+	arith, centred = p.k.Exact(t.Lambda / 10)
+	for i := range p.Dense {
+		p.Dense[i] = p.entry(tile{arith, centred, i > 0, false})
+	}
+}
+
+// predictions returns the arithmetic of the tiles of predictions, and the mean that their points are moved to, if they are, by the rule of package model.
 // Errors of entries in float32 that are independent and as large as those of K put decision values off by rms(E)·‖c‖₂, the largest of 64 by two and a half times
 // that; ‖c‖₁ is √(2/π)·√n‖c‖₂ of normal numbers, and the largest |F| twice ‖y‖₂/√n.
-func (p *Pilot) predictions() (kernel.Arithmetic, bool, error) {
-	t, panel, off := p.task, points.NewPanel(p.task.X), math.Inf(1)
+func (p *Pilot) predictions(k *mat.Dense) (kernel.Arithmetic, []float64, error) {
+	t, panel := p.task, points.NewPanel(p.task.X)
 	c := p.c * math.Sqrt(float64(t.n)) / 2 // ‖c‖₂ ÷ max|F|
 	mean := kernel.Origin(t.Kernel, panel)
 	if mean != nil {
 		panel = points.NewPanel(points.Shift(t.X, mean))
 	}
-	for _, e := range p.choice.Tried {
-		if e.Arithmetic == kernel.Float32 && e.Entries == gram.Float32 && e.Centred == (mean != nil) {
-			off = 2.5 * c * max(e.Rms, 0x1p-26*p.rms) // of a table entries less their mean were rounded
+	arith, err := decision.Arithmetic(t.Kernel, kernel.ExtentOf(panel), cmp.Or(t.Predict, &decision.Options{}), 0.8*c*math.Sqrt(float64(t.n)), func() (float64, error) {
+		return 2.5 * c * p.single(k, mean), nil
+	})
+	if arith == kernel.Differences {
+		mean = nil
+	}
+	return arith, mean, err
+}
+
+// single returns the root mean square of what entries of K are off in float32, of points moved to a mean if there is one.
+func (p *Pilot) single(k *mat.Dense, mean []float64) float64 {
+	x := p.x
+	if mean != nil {
+		x = points.Shift(x, mean)
+	}
+	b := min(p.M, tilePoints) / 2
+	if b == 0 {
+		return 0
+	}
+	all, tile, sum := points.NewPanel32(x), make([]float32, b*b), 0.0
+	kernel.Tile32(tile, b, p.task.Kernel, all.Slice(0, b), all.Slice(b, 2*b), kernel.Float32, new(kernel.Workspace))
+	for i := range b {
+		for j, v := range k.RawRowView(i)[b : 2*b] {
+			sum += (float64(tile[i*b+j]) - v) * (float64(tile[i*b+j]) - v)
 		}
 	}
-	arith, err := decision.Arithmetic(t.Kernel, kernel.ExtentOf(panel), cmp.Or(t.Predict, &decision.Options{}), 0.8*c*math.Sqrt(float64(t.n)), func() (float64, error) { return off, nil })
-	return arith, mean != nil && arith != kernel.Differences, err
+	return math.Sqrt(sum) / float64(b)
 }
 
 // tile is a way to form a tile of K.
 type tile struct {
-	arith         kernel.Arithmetic
-	centred, wide bool
-	levels        *kernel.Levels // nil without a table of values
+	arith                 kernel.Arithmetic
+	centred, wide, levels bool // levels: by a table of values where there is one
 }
 
-// entry returns the seconds of all threads for an entry.
+// entry returns the seconds of all threads for an entry; each kind of tile is timed once.
 func (p *Pilot) entry(k tile) float64 {
-	m, _ := p.x.Dims() // fewer than M where the pilot has grown
+	k.levels = k.levels && p.levels != nil
+	if s := p.known[k]; s > 0 {
+		return s
+	}
+	m, _ := p.x.Dims()
 	b, threads, view := max(1, min(m/2, 256)), accel.Threads(), p.x
 	if k.centred {
 		view = points.Shift(view, points.Mean(view))
@@ -168,14 +211,14 @@ func (p *Pilot) entry(k tile) float64 {
 	for i := range threads {
 		wides[i], narrows[i] = make([]float64, b*b), make([]float32, b*b)
 	}
-	return timedAfter(func() {}, func() {
+	p.known[k] = timedAfter(func() {}, func() {
 		_ = accel.ForEach(context.Background(), threads, func(who, _ int) {
 			w := &work[who]
 			switch {
-			case k.levels != nil && k.wide:
-				k.levels.Tile64(wides[who], b, x, z, w)
-			case k.levels != nil:
-				k.levels.Tile32(narrows[who], b, x, z, w)
+			case k.levels && k.wide:
+				p.levels.Tile64(wides[who], b, x, z, w)
+			case k.levels:
+				p.levels.Tile32(narrows[who], b, x, z, w)
 			case k.wide:
 				kernel.Tile64(wides[who], b, p.task.Kernel, x, z, k.arith, w)
 			default:
@@ -183,18 +226,20 @@ func (p *Pilot) entry(k tile) float64 {
 			}
 		})
 	}) / float64(threads*b*b)
+	return p.known[k]
 }
 
 // residuals factors K of the pilot's points in random order: the square of pivot j is the
 // residual of a point after projection on j others, tr(K−K̂)/(n−j) of Nyström's K̂ of rank j in expectation. It returns the factor and the shift that it has.
-func (p *Pilot) residuals(k *mat.Dense, order []int) (l []float64, shift float64) {
+func (p *Pilot) residuals(k *mat.Dense) (l []float64, shift float64) {
 	m := p.M
 	for s := range m {
 		p.largest = max(p.largest, k.At(s, s))
 		p.mean += k.At(s, s) / float64(m)
 	}
 	p.rms = mat.Norm(k, 2) / float64(m)
-	l, shift = p.definite(k, order)
+	l = make([]float64, m*m)
+	shift = p.definite(l, k, 0, m)
 	p.e = make([]float64, m)
 	for i := range m {
 		p.e[i] = l[i*m+i] * l[i*m+i]
@@ -202,11 +247,11 @@ func (p *Pilot) residuals(k *mat.Dense, order []int) (l []float64, shift float64
 	return l, shift
 }
 
-// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at up to 512 points: 2,048 tell no more. Each goes on to n as the power of the number
+// least returns quantiles of the least quarter of the eigenvalues of K, ascending: of those of K at half of the points, or 512: 2,048 tell no more. Each goes on to n as the power of the number
 // of points that it was from a quarter of these to all. l is the factor of all M, with a shift, and overwritten. Where points tell of fewer eigenvalues than a quarter,
 // there are fewer quantiles.
-func (p *Pilot) least(k *mat.Dense, order []int, l []float64, shift float64) []float64 {
-	m, n := min(p.M, 512), float64(p.task.n)
+func (p *Pilot) least(k *mat.Dense, l []float64, shift float64) []float64 {
+	m, n := min((p.M+1)/2, 512), float64(p.task.n)
 	q := m / 4
 	if q == 0 || p.largest == 0 {
 		return nil
@@ -215,7 +260,7 @@ func (p *Pilot) least(k *mat.Dense, order []int, l []float64, shift float64) []f
 	all := quantiles(nodes(l, p.M, m, shift), m, q)
 	var few []node
 	for i := range 4 {
-		l, shift := p.definite(k, order[i*q:(i+1)*q])
+		shift := p.definite(l, k, i*q, (i+1)*q)
 		few = append(few, nodes(l, q, q, shift)...)
 	}
 	quarter := quantiles(few, 4*q, q)
@@ -288,26 +333,22 @@ func quantiles(list []node, n, q int) (v []float64) {
 	return v
 }
 
-// definite returns the factor of k as factor does, with the least shift of a few of which it can.
-func (p *Pilot) definite(k *mat.Dense, order []int) (l []float64, shift float64) {
-	l = make([]float64, len(order)*len(order))
-	for shift = 1e-13 * p.largest * float64(len(order)); !factor(l, k, order, shift) && shift < p.largest; { // also of K = 0
+// definite sets l as factor does, with the least shift of a few with which it can, and returns that.
+func (p *Pilot) definite(l []float64, k *mat.Dense, from, to int) (shift float64) {
+	for shift = 1e-13 * p.largest * float64(to-from); !factor(l, k, from, to, shift) && shift < p.largest; { // also of K = 0
 		shift *= 100
 	}
-	return l, shift
+	return shift
 }
 
-// factor sets a to the lower Cholesky factor of the rows and columns of k in that order, with shift added to the diagonal.
-func factor(a []float64, k *mat.Dense, order []int, shift float64) bool {
-	m := len(order)
-	for i, s := range order {
-		row := k.RawRowView(s)
-		for j, r := range order[:i+1] {
-			a[i*m+j] = row[r]
-		}
-		a[i*m+i] += shift
+// factor sets l to the lower Cholesky factor of k of the points from one to another, row-major, with shift added to the diagonal.
+func factor(l []float64, k *mat.Dense, from, to int, shift float64) bool {
+	m := to - from
+	for i := range m {
+		copy(l[i*m:], k.RawRowView(from + i)[from:from+i+1])
+		l[i*m+i] += shift
 	}
-	return accel.Dpotrf(m, a, m)
+	return accel.Dpotrf(m, l, m)
 }
 
 // coefficients estimates the largest ‖c_j‖₂/‖y_j‖₂. With LLᵀ = K_s+λI and Lw = y_s the coefficient of the last of s points in random order is
@@ -316,17 +357,15 @@ func factor(a []float64, k *mat.Dense, order []int, shift float64) bool {
 //
 // its y less what the others predict, over λ and the variance that they leave of it. With more points v goes down as e does. Less than that the mean square of
 // coefficients grows by the power of s by which those of the points from m/8 to 3m/8, with their v so reduced, are above those from m/2 to m, m ≤ 1,024: y is then
-// better explained. And ‖c‖₂ ≤ ‖y‖₂/λ.
-func (p *Pilot) coefficients(k *mat.Dense, order []int) (most float64) {
+// better explained. And ‖c‖₂ ≤ ‖y‖₂/λ. a, M², is overwritten.
+func (p *Pilot) coefficients(k *mat.Dense, a []float64) (most float64) {
 	m, lambda, n := min(p.M, 1024), p.task.Lambda, float64(p.task.n)
-	order = order[:m]
-	a := make([]float64, m*m)
-	if m < 8 || !factor(a, k, order, lambda) {
+	if m < 8 || !factor(a, k, 0, m, lambda) {
 		return 1 / lambda
 	}
 	w := mat.NewDense(m, p.task.t, nil)
-	for i, s := range order {
-		w.SetRow(i, p.task.Y.RawRowView(p.rows[s]))
+	for i, r := range p.rows[:m] {
+		w.SetRow(i, p.task.Y.RawRowView(r))
 	}
 	blas64.Trsm(blas.Left, blas.NoTrans, 1, blas64.Triangular{Uplo: blas.Lower, Diag: blas.NonUnit, N: m, Stride: m, Data: a}, w.RawMatrix())
 	early, late := float64(m)/4, float64(m)*3/4

@@ -82,21 +82,38 @@ func RatesFile() string {
 	return ""
 }
 
+// few are the points below which rates are not measured for a plan: that takes longer than to solve.
+const few = 6000
+
 // ReadRates returns the rates that the file has for this machine, or measures them and writes them there.
 // A file that is not there, damaged, of another machine or of a busy one is replaced; where it cannot be written they are
 // measured once in a process. It takes some 0.6 s, and half of the memory at most, 0 for no limit: rates of
 // so little that loops run on less than on a larger problem are not written.
-func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
+//
+// For a problem of less than 6,000 points nothing is measured but products of matrices: the rates of the file go up as these do, and without a file those of
+// the Reference machine for flops are taken to differ as these do, and the others to be the same.
+func ReadRates(ctx context.Context, name string, memory int64, n int) (Rates, error) {
 	var kept Rates
-	slow := false
-	if text, err := os.ReadFile(name); err == nil && json.Unmarshal(text, &kept) == nil && kept.Machine == here() && kept.sane() {
-		if slow = kept.slow(ctx); !slow {
+	text, err := os.ReadFile(name)
+	known := err == nil && json.Unmarshal(text, &kept) == nil && kept.Machine == here() && kept.sane()
+	slow := 1.0
+	if known {
+		if slow = kept.slow(ctx); slow < 4./3 {
 			return kept, nil
 		}
 	}
 	measured.Lock()
 	defer measured.Unlock()
-	if share := shareOf(memory); slow || measured.Machine != here() || measured.share < share {
+	if n < few {
+		switch {
+		case measured.Machine == here():
+			return measured.Rates, nil
+		case known:
+			return kept.faster(slow), nil
+		}
+		return likely(ctx), ctx.Err()
+	}
+	if share := shareOf(memory); slow > 1 || measured.Machine != here() || measured.share < share {
 		r, err := Measure(ctx, memory)
 		if err != nil {
 			return r, err
@@ -107,6 +124,32 @@ func ReadRates(ctx context.Context, name string, memory int64) (Rates, error) {
 		measured.Keep(name)
 	}
 	return measured.Rates, nil
+}
+
+// likely returns the rates of the Reference machine with products of matrices as they are here, and factorizations slower or faster as these are.
+func likely(ctx context.Context) Rates {
+	r := Reference()
+	r.Machine = here() + ", not measured but for products of matrices"
+	narrow, wide := accel.GemmRate32(ctx, quickOrder, 0), accel.GemmRate64(ctx, quickOrder, 0)
+	r.Potrf32 *= narrow / r.Gemm32
+	r.Potrf64 *= wide / r.Gemm64
+	r.Gemm32, r.Gemm64 = narrow, wide
+	return r
+}
+
+// faster returns the rates of a machine that does all so many times as fast.
+func (r Rates) faster(times float64) Rates {
+	for _, rate := range []*float64{&r.Read, &r.Touch, &r.Gemm32, &r.Gemm64, &r.Potrf32, &r.Potrf64, &r.Exp, &r.Cos} {
+		*rate *= times
+	}
+	for _, seconds := range []*float64{&r.Nystrom, &r.RPCholesky, &r.Gram} {
+		*seconds /= times
+	}
+	for i := range rateColumns {
+		r.Product[i] /= times
+		r.Apply[i] /= times
+	}
+	return r
 }
 
 // Keep writes the rates to the file that ReadRates reads, if there is a name.
@@ -131,9 +174,12 @@ func Doubt(name string, predicted, took, solve float64) {
 	}
 }
 
-// slow reports whether products of matrices take less than three quarters of the seconds now that the rates say: the machine was busy when they were measured.
-func (r Rates) slow(ctx context.Context) bool {
-	return accel.GemmRate32(ctx, potrfOrder/2, 0) > r.Gemm32*4/3
+// quickOrder is that of the products of matrices that tell in some milliseconds how busy the machine is.
+const quickOrder = potrfOrder / 2
+
+// slow returns how many times as fast products of matrices are now as the rates say: if much more than 1 the machine was busy when they were measured.
+func (r Rates) slow(ctx context.Context) float64 {
+	return accel.GemmRate32(ctx, quickOrder, 0) / r.Gemm32
 }
 
 // sane reports whether every rate is a positive number.

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"math"
+	"sync"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -36,6 +37,9 @@ type spectrum struct {
 	share          float64
 	power          float64   // q: the squares of y in the directions of K are as ν^q
 	nu, upto       []float64 // eigenvalues, descending, and how many are as large or larger: of the middle of each cell of the grid
+
+	mu    sync.Mutex
+	known map[int][]row // by the columns of a block
 }
 
 const (
@@ -49,7 +53,7 @@ const (
 
 // newSpectrum returns the spectrum of K by a pilot.
 func newSpectrum(p *Pilot) *spectrum {
-	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, residual: p.residual, least: p.v, share: cmp.Or(p.share, 1)}
+	a := &spectrum{n: float64(p.task.n), lambda: p.task.Lambda, tol: p.task.Tol, residual: p.residual, least: p.v, share: cmp.Or(p.share, 1), known: map[int][]row{}}
 	gamma, want := make([]float64, ranksOf), make([]float64, ranksOf+1)
 	floats.LogSpan(want[:ranksOf], min(1, a.n/2), 0.97*a.n) // at s = n nothing is left
 	for j, s := range want[:ranksOf] {
@@ -123,6 +127,21 @@ func (a *spectrum) smoothness(c float64) float64 {
 	return lo
 }
 
+// row is eigenvalues lo to hi of K, of about the same size, and the square of y in their directions.
+type row struct{ nu, lo, hi, y2 float64 }
+
+// rows returns what count solves for a block of columns.
+func (a *spectrum) rows(block int) []row {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known[block] == nil {
+		a.each(float64(block), func(nu, lo, hi float64) {
+			a.known[block] = append(a.known[block], row{nu, lo, hi, (hi - lo) * math.Pow(nu/a.nu[0], a.power)})
+		})
+	}
+	return a.known[block]
+}
+
 // gamma returns γ(s).
 func (a *spectrum) gamma(s float64) float64 { return (a.n - s) * a.residual(s) / s }
 
@@ -157,17 +176,17 @@ func (a *spectrum) count(method string, s int, ridge float64, block, limit int, 
 	case RPCholesky:
 		top = a.between(rank, pivots)
 	}
-	a.each(float64(block), func(v, lo, hi float64) {
-		y2 := (hi - lo) * math.Pow(v/a.nu[0], a.power)
+	for _, r := range a.rows(block) {
+		v, width := r.nu, r.hi-r.lo
 		if method == None {
-			d.add(v+a.lambda, 1, y2, hi-lo)
-			return
+			d.add(v+a.lambda, 1, r.y2, width)
+			continue
 		}
-		if lo < rank {
-			d.add(v+a.lambda, v+lp, y2*v/(v+top), (hi-lo)*v/(v+top))
+		if r.lo < rank {
+			d.add(v+a.lambda, v+lp, r.y2*v/(v+top), width*v/(v+top))
 		}
-		d.add(v*top/(v+top)+a.lambda, lp, y2*top/(v+top), (hi-lo)*top/(v+top))
-	})
+		d.add(v*top/(v+top)+a.lambda, lp, r.y2*top/(v+top), width*top/(v+top))
+	}
 	times := 1.0
 	if method == Features {
 		times = max(1, featuresSlow*math.Pow(10/ridge, featuresRidge))
@@ -222,16 +241,20 @@ func (d *diagonal) solve(tol float64, limit int) int {
 	r := d.y
 	n := len(r)
 	p, q, noise := make([]float64, n), make([]float64, n), make([]float64, 2*n)
+	inverse := make([]float64, n)
+	for i, v := range d.m {
+		inverse[i] = 1 / v
+	}
 	rng.New(1).Sub("rounding").Normals(noise, 0)
 	size := floats.Norm(d.width, 2)
 	before, end := 1.0, tol*tol*floats.Dot(r, r)
 	for k := 1; k <= limit; k++ {
 		var rho, qq, pq, rr float64
 		for i, v := range r {
-			rho += v * v / d.m[i]
+			rho += v * v * inverse[i]
 		}
 		for i, v := range r {
-			p[i] = v/d.m[i] + rho/before*p[i]
+			p[i] = v*inverse[i] + rho/before*p[i]
 			q[i] = p[i] * d.a[i]
 			qq += q[i] * q[i]
 		}

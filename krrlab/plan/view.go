@@ -28,12 +28,12 @@ type Plan struct {
 	Took       float64      `json:"seconds"` // to plan
 }
 
-// Chosen returns how the plan found that K is to be kept, if that was for the storage and the error asked for; else nil.
+// Chosen returns how the plan found that K is to be kept, if it did, for the storage and the error asked for; else nil.
 func (p *Plan) Chosen(asked gram.Storage, prefer float64) *gram.Choice {
 	if p == nil || p.Pilot.task == nil || p.Pilot.task.Storage != asked || p.Pilot.task.Prefer != prefer {
 		return nil
 	}
-	return &p.Pilot.choice
+	return p.Pilot.choice
 }
 
 // Report is a choice, and what it is predicted to take, for the report of a solve.

@@ -103,7 +103,7 @@ func init() {
 			"Solution":   []string{"Converged", "ConvergenceSeries", "HTML", "Plot", "Reached", "SetScore", "SetSettled", "Settle", "String", "Table", "TakeOn", "TakeOnDirect"},
 		},
 		Untypeds: map[string]string{
-			"DirectBelow":       "int:4000",
+			"DirectBelow":       "int:3000",
 			"ExactStatDimBelow": "int:3000",
 		},
 	}
