@@ -63,11 +63,12 @@ gophernotes:
 	@mkdir -p bin
 	GO=$(GO) .ci/gophernotes bin/gophernotes
 
+# The packages that take longest come first, so that none is left alone at the end.
 test:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
 	$(GO) vet ./...
 	CGO_ENABLED=0 $(GO) build ./...
-	$(GO) test ./notebooks ./krrlab/cmd/krrlab ./krrlab ./... # the long ones first, so that none is left alone at the end
+	$(GO) test ./notebooks ./krrlab/cmd/krrlab ./krrlab ./...
 
 test-long:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn

@@ -126,6 +126,7 @@ func (m *model) ruled(c *Candidate) bool {
 
 // refuse says why a candidate cannot be taken.
 func (m *model) refuse(c *Candidate) {
+	c.Refused = ""
 	switch {
 	case m.Memory > 0 && c.Bytes > m.Memory:
 		c.Refused = fmt.Sprintf("it holds %s, the limit is %s", accel.Bytes(c.Bytes), accel.Bytes(m.Memory))
