@@ -293,6 +293,15 @@ func TestAdverseCertificates(t *testing.T) {
 				t.Errorf("%s: %s in [%g, %g]", h.name, name, v.Lo, v.Hi)
 			}
 		}
+		for _, step := range q.Trace {
+			if !(step.Min.Lo <= step.Min.Hi && step.Max.Lo <= step.Max.Hi) {
+				t.Errorf("%s: step %d: λ_min in [%g, %g], λ_max in [%g, %g]", h.name, step.Step, step.Min.Lo, step.Min.Hi, step.Max.Lo, step.Max.Hi)
+				break
+			}
+		}
+		if q.Indefinite != math.IsNaN(q.Min.Value) {
+			t.Errorf("%s: λ_min = %g, indefinite: %v", h.name, q.Min.Value, q.Indefinite)
+		}
 		z := wholeZ(t, lab)
 		if z != nil && h.withinTenth(t, lab, z) {
 			forms++

@@ -277,3 +277,19 @@ func TestAim(t *testing.T) {
 		t.Errorf("aim ½, products off: %v, restarts %v", r, r.History.Restarts)
 	}
 }
+
+// TestTakenBack: where A is a third of the matrix that the true residual is taken with, a restart doubles it: of 2 it becomes 4, and is taken back.
+func TestTakenBack(t *testing.T) {
+	b := mat.NewDense(4, 2, []float64{1, 0, 2, 1, -1, 3, 0.5, -2})
+	o := &pcg.Options{Exact: diagonal{3, 3, 3, 3}}
+	for name, res := range map[string]*pcg.Result{"pcg": solve(t, diagonal{1, 1, 1, 1}, nil, b, o), "block": solveBlock(t, diagonal{1, 1, 1, 1}, nil, b, o)} {
+		if !mat.EqualApprox(res.X, b, 1e-12) || res.Status != pcg.Inaccurate || len(res.History.Restarts) != 1 {
+			t.Errorf("%s: %v after restarts at %v: x = %v", name, res.Status, res.History.Restarts, mat.Formatted(res.X))
+		}
+		for c, rel := range res.TrueRelRes {
+			if math.Abs(rel-2) > 1e-12 {
+				t.Errorf("%s: column %d: residual %g, want 2", name, c, rel)
+			}
+		}
+	}
+}
