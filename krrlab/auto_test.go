@@ -1,7 +1,9 @@
 package krrlab
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,13 +12,17 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // TestAutoLeaves: what is left to the plan, and what the fixed rule or a name decides.
@@ -168,6 +174,44 @@ func TestDirectPrecision(t *testing.T) {
 		if err != nil || !sol.Converged() || sol.Storage != "dense float64" {
 			t.Errorf("%s: not definite in float32: %v, %v", name, sol, err)
 		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	last := 0
+	lab := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Monitor: func(e Event) error {
+		if e.Stage == stage.Kernel && e.Done < last { // K is formed again
+			cancel()
+		}
+		last = e.Done
+		return nil
+	}})
+	if sol, err := lab.Solve(ctx); sol != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled in the second try: %v, %v", sol, err)
+	}
+	small := newLab(t, regression(x), Config{Kernel: near, Lambda: 1, Solver: Direct, Memory: 40e6})
+	if small.cfg.Memory = small.pointBytes() + direct.Need(direct.Float32Refined, 2001, 1); direct.Need(direct.Float64, 2001, 1) <= small.cfg.Memory {
+		t.Fatal("memory for float64")
+	}
+	if sol, err := small.Solve(t.Context()); err != nil || sol.Converged() || sol.Storage != "dense float32-refined" {
+		t.Errorf("without memory for float64: %v, %v", sol, err)
+	}
+}
+
+// TestDirectRounding: where rounding hides which side of τ a residual is on, float64 would tell no more, and a direct solve in float32 is not repeated.
+func TestDirectRounding(t *testing.T) {
+	const n = 600
+	x, y := points.NewDense(n, 6, nil), make([]float64, n)
+	rng.New(1).Normals(x.Data, 0)
+	rng.New(2).Normals(y, 0)
+	train := &datasets.Dataset{Name: "noise", Task: datasets.Regression, X: x, Target: y}
+	lab := newLab(t, train, Config{Kernel: kernel.Gaussian{Sigma: 2}, Lambda: 4e-4, Tol: 1e-9})
+	lab, err := lab.chosen(&plan.Report{Choice: plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float32, Stored: "float32"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sol, err := lab.Solve(t.Context())
+	if err != nil || sol.Status != pcg.Inaccurate || sol.Storage != "dense float32-refined" || !(float64(sol.TrueResidual) <= 1e-9) {
+		t.Errorf("%v, %v", sol, err)
 	}
 }
 

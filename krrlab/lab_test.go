@@ -459,7 +459,8 @@ func TestMemory(t *testing.T) {
 	}{
 		{Config{Precond: Features{S: 500}, Memory: 1e6}, "take fewer features"},
 		{Config{Precond: Features{S: 50}, Memory: 27e6, Storage: gram.Float64, Solver: PCG}, "float32"},
-		{Config{Solver: Direct, Memory: 20e6}, "72"},
+		{Config{Solver: Direct, Memory: 20e6}, "36.1 MB"},
+		{Config{Solver: Direct, Memory: 20e6, Storage: gram.Float64}, "72.1 MB"},
 	} {
 		c.cfg.Kernel, c.cfg.Lambda = gauss, 0.1
 		lab := newLab(t, train, c.cfg)

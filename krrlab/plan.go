@@ -161,6 +161,11 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
 			plan.Doubt(plan.RatesFile(), p.Choice.Seconds.Solve/float64(n), sol.Seconds.Solve/float64(sol.Iterations), sol.Seconds.Solve)
 		}
+		if wide := fmt.Sprintf("dense %v", direct.Float64); sol.Storage == wide && p.Choice.Storage != gram.Float64 { // float32 did not come to τ
+			again := *p
+			again.Flags = "--solver direct --storage float64"
+			p = &again
+		}
 		sol.Plan, sol.Seconds.Plan = p, took+lost
 		sol.Seconds.Total = time.Since(start).Seconds() + took
 	}

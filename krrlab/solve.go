@@ -347,7 +347,7 @@ func (l *Lab) precision() direct.Precision {
 }
 
 // direct solves by a dense Cholesky factorization: in the precision of the storage that is asked for or planned, else in that of
-// precision. If it was not asked for, and float32 does not come to τ, it solves in float64 again.
+// precision. If it was not asked for, and the residual in float32 does not come to τ, it solves in float64 again where that fits the memory.
 func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 	o := &direct.Options{Tol: s.cfg.Tol, Progress: s.watch(ctx, stage.Kernel)}
 	switch s.cfg.Storage {
@@ -360,11 +360,15 @@ func (s *solve) direct(ctx context.Context) (*mat.Dense, error) {
 		o.Memory = max(1, s.cfg.Memory-s.pointBytes())
 	}
 	res, err := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o)
-	free := s.cfg.Storage == gram.Auto || s.retry
-	if free && o.Precision == direct.Float32Refined && ctx.Err() == nil && (err != nil || !res.Converged()) {
+	free := (s.cfg.Storage == gram.Auto || s.retry) && o.Precision == direct.Float32Refined
+	if fits := o.Memory == 0 || direct.Need(direct.Float64, s.train.Len(), s.columns()) <= o.Memory; free && fits && ctx.Err() == nil && (err != nil || !(res.MaxTrueRelRes() <= s.cfg.Tol)) {
+		var before direct.Seconds
+		if res != nil {
+			before = res.Seconds
+		}
 		o.Precision = direct.Float64
-		if wide, e := direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o); e == nil || err != nil {
-			res, err = wide, e
+		if res, err = direct.Solve(ctx, s.cfg.Kernel, s.train.X, s.cfg.Lambda, s.y, o); err == nil {
+			res.Seconds.Add(before)
 		}
 	}
 	if err != nil {

@@ -25,6 +25,7 @@ const (
 type tried struct {
 	choice     *plan.Candidate
 	seconds    float64 // of training
+	predicted  float64
 	plan       float64 // of these, of choosing
 	iterations int
 	status     string
@@ -52,6 +53,10 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 		}
 		r.choice = c
 		predicted := training(c)
+		if p.Choice.Solver != plan.Direct && c.Solver != plan.Direct {
+			predicted += p.Pilot.Look // by name a candidate takes it itself
+		}
+		r.predicted = predicted
 		t.Add(c.String(), predicted, r.seconds, predicted/r.seconds, c.Iterations, r.iterations, r.status)
 		if i == 0 {
 			chosen = r
@@ -72,7 +77,7 @@ func (a *app) try(ctx context.Context, data *loaded, cfg krrlab.Config, p *plan.
 		auto.choice = chosen.choice
 	}
 	a.printf("%-14s %s: auto took %.2f s, %.2f of them for the plan, with %v; the best of %d, %v, %.2f: auto ÷ best %.2f; the choice predicted ÷ actual %.2f, iterations %d ÷ %d\n", "result", p.Dataset,
-		auto.seconds, auto.plan, auto.choice, len(t.Rows), best.choice, best.seconds, auto.seconds/best.seconds, training(chosen.choice)/chosen.seconds, chosen.choice.Iterations, chosen.iterations)
+		auto.seconds, auto.plan, auto.choice, len(t.Rows), best.choice, best.seconds, auto.seconds/best.seconds, chosen.predicted/chosen.seconds, chosen.choice.Iterations, chosen.iterations)
 	return nil
 }
 

@@ -68,6 +68,15 @@ type Seconds struct {
 	Total    float64
 }
 
+// Add adds those of another solve.
+func (s *Seconds) Add(o Seconds) {
+	s.Kernel += o.Kernel
+	s.Factor += o.Factor
+	s.Solve += o.Solve
+	s.Residual += o.Residual
+	s.Total += o.Total
+}
+
 // Converged reports whether every column met the tolerance: TrueRelRes + Rounding ≤ Tol.
 func (r *Result) Converged() bool { return r.Status == pcg.Converged }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // Bounds of what a plan may take.
@@ -46,7 +47,17 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 		return nil, fmt.Errorf("plan: no method has the solver %q and the preconditioner %q", t.Solver, t.Precond)
 	}
 	m.predict(list)
-	if list[0].Solver != Direct || list[0].Refused != "" { // how K is kept cannot make iterations faster
+	iterate := func(list []*Candidate) bool { return list[0].Solver != Direct || list[0].Refused != "" }
+	if !iterate(list) && t.Small == gram.Auto && t.Storage == gram.Auto && kernel.Given(t.Kernel) == nil { // in float64 it takes fewer iterations, and no refinement
+		m.pilot.suppose(gram.Float64)
+		wide := m.candidates()
+		if m.predict(wide); iterate(wide) {
+			list = wide
+		} else {
+			m.pilot.suppose(gram.Float32)
+		}
+	}
+	if iterate(list) {
 		before := m.storage()
 		if err := m.pilot.look(ctx); err != nil {
 			return nil, err
@@ -96,6 +107,9 @@ func (m *model) predict(list []*Candidate) {
 		}
 	})
 	m.cost.Entries, m.cost.Look = m.pilot.Entries, m.pilot.Look
+	if m.pilot.choice != nil {
+		m.cost.Look = 0 // the plan has taken it
+	}
 	for _, c := range list {
 		m.cost.Rounds = m.rounds(m.left(c))
 		if c.Solver == Direct {

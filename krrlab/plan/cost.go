@@ -53,7 +53,7 @@ type Cost struct {
 	PointBytes int64   // of X; 0 means 8nd
 	ExactWork  float64 // n²d up to which residuals are taken with K recomputed
 	Entries            // 0: 1.4·2d/G₃₂ + 1/exp in float32, and 1.4·2d/G₆₄ + 1/exp
-	Look       float64 // seconds of deciding how to keep K
+	Look       float64 // seconds of deciding how to keep K; 0 where that is known
 	Rounds     int     // of refinement by residuals with K recomputed, of what iterations come to
 }
 

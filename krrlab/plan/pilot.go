@@ -24,13 +24,15 @@ import (
 type Pilot struct {
 	M       int     `json:"m"`
 	Seconds float64 `json:"seconds"` // it took
-	// Look is the seconds of deciding how K is kept; they are predicted where a direct solver is chosen before.
+	// Look is the seconds of deciding how K is kept, which a candidate's do not include; they are predicted where a direct solver is chosen before,
+	// and included.
 	Look float64 `json:"look_seconds"`
 	Entries
 
 	task    *Task
 	k       *gram.Unformed
 	choice  *gram.Choice // how K is kept where memory does not matter; nil before look
+	stored  gram.Storage // as chosen, or supposed
 	rows    []int        // the points, of task.X
 	x       points.Points
 	levels  *kernel.Levels   // of x
@@ -121,10 +123,16 @@ func (p *Pilot) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.choice, p.Look = &c, time.Since(start).Seconds()
+	p.choice, p.stored, p.Look = &c, c.Storage, time.Since(start).Seconds()
 	p.Stored = p.entry(tile{c.Arithmetic, c.Centred, c.Storage == gram.Float64, true})
 	p.Seconds += time.Since(start).Seconds()
 	return nil
+}
+
+// suppose sets how K is stored before look.
+func (p *Pilot) suppose(s gram.Storage) {
+	arith, centred := p.k.First(s)
+	p.stored, p.Stored = s, p.entry(tile{arith, centred, s == gram.Float64, true})
 }
 
 // time sets the entries.
@@ -135,10 +143,9 @@ func (p *Pilot) time() {
 		arith, centred := p.k.Exact(accuracy)
 		return p.entry(tile{arith, centred, true, true})
 	}
-	arith, centred := p.k.First(t.Storage)
-	p.Stored = p.entry(tile{arith, centred, t.Storage == gram.Float64, true})
+	p.suppose(cmp.Or(t.Storage, gram.Float32))
 	p.Columns, p.Exact = wide(t.Lambda/1000), wide(t.Tol*t.Lambda/20)
-	arith, centred = p.k.Exact(t.Lambda / 10)
+	arith, centred := p.k.Exact(t.Lambda / 10)
 	for i := range p.Dense {
 		p.Dense[i] = p.entry(tile{arith, centred, i > 0, false})
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -114,17 +115,44 @@ func TestCache(t *testing.T) {
 	measured.Lock()
 	measured.Rates = Rates{}
 	measured.Unlock()
-	if r, err := ReadRates(t.Context(), name, 0, few-1); err != nil || r.Gemm32 < 2 || math.Abs(r.Gemm32*r.Apply[1]/mine.Apply[1]-1) > 1e-12 || math.Abs(r.Gemm32/r.Read*mine.Read-1) > 1e-12 {
-		t.Errorf("for few points: %+v, %v; want those of the file, faster by %g", r, err, r.Gemm32)
-	}
-	if r, err := ReadRates(t.Context(), "", 0, few-1); err != nil || !r.sane() || r.Read != Reference().Read || math.Abs(r.Potrf64/r.Gemm64*Reference().Gemm64/Reference().Potrf64-1) > 1e-12 {
-		t.Errorf("for few points without a file: %+v, %v", r, err)
+	for _, file := range []string{name, ""} { // nothing is that much slower: the file is of something else
+		if r, err := ReadRates(t.Context(), file, 0, few-1); err != nil || !r.sane() || r.Read != Reference().Read || math.Abs(r.Potrf64/r.Gemm64*Reference().Gemm64/Reference().Potrf64-1) > 1e-12 {
+			t.Errorf("for few points, file %q: %+v, %v", file, r, err)
+		}
 	}
 	if b, err := os.ReadFile(name); err != nil || string(b) != encode(t, busy) {
 		t.Errorf("for few points: the file is now %s, %v", b, err)
 	}
 	if r := read(name); r.Gemm32 < 2 || r.Gemm32 == mine.Gemm32 {
 		t.Errorf("rates of a busy machine are taken: %+v", r)
+	}
+}
+
+// TestFaster: all rates go up by the same factor.
+func TestFaster(t *testing.T) {
+	one := Reference()
+	r, v, w := one.faster(2), reflect.ValueOf(one), reflect.ValueOf(one.faster(2))
+	for i := range v.NumField() {
+		switch name := v.Type().Field(i).Name; name {
+		case "Machine", "Seconds": // the same
+		case "Nystrom", "RPCholesky", "Gram":
+			if w.Field(i).Float() != v.Field(i).Float()/2 {
+				t.Errorf("%s is %g, and was %g", name, w.Field(i).Float(), v.Field(i).Float())
+			}
+		case "Product", "Apply":
+			for j := range v.Field(i).Len() {
+				if w.Field(i).Index(j).Float() != v.Field(i).Index(j).Float()/2 {
+					t.Errorf("%s is %v, and was %v", name, w.Field(i), v.Field(i))
+				}
+			}
+		default:
+			if w.Field(i).Float() != 2*v.Field(i).Float() {
+				t.Errorf("%s is %g, and was %g", name, w.Field(i).Float(), v.Field(i).Float())
+			}
+		}
+	}
+	if r.Machine != one.Machine || r.Seconds != one.Seconds {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -225,8 +253,9 @@ func TestCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Pilot.Look <= 0 || p.Choice.Seconds.Kernel < p.Pilot.Look {
-			t.Errorf("%g s of looking at K in %g", p.Pilot.Look, p.Choice.Seconds.Kernel)
+		n, k := float64(task.n), p.Choice.Seconds.Kernel
+		if touch := float64(gram.RankBytes(task.n, p.Choice.Storage, 1)) / rates().Touch; p.Pilot.Look <= 0 || math.Abs(k-touch-n*n/2*p.Pilot.Stored) > 1e-12 {
+			t.Errorf("%g s of looking at K, and %g of forming it", p.Pilot.Look, k)
 		}
 		return p.Choice.Seconds.Residual / p.Pilot.Exact
 	}
@@ -561,6 +590,58 @@ func TestChoice(t *testing.T) {
 	none.Solver, none.Precond = Direct, Nystrom
 	if _, err := Choose(t.Context(), none, rates()); err == nil || !strings.Contains(err.Error(), `no method has the solver "direct" and the preconditioner "nystrom"`) {
 		t.Errorf("direct with landmarks: %v", err)
+	}
+}
+
+// TestFloat64: where K in float32 would cost so many rounds of refinement that a direct solver is faster, but in float64 iterations are fastest, they are chosen.
+func TestFloat64(t *testing.T) {
+	task := func() *Task {
+		task := smooth(1500, 2)
+		task.Kernel, task.Lambda, task.Tol, task.NoFeatures = kernel.Matern52{Sigma: 30}, 1e-5, 1e-6, true
+		return task
+	}
+	quick := rates()
+	quick.Product, quick.Apply = [3]float64{1e-14, 1e-14, 1e-14}, [3]float64{1e-14, 1e-14, 1e-14}
+	narrow := task()
+	narrow.Solver, narrow.Storage = PCG, gram.Float32
+	p, err := Choose(t.Context(), narrow, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := 1500 * 1500 / 2 * p.Pilot.Exact
+	if p.Choice.Seconds.Residual < 11*one {
+		t.Fatalf("residuals of %g s in float32, one takes %g", p.Choice.Seconds.Residual, one)
+	}
+	quick.Potrf64 = 1500 * 1500 * 1500 / 3 / (5 * one)
+	quick.Potrf32, quick.Gemm64, quick.Gemm32 = quick.Potrf64, 1e15, 1e15
+	if p, err = Choose(t.Context(), task(), quick); err != nil || p.Choice.Solver == Direct || p.Choice.Storage != gram.Float64 {
+		t.Errorf("%v, %+v, %v", &p.Choice, p.Choice.Seconds, err)
+	}
+}
+
+// TestGiven: a K that is given is read where it is, and planned as that.
+func TestGiven(t *testing.T) {
+	const n = 700
+	k := points.NewDense(n, n, nil)
+	x := smooth(n, 4)
+	for i := range n {
+		for j := range n {
+			k.Row(i)[j] = x.Kernel.Eval(x.X.(*points.Dense).Row(i), x.X.(*points.Dense).Row(j))
+		}
+	}
+	given, err := kernel.NewPrecomputed(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Kernel, x.X, x.NoFeatures = given, kernel.Rows(n), true
+	p, err := Choose(t.Context(), x, rates())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.Candidates {
+		if c.Solver != Direct && c.Storage != gram.Recompute {
+			t.Errorf("%v: %v", c, c.Storage)
+		}
 	}
 }
 

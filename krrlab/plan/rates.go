@@ -90,7 +90,7 @@ const few = 6000
 // measured once in a process. It takes some 0.6 s, and half of the memory at most, 0 for no limit: rates of
 // so little that loops run on less than on a larger problem are not written.
 //
-// For a problem of less than 6,000 points nothing is measured but products of matrices: the rates of the file go up as these do, and without a file those of
+// For a problem of less than 6,000 points nothing is measured but products of matrices: the rates of the file go up as these do, up to four times, and without such a file those of
 // the Reference machine for flops are taken to differ as these do, and the others to be the same.
 func ReadRates(ctx context.Context, name string, memory int64, n int) (Rates, error) {
 	var kept Rates
@@ -101,6 +101,7 @@ func ReadRates(ctx context.Context, name string, memory int64, n int) (Rates, er
 		if slow = kept.slow(ctx); slow < 4./3 {
 			return kept, nil
 		}
+		known = slow < 4 // else it was measured of something else
 	}
 	measured.Lock()
 	defer measured.Unlock()

@@ -161,7 +161,7 @@ func (m *model) ridges() []float64 {
 	return []float64{m.Lambda, 10 * m.Lambda}
 }
 
-// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory.
+// storage returns how K will be stored: by its error, where the pilot has looked, and by what fits the memory; one that is given is read where it is.
 func (m *model) storage() gram.Storage {
 	if m.Storage != gram.Auto {
 		return m.Storage
@@ -170,7 +170,9 @@ func (m *model) storage() gram.Storage {
 		return m.Memory == 0 || m.PointBytes+gram.RankBytes(m.n, s, max(m.Ranks, 1))+80*int64(m.n)*int64(m.t) <= m.Memory
 	}
 	switch {
-	case m.pilot.choice != nil && m.pilot.choice.Storage == gram.Float64 && fits(gram.Float64):
+	case kernel.Given(m.Kernel) != nil:
+		return gram.Recompute
+	case m.pilot.stored == gram.Float64 && fits(gram.Float64):
 		return gram.Float64
 	case fits(gram.Float32):
 		return gram.Float32
