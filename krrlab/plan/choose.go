@@ -48,7 +48,8 @@ func Choose(ctx context.Context, t *Task, rates Rates) (*Plan, error) {
 	}
 	m.predict(list)
 	iterate := func(list []*Candidate) bool { return list[0].Solver != Direct || list[0].Refused != "" }
-	if !iterate(list) && t.Small == gram.Auto && t.Storage == gram.Auto && kernel.Given(t.Kernel) == nil { // in float64 it takes fewer iterations, and no refinement
+	refines := m.rounds(m.left(&Candidate{Solver: PCG, Storage: m.storage()})) > 0
+	if !iterate(list) && refines && t.Small == gram.Auto && t.Storage == gram.Auto && kernel.Given(t.Kernel) == nil { // in float64 there is no refinement
 		m.pilot.suppose(gram.Float64)
 		wide := m.candidates()
 		if m.predict(wide); iterate(wide) {
