@@ -296,7 +296,7 @@ func TestSize(t *testing.T) {
 
 // TestGrown: tiles of predictions are timed where the pilot has more points than tiles are timed of.
 func TestGrown(t *testing.T) {
-	task := smooth(60000, 2)
+	task := smooth(6000, 2)
 	task.Tests = 1
 	task.settle()
 	p, err := newPilot(t.Context(), task, rates())
