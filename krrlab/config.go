@@ -53,17 +53,24 @@ func New(train *datasets.Dataset, cfg Config) (*Lab, error) {
 }
 
 // With returns a lab of the same problem (data, kernel, λ and ranks) with another method: change is
-// given the configuration with its defaults in place. The labs share K, and Z and M where they are the
-// same.
+// given the configuration with its defaults in place. What New chose for itself follows what changes: the solver a new
+// preconditioner, the preconditioner a new solver. The labs share K, and Z and M where they are the same.
 func (l *Lab) With(change func(*Config)) (*Lab, error) {
 	cfg := l.cfg
 	change(&cfg)
+	sameSolver, samePrecond := cfg.Solver == l.cfg.Solver, reflect.DeepEqual(cfg.Precond, l.cfg.Precond)
+	switch {
+	case sameSolver && !samePrecond && plain(cfg.Solver):
+		cfg.Solver = l.asked.solver
+	case !sameSolver && samePrecond:
+		cfg.Precond = l.asked.precond
+	}
 	if cfg.Lambda != l.cfg.Lambda || !sameKernel(cfg.Kernel, l.cfg.Kernel) || cfg.Comm != l.cfg.Comm {
 		return nil, fmt.Errorf("krrlab: another kernel, λ or ranks is another problem: make a Lab of it by New")
 	}
 	cfg.Kernel = l.cfg.Kernel
 	m, err := l.problem.lab(cfg)
-	if err == nil && cfg.Solver == l.cfg.Solver && cfg.Storage == l.cfg.Storage && reflect.DeepEqual(cfg.Precond, l.cfg.Precond) {
+	if err == nil && sameSolver && samePrecond && cfg.Storage == l.cfg.Storage {
 		m.open = l.open
 	}
 	return m, err
@@ -92,6 +99,7 @@ func (p *problem) lab(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("krrlab: a precomputed K takes only stop residual, as it is not known to be positive semi-definite, and neither Comm nor Backend")
 	}
 	var err error
+	l.asked.solver, l.asked.precond = cfg.Solver, cfg.Precond
 	l.open, cfg = cfg.auto(n)
 	if l.cfg, err = cfg.withDefaults(n, t); err != nil {
 		return nil, err
@@ -148,8 +156,10 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 		}
 	}
 	switch {
-	case c.Solver == CG || c.Solver == Direct:
+	case plain(c.Solver) && (c.Precond == nil || c.Precond == Preconditioner(None{})):
 		c.Precond = None{}
+	case plain(c.Solver):
+		return c, fmt.Errorf("krrlab: solver %v has no preconditioner, and Precond is %v: leave Precond out, or take pcg", c.Solver, c.Precond)
 	case c.Precond == nil:
 		c.Precond = Features{}
 		if noFeatures(c.Kernel) {
@@ -180,6 +190,9 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 	}
 	return c, c.validate()
 }
+
+// plain reports whether a solver has no preconditioner.
+func plain(s Solver) bool { return s == CG || s == Direct }
 
 func (c Config) onRanks() bool { return c.Comm != nil || c.Backend != nil }
 

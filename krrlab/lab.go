@@ -114,6 +114,11 @@ type Backend interface {
 type Lab struct {
 	*problem
 	cfg Config // with defaults in place
+	// what was asked for, before they were
+	asked struct {
+		solver  Solver
+		precond Preconditioner
+	}
 	// n²d up to which AutoResidual recomputes K in any case, and where it must.
 	exactUpTo, refineUpTo float64
 

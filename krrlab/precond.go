@@ -273,7 +273,7 @@ var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky"}
 
 // PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
 type PrecondSpec struct {
-	Name       string         `json:"precond"` // one of PrecondNames, or auto; default: features
+	Name       string         `json:"precond"` // one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them
 	S          int            `json:"features,omitempty"`
 	LambdaP    float64        `json:"lambda_p,omitempty"`
 	Form       string         `json:"form,omitempty"`
@@ -283,8 +283,13 @@ type PrecondSpec struct {
 
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
 func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
-	if (s.Name == "" || s.Name == "features") && s.S == 0 && s.LambdaP == 0 && (s.Form == "" || s.Form == "auto") && !s.Orthogonal && len(s.Levels) == 0 {
-		return nil, nil
+	if s.Name == "" {
+		if s.S == 0 && s.LambdaP == 0 && (s.Form == "" || s.Form == "auto") && !s.Orthogonal && len(s.Levels) == 0 {
+			return nil, nil
+		}
+		if s.Name = "features"; k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0 {
+			s.Name = "rpcholesky"
+		}
 	}
 	form := precond.AutoForm
 	if s.Form != "" {
@@ -294,7 +299,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		}
 	}
 	switch s.Name {
-	case "features", "":
+	case "features":
 		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: form}
 		if len(s.Levels) == 0 {
 			return f, nil
@@ -320,7 +325,7 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
 	switch p := p.(type) {
 	case nil:
-		return PrecondSpec{Name: "features"}, nil
+		return s, nil
 	case None:
 		return PrecondSpec{Name: "none"}, nil
 	case approximation:

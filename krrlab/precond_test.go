@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,6 +145,55 @@ func TestUserDefinedRefused(t *testing.T) {
 		}
 		if _, err := l.Quality(t.Context(), QualityOptions{}); err == nil || !strings.Contains(err.Error(), "no M today") {
 			t.Error(err)
+		}
+	}
+}
+
+// TestPrecondKept: a preconditioner that is given, to New, to With or as JSON, is the one that solves and that Quality judges, whatever the
+// solver was where that was left open, and with a solver that has none it is an error of a line.
+func TestPrecondKept(t *testing.T) {
+	train := ranksProblem(60)
+	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30}, RPCholesky{LambdaP: 2}, Given{M: diagonal{60}}, scaled{}} {
+		if spec, err := SpecOf(p, gauss); err == nil && spec.Name != "" { // through JSON
+			if p, err = spec.Preconditioner(gauss); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, asked := range []Solver{AutoSolver, PCG, BlockPCG, CG, Direct} {
+			cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: asked}
+			later, withErr := newLab(t, train, cfg).With(func(c *Config) { c.Precond = p })
+			cfg.Precond = p
+			now, err := New(train, cfg)
+			if plain(asked) {
+				for _, err := range []error{err, withErr} {
+					if err == nil || !strings.Contains(err.Error(), "has no preconditioner, and Precond is "+p.String()) || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%v with %v: %v", asked, p, err)
+					}
+				}
+				continue
+			}
+			if err != nil || withErr != nil {
+				t.Fatal(err, withErr)
+			}
+			for _, l := range []*Lab{now, later} {
+				q, err := l.Quality(t.Context(), QualityOptions{Steps: 3, NoSolve: true, ExactBelow: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				first, _, _ := strings.Cut(q.String(), "\n")
+				if plain(l.cfg.Solver) || !strings.HasPrefix(l.cfg.Precond.String(), p.String()) && q.Features == "" || !strings.Contains(first, cmp.Or(q.Features, l.precondName())) {
+					t.Errorf("%v, %v: solver %v, preconditioner %v, judged: %s", asked, p, l.cfg.Solver, l.cfg.Precond, first)
+				}
+			}
+			if l, err := later.With(func(c *Config) { c.Solver = Direct }); err == nil {
+				t.Errorf("%v is dropped for %v", p, l.cfg.Solver)
+			}
+		}
+	}
+	for want, change := range map[Solver]func(*Config){PCG: func(c *Config) { c.Solver = PCG }, Direct: func(c *Config) { c.Tol = 1e-5 }, CG: func(c *Config) { c.Solver = CG }} {
+		m, err := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1}).With(change)
+		if err != nil || m.cfg.Solver != want || m.plain() != plain(want) {
+			t.Errorf("want %v: %v, %v", want, m, err)
 		}
 	}
 }

@@ -346,6 +346,9 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 	}
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
 	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
+	if f.unused(set) != "" { // as the note says
+		spec.S, spec.LambdaP = 0, 0
+	}
 	if f.sketch != "" {
 		if spec.Levels, err = feature.ParseLevels(f.sketch); err != nil {
 			return cfg, errUsage{err}

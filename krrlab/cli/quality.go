@@ -155,7 +155,7 @@ func addLambdaP(p *pflag.FlagSet, to *float64) {
 
 // addZ adds those without λ_p.
 func (f *approximationFlags) addZ(p *pflag.FlagSet) {
-	p.StringVar(&f.precond, "precond", "features", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", "))
+	p.StringVar(&f.precond, "precond", "", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", ")+" (default: features, or rpcholesky for a kernel without them)")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	wantAtLeast(p, 1, "features")
@@ -169,7 +169,7 @@ func (f *approximationFlags) check(set *pflag.FlagSet) error {
 	if f.precond == "none" {
 		return checkUnused(set, "--precond none", "orthogonal")
 	}
-	if f.orthogonal && f.precond != "features" {
+	if f.orthogonal && f.precond != "features" && f.precond != "" {
 		return usagef("--orthogonal goes with --precond features only")
 	}
 	return nil

@@ -84,8 +84,8 @@ type QualitySeconds struct {
 
 func (q *Quality) String() string {
 	var b stage.Lines
-	b.Problem(&q.Header)
 	b.Add("M", "%s", q.metricText())
+	b.Problem(&q.Header)
 	if q.Indefinite {
 		b.Add("K", "K+λI as stored has a negative eigenvalue: ‖K_stored−K‖₂ is above λ = %g (predicted %.2g), and nothing is known of κ; take float64 storage or a larger λ", q.Lambda, q.KError)
 	}
