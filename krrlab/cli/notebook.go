@@ -158,6 +158,9 @@ func (a *app) runCommand() *cobra.Command {
 				}
 			}
 			err := notebook.Run(cmd.Context(), args[0], to, &notebook.Options{Version: a.env.Version, DataDirs: a.dirs(), Packages: a.extended(), HTML: page})
+			if failed := (*notebook.CellError)(nil); errors.As(err, &failed) && to == args[0] {
+				return fmt.Errorf("%w; the notebook is as it was: --out FILE keeps what its cells showed", err)
+			}
 			if err == nil {
 				a.printf("ran %s\n", args[0])
 			}

@@ -29,8 +29,9 @@ func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.Fil
 
 // Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
 // file out (the notebook itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell
-// that fails and has no tag raises-exception, with a *CellError, and writes what there is by then. Where ctx ends first it
-// interrupts the cell that runs, writes nothing and returns the context's error.
+// that fails and has no tag raises-exception, with a *CellError, and writes what there is by then, but not over the notebook
+// itself. Where ctx ends first it interrupts the cell that runs, writes nothing and returns the context's error. A notebook in
+// another language than Go is an error before any cell runs.
 func Run(ctx context.Context, file, out string, o *Options) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -46,13 +47,16 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if !ok {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
+	if other := otherLanguage(nb); other != "" {
+		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with the kernel it was made for (jupyter nbconvert --execute)", file, other)
+	}
 	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs, Packages: o.Packages})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	page := o.HTML
-	for _, name := range []*string{&out, &page} {
+	page, whole := o.HTML, file
+	for _, name := range []*string{&whole, &out, &page} {
 		if *name != "" {
 			if *name, err = filepath.Abs(*name); err != nil {
 				return err
@@ -75,7 +79,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if out != "" {
+	if out != "" && !(failed != nil && sameFile(whole, out)) {
 		if err := writeNotebook(out, nb); err != nil {
 			return err
 		}
@@ -90,6 +94,44 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		}
 	}
 	return failed
+}
+
+// goKernels are kernels for Go by the names under which they are installed.
+var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
+
+// otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless that is Go;
+// "" for Go and for a notebook that says nothing. A cell may have a language of its own, by VS Code.
+func otherLanguage(nb map[string]any) string {
+	object := func(of map[string]any, name string) map[string]any { m, _ := of[name].(map[string]any); return m }
+	text := func(of map[string]any, name string) string { s, _ := of[name].(string); return s }
+	meta := object(nb, "metadata")
+	spec := object(meta, "kernelspec")
+	said := []string{text(spec, "language"), text(object(meta, "language_info"), "name")}
+	cells, _ := nb["cells"].([]any)
+	for _, c := range cells {
+		if cell, _ := c.(map[string]any); cell["cell_type"] == "code" {
+			said = append(said, text(object(object(cell, "metadata"), "vscode"), "languageId"))
+		}
+	}
+	if name := text(spec, "name"); said[0] == "" && said[1] == "" {
+		base, _, _ := strings.Cut(name, "-") // install --name krrlab-2
+		if !slices.Contains(goKernels, strings.ToLower(base)) {
+			said = append(said, name)
+		}
+	}
+	for _, language := range said {
+		if language != "" && !slices.Contains(goKernels, strings.ToLower(language)) {
+			return language
+		}
+	}
+	return ""
+}
+
+// sameFile reports whether two names are of one file.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, err2 := os.Stat(b)
+	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
 // interruptAfter interrupts whatever runs in the session once ctx has ended, until the function

@@ -79,11 +79,16 @@ func TestRunOutputs(t *testing.T) {
 	if err := os.WriteFile(name, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var failed *CellError
-	if err := Run(t.Context(), name, name, &Options{}); !errors.As(err, &failed) || failed.Cell != 8 {
-		t.Fatal(err)
+	for _, out := range []string{name, name + "2"} {
+		var failed *CellError
+		if err := Run(t.Context(), name, out, &Options{}); !errors.As(err, &failed) || failed.Cell != 8 {
+			t.Fatal(err)
+		}
 	}
-	if b, err = os.ReadFile(name); err != nil {
+	if kept, err := os.ReadFile(name); err != nil || string(kept) != string(b) {
+		t.Errorf("a run that failed has changed its notebook, %v", err)
+	}
+	if b, err = os.ReadFile(name + "2"); err != nil {
 		t.Fatal(err)
 	}
 	var nb struct {
@@ -114,6 +119,49 @@ func TestRunOutputs(t *testing.T) {
 		}
 		if got := strings.Join(got, "|"); got != cells[i].want {
 			t.Errorf("%s: %q, want %q", cells[i].code, got, cells[i].want)
+		}
+	}
+}
+
+// TestOtherLanguage runs notebooks of other languages: none is run, and the file stays as it is.
+func TestOtherLanguage(t *testing.T) {
+	dir := t.TempDir()
+	ran := filepath.Join(dir, "ran")
+	for metadata, want := range map[string]string{
+		`{}`: "",
+		`{"kernelspec": {"name": "krrlab", "language": "go"}, "language_info": {"name": "go"}}`:                     "",
+		`{"kernelspec": {"name": "my-kernel", "language": "Go"}}`:                                                   "",
+		`{"kernelspec": {"name": "gonb", "display_name": "Go (gonb)"}}`:                                             "",
+		`{"kernelspec": {"name": "krrlab-2"}}`:                                                                      "",
+		`{"kernelspec": {"name": "python3", "language": "python"}, "language_info": {"name": "python"}}`:            "python",
+		`{"kernelspec": {"name": "python3", "display_name": "Python 3"}}`:                                           "python3",
+		`{"language_info": {"name": "R"}}`:                                                                          "R",
+		`{"kernelspec": {"name": "julia-1.10", "language": "julia"}}`:                                               "julia",
+		`{"kernelspec": {"name": "krrlab", "language": "go"}, "language_info": {"name": "python"}}`:                 "python",
+		`{"kernelspec": {"name": ".net-csharp", "language": "C#"}, "language_info": {"name": "polyglot-notebook"}}`: "C#",
+		`{"vscode": "python"}`: "python",
+	} {
+		os.Remove(ran)
+		cell := `{"cell_type": "code", "metadata": {}, "execution_count": 3, "outputs": [{"output_type": "stream", "name": "stdout", "text": "old"}], "source": ` +
+			fmt.Sprintf("%q", `os.WriteFile("ran", nil, 0o600)`)
+		if metadata == `{"vscode": "python"}` {
+			metadata, cell = `{}`, strings.Replace(cell, `"metadata": {}`, `"metadata": {"vscode": {"languageId": "python"}}`, 1)
+		}
+		text := `{"cells": [` + cell + `}], "metadata": ` + metadata + `, "nbformat": 4, "nbformat_minor": 4}`
+		name := filepath.Join(dir, "n.ipynb")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := Run(t.Context(), name, name, &Options{HTML: filepath.Join(dir, "n.html")})
+		_, begun := os.Stat(ran)
+		after, _ := os.ReadFile(name)
+		switch {
+		case want == "" && (err != nil || begun != nil):
+			t.Errorf("%s: %v, %v", metadata, err, begun)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), "a notebook in "+want+", not in Go") || strings.Contains(err.Error(), "\n")):
+			t.Errorf("%s: %v", metadata, err)
+		case want != "" && (begun == nil || string(after) != text):
+			t.Errorf("%s: run, or changed", metadata)
 		}
 	}
 }
