@@ -77,7 +77,11 @@ func TestAbort(t *testing.T) {
 		}
 		seen := map[string]int{}
 		for range want {
-			seen[fmt.Sprint(fields(c.wait(c.answers[c.shell], "execute_reply"))["status"])]++
+			reply := fields(c.wait(c.answers[c.shell], "execute_reply"))
+			seen[fmt.Sprint(reply["status"])]++
+			if _, numbered := reply["execution_count"]; numbered == (reply["status"] == "aborted") {
+				t.Errorf("a cell that was not run has a number, or one that was has none: %v", reply)
+			}
 		}
 		for _, w := range want {
 			if seen[w]--; seen[w] < 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
@@ -197,15 +196,33 @@ func (s *Server) abort() {
 	s.mu.Unlock()
 	for _, m := range cells {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		s.reply(m, "execute_reply", map[string]any{"status": "aborted", "execution_count": s.count})
+		s.reply(m, "execute_reply", map[string]any{"status": "aborted"}) // a count would become the number of a cell that has not run
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
 }
 
-// glob turns a pattern with * and ? into an expression.
-func glob(pattern string) *regexp.Regexp {
-	q := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(pattern))
-	return regexp.MustCompile("(?s)^" + q + "$")
+// stars are those of a pattern that stand together, of which one does.
+var stars = regexp.MustCompile(`\*+`)
+
+// matches reports whether a pattern with * for any text and ? for a character, and no * behind another, is that of a text. It goes
+// back to the last * alone, so that it takes no more than the product of the lengths.
+func matches(pattern, text []rune) bool {
+	i, star, from := 0, -1, 0
+	for j := 0; j < len(text); {
+		switch {
+		case i < len(pattern) && pattern[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(pattern) && (pattern[i] == '?' || pattern[i] == text[j]):
+			i, j = i+1, j+1
+		case star < 0:
+			return false
+		default:
+			from++
+			i, j = star+1, from
+		}
+	}
+	return i == len(pattern) || i == len(pattern)-1 && pattern[i] == '*'
 }
 
 // entry is a cell that was run.
@@ -226,9 +243,9 @@ func (s *Server) search(req request) [][]any {
 			}
 		}
 	case "search":
-		seen := map[string]int{}
+		seen, pattern := map[string]int{}, []rune(stars.ReplaceAllString(req.Pattern, "*"))
 		for _, e := range s.history {
-			if !glob(req.Pattern).MatchString(e.input) {
+			if !matches(pattern, []rune(e.input)) {
 				continue
 			}
 			if i, again := seen[e.input]; req.Unique && again {

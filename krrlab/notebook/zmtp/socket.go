@@ -19,8 +19,8 @@ type Options struct {
 	Receive func(*Peer, [][]byte)
 	// Connected and Gone are told of peers that have made their handshake; nil for nobody.
 	Connected, Gone func(*Peer)
-	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one. Without
-	// it a socket whose peers have all made their handshakes is full.
+	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one although it has sent messages.
+	// Without it a socket whose peers have all sent some is full.
 	Replaceable bool
 }
 
@@ -32,6 +32,8 @@ type Socket struct {
 	mu     sync.Mutex
 	peers  []*Peer // the oldest first
 	closed bool
+
+	received atomic.Int64 // messages
 }
 
 // Listen opens a socket at an address tcp://HOST:PORT or ipc://FILE.
@@ -100,16 +102,20 @@ func (s *Socket) admit(rw net.Conn) *Peer {
 	return p
 }
 
-// leastProven returns the peer that gives way to a new one: the oldest in its handshake, else the
-// oldest that is not trusted if peers may be replaced, else nil.
-func (s *Socket) leastProven() *Peer {
-	if i := slices.IndexFunc(s.peers, func(p *Peer) bool { return !p.met.Load() }); i >= 0 {
-		return s.peers[i]
+// leastProven returns the peer that gives way to a new one: the oldest in its handshake, else of those that are not trusted, and
+// have sent nothing unless peers may be replaced, the one that has been silent for longest; nil where there is none.
+func (s *Socket) leastProven() (least *Peer) {
+	for _, p := range s.peers {
+		heard := p.heard.Load()
+		switch {
+		case !p.met.Load():
+			return p
+		case p.trusted.Load() || heard > 0 && !s.o.Replaceable:
+		case least == nil || heard < least.heard.Load():
+			least = p
+		}
 	}
-	if i := slices.IndexFunc(s.peers, func(p *Peer) bool { return !p.trusted.Load() }); i >= 0 && s.o.Replaceable {
-		return s.peers[i]
-	}
-	return nil
+	return least
 }
 
 // each calls f with every peer that has made its handshake.
@@ -158,6 +164,7 @@ type Peer struct {
 	conn    *Conn
 	met     atomic.Bool // the handshake is made
 	trusted atomic.Bool
+	heard   atomic.Int64 // which of the socket's messages was its last; 0: it has sent none
 
 	mu      sync.Mutex
 	wake    *sync.Cond
@@ -203,6 +210,7 @@ func (p *Peer) serve() {
 		if err != nil {
 			return
 		}
+		p.heard.Store(p.socket.received.Add(1))
 		p.socket.o.Receive(p, m)
 	}
 }

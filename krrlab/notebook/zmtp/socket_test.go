@@ -152,8 +152,8 @@ func TestSilent(t *testing.T) {
 	}
 }
 
-// TestPeers opens more connections than there may be: those in handshake give way first, then, if
-// peers may be replaced, the oldest that is not trusted.
+// TestPeers opens more connections than there may be: those in handshake give way first, then those that have sent nothing, then, if
+// peers may be replaced, the one not trusted that has been silent for longest.
 func TestPeers(t *testing.T) {
 	trusting := func(p *Peer, m [][]byte) {
 		if string(m[0]) == "trust" {
@@ -167,9 +167,15 @@ func TestPeers(t *testing.T) {
 		alive(t, "trust", first)
 		alive(t, "second", second)
 		silent := raw(t, s)
-		third := dial(t, s, "third")
+		idle := dial(t, s, "idle")
 		dropped(t, "in handshake", silent)
+		third := dial(t, s, "third")
+		dropped(t, "idle", idle.rw)
 		alive(t, "third", third)
+		if replaceable {
+			alive(t, "second again", second)
+			second, third = third, second
+		}
 		fourth, err := Dial("tcp://"+s.Addr().String(), "DEALER", "", Limits{})
 		alive(t, "trusted", first)
 		if !replaceable {
