@@ -14,5 +14,8 @@ func Own(*exec.Cmd) {}
 // Cancel does nothing: the context's end ends the command alone.
 func Cancel(*exec.Cmd, syscall.Signal) {}
 
+// Kill does nothing.
+func Kill(*exec.Cmd) {}
+
 // Yield does nothing.
 func Yield(*exec.Cmd) {}

@@ -12,11 +12,16 @@ import (
 // Own puts a command that is about to be started into a group of its own.
 func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel does so too, and sends a signal to the group when the context of the command ends.
+// Cancel does so too, and sends a signal to the group when the context of the command ends, and under Linux to the command when
+// this process is killed.
 func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Own(cmd)
+	follow(cmd.SysProcAttr, sig)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, sig) }
 }
+
+// Kill ends the group of a command that was started.
+func Kill(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
 // Yield gives the group of a command that was started a low priority.
 func Yield(cmd *exec.Cmd) { _ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, 10) }

@@ -23,9 +23,10 @@ type compiled struct {
 	spare    []*native.Cell // all of whose names were declared again: values made before call them
 	runs     int
 	calls    atomic.Int64
-	prepared context.Context // ends with Prepare's work; nil: there was none
-	stop     func()
-	work     sync.WaitGroup
+	prepared chan struct{} // closed when Prepare's work is done; nil: there was none
+	life     context.Context
+	stop     func() // ends the builds
+	builds   sync.WaitGroup
 }
 
 // program is that of a cell.
@@ -72,41 +73,55 @@ func (n *compiled) end() {
 	n.programs, n.spare = nil, nil
 }
 
+// build calls f, which builds a program and ends with its context, ctx or the session's. It does not after the session's end.
+func (n *compiled) build(ctx context.Context, f func(context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	n.mu.Lock()
+	if n.life.Err() == nil {
+		n.builds.Add(1)
+		defer n.builds.Done()
+		defer context.AfterFunc(n.life, stop)()
+	} else {
+		stop()
+	}
+	n.mu.Unlock()
+	f(ctx)
+}
+
+// close ends all builds and waits until nothing of them is there, and ends all programs.
+func (n *compiled) close() {
+	n.mu.Lock()
+	n.stop()
+	n.mu.Unlock()
+	n.builds.Wait()
+	n.end()
+}
+
 // Prepare compiles in the background, at a low priority, what all compiled cells have in common, unless Go's build cache has it or
 // there is no Go: the first cell would wait for it. It is called once; Close ends it.
 func (s *Session) Prepare() {
 	n := &s.compiled
-	n.prepared, n.stop = context.WithCancel(context.Background())
-	n.work.Go(func() {
-		defer n.stop()
-		_ = native.Prepare(n.prepared, (&modules.Finder{Patient: true}).Program) // what is wrong a cell will say
+	n.prepared = make(chan struct{})
+	go n.build(context.Background(), func(ctx context.Context) {
+		defer close(n.prepared)
+		_ = native.Prepare(ctx, (&modules.Finder{Patient: true}).Program) // what is wrong a cell will say
 	})
-}
-
-// unprepared ends what Prepare has begun.
-func (n *compiled) unprepared() {
-	if n.stop != nil {
-		n.stop()
-		n.work.Wait()
-	}
-}
-
-// await waits for what Prepare does.
-func (n *compiled) await(ctx context.Context) {
-	if n.prepared != nil {
-		select {
-		case <-n.prepared.Done():
-		case <-ctx.Done():
-		}
-	}
 }
 
 // compile runs a cell of declarations whose functions are compiled. Without the go command they are interpreted.
 func (s *Session) compile(c *cell, p part) Result {
 	_, code, _ := strings.Cut(p.command, "\n")
-	s.compiled.await(s.ctx.Load())
-	n, err := native.Compile(s.ctx.Load(), s.finder.Program, native.Source{
-		Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Standard: standard,
+	var n *native.Cell
+	var err error
+	s.compiled.build(s.ctx.Load(), func(ctx context.Context) {
+		if s.compiled.prepared != nil {
+			select {
+			case <-s.compiled.prepared:
+			case <-ctx.Done():
+			}
+		}
+		n, err = native.Compile(ctx, s.finder.Program, native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Standard: standard})
 	})
 	wrong := (*native.Error)(nil)
 	switch {

@@ -3,6 +3,7 @@ package golang
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -318,11 +319,20 @@ func TestCompiledLeavesNothing(t *testing.T) {
 }
 
 // TestPrepare: while the program of an empty cell is built, by a go command that has no end here, a cell waits; its program is built in
-// the same way. Both builds end with the session.
+// the same way. A build is gone, with all that it has started, when its session is, also where it does not heed an interrupt: who
+// reads the pipe that they hold sees its end.
 func TestPrepare(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\necho \"$@\" $CGO_ENABLED $GOFLAGS >>" + at("built") + "\necho $$ >" + at("new") + "\nmv " + at("new") + " " + at("pid") + "\nsleep 600\n"
+	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + at("alive") + "\ntrap '' INT\nmkdir ${GOTMPDIR:-$TMPDIR}/go-build1\necho \"$@\" $CGO_ENABLED $GOFLAGS >>" + at("built") + "\necho $$ >" + at("new") + "\nmv " + at("new") + " " + at("pid") + "\nsleep 600 >/dev/null 2>&1\n"
+	if err := syscall.Mkfifo(at("alive"), 0o600); err != nil {
+		t.Skip("no named pipes: ", err)
+	}
+	alive, err := os.OpenFile(at("alive"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer alive.Close()
 	if err := os.WriteFile(at("go"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -353,11 +363,18 @@ func TestPrepare(t *testing.T) {
 	if err := syscall.Kill(-first, syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
-	second := group()
+	group()
+	last, err := os.Open(at("alive"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer last.Close()
+	alive.Close() // the builds alone hold the other end
 	s.Close()
 	<-cell
-	if err := syscall.Kill(-second, 0); err == nil {
-		t.Error("a build goes on")
+	_ = last.SetReadDeadline(time.Now().Add(5 * time.Minute)) // far less than what a build that goes on takes
+	if n, err := last.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("a build goes on: %d, %v", n, err)
 	}
 	built, err := os.ReadFile(at("built"))
 	if a, b, _ := strings.Cut(strings.TrimSpace(string(built)), "\n"); a != b || err != nil {

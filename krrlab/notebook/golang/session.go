@@ -2,6 +2,7 @@ package golang
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -92,6 +93,7 @@ func New(o *Options) (*Session, error) {
 		active.Unlock()
 		return nil, err
 	}
+	s.compiled.life, s.compiled.stop = context.WithCancel(context.Background())
 	go s.loop(0)
 	s.do(s.start)
 	return s, nil
@@ -101,8 +103,7 @@ func New(o *Options) (*Session, error) {
 func (s *Session) Close() {
 	s.Interrupt()
 	close(s.quit)
-	s.compiled.unprepared()
-	s.compiled.end()
+	s.compiled.close()
 	s.out.close()
 	_ = s.finder.Close()
 	active.Unlock()

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
@@ -314,16 +315,25 @@ func (f *Finder) Program(ctx context.Context, files map[string]string, imports [
 	return dir, nil
 }
 
-// together runs a command so that its end is that of the compilers too that it has started.
+// lastGrace is how long the go command may take to end once it is told to.
+const lastGrace = time.Second
+
+// together runs a command so that its end is that of the compilers too that it has started: none of them is there when it returns,
+// and none goes on when this process is killed.
 func (f *Finder) together(cmd *exec.Cmd) error {
 	group.Cancel(cmd, syscall.SIGINT)
+	cmd.WaitDelay = lastGrace
 	if err := cmd.Start(); err != nil {
 		return err
 	}
 	if f.Patient {
 		group.Yield(cmd)
 	}
-	return cmd.Wait()
+	err := cmd.Wait()
+	if err != nil {
+		group.Kill(cmd)
+	}
+	return err
 }
 
 func (f *Finder) program(ctx context.Context, dir string, files map[string]string, imports []string) error {

@@ -5,10 +5,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -415,5 +417,45 @@ func TestFresh(t *testing.T) {
 	write(t, dir, map[string]string{"current.json": "{"})
 	if _, err := (&Kernel{Dir: dir}).Current(); err == nil || !strings.Contains(err.Error(), "remove it to start again") {
 		t.Error(err)
+	}
+}
+
+// TestKilled: a build does not outlive a program that is killed, nor one whose context ends.
+func TestKilled(t *testing.T) {
+	const child = "KRRLAB_TEST_BUILDS"
+	if os.Getenv(child) != "" {
+		_, _ = (&Finder{}).Program(t.Context(), map[string]string{"main.go": "package main"}, nil)
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("builds outlive a program that is killed, but under Linux")
+	}
+	dir := t.TempDir()
+	alive := filepath.Join(dir, "alive")
+	if err := syscall.Mkfifo(alive, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fake := "#!/bin/sh\n[ $1 = build ] || exit 0\nexec 9>" + alive + "\necho begun >&9\nexec sleep 600\n"
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fake), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+	cmd.Env = append(os.Environ(), child+"=1", "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	held, err := os.Open(alive) // returns when the build has opened it
+	if err == nil {
+		defer held.Close()
+		_, err = io.ReadFull(held, make([]byte, len("begun\n")))
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = held.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	if _, err := held.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("a build goes on: %v", err)
 	}
 }
