@@ -13,7 +13,7 @@ VERSION := $(shell git describe --tags --match 'v[0-9]*' --dirty --abbrev=12 2>/
   git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null | sed s/^/devel-/)
 OUT ?= out
 
-.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan bench-go release release-check clean help
+.PHONY: all build demo figures lab gophernotes test test-long test-machines mutants kills test-ui fuzz bench bench-peers bench-plan release release-check clean help
 
 all: build
 
@@ -29,10 +29,9 @@ help:
 	@echo "  make kills      runs killed at random times and resumed (N=200)"
 	@echo "  make test-ui    the Notebook UI in a real browser; screenshots in $(OUT)"
 	@echo "  make fuzz       every fuzz target for FUZZTIME (10s)"
-	@echo "  make bench        the inner loops against their floors (N=20000, REPEAT=5)"
+	@echo "  make bench        the inner loops against their floors (BENCH=MulTo, REPEAT=5)"
 	@echo "  make bench-peers  against NumPy and scikit-learn on MNIST (KRRLAB_DATA; N=20000, REPEAT=1)"
 	@echo "  make bench-plan   what krrlab plan chooses against the best of its candidates (KRRLAB_DATA; PLAN='mnist --n 5000')"
-	@echo "  make bench-go     every Go benchmark"
 	@echo "  make release      archives, .deb, SBOMs and checksums of the commit in $(OUT)/release (TARGETS=linux/amd64: one system)"
 	@echo "  make release-check  two clean clones at two paths give the same bytes (TARGETS)"
 
@@ -105,10 +104,11 @@ fuzz:
 	  done; \
 	done
 
+# The inner loops; the metric x-floor is the time over the least the machine could take (docs/benchmarks.md).
+LOOPS := ./krrlab/accel/simd ./krrlab/gram ./krrlab/feature ./krrlab/precond ./krrlab/pcg ./krrlab/direct ./krrlab/baseline
 bench:
 	@.ci/install libopenblas0
-	@$(MAKE) --no-print-directory build
-	@$(BIN) bench $(if $(N),--n $(N)) $(if $(REPEAT),--repeat $(REPEAT)) --json $(OUT)/bench.json --markdown $(OUT)/bench.md
+	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -count $(or $(REPEAT),1) -timeout 60m $(LOOPS)
 
 # The interpreter that Debian's python3-numpy and python3-sklearn are for.
 PYTHON ?= /usr/bin/python3
@@ -124,10 +124,6 @@ bench-plan:
 	@.ci/install libopenblas0
 	@$(MAKE) --no-print-directory build
 	@for p in $(if $(PLAN),"$(PLAN)",$(PLANS)); do $(BIN) plan --data $$p --try || true; done
-
-bench-go:
-	@.ci/install libopenblas0
-	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # The systems of a release; packaging/README.md says on which it was tried.
 TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -20,20 +20,11 @@ import (
 
 const benchN, benchS, benchD = 16000, 2000, 784
 
-// rates are flops a second of matrix products in float32 and float64, and bytes read a second.
-type rates struct{ single, double, read float64 }
-
-func measureRates() rates {
-	ctx := context.Background()
-	return rates{accel.GemmRate32(ctx, 2048, 4e8), accel.GemmRate64(ctx, 1536, 4e8), accel.ReadRate(ctx, accel.Threads(), 512<<20, 4e8)}
-}
-
 // atRates runs f between two measurements of the rates and returns the higher ones.
-func atRates(f func()) rates {
-	a := measureRates()
+func atRates(f func()) testkit.Rates {
+	before := testkit.MeasureRates()
 	f()
-	b := measureRates()
-	return rates{max(a.single, b.single), max(a.double, b.double), max(a.read, b.read)}
+	return before.Max(testkit.MeasureRates())
 }
 
 // least keeps the least of the values it is given.
@@ -43,15 +34,6 @@ func (l *least) add(v float64) {
 	if *l == 0 || v < float64(*l) {
 		*l = least(v)
 	}
-}
-
-func useOpenBLAS(b *testing.B) {
-	lib, err := accel.OpenBLAS()
-	if err != nil {
-		b.Skip(err)
-	}
-	accel.Use(lib)
-	b.Cleanup(func() { accel.Use(nil) })
 }
 
 // benchPoints are points as MNIST's: of dimension 784, one number in five not 0, norms about 10.
@@ -69,7 +51,7 @@ func benchPoints(n int) *points.Dense32 {
 // BenchmarkRandomFeatures: features 2nsd and ZᵀZ ns² flops in float32, Cholesky s³/3 in float64,
 // and Z read in each of the passes.
 func BenchmarkRandomFeatures(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
 	x := benchPoints(benchN)
 	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
 	for _, t := range []int{1, 10} {
@@ -89,14 +71,14 @@ func BenchmarkRandomFeatures(b *testing.B) {
 					}
 				})
 				const n, s, d = benchN, benchS, benchD
-				forming, gram := 2.0*n*s*d/r.single, n*s*s/r.single
+				forming, gram := 2.0*n*s*d/r.Gemm32, n*s*s/r.Gemm32
 				if o.Exact {
-					gram = n * s * s / r.double
+					gram = n * s * s / r.Gemm64
 				}
 				if o.Stream {
 					forming *= passes
 				}
-				bound := forming + gram + s*s*s/3.0/r.double + passes*max(4*n*s/r.read, 4*n*s*float64(t)/r.double)
+				bound := forming + gram + s*s*s/3.0/r.Gemm64 + passes*max(4*n*s/r.Read, 4*n*s*float64(t)/r.Gemm64)
 				b.ReportMetric(float64(total)/bound, "x-bound")
 				b.ReportMetric(passes, "passes")
 			})
@@ -106,7 +88,7 @@ func BenchmarkRandomFeatures(b *testing.B) {
 
 // BenchmarkADMM: an iteration reads Z and the factors once, or takes 4nst flops in float64.
 func BenchmarkADMM(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
 	x := benchPoints(benchN)
 	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
 	for _, t := range []int{1, 10} {
@@ -127,7 +109,7 @@ func BenchmarkADMM(b *testing.B) {
 							}
 						}
 					})
-					bound := max(4*n*s/r.read, 4*n*s*float64(t)/r.double) + max(8*factors/r.read, 2*factors*float64(t)/r.double)
+					bound := max(4*n*s/r.Read, 4*n*s*float64(t)/r.Gemm64) + max(8*factors/r.Read, 2*factors*float64(t)/r.Gemm64)
 					b.ReportMetric(float64(total)/bound, "x-bound")
 					b.ReportMetric(1e3*float64(total), "ms/iteration")
 				})
@@ -138,7 +120,7 @@ func BenchmarkADMM(b *testing.B) {
 
 // BenchmarkADMMSetup: features, ZᵀZ by blocks in float64, factor and inverse.
 func BenchmarkADMMSetup(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
 	x := benchPoints(benchN)
 	m := sample(b, feature.Fourier{Kernel: kernel.Gaussian{Sigma: 8.5}}, benchD, benchS)
 	y := targets(1, benchN, 1)
@@ -150,5 +132,5 @@ func BenchmarkADMMSetup(b *testing.B) {
 		}
 	})
 	const n, s, d, k = benchN, benchS, benchD, benchS / 2
-	b.ReportMetric(float64(total)/(2.0*n*s*d/r.single+(2*n*k*k+2*2.0/3*k*k*k)/r.double), "x-bound")
+	b.ReportMetric(float64(total)/(2.0*n*s*d/r.Gemm32+(2*n*k*k+2*2.0/3*k*k*k)/r.Gemm64), "x-bound")
 }

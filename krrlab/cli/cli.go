@@ -151,7 +151,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	p.StringVar(&a.blas, "blas", "auto", "BLAS: auto, openblas or go")
 	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
-	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.benchCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand())
+	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand())
 	root.AddCommand(a.kernelCommand(), a.notebookCommand(), a.jobCommand())
 	root.AddCommand(a.sizingCommand(), a.statDimCommand())
 	root.AddCommand(a.verifyCommand(), a.modelCommand())

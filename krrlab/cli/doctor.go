@@ -26,6 +26,9 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
+// touchBytes is how much fresh memory the first touch is measured with.
+const touchBytes = 128 << 20
+
 // doctor prints a line for each thing krrlab can use.
 func (a *app) doctor(ctx context.Context) error {
 	line := func(name, format string, args ...any) {

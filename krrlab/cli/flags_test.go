@@ -136,8 +136,6 @@ func TestOutputsFirst(t *testing.T) {
 	write(t, dir, "file", "")
 	write(t, dir, "n.ipynb", `{"cells": [{"cell_type": "code", "metadata": {}, "source": "import \"os\"\nos.WriteFile(\"ran\", nil, 0o644)"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}`)
 	for args, want := range map[string]string{
-		"bench --json file/x --n 64":                    "cannot write file/x: mkdir file: not a directory",
-		"bench --markdown . --n 64":                     "cannot write .: it is a folder",
 		"notebook run n.ipynb --out no/x.ipynb":         "cannot write no/x.ipynb: no such file or directory",
 		"report --results " + results + " --out file/x": "cannot write file/x: mkdir file: not a directory",
 	} {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/direct"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -14,10 +14,7 @@ import (
 // BenchmarkSolve compares K, n²d flops in float64, and the factor, n³/3, with what products take on
 // this machine: the metrics are the ratios of the least times to that.
 func BenchmarkSolve(b *testing.B) {
-	if lib, err := accel.OpenBLAS(); err == nil {
-		accel.Use(lib)
-		b.Cleanup(func() { accel.Use(nil) })
-	}
+	testkit.FastBLAS(b)
 	const n, d = 4000, 784
 	x := points.NewDense32(n, d, nil)
 	g := rng.New(1)
@@ -27,7 +24,7 @@ func BenchmarkSolve(b *testing.B) {
 		}
 	}
 	y := targets(1, n, 10)
-	double, single := accel.GemmRate64(context.Background(), 1536, 4e8), accel.GemmRate32(context.Background(), 2048, 4e8)
+	rates := testkit.MeasureRates()
 	for _, p := range precisions {
 		b.Run(p.String(), func(b *testing.B) {
 			var forming, factoring float64
@@ -43,11 +40,11 @@ func BenchmarkSolve(b *testing.B) {
 					factoring = res.Seconds.Factor
 				}
 			}
-			rate := double
+			rate := rates.Gemm64
 			if p == direct.Float32Refined {
-				rate = single
+				rate = rates.Gemm32
 			}
-			b.ReportMetric(forming/(n*n*d/double), "x-kernel")
+			b.ReportMetric(forming/(n*n*d/rates.Gemm64), "x-kernel")
 			b.ReportMetric(factoring/(1.0*n*n*n/3/rate), "x-factor")
 		})
 	}

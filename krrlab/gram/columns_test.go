@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -92,7 +93,7 @@ func TestColumnsThreads(t *testing.T) {
 // BenchmarkColumns takes 200 columns of K, n = 20,000. The rate is that of reading
 // all tiles once.
 func BenchmarkColumns(b *testing.B) {
-	openBLAS(b)
+	testkit.FastBLAS(b)
 	const n, count = 20000, 200
 	x := points.NewDense(n, 8, normal(1, n, 8).RawMatrix().Data)
 	idx := rand.New(rand.NewPCG(1, 2)).Perm(n)[:count]

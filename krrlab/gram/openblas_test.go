@@ -1,18 +1,14 @@
 package gram_test
 
 import (
-	"compress/gzip"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -44,39 +40,12 @@ func TestOpenBLAS(t *testing.T) {
 	t.Run("allocation", TestNoAllocation)
 }
 
-// images returns the first n MNIST training images, pixels in [0, 1], from
-// $KRRLAB_DATA/mnist; or, without it, n points that are as sparse and as large.
+// images are points as MNIST's: of dimension 784, one number in five not 0.
 func images(b testing.TB, n int) *points.Dense32 {
 	b.Helper()
 	x := points.NewDense32(n, 784, nil)
-	dir := filepath.Join(os.Getenv("KRRLAB_DATA"), "mnist")
-	files, _ := filepath.Glob(filepath.Join(dir, "train-images*gz"))
-	if os.Getenv("KRRLAB_DATA") == "" || len(files) == 0 {
-		s := draw(1, n, 784, 0.19)[1].(*points.Dense32)
-		for i, v := range s.Data {
-			x.Data[i] = v * v / 4
-		}
-		return x
-	}
-	f, err := os.Open(files[0])
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var head [4]uint32
-	pixels := make([]byte, n*784)
-	if err := binary.Read(z, binary.BigEndian, &head); err != nil {
-		b.Fatal(err)
-	}
-	if _, err := io.ReadFull(z, pixels); err != nil {
-		b.Fatal(err)
-	}
-	for i, p := range pixels {
-		x.Data[i] = float32(p) / 255
+	for i, v := range draw(1, n, 784, 0.19)[1].(*points.Dense32).Data {
+		x.Data[i] = v * v / 4
 	}
 	return x
 }
@@ -85,9 +54,8 @@ const benchN = 10000
 
 // BenchmarkNew forms K, n = 10,000, d = 784: n²d flops and n²/2 exponentials.
 func BenchmarkNew(b *testing.B) {
-	openBLAS(b)
+	testkit.FastBLAS(b)
 	x := images(b, benchN)
-	k := kernel.Gaussian{Sigma: 8.5}
 	for _, c := range []struct {
 		name string
 		o    gram.Options
@@ -99,56 +67,33 @@ func BenchmarkNew(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			var m *gram.Matrix
-			for b.Loop() {
-				m = mustNew(b, k, x, 0.01, &c.o)
-			}
-			b.ReportMetric(benchN*benchN*784/1e9*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
+			testkit.Floor(b, 0, benchN*benchN*784, 0, func() (err error) {
+				m, err = gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &c.o)
+				return err
+			})
 			b.Log(m.Choice(), m.Choice().Tried)
 		})
 	}
 }
 
-// BenchmarkMulTo multiplies by K, n = 10,000. "read" reads the same bytes once.
+// BenchmarkMulTo multiplies by K, n = 10,000, in every storage: K read once or 2n²t flops.
 func BenchmarkMulTo(b *testing.B) {
-	openBLAS(b)
+	testkit.FastBLAS(b)
 	x := images(b, benchN)
-	k := kernel.Gaussian{Sigma: 8.5}
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		for _, tile := range []int{256, 512, 1024} {
-			m := mustNew(b, k, x, 0.01, &gram.Options{Storage: s, TileSize: tile, Accuracy: 1})
-			for _, t := range []int{1, 2, 4, 10, 20} {
-				src, dst := normal(1, benchN, t), mat.NewDense(benchN, t, nil)
-				b.Run(fmt.Sprintf("%v/tile=%d/t=%d", s, tile, t), func(b *testing.B) {
-					b.SetBytes(m.Bytes())
-					for b.Loop() {
-						if err := m.MulTo(ctx, dst, src); err != nil {
-							b.Fatal(err)
-						}
-					}
-				})
+	for _, s := range []gram.Storage{gram.Float32, gram.Float64, gram.Fixed16} {
+		m, err := gram.New(ctx, kernel.Gaussian{Sigma: 8.5}, x, 0.01, &gram.Options{Storage: s})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, t := range []int{1, 10, 26} {
+			src, dst := normal(1, benchN, t), mat.NewDense(benchN, t, nil)
+			flops32, flops64 := 2.0*benchN*benchN*float64(t), 0.0
+			if s == gram.Float64 {
+				flops32, flops64 = 0, flops32
 			}
-		}
-	}
-	b.Run("read", func(b *testing.B) {
-		data := make([]uint64, benchN*benchN/4) // half of K in float32
-		for i := range data {
-			data[i] = 1
-		}
-		part := len(data) / 64
-		sums := make([]uint64, 64)
-		b.SetBytes(int64(8 * len(data)))
-		for b.Loop() {
-			_ = accel.ForEach(ctx, 64, func(_, i int) {
-				var s0, s1, s2, s3 uint64
-				d := data[i*part : (i+1)*part]
-				for ; len(d) >= 16; d = d[16:] {
-					s0 += d[0] + d[4] + d[8] + d[12]
-					s1 += d[1] + d[5] + d[9] + d[13]
-					s2 += d[2] + d[6] + d[10] + d[14]
-					s3 += d[3] + d[7] + d[11] + d[15]
-				}
-				sums[i] = s0 + s1 + s2 + s3
+			b.Run(fmt.Sprintf("%v/t=%d", s, t), func(b *testing.B) {
+				testkit.Floor(b, float64(m.Bytes()), flops32, flops64, func() error { return m.MulTo(ctx, dst, src) })
 			})
 		}
-	})
+	}
 }

@@ -5,59 +5,56 @@ import (
 	"fmt"
 	"testing"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/precond"
 )
 
 const benchN, benchS = 20000, 2000
 
-func useOpenBLAS(b *testing.B) {
-	lib, err := accel.OpenBLAS()
-	if err != nil {
-		b.Skip(err)
-	}
-	accel.Use(lib)
-	b.Cleanup(func() { accel.Use(nil) })
-}
-
-// BenchmarkNew reports the seconds of each stage at n = 20,000, s = 2,000.
+// BenchmarkNew reports the seconds of each stage at n = 20,000, s = 2,000, and those of ZᵀZ over half its flops.
 func BenchmarkNew(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
+	rates := testkit.MeasureRates()
 	z, _ := features(1, benchN, benchS, 0.999)
 	for _, form := range forms[:3] {
-		b.Run(form.String(), func(b *testing.B) {
-			var gram, factor, extra float64
-			for b.Loop() {
-				s := build(b, z, 0.1, form).Seconds()
-				gram, factor, extra = gram+s.Gram, factor+s.Factor, extra+s.Form
-			}
-			b.ReportMetric(gram/float64(b.N), "gram-s")
-			b.ReportMetric(factor/float64(b.N), "factor-s")
-			b.ReportMetric(extra/float64(b.N), "form-s")
-		})
+		for _, fast := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%v/fast=%v", form, fast), func(b *testing.B) {
+				gram, rate := 0.0, rates.Gemm64
+				if fast {
+					rate = rates.Gemm32
+				}
+				var factor, extra float64
+				for b.Loop() {
+					w, err := precond.New(context.Background(), z, 0.1, &precond.Options{Form: form, Fast: fast})
+					if err != nil {
+						b.Fatal(err)
+					}
+					s := w.Seconds()
+					gram, factor, extra = gram+s.Gram, factor+s.Factor, extra+s.Form
+				}
+				b.ReportMetric(gram/float64(b.N)/(benchN*benchS*benchS/rate), "gram-x-floor")
+				b.ReportMetric(factor/float64(b.N), "factor-s")
+				b.ReportMetric(extra/float64(b.N), "form-s")
+			})
+		}
 	}
 }
 
-// BenchmarkSolveTo applies M⁻¹ at n = 20,000, s = 2,000 and reports how fast Z is read,
-// twice.
+// BenchmarkSolveTo applies M⁻¹ at n = 20,000, s = 2,000: Z and the factor's triangle read twice, or 4ns+2s² flops
+// for each column.
 func BenchmarkSolveTo(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
 	z, _ := features(1, benchN, benchS, 0.999)
 	for _, form := range forms[:3] {
 		w := build(b, z, 0.1, form)
-		for _, k := range []int{1, 4, 10} {
+		for _, k := range []int{1, 10, 26} {
 			r, x := random(1, benchN, k), mat.NewDense(benchN, k, nil)
 			b.Run(fmt.Sprintf("%v/t=%d", form, k), func(b *testing.B) {
-				b.SetBytes(2 * 4 * benchN * benchS)
-				for b.Loop() {
-					if err := w.SolveTo(context.Background(), x, r); err != nil {
-						b.Fatal(err)
-					}
-				}
+				testkit.Floor(b, 8*benchS*(benchN+benchS), 0, float64(k)*2*benchS*(2*benchN+benchS), func() error {
+					return w.SolveTo(context.Background(), x, r)
+				})
 			})
 		}
 	}
@@ -66,7 +63,7 @@ func BenchmarkSolveTo(b *testing.B) {
 // BenchmarkMiddle times (ZᵀZ+λ_pI)⁻¹v alone, by form, as n = 1 leaves nothing else: the
 // ratio of L to Linv is ρ of precond.Cost.
 func BenchmarkMiddle(b *testing.B) {
-	useOpenBLAS(b)
+	testkit.FastBLAS(b)
 	for _, s := range []int{500, 2000, 4000} {
 		z, _ := features(1, 1, s, 1)
 		for _, form := range []precond.Form{precond.FormL, precond.FormLInv} {
@@ -81,24 +78,4 @@ func BenchmarkMiddle(b *testing.B) {
 			}
 		}
 	}
-}
-
-// BenchmarkGram compares gram (in BenchmarkNew) with a dsyrk of each panel on all
-// threads.
-func BenchmarkGram(b *testing.B) {
-	useOpenBLAS(b)
-	z, _ := features(1, benchN, benchS, 0.999)
-	c, panel := make([]float64, benchS*benchS), make([]float64, 512*benchS)
-	b.Run("dsyrk", func(b *testing.B) {
-		for b.Loop() {
-			for i0 := 0; i0 < benchN; i0 += 512 {
-				rows := min(512, benchN-i0)
-				for k, v := range z.Data[i0*benchS : (i0+rows)*benchS] {
-					panel[k] = float64(v)
-				}
-				blas64.Syrk(blas.Trans, 1, blas64.General{Rows: rows, Cols: benchS, Stride: benchS, Data: panel}, 1,
-					blas64.Symmetric{Uplo: blas.Lower, N: benchS, Stride: benchS, Data: c})
-			}
-		}
-	})
 }

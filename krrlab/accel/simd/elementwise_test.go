@@ -232,8 +232,6 @@ func benchElementwise(b *testing.B, lo, hi float32, f func(dst, x []float32)) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(x)), "ns/element")
 }
 
-func BenchmarkExp32(b *testing.B) { benchElementwise(b, -20, 0, Exp32) }
-
 // Half of the arguments underflow, in random order.
 func BenchmarkExp32Underflow(b *testing.B) { benchElementwise(b, -174, 0, Exp32) }
 
@@ -244,8 +242,6 @@ func BenchmarkMathExp(b *testing.B) {
 		}
 	})
 }
-
-func BenchmarkCos32(b *testing.B) { benchElementwise(b, -50, 50, Cos32) }
 
 func BenchmarkMathCos(b *testing.B) {
 	benchElementwise(b, -50, 50, func(dst, x []float32) {

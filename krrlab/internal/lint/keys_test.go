@@ -29,7 +29,6 @@ var written = [][2]string{
 	{"krrlab/tune.kept", "krrlab tune --state"},
 	{"krrlab/verify.Verification", "krrlab verify --json"},
 	{"krrlab/plan.Plan", "krrlab plan --json"},
-	{"krrlab/cli.benchReport", "krrlab bench --json"},
 	{"theory.Report", "krrlab check --json"},
 	{"experiments.Report", "krrlab reproduce: report.json"},
 	{"experiments.kept", "krrlab reproduce: a result in the cache"},
