@@ -161,7 +161,7 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	root.AddCommand(a.lambdaPCommand(), a.leaveOneOutCommand())
 	root.AddCommand(a.raceCommand(), a.tuneCommand())
 	root.AddCommand(a.checkCommand())
-	root.AddCommand(a.reproduceCommand(), a.reportCommand())
+	root.AddCommand(a.reproduceCommand())
 	strictHelp(root)
 	return root
 }
@@ -231,7 +231,7 @@ func (a *app) setUp(cmd *cobra.Command, _ []string) error {
 
 // plain are the commands that compute nothing: for them no BLAS is loaded.
 var plain = []string{
-	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info", "krrlab data fetch", "krrlab ranks", "krrlab report",
+	"krrlab", "krrlab version", "krrlab licenses", "krrlab data", "krrlab data list", "krrlab data info", "krrlab data fetch", "krrlab ranks",
 	"krrlab model", "krrlab model info", "krrlab notebook", "krrlab notebook install", "krrlab notebook uninstall",
 	"krrlab notebook add", "krrlab notebook remove", "krrlab notebook list",
 }

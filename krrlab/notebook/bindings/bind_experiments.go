@@ -33,7 +33,6 @@ func init() {
 			"NotRun":         r.ValueOf(experiments.NotRun),
 			"Open":           r.ValueOf(""),
 			"PCG":            r.ValueOf(experiments.PCG),
-			"Page":           r.ValueOf(experiments.Page),
 			"Paper":          r.ValueOf(experiments.Paper),
 			"ParseScale":     r.ValueOf(experiments.ParseScale),
 			"PrecondForm":    r.ValueOf(experiments.PrecondForm),

@@ -1,0 +1,135 @@
+package experiments
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/krrlab/lab/plots"
+)
+
+// label returns the name of an experiment as the paper writes it: "Table 1".
+func label(id string) string {
+	for _, kind := range []string{"table", "figure"} {
+		if number, ok := strings.CutPrefix(id, kind); ok {
+			return firstUpper(kind) + " " + number
+		}
+	}
+	return firstUpper(id)
+}
+
+// Markers of the part of a page that Section's text stands between.
+const (
+	SectionBegin = "<!-- results: made by make figures from experiments/results; do not edit -->"
+	SectionEnd   = "<!-- end of results -->"
+)
+
+// noResults is the section where there are no laptop results.
+const noResults = "No results at laptop scale are kept yet: `krrlab reproduce all --scale laptop` makes them.\n"
+
+// Section returns what docs/results.md says of the reports at scale Laptop: the result table,
+// figure 1, and the verdicts, with the numbers they were judged by where a claim does not
+// hold, and otherwise with the rows; a line that says so if there are no reports.
+func Section(reports []*Report) string {
+	by := map[string]*Report{}
+	var laptop []*Report
+	for _, r := range reports {
+		if r.Scale == Laptop {
+			by[r.ID] = r
+			laptop = append(laptop, r)
+		}
+	}
+	if len(laptop) == 0 {
+		return noResults
+	}
+	var b strings.Builder
+	if r := by["table1"]; r != nil {
+		fmt.Fprintf(&b, "%s\n", summaryTable(r, by["table2"], by["table4"]).Markdown())
+	}
+	if r := by["figure1"]; r != nil {
+		for _, f := range r.Figures()[:min(1, len(r.Figures()))] {
+			fmt.Fprintf(&b, "![%s](../experiments/results/%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)
+		}
+	}
+	counts := map[string]int{}
+	for _, r := range laptop {
+		for _, v := range r.Verdicts() {
+			counts[v.Outcome]++
+		}
+	}
+	fmt.Fprintf(&b, "%s ([the rule](reproduce.md#the-rule-for-claims)). The numbers behind each verdict are in [experiments/results](../experiments/results):\n\n", tally(counts))
+	for _, r := range laptop {
+		for _, v := range r.Verdicts() {
+			if v.Outcome == Holds {
+				v.Detail = ""
+				if v.On != "" {
+					v.Detail = "on " + v.On
+				}
+			}
+			fmt.Fprintf(&b, "- [%s](../experiments/results/%s.md) %s\n", label(r.ID), r.base(), v)
+		}
+	}
+	return b.String()
+}
+
+// summaryTable is table 1 in short, with the iterations for λ_p = 10λ and without a
+// preconditioner beside it where there are those reports.
+func summaryTable(one, two, four *Report) *plots.Table {
+	t := &plots.Table{
+		Title: "The paper's table 1 on this laboratory",
+		Caption: "λ_p = λ; iterations are the median (least–most) of the seeds, seconds the median of those of training, " + machines(one) +
+			". Published numbers are given only where data and n are the paper's. All tables and figures: experiments/results.",
+		Columns: []plots.Column{
+			dataColumn, {Name: "n"}, {Name: "s"}, textual("iterations"), textual("published"), textual("with 10λ"), textual("without preconditioner"),
+			{Name: "seconds", Format: "%.0f"}, textual("error"), textual("published"),
+		},
+	}
+	for _, row := range one.ranRows() {
+		s := one.sampleOf(row, proposed)
+		if s.first == nil {
+			continue
+		}
+		p := one.paperOf(row)
+		its, err := plots.Blank(), plots.Blank()
+		if s.first.sameProblem() {
+			its, err = publishedCell("table1", p, "iterations"), publishedError("table1", p, "error_rate")
+		}
+		t.Add(row, s.first.Result.Data.N, s.first.Case.S, s.text(), its, iterationsIn(two, row, tenLambda, s.first.Case.S), iterationsIn(four, row, plainRole, 0),
+			s.train(), errorText(s.first.Result), err)
+	}
+	return t
+}
+
+// iterationsIn returns the iterations of a row and a role, and their s where it is not the one
+// given.
+func iterationsIn(r *Report, row, role string, s int) plots.Cell {
+	if r == nil {
+		return plots.Blank()
+	}
+	x := r.sampleOf(row, role)
+	if x.first == nil || x.first.Case.S == s {
+		return x.text()
+	}
+	return plots.Text(fmt.Sprintf("%s, s = %d", x.text(), x.first.Case.S))
+}
+
+func machines(r *Report) string {
+	var out, cpus []string
+	for _, e := range r.Entries {
+		if m := e.Result; m.Ran() && !slices.Contains(cpus, m.Machine.CPU) {
+			cpus = append(cpus, m.Machine.CPU)
+			out = append(out, fmt.Sprintf("%s with %d threads", m.Machine.CPU, m.Machine.Threads))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// UpdateSection returns the text with the section in place of what stands between the markers.
+func UpdateSection(text, section string) (string, error) {
+	head, rest, ok := strings.Cut(text, SectionBegin)
+	_, tail, closed := strings.Cut(rest, SectionEnd)
+	if !ok || !closed {
+		return "", fmt.Errorf("experiments: the text has no %q with %q after it", SectionBegin, SectionEnd)
+	}
+	return head + SectionBegin + "\n\n" + section + "\n" + SectionEnd + tail, nil
+}
