@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -113,56 +115,61 @@ var allowed = map[[2]string]string{
 	{"krrlab/results", "krrlab/tune"}:                      "a solution has the tuning it came of",
 }
 
-// gotaUsers are the only packages that know of data frames; a notebook shows them.
-var gotaUsers = map[string]bool{"datasets": true, "krrlab": true, "experiments": true, "krrlab/notebook/bindings": true, "krrlab/notebook/display": true}
-
-// plotUsers are the only packages that know of gonum/plot; a notebook shows its plots.
-var plotUsers = map[string]bool{"plots": true, "krrlab/notebook/bindings": true, "krrlab/notebook/display": true}
-
-const (
-	gota = "github.com/go-gota/gota"
-	plot = "gonum.org/v1/plot"
-)
-
-// checkFloors returns the imports of p that break the order of the floors.
-func checkFloors(t *Tree, p *Package) (out []Violation) {
-	floor, listed := floors[p.Path]
-	if !listed {
-		return []Violation{{p.Files[0].Name, 1, fmt.Sprintf("package %s has no floor; add it to floors in krrlab/internal/lint/floors.go", p.Path)}}
-	}
-	for _, f := range p.Files {
-		for _, imp := range f.imports() {
-			add := func(format string, args ...any) {
-				out = append(out, Violation{f.Name, imp.line, fmt.Sprintf(format, args...)})
-			}
-			switch {
-			case within(imp.path, gota) && !gotaUsers[p.Path]:
-				add("%s imports gota; only datasets, krrlab and experiments may", p.Path)
-			case within(imp.path, plot) && !plotUsers[p.Path]:
-				add("%s imports gonum/plot; make a plots.Figure instead", p.Path)
-			}
-			target, ours := t.local(imp.path)
-			if !ours {
-				continue
-			}
-			other, known := floors[target]
-			switch {
-			case target == "plots" && floor < stages:
-				add("%s imports plots; below floor %d return numbers and let the caller draw", p.Path, stages)
-			case p.Path == "krrlab/pcg" && (target == "krrlab/gram" || target == "krrlab/precond"):
-				add("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only", target)
-			case !known:
-				// Reported once, at the package itself.
-			case other > floor:
-				add("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", p.Path, floor, target, other)
-			case other == floor && allowed[[2]string{p.Path, target}] == "":
-				add("%s imports %s of its own floor %d; move what both need down, or add the pair with its reason to allowed in krrlab/internal/lint/floors.go",
-					p.Path, target, floor)
-			}
-		}
-	}
-	return out
+// only lists the packages that may import a module: gota's data frames and gonum/plot, which a notebook shows.
+var only = map[string][]string{
+	"github.com/go-gota/gota": {"datasets", "krrlab", "experiments", "krrlab/notebook/bindings", "krrlab/notebook/display"},
+	"gonum.org/v1/plot":       {"plots", "krrlab/notebook/bindings", "krrlab/notebook/display"},
 }
 
-// within reports whether an import path is pkg or below it.
-func within(path, pkg string) bool { return path == pkg || strings.HasPrefix(path, pkg+"/") }
+// importRule returns what is wrong with an import, "" if nothing is.
+func importRule(pkg, imp string) string {
+	floor, listed := floors[pkg]
+	if !listed {
+		return fmt.Sprintf("package %s has no floor; add it to floors in krrlab/internal/lint/floors_test.go", pkg)
+	}
+	for m, users := range only {
+		if (imp == m || strings.HasPrefix(imp, m+"/")) && !slices.Contains(users, pkg) {
+			return fmt.Sprintf("%s imports %s; only %s may", pkg, m, strings.Join(users, ", "))
+		}
+	}
+	target, ours := strings.CutPrefix(imp, module+"/")
+	other, known := floors[target]
+	switch {
+	case !ours || !known: // which is reported once, at the package itself
+		return ""
+	case target == "plots" && floor < stages:
+		return fmt.Sprintf("%s imports plots; below floor %d return numbers and let the caller draw", pkg, stages)
+	case pkg == "krrlab/pcg" && (target == "krrlab/gram" || target == "krrlab/precond"):
+		return fmt.Sprintf("pcg imports %s; it must know an operator and a preconditioner by its own interfaces only", target)
+	case other > floor:
+		return fmt.Sprintf("%s (floor %d) imports %s (floor %d); move what is needed down, or the package up", pkg, floor, target, other)
+	case other == floor && allowed[[2]string{pkg, target}] == "":
+		return fmt.Sprintf("%s imports %s of its own floor %d; move what both need down, or add the pair with its reason to allowed", pkg, target, floor)
+	}
+	return ""
+}
+
+// processUses are what only a command may use: it exits, reads the environment, chooses the BLAS of the process.
+var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|ExpandEnv|Setenv|Unsetenv|User\w+Dir|Args)$|^log\.Fatal|^` +
+	module + `/krrlab/accel\.Use$`)
+
+// ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs.
+var ownUses = map[string]bool{
+	"krrlab/accel os.Getenv": true, "datasets os.Getenv": true, "datasets os.UserCacheDir": true,
+	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
+}
+
+// prints are what nothing below the stages may use.
+var prints = regexp.MustCompile(`^fmt\.Print|^os\.Std|^log(/slog)?\.|^println?$`)
+
+// useRule returns what is wrong with the use of an object, path.Name, "" if nothing is.
+func useRule(pkg, object string) string {
+	floor, known := floors[pkg]
+	switch {
+	case known && floor < stages && prints.MatchString(object):
+		return fmt.Sprintf("%s in %s; below floor %d return it, or call a hook", object, pkg, stages)
+	case processUses.MatchString(object) && !strings.HasPrefix(pkg, "krrlab/cmd/") && !ownUses[pkg+" "+object]:
+		return fmt.Sprintf("%s in %s; only krrlab/cmd may, pass the value in", object, pkg)
+	}
+	return ""
+}
