@@ -1,6 +1,6 @@
 module github.com/krrlab/lab
 
-go 1.26.0
+go 1.26.8
 
 require (
 	github.com/ebitengine/purego v0.11.3
@@ -11,11 +11,11 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/timandy/routine v1.1.5
 	github.com/yuin/goldmark v1.8.7
-	golang.org/x/image v0.30.0
-	golang.org/x/mod v0.32.0
-	golang.org/x/sys v0.41.0
-	golang.org/x/term v0.40.0
-	golang.org/x/tools v0.41.0
+	golang.org/x/image v0.45.0
+	golang.org/x/mod v0.40.0
+	golang.org/x/sys v0.47.0
+	golang.org/x/term v0.45.0
+	golang.org/x/tools v0.49.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -26,7 +26,7 @@ require (
 	github.com/rivo/uniseg v0.2.0 // indirect
 	github.com/visualfc/funcval v0.1.4 // indirect
 	github.com/visualfc/xtype v0.3.0 // indirect
-	golang.org/x/sync v0.19.0 // indirect
+	golang.org/x/sync v0.22.0 // indirect
 )
 
 require (
@@ -39,6 +39,6 @@ require (
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/gopherdata/gophernotes v0.7.5
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
-	golang.org/x/net v0.50.0 // indirect
-	golang.org/x/text v0.34.0 // indirect
+	golang.org/x/net v0.58.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 )
