@@ -15,6 +15,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 // Exit codes of Main.
@@ -72,7 +73,7 @@ type app struct {
 // exit code.
 func Main(ctx context.Context, args []string, env Env) int {
 	out := &output{w: env.Stdout}
-	env.Stdout = out
+	env.Stdout, env.Stderr = out, safe.Writer{W: env.Stderr}
 	a := &app{env: env}
 	root := a.root()
 	root.SetArgs(args)
@@ -254,10 +255,10 @@ func useCPU(name string) error {
 	return nil
 }
 
-// printf writes a result unless --quiet was given.
+// printf writes a result unless --quiet was given, for a terminal.
 func (a *app) printf(format string, args ...any) {
 	if !a.quiet {
-		fmt.Fprintf(a.env.Stdout, format, args...)
+		fmt.Fprintf(safe.Writer{W: a.env.Stdout}, format, args...)
 	}
 }
 

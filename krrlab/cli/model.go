@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -154,8 +155,12 @@ func originText(o *model.Origin) string {
 // listed joins names, the first dozen of many.
 func listed(names []string) string {
 	const most = 12
-	if len(names) <= most {
-		return strings.Join(names, ", ")
+	var shown []string
+	for _, name := range names[:min(most, len(names))] {
+		shown = append(shown, safe.Name(name))
 	}
-	return fmt.Sprintf("%s, … (%d in all)", strings.Join(names[:most], ", "), len(names))
+	if len(names) > most {
+		shown = append(shown, fmt.Sprintf("… (%d in all)", len(names)))
+	}
+	return strings.Join(shown, ", ")
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/tune"
 )
@@ -126,11 +126,15 @@ func fitCommandLine(set *pflag.FlagSet) string {
 		if data.Lookup(f.Name) == nil {
 			return
 		}
-		value := strings.Trim(f.Value.String(), "[]")
-		if strings.ContainsAny(value, " '\"$&;|<>()*?\\") {
-			value = "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+		value := f.Value.String()
+		if _, list := f.Value.(pflag.SliceValue); list { // the brackets are pflag's
+			value = value[1 : len(value)-1]
 		}
-		text += fmt.Sprintf(" --%s %s", f.Name, value)
+		between := " "
+		if f.NoOptDefVal != "" {
+			between = "="
+		}
+		text += " --" + f.Name + between + safe.Shell(value)
 	})
 	return text
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 // Backend is the krrlab.Backend that starts ranks, on this machine or on others.
@@ -195,24 +196,17 @@ func (b *Backend) script(job *job, dir, file string) (string, error) {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\n#SBATCH --job-name=krrlab-%s\n#SBATCH --ntasks=%d\n#SBATCH --output=%s\n", job.Stage, b.Ranks,
-		quote(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt")) // % begins a name of Slurm's
+		safe.Shell(strings.ReplaceAll(dir, "%", "%%")+string(filepath.Separator)+"slurm-%j.txt")) // % begins a name of Slurm's
 	if len(b.Hosts) > 0 {
-		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", quote(strings.Join(bareHosts(b.Hosts), ",")))
+		fmt.Fprintf(&s, "#SBATCH --nodelist=%s\n", safe.Shell(strings.Join(bareHosts(b.Hosts), ",")))
 	}
 	for _, o := range b.Options {
 		fmt.Fprintf(&s, "#SBATCH %s\n", o)
 	}
 	fmt.Fprintf(&s, "# --mpi=pmix is for Open MPI; MPICH takes --mpi=pmi2.\nexec srun --mpi=pmix")
 	for _, w := range program {
-		fmt.Fprintf(&s, " %s", quote(w))
+		fmt.Fprintf(&s, " %s", safe.Shell(w))
 	}
 	s.WriteString("\n")
 	return s.String(), nil
-}
-
-func quote(w string) string {
-	if w != "" && strings.Trim(w, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,@%+") == "" {
-		return w
-	}
-	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }

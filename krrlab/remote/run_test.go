@@ -56,9 +56,6 @@ exec srun --mpi=pmix /opt/krrlab job --rank-timeout 1m0s --blas go '/jobs/a b/jo
 	if want := `--output='/jobs 50%%/it'\''s/slurm-%j.txt'`; err != nil || !strings.Contains(text, want) || !strings.Contains(text, "--nodelist='node[1-3]'") {
 		t.Errorf("%v, want %s:\n%s", err, want, text)
 	}
-	if q := quote("it's"); q != `'it'\''s'` {
-		t.Error(q)
-	}
 }
 
 // TestBackendLines: what would be a line of its own in the script of a job is refused.

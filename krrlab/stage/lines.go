@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 // Lines are aligned lines of a name and a text.
@@ -14,9 +16,9 @@ type Lines struct {
 
 func (b *Lines) String() string { return b.b.String() }
 
-// Add adds a line.
+// Add adds a line; what does not print is escaped, as a name in a file may hold anything.
 func (b *Lines) Add(name, format string, args ...any) {
-	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, fmt.Sprintf(format, args...))
+	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
 // Problem adds which problem a stage is about.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/krrlab/lab/krrlab/cli"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
 func main() {
@@ -34,7 +36,7 @@ func main() {
 	}
 	code := cli.Main(ctx, os.Args[1:], cli.Env{
 		Launch:   launched,
-		Stdout:   os.Stdout,
+		Stdout:   screen(os.Stdout),
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
 		DataDirs: datasets.Dirs(), JupyterData: jupyterData(runtime.GOOS, os.Getenv),
@@ -46,6 +48,14 @@ func main() {
 	})
 	stop()
 	os.Exit(code)
+}
+
+// screen is the output stream: as it is to a file or a pipe, and to a terminal without what could command it.
+func screen(f *os.File) io.Writer {
+	if term.IsTerminal(int(f.Fd())) {
+		return safe.Writer{W: f}
+	}
+	return f
 }
 
 // launch says how mpirun, mpiexec or srun started this process, nil if none did.

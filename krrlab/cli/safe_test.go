@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/spf13/pflag"
+)
+
+// TestForeignNames: what files name themselves, their columns and labels reaches the terminal without what could command it, by
+// every command that prints it, in results and in errors.
+func TestForeignNames(t *testing.T) {
+	dir := t.TempDir()
+	evil := "\x1b[2J\u009b1m\x1b]0;x\a"
+	rows := strings.ReplaceAll(table(60, []string{"lo", "hi" + evil}, false), "hi", "\"hi") // in quotes
+	rows = "a" + evil + ",b,c,y" + evil + "\n" + strings.ReplaceAll(rows, evil+"\n", evil+"\"\n")
+	train, m, out := write(t, dir, "t"+evil+".csv", rows), filepath.Join(dir, "m"+evil+".krr"), filepath.Join(dir, "p"+evil+".csv")
+	for _, args := range [][]string{
+		{"fit", "--train", train, "--holdout", "0.3", "--out", m}, {"fit", "--train", train, "--target", "0" + evil}, {"tune", "--train", train},
+		{"model", "info", m}, {"model", "info", m + evil}, {"verify", m, "--train", train}, {"predict", m, "--in", train, "--out", out},
+		{"predict", m, "--in", train, "--out", out, "--interval", "80%", "--probabilities"}, {"fit", "--train", train, "--target", "a" + evil}, {evil}, {"loo", "--train", train},
+		{"fit", "--train", train, "--solver", evil},
+	} {
+		_, out, errs := command(t, args...)
+		if text := out + errs; text == "" || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("%q: %q", args, text)
+		}
+	}
+}
+
+// TestPasted: the command that tune prints names the data as bash reads them.
+func TestPasted(t *testing.T) {
+	set := pflag.NewFlagSet("tune", pflag.ContinueOnError)
+	(&dataFlags{}).add(set)
+	args := []string{"--train", "a`id`; it's \"$HOME\" \\ é.csv", "--test", "[ab]*.csv", "--drop", `"a,b",[c],d e`, "--target", "-1", "--weights", "~!{a,b}\x1b\n#"}
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	line := fitCommandLine(set)
+	out, err := exec.Command("bash", "-c", "printf '%s\\0' "+line).Output()
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	again := pflag.NewFlagSet("fit", pflag.ContinueOnError)
+	(&dataFlags{}).add(again)
+	words := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	if err := again.Parse(words[2:]); err != nil || words[1] != "fit" {
+		t.Fatalf("%q: %v", words, err)
+	}
+	set.Visit(func(f *pflag.Flag) {
+		if got := again.Lookup(f.Name).Value.String(); got != f.Value.String() {
+			t.Errorf("%s is %q, want %q: %s", f.Name, got, f.Value, line)
+		}
+	})
+}
