@@ -77,8 +77,8 @@ func beyond(alpha, beta []float64, sign, theta, mass float64) float64 {
 	if size == 0 {
 		return theta
 	}
-	lo, hi := 0.0, 0x1p-50*size
-	for !christoffel(alpha, beta, sign, theta+hi, 1/mass) {
+	lo, hi := 0.0, max(0x1p-50*size, 0x1p-1022)
+	for hi <= math.MaxFloat64 && !christoffel(alpha, beta, sign, theta+hi, 1/mass) {
 		lo, hi = hi, 2*hi
 	}
 	for range 40 {

@@ -37,6 +37,11 @@ func TestPolynomials(t *testing.T) {
 			}
 		}
 	}
+	for _, tiny := range []float64{5e-324, 1e-320, 1e-310, 1e-300, math.NaN()} { // it ends
+		if u := beyond([]float64{tiny, tiny}, []float64{tiny, tiny}, 1, 2*tiny, 0.1); u < 2*tiny {
+			t.Errorf("%g: %g", tiny, u)
+		}
+	}
 	if u := beyond([]float64{0, 0}, []float64{0, 0}, 1, 0, 0.1); u != 0 {
 		t.Errorf("of zeros: %g", u)
 	}

@@ -342,7 +342,8 @@ func quantiles(list []node, n, q int) (v []float64) {
 
 // definite sets l as factor does, with the least shift of a few with which it can, and returns that.
 func (p *Pilot) definite(l []float64, k *mat.Dense, from, to int) (shift float64) {
-	for shift = 1e-13 * p.largest * float64(to-from); !factor(l, k, from, to, shift) && shift < p.largest; { // also of K = 0
+	shift = max(1e-13*p.largest*float64(to-from), 0x1p-1022) // which numbers below do not grow from
+	for !factor(l, k, from, to, shift) && shift < p.largest {
 		shift *= 100
 	}
 	return shift

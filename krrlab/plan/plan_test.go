@@ -876,3 +876,20 @@ func TestNodes(t *testing.T) {
 		t.Errorf("quantiles %v, want 1 and no more: the points tell of 1.2 of 8", v)
 	}
 }
+
+// TestTinyEntries: a plan of a K whose entries are about or below the least normal number ends, also of one that is indefinite by their rounding.
+func TestTinyEntries(t *testing.T) {
+	for _, size := range []float64{0, 5e-324, 1e-320, 1e-310, 1e-300} {
+		for name, k := range map[string]func(x, z []float64) float64{
+			"rank one": func(x, z []float64) float64 { return size * x[0] * z[0] },
+			"constant": func(_, _ []float64) float64 { return size },
+			"full":     func(x, z []float64) float64 { return size * math.Exp(-math.Abs(x[0]-z[0])) },
+		} {
+			task := smooth(300, 1)
+			task.Kernel, task.NoFeatures, task.Solver, task.Precond = kernel.Func{Name: name, F: k}, true, PCG, Nystrom
+			if _, err := Choose(t.Context(), task, rates()); err != nil {
+				t.Errorf("%s of %g: %v", name, size, err)
+			}
+		}
+	}
+}
