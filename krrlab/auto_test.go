@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -296,5 +298,59 @@ func TestPlanOnRanks(t *testing.T) {
 	alone := plan.Of(plan.Problem{N: sols[0].N, D: sols[0].D, T: sols[0].T, Storage: gram.Float32, S: sols[0].Plan.Choice.S}, 1)
 	if sols[0].Plan.Bytes >= alone.Most {
 		t.Errorf("a rank of two is to hold %d bytes, one alone %d", sols[0].Plan.Bytes, alone.Most)
+	}
+}
+
+// TestGoesOver: a planned solve that goes wrong, by its iterations or by how it ends, goes over to the direct solver, says so, and comes to the same answer; one that is
+// as planned, or only somewhat slower, does not. No clock enters.
+func TestGoesOver(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	pairs := kinds(DirectBelow+100, 4, 5)["float64"].(*points.Dense)
+	for i := 1; i < DirectBelow+100; i += 2 { // at distances from 1e-5 to 1
+		copy(pairs.Row(i), pairs.Row(i-1))
+		pairs.Row(i)[i%4] += math.Pow(10, -5*float64(i)/DirectBelow)
+	}
+	train := regression(pairs)
+	for name, c := range map[string]struct {
+		cfg     Config
+		planned int     // iterations of 1 s each
+		direct  float64 // seconds
+		most    int     // iterations done; −1: it stays, 0: a race does them
+	}{
+		"near duplicates":        {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 30, 20},
+		"direct takes as long":   {Config{Lambda: 1e-6, Tol: 1e-6}, 20, 20, 20},
+		"direct is soon done":    {Config{Lambda: 1e-6, Tol: 1e-6}, 10, 5, 5},
+		"at the maximum":         {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 7}, 5, 40, 7},
+		"a race":                 {Config{Lambda: 1e-6, Tol: 1e-6}, 1, 2, 0},
+		"somewhat slower":        {Config{Lambda: 1, Tol: 1e-3}, 2, 1000, -1},
+		"direct is far too dear": {Config{Lambda: 1e-6, Tol: 1e-6, MaxIter: 9}, 3, 1000, -1},
+	} {
+		c.cfg.Kernel, c.cfg.Exact = gauss, StoredResidual
+		lab := newLab(t, train, c.cfg)
+		cg := &plan.Candidate{Solver: plan.CG, Precond: plan.None, Stored: "float32", Iterations: c.planned, Seconds: plan.Seconds{Solve: float64(c.planned + 1), Total: float64(c.planned + 1)}}
+		direct := &plan.Candidate{Solver: plan.Direct, Precond: plan.None, Storage: gram.Float64, Stored: "float64", Seconds: plan.Seconds{Factor: c.direct, Total: c.direct}}
+		lab.planned = &plan.Plan{Candidates: []*plan.Candidate{cg, direct}}
+		lab.planned.Report = lab.planned.Of(cg)
+		if c.most == 0 {
+			few := &plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: 20, LambdaP: 1e-6, Stored: "float32", Iterations: 4}
+			lab.planned.Rivals = []*plan.Candidate{cg, few}
+		}
+		sol, err := lab.Solve(t.Context())
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if c.most < 0 {
+			if sol.Solver != CG || sol.Plan.Over != "" {
+				t.Errorf("%s: %v", name, sol)
+			}
+			continue
+		}
+		done := " after a race,"
+		if c.most > 0 {
+			done = fmt.Sprintf(" after %d iterations to a residual", c.most)
+		}
+		if sol.Solver != Direct || !sol.Converged() || sol.Plan.Choice.Solver != plan.Direct || !strings.Contains(sol.Plan.Over, done) || !strings.Contains(sol.String(), sol.Plan.Over) || sol.Seconds.Plan > sol.Seconds.Total {
+			t.Errorf("%s: %v", name, sol)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/plan"
 )
 
 // progress is what is done of a solve when a run of conjugate gradients begins: run 0 … Repeat-1 is
@@ -47,7 +48,8 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	if l.cfg.Checkpoint == nil {
 		return nil, nil, nil
 	}
-	if _, err := kernel.ToSpec(l.cfg.Kernel); err != nil { // two of them cannot be told apart
+	of, _ := l.base()
+	if _, err := kernel.ToSpec(of); err != nil { // two of them cannot be told apart
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w; or take no checkpoint", err)
 	}
 	if r := l.approximation(); (r == nil || r.name == "") && !l.plain() {
@@ -73,6 +75,13 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	}
 	sol.store = k.store
 	if len(found) == 0 {
+		if l.plan != nil && k.store != nil { // the folder is this run's by now
+			err = l.plan.Save(k.o.Dir)
+		}
+		if err = comm.Agree(ctx, l.comm, err); err != nil {
+			k.close()
+			return nil, nil, err
+		}
 		return k, kept, nil
 	}
 	if err = k.decode(found); err == nil {
@@ -102,7 +111,8 @@ func (l *Lab) owner() [sha256.Size]byte {
 	c := l.cfg
 	data := l.train.Fingerprint()
 	text := fmt.Sprintf("%x %v λ=%x %v %v %d τ=%x %v %d %v", data, c.Kernel, c.Lambda, c.Solver, c.Precond, c.Repeat, c.Tol, c.Storage, c.Seed, c.Exact)
-	if spec, err := kernel.ToSpec(c.Kernel); err == nil && spec.Params != "" { // String need not have them
+	of, _ := l.base()
+	if spec, err := kernel.ToSpec(of); err == nil && spec.Params != "" { // String need not have them
 		text += fmt.Sprintf(" %s%s", spec.Name, spec.Params)
 	}
 	if r := l.approximation(); r != nil {
@@ -212,5 +222,5 @@ func (s *Solution) Forget() error {
 	if s.store == nil {
 		return nil
 	}
-	return s.store.Clear()
+	return s.store.Clear(plan.ReportFile)
 }

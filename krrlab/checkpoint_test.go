@@ -15,11 +15,13 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/points"
 )
 
@@ -328,5 +330,46 @@ func TestCheckpointFails(t *testing.T) {
 	lab := newLab(t, ranksProblem(kept), cfg)
 	if _, err := lab.Solve(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestRefusedLeavesPlan: what is refused a folder changes nothing in it, and a run that ends well leaves nothing there, weights or not.
+func TestRefusedLeavesPlan(t *testing.T) {
+	train := regression(kinds(DirectBelow+100, 3, 5)["float64"])
+	weighted := *train
+	weighted.Weights = make([]float64, train.Len())
+	for i := range weighted.Weights {
+		weighted.Weights[i] = 1 + float64(i%3)
+	}
+	planned := func(train *datasets.Dataset, s int, k *Checkpoint) *Lab {
+		lab := newLab(t, train, Config{Kernel: gauss, Lambda: 1, Exact: StoredResidual, Checkpoint: k})
+		lab.planned = &plan.Plan{Report: plan.Report{Choice: plan.Candidate{Solver: plan.PCG, Precond: plan.Nystrom, S: s, LambdaP: 1, Stored: "float32"}}}
+		return lab
+	}
+	for name, train := range map[string]*datasets.Dataset{"plain": train, "weights": &weighted} {
+		for _, resume := range []bool{false, true} {
+			dir := filepath.Join(t.TempDir(), "run")
+			var refused error
+			first := planned(train, 63, &Checkpoint{Dir: dir, EveryIter: 1})
+			first.cfg.Monitor = func(e Event) error {
+				if e.Iteration == 1 { // before and after there is a checkpoint
+					_, refused = planned(train, 64, &Checkpoint{Dir: dir, Resume: resume}).Solve(t.Context())
+				}
+				return nil
+			}
+			sol, err := first.Solve(t.Context())
+			if err != nil || !sol.Converged() {
+				t.Fatal(name, sol, err)
+			}
+			if p, err := plan.Saved(dir); err != nil || p == nil || p.Choice.S != 63 || refused == nil || !strings.Contains(refused.Error(), "in use by process") {
+				t.Errorf("%s: %+v, %v; the other: %v", name, p, err, refused)
+			}
+			if err := sol.Forget(); err != nil {
+				t.Error(err)
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Errorf("%s: %v is left", name, left)
+			}
+		}
 	}
 }

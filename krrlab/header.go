@@ -52,13 +52,17 @@ func (l *Lab) String() string {
 // HTML shows String in a notebook.
 func (l *Lab) HTML() string { return plots.PreHTML(l.String()) }
 
+// base returns the kernel of what the rows are given, and whether the problem's is that with weights.
+func (l *Lab) base() (k kernel.Kernel, weighs bool) {
+	if w, ok := l.cfg.Kernel.(weighted.Kernel); ok {
+		return w.Of, true
+	}
+	return l.cfg.Kernel, false
+}
+
 func (l *Lab) header() Header {
 	n, d, t := l.Dims()
-	k := l.cfg.Kernel
-	w, weighs := k.(weighted.Kernel)
-	if weighs {
-		k = w.Of
-	}
+	k, weighs := l.base()
 	spec, err := kernel.ToSpec(k)
 	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: k.String()}

@@ -124,6 +124,7 @@ type Lab struct {
 
 	open    *open      // what is left to the plan; nil if nothing is
 	planned *plan.Plan // by Plan, for Solve
+	plan    *plan.Report // that the lab was made for; nil for none
 	retry   bool       // a direct solve in float32, as planned, that comes short is one in float64
 }
 

@@ -16,6 +16,8 @@ import (
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/checkpoint"
+	"github.com/krrlab/lab/krrlab/internal/plural"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -151,11 +153,23 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 	}
 	var lost, kept float64
 	if l.planned != nil && p == &l.planned.Report && l.cfg.Checkpoint == nil {
-		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil {
+		if p, m, lost, kept, err = m.decide(ctx, l.planned); err != nil && err != errLate {
 			return nil, err
 		}
 	}
-	sol, err := m.solve(ctx)
+	begun := time.Now()
+	var sol *Solution
+	if err == nil {
+		sol, err = m.solve(ctx)
+	}
+	if over := m.over(sol, err); over != nil {
+		if m, err = l.chosen(over); err != nil {
+			return nil, err
+		}
+		l.Free()
+		lost, kept, p = lost+kept+time.Since(begun).Seconds(), 0, over
+		sol, err = m.solve(ctx)
+	}
 	if sol != nil {
 		sol.Seconds.Solve += kept
 		if n := p.Choice.Iterations; n > 0 && sol.Iterations > 0 && l.comm.Size() == 1 {
@@ -170,6 +184,25 @@ func (l *Lab) solvePlanned(ctx context.Context) (*Solution, error) {
 		sol.Seconds.Total = time.Since(start).Seconds() + took
 	}
 	return sol, err
+}
+
+// over returns the direct solver as what is chosen after all, and why, where a planned solve or race went wrong, by the plan or by how it ended; else nil.
+func (l *Lab) over(sol *Solution, err error) *plan.Report {
+	ended := err == nil && !sol.Reached() && sol.Status != pcg.Stopped
+	if l.plan.Instead == nil || err != errLate && !ended {
+		return nil
+	}
+	r := *l.plan
+	came := "a race"
+	if sol != nil {
+		came = plural.Count(sol.Iterations, "iteration")
+		if k := len(sol.History); k > 0 {
+			came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
+		}
+	}
+	r.Over = fmt.Sprintf("%v, after %s, where %s were predicted to come to %.0e (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
+	r.Choice, r.Seconds, r.Flags, r.Instead = *r.Instead, r.Instead.Seconds, r.Instead.Flags(), nil
+	return &r
 }
 
 // decide lets the rivals of a plan race, and returns the winner with its lab, the seconds that the race lost, and those of the
@@ -193,6 +226,12 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 	r, err := l.race(ctx, o)
 	if ctx.Err() != nil {
 		return nil, nil, 0, 0, ctx.Err()
+	}
+	if err == errLate {
+		m := *l
+		m.plan = new(p.Report)
+		m.plan.Race = fmt.Sprintf("between %s: %.2g s, %s, and none of them near", strings.Join(names, "; "), r.Seconds, plural.Count(r.Steps, "step"))
+		return m.plan, &m, r.Seconds, 0, err
 	}
 	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
 		return &p.Report, l, 0, 0, nil
@@ -232,11 +271,7 @@ func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, er
 			return nil, 0, err
 		}
 	}
-	p, took = &made.Report, made.Took
-	if k == nil || begun { // then it is for the solve to refuse
-		return p, took, nil
-	}
-	return p, took, p.Save(k.Dir)
+	return &made.Report, made.Took, nil
 }
 
 // chosen returns the lab of the same problem that does what is planned.
@@ -262,6 +297,6 @@ func (l *Lab) chosen(p *plan.Report) (*Lab, error) {
 		return nil, err
 	}
 	m := *l
-	m.cfg, m.open, m.retry = cfg, nil, l.cfg.Storage == gram.Auto
+	m.cfg, m.open, m.plan, m.retry = cfg, nil, p, l.cfg.Storage == gram.Auto
 	return &m, nil
 }

@@ -176,7 +176,7 @@ func (l *Lab) below(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 // count takes the iterations of PCG on the targets.
 func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner) error {
 	start := time.Now()
-	res, err := pcg.Solve(ctx, a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(ctx, nil)})
+	res, err := pcg.Solve(ctx, a, m, l.y, &pcg.Options{Tol: l.cfg.Tol, Aim: aim, MaxIter: l.cfg.MaxIter, Monitor: l.watchSolve(ctx, 0, nil)})
 	if err != nil {
 		return err
 	}

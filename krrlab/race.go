@@ -216,14 +216,19 @@ func (e *entrants) crown(res *race.Result) {
 func (l *Lab) watchRace(ctx context.Context) func([]race.Standing) error {
 	return func(field []race.Standing) error {
 		var err error
+		late := true // all that run
 		for i := range field {
 			if f := &field[i]; f.Phase == race.Running || f.Phase == race.Done {
 				e := stage.Event{Stage: stage.Race, Detail: f.Name, Iteration: f.Iterations, Residual: f.Residuals[f.Iterations], Remaining: -1}
 				if f.Seconds < 1e6 {
 					e.Remaining = time.Duration(f.Seconds * float64(time.Second))
 				}
+				late = late && f.Iterations > 0 && l.plan.Late(f.Iterations, l.left(f.Iterations, e.Residual))
 				err = cmp.Or(err, l.cfg.Monitor(e))
 			}
+		}
+		if late && err == nil {
+			err = errLate
 		}
 		return stage.AgreeToStop(ctx, l.comm, err)
 	}

@@ -98,7 +98,7 @@ func TestRemaining(t *testing.T) {
 	var got Event
 	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-4, MaxIter: 30, Monitor: func(e Event) error { got = e; return nil }})
 	before := time.Now()
-	watch := l.watchSolve(t.Context(), nil)
+	watch := l.watchSolve(t.Context(), 0, nil)
 	after := time.Now()
 	time.Sleep(20 * time.Millisecond)
 	for _, c := range []struct {

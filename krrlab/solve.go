@@ -3,6 +3,7 @@ package krrlab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -30,6 +31,9 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 		solver = s.direct
 	}
 	c, err := solver(ctx)
+	if err == nil && s.stop == errLate {
+		return s.sol, s.stop
+	}
 	if c == nil || err != nil && ctx.Err() == nil {
 		return nil, err
 	}
@@ -54,6 +58,9 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	return sol, err
 }
 
+// errLate ends a planned solve that goes wrong, and goes over to the direct solver.
+var errLate = errors.New("krrlab: the iteration takes longer than planned")
+
 // statusOf returns the status of a solve that the end of ctx interrupts.
 func statusOf(ctx context.Context) pcg.Status {
 	if stage.Stopped(ctx) {
@@ -77,9 +84,9 @@ func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 
 // model returns the model with the coefficients C that were begun at a time.
 func (l *Lab) model(c *mat.Dense, sol *Solution, begun time.Time) *model.Model {
-	k := l.cfg.Kernel
-	if w, ok := k.(weighted.Kernel); ok {
-		c, k = mat.DenseCopyOf(c), w.Of
+	k, weighs := l.base()
+	if weighs {
+		c = mat.DenseCopyOf(c)
 		weighted.Rows(c, l.given.Weights)
 	}
 	return &model.Model{
@@ -120,7 +127,10 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 				return s.reached(ctx, answers, nil, &finished, err)
 			}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
-			if c, err = s.pcg(ctx, o, s.exactMatrix(), results.InFloat64); err != nil || s.sol.Status == pcg.Stopped {
+			if c, err = s.pcg(ctx, o, s.exactMatrix(), results.InFloat64); err == nil && s.stop == errLate {
+				return c, nil
+			}
+			if err != nil || s.sol.Status == pcg.Stopped {
 				c, err = s.reached(ctx, answers, c, &finished, err)
 				if err == nil && s.bounds.Ended {
 					return s.ended(ctx, c)
@@ -203,7 +213,7 @@ func (s *solve) pcg(ctx context.Context, o *pcg.Options, finer *gram.Matrix, kin
 	}
 	s.goOn(o)
 	s.aim(o, s.a, finer)
-	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx, s.bounds.Enough)
+	o.MaxIter, o.Monitor = s.cfg.MaxIter, s.watchSolve(ctx, sol.Iterations, s.bounds.Enough)
 	if sol.ResidualKind = results.AsStored; finer != nil {
 		sol.ResidualKind = kind
 	}
@@ -252,21 +262,33 @@ func (l *Lab) aim(o *pcg.Options, a, finer *gram.Matrix) {
 	}
 }
 
+// left returns the iterations to τ after those done, by their mean rate of convergence.
+func (l *Lab) left(done int, residual float64) float64 {
+	rate := -math.Log(residual) / float64(done)
+	if !(rate > 0) {
+		return math.Inf(1)
+	}
+	return max(math.Log(residual/l.cfg.Tol)/rate, 0)
+}
+
 // watchSolve returns a monitor that reports the residual and the time left, judged
 // by the mean rate of convergence so far, with the bound of the error that enough returns, nil for none; an error
-// of it ends the solve. On ranks all return an error if one or the Monitor of one does.
-func (l *Lab) watchSolve(ctx context.Context, enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
+// of it ends the solve, and so does a plan by which it is late after those iterations and the ones done before. On ranks all return an error if one
+// or the Monitor of one does.
+func (l *Lab) watchSolve(ctx context.Context, before int, enough func(context.Context, *pcg.Iteration) (float64, error)) func(*pcg.Iteration) error {
 	start := time.Now()
 	return func(it *pcg.Iteration) error {
 		e := Event{Stage: stage.Solve, Iteration: it.Index, Residual: it.MaxRelRes, Remaining: -1}
-		if rate := -math.Log(it.MaxRelRes) / float64(it.Index); it.Index > 2 && rate > 0 {
-			left := math.Log(it.MaxRelRes/l.cfg.Tol) / rate
-			left = min(max(left, 0), float64(l.cfg.MaxIter-it.Index))
-			e.Remaining = time.Duration(left * float64(time.Since(start)) / float64(it.Index))
+		left := l.left(it.Index, it.MaxRelRes)
+		if it.Index > 2 && !math.IsInf(left, 1) {
+			e.Remaining = time.Duration(min(left, float64(l.cfg.MaxIter-it.Index)) * float64(time.Since(start)) / float64(it.Index))
 		}
 		var err error
 		if enough != nil {
 			e.Bound, err = enough(ctx, it)
+		}
+		if err == nil && left > 0 && l.plan.Late(before+it.Index, left) {
+			err = errLate
 		}
 		if told := l.cfg.Monitor(e); told != nil {
 			err = told

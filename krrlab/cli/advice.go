@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -67,8 +69,13 @@ func advice(r *krrlab.Solution) string {
 		return "float32 is too coarse for this tolerance: try --storage float64, or --residual exact"
 	case rounding:
 		return "rounding keeps the residual up: try a larger --lambda or a larger --tol"
-	case r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG:
-		return "try more --features, a larger --lambda-p, or a larger --max-iter"
 	}
-	return "try --solver pcg, or a larger --max-iter"
+	instead := ""
+	if r.Ranks == nil {
+		instead = fmt.Sprintf(", or --solver direct, which holds %s", accel.Bytes(direct.Need(direct.Float64, r.N, r.T)))
+	}
+	if r.Solver == krrlab.PCG || r.Solver == krrlab.BlockPCG {
+		return "try more --features, a larger --lambda-p, or a larger --max-iter" + instead
+	}
+	return "try --solver pcg, or a larger --max-iter" + instead
 }

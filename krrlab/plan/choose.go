@@ -152,9 +152,18 @@ func (m *model) refuse(c *Candidate) {
 	}
 }
 
+// overTimes is how many times as long as a choice the direct solver is predicted to take at most that a solve goes over to.
+const overTimes = 10
+
 // Of returns the candidate as a choice, with what the process holds beside, and no less than it has held.
 func (p *Plan) Of(c *Candidate) Report {
-	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.flags()}
+	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.Flags()}
+	for _, o := range p.Candidates {
+		if o.Solver == Direct && o.Refused == "" && c.Solver != Direct && o.Seconds.training() <= overTimes*c.Seconds.training() {
+			r.Instead = o
+			break
+		}
+	}
 	if t := p.Pilot.task; t != nil {
 		r.Bytes = max(t.Beside+c.Bytes, t.Peak)
 	}

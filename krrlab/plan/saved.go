@@ -11,20 +11,17 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// reportFile is where a folder of checkpoints keeps what was chosen.
-const reportFile = "plan.json"
+// ReportFile is where a folder of checkpoints keeps what was chosen.
+const ReportFile = "plan.json"
 
-// Save writes a report into a folder of checkpoints, which it makes if it is not there.
+// Save writes a report into a folder of checkpoints.
 func (r *Report) Save(dir string) error {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return fmt.Errorf("krrlab: checkpoint: %w", err)
-	}
-	return stage.WriteJSON(filepath.Join(dir, reportFile), r)
+	return stage.WriteJSON(filepath.Join(dir, ReportFile), r)
 }
 
 // Saved returns the report in a folder of checkpoints, nil where there is none.
 func Saved(dir string) (*Report, error) {
-	text, err := os.ReadFile(filepath.Join(dir, reportFile))
+	text, err := os.ReadFile(filepath.Join(dir, ReportFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -33,7 +30,7 @@ func Saved(dir string) (*Report, error) {
 	}
 	r := new(Report)
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", dir, reportFile, err)
+		return nil, fmt.Errorf("krrlab: the checkpoint in %s has a damaged %s: %w: name its solver and preconditioner", dir, ReportFile, err)
 	}
 	return r, nil
 }

@@ -83,8 +83,8 @@ func (c *Candidate) String() string {
 	return fmt.Sprintf("%s, %s, s = %d, λ_p = %.3g", c.Solver, c.Precond, c.S, c.LambdaP)
 }
 
-// flags are those of krrlab fit that ask for the candidate by name.
-func (c *Candidate) flags() string {
+// Flags are those of krrlab fit that ask for the candidate by name.
+func (c *Candidate) Flags() string {
 	f := "--solver " + c.Solver
 	switch {
 	case c.Solver == Direct:

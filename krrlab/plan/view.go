@@ -44,6 +44,21 @@ type Report struct {
 	Flags   string    `json:"flags"`           // of krrlab fit that ask for the choice by name
 	// Race says between what a race decided, and what it cost; "" without one.
 	Race string `json:"race,omitempty"`
+	// Instead is the direct solver that a solve which goes wrong goes over to (Late), nil where it does not; Over says that it did, and why.
+	Instead *Candidate `json:"instead,omitempty"`
+	Over    string     `json:"over,omitempty"`
+}
+
+// Late reports whether iterations have gone wrong after so many, of which so many are left by the rate of convergence so far: by the seconds predicted
+// for them those left take longer than the direct solver, and those done are twice as many as predicted or took as long as it, or they took twice as long.
+// No clock enters.
+func (r *Report) Late(done int, left float64) bool {
+	if r == nil || r.Instead == nil {
+		return false
+	}
+	each, direct := r.Choice.Seconds.Solve/float64(r.Choice.Iterations+1), r.Instead.Seconds.training()
+	spent := float64(done) * each
+	return left*each >= direct && (done >= 2*r.Choice.Iterations || spent >= direct) || spent >= 2*direct
 }
 
 var _ stage.Stage = (*Plan)(nil)

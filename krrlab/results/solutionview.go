@@ -55,6 +55,9 @@ func (s *Solution) String() string {
 	if p := s.Plan; p != nil {
 		b.Add("plan", "chosen in %.2g s, predicted %.3g s and %s, took %.3g s; on another machine it may differ: %s asks for it by name",
 			t.Plan, p.Seconds.Total, accel.Bytes(p.Bytes), t.Total-t.Load-t.Plan, p.Flags)
+		if p.Over != "" {
+			b.Add("", "over to %s", p.Over)
+		}
 		if p.Race != "" {
 			b.Add("", "race %s", p.Race)
 		}

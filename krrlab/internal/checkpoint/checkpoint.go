@@ -161,9 +161,9 @@ func (s *Store) remove(list []int) error {
 	return nil
 }
 
-// Clear removes all checkpoints, when the computation has ended. After Close it leaves those of a
-// run that has gone on from them since.
-func (s *Store) Clear() error {
+// Clear removes all checkpoints, and the files of these names beside them, when the computation has ended. After Close it
+// leaves those of a run that has gone on from them since.
+func (s *Store) Clear(beside ...string) error {
 	if s.held == nil {
 		var other *HeldError
 		switch err := s.lock(); {
@@ -177,6 +177,11 @@ func (s *Store) Clear() error {
 	all, err := s.files()
 	if err != nil {
 		return err
+	}
+	for _, name := range beside {
+		if err := os.Remove(filepath.Join(s.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("checkpoint: %w", err)
+		}
 	}
 	return s.remove(all)
 }

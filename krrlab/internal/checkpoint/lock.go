@@ -34,6 +34,9 @@ func (e *HeldError) Error() string {
 func (s *Store) lock() error {
 	name := filepath.Join(s.dir, lockName)
 	for {
+		if f, err := os.Lstat(name); err == nil && !f.Mode().IsRegular() {
+			return fmt.Errorf("checkpoint folder: %s is no regular file, and a link would be followed: remove it, or take another folder", name)
+		}
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 		if err != nil {
 			return fmt.Errorf("checkpoint folder: %w", err)
@@ -64,7 +67,7 @@ func same(f *os.File, name string) bool {
 	if err != nil {
 		return false
 	}
-	there, err := os.Stat(name)
+	there, err := os.Lstat(name)
 	return err == nil && os.SameFile(own, there)
 }
 

@@ -105,3 +105,29 @@ func TestFolderTaken(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestLockNoFile: a lock that is a link, to a file, to none or to a folder, or no file, is refused, and what it leads to stays as it is.
+func TestLockNoFile(t *testing.T) {
+	for name, make := range map[string]func(lock, target string) error{
+		"link":        func(lock, target string) error { return os.Symlink(target, lock) },
+		"to nothing":  func(lock, target string) error { return os.Symlink(target+"2", lock) },
+		"to a folder": func(lock, target string) error { return os.Symlink(filepath.Dir(target), lock) },
+		"to itself":   func(lock, _ string) error { return os.Symlink(lock, lock) },
+		"folder":      func(lock, _ string) error { return os.Mkdir(lock, 0o755) },
+	} {
+		dir, target := t.TempDir(), filepath.Join(t.TempDir(), "mine")
+		if err := os.WriteFile(target, []byte("text"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(filepath.Join(dir, lockName), target); err != nil {
+			t.Skip(err)
+		}
+		_, err := Open(dir, [32]byte{1})
+		if text, e := os.ReadFile(target); err == nil || !strings.Contains(err.Error(), "no regular file") || string(text) != "text" || e != nil {
+			t.Errorf("%s: %v; %q, %v", name, err, text, e)
+		}
+		if _, err := os.Stat(target + "2"); err == nil {
+			t.Errorf("%s: made what it leads to", name)
+		}
+	}
+}
