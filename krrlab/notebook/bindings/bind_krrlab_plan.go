@@ -31,6 +31,7 @@ func init() {
 			"RatesFile":  r.ValueOf(plan.RatesFile),
 			"ReadRates":  r.ValueOf(plan.ReadRates),
 			"Reference":  r.ValueOf(plan.Reference),
+			"ReportFile": r.ValueOf(""),
 			"Saved":      r.ValueOf(plan.Saved),
 		},
 		Types: map[string]r.Type{
@@ -49,7 +50,7 @@ func init() {
 		Proxies: map[string]r.Type{},
 		Wrappers: map[string][]string{
 			"Cost": []string{"Keep"},
-			"Plan": []string{"Save"},
+			"Plan": []string{"Late", "Save"},
 		},
 		Untypeds: map[string]string{
 			"BlockPCG":   "string:block-pcg",
@@ -60,6 +61,7 @@ func init() {
 			"Nystrom":    "string:nystrom",
 			"PCG":        "string:pcg",
 			"RPCholesky": "string:rpcholesky",
+			"ReportFile": "string:plan.json",
 		},
 	}
 }
