@@ -122,10 +122,10 @@ type Lab struct {
 	// n²d up to which AutoResidual recomputes K in any case, and where it must.
 	exactUpTo, refineUpTo float64
 
-	open    *open      // what is left to the plan; nil if nothing is
-	planned *plan.Plan // by Plan, for Solve
+	open    *open        // what is left to the plan; nil if nothing is
+	planned *plan.Plan   // by Plan, for Solve
 	plan    *plan.Report // that the lab was made for; nil for none
-	retry   bool       // a direct solve in float32, as planned, that comes short is one in float64
+	retry   bool         // a direct solve in float32, as planned, that comes short is one in float64
 }
 
 // open is what of a method is left to the plan, and what is held.
