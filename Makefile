@@ -65,7 +65,7 @@ gophernotes:
 # The packages that take longest come first, so that none is left alone at the end.
 test:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
-	$(GO) vet ./...
+	$(GO) vet ./... ./.ci/mutants
 	CGO_ENABLED=0 $(GO) build ./...
 	$(GO) test ./notebooks ./krrlab/cmd/krrlab ./krrlab ./...
 
@@ -82,7 +82,7 @@ test-machines:
 # Mutants of the core packages, and the tests that let them live.
 mutants:
 	@mkdir -p $(OUT)
-	$(GO) run ./krrlab/cmd/mutants -n $(or $(N),300) -seed $(or $(SEED),1) -packages '$(PACKAGES)' -json $(OUT)/mutants.json
+	$(GO) run ./.ci/mutants -n $(or $(N),300) -seed $(or $(SEED),1) -packages '$(PACKAGES)' -json $(OUT)/mutants.json
 
 # Runs killed at random and resumed, until N kills are made: the coefficients of an unbroken run.
 kills:

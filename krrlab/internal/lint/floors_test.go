@@ -84,13 +84,11 @@ var floors = map[string]int{
 	"krrlab/notebook/native":  7,
 
 	"krrlab/cli":               8,
-	"krrlab/internal/mutants":  8,
 	"krrlab/notebook":          8,
 	"krrlab/notebook/bindings": 8,
 	"krrlab/notebook/golang":   8,
 
 	"krrlab/cmd/krrlab":    9,
-	"krrlab/cmd/mutants":   9,
 	"krrlab/internal/lint": 9,
 	"notebooks":            9,
 }

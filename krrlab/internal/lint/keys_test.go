@@ -40,8 +40,8 @@ var written = [][2]string{
 	{"krrlab/remote.report", "a stage on ranks: a line of its log"},
 }
 
-// foreignKeys begin types whose keys others have chosen, that are for this repository only, or within one page of HTML.
-var foreignKeys = []string{"krrlab/notebook/", "krrlab/internal/mutants.", "plots."}
+// foreignKeys begin types whose keys others have chosen, or within one page of HTML.
+var foreignKeys = []string{"krrlab/notebook/", "plots."}
 
 // standIns have a MarshalJSON of their own: what it writes.
 var standIns = map[string]string{"krrlab/stage.Number": "number or null", "krrlab/estimate.Interval": "krrlab/estimate.intervalJSON"}
