@@ -124,7 +124,7 @@ type Case struct {
 	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
 	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_p·I)⁻¹, as precond.ParseForm; default: the cheapest
-	Loss    string      `json:"loss,omitempty"`     // of ADMM: square, hinge or logistic
+	Loss    string      `json:"loss,omitempty"`     // of ADMM: square or hinge
 	Rhos    RhoGrid     `json:"rhos,omitzero"`      // that ADMM's ρ is chosen from; default: rhoGrid
 	Trial   int         `json:"trial,omitempty"`    // iterations each of Rhos is given; default: rhoTrial
 	T       int         `json:"t,omitempty"`        // of PrecondForm: right-hand sides

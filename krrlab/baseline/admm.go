@@ -70,8 +70,8 @@ type passTask struct{ r0, r1 int }
 // Work: Z, and for each block n·(s/C)² + 2/3·(s/C)³ flops. Memory: Z, 4ns bytes, the factors, 8s²/C,
 // and blocks of t columns for the iteration, (C+2)nt + 23st numbers.
 //
-// It returns an error if λ is not positive, the targets are not finite or, for Hinge and
-// Logistic, not ±1, the features are not finite, the memory allowed is too little (a
+// It returns an error if λ is not positive, the targets are not finite or, for Hinge,
+// not ±1, the features are not finite, the memory allowed is too little (a
 // *LimitError), or ctx ends. It panics if shapes do not fit, an option is negative or there are
 // more blocks than columns.
 func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64, y *mat.Dense, loss Loss, o *ADMMOptions) (*ADMM, error) {
@@ -79,7 +79,7 @@ func NewADMM(ctx context.Context, m feature.Map, x points.Points, lambda float64
 	opt := *cmp.Or(o, &ADMMOptions{})
 	n, dx := x.Dims()
 	d, s := m.Dims()
-	if dx != d || loss < Square || loss > Logistic || opt.Memory < 0 {
+	if dx != d || loss < Square || loss > Hinge || opt.Memory < 0 {
 		panic(fmt.Sprintf("baseline: points of dimension %d, features of R^%d, loss %v, memory %d", dx, d, loss, opt.Memory))
 	}
 	if err := checkTargets(n, y); err != nil {

@@ -229,7 +229,6 @@ func TestPanics(t *testing.T) {
 		"bound":   func() { pcg.IterationBound(0.5, 0.1) },
 		"Ritz":    func() { new(pcg.Result).Ritz(0) },
 		"none":    func() { pcg.MedianByNorm(context.Background(), a, nil) },
-		"R":       func() { pcg.Repeat{}.Solve(context.Background(), a, b, nil) },
 	} {
 		func() {
 			defer func() {

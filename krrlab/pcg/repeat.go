@@ -9,56 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Repeat solves one system with R independent preconditioners and keeps, for every
-// column, the answer in the middle: the paper's remark on repetition (after theorem
-// 6). If each preconditioner is good with a fixed probability above ½, the answer is
-// good except with a probability that falls exponentially in R.
-type Repeat struct {
-	// R is the number of preconditioners, at least 1. Odd numbers use it best.
-	R int
-	// New returns preconditioner number rep, 0 ≤ rep < R, independent of the others.
-	// Only one of them is in use at a time.
-	New func(ctx context.Context, rep int) (Preconditioner, error)
-}
-
-// Repeated is the answer of Repeat.Solve.
-type Repeated struct {
-	X      *mat.Dense // n×t
-	Chosen []int      // column j of X is that of Runs[Chosen[j]]
-	Runs   []*Result
-}
-
-// Solve runs Solve with each preconditioner and picks by MedianIndex. At the first
-// error it stops and returns the runs so far, the last perhaps partial, with it.
-// Memory: (3R+2)nt numbers at the end, beside the preconditioner.
-func (p Repeat) Solve(ctx context.Context, a Operator, b *mat.Dense, o *Options) (*Repeated, error) {
-	if p.R < 1 {
-		panic(fmt.Sprintf("pcg: %d repetitions: want at least 1", p.R))
-	}
-	res := &Repeated{}
-	var xs []*mat.Dense
-	for rep := range p.R {
-		m, err := p.New(ctx, rep)
-		if err != nil {
-			return res, err
-		}
-		run, err := Solve(ctx, a, m, b, o)
-		if run != nil {
-			res.Runs = append(res.Runs, run)
-		}
-		if err != nil {
-			return res, err
-		}
-		xs = append(xs, run.X)
-	}
-	var err error
-	if res.Chosen, err = MedianIndex(ctx, a, xs); err != nil {
-		return res, err
-	}
-	res.X = pick(xs, res.Chosen)
-	return res, nil
-}
-
 // MedianByNorm returns the matrix whose column j is that of the candidate
 // MedianIndex chooses.
 func MedianByNorm(ctx context.Context, a Operator, xs []*mat.Dense) (*mat.Dense, error) {

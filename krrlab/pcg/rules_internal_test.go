@@ -101,7 +101,6 @@ func TestTargets(t *testing.T) {
 	}
 	for what, f := range map[string]func(){
 		"κ < 1": func() { IterationBound(0.99, 0.5) }, "ε = 0": func() { IterationBound(2, 0) }, "ε > 1": func() { IterationBound(2, 1.01) }, "ε < 0": func() { IterationBound(2, -1) },
-		"no repetition":    func() { _, _ = Repeat{}.Solve(t.Context(), a, mat.NewDense(2, 1, nil), nil) },
 		"column by column": func() { _, _ = SolveBlock(t.Context(), a, columnwise{}, mat.NewDense(2, 1, nil), nil) },
 	} {
 		func() {

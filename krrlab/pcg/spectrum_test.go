@@ -2,7 +2,6 @@ package pcg_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -268,34 +267,6 @@ func TestMedianMajority(t *testing.T) {
 		if e := aNorm(a, x.ColView(0)); !(e <= 3*eps) {
 			t.Errorf("seed %d: error %v, ε = %v", seed, e, eps)
 		}
-	}
-}
-
-func TestRepeat(t *testing.T) {
-	const n = 40
-	a := spd(72, geometric(n, 1e6))
-	b := random(73, n, 3)
-	x := solveDense(t, a, b)
-	o := &pcg.Options{Tol: 1e-12, MaxIter: 3} // too few for a bad preconditioner
-	draw := func(_ context.Context, rep int) (pcg.Preconditioner, error) {
-		if rep == 1 {
-			return nil, nil // bad: none
-		}
-		return invert(t, a), nil
-	}
-	res, err := pcg.Repeat{R: 3, New: draw}.Solve(context.Background(), dense{a}, b, o)
-	if err != nil || len(res.Runs) != 3 || slices.Contains(res.Chosen, 1) || !mat.EqualApprox(res.X, x, 1e-6) {
-		t.Errorf("%v, %v", res, err)
-	}
-	boom := errors.New("boom")
-	res, err = pcg.Repeat{R: 3, New: func(ctx context.Context, rep int) (pcg.Preconditioner, error) {
-		if rep == 2 {
-			return nil, boom
-		}
-		return draw(ctx, rep)
-	}}.Solve(context.Background(), dense{a}, b, o)
-	if err != boom || len(res.Runs) != 2 {
-		t.Errorf("%v, %v", res, err)
 	}
 }
 

@@ -18,7 +18,7 @@ func init() {
 			"Dual":            r.ValueOf(baseline.Dual),
 			"FeatureNeed":     r.ValueOf(baseline.FeatureNeed),
 			"Hinge":           r.ValueOf(baseline.Hinge),
-			"Logistic":        r.ValueOf(baseline.Logistic),
+
 			"NewADMM":         r.ValueOf(baseline.NewADMM),
 			"ParseLoss":       r.ValueOf(baseline.ParseLoss),
 			"Primal":          r.ValueOf(baseline.Primal),

@@ -46,8 +46,6 @@ func init() {
 			"Operator":             r.TypeOf((*pcg.Operator)(nil)).Elem(),
 			"Options":              r.TypeOf((*pcg.Options)(nil)).Elem(),
 			"Preconditioner":       r.TypeOf((*pcg.Preconditioner)(nil)).Elem(),
-			"Repeat":               r.TypeOf((*pcg.Repeat)(nil)).Elem(),
-			"Repeated":             r.TypeOf((*pcg.Repeated)(nil)).Elem(),
 			"Result":               r.TypeOf((*pcg.Result)(nil)).Elem(),
 			"State":                r.TypeOf((*pcg.State)(nil)).Elem(),
 			"Stats":                r.TypeOf((*pcg.Stats)(nil)).Elem(),
