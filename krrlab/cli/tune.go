@@ -36,20 +36,18 @@ error chooses the next point to try, and predicts what is left to gain. Each fea
 that reduces the error on rows that took no part in fitting them (--ard). What --kernel, --sigma, --gamma, --degree
 or --lambda sets is not searched. Tune prints the krrlab fit command for the choice; krrlab fit --tune does both.`,
 		example: `  krrlab tune --train train.csv --target price --json tune.json --plot tune.svg
-  krrlab tune --train train.csv --target price --kernel gaussian --search grid --criterion kfold`,
+  krrlab tune --train train.csv --target price --kernel gaussian --criterion kfold`,
 		add: func(p *pflag.FlagSet) {
 			p.StringSliceVar(&o.Kernels, "kernels", nil, "kernels to try, separated by commas (default: "+strings.Join(tune.Kernels, ",")+")")
 			p.StringVar(&o.Criterion, "criterion", tune.LOO, "error to choose by: "+strings.Join(tune.Criteria, ", ")+" (with --valid)")
 			p.IntVar(&o.Folds, "folds", 5, "number of folds of kfold")
 			p.StringVar(&ard, "ard", "auto", ardUsage)
 			p.StringVar(&valid, "valid", "", "file of rows to judge by, of the same form as --train")
-			p.StringVar(&o.Search, "search", tune.Model, "how to search: "+strings.Join(tune.Searches, ", "))
 			p.IntVar(&o.Rows, "rows", 2000, "rows of the subsample; all rows are taken if there are at most twice as many")
 			p.IntVar(&o.Points, "points", 120, "maximum number of points of the first level")
 			p.Float64Var(&o.Gain, "gain", 0.002, "end a level when the expected reduction of the error is less than this share of it")
 			p.StringVar(&o.State, "state", "", "save the search in this file, so that an interrupted one can continue")
 			wantOneOf(p, tune.Criteria, "criterion")
-			wantOneOf(p, tune.Searches, "search")
 			wantOneOf(p, ardWords, "ard")
 			wantAtLeast(p, 2, "folds")
 			wantAtLeast(p, 10, "rows")

@@ -128,10 +128,9 @@ func TestTuneHolds(t *testing.T) {
 	}{
 		{[]string{"--sigma", "1.7", "--kernel", "gaussian"}, "sigma", 1.7},
 		{[]string{"--lambda", "0.3", "--kernels", "matern32"}, "lambda", 0.3},
-		{[]string{"--kernel", "polynomial", "--degree", "2", "--search", "golden"}, "degree", 2.0},
+		{[]string{"--kernel", "polynomial", "--degree", "2"}, "degree", 2.0},
 		{[]string{"--valid", train, "--kernel", "laplacian"}, "kernel", "laplacian"},
-		{[]string{"--criterion", "gcv", "--kernel", "matern52"}, "kernel", "matern52"},
-		{[]string{"--criterion", "kfold", "--folds", "3", "--kernel", "matern32", "--search", "golden"}, "kernel", "matern32"},
+		{[]string{"--criterion", "kfold", "--folds", "3", "--kernel", "matern32"}, "kernel", "matern32"},
 	} {
 		code, out, errs := command(t, append([]string{"tune", "--train", train, "--target", "y", "--scale", "standard", "--json", js}, c.args...)...)
 		if code != 0 {
@@ -143,7 +142,7 @@ func TestTuneHolds(t *testing.T) {
 	}
 	refused(t, exitUsage, []string{"tune", "--train", "missing.csv"}, [][]string{
 		{"--kernels", "gaussian", "--kernel", "laplacian", "exclude each other"}, {"--kernels", "cosine", `kernel "cosine"`},
-		{"--criterion", "validation", "--valid FILE"}, {"--folds", "1", "--folds 1"}, {"--search", "random", `--search "random"`},
+		{"--criterion", "validation", "--valid FILE"}, {"--folds", "1", "--folds 1"},
 		{"--rows", "3", "--rows 3"}, {"--gain", "0", "--gain 0"}, {"--criterion", "loo", "--valid", "x.csv", "--valid FILE"},
 	}...)
 }

@@ -4,7 +4,6 @@
 // # Criteria
 //
 //	LOO         leave-one-out: each row predicted by all others, y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii (package loo)
-//	GCV         generalized cross-validation, of which (A⁻¹)_ii is replaced by its mean over the rows
 //	KFold       each of k parts of the rows predicted by the others
 //	Validation  rows of their own
 //

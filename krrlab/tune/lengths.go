@@ -76,7 +76,7 @@ func (s *search) stretch(ctx context.Context, q int) error {
 	n, d := s.data.Train.Len(), s.data.Train.Dim()
 	m := min(fittedRows, n/2)
 	best, _ := s.best(q)
-	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Search != Model || s.opt.Sigma > 0 || d < 2 || d > mostFeatures || m < max(leastFitted, rowsEach*d) {
+	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures || m < max(leastFitted, rowsEach*d) {
 		return nil
 	}
 	if s.state.Lengths == nil {
@@ -204,7 +204,7 @@ func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []f
 	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}}
 	x, y = r.rows(from, to)
 	one.join(stretched(x, theta[:d]), y)
-	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]), false)
+	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]))
 }
 
 // shape sets what is said of the lengths of θ.

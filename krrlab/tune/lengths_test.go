@@ -184,7 +184,7 @@ func TestLengths(t *testing.T) {
 	if err != nil || alike.ARD == nil || alike.ARD.Accepted || alike.Best.Lengths != nil || !strings.Contains(alike.String(), "not taken") {
 		t.Errorf("alike: %+v, %v", alike, err)
 	}
-	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 }, "grid": func(o *Options) { o.Search = Grid }, "polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
+	for name, change := range map[string]func(*Options){"σ held": func(o *Options) { o.Sigma = 1 }, "polynomial": func(o *Options) { o.Kernels = []string{"polynomial"}; o.Degree = 2 }} {
 		with := o
 		if change(&with); name != "polynomial" {
 			with.Kernels = []string{"gaussian"}
@@ -212,7 +212,7 @@ func TestStretch(t *testing.T) {
 	by := s.sample(rows)
 	for _, shape := range [][]float64{nil, shape, nil} {
 		one.stretch(shape)
-		got, err := one.loss(t.Context(), k, 0.1, false)
+		got, err := one.loss(t.Context(), k, 0.1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestStretch(t *testing.T) {
 		if shape != nil {
 			fresh = by
 		}
-		want, err := fresh.loss(t.Context(), k, 0.1, false)
+		want, err := fresh.loss(t.Context(), k, 0.1)
 		if err != nil {
 			t.Fatal(err)
 		}

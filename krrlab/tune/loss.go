@@ -17,7 +17,6 @@ type Loss struct {
 	// Soft are Rows, for classes with the step smoothed: what the search compares.
 	Soft    []float64 `json:"soft,omitempty"`
 	Classes bool      `json:"classes,omitempty"`
-	GCV     float64   `json:"gcv,omitempty"` // where it is the criterion; else 0
 	Seconds float64   `json:"seconds"`
 }
 
@@ -77,9 +76,6 @@ func (l *Loss) Error() (v, lo, hi float64) {
 // objective returns what the search makes small: half the logarithm of the mean square, or that of the share of
 // wrong labels, smoothed.
 func (l *Loss) objective() float64 {
-	if l.GCV > 0 {
-		return 0.5 * math.Log(l.GCV)
-	}
 	if l.Classes {
 		mean, _ := moments(l.Soft)
 		return math.Log(mean + 0.25/float64(len(l.Soft)))

@@ -14,23 +14,15 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
-// Criteria and searches, by name.
+// Criteria, by name.
 const (
 	LOO        = "loo"
-	GCV        = "gcv"
 	KFold      = "kfold"
 	Validation = "validation"
-
-	Model  = "model"
-	Grid   = "grid"
-	Golden = "golden"
 )
 
-// Criteria and Searches list them, the defaults first.
-var (
-	Criteria = []string{LOO, GCV, KFold, Validation}
-	Searches = []string{Model, Grid, Golden}
-)
+// Criteria lists them, the default first.
+var Criteria = []string{LOO, KFold, Validation}
 
 // Kernels are those tried by default, the smoothest first.
 var Kernels = []string{"gaussian", "matern52", "matern32", "laplacian"}
@@ -44,13 +36,12 @@ type Options struct {
 	Degree  int      // default: 2, 3 and 4 are tried
 	Lambda  float64  // default: searched
 
-	// ARD lets the search Model look for a length scale of each feature (automatic relevance determination), which Point.Lengths
+	// ARD lets the search look for a length scale of each feature (automatic relevance determination), which Point.Lengths
 	// are then if rows that took no part in it say so. The result is that of data divided by them (datasets.Stretch).
 	ARD bool
 
 	Criterion string // default: LOO
 	Folds     int    // of KFold; default: 5
-	Search    string // default: Model
 	// Rows are the rows of the subsample. Up to twice as many there is none: leave-one-out takes all. Default: 2,000.
 	Rows int
 	// Points are the most points on the first level. Default: 120.
@@ -107,8 +98,6 @@ func (o *Options) Check() error {
 	switch {
 	case o.Criterion != "" && !slices.Contains(Criteria, o.Criterion):
 		return fmt.Errorf("tune: criterion %q: want one of %v", o.Criterion, Criteria)
-	case o.Search != "" && !slices.Contains(Searches, o.Search):
-		return fmt.Errorf("tune: search %q: want one of %v", o.Search, Searches)
 	case o.Criterion == Validation && o.Valid == nil:
 		return fmt.Errorf("tune: criterion validation: want validation rows")
 	case o.Folds < 0 || o.Folds == 1:
@@ -139,8 +128,8 @@ func (o *Options) Check() error {
 
 // settled returns the options with their defaults.
 func (o Options) settled() Options {
-	o.Criterion, o.Search = cmp.Or(o.Criterion, LOO), cmp.Or(o.Search, Model)
-	o.Folds, o.Rows, o.Points = cmp.Or(o.Folds, 5), cmp.Or(o.Rows, 2000), cmp.Or(o.Points, 120)
+	o.Criterion, o.Folds = cmp.Or(o.Criterion, LOO), cmp.Or(o.Folds, 5)
+	o.Rows, o.Points = cmp.Or(o.Rows, 2000), cmp.Or(o.Points, 120)
 	o.Gain, o.Tie = cmp.Or(o.Gain, 0.002), cmp.Or(o.Tie, 0.005)
 	if len(o.Kernels) == 0 {
 		o.Kernels = Kernels

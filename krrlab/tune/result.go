@@ -60,7 +60,6 @@ type Map struct {
 type Result struct {
 	stage.Header
 	Criterion string  `json:"criterion"`
-	Search    string  `json:"search"`
 	Best      Point   `json:"best"`
 	Points    []Point `json:"points"` // in the order they were evaluated
 	Levels    []Level `json:"levels"`
@@ -87,10 +86,7 @@ func (s *search) result() *Result {
 	if best == nil {
 		return nil
 	}
-	r := &Result{Criterion: s.opt.Criterion, Search: s.opt.Search, Gain: stage.Unknown, Best: s.describe(best), ARD: s.stretched, Seconds: time.Since(s.start).Seconds()}
-	if s.opt.Search == Model || q > 0 {
-		r.Gain = stage.Number(s.gain)
-	}
+	r := &Result{Criterion: s.opt.Criterion, Gain: stage.Number(s.gain), Best: s.describe(best), ARD: s.stretched, Seconds: time.Since(s.start).Seconds()}
 	for _, l := range s.levels {
 		r.Levels = append(r.Levels, Level{Name: l.name, Rows: l.rows})
 	}
@@ -177,7 +173,7 @@ func (s *search) choose(q int) *point {
 			continue
 		}
 		share, se := p.loss.worse(best.loss)
-		if p == best || share <= min(se, s.opt.Tie) && s.value(p)-least <= s.opt.Tie {
+		if p == best || share <= min(se, s.opt.Tie) && s.model(q, p.f).mean(p.at)-least <= s.opt.Tie {
 			tied = append(tied, p)
 		}
 	}
@@ -210,7 +206,7 @@ func (s *search) describe(p *point) Point {
 	}
 	v, lo, hi := p.loss.Error()
 	r.Error, r.Lo, r.Hi, r.Seconds = stage.Number(v), stage.Number(lo), stage.Number(hi), p.loss.Seconds
-	if r.Model = stage.Number(math.Exp(s.value(p))); p.loss.GCV == 0 && p.loss.Classes {
+	if r.Model = stage.Number(math.Exp(s.model(p.level, p.f).mean(p.at))); p.loss.Classes {
 		r.Model -= stage.Number(0.25 / float64(len(p.loss.Rows)))
 	}
 	return r

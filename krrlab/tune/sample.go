@@ -140,7 +140,7 @@ func (s *sample) scale(ctx context.Context, k kernel.Kernel) (float64, error) {
 }
 
 // loss returns the loss of one kernel and one λ.
-func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64, gcv bool) (*Loss, error) {
+func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*Loss, error) {
 	if err := s.form(ctx, k); err != nil {
 		return nil, err
 	}
@@ -162,9 +162,6 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64, gcv 
 			return nil, err
 		}
 		l = Lose(s.y, scores[0].Residuals, s.classes)
-		if gcv {
-			l.GCV = scores[0].GCV
-		}
 	}
 	return l, nil
 }

@@ -74,7 +74,7 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 	var err error
 	for q := range s.levels {
 		s.models = append(s.models, make([]*process, len(s.fams)))
-		if err = s.run(ctx, q); err == nil && q == s.samples-1 {
+		if err = s.explore(ctx, q, s.active(q)); err == nil && q == s.samples-1 {
 			err = s.stretch(ctx, q)
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	if n > 2*s.opt.Rows {
 		sizes = []int{s.opt.Rows}
 	}
-	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 && s.opt.Search == Model {
+	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {
 		sizes = []int{m, sizes[0]}
 	}
 	s.order = rng.New(s.opt.Seed).Sub("tune").Perm(n)
@@ -113,7 +113,7 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 			name: fmt.Sprintf("%s, %d rows", name, m), rows: m, most: most, few: few,
 			loss: func(ctx context.Context, shape []float64, k kernel.Kernel, lambda float64) (*Loss, error) {
 				one.stretch(shape)
-				return one.loss(ctx, k, lambda, s.opt.Criterion == GCV)
+				return one.loss(ctx, k, lambda)
 			},
 		})
 		if most = laterPoints; n <= 1000 { // a few hundred rows mislead, and points of all rows cost milliseconds
@@ -141,18 +141,6 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	var err error
 	s.state, err = openState(s)
 	return err
-}
-
-// run searches on one level.
-func (s *search) run(ctx context.Context, q int) error {
-	active := s.active(q)
-	switch {
-	case s.opt.Search == Grid && q == 0:
-		return s.lattice(ctx, q, active)
-	case s.opt.Search == Golden && q == 0:
-		return s.golden(ctx, q, active)
-	}
-	return s.explore(ctx, q, active)
 }
 
 // explore tries points of some families where the model expects to gain most.
@@ -378,20 +366,12 @@ func (s *search) best(q int) (best *point, y float64) {
 	y = math.Inf(1)
 	for _, p := range s.points {
 		if p.level == q && p.loss != nil {
-			if v := s.value(p); v < y {
+			if v := s.model(q, p.f).mean(p.at); v < y {
 				best, y = p, v
 			}
 		}
 	}
 	return best, y
-}
-
-// value returns the objective of a point, by the model if the search has one.
-func (s *search) value(p *point) float64 {
-	if s.opt.Search != Model && p.level == 0 {
-		return p.y
-	}
-	return s.model(p.level, p.f).mean(p.at)
 }
 
 // report tells the progress: the work in units of rows³, the best so far and the time left, at most.

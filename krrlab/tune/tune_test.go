@@ -2,7 +2,6 @@ package tune
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -102,7 +101,7 @@ func TestCriteria(t *testing.T) {
 				if criterion == Validation {
 					in = rows[:n-10]
 				}
-				got, err := s.sample(in).loss(ctx, k, 0.1, false)
+				got, err := s.sample(in).loss(ctx, k, 0.1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -133,7 +132,7 @@ func TestFar(t *testing.T) {
 		var v [2]float64
 		for i, set := range []*datasets.Dataset{near, &far} {
 			s := &search{data: data(t, set)}
-			l, err := s.sample(rows).loss(t.Context(), k, 0.01, false)
+			l, err := s.sample(rows).loss(t.Context(), k, 0.01)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,40 +168,13 @@ func TestClusters(t *testing.T) {
 			e := predict(t, d, k, 0.01, in, []int{i}).At(0, 0)
 			want += e * e / n
 		}
-		l, err := (&search{data: d}).sample(rows).loss(t.Context(), k, 0.01, false)
+		l, err := (&search{data: d}).sample(rows).loss(t.Context(), k, 0.01)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if v, _, _ := l.Error(); !(math.Abs(v/math.Sqrt(want)-1) < 1e-9) {
 			t.Errorf("%v: error %g, want %g", k, v, math.Sqrt(want))
 		}
-	}
-}
-
-// TestGCV: the criterion is that of package loo, and the rows stay those of leave-one-out.
-func TestGCV(t *testing.T) {
-	d := data(t, datasets.SyntheticRegression(30, 2, 0.1, 1))
-	s := &search{data: d}
-	one := s.sample([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
-	l, err := one.loss(context.Background(), kernel.Gaussian{Sigma: 1}, 0.1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := mat.NewDense(10, 10, nil)
-	for i := range 10 {
-		for j := range 10 {
-			a.Set(i, j, one.k.At(max(i, j), min(i, j)))
-		}
-		a.Set(i, i, a.At(i, i)+0.1)
-	}
-	var inv, c mat.Dense
-	if err := inv.Inverse(a); err != nil {
-		t.Fatal(err)
-	}
-	c.Mul(&inv, one.y)
-	want := 10 * math.Pow(mat.Norm(&c, 2), 2) / math.Pow(mat.Trace(&inv), 2)
-	if math.Abs(l.GCV-want) > 1e-8*want || math.Abs(l.objective()-0.5*math.Log(want)) > 1e-8 {
-		t.Errorf("GCV %g, objective %g, want %g", l.GCV, l.objective(), want)
 	}
 }
 
@@ -261,42 +233,45 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestSearches: what each search finds is as good as the best of a fine grid, or within its interval.
-func TestSearches(t *testing.T) {
+// TestSearch: what the search finds is as good as the best of a grid, or within its interval.
+func TestSearch(t *testing.T) {
 	ctx := context.Background()
 	for _, set := range []*datasets.Dataset{datasets.SyntheticRegression(160, 3, 0.2, 1), datasets.SyntheticClasses(160, 3, 2, 0.05, 1)} {
-		d := data(t, set)
-		least := math.Inf(1)
-		for _, name := range Searches {
-			var events int
-			var loss float64
-			r, err := Run(ctx, d, Options{Kernels: []string{"gaussian"}, Search: name, Points: 200, Seed: 1}, nil, func(e stage.Event) {
-				events++
-				loss = e.Loss
-				if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
-					t.Errorf("%s: event %+v", name, e)
+		d, o := data(t, set), Options{Kernels: []string{"gaussian"}, Points: 200, Seed: 1}
+		var events int
+		var loss float64
+		r, err := Run(ctx, d, o, nil, func(e stage.Event) {
+			events++
+			loss = e.Loss
+			if !(e.Loss > 0) || e.Done < 0 || e.Done > e.Total || e.Remaining < 0 || !strings.Contains(e.Detail, "best of") {
+				t.Errorf("event %+v", e)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set.Target != nil && !slices.ContainsFunc(r.Points, func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
+			t.Errorf("the last event says %g, which is the error of no point", loss)
+		}
+		if events != len(r.Points) || !(float64(r.Gain) < 0.002) {
+			t.Errorf("%d events for %d points, ended with a gain of %g", events, len(r.Points), r.Gain)
+		}
+		s := &search{opt: o.settled(), data: d}
+		if s.fams = s.opt.families(); s.prepare(ctx, nil) != nil {
+			t.Fatal("the grid")
+		}
+		f, least := s.fams[0], math.Inf(1)
+		for i := 0; i < len(f.grid[0]); i += 2 {
+			for j := 0; j < len(f.grid[1]); j += 2 {
+				p := &point{f: f, at: at{f.grid[0][i], f.grid[1][j]}}
+				if l, err := s.levels[len(s.levels)-1].loss(ctx, nil, f.kernel(p.scale()), p.lambda()); err == nil {
+					v, _, _ := l.Error()
+					least = min(least, v)
 				}
-			})
-			if err != nil {
-				t.Fatal(err)
 			}
-			for _, p := range r.Points {
-				if p.Error.Known() {
-					least = min(least, float64(p.Error))
-				}
-			}
-			if set.Target != nil && !slices.ContainsFunc(r.Points, func(p Point) bool { return math.Abs(loss-float64(p.Error)) < 1e-6*loss }) {
-				t.Errorf("%s: the last event says %g, which is the error of no point", name, loss)
-			}
-			if events != len(r.Points) {
-				t.Errorf("%s: %d events for %d points", name, events, len(r.Points))
-			}
-			if name == Model && !(float64(r.Gain) < 0.002) {
-				t.Errorf("ended with a gain of %g", r.Gain)
-			}
-			if !(float64(r.Best.Error) < 1.05*least) && !(float64(r.Best.Lo) <= least) {
-				t.Errorf("%s, %s: %+v, the least is %g", set.Name, name, r.Best, least)
-			}
+		}
+		if !(float64(r.Best.Error) < 1.05*least) && !(float64(r.Best.Lo) <= least) {
+			t.Errorf("%s: %+v, the least is %g", set.Name, r.Best, least)
 		}
 	}
 }
@@ -356,7 +331,7 @@ func TestSmoothest(t *testing.T) {
 		s.levels = s.levels[len(s.levels)-1:]
 		s.levels[0].most = 4 // where it begins
 		s.models = append(s.models, make([]*process, len(s.fams)))
-		if err := s.run(t.Context(), 0); err != nil {
+		if err := s.explore(t.Context(), 0, s.fams); err != nil {
 			t.Fatal(err)
 		}
 		grid := s.fams[0].grid[1]
@@ -402,7 +377,7 @@ func TestEdge(t *testing.T) {
 		set.Target[i] = math.Sin(set.Target[i])
 	}
 	for want, o := range map[string]Options{
-		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20, Search: Grid},
+		"λ = 1e-07 is the least that is searched": {Kernels: []string{"laplacian"}, Sigma: 20},
 		"": {Kernels: []string{"laplacian"}, Sigma: 20, Lambda: 1e-7},
 	} {
 		r, err := Run(t.Context(), data(t, set), o, nil, nil)
@@ -514,7 +489,6 @@ func TestCheck(t *testing.T) {
 		"inverse":    {Kernels: []string{"polynomial"}, Gamma: 1e-310},
 		"kernel":     {Kernels: []string{"cosine"}},
 		"criterion":  {Criterion: "aic"},
-		"search":     {Search: "random"},
 		"validation": {Criterion: Validation},
 		"folds":      {Folds: 1},
 		"λ":          {Lambda: -1},
@@ -543,21 +517,6 @@ func TestScales(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("points of size %g: %v", size, err)
 		}
-	}
-}
-
-// TestSection: golden section finds the minimum of every function that falls and rises.
-func TestSection(t *testing.T) {
-	for n := range 30 {
-		for at := range n + 1 {
-			got, err := section(0, n, func(i int) (float64, error) { return math.Abs(float64(i - at)), nil })
-			if err != nil || got != at {
-				t.Errorf("of 0 … %d: %d, want %d (%v)", n, got, at, err)
-			}
-		}
-	}
-	if _, err := section(0, 9, func(int) (float64, error) { return 0, fmt.Errorf("no") }); err == nil {
-		t.Error("the error is lost")
 	}
 }
 

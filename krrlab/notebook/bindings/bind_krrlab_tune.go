@@ -27,7 +27,6 @@ func init() {
 			"NewData":    r.ValueOf(tune.NewData),
 			"Run":        r.ValueOf(tune.Run),
 			"RunOnRanks": r.ValueOf(tune.RunOnRanks),
-			"Searches":   r.ValueOf(&tune.Searches).Elem(),
 			"Validation": r.ValueOf(""),
 		},
 		Types: map[string]r.Type{
