@@ -18,7 +18,6 @@ func init() {
 			"Dual":            r.ValueOf(baseline.Dual),
 			"FeatureNeed":     r.ValueOf(baseline.FeatureNeed),
 			"Hinge":           r.ValueOf(baseline.Hinge),
-
 			"NewADMM":         r.ValueOf(baseline.NewADMM),
 			"ParseLoss":       r.ValueOf(baseline.ParseLoss),
 			"Primal":          r.ValueOf(baseline.Primal),

@@ -15,15 +15,11 @@ func init() {
 		Name: "tune",
 		Binds: map[string]r.Value{
 			"Criteria":   r.ValueOf(&tune.Criteria).Elem(),
-			"GCV":        r.ValueOf(""),
-			"Golden":     r.ValueOf(""),
-			"Grid":       r.ValueOf(""),
 			"InUnits":    r.ValueOf(tune.InUnits),
 			"KFold":      r.ValueOf(""),
 			"Kernels":    r.ValueOf(&tune.Kernels).Elem(),
 			"LOO":        r.ValueOf(""),
 			"Lose":       r.ValueOf(tune.Lose),
-			"Model":      r.ValueOf(""),
 			"NewData":    r.ValueOf(tune.NewData),
 			"Run":        r.ValueOf(tune.Run),
 			"RunOnRanks": r.ValueOf(tune.RunOnRanks),
@@ -43,12 +39,8 @@ func init() {
 		Proxies:  map[string]r.Type{},
 		Wrappers: map[string][]string{},
 		Untypeds: map[string]string{
-			"GCV":        "string:gcv",
-			"Golden":     "string:golden",
-			"Grid":       "string:grid",
 			"KFold":      "string:kfold",
 			"LOO":        "string:loo",
-			"Model":      "string:model",
 			"Validation": "string:validation",
 		},
 	}
