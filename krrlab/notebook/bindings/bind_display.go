@@ -41,8 +41,9 @@ func init() {
 			"PDF":                r.ValueOf(display.PDF),
 			"PNG":                r.ValueOf(display.PNG),
 			"Render":             r.ValueOf(display.Render),
-			"Rich":               r.ValueOf(display.Rich),
 			"SVG":                r.ValueOf(display.SVG),
+			"SVGImage":           r.ValueOf(display.SVGImage),
+			"Show":               r.ValueOf(display.Show),
 			"Text":               r.ValueOf(display.Text),
 		},
 		Types: map[string]r.Type{

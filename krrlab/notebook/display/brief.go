@@ -2,7 +2,6 @@ package display
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"html"
 	"image/png"
@@ -245,25 +244,27 @@ func asImages(s string) string {
 		if m := figureTitle.FindStringSubmatch(svg); m != nil {
 			alt = html.UnescapeString(m[1])
 		}
-		return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:image/svg+xml;base64,` +
-			base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
+		return SVGImage(svg, alt)
 	})
 }
 
 // settle puts a figure's representations right: how large the image is to be seen, and images for the drawings
-// in HTML.
-func settle(v any, d *Data) {
+// in HTML. It returns why a figure cannot be drawn.
+func settle(v any, d *Data) error {
 	if s, ok := d.Data[MIMETypeHTML].(string); ok {
 		d.Data[MIMETypeHTML] = asImages(s)
 	}
-	switch v.(type) {
-	case *plots.Figure, plots.Figure:
-	default:
-		return
+	f, ok := v.(*plots.Figure)
+	if x, value := v.(plots.Figure); value {
+		f, ok = &x, true
+	}
+	if !ok {
+		return nil
 	}
 	if b, ok := d.Data[MIMETypePNG].([]byte); ok {
 		if c, err := png.DecodeConfig(bytes.NewReader(b)); err == nil {
 			d.Metadata = MIMEMap{MIMETypePNG: MIMEMap{"width": c.Width * 96 / plots.DotsPerInch, "height": c.Height * 96 / plots.DotsPerInch}}
 		}
 	}
+	return f.Validate()
 }

@@ -58,6 +58,9 @@ func TestRender(t *testing.T) {
 	x.Row(0)[0] = 1.5
 	set := &datasets.Dataset{Name: "a<b", Task: datasets.Classification, X: x, Class: []int{0, 1, 0, 1, 0, 1, 0}, Labels: []string{"no", "yes"}, Columns: []string{"age"}}
 	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
+	broken := plot.New()
+	broken.Title.Text, broken.Y.Scale, broken.Y.Min = "b", plot.LogScale{}, -1
+	unshown := map[string]bool{"panics": true, "no plot": true, "no figure": true}
 	for name, c := range map[string]struct {
 		v    any
 		want map[string]string // part of the representation by MIME type
@@ -69,30 +72,37 @@ func TestRender(t *testing.T) {
 		"slice":     {make([]int, 5000), map[string]string{"text/plain": "5000 elements"}},
 		"long":      {strings.Repeat("ü", 20000), map[string]string{"text/plain": "40000 bytes"}},
 		"HTML":      {page{}, map[string]string{"text/html": "<b>x</b>", "text/plain": "x"}},
-		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/plain": "err"}},
+		"SVG":       {&drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
 		"fails":     {&drawing{errors.New("ink")}, map[string]string{"image/png": "", "text/plain": "SVG: ink"}},
-		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/plain": "err"}},
+		"by value":  {drawing{}, map[string]string{"image/svg+xml": "<svg/>", "image/png": "", "text/html": `src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "err"}},
 		"panics":    {wild{}, map[string]string{"text/plain": "wild\nHTML panicked: no"}},
 		"image":     {image.NewGray(image.Rect(0, 0, 2, 3)), map[string]string{"image/png": "", "text/plain": ""}},
 		"figure":    {figure, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `<figure class="krr-figure">`, "text/plain": ""}},
 		"captioned": {&captioned, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `alt="c &lt;d&gt;" src="data:image/svg+xml;base64,`, "text/plain": ""}},
 		"by stage": {stage{figure}, map[string]string{"text/html": `<p>a</p><figure class="krr-figure">
 <img `, "text/plain": ""}},
-		"plot":      {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/plain": "plot"}},
-		"data set":  {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
-		"pair":      {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<", "text/plain": "test     none"}},
-		"no pair":   {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "test     none"}},
-		"nested":    {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
-		"huge":      {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
-		"matrix":    {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
-		"no matrix": {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
-		"empty":     {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
-		"set":       {*set, map[string]string{"text/html": "The first 5 of 7 points", "text/plain": "a<b: classification"}},
-		"frame":     {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
-		"series":    {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"data":      {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
-		"bytes":     {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
+		"plot":       {plot.New(), map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": `<img style="max-width:100%;height:auto" alt="plot &#34;&#34;" src=`, "text/plain": "plot"}},
+		"no plot":    {broken, map[string]string{"text/plain": "plot \"b\"\ndisplay panicked: Values must be greater than 0 for a log scale."}},
+		"no figure":  {&plots.Figure{Title: "t"}, map[string]string{"image/svg+xml": "<svg", "image/png": "", "text/html": "<pre>", "text/plain": "figure: "}},
+		"drawn":      {display.SVG("<svg/>"), map[string]string{"image/svg+xml": "<svg/>", "text/html": `alt="&lt;image/svg+xml, 6 bytes&gt;" src="data:image/svg+xml;base64,PHN2Zy8+">`, "text/plain": "6 bytes"}},
+		"drawn, too": {display.Any("image/svg+xml", []byte("<svg/>")), map[string]string{"image/svg+xml": "<svg/>", "text/html": "PHN2Zy8+", "text/plain": "6 bytes"}},
+		"data set":   {set, map[string]string{"text/html": "The first 5 of 7 points, 8 of 10 features.", "text/plain": "a<b: classification, n = 7, d = 10, classes no, yes"}},
+		"pair":       {&datasets.Pair{Train: set}, map[string]string{"text/html": ">1.5<", "text/plain": "test     none"}},
+		"no pair":    {&datasets.Pair{}, map[string]string{"text/html": "training none", "text/plain": "test     none"}},
+		"nested":     {&nested, map[string]string{"text/plain": "&{Name:n X:[0 0 0 0 0 0 0 0 0 0 0 0 … 5000 elements in all] In:&{Name: X:[] In:nil Err:ink M:map[]} Err:nil M:map[2:1 10:2]}"}},
+		"huge":       {make([][20]node, 50), map[string]string{"text/plain": "show its fields one by one"}},
+		"matrix":     {mat.NewDense(30, 2, nil), map[string]string{"text/html": "30 × 2", "text/plain": "⋮"}},
+		"no matrix":  {*mat.NewDense(3, 2, nil), map[string]string{"text/html": "3 × 2", "text/plain": "3 × 2"}},
+		"empty":      {mat.SymDense{}, map[string]string{"text/html": "0 × 0", "text/plain": "0 × 0"}},
+		"set":        {*set, map[string]string{"text/html": "The first 5 of 7 points", "text/plain": "a<b: classification"}},
+		"frame":      {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
+		"series":     {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"data":       {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
+		"bytes":      {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {
+		if _, err := display.Show(c.v); (err != nil) != unshown[name] || err != nil && !strings.HasPrefix(err.Error(), "it cannot be shown: ") {
+			t.Errorf("%s: %v", name, err)
+		}
 		got := display.Render(c.v).Data
 		if text, _ := got["text/plain"].(string); len(text) > 2200 && name != "long" {
 			t.Errorf("%s: a text of %d bytes", name, len(text))

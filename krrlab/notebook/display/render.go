@@ -2,6 +2,9 @@ package display
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"html"
 	"image"
@@ -16,6 +19,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/plots"
 )
 
 // methods are the methods that show a value, and what they return.
@@ -31,13 +35,36 @@ var superfluous = map[string]bool{MIMETypeJPEG: true, MIMETypePDF: true}
 // maxText is the length of the text of a value; what is longer is cut.
 const maxText = 20000
 
-// Render returns v in all representations it has, and always as text.
+// Render returns v in all representations it has, and always as text. What goes wrong is said in the text.
 func Render(v any) Data {
-	if d, ok := v.(Data); ok {
-		return withText(d)
+	d, trouble := rendered(v)
+	if len(trouble) > 0 {
+		text, _ := d.Data[MIMETypeText].(string)
+		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(trouble, "\n"))
 	}
-	d := Data{Data: MIMEMap{}}
-	var trouble []string
+	return d
+}
+
+// Show is Render with an error where v could only be shown as text because of what went wrong, or is a figure that cannot be drawn.
+func Show(v any) (Data, error) {
+	d, trouble := rendered(v)
+	if len(trouble) == 0 {
+		return d, nil
+	}
+	if f, ok := v.(*plots.Figure); len(d.Data) == 1 || ok && f.Validate() != nil {
+		return d, errors.New("it cannot be shown: " + strings.Join(trouble, "; "))
+	}
+	return Render(v), nil
+}
+
+// rendered is Render, with what went wrong, a line each.
+func rendered(v any) (d Data, trouble []string) {
+	if d, ok := v.(Data); ok {
+		d = withText(d)
+		withImage(&d)
+		return d, nil
+	}
+	d = Data{Data: MIMEMap{}}
 	attempt := func(what string, f func() error) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -56,7 +83,7 @@ func Render(v any) Data {
 			}
 			attempt(m.name, func() error { return byMethod(v, m.name, m.mime, &d) })
 		}
-		settle(v, &d)
+		attempt("figure", func() error { return settle(v, &d) })
 		if len(d.Data) == 0 {
 			attempt("display", func() error { return byType(v, &d) })
 		}
@@ -64,18 +91,28 @@ func Render(v any) Data {
 	if d.Data[MIMETypeText] == nil {
 		attempt("String", func() error { d.Data[MIMETypeText] = Text(v); return nil })
 	}
-	if len(trouble) > 0 {
-		text, _ := d.Data[MIMETypeText].(string)
-		d.Data[MIMETypeText] = strings.TrimSpace(text + "\n" + strings.Join(trouble, "\n"))
-	}
-	return d
+	withImage(&d)
+	return d, trouble
 }
 
-// Rich reports whether v has a representation beside text.
-func Rich(v any) bool {
-	d := Render(v)
-	_, text := d.Data[MIMETypeText]
-	return len(d.Data) > 1 || !text
+// withImage puts an image into HTML beside a drawing in SVG that has none: Debian's nbconvert shows no SVG, and an HTML page that is
+// not trusted no svg element.
+func withImage(d *Data) {
+	svg, ok := d.Data[MIMETypeSVG]
+	if !ok || d.Data[MIMETypeHTML] != nil {
+		return
+	}
+	if b, ok := svg.([]byte); ok {
+		svg = string(b)
+	}
+	text, _ := d.Data[MIMETypeText].(string)
+	d.Data[MIMETypeHTML] = SVGImage(fmt.Sprint(svg), cmp.Or(text, "drawing"))
+}
+
+// SVGImage returns a drawing as an image in HTML, with the text that stands for it.
+func SVGImage(svg, alt string) string {
+	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:` + MIMETypeSVG + `;base64,` +
+		base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
 }
 
 func isNil(v any) bool {
@@ -195,6 +232,7 @@ const (
 func byType(v any, d *Data) error {
 	switch x := v.(type) {
 	case *plot.Plot:
+		d.Data[MIMETypeText] = fmt.Sprintf("plot %q", x.Title.Text)
 		var drawn [2]bytes.Buffer
 		for i, format := range []string{"svg", "png"} {
 			w, err := x.WriterTo(6.5*vg.Inch, 4*vg.Inch, format)
@@ -206,7 +244,6 @@ func byType(v any, d *Data) error {
 			}
 		}
 		d.Data[MIMETypeSVG], d.Data[MIMETypePNG] = drawn[0].String(), drawn[1].Bytes()
-		d.Data[MIMETypeText] = fmt.Sprintf("plot %q", x.Title.Text)
 	case dataframe.DataFrame:
 		return frame(&x, d)
 	case *dataframe.DataFrame:

@@ -147,13 +147,9 @@ func (s *Session) result(c *cell, vals *engine.Values) (res Result) {
 	if len(shows) == 0 || res.Err != nil && allZero(shows) {
 		return res
 	}
-	d := display.Render(shows[0])
-	if len(shows) > 1 {
-		var text []string
-		for _, x := range shows {
-			text = append(text, fmt.Sprint(display.Render(x).Data[display.MIMETypeText]))
-		}
-		d = display.MakeData(display.MIMETypeText, strings.Join(text, ", "))
+	d, err := s.shown(shows)
+	if err != nil {
+		res.Err = c.failure("DisplayError", err.Error(), c.last)
 	}
 	if res.Err != nil { // what there is of a value is worth seeing
 		s.out.show(d)
@@ -161,6 +157,27 @@ func (s *Session) result(c *cell, vals *engine.Values) (res Result) {
 	}
 	res.Value = &d
 	return res
+}
+
+// shown returns several values as one: texts in a line, and where one is more than text each but the last by itself, before.
+func (s *Session) shown(values []any) (d display.Data, err error) {
+	var all []display.Data
+	var text []string
+	rich := false
+	for _, v := range values {
+		if d, err = display.Show(v); err != nil {
+			return d, err
+		}
+		all, text = append(all, d), append(text, fmt.Sprint(d.Data[display.MIMETypeText]))
+		rich = rich || len(d.Data) > 1
+	}
+	if len(all) > 1 && !rich {
+		return display.MakeData(display.MIMETypeText, strings.Join(text, ", ")), nil
+	}
+	for _, before := range all[:len(all)-1] {
+		s.out.show(before)
+	}
+	return d, nil
 }
 
 var errorType = types.Universe.Lookup("error").Type()

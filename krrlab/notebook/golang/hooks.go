@@ -187,7 +187,13 @@ func (s *Session) line(prompt string, password bool) string {
 // declare gives cells what they find without an import.
 func (s *Session) declare() {
 	ctx, dirs := context.Context(s.ctx.Load()), append([]string{}, s.dirs...)
-	show := func(v any) { s.out.show(display.Render(v)) }
+	show := func(v any) {
+		d, err := display.Show(v)
+		s.out.show(d)
+		if err != nil {
+			panic(err)
+		}
+	}
 	update := func(id string, v any) {
 		d := withID(display.Render(v), id) // may print, so not while the output is locked
 		s.out.ordered(func(o Output) { o.Update(d) })

@@ -1,9 +1,7 @@
 package golang
 
 import (
-	"encoding/base64"
 	"fmt"
-	"html"
 	"slices"
 	"strings"
 	"time"
@@ -75,9 +73,7 @@ func (g *growth) figure() *plots.Figure {
 }
 
 // asImage returns a figure as an image in HTML.
-func asImage(f *plots.Figure) string {
-	return `<img alt="` + html.EscapeString(f.Y.Label+" against "+f.X.Label) + `" style="max-width:100%" src="data:` + display.MIMETypeSVG + ";base64," + base64.StdEncoding.EncodeToString([]byte(f.SVG())) + `">`
-}
+func asImage(f *plots.Figure) string { return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label) }
 
 const (
 	progressAfter = 700 * time.Millisecond // what is over sooner shows nothing
