@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,6 +19,7 @@ type Cell struct {
 	units []*unit
 	shown types.Type // of the last expression, nil if its value is not shown
 	call  bool       // it is a call
+	errs  []Unread   // without the errors
 }
 
 // Value is that of the last expression of a cell, with the type by which the cell knows it.
@@ -54,9 +57,27 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 	if err != nil {
 		return nil, err
 	}
+	c, err = e.compile(name, code, parts(items), closed)
+	if wrong := (types.Error{}); errors.As(err, &wrong) && strings.Contains(wrong.Msg, "undefined") { // as Go has it, in any order
+		closed = closed || items[len(items)-1].kind != statement
+		slices.SortStableFunc(items, func(a, b item) int {
+			switch {
+			case a.hoisted == b.hoisted:
+				return 0
+			case a.hoisted:
+				return -1
+			}
+			return 1
+		})
+		c, err = e.compile(name, code, parts(items), closed)
+	}
+	return c, err
+}
+
+// compile checks the parts of a cell.
+func (e *Engine) compile(name, code string, all []part, closed bool) (c *Cell, err error) {
 	c = &Cell{e: e}
 	sees := e.view.clone()
-	all := parts(items)
 	for i, p := range all {
 		file, err := e.parse(name, code, p)
 		if err != nil {
@@ -281,8 +302,10 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 		step := call(atName, st.Pos(), &ast.BasicLit{Kind: token.INT, Value: strconv.Itoa(i), ValuePos: st.Pos()})
 		if x, ok := st.(*ast.ExprStmt); ok && last && i+1 == len(list) && !prints(x.X) {
 			show = len(fn.Body.List) + 1
-			c.call = isCall(x.X)
-			st = call(showName, st.Pos(), x.X)
+			if shown, ok := x.X.(*ast.CallExpr); !ok || !isName(shown.Fun, showName) { // else of a list
+				c.call = isCall(x.X)
+				st = call(showName, st.Pos(), x.X)
+			}
 		} else if ok && !isCall(x.X) { // the value of an expression that stands alone is not used
 			st = &ast.AssignStmt{Lhs: []ast.Expr{&ast.Ident{Name: "_", NamePos: st.Pos()}}, Tok: token.ASSIGN, TokPos: st.Pos(), Rhs: []ast.Expr{x.X}}
 		}
@@ -297,8 +320,16 @@ func (e *Engine) statements(c *Cell, file *ast.File, sees view, last bool) (*uni
 		return nil, err
 	}
 	if show >= 0 {
-		c.shown = u.src.info.TypeOf(ast.Unparen(fn.Body.List[show].(*ast.ExprStmt).X.(*ast.CallExpr).Args[0]))
+		var shown []*types.Var
+		for _, x := range fn.Body.List[show].(*ast.ExprStmt).X.(*ast.CallExpr).Args {
+			c.shown = u.src.info.TypeOf(ast.Unparen(x))
+			shown = append(shown, types.NewVar(x.Pos(), u.pkg, "", c.shown))
+		}
+		if len(shown) > 1 {
+			c.shown = types.NewTuple(shown...)
+		}
 	}
+	c.unread(u, fn)
 	u.lines = lines
 	e.variables(u, fn, sees)
 	return u, nil
@@ -347,6 +378,57 @@ func (e *Engine) variables(u *unit, fn *ast.FuncDecl, sees view) {
 	}
 }
 
+// Unread is an error that a statement at the top of a cell has assigned to a variable, which no later one reads.
+type Unread struct {
+	Name string // of the variable
+	Line int
+	Err  error
+}
+
+// unread notes to which variables the statements of a unit assign errors that none of the cell reads.
+func (c *Cell) unread(u *unit, fn *ast.FuncDecl) {
+	for _, st := range fn.Body.List {
+		var to []*ast.Ident
+		if a, ok := st.(*ast.AssignStmt); ok {
+			for _, x := range a.Lhs {
+				if id, ok := x.(*ast.Ident); ok && id.Name != "_" {
+					to = append(to, id)
+				}
+			}
+		}
+		forget := func(name string) { c.errs = slices.DeleteFunc(c.errs, func(e Unread) bool { return e.Name == name }) }
+		ast.Inspect(st, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok && !slices.Contains(to, id) {
+				forget(id.Name)
+			}
+			return true
+		})
+		for _, id := range to {
+			forget(id.Name)
+			if o := u.src.info.ObjectOf(id); o != nil && types.Identical(o.Type(), types.Universe.Lookup("error").Type()) {
+				c.errs = append(c.errs, Unread{Name: id.Name, Line: c.e.fset.Position(id.Pos()).Line})
+			}
+		}
+	}
+}
+
+// Unread returns the errors that the cell, which has run, has left in variables without a look at them.
+func (c *Cell) Unread() (out []Unread) {
+	for _, u := range c.errs {
+		c.e.Variables(func(name string, v reflect.Value) {
+			if err, ok := v.Interface().(error); ok && name == u.Name {
+				out = append(out, Unread{name, u.Line, err})
+			}
+		})
+	}
+	return out
+}
+
+func isName(x ast.Expr, name string) bool {
+	id, ok := x.(*ast.Ident)
+	return ok && id.Name == name
+}
+
 func isCall(x ast.Expr) bool {
 	_, ok := ast.Unparen(x).(*ast.CallExpr)
 	return ok
@@ -370,7 +452,7 @@ func prints(x ast.Expr) bool {
 	return ok && pkg.Name == "fmt" && (strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint") || strings.HasPrefix(sel.Sel.Name, "Scan"))
 }
 
-// Names of the functions that statements call.
+// Names of the functions that statements call: with their number, and with what is shown.
 const (
 	atName   = Hidden + "at"
 	showName = Hidden + "show"

@@ -158,6 +158,13 @@ func (e *Engine) Declare(vars map[string]any) {
 	e.units[u.pkg] = u
 }
 
+// Adopt makes a function that a cell has declared one of Declare's.
+func (e *Engine) Adopt(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.own[name], e.units[e.view.names[name].Pkg()].base = true, true
+}
+
 // typeOf returns the type of a compiled one.
 func (e *Engine) typeOf(rt reflect.Type) types.Type {
 	e.loader.mu.Lock()

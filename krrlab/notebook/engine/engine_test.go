@@ -78,7 +78,7 @@ func TestIdentity(t *testing.T) {
 		{"sort.Sort(a)\na", "→[1 2 3]"},
 		{"type my struct{ n int }\nfunc (m my) Error() string { return fmt.Sprint(\"my\", m.n) }", ""},
 		{"var e error = my{3}\ne", "→my3"},
-		{"var m my\nerrors.Is(e, my{3}), errors.As(fmt.Errorf(\"x: %w\", e), &m), m.n", "✗"},
+		{"var m my\nerrors.Is(e, my{3}), errors.As(fmt.Errorf(\"x: %w\", e), &m), m.n", "→true→true→3"},
 		{"var m my\nfmt.Println(errors.Is(e, my{3}), errors.As(fmt.Errorf(\"x: %w\", e), &m), m.n)", "true true 3\n"},
 		{"my{4}.n", "→4"},
 		{"type box[T any] struct{ v T }\nfunc (b *box[T]) set(v T) { b.v = v }\nfunc (b box[T]) String() string { return fmt.Sprint(\"box of \", b.v) }", ""},

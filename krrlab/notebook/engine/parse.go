@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"regexp"
 	"strings"
 )
 
@@ -20,6 +22,8 @@ type item struct {
 	kind       int
 	start, end int
 	names      []string // that a statement declares
+	hoisted    bool     // a function, method or type, which may stand behind what uses it
+	list       bool     // several expressions, of which all are shown
 }
 
 // items takes a cell apart, and reports whether its last statement ends with a semicolon.
@@ -27,7 +31,7 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 	var errs scanner.ErrorList
 	file := token.NewFileSet().AddFile(name, -1, len(code))
 	var sc scanner.Scanner
-	sc.Init(file, []byte(code), errs.Add, 0)
+	sc.Init(file, []byte(code), errs.Add, scanner.ScanComments)
 	type tok struct {
 		pos, end int
 		tok      token.Token
@@ -38,6 +42,12 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		pos, t, lit := sc.Scan()
 		if t == token.EOF {
 			break
+		}
+		if t == token.COMMENT {
+			if m := directive.FindString(lit); m != "" {
+				errs.Add(file.Position(pos), m+" has no effect in a cell; "+directives[m])
+			}
+			continue
 		}
 		length := len(lit)
 		if lit == "" {
@@ -52,6 +62,7 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 	if len(errs) > 0 {
 		return nil, false, errs
 	}
+	var open []tok
 	depth, first := 0, -1
 	header := false // of a for, if or switch, whose semicolons end no statement
 	for i, t := range all {
@@ -64,12 +75,13 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		switch t.tok {
 		case token.LPAREN, token.LBRACE, token.LBRACK:
 			header = header && (depth > 0 || t.tok != token.LBRACE)
-			depth++
+			depth, open = depth+1, append(open, t)
 		case token.RPAREN, token.RBRACE, token.RBRACK:
 			if depth--; depth < 0 {
 				errs.Add(file.Position(file.Pos(t.pos)), "unexpected "+t.tok.String())
 				return nil, false, errs
 			}
+			open = open[:depth]
 		}
 		if first < 0 && t.tok != token.SEMICOLON {
 			first = i
@@ -87,7 +99,7 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		case token.IMPORT:
 			it.kind = importing
 		case token.TYPE, token.VAR, token.CONST:
-			it.kind = declaration
+			it.kind, it.hoisted = declaration, all[first].tok == token.TYPE
 		case token.FUNC:
 			it.kind = statement
 			if j := first + 1; j < len(all) && all[j].tok == token.LPAREN { // a method, or a literal
@@ -106,6 +118,7 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 			} else {
 				it.kind = declaration
 			}
+			it.hoisted = it.kind == declaration
 		}
 		if all[first].tok != token.PACKAGE {
 			for j := first; j <= last; j++ {
@@ -121,8 +134,24 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 		}
 		first = -1
 	}
+	if depth > 0 {
+		errs.Add(file.Position(file.Pos(open[depth-1].pos)), "this "+open[depth-1].tok.String()+" is not closed")
+		return nil, false, errs
+	}
+	if n := len(out); n > 0 && !closed && out[n-1].kind == statement {
+		x, err := parser.ParseExpr("f(" + code[out[n-1].start:out[n-1].end] + ")")
+		call, ok := x.(*ast.CallExpr)
+		out[n-1].list = err == nil && ok && len(call.Args) > 1
+	}
 	return out, closed, nil
 }
+
+// directives are comments that tell the compiler something, which cells cannot, with what to do instead.
+var directives = map[string]string{
+	"//go:embed": "read the file: os.ReadFile", "//go:linkname": "use exported names", "//go:generate": "run the command: !cmd", "//export": "cells are no C library",
+}
+
+var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)
 
 // definedBefore returns the names that stand before :=.
 func definedBefore(s string) []string {
@@ -192,9 +221,17 @@ func (e *Engine) parse(name, code string, p part) (*ast.File, error) {
 			}
 		}
 	}
-	src := "package main;" + string(blank)
-	if p.kind == statement {
-		src = "package main;func " + runName + "(){" + string(blank) + "\n}"
+	body, head, tail := string(blank), "package main;", ""
+	if it := p.items[len(p.items)-1]; it.list {
+		body = body[:it.start] + showName + "(" + body[it.start:it.end] + ")" + body[it.end:]
 	}
-	return parser.ParseFile(e.fset, name, src, parser.SkipObjectResolution)
+	if p.kind == statement {
+		head, tail = head+"func "+runName+"(){", "\n}"
+	}
+	file, err := parser.ParseFile(e.fset, name, head+body+tail, parser.SkipObjectResolution)
+	if list := (scanner.ErrorList)(nil); errors.As(err, &list) && list[0].Pos.Offset >= len(head)+len(body) {
+		found, _, _ := strings.Cut(list[0].Msg, ", found")
+		list[0].Msg, list[0].Pos.Line = found+", found 'EOF'", 1+strings.Count(code[:p.items[len(p.items)-1].end], "\n")
+	}
+	return file, err
 }

@@ -121,7 +121,7 @@ func (s *Session) compile(c *cell, p part) Result {
 			case <-ctx.Done():
 			}
 		}
-		n, err = native.Compile(ctx, s.finder.Program, native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Standard: standard})
+		n, err = native.Compile(ctx, s.finder.Program, native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Named: linked})
 	})
 	wrong := (*native.Error)(nil)
 	switch {

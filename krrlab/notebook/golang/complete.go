@@ -250,7 +250,7 @@ func (s *Session) importOf(name string) *types.Package {
 	}
 	o, path := s.e.Lookup(name)
 	if o == nil && path == "" {
-		path = standard(name)
+		path = linked(name)
 	}
 	if path == "" {
 		return nil

@@ -178,14 +178,14 @@ func hint(text string) string {
 	if line := importLine(m[1]); line != "" {
 		return text + "; " + line
 	}
-	return text + "; declare it in this cell or run the cell that does, or import its package"
+	return text + "; declare it above, or run the cell that does, or import its package"
 }
 
 // syntaxText says what is wrong in terms of the cell.
 func syntaxText(msg string) string {
 	switch {
 	case strings.HasPrefix(msg, "expected 1 expression"):
-		return msg + "; show several values with Display(a); Display(b)"
+		return msg + "; several values are shown by the last line of a cell, without a semicolon"
 	case strings.Contains(msg, "found 'EOF'"):
 		return msg + "; the cell ends too early: a bracket or an operand is missing"
 	}

@@ -125,7 +125,14 @@ func (s *Session) goCode(c *cell, p part) Result {
 	if err != nil {
 		return Result{Err: s.explain(c, err)}
 	}
-	return s.result(c, vals)
+	res := s.result(c, vals)
+	for _, u := range cell.Unread() {
+		if c.hits.Load() > 0 { // the interrupt's
+			break
+		}
+		s.out.write(stderr, fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n", u.Name, u.Line, oneLine(u.Err.Error())))
+	}
+	return res
 }
 
 // result turns the values of the last expression into what is shown. If the last of

@@ -175,13 +175,33 @@ func (s *Session) input(prompt string, password bool) (string, error) {
 // line is input where a cell takes the line alone: an error ends the cell.
 func (s *Session) line(prompt string, password bool) string {
 	line, err := s.input(prompt, password)
-	if c := s.running.Load(); err != nil && c != nil && c.hits.Load() > 0 {
+	if err != nil {
+		s.noLine(err)
+	}
+	return line
+}
+
+// noLine ends the cell that could not read a line.
+func (s *Session) noLine(err error) {
+	if c := s.running.Load(); c != nil && c.hits.Load() > 0 {
 		panic(engine.Halted{})
+	}
+	panic(err)
+}
+
+// must is the function Must of cells.
+const must = "// Must returns the value of a call that must not fail: an error ends the cell.\nfunc Must[T any](v T, err error) T {\n\tif err != nil {\n\t\tpanic(err)\n\t}\n\treturn v\n}"
+
+// builtIn gives cells what is declared as they declare it.
+func (s *Session) builtIn() {
+	cell, err := s.e.Compile("built-in.go", must)
+	if err == nil {
+		_, err = cell.Run(func() bool { return false }, func(int) {})
 	}
 	if err != nil {
 		panic(err)
 	}
-	return line
+	s.e.Adopt("Must")
 }
 
 // declare gives cells what they find without an import.
@@ -205,9 +225,15 @@ func (s *Session) declare() {
 	line := func(prompt string) string { return s.line(prompt, false) }
 	secret := func(prompt string) string { return s.line(prompt, true) }
 	progress := s.Progress
+	checked := func(_ int, err error) {
+		if err != nil {
+			s.noLine(err)
+		}
+	}
 	s.e.Declare(map[string]any{
 		"ctx": &ctx, "DataDirs": &dirs, "Display": &show, "Update": &update, "DisplayID": &named, "Clear": &empty,
 		"Input": &input, "Password": &password, alone["Input"]: &line, alone["Password"]: &secret, "Progress": &progress,
+		scanned: &checked,
 	})
 	s.e.Import("display")
 }

@@ -96,7 +96,7 @@ func similar(path string) []string {
 	return out[:min(len(out), 3)]
 }
 
-// preferred are the packages of the standard library that a name means where several have it.
+// preferred are the packages that a name means where several have it.
 var preferred = map[string]string{
 	"rand": "math/rand", "template": "text/template", "scanner": "text/scanner", "pprof": "runtime/pprof", "ast": "go/ast", "color": "image/color",
 }
@@ -119,12 +119,16 @@ func packagesNamed(name string) (std, others []string) {
 	return std, others
 }
 
-// standard returns the package of the standard library that a name means.
-func standard(name string) string {
+// linked returns the package that a name means without an import: of the standard library, or one of the others that are linked in.
+func linked(name string) string {
 	if path := preferred[name]; path != "" {
 		return path
 	}
-	if std, _ := packagesNamed(name); len(std) == 1 {
+	std, others := packagesNamed(name)
+	if len(std) == 0 {
+		std = others
+	}
+	if len(std) == 1 {
 		return std[0]
 	}
 	return ""
@@ -143,7 +147,8 @@ func importLine(name string) string {
 	return strings.Join(all[:min(len(all), 3)], " or ")
 }
 
-// single makes calls of Input and Password give the line alone where one value is wanted.
+// single makes calls of Input and Password give the line alone where one value is wanted, and makes a call of fmt.Scan fail the cell
+// where nobody looks at its error.
 func single(file *ast.File, own func(name string) bool) {
 	change := func(values []ast.Expr) {
 		for _, v := range values {
@@ -168,10 +173,23 @@ func single(file *ast.File, own func(name string) bool) {
 			}
 		case *ast.CallExpr:
 			change(n.Args)
+		case *ast.ExprStmt:
+			call, _ := n.X.(*ast.CallExpr)
+			if call == nil {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasPrefix(f.Sel.Name, "Scan") {
+				if p, ok := f.X.(*ast.Ident); ok && p.Name == "fmt" {
+					n.X = &ast.CallExpr{Fun: &ast.Ident{Name: scanned, NamePos: n.Pos()}, Lparen: n.Pos(), Args: []ast.Expr{call}, Rparen: n.Pos()}
+				}
+			}
 		}
 		return true
 	})
 }
+
+// scanned is the function that takes what fmt.Scan returns.
+const scanned = engine.Hidden + "scanned"
 
 // alone are the functions that give a line without an error.
 var alone = map[string]string{"Input": engine.Hidden + "line", "Password": engine.Hidden + "secret"}

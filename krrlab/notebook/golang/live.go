@@ -73,7 +73,9 @@ func (g *growth) figure() *plots.Figure {
 }
 
 // asImage returns a figure as an image in HTML.
-func asImage(f *plots.Figure) string { return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label) }
+func asImage(f *plots.Figure) string {
+	return display.SVGImage(f.SVG(), f.Y.Label+" against "+f.X.Label)
+}
 
 const (
 	progressAfter = 700 * time.Millisecond // what is over sooner shows nothing

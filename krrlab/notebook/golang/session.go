@@ -140,8 +140,9 @@ func (s *Session) start() {
 	s.interpreted = nil
 	s.finder = &modules.Finder{Compiled: func(path string) bool { return engine.Packages()[path] != "" }}
 	s.e = engine.New(s.hook())
-	s.e.Named, s.e.Rewrite, s.e.Find = standard, single, s.find
+	s.e.Named, s.e.Rewrite, s.e.Find = linked, single, s.find
 	s.declare()
+	s.builtIn()
 	go s.panics(s.e)
 }
 

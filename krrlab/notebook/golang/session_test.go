@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -112,6 +113,20 @@ p`, "→{S:1.5 Name:n}"},
 		{"ch := make(chan int)\ngo func(v int) { ch <- v }(4)\n<-ch", "→4"},
 		{"func add(a float64, c chan float64) { c <- a + 1 }\ncf := make(chan float64)\ngo add(1, cf)\n<-cf", "→2"},
 		{"context.Background() == ctx", "→true"},
+		{"1, 2", "→1, 2"},
+		{"x, strings.ToUpper(\"b\"), []int{1, 2}", "→3, B, [1 2]"},
+		{"x, f(1, 2)", "✗CompileError: multiple-value f(1, 2) (value of type (int, string)) in single-value context (Cell 1, line 1)"},
+		{"x, failure", "display: 3✗Error: seen"},
+		{"p, 3", "display: {S:1.5 Name:n}→3"},
+		{"h1() + (H{4}).Get()\nfunc h1() int { return h2() }\nfunc (h H) Get() int { return h.v }\ntype H struct{ v int }\nfunc h2() int { return 1 }\nh1()", "→1"},
+		{"fmt.Println(h3())\nfunc h3() int { return x }", "stdout: 3\n"},
+		{"k3()\nk := 1\nfunc k3() int { return k }", "✗CompileError: undefined: k; declare it above, or run the cell that does, or import its package (Cell 1, line 3)"},
+		{"Must(strconv.Atoi(\"7\")) + 1", "→8"},
+		{"_, err := os.Open(\"nosuch\")", "stderr: err is not nil (line 1): open nosuch: no such file or directory; look at it, or write Must(…) around the call\n"},
+		{"a, err := strconv.Atoi(\"x\")\nb, err2 := strconv.Atoi(\"y\")\nif err2 != nil { b = 2 }\na + b", "stderr: err is not nil (line 1): strconv.Atoi: parsing \"x\": invalid syntax; look at it, or write Must(…) around the call\n→2"},
+		{"_, err = os.Open(\"nosuch\")\n_, err = os.Stat(\".\")", ""},
+		{"_, err = os.Open(\"nosuch\")\nfmt.Println(err != nil)", "stdout: true\n"},
+		{"func Must(x int) int { return -x }\nMust(2)", "→-2"},
 	} {
 		if got := run(s, c.code); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
@@ -158,12 +173,30 @@ func TestErrors(t *testing.T) {
 		{"panic(\"alone\")", "Panic: alone (Cell 1, line 1)"},
 		{"var p *P\np.Name", "Panic: "},
 		{"os.Exit(1)", "Panic: os.Exit(1) would end the kernel"},
-		{"1, 2", "SyntaxError: expected 1 expression"},
+		{"1, 2;", "SyntaxError: expected 1 expression"},
+		{"1, nosuch", "CompileError: undefined: nosuch"},
+		{"1+", "SyntaxError: expected operand, found 'EOF'; the cell ends too early: a bracket or an operand is missing (Cell 1, line 1)"},
+		{"y := n *\n\n", "SyntaxError: expected operand, found 'EOF'; the cell ends too early: a bracket or an operand is missing (Cell 1, line 1)"},
+		{"\nfor i := range 3 {\n\tif i > 1 {\n\t\tfmt.Println(i)\n}\n", "SyntaxError: this { is not closed (Cell 1, line 2)"},
+		{"\nfmt.Println(1,", "SyntaxError: this ( is not closed (Cell 1, line 2)"},
+		{"func f() {\n\tx := []int{1,\n\t\t2", "SyntaxError: this { is not closed (Cell 1, line 2)"},
+		{"if n == 1", "SyntaxError: "},
+		{"import _ \"embed\"\n//go:embed x.txt\nvar es string\nes", "SyntaxError: //go:embed has no effect in a cell; read the file: os.ReadFile (Cell 1, line 2)"},
+		{"//go:linkname now time.now\nfunc now() int64", "SyntaxError: //go:linkname has no effect in a cell; use exported names (Cell 1, line 1)"},
+		{"// about //go:embed\nn", "→1"},
+		{"var z int\nfmt.Scan(&z)\nz", "Panic: no reader (Cell 1, line 2)"},
+		{"if true { var z string; fmt.Scanf(\"%s\", &z) }", "Panic: no reader (Cell 1, line 1)"},
+		{"_, err := fmt.Scanln(&n)\nerr", "→no reader"},
+		{"Must(os.Open(\"nosuch\"))", "Panic: open nosuch: no such file or directory (Cell 1, line 1)"},
+		{"import \"gonum.org/v1/plot/plotter\"\np := plot.New()\np.Y.Scale = plot.LogScale{}\nl, _ := plotter.NewLine(plotter.XYs{{X: 1, Y: 0}, {X: 2, Y: 10}})\np.Add(l)\np",
+			"display: plot \"\"✗DisplayError: it cannot be shown: display panicked: Values must be greater than 0"},
+		{"Display(&plots.Figure{})", "✗Panic: it cannot be shown: figure: "},
 		{"%nosuch", "CommandError: unknown command %nosuch"},
 		{"!exit 3", "CommandError: exit 3: exit status 3"},
 		{"strings.Repeat(\"a\", -1)", "Panic: strings: negative Repeat count"},
 	} {
-		if got := run(s, c.code); !strings.Contains(got, c.want) {
+		p := &sheet{reply: func(string) (string, error) { return "", errors.New("no reader") }}
+		if got := outcome(s.Run("Cell 1", c.code, p), p); !strings.Contains(got, c.want) {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got, c.want)
 		}
 		if got := run(s, "n"); got != "→1" {

@@ -37,7 +37,7 @@ type Builder func(ctx context.Context, files map[string]string, imports []string
 // Source is a cell to be compiled.
 type Source struct {
 	Name, Code string                   // of the code the first line is left out
-	Standard   func(name string) string // the path of the package that a name means without an import, "" for none
+	Named      func(name string) string // the path of the package that a name means without an import, "" for none
 }
 
 // Cell is a cell that was compiled.
@@ -191,8 +191,8 @@ func (c *Cell) source(n ast.Node) string {
 	return c.text[c.fset.Position(n.Pos()).Offset:c.fset.Position(n.End()).Offset]
 }
 
-// imports returns the imports that are not of the standard library, and a head with those of packages of it that the cell uses without
-// having imported them.
+// imports returns the imports that are not of the standard library, and a head with those that the cell uses without having written
+// them.
 func (c *Cell) imports() (head string, others []string) {
 	known, open := map[string]bool{}, map[*ast.Ident]bool{}
 	for _, spec := range c.file.Imports {
@@ -212,8 +212,12 @@ func (c *Cell) imports() (head string, others []string) {
 		if sel, ok := n.(*ast.SelectorExpr); ok {
 			if id, ok := sel.X.(*ast.Ident); ok && open[id] && !known[id.Name] {
 				known[id.Name] = true
-				if p := c.src.Standard(id.Name); p != "" {
+				p := c.src.Named(id.Name)
+				if p != "" {
 					head += fmt.Sprintf("; import %s %q", id.Name, p)
+				}
+				if p != "" && !standard(p) {
+					others = append(others, p)
 				}
 			}
 		}

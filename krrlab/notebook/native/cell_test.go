@@ -29,7 +29,7 @@ func TestCompile(t *testing.T) {
 		_, err := Compile(t.Context(), func(_ context.Context, files map[string]string, _ []string) (string, error) {
 			cell = files["cell/cell.go"]
 			return "", errors.New(c.says)
-		}, Source{Name: "Cell 5", Code: c.code, Standard: func(name string) string { return map[string]string{"math": "math"}[name] }})
+		}, Source{Name: "Cell 5", Code: c.code, Named: func(name string) string { return map[string]string{"math": "math"}[name] }})
 		n := 0
 		if strings.Contains(c.given, "EvalTile") {
 			n = 1
