@@ -145,6 +145,10 @@ func markdown(src string) (template.HTML, error) {
 // formulas keeps what stands between dollar signs, $x_i$ and $$x_i$$, from being read as Markdown.
 type formulas struct{}
 
+// maxFormula is the length in bytes of a formula; a longer one stays as it is written. It bounds how deep groups nest, and how far
+// the end of a formula is looked for behind each dollar sign.
+const maxFormula = 4 << 10
+
 // Trigger implements parser.InlineParser.
 func (formulas) Trigger() []byte { return []byte{'$'} }
 
@@ -154,8 +158,8 @@ var formula = regexp.MustCompile(`^(?:\$\$(?s:.+?)\$\$|\$[^\s$` + "`" + `](?:[^$
 func (formulas) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, at := block.Position()
 	var rest []byte
-	for l, _ := block.PeekLine(); l != nil; l, _ = block.PeekLine() {
-		rest = append(rest, l...)
+	for l, _ := block.PeekLine(); l != nil && len(rest) < maxFormula; l, _ = block.PeekLine() {
+		rest = append(rest, l[:min(len(l), maxFormula-len(rest))]...)
 		block.AdvanceLine()
 	}
 	block.SetPosition(line, at)

@@ -152,7 +152,7 @@ func (t *texReader) atom() string {
 	case "text":
 		return "<mtext>" + strings.ReplaceAll(html.EscapeString(t.words()), " ", "\u00a0") + "</mtext>"
 	case "mathbb":
-		return "<mi>" + texDouble.Replace(t.words()) + "</mi>"
+		return "<mi>" + texDouble.Replace(html.EscapeString(t.words())) + "</mi>"
 	}
 	t.wrong = true
 	return ""

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +17,7 @@ func TestMathML(t *testing.T) {
 		`$\text{<for every } x$`: "<mtext>&lt;for\u00a0every\u00a0</mtext><mi>x</mi>",
 		`$\sum_{i=1}^n\sqrt\mu$`: "<munderover><mo>∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow><mi>n</mi></munderover><msqrt><mi>μ</mi></msqrt>",
 		`$Z_{\rm new}$`:          `<msub><mi>Z</mi><mrow><mi mathvariant="normal">new</mi></mrow></msub>`,
+		`$\mathbb{<img>R}$`:      "<mi>&lt;img&gt;ℝ</mi>",
 		`$\Bigl(\mathrm{tr}K$`:   `<mo stretchy="true">(</mo><mi mathvariant="normal">tr</mi><mi>K</mi>`,
 	} {
 		if got := mathML(tex); got != "<math><mrow>"+want+"</mrow></math>" {
@@ -24,6 +27,26 @@ func TestMathML(t *testing.T) {
 	for _, tex := range []string{`$\begin{x}$`, `${x$`, `$x}$`, `$x^$`, `$\$`, `$\text{x$`, `$a&b$`} {
 		if got := mathML(tex); got != "" {
 			t.Errorf("%s becomes %s", tex, got)
+		}
+	}
+}
+
+// TestHostileFormulas: no formula brings elements of its own into a page, and none, however long or deep, holds it up.
+func TestHostileFormulas(t *testing.T) {
+	for _, tex := range []string{"\\mathbb%s", "\\mathrm%s", "\\operatorname%s", "\\text%s", "{\\rm %s}", "\\hat%s", "\\left%s", "\\frac%s1", "\\sqrt%s", "x_%s", "%s"} {
+		for _, text := range []string{"{<img src=x onerror=y>}", "<b>", "{\"'&lt;&}", "{</mi><script>}", "\\text{<i>}"} {
+			got := mathML("$" + strings.Replace(tex, "%s", text, 1) + "$")
+			for _, tag := range regexp.MustCompile(`</?(\w+)`).FindAllStringSubmatch(got, -1) {
+				if !strings.HasPrefix(tag[1], "m") {
+					t.Errorf("%s with %s: %s", tex, text, got)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"$" + strings.Repeat("{", 3_000_000) + "x$", strings.Repeat("$x ", 200_000), "$$" + strings.Repeat("\\hat", 500_000) + "$$",
+		"$" + strings.Repeat("x_{", 100_000) + strings.Repeat("}", 100_000) + "$"} {
+		if h, err := markdown(text); err != nil || strings.Contains(string(h), "<math") {
+			t.Errorf("%.20s…: %.80s, %v", text, h, err)
 		}
 	}
 }
