@@ -34,9 +34,8 @@ var Patterns = []string{
 	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
 }
 
-// Unbound are the packages of the module, with those below them, that no cell has a use
-// for; conformance suites, whose names end in test, are others.
-var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "notebooks"}
+// Unbound are the packages of the module, with those below them, that no cell has a use for.
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/comm/commtest", "krrlab/internal", "krrlab/notebook", "notebooks"}
 
 // Skipped are the exported names that are not bound.
 var Skipped = Skip{
@@ -90,13 +89,10 @@ func Generate(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// unbound reports whether path is one of Unbound or below it, or a conformance suite.
+// unbound reports whether path is one of Unbound or below it.
 func unbound(path string) bool {
 	if path == displayPath {
 		return false
-	}
-	if strings.HasPrefix(path, module+"/") && strings.HasSuffix(path, "test") {
-		return true
 	}
 	return slices.ContainsFunc(Unbound, func(u string) bool {
 		return path == module+"/"+u || strings.HasPrefix(path, module+"/"+u+"/")

@@ -20,6 +20,7 @@ const (
 	maxElements = 100  // of a slice, an array or a map that is shown by itself
 	maxInside   = 12   // of one within another value
 	maxDepth    = 4    // of values within values
+	manyFields  = 8    // of a struct of which zeros are not written
 )
 
 // brief writes a value as fmt's %+v does, names of fields included, but of long slices and maps the first
@@ -102,14 +103,23 @@ func (p *printer) ownText(v reflect.Value) (done bool) {
 	return true
 }
 
+// fields writes a struct, one of many fields without those that are zero.
 func (p *printer) fields(v reflect.Value, depth int) {
 	p.WriteByte('{')
+	begin, zero := p.Len(), 0
 	for i := range v.NumField() {
-		if i > 0 {
+		if v.NumField() > manyFields && v.Field(i).IsZero() {
+			zero++
+			continue
+		}
+		if p.Len() > begin {
 			p.WriteByte(' ')
 		}
 		p.WriteString(v.Type().Field(i).Name + ":")
 		p.value(v.Field(i), depth+1)
+	}
+	if zero > 0 {
+		fmt.Fprintf(p, " … %d fields are zero", zero)
 	}
 	p.WriteByte('}')
 }

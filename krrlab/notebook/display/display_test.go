@@ -15,8 +15,11 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -60,6 +63,19 @@ func TestRender(t *testing.T) {
 	frame := dataframe.New(series.New([]float64{1.5, 2}, series.Float, "a<b"), series.New([]string{"x", "y"}, series.String, "s"))
 	broken := plot.New()
 	broken.Title.Text, broken.Y.Scale, broken.Y.Min = "b", plot.LogScale{}, -1
+	gaussian := kernel.Gaussian{Sigma: 2}
+	k, err := gram.New(t.Context(), gaussian, x, 0.5, &gram.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := func(text string) map[string]string {
+		return map[string]string{"text/plain": text, "text/html": "<img width=\"346\" alt="}
+	}
+	type config struct {
+		Kernel                    kernel.Kernel
+		Lambda                    float64
+		A, B, C, D, E, F, G, H, I int
+	}
 	unshown := map[string]bool{"panics": true, "no plot": true, "no figure": true}
 	for name, c := range map[string]struct {
 		v    any
@@ -97,6 +113,12 @@ func TestRender(t *testing.T) {
 		"set":        {*set, map[string]string{"text/html": "The first 5 of 7 points", "text/plain": "a<b: classification"}},
 		"frame":      {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
 		"series":     {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
+		"K":          {k, seen("kernel gaussian(sigma=2), λ = 0.5, ")},
+		"Z":          {x, seen("7 × 10 *points.Dense")},
+		"M":          {precond.Identity{N: 3}, seen("M, {N:3}")},
+		"kernel":     {kernel.Laplacian{Sigma: 3}, seen("laplacian(sigma=3)")},
+		"config":     {config{Kernel: gaussian, Lambda: 0.5}, seen("{Kernel:gaussian(sigma=2) Lambda:0.5 … 9 fields are zero}")},
+		"no config":  {&config{Kernel: kernel.Polynomial{Degree: 2}}, map[string]string{"text/plain": "&{Kernel:poly"}},
 		"data":       {display.Math("x"), map[string]string{"text/latex": "$$x$$", "text/plain": "x"}},
 		"bytes":      {display.Auto([]byte("\x89PNG\r\n\x1a\n")), map[string]string{"image/png": "", "text/plain": "8 bytes"}},
 	} {

@@ -258,6 +258,9 @@ func byType(v any, d *Data) error {
 	case *datasets.Pair:
 		dataset(x.String(), x.Train, d)
 	default:
+		if operator(v, d) {
+			return nil
+		}
 		if r := reflect.ValueOf(v); r.Kind() == reflect.Struct { // a mat.Dense that is not a pointer
 			p := reflect.New(r.Type())
 			p.Elem().Set(r)
