@@ -50,6 +50,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 		return nil, e
 	}
 	sol.Model = l.model(c, sol, start)
+	sol.SetTraining(l.given)
 	sol.Seconds.Total = time.Since(start).Seconds()
 	if r := sol.Ranks; r != nil { // what they have sent in all
 		t := l.comm.Traffic()
@@ -79,6 +80,7 @@ func (s *Solution) adopt(ctx context.Context, l *Lab) error {
 		s.Status = statusOf(ctx)
 	}
 	s.lab, s.Model = l, l.model(s.Model.C, s, time.Now())
+	s.SetTraining(l.given)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/plots"
 )
@@ -47,14 +48,14 @@ func (r *fitted) pictureOf(ctx context.Context) (*picture, error) {
 		}
 	}
 	score := p.Score(points)
-	judged := fmt.Sprintf("RMSE %.4g, R² %.3f", score.RMSE, score.R2)
+	judged := fmt.Sprintf("RMSE %s, R² %.3f", outward.Plain(score.RMSE, 4), score.R2)
 	if p.Labels != nil {
 		judged = fmt.Sprintf("error %.2f %%", 100*score.ErrorRate)
 	}
 	title := fmt.Sprintf("%s: %s on %d %s points", r.sol.Dataset, judged, score.N, of)
 	out := &picture{what: fmt.Sprintf("predictions against answers of the %s data, as a direct solve has no iterations to draw", of)}
 	if p.Labels != nil {
-		out.figure = confusion(title, p, points)
+		out.figure = confusion(title, score.Classes)
 	} else {
 		out.figure = agreement(title, p, points)
 	}
@@ -79,20 +80,16 @@ func agreement(title string, p *model.Prediction, d *datasets.Dataset) *plots.Fi
 }
 
 // confusion draws how often each class is taken for which.
-func confusion(title string, p *model.Prediction, d *datasets.Dataset) *plots.Figure {
-	labels := slices.Clone(p.Labels)
-	for _, label := range d.Labels { // classes that the model does not know are never right
-		if !slices.Contains(labels, label) {
-			labels = append(labels, label)
-		}
+func confusion(title string, c *model.Classes) *plots.Figure {
+	at, names := classAxis(c.Labels)
+	z := make([][]float64, len(c.Labels))
+	index := map[string]int{}
+	for i, e := range c.Errors {
+		z[i], index[c.Labels[i]] = make([]float64, len(z)), i
+		z[i][i] = float64(e.Of - e.Wrong)
 	}
-	at, names := classAxis(labels)
-	z := make([][]float64, len(labels))
-	for i := range z {
-		z[i] = make([]float64, len(labels))
-	}
-	for i, c := range p.Class {
-		z[slices.Index(labels, d.Labels[d.Class[i]])][c]++
+	for _, v := range c.Confusions {
+		z[index[v.Class]][index[v.For]] = float64(v.Wrong)
 	}
 	return &plots.Figure{
 		Title: title, X: plots.Axis{Label: "predicted class" + names, Ticks: at}, Y: plots.Axis{Label: "class", Ticks: at},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // TestFitPlot: a direct solve draws predictions against answers and says so, any other its
@@ -52,8 +53,8 @@ func TestFitPlot(t *testing.T) {
 // and one that the model does not know has a row.
 func TestConfusion(t *testing.T) {
 	p := &model.Prediction{Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1, 1}}
-	d := &datasets.Dataset{Labels: []string{"b", "a", "z"}, Class: []int{1, 1, 1, 0, 2}}
-	m := confusion("t", p, d).Map
+	d := &datasets.Dataset{X: points.NewDense(5, 1, make([]float64, 5)), Labels: []string{"b", "a", "z"}, Class: []int{1, 1, 1, 0, 2}}
+	m := confusion("t", p.Score(d).Classes).Map
 	if want := [][]float64{{2, 1, 0}, {0, 1, 0}, {0, 1, 0}}; !reflect.DeepEqual(m.Z, want) {
 		t.Errorf("%v, want %v", m.Z, want)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/interval"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
@@ -160,7 +161,7 @@ func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Datase
 	if v.Sets != nil {
 		text += fmt.Sprintf("%.3g labels a set", size)
 	} else {
-		text += fmt.Sprintf("mean width %.4g", size)
+		text += "mean width " + outward.Plain(size, 4)
 	}
 	if d.HasAnswers() && (d.Task == datasets.Classification) == (v.Sets != nil) {
 		text += fmt.Sprintf("; %.4g %% of the %d answers are inside", 100*v.Coverage(p, d), rows)

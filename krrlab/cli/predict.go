@@ -158,7 +158,9 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 		return err
 	}
 	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
-		a.printf("%-12s %s\n", map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], pred.Score(data))
+		lines := stage.Lines{Width: 12}
+		lines.Score(map[bool]string{true: "training", false: "test"}[m.FittedOn(data)], pred.Score(data))
+		a.printf("%s", lines.String())
 	}
 	if f.bound {
 		a.printf("%-12s %s\n", "bound", boundText(m, pred, bounds))

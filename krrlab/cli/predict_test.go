@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -214,5 +215,39 @@ func TestFitStop(t *testing.T) {
 		if code, _, errs := fit("--stop", stop); code != 2 || !strings.Contains(errs, "--stop") {
 			t.Errorf("--stop %s: exit %d: %s", stop, code, errs)
 		}
+	}
+}
+
+// TestClassifierReport: fit, predict and verify show of a classifier's answers the base rate, the AUC and the confusion matrix, alike.
+func TestClassifierReport(t *testing.T) {
+	dir := t.TempDir()
+	train, m, js := write(t, dir, "train.csv", table(120, []string{"lo", "mid", "hi"}, true)), filepath.Join(dir, "m.krr"), filepath.Join(dir, "m.json")
+	test, v := write(t, dir, "test.csv", table(50, []string{"lo", "mid", "hi"}, true)), filepath.Join(dir, "v.json")
+	var seen []string
+	for _, args := range [][]string{
+		{"fit", "--train", train, "--test", test, "--out", m, "--json", js}, {"predict", m, "--in", test, "--out", filepath.Join(dir, "p.csv")},
+		{"verify", m, "--train", train, "--test", test, "--json", v},
+	} {
+		code, out, errs := command(t, args...)
+		_, text, ok := strings.Cut(out, "\nclasses ")
+		if args[0] == "predict" {
+			_, text, ok = strings.Cut(out, "classes ")
+		}
+		lines := strings.Split(text, "\n")
+		if code != exitOK || !ok || len(lines) < 6 {
+			t.Fatalf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		for i, line := range lines[:5] {
+			lines[i] = strings.Join(strings.Fields(line), " ")
+		}
+		seen = append(seen, strings.Join(lines[:5], "\n"))
+	}
+	if seen[0] != seen[1] || seen[0] != seen[2] || !strings.Contains(seen[0], "AUC 0.") || !strings.Contains(seen[0], "confusion class, taken for →") {
+		t.Errorf("%q", seen)
+	}
+	r, w := report(t, js), report(t, v)
+	c := r["classes"].(map[string]any)
+	if c["base_rate"].(float64) < 0.34 || c["auc"] == nil || len(c["confusion"].([]any)) != 3 || !reflect.DeepEqual(c, w["classes"]) || r["training_error"].(float64) > r["test_error"].(float64) {
+		t.Errorf("%v, %v", c, w["classes"])
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
@@ -162,6 +162,8 @@ type Score struct {
 	// Targets are the RMSEs of the targets of a regression with several; the others are then of all answers together,
 	// whatever their units.
 	Targets []float64
+	// Classes are the errors of a classification, class by class; nil of a regression.
+	Classes *Classes
 }
 
 func (s Score) String() string {
@@ -173,16 +175,16 @@ func (s Score) String() string {
 		return fmt.Sprintf("error %.2f %%%s on %s", 100*s.ErrorRate, best, plural.Count(s.N, "point"))
 	}
 	if !math.IsNaN(s.BestError) {
-		best = fmt.Sprintf(" (best possible %.4g)", s.BestError)
+		best = fmt.Sprintf(" (best possible %s)", outward.Plain(s.BestError, 4))
 	}
 	if s.Targets != nil { // of units that may differ
-		return fmt.Sprintf("RMSE of each target %s on %s", strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", s.Targets), "[]"), " ", ", "), plural.Count(s.N, "point"))
+		return fmt.Sprintf("RMSE of each target %s on %s", outward.PlainList(s.Targets, 4), plural.Count(s.N, "point"))
 	}
 	r2 := fmt.Sprintf("R² %.4f", s.R2)
 	if math.IsInf(s.R2, 0) {
 		r2 = "R² undefined, since all answers are alike,"
 	}
-	return fmt.Sprintf("RMSE %.4g%s, ‖ŷ−y‖/‖y‖ %.3e, %s on %s", s.RMSE, best, s.RelErr, r2, plural.Count(s.N, "point"))
+	return fmt.Sprintf("RMSE %s%s, ‖ŷ−y‖/‖y‖ %s, %s on %s", outward.Plain(s.RMSE, 4), best, outward.Plain(s.RelErr, 4), r2, plural.Count(s.N, "point"))
 }
 
 // Prediction holds what the model says of points: Class, with indices into
@@ -214,13 +216,18 @@ func (m *Model) Predict(ctx context.Context, d *datasets.Dataset, o *Options) (*
 	if err != nil {
 		return nil, err
 	}
+	return m.prediction(f), nil
+}
+
+// prediction returns what decision values F stand for.
+func (m *Model) prediction(f *mat.Dense) *Prediction {
 	p := &Prediction{Decision: f, Labels: m.Labels, Targets: m.Targets}
 	if m.Labels != nil {
 		p.Class = m.Coding().Decode(f)
 	} else {
 		p.Value = mat.Col(nil, 0, f)
 	}
-	return p, nil
+	return p
 }
 
 // Evaluate predicts the points of d and judges the result against d's answers.
@@ -243,11 +250,10 @@ func (p *Prediction) Score(d *datasets.Dataset) *Score {
 	nan := math.NaN()
 	s := &Score{N: d.Len(), ErrorRate: nan, RMSE: nan, RelErr: nan, R2: nan, BestError: d.BestError()}
 	if p.Labels != nil {
+		s.Classes = p.classes(d)
 		wrong := 0
-		for i, c := range p.Class {
-			if p.Labels[c] != d.Labels[d.Class[i]] {
-				wrong++
-			}
+		for _, e := range s.Classes.Errors {
+			wrong += e.Wrong
 		}
 		s.ErrorRate = float64(wrong) / float64(s.N)
 		return s

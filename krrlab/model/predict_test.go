@@ -280,10 +280,10 @@ func TestScore(t *testing.T) {
 func TestScoreText(t *testing.T) {
 	nan := math.NaN()
 	for want, s := range map[string]Score{
-		"error 12.50 % on 8 points":                                         {N: 8, ErrorRate: 0.125, BestError: nan},
-		"error 12.50 % (best possible 10.00 %) on 8 points":                 {N: 8, ErrorRate: 0.125, BestError: 0.1},
-		"RMSE 0.5, ‖ŷ−y‖/‖y‖ 2.500e-01, R² 0.9000 on 8 points":              {N: 8, ErrorRate: nan, RMSE: 0.5, RelErr: 0.25, R2: 0.9, BestError: nan},
-		"RMSE 0.5 (best possible 0.4), ‖ŷ−y‖/‖y‖ 0.000e+00, R² 1.0000 on 8": {N: 8, ErrorRate: nan, RMSE: 0.5, R2: 1, BestError: 0.4},
+		"error 12.50 % on 8 points":                                 {N: 8, ErrorRate: 0.125, BestError: nan},
+		"error 12.50 % (best possible 10.00 %) on 8 points":         {N: 8, ErrorRate: 0.125, BestError: 0.1},
+		"RMSE 0.5, ‖ŷ−y‖/‖y‖ 0.25, R² 0.9000 on 8 points":           {N: 8, ErrorRate: nan, RMSE: 0.5, RelErr: 0.25, R2: 0.9, BestError: nan},
+		"RMSE 0.5 (best possible 0.4), ‖ŷ−y‖/‖y‖ 0, R² 1.0000 on 8": {N: 8, ErrorRate: nan, RMSE: 0.5, R2: 1, BestError: 0.4},
 	} {
 		if got := s.String(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)

@@ -80,6 +80,11 @@ type Solution struct {
 	RelErr     stage.Number `json:"relative_error"`
 	R2         stage.Number `json:"r2"`
 	BestError  stage.Number `json:"best_possible_error"` // test_error or rmse, where known
+	// Classes says which classes of the test are taken for which.
+	Classes *model.Classes `json:"classes,omitempty"`
+	// TrainError is the share of wrong labels, or the RMSE, of the rows of the fit, from y−λW⁻¹c; unknown where the
+	// residual is too large for that.
+	TrainError stage.Number `json:"training_error"`
 
 	PeakBytes int64        `json:"peak_bytes"`
 	KBytes    int64        `json:"kernel_bytes"`
@@ -153,7 +158,7 @@ func NewSolution(h stage.Header) Solution {
 	s := Solution{Header: h}
 	for _, v := range []*stage.Number{
 		&s.LambdaP, &s.KBound, &s.TrueResidual, &s.Rounding, &s.SampledResidual, &s.StorageResidual, &s.Kappa, &s.KappaBound, &s.StatDim,
-		&s.TestError, &s.RMSE, &s.RelErr, &s.R2, &s.BestError,
+		&s.TestError, &s.RMSE, &s.RelErr, &s.R2, &s.BestError, &s.TrainError,
 	} {
 		*v = stage.Unknown
 	}
@@ -188,6 +193,26 @@ func (s *Solution) SetSettled(p *model.Prediction, d *datasets.Dataset) {
 // SetScore takes up the judgment on test data.
 func (s *Solution) SetScore(score *model.Score) {
 	s.TestN, s.TestError, s.RMSE = score.N, stage.Number(score.ErrorRate), stage.Number(score.RMSE)
-	s.TargetRMSE = score.Targets
+	s.TargetRMSE, s.Classes = score.Targets, score.Classes
 	s.RelErr, s.R2, s.BestError = stage.Number(score.RelErr), stage.Number(score.R2), stage.Number(score.BestError)
+}
+
+// trainedResidual is the relative residual up to which training errors are taken from it: it moves decision values by 1 %
+// of the targets in root mean square.
+const trainedResidual = 0.01
+
+// SetTraining judges the model on the rows that it was fitted on.
+func (s *Solution) SetTraining(d *datasets.Dataset) {
+	if !(s.TrueResidual <= trainedResidual) {
+		return
+	}
+	p, err := s.Model.Trained(d)
+	if err != nil {
+		return
+	}
+	score := p.Score(d)
+	s.TrainError = stage.Number(score.RMSE)
+	if p.Labels != nil {
+		s.TrainError = stage.Number(score.ErrorRate)
+	}
 }

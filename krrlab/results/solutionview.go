@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/bound"
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -46,8 +48,15 @@ func (s *Solution) String() string {
 		b.Add("κ(M⁻¹A)", "≈ %.3g (from the iteration's α, β)", s.Kappa)
 	}
 	if s.TestN > 0 {
-		b.Add("test", "%v", model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE), Targets: s.TargetRMSE,
-			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError)})
+		b.Score("test", &model.Score{N: s.TestN, ErrorRate: float64(s.TestError), RMSE: float64(s.RMSE), Targets: s.TargetRMSE,
+			RelErr: float64(s.RelErr), R2: float64(s.R2), BestError: float64(s.BestError), Classes: s.Classes})
+	}
+	if s.TrainError.Known() && s.TrueResidual.Known() {
+		text := "RMSE " + outward.Plain(float64(s.TrainError), 4)
+		if s.Task == datasets.Classification.String() {
+			text = fmt.Sprintf("error %.2f %%", 100*s.TrainError)
+		}
+		b.Add("training", "%s on the %s of the fit", text, plural.Count(s.N, "point"))
 	}
 	t := s.Seconds
 	b.Took(t.Total, "load", t.Load, "kernel", t.Kernel, "features", t.Features, "factor", t.Factor,
@@ -142,6 +151,9 @@ func (s *Solution) Table() *plots.Table {
 		{"κ(M⁻¹A) at most", s.KappaBound, "certain, from the trace of K−FFᵀ", plots.AtMost},
 		{"s_{λ_p}(ZZᵀ)", s.StatDim, "‖U‖_F²", plots.Number},
 		{"test error", s.TestError, plural.Count(s.TestN, "point"), plots.Number},
+		{"share of the largest class", s.baseRate(), plural.Count(s.TestN, "point"), plots.Number},
+		{"AUC", s.auc(), "test", plots.Number},
+		{"training error", s.TrainError, plural.Count(s.N, "point"), plots.Number},
 		{"RMSE", s.RMSE, plural.Count(s.TestN, "point"), plots.Number},
 		{"R²", s.R2, plural.Count(s.TestN, "point"), plots.Number},
 		{"seconds", stage.Number(s.Seconds.Total), "in all", plots.Number},
@@ -214,4 +226,18 @@ func (r *Ranks) String() string {
 		s += fmt.Sprintf(", %s per solve with M (predicted %s)", accel.Bytes(r.SolveBytes/p), accel.Bytes(r.SolveFormula/p))
 	}
 	return s + fmt.Sprintf("; %.1f s in collectives", r.Seconds)
+}
+
+func (s *Solution) baseRate() stage.Number {
+	if s.Classes == nil {
+		return stage.Unknown
+	}
+	return stage.Number(s.Classes.BaseRate)
+}
+
+func (s *Solution) auc() stage.Number {
+	if s.Classes == nil || s.Classes.AUC == nil {
+		return stage.Unknown
+	}
+	return stage.Number(*s.Classes.AUC)
 }

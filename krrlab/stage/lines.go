@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/safe"
 )
 
@@ -45,9 +46,9 @@ func Centered(mean []float64) string {
 		return ""
 	}
 	if len(mean) > 1 {
-		return ", y less its means " + strings.ReplaceAll(strings.Trim(fmt.Sprintf("%.4g", mean), "[]"), " ", ", ")
+		return ", y less its means " + outward.PlainList(mean, 4)
 	}
-	return fmt.Sprintf(", y less its mean %.4g", mean[0])
+	return ", y less its mean " + outward.Plain(mean[0], 4)
 }
 
 // Took adds the seconds that the work took, in milliseconds below one second, after those of its parts: name,

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/optimize"
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -52,7 +53,7 @@ type Lengths struct {
 
 // text says it in a line.
 func (l *Lengths) text(classes bool) string {
-	errors := fmt.Sprintf("RMSE %.4g, with one length %.4g", l.Error, l.Isotropic)
+	errors := fmt.Sprintf("RMSE %s, with one length %s", outward.Plain(float64(l.Error), 4), outward.Plain(float64(l.Isotropic), 4))
 	if classes {
 		errors = fmt.Sprintf("error %.2f %%, with one length %.2f %%", 100*l.Error, 100*l.Isotropic)
 	}

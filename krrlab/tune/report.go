@@ -44,7 +44,7 @@ func (p *Point) error(classes bool) string {
 	if classes {
 		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100, math.Ceil(1e4*float64(p.Hi))/100)
 	}
-	return fmt.Sprintf("RMSE %.4g, in %s", p.Error, outward.Span(float64(p.Lo), float64(p.Hi), 4))
+	return fmt.Sprintf("RMSE %s, in %s", outward.Plain(float64(p.Error), 4), outward.PlainSpan(float64(p.Lo), float64(p.Hi), 4))
 }
 
 // units says what the errors of several targets are in; "" of one.

@@ -70,11 +70,12 @@ type Verification struct {
 	Smallest estimate.Interval `json:"smallest_eigenvalue"`
 
 	// Bound is the largest √k(x,x)·‖r_j‖₂/(2√λ) over the training points.
-	Bound     stage.Number `json:"prediction_bound"`
-	TestN     int          `json:"test_n"`
-	TestError stage.Number `json:"test_error"`     // share of wrong labels, or RMSE
-	Open      stage.Number `json:"labels_open"`    // share of test labels that the bound leaves open
-	OpenCurve []OpenShare  `json:"open,omitempty"` // the same were the residual another
+	Bound     stage.Number   `json:"prediction_bound"`
+	TestN     int            `json:"test_n"`
+	TestError stage.Number   `json:"test_error"`        // share of wrong labels, or RMSE
+	Classes   *model.Classes `json:"classes,omitempty"` // which classes are taken for which
+	Open      stage.Number   `json:"labels_open"`       // share of test labels that the bound leaves open
+	OpenCurve []OpenShare    `json:"open,omitempty"`    // the same were the residual another
 
 	Stored  bool    `json:"k_stored"`
 	Passes  int     `json:"passes"`
@@ -325,7 +326,8 @@ func (c *checker) predict(ctx context.Context) error {
 	}
 	pred.Class = c.m.Coding().Decode(f)
 	if c.test.HasAnswers() {
-		c.v.TestError = stage.Number(pred.Score(c.test).ErrorRate)
+		score := pred.Score(c.test)
+		c.v.TestError, c.v.Classes = stage.Number(score.ErrorRate), score.Classes
 	}
 	c.v.Open = stage.Number(p.Open(1))
 	top := 20 // ten times the residual, or where that is less, the tolerance

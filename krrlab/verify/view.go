@@ -29,6 +29,7 @@ func (v *Verification) String() string {
 	}
 	if v.TestN > 0 {
 		b.Add("test", "%s", v.testText())
+		b.Classes(v.Classes)
 	}
 	b.Add("κ(M⁻¹A)", "not recomputed: the preconditioner is no part of the model, and the answer does not depend on it")
 	if v.Kernel.Params != "" {
@@ -64,7 +65,7 @@ func (v *Verification) testText() string {
 	if v.TestError.Known() && v.Open.Known() {
 		s += fmt.Sprintf(", error %.2f %%", 100*float64(v.TestError))
 	} else if v.TestError.Known() {
-		s += fmt.Sprintf(", RMSE %.4g%s", float64(v.TestError), map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
+		s += fmt.Sprintf(", RMSE %s%s", outward.Plain(float64(v.TestError), 4), map[bool]string{true: " of all targets together, whatever their units"}[v.T > 1])
 	}
 	if v.Open.Known() {
 		s += fmt.Sprintf("; %.2f %% of the labels are proved those of the exact answer, %.2f %% open at this residual", 100*(1-float64(v.Open)), 100*float64(v.Open))

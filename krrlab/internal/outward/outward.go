@@ -5,6 +5,7 @@ package outward
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Down writes v in the given number of digits, as %g does, as a number that is not larger than v.
@@ -19,6 +20,48 @@ func UpE(v float64, digits int) string { return toward(v, 'e', digits-1, digits,
 // Span writes the ends of an interval, as %g does: "[lo, hi]" holds it.
 func Span(lo, hi float64, digits int) string {
 	return "[" + Down(lo, digits) + ", " + Up(hi, digits) + "]"
+}
+
+// Plain writes v in the given number of digits for a person: 63,310 and 0.1006, with an exponent only below 10⁻⁴ and from 10⁹ on.
+func Plain(v float64, digits int) string { return plain(strconv.FormatFloat(v, 'g', digits, 64)) }
+
+// PlainSpan is Span in the form of Plain.
+func PlainSpan(lo, hi float64, digits int) string {
+	return "[" + plain(Down(lo, digits)) + ", " + plain(Up(hi, digits)) + "]"
+}
+
+// PlainList is Plain of each number; where one has a comma, semicolons are between them.
+func PlainList(v []float64, digits int) string {
+	text := make([]string, len(v))
+	between := ", "
+	for i := range v {
+		if text[i] = Plain(v[i], digits); strings.Contains(text[i], ",") {
+			between = "; "
+		}
+	}
+	return strings.Join(text, between)
+}
+
+// plain writes a decimal number without an exponent, thousands apart, where that is short.
+func plain(s string) string {
+	v, err := strconv.ParseFloat(s, 64)
+	if a := math.Abs(v); err != nil || v != 0 && a < 1e-4 || !(a < 1e9) {
+		return s
+	}
+	if math.Abs(v) < 1e4 {
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	whole, rest, _ := strings.Cut(strconv.FormatFloat(math.Abs(v), 'f', -1, 64), ".")
+	if rest != "" {
+		rest = "." + rest
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if v < 0 {
+		whole = "-" + whole
+	}
+	return whole + rest
 }
 
 // toward writes v, and where that is rounded the wrong way, the number one unit of its last digit on.

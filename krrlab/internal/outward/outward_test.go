@@ -34,3 +34,20 @@ func TestOutward(t *testing.T) {
 		}
 	}
 }
+
+func TestPlain(t *testing.T) {
+	for v, want := range map[float64]string{
+		63312.4: "63,310", 0.10061: "0.1006", 1234: "1234", 12345.6: "12,350", 0: "0", -98765.4: "-98,770", 1.5e-7: "1.5e-07", 123456789: "123,500,000",
+		2.5e9: "2.5e+09", 0.00012345: "0.0001234", 9999.9: "10,000", math.Inf(1): "+Inf",
+	} {
+		if got := Plain(v, 4); got != want {
+			t.Errorf("Plain(%v) = %s, want %s", v, got, want)
+		}
+	}
+	if got := PlainSpan(45761.2, 47436.1, 4); got != "[45,760, 47,440]" {
+		t.Error(got)
+	}
+	if got := PlainList([]float64{63312, 0.5}, 4) + " " + PlainList([]float64{6, 0.5}, 4); got != "63,310; 0.5 6, 0.5" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,171 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/safe"
+)
+
+// Classes says how the predictions of a classifier err, class by class.
+type Classes struct {
+	Labels   []string `json:"labels"`              // the model's, then others of the answers, which are never predicted
+	Counts   [][]int  `json:"confusion,omitempty"` // Counts[i][j]: rows of class i that are taken for class j; nil of more than 100 classes
+	Errors   []Share  `json:"errors"`              // of each class: rows that are taken for another
+	BaseRate float64  `json:"base_rate"`           // share of the largest class in the rows: 1−BaseRate is the error if all were taken for it
+	Largest  string   `json:"base_class"`          // the largest class, the first of equals
+	// Confusions are how often which class is taken for which other one, the most frequent first.
+	Confusions []Confusion `json:"confusions"`
+	// AUC is the area under the ROC curve, the probability that a row of a class has a larger decision value than one of
+	// another, equal ones counted by half; of several classes the mean over each against the rest. Rows with labels that the
+	// model does not know are left out; nil where less than two classes are left.
+	AUC   *float64 `json:"auc"`
+	AUCOf string   `json:"auc_of,omitempty"` // which AUC: one of two classes, or the mean over several
+}
+
+// Share is a count of rows among others.
+type Share struct {
+	Wrong int `json:"wrong"`
+	Of    int `json:"of"`
+}
+
+func (s Share) String() string {
+	if s.Of == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(s.Wrong)/float64(s.Of))
+}
+
+// Confusion is how often one class is taken for another.
+type Confusion struct {
+	Class string `json:"class"`
+	For   string `json:"for"`
+	Share
+}
+
+// wholeClasses is up to how many classes there is a matrix of confusion.
+const wholeClasses = 100
+
+// classes judges the predictions of a classifier by the answers of d.
+func (p *Prediction) classes(d *datasets.Dataset) *Classes {
+	c := &Classes{Labels: slices.Clone(p.Labels)}
+	at := make([]int, len(d.Labels)) // of d's labels among all
+	for i, label := range d.Labels {
+		if at[i] = slices.Index(c.Labels, label); at[i] < 0 {
+			at[i], c.Labels = len(c.Labels), append(c.Labels, label)
+		}
+	}
+	c.Errors = make([]Share, len(c.Labels))
+	truth, counts := make([]int, d.Len()), map[[2]int]int{}
+	for i, class := range d.Class {
+		truth[i] = at[class]
+		counts[[2]int{truth[i], p.Class[i]}]++
+		c.Errors[truth[i]].Of++
+	}
+	for pair, count := range counts {
+		if pair[0] != pair[1] {
+			c.Errors[pair[0]].Wrong += count
+		}
+	}
+	c.count(counts)
+	most := 0
+	for i, e := range c.Errors {
+		if e.Of > c.Errors[most].Of {
+			most = i
+		}
+	}
+	c.Largest, c.BaseRate = c.Labels[most], float64(c.Errors[most].Of)/float64(len(truth))
+	if p.Decision != nil {
+		c.rank(p.Decision, truth, len(p.Labels))
+	}
+	return c
+}
+
+// count takes up how often each class is taken for each.
+func (c *Classes) count(counts map[[2]int]int) {
+	if k := len(c.Labels); k <= wholeClasses {
+		c.Counts = make([][]int, k)
+		for i := range k {
+			c.Counts[i] = make([]int, k)
+		}
+	}
+	pairs := slices.SortedFunc(maps.Keys(counts), func(a, b [2]int) int { return cmp.Or(counts[b]-counts[a], slices.Compare(a[:], b[:])) })
+	for _, v := range pairs {
+		if c.Counts != nil {
+			c.Counts[v[0]][v[1]] = counts[v]
+		}
+		if v[0] != v[1] {
+			c.Confusions = append(c.Confusions, Confusion{c.Labels[v[0]], c.Labels[v[1]], Share{counts[v], c.Errors[v[0]].Of}})
+		}
+	}
+}
+
+// rank sets the AUC of decision values for rows of the classes truth, of which the model knows the first k.
+func (c *Classes) rank(f *mat.Dense, truth []int, k int) {
+	var known []int
+	for i, class := range truth {
+		if class < k {
+			known = append(known, i)
+		}
+	}
+	_, t := f.Dims()
+	sum, count := 0.0, 0
+	for j := range t {
+		positive := j
+		if t == 1 { // the one value is the second class's
+			positive = 1
+		}
+		if v, ok := auc(known, func(i int) float64 { return f.At(i, j) }, func(i int) bool { return truth[i] == positive }); ok {
+			sum, count = sum+v, count+1
+		}
+	}
+	if count == 0 {
+		return
+	}
+	c.AUC, c.AUCOf = new(sum/float64(count)), "of "+safe.Name(c.Labels[min(1, k-1)])+" against "+safe.Name(c.Labels[0])
+	if t > 1 {
+		c.AUCOf = fmt.Sprintf("mean of %d classes, each against the rest", count)
+	}
+}
+
+// auc returns (R − p(p+1)/2)/(pq) for p positive rows with ranks of sum R among all p+q, equal values with their mean rank
+// (Mann and Whitney); false where p or q is 0.
+func auc(rows []int, value func(int) float64, positive func(int) bool) (float64, bool) {
+	rows = slices.Clone(rows)
+	slices.SortFunc(rows, func(a, b int) int { return cmp.Compare(value(a), value(b)) })
+	ranks, p := 0.0, 0
+	for i := 0; i < len(rows); {
+		end, hits := i, 0
+		for ; end < len(rows) && value(rows[end]) == value(rows[i]); end++ {
+			if positive(rows[end]) {
+				hits++
+			}
+		}
+		ranks, p, i = ranks+float64(hits)*float64(i+1+end)/2, p+hits, end
+	}
+	q := len(rows) - p
+	return (ranks - float64(p)*float64(p+1)/2) / (float64(p) * float64(q)), p > 0 && q > 0
+}
+
+// Trained returns the prediction of the n rows that the model was fitted on, d with its weights w, without a pass over K:
+// as (K+λW⁻¹)c = y−r, it is f = mean+Kc = mean+y−λW⁻¹c but for the residual r.
+func (m *Model) Trained(d *datasets.Dataset) (*Prediction, error) {
+	f, err := m.Coding().Encode(d)
+	if err != nil {
+		return nil, err
+	}
+	f.Apply(func(i, j int, y float64) float64 {
+		w := 1.0
+		if d.Weights != nil {
+			w = d.Weights[i]
+		}
+		return y - m.Lambda*m.C.At(i, j)/w
+	}, f)
+	m.AddMean(f.RawMatrix().Data)
+	return m.prediction(f), nil
+}

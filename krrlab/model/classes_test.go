@@ -1,0 +1,175 @@
+package model
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// bruteAUC counts the pairs of a positive and another row that are in order, equal ones by half.
+func bruteAUC(f []float64, positive []bool) (float64, bool) {
+	right, pairs := 0.0, 0.0
+	for i := range f {
+		for j := range f {
+			if positive[i] && !positive[j] {
+				if pairs++; f[i] > f[j] {
+					right++
+				} else if f[i] == f[j] {
+					right += 0.5
+				}
+			}
+		}
+	}
+	return right / pairs, pairs > 0
+}
+
+// TestClasses compares with counts of rows and of pairs of rows: values with many ties, classes without rows, labels in another
+// order and of their own in the answers.
+func TestClasses(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		model, answers []string
+		rows           int
+		values         int // different decision values
+	}{
+		{[]string{"a", "b"}, []string{"a", "b"}, 60, 5}, {[]string{"a", "b"}, []string{"b", "z", "a"}, 40, 1000}, {[]string{"a", "b"}, []string{"a"}, 9, 4},
+		{[]string{"a", "b"}, []string{"z"}, 5, 4}, {[]string{"1", "2", "3"}, []string{"3", "1", "2"}, 70, 3}, {[]string{"1", "2", "3", "4"}, []string{"4", "2", "x", "y"}, 50, 1},
+		{[]string{"a", "b"}, []string{"b", "a"}, 1, 9},
+	} {
+		cols := len(c.model)
+		if cols == 2 {
+			cols = 1
+		}
+		f, d := mat.NewDense(c.rows, cols, nil), &datasets.Dataset{X: points.NewDense(c.rows, 1, make([]float64, c.rows)), Task: datasets.Classification, Labels: c.answers, Class: make([]int, c.rows)}
+		for i := range c.rows {
+			d.Class[i] = rng.IntN(len(c.answers))
+			for j := range cols {
+				f.Set(i, j, float64(rng.IntN(c.values))-float64(c.values)/2)
+			}
+		}
+		m := &Model{Labels: c.model}
+		p := m.prediction(f)
+		got := p.Score(d).Classes
+		wrong, largest := 0, map[string]int{}
+		counts := map[[2]string]int{}
+		for i := range c.rows {
+			is, says := c.answers[d.Class[i]], p.Text(i)
+			largest[is]++
+			if counts[[2]string{is, says}]++; is != says {
+				wrong++
+			}
+		}
+		most := 0
+		for _, n := range largest {
+			most = max(most, n)
+		}
+		if largest[got.Largest] != most || got.BaseRate != float64(most)/float64(c.rows) || p.Score(d).ErrorRate != float64(wrong)/float64(c.rows) {
+			t.Errorf("%v: largest %q %g, error %g", c, got.Largest, got.BaseRate, p.Score(d).ErrorRate)
+		}
+		pairs := 0
+		for i, a := range got.Labels {
+			if e := got.Errors[i]; e.Of != largest[a] || e.Wrong != e.Of-counts[[2]string{a, a}] {
+				t.Errorf("%v: class %s %v", c, a, e)
+			}
+			for j, b := range got.Labels {
+				if n := counts[[2]string{a, b}]; got.Counts[i][j] != n {
+					t.Errorf("%v: %s for %s %d, want %d", c, a, b, got.Counts[i][j], n)
+				} else if n > 0 && a != b {
+					pairs++
+				}
+			}
+		}
+		for i, v := range got.Confusions {
+			if v.Wrong != counts[[2]string{v.Class, v.For}] || v.Of != largest[v.Class] || i > 0 && v.Wrong > got.Confusions[i-1].Wrong {
+				t.Errorf("%v: confusions %v", c, got.Confusions)
+			}
+		}
+		if len(got.Confusions) != pairs {
+			t.Errorf("%v: %d confusions, want %d", c, len(got.Confusions), pairs)
+		}
+		checkAUC(t, c.model, f, d, got.AUC)
+	}
+}
+
+// checkAUC compares with the mean of the brute-force AUCs of the classes for which there is one.
+func checkAUC(t *testing.T, labels []string, f *mat.Dense, d *datasets.Dataset, got *float64) {
+	t.Helper()
+	_, cols := f.Dims()
+	sum, count := 0.0, 0.0
+	for j := range cols {
+		of := labels[j]
+		if cols == 1 {
+			of = labels[1]
+		}
+		var values []float64
+		var positive []bool
+		for i, class := range d.Class {
+			for _, label := range labels {
+				if d.Labels[class] == label {
+					values, positive = append(values, f.At(i, j)), append(positive, label == of)
+				}
+			}
+		}
+		if v, ok := bruteAUC(values, positive); ok {
+			sum, count = sum+v, count+1
+		}
+	}
+	if (got == nil) != (count == 0) || got != nil && math.Abs(*got-sum/count) > 1e-12 {
+		t.Errorf("%v, %v: AUC %v, want %g", labels, d.Labels, got, sum/count)
+	}
+}
+
+// TestTrained: f at the rows of the fit from y−λW⁻¹c is that of a pass over K, where c solves the problem.
+func TestTrained(t *testing.T) {
+	for _, weights := range [][]float64{nil, {1, 2, 0.5, 3}} {
+		k := mat.NewSymDense(4, []float64{2, 1, 0, 0.5, 1, 2, 0.3, 0, 0, 0.3, 2, 1, 0.5, 0, 1, 2})
+		y, mean, lambda := []float64{3, -1, 4, 2}, 1.5, 0.7
+		a := mat.NewDense(4, 4, nil)
+		a.Copy(k)
+		rhs := mat.NewVecDense(4, nil)
+		for i, v := range y {
+			rhs.SetVec(i, v-mean)
+			w := 1.0
+			if weights != nil {
+				w = weights[i]
+			}
+			a.Set(i, i, a.At(i, i)+lambda/w)
+		}
+		var c, want mat.VecDense
+		if err := c.SolveVec(a, rhs); err != nil {
+			t.Fatal(err)
+		}
+		want.MulVec(k, &c)
+		m := &Model{Lambda: lambda, C: mat.NewDense(4, 1, c.RawVector().Data), Mean: []float64{mean}}
+		p, err := m.Trained(&datasets.Dataset{X: points.NewDense(4, 1, make([]float64, 4)), Task: datasets.Regression, Target: y, Weights: weights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range p.Value {
+			if math.Abs(v-mean-want.AtVec(i)) > 1e-12 {
+				t.Errorf("weights %v, row %d: %g, want %g", weights, i, v, mean+want.AtVec(i))
+			}
+		}
+	}
+}
+
+// TestManyClasses: beyond 100 classes there is no matrix, and the pairs are there all the same.
+func TestManyClasses(t *testing.T) {
+	var labels []string
+	f, d := mat.NewDense(101, 101, nil), &datasets.Dataset{X: points.NewDense(101, 1, make([]float64, 101)), Task: datasets.Classification}
+	for i := range 101 {
+		labels, d.Class = append(labels, string(rune('A'+i))), append(d.Class, i)
+		f.Set(i, (i+1)%101, 1)
+	}
+	d.Labels = labels
+	got := (&Model{Labels: labels}).prediction(f).Score(d).Classes
+	if want := (Confusion{"A", "B", Share{1, 1}}); got.Counts != nil || len(got.Confusions) != 101 || !reflect.DeepEqual(got.Confusions[0], want) {
+		t.Errorf("%v, %d pairs, first %v", got.Counts, len(got.Confusions), got.Confusions[0])
+	}
+}

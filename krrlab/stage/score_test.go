@@ -1,0 +1,40 @@
+package stage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/krrlab/model"
+)
+
+func TestClassesLines(t *testing.T) {
+	auc := 0.75
+	small := &model.Classes{Labels: []string{"lo\x1b", "high"}, Counts: [][]int{{12, 1}, {0, 7}}, Errors: []model.Share{{Wrong: 1, Of: 13}, {Of: 7}},
+		BaseRate: 0.65, Largest: "lo\x1b", AUC: &auc, AUCOf: "of a against b"}
+	large := &model.Classes{BaseRate: 0.5, Largest: "c"}
+	for i := range 15 {
+		name := string(rune('a' + i))
+		large.Labels, large.Errors = append(large.Labels, name), append(large.Errors, model.Share{Wrong: 1, Of: 4})
+		large.Confusions = append(large.Confusions, model.Confusion{Class: name, For: "x", Share: model.Share{Wrong: 1, Of: 4}})
+	}
+	for want, c := range map[string]*model.Classes{
+		"": nil,
+		`classes        the largest, "lo\x1b", has 65.00 % of the points; AUC 0.7500, of a against b
+confusion      class, taken for →  "lo\x1b"  high   error
+               "lo\x1b"                  12     1  7.69 %
+               high                       0     7  0.00 %
+`: small,
+		`classes        the largest, c, has 50.00 % of the points
+confusion      taken: a for x 1 of 4; b for x 1 of 4; c for x 1 of 4; d for x 1 of 4; e for x 1 of 4; f for x 1 of 4; 9 other pairs less often
+errors         a 25.00 %, b 25.00 %, c 25.00 %, d 25.00 %, e 25.00 %, f 25.00 %, g 25.00 %, h 25.00 %, i 25.00 %, j 25.00 %, k 25.00 %, l 25.00 %, 3 other classes in the JSON
+`: large,
+	} {
+		var b Lines
+		if b.Classes(c); b.String() != want {
+			t.Errorf("%s\nwant\n%s", b.String(), want)
+		}
+	}
+	if strings.Contains(labels([]string{strings.Repeat("x", 40)})[0], strings.Repeat("x", labelWidth)) {
+		t.Error("a long label is not cut")
+	}
+}
