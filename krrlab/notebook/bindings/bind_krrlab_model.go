@@ -22,6 +22,8 @@ func init() {
 		},
 		Types: map[string]r.Type{
 			"Calibration": r.TypeOf((*model.Calibration)(nil)).Elem(),
+			"Classes":     r.TypeOf((*model.Classes)(nil)).Elem(),
+			"Confusion":   r.TypeOf((*model.Confusion)(nil)).Elem(),
 			"Error":       r.TypeOf((*model.Error)(nil)).Elem(),
 			"Info":        r.TypeOf((*model.Info)(nil)).Elem(),
 			"Model":       r.TypeOf((*model.Model)(nil)).Elem(),
@@ -29,9 +31,12 @@ func init() {
 			"Origin":      r.TypeOf((*model.Origin)(nil)).Elem(),
 			"Prediction":  r.TypeOf((*model.Prediction)(nil)).Elem(),
 			"Score":       r.TypeOf((*model.Score)(nil)).Elem(),
+			"Share":       r.TypeOf((*model.Share)(nil)).Elem(),
 		},
-		Proxies:  map[string]r.Type{},
-		Wrappers: map[string][]string{},
+		Proxies: map[string]r.Type{},
+		Wrappers: map[string][]string{
+			"Confusion": []string{"String"},
+		},
 		Untypeds: map[string]string{},
 	}
 }
