@@ -67,7 +67,7 @@ var rankStages = map[string]struct {
 		return l.Tune(ctx, tune.Options{Kernels: []string{"gaussian", "matern32"}, Rows: 200, ARD: true})
 	}},
 	"tune exact": {Config{}, func(ctx context.Context, l *Lab) (Stage, error) {
-		return l.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}, Search: tune.Golden})
+		return l.Tune(ctx, tune.Options{Kernels: []string{"gaussian"}})
 	}},
 	"quality plain": {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
 }

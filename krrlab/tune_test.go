@@ -59,7 +59,7 @@ func TestTuneTargets(t *testing.T) {
 		}
 		for _, valid := range []*datasets.Dataset{nil, one.Head(100)} {
 			lab := newLab(t, &one, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1, Seed: 3, Solver: Direct})
-			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Search: tune.Golden, Valid: valid}
+			o := tune.Options{Kernels: []string{"gaussian"}, Rows: 120, Valid: valid}
 			if valid != nil {
 				o.Criterion, o.Rows = tune.Validation, 500
 			}
