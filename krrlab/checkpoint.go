@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -84,10 +82,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 		}
 		return k, kept, nil
 	}
-	if err = k.decode(found); err == nil {
-		err = k.now.check(l)
-	}
-	if err != nil {
+	if err = k.decode(found); err != nil {
 		k.close()
 		return nil, nil, fmt.Errorf("krrlab: the checkpoint in %s %w", k.o.Dir, err)
 	}
@@ -137,31 +132,6 @@ func (k *checkpoints) decode(b []byte) (err error) {
 	k.state, err = checkpoint.Split(b, &k.now)
 	k.from = k.now.Run
 	return err
-}
-
-// check returns an error, like decode's, unless p is how far a solve of l can have come.
-func (p *progress) check(l *Lab) error {
-	n, _, t := l.Dims()
-	finite := func(list []float64) bool {
-		return !slices.ContainsFunc(list, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
-	}
-	if p.Run < 0 || p.Run > l.cfg.Repeat || len(p.Answers) != p.Run || p.Iterations < 0 {
-		return fmt.Errorf("has %d answers and %d iterations before solve %d of %d", len(p.Answers), p.Iterations, p.Run, l.cfg.Repeat)
-	}
-	if _, err := gram.ParseStorage(p.K.Storage.String()); err != nil {
-		return fmt.Errorf("has an unknown storage of K: %w", err)
-	}
-	for i, a := range p.Answers {
-		if len(a) != n*t || !finite(a) {
-			return fmt.Errorf("has no %d×%d finite numbers as answer %d", n, t, i)
-		}
-	}
-	for _, row := range p.History {
-		if row.Iteration < 0 || len(row.Columns) != t || !finite(row.Columns) || !finite([]float64{row.Residual}) {
-			return fmt.Errorf("has no %d finite residuals at iteration %d", t, row.Iteration)
-		}
-	}
-	return nil
 }
 
 // answer returns the answer of a run that was done before the state that is resumed, nil if

@@ -24,45 +24,6 @@ import (
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
-// TestProgressOf: what is done of a solve of 6 points, 3 columns and 2 preconditioners is taken as it is, and with each
-// of its numbers at an end, and refused with any beyond it.
-func TestProgressOf(t *testing.T) {
-	l := newLab(t, ranksProblem(6), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 4}, Repeat: 2})
-	inf, nan := math.Inf(1), math.NaN()
-	answer := func() []float64 { return make([]float64, 18) }
-	for _, c := range []struct {
-		what string
-		fits bool
-		set  func(p *progress)
-	}{
-		{"nothing", true, func(*progress) {}},
-		{"the first", true, func(p *progress) { p.Run, p.Answers = 0, nil }},
-		{"the refinement", true, func(p *progress) { p.Run, p.Answers = 2, append(p.Answers, answer()) }},
-		{"less than the first", false, func(p *progress) { p.Run, p.Answers = -1, nil }},
-		{"beyond the refinement", false, func(p *progress) { p.Run, p.Answers = 3, [][]float64{answer(), answer(), answer()} }},
-		{"an answer less", false, func(p *progress) { p.Answers = nil }},
-		{"an answer more", false, func(p *progress) { p.Answers = append(p.Answers, answer()) }},
-		{"no iterations", true, func(p *progress) { p.Iterations = 0 }},
-		{"less than none", false, func(p *progress) { p.Iterations = -1 }},
-		{"a number less", false, func(p *progress) { p.Answers[0] = p.Answers[0][1:] }},
-		{"a number more", false, func(p *progress) { p.Answers[0] = append(p.Answers[0], 0) }},
-		{"the first not a number", false, func(p *progress) { p.Answers[0][0] = nan }},
-		{"the last infinite", false, func(p *progress) { p.Answers[0][17] = -inf }},
-		{"an iteration before the first", false, func(p *progress) { p.History[0].Iteration = -1 }},
-		{"a column less", false, func(p *progress) { p.History[1].Columns = []float64{1, 1} }},
-		{"a column infinite", false, func(p *progress) { p.History[1].Columns[2] = inf }},
-		{"a residual that is none", false, func(p *progress) { p.History[0].Residual = nan }},
-		{"a known storage", true, func(p *progress) { p.K.Storage = gram.Fixed16 }},
-		{"an unknown storage", false, func(p *progress) { p.K.Storage = 99 }},
-	} {
-		p := progress{Run: 1, Answers: [][]float64{answer()}, Iterations: 2, History: []HistRow{{Residual: 1, Columns: []float64{1, 1, 1}, Bound: 1}, {Iteration: 1, Residual: 0.5, Columns: []float64{0.5, 0.5, 0.5}, Bound: 1}}}
-		c.set(&p)
-		if err := p.check(l); (err == nil) != c.fits {
-			t.Errorf("%s: %v", c.what, err)
-		}
-	}
-}
-
 // TestDecode: the length of the progress, it, and the state; a byte less than these is cut off, and answers are given
 // for the legs before the one that is resumed.
 func TestDecode(t *testing.T) {

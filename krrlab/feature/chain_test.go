@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
@@ -114,4 +115,24 @@ func TestChainErrors(t *testing.T) {
 	if worst == 0 || worst > 1e3 {
 		t.Errorf("features of the first point up to %g", worst)
 	}
+}
+
+// FuzzLevels: what ParseLevels takes is a chain, and formatLevels writes it.
+func FuzzLevels(f *testing.F) {
+	f.Add("features:16000,srht:4000,gaussian:2000")
+	f.Add(" features:3, countsketch:3")
+	f.Fuzz(func(t *testing.T, spec string) {
+		levels, err := feature.ParseLevels(spec)
+		if err != nil {
+			return
+		}
+		again, err := feature.ParseLevels(levels.String())
+		if err != nil || !slices.Equal(again, levels) {
+			t.Errorf("%q: %v, then %v, %v", spec, levels, again, err)
+		}
+		c, err := feature.ChainFor(kernel.Gaussian{Sigma: 1}, true, levels)
+		if err != nil || c.Width != levels[0].Width || len(c.Sketches) != len(levels)-1 {
+			t.Errorf("%q: %v, %v", spec, c, err)
+		}
+	})
 }

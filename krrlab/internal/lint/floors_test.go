@@ -21,7 +21,6 @@ var floors = map[string]int{
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/enum":       0,
 	"krrlab/internal/group":      0,
-	"krrlab/internal/hostile":    0,
 	"krrlab/internal/npy":        0,
 	"krrlab/internal/outward":    0,
 	"krrlab/internal/plural":     0,

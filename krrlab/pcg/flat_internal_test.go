@@ -1,0 +1,54 @@
+package pcg
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// TestFlat: a column of Q that is not zero, of norm zero by M⁻¹.
+func TestFlat(t *testing.T) {
+	for _, c := range []struct {
+		norm, entry float64
+		want        bool
+	}{{0, 0, false}, {0, 1e-300, true}, {1, 2, false}, {1, 0, false}} {
+		q := mat.NewDense(3, 2, []float64{1, 0, 1, 0, 1, c.entry})
+		s := &block{solver: &solver{n: 3, r: q}, k: 2, h: []float64{3, 5, 5, c.norm}}
+		if got := s.flat(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestExactNotFinite: a column that has converged by its recurrence, and whose true residual is not finite, has broken
+// down; and one whose guess is the answer takes no step and no solve.
+func TestExactNotFinite(t *testing.T) {
+	a := small{mat.NewSymDense(2, []float64{2, 0, 0, 4})}
+	nan := small{mat.NewSymDense(2, []float64{2, 0, 0, math.NaN()})}
+	b := mat.NewDense(2, 1, []float64{2, 4})
+	counted := 0
+	for name, solve := range map[string]func(context.Context, Operator, Preconditioner, *mat.Dense, *Options) (*Result, error){"Solve": Solve, "SolveBlock": SolveBlock} {
+		res, err := solve(t.Context(), a, nil, b, &Options{Exact: nan, Tol: 1e-9})
+		if err != nil || res.Columns[0].Status != Breakdown || res.Status != Breakdown || !math.IsNaN(res.Columns[0].Curvature) {
+			t.Errorf("%s: %v, %+v, %v", name, res, res.Columns, err)
+		}
+		m := counting{&counted}
+		res, err = solve(t.Context(), a, m, b, &Options{InitX: mat.NewDense(2, 1, []float64{1, 1}), Tol: 1e-9})
+		if err != nil || res.Status != Converged || res.Iterations != 0 || counted != 0 {
+			t.Errorf("%s of the answer: %v, %d solves, %v", name, res, counted, err)
+		}
+	}
+}
+
+// counting is M = I that counts its uses.
+type counting struct{ uses *int }
+
+func (m counting) Dim() int { return 2 }
+
+func (m counting) SolveTo(_ context.Context, dst, r *mat.Dense) error {
+	*m.uses++
+	dst.Copy(r)
+	return nil
+}
