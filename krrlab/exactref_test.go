@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/weighted"
 )
 
 // quad is the unevaluated sum hi + lo of two float64 numbers, right to about 2⁻¹⁰⁰: what answers are
@@ -108,6 +109,9 @@ func quadKernel(k kernel.Kernel, x, z []float64) quad {
 			p = p.mul(base)
 		}
 		return p
+	case weighted.Kernel:
+		d := len(x) - 1
+		return quadKernel(k.Of, x[:d], z[:d]).mul(twoProduct(x[d], z[d]))
 	case kernel.Func: // is what it returns
 		return quad{k.F(x, z), 0}
 	}

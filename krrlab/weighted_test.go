@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/tune"
 )
 
@@ -213,4 +214,34 @@ func predictions(t *testing.T, m *model.Model, d *datasets.Dataset) *mat.Dense {
 		t.Fatal(err)
 	}
 	return p.Decision
+}
+
+// TestWeightsRounding: what is certain of a residual with weights covers the rounding of K, the more the more features there are.
+func TestWeightsRounding(t *testing.T) {
+	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 0.5}, kernel.Laplacian{Sigma: 70}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}, kernel.Polynomial{Gamma: 1, Degree: 3}} {
+		for _, d := range []int{20000, 6000, 3} {
+			for seed := range uint64(3) {
+				const n = 3
+				x := points.NewDense(n, d, nil)
+				for i := range x.Data { // sums of equal numbers, whose rounding goes one way
+					x.Data[i] = math.Sqrt(float64(i/d)*(0.3+0.1*float64(seed))) / math.Sqrt(float64(d))
+				}
+				train := regression(x)
+				train.Weights = []float64{1, 2.5, 0.3}
+				for _, cfg := range []Config{{Solver: Direct, Tol: 1e-12}, {Solver: CG, Tol: 1e-12, Exact: ExactResidual}} {
+					cfg.Kernel, cfg.Lambda = k, 1e-6
+					sol := mustSolve(t, train, cfg)
+					c := mat.DenseCopyOf(sol.Model.C)
+					for i, w := range train.Weights {
+						c.Set(i, 0, c.At(i, 0)/math.Sqrt(w))
+					}
+					l := sol.lab
+					exact := trueResiduals(l.cfg.Kernel, rows(l.train.X), l.cfg.Lambda, c, l.y)[0]
+					if v, off := sol.TrueResiduals[0], sol.Roundings[0]; !(math.Abs(v-exact) <= off) {
+						t.Errorf("%v, d = %d, %v: residual %g ± %g, and it is %g", k, d, cfg.Solver, v, off, exact)
+					}
+				}
+			}
+		}
+	}
 }
