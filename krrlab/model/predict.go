@@ -57,7 +57,7 @@ func AccuracyFor(tol float64) float64 { return min(max(tol/4, 1e-6), 2.5e-4) }
 // Predict, in a data set that says so: &datasets.Dataset{X: z, Scaling: m.Scaling}.) Kernel values are formed in
 // tiles and summed in float64, so that beside the result only tiles are held. The
 // tiles are formed in float32 where 64 points, the 16 of largest norm and others drawn at random,
-// predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, and in
+// predicted in both precisions, differ by at most Options.Accuracy of their largest |F|, of each column by itself if these are not of classes, and in
 // float64 otherwise: from differences where the certain bound of inner products, δ·‖c_j‖₁ with δ of
 // kernel.EntryError, exceeds a hundredth of that. Where the training points lie far from zero, all
 // points are moved by their mean first (kernel.Origin).
@@ -182,8 +182,8 @@ func (p *predictor) transpose() {
 }
 
 // Arithmetic returns how Decision forms tiles, for Decision itself and to predict its seconds: in float32 where single says that this changes
-// decision values by at most o.Accuracy of the largest |F|, and else in float64: from differences where the certain bound of inner
-// products, δ·sum with δ of kernel.EntryError and sum = max_j‖c_j‖₁ ÷ max|F|, exceeds a hundredth of that. If only
+// decision values by at most o.Accuracy of the largest |F| of a column, and else in float64: from differences where the certain bound of inner
+// products, δ·sum with δ of kernel.EntryError and sum = max_j ‖c_j‖₁ ÷ max|F_j|, exceeds a hundredth of that. If only
 // differences will do, single is not asked.
 func Arithmetic(k kernel.Kernel, e kernel.Extent, o *Options, sum float64, single func() (float64, error)) (kernel.Arithmetic, error) {
 	accuracy := cmp.Or(o.Accuracy, defaultAccuracy)
@@ -214,28 +214,43 @@ func (p *predictor) choose(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
-	size, sum := largest(f), math.SmallestNonzeroFloat64
+	sizes, ones := largest(f), make([]float64, p.t)
 	for j := range p.t {
-		sum = max(sum, mat.Norm(p.m.C.ColView(j), 1))
+		if p.m.Labels != nil { // they are compared
+			sizes[j] = slices.Max(sizes)
+		}
+		ones[j] = mat.Norm(p.m.C.ColView(j), 1)
 	}
 	extent := kernel.ExtentOf(p.x)
 	extent.MaxSq = max(extent.MaxSq, slices.Max(p.z.Norms))
 	_, extent.Whole = points.SameBytes(p.x.X, p.z.X)
-	p.arith, err = Arithmetic(p.m.Kernel, extent, o, sum/size, func() (float64, error) {
+	p.arith, err = Arithmetic(p.m.Kernel, extent, o, max(most(ones, sizes), math.SmallestNonzeroFloat64), func() (float64, error) {
 		single, err := p.trial(ctx, z, kernel.Float32)
 		if err != nil || mat.Equal(single, f) {
 			return 0, err
 		}
 		single.Sub(single, f)
-		return largest(single) / size, nil
+		return most(largest(single), sizes), nil
 	})
 	return err
 }
 
-// largest returns max|f|, NaN if a number is.
-func largest(f *mat.Dense) (v float64) {
-	for _, x := range f.RawMatrix().Data {
-		v = max(v, math.Abs(x))
+// largest returns max|f_j| of each column, NaN if a number is.
+func largest(f *mat.Dense) []float64 {
+	_, t := f.Dims()
+	v := make([]float64, t)
+	for k, x := range f.RawMatrix().Data {
+		v[k%t] = max(v[k%t], math.Abs(x))
+	}
+	return v
+}
+
+// most returns the largest a_j/b_j of those a_j that are not 0, NaN if one is.
+func most(a, b []float64) (v float64) {
+	for j, x := range a {
+		if x != 0 {
+			v = max(v, x/b[j])
+		}
 	}
 	return v
 }

@@ -77,6 +77,42 @@ func TestPrecision(t *testing.T) {
 	}
 }
 
+// TestPrecisionOfColumns: each target is predicted as accurately as is asked for in its own unit, whatever the others', also one that coefficients
+// which cancel make up.
+func TestPrecisionOfColumns(t *testing.T) {
+	x := kinds(300, 3, 1)["float64"].(*points.Dense)
+	for i := range x.Data { // near each other, so that K is nearly of rank one
+		x.Data[i] *= 0.02
+	}
+	for _, unit := range []float64{1, 1e-2, 1e-5, 1e-9, 1e3} {
+		for hard := range 3 {
+			for k, kernel := range kernels {
+				m := random(kernel, x, 3)
+				for j := range 3 {
+					var mean float64
+					for i := range 300 {
+						m.C.Set(i, j, 1+math.Abs(m.C.At(i, j)))
+						mean += m.C.At(i, j) / 300
+					}
+					if j == hard {
+						for i := range 300 {
+							m.C.Set(i, j, unit*(m.C.At(i, j)-mean))
+						}
+					}
+				}
+				got, want := mustDecide(t, m, x, &Options{Accuracy: 1e-5}), reference(m, x)
+				off := mat.NewDense(300, 3, nil)
+				off.Sub(got, want)
+				for j, size := range largest(want) {
+					if e := largest(off)[j]; !(e <= 4e-5*size) { // not all points are tried
+						t.Errorf("kernel %d, target %d of unit %g: off by %.2g of its size", k, hard, unit, e/size)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestFar: of a feature like unix time, for the kernels of x−z and test points that are others.
 func TestFar(t *testing.T) {
 	at := func(n int, seed uint64) *points.Dense {
