@@ -58,10 +58,20 @@ func (s *solve) within() bool {
 	return true
 }
 
-// settleSampled takes back that a solve has converged where the rows checked say that it has not.
-func (s *solve) settleSampled() {
-	if s.sol.Converged() && s.sol.StorageResiduals != nil && !s.within() {
-		s.sol.Status = pcg.Inaccurate
+// settleStatus takes back that a solve has converged where the rows checked say that it has not, and that it is inaccurate where residuals with K in float64
+// meet τ but for their certain rounding: with an n-th of its square, which errors that are independent have, they do.
+func (s *solve) settleStatus() {
+	sol := s.sol
+	switch {
+	case sol.Converged() && sol.StorageResiduals != nil && !s.within():
+		sol.Status = pcg.Inaccurate
+	case sol.Status == pcg.Inaccurate && sol.Roundings != nil && sol.StorageResiduals == nil:
+		sol.Status = pcg.Undecided
+		for j, v := range sol.TrueResiduals {
+			if !(v+sol.Roundings[j]/math.Sqrt(float64(s.train.Len())) <= s.tol()) {
+				sol.Status = pcg.Inaccurate
+			}
+		}
 	}
 }
 
@@ -183,7 +193,7 @@ func (s *solve) answer(c *mat.Dense) *bound.Errors {
 // certify sets the bounds of the answer, and which criterion was met.
 func (s *solve) certify(ctx context.Context, c *mat.Dense) error {
 	sol := s.sol
-	if sol.Converged() {
+	if sol.Converged() || sol.Status == pcg.Undecided {
 		sol.Criterion = bound.Stop{}.String()
 	}
 	if sol.Error = s.answer(c); sol.Error == nil {

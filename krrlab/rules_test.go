@@ -70,22 +70,30 @@ func TestVerifyOverflow(t *testing.T) {
 	}
 }
 
-// TestSettleSampled: what the rows checked take back.
-func TestSettleSampled(t *testing.T) {
+// TestSettleStatus: what the rows checked take back, and what rounding alone hides.
+func TestSettleStatus(t *testing.T) {
+	one := func(v float64) []float64 { return []float64{v} }
 	for _, n := range []int{bound.RowsChecked, bound.RowsChecked + 1} {
 		l := newLab(t, classes(points.NewDense(n, 2, nil), 2), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-3})
+		root := math.Sqrt(float64(n))
 		for _, c := range []struct {
 			sol  results.Solution
-			want bool
+			want pcg.Status
 		}{
-			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}}, true}, // no rows were checked
-			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{0.8e-3}, SampledResiduals: []float64{1}}, true},
-			{results.Solution{Status: pcg.Converged, TrueResiduals: []float64{0}, StorageResiduals: []float64{1.1e-3}, SampledResiduals: []float64{1}}, false},
-			{results.Solution{TrueResiduals: []float64{0}, StorageResiduals: []float64{0}, SampledResiduals: []float64{0}}, false},
+			{results.Solution{Status: pcg.Converged, TrueResiduals: one(0)}, pcg.Converged}, // no rows were checked
+			{results.Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(0.8e-3), SampledResiduals: one(1)}, pcg.Converged},
+			{results.Solution{Status: pcg.Converged, TrueResiduals: one(0), StorageResiduals: one(1.1e-3), SampledResiduals: one(1)}, pcg.Inaccurate},
+			{results.Solution{TrueResiduals: one(0), StorageResiduals: one(0), SampledResiduals: one(0)}, pcg.Active},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5), Roundings: one(8e-3)}, pcg.Undecided},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 0.9e-3 * root}}, pcg.Undecided},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: []float64{1e-5, 0}, Roundings: []float64{2e-3, 1.1e-3 * root}}, pcg.Inaccurate},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: one(1.1e-3), Roundings: one(1e-9)}, pcg.Inaccurate},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: one(math.NaN()), Roundings: one(1e-9)}, pcg.Inaccurate},
+			{results.Solution{Status: pcg.Inaccurate, TrueResiduals: one(1e-5)}, pcg.Inaccurate}, // no rounding is known
+			{results.Solution{Status: pcg.Stagnated, TrueResiduals: one(1e-5), Roundings: one(2e-3)}, pcg.Stagnated},
 		} {
 			sol := Solution{Solution: c.sol}
-			(&solve{Lab: l, sol: &sol}).settleSampled()
-			if sol.Converged() != c.want || c.sol.Converged() && !c.want && sol.Status != pcg.Inaccurate {
+			if (&solve{Lab: l, sol: &sol}).settleStatus(); sol.Status != c.want {
 				t.Errorf("%+v: %v", c.sol, sol.Status)
 			}
 		}

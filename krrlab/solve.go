@@ -44,7 +44,7 @@ func (l *Lab) solve(ctx context.Context) (*Solution, error) {
 	case sol.Status == pcg.Stopped:
 		err = s.stop
 	}
-	s.settleSampled()
+	s.settleStatus()
 	sol.finish()
 	if e := s.certify(ctx, c); e != nil && err == nil && ctx.Err() == nil {
 		return nil, e

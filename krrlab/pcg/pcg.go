@@ -141,11 +141,14 @@ const (
 	Stopped
 	// Failed: A, M or Exact returned an error.
 	Failed
+	// Undecided: the true residual is at most Tol as it is computed, and its certain rounding hides whether it is. Solve does not return it: who
+	// called it may judge an Inaccurate answer so.
+	Undecided
 )
 
 var statusNames = []string{
 	"active", "converged", "max-iterations", "inaccurate", "stagnated",
-	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed",
+	"indefinite-preconditioner", "indefinite", "breakdown", "canceled", "stopped", "failed", "undecided",
 }
 
 func (s Status) String() string { return enum.Name(statusNames, s) }

@@ -61,7 +61,7 @@ type Solution struct {
 	StorageResiduals []float64     `json:"storage_residuals,omitempty"`
 	SampledRows      int           `json:"sampled_rows,omitempty"` // that were looked at; 0 for none
 	Error            *bound.Errors `json:"error,omitempty"`        // how far the coefficients are from the solution at most; nil: unknown
-	// Stop is what was to end the iteration, and Criterion what was met: "residual" (Converged), "anorm", "labels", or "".
+	// Stop is what was to end the iteration, and Criterion what was met: "residual" (Converged or pcg.Undecided), "anorm", "labels", or "".
 	Stop      bound.Stop `json:"stop"`
 	Criterion string     `json:"criterion"`
 	// LabelsOpen of LabelsOf rows may have another label in the solution, by Error.Bounds.

@@ -10,6 +10,7 @@ import (
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/plots"
 )
@@ -127,7 +128,10 @@ func (s *Solution) residualText() string {
 	if s.SampledResidual.Known() && s.StorageResidual.Known() {
 		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual, plural.Count(s.SampledRows, "row"))
 	}
-	return text + fmt.Sprintf("), asked %.0e", s.Tol)
+	if text += fmt.Sprintf("), asked %.0e", s.Tol); s.Status == pcg.Undecided {
+		text += ": met as computed, and no more can be proved in float64"
+	}
+	return text
 }
 
 // Table gives a row for each number that is known of the answer.
