@@ -35,6 +35,7 @@ func init() {
 			"Stagnated":                r.ValueOf(pcg.Stagnated),
 			"Stopped":                  r.ValueOf(pcg.Stopped),
 			"TrueResidual":             r.ValueOf(pcg.TrueResidual),
+			"Undecided":                r.ValueOf(pcg.Undecided),
 		},
 		Types: map[string]r.Type{
 			"Bounded":              r.TypeOf((*pcg.Bounded)(nil)).Elem(),
