@@ -50,7 +50,7 @@ func (l *Lab) openCheckpoints(ctx context.Context, sol *Solution) (_ *checkpoint
 	if _, err := kernel.ToSpec(of); err != nil { // two of them cannot be told apart
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: %w; or take no checkpoint", err)
 	}
-	if r := l.approximation(); (r == nil || r.name == "") && !l.plain() {
+	if _, err := SpecOf(l.cfg.Precond, l.cfg.Kernel); err != nil {
 		return nil, nil, fmt.Errorf("krrlab: checkpoint: the preconditioner %v is user-defined, and two of them cannot be told apart: take a built-in one, or no checkpoint", l.cfg.Precond)
 	}
 	k := &checkpoints{lab: l, o: *l.cfg.Checkpoint, last: time.Now()}

@@ -174,6 +174,11 @@ func (c Config) withDefaults(n, t int) (Config, error) {
 			return c, err
 		}
 	}
+	if p, ok := c.Precond.(Vecchia); ok {
+		if err := p.check(n); err != nil {
+			return c, err
+		}
+	}
 	c.Tol = cmp.Or(c.Tol, 1e-3)
 	c.MaxIter = cmp.Or(c.MaxIter, 1000)
 	c.Repeat = cmp.Or(c.Repeat, 1)

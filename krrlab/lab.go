@@ -86,7 +86,7 @@ type Config struct {
 }
 
 // Preconditioner is a recipe for M ≈ K+λI, with which conjugate gradients solve M⁻¹(K+λI)C = M⁻¹Y.
-// Features, Nystrom, RPCholesky, None and Given are the built-in ones; a user-defined one is any type
+// Features, Nystrom, RPCholesky, Vecchia, None and Given are the built-in ones; a user-defined one is any type
 // with these methods.
 type Preconditioner interface {
 	// String describes M in a few words, for reports.

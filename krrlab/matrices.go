@@ -16,6 +16,7 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // solve is a Solve under way.
@@ -40,6 +41,11 @@ const gramFactor = 1.1 / 0.9
 // matrices makes preconditioner number rep, and K where it is not there: after M, when it is known what
 // K may take. Where a solve is resumed, K is as it was.
 func (s *solve) matrices(ctx context.Context, rep int) (err error) {
+	if p, ok := s.cfg.Precond.(Vecchia); ok && s.a == nil { // its neighbors are found in K
+		if err := s.kernel(ctx, p.bytes(s.train.Len())); err != nil {
+			return err
+		}
+	}
 	if err := s.prepare(ctx, rep); err != nil || s.a != nil {
 		return err
 	}
@@ -47,6 +53,11 @@ func (s *solve) matrices(ctx context.Context, rep int) (err error) {
 	if w, ok := s.m.(interface{ Bytes() int64 }); ok {
 		held = w.Bytes()
 	}
+	return s.kernel(ctx, held)
+}
+
+// kernel makes K where so many bytes are held beside it.
+func (s *solve) kernel(ctx context.Context, held int64) error {
 	sol := s.sol
 	k, err := s.matrix(ctx, held, s.as)
 	if _, full := errors.AsType[*gram.MemoryError](err); full && s.as != nil {
@@ -68,7 +79,11 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	sol := s.sol
 	recipe := s.approximation()
 	if recipe == nil {
-		return timed(&sol.Seconds.Factor, func() (err error) { s.m, err = s.M(ctx, rep); return err })
+		err := timed(&sol.Seconds.Factor, func() (err error) { s.m, err = s.M(ctx, rep); return err })
+		if v, ok := s.m.(*vecchia.Inverse); ok {
+			sol.S, sol.Neighbors, sol.Damping, sol.Features = v.Rank(), v.Neighbors(), v.Damping(), v.What()
+		}
+		return err
 	}
 	f, err := s.factor(ctx, recipe, rep)
 	if err != nil {
@@ -129,6 +144,8 @@ func (l *Lab) checkMemory(ctx context.Context) error {
 		p.S = r.s
 		_, random := r.Preconditioner.(Features)
 		p.Landmarks = !random
+	} else if v, ok := l.cfg.Precond.(Vecchia); ok {
+		p.S, p.Landmarks, p.Neighbors = v.S, v.S > 0, v.most()
 	}
 	var err error
 	if m := plan.Of(p, ranks); l.cfg.Memory > 0 && m.Most > l.cfg.Memory {

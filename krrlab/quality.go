@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // QualityOptions are the options of Quality. Zero values mean the defaults.
@@ -85,6 +86,9 @@ func (l *Lab) judged(ctx context.Context, q *Quality) (pcg.Preconditioner, error
 	if recipe == nil {
 		var m pcg.Preconditioner
 		err := timed(&q.Seconds.Factor, func() (err error) { m, err = l.M(ctx, 0); return err })
+		if v, ok := m.(*vecchia.Inverse); ok {
+			q.Features = v.What()
+		}
 		return m, err
 	}
 	z, err := l.factor(ctx, recipe, 0)

@@ -345,7 +345,7 @@ func (f *fitFlags) config(set *pflag.FlagSet, data *loaded) (cfg krrlab.Config, 
 		return cfg, err
 	}
 	cfg.MaxIter, cfg.Repeat, cfg.Seed = f.maxIter, f.repeat, f.seed
-	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal}
+	spec := krrlab.PrecondSpec{Name: f.named(), S: f.features, LambdaP: f.lambdaP, Form: f.form, Orthogonal: f.orthogonal, Neighbors: f.asked(set), Damping: f.damping}
 	if f.unused(set) != "" { // as the note says
 		spec.S, spec.LambdaP = 0, 0
 	}

@@ -141,6 +141,7 @@ type approximationFlags struct {
 	features   int
 	lambdaP    float64
 	orthogonal bool
+	sparseFlags
 }
 
 func (f *approximationFlags) add(p *pflag.FlagSet) {
@@ -158,6 +159,7 @@ func (f *approximationFlags) addZ(p *pflag.FlagSet) {
 	p.StringVar(&f.precond, "precond", "", "what approximates K: "+strings.Join(krrlab.PrecondNames, ", ")+" (default: features, or rpcholesky for a kernel without them)")
 	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
+	f.sparseFlags.add(p)
 	wantAtLeast(p, 1, "features")
 }
 
@@ -172,10 +174,10 @@ func (f *approximationFlags) check(set *pflag.FlagSet) error {
 	if f.orthogonal && f.precond != "features" && f.precond != "" {
 		return usagef("--orthogonal goes with --precond features only")
 	}
-	return nil
+	return f.sparseFlags.check(set, f.precond)
 }
 
-func (f *approximationFlags) config(_ *pflag.FlagSet, c *krrlab.Config) (err error) {
-	c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Orthogonal: f.orthogonal}.Preconditioner(c.Kernel)
+func (f *approximationFlags) config(set *pflag.FlagSet, c *krrlab.Config) (err error) {
+	c.Precond, err = krrlab.PrecondSpec{Name: f.precond, S: f.features, LambdaP: f.lambdaP, Orthogonal: f.orthogonal, Neighbors: f.asked(set), Damping: f.damping}.Preconditioner(c.Kernel)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/plan"
+	"github.com/krrlab/lab/krrlab/vecchia"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -84,6 +85,8 @@ func (f *sizingFlags) problem(set *pflag.FlagSet) (p plan.Problem, err error) {
 	switch {
 	case f.precond == "none":
 		p.S, p.Landmarks = 0, false
+	case f.precond == "vecchia":
+		p.Landmarks, p.Neighbors = f.features > 0, vecchia.MostNeighbors
 	case !set.Changed("features"):
 		p.S = krrlab.DefaultFeatures(f.n)
 	case f.features < 1 || f.features > f.n:

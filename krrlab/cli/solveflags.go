@@ -26,9 +26,10 @@ func defaultTol(task datasets.Task) float64 {
 
 // solveFlags are the flags of the solve.
 type solveFlags struct {
-	lambda, lambdaP             float64
-	features, maxIter, repeat   int
-	tol                         float64
+	lambda, lambdaP           float64
+	features, maxIter, repeat int
+	tol                       float64
+	sparseFlags
 	orthogonal                  bool
 	solver, precond, form       string
 	sketch                      string
@@ -40,7 +41,7 @@ type solveFlags struct {
 func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.Float64Var(&f.lambda, "lambda", 0, "ridge λ > 0 (default: the registry's for --data, else 0.01)")
 	p.Float64Var(&f.lambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioner (default: with --precond auto the plan's, else λ)")
-	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the plan's, else n/10, at least 500, at most 10,000)")
+	p.IntVar(&f.features, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: with --precond auto the plan's, else n/10, at least 500, at most 10,000), or that of the factor of vecchia (default: none)")
 	p.StringVar(&f.sketch, "sketch", "", "features in several levels (Algorithm 2), such as features:8000,srht:4000,gaussian:2000; s is the last width")
 	p.BoolVar(&f.orthogonal, "orthogonal", false, "orthogonal random features")
 	p.Float64Var(&f.tol, "tol", 0, tolText)
@@ -48,6 +49,7 @@ func (f *solveFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.maxIter, "max-iter", 1000, "maximum number of iterations")
 	p.StringVar(&f.solver, "solver", "auto", "auto, pcg, block-pcg, cg or direct; auto is direct up to 3,000 points (on ranks pcg or block-pcg), and for more points what krrlab plan chooses (on ranks never direct)")
 	p.StringVar(&f.precond, "precond", "auto", "preconditioner: auto, which krrlab plan chooses, "+strings.Join(krrlab.PrecondNames, ", "))
+	f.sparseFlags.add(p)
 	p.StringVar(&f.form, "form", "auto", "form of the preconditioner's inverse: auto, L, Linv, U or eigen")
 	p.IntVar(&f.repeat, "repeat", 1, "number of independent preconditioners; the A-norm median of their answers is kept")
 	p.StringVar(&f.storage, "storage", "auto", "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, predicted from rows of K, and by --memory")
@@ -69,6 +71,9 @@ func (f *solveFlags) check(set *pflag.FlagSet) error {
 	}
 	if f.orthogonal && f.named() != "features" {
 		return usagef("--orthogonal goes with --precond features only")
+	}
+	if err := f.sparseFlags.check(set, f.named()); err != nil {
+		return err
 	}
 	return f.checkSketch(set)
 }

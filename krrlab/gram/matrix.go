@@ -43,6 +43,7 @@ type operations interface {
 	mul(ctx context.Context, dst, src blas64.General, lambda float64) error
 	columns(ctx context.Context, dst *mat.Dense, idx []int) error
 	dense(ctx context.Context, dst *mat.Dense) error
+	scan(ctx context.Context, s *search) error
 	tileBytes() int64
 }
 

@@ -19,6 +19,7 @@ type Problem struct {
 	// S is the number of features, or the rank of landmarks; 0 means no preconditioner.
 	S         int
 	Landmarks bool
+	Neighbors int  // of a sparse inverse
 	Raced     bool // K is there when the factor is formed, which else comes first
 }
 
@@ -28,7 +29,7 @@ type Memory struct {
 	Ranks    int
 	Points   int64 // X
 	Kernel   int64 // its tiles of K, with their tables
-	Features int64 // its rows of Z, or the whole of F
+	Features int64 // its rows of Z, or the whole of F, and of a sparse inverse
 	Columns  int64 // of K, for landmarks, on the way to F
 	Factor   int64 // 8s²; as much again while it is formed
 	Vectors  int64 // of the iteration
@@ -59,6 +60,7 @@ func Of(p Problem, ranks int) Memory {
 		m.Features = 4 * n * s
 		m.Columns = 8 * n * min(max(10, s/10), 200, s)
 	}
+	m.Features += 16 * n * int64(p.Neighbors)
 	m.Forming = m.Points + m.Features + 2*m.Factor
 	m.Solving = m.Points + m.Kernel + m.Features + m.Factor + m.Vectors
 	if p.Landmarks {
@@ -69,6 +71,9 @@ func Of(p Problem, ranks int) Memory {
 		if p.Landmarks { // beside F what it is off to float32, and columns of K
 			m.Forming += m.Features + m.Columns
 		}
+	}
+	if k := int64(p.Neighbors); k > 0 { // the lists that they are chosen of
+		m.Forming = max(m.Forming, m.Points+m.Kernel+m.Features+24*n*k)
 	}
 	m.Most = max(m.Forming, m.Solving)
 	return m

@@ -154,7 +154,7 @@ func (q *Quality) metricText() string {
 	case q.Precond == "none":
 		return "I (no preconditioner)"
 	case q.S == 0:
-		return q.Precond
+		return cmp.Or(q.Features, q.Precond)
 	}
 	made := cmp.Or(q.Features, q.Precond)
 	return fmt.Sprintf("ZZᵀ+λ_pI, s = %d, λ_p = %g, %s", q.S, q.LambdaP, made)

@@ -20,21 +20,23 @@ import (
 // before it) is the caller's to add.
 type Solution struct {
 	stage.Header
-	Precond  string       `json:"precond,omitempty"`
-	Reason   string       `json:"precond_reason,omitempty"` // why landmarks, where there are no random features
-	LambdaP  stage.Number `json:"lambda_p"`
-	S        int          `json:"s"`                  // features, or rank of the landmarks' factor; 0 without a preconditioner
-	Features string       `json:"features,omitempty"` // distribution of the feature map
-	MaxIter  int          `json:"max_iter"`
-	Solver   Solver       `json:"solver"`
-	Form     string       `json:"precond_form,omitempty"` // of the preconditioner's inverse
-	Repeat   int          `json:"repeat"`
-	Storage  string       `json:"storage"`                  // of K
-	Choice   string       `json:"storage_reason,omitempty"` // why
-	KBound   stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K_stored−K‖₂
-	BLAS     string       `json:"blas"`
-	Threads  int          `json:"threads"`
-	Version  string       `json:"krrlab_version,omitempty"`
+	Precond   string       `json:"precond,omitempty"`
+	Reason    string       `json:"precond_reason,omitempty"` // why landmarks, where there are no random features
+	LambdaP   stage.Number `json:"lambda_p"`
+	S         int          `json:"s"`                   // features, or rank of the landmarks' factor; 0 without a preconditioner
+	Features  string       `json:"features,omitempty"`  // distribution of the feature map
+	Neighbors int          `json:"neighbors,omitempty"` // k of the sparse inverse
+	Damping   float64      `json:"damping,omitempty"`   // its ω
+	MaxIter   int          `json:"max_iter"`
+	Solver    Solver       `json:"solver"`
+	Form      string       `json:"precond_form,omitempty"` // of the preconditioner's inverse
+	Repeat    int          `json:"repeat"`
+	Storage   string       `json:"storage"`                  // of K
+	Choice    string       `json:"storage_reason,omitempty"` // why
+	KBound    stage.Number `json:"kernel_error_bound"`       // predicted bound of ‖K_stored−K‖₂
+	BLAS      string       `json:"blas"`
+	Threads   int          `json:"threads"`
+	Version   string       `json:"krrlab_version,omitempty"`
 
 	Iterations int        `json:"iterations"` // in all
 	Status     pcg.Status `json:"status"`     // how the solve ended

@@ -26,7 +26,7 @@ func (s *Solution) String() string {
 	case s.LambdaP.Known():
 		b.Add("solver", "%v, %s, s = %d, λ_p = %g, form %s", s.Solver, s.precondText(), s.S, s.LambdaP, s.Form)
 	case s.Precond != "":
-		b.Add("solver", "%v, preconditioner %s", s.Solver, s.Precond)
+		b.Add("solver", "%v, preconditioner %s", s.Solver, s.precondText())
 	default:
 		b.Add("solver", "%v", s.Solver)
 	}
@@ -99,6 +99,8 @@ func (s *Solution) precondText() string {
 		text = "Nyström landmarks"
 	case "rpcholesky":
 		text = "randomly pivoted Cholesky"
+	case "vecchia":
+		text = s.Features
 	}
 	if s.Reason != "" {
 		text += " (" + s.Reason + ")"

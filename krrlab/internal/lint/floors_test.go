@@ -60,6 +60,7 @@ var floors = map[string]int{
 	"krrlab/multilevel":          3,
 	"krrlab/precond/precondtest": 3,
 	"krrlab/statdim":             3,
+	"krrlab/vecchia":             3,
 	"krrlab/lambdap":             3,
 
 	"krrlab/notebook/display": stages,

@@ -89,6 +89,7 @@ func init() {
 			"StatDim":            r.TypeOf((*krrlab.StatDim)(nil)).Elem(),
 			"StatDimMethod":      r.TypeOf((*krrlab.StatDimMethod)(nil)).Elem(),
 			"StatDimOptions":     r.TypeOf((*krrlab.StatDimOptions)(nil)).Elem(),
+			"Vecchia":            r.TypeOf((*krrlab.Vecchia)(nil)).Elem(),
 			"Verification":       r.TypeOf((*krrlab.Verification)(nil)).Elem(),
 			"VerifyOptions":      r.TypeOf((*krrlab.VerifyOptions)(nil)).Elem(),
 		},

@@ -30,6 +30,7 @@ func init() {
 			"Estimate":    r.TypeOf((*gram.Estimate)(nil)).Elem(),
 			"Matrix":      r.TypeOf((*gram.Matrix)(nil)).Elem(),
 			"MemoryError": r.TypeOf((*gram.MemoryError)(nil)).Elem(),
+			"Near":        r.TypeOf((*gram.Near)(nil)).Elem(),
 			"Options":     r.TypeOf((*gram.Options)(nil)).Elem(),
 			"Storage":     r.TypeOf((*gram.Storage)(nil)).Elem(),
 			"Unformed":    r.TypeOf((*gram.Unformed)(nil)).Elem(),

@@ -1,0 +1,99 @@
+package krrlab
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// PrecondNames are the names of the built-in preconditioners.
+var PrecondNames = []string{"features", "none", "nystrom", "rpcholesky", "vecchia"}
+
+// PrecondSpec is a built-in preconditioner as data, for flags and files. Zero values mean the defaults.
+type PrecondSpec struct {
+	Name       string         `json:"precond"` // one of PrecondNames, or auto; default: features, or rpcholesky for a kernel without them
+	S          int            `json:"features,omitempty"`
+	LambdaP    float64        `json:"lambda_p,omitempty"`
+	Form       string         `json:"form,omitempty"`
+	Orthogonal bool           `json:"orthogonal,omitempty"`
+	Levels     feature.Levels `json:"levels,omitempty"` // of the feature map, if it is a chain
+	Neighbors  int            `json:"neighbors,omitempty"`
+	Damping    float64        `json:"damping,omitempty"`
+}
+
+// Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
+func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
+	if s.Name == "" {
+		if s.S == 0 && s.LambdaP == 0 && (s.Form == "" || s.Form == "auto") && !s.Orthogonal && len(s.Levels) == 0 {
+			return nil, nil
+		}
+		if s.Name = "features"; k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0 {
+			s.Name = "rpcholesky"
+		}
+	}
+	form := precond.AutoForm
+	if s.Form != "" {
+		var err error
+		if form, err = precond.ParseForm(s.Form); err != nil {
+			return nil, err
+		}
+	}
+	switch s.Name {
+	case "features":
+		f := Features{S: s.S, LambdaP: s.LambdaP, Orthogonal: s.Orthogonal, Form: form}
+		if len(s.Levels) == 0 {
+			return f, nil
+		}
+		f.S = s.Levels[len(s.Levels)-1].Width
+		chain, err := feature.ChainFor(k, s.Orthogonal, s.Levels)
+		f.Map = chain
+		return f, err
+	case "nystrom":
+		return Nystrom{S: s.S, LambdaP: s.LambdaP, Form: form}, nil
+	case "rpcholesky":
+		return RPCholesky{s.S, s.LambdaP, form}, nil
+	case "vecchia":
+		return Vecchia{S: s.S, Neighbors: s.Neighbors, Damping: s.Damping}, nil
+	case "none":
+		return None{}, nil
+	case "auto":
+		return Auto{S: s.S, LambdaP: s.LambdaP}, nil
+	}
+	return nil, fmt.Errorf("unknown preconditioner %q: want one of auto, %s", s.Name, strings.Join(PrecondNames, ", "))
+}
+
+// SpecOf is the inverse of PrecondSpec.Preconditioner. It returns an error for a user-defined
+// preconditioner or feature map, which is no data.
+func SpecOf(p Preconditioner, k kernel.Kernel) (s PrecondSpec, err error) {
+	switch p := p.(type) {
+	case nil:
+		return s, nil
+	case None:
+		return PrecondSpec{Name: "none"}, nil
+	case Vecchia:
+		return PrecondSpec{Name: "vecchia", S: p.S, Neighbors: p.Neighbors, Damping: p.Damping}, nil
+	case approximation:
+		r := p.recipe()
+		s = PrecondSpec{Name: r.name, S: r.s, LambdaP: r.lambdaP, Form: r.form.String()}
+	}
+	if s.Name == "" {
+		return s, fmt.Errorf("the preconditioner %v is user-defined", p)
+	}
+	if f, ok := p.(Features); ok {
+		if s.Orthogonal = f.Orthogonal; f.Map != nil {
+			s.Orthogonal, s.Levels, err = feature.LevelsOf(f.Map, k)
+		}
+	}
+	return s, err
+}
+
+// precondName names the configured preconditioner as JSON and flags do, a user-defined one by its String.
+func (l *Lab) precondName() string {
+	if s, err := SpecOf(l.cfg.Precond, l.cfg.Kernel); err == nil {
+		return s.Name
+	}
+	return l.cfg.Precond.String()
+}

@@ -1,0 +1,74 @@
+package krrlab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/krrlab/lab/krrlab/pcg"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/vecchia"
+)
+
+// Vecchia is M = FFᵀ+V: F, of rank S, by randomly pivoted Cholesky, and V⁻¹ = GᵀG a sparse approximate inverse of what
+// F leaves, ω(K−FFᵀ)+λI, on the neighbors of each point (package vecchia). It is for narrow kernels, of whose K no
+// features or landmarks capture much.
+type Vecchia struct {
+	S         int     // rank r of F, 0 ≤ r ≤ n; default: 0, no F
+	Neighbors int     // entries k in a row of G beside the diagonal, negative: none; default: by a rule, 15 to 120 (vecchia.Options)
+	Damping   float64 // ω in (0, 1]; default: by a rule
+}
+
+// String returns what M consists of.
+func (p Vecchia) String() string {
+	s := "sparse inverse on neighbors"
+	if p.Neighbors != 0 {
+		s = fmt.Sprintf("sparse inverse on %d neighbors", max(p.Neighbors, 0))
+	}
+	if p.S > 0 {
+		s += fmt.Sprintf(" beside %d pivots", p.S)
+	}
+	if p.Damping > 0 {
+		s += fmt.Sprintf(", ω = %g", p.Damping)
+	}
+	return s
+}
+
+// most returns the most neighbors that a point may be given.
+func (p Vecchia) most() int { return max(0, cmp.Or(p.Neighbors, vecchia.MostNeighbors)) }
+
+// bytes returns what M takes for n points at most.
+func (p Vecchia) bytes(n int) int64 {
+	return 16*int64(n)*int64(p.most()+1) + 8*int64(n)*int64(p.S)
+}
+
+func (p Vecchia) check(n int) error {
+	if p.S < 0 || p.S > n || !(p.Damping >= 0 && p.Damping <= 1) {
+		return fmt.Errorf("krrlab: %v: want 0 ≤ rank ≤ n = %d and 0 < ω ≤ 1", p, n)
+	}
+	return nil
+}
+
+// Make implements Preconditioner. It forms K first.
+func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
+	n := l.train.Len()
+	if err := p.check(n); err != nil {
+		return nil, err
+	}
+	k, err := l.matrix(ctx, p.bytes(n), nil)
+	if err != nil {
+		return nil, err
+	}
+	var f *points.Dense32
+	if p.S > 0 {
+		z, err := l.factor(ctx, RPCholesky{S: p.S}.recipe(), rep)
+		if err != nil {
+			return nil, err
+		}
+		f = z.it.low.F
+	}
+	return vecchia.New(ctx, k.it, f, &vecchia.Options{
+		Neighbors: p.Neighbors, Damping: p.Damping, Seed: rng.New(l.cfg.Seed).Sub("vecchia", uint64(rep)), Comm: l.comm,
+	})
+}

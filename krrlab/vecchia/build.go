@@ -1,0 +1,256 @@
+package vecchia
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/buffer"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+)
+
+// build is a New under way.
+type build struct {
+	*Inverse
+	k     *gram.Matrix
+	exact *gram.Matrix
+	f     *points.Dense32 // nil for none
+	o     *Options
+	comm  comm.Comm
+	near  *gram.Near // nil where k = 0
+	diag  []float64  // K_ii
+	left  []float64  // ωR_ii+λ
+	h     *points.Dense32
+	lo    int // the first row of h that is here
+}
+
+// wider is by how much more neighbors are sought in K than are taken by R.
+const wider = 3
+
+func (b *build) neighbors(ctx context.Context) (err error) {
+	if b.Inverse.k == 0 {
+		return nil
+	}
+	count := b.Inverse.k
+	if b.f != nil {
+		count = min(wider*count, b.n-1)
+	}
+	b.near, err = b.k.Neighbors(ctx, b.o.Order, count)
+	return err
+}
+
+// buildRows is the number of rows of G that a worker makes at a time.
+const buildRows = 32
+
+// worker is the scratch of one.
+type worker struct {
+	idx    []int
+	by     []float64 // the measure of each candidate
+	a      []float64 // (ωR+λI)_JJ, and its Cholesky factor
+	g      []float64 // row of G
+	f      []float64 // rows of F
+	h      []float64
+	kernel kernel.Workspace
+}
+
+// factor makes G and H.
+func (b *build) factor(ctx context.Context) error {
+	b.weigh()
+	b.lay()
+	if b.f != nil {
+		lo, hi := comm.Rows(b.n, precond.RankRows, b.comm.Rank(), b.comm.Size())
+		b.lo, b.h = lo, points.NewDense32(hi-lo, b.f.D, nil)
+	}
+	workers := make([]worker, accel.Threads())
+	var bad atomic.Int64
+	var mu sync.Mutex
+	blocks, done := (b.n+buildRows-1)/buildRows, 0
+	err := accel.ForEach(ctx, blocks, func(who, q int) {
+		for i := q * buildRows; i < min((q+1)*buildRows, b.n); i++ {
+			if !b.row(&workers[who], i) {
+				bad.CompareAndSwap(0, int64(i)+1)
+			}
+		}
+		if b.o.Progress != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			b.o.Progress(done, blocks)
+		}
+	})
+	if i := bad.Load(); err == nil && i > 0 {
+		err = fmt.Errorf("vecchia: K+λI among point %d and its neighbors is not positive definite: take a larger λ", i-1)
+	}
+	if err != nil {
+		return err
+	}
+	b.columns = b.rows.transposed()
+	return nil
+}
+
+// weigh sets b.left.
+func (b *build) weigh() {
+	b.diag = b.k.Diag()
+	b.left = make([]float64, b.n)
+	for i, v := range b.diag {
+		if b.f != nil {
+			v -= product(b.f.Row(i), b.f.Row(i))
+		}
+		b.left[i] = b.damping*max(0, v) + b.k.Lambda()
+	}
+}
+
+// lay gives the rows of G their places.
+func (b *build) lay() {
+	start := make([]int64, b.n+1)
+	for at, i := range b.order {
+		start[i+1] = int64(min(at, b.Inverse.k) + 1)
+	}
+	for i := range b.n {
+		start[i+1] += start[i]
+	}
+	b.rows = csr{start, make([]int32, start[b.n]), make([]float32, start[b.n])}
+}
+
+// row makes row i of G and of H, and reports whether (ωR+λI)_JJ is positive definite.
+func (b *build) row(w *worker, i int) bool {
+	cols, values := b.rows.row(i)
+	idx := b.choose(w, i, len(cols)-1)
+	a := b.among(w, idx)
+	k := len(idx)
+	if !cholesky(a, k) {
+		return false
+	}
+	g := buffer.Grow(&w.g, k) // Lᵀg = e_k, so that g = z/√z_k of LLᵀz = e_k
+	clear(g)
+	g[k-1] = 1
+	for r := k - 1; r >= 0; r-- {
+		g[r] /= a[r*k+r]
+		floats.AddScaled(g[:r], -g[r], a[r*k:r*k+r])
+	}
+	for c, j := range idx {
+		cols[c], values[c] = int32(j), float32(g[c])
+	}
+	if b.h != nil && i >= b.lo && i < b.lo+b.h.N {
+		r := b.f.D
+		h := buffer.Grow(&w.h, r)
+		clear(h)
+		for c := range idx {
+			floats.AddScaled(h, float64(values[c]), w.f[c*r:(c+1)*r])
+		}
+		for c, v := range h {
+			b.h.Row(i - b.lo)[c] = float32(v)
+		}
+	}
+	return true
+}
+
+// choose returns the neighbors of i, k of them, in ascending order, and then i.
+func (b *build) choose(w *worker, i, k int) []int {
+	w.idx = w.idx[:0]
+	if k > 0 {
+		index, value := b.near.Of(i)
+		if b.f != nil && len(index) > k {
+			index = b.nearer(w, i, k, index, value)
+		}
+		for _, j := range index[:k] {
+			w.idx = append(w.idx, int(j))
+		}
+		slices.Sort(w.idx)
+	}
+	w.idx = append(w.idx, i)
+	return w.idx
+}
+
+// nearer orders the neighbors of i by |R_ij|/√((ωR_ii+λ)(ωR_jj+λ)), the largest first and of equal ones as they were,
+// and returns the first k.
+func (b *build) nearer(w *worker, i, k int, index []int32, value []float32) []int32 {
+	by := buffer.Grow(&w.by, len(index))
+	for a, j := range index {
+		r := float64(value[a])*math.Sqrt(b.diag[i]*b.diag[j]) - product(b.f.Row(int(j)), b.f.Row(i))
+		by[a] = math.Abs(r) / math.Sqrt(b.left[i]*b.left[j])
+	}
+	places := make([]int, len(index))
+	for a := range places {
+		places[a] = a
+	}
+	slices.SortFunc(places, func(x, y int) int { return cmp.Or(cmp.Compare(by[y], by[x]), x-y) })
+	out := make([]int32, k)
+	for a := range out {
+		out[a] = index[places[a]]
+	}
+	return out
+}
+
+// among returns (ωR+λI)(J, J), J = idx, of which the lower triangle is set, and leaves F(J, :) in w.f. R is rounded as F
+// is, to ‖R − R̂‖₂ ≤ 2⁻²³‖F_J‖_F², which its diagonal has more, so that it stays positive semi-definite.
+func (b *build) among(w *worker, idx []int) []float64 {
+	k := len(idx)
+	a := buffer.Grow(&w.a, k*k)
+	b.exact.Block(a, idx, &w.kernel)
+	var slack float64
+	if b.f != nil {
+		r := b.f.D
+		f := buffer.Grow(&w.f, k*r)
+		for c, j := range idx {
+			points.Widen(f[c*r:(c+1)*r], b.f.Row(j))
+			slack += 0x1p-23 * product(b.f.Row(j), b.f.Row(j))
+		}
+		blas64.Syrk(blas.NoTrans, -1, blas64.General{Rows: k, Cols: r, Stride: r, Data: f}, 1,
+			blas64.Symmetric{Uplo: blas.Lower, N: k, Stride: k, Data: a})
+	}
+	for c := range idx {
+		row := a[c*k : c*k+c+1]
+		if b.damping != 1 {
+			floats.Scale(b.damping, row)
+		}
+		row[c] += b.damping*slack + b.k.Lambda()
+	}
+	return a
+}
+
+// product returns fᵀg, summed in float64.
+func product(f, g []float32) (sum float64) {
+	for c, v := range f {
+		sum += float64(v) * float64(g[c])
+	}
+	return sum
+}
+
+// cholesky overwrites the lower triangle of a, row-major of order k, by its Cholesky factor, and reports whether it has
+// one. The factors are small; calls of a library would take longer than they save.
+func cholesky(a []float64, k int) bool {
+	for r := range k {
+		row := a[r*k : r*k+r+1]
+		for c := range r {
+			row[c] = (row[c] - floats.Dot(row[:c], a[c*k:c*k+c])) / a[c*k+c]
+		}
+		pivot := row[r] - floats.Dot(row[:r], row[:r])
+		if !(pivot > 0) {
+			return false
+		}
+		row[r] = math.Sqrt(pivot)
+	}
+	return true
+}
+
+// inverse makes W.
+func (b *build) inverse(ctx context.Context) (err error) {
+	if b.f != nil {
+		b.w, err = precond.New(ctx, b.h, 1, &precond.Options{Form: precond.FormLInv, Comm: b.comm})
+	}
+	return err
+}

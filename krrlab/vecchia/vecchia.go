@@ -1,0 +1,305 @@
+package vecchia
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/points"
+	"github.com/krrlab/lab/krrlab/precond"
+	"github.com/krrlab/lab/krrlab/rng"
+)
+
+// Options of New. Zero values, and a nil *Options, mean the defaults.
+type Options struct {
+	// Neighbors is the number k of entries in a row of G beside the diagonal; more than n−1 are n−1, and a negative
+	// number is none. Default: 15, 30, 60 or 120, doubled as long as that lowers the conditional variances by 5 %.
+	Neighbors int
+	// Damping is ω in (0, 1]. Default: max(ρ³, 0.05), ρ being the share of the neighbors in the squared correlations of R.
+	Damping float64
+	// Order holds the place of each point in π. Default: a random order, from Seed.
+	Order []int32
+	// Seed draws the order.
+	Seed rng.Stream
+	// Comm is the group of ranks that K's tiles, and the rows of H, are dealt to; each holds all of G.
+	// Default: comm.Alone().
+	Comm comm.Comm
+	// Progress, if not nil, is called as rows of G are made, with done rising to total, never at the same time.
+	Progress func(done, total int)
+}
+
+// Seconds that New spent.
+type Seconds struct {
+	Rule      float64 // choosing k and ω
+	Neighbors float64 // finding them
+	Factor    float64 // rows of G and of H
+	Inverse   float64 // W
+}
+
+// Inverse is M = FFᵀ+V by its inverse; see the package doc. Its methods may be called by several goroutines at once.
+type Inverse struct {
+	n, k    int
+	damping float64
+	order   []int32           // points by their place in π
+	rows    csr               // G: of row i its neighbors in ascending order, then i
+	columns csr               // Gᵀ: of row j the points that have it as a neighbor in ascending order, then j
+	w       *precond.Woodbury // I+HHᵀ; nil for I
+	seconds Seconds
+
+	mu   sync.Mutex
+	idle []*mat.Dense
+}
+
+// csr is a sparse matrix with the diagonal last in each row.
+type csr struct {
+	start []int64
+	col   []int32
+	value []float32
+}
+
+// New returns M for K+λI = k, with the factor f of K, nil for none (f has all rows on every rank). K is read once as it
+// is stored, and entries among neighbors are formed again in float64. The result is a function of the
+// points, k's storage, f and the options, with the same bits for any number of threads and ranks.
+//
+// It returns an error if (ωR+λI)_JJ is not positive definite for some point, which is so where K is not positive
+// semi-definite or f is no factor of it, or if ctx ends. It panics if an option is out of its range, or λ is 0.
+func New(ctx context.Context, k *gram.Matrix, f *points.Dense32, o *Options) (*Inverse, error) {
+	opt := *cmp.Or(o, &Options{})
+	n := k.Dim()
+	if !(opt.Damping >= 0 && opt.Damping <= 1) || !(k.Lambda() > 0) || opt.Order != nil && len(opt.Order) != n || f != nil && f.N != n {
+		panic(fmt.Sprintf("vecchia: %d neighbors, damping %v, λ = %v, n = %d", opt.Neighbors, opt.Damping, k.Lambda(), n))
+	}
+	if opt.Order == nil {
+		opt.Order = make([]int32, n)
+		for at, i := range opt.Seed.Sub("order").Perm(n) {
+			opt.Order[i] = int32(at)
+		}
+	}
+	m := &Inverse{n: n, order: make([]int32, n)}
+	for i, at := range opt.Order {
+		m.order[at] = int32(i)
+	}
+	b := &build{Inverse: m, k: k, exact: k.Exact(k.Lambda() / 1000), f: f, o: &opt, comm: comm.OrAlone(opt.Comm)}
+	for _, step := range []struct {
+		seconds *float64
+		take    func(context.Context) error
+	}{{&m.seconds.Rule, b.settle}, {&m.seconds.Neighbors, b.neighbors}, {&m.seconds.Factor, b.factor}, {&m.seconds.Inverse, b.inverse}} {
+		start := time.Now()
+		if err := step.take(ctx); err != nil {
+			return nil, err
+		}
+		*step.seconds = time.Since(start).Seconds()
+	}
+	return m, nil
+}
+
+// Dim returns n.
+func (m *Inverse) Dim() int { return m.n }
+
+// Rank returns r, the columns of F.
+func (m *Inverse) Rank() int {
+	if m.w == nil {
+		return 0
+	}
+	return m.w.Features()
+}
+
+// Neighbors returns k.
+func (m *Inverse) Neighbors() int { return m.k }
+
+// Damping returns ω.
+func (m *Inverse) Damping() float64 { return m.damping }
+
+// Seconds returns what New spent on each step.
+func (m *Inverse) Seconds() Seconds { return m.seconds }
+
+// Bytes returns the memory that M takes.
+func (m *Inverse) Bytes() int64 {
+	b := 4*int64(m.n) + 8*int64(len(m.rows.start)+len(m.columns.start)) + 8*int64(len(m.rows.col)+len(m.columns.col))
+	if m.w != nil {
+		b += m.w.Bytes()
+	}
+	return b
+}
+
+// What says what M consists of.
+func (m *Inverse) What() string {
+	s := fmt.Sprintf("sparse inverse on %d neighbors, ω = %.2g", m.k, m.damping)
+	if r := m.Rank(); r > 0 {
+		s += fmt.Sprintf(", beside %d pivots", r)
+	}
+	return s
+}
+
+func (m *Inverse) String() string {
+	return fmt.Sprintf("%s, n = %d; rule %.3g s, neighbors %.3g s, G %.3g s, inverse %.3g s", m.What(), m.n, m.seconds.Rule, m.seconds.Neighbors, m.seconds.Factor, m.seconds.Inverse)
+}
+
+// applyRows is the number of rows of G that a worker multiplies by at a time.
+const applyRows = 512
+
+// mulTo sets dst = S·src, in any number of columns.
+func (s *csr) mulTo(ctx context.Context, dst, src *mat.Dense) error {
+	y, x := dst.RawMatrix(), src.RawMatrix()
+	n, t := len(s.start)-1, x.Cols
+	return accel.ForEach(ctx, (n+applyRows-1)/applyRows, func(_, b int) {
+		for i := b * applyRows; i < min((b+1)*applyRows, n); i++ {
+			out := y.Data[i*y.Stride : i*y.Stride+t]
+			cols, values := s.row(i)
+			if t == 1 {
+				var sum float64
+				for a, j := range cols {
+					sum += float64(values[a]) * x.Data[int(j)*x.Stride]
+				}
+				out[0] = sum
+				continue
+			}
+			clear(out)
+			for a, j := range cols {
+				v := float64(values[a])
+				for c, w := range x.Data[int(j)*x.Stride : int(j)*x.Stride+t] {
+					out[c] += float64(v * w)
+				}
+			}
+		}
+	})
+}
+
+func (s *csr) row(i int) ([]int32, []float32) {
+	lo, hi := s.start[i], s.start[i+1]
+	return s.col[lo:hi], s.value[lo:hi]
+}
+
+// solve replaces row i of x by that of S⁻¹x, where the rows of the other columns of row i have been before.
+func (s *csr) solve(i int, x *mat.Dense) {
+	raw := x.RawMatrix()
+	cols, values := s.row(i)
+	out := raw.Data[i*raw.Stride : i*raw.Stride+raw.Cols]
+	last := len(cols) - 1
+	for a, j := range cols[:last] {
+		v := float64(values[a])
+		for c, w := range raw.Data[int(j)*raw.Stride : int(j)*raw.Stride+raw.Cols] {
+			out[c] -= float64(v * w)
+		}
+	}
+	for c := range out {
+		out[c] /= float64(values[last])
+	}
+}
+
+// SolveTo sets dst = M⁻¹r = GᵀW⁻¹Gr for n×t matrices; dst may be r. The result has the same bits for any number of
+// threads and ranks. It panics if the shapes do not fit, and returns ctx's error when ctx is done.
+func (m *Inverse) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	u := m.scratch(dst, r)
+	defer m.release(u)
+	if err := m.rows.mulTo(ctx, u, r); err != nil {
+		return err
+	}
+	if m.w != nil {
+		if err := m.w.SolveTo(ctx, u, u); err != nil {
+			return err
+		}
+	}
+	return m.columns.mulTo(ctx, dst, u)
+}
+
+// MulTo sets dst = M·src = G⁻¹WG⁻ᵀ·src for n×t matrices; dst may be src. The triangular solves take one thread.
+func (m *Inverse) MulTo(ctx context.Context, dst, src *mat.Dense) error {
+	u := m.scratch(dst, src)
+	defer m.release(u)
+	u.Copy(src)
+	for at := m.n - 1; at >= 0; at-- {
+		m.columns.solve(int(m.order[at]), u)
+	}
+	if m.w != nil {
+		if err := m.w.MulTo(ctx, u, u); err != nil {
+			return err
+		}
+	}
+	return m.back(ctx, dst, u)
+}
+
+// NormalTo sets the columns of dst, n×t, to independent draws of the normal distribution with mean 0 and covariance M,
+// G⁻¹(g₂ + Hg₁) of standard normal g₁ ∈ R^r and g₂ ∈ R^n. Column j is a function of (g, j) alone.
+func (m *Inverse) NormalTo(ctx context.Context, dst *mat.Dense, g rng.Stream) error {
+	u := m.scratch(dst, dst)
+	defer m.release(u)
+	if m.w != nil {
+		if err := m.w.NormalTo(ctx, u, g); err != nil {
+			return err
+		}
+	} else {
+		column := make([]float64, m.n)
+		for j := range u.RawMatrix().Cols {
+			g.Sub("points", uint64(j)).Normals(column, 0)
+			u.SetCol(j, column)
+		}
+	}
+	return m.back(ctx, dst, u)
+}
+
+// back sets dst = G⁻¹u and spoils u.
+func (m *Inverse) back(ctx context.Context, dst, u *mat.Dense) error {
+	for _, i := range m.order {
+		m.rows.solve(int(i), u)
+	}
+	dst.Copy(u)
+	return ctx.Err()
+}
+
+// scratch returns an n×t matrix after a check of the shapes.
+func (m *Inverse) scratch(dst, src *mat.Dense) *mat.Dense {
+	n, t := src.Dims()
+	if dn, dt := dst.Dims(); n != m.n || dn != n || dt != t {
+		panic(fmt.Sprintf("vecchia: %d×%d into %d×%d for order %d", n, t, dn, dt, m.n))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := slices.IndexFunc(m.idle, func(u *mat.Dense) bool { return u.RawMatrix().Cols == t })
+	if at < 0 {
+		return mat.NewDense(n, t, nil)
+	}
+	u := m.idle[at]
+	m.idle = slices.Delete(m.idle, at, at+1)
+	return u
+}
+
+func (m *Inverse) release(u *mat.Dense) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.idle = append(m.idle, u)
+}
+
+// transposed returns Sᵀ, S having the diagonal in each row and place.
+func (s *csr) transposed() csr {
+	n := len(s.start) - 1
+	t := csr{make([]int64, n+1), make([]int32, len(s.col)), make([]float32, len(s.col))}
+	for _, j := range s.col {
+		t.start[j+1]++
+	}
+	for i := range n {
+		t.start[i+1] += t.start[i]
+	}
+	next := slices.Clone(t.start[:n])
+	for i := range n {
+		cols, values := s.row(i)
+		for a, j := range cols {
+			at := next[j]
+			next[j]++
+			if int(j) == i { // last, and what comes after takes its place
+				at = t.start[j+1] - 1
+				next[j]--
+			}
+			t.col[at], t.value[at] = int32(i), values[a]
+		}
+	}
+	return t
+}
