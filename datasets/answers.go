@@ -1,10 +1,8 @@
 package datasets
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -16,9 +14,20 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// number parses a finite number.
-func number(text string) (float64, error) {
-	v, err := strconv.ParseFloat(text, 64)
+// parse is strconv.ParseFloat of decimal numbers: neither 0x10 nor 1_0 is one.
+func parse(text string) (float64, error) {
+	if strings.ContainsAny(text, "xXpP_") {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// isSyntax reports whether the text that parse was given has not the form of a number.
+func isSyntax(err error) bool { return errors.Is(err, strconv.ErrSyntax) }
+
+// finite parses a finite number.
+func finite(text string) (float64, error) {
+	v, err := parse(text)
 	switch {
 	case text == "":
 		return 0, errors.New("the cell is empty; fill in or remove missing values")
@@ -79,7 +88,7 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 	values := make([]float64, len(a.text))
 	word, numbers, whole := -1, 0, true // word is the first answer that is no number
 	for i, text := range a.text {
-		v, err := number(text)
+		v, err := finite(text)
 		if err != nil && (task == "regression" || text == "" || !isWord(text)) {
 			return a.fail(s, i, "%v", err)
 		}
@@ -107,11 +116,6 @@ func (d *Dataset) setAnswers(s *source, a *answers, task string) error {
 		return nil
 	}
 	d.Task = Classification
-	if word < 0 { // 1, 1.0 and +1 are one class
-		for i, v := range values {
-			a.text[i] = strconv.FormatFloat(v, 'g', -1, 64)
-		}
-	}
 	d.setClasses(a.text)
 	return nil
 }
@@ -161,39 +165,8 @@ func (a *answers) strayWord(count map[string]int, few bool) int {
 
 // isWord reports whether the text has not the form of a number, finite or not.
 func isWord(text string) bool {
-	_, err := strconv.ParseFloat(text, 64)
-	return errors.Is(err, strconv.ErrSyntax)
-}
-
-// setClasses sets Labels, sorted, and Class.
-func (d *Dataset) setClasses(answers []string) {
-	index := map[string]int{}
-	for _, a := range answers {
-		index[a] = 0
-	}
-	d.Labels = slices.Collect(maps.Keys(index))
-	sortLabels(d.Labels)
-	for i, a := range d.Labels {
-		index[a] = i
-	}
-	d.Class = make([]int, len(answers))
-	for i, a := range answers {
-		d.Class[i] = index[a]
-	}
-}
-
-// sortLabels sorts by value if all labels are numbers, and as text otherwise.
-func sortLabels(labels []string) {
-	values := make(map[string]float64, len(labels))
-	for _, l := range labels {
-		v, err := strconv.ParseFloat(l, 64)
-		if err != nil || math.IsNaN(v) {
-			slices.Sort(labels)
-			return
-		}
-		values[l] = v
-	}
-	slices.SortFunc(labels, func(a, b string) int { return cmp.Compare(values[a], values[b]) })
+	_, err := parse(text)
+	return isSyntax(err)
 }
 
 // Balance returns d with weights that make all classes count alike: n/(k·n_c) for the points of class c, of k classes
@@ -284,16 +257,14 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	if d.Class == nil {
 		return nil, fmt.Errorf("%s: no classes to fit", d.Name)
 	}
-	column := make([]int, len(d.Labels)) // of each of d's labels
-	for i, l := range d.Labels {
-		column[i] = slices.Index(c.Labels, l)
-	}
+	column := d.ClassIn(c.Labels)
 	y := mat.NewDense(n, c.Columns(), nil)
 	seen := make([]bool, len(c.Labels))
 	for i, k := range d.Class {
 		j := column[k]
 		if j < 0 {
-			return nil, fmt.Errorf("%s: label %q of point %d is not among %q", d.Name, d.Labels[k], i, c.Labels)
+			text, _ := d.UnknownLabels(c.Labels)
+			return nil, errors.New(text)
 		}
 		seen[j] = true
 		row := y.RawRowView(i)

@@ -37,18 +37,46 @@ func (c *csvReader) categories(first []string, dropped map[int]bool) (named bool
 		if err != nil {
 			return false, fmt.Errorf("categorical: %w", err)
 		}
-		w := &category{k, map[string]int{}}
-		for i, v := range k.Values {
-			w.code[v] = i
-		}
-		c.words[j], named = w, named || byName
+		c.words[j], named = newCategory(k), named || byName
 	}
 	return named, nil
 }
 
+// sources returns the columns of a file that features were made of, by the names of these, and the category where
+// there is one.
+func sources(columns []string, categories []Category) (names []string, words []*category) {
+	for len(columns) > 0 {
+		name, used := columns[0], 1
+		var w *category
+		for _, k := range categories {
+			n := len(k.Values)
+			if n == 0 || n > len(columns) {
+				continue
+			}
+			base, ok := strings.CutSuffix(columns[0], "="+k.Values[0])
+			for i, v := range k.Values {
+				ok = ok && columns[i] == base+"="+v
+			}
+			if ok {
+				name, used, w = base, n, newCategory(k)
+				break
+			}
+		}
+		names, words, columns = append(names, name), append(words, w), columns[used:]
+	}
+	return names, words
+}
+
+func newCategory(k Category) *category {
+	w := &category{k, map[string]int{}}
+	for i, v := range k.Values {
+		w.code[v] = i
+	}
+	return w
+}
+
 // of returns the number of a value, counted as they come where they are not known before; −1 for an unknown one.
 func (w *category) of(value string) (int, error) {
-	value = strings.ToValidUTF8(value, "\uFFFD") // as a model file keeps it
 	i, ok := w.code[value]
 	if ok {
 		return i, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -22,7 +21,13 @@ type csvReader struct {
 	r      *csv.Reader
 	long   *lineGuard
 	o      *ReadOptions
-	header []string // nil if there is none
+	read   *Reading
+	before int        // lines before the first record
+	next   int        // line after the last record
+	names  bool       // the first column has row names, and the header does not name it
+	above  []string   // the header in a comment before the first row
+	rest   [][]string // the first rows after the first, to decide by
+	header []string   // nil if there is none
 	width  int
 	target int   // column of the answers, -1 for none
 	more   []int // columns of further targets
@@ -33,15 +38,14 @@ type csvReader struct {
 	data    []float64
 	weights []float64
 	others  [][]float64 // of further targets
+	noMore  error       // why these cannot be read, where they need not
 	answers answers
-	missing missing
+	faults  map[int]*faults
 	rows    int
 }
 
-// csv reads cells separated by commas, semicolons, tabs or blanks. Records are split
-// by encoding/csv; the first row is a header if it has the target's name or no number. Blank
-// lines and lines that start with # are skipped. Points are dense. Missing cells are counted to the
-// end of the file, any other fault ends the reading.
+// csv reads cells that are separated as Reading says. Records are split by encoding/csv. Points are dense. Columns
+// that are no numbers, and missing cells, are counted to the end of the file, any other fault ends the reading.
 func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	own := *o
 	for _, k := range o.Categorical { // Dim of columns
@@ -49,36 +53,12 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 			own.Dim -= len(k.Values) - 1
 		}
 	}
-	c := &csvReader{s: s, o: &own}
+	c := &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}}
 	if err := c.open(); err != nil {
 		return nil, err
 	}
-	for o.MaxRows == 0 || c.rows < o.MaxRows {
-		record, err := c.r.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, c.failed(err)
-		}
-		c.long.reset()
-		if len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
-			continue
-		}
-		line, _ := c.r.FieldPos(0)
-		if c.width > 0 && len(record) != c.width {
-			return nil, c.ragged(line, len(record))
-		}
-		if c.width == 0 {
-			if header, err := c.begin(record, line); err != nil {
-				return nil, err
-			} else if header {
-				continue
-			}
-		}
-		if err := c.row(record, line); err != nil {
-			return nil, err
-		}
+	if err := c.records(); err != nil {
+		return nil, err
 	}
 	switch {
 	case c.rows == 0 && c.header != nil:
@@ -86,7 +66,7 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	case c.rows == 0:
 		return nil, s.fail(0, 0, "the file is empty: no rows")
 	}
-	if err := c.missing.fault(c); err != nil {
+	if err := c.fault(); err != nil {
 		return nil, err
 	}
 	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
@@ -96,7 +76,75 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	if err := c.coded(d); err != nil || c.target < 0 {
 		return d, err
 	}
-	return d, d.setAnswers(s, &c.answers, o.Task)
+	if c.read.Target = fmt.Sprintf("column %d", c.target+1); c.header != nil {
+		c.read.Target = c.name(c.target)
+	}
+	return d, s.answered(d, &c.answers, c.o, c.noMore)
+}
+
+// answered sets the answers of d, which may be left out where the options say so.
+func (s *source) answered(d *Dataset, a *answers, o *ReadOptions, err error) error {
+	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
+	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
+		d.Target, d.Class, d.Labels, d.More, d.Targets, s.reading.Unjudged = nil, nil, nil, nil, nil, fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
+		return nil
+	}
+	return err
+}
+
+// records reads the rows, and the header.
+func (c *csvReader) records() error {
+	c.next = c.before + 1
+	if c.above != nil {
+		if _, err := c.begin(c.above, c.before); err != nil {
+			return err
+		}
+	}
+	for c.o.MaxRows == 0 || c.rows < c.o.MaxRows {
+		record, err := c.r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return c.failed(err)
+		}
+		c.long.reset()
+		line, _ := c.r.FieldPos(0)
+		line += c.before
+		gap := line - c.next
+		if c.next = line + 1; slices.ContainsFunc(record, func(cell string) bool { return strings.Contains(cell, "\n") }) {
+			c.next += strings.Count(strings.Join(record, ""), "\n")
+		}
+		if c.width != 1 || c.r.Comment != 0 {
+			c.read.skip(line-gap, gap)
+		}
+		for k := range gap {
+			if c.width == 1 && c.r.Comment == 0 { // a blank line of one column is a cell without a value
+				if err := c.row([]string{""}, line-gap+k); err != nil {
+					return err
+				}
+			}
+		}
+		note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && strings.HasPrefix(record[0], "#") && len(record) != c.width
+		if note || len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
+			c.read.skip(line, 1)
+			continue
+		}
+		if c.width == 0 {
+			if header, err := c.begin(record, line); err != nil {
+				return err
+			} else if header {
+				continue
+			}
+		}
+		if len(record) != c.width {
+			return c.ragged(line, record)
+		}
+		if err := c.row(record, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *csvReader) row(record []string, line int) error {
@@ -105,32 +153,26 @@ func (c *csvReader) row(record []string, line int) error {
 	}
 	c.rows++
 	for _, j := range c.keep {
+		cell := strings.TrimSpace(record[j])
 		if w := c.words[j]; w != nil {
-			k, err := w.of(strings.TrimSpace(record[j]))
+			k, err := w.of(utf8Text(cell))
 			if err != nil {
 				return c.cellFault(line, j, err)
 			}
 			c.data = append(c.data, float64(k))
 			continue
 		}
-		v, err := strconv.ParseFloat(strings.TrimSpace(record[j]), 64)
+		v, err := parse(cell)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			cell := strings.TrimSpace(record[j])
-			_, err := number(cell)
-			if !isMissing(cell) && !math.IsNaN(v) {
-				if isWord(cell) && localForm(cell) == "" && c.o.Dim == 0 { // else what is dropped is known
-					err = fmt.Errorf("%w; leave out a column that is not a feature by --drop, or code a column of words by --categorical", err)
-				}
-				return c.cellFault(line, j, err)
+			if err = c.noNumber(line, j, cell, math.IsNaN(v)); err != nil {
+				return err
 			}
-			if v = math.NaN(); !c.o.KeepMissing {
-				c.missing.add(line, j, err)
-			}
+			v = math.NaN()
 		}
 		c.data = append(c.data, v)
 	}
 	if c.weight >= 0 {
-		w, err := number(strings.TrimSpace(record[c.weight]))
+		w, err := finite(strings.TrimSpace(record[c.weight]))
 		if err == nil && w <= 0 {
 			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", w)
 		}
@@ -143,19 +185,21 @@ func (c *csvReader) row(record []string, line int) error {
 		return nil
 	}
 	for k, j := range c.more {
-		v, err := number(strings.TrimSpace(record[j]))
+		v, err := finite(strings.TrimSpace(record[j]))
 		if err == nil && math.Abs(v) > maxTarget {
 			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
 		}
-		if err != nil {
+		if err != nil && !c.o.TargetOptional {
 			return c.cellFault(line, j, err)
+		} else if err != nil {
+			v, c.noMore = math.NaN(), cmp.Or(c.noMore, c.cellFault(line, j, err))
 		}
 		c.others[k] = append(c.others[k], v)
 	}
-	answer := strings.TrimSpace(record[c.target])
-	if answer == "" || c.o.Task == "regression" && isMissing(answer) {
-		_, err := number(answer)
-		c.missing.add(line, c.target, fmt.Errorf("target: %w", err))
+	answer := utf8Text(strings.TrimSpace(record[c.target]))
+	if !c.o.TargetOptional && (answer == "" || c.o.Task == "regression" && isMissing(answer)) {
+		_, err := finite(answer)
+		c.fault1(c.target).missing(line, fmt.Errorf("target: %w", err))
 	}
 	return c.answers.add(c.s, answer, line)
 }
@@ -168,78 +212,41 @@ func (c *csvReader) cellFault(line, j int, err error) error {
 	return c.s.fail(line, j+1, "%s: %v", plain(c.header[j]), err)
 }
 
-// columns returns the names of the features, as UTF-8, so that a model file keeps them as
-// they are; nil if there is no header.
+// columns returns the names of the features; nil if there is no header.
 func (c *csvReader) columns() []string {
 	if c.header == nil {
 		return nil
 	}
 	names := make([]string, len(c.keep))
 	for k, j := range c.keep {
-		names[k] = strings.ToValidUTF8(c.header[j], "\uFFFD")
+		names[k] = c.header[j]
 	}
 	return names
 }
 
 // ragged is the error for a row of another width.
-func (c *csvReader) ragged(line, cells int) error {
-	first := "the first row"
+func (c *csvReader) ragged(line int, record []string) error {
+	first, remedy := "the first row", ""
 	if c.header != nil {
 		first = "the header"
 	}
-	return c.s.fail(line, 0, "the row has %d columns, %s has %d", cells, first, c.width)
+	switch sep := strings.Fields(c.read.Separator)[0]; {
+	case strings.HasPrefix(record[0], "#"):
+		remedy = "; if lines that begin with # are comments, say --comment #"
+	case sep != "comma":
+		remedy = "; cells are separated by a " + sep + ": --separator says otherwise"
+	case len(record) == c.width+1:
+		remedy = "; one cell more may be row names or a decimal comma"
+	}
+	return c.s.fail(line, 0, "the row has %d columns, %s has %d%s", len(record), first, c.width, remedy)
 }
 
 // failed turns an error of encoding/csv into one with a place.
 func (c *csvReader) failed(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		return c.s.fail(pe.Line, 0, "%v", pe.Err)
+		return c.s.fail(pe.Line+c.before, 0, "%v", pe.Err)
 	}
 	return c.s.failed(0, err)
-}
-
-// missing counts the missing cells of a table by column.
-type missing struct {
-	line, column int // of the first
-	err          error
-	count        map[int]int
-	total        int
-}
-
-func (m *missing) add(line, column int, err error) {
-	if m.err == nil {
-		m.line, m.column, m.err, m.count = line, column, err, map[int]int{}
-	}
-	m.count[column]++
-	m.total++
-}
-
-// fault returns an error with the first of the missing cells, and how many there are in which
-// columns; nil if there are none.
-func (m *missing) fault(c *csvReader) error {
-	if m.err == nil {
-		return nil
-	}
-	place, name, remedy := m.column+1, "", "; krrlab fit --impute median fills it in"
-	if m.column == c.target {
-		place, remedy = 0, ""
-	} else if c.header != nil {
-		name = plain(c.header[m.column]) + ": "
-	}
-	if m.total == 1 {
-		return c.s.fail(m.line, place, "%s%v%s", name, m.err, remedy)
-	}
-	const most = 20
-	columns := slices.SortedFunc(maps.Keys(m.count), func(a, b int) int { return cmp.Or(m.count[b]-m.count[a], a-b) }) // most first
-	var each []string
-	for _, j := range columns[:min(most, len(columns))] {
-		each = append(each, fmt.Sprintf("%s %d", c.name(j), m.count[j]))
-	}
-	if n := len(columns) - most; n > 0 {
-		each = append(each, fmt.Sprintf("and %d columns more", n))
-	}
-	return c.s.fail(m.line, place, "%s%v; in %d rows %d cells are missing: %s; columns are left out by --drop, features filled in by krrlab fit --impute median",
-		name, m.err, c.rows, m.total, strings.Join(each, ", "))
 }
 
 // name names column j for a reader.
@@ -253,12 +260,15 @@ func (c *csvReader) name(j int) string {
 	return "column " + strconv.Itoa(j+1)
 }
 
-// The forms in which numbers are written that strconv does not read: digits in groups of
-// thousands, dates, times of day, and numbers with a unit.
+// The forms in which numbers are written that are not read: digits in groups of thousands, dates, times of day, exponents of
+// Fortran, hexadecimal digits, underscores, and numbers with a unit.
 var (
 	thousands = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})((?:[ ,.'’_\x{a0}\x{202f}]\d{3})*)(?:[.,](\d+))?$`)
 	date      = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)
 	clock     = regexp.MustCompile(`^\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?$`)
+	exponent  = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)[dDqQ][+-]?\d+$`)
+	sixteen   = regexp.MustCompile(`^[+-]?0[xX][0-9a-fA-F]`)
+	under     = regexp.MustCompile(`^[+-]?\d+(?:_\d+)+(?:\.\d*)?$`)
 	unit      = regexp.MustCompile(`^(?:[$€£¥] ?)?([+-]?[\d.,]+) ?(?:[%‰$€£¥°])?$`)
 )
 
@@ -269,7 +279,7 @@ func localForm(text string) string {
 		return ""
 	}
 	if hyphen := strings.ReplaceAll(text, "\u2212", "-"); hyphen != text {
-		if _, err := strconv.ParseFloat(hyphen, 64); err == nil {
+		if _, err := parse(hyphen); err == nil {
 			return ": write the minus sign as a hyphen"
 		}
 		text = hyphen
@@ -282,9 +292,15 @@ func localForm(text string) string {
 		return ": a date? write a number, such as the days since the first"
 	case clock.MatchString(text):
 		return ": a time of day? write a number, such as the seconds since midnight"
+	case exponent.MatchString(text):
+		return ": an exponent of Fortran? write E in place of its letter"
+	case sixteen.MatchString(text):
+		return ": hexadecimal? write decimal digits"
+	case under.MatchString(text):
+		return ": underscores between digits? write " + strings.ReplaceAll(text, "_", "")
 	}
 	if m := unit.FindStringSubmatch(text); m != nil && m[1] != text {
-		if _, err := strconv.ParseFloat(m[1], 64); err == nil || localNumber(m[1]) != "" {
+		if _, err := parse(m[1]); err == nil || localNumber(m[1]) != "" {
 			return ": a unit? write the number alone"
 		}
 	}
@@ -293,11 +309,11 @@ func localForm(text string) string {
 
 // localNumber is localForm of a decimal comma and separators of thousands.
 func localNumber(text string) string {
-	if _, err := strconv.ParseFloat(text, 64); err == nil || len(text) > maxQuoted {
+	if _, err := parse(text); err == nil || len(text) > maxQuoted {
 		return ""
 	}
 	point := strings.Replace(text, ",", ".", 1)
-	_, err := strconv.ParseFloat(point, 64)
+	_, err := parse(point)
 	comma := err == nil && point != text
 	m := thousands.FindStringSubmatch(text)
 	if m != nil {

@@ -45,6 +45,7 @@ type Dataset struct {
 	Class   []int    // classification: the answers, indices into Labels
 	Labels  []string // original labels, sorted by value if all are numbers, else as text
 	Source  string   // file or generator
+	Read    *Reading // what was decided of the file; nil where the points are of none
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
 	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
@@ -178,7 +179,9 @@ func (d *Dataset) String() string {
 	if d.Scaling != nil {
 		b.WriteString(", scaled: " + d.Scaling.Kind)
 	}
-	if d.Source != "" && d.Source != d.Name {
+	if d.Read != nil {
+		fmt.Fprintf(&b, "; read from %v", d.Read)
+	} else if d.Source != "" && d.Source != d.Name {
 		b.WriteString("; " + d.Source)
 	}
 	return b.String()
@@ -335,19 +338,24 @@ func (d *Dataset) feature(j int) string {
 // wrote beside the data; "" if none does.
 func (d *Dataset) IDHint() string {
 	x, ok := d.X.(*points.Dense)
-	if !ok || x.N < 10 {
+	if !ok {
 		return ""
 	}
 	for j := range x.D {
-		counts := true
-		for i := 0; i < x.N && counts; i++ {
-			counts = x.Row(i)[j] == x.Row(0)[j]+float64(i)
-		}
-		if counts {
+		if countsRows(x.N, func(i int) float64 { return x.Row(i)[j] }) {
 			return fmt.Sprintf("%s counts the rows: if it is an index and no feature, leave it out by --drop", d.feature(j))
 		}
 	}
 	return ""
+}
+
+// countsRows reports whether ten values or more of a column rise by 1 from row to row.
+func countsRows(n int, at func(i int) float64) bool {
+	counts := n >= 10
+	for i := 0; i < n && counts; i++ {
+		counts = at(i) == at(0)+float64(i)
+	}
+	return counts
 }
 
 // TaskHint says in one line that the task of answers that are whole numbers, three at least, was guessed: few of them may be counts,

@@ -180,46 +180,6 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// TestMissingColumns: the columns with most missing cells come first, twenty are named, and the others counted.
-func TestMissingColumns(t *testing.T) {
-	m := &missing{}
-	c := &csvReader{s: &source{name: "f"}, target: 40, rows: 9}
-	for j := range 23 {
-		for range 1 + j%2 {
-			m.add(3+j, j, errors.New("gone"))
-		}
-	}
-	m.add(99, 40, errors.New("later"))
-	err := m.fault(c)
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"gone; in 9 rows 35 cells are missing: column 2 2, column 4 2", "column 22 2, column 1 1", "and 4 columns more; "} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	var pe *ParseError
-	if !errors.As(err, &pe) || pe.Line != 3 || pe.Column != 1 {
-		t.Errorf("%+v", pe)
-	}
-	m = &missing{}
-	for j := range 20 {
-		m.add(1, j, errors.New("gone"))
-	}
-	if err := m.fault(c); err == nil || strings.Contains(err.Error(), "more") {
-		t.Errorf("twenty columns: %v", err)
-	}
-	m = &missing{}
-	m.add(5, 40, errors.New("gone"))
-	if err := m.fault(c); !errors.As(err, &pe) || pe.Column != 0 || strings.Contains(err.Error(), "cells are missing") {
-		t.Errorf("one answer: %v", err)
-	}
-	if name := c.name(40); name != "the target" {
-		t.Error(name)
-	}
-}
-
 // TestLIBSVMEdges: indices at their limits, zeros, comments, blanks of any kind and lines of any length.
 func TestLIBSVMEdges(t *testing.T) {
 	read := func(file string, o ReadOptions) (*points.CSR, error) {
@@ -249,7 +209,7 @@ func TestLIBSVMEdges(t *testing.T) {
 		t.Errorf("long lines: %v", err)
 	}
 	for file, want := range map[string]string{
-		"1.5 0:1\n": "index 0: want a whole number from 1 to 2147483646", "1.5 2147483647:1\n": "index 2147483647: want", "1.5 x:1\n": `index x: want`,
+		"1.5 0:1\n": "index 0: LIBSVM counts features from 1", "1.5 2147483647:1\n": "index 2147483647: want", "1.5 x:1\n": `index x: want`,
 		"1.5 2:1 2:1\n": "index 2 after index 2", "1.5 2:1 1:1\n": "index 1 after index 2", "1.5 1\n": "is not of the form index:value",
 		"1.5 1:x\n": "value of index 1: ", "1.5\n2.5\n": "no row has a feature", "": "empty", "# no\n": "empty",
 	} {

@@ -20,7 +20,7 @@ import (
 const maxColumn = math.MaxInt32 - 1
 
 // libsvm reads lines "answer index:value …", indices from 1 and increasing; text after
-// # is a comment. Points are sparse. The answers are dropped if o.Target is "none".
+// # is a comment, but at a line's start where that may be a row, and the answers may be missing where they need not be there. Points are sparse. The answers are dropped if o.Target is "none".
 func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
@@ -34,12 +34,18 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 			return nil, s.failed(line, err)
 		}
 		end, nonzeros, d := err != nil, len(x.Col), x.D
-		answer, ok, err := s.libsvmLine(x, text, line)
+		answer, ok, err := s.libsvmLine(x, text, line, o)
 		if err != nil {
 			return nil, err
 		}
 		if x.D > d {
 			widest = line
+		}
+		if unlabeled := answer == ""; ok && unlabeled != (len(a.text) > 0 && a.text[0] == "") && len(a.text) > 0 || ok && unlabeled && !o.TargetOptional && o.Target != "none" {
+			return nil, s.fail(line, 1, "%s", noLabel)
+		}
+		if !ok && len(text) > 0 {
+			s.reading.skip(line, 1)
 		}
 		if ok {
 			x.Ptr = append(x.Ptr, len(x.Col))
@@ -74,25 +80,38 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(0, 0, "no row has a feature")
 	}
 	d := &Dataset{X: x}
-	if o.Target == "none" {
+	if a.text[0] == "" {
+		s.reading.note("no labels: lines begin with index:value")
+	}
+	if o.Target == "none" || a.text[0] == "" {
 		return d, nil
 	}
-	return d, d.setAnswers(s, &a, o.Task)
+	return d, s.answered(d, &a, o, nil)
 }
 
-// libsvmLine appends the nonzeros of a line to x; ok is false for a line without
-// content.
-func (s *source) libsvmLine(x *points.CSR, text []byte, line int) (answer string, ok bool, err error) {
-	if i := bytes.IndexByte(text, '#'); i >= 0 {
-		text = text[:i]
-	}
-	word, text := cutWord(text)
-	if len(word) == 0 {
+// noLabel is what is wrong with a line of LIBSVM that begins with index:value.
+const noLabel = "the line has no label: it begins with index:value. A fit wants a label in each line; to predict, it may be missing in all of them"
+
+// libsvmLine appends the nonzeros of a line to x; ok is false for a line without content, and the answer is empty where
+// there is none.
+func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions) (answer string, ok bool, err error) {
+	word, rest := cutWord(text)
+	switch {
+	case len(word) == 0 || o.Comment != "" && o.Comment != "none" && bytes.HasPrefix(word, []byte(o.Comment)):
 		return "", false, nil
+	case word[0] == '#' && o.Comment != "none":
+		if second, _ := cutWord(rest); len(word) > 1 && (len(second) == 0 || isItem(second)) {
+			return "", false, s.fail(line, 1, "the line begins with # and may be a row: say --comment # if it is a comment, --comment none if # begins a label")
+		}
+		return "", false, nil
+	case isItem(word) && word[0] != 'q':
+		rest = text
+	default:
+		answer = utf8Text(string(word))
 	}
-	answer = string(word)
+	text, _, _ = bytes.Cut(rest, []byte("#"))
 	last := 0
-	for item := 2; ; item++ {
+	for item := 1 + min(1, len(answer)); ; item++ {
 		if word, text = cutWord(text); len(word) == 0 {
 			return answer, true, nil
 		}
@@ -102,12 +121,14 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int) (answer string
 		}
 		col, err := strconv.Atoi(string(word[:colon]))
 		switch {
+		case err == nil && col == 0:
+			return "", false, s.fail(line, item, "index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them (in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel precomputed")
 		case err != nil || col < 1 || col > maxColumn:
 			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]), maxColumn)
 		case col <= last:
 			return "", false, s.fail(line, item, "index %d after index %d: indices must increase", col, last)
 		}
-		v, err := number(string(word[colon+1:]))
+		v, err := finite(string(word[colon+1:]))
 		if err != nil {
 			return "", false, s.fail(line, item, "value of index %d: %v", col, err)
 		}
@@ -183,7 +204,7 @@ func (s *source) idx(o *ReadOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, out.setAnswers(s, &answers{text: labels}, o.Task)
+	return out, s.answered(out, &answers{text: labels}, o, nil)
 }
 
 func (s *source) idxHeader(magic uint32, dims int) ([]int, error) {

@@ -2,29 +2,138 @@ package datasets
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// missingWords are cells that stand for a missing value.
-var missingWords = []string{"NA", "N/A", "n/a", "na", "null", "NULL", "None", "none", "missing", "?", "-", "."}
+// missingWords are cells that stand for a missing value, in any case.
+var missingWords = []string{
+	"", "na", "n/a", "n.a.", "null", "(null)", "none", "missing", "nan", "nat", "?", "-", "--", "---", ".", "..", "...", `\n`,
+	"<na>", "#n/a", "#na", "#n/a n/a", "#null!", "#div/0!", "#value!", "#ref!", "#name?", "#num!",
+}
 
-func isMissing(cell string) bool { return cell == "" || slices.Contains(missingWords, cell) }
+func isMissing(cell string) bool {
+	return len(cell) < 12 && slices.Contains(missingWords, strings.ToLower(cell))
+}
 
 // begin looks at the first record and reports whether it is a header.
 func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	first := make([]string, len(record))
 	for j, cell := range record {
-		first[j] = strings.TrimSpace(cell)
+		first[j] = utf8Text(strings.TrimSpace(cell))
 	}
-	c.width = len(first)
-	dropped, named, err := dropColumns(c.o, first)
-	if c.weight = -1; err == nil && c.o.Weights != "" {
+	dropped := map[int]bool{}
+	if c.names {
+		first, dropped[0] = append([]string{""}, first...), true
+		c.read.note("the first column, which the header does not name, is left out: row names")
+	}
+	c.width, c.weight = len(first), -1
+	named, matched, err := c.byName(first)
+	if err == nil && !matched {
+		named, err = c.byPlace(first, dropped)
+	}
+	if err != nil {
+		return false, c.s.fail(line, 0, "%v", err)
+	}
+	if header, err = c.isHeader(first, named || c.names); err != nil {
+		return false, c.s.fail(line, 0, "%v", err)
+	}
+	if header {
+		c.header = first
+	}
+	if header && c.o.Columns != nil && !matched {
+		return false, c.s.fail(line, 0, "none of the columns %s of %s is here: there are %s", nameList(c.o.Columns), cmp.Or(c.o.DimOf, "the model"), nameList(first))
+	}
+	if c.o.AnswersOnly {
+		c.keep = nil
+	}
+	return header, c.checkWidth(line, header, matched)
+}
+
+// checkWidth returns an error if the columns cannot be what is wanted.
+func (c *csvReader) checkWidth(line int, header, matched bool) error {
+	switch {
+	case c.o.AnswersOnly || matched:
+		return nil
+	case c.width == 1 && c.target == 0:
+		return c.s.fail(line, 0, "one column only: no features beside the target")
+	case len(c.keep) == 0:
+		return c.s.fail(line, 0, "no column is left for a feature")
+	case c.o.Columns != nil && c.o.TargetOptional && !header && c.target >= 0 && len(c.keep) == c.o.Dim:
+		return c.s.fail(line, 0, "%d columns without a header, %d features: if column %d is the target, say --target %d; else leave out what is no feature",
+			c.width, c.o.Dim, c.target+1, c.target)
+	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
+		beside := ""
+		if c.target >= 0 {
+			beside = fmt.Sprintf("; column %d is taken for the target", c.target+1)
+		}
+		return c.s.fail(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
+	}
+	return nil
+}
+
+// byName finds the features that the options name, in whatever order and among whatever others; matched is false if there
+// are none of them.
+func (c *csvReader) byName(first []string) (named, matched bool, err error) {
+	names, words := sources(c.o.Columns, c.o.Categorical)
+	var missing []string
+	taken := map[int]bool{}
+	c.words = map[int]*category{}
+	for k, name := range names {
+		j := slices.Index(first, name)
+		switch {
+		case j < 0:
+			missing = append(missing, name)
+			continue
+		case slices.Contains(first[j+1:], name):
+			return false, false, fmt.Errorf("several columns are named %s", quote(name))
+		}
+		if c.keep, taken[j] = append(c.keep, j), true; words[k] != nil {
+			c.words[j] = words[k]
+		}
+	}
+	if len(missing) == len(names) {
+		return false, false, nil
+	}
+	if missing != nil {
+		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s", nameList(missing), cmp.Or(c.o.DimOf, "the model"), nameList(first))
+	}
+	if c.target = slices.Index(first, c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
+		if c.target, _, err = findColumn(first, cmp.Or(c.o.Target, "-1")); err != nil {
+			return false, false, fmt.Errorf("target: %w", err)
+		}
+	}
+	if taken[c.target] {
+		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target", c.target, cmp.Or(c.o.DimOf, "the model"))
+	}
+	taken[c.target] = true
+	for _, name := range c.o.More {
+		j := slices.Index(first, name)
+		if j < 0 { // several targets are there together or not at all
+			c.target, c.more, c.others = -1, nil, nil
+			break
+		}
+		c.more, c.others, taken[j] = append(c.more, j), append(c.others, nil), true
+	}
+	for j, name := range first {
+		if !taken[j] && !slices.Contains(c.o.Drop, name) {
+			c.read.Ignored = append(c.read.Ignored, name)
+		}
+	}
+	return true, true, nil
+}
+
+// byPlace finds the columns that the options name, the others being features; named reports whether one was found by its name.
+func (c *csvReader) byPlace(first []string, dropped map[int]bool) (named bool, err error) {
+	if err := c.severalTargets(first); err != nil {
+		return false, err
+	}
+	named, err = c.drop(first, dropped)
+	if err == nil && c.o.Weights != "" {
 		if c.weight, named, err = weightColumn(c.o, first, dropped, named); err == nil {
 			dropped[c.weight] = true
 		}
@@ -42,103 +151,69 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if err == nil && c.target >= 0 {
 		err = c.moreTargets(first, dropped)
 	}
-	if err == nil {
-		var byName bool
-		byName, err = c.categories(first, dropped)
-		named = named || byName
-	}
 	if err != nil {
-		return false, c.s.fail(line, 0, "%v", err)
+		return false, err
 	}
+	byName, err := c.categories(first, dropped)
 	for j := range first {
 		if j != c.target && !dropped[j] {
 			c.keep = append(c.keep, j)
 		}
 	}
-	if header, err = c.isHeader(first, line, named); err != nil {
-		return false, err
+	return named || byName, err
+}
+
+// severalTargets splits a target that is no column's name, but names separated by commas, quoted as in a csv file.
+func (c *csvReader) severalTargets(first []string) error {
+	if !strings.Contains(c.o.Target, ",") || slices.Contains(first, c.o.Target) {
+		return nil
 	}
-	if header {
-		c.header = first
+	names, err := csv.NewReader(strings.NewReader(c.o.Target)).Read()
+	if err != nil {
+		return fmt.Errorf("target %s: %w", quote(c.o.Target), err)
 	}
-	if c.o.AnswersOnly {
-		c.keep = nil
-		return header, nil
+	if c.o.Target, c.o.More = names[0], names[1:]; len(names) > 1 {
+		if c.o.Task == "classification" {
+			return fmt.Errorf("several targets need --task regression")
+		}
+		c.o.Task = "regression"
 	}
+	return nil
+}
+
+// isHeader decides whether the first row is a header.
+func (c *csvReader) isHeader(first []string, named bool) (bool, error) {
+	yes, why := named, "it has the names that are asked for"
 	switch {
-	case c.width == 1 && c.target == 0:
-		return false, c.s.fail(line, 0, "one column only: no features beside the target")
-	case len(c.keep) == 0:
-		return false, c.s.fail(line, 0, "no column is left for a feature")
-	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
-		beside := ""
-		if c.target >= 0 {
-			beside = fmt.Sprintf("; column %d is taken for the target", c.target+1)
+	case c.o.Header == "yes" || c.o.Header == "no":
+		yes, why = c.o.Header == "yes", "--header"
+	case !named:
+		var err error
+		if yes, why, err = headed(first, c.rest, c.target); err != nil {
+			return false, err
 		}
-		return false, c.s.fail(line, 0, "%s%s", c.o.wrongDim(len(c.keep)), beside)
 	}
-	return header, nil
+	c.read.Header = map[bool]string{true: "yes (", false: "no ("}[yes] + why + ")"
+	return yes, nil
 }
 
-// isHeader tells a header from a row of data: it has the target's name, or no number. A
-// row in which only the target is no number is data, as is one of missing values alone; a
-// row of words and numbers is an error, as it might be either.
-func (c *csvReader) isHeader(first []string, line int, named bool) (bool, error) {
-	if named {
-		return true, nil
+// drop marks the columns that are left out; named reports whether one was found by its name.
+func (c *csvReader) drop(first []string, dropped map[int]bool) (named bool, err error) {
+	if c.o.TargetOptional && len(first) == c.o.Dim { // the features alone
+		return false, nil
 	}
-	firstWord, firstNumber, missing := -1, -1, true
-	look := c.keep
-	if c.target >= 0 {
-		look = append(slices.Clone(look), c.target)
-		slices.Sort(look)
-	}
-	for _, j := range look {
-		cell := first[j]
-		if c.words[j] != nil { // words in any case
-			continue
-		}
-		_, err := strconv.ParseFloat(cell, 64)
-		switch {
-		case !errors.Is(err, strconv.ErrSyntax):
-			if firstNumber < 0 {
-				firstNumber = j
-			}
-		case j != c.target:
-			if firstWord < 0 {
-				firstWord = j
-			}
-			if localNumber(cell) != "" {
-				_, err := number(cell)
-				return false, c.s.fail(line, j+1, "%v", err)
-			}
-			missing = missing && isMissing(cell)
-		}
-	}
-	if firstWord >= 0 && firstNumber >= 0 {
-		return false, c.s.fail(line, firstWord+1, "%s is neither a number nor, beside the number %s, of a header: want a header of words, or numbers only",
-			quote(first[firstWord]), quote(first[firstNumber]))
-	}
-	return firstWord >= 0 && !missing, nil
-}
-
-// dropColumns returns the columns that are left out, and whether one was found by its name.
-func dropColumns(o *ReadOptions, first []string) (dropped map[int]bool, named bool, err error) {
-	if o.TargetOptional && len(first) == o.Dim { // the features alone
-		return nil, false, nil
-	}
-	dropped = map[int]bool{}
-	for _, column := range o.Drop {
+	for _, column := range c.o.Drop {
 		j, byName, err := findColumn(first, column)
-		if err != nil && !(o.TargetOptional && !isIndex(column)) {
-			return nil, false, fmt.Errorf("drop: %w", err)
+		if err != nil && !(c.o.TargetOptional && !isIndex(column)) {
+			return false, fmt.Errorf("drop: %w", err)
 		}
 		if err == nil {
 			dropped[j] = true
+			c.read.Dropped = append(c.read.Dropped, column)
 		}
 		named = named || byName
 	}
-	return dropped, named, nil
+	return named, nil
 }
 
 // weightColumn returns the column of the weights, and whether one was found by its name.
@@ -210,118 +285,111 @@ func findColumn(first []string, column string) (col int, named bool, err error) 
 		return i, true, nil
 	}
 	if i < -w || i >= w {
-		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d", i, w, w-1)
+		named := ""
+		if j := slices.Index(first, column); j >= 0 {
+			named = fmt.Sprintf("; %q is in column %d", column, j)
+		}
+		return 0, false, fmt.Errorf("column %d: the rows have %d columns, 0 to %d%s", i, w, w-1, named)
 	}
 	return (i + w) % w, false, nil
 }
 
 // namesIn says which names the first row has.
 func namesIn(first []string) string {
-	const most = 20
-	var names []string
-	for _, cell := range first {
-		if _, err := strconv.ParseFloat(cell, 64); err != nil {
-			names = append(names, quote(cell))
-		}
-	}
-	switch n := len(names); {
-	case n == 0:
+	names := slices.DeleteFunc(slices.Clone(first), func(cell string) bool { return kindOf(cell) == number })
+	if len(names) == 0 {
 		return "the first row has numbers only; give the column by its number, counted from 0"
-	case n > most:
-		return fmt.Sprintf("there are %s and %d more", strings.Join(names[:most], ", "), n-most)
 	}
-	return "there are " + strings.Join(names, ", ")
+	return "there are " + nameList(names)
 }
 
 // oneLine is what is wrong with a table that has no row after its first line.
 const oneLine = "one line only: a header without rows, or CR line ends (save with LF or CRLF)"
 
-// open sets up the splitting of records; the separator is the first of semicolon, comma
-// and tab that the first line has outside quotes, and else blanks.
+// open sets up the splitting of records, after what comes before the first row: blank lines, comments, and Excel's sep=.
 func (c *csvReader) open() error {
-	head, _ := c.s.r.Peek(1 << 14)
-	if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 && bytes.IndexByte(head, '\n') < 0 {
-		return c.s.fail(0, 0, oneLine)
-	}
-	c.long = &lineGuard{s: c.s, r: c.s.r}
-	var r io.Reader = c.long
-	comma := separator(firstLine(head))
-	if comma == ' ' {
-		r, comma = &blanks{r: c.long}, ','
-	}
-	c.r = csv.NewReader(r)
-	c.r.Comma = comma
-	c.r.Comment = '#'
-	c.r.TrimLeadingSpace = comma != '\t'
-	c.r.FieldsPerRecord = -1
-	c.r.ReuseRecord = true
-	return nil
-}
-
-// firstLine returns the first line that is neither blank nor a comment.
-func firstLine(head []byte) []byte {
-	for line := range bytes.Lines(head) {
-		if len(bytes.TrimSpace(line)) > 0 && line[0] != '#' {
-			return line
+	s := c.s
+	if head, _ := s.r.Peek(windowBytes); bytes.IndexByte(head, '\n') < 0 {
+		if i := bytes.IndexByte(head, '\r'); i >= 0 && i < len(head)-1 {
+			return s.fail(0, 0, oneLine)
 		}
 	}
-	return nil
-}
-
-// separator returns what separates the cells of a line: a blank stands for runs of them.
-func separator(line []byte) rune {
-	var found [256]bool
-	quoted := false
-	for _, b := range line {
-		if b == '"' {
-			quoted = !quoted
-		} else if !quoted {
-			found[b] = true
-		}
-	}
-	for _, b := range ";,\t " { // a semicolon stands where commas are in the cells
-		if found[b] {
-			return b
-		}
-	}
-	return ','
-}
-
-// blanks turns each run of blanks within a line into a comma and drops those at its ends.
-type blanks struct {
-	r   io.Reader
-	buf [4096]byte
-	out []byte // what has been made of buf and not been read
-	err error  // of r, after out
-	gap bool   // blanks are pending
-	in  bool   // the line has content
-}
-
-func (b *blanks) Read(p []byte) (int, error) {
-	for len(b.out) == 0 && b.err == nil {
-		var n int
-		n, b.err = b.r.Read(b.buf[:])
-		b.out = b.out[:0]
-		for _, c := range b.buf[:n] {
-			switch c {
-			case ' ', '\t', '\r':
-				b.gap = true
-				continue
-			case '\n':
-				b.gap, b.in = false, false
-			default:
-				if b.gap && b.in {
-					b.out = append(b.out, ',')
-				}
-				b.gap, b.in = false, true
+	sep, err := ParseSeparator(c.o.Separator)
+	why := "--separator"
+	var comments []string
+	for err == nil {
+		head, _ := s.r.Peek(windowBytes)
+		line, _, _ := bytes.Cut(head, []byte("\n"))
+		text := strings.TrimSpace(string(line))
+		if is, ok := strings.CutPrefix(strings.ToLower(text), "sep="); ok && c.before == 0 && len(is) > 0 && len(is) < 3 {
+			if sep == 0 {
+				sep, err = ParseSeparator(is)
+				why = "the line sep= says so"
 			}
-			b.out = append(b.out, c)
+		} else if prefix := c.comment(); prefix != 0 && strings.HasPrefix(text, string(prefix)) {
+			comments = append(comments, text)
+		} else if text != "" || len(head) == 0 {
+			break
+		}
+		c.before++
+		s.r.Discard(min(len(line)+1, len(head)))
+	}
+	if err != nil {
+		return s.fail(0, 0, "%v", err)
+	}
+	c.read.skip(1, c.before)
+	head, _ := s.r.Peek(windowBytes)
+	mark := rune(0)
+	if c.o.Comment != "none" && c.o.Comment != "" {
+		mark = c.comment()
+	}
+	if sep == 0 {
+		if sep, why, err = separate(head, len(head) == windowBytes, mark); err != nil {
+			return s.fail(c.before+1, 0, "%v", err)
 		}
 	}
-	n := copy(p, b.out)
-	b.out = b.out[n:]
-	if n == 0 {
-		return 0, b.err
+	c.read.Separator = separatorName(sep) + " (" + why + ")"
+	c.long = &lineGuard{s: s, r: s.r}
+	c.r = split(c.long, sep)
+	c.r.Comment, c.r.ReuseRecord = mark, true
+	rows := window(head, len(head) == windowBytes, sep, mark)
+	if len(rows) == 0 {
+		return nil
 	}
-	return n, nil
+	width, _ := usual(rows)
+	c.names, c.rest = rowNames(rows, width), rows[1:]
+	return c.commented(comments, rows, sep)
+}
+
+// comment returns what begins a comment, 0 for nothing.
+func (c *csvReader) comment() rune {
+	switch c.o.Comment {
+	case "":
+		return '#'
+	case "none":
+		return 0
+	}
+	return []rune(c.o.Comment)[0]
+}
+
+// commented looks at the last comment before the first row: it may be the header, where it has the name of the target, and is refused
+// where it may be a row.
+func (c *csvReader) commented(comments []string, rows [][]string, sep rune) error {
+	if len(comments) == 0 || c.o.Comment != "" || len(rows[0]) < 2 {
+		return nil
+	}
+	last := comments[len(comments)-1]
+	for _, text := range []string{last, strings.TrimLeft(last, "# ")} {
+		cells := window([]byte(text), false, sep, 0)
+		if len(cells) == 0 || len(cells[0]) != len(rows[0]) {
+			continue
+		}
+		if slices.Contains(cells[0], c.o.Target) || c.o.Columns != nil && slices.Contains(cells[0], c.o.Columns[0]) {
+			c.above, c.rest = cells[0], rows
+			c.read.note("the header begins with #")
+		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == number }) {
+			return c.s.fail(c.before, 0, "the line begins with # and has as many cells as the rows: say --comment # if it is a comment, --comment none if it is a row")
+		}
+	}
+	return nil
 }

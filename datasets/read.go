@@ -14,13 +14,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-// Formats, Tasks and Scalings are the words that options take.
+// Formats, Tasks, Scalings and Headers are the words that options take.
 var (
 	Formats  = []string{"auto", "idx", "libsvm", "csv"}
 	Tasks    = []string{"auto", "classification", "regression"}
 	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
+	Headers  = []string{"auto", "yes", "no"}
 )
 
 // ParseError says where in a file something cannot be read, and why.
@@ -29,6 +31,7 @@ type ParseError struct {
 	Line   int // counted from 1; 0 if the error is of the file
 	Column int // cell, or item of a LIBSVM line, counted from 1; 0 if it is of the line
 	Reason string
+	Flags  []string // of the command line that cure it, each with its value after it; nil where none do
 }
 
 func (e *ParseError) Error() string {
@@ -39,15 +42,26 @@ func (e *ParseError) Error() string {
 	if e.Column > 0 {
 		s += fmt.Sprintf(", column %d", e.Column)
 	}
-	return s + ": " + e.Reason
+	if s += ": " + e.Reason; e.Flags != nil {
+		s += "; add " + strings.Join(e.Flags, " ")
+	}
+	return s
 }
 
 // ReadOptions say how to read a file. The zero value, and nil, mean the defaults.
 type ReadOptions struct {
 	// Format is one of Formats; default "auto": by the file's first bytes and lines.
 	Format string
+	// Separator of the cells of a csv file: see ParseSeparator. Header of it: "yes", "no", or "auto". Comment is the character that
+	// begins lines that are skipped wherever they are, or "none"; default: # before the first row. Default of all three: by the
+	// first rows; Dataset.Read says what was decided, and why.
+	Separator, Header, Comment string
+	// Columns are the names of the features wanted, as those of Dataset.Columns: where the header has them, features are
+	// found by their names, in this order, and other columns are left out.
+	Columns []string
 	// Target is the column of a csv file that holds the answers: an index from 0,
-	// one from the end (-1 is the last), a name in the header, or "none". Default:
+	// one from the end (-1 is the last), a name in the header, several names as in a line of csv (the others are More), or
+	// "none". Default:
 	// the last, or none if Dim is set and the file has just Dim columns. Files of other
 	// formats have a separate place for their answers: for them Target may be "none",
 	// and a column other than -1 is an error.
@@ -56,7 +70,7 @@ type ReadOptions struct {
 	// TargetOptional is set, a file without Target has none of them.
 	More []string
 	// TargetOptional says that a csv file of just Dim columns has no answers, whatever
-	// Target is, and that files of other formats do not heed Target.
+	// Target is, that answers which cannot be read are left out, and that files of other formats do not heed Target.
 	TargetOptional bool
 	// Task is one of Tasks; default "auto": classification if the answers are words,
 	// or whole numbers of at most 20 values, each of them taken by 5 rows on average;
@@ -101,8 +115,12 @@ func (o *ReadOptions) wrongDim(d int) string {
 // settled returns a copy with the defaults in place.
 func (o *ReadOptions) settled() (ReadOptions, error) {
 	s := *cmp.Or(o, &ReadOptions{})
-	s.Format, s.Task = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto")
-	return s, cmp.Or(known("format", s.Format, Formats), known("task", s.Task, Tasks))
+	s.Format, s.Task, s.Header = cmp.Or(s.Format, "auto"), cmp.Or(s.Task, "auto"), cmp.Or(s.Header, "auto")
+	_, err := ParseSeparator(s.Separator)
+	if err == nil && s.Comment != "none" && utf8.RuneCountInString(s.Comment) > 1 {
+		err = fmt.Errorf("comment %q: want one character, or none", s.Comment)
+	}
+	return s, cmp.Or(known("format", s.Format, Formats), known("task", s.Task, Tasks), known("header", s.Header, Headers), err)
 }
 
 // known returns an error unless a word is one of those that there are.
@@ -151,6 +169,7 @@ type source struct {
 	// machine was asked; held is how many are.
 	limit, held int64
 	asked       bool
+	reading     *Reading
 }
 
 func open(ctx context.Context, name string) (*source, error) {
@@ -213,7 +232,7 @@ func (s *source) unpack(r io.Reader) error {
 
 // fail returns an error at a place in the file.
 func (s *source) fail(line, column int, format string, args ...any) error {
-	return &ParseError{s.name, line, column, fmt.Sprintf(format, args...)}
+	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
 }
 
 // failed says in words what reading the stream failed of.
@@ -239,20 +258,21 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	s.limit = opt.Memory
-	format := opt.Format
+	format, why := opt.Format, "--format"
 	if format != "idx" {
 		if err := s.dropMark(); err != nil {
 			return nil, err
 		}
 	}
 	if format == "auto" {
-		if format, err = s.sniff(); err != nil {
+		if format, why, err = s.sniff(); err != nil {
 			return nil, err
 		}
 	}
 	if head, _ := s.r.Peek(1 << 12); format != "idx" && bytes.IndexByte(head, 0) >= 0 {
 		return nil, s.fail(0, 0, "the file is not text: save the table as CSV, in UTF-8")
 	}
+	s.reading = &Reading{File: s.name, Format: format + " (" + why + ")"}
 	if format != "csv" {
 		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err
@@ -274,7 +294,8 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(0, 0, "%s", opt.wrongDim(d.Dim()))
 	}
 	d.Source = s.name
-	d.Name = baseName(s.name)
+	d.Name, d.Read = baseName(s.name), s.reading
+	d.Read.count(d)
 	return d, nil
 }
 
@@ -322,30 +343,4 @@ func baseName(name string) string {
 		b = strings.TrimSuffix(b, ext)
 	}
 	return b
-}
-
-// sniff tells the format by the first bytes: idx starts with two zeros, the second
-// item of a LIBSVM line has a colon.
-func (s *source) sniff() (string, error) {
-	head, err := s.r.Peek(1 << 14)
-	if len(head) == 0 {
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", s.failed(0, err)
-		}
-		return "", s.fail(0, 0, "the file is empty")
-	}
-	if bytes.HasPrefix(head, []byte{0, 0}) {
-		return "idx", nil
-	}
-	for line := range bytes.Lines(head) {
-		f := bytes.Fields(line)
-		if len(f) == 0 || f[0][0] == '#' {
-			continue
-		}
-		if len(f) > 1 && bytes.IndexByte(f[1], ':') > 0 && !bytes.ContainsRune(line, ',') {
-			return "libsvm", nil
-		}
-		return "csv", nil
-	}
-	return "csv", nil
 }

@@ -90,12 +90,12 @@ func TestMissingCells(t *testing.T) {
 		return fmt.Sprintf("%d,%s,%s,%s", i, age, price, y)
 	})
 	_, err := Read(strings.NewReader(file), "file", nil)
-	want := `file, line 4, column 2: age: the cell is empty; fill in or remove missing values; in 30 rows 12 cells are missing: "age" 10, "pri\nce" 1, "y" 1; columns are left out by --drop, features filled in by krrlab fit --impute median`
+	want := `file, line 4, column 2: age: the cell is empty; fill in or remove missing values; in 30 rows 12 cells are missing: "age" 10, "pri\nce" 1, "y" 1; rows without a target have to be removed`
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}
 	_, err = Read(strings.NewReader("1,2,2.5\n1,,\n1,,3.5\n"), "file", nil)
-	if err == nil || !strings.HasSuffix(err.Error(), "in 3 rows 3 cells are missing: column 2 2, the target 1; columns are left out by --drop, features filled in by krrlab fit --impute median") {
+	if err == nil || !strings.HasSuffix(err.Error(), "in 3 rows 3 cells are missing: column 2 2, the target 1; rows without a target have to be removed") {
 		t.Errorf("without a header: %v", err)
 	}
 	wide := strings.Repeat("x,", 30) + "y\n" + strings.Repeat("1,", 30) + "2.5\n" + strings.Repeat(",", 30) + "2.5\n"

@@ -1,0 +1,275 @@
+package datasets
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// What a file is read as is decided by its first windowBytes bytes, windowRows rows at most.
+const (
+	windowBytes = 1 << 16
+	windowRows  = 200
+)
+
+// separators are what may stand between cells, the likeliest first, with their names; a blank is a run of blanks and tabs.
+var separators = []struct {
+	sep  rune
+	name string
+}{{';', "semicolon"}, {',', "comma"}, {'\t', "tab"}, {'|', "pipe"}, {' ', "blank"}}
+
+// ParseSeparator returns what a word stands for: a character, or its name; 0 for "auto" and "".
+func ParseSeparator(word string) (rune, error) {
+	for _, s := range separators {
+		if word == s.name {
+			return s.sep, nil
+		}
+	}
+	switch r := []rune(strings.ReplaceAll(word, `\t`, "\t")); {
+	case word == "" || word == "auto":
+		return 0, nil
+	case len(r) == 1 && !strings.ContainsRune("\"\r\n\uFFFD", r[0]):
+		return r[0], nil
+	}
+	return 0, fmt.Errorf("separator %s: want auto, one character, or comma, semicolon, tab, pipe or blank", quote(word))
+}
+
+func separatorName(sep rune) string {
+	for _, s := range separators {
+		if sep == s.sep {
+			return s.name
+		}
+	}
+	return strconv.Quote(string(sep))
+}
+
+// split returns a reader of the records of a table.
+func split(r io.Reader, sep rune) *csv.Reader {
+	if sep == ' ' {
+		r, sep = &blanks{r: r}, '\t'
+	}
+	c := csv.NewReader(r)
+	c.Comma, c.TrimLeadingSpace, c.FieldsPerRecord = sep, sep != '\t', -1
+	return c
+}
+
+// window returns the first rows of a text, their cells trimmed; the last is left out where the text is cut.
+func window(text []byte, cut bool, sep, comment rune) (rows [][]string) {
+	c := split(bytes.NewReader(text), sep)
+	c.Comment = comment
+	for len(rows) < windowRows {
+		row, err := c.Read()
+		if err != nil {
+			break
+		}
+		for j := range row {
+			row[j] = strings.TrimSpace(row[j])
+		}
+		if len(row) > 1 || row[0] != "" {
+			rows = append(rows, row)
+		}
+	}
+	if cut && len(rows) > 1 && len(rows) < windowRows {
+		rows = rows[:len(rows)-1]
+	}
+	return rows
+}
+
+// usual returns the number of cells that most rows have, and how many rows these are; a first row of one cell less, as R
+// writes it, is counted as one of them.
+func usual(rows [][]string) (width, of int) {
+	count := map[int]int{}
+	for _, row := range rows {
+		if count[len(row)]++; count[len(row)] > of || count[len(row)] == of && len(row) > width {
+			width, of = len(row), count[len(row)]
+		}
+	}
+	if of > 1 && rowNames(rows, width) {
+		of++
+	}
+	return width, of
+}
+
+// rowNames reports whether the first row, of one cell less than all others, is a header that does not name the first column.
+func rowNames(rows [][]string, width int) bool {
+	if len(rows) < 3 || len(rows[0]) != width-1 {
+		return false
+	}
+	return !slices.ContainsFunc(rows[1:], func(row []string) bool { return len(row) != width || row[width-1] == "" }) &&
+		!slices.ContainsFunc(rows[0], func(cell string) bool { return kindOf(cell) != word })
+}
+
+// separate decides what separates cells: what gives most rows one width, of two cells or more, and most cells that are
+// numbers and fewest that hold another separator.
+func separate(text []byte, cut bool, comment rune) (sep rune, why string, err error) {
+	best, rival := 0.0, rune(0)
+	for _, s := range separators {
+		rows := window(text, cut, s.sep, comment)
+		width, of := usual(rows)
+		if width < 2 {
+			continue
+		}
+		numbers, cells := 0, 0
+		for _, row := range rows {
+			for _, cell := range row {
+				cells++
+				switch {
+				case kindOf(cell) != word:
+					numbers++
+				case s.sep != ' ' && strings.ContainsAny(cell, ";,\t|") || s.sep == ' ' && strings.ContainsAny(cell, ";,|"):
+					numbers--
+				}
+			}
+		}
+		fit := float64(of)/float64(len(rows)) + float64(numbers)/float64(cells)
+		if sep != 0 && fit == best && s.sep != ' ' {
+			rival = s.sep
+		}
+		if sep == 0 || fit > best {
+			sep, best, rival, why = s.sep, fit, 0, fmt.Sprintf("%d cells in %d of %d rows", width, of, len(rows))
+		}
+	}
+	switch {
+	case rival != 0:
+		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --separator", separatorName(sep), separatorName(rival))
+	case sep == 0:
+		return ',', "one column", nil
+	}
+	return sep, why, nil
+}
+
+// kind is what a cell may be.
+type kind int
+
+const (
+	word kind = iota
+	missingCell
+	number
+	local // a number in a local form, a date or a time
+)
+
+// kindOf says what a cell may be.
+func kindOf(cell string) kind {
+	if isMissing(cell) {
+		return missingCell
+	}
+	if _, err := parse(cell); !isSyntax(err) {
+		return number
+	}
+	if localForm(cell) != "" {
+		return local
+	}
+	return word
+}
+
+// headed decides whether the first of the rows is a header, target the column of the answers. A column of numbers under a
+// word shows that it is; so do numbers that count the columns, or that rise as years and wavelengths do, beside a
+// word that is in no other row. Words that are in other rows too show that it is not.
+func headed(first []string, rest [][]string, target int) (yes bool, why string, err error) {
+	var nums []float64
+	var over, overOther, again, fresh, words, fractions int // columns
+	missing, plain := true, true
+	for j, cell := range first {
+		k := kindOf(cell)
+		missing = missing && (k == missingCell || j == target && len(first) > 1)
+		count, labels, whole := [local + 1]int{}, map[string]int{}, true
+		for _, row := range rest {
+			if j < len(row) {
+				count[kindOf(row[j])]++
+				labels[row[j]]++
+				whole = whole && !strings.ContainsAny(row[j], ".eE")
+			}
+		}
+		if !whole {
+			fractions++
+		}
+		switch {
+		case k == number:
+			v, _ := parse(cell)
+			nums = append(nums, v)
+		case k == local:
+			nums, plain = append(nums, 0), false
+		case k == word:
+			words++
+			switch {
+			case count[word] == 0 && count[number]+count[local] > 0:
+				if over++; j != target {
+					overOther++
+				}
+			case labels[cell] > 0:
+				again++
+			case j == target && len(rest) >= 10 && len(labels)*rowsPerGuess <= len(rest):
+				fresh++
+			}
+		}
+	}
+	rises := plain && len(nums) > 1 && slices.IsSorted(nums) && len(slices.Compact(slices.Clone(nums))) == len(nums)
+	counts := rises && (nums[0] == 0 || nums[0] == 1) && nums[len(nums)-1] == nums[0]+float64(len(nums)-1)
+	switch {
+	case missing:
+		return false, "the first row has no values", nil
+	case len(nums) == 0 && (over > 0 || again == 0):
+		return true, "words", nil
+	case len(nums) == 0:
+		return false, "the words of the first row are in others too", nil
+	case counts && words > 0 && again == 0 && (over > 0 || fresh > 0):
+		return true, "numbers that count the columns", nil
+	case counts && words == 0 && len(nums) > 2 && 2*fractions > len(first):
+		return true, "numbers that count the columns", nil
+	case counts && words == 0 && len(nums) > 4:
+		return false, "", fmt.Errorf("the first row counts the columns: say --header yes if it is a header, --header no if it is none")
+	case rises && over+fresh > 0 && overOther == 0 && again == 0 && (over > 0 || len(nums) > 2):
+		return true, fmt.Sprintf("numbers that rise, and the word %s", quote(first[target])), nil
+	case rises && fresh > 0:
+		return false, "", fmt.Errorf("%s is in no other row: say --header yes if this row is a header, --header no if it is none", quote(first[target]))
+	}
+	return false, "the first row has numbers", nil
+}
+
+// blanks turns each run of blanks within a line into a tab, but for those in quotes, and drops those at its ends.
+type blanks struct {
+	r      io.Reader
+	buf    [4096]byte
+	out    []byte // what has been made of buf and not been read
+	err    error  // of r, after out
+	gap    bool   // blanks are pending
+	in     bool   // the line has content
+	quoted bool   // within quotes
+	last   byte
+}
+
+func (b *blanks) Read(p []byte) (int, error) {
+	for len(b.out) == 0 && b.err == nil {
+		var n int
+		n, b.err = b.r.Read(b.buf[:])
+		b.out = b.out[:0]
+		for _, c := range b.buf[:n] {
+			switch {
+			case b.quoted:
+				b.quoted = c != '"'
+			case c == ' ' || c == '\t' || c == '\r':
+				b.gap = true
+				continue
+			case c == '\n':
+				b.gap, b.in = false, false
+			default:
+				if b.gap && b.in {
+					b.out = append(b.out, '\t')
+				}
+				b.quoted = c == '"' && (b.gap || !b.in || b.last == '"')
+				b.gap, b.in = false, true
+			}
+			b.out, b.last = append(b.out, c), c
+		}
+	}
+	n := copy(p, b.out)
+	b.out = b.out[n:]
+	if n == 0 {
+		return 0, b.err
+	}
+	return n, nil
+}

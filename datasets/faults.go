@@ -1,0 +1,176 @@
+package datasets
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// faults are the cells of a column that are no numbers, with the first of the missing ones and of the words.
+type faults struct {
+	gaps, words       int
+	gapLine, wordLine int
+	gap, word         error
+	first             string          // of the words
+	values            map[string]bool // of the words, most of them
+	date              bool            // the words are dates or times
+}
+
+// fault1 returns the faults of column j.
+func (c *csvReader) fault1(j int) *faults {
+	if c.faults[j] == nil {
+		c.faults[j] = &faults{}
+	}
+	return c.faults[j]
+}
+
+func (f *faults) missing(line int, err error) {
+	if f.gaps++; f.gap == nil {
+		f.gapLine, f.gap = line, err
+	}
+}
+
+// noNumber notes a cell of a feature that is not a finite number, and returns an error if it is one that no flag of
+// the command cures.
+func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
+	_, err := finite(cell)
+	if nan || isMissing(cell) {
+		if c.read.Missing++; !c.o.KeepMissing {
+			c.fault1(j).missing(line, err)
+		}
+		return nil
+	}
+	form := localForm(cell)
+	when := date.MatchString(cell) || clock.MatchString(cell)
+	if !isWord(cell) || c.o.Dim > 0 || form != "" && !when { // where Dim is known, so is what is dropped
+		return c.cellFault(line, j, err)
+	}
+	f := c.fault1(j)
+	if f.words++; f.word == nil {
+		f.wordLine, f.word, f.first, f.date, f.values = line, err, strings.Clone(cell), when, map[string]bool{}
+	}
+	if len(f.values) <= maxCategories {
+		f.values[strings.Clone(cell)] = true
+	}
+	return nil
+}
+
+// fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the flags
+// that cure it; nil if there are none.
+func (c *csvReader) fault() error {
+	if len(c.faults) == 0 {
+		return nil
+	}
+	var gaps, words []int // columns, those with most missing cells first
+	for j, f := range c.faults {
+		if f.words > 0 { // where a missing cell is a value like any other
+			words = append(words, j)
+		} else {
+			gaps = append(gaps, j)
+		}
+	}
+	total := 0
+	slices.SortFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[b].gaps-c.faults[a].gaps, a-b) })
+	slices.Sort(words)
+	for _, j := range gaps {
+		total += c.faults[j].gaps
+	}
+	var reason, drop, code []string
+	for _, j := range words {
+		f := c.faults[j]
+		if 2*f.words <= c.rows-f.gaps || c.rows == 1 { // a few words among numbers are no column of words
+			if f.words > 1 {
+				f.word = fmt.Errorf("%w, and %d cells more of the column", f.word, f.words-1)
+			}
+			return c.cellFault(f.wordLine, j, f.word)
+		}
+		what := fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values), quote(f.first))
+		if f.date {
+			what = c.name(j) + " has dates or times"
+		}
+		if f.date || len(f.values) > min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)) {
+			drop = append(drop, c.flagName(j))
+		} else {
+			code = append(code, c.flagName(j))
+		}
+		reason = append(reason, what)
+	}
+	return c.remedied(reason, gaps, total, drop, code)
+}
+
+// remedied is the error of columns that are no numbers, of which some are better left out and others coded, and of missing cells.
+func (c *csvReader) remedied(reason []string, gaps []int, total int, drop, code []string) error {
+	const most = 20
+	pe := &ParseError{File: c.s.name}
+	if len(reason) > 0 {
+		if n := len(reason) - most; n > 0 {
+			reason = append(reason[:most], fmt.Sprintf("and %d columns more", n))
+		}
+		reason = []string{"columns that are no numbers: " + strings.Join(reason, ", ")}
+	}
+	if len(gaps) > 0 && (total == 1 || reason == nil) {
+		first := slices.MinFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[a].gapLine-c.faults[b].gapLine, a-b) })
+		f := c.faults[first]
+		pe, _ = c.cellFault(f.gapLine, first, f.gap).(*ParseError)
+		if first == c.target {
+			pe, _ = c.s.fail(f.gapLine, 0, "%v", f.gap).(*ParseError)
+		}
+		reason = append(reason, pe.Reason)
+	}
+	if total > 1 {
+		var each []string
+		for _, j := range gaps[:min(most, len(gaps))] {
+			each = append(each, fmt.Sprintf("%s %d", c.name(j), c.faults[j].gaps))
+		}
+		if n := len(gaps) - most; n > 0 {
+			each = append(each, fmt.Sprintf("and %d columns more", n))
+		}
+		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, total, strings.Join(each, ", ")))
+	}
+	if f := c.faults[c.target]; f != nil && f.gaps > 0 {
+		reason = append(reason, "rows without a target have to be removed")
+	} else {
+		if c.o.Dim == 0 {
+			pe.add("--drop", append(c.counters(), drop...))
+			pe.add("--categorical", code)
+		}
+		if len(gaps) > 0 {
+			pe.add("--impute", []string{"median"})
+		}
+	}
+	pe.Reason = strings.Join(reason, "; ")
+	return pe
+}
+
+// add adds a flag that cures the fault, with names of columns as a flag takes them.
+func (e *ParseError) add(flag string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Write(names)
+	w.Flush()
+	e.Flags = append(e.Flags, flag, strings.TrimSuffix(b.String(), "\n"))
+}
+
+// counters returns the columns that count the rows, which no fit wants, where other columns are at fault.
+func (c *csvReader) counters() (names []string) {
+	for k, j := range c.keep {
+		if c.words[j] == nil && c.faults[j] == nil && countsRows(c.rows, func(i int) float64 { return c.data[i*len(c.keep)+k] }) {
+			names = append(names, c.flagName(j))
+		}
+	}
+	return names
+}
+
+// flagName names column j for a flag.
+func (c *csvReader) flagName(j int) string {
+	if c.header == nil || c.header[j] == "" || slices.Index(c.header, c.header[j]) != slices.Index(c.header[j:], c.header[j])+j {
+		return strconv.Itoa(j)
+	}
+	return c.header[j]
+}

@@ -1,0 +1,148 @@
+package datasets
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// decimal are the numbers of which nothing but the value is read: digits, perhaps an exponent as R writes it.
+var decimal = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
+
+// maxWhole is the first whole number that not every text of which is told apart by its value: 15 digits are.
+const maxWhole = 1e15
+
+// labelKey returns the text that two labels have in common if they are one class: of whole numbers whose text says nothing
+// but their value (1, +1, 1.0, 1e0, but not 01) that value, and the text itself otherwise (01234, 1.10, numbers of 16 digits).
+func labelKey(text string) string {
+	if v, ok := value(text); ok {
+		return strconv.FormatFloat(v+0, 'f', -1, 64) // −0+0 = 0
+	}
+	return text
+}
+
+// value returns the number that is all that a label says; ok is false where it says more.
+func value(text string) (v float64, ok bool) {
+	if !decimal.MatchString(text) {
+		return 0, false
+	}
+	digits := strings.TrimLeft(text, "+-")
+	v, err := parse(text)
+	return v, err == nil && math.Abs(v) < maxWhole && v == math.Trunc(v) && (len(digits) == 1 || digits[0] != '0' || digits[1] == '.')
+}
+
+// setClasses sets Labels, sorted, and Class. A class has the name that all its rows have, or its key if they differ or the
+// labels are all numbers that say nothing but their value.
+func (d *Dataset) setClasses(answers []string) {
+	key, name, index, plain := map[string]string{}, map[string]string{}, map[string]int{}, true
+	for _, a := range answers {
+		if _, ok := key[a]; ok {
+			continue
+		}
+		k := labelKey(a)
+		_, number := value(a)
+		plain = plain && number
+		if key[a] = k; name[k] == "" {
+			name[k] = a
+		} else {
+			name[k] = k
+		}
+	}
+	for k, l := range name {
+		if plain {
+			l = k
+		}
+		d.Labels = append(d.Labels, l)
+	}
+	sortLabels(d.Labels)
+	for i, l := range d.Labels {
+		index[labelKey(l)] = i
+	}
+	d.Class = make([]int, len(answers))
+	for i, a := range answers {
+		d.Class[i] = index[key[a]]
+	}
+}
+
+// sortLabels sorts by value if all labels are numbers, those of one value by text, and as text otherwise.
+func sortLabels(labels []string) {
+	values := make(map[string]float64, len(labels))
+	for _, l := range labels {
+		v, err := parse(l)
+		if err != nil || math.IsNaN(v) {
+			slices.Sort(labels)
+			return
+		}
+		values[l] = v
+	}
+	slices.SortFunc(labels, func(a, b string) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
+}
+
+// ClassIn returns for each label of d its place among others, that of the same text or else of the same number, and −1 where
+// there is none.
+func (d *Dataset) ClassIn(labels []string) []int {
+	keys := make([]string, len(labels))
+	for i, l := range labels {
+		keys[i] = labelKey(l)
+	}
+	at := make([]int, len(d.Labels))
+	for i, l := range d.Labels {
+		if at[i] = slices.Index(labels, l); at[i] < 0 {
+			at[i] = slices.Index(keys, labelKey(l))
+		}
+	}
+	return at
+}
+
+// UnknownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. none
+// reports that not one of the rows has a known label.
+func (d *Dataset) UnknownLabels(labels []string) (text string, none bool) {
+	at, rows, unknown := d.ClassIn(labels), 0, make([]int, len(d.Labels))
+	for _, c := range d.Class {
+		if at[c] < 0 {
+			unknown[c]++
+			rows++
+		}
+	}
+	var names []string
+	for c, n := range unknown {
+		if n > 0 {
+			names = append(names, d.Labels[c])
+		}
+	}
+	if rows == 0 {
+		return "", false
+	}
+	return fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s", d.Name, nameList(names), rows, len(d.Class), nameList(labels)),
+		rows == len(d.Class)
+}
+
+// nameList returns names in quotes, those beyond twenty counted.
+func nameList(names []string) string {
+	const most = 20
+	var quoted []string
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, quote(name))
+	}
+	if n := len(names) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), n)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// utf8Text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.
+func utf8Text(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	runes := make([]rune, len(text))
+	for i := range len(text) {
+		runes[i] = rune(text[i])
+	}
+	return string(runes)
+}
