@@ -76,9 +76,7 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	if err := c.coded(d); err != nil || c.target < 0 {
 		return d, err
 	}
-	if c.read.Target = fmt.Sprintf("column %d", c.target+1); c.header != nil {
-		c.read.Target = c.name(c.target)
-	}
+	c.read.Target = c.flagName(c.target)
 	return d, s.answered(d, &c.answers, c.o, c.noMore)
 }
 

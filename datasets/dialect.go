@@ -220,7 +220,7 @@ func headed(first []string, rest [][]string, target int) (yes bool, why string, 
 		return true, "numbers that count the columns", nil
 	case counts && words == 0 && len(nums) > 2 && 2*fractions > len(first):
 		return true, "numbers that count the columns", nil
-	case counts && words == 0 && len(nums) > 4:
+	case counts && words == 0 && len(nums) > 4 && len(rest) >= 10:
 		return false, "", fmt.Errorf("the first row counts the columns: say --header yes if it is a header, --header no if it is none")
 	case rises && over+fresh > 0 && overOther == 0 && again == 0 && (over > 0 || len(nums) > 2):
 		return true, fmt.Sprintf("numbers that rise, and the word %s", quote(first[target])), nil

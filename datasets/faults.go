@@ -137,9 +137,14 @@ func (c *csvReader) remedied(reason []string, gaps []int, total int, drop, code 
 			pe.add("--drop", append(c.counters(), drop...))
 			pe.add("--categorical", code)
 		}
-		if len(gaps) > 0 {
+		if len(gaps) > 0 && c.o.Dim == 0 {
 			pe.add("--impute", []string{"median"})
+		} else if len(gaps) > 0 {
+			reason = append(reason, "a fit with --impute median fills them in")
 		}
+	}
+	if sep, _, _ := strings.Cut(c.read.Separator, " "); sep != "comma" {
+		reason = append(reason, "cells are separated by a "+sep+" (--separator says otherwise)")
 	}
 	pe.Reason = strings.Join(reason, "; ")
 	return pe
@@ -150,11 +155,16 @@ func (e *ParseError) add(flag string, names []string) {
 	if len(names) == 0 {
 		return
 	}
+	e.Flags = append(e.Flags, flag, JoinNames(names))
+}
+
+// JoinNames returns names of columns as flags and ReadOptions.Target take them: a line of csv.
+func JoinNames(names []string) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.Write(names)
 	w.Flush()
-	e.Flags = append(e.Flags, flag, strings.TrimSuffix(b.String(), "\n"))
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // counters returns the columns that count the rows, which no fit wants, where other columns are at fault.

@@ -41,7 +41,7 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		if x.D > d {
 			widest = line
 		}
-		if unlabeled := answer == ""; ok && unlabeled != (len(a.text) > 0 && a.text[0] == "") && len(a.text) > 0 || ok && unlabeled && !o.TargetOptional && o.Target != "none" {
+		if unlabeled := answer == ""; ok && unlabeled != (len(a.text) > 0 && a.text[0] == "") && len(a.text) > 0 || ok && unlabeled && o.Target != "none" {
 			return nil, s.fail(line, 1, "%s", noLabel)
 		}
 		if !ok && len(text) > 0 {
@@ -80,17 +80,14 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		return nil, s.fail(0, 0, "no row has a feature")
 	}
 	d := &Dataset{X: x}
-	if a.text[0] == "" {
-		s.reading.note("no labels: lines begin with index:value")
-	}
-	if o.Target == "none" || a.text[0] == "" {
+	if o.Target == "none" {
 		return d, nil
 	}
 	return d, s.answered(d, &a, o, nil)
 }
 
 // noLabel is what is wrong with a line of LIBSVM that begins with index:value.
-const noLabel = "the line has no label: it begins with index:value. A fit wants a label in each line; to predict, it may be missing in all of them"
+const noLabel = "the line has no label: it begins with index:value. A fit wants one in each line; to predict, say --target none"
 
 // libsvmLine appends the nonzeros of a line to x; ok is false for a line without content, and the answer is empty where
 // there is none.

@@ -33,6 +33,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	}
 	c.width, c.weight = len(first), -1
 	named, matched, err := c.byName(first)
+	if err == nil && !matched && c.o.Columns != nil {
+		err = c.unnamed(first)
+	}
 	if err == nil && !matched {
 		named, err = c.byPlace(first, dropped)
 	}
@@ -45,17 +48,19 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if header {
 		c.header = first
 	}
-	if header && c.o.Columns != nil && !matched {
-		return false, c.s.fail(line, 0, "none of the columns %s of %s is here: there are %s", nameList(c.o.Columns), cmp.Or(c.o.DimOf, "the model"), nameList(first))
+	for j := range first {
+		if dropped[j] && j != c.weight && !slices.Contains(c.more, j) {
+			c.read.Dropped = append(c.read.Dropped, c.flagName(j))
+		}
 	}
 	if c.o.AnswersOnly {
 		c.keep = nil
 	}
-	return header, c.checkWidth(line, header, matched)
+	return header, c.checkWidth(line, matched)
 }
 
 // checkWidth returns an error if the columns cannot be what is wanted.
-func (c *csvReader) checkWidth(line int, header, matched bool) error {
+func (c *csvReader) checkWidth(line int, matched bool) error {
 	switch {
 	case c.o.AnswersOnly || matched:
 		return nil
@@ -63,9 +68,6 @@ func (c *csvReader) checkWidth(line int, header, matched bool) error {
 		return c.s.fail(line, 0, "one column only: no features beside the target")
 	case len(c.keep) == 0:
 		return c.s.fail(line, 0, "no column is left for a feature")
-	case c.o.Columns != nil && c.o.TargetOptional && !header && c.target >= 0 && len(c.keep) == c.o.Dim:
-		return c.s.fail(line, 0, "%d columns without a header, %d features: if column %d is the target, say --target %d; else leave out what is no feature",
-			c.width, c.o.Dim, c.target+1, c.target)
 	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
 		beside := ""
 		if c.target >= 0 {
@@ -127,6 +129,30 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	return true, true, nil
 }
 
+// unnamed returns an error if none of the names that the options have for the features is in the first row, and it is a header of
+// others, or there is none and more columns than features: which of them has the answers is not guessed.
+func (c *csvReader) unnamed(first []string) error {
+	header, _, err := headed(first, c.rest, -1)
+	of := cmp.Or(c.o.DimOf, "the model")
+	switch {
+	case c.o.Header == "yes" || c.o.Header == "auto" && header && err == nil:
+		return fmt.Errorf("none of the columns %s of %s is here: there are %s", nameList(c.o.Columns), of, nameList(first))
+	case !c.o.TargetOptional || isIndex(c.o.Target):
+		return nil
+	}
+	numbers := 0
+	for _, column := range c.o.Drop {
+		if isIndex(column) {
+			numbers++
+		}
+	}
+	if n := len(first) - numbers; n > c.o.Dim {
+		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, say --target %d; leave out by --drop what is no feature",
+			len(first), c.o.Dim, of, len(first), len(first)-1)
+	}
+	return nil
+}
+
 // byPlace finds the columns that the options name, the others being features; named reports whether one was found by its name.
 func (c *csvReader) byPlace(first []string, dropped map[int]bool) (named bool, err error) {
 	if err := c.severalTargets(first); err != nil {
@@ -174,7 +200,7 @@ func (c *csvReader) severalTargets(first []string) error {
 	}
 	if c.o.Target, c.o.More = names[0], names[1:]; len(names) > 1 {
 		if c.o.Task == "classification" {
-			return fmt.Errorf("several targets need --task regression")
+			return fmt.Errorf("--target %s: several targets need --task regression", plain(JoinNames(names)))
 		}
 		c.o.Task = "regression"
 	}
@@ -209,7 +235,6 @@ func (c *csvReader) drop(first []string, dropped map[int]bool) (named bool, err 
 		}
 		if err == nil {
 			dropped[j] = true
-			c.read.Dropped = append(c.read.Dropped, column)
 		}
 		named = named || byName
 	}
@@ -387,6 +412,7 @@ func (c *csvReader) commented(comments []string, rows [][]string, sep rune) erro
 		if slices.Contains(cells[0], c.o.Target) || c.o.Columns != nil && slices.Contains(cells[0], c.o.Columns[0]) {
 			c.above, c.rest = cells[0], rows
 			c.read.note("the header begins with #")
+			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == number }) {
 			return c.s.fail(c.before, 0, "the line begins with # and has as many cells as the rows: say --comment # if it is a comment, --comment none if it is a row")
 		}

@@ -174,6 +174,9 @@ type source struct {
 
 func open(ctx context.Context, name string) (*source, error) {
 	f, err := os.Open(name)
+	if err != nil && name == "-" {
+		err = &os.PathError{Err: errors.New("want a file; /dev/stdin is what is piped in")}
+	}
 	if err != nil {
 		if pe, ok := errors.AsType[*os.PathError](err); ok {
 			err = pe.Err
@@ -272,7 +275,10 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	if head, _ := s.r.Peek(1 << 12); format != "idx" && bytes.IndexByte(head, 0) >= 0 {
 		return nil, s.fail(0, 0, "the file is not text: save the table as CSV, in UTF-8")
 	}
-	s.reading = &Reading{File: s.name, Format: format + " (" + why + ")"}
+	if why != "" {
+		why = " (" + why + ")"
+	}
+	s.reading = &Reading{File: s.name, Format: format + why}
 	if format != "csv" {
 		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ type Reading struct {
 	Rows      int    `json:"rows"`
 	Skipped   []int  `json:"skipped,omitempty"` // lines that are no rows: blank ones and comments; the first of them
 	Skips     int    `json:"skips,omitempty"`   // how many there are
-	Target    string `json:"target,omitempty"`
+	Target    string `json:"target,omitempty"`  // its name, or number counted from 0
 	Features  int    `json:"features"`
 	// Dropped are columns that are left out since the options say so, Ignored those that the model does not have.
 	Dropped  []string     `json:"dropped,omitempty"`
@@ -71,43 +71,50 @@ func (r *Reading) String() string {
 	var part []string
 	add := func(format string, args ...any) { part = append(part, fmt.Sprintf(format, args...)) }
 	add("%s", r.Format)
+	target := "column " + r.Target + " (counted from 0)"
 	if r.Separator != "" {
 		add("separator %s", r.Separator)
 		add("header %s", r.Header)
+		if strings.HasPrefix(r.Header, "yes") {
+			target = quote(r.Target)
+		}
 	}
-	add("%d rows", r.Rows)
-	if r.Skips > 0 {
-		add("%d lines skipped (%s)", r.Skips, strings.Trim(fmt.Sprint(r.Skipped), "[]"))
-	}
+	add("%d rows of %d features", r.Rows, r.Features)
 	if r.Target != "" {
-		add("target %s", r.Target)
-	}
-	if r.Unjudged != "" {
-		add("answers left out: %s", r.Unjudged)
+		add("target %s", target)
 	}
 	if n := len(r.Labels); n > shownClasses {
 		add("%d labels", n)
 	} else if n > 0 {
 		var each []string
 		for _, l := range r.Labels {
-			each = append(each, fmt.Sprintf("%s %d", plain(l.Label), l.Rows))
+			each = append(each, fmt.Sprintf("%s (%d)", plain(l.Label), l.Rows))
 		}
 		add("labels %s", strings.Join(each, ", "))
 	}
-	add("%d features", r.Features)
 	for _, v := range []struct {
 		what  string
 		names []string
-	}{{"dropped", r.Dropped}, {"not in the model", r.Ignored}} {
+	}{{"left out", r.Dropped}, {"left out, not in the model:", r.Ignored}} {
 		if len(v.names) > 0 {
-			add("%s: %s", v.what, nameList(v.names))
+			add("%s %s", v.what, nameList(v.names))
 		}
 	}
+	if r.Skips > 0 {
+		more := ""
+		if r.Skips > len(r.Skipped) {
+			more = ", …"
+		}
+		add("lines skipped: %d (%s%s)", r.Skips, strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Skipped), "[]"), " ", ", "), more)
+	}
 	if r.Missing > 0 {
-		add("%d missing cells", r.Missing)
+		add("missing cells: %d", r.Missing)
 	}
 	if r.Repeated > 0 {
-		add("%d rows repeat an earlier one", r.Repeated)
+		add("rows that repeat an earlier one: %d", r.Repeated)
+	}
+	if r.Unjudged != "" {
+		add("answers left out: %s", r.Unjudged)
 	}
 	return plain(r.File) + ": " + strings.Join(append(part, r.Notes...), "; ")
 }

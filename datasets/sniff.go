@@ -58,7 +58,7 @@ func (s *source) sniff() (format, why string, err error) {
 		}
 	}
 	if items == 0 || others > items {
-		return "csv", "lines are not of items index:value", nil
+		return "csv", "", nil
 	}
 	return "libsvm", "items index:value", nil
 }

@@ -147,7 +147,7 @@ func TestDrop(t *testing.T) {
 		{"1 1:2\n", ReadOptions{Drop: []string{"id"}}, "--drop is for csv files"},
 		{named, ReadOptions{Dim: 3, DimOf: "train.csv"}, "line 1: points have 4 features, train.csv has 3; column 5 is taken for the target"},
 		{"1,2,3,4\n2,3,Bob,5\n", ReadOptions{Dim: 2, DimOf: "the model"}, "line 1: points have 3 features, the model has 2; column 4 is taken for the target"},
-		{named, ReadOptions{}, "line 2, column 2: name: \"Ann\" is not a number; leave out a column that is not a feature by --drop, or code a column of words by --categorical"},
+		{named, ReadOptions{}, `columns that are no numbers: "name" has words (1, such as "Ann"); add --categorical name`},
 	} {
 		if _, err := Read(strings.NewReader(c.file), "file", &c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.o, err, c.want)

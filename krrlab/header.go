@@ -1,6 +1,7 @@
 package krrlab
 
 import (
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -67,8 +68,12 @@ func (l *Lab) header() Header {
 	if err != nil { // a user-defined kernel
 		spec = kernel.Spec{Name: k.String()}
 	}
-	return Header{
+	h := Header{
 		Note: l.note, Dataset: l.given.Name, Source: l.given.Source, Task: l.given.Task.String(), Scaling: l.given.Scaling.String(), Mean: l.coding.Mean, Weighted: weighs, N: n, D: d, T: t,
 		Kernel: spec, Lambda: l.cfg.Lambda, Tol: l.cfg.Tol, Seed: l.cfg.Seed,
 	}
+	if l.given.Read != nil {
+		h.Read = []*datasets.Reading{l.given.Read}
+	}
+	return h
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -66,6 +67,7 @@ type app struct {
 	party   *party // nil unless the process is a rank
 	kept    string // folder of checkpoints
 	path    string // of the command that runs, such as "krrlab fit"
+	args    []string
 	reached string // how far a solve that was interrupted came
 }
 
@@ -74,7 +76,7 @@ type app struct {
 func Main(ctx context.Context, args []string, env Env) int {
 	out := &output{w: env.Stdout}
 	env.Stdout, env.Stderr = out, safe.Writer{W: env.Stderr}
-	a := &app{env: env}
+	a := &app{env: env, args: args}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(env.Stdout)
@@ -112,11 +114,24 @@ func (a *app) failureText(err error) string {
 		text = strings.TrimPrefix(lost.Error(), "comm: ")
 	} else if unsaved, ok := errors.AsType[*checkpoint.SaveError](err); ok {
 		text = unsaved.Error()
+	} else if bad, ok := errors.AsType[*datasets.ParseError](err); ok && bad.Flags != nil {
+		plain := *bad
+		plain.Flags = nil
+		return fmt.Sprintf("%v; say %s", &plain, pasted(append(a.args[:len(a.args):len(a.args)], bad.Flags...)))
 	} else {
 		return strings.TrimPrefix(err.Error(), "krrlab: ")
 	}
 	if a.hasCheckpoint() {
 		text += "; " + a.goOnText()
+	}
+	return text
+}
+
+// pasted returns the command line of the arguments as a shell takes it.
+func pasted(args []string) string {
+	text := "krrlab"
+	for _, arg := range args {
+		text += " " + safe.Shell(arg)
 	}
 	return text
 }

@@ -287,7 +287,7 @@ func TestCategorical(t *testing.T) {
 	if code, out, errs := command(t, "predict", "--model", "a.krr", "--in", "new.csv"); code != exitOK || strings.Count(out, "\n") != 3 || !strings.HasPrefix(errs, "krrlab: note: 1 word of") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.Contains(errs, "code a column of words by --categorical") {
+	if code, _, errs := command(t, "fit", "--train", "a.csv"); code != exitError || !strings.HasSuffix(errs, "; say krrlab fit --train a.csv --categorical city\n") {
 		t.Errorf("exit %d, %s", code, errs)
 	}
 }
@@ -349,7 +349,7 @@ func TestTargets(t *testing.T) {
 	for args, want := range map[string]string{
 		"fit --train a.csv --target a,q":                       `a.csv, line 1: target: no column is named "q": there are "a", "x", "b", "z", "c"`,
 		"fit --train a.csv --target a,a":                       "a.csv, line 1: target: column 0 is dropped or named twice",
-		"fit --train a.csv --target a,b --task classification": "--target a,b: several targets need --task regression (see krrlab fit --help)",
+		"fit --train a.csv --target a,b --task classification": "a.csv, line 1: --target a,b: several targets need --task regression",
 	} {
 		if _, _, errs := command(t, strings.Fields(args)...); errs != "krrlab: "+want+"\n" {
 			t.Errorf("%s: %swant %s", args, errs, want)

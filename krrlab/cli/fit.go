@@ -227,6 +227,9 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Model.Origin.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Categorical = data.train.Categories
+	if data.test != nil && data.test.Read != nil {
+		sol.Read = append(sol.Read, data.test.Read)
+	}
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
 	r := &fitted{sol: sol, data: data}
 	sol.Note = data.note

@@ -76,8 +76,20 @@ func lengthsOf(set *pflag.FlagSet) []float64 {
 	return value.(*sigmaValue).f.lengths
 }
 
+// renamed is the value of --kernel, which takes scikit-learn's name for the Gaussian.
+type renamed struct{ pflag.Value }
+
+func (v renamed) Set(name string) error {
+	if name == "rbf" {
+		name = "gaussian"
+	}
+	return v.Value.Set(name)
+}
+
 func (f *kernelFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.name, "kernel", "gaussian", "gaussian, polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix")
+	p.StringVar(&f.name, "kernel", "gaussian", "gaussian (or rbf), polynomial, laplacian, matern32, matern52, or precomputed: K of --matrix")
+	kernelFlag := p.Lookup("kernel")
+	kernelFlag.Value = renamed{kernelFlag.Value}
 	p.StringVar(&f.matrix, "matrix", "", "K of --kernel precomputed: a symmetric matrix, float32 or float64, in a .npy file; row i belongs to row i of --train, of which only the targets are read")
 	p.Var(&sigmaValue{f}, "sigma", "bandwidth σ of the scaled features; or one for each feature, separated by commas or in a file of numbers (default: the registry's for --data, else the median distance of 1,000 rows)")
 	p.Float64Var(&f.gamma, "gamma", 0.01, "γ of the polynomial (γxᵀz+c)^q")

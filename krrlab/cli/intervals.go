@@ -188,7 +188,11 @@ func intervalCells(v *interval.Intervals, p *model.Prediction, i int) []string {
 	case v.Sets != nil:
 		var names []string
 		for _, j := range v.Sets[i] {
-			names = append(names, p.Labels[j])
+			name := p.Labels[j]
+			if strings.ContainsAny(name, `|"`) { // as a csv file with | between its cells
+				name = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+			}
+			names = append(names, name)
 		}
 		return []string{strings.Join(names, "|")}
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -15,19 +16,54 @@ import (
 
 // dataFlags say which data to fit.
 type dataFlags struct {
-	data, train, test           string
-	format, target, task, scale string
-	center, weights, classes    string
-	impute                      string
-	words                       []string            // categorical columns
-	values                      []datasets.Category // of a model that is fitted on, in place of words
-	missing                     bool                // values may be missing: a model fills them in
-	lengths                     []float64           // of each feature, of --sigma
-	holdout                     float64
-	drop                        []string
-	n, dim                      int
-	readLimit                   string // --memory of the command, which bounds the reading too
-	matrix                      string // file of K, of --kernel precomputed
+	textFlags
+	data, train, test        string
+	target, task, scale      string
+	center, weights, classes string
+	impute                   string
+	words                    []string            // categorical columns
+	values                   []datasets.Category // of a model that is fitted on, in place of words
+	missing                  bool                // values may be missing: a model fills them in
+	lengths                  []float64           // of each feature, of --sigma
+	holdout                  float64
+	drop                     []string
+	n, dim                   int
+	readLimit                string // --memory of the command, which bounds the reading too
+	matrix                   string // file of K, of --kernel precomputed
+}
+
+// textFlags say how a file is read, where that is not to be decided by its first rows.
+type textFlags struct{ format, separator, header, comment string }
+
+func (f *textFlags) add(p *pflag.FlagSet) {
+	p.StringVar(&f.format, "format", "auto", "format of the files: "+strings.Join(datasets.Formats, ", "))
+	p.StringVar(&f.separator, "separator", "auto", "what separates the cells of a csv file: a character, or comma, semicolon, tab, pipe or blank (auto: by the first rows)")
+	p.StringVar(&f.header, "header", "auto", "whether the first row of a csv file is a header: yes, no, or auto, by the first rows")
+	p.StringVar(&f.comment, "comment", "", "character that begins lines to be skipped, or none (default: # before the first row)")
+	wantOneOf(p, datasets.Formats, "format")
+	wantOneOf(p, datasets.Headers, "header")
+	want(p, func(_ *pflag.Flag, value string) error {
+		_, err := datasets.ParseSeparator(value)
+		if err != nil {
+			return usagef("--%w", err)
+		}
+		return nil
+	}, "separator")
+}
+
+// changed returns the first of the flags that was given; "" for none.
+func (f *textFlags) changed(set *pflag.FlagSet) string {
+	for _, name := range []string{"format", "separator", "header", "comment"} {
+		if set.Changed(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// options are those of the flags.
+func (f *textFlags) options() datasets.ReadOptions {
+	return datasets.ReadOptions{Format: f.format, Separator: f.separator, Header: f.header, Comment: f.comment}
 }
 
 // add adds the flags of training and test data.
@@ -41,8 +77,8 @@ func (f *dataFlags) add(p *pflag.FlagSet) {
 func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
 	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
-	p.StringVar(&f.format, "format", "auto", "format of the file: auto, idx, libsvm or csv")
-	p.StringVar(&f.target, "target", "-1", "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, separated by commas, for a regression with several targets; other formats have a separate place for it")
+	f.textFlags.add(p)
+	p.StringVar(&f.target, "target", "-1", "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, separated by commas (quoted as in csv where a name has one), for a regression with several targets; other formats have a separate place for it")
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are not features, such as an index: names or numbers as for --target, separated by commas")
 	p.StringVar(&f.task, "task", "auto", "auto, classification or regression; auto takes as classes words, and whole numbers with at most 20 values, each in 5 rows or more on average")
 	p.IntVar(&f.dim, "dim", 0, "number of features of a libsvm file, if its last columns are all zero (default: its largest index)")
@@ -55,7 +91,6 @@ func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.impute, "impute", "none", "how to fill missing values of features in a csv file (empty, NA, NaN, ?): none, which refuses them, or the median or mean of the column over the training rows, kept in the model")
 	wantAtLeast(p, 2, "n")
 	wantAtLeast(p, 1, "dim")
-	wantOneOf(p, datasets.Formats, "format")
 	wantOneOf(p, datasets.Tasks, "task")
 	wantOneOf(p, datasets.Scalings, "scale")
 	wantOneOf(p, []string{"auto", "yes", "no"}, "center")
@@ -78,8 +113,8 @@ func (f *dataFlags) check(set *pflag.FlagSet) error {
 	case set.Changed("holdout") && !(f.holdout > 0 && f.holdout < 1):
 		return usagef("--holdout %g: want a share between 0 and 1, such as 0.2", f.holdout)
 	}
-	for _, name := range []string{"format", "target", "task", "drop", "dim", "weights", "impute", "categorical"} {
-		if f.data != "" && set.Changed(name) {
+	for _, name := range []string{f.changed(set), "target", "task", "drop", "dim", "weights", "impute", "categorical"} {
+		if f.data != "" && name != "" && set.Changed(name) {
 			return usagef("--%s goes with --train; --data has its own", name)
 		}
 	}
@@ -164,25 +199,25 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	targets, task := strings.Split(f.target, ","), f.task
-	if len(targets) > 1 {
-		if task = "regression"; f.task == "classification" {
-			return nil, usagef("--target %s: several targets need --task regression", f.target)
-		}
-	}
-	train, err := datasets.ReadFile(ctx, f.train, &datasets.ReadOptions{
-		Format: f.format, Target: targets[0], More: targets[1:], Task: task, MaxRows: f.n, Dim: f.dim, Drop: f.drop, Weights: f.weights, Categorical: f.categorical(), KeepMissing: f.keepMissing(), AnswersOnly: f.matrix != "", Memory: memory,
-	})
+	o := f.options()
+	o.Target, o.Task, o.MaxRows, o.Dim, o.Drop, o.Weights = f.target, f.task, f.n, f.dim, f.drop, f.weights
+	o.Categorical, o.KeepMissing, o.AnswersOnly, o.Memory = f.categorical(), f.keepMissing(), f.matrix != "", memory
+	train, err := datasets.ReadFile(ctx, f.train, &o)
 	if err != nil {
 		return nil, err
 	}
-	d := &loaded{train: train, target: targets[0], drop: f.drop}
+	d := &loaded{train: train, target: f.target, drop: f.drop}
+	if train.Columns != nil && train.Read.Target != "" { // so that other files have it by its name
+		d.target = train.Read.Target
+	} else if train.Targets != nil {
+		d.target = train.Targets[0]
+	}
 	if f.weights != "" { // no feature of other files
 		d.drop = append(f.drop[:len(f.drop):len(f.drop)], f.weights)
 	}
 	d.fewer(f.n, f.train)
 	d.hint("%s", train.IDHint())
-	if f.task == "auto" && len(targets) == 1 {
+	if f.task == "auto" && train.Targets == nil {
 		d.hint("%s", train.TaskHint())
 	}
 	d.hint("%s", unknownText(train))
@@ -202,14 +237,16 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	if f.test != "" {
 		// The training data say what the task is, and how many features there are.
-		d.test, err = datasets.ReadFile(ctx, f.test, &datasets.ReadOptions{
-			Format: f.format, Target: targets[0], More: targets[1:], Task: train.Task.String(), Drop: d.drop, Categorical: train.Categories, Dim: train.Dim(), DimOf: f.train, KeepMissing: f.keepMissing(), Memory: memory,
-		})
+		o.Target, o.Task, o.Drop, o.Categorical, o.Dim, o.DimOf = d.target, train.Task.String(), d.drop, train.Categories, train.Dim(), f.train
+		if o.Columns, o.MaxRows, o.Weights, o.AnswersOnly = train.Columns, 0, "", false; train.Targets != nil {
+			o.More = train.Targets[1:]
+		}
+		d.test, err = datasets.ReadFile(ctx, f.test, &o)
 		if err != nil {
 			return nil, err
 		}
 		d.hint("%s", unknownText(d.test))
-		if err := d.test.CheckColumns(train.Columns, f.train); err != nil {
+		if err := d.knownLabels(d.test, train.Labels); err != nil {
 			return nil, err
 		}
 	}
@@ -229,6 +266,19 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
+}
+
+// knownLabels notes labels of a test file that no training row has, and is an error if it has no others.
+func (d *loaded) knownLabels(test *datasets.Dataset, labels []string) error {
+	text, none := test.UnknownLabels(labels)
+	if none {
+		return errors.New(text)
+	}
+	if text != "" {
+		text += ", and count as errors"
+	}
+	d.hint("%s", text)
+	return nil
 }
 
 // keepMissing reports whether missing values are read, to be filled in.

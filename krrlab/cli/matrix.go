@@ -56,7 +56,7 @@ func (d *loaded) precomputed(f *dataFlags, memory int64) error {
 
 // rows reads K(test, train) for a model of a precomputed K.
 func (f *predictFlags) rows(m *model.Model) (*datasets.Dataset, error) {
-	if f.in == "" || f.target != "" || f.format != "auto" {
+	if f.in == "" || f.target != "" || f.textFlags != (textFlags{"auto", "auto", "auto", ""}) {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, without --target and --format", f.model)
 	}
 	x, err := readMatrix(f.in, 0)

@@ -28,9 +28,11 @@ import (
 type predictFlags struct {
 	modelFlag
 	rankFlags
-	data, in, format, target, out string
-	decision, bound, probable     bool
-	interval, method              string
+	textFlags
+	data, in, target, out     string
+	drop                      []string
+	decision, bound, probable bool
+	interval, method          string
 }
 
 func (a *app) predictCommand() *cobra.Command {
@@ -46,7 +48,7 @@ the value; several targets have a column prediction_NAME each. More columns on r
                    prediction) from that of the exact solution of (K+λI)c = y; for classes
                    also settled, whether the exact solution certainly has the same label
   --interval 90%   lo and hi, an interval for the answer; for classes set, the possible
-                   classes, separated by |
+                   classes, separated by |, a label that contains | in quotes
   --probabilities  p_LABEL, the probability of each class, fitted to rows that were left out
 
 --method chooses the intervals. split uses the test rows of the fit and covers at least as
@@ -54,10 +56,10 @@ often as stated. jackknife+ uses leave-one-out, and factors K again; jackknife d
 with symmetric intervals, or sets of classes. gp uses a Gaussian process. The default is
 what fit --calibrate kept in the model, else jackknife+, and jackknife for classes.
 
-A csv file given by --in may contain the targets. If it has one column more than the
-model has features, the target column is that of the fit, unless --target names another,
-and the predictions are judged. If both this file and the training file have a header,
-the names of the features must be the same.
+If both the csv file --in and the training file have a header, features are found by their
+names: their order may be another, and other columns are left out, which a line says. The file
+may contain the targets, in the column of the fit or of --target: the predictions are then
+judged, unless they cannot be read or have none of the model's labels.
 
 For a model of --kernel precomputed, --in is K(test, train) in a .npy file, m×n, with a column
 for each row of the K of the fit, including rows that were held out.`,
@@ -72,15 +74,15 @@ for each row of the K of the fit, including rows that were held out.`,
 	f.modelFlag.add(p)
 	p.StringVar(&f.data, "data", "", "points of a named data set: NAME:test or NAME:train")
 	p.StringVar(&f.in, "in", "", "points in a file, or the rows of K(test, train) in a .npy file")
-	p.StringVar(&f.format, "format", "auto", "format of --in: auto, idx, libsvm or csv")
-	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if there is one column more than the model has features)`)
+	f.textFlags.add(p)
+	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if it is there)`)
+	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file --in that are no features: names or numbers (default: those of the fit)")
 	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	p.BoolVar(&f.bound, "bound", false, "write bounds of the distance to the predictions of the exact solution")
 	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class by Platt's method, fitted to rows that were left out (those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)")
 	p.StringVar(&f.interval, "interval", "", "write intervals that contain the answers at this level, such as 90%")
 	p.StringVar(&f.method, "method", "auto", "method of --interval: auto, "+strings.Join(interval.Methods, ", "))
-	wantOneOf(p, datasets.Formats, "format")
 	wantOneOf(p, append([]string{"auto"}, interval.Methods...), "method")
 	f.rankFlags.add(p)
 	p.SortFlags = false
@@ -93,8 +95,8 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
 	case f.interval == "" && set.Changed("method"):
 		return usagef("--method goes with --interval")
-	case f.data != "" && (set.Changed("format") || set.Changed("target")):
-		return usagef("--format and --target go with --in; --data has its own")
+	case f.data != "" && (f.changed(set) != "" || set.Changed("target") || set.Changed("drop")):
+		return usagef("--drop, --separator, --header, --comment, --format and --target go with --in; --data has its own")
 	}
 	if _, err := parseLevel(f.interval); f.interval != "" && err != nil {
 		return err
@@ -154,8 +156,17 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 		return err
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, prob, within)); err != nil || f.out == "" {
+	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, prob, within)); err != nil {
 		return err
+	}
+	if f.out == "" { // where the predictions are printed
+		if data.Read != nil && a.first() && !a.quiet {
+			fmt.Fprintf(a.env.Stderr, "krrlab: read: %v\n", data.Read)
+		}
+		return nil
+	}
+	if data.Read != nil {
+		a.printf("%-12s %s\n", "read", data.Read)
 	}
 	if data.HasAnswers() && data.Task == m.Task() && len(data.More)+1 == max(1, len(m.Targets)) {
 		lines := stage.Lines{Width: 12}
@@ -191,14 +202,19 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		return f.rows(m)
 	}
 	if f.data == "" {
-		data, err := readFor(ctx, m, f.in, f.format, f.target)
+		data, err := readFor(ctx, m, f.in, f.textFlags, f.target, f.drop)
 		if err != nil {
 			return nil, err
+		}
+		if text, none := data.UnknownLabels(m.Labels); data.Class != nil && none {
+			data.Class, data.Labels, data.Read.Unjudged = nil, nil, text
+		} else if text != "" {
+			data.Read.Notes = append(data.Read.Notes, text+", and count as errors")
 		}
 		if text := unknownText(data); text != "" && a.first() && !a.quiet {
 			fmt.Fprintf(a.env.Stderr, "krrlab: note: %s\n", text)
 		}
-		return data, data.CheckColumns(m.Columns, "the model")
+		return data, nil
 	}
 	name, part, _ := strings.Cut(f.data, ":")
 	pair, err := datasets.Load(ctx, name, &datasets.LoadOptions{Dirs: a.dirs(), Scale: "none"})
@@ -214,18 +230,22 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 	return pair.Test, nil
 }
 
-// readFor reads a file for a model. The target is in the column of the fit, if the file has it, unless
-// another is asked for.
-func readFor(ctx context.Context, m *model.Model, file, format, target string) (*datasets.Dataset, error) {
-	_, d, _ := m.Dims()
-	o := &datasets.ReadOptions{Format: format, Target: target, Task: m.Task().String(), Drop: m.Origin.Drop, Categorical: m.Origin.Categorical, Dim: d, DimOf: "the model", KeepMissing: m.Scaling.Fills()}
+// readFor reads a file for a model. Features are found by their names where both have them, and the target is in the column
+// of the fit, if the file has it, unless another is asked for.
+func readFor(ctx context.Context, m *model.Model, file string, f textFlags, target string, drop []string) (*datasets.Dataset, error) {
+	o := f.options()
+	o.Target, o.Task, o.Drop, o.Categorical = target, m.Task().String(), m.Origin.Drop, m.Origin.Categorical
+	o.Columns, o.DimOf, o.KeepMissing = m.Columns, "the model", m.Scaling.Fills()
+	if _, o.Dim, _ = m.Dims(); drop != nil {
+		o.Drop = drop
+	}
 	if target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
 		if m.Targets != nil {
 			o.More = m.Targets[1:]
 		}
 	}
-	return datasets.ReadFile(ctx, file, o)
+	return datasets.ReadFile(ctx, file, &o)
 }
 
 // settled reports whether the label of row i is that of all decision values within their bounds.

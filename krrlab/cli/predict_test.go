@@ -69,14 +69,18 @@ func TestColumnsOfTheFit(t *testing.T) {
 		t.Errorf("in LIBSVM's format: exit %d: %s%s", code, out, errs)
 	}
 	swapped, other := file("swapped.csv", "price", "y", "x"), file("other.csv", "x", "y", "price")
-	for _, args := range [][]string{
+	for _, args := range [][]string{ // found by their names
 		{"fit", "--train", train, "--test", swapped, "--target", "price"},
-		{"predict", "--model", m, "--in", swapped},
+		{"predict", "--model", m, "--in", swapped, "--out", filepath.Join(dir, "p.csv")},
 		{"verify", m, "--train", swapped},
 		{"verify", m, "--train", train, "--test", swapped},
 	} {
-		code, _, errs := command(t, args...)
-		if code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, `swapped.csv: feature column 1 is "y" here, "x" in `) {
+		if code, out, errs := command(t, args...); code != 0 || !strings.Contains(out, `swapped.csv: csv; separator comma (3 cells in 41 of 41 rows); header yes`) {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
+		}
+		args = slices.Clone(args)
+		args[slices.Index(args, swapped)] = file("missing.csv", "price", "x")
+		if code, _, errs := command(t, args...); code != 1 || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, `missing.csv, line 1: the columns "y" of `) {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
 	}

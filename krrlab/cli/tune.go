@@ -55,6 +55,11 @@ or --lambda sets is not searched. Tune prints the krrlab fit command for the cho
 			wantPositive(p, "gain")
 		},
 		check: func(set *pflag.FlagSet) error {
+			for i, name := range o.Kernels {
+				if name == "rbf" {
+					o.Kernels[i] = "gaussian"
+				}
+			}
 			if len(o.Kernels) > 0 && set.Changed("kernel") {
 				return usagef("--kernels and --kernel exclude each other")
 			}

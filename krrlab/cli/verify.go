@@ -19,10 +19,11 @@ import (
 type verifyFlags struct {
 	modelFlag
 	rankFlags
-	data, train, test, format, target string
-	json, plot, memory                string
-	passes                            int
-	seed                              uint64
+	textFlags
+	data, train, test, target string
+	json, plot, memory        string
+	passes                    int
+	seed                      uint64
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -47,14 +48,13 @@ that the residual is above the tolerance of the fit.`,
 	p.StringVar(&f.data, "data", "", "named data set that the model was fitted on; its test rows are predicted")
 	p.StringVar(&f.train, "train", "", "file that the model was fitted on; rows that --holdout held out are test data again")
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form")
-	p.StringVar(&f.format, "format", "auto", "format of --train and --test: auto, idx, libsvm or csv")
+	f.textFlags.add(p)
 	p.StringVar(&f.target, "target", "", "target column of a csv file (default: the one of the fit)")
 	p.IntVar(&f.passes, "passes", 0, "passes over K for the interval of κ (default: 30 if K fits into the memory, else 3)")
 	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
 	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
-	wantOneOf(p, datasets.Formats, "format")
 	wantAtLeast(p, 1, "passes")
 	f.rankFlags.add(p)
 	p.SortFlags = false
@@ -65,8 +65,8 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	switch {
 	case f.data != "" && (f.train != "" || f.test != ""):
 		return usagef("--data excludes --train and --test")
-	case f.data != "" && (set.Changed("format") || set.Changed("target")):
-		return usagef("--format and --target go with --train; --data has its own")
+	case f.data != "" && (f.changed(set) != "" || set.Changed("target")):
+		return usagef("--format, --separator, --header, --comment and --target go with --train; --data has its own")
 	}
 	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
 }
@@ -146,7 +146,15 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		if name == "" {
 			return nil, nil
 		}
-		return readFor(ctx, m, name, f.format, f.target)
+		d, err := readFor(ctx, m, name, f.textFlags, f.target, nil)
+		if err != nil {
+			return nil, err
+		}
+		text, none := d.UnknownLabels(m.Labels)
+		if text = cmp.Or(d.Read.Unjudged, text); none && d.Class != nil || d.Read.Unjudged != "" {
+			return nil, fmt.Errorf("%s: %s", name, text)
+		}
+		return d, nil
 	}
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err

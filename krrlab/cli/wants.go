@@ -174,6 +174,14 @@ var kinds = map[string]string{
 	"float64Slice": "numbers separated by commas", "intSlice": "whole numbers separated by commas", "duration": "a time such as 30s or 5m",
 }
 
+// foreign are flags by the names that other programs have for them.
+var foreign = map[string]string{
+	"alpha": "lambda", "reg": "lambda", "ridge": "lambda", "bandwidth": "sigma", "length-scale": "sigma", "input": "train", "file": "train",
+	"label": "target", "response": "target", "y": "target", "sep": "separator", "delimiter": "separator", "delim": "separator", "names": "header",
+	"exclude": "drop", "ignore": "drop", "one-hot": "categorical", "fillna": "impute", "validation": "holdout", "test-size": "holdout",
+	"output": "out", "model-out": "out",
+}
+
 // flagError marks an error of the flags as one of the command line, and asks for the flag that was
 // mistyped.
 func flagError(cmd *cobra.Command, err error) error {
@@ -194,12 +202,16 @@ func flagError(cmd *cobra.Command, err error) error {
 		return errUsage{err}
 	}
 	var names []string
+	typed := unknown.GetSpecifiedName()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			names = append(names, f.Name)
 		}
 	})
-	return usagef("%w%s", err, meant("--", nearest(unknown.GetSpecifiedName(), names)))
+	if ours := foreign[typed]; cmd.Flags().Lookup(ours) != nil {
+		return usagef("%w; did you mean --%s?", err, ours)
+	}
+	return usagef("%w%s", err, meant("--", nearest(typed, names)))
 }
 
 // dataMeant asks for the data set that was mistyped.

@@ -3,10 +3,10 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -30,7 +30,7 @@ func (f *fitFlags) loadWarm(set *pflag.FlagSet) (err error) {
 	}
 	if f.train != "" {
 		if !set.Changed("target") {
-			f.target = cmp.Or(strings.Join(m.Targets, ","), m.Origin.Target, f.target)
+			f.target = cmp.Or(datasets.JoinNames(m.Targets), m.Origin.Target, f.target)
 		}
 		if !set.Changed("drop") {
 			f.drop = m.Origin.Drop

@@ -52,10 +52,10 @@ func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, er
 		y.Sub(y, p.Decision)
 		return sorted(Split, absolute(y)), nil
 	}
-	s, class := mat.NewDense(rows, 1, nil), make([]int, rows)
+	s, class, at := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
 	for i, c := range d.Class {
 		v := math.Inf(1)
-		if class[i] = slices.Index(p.Labels, d.Labels[c]); class[i] >= 0 {
+		if class[i] = at[c]; class[i] >= 0 {
 			v = -datasets.Margin(p.Decision.RawRowView(i), class[i])
 		}
 		s.Set(i, 0, v)
@@ -216,8 +216,9 @@ func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.
 func (v *Intervals) Coverage(p *model.Prediction, d *datasets.Dataset) float64 {
 	in := 0
 	if v.Sets != nil {
+		at := d.ClassIn(p.Labels)
 		for i, set := range v.Sets {
-			if slices.Contains(set, slices.Index(p.Labels, d.Labels[d.Class[i]])) {
+			if slices.Contains(set, at[d.Class[i]]) {
 				in++
 			}
 		}

@@ -48,10 +48,11 @@ func logistic(q float64) float64 { return 1 / (1 + math.Exp(-q)) }
 // probability, each counted by its rows (the expected calibration error).
 func Reliability(prob *mat.Dense, labels []string, d *datasets.Dataset) (logLoss, off float64) {
 	rows, _ := prob.Dims()
+	at := d.ClassIn(labels)
 	var bins [10]float64 // of probability less rightness
 	for i := range rows {
 		p := prob.RawRowView(i)
-		top, right := slices.Index(p, slices.Max(p)), slices.Index(labels, d.Labels[d.Class[i]])
+		top, right := slices.Index(p, slices.Max(p)), at[d.Class[i]]
 		v, gap := least, p[top]
 		if right >= 0 {
 			v = math.Max(p[right], least)

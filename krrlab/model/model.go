@@ -231,11 +231,14 @@ func (m *Model) prediction(f *mat.Dense) *Prediction {
 }
 
 // Evaluate predicts the points of d and judges the result against d's answers.
-// Labels are compared by their text; a label the model does not know counts as an
-// error.
+// Labels are compared by Dataset.ClassIn; a label the model does not know counts as an
+// error, and data that have no others are refused.
 func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (*Score, error) {
 	if d.Task != m.Task() {
 		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
+	}
+	if text, none := d.UnknownLabels(m.Labels); m.Labels != nil && none {
+		return nil, fmt.Errorf("model: %s", text)
 	}
 	p, err := m.Predict(ctx, d, o)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/outward"
 	"github.com/krrlab/lab/krrlab/internal/safe"
 )
@@ -33,11 +34,19 @@ func (b *Lines) Problem(h *Header) {
 		scaled = ", scaled: " + h.Scaling
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
+	b.Files(h.Read)
 	weighted := ""
 	if h.Weighted {
 		weighted = ", weighted rows"
 	}
 	b.Add("problem", "kernel %s, λ = %g%s%s", h.Kernel.Short(), h.Lambda, Centered(h.Mean), weighted)
+}
+
+// Files adds what was decided of each file.
+func (b *Lines) Files(read []*datasets.Reading) {
+	for _, r := range read {
+		b.Add("read", "%v", r)
+	}
 }
 
 // Centered says which means the targets are less by; "" for none.

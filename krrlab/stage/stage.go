@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/plots"
@@ -38,20 +39,21 @@ func HTML(s Stage) string {
 
 // Header says which problem a stage is about: the first fields of its JSON.
 type Header struct {
-	Dataset  string      `json:"dataset"`
-	Source   string      `json:"source,omitempty"` // files or generator the points came from
-	Note     string      `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
-	Task     string      `json:"task"`
-	Scaling  string      `json:"scaling,omitempty"`  // of the points: none, unit, standard or pixel
-	Mean     []float64   `json:"mean,omitempty"`     // of the targets, taken off them: y below is less it
-	Weighted bool        `json:"weighted,omitempty"` // the rows have weights: K below is W^½KW^½, y is W^½y
-	N        int         `json:"n"`
-	D        int         `json:"d"`
-	T        int         `json:"t"` // right-hand sides
-	Kernel   kernel.Spec `json:"kernel"`
-	Lambda   float64     `json:"lambda"`
-	Tol      float64     `json:"tol"` // τ
-	Seed     uint64      `json:"seed"`
+	Dataset  string              `json:"dataset"`
+	Source   string              `json:"source,omitempty"` // files or generator the points came from
+	Note     string              `json:"note,omitempty"`   // what is special about the data: a subset, a stand-in
+	Task     string              `json:"task"`
+	Scaling  string              `json:"scaling,omitempty"`  // of the points: none, unit, standard or pixel
+	Mean     []float64           `json:"mean,omitempty"`     // of the targets, taken off them: y below is less it
+	Weighted bool                `json:"weighted,omitempty"` // the rows have weights: K below is W^½KW^½, y is W^½y
+	N        int                 `json:"n"`
+	D        int                 `json:"d"`
+	T        int                 `json:"t"`              // right-hand sides
+	Read     []*datasets.Reading `json:"read,omitempty"` // what was decided of the files, the training file first
+	Kernel   kernel.Spec         `json:"kernel"`
+	Lambda   float64             `json:"lambda"`
+	Tol      float64             `json:"tol"` // τ
+	Seed     uint64              `json:"seed"`
 }
 
 // Number is a float64 whose JSON is null where it is not finite: NaN does not apply or was not

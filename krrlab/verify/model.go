@@ -48,16 +48,17 @@ const (
 
 // Verification is what is proved of a model.
 type Verification struct {
-	Model   string      `json:"model"` // its data set
-	N       int         `json:"n"`
-	D       int         `json:"d"`
-	T       int         `json:"t"`
-	Kernel  kernel.Spec `json:"kernel"`
-	Lambda  float64     `json:"lambda"`
-	Tol     float64     `json:"tol"`              // asked at the fit
-	Claimed *float64    `json:"claimed_residual"` // what the model file says; nil: nothing
-	Targets string      `json:"targets"`
-	Mean    []float64   `json:"mean,omitempty"` // of the model: y is the targets less it
+	Model   string              `json:"model"` // its data set
+	N       int                 `json:"n"`
+	D       int                 `json:"d"`
+	T       int                 `json:"t"`
+	Kernel  kernel.Spec         `json:"kernel"`
+	Lambda  float64             `json:"lambda"`
+	Tol     float64             `json:"tol"`              // asked at the fit
+	Claimed *float64            `json:"claimed_residual"` // what the model file says; nil: nothing
+	Targets string              `json:"targets"`
+	Read    []*datasets.Reading `json:"read,omitempty"` // what was decided of the files, the training file first
+	Mean    []float64           `json:"mean,omitempty"` // of the model: y is the targets less it
 
 	Columns  []float64    `json:"true_residuals"`    // ‖y_j−Ac_j‖₂/‖y_j‖₂
 	Residual stage.Number `json:"true_residual"`     // the worst; nil where the targets are unknown
@@ -157,6 +158,11 @@ func newChecker(m *model.Model, o *Options) (*checker, error) {
 		Claimed: m.Origin.TrueResidual, Targets: targetsUnknown, Mean: m.Mean,
 		Residual: stage.Unknown, Rounding: stage.Unknown, Norm: stage.Unknown, Bound: stage.Unknown, TestError: stage.Unknown, Open: stage.Unknown,
 	}}
+	for _, d := range []*datasets.Dataset{o.Train, o.Test} {
+		if d != nil && d.Read != nil {
+			c.v.Read = append(c.v.Read, d.Read)
+		}
+	}
 	if o.Train != nil {
 		if err := c.targets(o.Train); err != nil {
 			return nil, err

@@ -13,6 +13,7 @@ import (
 func (v *Verification) String() string {
 	var b stage.Lines
 	b.Add("model", "%s, n = %d, d = %d, t = %d, kernel %s, λ = %g", v.Model, v.N, v.D, v.T, v.Kernel.Short(), v.Lambda)
+	b.Files(v.Read)
 	b.Add("targets", "%s%s%s", v.Targets, v.targetsNote(), stage.Centered(v.Mean))
 	if v.Residual.Known() {
 		says := "nothing"
