@@ -54,9 +54,9 @@ const wholeClasses = 100
 // classes judges the predictions of a classifier by the answers of d.
 func (p *Prediction) classes(d *datasets.Dataset) *Classes {
 	c := &Classes{Labels: slices.Clone(p.Labels)}
-	at := make([]int, len(d.Labels)) // of d's labels among all
+	at := d.ClassIn(p.Labels) // of d's labels among all
 	for i, label := range d.Labels {
-		if at[i] = slices.Index(c.Labels, label); at[i] < 0 {
+		if at[i] < 0 {
 			at[i], c.Labels = len(c.Labels), append(c.Labels, label)
 		}
 	}
