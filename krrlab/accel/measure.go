@@ -60,28 +60,6 @@ func ReadRate(ctx context.Context, threads, bytes int, window time.Duration) flo
 	})
 }
 
-// FirstTouch measures the bytes per second at which all threads touch that many bytes of fresh memory for the first
-// time, on pages of 2 MiB or of the usual size: what new memory costs, once. It is 0 where
-// the system has no such pages or ctx is done.
-func FirstTouch(ctx context.Context, size int, large bool) float64 {
-	b, free := fresh(size, large)
-	if b == nil {
-		return 0
-	}
-	defer free()
-	const step, page = 1 << 20, 4 << 10
-	start := time.Now()
-	err := ForEach(ctx, (size+step-1)/step, func(_, q int) {
-		for i := q * step; i < min((q+1)*step, size); i += page {
-			b[i] = 1
-		}
-	})
-	if err != nil {
-		return 0
-	}
-	return float64(size) / time.Since(start).Seconds()
-}
-
 // sink keeps sums from being optimized away.
 var sink atomic.Uint64
 

@@ -26,9 +26,6 @@ func (a *app) doctorCommand() *cobra.Command {
 	}
 }
 
-// touchBytes is how much fresh memory the first touch is measured with.
-const touchBytes = 128 << 20
-
 // doctor prints a line for each thing krrlab can use.
 func (a *app) doctor(ctx context.Context) error {
 	line := func(name, format string, args ...any) {
@@ -44,9 +41,6 @@ func (a *app) doctor(ctx context.Context) error {
 		return err
 	}
 	line("reading", "%s on %s", rateText(rates.Read, "GB/s"), plural.Count(accel.Threads(), "thread"))
-	if small, large := accel.FirstTouch(ctx, touchBytes, false), accel.FirstTouch(ctx, touchBytes, true); small > 0 {
-		line("new memory", "touched first at %s on pages of 4 KiB, %s on pages of 2 MiB", rateText(small, "GB/s"), rateText(large, "GB/s"))
-	}
 	b := accel.InUse()
 	slow := b.Name != "openblas" && a.blas != "go"
 	line("blas", "%v: dgemm %s, sgemm %s, Cholesky %s and %s", b, rateText(rates.Gemm64, "GFLOP/s"), rateText(rates.Gemm32, "GFLOP/s"), rateText(rates.Potrf64, "GFLOP/s"), rateText(rates.Potrf32, "GFLOP/s"))

@@ -60,20 +60,6 @@ func (a *app) mayWrite(ctx context.Context, reads, writes []namedFile) (err erro
 	return a.agree(ctx, err)
 }
 
-// makeRoom makes the folders of files to write, and reports which of them cannot be written, before
-// any work is done.
-func makeRoom(names ...string) error {
-	for _, name := range names {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return fmt.Errorf("cannot write %s: %w", name, err)
-		}
-		if err := atomicfile.Check(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sameFile reports whether two paths name one file, be it there or not. Devices and pipes, which
 // keep nothing, are never the same.
 func sameFile(a, b string) bool {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/comm/commtest"
 )
 
 // onRanks runs body on p goroutine ranks and returns what each of them returned.
@@ -27,14 +26,14 @@ func onRanks(p int, o comm.Options, body func(c comm.Comm) error) []error {
 }
 
 func TestAlone(t *testing.T) {
-	if err := commtest.Run(t.Context(), comm.Alone()); err != nil {
+	if err := conform(t.Context(), comm.Alone()); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestLocal(t *testing.T) {
 	for _, p := range []int{1, 2, 3, 4, 7} {
-		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return commtest.Run(t.Context(), c) }) {
+		for _, err := range onRanks(p, comm.Options{}, func(c comm.Comm) error { return conform(t.Context(), c) }) {
 			if err != nil {
 				t.Error(err)
 			}

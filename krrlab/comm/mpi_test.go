@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/comm"
-	"github.com/krrlab/lab/krrlab/comm/commtest"
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
 
@@ -91,7 +90,7 @@ func perform(play string, launch comm.Launch) error {
 		defer cancel()
 		return w.Barrier(ctx)
 	}
-	if err := commtest.Run(ctx, w); err != nil {
+	if err := conform(ctx, w); err != nil {
 		return err
 	}
 	fmt.Printf("passed rank %d of %d, %s\n", w.Rank(), w.Size(), w.Library())

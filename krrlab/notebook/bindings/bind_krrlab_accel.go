@@ -21,7 +21,6 @@ func init() {
 			"Dsterf":          r.ValueOf(accel.Dsterf),
 			"Dtrtri":          r.ValueOf(accel.Dtrtri),
 			"EnvBLAS":         r.ValueOf(""),
-			"FirstTouch":      r.ValueOf(accel.FirstTouch),
 			"ForEach":         r.ValueOf(accel.ForEach),
 			"GemmRate32":      r.ValueOf(accel.GemmRate32),
 			"GemmRate64":      r.ValueOf(accel.GemmRate64),

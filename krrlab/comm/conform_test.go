@@ -1,4 +1,4 @@
-package commtest
+package comm_test
 
 import (
 	"context"
@@ -10,8 +10,10 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 )
 
-// Run runs all cases in turn and returns what is wrong, nil if nothing is. The group is usable after it.
-func Run(ctx context.Context, c comm.Comm) error {
+// conform runs what every implementation of comm.Comm must do, on any number of ranks, all of which call it at once. It
+// returns what is wrong as that rank sees it, nil if nothing is; the group is usable after it. Failures of peers and the
+// end of a context break a group: those tests lie beside the implementations.
+func conform(ctx context.Context, c comm.Comm) error {
 	var all []error
 	for _, k := range []struct {
 		name string
