@@ -3,7 +3,6 @@ package krrlab
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -144,10 +144,7 @@ func newAdverse(i int) *adverse {
 
 // problems is how many adverse problems are drawn.
 func problems() int {
-	if os.Getenv("KRRLAB_LONG") != "" {
-		return 3000
-	}
-	return 300
+	return testkit.Scale(60, 300, 3000)
 }
 
 // TestAdverseProblems: on problems drawn at random from what breaks habits, what is called converged

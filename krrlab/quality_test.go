@@ -14,6 +14,7 @@ import (
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -279,7 +280,7 @@ func TestQualityCoverage(t *testing.T) {
 		}
 	}
 	dir := os.Getenv("KRRLAB_DATA")
-	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
+	if testkit.Scale(0, 0, 1) == 0 || dir == "" {
 		x := kinds(250, 6, 2)["float32"]
 		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100, LambdaP: 0.1}}, 20, 5)
 		return

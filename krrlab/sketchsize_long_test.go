@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -10,6 +9,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -17,10 +17,7 @@ import (
 // within the target, by dense linear algebra in float64, for ten seeds. KRRLAB_LONG=1 and the
 // data in $KRRLAB_DATA ask for it.
 func TestSketchSizeOnData(t *testing.T) {
-	dir := os.Getenv("KRRLAB_DATA")
-	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
-		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST and IJCNN1")
-	}
+	dir := testkit.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil {
 		accel.Use(lib)
 		defer accel.Use(nil)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -191,15 +191,13 @@ func TestStatDimInterrupted(t *testing.T) {
 // TestStatDimCoverage counts how often the default interval covers the exact value on subsets of
 // real data. It takes some minutes: KRRLAB_LONG.
 func TestStatDimCoverage(t *testing.T) {
-	if os.Getenv("KRRLAB_LONG") == "" || os.Getenv("KRRLAB_DATA") == "" {
-		t.Skip("KRRLAB_LONG and KRRLAB_DATA are not set")
-	}
+	dir := testkit.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
 		accel.Use(lib)
 		defer accel.Use(nil)
 	}
 	for name, sigma := range map[string]float64{"mnist": 8.5, "ijcnn1": 0.3} {
-		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{os.Getenv("KRRLAB_DATA")}, N: 2000})
+		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package krrlab
 
 import (
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -23,10 +23,7 @@ import (
 // the storage, and however the residual is recomputed; and in float64 they are near, in the median, where μ is known.
 // The long run has 100 problems.
 func TestErrorBoundsHold(t *testing.T) {
-	problems := 8
-	if os.Getenv("KRRLAB_LONG") != "" {
-		problems = 100
-	}
+	problems := testkit.Scale(4, 8, 100)
 	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{}, "rpcholesky": RPCholesky{}} {
 		for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16} {
 			var near, nearCertain []float64

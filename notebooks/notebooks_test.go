@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
@@ -19,11 +20,7 @@ const python = "/usr/bin/python3"
 
 // smoke switches the notebooks' smoke mode on, unless everything is to be run whole.
 func smoke(t *testing.T) {
-	if os.Getenv("KRRLAB_LONG") == "" {
-		t.Setenv("KRRLAB_SMOKE", "1")
-	} else {
-		t.Setenv("KRRLAB_SMOKE", "")
-	}
+	t.Setenv("KRRLAB_SMOKE", []string{"1", ""}[testkit.Scale(0, 0, 1)])
 }
 
 // all returns the notebooks.
@@ -232,9 +229,7 @@ func TestJupyter(t *testing.T) {
 // TestGophernotes builds gophernotes with the project's bindings and runs every notebook
 // on it.
 func TestGophernotes(t *testing.T) {
-	if os.Getenv("KRRLAB_LONG") == "" {
-		t.Skip("takes minutes: set KRRLAB_LONG=1 (make test-long)")
-	}
+	testkit.Suite(t, "another kernel, built by the Go command")
 	needNbclient(t)
 	smoke(t)
 	dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -166,7 +167,7 @@ func TestNames(t *testing.T) {
 // TestFigures draws the cheaper figures twice and compares the files.
 func TestFigures(t *testing.T) {
 	claims := []Claim{proposition2, lemma4, theorem7, lambdaP, iterations, fixed16}
-	if os.Getenv("KRRLAB_LONG") == "1" {
+	if testkit.Scale(0, 0, 1) == 1 {
 		claims = Claims()
 	}
 	var files [2][][]byte
@@ -193,19 +194,15 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms runs all claims on the project's own parts with many seeds; with KRRLAB_LONG=1
-// on 60, otherwise the cheaper claims on 4.
+// TestFalseAlarms runs all claims on the project's own parts with many seeds, but
+// for test-long only the cheaper claims.
 func TestFalseAlarms(t *testing.T) {
-	seeds := uint64(4)
+	seeds, long := uint64(testkit.Scale(2, 4, 60)), testkit.Scale(0, 0, 1) == 1
 	var claims []Claim
-	long := os.Getenv("KRRLAB_LONG") == "1"
 	for _, c := range Claims() {
 		if long || c.Name != theorem1.Name && c.Name != theorem5.Name && c.Name != theorem6.Name {
 			claims = append(claims, c)
 		}
-	}
-	if long {
-		seeds = 60
 	}
 	for seed := range seeds {
 		r, err := Check(context.Background(), claims, &Options{Trials: 60, Seed: 1000 + seed}, nil)

@@ -3,7 +3,6 @@ package baseline_test
 import (
 	"context"
 	"math"
-	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -13,6 +12,7 @@ import (
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -22,10 +22,7 @@ import (
 // mnist returns points of MNIST, ±1 for each class against the rest, and the classes.
 func mnist(t *testing.T, n, held int) (x, z points.Points, y *mat.Dense, class []int) {
 	t.Helper()
-	dir := os.Getenv("KRRLAB_DATA")
-	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
-		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST")
-	}
+	dir := testkit.RealData(t)
 	pair, err := datasets.Load(context.Background(), "mnist", &datasets.LoadOptions{Dirs: []string{dir}})
 	if err != nil {
 		t.Skip(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestPaper solves the paper's problems at the paper's settings, as a user would, and
@@ -15,9 +16,7 @@ import (
 // reference in NumPy (57 iterations). It takes
 // some 20 minutes, 10 GB, and the data sets in $KRRLAB_DATA; KRRLAB_LONG=1 asks for it.
 func TestPaper(t *testing.T) {
-	if os.Getenv("KRRLAB_LONG") == "" {
-		t.Skip("a long test: set KRRLAB_LONG=1")
-	}
+	dir := testkit.RealData(t)
 	lib, err := accel.OpenBLAS()
 	if err != nil {
 		t.Logf("%v", err)
@@ -38,7 +37,7 @@ func TestPaper(t *testing.T) {
 				t.Skipf("%d GB are wanted, %.1f GB are free", c.gigabytes, float64(have)/1e9)
 			}
 			js := filepath.Join(t.TempDir(), "report.json")
-			args := append([]string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features", "--tol", "1e-3", "--json", js, "--data-dir", os.Getenv("KRRLAB_DATA")}, c.args...)
+			args := append([]string{"fit", "--data", c.name, "--solver", "pcg", "--precond", "features", "--tol", "1e-3", "--json", js, "--data-dir", dir}, c.args...)
 			code := Main(context.Background(), args, Env{
 				Stdout: os.Stdout, Stderr: os.Stderr, Version: "test",
 				UseBLAS: func(context.Context, string) (string, error) { accel.Use(lib); return "", nil },

@@ -2,19 +2,17 @@ package interval
 
 import (
 	"math"
-	"os"
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // TestCoverageOfData: on held-out rows of five sets the coverage of the conformal methods, by 1,000 training points and as
 // many scores, is within 2 % of the level, over 5 random splits.
 func TestCoverageOfData(t *testing.T) {
-	if os.Getenv("KRRLAB_LONG") == "" || os.Getenv("KRRLAB_DATA") == "" {
-		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with abalone, California housing, protein and USPS")
-	}
+	testkit.RealData(t)
 	for _, c := range []struct {
 		name          string
 		sigma, lambda float64

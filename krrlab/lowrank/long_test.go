@@ -3,7 +3,6 @@ package lowrank_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -12,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -34,10 +34,7 @@ func useOpenBLAS(t testing.TB) {
 // 0.01, τ = 1e-3, rank 500, for as many Fourier features, Nyström and RPCholesky. The
 // order must be that measured at 20,000 points, and both far ahead of features.
 func TestIterations(t *testing.T) {
-	dir := os.Getenv("KRRLAB_DATA")
-	if os.Getenv("KRRLAB_LONG") == "" || dir == "" {
-		t.Skip("set KRRLAB_LONG=1 and KRRLAB_DATA to a folder with MNIST")
-	}
+	dir := testkit.RealData(t)
 	useOpenBLAS(t)
 	const n, rank, lambda = 5000, 500, 0.01
 	pair, err := datasets.Load(ctx, "mnist", &datasets.LoadOptions{Dirs: []string{dir}})

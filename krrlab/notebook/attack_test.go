@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
@@ -284,10 +285,7 @@ func aftermath(t *testing.T, c *client, cells int) {
 // The client notices nothing, the state is kept, nothing of the attackers has run, and the memory
 // stays small.
 func TestAttack(t *testing.T) {
-	n := 3000
-	if os.Getenv("KRRLAB_LONG") != "" {
-		n = 100000
-	}
+	n := testkit.Scale(1000, 3000, 100000)
 	c, pid := startProcess(t)
 	c.run("hits, n := 0, 0")
 	signed := (&attacker{}).request(c.conn.Key)

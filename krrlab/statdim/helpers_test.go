@@ -3,11 +3,11 @@ package statdim
 import (
 	"context"
 	"math"
-	"os"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -123,10 +123,7 @@ func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury
 
 // seeds is how many seeds the counts run over.
 func seeds() int {
-	if os.Getenv("KRRLAB_LONG") != "" {
-		return 100
-	}
-	return 10
+	return testkit.Scale(10, 10, 100)
 }
 
 // least is how many of the seeds a 95 % interval must cover in: 90 of 100, and less where chance

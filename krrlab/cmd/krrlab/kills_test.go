@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // killsVariable says how many kills TestKills makes.
@@ -31,10 +33,7 @@ func kills(t *testing.T) int {
 		}
 		return n
 	}
-	if os.Getenv("KRRLAB_LONG") != "" {
-		return 200
-	}
-	return 4
+	return testkit.Scale(4, 4, 200)
 }
 
 // brief are the flags of a fit that writes a checkpoint after every iteration.

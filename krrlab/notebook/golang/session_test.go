@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
@@ -319,10 +320,7 @@ func TestOutput(t *testing.T) {
 func TestMany(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"\ntotal := 0")
-	n := 300
-	if os.Getenv("KRRLAB_LONG") != "" {
-		n = 10000
-	}
+	n := testkit.Scale(100, 300, 10000)
 	var before, after runtime.MemStats
 	for i := range n {
 		if i == n/10 {
