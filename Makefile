@@ -62,15 +62,17 @@ gophernotes:
 	@mkdir -p bin
 	GO=$(GO) .ci/gophernotes bin/gophernotes
 
-# The packages that take longest come first, so that none is left alone at the end.
+# One build mode for all that the tests build, vet's findings among their failures. The packages that take longest come
+# first, so that none is left alone at the end.
+test: export CGO_ENABLED = 0
+test: export GOFLAGS += -trimpath
 test:
-	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
-	$(GO) vet ./... ./.ci/mutants
-	CGO_ENABLED=0 $(GO) build ./...
-	$(GO) test ./notebooks ./krrlab/cmd/krrlab ./krrlab ./...
+	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn iproute2 util-linux
+	$(GO) test -vet=all -ldflags=-s ./krrlab/cmd/krrlab ./krrlab/notebook/golang ./notebooks ./krrlab ./... ./.ci/mutants
 
+test-long: export GOFLAGS += -trimpath
 test-long:
-	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn
+	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
 	KRRLAB_LONG=1 $(GO) test -timeout 120m ./...
 
 # The tests on every arithmetic this machine has: a table of what ran and what could not. Rows that

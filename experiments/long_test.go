@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestAdult runs the laptop's cases of ADULT, whole, of tables 1, 2, 4 and 5, and holds them to the
 // published errors and iterations. It takes minutes, 7 GB and the data in $KRRLAB_DATA.
 func TestAdult(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	if missing("adult", []string{dir}) != "" {
 		t.Skip("no ADULT in $KRRLAB_DATA")
 	}

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -144,7 +144,7 @@ func newAdverse(i int) *adverse {
 
 // problems is how many adverse problems are drawn.
 func problems() int {
-	return testkit.Scale(60, 300, 3000)
+	return suite.Scale(60, 300, 3000)
 }
 
 // TestAdverseProblems: on problems drawn at random from what breaks habits, what is called converged

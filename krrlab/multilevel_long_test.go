@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
@@ -15,7 +15,7 @@ import (
 // float64 matrices, for two seeds: both intervals of a level cover in
 // at least 90 of 100 of each, and hi/lo of κ ≤ 1.5 in 90 of 100 where κ ≤ 100.
 func TestMultiLevelLong(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	for _, name := range []string{"mnist", "ijcnn1"} {
 		p, err := datasets.Load(t.Context(), name, &datasets.LoadOptions{Dirs: []string{dir}, N: 2000})
 		if err != nil {

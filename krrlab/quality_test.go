@@ -13,8 +13,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -280,7 +280,7 @@ func TestQualityCoverage(t *testing.T) {
 		}
 	}
 	dir := os.Getenv("KRRLAB_DATA")
-	if testkit.Scale(0, 0, 1) == 0 || dir == "" {
+	if suite.Scale(0, 0, 1) == 0 || dir == "" {
 		x := kinds(250, 6, 2)["float32"]
 		check("small", regression(x), Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100, LambdaP: 0.1}}, 20, 5)
 		return

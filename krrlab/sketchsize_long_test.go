@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
@@ -17,7 +17,7 @@ import (
 // within the target, by dense linear algebra in float64, for ten seeds. KRRLAB_LONG=1 and the
 // data in $KRRLAB_DATA ask for it.
 func TestSketchSizeOnData(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil {
 		accel.Use(lib)
 		defer accel.Use(nil)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
 	"github.com/krrlab/lab/krrlab/comm"
@@ -72,11 +73,12 @@ var rankStages = map[string]struct {
 	"quality plain": {Config{Solver: CG}, func(ctx context.Context, l *Lab) (Stage, error) { return l.Quality(ctx, QualityOptions{NoSolve: true}) }},
 }
 
-// TestStagesOnRanks runs every stage without ranks and on 1, 2 and 3: the same JSON, times aside.
+// TestStagesOnRanks runs every stage without ranks and on 1, 2 and 3 (make test: on 2): the same JSON, times
+// aside.
 func TestStagesOnRanks(t *testing.T) {
 	accel.Use(nil)
 	setThreads(t, 2)
-	const n = 700
+	n := suite.Scale(520, 700, 700)
 	for name, c := range rankStages {
 		t.Run(name, func(t *testing.T) {
 			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = gauss, 0.3, 5
@@ -99,7 +101,7 @@ func TestStagesOnRanks(t *testing.T) {
 				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(adapt.None) })
 			}
 			lone := one(nil)
-			for _, p := range []int{1, 2, 3} {
+			for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
 				all := make([]any, p)
 				var wg sync.WaitGroup
 				for r, group := range comm.Local(p, comm.Options{}) {

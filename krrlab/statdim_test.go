@@ -13,9 +13,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -191,7 +191,7 @@ func TestStatDimInterrupted(t *testing.T) {
 // TestStatDimCoverage counts how often the default interval covers the exact value on subsets of
 // real data. It takes some minutes: KRRLAB_LONG.
 func TestStatDimCoverage(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	if lib, err := accel.OpenBLAS(); err == nil { // for the time it takes
 		accel.Use(lib)
 		defer accel.Use(nil)

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -23,7 +23,7 @@ import (
 // the storage, and however the residual is recomputed; and in float64 they are near, in the median, where μ is known.
 // The long run has 100 problems.
 func TestErrorBoundsHold(t *testing.T) {
-	problems := testkit.Scale(4, 8, 100)
+	problems := suite.Scale(4, 8, 100)
 	for name, p := range map[string]Preconditioner{"none": None{}, "features": Features{}, "nystrom": Nystrom{}, "rpcholesky": RPCholesky{}} {
 		for _, storage := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16} {
 			var near, nearCertain []float64

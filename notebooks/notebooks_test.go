@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/notebook"
 )
 
@@ -20,7 +20,7 @@ const python = "/usr/bin/python3"
 
 // smoke switches the notebooks' smoke mode on, unless everything is to be run whole.
 func smoke(t *testing.T) {
-	t.Setenv("KRRLAB_SMOKE", []string{"1", ""}[testkit.Scale(0, 0, 1)])
+	t.Setenv("KRRLAB_SMOKE", []string{"1", ""}[suite.Scale(0, 0, 1)])
 }
 
 // all returns the notebooks.
@@ -229,7 +229,7 @@ func TestJupyter(t *testing.T) {
 // TestGophernotes builds gophernotes with the project's bindings and runs every notebook
 // on it.
 func TestGophernotes(t *testing.T) {
-	testkit.Suite(t, "another kernel, built by the Go command")
+	suite.Long(t, "another kernel, built by the Go command")
 	needNbclient(t)
 	smoke(t)
 	dir := t.TempDir()

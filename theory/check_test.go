@@ -14,8 +14,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -167,7 +167,7 @@ func TestNames(t *testing.T) {
 // TestFigures draws the cheaper figures twice and compares the files.
 func TestFigures(t *testing.T) {
 	claims := []Claim{proposition2, lemma4, theorem7, lambdaP, iterations, fixed16}
-	if testkit.Scale(0, 0, 1) == 1 {
+	if suite.Scale(0, 0, 1) == 1 {
 		claims = Claims()
 	}
 	var files [2][][]byte
@@ -197,7 +197,7 @@ func TestFigures(t *testing.T) {
 // TestFalseAlarms runs all claims on the project's own parts with many seeds, but
 // for test-long only the cheaper claims.
 func TestFalseAlarms(t *testing.T) {
-	seeds, long := uint64(testkit.Scale(2, 4, 60)), testkit.Scale(0, 0, 1) == 1
+	seeds, long := uint64(suite.Scale(2, 4, 60)), suite.Scale(0, 0, 1) == 1
 	var claims []Claim
 	for _, c := range Claims() {
 		if long || c.Name != theorem1.Name && c.Name != theorem5.Name && c.Name != theorem6.Name {

@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -58,7 +58,7 @@ type tally struct {
 
 // TestDesigned counts false accepts and false rejects over seeds; with KRRLAB_LONG=1 over 200.
 func TestDesigned(t *testing.T) {
-	seeds := uint64(testkit.Scale(24, 24, 200))
+	seeds := uint64(suite.Scale(24, 24, 200))
 	const confidence = 0.95
 	for _, c := range designs {
 		k := kernel.Polynomial{Gamma: 1, Coef0: 0.5, Degree: 2}

@@ -8,11 +8,11 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/baseline"
 	"github.com/krrlab/lab/krrlab/direct"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -22,7 +22,7 @@ import (
 // mnist returns points of MNIST, ±1 for each class against the rest, and the classes.
 func mnist(t *testing.T, n, held int) (x, z points.Points, y *mat.Dense, class []int) {
 	t.Helper()
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	pair, err := datasets.Load(context.Background(), "mnist", &datasets.LoadOptions{Dirs: []string{dir}})
 	if err != nil {
 		t.Skip(err)

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 )
 
 // TestPaper solves the paper's problems at the paper's settings, as a user would, and
@@ -16,7 +16,7 @@ import (
 // reference in NumPy (57 iterations). It takes
 // some 20 minutes, 10 GB, and the data sets in $KRRLAB_DATA; KRRLAB_LONG=1 asks for it.
 func TestPaper(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	lib, err := accel.OpenBLAS()
 	if err != nil {
 		t.Logf("%v", err)

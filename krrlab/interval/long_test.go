@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/kernel"
 )
 
 // TestCoverageOfData: on held-out rows of five sets the coverage of the conformal methods, by 1,000 training points and as
 // many scores, is within 2 % of the level, over 5 random splits.
 func TestCoverageOfData(t *testing.T) {
-	testkit.RealData(t)
+	suite.RealData(t)
 	for _, c := range []struct {
 		name          string
 		sigma, lambda float64

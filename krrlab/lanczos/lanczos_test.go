@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -99,7 +99,7 @@ func failures(t *testing.T, v []float64, seeds, steps int, o Options) (low, high
 // probability by Clopper and Pearson's bound at 1e-4, and happen where it is large: a bound
 // that never fails would be a loose one.
 func TestCoverage(t *testing.T) {
-	seeds := testkit.Scale(60, 60, 400)
+	seeds := suite.Scale(60, 60, 400)
 	for name, v := range spectra(300) {
 		for _, confidence := range []float64{0.4, 0.95} {
 			low, high := failures(t, v, seeds, 40, Options{Confidence: confidence})

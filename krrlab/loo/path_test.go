@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/points"
@@ -97,7 +97,7 @@ func precondOf(t *testing.T, k *gram.Matrix, s int, seed uint64) (*precond.Woodb
 
 // TestPath: intervals cover what Dense finds, for each λ, at the stated rate; 100 seeds with KRRLAB_LONG.
 func TestPath(t *testing.T) {
-	n, seeds := testkit.Scale(150, 300, 800), testkit.Scale(8, 8, 100)
+	n, seeds := suite.Scale(150, 300, 800), suite.Scale(8, 8, 100)
 	lambdas := []float64{10, 1, 0.1, 0.01}
 	ctx := context.Background()
 	for _, s := range sets(t, n) {

@@ -8,10 +8,10 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -34,7 +34,7 @@ func useOpenBLAS(t testing.TB) {
 // 0.01, τ = 1e-3, rank 500, for as many Fourier features, Nyström and RPCholesky. The
 // order must be that measured at 20,000 points, and both far ahead of features.
 func TestIterations(t *testing.T) {
-	dir := testkit.RealData(t)
+	dir := suite.RealData(t)
 	useOpenBLAS(t)
 	const n, rank, lambda = 5000, 500, 0.01
 	pair, err := datasets.Load(ctx, "mnist", &datasets.LoadOptions{Dirs: []string{dir}})

@@ -12,10 +12,10 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -154,7 +154,7 @@ func TestDense(t *testing.T) {
 // confidence 0.95 for both together. 40 seeds each; 200 with KRRLAB_LONG=1.
 func TestCoverage(t *testing.T) {
 	const n, lambda, lambdaP = 120, 0.05, 0.1
-	seeds := testkit.Scale(20, 40, 200)
+	seeds := suite.Scale(20, 40, 200)
 	p, k := setup(t, n, lambda, lambdaP)
 	for _, c := range []struct {
 		name     string

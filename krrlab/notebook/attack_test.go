@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 )
 
@@ -285,7 +285,7 @@ func aftermath(t *testing.T, c *client, cells int) {
 // The client notices nothing, the state is kept, nothing of the attackers has run, and the memory
 // stays small.
 func TestAttack(t *testing.T) {
-	n := testkit.Scale(1000, 3000, 100000)
+	n := suite.Scale(1000, 3000, 100000)
 	c, pid := startProcess(t)
 	c.run("hits, n := 0, 0")
 	signed := (&attacker{}).request(c.conn.Key)

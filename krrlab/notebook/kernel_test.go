@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
 )
@@ -348,7 +348,7 @@ func TestShutdown(t *testing.T) {
 
 // TestMuchOutput prints more than a cell may.
 func TestMuchOutput(t *testing.T) {
-	n := testkit.Scale(10, 10, 100)
+	n := suite.Scale(10, 10, 100)
 	c := start(t)
 	c.run("import (\"fmt\"; \"strings\"; \"os\")\nmega := strings.Repeat(\"0123456789\", 100000)")
 	for _, f := range []string{"fmt.Print(mega)", "os.Stdout.WriteString(mega)"} {

@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -123,7 +123,7 @@ func control(t testing.TB, z *points.Dense32, lambdaP float64) *precond.Woodbury
 
 // seeds is how many seeds the counts run over.
 func seeds() int {
-	return testkit.Scale(10, 10, 100)
+	return suite.Scale(10, 10, 100)
 }
 
 // least is how many of the seeds a 95 % interval must cover in: 90 of 100, and less where chance

@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 )
 
 // hosts are two machines with their own names, addresses and network: namespaces joined by a
@@ -191,7 +191,7 @@ func TestFaultsOfHosts(t *testing.T) {
 		{"cut cable", "interrupted after", false, func(int) { h.link(t, "down") }},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			if fault.long && testkit.Scale(0, 0, 1) == 0 {
+			if fault.long && suite.Scale(0, 0, 1) == 0 {
 				t.Skip("one of many faults (make test-long)")
 			}
 			if err := os.RemoveAll(filepath.Join(dir, "kept")); err != nil { // a resumed run could end before it is struck

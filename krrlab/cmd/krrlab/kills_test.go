@@ -17,7 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 )
 
 // killsVariable says how many kills TestKills makes.
@@ -33,7 +33,7 @@ func kills(t *testing.T) int {
 		}
 		return n
 	}
-	return testkit.Scale(4, 4, 200)
+	return suite.Scale(4, 4, 200)
 }
 
 // brief are the flags of a fit that writes a checkpoint after every iteration.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/display"
 )
 
@@ -320,7 +320,7 @@ func TestOutput(t *testing.T) {
 func TestMany(t *testing.T) {
 	s := open(t, nil)
 	run(s, "import \"fmt\"\ntotal := 0")
-	n := testkit.Scale(100, 300, 10000)
+	n := suite.Scale(100, 300, 10000)
 	var before, after runtime.MemStats
 	for i := range n {
 		if i == n/10 {

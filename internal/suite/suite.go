@@ -1,4 +1,4 @@
-package testkit
+package suite
 
 import (
 	"os"
@@ -20,8 +20,8 @@ func Scale(small, suite, many int) int {
 	return suite
 }
 
-// Suite skips a test of a long suite where none was asked for.
-func Suite(t testing.TB, what string) {
+// Long skips a test of a long suite where none was asked for.
+func Long(t testing.TB, what string) {
 	t.Helper()
 	if Scale(0, 1, 1) == 0 {
 		t.Skip(what + ": a long suite (make test-long, a row of .ci/machines)")
