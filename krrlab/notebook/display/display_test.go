@@ -113,7 +113,7 @@ func TestRender(t *testing.T) {
 		"set":        {*set, map[string]string{"text/html": "The first 5 of 7 points", "text/plain": "a<b: classification"}},
 		"frame":      {frame, map[string]string{"text/html": "a&lt;b<br>", "text/plain": "DataFrame"}},
 		"series":     {frame.Col("s"), map[string]string{"text/html": "string", "text/plain": ""}},
-		"K":          {k, seen("kernel gaussian(sigma=2), λ = 0.5, ")},
+		"K":          {k, seen("K+λI, kernel gaussian(sigma=2), λ = 0.5; K 7×7 in float")},
 		"Z":          {x, seen("7 × 10 *points.Dense")},
 		"M":          {precond.Identity{N: 3}, seen("M, {N:3}")},
 		"kernel":     {kernel.Laplacian{Sigma: 3}, seen("laplacian(sigma=3)")},

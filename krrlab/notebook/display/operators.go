@@ -7,11 +7,11 @@ import (
 	"html"
 	"math"
 	"reflect"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/pcg"
@@ -33,8 +33,8 @@ func operator(v any, d *Data) bool {
 	switch x := v.(type) {
 	case *gram.Matrix:
 		n := x.Dim()
-		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, %d × %d, kernel %v, λ = %g, %v, %s", n, n, x.Kernel(), x.Lambda(), x.Choice(),
-			accel.Bytes(x.Bytes()))
+		stored, _, _ := strings.Cut(x.Choice().String(), "\n")
+		d.Data[MIMETypeText] = fmt.Sprintf("K+λI, kernel %v, λ = %g; %s", x.Kernel(), x.Lambda(), stored)
 		picture = entries("K", n, n, func(at []int, dst *mat.Dense) error { return x.Columns(context.Background(), at, dst) })
 	case points.Points:
 		n, s := x.Dims()
@@ -144,7 +144,7 @@ func profile(k kernel.Kernel) *plots.Figure {
 			end /= 2
 		}
 	}
-	curve := plots.Series{Name: k.String()}
+	var curve plots.Series
 	for i := range 101 {
 		r := end * float64(i) / 100
 		curve.Add(r, at(r))
