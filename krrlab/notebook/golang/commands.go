@@ -24,6 +24,8 @@ var magics = [][3]string{
 	{"%env", "[NAME[=VALUE]]", "show or set variables of the environment"},
 	{"%load", "FILE", "put the content of a file in place of the cell"},
 	{"%%writefile", "[-a] FILE", "write the rest of the cell to a file, with -a at its end"},
+	{"%capture", "[-a] FILE", "write what the cell prints from here on to a file too, with -a at its end"},
+	{"%goflags", "[FLAG...]", "flags for the go build of %%go cells; without one: say which they are"},
 	{"%time", "[code]", "say how long code, or the rest of the cell, takes once"},
 	{"%timeit", "code", "say how long code takes on average over many runs; %%timeit: the rest of the cell"},
 	{"%%timeit", "", ""},
@@ -78,6 +80,17 @@ func (s *Session) command(text string) (next string, err error) {
 			say(text)
 		}
 		return "", err
+	case "%capture":
+		_, f, err := fileFor(arg, "%capture out.txt")
+		if err == nil {
+			s.out.copyTo(f)
+		}
+		return "", err
+	case "%goflags":
+		if arg != "" {
+			s.finder.Flags = strings.Fields(arg)
+		}
+		say(strings.Join(s.finder.Flags, " "))
 	case "%load":
 		b, err := os.ReadFile(unquoted(arg))
 		return string(b), err
@@ -112,12 +125,12 @@ func unquoted(s string) string {
 	return s
 }
 
-// writeFile writes the rest of a cell to a file and says so.
-func writeFile(arg, body string) (string, error) {
+// fileFor opens the file that a command names, behind -a to append, and says what becomes of it.
+func fileFor(arg, example string) (does string, f *os.File, err error) {
 	name, end := strings.CutPrefix(arg, "-a ")
 	name = unquoted(strings.TrimSpace(name))
 	if name == "" || name == "-a" {
-		return "", errors.New("want the name of a file: %%writefile data.csv")
+		return "", nil, errors.New("want the name of a file: " + example)
 	}
 	word, mode := "Writing", os.O_CREATE|os.O_WRONLY|os.O_TRUNC
 	if _, err := os.Stat(name); err == nil {
@@ -126,7 +139,13 @@ func writeFile(arg, body string) (string, error) {
 	if end {
 		word, mode = "Appending to", os.O_CREATE|os.O_WRONLY|os.O_APPEND
 	}
-	f, err := os.OpenFile(name, mode, 0o644)
+	f, err = os.OpenFile(name, mode, 0o644)
+	return word + " " + name, f, err
+}
+
+// writeFile writes the rest of a cell to a file and says so.
+func writeFile(arg, body string) (string, error) {
+	does, f, err := fileFor(arg, "%%writefile data.csv")
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +153,7 @@ func writeFile(arg, body string) (string, error) {
 		body += "\n"
 	}
 	_, err = f.WriteString(body)
-	return word + " " + name, cmp.Or(err, f.Close())
+	return does, cmp.Or(err, f.Close())
 }
 
 // environment returns code that shows or sets variables of the environment, which commands of the shell have too.
@@ -252,7 +271,7 @@ func (s *Session) completeMagic(line string) (found []string, n int, ok bool) {
 	}
 	arg = arg[strings.LastIndexByte(arg, ' ')+1:]
 	switch name {
-	case "%cd", "%load", "%%writefile":
+	case "%cd", "%load", "%%writefile", "%capture":
 		return s.inString("", arg), len(arg), true
 	}
 	return nil, 0, false
@@ -274,7 +293,7 @@ func (s *Session) install(arg string) error {
 	}
 	_, err := s.added.Add(s.ctx.Load(), writer{s.out, stdout}, names...)
 	if err == nil {
-		s.out.write(stdout, []byte("restart the kernel to have it (Jupyter: Kernel, Restart): the notebook and its outputs stay, the variables go\n"))
+		s.out.write(stdout, []byte("import it now, and it is interpreted; after a restart of the kernel (Jupyter: Kernel, Restart) it is compiled: the notebook and its outputs stay, the variables go\n"))
 	}
 	return err
 }

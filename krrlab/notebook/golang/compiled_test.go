@@ -121,6 +121,11 @@ func Say(x int) { fmt.Println("said", x) }`, ""},
 		{"p.Norm()", "→5.5"}, // of the program of before
 		{"Calls()", "→1"},
 		{"%%go\nfunc main() { fmt.Print(\"ran\") }", "stdout: ran"},
+		{"%goflags -ldflags=-X=notebook/cell.mark=set", "stdout: -ldflags"},
+		{"%%go\nvar mark = \"none\"\n\nfunc Mark() string { return mark }", ""},
+		{"Mark()", "→set"},
+		{"%goflags -nosuch", "stdout: -nosuch\n"},
+		{"%%go\nfunc Mark() string { return \"\" }", "✗CompileError: flag provided but not defined: -nosuch"},
 	} {
 		got := numbered(s, i, c.code)
 		if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {

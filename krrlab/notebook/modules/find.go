@@ -47,6 +47,7 @@ type Finder struct {
 	Dir      string                 // of a module to look in first, "" for none
 	Compiled func(path string) bool // whether a package is compiled into this program
 	Patient  bool                   // Program leaves the processor to others
+	Flags    []string               // of Program's go build, behind its own
 	temp     string                 // folder of modules for what is in the module cache alone
 	found    map[string]*Package
 }
@@ -367,6 +368,7 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 		}
 	}
 	// An interrupt leaves the temporary files of the go command, in the folder that is removed.
-	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...), "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", "program", ".")
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, f.Flags...)
+	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...), append(args, "-o", "program", ".")...)
 	return err
 }
