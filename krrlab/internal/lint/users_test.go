@@ -23,7 +23,6 @@ var kept = map[string]string{
 
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
-	"experiments.Tables":       "the paper's numbers",
 	"krrlab.ExactStatDimBelow": "a default that is documented",
 
 	"datasets.NewEndless":    "other pictures deformed",
