@@ -88,7 +88,7 @@ func (l *Lab) task() *plan.Task {
 	c := l.cfg
 	t := &plan.Task{
 		Kernel: c.Kernel, X: l.train.X, Y: l.y, Lambda: c.Lambda, Tol: c.Tol, MaxIter: c.MaxIter, Prefer: l.accuracy(), Seed: c.Seed, Memory: c.Memory,
-		PointBytes: l.pointBytes(), ExactWork: l.exactUpTo, Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
+		PointBytes: l.pointBytes(), Storage: c.Storage, NoFeatures: noFeatures(c.Kernel),
 		Ranks: l.comm.Size(), Iterative: c.onRanks() || c.Checkpoint != nil || c.Stop.Rule != bound.Residual,
 	}
 	if l.open != nil && l.open.fixed {
@@ -97,11 +97,8 @@ func (l *Lab) task() *plan.Task {
 			t.Small = gram.Float32
 		}
 	}
-	switch c.Exact {
-	case ExactResidual:
+	if l.exact() {
 		t.ExactWork = math.Inf(1)
-	case StoredResidual:
-		t.ExactWork = 0
 	}
 	if t.Ranks == 1 {
 		runtime.GC() // what is read and not needed any more is there for K

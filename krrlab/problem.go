@@ -184,8 +184,13 @@ func (l *Lab) accuracy() float64 {
 	return l.cfg.Lambda / 10
 }
 
-// preferred returns 20τλ: see K.
-func (l *Lab) preferred() float64 { return 20 * l.cfg.Tol * l.cfg.Lambda }
+// preferred returns 20τλ: see K; next to nothing for a kernel that is to be evaluated once, for K and for residuals.
+func (l *Lab) preferred() float64 {
+	if kernel.Costly(l.cfg.Kernel) {
+		return 1e-300
+	}
+	return 20 * l.cfg.Tol * l.cfg.Lambda
+}
 
 // exactness returns τλ/20, what ‖E‖₂ of K recomputed may be at most: as ‖c_j‖₂ ≤ ‖y_j‖₂/λ up to the
 // residual, it is then τ/20 of the true residual.
@@ -296,16 +301,22 @@ func (l *Lab) vectors() int64 {
 	return held
 }
 
-// work returns n²d, what it takes to form K.
+// work returns n²d, what it takes to form K, where calls of Eval count as 10⁴.
 func (l *Lab) work() float64 {
 	n, d, _ := l.Dims()
+	if kernel.Costly(l.cfg.Kernel) {
+		d += 1e4
+	}
 	return float64(n) * float64(n) * float64(d)
 }
 
-// exact reports whether true residuals are taken with K recomputed in float64 from the
-// start.
+// exact reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly kernel, which is kept for them.
 func (l *Lab) exact() bool {
-	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= l.exactUpTo
+	upTo := l.exactUpTo
+	if kernel.Costly(l.cfg.Kernel) && l.exactUpTo > 0 {
+		upTo = l.refineUpTo
+	}
+	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= upTo
 }
 
 // refines reports whether they are where the rows checked miss the tolerance.

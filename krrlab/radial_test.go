@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -198,6 +199,39 @@ func BenchmarkRadial(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestEvaluatedOnce: a kernel of which only Eval is known is evaluated once for each pair of points, and for the columns of landmarks, and its residuals are in float64 with
+// a certain rounding all the same; beyond the memory for that, or of more points, residuals are of K as stored.
+func TestEvaluatedOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		n    int
+		cfg  Config
+		most float64 // evaluations ÷ n²/2, of tiles of 128 on the diagonal all
+	}{
+		"default":          {600, Config{}, 1.25},
+		"direct":           {600, Config{Solver: Direct, Tol: 1e-9}, 1.25},
+		"direct, float32":  {600, Config{Solver: Direct, Storage: gram.Float32, Tol: 1e-9}, 1.25},
+		"pcg":              {600, Config{Precond: Nystrom{S: 60}, Tol: 1e-8}, 1.5},
+		"block":            {600, Config{Solver: BlockPCG, Precond: RPCholesky{S: 60}, Tol: 1e-6}, 1.6},
+		"cg, 1,500 points": {1500, Config{Solver: CG}, 1.15},
+		"float64":          {600, Config{Solver: CG, Storage: gram.Float64}, 1.25},
+		"refined":          {600, Config{Solver: CG, Storage: gram.Float64, Tol: 1e-10}, 1.25},
+		"asked for":        {600, Config{Solver: CG, Exact: ExactResidual}, 1.25},
+	} {
+		var calls atomic.Int64
+		c.cfg.Kernel = kernel.Func{Name: "own", F: func(x, z []float64) float64 { calls.Add(1); return gauss.Eval(x, z) }}
+		c.cfg.Lambda = 0.1
+		train := regression(kinds(c.n, 3, 5)["float64"])
+		sol := mustSolve(t, train, c.cfg)
+		if got := float64(calls.Load()) / float64(c.n*c.n/2); got > c.most {
+			t.Errorf("%s: %.3g·n²/2 evaluations", name, got)
+		}
+		exact := trueResiduals(c.cfg.Kernel, rows(train.X), 0.1, sol.Model.C, sol.lab.y)[0]
+		if !sol.Converged() || sol.Roundings == nil || !(math.Abs(sol.TrueResiduals[0]-exact) <= sol.Roundings[0]) {
+			t.Errorf("%s: %v, residual %v ± %v, and it is %g", name, sol.Status, sol.TrueResiduals, sol.Roundings, exact)
 		}
 	}
 }

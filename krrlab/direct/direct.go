@@ -138,7 +138,7 @@ func Faster(n int, largest, lambda, tol float64) Precision {
 // one row for each point, or an option is negative.
 func Solve(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*Result, error) {
 	start := time.Now()
-	d, err := newState(k, x, lambda, y, o)
+	d, err := newState(ctx, k, x, lambda, y, o)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ type state struct {
 	res    *Result
 }
 
-func newState(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state, error) {
+func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o *Options) (*state, error) {
 	d := &state{k: k, y: y, lambda: lambda}
 	if o != nil {
 		d.opt = *o
@@ -213,7 +213,13 @@ func newState(k kernel.Kernel, x points.Points, lambda float64, y *mat.Dense, o 
 	if err != nil {
 		return nil, err
 	}
-	if d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil); err != nil { // ‖Ec‖₂ ≤ τ/20·‖y‖₂
+	if once := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) && (d.opt.Memory == 0 || need+once <= d.opt.Memory) {
+		need += once
+		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64})
+	} else {
+		d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
+	}
+	if err != nil {
 		return nil, err
 	}
 	view, arith, _ := kernel.AccuratePoints(k, x, lambda/10/float64(d.n)) // the factor's ‖E‖₂ ≤ λ/10: refinement contracts

@@ -12,6 +12,7 @@ import (
 
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/accel/simd"
+	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -68,6 +69,9 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 	n := f.n
 	f.a = make([]T, n*n)
 	work := make([]kernel.Workspace, accel.Threads())
+	if d.exact.Storage() == gram.Float64 {
+		return f.take(ctx, d)
+	}
 	err := eachTile(ctx, n, d.opt.Progress, func(worker, i0, i1, j0, j1 int) {
 		f.tile(f.a[i0*n+j0:], n, d.k, d.p.Slice(i0, i1), d.p.Slice(j0, j1), d.arith, &work[worker]) // K_ij
 	})
@@ -75,6 +79,27 @@ func (f *factorOf[T]) form(ctx context.Context, d *state) error {
 		f.a[i*n+i] = T(v + d.lambda) // k(x_i, x_i) + λ
 	}
 	return err
+}
+
+// take takes the entries that residuals are taken with, by columns, which are rows.
+func (f *factorOf[T]) take(ctx context.Context, d *state) error {
+	for lo := 0; lo < f.n; lo += tileSize {
+		idx := make([]int, min(tileSize, f.n-lo))
+		for i := range idx {
+			idx[i] = lo + i
+		}
+		columns := mat.NewDense(f.n, len(idx), nil)
+		if err := d.exact.Columns(ctx, idx, columns); err != nil {
+			return err
+		}
+		for k, i := range idx {
+			for j := range i + 1 {
+				f.a[i*f.n+j] = T(columns.At(j, k))
+			}
+			f.a[i*f.n+i] += T(d.lambda)
+		}
+	}
+	return nil
 }
 
 func (f *factorOf[T]) cholesky() bool { return f.potrf(f.n, f.a, f.n) }

@@ -23,7 +23,7 @@ type Choice struct {
 	Bytes      int64             // see Matrix.Bytes
 	Accuracy   float64           // asked of ‖E‖₂
 	Error      float64           // bound of ‖E‖₂, see Certain
-	Certain    bool              // Error is proved, for entries recomputed in float64; else predicted, see Estimate
+	Certain    bool              // Error is proved, for entries in float64 that are recomputed or evaluated by pairs; else predicted, see Estimate
 	Reason     string            // why this storage
 	Tried      []Estimate        // what was measured, in order; the last or best was taken
 }
@@ -167,6 +167,12 @@ func (m *Matrix) choose(ctx context.Context, o *Options, d int) (Choice, error) 
 	}
 	if o.Storage == Fixed16 && !m.fixable() {
 		return c, fmt.Errorf("gram: fixed16 is for kernels with values in [0, 1] and k(x, x) = 1, %v is not known to be one: take float32", m.k)
+	}
+	wanted := o.Storage == Float64 || o.Storage == Auto && o.Prefer < 0x1p-27*largest && m.fits(Float64, o.Memory, d) // float32 rounds more
+	if by, bound := m.accurate(0); kernel.Costly(m.k) && wanted && (o.As == nil || o.As.Storage == Float64) {         // nothing to look at
+		c.Storage, c.Reason = Float64, "evaluated once"
+		c.Arithmetic, c.Centred, c.Error, c.Certain = by.arith, by.centered, bound, true
+		return c, nil
 	}
 	s, err := m.newSample(ctx, o.Prefer, o.Seed)
 	if err != nil {

@@ -315,8 +315,11 @@ const exactTile = 128
 // residuals are taken with. Distances are formed from inner products where ‖E‖₂ is then certain to
 // be at most the accuracy given, and from differences otherwise; Choice().Error is the certain
 // bound, Rounding that of a product. It holds no K; a product costs n²d flops (n²d/2
-// multiply-adds) and the kernel values, differences some ten times as much.
+// multiply-adds) and the kernel values, differences some ten times as much. Where a kernel.Costly is kept in float64 it is that.
 func (m *Matrix) Exact(accuracy float64) *Matrix {
+	if m.choice.Certain && m.choice.Storage == Float64 {
+		return m
+	}
 	n := m.tiling.n
 	e := &Matrix{k: m.k, x: m.x, lambda: m.lambda, diag: m.diag, sizes: m.sizes, frame: m.frame, levels: m.levels, comm: m.comm}
 	e.tiling = newTiling(n, min(n, exactTile), share{m.comm.Rank(), m.comm.Size()})

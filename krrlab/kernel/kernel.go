@@ -216,6 +216,12 @@ func BuiltIn(k Kernel) bool {
 // ByPairs reports whether k is evaluated pair by pair, as nothing but Eval is known of it.
 func ByPairs(k Kernel) bool { return scalarOf(k) == pairs }
 
+// Costly reports whether each entry of K is a call of Eval, which may take as long as 10⁴ multiplications.
+func Costly(k Kernel) bool {
+	_, tiles := k.(tiler)
+	return ByPairs(k) && !tiles && Given(k) == nil
+}
+
 // ShiftInvariant reports whether k is known to depend on x−z only, so that all
 // points may be moved together.
 func ShiftInvariant(k Kernel) bool {
