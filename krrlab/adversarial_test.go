@@ -380,7 +380,7 @@ func TestStricterIsBetter(t *testing.T) {
 		for _, solver := range []Solver{PCG, BlockPCG, CG} {
 			last := math.Inf(1)
 			for _, tol := range []float64{1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14} {
-				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Precond: Features{S: 60}, Tol: tol, Solver: solver, Storage: storage, MaxIter: 2000})
+				sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.01, Precond: precondFor(solver, Features{S: 60}), Tol: tol, Solver: solver, Storage: storage, MaxIter: 2000})
 				want := worst(newReference(t, gauss, x, 0.01, sol.lab.Targets()).residuals(sol.Model.C, sol.lab.Targets()))
 				if !(want <= max(1.5*last, worst(sol.Roundings))) || tol >= 1e-8 && !sol.Converged() {
 					t.Errorf("%v, %v, τ = %g: %s, residual %.3g, with the tolerance before %.3g", storage, solver, tol, sol.Status, want, last)

@@ -28,7 +28,12 @@ func (l *Lab) String() string {
 	c := l.cfg
 	_, _, t := l.Dims()
 	b.Add("data", "%v", l.given)
-	b.Add("problem", "kernel %v, λ = %g, t = %d", c.Kernel, c.Lambda, t)
+	saved := ""
+	of, _ := l.base()
+	if _, err := kernel.ToSpec(of); err != nil {
+		saved = "; its models cannot be saved, as the kernel is not registered (kernel.Register)"
+	}
+	b.Add("problem", "kernel %v, λ = %g, t = %d%s", c.Kernel, c.Lambda, t, saved)
 	b.Add("solver", "%v, τ = %g, at most %s", c.Solver, c.Tol, plural.Count(c.MaxIter, "iteration"))
 	switch {
 	case l.plain():

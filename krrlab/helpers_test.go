@@ -164,6 +164,14 @@ func classes(x points.Points, k int) *datasets.Dataset {
 	return d
 }
 
+// precondFor returns p for a solver that has a preconditioner, nil for another.
+func precondFor(s Solver, p Preconditioner) Preconditioner {
+	if plain(s) {
+		return nil
+	}
+	return p
+}
+
 // newLab makes a lab or ends the test.
 func newLab(t testing.TB, train *datasets.Dataset, cfg Config) *Lab {
 	t.Helper()

@@ -296,7 +296,7 @@ func TestFixed16(t *testing.T) {
 			if large { // too much for float64
 				tol, kind = 2e-4, "K recomputed in float32"
 			}
-			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: Features{S: 100}, Tol: tol, Solver: solver, Storage: gram.Fixed16})
+			lab := newLab(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.02, Precond: precondFor(solver, Features{S: 100}), Tol: tol, Solver: solver, Storage: gram.Fixed16})
 			if large {
 				lab.exactUpTo, lab.refineUpTo = 0, 0
 			}
@@ -347,7 +347,7 @@ func TestDegenerate(t *testing.T) {
 		copy(x.Row(i), []float64{float64(i % 4), 7, 0})
 	}
 	for _, solver := range []Solver{PCG, CG, Direct} {
-		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: Features{S: 20}, Tol: 1e-6}
+		cfg := Config{Kernel: gauss, Lambda: 0.1, Solver: solver, Precond: precondFor(solver, Features{S: 20}), Tol: 1e-6}
 		sol := mustSolve(t, regression(x), cfg)
 		ref := newReference(t, gauss, x, 0.1, sol.lab.Targets())
 		if e := apart(sol.Model.C, &ref.c); e > 1e-4 || !sol.Converged() {
@@ -388,7 +388,7 @@ func seedsAndThreads(t *testing.T) {
 			seed    uint64
 		}{{1, 1}, {2, 1}, {3, 1}, {2, 2}} {
 			accel.SetThreads(run.threads)
-			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 60}, Solver: solver, Seed: run.seed})
+			sol := mustSolve(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 60}), Solver: solver, Seed: run.seed})
 			c = append(c, sol.Model.C)
 		}
 		if !mat.Equal(c[0], c[1]) || !mat.Equal(c[0], c[2]) {

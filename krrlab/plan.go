@@ -230,10 +230,10 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 		m.plan.Race = fmt.Sprintf("between %s: %.2g s, %s, and none of them near", strings.Join(names, "; "), r.Seconds, plural.Count(r.Steps, "step"))
 		return m.plan, &m, r.Seconds, 0, err
 	}
-	if err != nil || r.Best() == nil || field[r.Winner] == nil { // the solve says what is wrong, if anything is
+	if err != nil || r.Kept < 0 || field[r.Kept] == nil { // the solve says what is wrong, if anything is
 		return &p.Report, l, 0, 0, nil
 	}
-	best, report := r.Best(), p.Of(field[r.Winner])
+	best, report := &r.Racers[r.Kept], p.Of(field[r.Kept])
 	if l.won.state != nil {
 		kept = float64(best.Iterations)*r.Product + best.Spent
 	}

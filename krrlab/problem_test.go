@@ -35,8 +35,8 @@ func TestShared(t *testing.T) {
 		{"seed", func(c *Config) { c.Seed = 8 }, []string{"kernel"}},
 		{"s", func(c *Config) { c.Seed, c.Precond = 8, Features{S: 90} }, []string{"kernel"}},
 		{"landmarks", func(c *Config) { c.Precond = Nystrom{S: 60} }, []string{"kernel"}},
-		{"no preconditioner", func(c *Config) { c.Solver = CG }, []string{"kernel"}},
-		{"storage", func(c *Config) { c.Storage, c.Solver = gram.Float32, CG }, nil},
+		{"no preconditioner", func(c *Config) { c.Solver, c.Precond = CG, nil }, []string{"kernel"}},
+		{"storage", func(c *Config) { c.Storage, c.Solver, c.Precond = gram.Float32, CG, nil }, nil},
 		{"two preconditioners", func(c *Config) { c.Storage, c.Repeat, c.Tol = gram.Float32, 2, 1e-6 }, []string{"kernel"}},
 	} {
 		cfg := base

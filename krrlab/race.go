@@ -51,8 +51,8 @@ func Runners(k kernel.Kernel, spec PrecondSpec, names ...string) (all []RaceRunn
 
 // Race lets preconditioners race against each other and against none for the lab's problem, side by side in
 // the same products with K: see package race. What is built is dear, so that a preconditioner is built only
-// where what it is predicted to save pays for it. K and the winner's M are held for the stages that follow
-// (Free), and for one right-hand side a Solve with the winner goes on from where it stands.
+// where what it is predicted to save pays for it. K and the M that is kept (race.Report) are held for the stages that follow
+// (Free), and for one right-hand side a Solve with it goes on from where it stands.
 //
 // If ctx or the Monitor ends it, it returns what is known beside the error. On ranks all decide by the clock of the first.
 func (l *Lab) Race(ctx context.Context, o RaceOptions) (*race.Report, error) {
@@ -61,7 +61,7 @@ func (l *Lab) Race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 
 func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	start := time.Now()
-	r := &race.Report{Header: l.header(), Winner: -1, Racers: make([]race.Racer, 1)}
+	r := &race.Report{Header: l.header(), Winner: -1, Kept: -1, Racers: make([]race.Racer, 1)}
 	recipes, err := l.racers(&o)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ type entrants struct {
 }
 
 // runner returns a recipe as one that races. Building it takes what package plan predicts at the rates of this machine, with entries of K
-// four times as dear as they are stored; M⁻¹R reads Z twice where a product reads K. Features took three to four times as
+// as forming K took them where each is a call of Eval; M⁻¹R reads Z twice where a product reads K. Features took three to four times as
 // many iterations as landmarks on MNIST, IJCNN1 and California (docs/stages/race.md).
 func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
 	n, d := e.lab.train.X.Dims()
@@ -159,9 +159,12 @@ func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
 		r.Times = 3
 	}
 	if r.Build == 0 {
-		entry := 2 * e.entry / (float64(n) * float64(n))
 		c := &plan.Candidate{Solver: plan.PCG, Precond: p.name, S: p.s, Storage: gram.Float32}
-		plan.Cost{Rates: e.rates, N: n, D: d, T: 1, Entries: plan.Entries{Stored: entry, Columns: 4 * entry}}.Of(c)
+		cost := plan.Cost{Rates: e.rates, N: n, D: d, T: 1}
+		if entry := 2 * e.entry / (float64(n) * float64(n)); kernel.Costly(e.lab.cfg.Kernel) {
+			cost.Entries = plan.Entries{Stored: entry, Columns: entry}
+		}
+		cost.Of(c)
 		r.Build = c.Seconds.Features + c.Seconds.Factor
 	}
 	r.Make = func(ctx context.Context) (pcg.Preconditioner, float64, error) { return e.make(ctx, p) }

@@ -70,8 +70,8 @@ func TestRace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := r.Best()
-		if w == nil || len(r.Racers) < 2 || r.Racers[0].Name != "none" || w.Iterations < 1 || r.Columns < r.Steps {
+		w := &r.Racers[r.Kept]
+		if len(r.Racers) < 2 || r.Racers[0].Name != "none" || w.Iterations < 1 || r.Columns < r.Steps {
 			t.Fatalf("%s: %+v", name, r)
 		}
 		if name == "hopeless" && (w.Name != "none" || r.Racers[1].Phase != race.Waiting) {
@@ -123,7 +123,10 @@ func TestRaceFinish(t *testing.T) {
 	o := soon("nystrom")
 	o.Finish = true
 	r, err := sketchLab(t, Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.3, Tol: 1e-6}).Race(t.Context(), o)
-	if err != nil || r.Best().Phase != race.Done || !(slices.Min(r.Best().Residuals) <= 1e-6) || float64(r.Best().Predicted) != float64(r.Best().Iterations) {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := &r.Racers[r.Kept]; w.Phase != race.Done || !(slices.Min(w.Residuals) <= 1e-6) || float64(w.Predicted) != float64(w.Iterations) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
@@ -166,7 +169,7 @@ func TestRaceOnRanks(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				w := r.Best()
+				w := &r.Racers[r.Kept]
 				p, err := PrecondSpec{Name: w.Name, S: w.S}.Preconditioner(gauss)
 				if err != nil {
 					t.Error(err)

@@ -233,5 +233,8 @@ func TestEvaluatedOnce(t *testing.T) {
 		if !sol.Converged() || sol.Roundings == nil || !(math.Abs(sol.TrueResiduals[0]-exact) <= sol.Roundings[0]) {
 			t.Errorf("%s: %v, residual %v ± %v, and it is %g", name, sol.Status, sol.TrueResiduals, sol.Roundings, exact)
 		}
+		if text := sol.lab.String() + sol.String(); strings.Contains(text, "as the residual is not") || !strings.Contains(text, "not certain, as nothing proves that the kernel is positive semi-definite") || !strings.Contains(text, "cannot be saved") {
+			t.Errorf("%s:\n%s", name, text)
+		}
 	}
 }

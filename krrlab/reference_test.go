@@ -94,7 +94,7 @@ func TestSolversAgainstDense(t *testing.T) {
 							continue
 						}
 						name := fmt.Sprintf("%v, %s points, %d classes, %v, %v", k, kind, size, solver, storage)
-						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Precond: Features{S: 40}, Tol: tol})
+						sol := mustSolve(t, train, Config{Kernel: k, Lambda: 0.1, Solver: solver, Storage: storage, Precond: precondFor(solver, Features{S: 40}), Tol: tol})
 						y := sol.lab.Targets()
 						ref := newReference(t, k, x, 0.1, y)
 						if !sol.Converged() {

@@ -177,7 +177,8 @@ func (s *solve) tol() float64 {
 func (s *solve) answer(c *mat.Dense) *bound.Errors {
 	sol := s.sol
 	a := &bound.Answer{C: c, Y: s.y, Residuals: sol.TrueResiduals, Rounding: sol.Roundings, PCG: sol.Result}
-	a.Certain = sol.Roundings != nil && kernel.BuiltIn(s.cfg.Kernel)
+	of, _ := s.base()
+	a.Certain = sol.Roundings != nil && kernel.BuiltIn(of)
 	if a.Residuals == nil || a.Rounding == nil && sol.StorageResiduals == nil {
 		return nil // what K as stored is off is not known
 	}

@@ -17,7 +17,7 @@ import (
 func solved(t *testing.T, solver Solver) *Solution {
 	t.Helper()
 	x := kinds(90, 4, 3)["float64"]
-	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 30}, Solver: solver, Seed: 7})
+	sol := mustSolve(t, classes(x, 3), Config{Kernel: gauss, Lambda: 0.1, Precond: precondFor(solver, Features{S: 30}), Solver: solver, Seed: 7})
 	score, err := sol.Model.Evaluate(t.Context(), classes(x, 3), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -284,7 +284,7 @@ func (e *Errors) Sharpen(ctx context.Context, b *Basis, m pcg.Preconditioner, f 
 }
 
 func (e *Errors) String() string {
-	text := "not certain, as the residual is not"
+	text := "not certain"
 	if e.Certain != nil {
 		text = "certain: " + outward.UpE(e.CertainRelative, 2)
 	}

@@ -215,7 +215,7 @@ func newState(ctx context.Context, k kernel.Kernel, x points.Points, lambda floa
 	}
 	if once := 4 * int64(d.n) * int64(d.n+tileSize); kernel.Costly(k) && (d.opt.Memory == 0 || need+once <= d.opt.Memory) {
 		need += once
-		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64})
+		d.exact, err = gram.New(ctx, k, x, lambda, &gram.Options{Storage: gram.Float64, Progress: d.opt.Progress})
 	} else {
 		d.exact, err = gram.NewExact(k, x, lambda, d.opt.Tol*lambda/20, nil) // ‖Ec‖₂ ≤ τ/20·‖y‖₂
 	}

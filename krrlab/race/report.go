@@ -15,9 +15,11 @@ type Report struct {
 	stage.Header
 	Storage string  `json:"storage"`            // of K
 	KError  float64 `json:"kernel_error_bound"` // predicted bound of ‖K_stored−K‖₂
-	// Racers are those that took part, no preconditioner first, and Winner is one of them; −1 if none came through.
+	// Racers are those that took part, no preconditioner first. Winner is the one that takes the least time alone, and Kept the one that is done first from
+	// where the race ended, as what was built is paid for: its M and state are held. −1 if none came through.
 	Racers  []Racer `json:"racers"`
 	Winner  int     `json:"winner"`
+	Kept    int     `json:"kept"`
 	Product float64 `json:"product_seconds"` // of K with all t right-hand sides
 	Steps   int     `json:"steps"`           // products with K of the race, of one column for each that ran
 	Columns int     `json:"columns"`         // of them, in all
@@ -41,7 +43,7 @@ var _ stage.Stage = (*Report)(nil)
 
 // Take takes up how the race went. The Racers have their S and LambdaP.
 func (r *Report) Take(res *Result) {
-	r.Winner, r.Product, r.Steps, r.Columns, r.Racing = res.Winner, res.Product, res.Steps, res.Columns, res.Seconds
+	r.Kept, r.Product, r.Steps, r.Columns, r.Racing = res.Winner, res.Product, res.Steps, res.Columns, res.Seconds
 	for i, s := range res.Field {
 		one := &r.Racers[i]
 		one.Standing, one.Predicted, one.Total = s, stage.Unknown, stage.Unknown
@@ -50,6 +52,12 @@ func (r *Report) Take(res *Result) {
 		}
 		one.Predicted = stage.Number(float64(s.Iterations) + s.Left)
 		one.Total = stage.Number(s.Build + float64(one.Predicted)*(res.Product+s.Solve))
+	}
+	r.Winner = r.Kept
+	for i := range r.Racers {
+		if s := &r.Racers[i]; r.Winner >= 0 && s.Total.Known() && s.Total < r.Racers[r.Winner].Total {
+			r.Winner = i
+		}
 	}
 }
 
@@ -90,6 +98,9 @@ func (r *Report) String() string {
 	}
 	if w := r.Best(); w != nil {
 		b.Add("winner", "%s", w.name())
+		if k := &r.Racers[r.Kept]; r.Kept != r.Winner {
+			b.Add("kept", "%s: what was built is paid for, and from here it takes %.3g s", k.name(), (float64(k.Predicted)-float64(k.Iterations))*(r.Product+k.Solve))
+		}
 	} else {
 		b.Add("winner", "nobody")
 	}

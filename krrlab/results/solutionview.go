@@ -40,7 +40,15 @@ func (s *Solution) String() string {
 	b.Add("K", "%s, %s%s%s", s.Storage, accel.Bytes(s.KBytes), stage.KernelBound(s.KBound), whole)
 	b.Add("result", "%v%s%s", s.Status, s.iterationText(), s.residualText())
 	if s.Error != nil {
-		b.Add("error", "%v", s.Error)
+		why := ""
+		switch {
+		case s.Error.Certain != nil:
+		case s.Rounding.Known():
+			why = ", as nothing proves that the kernel is positive semi-definite"
+		default:
+			why = ", as the residual is not"
+		}
+		b.Add("error", "%v%s", s.Error, why)
 	}
 	if s.Stop.Rule != bound.Residual {
 		b.Add("stop", "%s", s.stopText())
