@@ -21,6 +21,7 @@ func init() {
 			"BuiltIn":        r.ValueOf(kernel.BuiltIn),
 			"ByPairs":        r.ValueOf(kernel.ByPairs),
 			"Check":          r.ValueOf(kernel.Check),
+			"Costly":         r.ValueOf(kernel.Costly),
 			"Diag":           r.ValueOf(kernel.Diag),
 			"Differences":    r.ValueOf(kernel.Differences),
 			"EntryError":     r.ValueOf(kernel.EntryError),
