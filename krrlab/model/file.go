@@ -82,13 +82,15 @@ func (m *Model) Info() (*Info, error) {
 	n, d, t := m.Dims()
 	meta := &Info{
 		Format: formatName, Version: 1, Task: m.Task().String(), Kernel: spec, Lambda: m.Lambda, N: n, D: d, T: t,
-		Points: "dense", Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
+		Labels: m.Labels, Targets: m.Targets, Mean: m.Mean, Weighted: m.Weighted, Scaling: m.Scaling, Columns: m.Columns, Error: m.Error, Calibration: m.Calibration, Origin: m.Origin,
 	}
 	switch x := m.X.(type) {
 	case *points.CSR:
 		meta.Points = "csr"
 	case *points.Bytes:
 		meta.Version, meta.Points, meta.Unit = 2, "bytes", x.Scale
+	default:
+		meta.Points = "dense"
 	}
 	if m.Mean != nil {
 		meta.Version = 3
@@ -101,7 +103,7 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestSpeed)
 	})
-	n, d, t := m.Dims()
+	n, _, t := m.Dims()
 	js, err := json.MarshalIndent(meta, "", "  ")
 	if err != nil {
 		return err
@@ -123,30 +125,9 @@ func (m *Model) write(w io.Writer, meta *Info) error {
 		}
 	}
 	put("c.npy", zip.Store, mat.DenseCopyOf(m.C).RawMatrix().Data, n, t)
-	switch x := m.X.(type) {
-	case *points.CSR:
-		ptr := make([]int64, n+1)
-		for i := range ptr {
-			ptr[i] = int64(x.Ptr[i] - x.Ptr[0])
-		}
-		p, q := x.Ptr[0], x.Ptr[n]
-		put("x_indptr.npy", zip.Deflate, ptr, n+1)
-		put("x_indices.npy", zip.Deflate, x.Col[p:q], q-p)
-		put("x_data.npy", zip.Deflate, x.Val[p:q], q-p)
-	case *points.Bytes:
-		data := make([]uint8, 0, n*d)
-		for i := range n {
-			data = append(data, x.Row(i)...)
-		}
-		put("x.npy", zip.Deflate, data, n, d)
-	case *points.Dense32:
-		data := make([]float32, n*d)
-		x.Panel32To(data, d)
-		put("x.npy", zip.Deflate, data, n, d)
-	default:
-		data := make([]float64, n*d)
-		x.Panel64To(data, d)
-		put("x.npy", zip.Deflate, data, n, d)
+	_, _, arrays := points.ToArrays(m.X)
+	for _, x := range arrays {
+		put(x.Name+".npy", zip.Deflate, x.Data, x.Shape...)
 	}
 	if m.Calibration != nil {
 		rows, columns := m.Calibration.Scores.Dims()
@@ -198,16 +179,14 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 	if m.Kernel, err = kernel.FromSpec(meta.Kernel); err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
 	}
-	c := array[float64](a, &err, "c.npy", meta.N, meta.T)
-	switch meta.Points {
-	case "dense":
-		m.X = a.dense(&err, meta)
-	case "bytes":
-		m.X = a.bytes(&err, meta)
-	case "csr":
-		m.X = a.csr(&err, meta)
-	default:
-		return nil, fmt.Errorf("damaged model: points are %q, want dense, csr or bytes", meta.Points)
+	c := array(a, &err, "c.npy", meta.N, meta.T)
+	if err == nil && meta.Points == "csr" { // x_indptr once more, and the vectors that predictions hold beside sparse points
+		err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))
+	}
+	if err == nil {
+		m.X, err = points.FromArrays(meta.Points, meta.N, meta.D, meta.Unit, func(name string, shape ...int) (any, error) {
+			return a.read(name+".npy", shape)
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("damaged model: %w", err)
@@ -317,24 +296,28 @@ func (a *archive) metadata() (meta Info, err error) {
 	return meta, nil
 }
 
-// array reads an entry to its end, so that its checksum is verified, and checks its
-// shape; a negative dimension accepts any. It does nothing if *err is set.
-func array[T uint8 | float32 | float64 | int32 | int64](a *archive, err *error, name string, shape ...int) []T {
+// array reads an entry of float64; it does nothing if *err is set.
+func array(a *archive, err *error, name string, shape ...int) []float64 {
 	if *err != nil {
 		return nil
 	}
 	data, e := a.read(name, shape)
-	v, ok := data.([]T)
+	v, ok := data.([]float64)
 	if e == nil && !ok {
-		e = fmt.Errorf("elements are of type %T, want %T", data, v)
+		e = fmt.Errorf("%s: elements are of type %T, want %T", name, data, v)
 	}
-	if e != nil {
-		*err = fmt.Errorf("%s: %w", name, e)
-	}
+	*err = e
 	return v
 }
 
+// read reads an entry to its end, so that its checksum is verified, and checks its shape, of which a negative
+// dimension is any.
 func (a *archive) read(name string, shape []int) (data any, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}()
 	r, limit, err := a.open(name)
 	if err != nil {
 		return nil, err
@@ -362,41 +345,12 @@ func (a *archive) read(name string, shape []int) (data any, err error) {
 	return data, nil
 }
 
-func (a *archive) dense(err *error, meta Info) points.Points {
-	if *err != nil {
-		return nil
-	}
-	data, e := a.read("x.npy", []int{meta.N, meta.D})
-	switch x := data.(type) {
-	case []float32:
-		return points.NewDense32(meta.N, meta.D, x)
-	case []float64:
-		return points.NewDense(meta.N, meta.D, x)
-	}
-	if e == nil {
-		e = fmt.Errorf("elements are of type %T", data)
-	}
-	*err = fmt.Errorf("x.npy: %w", e)
-	return nil
-}
-
-func (a *archive) bytes(err *error, meta Info) points.Points {
-	data := array[uint8](a, err, "x.npy", meta.N, meta.D)
-	if *err == nil && !points.ScaleFits(meta.Unit) {
-		*err = fmt.Errorf("points in bytes of unit %g", meta.Unit)
-	}
-	if *err != nil {
-		return nil
-	}
-	return points.NewBytes(meta.N, meta.D, meta.Unit, data)
-}
-
 // scores reads those of a calibration, for t targets or classes.
 func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
 	if classes {
 		t = 1
 	}
-	v := array[float64](a, &err, "scores.npy", -1, t)
+	v := array(a, &err, "scores.npy", -1, t)
 	if err == nil && len(v) == 0 {
 		err = errors.New("scores.npy: no rows")
 	}
@@ -404,23 +358,4 @@ func (a *archive) scores(c *Calibration, classes bool, t int) (err error) {
 		c.Scores = mat.NewDense(len(v)/t, t, v)
 	}
 	return err
-}
-
-func (a *archive) csr(err *error, meta Info) points.Points {
-	ptr64 := array[int64](a, err, "x_indptr.npy", meta.N+1)
-	if *err == nil { // ptr once more, and the vectors that predictions hold beside sparse points
-		*err = a.take(8 * (int64(meta.N) + 4*int64(meta.D)))
-	}
-	col := array[int32](a, err, "x_indices.npy", -1)
-	val := array[float64](a, err, "x_data.npy", -1)
-	if *err != nil {
-		return nil
-	}
-	ptr := make([]int, len(ptr64))
-	for i, p := range ptr64 {
-		ptr[i] = int(p)
-	}
-	x := &points.CSR{N: meta.N, D: meta.D, Ptr: ptr, Col: col, Val: val}
-	*err = x.Check()
-	return x
 }

@@ -181,7 +181,7 @@ func TestElements(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := read(rewrite(t, save(t, c.m), c.entry, func([]byte) []byte { return b.Bytes() }))
-		if err == nil || !strings.Contains(err.Error(), c.entry+": elements are of type ") {
+		if err == nil || !strings.Contains(err.Error(), ": elements are of type ") {
 			t.Errorf("%s of %T: %v", c.entry, c.data, err)
 		}
 	}

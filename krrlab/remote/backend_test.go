@@ -20,7 +20,6 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -243,7 +242,7 @@ func TestJobRefuses(t *testing.T) {
 		"stage":   {func(_ *testing.T, _ string, j *job) { j.Stage = "dance" }, `unknown stage "dance"`},
 		"kernel":  {func(_ *testing.T, _ string, j *job) { j.Config.Kernel.Name = "x" }, "kernel"},
 		"damaged data": {func(t *testing.T, root string, j *job) {
-			name := filepath.Join(root, j.Data.Files["float64"])
+			name := filepath.Join(root, j.Data.Files["x"])
 			b, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -259,7 +258,7 @@ func TestJobRefuses(t *testing.T) {
 			j.Data.Named = &NamedData{Name: "synthetic-classes", N: 50}
 		}, "not those of the job"},
 		"classes": {func(_ *testing.T, _ string, j *job) { j.Data.Labels = nil }, "do not fit"},
-		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "do not fit"},
+		"shape":   {func(_ *testing.T, _ string, j *job) { j.Data.N = 49 }, "x has shape [50 4], want [49 4]"},
 		"scaling": {func(_ *testing.T, _ string, j *job) {
 			j.Data.Scaling = &datasets.Scaling{Kind: "unit", Scale: []float64{1}}
 		}, "the scaling of 50 points in R^4 do not fit"},
@@ -332,26 +331,6 @@ func TestNamedData(t *testing.T) {
 	runJob(t, dir.path(jobFile), 2)
 	if files, _ := filepath.Glob(filepath.Join(root, "*.npy")); len(files) > 0 {
 		t.Errorf("named data travelled: %v", files)
-	}
-}
-
-// TestSparseRows refuses rows that are none.
-func TestSparseRows(t *testing.T) {
-	good := func() map[string]any {
-		return map[string]any{"ptr": []int64{0, 2, 3}, "col": []int32{0, 2, 1}, "val": []float64{1, 2, 3}}
-	}
-	if x, ok := sparse(2, 3, good()); !ok || !reflect.DeepEqual(x, &points.CSR{N: 2, D: 3, Ptr: []int{0, 2, 3}, Col: []int32{0, 2, 1}, Val: []float64{1, 2, 3}}) {
-		t.Errorf("%+v", x)
-	}
-	for what, v := range map[string]any{"ptr": []int64{0, 3, 2}, "col": []int32{2, 0, 1}, "val": []float64{1, 2}} {
-		bad := good()
-		bad[what] = v
-		if _, ok := sparse(2, 3, bad); ok {
-			t.Errorf("%s %v are accepted", what, v)
-		}
-	}
-	if _, ok := sparse(2, 2, good()); ok {
-		t.Error("column 2 of 2 is accepted")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
@@ -28,10 +29,10 @@ type data struct {
 	D      int        `json:"d"`
 	// Scaling is what the points were scaled by; nil if they are raw.
 	Scaling *datasets.Scaling `json:"scaling,omitempty"`
-	Mean    []float64         `json:"mean,omitempty"` // Dataset.Mean
-	Unit    float64           `json:"unit,omitempty"` // of points in bytes, points.Bytes.Scale
-	// Files by what they hold: points in float64, float32 or bytes, or the ptr, col and val of sparse
-	// rows; target or class.
+	Mean    []float64         `json:"mean,omitempty"`   // Dataset.Mean
+	Unit    float64           `json:"unit,omitempty"`   // of points in bytes, points.Bytes.Scale
+	Points  string            `json:"points,omitempty"` // kind of points.ToArrays
+	// Files by what they hold: the arrays of points.ToArrays, and target or class.
 	Files map[string]string `json:"files,omitempty"`
 	Sum   string            `json:"fingerprint"` // of all numbers, Fingerprint
 }
@@ -53,25 +54,10 @@ func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error)
 			j.Files[what], err = writeNamed(root, data, shape...)
 		}
 	}
-	switch x := d.X.(type) {
-	case *points.Bytes:
-		j.Unit = x.Scale
-		put("bytes", compact(x.Data, x.N, x.D, x.Stride), x.N, x.D)
-	case *points.Dense32:
-		put("float32", compact(x.Data, x.N, x.D, x.Stride), x.N, x.D)
-	case *points.CSR:
-		lo, hi := x.Ptr[0], x.Ptr[x.N]
-		ptr := make([]int64, x.N+1)
-		for i, p := range x.Ptr[:x.N+1] {
-			ptr[i] = int64(p - lo)
-		}
-		put("ptr", ptr, len(ptr))
-		put("col", x.Col[lo:hi], hi-lo)
-		put("val", x.Val[lo:hi], hi-lo)
-	default:
-		v := make([]float64, j.N*j.D)
-		x.Panel64To(v, j.D)
-		put("float64", v, j.N, j.D)
+	var arrays []points.Array
+	j.Points, j.Unit, arrays = points.ToArrays(d.X)
+	for _, x := range arrays {
+		put(x.Name, x.Data, x.Shape...)
 	}
 	if d.Task == datasets.Regression {
 		put("target", d.Target, j.N)
@@ -83,18 +69,6 @@ func writeData(root string, d *datasets.Dataset, named *NamedData) (data, error)
 		put("class", class, j.N)
 	}
 	return j, err
-}
-
-// compact returns rows without gaps.
-func compact[T uint8 | float32](data []T, n, d, stride int) []T {
-	if stride == d || n == 0 {
-		return data[:n*d]
-	}
-	out := make([]T, 0, n*d)
-	for i := range n {
-		out = append(out, data[i*stride:i*stride+d]...)
-	}
-	return out
 }
 
 // writeNamed writes an array into a file whose name is the sha256 of its bytes, unless it is
@@ -154,56 +128,40 @@ func (j *data) read(ctx context.Context, root string, dirs []string) (*datasets.
 }
 
 // readFiles fills in points and answers.
-func (j *data) readFiles(root string, d *datasets.Dataset) error {
-	arrays := map[string]any{}
-	for what, name := range j.Files {
-		_, data, err := readNamed(root, name)
-		if err != nil {
-			return err
+func (j *data) readFiles(root string, d *datasets.Dataset) (err error) {
+	if j.N < 0 || j.D < 0 || j.D > 0 && j.N > math.MaxInt/j.D {
+		return fmt.Errorf("job data: %d points in R^%d", j.N, j.D)
+	}
+	get := func(what string, shape ...int) (any, error) {
+		h, data, err := readNamed(root, j.Files[what])
+		if err == nil && !slices.EqualFunc(h.Shape, shape, func(n, want int) bool { return want < 0 || n == want }) {
+			err = fmt.Errorf("job data: %s has shape %v, want %v", what, h.Shape, shape)
 		}
-		arrays[what] = data
+		return data, err
+	}
+	if d.X, err = points.FromArrays(j.Points, j.N, j.D, j.Unit, get); err != nil {
+		return err
 	}
 	bad := func(what string) error {
 		return fmt.Errorf("job data: %s of %d points in R^%d do not fit", what, j.N, j.D)
 	}
-	if j.N < 0 || j.D < 0 || j.D > 0 && j.N > math.MaxInt/j.D {
-		return bad("the numbers")
-	}
-	switch {
-	case arrays["float32"] != nil:
-		v, ok := arrays["float32"].([]float32)
-		if !ok || len(v) != j.N*j.D {
-			return bad("the points")
-		}
-		d.X = points.NewDense32(j.N, j.D, v)
-	case arrays["bytes"] != nil:
-		v, ok := arrays["bytes"].([]uint8)
-		if !ok || len(v) != j.N*j.D || !points.ScaleFits(j.Unit) {
-			return bad("the bytes")
-		}
-		d.X = points.NewBytes(j.N, j.D, j.Unit, v)
-	case arrays["ptr"] != nil:
-		x, ok := sparse(j.N, j.D, arrays)
-		if !ok {
-			return bad("the sparse rows")
-		}
-		d.X = x
-	default:
-		v, ok := arrays["float64"].([]float64)
-		if !ok || len(v) != j.N*j.D {
-			return bad("the points")
-		}
-		d.X = points.NewDense(j.N, j.D, v)
-	}
 	if err := j.Scaling.Validate(); err != nil || j.Scaling != nil && j.Scaling.Dim() != j.D {
 		return bad("the scaling")
 	}
-	if target, ok := arrays["target"].([]float64); ok && len(target) == j.N {
+	what := "class"
+	if j.Task == datasets.Regression.String() {
+		what = "target"
+	}
+	data, err := get(what, j.N)
+	if err != nil {
+		return err
+	}
+	if target, ok := data.([]float64); ok && what == "target" {
 		d.Task, d.Target = datasets.Regression, target
 		return nil
 	}
-	class, ok := arrays["class"].([]int64)
-	if !ok || len(class) != j.N {
+	class, ok := data.([]int64)
+	if !ok {
 		return bad("the answers")
 	}
 	d.Task, d.Class = datasets.Classification, make([]int, j.N)
@@ -214,16 +172,4 @@ func (j *data) readFiles(root string, d *datasets.Dataset) error {
 		d.Class[i] = int(c)
 	}
 	return nil
-}
-
-// sparse returns the rows of ptr, col and val, if they are rows.
-func sparse(n, d int, arrays map[string]any) (*points.CSR, bool) {
-	ptr, ok1 := arrays["ptr"].([]int64)
-	col, ok2 := arrays["col"].([]int32)
-	val, ok3 := arrays["val"].([]float64)
-	x := &points.CSR{N: n, D: d, Ptr: make([]int, len(ptr)), Col: col, Val: val}
-	for i, p := range ptr {
-		x.Ptr[i] = int(p)
-	}
-	return x, ok1 && ok2 && ok3 && x.Check() == nil
 }

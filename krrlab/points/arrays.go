@@ -1,0 +1,109 @@
+package points
+
+import "fmt"
+
+// Array is a part of points as a file holds them: elements in C order, in a shape.
+type Array struct {
+	Name  string
+	Data  any // []uint8, []float32, []float64, []int32 or []int64
+	Shape []int
+}
+
+// ToArrays returns what FromArrays makes the same points of: their kind, "dense", "csr" or "bytes", the unit of bytes
+// (Bytes.Scale), and x, n×d, or x_indptr, x_indices and x_data of sparse rows. Arrays may share memory with x.
+func ToArrays(x Points) (kind string, unit float64, arrays []Array) {
+	n, d := x.Dims()
+	switch x := x.(type) {
+	case *CSR:
+		lo, hi := x.Ptr[0], x.Ptr[n]
+		ptr := make([]int64, n+1)
+		for i := range ptr {
+			ptr[i] = int64(x.Ptr[i] - lo)
+		}
+		return "csr", 0, []Array{
+			{"x_indptr", ptr, []int{n + 1}}, {"x_indices", x.Col[lo:hi], []int{hi - lo}}, {"x_data", x.Val[lo:hi], []int{hi - lo}},
+		}
+	case *Bytes:
+		return "bytes", x.Scale, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+	case *Dense32:
+		return "dense", 0, []Array{{"x", compact(x.Data, n, d, x.Stride), []int{n, d}}}
+	}
+	data := make([]float64, n*d)
+	x.Panel64To(data, d)
+	return "dense", 0, []Array{{"x", data, []int{n, d}}}
+}
+
+// compact returns rows without gaps.
+func compact[T uint8 | float32](data []T, n, d, stride int) []T {
+	if stride == d || n == 0 {
+		return data[:n*d]
+	}
+	out := make([]T, 0, n*d)
+	for i := range n {
+		out = append(out, data[i*stride:i*stride+d]...)
+	}
+	return out
+}
+
+// FromArrays returns n points of dimension d of the kind and unit that ToArrays gave. get returns the array of a name,
+// which has the shape given, of which −1 is any number. Errors are those of get, or say what does not fit.
+func FromArrays(kind string, n, d int, unit float64, get func(name string, shape ...int) (any, error)) (Points, error) {
+	if kind == "csr" {
+		return sparseOf(n, d, get)
+	}
+	if kind != "dense" && kind != "bytes" {
+		return nil, fmt.Errorf("points are %q, want dense, csr or bytes", kind)
+	}
+	data, err := get("x", n, d)
+	if err != nil {
+		return nil, err
+	}
+	switch v := data.(type) {
+	case []uint8:
+		switch {
+		case kind != "bytes":
+		case !ScaleFits(unit):
+			return nil, fmt.Errorf("points in bytes of unit %g", unit)
+		default:
+			return NewBytes(n, d, unit, v), nil
+		}
+	case []float32:
+		if kind == "dense" {
+			return NewDense32(n, d, v), nil
+		}
+	case []float64:
+		if kind == "dense" {
+			return NewDense(n, d, v), nil
+		}
+	}
+	return nil, fmt.Errorf("x: elements are of type %T, which %s points do not have", data, kind)
+}
+
+func sparseOf(n, d int, get func(name string, shape ...int) (any, error)) (Points, error) {
+	var err error
+	x := &CSR{N: n, D: d}
+	ptr := part[int64](get, &err, "x_indptr", n+1)
+	x.Col, x.Val = part[int32](get, &err, "x_indices", -1), part[float64](get, &err, "x_data", -1)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range ptr {
+		x.Ptr = append(x.Ptr, int(p))
+	}
+	return x, x.Check()
+}
+
+// part returns a one-dimensional array of a type; nothing if *err is set.
+func part[T any](get func(name string, shape ...int) (any, error), err *error, name string, n int) (v []T) {
+	if *err != nil {
+		return nil
+	}
+	var data any
+	if data, *err = get(name, n); *err == nil {
+		var ok bool
+		if v, ok = data.([]T); !ok {
+			*err = fmt.Errorf("%s: elements are of type %T, want %T", name, data, v)
+		}
+	}
+	return v
+}
