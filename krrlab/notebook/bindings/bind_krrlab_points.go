@@ -16,6 +16,7 @@ func init() {
 		Binds: map[string]r.Value{
 			"AsBytes":     r.ValueOf(points.AsBytes),
 			"CheckFinite": r.ValueOf(points.CheckFinite),
+			"FromArrays":  r.ValueOf(points.FromArrays),
 			"Gather":      r.ValueOf(points.Gather),
 			"Held":        r.ValueOf(points.Held),
 			"Inner32":     r.ValueOf(points.Inner32),
@@ -37,10 +38,12 @@ func init() {
 			"SqDist64":    r.ValueOf(points.SqDist64),
 			"SqNorms":     r.ValueOf(points.SqNorms),
 			"SumDist64":   r.ValueOf(points.SumDist64),
+			"ToArrays":    r.ValueOf(points.ToArrays),
 			"WholeNorms":  r.ValueOf(points.WholeNorms),
 			"Widen":       r.ValueOf(points.Widen),
 		},
 		Types: map[string]r.Type{
+			"Array":     r.TypeOf((*points.Array)(nil)).Elem(),
 			"Bytes":     r.TypeOf((*points.Bytes)(nil)).Elem(),
 			"CSR":       r.TypeOf((*points.CSR)(nil)).Elem(),
 			"Dense":     r.TypeOf((*points.Dense)(nil)).Elem(),
