@@ -7,9 +7,11 @@ require (
 	github.com/go-gota/gota v0.12.0
 	github.com/goplus/ixgo v1.1.0
 	github.com/goplus/reflectx v1.7.0
+	github.com/klauspost/compress v1.17.9
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	github.com/timandy/routine v1.1.5
+	github.com/ulikunitz/xz v0.5.17
 	github.com/yuin/goldmark v1.8.7
 	golang.org/x/image v0.45.0
 	golang.org/x/mod v0.40.0

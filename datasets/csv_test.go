@@ -127,7 +127,7 @@ func TestTableFaults(t *testing.T) {
 		{"header only", "a,b\r\n", ReadOptions{}, 0, 0, cr},
 		{"UTF-16", "\xff\xfe1\x00,\x002\x00", ReadOptions{}, 0, 0, "UTF-16; save as UTF-8"},
 		{"UTF-16, big", gzipped("\xfe\xff\x001\x00,"), ReadOptions{}, 0, 0, "UTF-16; save as UTF-8"},
-		{"a zip archive", "PK\x03\x04\x14\x00\x08\x00\n1,2\n", ReadOptions{}, 0, 0, "not text: save the table as CSV"},
+		{"a zip archive", "PK\x03\x04\x14\x00\x08\x00\n1,2\n", ReadOptions{}, 0, 0, "damaged zip data"},
 		{"two columns of a name", "a,b,a\n1,2,3\n4,5,6\n", ReadOptions{Drop: []string{"a"}}, 1, 0, `drop: several columns are named "a": say which by its number`},
 		{"one cell is missing", "a,y\n,1\n2,3\n", ReadOptions{}, 2, 1, "a: the cell is empty; fill in or remove missing values"},
 		{"target of LIBSVM", "1 1:2\n", ReadOptions{Target: "price"}, 0, 0, "first in each line: --target price is for csv files"},

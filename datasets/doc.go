@@ -5,7 +5,7 @@
 //
 // ReadFile reads MNIST's idx form (dense float32, pixels 0 … 255), LIBSVM's sparse form
 // (points.CSR) and tables of numbers with a column of answers (dense float64), each plain
-// or packed with gzip or bzip2, as its first bytes tell. Files are streamed: the unpacked
+// or packed with gzip, bzip2, xz, zstd or zip, as its first bytes tell. Files are streamed: the unpacked
 // text is never held whole, and what is held counts against a limit on memory. Tables are split
 // into records by encoding/csv; FromFrame and (*Dataset).Frame go to and from gota's data
 // frames. A fault in a file is a *ParseError with line and column; what it quotes is escaped and cut.

@@ -128,11 +128,11 @@ func looksLikeData(part, name string) error {
 		return err
 	}
 	defer f.Close()
-	raw := make([]byte, 3)
+	raw := make([]byte, startBytes)
 	k, _ := io.ReadFull(f, raw)
-	for ext, magic := range map[string]string{".gz": "\x1f\x8b", ".bz2": "BZh"} {
-		if strings.HasSuffix(name, ext) && !bytes.HasPrefix(raw[:k], []byte(magic)) {
-			return fmt.Errorf("the server sent data that is not packed as %s: not the file", ext)
+	for _, c := range containers {
+		if strings.HasSuffix(name, c.ext) && !bytes.HasPrefix(raw[:k], []byte(c.start)) {
+			return fmt.Errorf("the server sent data that is not packed as %s: not the file", c.ext)
 		}
 	}
 	s, err := open(context.Background(), part)

@@ -253,17 +253,14 @@ func (s *source) idxLabels(total, n int) ([]string, error) {
 		return nil, s.fail(0, 0, "an idx file of images must be named like train-images-idx3-ubyte, with train-labels-idx1-ubyte beside it")
 	}
 	bare := bareOf(name)
-	var l *source
-	for _, ext := range []string{"", ".gz", ".bz2"} {
-		var err error
-		if l, err = open(s.ctx, filepath.Join(dir, bare+ext)); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
+	l, err := open(s.ctx, filepath.Join(dir, bare))
+	for k := 0; errors.Is(err, fs.ErrNotExist) && k < len(containers); k++ {
+		l, err = open(s.ctx, filepath.Join(dir, bare+containers[k].ext))
 	}
-	if l == nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, s.fail(0, 0, "its labels are missing: put %s beside it", name)
+	} else if err != nil {
+		return nil, err
 	}
 	defer l.close()
 	size, err := l.idxHeader(idxLabels, 1)

@@ -1,11 +1,10 @@
 package datasets
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/bzip2"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -131,8 +130,8 @@ func known(what, word string, words []string) error {
 	return fmt.Errorf("unknown %s %q: want one of %s", what, word, strings.Join(words, ", "))
 }
 
-// ReadFile reads a data set from a file, which may be packed with gzip or bzip2
-// (known by its first bytes). MNIST's images want their labels in a file beside
+// ReadFile reads a data set from a file, which may be packed with gzip, bzip2, xz,
+// zstd, or zip if it is the one file there (known by its first bytes). MNIST's images want their labels in a file beside
 // them, named with labels-idx1 in place of images-idx3. Errors are of type
 // *ParseError where the content is at fault. When ctx ends first its error is returned, but a read that
 // waits for the system, as of a pipe, is not ended.
@@ -161,10 +160,12 @@ func Read(r io.Reader, name string, o *ReadOptions) (*Dataset, error) {
 
 // source is a file that is being read.
 type source struct {
-	ctx  context.Context
-	name string
-	file *os.File // nil for a stream
-	r    *bufio.Reader
+	ctx    context.Context
+	name   string
+	file   *os.File // nil for a stream
+	r      *bufio.Reader
+	packed []string    // the containers that it was in, the outermost first
+	arrays []*zip.File // of an .npz file
 	// limit is how many bytes may be held, 0 if that is not known, which asked says when the
 	// machine was asked; held is how many are.
 	limit, held int64
@@ -195,42 +196,10 @@ func open(ctx context.Context, name string) (*source, error) {
 	return s, nil
 }
 
-// watched ends a reader with its context.
-type watched struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (w *watched) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.r.Read(p)
-}
-
 func (s *source) close() {
 	if s.file != nil {
 		s.file.Close()
 	}
-}
-
-// unpack sets s.r to the content of r.
-func (s *source) unpack(r io.Reader) error {
-	br := bufio.NewReaderSize(&watched{s.ctx, r}, 1<<18)
-	head, _ := br.Peek(3)
-	switch {
-	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
-		z, err := gzip.NewReader(br)
-		if err != nil {
-			return s.failed(0, err)
-		}
-		s.r = bufio.NewReaderSize(z, 1<<18)
-	case bytes.HasPrefix(head, []byte("BZh")):
-		s.r = bufio.NewReaderSize(bzip2.NewReader(br), 1<<18)
-	default:
-		s.r = br
-	}
-	return nil
 }
 
 // fail returns an error at a place in the file.
@@ -238,29 +207,14 @@ func (s *source) fail(line, column int, format string, args ...any) error {
 	return &ParseError{File: s.name, Line: line, Column: column, Reason: fmt.Sprintf(format, args...)}
 }
 
-// failed says in words what reading the stream failed of.
-func (s *source) failed(line int, err error) error {
-	if ours, ok := errors.AsType[*ParseError](err); ok {
-		return ours
-	}
-	_, syntax := errors.AsType[bzip2.StructuralError](err)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return s.fail(line, 0, "the file is cut short; get it again")
-	case errors.Is(err, gzip.ErrChecksum):
-		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
-	case errors.Is(err, gzip.ErrHeader) || syntax:
-		return s.fail(line, 0, "damaged packed data (%v); get the file again", err)
-	}
-	return s.fail(line, 0, "%v", err)
-}
-
 func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	opt, err := o.settled()
 	if err != nil {
 		return nil, err
 	}
-	s.limit = opt.Memory
+	if opt.Memory > 0 {
+		s.limit = opt.Memory
+	}
 	format, why := opt.Format, "--format"
 	if format != "idx" {
 		if err := s.dropMark(); err != nil {
@@ -278,7 +232,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	if why != "" {
 		why = " (" + why + ")"
 	}
-	s.reading = &Reading{File: s.name, Format: format + why}
+	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format + why}
 	if format != "csv" {
 		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err
@@ -344,8 +298,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 
 // baseName is the file's name without folders and endings.
 func baseName(name string) string {
-	b := filepath.Base(name)
-	for _, ext := range []string{".gz", ".bz2", ".csv", ".txt", ".data", ".libsvm", ".svm"} {
+	b := bareOf(filepath.Base(name))
+	for _, ext := range []string{".csv", ".txt", ".data", ".libsvm", ".svm"} {
 		b = strings.TrimSuffix(b, ext)
 	}
 	return b

@@ -8,6 +8,7 @@ import (
 // Reading is what was decided of a file as it was read, and why: the line `read` of a report.
 type Reading struct {
 	File      string `json:"file"`
+	Container string `json:"container,omitempty"` // what the file is packed in
 	Format    string `json:"format"`
 	Separator string `json:"separator,omitempty"` // of the cells of a csv file, and why it
 	Header    string `json:"header,omitempty"`    // "yes" or "no", and why
@@ -70,6 +71,9 @@ func (r *Reading) count(d *Dataset) {
 func (r *Reading) String() string {
 	var part []string
 	add := func(format string, args ...any) { part = append(part, fmt.Sprintf(format, args...)) }
+	if r.Container != "" {
+		add("unpacked from %s", r.Container)
+	}
 	add("%s", r.Format)
 	target := "column " + r.Target + " (counted from 0)"
 	if r.Separator != "" {

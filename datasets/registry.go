@@ -121,11 +121,6 @@ func CacheDir() string {
 	return filepath.Join(d, "krrlab")
 }
 
-// bareOf returns a name without its packing.
-func bareOf(name string) string {
-	return strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".bz2")
-}
-
 // Find returns where the file lies in the first of the folders that has it, or "".
 func (f *File) Find(dirs []string) string {
 	for _, dir := range dirs {

@@ -76,7 +76,7 @@ func (f *dataFlags) add(p *pflag.FlagSet) {
 // addTraining adds those of training data, which is all that a stage reads.
 func (f *dataFlags) addTraining(p *pflag.FlagSet) {
 	p.StringVar(&f.data, "data", "", "data set by name (krrlab data list)")
-	p.StringVar(&f.train, "train", "", "training data, a file (.gz and .bz2 are unpacked)")
+	p.StringVar(&f.train, "train", "", "training data, a file (.gz, .bz2, .xz, .zst and a .zip of one file are unpacked)")
 	f.textFlags.add(p)
 	p.StringVar(&f.target, "target", "-1", "target column of a csv file: a number counted from 0, -1 for the last, or a header name; several, separated by commas (quoted as in csv where a name has one), for a regression with several targets; other formats have a separate place for it")
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file that are not features, such as an index: names or numbers as for --target, separated by commas")

@@ -1,0 +1,208 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// containers are what a file may be packed in, by its first bytes.
+var containers = []struct {
+	start, name, ext string
+	open             func(s *source, r *bufio.Reader) (io.Reader, error)
+}{
+	{"\x1f\x8b", "gzip", ".gz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return gzip.NewReader(r) }},
+	{"BZh", "bzip2", ".bz2", func(_ *source, r *bufio.Reader) (io.Reader, error) { return bzip2.NewReader(r), nil }},
+	{"\xfd7zXZ\x00", "xz", ".xz", func(_ *source, r *bufio.Reader) (io.Reader, error) { return xz.NewReader(r) }},
+	{"\x28\xb5\x2f\xfd", "zstd", ".zst", unzstd},
+	{zipStart, "zip", ".zip", (*source).unzip},
+}
+
+const (
+	zipStart = "PK\x03\x04"
+	// maxPacked is how many containers may hold one another.
+	maxPacked = 3
+	// zstdWindow is the most memory that unpacking takes: what the program zstd takes at most by default.
+	zstdWindow = 1 << 27
+	// startBytes is how much of a file tells what it is.
+	startBytes = 300
+)
+
+// binaries are files that are not read, by their first bytes or those at an offset, and what they are.
+var binaries = []struct {
+	at          int
+	start, what string
+}{
+	{257, "ustar", "a tar archive: unpack it"},
+	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
+	{0, "Rar!", "a RAR archive: unpack it"},
+	{0, "\x04\x22\x4d\x18", "packed with lz4: unpack it"},
+	{0, "\x89HDF", "an HDF5 file: save the arrays as .npz, or the table as CSV or Parquet"},
+	{0, "ARROW1", "an Arrow file: save the table as Parquet"},
+	{0, "\xff\xff\xff\xff\x10", "an Arrow stream: save the table as Parquet"},
+	{0, "SQLite format", "an SQLite database: save the table as CSV"},
+	{0, "MATLAB 5.0", "a MATLAB file: save the table by writematrix as CSV"},
+	{0, "RDX", "an R data file: save the table by write.csv"},
+	{0, "X\n\x00\x00\x00", "an R data file: save the table by write.csv"},
+	{0, "\x80\x04\x95", "a pickle of Python: save the arrays as .npz"},
+	{0, "\x80\x05\x95", "a pickle of Python: save the arrays as .npz"},
+	{0, "\xd0\xcf\x11\xe0", "an old Excel workbook: save the table as CSV"},
+}
+
+// unpack sets s.r to the content of r, and s.packed to what that is packed in.
+func (s *source) unpack(r io.Reader) error {
+	s.r = bufio.NewReaderSize(&watched{s.ctx, r}, 1<<18)
+	for range maxPacked {
+		head, _ := s.r.Peek(startBytes)
+		for _, b := range binaries {
+			if len(head) > b.at && bytes.HasPrefix(head[b.at:], []byte(b.start)) {
+				return s.fail(0, 0, "the file is %s", b.what)
+			}
+		}
+		k := 0
+		for k < len(containers) && !bytes.HasPrefix(head, []byte(containers[k].start)) {
+			k++
+		}
+		if k == len(containers) {
+			break
+		}
+		inner, err := containers[k].open(s, s.r)
+		if inner == nil && err == nil { // an archive of arrays
+			break
+		}
+		if s.packed = append(s.packed, containers[k].name); err != nil {
+			return s.failed(0, err)
+		}
+		s.r = bufio.NewReaderSize(inner, 1<<18)
+	}
+	return nil
+}
+
+// unzstd unpacks without goroutines, which a reader that is not read to its end would leave behind.
+func unzstd(_ *source, r *bufio.Reader) (io.Reader, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
+}
+
+// unzip returns the one file of an archive; nil for one of .npy files, which becomes s.arrays.
+func (s *source) unzip(*bufio.Reader) (io.Reader, error) {
+	r, size, err := s.random()
+	if err != nil {
+		return nil, err
+	}
+	z, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	arrays := true
+	files := slices.DeleteFunc(z.File, func(f *zip.File) bool {
+		return strings.HasSuffix(f.Name, "/") || strings.HasPrefix(f.Name, "__MACOSX/") || path.Base(f.Name) == ".DS_Store"
+	})
+	for _, f := range files {
+		names = append(names, f.Name)
+		arrays = arrays && strings.HasSuffix(f.Name, ".npy")
+	}
+	switch {
+	case slices.Contains(names, "[Content_Types].xml"):
+		return nil, s.fail(0, 0, "the file is an Excel workbook or another document of Office: save the table as CSV")
+	case len(files) == 0:
+		return nil, s.fail(0, 0, "the zip archive has no file")
+	case files[0].Flags&1 != 0:
+		return nil, s.fail(0, 0, "the zip archive is encrypted: unpack it")
+	case arrays:
+		s.arrays = files
+		return nil, nil
+	case len(files) > 1:
+		return nil, s.fail(0, 0, "the zip archive has %d files, %s: unpack it, and name one", len(files), plain(strings.Join(names, ", ")))
+	}
+	return files[0].Open()
+}
+
+// random returns the content for reading anywhere: the file itself, or what the stream gives, in memory.
+func (s *source) random() (io.ReaderAt, int64, error) {
+	if s.file != nil && len(s.packed) == 0 {
+		if st, err := s.file.Stat(); err == nil && st.Mode().IsRegular() {
+			return &watchedAt{s.ctx, s.file}, st.Size(), nil
+		}
+	}
+	var all bytes.Buffer
+	for {
+		n, err := io.CopyN(&all, s.r, 1<<20)
+		if errors.Is(err, io.EOF) {
+			return bytes.NewReader(all.Bytes()), int64(all.Len()), nil
+		}
+		if err == nil {
+			err = s.take(byteGrowth*int(n), 0)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// watched ends a reader with its context.
+type watched struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (w *watched) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
+
+// watchedAt is watched for reading anywhere.
+type watchedAt struct {
+	ctx context.Context
+	r   io.ReaderAt
+}
+
+func (w *watchedAt) ReadAt(p []byte, at int64) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.ReadAt(p, at)
+}
+
+// failed says in words what reading the stream failed of.
+func (s *source) failed(line int, err error) error {
+	if ours, ok := errors.AsType[*ParseError](err); ok {
+		return ours
+	}
+	if e := s.ctx.Err(); e != nil {
+		return e
+	}
+	_, system := errors.AsType[*os.PathError](err)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return s.fail(line, 0, "the file is cut short; get it again")
+	case errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch):
+		return s.fail(line, 0, "bad checksum: the file is damaged; get it again")
+	case len(s.packed) > 0 && !system:
+		return s.fail(line, 0, "damaged %s data (%s); get the file again", s.packed[len(s.packed)-1], printable(fmt.Sprint(err)))
+	}
+	return s.fail(line, 0, "%v", err)
+}
+
+// bareOf returns a name without its packing.
+func bareOf(name string) string {
+	for _, c := range containers {
+		name = strings.TrimSuffix(name, c.ext)
+	}
+	return name
+}

@@ -1,0 +1,127 @@
+package datasets
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+)
+
+// packed returns the text in a container.
+func packed(t testing.TB, kind, text string) string {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser
+	var err error
+	switch kind {
+	case "gzip":
+		return gzipped(text)
+	case "xz":
+		w, err = xz.NewWriter(&b)
+	case "zstd":
+		w, err = zstd.NewWriter(&b)
+	case "zip":
+		return zipped(t, "__MACOSX/._t.csv", "x", "folder/", "", "folder/t.csv", text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, text)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// zipped returns an archive of files: name, content, name, content, …
+func zipped(t testing.TB, files ...string) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for k := 0; k < len(files); k += 2 {
+		w, err := z.Create(files[k])
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, files[k+1])
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestContainers: a table is the same in whatever it is packed, from a file and from a stream; damage is one line, of a text that has changed perhaps where it is no table; a context
+// ends the reading.
+func TestContainers(t *testing.T) {
+	table := strings.Repeat("1,2,3.5\n4,5,6.5\n", 20000)
+	for _, kind := range []string{"gzip", "xz", "zstd", "zip", "gzip xz", "zip gzip", "zstd zip"} {
+		t.Run(kind, func(t *testing.T) {
+			whole := table
+			for _, k := range strings.Fields(kind) {
+				whole = packed(t, k, whole)
+			}
+			path := filepath.Join(t.TempDir(), "table")
+			read := map[string]func(content string) (*Dataset, error){
+				"stream": func(c string) (*Dataset, error) { return Read(strings.NewReader(c), path, nil) },
+				"file": func(c string) (*Dataset, error) {
+					if err := os.WriteFile(path, []byte(c), 0o644); err != nil {
+						t.Fatal(err)
+					}
+					return ReadFile(t.Context(), path, nil)
+				},
+			}
+			for way, read := range read {
+				d, err := read(whole)
+				if err != nil || d.Len() != 40000 || d.Dim() != 2 || d.Target[39999] != 6.5 {
+					t.Fatalf("%s: %v, %v", way, d, err)
+				}
+				if last := kind[strings.LastIndex(kind, " ")+1:]; !strings.Contains(d.Read.String(), "unpacked from "+last) {
+					t.Errorf("read: %v", d.Read)
+				}
+				half := len(whole) / 2
+				for what, c := range map[string]string{
+					"cut": whole[:half], "cut at once": whole[:7], "cut at the end": whole[:len(whole)-3],
+					"changed": whole[:half] + string(whole[half]^0x55) + whole[half+1:],
+				} {
+					if d, err := read(c); err == nil || what != "changed" && !strings.Contains(err.Error(), "get ") || strings.Contains(err.Error(), "\n") {
+						t.Errorf("%s, %s: %v, %v", way, what, d, err)
+					}
+				}
+			}
+			read["file"](whole)
+			if _, err := ReadFile(&counted{Context: context.Background(), most: 1}, path, nil); !errors.Is(err, context.Canceled) {
+				t.Errorf("ended: %v", err)
+			}
+		})
+	}
+}
+
+// TestStrangers: what is not read is named, with what to do.
+func TestStrangers(t *testing.T) {
+	encrypted := []byte(zipped(t, "a.csv", "1,2\n"))
+	encrypted[bytes.Index(encrypted, []byte("PK\x01\x02"))+8] |= 1
+	for _, c := range []struct{ file, want string }{
+		{zipped(t, "a.csv", "1,2\n", "b.csv", "1,2\n"), "the zip archive has 2 files, a.csv, b.csv: unpack it, and name one"},
+		{zipped(t, "folder/", ""), "the zip archive has no file"},
+		{zipped(t, "[Content_Types].xml", "<", "xl/workbook.xml", "<"), "an Excel workbook or another document of Office: save the table as CSV"},
+		{string(encrypted), "the zip archive is encrypted: unpack it"},
+		{gzipped(strings.Repeat("\x00", 257) + "ustar\x00"), "a tar archive: unpack it"},
+		{"7z\xbc\xaf\x27\x1c\x00\x04", "a 7z archive: unpack it"},
+		{"\x89HDF\r\n\x1a\n", "an HDF5 file: save the arrays as .npz"},
+		{"\x80\x04\x95\x8d\x00", "a pickle of Python"},
+		{gzipped("X\n\x00\x00\x00\x03"), "an R data file: save the table by write.csv"},
+	} {
+		if _, err := Read(strings.NewReader(c.file), "file", nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
