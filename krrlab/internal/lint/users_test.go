@@ -45,7 +45,6 @@ var kept = map[string]string{
 	"krrlab/sketch.SRHTOperator":              "what Sample returns",
 	"krrlab/notebook/golang.Session.Progress": "bound in cells",
 	"krrlab/notebook/native.Serve":            "compiled programs call it",
-	"plots.Figure.Encode":                     "pictures that are no file",
 	"theory.PredictionBound":                  "a formula of the manual",
 }
 
