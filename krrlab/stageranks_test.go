@@ -31,9 +31,6 @@ var rankStages = map[string]struct {
 	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: Hutchinson, MaxProbes: 16})
 	}},
-	"statdim xtrace": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
-		return l.StatDim(ctx, StatDimOptions{Method: XTrace, MaxProbes: 16})
-	}},
 	"statdim free": {Config{Precond: Features{S: 40}}, func(ctx context.Context, l *Lab) (Stage, error) {
 		return l.StatDim(ctx, StatDimOptions{Method: FreeStatDim, Measure: true})
 	}},

@@ -30,15 +30,13 @@ const (
 	// Hutchinson lets probes ride as right-hand sides of a preconditioned block solve, M⁻¹
 	// being their control variate.
 	Hutchinson
-	// XTrace is the exchangeable estimator of Epperly, Tropp and Webber.
-	XTrace
 	// SLQ is stochastic Lanczos quadrature, with the same control variate, at all λ.
 	SLQ
 	// FreeStatDim is s_λ(ZZᵀ), at λ = λ_p the ‖U‖_F² that the preconditioner has anyway.
 	FreeStatDim
 )
 
-var statDimNames = []string{"auto", "exact", "hutchinson", "xtrace", "slq", "free"}
+var statDimNames = []string{"auto", "exact", "hutchinson", "slq", "free"}
 
 func (m StatDimMethod) String() string { return enum.Name(statDimNames, m) }
 
@@ -186,10 +184,10 @@ func (l *Lab) randomStatDim(ctx context.Context, s *StatDim, o *statdim.Options,
 		}
 	}
 	run := map[StatDimMethod]func(context.Context, *statdim.Problem, *statdim.Options) (*statdim.Result, error){
-		Hutchinson: statdim.Hutchinson, XTrace: statdim.XTrace, SLQ: statdim.SLQ,
+		Hutchinson: statdim.Hutchinson, SLQ: statdim.SLQ,
 	}[m]
 	opt := *o
-	opt.Stream = rng.New(l.cfg.Seed).Sub("statdim", uint64(m))
+	opt.Stream = rng.New(l.cfg.Seed).Sub("statdim", map[StatDimMethod]uint64{Hutchinson: 2, SLQ: 4}[m])
 	opt.Progress = func(done, total int, e estimate.Interval) {
 		l.Tell(ctx, Event{Stage: stage.Probes, Detail: soFar(e), Done: done, Total: total, Remaining: -1})
 	}

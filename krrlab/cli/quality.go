@@ -93,7 +93,7 @@ func (a *app) statDimCommand() *cobra.Command {
 		long: `Statdim estimates s_λ(K), the degrees of freedom of the regression, with an interval that
 includes the truncation of the solves; most methods also give the curve λ ↦ s_λ.
 Methods: exact (all eigenvalues, n up to some thousands), hutchinson (probes in a
-preconditioned block solve, M⁻¹ as control variate), xtrace, slq (stochastic Lanczos
+preconditioned block solve, M⁻¹ as control variate), slq (stochastic Lanczos
 quadrature, the whole curve), free (the features alone). auto takes exact up to n = 3,000, if
 it fits --memory, and slq beyond, followed by hutchinson if slq needs the preconditioner.`,
 		example: `  krrlab statdim --data mnist --n 10000 --plot s.svg
@@ -109,7 +109,7 @@ it fits --memory, and slq beyond, followed by hutchinson if slq needs the precon
 }
 
 func (f *statDimFlags) add(p *pflag.FlagSet) {
-	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, xtrace, slq or free")
+	p.StringVar(&f.method, "method", "auto", "auto, exact, hutchinson, slq or free")
 	addConfidence(p, &f.Confidence, "of the interval, between 0 and 1")
 	p.Float64Var(&f.Width, "width", 0.1, "relative width of the interval at which to stop")
 	p.IntVar(&f.MaxProbes, "max-probes", 256, "maximum number of probes, at least 16")

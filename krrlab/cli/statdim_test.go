@@ -11,7 +11,7 @@ import (
 func TestStatDimCommand(t *testing.T) {
 	train := write(t, t.TempDir(), "train.csv", table(200, nil, true))
 	var values []float64
-	for _, method := range []string{"auto", "exact", "hutchinson", "xtrace", "slq", "free"} {
+	for _, method := range []string{"auto", "exact", "hutchinson", "slq", "free"} {
 		var s krrlab.StatDim
 		out := staged(t, &s, "statdim", "--train", train, "--sigma", "1", "--lambda", "0.1", "--features", "50", "--method", method, "--grid", "0.1,1,10")
 		if !strings.Contains(out, "s_λ(K)") {

@@ -36,14 +36,14 @@ func TestJSON(t *testing.T) {
 }
 
 func TestInterval(t *testing.T) {
-	e := Interval{50, 45, 55, 0.95, "xtrace", 0}
+	e := Interval{50, 45, 55, 0.95, "slq", 0}
 	if !e.Covers(45) || !e.Covers(55) || e.Covers(44.9) || e.Covers(55.1) || e.Covers(math.NaN()) {
 		t.Error("Covers")
 	}
 	if w := e.Width(); w != 0.2 {
 		t.Errorf("Width() = %v", w)
 	}
-	if s := e.String(); s != "50, in [45, 55] with 95 % confidence (xtrace)" {
+	if s := e.String(); s != "50, in [45, 55] with 95 % confidence (slq)" {
 		t.Error(s)
 	}
 	if x := Exact(3, 0, "eigenvalues"); x.Width() != 0 || !x.Covers(3) || x.Confidence != 1 {

@@ -143,7 +143,7 @@ func (s *StatDim) curveName() string {
 	switch {
 	case e.Confidence == 1:
 		return fmt.Sprintf("K, %s", e.Method)
-	case s.Method == "hutchinson" && e.Method != "slq" || s.Method == "xtrace":
+	case s.Method == "hutchinson" && e.Method != "slq":
 		return "K, as far as s_λ at one λ tells"
 	}
 	return fmt.Sprintf("K, %s, %.3g %%", e.Method, 100*e.Confidence)

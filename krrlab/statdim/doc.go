@@ -10,18 +10,16 @@
 //
 //	Exact       eigenvalues of K                         4n³/3 flops, 8n² bytes
 //	Hutchinson  probes z: zᵀ(I − λA⁻¹)z by block PCG     one λ
-//	XTrace      the same with deflation by itself        one λ, twice the solves
 //	SLQ         stochastic Lanczos quadrature            all λ at once, no preconditioner
 //	Free        the eigenvalues of ZᵀZ                   no product with K
 //
 // With A = K+λI and a probe z of independent signs, E[zᵀ(I−λA⁻¹)z] = s_λ and the variance
 // is at most 2·min(s_λ, n−s_λ): a few probes are enough where s_λ is large. Where it is
-// small, the control variate takes over (below), and XTrace, whose error falls with
-// the eigenvalues of K(K+λI)⁻¹.
+// small, the control variate takes over (below).
 //
 // How to choose: Exact up to some thousands of points; SLQ for the curve λ ↦ s_λ and
 // wherever its truncation is small after a few hundred products; Hutchinson with a
-// preconditioner for λ far below ‖K‖; XTrace for small s_λ without a preconditioner. Free
+// preconditioner for λ far below ‖K‖. Free
 // costs nothing where Z is there anyway, and says what it is worth.
 //
 // # The control variate
@@ -83,8 +81,6 @@
 // H. Avron, K. L. Clarkson, D. P. Woodruff, SIAM J. Matrix Anal. Appl. 38 (2017),
 // doi:10.1137/16M1105396: proposition 3. M. F. Hutchinson, A stochastic estimator of the trace
 // of the influence matrix, Commun. Stat. Simul. 19 (1990), doi:10.1080/03610919008812866.
-// E. N. Epperly, J. A. Tropp, R. J. Webber, XTrace: making the most of every sample in
-// stochastic trace estimation, SIAM J. Matrix Anal. Appl. 45 (2024), doi:10.1137/23M1548323.
 // G. H. Golub, G. Meurant, Matrices, Moments and Quadrature with Applications, Princeton 2010,
 // chapter 6. S. Ubaru, J. Chen, Y. Saad, Fast estimation of tr(f(A)) via stochastic Lanczos
 // quadrature, SIAM J. Matrix Anal. Appl. 38 (2017), doi:10.1137/16M1104974. A. W. Marshall,

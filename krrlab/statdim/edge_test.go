@@ -31,9 +31,6 @@ func TestControlExplains(t *testing.T) {
 	s := spectra[1]
 	d := s.design(150, 3)
 	for _, m := range methods {
-		if m.name == "xtrace" {
-			continue // a control is but its preconditioner
-		}
 		var width [2]float64
 		for i := range width {
 			p := &Problem{K: d.k, Lambda: s.lambda}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
@@ -34,7 +32,7 @@ func Hutchinson(ctx context.Context, p *Problem, o *Options) (*Result, error) {
 	return p.narrow(&opt, opt.Probes, func(m int, tol float64, so *Result) (*Result, error) {
 		for len(s.y) < m {
 			z := estimate.Signs(p.K.Dim(), len(s.y), min(m-len(s.y), blockColumns), opt.Stream)
-			q, err := p.solve(ctx, z, tol, &opt, so, pcg.SolveBlock)
+			q, err := p.solve(ctx, z, tol, &opt, so)
 			if err == nil {
 				err = p.control(ctx, &s, z)
 			}
@@ -117,12 +115,9 @@ func (q *solved) forms(p *Problem) (y, half []float64) {
 	return zz, rr
 }
 
-// solver is pcg.Solve or pcg.SolveBlock.
-type solver func(ctx context.Context, a pcg.Operator, m pcg.Preconditioner, b *mat.Dense, o *pcg.Options) (*pcg.Result, error)
-
 // solve solves Ax = z for the columns of z to the relative residual tol, or as far as
 // MaxSteps iterations go, and forms the true residual.
-func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Options, so *Result, by solver) (*solved, error) {
+func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Options, so *Result) (*solved, error) {
 	var m pcg.Preconditioner
 	if p.Control != nil {
 		m = p.Control
@@ -132,7 +127,7 @@ func (p *Problem) solve(ctx context.Context, z *mat.Dense, tol float64, o *Optio
 		e = so.Estimate
 	}
 	a := shifted{p.K, p.Lambda}
-	res, err := by(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: o.MaxSteps, Monitor: func(it *pcg.Iteration) error {
+	res, err := pcg.SolveBlock(ctx, a, m, z, &pcg.Options{Tol: tol, MaxIter: o.MaxSteps, Monitor: func(it *pcg.Iteration) error {
 		share := math.Log(it.MaxRelRes) / math.Log(tol)
 		o.Progress(int(100*max(0, min(share, 1))), 100, e)
 		return nil
@@ -175,141 +170,4 @@ func (a shifted) MulTo(ctx context.Context, dst, src *mat.Dense) error {
 		}
 	}
 	return nil
-}
-
-// XTrace estimates s_λ(K) = tr B, B = I−λA⁻¹ = KA⁻¹, by the exchangeable estimator of Epperly, Tropp
-// and Webber from m normal vectors Ω: with QR = BΩ and Q_i the same without column i,
-//
-//	t_i = tr(Q_iᵀBQ_i) + (n−m+1)·v_iᵀBv_i/‖v_i‖²,  v_i = (I−Q_iQ_iᵀ)ω_i,
-//
-// each unbiased, averaged to T. The t_i depend on each other, and their spread understates the
-// error of T (it was seen to cover in 20 of 30 seeds on a rank-deficient K); so the interval
-// is the Student interval of the jackknife's variance,
-//
-//	V = (m−1)/m·Σ_j (T_j − T̄)²,  T_j being T without ω_j,
-//
-// which is at least the variance of T for m−1 vectors on average (Efron and Stein). It costs m²
-// evaluations of O(1) from m×m matrices. The truncation of the quadratic forms, of second
-// order in the residuals, is added. Work: 2m solves, each 2n²+4ns flops an iteration, and 16nm²
-// flops. Columns are solved for apart (pcg.Solve), or Q_i would know of ω_i. If ctx ends it
-// returns what the batches that are complete gave, nil if there is none, beside ctx's error.
-func XTrace(ctx context.Context, p *Problem, o *Options) (*Result, error) {
-	opt, err := settled(p, o)
-	if err != nil {
-		return nil, err
-	}
-	n := p.K.Dim()
-	if n < 4 {
-		return nil, fmt.Errorf("statdim: xtrace on %d points: want at least 4, or the exact method", n)
-	}
-	opt.MaxProbes = min(opt.MaxProbes, max(1, n/2))
-	x := &xtrace{p: p, n: n}
-	return p.narrow(&opt, min(opt.Probes, opt.MaxProbes), func(m int, tol float64, so *Result) (*Result, error) {
-		if err := x.extend(ctx, m, tol, &opt, so); err != nil {
-			return nil, err
-		}
-		next := &Result{Probes: m, Steps: x.steps, Columns: x.cols}
-		var a float64
-		a, next.Sampling, next.Truncation = x.traces(opt.Confidence)
-		next.Estimate = p.interval(next, a, p.Lambda, &opt, "xtrace")
-		return next, nil
-	})
-}
-
-// xtrace holds ω_j, q_j and the solves for both, as rows of length n.
-type xtrace struct {
-	p           *Problem
-	n, m        int
-	omega       []float64 // m×n
-	ox, or      []float64 // A⁻¹ω and residuals
-	q, qx, qr   []float64
-	r           [][]float64 // columns of R, j+1 numbers in column j
-	steps, cols int
-}
-
-// extend goes on to m probes: the QR factorization of BΩ is extended, so that all that was
-// solved for stays.
-func (x *xtrace) extend(ctx context.Context, m int, tol float64, o *Options, so *Result) error {
-	k := m - x.m
-	z := mat.NewDense(x.n, k, nil)
-	for j := range k {
-		col := make([]float64, x.n)
-		o.Stream.Sub("probe", uint64(x.m+j)).Normals(col, 0)
-		z.SetCol(j, col)
-	}
-	s, err := x.p.solve(ctx, z, tol, o, so, pcg.Solve)
-	if err != nil {
-		return err
-	}
-	y := mat.NewDense(x.n, k, nil)
-	y.Scale(-x.p.Lambda, s.x)
-	y.Add(z, y) // BΩ ≈ Ω − λX
-	q := x.orthonormalise(y)
-	w, err := x.p.solve(ctx, q, tol, o, so, pcg.Solve)
-	if err != nil {
-		return err
-	}
-	x.omega, x.ox, x.or = appendColumns(x.omega, z), appendColumns(x.ox, s.x), appendColumns(x.or, s.r)
-	x.q, x.qx, x.qr = appendColumns(x.q, q), appendColumns(x.qx, w.x), appendColumns(x.qr, w.r)
-	x.steps += s.iterations + w.iterations
-	x.cols += s.columns + w.columns
-	x.m = m
-	return nil
-}
-
-func appendColumns(rows []float64, a *mat.Dense) []float64 {
-	_, t := a.Dims()
-	for j := range t {
-		rows = append(rows, mat.Col(nil, j, a)...)
-	}
-	return rows
-}
-
-// orthonormalise returns the next columns of Q for the next columns y of BΩ by Gram and
-// Schmidt's process, repeated so that Q is orthogonal whatever y, and appends to R.
-func (x *xtrace) orthonormalise(y *mat.Dense) *mat.Dense {
-	_, k := y.Dims()
-	all := append([]float64(nil), x.q...)
-	q := mat.NewDense(x.n, k, nil)
-	for j := range k {
-		have := x.m + j
-		v, c := mat.Col(nil, j, y), make([]float64, have)
-		vec, coef := blas64.Vector{N: x.n, Inc: 1, Data: v}, blas64.Vector{N: have, Inc: 1, Data: c}
-		row := make([]float64, have+1)
-		norm := 1.0
-		for range 3 {
-			if have > 0 {
-				blas64.Gemv(blas.NoTrans, 1, rows(all, have, x.n), vec, 0, coef) // c = Qᵀv
-				blas64.Gemv(blas.Trans, -1, rows(all, have, x.n), coef, 1, vec)  // v ← v − Qc
-			}
-			for i, h := range c {
-				row[i] += norm * h
-			}
-			l := blas64.Nrm2(vec)
-			if norm *= l; l > 0 {
-				blas64.Scal(1/l, vec)
-			}
-		}
-		row[have] = norm
-		x.r = append(x.r, row)
-		all = append(all, v...)
-		q.SetCol(j, v)
-	}
-	return q
-}
-
-// rows is the m×n matrix of these rows.
-func rows(data []float64, m, n int) blas64.General {
-	return blas64.General{Rows: m, Cols: n, Stride: n, Data: data[:m*n]}
-}
-
-// product returns a·bᵀ for rows of length n, m×m.
-func (x *xtrace) product(a, b []float64) *mat.Dense {
-	c := mat.NewDense(x.m, x.m, nil)
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, rows(a, x.m, x.n), rows(b, x.m, x.n), 0, c.RawMatrix())
-	return c
-}
-
-func dot(a, b []float64) float64 {
-	return blas64.Dot(blas64.Vector{N: len(a), Inc: 1, Data: a}, blas64.Vector{N: len(b), Inc: 1, Data: b})
 }

@@ -45,7 +45,6 @@ func init() {
 			"SpecOf":              r.ValueOf(krrlab.SpecOf),
 			"StoredResidual":      r.ValueOf(krrlab.StoredResidual),
 			"Verify":              r.ValueOf(krrlab.Verify),
-			"XTrace":              r.ValueOf(krrlab.XTrace),
 		},
 		Types: map[string]r.Type{
 			"Auto":               r.TypeOf((*krrlab.Auto)(nil)).Elem(),

@@ -26,7 +26,6 @@ func init() {
 			"MeasureDistance": r.ValueOf(statdim.MeasureDistance),
 			"SLQ":             r.ValueOf(statdim.SLQ),
 			"Unknown":         r.ValueOf(&statdim.Unknown).Elem(),
-			"XTrace":          r.ValueOf(statdim.XTrace),
 		},
 		Types: map[string]r.Type{
 			"Distance": r.TypeOf((*statdim.Distance)(nil)).Elem(),
