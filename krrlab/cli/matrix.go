@@ -48,7 +48,11 @@ func (d *loaded) precomputed(f *dataFlags, memory int64) error {
 	}
 	n := d.train.Len()
 	if rows := d.given.N(); rows < n || rows > n && (f.n == 0 || n < f.n) {
-		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row", f.matrix, rows, f.train, n)
+		header := ""
+		if n == rows+1 {
+			header = "; if its first line is a header, say --header yes"
+		}
+		return fmt.Errorf("%s: K has %d rows, and %s has %d: want a target for each row%s", f.matrix, rows, f.train, n, header)
 	}
 	d.train.X, d.train.Columns = kernel.Rows(n), nil
 	return nil
