@@ -247,14 +247,11 @@ func (l *Lab) decide(ctx context.Context, p *plan.Plan) (won *plan.Report, m *La
 // nil where none can be made.
 func (l *Lab) settledPlan(ctx context.Context) (p *plan.Report, took float64, err error) {
 	k := l.cfg.Checkpoint
-	begun := false // what is there to resume; a plan alone may be that of other data
-	if k != nil {
-		empty, err := checkpoint.Empty(k.Dir)
-		begun = err == nil && !empty
-	}
-	if begun && k.Resume {
-		if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
-			return p, 0, err
+	if k != nil && k.Resume {
+		if empty, e := checkpoint.Empty(k.Dir); e == nil && !empty { // a plan alone may be that of other data
+			if p, err = plan.Saved(k.Dir); p != nil || err != nil { // else the run that is resumed named its method
+				return p, 0, err
+			}
 		}
 	}
 	l.mu.Lock()

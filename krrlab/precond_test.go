@@ -153,7 +153,7 @@ func TestUserDefinedRefused(t *testing.T) {
 // solver was where that was left open, and with a solver that has none it is an error of a line.
 func TestPrecondKept(t *testing.T) {
 	train := ranksProblem(60)
-	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30}, RPCholesky{LambdaP: 2}, Given{M: diagonal{60}}, scaled{}} {
+	for _, p := range []Preconditioner{Features{}, Features{S: 20}, Nystrom{S: 30}, RPCholesky{S: 30}, RPCholesky{LambdaP: 2}, Vecchia{S: 10}, Vecchia{Neighbors: 5}, Given{M: diagonal{60}}, scaled{}} {
 		if spec, err := SpecOf(p, gauss); err == nil && spec.Name != "" { // through JSON
 			if p, err = spec.Preconditioner(gauss); err != nil {
 				t.Fatal(err)

@@ -313,7 +313,7 @@ func (l *Lab) work() float64 {
 // exact reports whether true residuals are taken with K in float64 from the start: recomputed, or that of a costly kernel, which is kept for them.
 func (l *Lab) exact() bool {
 	upTo := l.exactUpTo
-	if kernel.Costly(l.cfg.Kernel) && l.exactUpTo > 0 {
+	if kernel.Costly(l.cfg.Kernel) {
 		upTo = l.refineUpTo
 	}
 	return l.cfg.Exact == ExactResidual || l.cfg.Exact == AutoResidual && l.work() <= upTo

@@ -129,10 +129,7 @@ func (s *solve) iterate(ctx context.Context) (*mat.Dense, error) {
 				return s.reached(ctx, answers, nil, &finished, err)
 			}
 			s.saved.begin(s.sol, s.a.Choice(), rep, answers, o)
-			if c, err = s.pcg(ctx, o, s.exactMatrix(), results.InFloat64); err == nil && s.stop == errLate {
-				return c, nil
-			}
-			if err != nil || s.sol.Status == pcg.Stopped {
+			if c, err = s.pcg(ctx, o, s.exactMatrix(), results.InFloat64); err != nil || s.sol.Status == pcg.Stopped {
 				c, err = s.reached(ctx, answers, c, &finished, err)
 				if err == nil && s.bounds.Ended {
 					return s.ended(ctx, c)

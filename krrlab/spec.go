@@ -2,6 +2,7 @@ package krrlab
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/feature"
@@ -27,7 +28,10 @@ type PrecondSpec struct {
 // Preconditioner returns the preconditioner for a kernel: nil, a Config's default, where nothing is set.
 func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 	if s.Name == "" {
-		if s.S == 0 && s.LambdaP == 0 && (s.Form == "" || s.Form == "auto") && !s.Orthogonal && len(s.Levels) == 0 {
+		if s.Form == "auto" {
+			s.Form = ""
+		}
+		if reflect.ValueOf(s).IsZero() {
 			return nil, nil
 		}
 		if s.Name = "features"; k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0 {
