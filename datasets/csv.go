@@ -229,6 +229,8 @@ func (c *csvReader) ragged(line int, record []string) error {
 		first = "the header"
 	}
 	switch sep := strings.Fields(c.read.Separator)[0]; {
+	case len(record) == 1 && !strings.HasPrefix(record[0], "#"):
+		remedy = ": " + quote(record[0])
 	case strings.HasPrefix(record[0], "#"):
 		remedy = "; if lines that begin with # are comments, say --comment #"
 	case sep != "comma":
@@ -242,7 +244,11 @@ func (c *csvReader) ragged(line int, record []string) error {
 // failed turns an error of encoding/csv into one with a place.
 func (c *csvReader) failed(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
-		return c.s.fail(pe.Line+c.before, 0, "%v", pe.Err)
+		what := pe.Err.Error()
+		if errors.Is(pe.Err, csv.ErrBareQuote) {
+			what = `a cell has a quote and does not begin with one: write it twice and put the cell in quotes, as in "27"" wide"`
+		}
+		return c.s.fail(pe.Line+c.before, 0, "%s", what)
 	}
 	return c.s.failed(0, err)
 }

@@ -346,7 +346,7 @@ func (c *csvReader) open() error {
 		head, _ := s.r.Peek(windowBytes)
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
-		if is, ok := strings.CutPrefix(strings.ToLower(text), "sep="); ok && c.before == 0 && len(is) > 0 && len(is) < 3 {
+		if is, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep="); ok && c.before == 0 && len(is) == 1 {
 			if sep == 0 {
 				sep, err = ParseSeparator(is)
 				why = "the line sep= says so"
