@@ -122,7 +122,9 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 		c.more, c.others, taken[j] = append(c.more, j), append(c.others, nil), true
 	}
 	for j, name := range first {
-		if !taken[j] && !slices.Contains(c.o.Drop, name) {
+		if !taken[j] && slices.Contains(c.o.Drop, name) {
+			c.read.Dropped = append(c.read.Dropped, name)
+		} else if !taken[j] {
 			c.read.Ignored = append(c.read.Ignored, name)
 		}
 	}
