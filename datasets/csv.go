@@ -153,7 +153,7 @@ func (c *csvReader) row(record []string, line int) error {
 	for _, j := range c.keep {
 		cell := strings.TrimSpace(record[j])
 		if w := c.words[j]; w != nil {
-			k, err := w.of(utf8Text(cell))
+			k, err := w.of(c.s.text(cell))
 			if err != nil {
 				return c.cellFault(line, j, err)
 			}
@@ -194,7 +194,7 @@ func (c *csvReader) row(record []string, line int) error {
 		}
 		c.others[k] = append(c.others[k], v)
 	}
-	answer := utf8Text(strings.TrimSpace(record[c.target]))
+	answer := c.s.text(strings.TrimSpace(record[c.target]))
 	if !c.o.TargetOptional && (answer == "" || c.o.Task == "regression" && isMissing(answer)) {
 		_, err := finite(answer)
 		c.fault1(c.target).missing(line, fmt.Errorf("target: %w", err))

@@ -104,7 +104,7 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions
 	case isItem(word) && word[0] != 'q':
 		rest = text
 	default:
-		answer = utf8Text(string(word))
+		answer = s.text(string(word))
 	}
 	text, _, _ = bytes.Cut(rest, []byte("#"))
 	last := 0

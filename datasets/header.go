@@ -24,7 +24,7 @@ func isMissing(cell string) bool {
 func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	first := make([]string, len(record))
 	for j, cell := range record {
-		first[j] = utf8Text(strings.TrimSpace(cell))
+		first[j] = c.s.text(strings.TrimSpace(cell))
 	}
 	dropped := map[int]bool{}
 	if c.names {
@@ -38,6 +38,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	}
 	if err == nil && !matched {
 		named, err = c.byPlace(first, dropped)
+		if c.o.TargetOptional && c.target >= 0 && !named {
+			c.read.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise", c.target+1)
+		}
 	}
 	if err != nil {
 		return false, c.s.fail(line, 0, "%v", err)

@@ -135,10 +135,14 @@ func nameList(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// utf8Text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.
-func utf8Text(text string) string {
+// text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.
+func (s *source) text(text string) string {
 	if utf8.ValidString(text) {
 		return text
+	}
+	if !s.latin {
+		s.latin = true
+		s.reading.note("text that is not UTF-8 is read as Latin-1")
 	}
 	runes := make([]rune, len(text))
 	for i := range len(text) {

@@ -171,6 +171,7 @@ type source struct {
 	limit, held int64
 	asked       bool
 	reading     *Reading
+	latin       bool // some text is not UTF-8
 }
 
 func open(ctx context.Context, name string) (*source, error) {
