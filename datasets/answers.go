@@ -263,8 +263,7 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	for i, k := range d.Class {
 		j := column[k]
 		if j < 0 {
-			text, _ := d.UnknownLabels(c.Labels)
-			return nil, errors.New(text)
+			return nil, fmt.Errorf("%s: label %q of point %d is not among %q", d.Name, d.Labels[k], i, c.Labels)
 		}
 		seen[j] = true
 		row := y.RawRowView(i)

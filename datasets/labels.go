@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -99,9 +100,9 @@ func (d *Dataset) ClassIn(labels []string) []int {
 	return at
 }
 
-// UnknownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. none
-// reports that not one of the rows has a known label.
-func (d *Dataset) UnknownLabels(labels []string) (text string, none bool) {
+// KnownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. It is an error
+// if not one of the rows has a label that is.
+func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 	at, rows, unknown := d.ClassIn(labels), 0, make([]int, len(d.Labels))
 	for _, c := range d.Class {
 		if at[c] < 0 {
@@ -116,10 +117,13 @@ func (d *Dataset) UnknownLabels(labels []string) (text string, none bool) {
 		}
 	}
 	if rows == 0 {
-		return "", false
+		return "", nil
 	}
-	return fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s", d.Name, nameList(names), rows, len(d.Class), nameList(labels)),
-		rows == len(d.Class)
+	note = fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s", d.Name, nameList(names), rows, len(d.Class), nameList(labels))
+	if rows == len(d.Class) {
+		return "", errors.New(note)
+	}
+	return note + ", and count as errors", nil
 }
 
 // nameList returns names in quotes, those beyond twenty counted.

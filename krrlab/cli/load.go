@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -246,9 +245,11 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 			return nil, err
 		}
 		d.hint("%s", unknownText(d.test))
-		if err := d.knownLabels(d.test, train.Labels); err != nil {
+		note, err := d.test.KnownLabels(train.Labels)
+		if err != nil {
 			return nil, err
 		}
+		d.hint("%s", note)
 	}
 	if d.train, err = d.filled(f.impute); err != nil {
 		return nil, err
@@ -266,19 +267,6 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
-}
-
-// knownLabels notes labels of a test file that no training row has, and is an error if it has no others.
-func (d *loaded) knownLabels(test *datasets.Dataset, labels []string) error {
-	text, none := test.UnknownLabels(labels)
-	if none {
-		return errors.New(text)
-	}
-	if text != "" {
-		text += ", and count as errors"
-	}
-	d.hint("%s", text)
-	return nil
 }
 
 // keepMissing reports whether missing values are read, to be filled in.

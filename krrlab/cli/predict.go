@@ -206,10 +206,11 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 		if err != nil {
 			return nil, err
 		}
-		if text, none := data.UnknownLabels(m.Labels); data.Class != nil && none {
-			data.Class, data.Labels, data.Read.Unjudged = nil, nil, text
-		} else if text != "" {
-			data.Read.Notes = append(data.Read.Notes, text+", and count as errors")
+		note, err := data.KnownLabels(m.Labels)
+		if err != nil {
+			data.Class, data.Labels, data.Read.Unjudged = nil, nil, err.Error()
+		} else if note != "" {
+			data.Read.Notes = append(data.Read.Notes, note)
 		}
 		if text := unknownText(data); text != "" && a.first() && !a.quiet {
 			fmt.Fprintf(a.env.Stderr, "krrlab: note: %s\n", text)

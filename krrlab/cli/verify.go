@@ -150,11 +150,14 @@ func (a *app) verifyData(ctx context.Context, f *verifyFlags, m *model.Model) (t
 		if err != nil {
 			return nil, err
 		}
-		text, none := d.UnknownLabels(m.Labels)
-		if text = cmp.Or(d.Read.Unjudged, text); none && d.Class != nil || d.Read.Unjudged != "" {
-			return nil, fmt.Errorf("%s: %s", name, text)
+		if d.Read.Unjudged != "" {
+			return nil, fmt.Errorf("%s: %s", name, d.Read.Unjudged)
 		}
-		return d, nil
+		note, err := d.KnownLabels(m.Labels)
+		if note != "" {
+			d.Read.Notes = append(d.Read.Notes, note)
+		}
+		return d, err
 	}
 	if train, err = read(f.train); err != nil {
 		return nil, nil, err

@@ -237,8 +237,8 @@ func (m *Model) Evaluate(ctx context.Context, d *datasets.Dataset, o *Options) (
 	if d.Task != m.Task() {
 		return nil, fmt.Errorf("model: test data for %v do not fit a model for %v", d.Task, m.Task())
 	}
-	if text, none := d.UnknownLabels(m.Labels); m.Labels != nil && none {
-		return nil, fmt.Errorf("model: %s", text)
+	if _, err := d.KnownLabels(m.Labels); err != nil {
+		return nil, fmt.Errorf("model: %w", err)
 	}
 	p, err := m.Predict(ctx, d, o)
 	if err != nil {
