@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,9 +44,12 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 		}
 		return nil
 	}
+	if c.header != nil && cell == c.header[j] {
+		err = fmt.Errorf("%w: the header again? remove the line", err)
+	}
 	form := localForm(cell)
 	when := date.MatchString(cell) || clock.MatchString(cell)
-	if !isWord(cell) || c.o.Dim > 0 || form != "" && !when { // where Dim is known, so is what is dropped
+	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !when { // where Dim is known, so is what is dropped
 		return c.cellFault(line, j, err)
 	}
 	f := c.fault1(j)
@@ -59,95 +63,80 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 }
 
 // fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the flags
-// that cure it; nil if there are none.
+// that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell is a value like any other.
 func (c *csvReader) fault() error {
 	if len(c.faults) == 0 {
 		return nil
 	}
-	var gaps, words []int // columns, those with most missing cells first
-	for j, f := range c.faults {
-		if f.words > 0 { // where a missing cell is a value like any other
-			words = append(words, j)
-		} else {
-			gaps = append(gaps, j)
-		}
-	}
+	var words, drop, code []string
+	var gaps []int // columns
 	total := 0
-	slices.SortFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[b].gaps-c.faults[a].gaps, a-b) })
-	slices.Sort(words)
-	for _, j := range gaps {
-		total += c.faults[j].gaps
-	}
-	var reason, drop, code []string
-	for _, j := range words {
+	for _, j := range slices.Sorted(maps.Keys(c.faults)) {
 		f := c.faults[j]
-		if 2*f.words <= c.rows-f.gaps || c.rows == 1 { // a few words among numbers are no column of words
+		switch few := len(f.values) <= min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)); {
+		case f.words == 0:
+			gaps, total = append(gaps, j), total+f.gaps
+		case 2*f.words <= c.rows-f.gaps || c.rows == 1:
 			if f.words > 1 {
 				f.word = fmt.Errorf("%w, and %d cells more of the column", f.word, f.words-1)
 			}
 			return c.cellFault(f.wordLine, j, f.word)
+		case f.date:
+			words, drop = append(words, c.name(j)+" has dates or times"), append(drop, c.flagName(j))
+		default:
+			words = append(words, fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values), quote(f.first)))
+			if few {
+				code = append(code, c.flagName(j))
+			} else {
+				drop = append(drop, c.flagName(j))
+			}
 		}
-		what := fmt.Sprintf("%s has words (%d, such as %s)", c.name(j), len(f.values), quote(f.first))
-		if f.date {
-			what = c.name(j) + " has dates or times"
-		}
-		if f.date || len(f.values) > min(maxCategories, max(maxGuess, c.rows/rowsPerGuess)) {
-			drop = append(drop, c.flagName(j))
-		} else {
-			code = append(code, c.flagName(j))
-		}
-		reason = append(reason, what)
 	}
-	return c.remedied(reason, gaps, total, drop, code)
-}
-
-// remedied is the error of columns that are no numbers, of which some are better left out and others coded, and of missing cells.
-func (c *csvReader) remedied(reason []string, gaps []int, total int, drop, code []string) error {
-	const most = 20
 	pe := &ParseError{File: c.s.name}
-	if len(reason) > 0 {
-		if n := len(reason) - most; n > 0 {
-			reason = append(reason[:most], fmt.Sprintf("and %d columns more", n))
-		}
-		reason = []string{"columns that are no numbers: " + strings.Join(reason, ", ")}
+	var reason []string
+	if len(words) > 0 {
+		reason = append(reason, "columns that are no numbers: "+listed(words))
 	}
-	if len(gaps) > 0 && (total == 1 || reason == nil) {
-		first := slices.MinFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[a].gapLine-c.faults[b].gapLine, a-b) })
-		f := c.faults[first]
-		pe, _ = c.cellFault(f.gapLine, first, f.gap).(*ParseError)
-		if first == c.target {
+	if len(gaps) > 0 && (total == 1 || words == nil) {
+		j := slices.MinFunc(gaps, func(a, b int) int { return cmp.Or(c.faults[a].gapLine-c.faults[b].gapLine, a-b) })
+		f := c.faults[j]
+		pe, _ = c.cellFault(f.gapLine, j, f.gap).(*ParseError)
+		if j == c.target {
 			pe, _ = c.s.fail(f.gapLine, 0, "%v", f.gap).(*ParseError)
 		}
 		reason = append(reason, pe.Reason)
 	}
 	if total > 1 {
+		slices.SortStableFunc(gaps, func(a, b int) int { return c.faults[b].gaps - c.faults[a].gaps }) // most first
 		var each []string
-		for _, j := range gaps[:min(most, len(gaps))] {
+		for _, j := range gaps {
 			each = append(each, fmt.Sprintf("%s %d", c.name(j), c.faults[j].gaps))
 		}
-		if n := len(gaps) - most; n > 0 {
-			each = append(each, fmt.Sprintf("and %d columns more", n))
-		}
-		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, total, strings.Join(each, ", ")))
+		reason = append(reason, fmt.Sprintf("in %d rows %d cells are missing: %s", c.rows, total, listed(each)))
 	}
-	if f := c.faults[c.target]; f != nil && f.gaps > 0 {
-		reason = append(reason, "rows without a target have to be removed")
-	} else {
-		if c.o.Dim == 0 {
-			pe.add("--drop", append(c.counters(), drop...))
-			pe.add("--categorical", code)
-		}
-		if len(gaps) > 0 && c.o.Dim == 0 {
+	pe.Reason = strings.Join(append(reason, c.remedy(pe, len(gaps) > 0, drop, code)...), "; ")
+	return pe
+}
+
+// remedy sets the flags that cure the fault, and returns what else there is to say.
+func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code []string) (more []string) {
+	f := c.faults[c.target]
+	switch {
+	case f != nil && f.gaps > 0:
+		more = append(more, "rows without a target have to be removed")
+	case c.o.Dim > 0:
+		more = append(more, "a fit with --impute median fills them in")
+	default:
+		pe.add("--drop", append(c.counters(), drop...))
+		pe.add("--categorical", code)
+		if gaps {
 			pe.add("--impute", []string{"median"})
-		} else if len(gaps) > 0 {
-			reason = append(reason, "a fit with --impute median fills them in")
 		}
 	}
 	if sep, _, _ := strings.Cut(c.read.Separator, " "); sep != "comma" {
-		reason = append(reason, "cells are separated by a "+sep+" (--separator says otherwise)")
+		more = append(more, "cells are separated by a "+sep+" (--separator says otherwise)")
 	}
-	pe.Reason = strings.Join(reason, "; ")
-	return pe
+	return more
 }
 
 // add adds a flag that cures the fault, with names of columns as a flag takes them.

@@ -126,17 +126,22 @@ func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 	return note + ", and count as errors", nil
 }
 
-// nameList returns names in quotes, those beyond twenty counted.
+// nameList returns names in quotes, as listed does.
 func nameList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = quote(name)
+	}
+	return listed(quoted)
+}
+
+// listed returns the items of a list, those beyond twenty counted.
+func listed(items []string) string {
 	const most = 20
-	var quoted []string
-	for _, name := range names[:min(most, len(names))] {
-		quoted = append(quoted, quote(name))
+	if n := len(items) - most; n > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(items[:most], ", "), n)
 	}
-	if n := len(names) - most; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(quoted, ", "), n)
-	}
-	return strings.Join(quoted, ", ")
+	return strings.Join(items, ", ")
 }
 
 // text returns a text that is not UTF-8 as Latin-1, in which every byte is a letter, so that no two become one.

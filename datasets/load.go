@@ -60,6 +60,7 @@ func Load(ctx context.Context, name string, o *LoadOptions) (*Pair, error) {
 		return nil, err
 	}
 	p.Train.Name, p.Test.Name = info.Name, info.Name
+	p.Train.Read, p.Test.Read = nil, nil // the registry has decided
 	if o.N > 0 {
 		p.Train = p.Train.Head(o.N)
 	}

@@ -78,6 +78,7 @@ func TestReading(t *testing.T) {
 		{"times are no items", rowsOf(40, "08:%02[2]d:00 %.2[1]f 0.5"), ReadOptions{Drop: []string{"0"}}, "csv; separator blank"},
 		// Cells that are no numbers.
 		{"hexadecimal", "a,y\n" + rowsOf(20, "0x1p%[2]d,0.5"), ReadOptions{}, `!"0x1p0" is not a number: hexadecimal?`},
+		{"the header again", "a,b,y\n" + classesOf(20, "1.5", "2.5") + "a,b,y\n" + classesOf(20, "1.5"), ReadOptions{}, `!line 22, column 1: a: "a" is not a number: the header again? remove the line`},
 		{"underscores", "a,y\n" + lines(20, func(int) string { return "1_0,0.5" }), ReadOptions{}, `!"1_0" is not a number: underscores between digits? write 10`},
 		{"exponents of Fortran", "a,y\n" + rowsOf(20, "%.2fd+01,0.5"), ReadOptions{}, "!an exponent of Fortran? write E"},
 		{"hexadecimal answers", "a,y\n" + rowsOf(20, "%.2f,0x1%[2]d"), ReadOptions{}, "!hexadecimal?"},

@@ -99,7 +99,7 @@ func TestMissingCells(t *testing.T) {
 		t.Errorf("without a header: %v", err)
 	}
 	wide := strings.Repeat("x,", 30) + "y\n" + strings.Repeat("1,", 30) + "2.5\n" + strings.Repeat(",", 30) + "2.5\n"
-	if _, err = Read(strings.NewReader(wide), "file", nil); err == nil || !strings.Contains(err.Error(), "and 10 columns more") {
+	if _, err = Read(strings.NewReader(wide), "file", nil); err == nil || !strings.Contains(err.Error(), "and 10 more") {
 		t.Errorf("many columns: %v", err)
 	}
 	if d, err := Read(strings.NewReader("a,b,y\n1,,2.5\n1,,3.5\n"), "file", &ReadOptions{Drop: []string{"b"}}); err != nil || d.Dim() != 1 {

@@ -23,8 +23,8 @@ func (b *Lines) Add(name, format string, args ...any) {
 	fmt.Fprintf(&b.b, "%-*s %s\n", cmp.Or(b.Width, 14), name, safe.Line(fmt.Sprintf(format, args...)))
 }
 
-// Problem adds which problem a stage is about.
-func (b *Lines) Problem(h *Header) {
+// Data adds which data a stage is about, and what was decided of their files.
+func (b *Lines) Data(h *Header) {
 	name := h.Dataset
 	if h.Note != "" {
 		name += " (" + h.Note + ")"
@@ -35,6 +35,11 @@ func (b *Lines) Problem(h *Header) {
 	}
 	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, h.Task, h.N, h.D, h.T, scaled)
 	b.Files(h.Read)
+}
+
+// Problem adds which problem a stage is about.
+func (b *Lines) Problem(h *Header) {
+	b.Data(h)
 	weighted := ""
 	if h.Weighted {
 		weighted = ", weighted rows"

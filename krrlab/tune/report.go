@@ -60,15 +60,7 @@ func (r *Result) classes() bool { return r.Task == "classification" }
 // String gives the search in a few aligned lines.
 func (r *Result) String() string {
 	var b stage.Lines
-	name := r.Dataset
-	if r.Note != "" {
-		name += " (" + r.Note + ")"
-	}
-	scaled := ""
-	if r.Scaling != "" && r.Scaling != "none" {
-		scaled = ", scaled: " + r.Scaling
-	}
-	b.Add("data", "%s: %s, n = %d, d = %d, t = %d%s", name, r.Task, r.N, r.D, r.T, scaled)
+	b.Data(&r.Header)
 	if text := r.units(); text != "" {
 		b.Add("errors", "%s", strings.Trim(text, " ()"))
 	}
