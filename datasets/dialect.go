@@ -196,7 +196,7 @@ func headed(first []string, rest [][]string, target int) (yes bool, why string, 
 		case k == word:
 			words++
 			switch {
-			case count[word] == 0 && count[number]+count[local] > 0:
+			case 10*count[word] < count[number]+count[local]: // a few may be mistyped
 				if over++; j != target {
 					overOther++
 				}
