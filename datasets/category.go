@@ -92,8 +92,8 @@ func (w *category) of(value string) (int, error) {
 	return i, nil
 }
 
-// coded returns the points and names with a feature for each value of the categorical columns, whose numbers c.data has,
-// and sets what d says of them.
+// coded returns the points and names with a feature for each value of the categorical columns, whose numbers c.data
+// has, and sets what d says of them.
 func (c *csvReader) coded(d *Dataset) error {
 	if len(c.words) == 0 {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -76,7 +75,9 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	if err := c.coded(d); err != nil || c.target < 0 {
 		return d, err
 	}
-	c.read.Target = c.flagName(c.target)
+	if c.read.Target = strconv.Itoa(c.target); c.header != nil {
+		c.read.Target = c.header[c.target]
+	}
 	return d, s.answered(d, &c.answers, c.o, c.noMore)
 }
 
@@ -84,7 +85,8 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 func (s *source) answered(d *Dataset, a *answers, o *ReadOptions, err error) error {
 	err = cmp.Or(err, d.setAnswers(s, a, o.Task))
 	if pe, ok := errors.AsType[*ParseError](err); ok && o.TargetOptional {
-		d.Target, d.Class, d.Labels, d.More, d.Targets, s.reading.Unjudged = nil, nil, nil, nil, nil, fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
+		d.Target, d.Class, d.Labels, d.More, d.Targets = nil, nil, nil, nil, nil
+		s.reading.Unjudged = fmt.Sprintf("line %d, %s", pe.Line, pe.Reason)
 		return nil
 	}
 	return err
@@ -110,8 +112,9 @@ func (c *csvReader) records() error {
 		line, _ := c.r.FieldPos(0)
 		line += c.before
 		gap := line - c.next
-		if c.next = line + 1; slices.ContainsFunc(record, func(cell string) bool { return strings.Contains(cell, "\n") }) {
-			c.next += strings.Count(strings.Join(record, ""), "\n")
+		c.next = line + 1
+		for _, cell := range record {
+			c.next += strings.Count(cell, "\n")
 		}
 		if c.width != 1 || c.r.Comment != 0 {
 			c.read.skip(line-gap, gap)
@@ -123,7 +126,8 @@ func (c *csvReader) records() error {
 				}
 			}
 		}
-		note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && strings.HasPrefix(record[0], "#") && len(record) != c.width
+		note := c.rows == 0 && c.width > 0 && c.o.Comment == "" && record[0] != "" && record[0][0] == '#' &&
+			len(record) != c.width
 		if note || len(record) == 1 && c.width != 1 && strings.TrimSpace(record[0]) == "" {
 			c.read.skip(line, 1)
 			continue
@@ -246,7 +250,8 @@ func (c *csvReader) failed(err error) error {
 	if pe, ok := errors.AsType[*csv.ParseError](err); ok {
 		what := pe.Err.Error()
 		if errors.Is(pe.Err, csv.ErrBareQuote) {
-			what = `a cell has a quote and does not begin with one: write it twice and put the cell in quotes, as in "27"" wide"`
+			what = `a cell has a quote and does not begin with one: ` +
+				`write it twice and put the cell in quotes, as in "27"" wide"`
 		}
 		return c.s.fail(pe.Line+c.before, 0, "%s", what)
 	}
@@ -264,8 +269,8 @@ func (c *csvReader) name(j int) string {
 	return "column " + strconv.Itoa(j+1)
 }
 
-// The forms in which numbers are written that are not read: digits in groups of thousands, dates, times of day, exponents of
-// Fortran, hexadecimal digits, underscores, and numbers with a unit.
+// The forms in which numbers are written that are not read: digits in groups of thousands, dates, times of day,
+// exponents of Fortran, hexadecimal digits, underscores, and numbers with a unit.
 var (
 	thousands = regexp.MustCompile(`^([+-]?\d{1,3})([ ,.'’_\x{a0}\x{202f}])(\d{3})((?:[ ,.'’_\x{a0}\x{202f}]\d{3})*)(?:[.,](\d+))?$`)
 	date      = regexp.MustCompile(`^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ,].*)?$`)

@@ -16,7 +16,8 @@ const (
 	windowRows  = 200
 )
 
-// separators are what may stand between cells, the likeliest first, with their names; a blank is a run of blanks and tabs.
+// separators are what may stand between cells, the likeliest first, with their names; a blank is a run of blanks and
+// tabs.
 var separators = []struct {
 	sep  rune
 	name string
@@ -79,8 +80,8 @@ func window(text []byte, cut bool, sep, comment rune) (rows [][]string) {
 	return rows
 }
 
-// usual returns the number of cells that most rows have, and how many rows these are; a first row of one cell less, as R
-// writes it, is counted as one of them.
+// usual returns the number of cells that most rows have, and how many rows these are; a first row of one cell less, as
+// R writes it, is counted as one of them.
 func usual(rows [][]string) (width, of int) {
 	count := map[int]int{}
 	for _, row := range rows {
@@ -94,7 +95,8 @@ func usual(rows [][]string) (width, of int) {
 	return width, of
 }
 
-// rowNames reports whether the first row, of one cell less than all others, is a header that does not name the first column.
+// rowNames reports whether the first row, of one cell less than all others, is a header that does not name the first
+// column.
 func rowNames(rows [][]string, width int) bool {
 	if len(rows) < 3 || len(rows[0]) != width-1 {
 		return false
@@ -120,7 +122,7 @@ func separate(text []byte, cut bool, comment rune) (sep rune, why string, err er
 				switch {
 				case kindOf(cell) != word:
 					numbers++
-				case s.sep != ' ' && strings.ContainsAny(cell, ";,\t|") || s.sep == ' ' && strings.ContainsAny(cell, ";,|"):
+				case strings.ContainsAny(cell, ";,\t|"):
 					numbers--
 				}
 			}
@@ -135,7 +137,8 @@ func separate(text []byte, cut bool, comment rune) (sep rune, why string, err er
 	}
 	switch {
 	case rival != 0:
-		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --separator", separatorName(sep), separatorName(rival))
+		return 0, "", fmt.Errorf("cells may be separated by a %s or a %s: say which by --separator",
+			separatorName(sep), separatorName(rival))
 	case sep == 0:
 		return ',', "one column", nil
 	}
@@ -166,66 +169,80 @@ func kindOf(cell string) kind {
 	return word
 }
 
-// headed decides whether the first of the rows is a header, target the column of the answers. A column of numbers under a
-// word shows that it is; so do numbers that count the columns, or that rise as years and wavelengths do, beside a
-// word that is in no other row. Words that are in other rows too show that it is not.
-func headed(first []string, rest [][]string, target int) (yes bool, why string, err error) {
-	var nums []float64
-	var over, overOther, again, fresh, words, fractions int // columns
-	missing, plain := true, true
+// evidence is what the first row and those below it show of whether it is a header: counts of columns.
+type evidence struct {
+	nums                 []float64 // numbers in the first row
+	plain, missing       bool      // none of them is in a local form; no cell but the target's has a value
+	words                int       // words in the first row
+	over, overOther      int       // words over columns of numbers; those that are not over the target
+	again, fresh         int       // words that are in other rows too; a target that is not, where others are in many
+	fractions, all, rows int       // columns with numbers that are not whole; all columns, and rows
+}
+
+// look returns the evidence, target being the column of the answers.
+func look(first []string, rest [][]string, target int) *evidence {
+	e := &evidence{plain: true, missing: true, all: len(first), rows: len(rest)}
 	for j, cell := range first {
-		k := kindOf(cell)
-		missing = missing && (k == missingCell || j == target && len(first) > 1)
-		count, labels, whole := [local + 1]int{}, map[string]int{}, true
+		k, count, texts, whole := kindOf(cell), [local + 1]int{}, map[string]int{}, true
 		for _, row := range rest {
 			if j < len(row) {
 				count[kindOf(row[j])]++
-				labels[row[j]]++
+				texts[row[j]]++
 				whole = whole && !strings.ContainsAny(row[j], ".eE")
 			}
 		}
-		if !whole {
-			fractions++
+		if e.missing = e.missing && (k == missingCell || j == target && len(first) > 1); !whole {
+			e.fractions++
 		}
-		switch {
-		case k == number:
+		if k == number || k == local {
 			v, _ := parse(cell)
-			nums = append(nums, v)
-		case k == local:
-			nums, plain = append(nums, 0), false
-		case k == word:
-			words++
-			switch {
-			case 10*count[word] < count[number]+count[local]: // a few may be mistyped
-				if over++; j != target {
-					overOther++
-				}
-			case labels[cell] > 0:
-				again++
-			case j == target && len(rest) >= 10 && len(labels)*rowsPerGuess <= len(rest):
-				fresh++
+			e.nums, e.plain = append(e.nums, v), e.plain && k == number
+		}
+		if k != word {
+			continue
+		}
+		switch e.words++; {
+		case 10*count[word] < count[number]+count[local]: // a few may be mistyped
+			if e.over++; j != target {
+				e.overOther++
 			}
+		case texts[cell] > 0:
+			e.again++
+		case j == target && len(rest) >= 10 && len(texts)*rowsPerGuess <= len(rest):
+			e.fresh++
 		}
 	}
-	rises := plain && len(nums) > 1 && slices.IsSorted(nums) && len(slices.Compact(slices.Clone(nums))) == len(nums)
-	counts := rises && (nums[0] == 0 || nums[0] == 1) && nums[len(nums)-1] == nums[0]+float64(len(nums)-1)
+	return e
+}
+
+// headed decides whether the first of the rows is a header, target the column of the answers. A column of numbers under
+// a word shows that it is; so do numbers that count the columns, or that rise as years and wavelengths do, beside a
+// word that is in no other row. Words that are in other rows too show that it is not.
+func headed(first []string, rest [][]string, target int) (yes bool, why string, err error) {
+	const either = "say --header yes if it is a header, --header no if it is none"
+	e := look(first, rest, target)
+	n := len(e.nums)
+	rises := e.plain && n > 1
+	for i := 1; i < n; i++ {
+		rises = rises && e.nums[i] > e.nums[i-1]
+	}
+	counts := rises && (e.nums[0] == 0 || e.nums[0] == 1) && e.nums[n-1] == e.nums[0]+float64(n-1)
 	switch {
-	case missing:
+	case e.missing:
 		return false, "the first row has no values", nil
-	case len(nums) == 0 && (over > 0 || again == 0):
+	case n == 0 && (e.over > 0 || e.again == 0):
 		return true, "words", nil
-	case len(nums) == 0:
+	case n == 0:
 		return false, "the words of the first row are in others too", nil
-	case counts && words > 0 && again == 0 && (over > 0 || fresh > 0):
+	case counts && e.words > 0 && e.again == 0 && e.over+e.fresh > 0,
+		counts && e.words == 0 && n > 2 && 2*e.fractions > e.all:
 		return true, "numbers that count the columns", nil
-	case counts && words == 0 && len(nums) > 2 && 2*fractions > len(first):
-		return true, "numbers that count the columns", nil
-	case counts && words == 0 && len(nums) > 4 && len(rest) >= 10:
-		return false, "", fmt.Errorf("the first row counts the columns: say --header yes if it is a header, --header no if it is none")
-	case rises && over+fresh > 0 && overOther == 0 && again == 0 && (over > 0 || len(nums) > 2):
-		return true, fmt.Sprintf("numbers that rise, and the word %s", quote(first[target])), nil
-	case rises && fresh > 0:
-		return false, "", fmt.Errorf("%s is in no other row: say --header yes if this row is a header, --header no if it is none", quote(first[target]))
+	case counts && e.words == 0 && n > 4 && e.rows >= 10:
+		return false, "", fmt.Errorf("the first row counts the columns: %s", either)
+	case rises && e.over+e.fresh > 0 && e.overOther == 0 && e.again == 0 && (e.over > 0 || n > 2):
+		return true, "numbers that rise, and the word " + quote(first[target]), nil
+	case rises && e.fresh > 0:
+		return false, "", fmt.Errorf("%s of the first row is in no other: %s", quote(first[target]), either)
 	}
 	return false, "the first row has numbers", nil
 }

@@ -49,7 +49,8 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 	}
 	form := localForm(cell)
 	when := date.MatchString(cell) || clock.MatchString(cell)
-	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !when { // where Dim is known, so is what is dropped
+	// Where Dim is known, so is what is dropped.
+	if !isWord(cell) || c.o.Dim > 0 || c.header != nil && cell == c.header[j] || form != "" && !when {
 		return c.cellFault(line, j, err)
 	}
 	f := c.fault1(j)
@@ -62,8 +63,9 @@ func (c *csvReader) noNumber(line, j int, cell string, nan bool) error {
 	return nil
 }
 
-// fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the flags
-// that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell is a value like any other.
+// fault returns an error with the first of the cells that are no numbers, what is wrong with which columns, and the
+// flags that cure it; nil if there are none. A few words among numbers are no column of words, in which a missing cell
+// is a value like any other.
 func (c *csvReader) fault() error {
 	if len(c.faults) == 0 {
 		return nil
@@ -159,7 +161,8 @@ func JoinNames(names []string) string {
 // counters returns the columns that count the rows, which no fit wants, where other columns are at fault.
 func (c *csvReader) counters() (names []string) {
 	for k, j := range c.keep {
-		if c.words[j] == nil && c.faults[j] == nil && countsRows(c.rows, func(i int) float64 { return c.data[i*len(c.keep)+k] }) {
+		at := func(i int) float64 { return c.data[i*len(c.keep)+k] }
+		if c.words[j] == nil && c.faults[j] == nil && countsRows(c.rows, at) {
 			names = append(names, c.flagName(j))
 		}
 	}
@@ -168,8 +171,8 @@ func (c *csvReader) counters() (names []string) {
 
 // flagName names column j for a flag.
 func (c *csvReader) flagName(j int) string {
-	if c.header == nil || c.header[j] == "" || slices.Index(c.header, c.header[j]) != slices.Index(c.header[j:], c.header[j])+j {
-		return strconv.Itoa(j)
+	if c.header != nil && c.header[j] != "" && slices.Index(c.header, c.header[j]) == j && !isIndex(c.header[j]) {
+		return c.header[j]
 	}
-	return c.header[j]
+	return strconv.Itoa(j)
 }

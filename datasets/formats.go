@@ -19,8 +19,8 @@ import (
 // maxColumn is the largest LIBSVM index accepted.
 const maxColumn = math.MaxInt32 - 1
 
-// libsvm reads lines "answer index:value …", indices from 1 and increasing; text after
-// # is a comment, but at a line's start where that may be a row, and the answers may be missing where they need not be there. Points are sparse. The answers are dropped if o.Target is "none".
+// libsvm reads lines "answer index:value …", indices from 1 and increasing; text after # is a comment, but at a line's
+// start where that may be a row. If o.Target is "none" the answers may be missing. Points are sparse.
 func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 	x := &points.CSR{Ptr: []int{0}}
 	var a answers
@@ -40,9 +40,6 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 		}
 		if x.D > d {
 			widest = line
-		}
-		if unlabeled := answer == ""; ok && unlabeled != (len(a.text) > 0 && a.text[0] == "") && len(a.text) > 0 || ok && unlabeled && o.Target != "none" {
-			return nil, s.fail(line, 1, "%s", noLabel)
 		}
 		if !ok && len(text) > 0 {
 			s.reading.skip(line, 1)
@@ -87,7 +84,8 @@ func (s *source) libsvm(o *ReadOptions) (*Dataset, error) {
 }
 
 // noLabel is what is wrong with a line of LIBSVM that begins with index:value.
-const noLabel = "the line has no label: it begins with index:value. A fit wants one in each line; to predict, say --target none"
+const noLabel = "the line has no label: it begins with index:value. " +
+	"A fit wants one in each line; to predict, say --target none"
 
 // libsvmLine appends the nonzeros of a line to x; ok is false for a line without content, and the answer is empty where
 // there is none.
@@ -98,11 +96,14 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions
 		return "", false, nil
 	case word[0] == '#' && o.Comment != "none":
 		if second, _ := cutWord(rest); len(word) > 1 && (len(second) == 0 || isItem(second)) {
-			return "", false, s.fail(line, 1, "the line begins with # and may be a row: say --comment # if it is a comment, --comment none if # begins a label")
+			return "", false, s.fail(line, 1, "the line begins with # and may be a row: "+
+				"say --comment # if it is a comment, --comment none if # begins a label")
 		}
 		return "", false, nil
 	case isItem(word) && word[0] != 'q':
-		rest = text
+		if rest = text; o.Target != "none" {
+			return "", false, s.fail(line, 1, "%s", noLabel)
+		}
 	default:
 		answer = s.text(string(word))
 	}
@@ -119,7 +120,8 @@ func (s *source) libsvmLine(x *points.CSR, text []byte, line int, o *ReadOptions
 		col, err := strconv.Atoi(string(word[:colon]))
 		switch {
 		case err == nil && col == 0:
-			return "", false, s.fail(line, item, "index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them (in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel precomputed")
+			return "", false, s.fail(line, item, "index 0: LIBSVM counts features from 1, want indices from 1; add 1 to all of them "+
+				"(in scikit-learn dump_svmlight_file(…, zero_based=False)); of a kernel matrix, see --kernel precomputed")
 		case err != nil || col < 1 || col > maxColumn:
 			return "", false, s.fail(line, item, "index %s: want a whole number from 1 to %d", quote(word[:colon]), maxColumn)
 		case col <= last:

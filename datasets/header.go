@@ -38,7 +38,8 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if err == nil && !matched {
 		named, err = c.byPlace(first, dropped)
 		if c.o.TargetOptional && c.target >= 0 && !named {
-			c.read.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise", c.target+1)
+			c.read.note("column %d is taken for the target, as at the fit: --target and --drop say otherwise",
+				c.target+1)
 		}
 	}
 	if err != nil {
@@ -80,8 +81,8 @@ func (c *csvReader) checkWidth(line int, matched bool) error {
 	return nil
 }
 
-// byName finds the features that the options name, in whatever order and among whatever others; matched is false if there
-// are none of them.
+// byName finds the features that the options name, in whatever order and among whatever others; matched is false if
+// there are none of them.
 func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	names, words := sources(c.o.Columns, c.o.Categorical)
 	var missing []string
@@ -104,7 +105,8 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 		return false, false, nil
 	}
 	if missing != nil {
-		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s", nameList(missing), cmp.Or(c.o.DimOf, "the model"), nameList(first))
+		return false, false, fmt.Errorf("the columns %s of %s are missing: there are %s",
+			nameList(missing), cmp.Or(c.o.DimOf, "the model"), nameList(first))
 	}
 	if c.target = slices.Index(first, c.o.Target); c.target < 0 && !c.o.TargetOptional && c.o.Target != "none" {
 		if c.target, _, err = findColumn(first, cmp.Or(c.o.Target, "-1")); err != nil {
@@ -112,7 +114,8 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 		}
 	}
 	if taken[c.target] {
-		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target", c.target, cmp.Or(c.o.DimOf, "the model"))
+		return false, false, fmt.Errorf("the target, column %d, is a feature of %s: name the target by --target",
+			c.target, cmp.Or(c.o.DimOf, "the model"))
 	}
 	taken[c.target] = true
 	for _, name := range c.o.More {
@@ -133,15 +136,16 @@ func (c *csvReader) byName(first []string) (named, matched bool, err error) {
 	return true, true, nil
 }
 
-// unnamed returns an error if none of the names that the options have for the features is in the first row, and it is a header of
-// others, or there is none and more columns than features: which of them has the answers is not guessed.
+// unnamed returns an error if none of the names that the options have for the features is in the first row, and it is a
+// header of others, or there is none and more columns than features: which of them has the answers is not guessed.
 func (c *csvReader) unnamed(first []string) error {
 	header, _, err := headed(first, c.rest, -1)
 	of := cmp.Or(c.o.DimOf, "the model")
 	switch {
 	case c.o.Header == "yes" || c.o.Header == "auto" && header && err == nil:
-		return fmt.Errorf("none of the columns %s of %s is here: there are %s", nameList(c.o.Columns), of, nameList(first))
-	case !c.o.TargetOptional || isIndex(c.o.Target):
+		return fmt.Errorf("none of the columns %s of %s is here: there are %s",
+			nameList(c.o.Columns), of, nameList(first))
+	case !c.o.TargetOptional:
 		return nil
 	}
 	numbers := 0
@@ -151,13 +155,15 @@ func (c *csvReader) unnamed(first []string) error {
 		}
 	}
 	if n := len(first) - numbers; n > c.o.Dim {
-		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, say --target %d; leave out by --drop what is no feature",
+		return fmt.Errorf("%d columns without a header, and %d features of %s: if column %d has the answers, "+
+			"say --target %d; leave out by --drop what is no feature",
 			len(first), c.o.Dim, of, len(first), len(first)-1)
 	}
 	return nil
 }
 
-// byPlace finds the columns that the options name, the others being features; named reports whether one was found by its name.
+// byPlace finds the columns that the options name, the others being features; named reports whether one was found by
+// its name.
 func (c *csvReader) byPlace(first []string, dropped map[int]bool) (named bool, err error) {
 	if err := c.severalTargets(first); err != nil {
 		return false, err

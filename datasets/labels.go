@@ -18,8 +18,9 @@ var decimal = regexp.MustCompile(`^[+-]?\d+(\.0*)?(e[+-]?\d+)?$`)
 // maxWhole is the first whole number that not every text of which is told apart by its value: 15 digits are.
 const maxWhole = 1e15
 
-// labelKey returns the text that two labels have in common if they are one class: of whole numbers whose text says nothing
-// but their value (1, +1, 1.0, 1e0, but not 01) that value, and the text itself otherwise (01234, 1.10, numbers of 16 digits).
+// labelKey returns the text that two labels have in common if they are one class: of whole numbers whose text says
+// nothing but their value (1, +1, 1.0, 1e0, but not 01) that value, and the text itself otherwise (01234, 1.10, numbers
+// of 16 digits).
 func labelKey(text string) string {
 	if v, ok := value(text); ok {
 		return strconv.FormatFloat(v+0, 'f', -1, 64) // −0+0 = 0
@@ -34,11 +35,12 @@ func value(text string) (v float64, ok bool) {
 	}
 	digits := strings.TrimLeft(text, "+-")
 	v, err := parse(text)
-	return v, err == nil && math.Abs(v) < maxWhole && v == math.Trunc(v) && (len(digits) == 1 || digits[0] != '0' || digits[1] == '.')
+	padded := len(digits) > 1 && digits[0] == '0' && digits[1] != '.'
+	return v, err == nil && math.Abs(v) < maxWhole && v == math.Trunc(v) && !padded
 }
 
-// setClasses sets Labels, sorted, and Class. A class has the name that all its rows have, or its key if they differ or the
-// labels are all numbers that say nothing but their value.
+// setClasses sets Labels, sorted, and Class. A class has the name that all its rows have, or its key if they differ or
+// the labels are all numbers that say nothing but their value.
 func (d *Dataset) setClasses(answers []string) {
 	key, name, index, plain := map[string]string{}, map[string]string{}, map[string]int{}, true
 	for _, a := range answers {
@@ -81,11 +83,13 @@ func sortLabels(labels []string) {
 		}
 		values[l] = v
 	}
-	slices.SortFunc(labels, func(a, b string) int { return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(labels, func(a, b string) int {
+		return cmp.Or(cmp.Compare(values[a], values[b]), cmp.Compare(a, b))
+	})
 }
 
-// ClassIn returns for each label of d its place among others, that of the same text or else of the same number, and −1 where
-// there is none.
+// ClassIn returns for each label of d its place among others, that of the same text or else of the same number, and −1
+// where there is none.
 func (d *Dataset) ClassIn(labels []string) []int {
 	keys := make([]string, len(labels))
 	for i, l := range labels {
@@ -100,8 +104,8 @@ func (d *Dataset) ClassIn(labels []string) []int {
 	return at
 }
 
-// KnownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. It is an error
-// if not one of the rows has a label that is.
+// KnownLabels says in one line which labels of d's rows are not among others, and in how many rows; "" if all are. It
+// is an error if not one of the rows has a label that is.
 func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 	at, rows, unknown := d.ClassIn(labels), 0, make([]int, len(d.Labels))
 	for _, c := range d.Class {
@@ -119,7 +123,8 @@ func (d *Dataset) KnownLabels(labels []string) (note string, err error) {
 	if rows == 0 {
 		return "", nil
 	}
-	note = fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s", d.Name, nameList(names), rows, len(d.Class), nameList(labels))
+	note = fmt.Sprintf("%s: the labels %s, of %d of %d rows, are not among the model's %s",
+		d.Name, nameList(names), rows, len(d.Class), nameList(labels))
 	if rows == len(d.Class) {
 		return "", errors.New(note)
 	}

@@ -9,7 +9,8 @@ import (
 // oneLine is what is wrong with a table that has no row after its first line.
 const oneLine = "one line only: a header without rows, or CR line ends (save with LF or CRLF)"
 
-// open sets up the splitting of records, after what comes before the first row: blank lines, comments, and Excel's sep=.
+// open sets up the splitting of records, after what comes before the first row: blank lines, comments, and Excel's
+// sep=.
 func (c *csvReader) open() error {
 	s := c.s
 	if head, _ := s.r.Peek(windowBytes); bytes.IndexByte(head, '\n') < 0 {
@@ -24,7 +25,8 @@ func (c *csvReader) open() error {
 		head, _ := s.r.Peek(windowBytes)
 		line, _, _ := bytes.Cut(head, []byte("\n"))
 		text := strings.TrimSpace(string(line))
-		if is, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep="); ok && c.before == 0 && len(is) == 1 {
+		is, ok := strings.CutPrefix(strings.ToLower(strings.TrimRight(string(line), "\r")), "sep=")
+		if ok && c.before == 0 && len(is) == 1 {
 			if sep == 0 {
 				sep, err = ParseSeparator(is)
 				why = "the line sep= says so"
@@ -75,8 +77,8 @@ func (c *csvReader) comment() rune {
 	return []rune(c.o.Comment)[0]
 }
 
-// commented looks at the last comment before the first row: it may be the header, where it has the name of the target, and is refused
-// where it may be a row.
+// commented looks at the last comment before the first row: it may be the header, where it has the name of the target,
+// and is refused where it may be a row.
 func (c *csvReader) commented(comments []string, rows [][]string, sep rune) error {
 	if len(comments) == 0 || c.o.Comment != "" || len(rows[0]) < 2 {
 		return nil
@@ -92,7 +94,8 @@ func (c *csvReader) commented(comments []string, rows [][]string, sep rune) erro
 			c.read.note("the header begins with #")
 			return nil
 		} else if slices.ContainsFunc(cells[0][1:], func(cell string) bool { return kindOf(cell) == number }) {
-			return c.s.fail(c.before, 0, "the line begins with # and has as many cells as the rows: say --comment # if it is a comment, --comment none if it is a row")
+			return c.s.fail(c.before, 0, "the line begins with # and has as many cells as the rows: "+
+				"say --comment # if it is a comment, --comment none if it is a row")
 		}
 	}
 	return nil

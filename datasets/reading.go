@@ -22,7 +22,7 @@ type Reading struct {
 	Ignored  []string     `json:"ignored,omitempty"`
 	Labels   []LabelCount `json:"labels,omitempty"`
 	Missing  int          `json:"missing,omitempty"`  // cells without a value, to be filled in
-	Repeated int          `json:"repeated,omitempty"` // rows that equal an earlier one; 0 also where they were not counted
+	Repeated int          `json:"repeated,omitempty"` // rows that equal an earlier one, where they were counted
 	// Unjudged says why the answers of a file that needs none were left out.
 	Unjudged string   `json:"unjudged,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
@@ -62,7 +62,8 @@ func (r *Reading) count(d *Dataset) {
 	for k, l := range d.Labels {
 		r.Labels = append(r.Labels, LabelCount{l, rows[k]})
 		if isMissing(l) {
-			r.note("%s, in %d of the rows, is taken for a class: if it stands for a missing answer, remove these rows", quote(l), rows[k])
+			r.note("%s, in %d of the rows, is taken for a class: if it stands for a missing answer, remove these rows",
+				quote(l), rows[k])
 		}
 	}
 }
@@ -109,7 +110,8 @@ func (r *Reading) String() string {
 		if r.Skips > len(r.Skipped) {
 			more = ", …"
 		}
-		add("lines skipped: %d (%s%s)", r.Skips, strings.ReplaceAll(strings.Trim(fmt.Sprint(r.Skipped), "[]"), " ", ", "), more)
+		lines := strings.Trim(fmt.Sprint(r.Skipped), "[]")
+		add("lines skipped: %d (%s%s)", r.Skips, strings.ReplaceAll(lines, " ", ", "), more)
 	}
 	if r.Missing > 0 {
 		add("missing cells: %d", r.Missing)

@@ -63,8 +63,8 @@ func (s *source) sniff() (format, why string, err error) {
 	return "libsvm", "items index:value", nil
 }
 
-// rowItems returns how many items index:value a line of LIBSVM has, after its label or without one; 0 for a label alone and
-// for lines without content, −1 where it is none.
+// rowItems returns how many items index:value a line of LIBSVM has, after its label or without one; 0 for a label alone
+// and for lines without content, −1 where it is none.
 func rowItems(line []byte) (items int) {
 	words := bytes.Fields(line)
 	for k, w := range words {

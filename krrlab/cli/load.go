@@ -235,21 +235,9 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 		}
 	}
 	if f.test != "" {
-		// The training data say what the task is, and how many features there are.
-		o.Target, o.Task, o.Drop, o.Categorical, o.Dim, o.DimOf = d.target, train.Task.String(), d.drop, train.Categories, train.Dim(), f.train
-		if o.Columns, o.MaxRows, o.Weights, o.AnswersOnly = train.Columns, 0, "", false; train.Targets != nil {
-			o.More = train.Targets[1:]
-		}
-		d.test, err = datasets.ReadFile(ctx, f.test, &o)
-		if err != nil {
+		if err := d.readTest(ctx, f, train, o); err != nil {
 			return nil, err
 		}
-		d.hint("%s", unknownText(d.test))
-		note, err := d.test.KnownLabels(train.Labels)
-		if err != nil {
-			return nil, err
-		}
-		d.hint("%s", note)
 	}
 	if d.train, err = d.filled(f.impute); err != nil {
 		return nil, err
@@ -267,6 +255,22 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.train, d.test, err = datasets.Scale(scale, d.train, d.test)
 	return d, err
+}
+
+// readTest reads the test file. The training data say what the task is, and which features there are.
+func (d *loaded) readTest(ctx context.Context, f *dataFlags, train *datasets.Dataset, o datasets.ReadOptions) (err error) {
+	o.Target, o.Task, o.Drop, o.Categorical = d.target, train.Task.String(), d.drop, train.Categories
+	o.Columns, o.Dim, o.DimOf = train.Columns, train.Dim(), f.train
+	if o.MaxRows, o.Weights, o.AnswersOnly = 0, "", false; train.Targets != nil {
+		o.More = train.Targets[1:]
+	}
+	if d.test, err = datasets.ReadFile(ctx, f.test, &o); err != nil {
+		return err
+	}
+	d.hint("%s", unknownText(d.test))
+	note, err := d.test.KnownLabels(train.Labels)
+	d.hint("%s", note)
+	return err
 }
 
 // keepMissing reports whether missing values are read, to be filled in.
