@@ -28,13 +28,11 @@ var kept = map[string]string{
 	"datasets.NewEndless":    "other pictures deformed",
 	"datasets.FromFrame":     "users' data",
 	"datasets.Dataset.Frame": "users' data",
-	"datasets.Read":          "users' data",
 
 	"experiments.Report.*": "what a notebook shows of a report",
 
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
 	"krrlab/kernel.Parse":                     "the inverse of String",
-	"krrlab/model.Read":                       "models that are no file",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
 	"krrlab/pcg.MedianIndex":                  "which answer MedianByNorm takes",
 	"krrlab/precond.SolveSlowdown":            "the manual's model of cost",
