@@ -68,7 +68,7 @@ func (c *csvReader) checkWidth(line int, matched bool) error {
 	case c.o.AnswersOnly || matched:
 		return nil
 	case c.width == 1 && c.target == 0:
-		return c.s.fail(line, 0, "one column only: no features beside the target")
+		return c.s.fail(line, 0, "one column only (separator %s): no features beside the target", c.read.Separator)
 	case len(c.keep) == 0:
 		return c.s.fail(line, 0, "no column is left for a feature")
 	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
