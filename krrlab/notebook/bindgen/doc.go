@@ -20,7 +20,8 @@
 //
 //	go generate ./krrlab/notebook/bindgen
 //
-// This package's test compares what is in krrlab/notebook/bindings with what it would
+// The test writes them (generate_test.go, docs_test.go): in the program packages that a user adds take Load and Table only.
+// It compares what is in krrlab/notebook/bindings with what it would
 // write. It does not import the bindings, and so runs when they no longer compile.
 package bindgen
 

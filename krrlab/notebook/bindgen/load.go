@@ -1,17 +1,14 @@
 package bindgen
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/constant"
 	"go/token"
 	"go/types"
-	"runtime"
 	"slices"
 	"strings"
 
-	"github.com/cosmos72/gomacro/imports"
 	"golang.org/x/tools/go/packages"
 )
 
@@ -42,19 +39,6 @@ func Load(dir string, patterns ...string) ([]*Package, error) {
 	return out, nil
 }
 
-// Paths returns the paths of the packages that the patterns name, whether they compile or
-// not.
-func Paths(dir string, patterns ...string) (paths []string, err error) {
-	all, err := packages.Load(&packages.Config{Mode: packages.NeedName, Dir: dir}, patterns...)
-	if err != nil {
-		return nil, fmt.Errorf("bindgen: %w", err)
-	}
-	for _, l := range all {
-		paths = append(paths, l.PkgPath)
-	}
-	return paths, nil
-}
-
 // name returns the path by which cells import the package.
 func (p *Package) name() string {
 	if p.As != "" {
@@ -73,72 +57,6 @@ func (p *Package) exported() []types.Object {
 		}
 	}
 	return out
-}
-
-// stdRelease is the release of Go whose standard library is bound, that of go.mod.
-const stdRelease = "go1.26"
-
-// Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
-// the names that came later, and packages that did. None of them depends on the platform.
-var Std = []string{
-	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding", "encoding/base64",
-	"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "flag", "fmt", "go/ast", "go/types", "hash", "hash/crc32",
-	"hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand", "math/rand/v2",
-	"net", "net/http", "net/http/httptest", "net/netip", "net/url", "os", "os/exec", "path", "path/filepath", "reflect", "regexp", "runtime",
-	"runtime/debug", "sort", "strconv", "strings", "sync", "sync/atomic", "testing", "text/tabwriter", "text/template", "time", "unicode",
-	"unicode/utf16", "unicode/utf8",
-}
-
-// StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
-// no generics are. It returns nil under another release of Go, whose library is another.
-func StdFiles(dir string) (map[string][]byte, error) {
-	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") && !strings.HasPrefix(v, stdRelease+"-") {
-		return nil, nil
-	}
-	ps, err := Load(dir, Std...)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{}
-	for _, p := range ps {
-		skip := Skip{}
-		names := 0
-		for _, o := range p.exported() {
-			if has(p.Path, o.Name()) || carriable(p, o) != nil {
-				skip[p.Path+"."+o.Name()] = "the interpreter has it, or cannot carry it"
-				continue
-			}
-			names++
-		}
-		if names == 0 {
-			continue
-		}
-		src, _, err := Source("bindings", p, skip)
-		if err != nil {
-			return nil, err
-		}
-		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
-		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", p.Path)
-		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
-		files["bind_std_"+Stem(p.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
-	}
-	return files, nil
-}
-
-// has reports whether the interpreter's own table has a name.
-func has(path, name string) bool {
-	p, ok := imports.Packages[path]
-	if !ok {
-		return false
-	}
-	_, typ := p.Types[name]
-	return typ || p.Binds[name].IsValid()
-}
-
-// carriable returns why the interpreter cannot carry a name.
-func carriable(p *Package, o types.Object) error {
-	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
-	return w.object(o)
 }
 
 // exact writes an untyped constant as the interpreter reads it: the kind and the value,

@@ -1,0 +1,204 @@
+package bindgen
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"go/types"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/cosmos72/gomacro/imports"
+	"golang.org/x/tools/go/packages"
+)
+
+// displayPath is the package that cells import as "display".
+const displayPath = module + "/krrlab/notebook/display"
+
+// Patterns name what the notebook binds: the packages of the laboratory, all of them but
+// those Unbound, and what a researcher needs of gonum, plot and gota.
+var Patterns = []string{
+	"work", // all of the module: a path with ... would need the go.mod of modules for other systems
+	"gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat", "gonum.org/v1/gonum/stat/distuv", "gonum.org/v1/gonum/floats",
+	"gonum.org/v1/gonum/optimize",
+	"gonum.org/v1/gonum/lapack", "gonum.org/v1/gonum/lapack/lapack64", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/blas/blas64",
+	"gonum.org/v1/gonum/graph", "gonum.org/v1/gonum/graph/simple", "gonum.org/v1/gonum/graph/path", "gonum.org/v1/gonum/graph/topo",
+	"gonum.org/v1/gonum/graph/traverse", "gonum.org/v1/gonum/graph/network", "gonum.org/v1/gonum/graph/spectral",
+	"gonum.org/v1/gonum/dsp/fourier", "gonum.org/v1/gonum/dsp/window", "gonum.org/v1/gonum/integrate", "gonum.org/v1/gonum/integrate/quad",
+	"gonum.org/v1/gonum/interp", "gonum.org/v1/gonum/diff/fd",
+	"gonum.org/v1/gonum/stat/combin", "gonum.org/v1/gonum/stat/distmat", "gonum.org/v1/gonum/stat/distmv", "gonum.org/v1/gonum/stat/sampleuv",
+	"gonum.org/v1/gonum/stat/samplemv", "gonum.org/v1/gonum/spatial/kdtree", "gonum.org/v1/gonum/spatial/vptree", "gonum.org/v1/gonum/spatial/r2", "gonum.org/v1/gonum/spatial/r3",
+	"gonum.org/v1/plot", "gonum.org/v1/plot/plotter", "gonum.org/v1/plot/vg", "gonum.org/v1/plot/vg/draw", "gonum.org/v1/plot/palette",
+	"github.com/go-gota/gota/dataframe", "github.com/go-gota/gota/series",
+}
+
+// Unbound are the packages of the module, with those below them, that no cell has a use for.
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "notebooks"}
+
+// Skipped are the exported names that are not bound.
+var Skipped = Skip{
+	module + "/krrlab/accel.Use": "only a main chooses the BLAS of the process",
+}
+
+// Generate returns the files of krrlab/notebook/bindings, by name. dir is a folder of the
+// module.
+func Generate(dir string) (map[string][]byte, error) {
+	paths, err := Paths(dir, Patterns...)
+	if err != nil {
+		return nil, err
+	}
+	ps, err := Load(dir, slices.DeleteFunc(paths, unbound)...) // what is unbound need not compile
+	if err != nil {
+		return nil, err
+	}
+	ix := NewIndex(ps)
+	files := map[string][]byte{}
+	left := map[string]bool{}
+	for key := range Skipped {
+		left[key] = true
+	}
+	var bad []string
+	for _, p := range ps {
+		if p.Path == displayPath {
+			p.As = "display"
+		}
+		src, used, err := Source("bindings", p, Skipped)
+		if err != nil {
+			bad = append(bad, err.Error())
+			continue
+		}
+		for _, key := range used {
+			delete(left, key)
+		}
+		files["bind_"+Stem(p.name())+".go"] = src
+		js, err := JSON(p.Docs(ix))
+		if err != nil {
+			return nil, err
+		}
+		files["docs/"+Stem(p.name())+".json"] = js
+	}
+	for key := range left {
+		bad = append(bad, fmt.Sprintf("bindgen: %s is in the list of skipped names, but no exported name; take it out", key))
+	}
+	if len(bad) > 0 {
+		slices.Sort(bad)
+		return nil, fmt.Errorf("%s", strings.Join(bad, "\n"))
+	}
+	return files, nil
+}
+
+// unbound reports whether path is one of Unbound or below it.
+func unbound(path string) bool {
+	if path == displayPath {
+		return false
+	}
+	return slices.ContainsFunc(Unbound, func(u string) bool {
+		return path == module+"/"+u || strings.HasPrefix(path, module+"/"+u+"/")
+	})
+}
+
+// Skip lists exported names that are not bound, as path.Name or path.Type.Method, with the
+// reason.
+type Skip map[string]string
+
+// Source returns the file of package name that registers p, and the names of skip that
+// it made use of.
+func Source(name string, p *Package, skip Skip) (src []byte, used []string, err error) {
+	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
+	w.name(p.Types)
+	for _, o := range p.exported() {
+		key := p.Path + "." + o.Name()
+		if skip[key] != "" {
+			used = append(used, key)
+			continue
+		}
+		if err := w.object(o); err != nil {
+			return nil, nil, fmt.Errorf("bindgen: %s: %w; make it unexported, or add it to the list of skipped names with the reason", key, err)
+		}
+	}
+	src, err = format.Source(w.file(name))
+	if err != nil {
+		return nil, nil, fmt.Errorf("bindgen: %s: %w", p.Path, err)
+	}
+	return src, used, nil
+}
+
+// Paths returns the paths of the packages that the patterns name, whether they compile or
+// not.
+func Paths(dir string, patterns ...string) (paths []string, err error) {
+	all, err := packages.Load(&packages.Config{Mode: packages.NeedName, Dir: dir}, patterns...)
+	if err != nil {
+		return nil, fmt.Errorf("bindgen: %w", err)
+	}
+	for _, l := range all {
+		paths = append(paths, l.PkgPath)
+	}
+	return paths, nil
+}
+
+// stdRelease is the release of Go whose standard library is bound, that of go.mod.
+const stdRelease = "go1.26"
+
+// Std are the packages of the standard library of which the interpreter, whose table is that of Go 1.18, gets
+// the names that came later, and packages that did. None of them depends on the platform.
+var Std = []string{
+	"archive/tar", "archive/zip", "bufio", "bytes", "context", "crypto/rand", "crypto/subtle", "encoding", "encoding/base64",
+	"encoding/binary", "encoding/csv", "encoding/hex", "encoding/json", "errors", "flag", "fmt", "go/ast", "go/types", "hash", "hash/crc32",
+	"hash/fnv", "hash/maphash", "io", "io/fs", "log", "log/slog", "math", "math/big", "math/bits", "math/cmplx", "math/rand", "math/rand/v2",
+	"net", "net/http", "net/http/httptest", "net/netip", "net/url", "os", "os/exec", "path", "path/filepath", "reflect", "regexp", "runtime",
+	"runtime/debug", "sort", "strconv", "strings", "sync", "sync/atomic", "testing", "text/tabwriter", "text/template", "time", "unicode",
+	"unicode/utf16", "unicode/utf8",
+}
+
+// StdFiles returns the files of the packages Std: in each what the interpreter's own table lacks and can carry, which
+// no generics are. It returns nil under another release of Go, whose library is another.
+func StdFiles(dir string) (map[string][]byte, error) {
+	if v := runtime.Version(); v != stdRelease && !strings.HasPrefix(v, stdRelease+".") && !strings.HasPrefix(v, stdRelease+"-") {
+		return nil, nil
+	}
+	ps, err := Load(dir, Std...)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, p := range ps {
+		skip := Skip{}
+		names := 0
+		for _, o := range p.exported() {
+			if has(p.Path, o.Name()) || carriable(p, o) != nil {
+				skip[p.Path+"."+o.Name()] = "the interpreter has it, or cannot carry it"
+				continue
+			}
+			names++
+		}
+		if names == 0 {
+			continue
+		}
+		src, _, err := Source("bindings", p, skip)
+		if err != nil {
+			return nil, err
+		}
+		assign := fmt.Sprintf("imports.Packages[%q] = imports.Package{", p.Path)
+		merge := fmt.Sprintf("merge(%q, imports.PackageUnderlying{", p.Path)
+		src = bytes.Replace(src, []byte(assign), []byte(merge), 1)
+		files["bind_std_"+Stem(p.Path)+".go"] = bytes.Replace(src, []byte("\n\t}\n}\n"), []byte("\n\t})\n}\n"), 1)
+	}
+	return files, nil
+}
+
+// has reports whether the interpreter's own table has a name.
+func has(path, name string) bool {
+	p, ok := imports.Packages[path]
+	if !ok {
+		return false
+	}
+	_, typ := p.Types[name]
+	return typ || p.Binds[name].IsValid()
+}
+
+// carriable returns why the interpreter cannot carry a name.
+func carriable(p *Package, o types.Object) error {
+	w := &writer{pkg: p, imports: map[string]string{}, taken: map[string]bool{"r": true, "imports": true}}
+	return w.object(o)
+}
