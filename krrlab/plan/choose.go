@@ -158,8 +158,9 @@ const overTimes = 10
 // Of returns the candidate as a choice, with what the process holds beside, and no less than it has held.
 func (p *Plan) Of(c *Candidate) Report {
 	r := Report{Choice: *c, Seconds: c.Seconds, Bytes: c.Bytes, Flags: c.Flags()}
+	most, _ := accel.MemoryLimit() // of the machine, where the task has no limit
 	for _, o := range p.Candidates {
-		if o.Solver == Direct && o.Refused == "" && c.Solver != Direct && o.Seconds.training() <= overTimes*c.Seconds.training() {
+		if o.Solver == Direct && o.Refused == "" && o.Bytes <= most/10*9 && c.Solver != Direct && o.Seconds.training() <= overTimes*c.Seconds.training() {
 			r.Instead = o
 			break
 		}

@@ -893,3 +893,43 @@ func TestTinyEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestInstead: a solve may go over to the first direct solver that is not refused, fits the machine and is not far dearer, and is late by the seconds predicted alone.
+func TestInstead(t *testing.T) {
+	pcg := &Candidate{Solver: PCG, Precond: Nystrom, Iterations: 9, Seconds: Seconds{Solve: 10, Total: 20}}
+	direct := func(total float64, bytes int64, refused string) *Candidate {
+		return &Candidate{Solver: Direct, Precond: None, Seconds: Seconds{Factor: total, Total: total}, Bytes: bytes, Refused: refused}
+	}
+	for name, c := range map[string]struct {
+		list []*Candidate
+		want int // of the list; −1: none
+	}{
+		"one":                {[]*Candidate{pcg, direct(30, 1e6, "")}, 1},
+		"refused":            {[]*Candidate{pcg, direct(30, 1e6, "no"), direct(40, 1e6, "")}, 2},
+		"more than there is": {[]*Candidate{pcg, direct(30, 1<<60, "")}, -1},
+		"ten times":          {[]*Candidate{pcg, direct(200, 1e6, "")}, 1},
+		"far dearer":         {[]*Candidate{pcg, direct(201, 1e6, "")}, -1},
+		"none":               {[]*Candidate{pcg}, -1},
+	} {
+		r := (&Plan{Candidates: c.list}).Of(pcg)
+		if c.want < 0 != (r.Instead == nil) || c.want >= 0 && r.Instead != c.list[c.want] {
+			t.Errorf("%s: %v", name, r.Instead)
+		}
+	}
+	if r := (&Plan{Candidates: []*Candidate{direct(1, 1, "")}}).Of(direct(1, 1, "")); r.Instead != nil {
+		t.Error("direct in place of direct")
+	}
+	r := (&Plan{Candidates: []*Candidate{pcg, direct(15, 1e6, "")}}).Of(pcg) // an iteration takes 1 s
+	for _, c := range []struct {
+		done int
+		left float64
+		late bool
+	}{{17, 100, true}, {15, 15, true}, {14, 1e9, false}, {17, 15, true}, {18, 14, false}, {29, 1, false}, {30, 0.1, true}, {18, math.Inf(1), true}} {
+		if r.Late(c.done, c.left) != c.late {
+			t.Errorf("%+v", c)
+		}
+	}
+	if (*Report)(nil).Late(1e9, 1e9) || (&Report{}).Late(1e9, 1e9) {
+		t.Error("late without a plan")
+	}
+}
