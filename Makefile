@@ -68,7 +68,7 @@ test: export CGO_ENABLED = 0
 test: export GOFLAGS += -trimpath
 test:
 	@.ci/install python3-nbclient jupyter-client libopenblas0 python3-numpy python3-sklearn iproute2 util-linux
-	$(GO) test -vet=all -ldflags=-s ./krrlab/cmd/krrlab ./krrlab/notebook/golang ./notebooks ./krrlab ./... ./.ci/mutants
+	$(GO) test -vet=all -ldflags=-s -timeout 30m ./krrlab/cmd/krrlab ./krrlab/notebook/golang ./notebooks ./krrlab ./... ./.ci/mutants
 
 test-long: export GOFLAGS += -trimpath
 test-long:
@@ -78,7 +78,7 @@ test-long:
 # The tests on every arithmetic this machine has: a table of what ran and what could not. Rows that
 # passed are kept until the sources change; AGAIN=1 runs them again. `.ci/machines list` names them.
 test-machines:
-	@.ci/install libopenblas0 qemu-user gcc libc6-dev
+	@.ci/install libopenblas0 qemu-user gcc libc6-dev openmpi-bin libopenmpi3 mpich libmpich12 iproute2 util-linux
 	@GO=$(GO) OUT=$(OUT) .ci/machines $(or $(ROW),all)
 
 # Mutants of the core packages, and the tests that let them live.
@@ -89,7 +89,7 @@ mutants:
 # Runs killed at random and resumed, until N kills are made: the coefficients of an unbroken run.
 kills:
 	@.ci/install openmpi-bin libopenmpi3 mpich libmpich12
-	KRRLAB_KILLS=$(or $(N),200) $(GO) test -count 1 -timeout 120m -v -run TestKills ./krrlab/cmd/krrlab
+	KRRLAB_LONG=suite KRRLAB_KILLS=$(or $(N),200) $(GO) test -count 1 -timeout 120m -v -run TestKills ./krrlab/cmd/krrlab
 
 # The Notebook UI in a real browser; says so and does nothing where that cannot be had.
 test-ui:

@@ -82,7 +82,7 @@ func TestRanks(t *testing.T) {
 	for i, p := range []approximation{Features{S: 60}, Nystrom{S: 40}, RPCholesky{S: 20}} {
 		for j, s := range []Solver{PCG, BlockPCG} {
 			for k, st := range storages {
-				if suite.Scale(0, 1, 1) == 0 && k != (2*i+j)%4 { // each with one storage
+				if suite.Small() && k != (2*i+j)%4 { // each with one storage
 					continue
 				}
 				library := []string{"go", "openblas"}[(i+j+k)%2] // either has half of them, and all pairs

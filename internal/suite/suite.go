@@ -9,21 +9,24 @@ import (
 // too, which rows of .ci/machines run; 1, also hundreds of seeds and real data, which make test-long runs.
 const variable = "KRRLAB_LONG"
 
-// Scale returns the size of a test, its seeds or problems, for make test, for a long suite, and for make test-long.
+// Scale returns the size of a test, its seeds or problems: for make test and -short, for a long suite, and for make test-long.
 func Scale(small, suite, many int) int {
-	switch os.Getenv(variable) {
-	case "":
+	switch long := os.Getenv(variable); {
+	case long == "" || testing.Short():
 		return small
-	case "1":
+	case long == "1":
 		return many
 	}
 	return suite
 }
 
+// Small reports whether no long suite was asked for, or -short.
+func Small() bool { return Scale(0, 1, 1) == 0 }
+
 // Long skips a test of a long suite where none was asked for.
 func Long(t testing.TB, what string) {
 	t.Helper()
-	if Scale(0, 1, 1) == 0 {
+	if Small() {
 		t.Skip(what + ": a long suite (make test-long, a row of .ci/machines)")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -139,7 +140,7 @@ func testOverrides[T real](t *testing.T, u float64, ours, ref overridden[T]) {
 		}
 	}
 	trials := 150
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		trials = 30
 	}
 	for range trials {
@@ -242,7 +243,7 @@ func TestMisuse(t *testing.T) {
 func testMisuse[T real](t *testing.T, ours, ref overridden[T]) {
 	g := draw[T]{rand.New(rand.NewPCG(9, 10))}
 	trials := 3000
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		trials = 600
 	}
 	// off draws a number that is now and then too small.

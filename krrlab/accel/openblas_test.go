@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
+	"github.com/krrlab/lab/internal/suite"
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
@@ -123,7 +124,7 @@ func TestNarrow(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		t.Skip("takes two seconds, many more under the race detector")
 	}
 	ctx, cancel := context.WithCancel(context.Background())

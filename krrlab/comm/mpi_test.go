@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/dl"
 )
@@ -133,6 +134,9 @@ var launchers = []struct {
 
 // start runs this test binary on p ranks of each launcher that there is.
 func start(t *testing.T, p int, play string, judge func(t *testing.T, out string, err error)) {
+	if p != 2 { // two ranks of each are started on every change
+		suite.Long(t, "ranks of MPI")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -144,9 +148,9 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 				t.Skip("this build loads no MPI library")
 			}
 			if err != nil {
-				t.Skipf("no %s here: install openmpi-bin and mpich (make test does)", l.name)
+				t.Skipf("no %s here: install openmpi-bin and mpich (make test-long does)", l.name)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, path, append(l.args, "-n", fmt.Sprint(p), self)...)
 			dir := t.TempDir()
@@ -157,7 +161,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 			}
 			out, err := cmd.CombinedOutput()
 			if ctx.Err() != nil {
-				t.Fatalf("no end within two minutes:\n%s", out)
+				t.Fatalf("no end within a quarter of an hour:\n%s", out)
 			}
 			for rank := range p {
 				said, _ := os.ReadFile(filepath.Join(dir, fmt.Sprint(rank)))
@@ -170,7 +174,7 @@ func start(t *testing.T, p int, play string, judge func(t *testing.T, out string
 
 func TestMPI(t *testing.T) {
 	for _, play := range []string{"suite", "chunks"} {
-		for _, p := range []int{1, 2, 3} {
+		for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
 			start(t, p, play, func(t *testing.T, out string, err error) {
 				if n := strings.Count(out, "passed rank"); err != nil || n != p {
 					t.Errorf("%d of %d ranks passed, %v:\n%s", n, p, err, out)
@@ -222,14 +226,14 @@ func TestAloneThoughRanked(t *testing.T) {
 		"PMIX_RANK=2": "started this as rank 2, but",
 		"PMIX_RANK=0 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=3": "started 3 ranks, but",
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, self)
 		cmd.Env = append(os.Environ(), playVariable+"=suite", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 		cmd.Env = append(cmd.Env, strings.Fields(env)...)
 		text, err := cmd.CombinedOutput()
 		if strings.Contains(string(text), "no MPI library found") {
-			t.Skip("no MPI library here: install openmpi-bin or mpich (make test does)")
+			t.Skip("no MPI library here: install openmpi-bin or mpich (make test-long does)")
 		}
 		if err == nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %v, want %q:\n%s", env, err, want, text)

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -161,7 +162,7 @@ func testSizes[T real](t *testing.T, mul multiply[T]) {
 	mn := []int{0, 1, 5, 6, 7, 13, 14, 15, 16, 17, 31, 32, 33}
 	ks := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 33}
 	deep := []int{depthMax - 1, depthMax, depthMax + 1, 2*depthMax - 1, 2 * depthMax, 2*depthMax + 1, 784}
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		mn, deep = []int{0, 1, 7, 16, 33}, deep[:3]
 	}
 	scalars := []T{1, 0, -1, 0.5, 0.3}
@@ -205,7 +206,7 @@ func TestSyrk(t *testing.T) {
 func testSyrk[T real](t *testing.T, syrk func(ul blas.Uplo, tA blas.Transpose, n, k int, alpha T, a []T, lda int, beta T, c []T, ldc int), mul multiply[T]) {
 	g := rand.New(rand.NewPCG(13, 14))
 	orders := []int{0, 1, 5, 6, 7, 16, 17, 33, 100, 169, 400}
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		orders = orders[:8]
 	}
 	for trial, n := range orders {
@@ -248,7 +249,7 @@ func TestSplit(t *testing.T) {
 func testSplit[T real](t *testing.T, mul multiply[T]) {
 	g := rand.New(rand.NewPCG(3, 4))
 	m, n, k := 200, 2100, 300
-	if testing.Short() || race.Enabled {
+	if suite.Small() || race.Enabled {
 		m, n = 50, 100
 	}
 	for q := range 4 {

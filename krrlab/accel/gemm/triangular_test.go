@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
 )
 
@@ -135,7 +136,7 @@ func TestTriangular(t *testing.T) {
 		g := rand.New(rand.NewPCG(41, 42))
 		for _, s := range shapes() {
 			orders := []int{1, 2, 3, 5, 6, 7, 12, 13, 14, 15, 64, 251, 252, 253}
-			if s.t != blas.ConjTrans && s.d == blas.NonUnit && !testing.Short() && !race.Enabled {
+			if s.t != blas.ConjTrans && s.d == blas.NonUnit && !suite.Small() && !race.Enabled {
 				orders = append(orders, 505)
 			}
 			for _, q := range orders {

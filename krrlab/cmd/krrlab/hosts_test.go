@@ -58,7 +58,7 @@ func newHosts(t *testing.T) *hosts {
 	}
 	for _, name := range []string{"unshare", "nsenter", "ip"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("no %s here: two hosts need util-linux and iproute2 (make test installs them)", name)
+			t.Skipf("no %s here: two hosts need util-linux and iproute2 (make test-long installs them)", name)
 		}
 	}
 	h := &hosts{dir: t.TempDir(), enter: []string{"--net", "--uts", "--mount"}}

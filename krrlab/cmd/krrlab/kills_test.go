@@ -33,7 +33,7 @@ func kills(t *testing.T) int {
 		}
 		return n
 	}
-	return suite.Scale(4, 4, 200)
+	return suite.Scale(2, 4, 200)
 }
 
 // brief are the flags of a fit that writes a checkpoint after every iteration.

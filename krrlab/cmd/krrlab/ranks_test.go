@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/internal/dl"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -43,11 +44,14 @@ var launchers = []struct {
 
 // findLauncher returns an error where ranks cannot be started by a launcher of this name.
 func findLauncher(name string) error {
+	if suite.Small() {
+		return errors.New("ranks of MPI: a long suite (make test-machines ROW=ranks)")
+	}
 	if !dl.Able {
 		return errors.New("this build loads no MPI library")
 	}
 	if _, err := exec.LookPath(name); err != nil {
-		return fmt.Errorf("no %s here: install openmpi-bin and mpich (make test does)", name)
+		return fmt.Errorf("no %s here: install openmpi-bin and mpich (make test-long does)", name)
 	}
 	return nil
 }
@@ -80,7 +84,7 @@ func krrlab(ctx context.Context, t *testing.T, launcher, p int, args ...string) 
 
 // limited is a context for a run that must come to an end.
 func limited(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -59,7 +59,10 @@ func TestHangUp(t *testing.T) {
 
 // TestSecondSignal: a second signal ends a process that waits for data, which knows of no signal.
 func TestSecondSignal(t *testing.T) {
-	for i := range 8 {
+	caught := make(chan os.Signal, 1) // as in TestHangUp: a job in the background ignores it
+	signal.Notify(caught, os.Interrupt)
+	defer signal.Stop(caught)
+	for i := range 60 {
 		state := interruptReading(t, time.Duration(i)*time.Second/4)
 		if s, ok := state.Sys().(syscall.WaitStatus); ok && s.Signaled() && s.Signal() == syscall.SIGINT {
 			return

@@ -17,6 +17,7 @@ func init() {
 			"Long":     r.ValueOf(suite.Long),
 			"RealData": r.ValueOf(suite.RealData),
 			"Scale":    r.ValueOf(suite.Scale),
+			"Small":    r.ValueOf(suite.Small),
 		},
 		Types:    map[string]r.Type{},
 		Proxies:  map[string]r.Type{},

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/goplus/ixgo"
+
+	"github.com/krrlab/lab/internal/suite"
 )
 
 // TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same, and none
@@ -19,7 +21,7 @@ func TestImportOrder(t *testing.T) {
 	paths := slices.Sorted(maps.Keys(Packages()))
 	first := map[string]string{}
 	seeds := uint64(6)
-	if testing.Short() {
+	if suite.Small() {
 		seeds = 2
 	}
 	for seed := range seeds {
