@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/krrlab/lab/internal/suite"
 )
 
 // TestProfiles: the three profiles of s meet at n = 100,000 of MNIST, as the paper's do, and the
@@ -359,6 +361,7 @@ func TestFigure2(t *testing.T) {
 
 // TestFiguresSmoke runs both figures at smoke scale and draws them.
 func TestFiguresSmoke(t *testing.T) {
+	suite.Long(t, "two figures, whole")
 	rates := ReferenceRates()
 	reports, err := Run(context.Background(), []*Plan{NewPlan(&figure1, Smoke), NewPlan(&figure2, Smoke)}, &Options{Rates: &rates})
 	if err != nil {

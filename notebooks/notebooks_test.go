@@ -33,7 +33,10 @@ func all(t *testing.T) []string {
 	return names
 }
 
-// TestRun runs every notebook by krrlab itself, on OpenBLAS where there is one, as the program
+// short are the notebooks that make test runs, some of each kind; the long suite runs all.
+var short = []string{"00_start.ipynb", "04_multilevel.ipynb", "09_plan.ipynb", "11_tuning.ipynb", "table1.ipynb"}
+
+// TestRun runs the notebooks by krrlab itself, on OpenBLAS where there is one, as the program
 // does.
 func TestRun(t *testing.T) {
 	smoke(t)
@@ -41,7 +44,11 @@ func TestRun(t *testing.T) {
 		accel.Use(lib)
 		t.Cleanup(func() { accel.Use(nil) })
 	}
-	for _, name := range all(t) {
+	names := all(t)
+	if suite.Small() {
+		names = short
+	}
+	for _, name := range names {
 		start := time.Now()
 		if err := notebook.Run(t.Context(), name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
 			t.Error(err)
@@ -214,14 +221,19 @@ func runPython(t *testing.T, env []string, name string, args ...string) {
 	t.Logf("%s %v: %s", name, args, strings.TrimSpace(string(out)))
 }
 
-// TestJupyter speaks to the installed kernel with Debian's jupyter_client, and runs every
-// notebook on it with nbclient.
+// TestJupyter speaks to the installed kernel with Debian's jupyter_client, and runs the
+// notebooks on it with nbclient; make test has the one way to interrupt and the first notebook.
 func TestJupyter(t *testing.T) {
 	smoke(t)
 	env := install(t)
 	runPython(t, env, "conformance.py", "krrlab-message")
-	runPython(t, env, "conformance.py", "krrlab-signal")
-	for _, name := range all(t) {
+	names := all(t)
+	if suite.Small() {
+		names = names[:1]
+	} else {
+		runPython(t, env, "conformance.py", "krrlab-signal")
+	}
+	for _, name := range names {
 		runPython(t, env, "execute.py", "krrlab-message", name)
 	}
 }

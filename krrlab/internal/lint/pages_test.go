@@ -157,7 +157,7 @@ func run(t *testing.T, program string) string {
 		t.Fatal(err)
 	}
 	exe := filepath.Join(dir, "program")
-	build := exec.Command("go", "build", "-o", exe, file)
+	build := exec.Command("go", "build", "-ldflags=-s", "-o", exe, file)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s\n%s", err, out, program)
