@@ -69,7 +69,11 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 		return nil, err
 	}
 	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
+	if c.weight >= 0 {
+		c.read.note("weights in %s", c.name(c.weight))
+	}
 	if len(c.more) > 0 {
+		c.read.note("further targets %s", nameList(c.o.More))
 		d.More, d.Targets = c.others, append([]string{c.o.Target}, c.o.More...)
 	}
 	if err := c.coded(d); err != nil || c.target < 0 {
