@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
@@ -109,7 +110,8 @@ const looRank = 1000
 
 // LeaveOneOut finds the leave-one-out error and GCV for each λ of a grid: exactly for small n, else by one
 // subspace for all λ, with intervals. Of rows with weights it is Σw_i(y_i−f_{−i}(x_i))²/Σw_i, of classes the share of
-// wrong rows, each counted once. The landmarks of the configuration serve, or randomly pivoted Cholesky's. Cost:
+// wrong rows, each counted once. Rows with equal features are left out together, and the mean of the targets is that of the rows
+// that are left. The landmarks of the configuration serve, or randomly pivoted Cholesky's. Cost:
 // see package loo.
 func (l *Lab) LeaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneOut, error) {
 	return run(ctx, l, stage.LeaveOneOut, o, func(ctx context.Context) (*LeaveOneOut, error) { return l.leaveOneOut(ctx, o) })
@@ -139,11 +141,12 @@ func (l *Lab) leaveOneOut(ctx context.Context, o LeaveOneOutOptions) (*LeaveOneO
 			r.Why = "dense factors need " + much
 		}
 	}
+	opt.Same, opt.Weights, opt.Mean = kernel.Same(l.cfg.Kernel, l.given.X), l.given.Weights, l.coding.Mean != nil
+	r.Repeated = points.Repeated(opt.Same)
 	var err error
 	if r.Scores, err = score(ctx, r, o.Lambdas, &opt); err != nil {
 		return nil, err
 	}
-	loo.Unweigh(r.Scores, l.given.Weights, r.Classes)
 	for i, s := range r.Scores {
 		if r.Best < 0 || s.Error.Value < r.Scores[r.Best].Error.Value {
 			r.Best = i
@@ -184,9 +187,21 @@ func (l *Lab) pathScores(ctx context.Context, r *LeaveOneOut, lambdas []float64,
 		o.Below = low.Rounding + r.KError
 	}
 	l.Tell(ctx, Event{Stage: stage.Eigenvalues, Remaining: -1})
-	m, err := precond.New(ctx, z.it.z, recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
+	if r.Repeated > 0 && (o.Classes || l.comm.Size() > 1) {
+		o.Same, r.Unclaimed = nil, "probes leave them out together of regression in one process only: --exact-below takes dense factors"
+	}
+	m, err := precond.New(ctx, o.Merged(z.it.z), recipe.lambdaP, &precond.Options{Form: precond.FormEigen, Comm: l.comm})
 	if err != nil {
 		return nil, err
 	}
-	return loo.Path(ctx, k, m, l.y, lambdas, o)
+	scores, err := loo.Path(ctx, k, m, l.y, lambdas, o)
+	if r.Unclaimed != "" {
+		for i := range scores {
+			e := &scores[i].Error
+			if e.Lo, e.Hi, e.Method = 0, math.Inf(1), "none"; o.Classes {
+				e.Hi = 1
+			}
+		}
+	}
+	return scores, err
 }

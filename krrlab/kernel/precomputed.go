@@ -23,12 +23,13 @@ type Precomputed struct {
 
 var _ Kernel = (*Precomputed)(nil)
 
-// asymmetry is what K_ij and K_ji may differ by, relative to the largest entry: rounding in float32, but no more.
+// asymmetry is what K_ij and K_ji may differ by, relative to √(K_iiK_jj), or to themselves where they are larger: rounding in
+// float32, but no more.
 const asymmetry = 1e-6
 
 // NewPrecomputed returns the kernel of K, which is not copied if it is points.Dense or points.Dense32, and must not
 // change any more. The lower half of K counts. It returns an error that says where K is not square, not finite, or
-// not symmetric to 1e-6 of its largest entry.
+// not symmetric to 1e-6 of √(K_iiK_jj).
 func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	n, d := k.Dims()
 	if n != d || n < 2 {
@@ -46,26 +47,21 @@ func NewPrecomputed(k points.Points) (*Precomputed, error) {
 	}
 	p := &Precomputed{n: n, k: k, sizes: make([]float64, n)}
 	h, row := sha256.New(), make([]float64, n)
-	var largest, off float64
-	var at [2]int
 	for i := range n {
 		k.RowTo(row, i)
 		for j, v := range row[:i+1] {
 			p.sizes[i], p.sizes[j] = max(p.sizes[i], math.Abs(v)), max(p.sizes[j], math.Abs(v))
-			if d := math.Abs(v - p.at(j, i)); d > off {
-				off, at = d, [2]int{i, j}
+			off, size := math.Abs(v-p.at(j, i)), math.Sqrt(math.Abs(row[i]))*math.Sqrt(math.Abs(p.at(j, j)))
+			if off > asymmetry*max(size, math.Abs(v)) {
+				return nil, fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, more than %g of √(K_iiK_jj): want K(train, train), such as (K+Kᵀ)/2",
+					i, j, v, j, i, p.at(j, i), off, asymmetry)
 			}
 		}
-		largest = max(largest, p.sizes[i])
 		for _, v := range row[:i+1] {
 			var b [8]byte
 			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
 			h.Write(b[:])
 		}
-	}
-	if i, j := at[0], at[1]; off > asymmetry*largest {
-		return nil, fmt.Errorf("kernel: K is not symmetric: entry (%d, %d) is %g and (%d, %d) is %g, %.3g apart, more than %g of the largest entry: want K(train, train), such as (K+Kᵀ)/2",
-			i, j, p.at(i, j), j, i, p.at(j, i), off, asymmetry)
 	}
 	p.sum = fmt.Sprintf("%x", h.Sum(nil)[:8])
 	return p, nil
@@ -183,6 +179,26 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 		k.rowTo(row, xa, to)
 		set(a, row)
 	}
+}
+
+// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K.
+func Same(k Kernel, x points.Points) []int {
+	p := Given(k)
+	if p == nil || p.k == nil {
+		return points.Same(x)
+	}
+	rows, first := points.Same(p.k), map[int]int{}
+	n, d := x.Dims()
+	same, v := make([]int, n), make([]float64, d)
+	for i := range n {
+		x.RowTo(v, i)
+		at := rows[int(v[0])]
+		if _, seen := first[at]; !seen {
+			first[at] = i
+		}
+		same[i] = first[at]
+	}
+	return same
 }
 
 // CheckRows returns an error if a point is no row of K.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"slices"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -114,5 +115,32 @@ func TestPrecomputedRefused(t *testing.T) {
 		if k, err := kernel.FromSpec(kernel.Spec{Name: "precomputed", Params: params}); err == nil {
 			t.Errorf("%s: %v", params, k)
 		}
+	}
+}
+
+// TestSymmetryBySize: what entries may be off depends on their own rows, not on the largest entry of K; and rows of K that are equal
+// are the same point.
+func TestSymmetryBySize(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		k    []float64
+		ok   bool
+	}{
+		{"small rows beside a large one", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.1, 1}, false},
+		{"rounding in small rows", []float64{1e12, 0, 0, 0, 1, 0.5, 0, 0.5 + 1e-8, 1}, true},
+		{"rounding in a large one", []float64{1e12, 1e5, 0, 1e5 + 1e-2, 1, 0.5, 0, 0.5, 1}, true},
+		{"off the diagonal only", []float64{0, 1, 0, 1.1, 0, 0, 0, 0, 0}, false},
+		{"tiny", []float64{1e-200, 1e-201, 0, 2e-201, 1e-200, 0, 0, 0, 1}, false},
+	} {
+		if _, err := NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	k, err := NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := Same(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
+		t.Errorf("%v", got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 //
 //	A = LLᵀ,  (A⁻¹)_ii = Σ_k (L⁻¹)²_ki,  C = L⁻ᵀL⁻¹Y,  y_i−f_{−i}(x_i) = c_i/(A⁻¹)_ii,
 //
-// Y n×t; scores are in the order of lambdas. Intervals have confidence 1. They hold for rounding and for
+// Y n×t; equal rows are left out together, and the mean is that of the others, as Options say. Scores are in the order of lambdas. Intervals have confidence 1. They hold for rounding and for
 // Options.KError: with ε ≥ ‖E‖₂, E what A is off by, 2(n+1)·2⁻⁵³·tr A for the factorization (Higham, Accuracy and
 // Stability, theorem 10.3) and as much for L⁻¹ (theorem 14.1) included,
 //
@@ -38,31 +38,31 @@ func Dense(ctx context.Context, k, y *mat.Dense, lambdas []float64, o *Options) 
 	}
 	opt := o.settled()
 	y, unit := inUnit(y)
-	a := make([]float64, n*n)
+	m, err := opt.merge(y)
+	if err != nil {
+		return nil, err
+	}
+	u := len(m.first)
+	a := make([]float64, u*u)
 	scores := make([]Score, len(lambdas))
 	for q, lambda := range lambdas {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
 		}
 		start := time.Now()
-		var trace float64
-		for i := range n {
-			copy(a[i*n:i*n+i+1], k.RawRowView(i))
-			a[i*n+i] += lambda
-			trace += a[i*n+i]
-		}
-		f, err := NewFactor(n, a)
+		trace := m.matrix(a, k, lambda)
+		f, err := NewFactor(u, a)
 		if err != nil {
 			return nil, fmt.Errorf("loo: λ = %g: %w", lambda, err)
 		}
-		c := mat.DenseCopyOf(y)
-		f.Forward(c)
-		f.Backward(c)
-		if size := mat.Norm(c, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
+		x := m.sides()
+		f.Forward(x)
+		f.Backward(x)
+		if size := mat.Norm(x, 2) + floats.Sum(f.Diag); math.IsNaN(size) || math.IsInf(size, 0) {
 			return nil, fmt.Errorf("loo: λ = %g: K or Y has a number that is not finite", lambda)
 		}
-		eps := opt.KError + 4*float64(n+1)*0x1p-53*trace
-		scores[q] = exact(y, c, f.Diag, lambda, eps, &opt)
+		eps := opt.KError + 4*float64(u+1)*0x1p-53*trace
+		scores[q] = m.exact(x, f.Diag, lambda, eps, &opt)
 		scores[q].Error.Seconds = time.Since(start).Seconds()
 		opt.Progress(q+1, len(lambdas))
 	}
@@ -97,53 +97,48 @@ func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1,
 // Backward sets B to L⁻ᵀB: A⁻¹ is Forward, then Backward.
 func (f *Factor) Backward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.Trans, 1, f.l, b.RawMatrix()) }
 
-// exact makes the score of C and diag(A⁻¹) that A is known to ε for.
-func exact(y, c *mat.Dense, d []float64, lambda, eps float64, o *Options) Score {
-	n, t := y.Dims()
+// exact makes the score of X = Ã⁻¹[Ỹ, b̃] and diag(Ã⁻¹) that Ã is known to ε for.
+func (m *merged) exact(x *mat.Dense, d []float64, lambda, eps float64, o *Options) Score {
 	s := Score{Lambda: lambda}
+	num, reach, c, used := m.shift(x)
+	u, t := c.Dims()
 	share := eps / (lambda - eps)
 	if !(eps < lambda) {
 		share = math.Inf(1)
 	}
-	norm := mat.Norm(c, 2)
-	if norm == 0 { // Y = 0, and C, whatever A is
+	if reach == 0 { // Y = 0, and C, whatever A is
 		share = 0
 	}
 	var ee, trace, off float64
-	norms := make([]float64, n) // of rows of E
-	e := mat.NewDense(n, t, nil)
+	norms := make([]float64, u) // of rows of Ẽ
+	e := mat.NewDense(u, t, nil)
 	for i, di := range d {
 		trace += di
 		for j := range t {
-			v := c.At(i, j)
-			e.Set(i, j, v/di)
-			ee += v / di * v / di
-			norms[i] = max(norms[i], math.Abs(v/di))
+			v := num.At(i, j) / di
+			e.Set(i, j, v)
+			ee += v * v
+			norms[i] = max(norms[i], math.Abs(v))
 		}
-		off = max(off, norm/di)
+		off = max(off, reach/di)
 	}
-	nt := float64(n * t)
-	s.GCV, s.S = gcv(c, trace), float64(n)-lambda*trace
+	s.GCV, s.S = m.gcv(c, trace-used), float64(u)-lambda*(trace-used)
 	off *= share // ‖D⁻¹δC‖_F at most, and any entry of it
 	if o.Classes {
-		count, open := wrong(y, e, func(i int) float64 { return (off + share*norms[i]) * (1 + share) })
-		s.Error = estimate.Exact(float64(count)/float64(n), float64(open)/float64(n), "exact")
+		n := float64(len(m.of))
+		count, open := wrong(m.full, m.spread(m.y, e), func(i int) float64 {
+			return m.p[i] * (off + share*norms[m.of[i]]) * (1 + share)
+		})
+		s.Error = estimate.Exact(float64(count)/n, float64(open)/n, "exact")
 		s.Error.Lo, s.Error.Hi = max(0, s.Error.Lo), min(1, s.Error.Hi)
 	} else {
 		root, slack := math.Sqrt(ee), (off+share*math.Sqrt(ee))*(1+share)
-		s.Error = estimate.Exact(ee/nt, 0, "exact")
+		s.Error = estimate.Exact(m.square(ee), 0, "exact")
 		lo, hi := max(0, root-slack), root+slack
-		s.Error.Lo, s.Error.Hi = lo*lo/nt, hi*hi/nt
+		s.Error.Lo, s.Error.Hi = m.square(lo*lo), m.square(hi*hi)
 	}
 	if o.Residuals {
-		s.Residuals = e
+		s.Residuals = m.residuals(e)
 	}
 	return s
-}
-
-// gcv returns n‖C‖²_F/(t·(tr A⁻¹)²), squares of quotients of the size of Y.
-func gcv(c *mat.Dense, trace float64) float64 {
-	n, t := c.Dims()
-	v := mat.Norm(c, 2) / (trace / float64(n)) / math.Sqrt(float64(n*t))
-	return v * v
 }

@@ -45,23 +45,34 @@ func Path(ctx context.Context, k Matrix, m *precond.Woodbury, y *mat.Dense, lamb
 	if err := check(n, y, lambdas); err != nil {
 		return nil, err
 	}
-	if m.Dim() != n {
-		panic(fmt.Sprintf("loo: K of order %d, preconditioner of order %d", n, m.Dim()))
-	}
 	opt := o.settled()
 	if err := opt.check(); err != nil {
 		return nil, err
+	}
+	y, unit := inUnit(y)
+	rows, err := opt.merge(y)
+	if err != nil {
+		return nil, err
+	}
+	if u := len(rows.first); u < n {
+		if opt.Classes {
+			return nil, fmt.Errorf("loo: %d of %d rows repeat others, which probes leave out together of regression only", n-u, n)
+		}
+		k, n, opt.Below = mergedMatrix{k, rows}, u, 0
+	}
+	if m.Dim() != n {
+		panic(fmt.Sprintf("loo: K of order %d, preconditioner of order %d", n, m.Dim()))
 	}
 	for _, l := range lambdas {
 		if l < leastLambda || l > 1/leastLambda {
 			return nil, fmt.Errorf("loo: λ = %g: want a number from %g to %g, whose square float64 holds", l, leastLambda, 1/leastLambda)
 		}
 	}
-	y, unit := inUnit(y)
-	p := &path{k: k, m: m, y: y, lambdas: lambdas, o: &opt}
-	_, p.t = y.Dims()
+	p := &path{k: k, m: m, rows: rows, lambdas: lambdas, o: &opt}
+	sides := rows.sides()
+	_, p.t = sides.Dims()
 	p.b = new(mat.Dense)
-	p.b.Augment(y, estimate.Signs(n, 0, opt.Probes, opt.Stream))
+	p.b.Augment(sides, estimate.Signs(n, 0, opt.Probes, opt.Stream))
 	start := time.Now()
 	if err := p.diagonals(ctx); err != nil {
 		return nil, err
@@ -88,8 +99,9 @@ const leastLambda = 1e-150
 type path struct {
 	k       Matrix
 	m       *precond.Woodbury
-	y, b    *mat.Dense // B = [Y, G]
-	t       int
+	rows    *merged
+	b       *mat.Dense // B = [Ỹ, b̃, G]
+	t       int        // of [Ỹ, b̃]
 	lambdas []float64
 	o       *Options
 	s       *space
@@ -244,17 +256,18 @@ type estimated struct {
 	lambda float64
 	l      *leverages
 	d      *law
-	c, r   *mat.Dense // C, and R = λC
-	trace  float64    // of A⁻¹
+	c, r   *mat.Dense // C, and R = λ times the numerators of Ẽ
+	free   float64    // degrees of freedom of A⁻¹
 	tau    []float64  // thresholds, of classes
 }
 
-// estimate takes X_j = [C, A⁻¹G].
+// estimate takes X_j = Ã⁻¹B.
 func (p *path) estimate(j int, x, g, mg *mat.Dense) *estimated {
 	n, q := x.Dims()
 	lambda := p.lambdas[j]
-	e := &estimated{p: p, lambda: lambda, c: mat.DenseCopyOf(x.Slice(0, n, 0, p.t)), r: mat.NewDense(n, p.t, nil)}
-	e.r.Scale(lambda, e.c)
+	num, _, c, used := p.rows.shift(x)
+	e := &estimated{p: p, lambda: lambda, c: c, r: new(mat.Dense), free: -used}
+	e.r.Scale(lambda, num)
 	l := &leverages{top: make([]float64, n), v: make([]float64, n), least: make([]float64, n), most: make([]float64, n), q: mat.NewDense(n, q-p.t, nil)}
 	diag := p.k.Diag()
 	for i := range n {
@@ -267,11 +280,11 @@ func (p *path) estimate(j int, x, g, mg *mat.Dense) *estimated {
 		for k := range q - p.t {
 			v := l.top[i] + lambda*g.At(i, k)*(x.At(i, p.t+k)-mg.At(i, k))
 			l.q.Set(i, k, v)
-			e.trace += v / lambda / float64(q-p.t)
+			e.free += v / lambda / float64(q-p.t)
 		}
 	}
 	if p.o.Classes {
-		e.tau = thresholds(p.y, e.r)
+		e.tau = thresholds(p.rows.y, e.r)
 	}
 	l.u = make([]float64, n)
 	for i := range n {
@@ -301,8 +314,8 @@ func (e *estimated) value(d *law) (v float64) {
 func (e *estimated) score(before *estimated) Score {
 	n, t := e.r.Dims()
 	_, m := e.l.q.Dims()
-	o := e.p.o
-	s := Score{Lambda: e.lambda, GCV: gcv(e.c, e.trace), S: float64(n) - e.lambda*e.trace}
+	o, rows := e.p.o, e.p.rows
+	s := Score{Lambda: e.lambda, GCV: rows.gcv(e.c, e.free), S: float64(n) - e.lambda*e.free}
 	without, mean := make([]float64, m), 0.0
 	for k := range m {
 		without[k] = e.value(e.l.given(k))
@@ -331,9 +344,14 @@ func (e *estimated) score(before *estimated) Score {
 	half += bias + slack
 	s.Error = estimate.Interval{Value: v, Lo: v - half, Hi: v + half, Confidence: o.Confidence, Method: "probes"}
 	e.limit(&s.Error, slack)
+	if i := &s.Error; e.tau == nil {
+		nt := float64(n * t)
+		i.Value, i.Lo, i.Hi = rows.square(nt*i.Value), rows.square(nt*i.Lo), rows.square(nt*i.Hi)
+	}
 	if o.Residuals {
-		s.Residuals = mat.NewDense(n, t, nil)
-		s.Residuals.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.d.cv2[i]) / e.d.mean[i] }, e.r)
+		var left mat.Dense
+		left.Apply(func(i, _ int, v float64) float64 { return v * (1 + e.d.cv2[i]) / e.d.mean[i] }, e.r)
+		s.Residuals = rows.residuals(&left)
 	}
 	return s
 }

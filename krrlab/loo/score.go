@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
@@ -20,6 +19,13 @@ type Options struct {
 	Classes bool
 	// KError bounds ‖K_stored−K‖₂, which intervals allow for. Default 0.
 	KError float64
+	// Same has of each row the first that equals it (points.Same): they are left out together. Default: nil, none is equal.
+	Same []int
+	// Weights are those of the rows, by which Y and K are already multiplied (package weighted): errors of regression and GCV are
+	// weighted means. Default: nil, ones.
+	Weights []float64
+	// Mean says that a fit takes the mean of its targets, weighted, off them: one without a row takes that of the others.
+	Mean bool
 	// Residuals says that Score.Residuals is wanted, 8nt bytes for each λ.
 	Residuals bool
 	// Below, if positive, is an e for which ZZᵀ ≼ K+eI is certain, as Rounding of a lowrank.Factor that is
@@ -69,8 +75,8 @@ type Score struct {
 	Lambda float64 `json:"lambda"`
 	// Error is the mean of (y_i−f_{−i}(x_i))² over points and right-hand sides, or the share of wrong labels.
 	Error estimate.Interval `json:"error"`
-	GCV   float64           `json:"gcv"`      // n‖C‖²_F/(t·(tr A⁻¹)²)
-	S     float64           `json:"stat_dim"` // s_λ = n − λ·tr A⁻¹, the degrees of freedom
+	GCV   float64           `json:"gcv"`      // n‖C‖²_F/(t·(tr A⁻¹)²), with the mean and equal rows as Error has them
+	S     float64           `json:"stat_dim"` // s_λ = n − λ·tr A⁻¹, the degrees of freedom, and one of the mean
 	// Residuals are y_i − f_{−i}(x_i), n×t; nil unless Options.Residuals.
 	Residuals *mat.Dense `json:"-"`
 }
@@ -140,23 +146,4 @@ func wrong(y, e *mat.Dense, within func(i int) float64) (count, open int) {
 		}
 	}
 	return count, open
-}
-
-// Unweigh turns scores of the plain problem of rows with weights (package weighted), whose residuals are √w_i(y_i−f_{−i}(x_i)), to
-// those of the rows: GCV, and of regression the error, to weighted means. Nil weights change nothing.
-func Unweigh(scores []Score, w []float64, classes bool) {
-	if w == nil {
-		return
-	}
-	share := float64(len(w)) / floats.Sum(w)
-	for i := range scores {
-		s := &scores[i]
-		s.GCV *= share
-		if e := &s.Error; !classes {
-			e.Value, e.Lo, e.Hi = share*e.Value, share*e.Lo, share*e.Hi
-		}
-		if s.Residuals != nil {
-			s.Residuals.Apply(func(i, _ int, v float64) float64 { return v / math.Sqrt(w[i]) }, s.Residuals)
-		}
-	}
 }

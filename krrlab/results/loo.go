@@ -18,6 +18,11 @@ type LeaveOneOut struct {
 	Scores  []loo.Score `json:"scores"`
 	Best    int         `json:"best"` // index of the least error
 
+	// Repeated is how many rows have the features of an earlier one: they are left out together, or Unclaimed says why not, and no
+	// interval is claimed then.
+	Repeated  int    `json:"repeated,omitempty"`
+	Unclaimed string `json:"unclaimed,omitempty"`
+
 	Why     string  `json:"why,omitempty"`            // why not by dense factors, where n is small enough
 	Precond string  `json:"preconditioner,omitempty"` // what made Z, where probes were taken
 	S       int     `json:"s,omitempty"`
@@ -86,6 +91,11 @@ func (r *LeaveOneOut) String() string {
 		how += ", as " + r.Why
 	}
 	b.Add("leave-one-out", "%s; by %s", r.unit(), how)
+	if r.Unclaimed != "" {
+		b.Add("repeats", "%d of %d rows repeat others and are not left out together, so that errors are too small and no interval is claimed: %s", r.Repeated, r.N, r.Unclaimed)
+	} else if r.Repeated > 0 {
+		b.Add("repeats", "%d of %d rows repeat others: equal rows are left out together", r.Repeated, r.N)
+	}
 	shown := r.shown()
 	ends, wide := make([]string, len(shown)), 0
 	for i, s := range shown {
@@ -99,7 +109,7 @@ func (r *LeaveOneOut) String() string {
 		}
 		b.Add(fmt.Sprintf("λ = %.3g", s.Lambda), "%-10.5g %-*s  %s %-10.5g s_λ = %.5g%s", s.Error.Value, wide, ends[i], r.gcv(), s.GCV, s.S, mark)
 	}
-	if c := r.Scores[r.Best].Error.Confidence; c < 1 {
+	if c := r.Scores[r.Best].Error.Confidence; c < 1 && r.Unclaimed == "" {
 		b.Add("confidence", "%.4g %% at each λ; the probes and the solves are covered, K as stored as if its error were spread evenly", 100*c)
 	}
 	least := shown[r.Best]
