@@ -1,7 +1,9 @@
 package datasets
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/points"
@@ -16,8 +18,8 @@ func classed(class []int, labels ...string) *Dataset {
 	return &Dataset{Name: "made", Task: Classification, X: x, Class: class, Labels: labels}
 }
 
-// TestHoldout: the parts are disjoint, whole, in order, the same for one seed and others for
-// another, and hold each class's share.
+// TestHoldout: the parts are disjoint, whole, in order, the same for one seed and others for another, and every row is held out as
+// often, whatever its class.
 func TestHoldout(t *testing.T) {
 	class := slices.Concat(slices.Repeat([]int{0}, 50), slices.Repeat([]int{1}, 23), slices.Repeat([]int{2}, 4), []int{3})
 	d := classed(class, "a", "b", "c", "d")
@@ -35,17 +37,6 @@ func TestHoldout(t *testing.T) {
 		} else if slices.Sort(all); !slices.Equal(all, d.X.(*points.Dense).Data) {
 			t.Errorf("%g: not a partition: %v", share, all)
 		}
-		for c, n := range []float64{50, 23, 4, 1} {
-			k := 0
-			for _, v := range held.Class {
-				if v == c {
-					k++
-				}
-			}
-			if float64(k) > share*n+1 || float64(k) < share*n-1 || k == int(n) {
-				t.Errorf("%g: %d of %g rows of class %d are held out", share, k, n, c)
-			}
-		}
 		for i, v := range b {
 			if held.Class[i] != class[int(v)] {
 				t.Errorf("%g: row %g has class %d", share, v, held.Class[i])
@@ -56,6 +47,21 @@ func TestHoldout(t *testing.T) {
 		}
 		if _, other, _ := d.Holdout(share, 8); share == 0.5 && slices.Equal(other.X.(*points.Dense).Data, b) {
 			t.Errorf("%g: the same draw for another seed", share)
+		}
+	}
+	count := make([]float64, 78)
+	for seed := range uint64(1000) {
+		_, held, err := d.Holdout(0.25, seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range held.X.(*points.Dense).Data {
+			count[int(v)]++
+		}
+	}
+	for i, c := range count { // 256 ± 14
+		if math.Abs(c-1000*20/78.0) > 70 {
+			t.Errorf("row %d of class %d is held out %g times of 1,000", i, class[i], c)
 		}
 	}
 	r := classed(make([]int, 10))
@@ -69,7 +75,39 @@ func TestHoldout(t *testing.T) {
 			t.Errorf("a share of %g is accepted", share)
 		}
 	}
-	if _, _, err := classed([]int{0, 1}, "a", "b").Holdout(0.2, 1); err == nil {
-		t.Error("classes of one row each can be held out")
+}
+
+// TestHoldoutTogether: equal rows are on one side, in whatever they are stored, and some are left to train on.
+func TestHoldoutTogether(t *testing.T) {
+	of := make([]int, 60)
+	for i := range of {
+		of[i] = i * i % 17
+	}
+	dense := classed(of, strings.Split("abcdefghijklmnopq", "")...)
+	dense.X = points.Gather(dense.X, of)
+	sparse, bytes, single := *dense, *dense, *dense
+	csr := &points.CSR{N: 60, D: 1, Ptr: []int{0}}
+	narrow, raw := points.NewDense32(60, 1, nil), make([]uint8, 60)
+	for i, v := range of {
+		if v > 0 {
+			csr.Col, csr.Val = append(csr.Col, 0), append(csr.Val, float64(v))
+		}
+		csr.Ptr = append(csr.Ptr, len(csr.Col))
+		narrow.Data[i], raw[i] = float32(v), uint8(v)
+	}
+	sparse.X, bytes.X, single.X = csr, points.NewBytes(60, 1, 1, raw), narrow
+	for name, d := range map[string]*Dataset{"dense": dense, "sparse": &sparse, "bytes": &bytes, "float32": &single} {
+		for seed := range uint64(20) {
+			train, held, err := d.Holdout(0.3, seed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if held.Len() < 18 || train.Len()+held.Len() != 60 || slices.ContainsFunc(held.Class, func(c int) bool { return slices.Contains(train.Class, c) }) {
+				t.Errorf("%s: %v and %v", name, train.Class, held.Class)
+			}
+		}
+	}
+	if _, _, err := classed(make([]int, 9), "a").Subset(make([]int, 9)).Holdout(0.2, 1); err == nil {
+		t.Error("rows that are all equal are split")
 	}
 }

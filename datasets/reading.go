@@ -3,6 +3,8 @@ package datasets
 import (
 	"fmt"
 	"strings"
+
+	"github.com/krrlab/lab/krrlab/points"
 )
 
 // Reading is what was decided of a file as it was read, and why: the line `read` of a report.
@@ -22,7 +24,7 @@ type Reading struct {
 	Ignored  []string     `json:"ignored,omitempty"`
 	Labels   []LabelCount `json:"labels,omitempty"`
 	Missing  int          `json:"missing,omitempty"`  // cells without a value, to be filled in
-	Repeated int          `json:"repeated,omitempty"` // rows that equal an earlier one, where they were counted
+	Repeated int          `json:"repeated,omitempty"` // rows whose features equal an earlier one's; 0 also where there are no answers
 	// Unjudged says why the answers of a file that needs none were left out.
 	Unjudged string   `json:"unjudged,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
@@ -52,6 +54,9 @@ func (r *Reading) note(format string, args ...any) {
 // count sets what is known of the data when they are read.
 func (r *Reading) count(d *Dataset) {
 	r.Rows, r.Features = d.Len(), d.Dim()
+	if d.HasAnswers() && d.Dim() > 0 {
+		r.Repeated = points.Repeated(points.Same(d.X))
+	}
 	if d.Class == nil {
 		return
 	}
@@ -117,7 +122,7 @@ func (r *Reading) String() string {
 		add("missing cells: %d", r.Missing)
 	}
 	if r.Repeated > 0 {
-		add("rows that repeat an earlier one: %d", r.Repeated)
+		add("%d rows repeat the features of an earlier one", r.Repeated)
 	}
 	if r.Unjudged != "" {
 		add("answers left out: %s", r.Unjudged)

@@ -158,7 +158,7 @@ func (a *app) solve(ctx context.Context, set *pflag.FlagSet, f *fitFlags, progre
 	}
 	r, err := a.run(ctx, data, cfg, load)
 	if err == nil && tuned != nil {
-		r.sol.Tune = tuned
+		r.sol.Tune, r.sol.Model.Origin.Tuned = tuned, true
 		r.sol.Seconds.Total += tuned.Seconds
 	}
 	return r, err

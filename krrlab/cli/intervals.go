@@ -143,12 +143,12 @@ func (a *app) calibrate(ctx context.Context, how string, r *fitted) (err error) 
 	case r.test == nil:
 		return errNoTestRows
 	}
-	m.Calibration, err = interval.Calibrate(r.test, r.data.test)
+	m.Calibration, err = interval.Calibrate(m, r.test, r.data.test)
 	return err
 }
 
 func intervalText(v *interval.Intervals, p *model.Prediction, d *datasets.Dataset) string {
-	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, interval.Guarantee(v.Method, v.Level))
+	text := fmt.Sprintf("%.6g %% by %s, %s; ", 100*v.Level, v.Method, v.Guarantee())
 	rows, _ := p.Decision.Dims()
 	var size float64
 	for i := range rows {

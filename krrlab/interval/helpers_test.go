@@ -2,6 +2,7 @@ package interval
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -53,7 +54,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 		}
 		a.SetSym(i, i, a.At(i, i)+lambda)
 	}
-	coding := datasets.Coding{Labels: d.Labels}
+	coding := datasets.Coding{Labels: d.Labels, Mean: d.Mean}
 	y, err := coding.Encode(d)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +67,7 @@ func fit(t *testing.T, d *datasets.Dataset, k kernel.Kernel, lambda float64) *mo
 	var r mat.Dense
 	r.Mul(a, &c)
 	r.Sub(y, &r)
-	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Scaling: d.Scaling,
+	return &model.Model{Kernel: k, Lambda: lambda, X: d.X, C: &c, Labels: d.Labels, Mean: d.Mean, Scaling: d.Scaling,
 		Origin: model.Origin{TrueResidual: new(mat.Norm(&r, 2) / mat.Norm(y, 2))}}
 }
 
@@ -88,15 +89,31 @@ func cholesky(t *testing.T, m *model.Model) *System {
 	return s
 }
 
-// without returns d without row i.
+// without returns d without row i and those of the same features, less the mean of the others if d is less its mean.
 func without(d *datasets.Dataset, i int) *datasets.Dataset {
 	var rows []int
+	a, b := make([]float64, d.Dim()), make([]float64, d.Dim())
 	for q := range d.Len() {
-		if q != i {
+		d.X.RowTo(a, i)
+		if d.X.RowTo(b, q); !slices.Equal(a, b) {
 			rows = append(rows, q)
 		}
 	}
-	return d.Subset(rows)
+	if d = d.Subset(rows); d.Mean != nil {
+		return d.Center()
+	}
+	return d
+}
+
+// repeated returns d with the features of some rows in place of those of others.
+func repeated(d *datasets.Dataset) *datasets.Dataset {
+	rows := make([]int, d.Len())
+	for i := range rows {
+		rows[i] = min(i, i*i%(d.Len()-3))
+	}
+	out := *d
+	out.X = points.Gather(d.X, rows)
+	return &out
 }
 
 // apart returns the largest difference of two matrices beside the largest entry of b.

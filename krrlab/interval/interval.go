@@ -1,6 +1,7 @@
 package interval
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -9,6 +10,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/estimate"
+	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 )
 
@@ -23,26 +26,56 @@ const (
 // Methods lists them.
 var Methods = []string{Split, Jackknife, JackknifePlus, Gaussian}
 
-// Guarantee says in a few words what is known of the coverage of a method at a level.
-func Guarantee(method string, level float64) string {
-	switch method {
-	case Split:
-		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", level)
-	case JackknifePlus:
-		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable, mostly near %g", max(0, 2*level-1), level)
-	case Gaussian:
+// Guarantee says in a few words what is known of the coverage.
+func (v *Intervals) Guarantee() string {
+	switch {
+	case v.Method == Gaussian && v.Doubt != "":
+		return "right if the data are of the Gaussian process, not guaranteed: " + v.Doubt
+	case v.Method == Gaussian:
 		return "right if the data are of the Gaussian process"
+	case v.Doubt != "":
+		return fmt.Sprintf("coverage mostly near %g, not guaranteed: %s", v.Level, v.Doubt)
+	case v.Method == Split:
+		return fmt.Sprintf("covers with probability %g at least if rows are exchangeable", v.Level)
+	case v.Method == JackknifePlus:
+		return fmt.Sprintf("covers with probability %.4g at least if rows are exchangeable and did not choose kernel, λ and scaling, mostly near %g", max(0, 2*v.Level-1), v.Level)
 	}
-	return fmt.Sprintf("coverage mostly near %g, not guaranteed", level)
+	return fmt.Sprintf("coverage mostly near %g, not guaranteed", v.Level)
 }
 
-// Calibrate returns the scores of m's prediction of the rows of d, which must not have been trained on, for Split:
+// doubt says why a guarantee does not hold of scores of rows that repeat as said (points.Same), counted from before on, "" if it does:
+// copies are not exchangeable with a new row.
+func doubt(same []int, before int) string {
+	count := 0
+	for i, first := range same {
+		if first != i+before {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rows repeat others", count, len(same))
+}
+
+// Calibrate returns the scores of m's prediction p of the rows of d, which must not have been trained on, for Split (m is looked at for
+// rows of d that it was fitted to all the same; nil is not):
 // |y−f| of each target of regression, of classes max_{k≠y} f_k − f_y (of two classes twice the f of the other one), +∞
 // where the model does not know the label; and of classes what Probabilities takes.
-func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
+func Calibrate(m *model.Model, p *model.Prediction, d *datasets.Dataset) (*model.Calibration, error) {
 	rows, _ := p.Decision.Dims()
 	if d.Len() != rows || !d.HasAnswers() || (p.Labels == nil) != (d.Task == datasets.Regression) {
 		return nil, fmt.Errorf("interval: %d answers of %v do not fit a prediction of %d rows", d.Len(), d.Task, rows)
+	}
+	var doubted string
+	if m != nil {
+		z, err := newSystem(m).points(d)
+		if err != nil {
+			return nil, err
+		}
+		same := kernel.Same(m.Kernel, m.X, z.X)
+		known, _, _ := m.Dims()
+		doubted = doubt(same[known:], known)
 	}
 	if p.Labels == nil {
 		y, err := datasets.Coding{}.Encode(d)
@@ -50,7 +83,7 @@ func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, er
 			return nil, err
 		}
 		y.Sub(y, p.Decision)
-		return sorted(Split, absolute(y)), nil
+		return sorted(Split, absolute(y), doubted), nil
 	}
 	s, class, at := mat.NewDense(rows, 1, nil), make([]int, rows), d.ClassIn(p.Labels)
 	for i, c := range d.Class {
@@ -60,14 +93,14 @@ func Calibrate(p *model.Prediction, d *datasets.Dataset) (*model.Calibration, er
 		}
 		s.Set(i, 0, v)
 	}
-	return probable(sorted(Split, s), p.Decision, class), nil
+	return probable(sorted(Split, s, doubted), p.Decision, class), nil
 }
 
 // LeaveOneOut returns the scores of Jackknife, and what Probabilities takes: of the training points, each predicted without it.
 func LeaveOneOut(s *System) *model.Calibration {
 	r := s.LeaveOneOut()
 	if s.m.Labels == nil {
-		return sorted(Jackknife, absolute(r))
+		return sorted(Jackknife, absolute(r), "")
 	}
 	n, _ := r.Dims()
 	scores, class := mat.NewDense(n, 1, nil), make([]int, n)
@@ -77,7 +110,7 @@ func LeaveOneOut(s *System) *model.Calibration {
 		class[i] = datasets.Label(s.y.RawRowView(i))
 		scores.Set(i, 0, -datasets.Margin(f.RawRowView(i), class[i]))
 	}
-	return probable(sorted(Jackknife, scores), &f, class)
+	return probable(sorted(Jackknife, scores, ""), &f, class)
 }
 
 func absolute(r *mat.Dense) *mat.Dense {
@@ -86,7 +119,7 @@ func absolute(r *mat.Dense) *mat.Dense {
 }
 
 // sorted makes a calibration of scores, each column ascending.
-func sorted(method string, scores *mat.Dense) *model.Calibration {
+func sorted(method string, scores *mat.Dense, doubt string) *model.Calibration {
 	rows, t := scores.Dims()
 	out := mat.NewDense(rows, t, nil)
 	for j := range t {
@@ -94,7 +127,7 @@ func sorted(method string, scores *mat.Dense) *model.Calibration {
 		slices.Sort(v)
 		out.SetCol(j, v)
 	}
-	return &model.Calibration{Method: method, Scores: out}
+	return &model.Calibration{Method: method, Scores: out, Doubt: doubt}
 }
 
 // rank returns which of m scores in order, from 1, bounds one more at the level: ⌈level·(m+1)⌉.
@@ -102,7 +135,7 @@ func rank(level float64, m int) (int, error) {
 	if !(level > 0 && level < 1) {
 		return 0, fmt.Errorf("interval: level %g: want a number between 0 and 1, such as 0.9", level)
 	}
-	k := int(math.Ceil(level*float64(m+1) - 1e-9))
+	k := max(1, int(math.Ceil(level*float64(m+1)-1e-9)))
 	if k > m {
 		return 0, fmt.Errorf("interval: %d scores are too few for intervals of level %.6g: want at least %.0f, or a lower level", m, level, math.Ceil(level/(1-level)-1e-9))
 	}
@@ -114,6 +147,7 @@ func rank(level float64, m int) (int, error) {
 type Intervals struct {
 	Method string
 	Level  float64
+	Doubt  string // why Method's guarantee does not hold; "" if it does
 	Lo, Hi *mat.Dense
 	Sets   [][]int
 }
@@ -134,7 +168,7 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 			m-known, m, 100*level, math.Floor(1e4*float64(known)/float64(m+1))/100)
 	}
 	rows, t := p.Decision.Dims()
-	v := &Intervals{Method: c.Method, Level: level}
+	v := &Intervals{Method: c.Method, Level: level, Doubt: c.Doubt}
 	if p.Labels == nil {
 		v.Lo, v.Hi = mat.NewDense(rows, t, nil), mat.NewDense(rows, t, nil)
 		v.Lo.Apply(func(_, j int, f float64) float64 { return f - q[j] }, p.Decision)
@@ -157,25 +191,32 @@ func FromScores(c *model.Calibration, p *model.Prediction, level float64) (*Inte
 // of the points of d, of regression.
 func FromSystem(ctx context.Context, s *System, method string, p *model.Prediction, d *datasets.Dataset, level float64) (*Intervals, error) {
 	n, _, _ := s.m.Dims()
-	k, err := rank(level, n)
-	if err != nil {
-		return nil, err
-	}
 	if p.Labels != nil {
 		return nil, fmt.Errorf("interval: %s gives intervals for regression, and the model is for classification: take split or jackknife", method)
 	}
 	rows, t := p.Decision.Dims()
 	v := &Intervals{Method: method, Level: level, Lo: mat.NewDense(rows, t, nil), Hi: mat.NewDense(rows, t, nil)}
+	if s.m.Origin.Tuned {
+		v.Doubt = "kernel and λ were chosen by their error on the rows of the fit"
+	}
 	if method == JackknifePlus {
+		k, err := rank(level, n)
+		if err != nil {
+			return nil, err
+		}
+		v.Doubt = cmp.Or(v.Doubt, doubt(s.same, 0))
 		return v, s.jackknifePlus(ctx, v, k, p.Decision, d)
+	}
+	if s.freedom() < 1 {
+		return nil, fmt.Errorf("interval: the variance of %d row less its mean is not known: want at least 2", n)
 	}
 	variance, err := s.Variance(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	wide := math.Sqrt2 * math.Erfinv(level) // Φ⁻¹(1−α/2)
+	wide := estimate.Student(level, s.freedom())
 	for j := range t {
-		deviation := s.anorm(j) / math.Sqrt(float64(n)) // √ of Scale, of which squares may under- or overflow
+		deviation := s.deviation(j)
 		for i, f := range mat.Col(nil, j, p.Decision) {
 			h := wide * deviation * math.Sqrt(variance[i]+s.m.Lambda)
 			v.Lo.Set(i, j, f-h)
@@ -185,21 +226,25 @@ func FromSystem(ctx context.Context, s *System, method string, p *model.Predicti
 	return v, nil
 }
 
+// jackknifePlus takes f_{−G}(z) = f(z) − δ(1−1ᵀA⁻¹k_z) − r_Gᵀ(A⁻¹k_z)_G of the rows G that equal row i: see System.LeaveOneOut.
 func (s *System) jackknifePlus(ctx context.Context, v *Intervals, k int, f *mat.Dense, d *datasets.Dataset) error {
 	z, err := s.points(d)
 	if err != nil {
 		return err
 	}
-	r := s.LeaveOneOut()
-	n, t := r.Dims()
+	n, t := s.r.Dims()
 	return s.forward(ctx, z, func(lo int, b *mat.Dense) {
 		s.f.Backward(b)
-		low, high := make([]float64, n), make([]float64, n)
+		low, high, moved := make([]float64, n), make([]float64, n), make([]float64, n)
 		for q := range b.RawMatrix().Cols {
+			rest := 1 - mat.Sum(b.ColView(q))
 			for j := range t {
-				at := f.At(lo+q, j)
-				for i := range n {
-					without, e := at-r.At(i, j)*b.At(i, q), math.Abs(r.At(i, j)) // f_{−i}(z) = f(z) − r_i(A⁻¹k_z)_i
+				clear(moved)
+				for i, g := range s.same {
+					moved[g] += s.r.At(i, j) * b.At(i, q)
+				}
+				for i, g := range s.same {
+					without, e := f.At(lo+q, j)-s.shift.At(g, j)*rest-moved[g], math.Abs(s.r.At(i, j))
 					low[i], high[i] = without-e, without+e
 				}
 				slices.Sort(low)

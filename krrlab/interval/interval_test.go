@@ -68,41 +68,58 @@ func TestVariance(t *testing.T) {
 	}
 }
 
-// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each.
+// TestLeaveOneOut: residuals, jackknife+ and the scores of classes are those of fits without one point each and those that equal it,
+// with the mean of what is left, and the guarantee is printed only where none repeats and no row chose the kernel.
 func TestLeaveOneOut(t *testing.T) {
 	const n, lambda, level = 40, 0.05, 0.8
 	k := kernel.Gaussian{Sigma: 1}
-	d, at := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
-	m := fit(t, d, k, lambda)
-	s := cholesky(t, m)
-	r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
-	low, high := make([][]float64, at.Len()), make([][]float64, at.Len())
-	for i := range n {
-		one := fit(t, without(d, i), k, lambda)
-		e := d.Target[i] - predict(t, one, d.Subset([]int{i})).Value[0]
-		want.Set(i, 0, e)
-		for q, f := range predict(t, one, at).Value {
-			low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
+	plain, at := datasets.SyntheticRegression(n, 2, 0.3, 1), datasets.SyntheticRegression(90, 2, 0.3, 2)
+	for i := range plain.Target {
+		plain.Target[i] += 5
+	}
+	for name, d := range map[string]*datasets.Dataset{"plain": plain, "mean": plain.Center(), "repeated": repeated(plain), "both": repeated(plain).Center()} {
+		m := fit(t, d, k, lambda)
+		s := cholesky(t, m)
+		r, want := s.LeaveOneOut(), mat.NewDense(n, 1, nil)
+		low, high := make([][]float64, at.Len()), make([][]float64, at.Len())
+		for i := range n {
+			one := fit(t, without(d, i), k, lambda)
+			e := d.Target[i] - predict(t, one, d.Subset([]int{i})).Value[0]
+			want.Set(i, 0, e)
+			for q, f := range predict(t, one, at).Value {
+				low[q], high[q] = append(low[q], f-math.Abs(e)), append(high[q], f+math.Abs(e))
+			}
 		}
-	}
-	if e := apart(r, want); !(e < 1e-9) {
-		t.Errorf("residuals are %g apart", e)
-	}
-	v, err := FromSystem(t.Context(), s, JackknifePlus, predict(t, m, at), at, level)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for q := range low {
-		slices.Sort(low[q])
-		slices.Sort(high[q])
-		// α(n+1) = 8.2: the 8th smallest, and by ⌈0.8·41⌉ = 33 the 33rd
-		if math.Abs(v.Lo.At(q, 0)-low[q][7]) > 1e-9 || math.Abs(v.Hi.At(q, 0)-high[q][32]) > 1e-9 {
-			t.Fatalf("row %d: [%g, %g], want [%g, %g]", q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7], high[q][32])
+		if e := apart(r, want); !(e < 1e-9) {
+			t.Errorf("%s: residuals are %g apart", name, e)
+		}
+		v, err := FromSystem(t.Context(), s, JackknifePlus, predict(t, m, at), at, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for q := range low {
+			slices.Sort(low[q])
+			slices.Sort(high[q])
+			// α(n+1) = 8.2: the 8th smallest, and by ⌈0.8·41⌉ = 33 the 33rd
+			if math.Abs(v.Lo.At(q, 0)-low[q][7]) > 1e-9 || math.Abs(v.Hi.At(q, 0)-high[q][32]) > 1e-9 {
+				t.Fatalf("%s, row %d: [%g, %g], want [%g, %g]", name, q, v.Lo.At(q, 0), v.Hi.At(q, 0), low[q][7], high[q][32])
+			}
+		}
+		promised := func() bool { return !strings.Contains(v.Guarantee(), "not guaranteed") }
+		if repeats := name == "repeated" || name == "both"; promised() == repeats || repeats != strings.Contains(v.Guarantee(), "of 40 rows repeat others") {
+			t.Errorf("%s: %s", name, v.Guarantee())
+		}
+		m.Origin.Tuned = true
+		for _, method := range []string{JackknifePlus, Gaussian} {
+			if v, err = FromSystem(t.Context(), s, method, predict(t, m, at), at, level); err != nil || promised() {
+				t.Errorf("%s, tuned: %s, %v", name, v.Guarantee(), err)
+			}
 		}
 	}
 	for _, classes := range []int{2, 4} {
-		d := datasets.SyntheticClasses(n, 2, classes, 0.1, 1)
-		c := LeaveOneOut(cholesky(t, fit(t, d, k, lambda)))
+		d := repeated(datasets.SyntheticClasses(n, 2, classes, 0.1, 1))
+		s := cholesky(t, fit(t, d, k, lambda))
+		c := LeaveOneOut(s)
 		var scores []float64
 		for i := range n {
 			p := predict(t, fit(t, without(d, i), k, lambda), d.Subset([]int{i}))
@@ -126,7 +143,7 @@ func TestScores(t *testing.T) {
 	p := &model.Prediction{Decision: mat.NewDense(9, 1, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9})}
 	p.Value = mat.Col(nil, 0, p.Decision)
 	d := &datasets.Dataset{Task: datasets.Regression, X: datasets.SyntheticRegression(9, 1, 0, 1).X, Target: []float64{2, 0, 6, 0, 10, 0, 14, 0, 18}}
-	c, err := Calibrate(p, d) // |y−f| = 1 2 3 4 5 6 7 8 9
+	c, err := Calibrate(nil, p, d) // |y−f| = 1 2 3 4 5 6 7 8 9
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +160,7 @@ func TestScores(t *testing.T) {
 	}
 	three := &model.Prediction{Labels: []string{"a", "b", "c"}, Class: []int{0, 1}, Decision: mat.NewDense(2, 3, []float64{1, 0.5, -1, -1, 0.2, 0.1})}
 	answers := &datasets.Dataset{Task: datasets.Classification, X: datasets.SyntheticRegression(2, 1, 0, 1).X, Class: []int{1, 0}, Labels: []string{"new", "b"}}
-	if c, err = Calibrate(three, answers); err != nil || c.Scores.At(0, 0) != 0.5 || !math.IsInf(c.Scores.At(1, 0), 1) {
+	if c, err = Calibrate(nil, three, answers); err != nil || c.Scores.At(0, 0) != 0.5 || !math.IsInf(c.Scores.At(1, 0), 1) {
 		t.Errorf("%v, %v", c, err)
 	}
 	for _, e := range []struct {
@@ -211,7 +228,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := FromSystem(t.Context(), s, Gaussian, predict(t, c, classes), classes, 0.9); err == nil || !strings.Contains(err.Error(), "take split or jackknife") {
 		t.Error(err)
 	}
-	if _, err := Calibrate(predict(t, c, classes), d); err == nil {
+	if _, err := Calibrate(nil, predict(t, c, classes), d); err == nil {
 		t.Error("numbers for classes")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -237,7 +254,7 @@ func coverage(t *testing.T, d *datasets.Dataset, n, calibrate, splits int, k ker
 		}
 		m := fit(t, train, k, lambda)
 		p, s := predict(t, m, held), cholesky(t, m)
-		c, err := Calibrate(predict(t, m, given), given)
+		c, err := Calibrate(nil, predict(t, m, given), given)
 		if err != nil {
 			t.Fatal(err)
 		}

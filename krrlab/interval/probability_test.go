@@ -83,7 +83,7 @@ func TestProbabilities(t *testing.T) {
 		for _, c := range []*model.Calibration{c, nil} {
 			if c == nil { // by other rows
 				var err error
-				if c, err = Calibrate(p, test); err != nil {
+				if c, err = Calibrate(nil, p, test); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -116,15 +116,15 @@ func TestProbabilitiesUnknown(t *testing.T) {
 	known := &datasets.Dataset{X: points.NewDense(4, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b"}, Class: []int{0, 0, 1, 1}}
 	more := &datasets.Dataset{X: points.NewDense(6, 1, nil), Task: datasets.Classification, Labels: []string{"a", "b", "new"}, Class: []int{0, 0, 1, 1, 2, 2}}
 	p := &model.Prediction{Labels: known.Labels, Decision: mat.NewDense(6, 1, []float64{-1, -0.5, -0.2, 1, 2, -2})}
-	got, err := Calibrate(p, more)
+	got, err := Calibrate(nil, p, more)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := Calibrate(&model.Prediction{Labels: p.Labels, Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
+	want, err := Calibrate(nil, &model.Prediction{Labels: p.Labels, Decision: p.Decision.Slice(0, 4, 0, 1).(*mat.Dense)}, known)
 	if err != nil || got.Slope[0] != want.Slope[0] || got.Offset[0] != want.Offset[0] {
 		t.Errorf("%v, %v, want %v, %v; %v", got.Slope, got.Offset, want.Slope, want.Offset, err)
 	}
-	none, err := Calibrate(p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
+	none, err := Calibrate(nil, p, &datasets.Dataset{X: more.X, Task: datasets.Classification, Labels: more.Labels, Class: []int{2, 2, 2, 2, 2, 2}})
 	if err != nil || none.Slope[0] != 0 || none.Offset[0] != 0 {
 		t.Errorf("of unknown labels alone: %v, %v, %v", none.Slope, none.Offset, err)
 	}

@@ -33,6 +33,14 @@ type System struct {
 	x     points.Panel
 	f     *loo.Factor // of A; nil without a factorization
 	y     *mat.Dense  // AC, what the targets are but for the residual
+	same  []int       // the first row that equals each: see points.Same
+
+	// where the targets had their mean taken off:
+	side *mat.Dense // L⁻¹1, or 1 without a factor
+	ones []float64  // A⁻¹1
+	all  float64    // 1ᵀA1
+
+	r, shift *mat.Dense // of LeaveOneOut: the residuals, and δ in the first row of each group
 	// iterate solves where there is no factor.
 	iterate func(ctx context.Context, b *mat.Dense) (*pcg.Result, error)
 }
@@ -43,7 +51,7 @@ var ErrUnsolved = errors.New("interval: the model is too far from the solution o
 var errWeighted = errors.New("interval: the model was fitted with weights, which its file does not have: take split conformal intervals")
 
 func newSystem(m *model.Model) *System {
-	s := &System{m: m, x: points.NewPanel(m.X)}
+	s := &System{m: m, x: points.NewPanel(m.X), same: kernel.Same(m.Kernel, m.X)}
 	if kernel.ShiftInvariant(m.Kernel) { // nothing cancels then
 		s.arith = kernel.Differences
 	}
@@ -78,10 +86,26 @@ func Cholesky(ctx context.Context, m *model.Model, memory int64) (*System, error
 	}
 	s.y = mat.NewDense(n, t, nil)
 	s.y.Mul(a, m.C)
+	s.all = mat.Sum(a)
 	if s.f, err = loo.NewFactor(n, a.RawMatrix().Data); err != nil {
 		return nil, fmt.Errorf("interval: at λ = %g: %w", m.Lambda, err)
 	}
+	if m.Mean != nil {
+		s.side = one(n)
+		s.f.Forward(s.side)
+		x := mat.DenseCopyOf(s.side)
+		s.f.Backward(x)
+		s.ones = x.RawMatrix().Data
+	}
+	s.leave()
 	return s, cmp.Or(ctx.Err(), s.solved())
+}
+
+// one returns n ones.
+func one(n int) *mat.Dense {
+	v := mat.NewDense(n, 1, nil)
+	v.Apply(func(_, _ int, _ float64) float64 { return 1 }, v)
+	return v
 }
 
 // Iterative solves with the given operator A, that of the model's points, by conjugate gradients preconditioned with p
@@ -111,6 +135,19 @@ func Iterative(ctx context.Context, m *model.Model, a pcg.Operator, p pcg.Precon
 			err = fmt.Errorf("interval: the solve for a variance failed: %v", res.Status)
 		}
 		return res, err
+	}
+	if m.Mean != nil {
+		s.side = one(n)
+		to := mat.NewDense(n, 1, nil)
+		if err := a.MulTo(ctx, to, s.side); err != nil {
+			return nil, err
+		}
+		s.all = mat.Sum(to)
+		res, err := s.iterate(ctx, s.side)
+		if err != nil {
+			return nil, err
+		}
+		s.ones = mat.Col(nil, 0, res.X)
 	}
 	return s, s.solved()
 }
@@ -142,7 +179,7 @@ func (s *System) solved() error {
 		if s.f == nil {
 			continue
 		}
-		if r := mat.Norm(s.LeaveOneOut().ColView(j), 2); !(left <= solvedTo*r) {
+		if r := mat.Norm(s.r.ColView(j), 2); !(left <= solvedTo*r) {
 			return fmt.Errorf("%w (‖y−Ac‖₂ ≤ %s, leave-one-out leaves %.2g)", ErrUnsolved, outward.Up(left, 2), r)
 		}
 	}
@@ -185,42 +222,96 @@ func (s *System) anorm(j int) float64 {
 	return math.Sqrt(max(0, sum)) * math.Sqrt(a) * math.Sqrt(b)
 }
 
-// Scale returns s²_j = c_jᵀAc_j/n = y_jᵀA⁻¹y_j/n of every column: the maximum likelihood estimate of s² if y_j is
-// Gaussian of covariance s²(K+λI). The noise is then of variance s²λ.
+// Scale returns the estimate of s² of every column, if y_j is a constant, where a mean was taken off, and Gaussian of covariance
+// s²(K+λI):
+//
+//	s²_j = c_jᵀAc_j/n,  or  (c_jᵀAc_j − (1ᵀc_j)²/1ᵀA⁻¹1)/(n−1)  with a mean.
+//
+// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ.
 func (s *System) Scale() []float64 {
-	n, _, t := s.m.Dims()
+	_, _, t := s.m.Dims()
 	out := make([]float64, t)
 	for j := range out {
-		v := s.anorm(j)
-		out[j] = v * v / float64(n)
+		v := s.deviation(j)
+		out[j] = v * v
 	}
 	return out
 }
 
-// LeaveOneOut returns r_ij = c_ij/(A⁻¹)_ii, n×t: what y_ij is off the prediction of a fit without point i, as exactly
-// as C solves AC = Y. Scaling and center of the data are held as they are. It panics on an Iterative system.
+// freedom returns the degrees of freedom of Scale.
+func (s *System) freedom() float64 {
+	if s.ones != nil {
+		return float64(s.x.Len() - 1)
+	}
+	return float64(s.x.Len())
+}
+
+// deviation returns √ of Scale, of which squares may under- or overflow.
+func (s *System) deviation(j int) float64 {
+	size, cosine := s.anorm(j), 0.0
+	if s.ones != nil && size > 0 {
+		cosine = mat.Sum(s.m.C.ColView(j)) / size / math.Sqrt(floats.Sum(s.ones))
+	}
+	return size * math.Sqrt(max(0, 1-cosine*cosine)/s.freedom())
+}
+
+// LeaveOneOut returns what y_i is off the prediction of a fit without the rows G that equal it, and itself, n×t, as exactly as C solves
+// AC = Y, with the mean of the targets that are left:
+//
+//	r_G = ((A⁻¹)_GG)⁻¹(C+δA⁻¹1)_G,  δ = Σ_G(y_i−ȳ)/(n−|G|), 0 where no mean was taken off.
+//
+// (A⁻¹)_GG is 1/λ but for vectors that are alike in all of G: see loo.Factor.Together. Scaling, kernel and λ are held as they are. It
+// panics on an Iterative system.
 func (s *System) LeaveOneOut() *mat.Dense {
 	if s.f == nil {
 		panic("interval: leave-one-out by an iterative system")
 	}
-	r := mat.DenseCopyOf(s.m.C)
-	r.Apply(func(i, _ int, c float64) float64 { return c / s.f.Diag[i] }, r)
-	return r
+	return mat.DenseCopyOf(s.r)
 }
 
-// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were.
+func (s *System) leave() {
+	n, _, t := s.m.Dims()
+	size, diag := make([]float64, n), s.f.Together(s.same)
+	mean := mat.NewDense(n, t, nil) // of the numerators
+	s.r, s.shift = mat.DenseCopyOf(s.m.C), mat.NewDense(n, t, nil)
+	for i, g := range s.same {
+		size[g]++
+		if s.ones != nil {
+			floats.Add(s.shift.RawRowView(g), s.y.RawRowView(i))
+		}
+	}
+	for i, g := range s.same {
+		if g == i {
+			floats.Scale(1/max(float64(n)-size[g], 1), s.shift.RawRowView(g))
+		}
+		if s.ones != nil {
+			floats.AddScaled(s.r.RawRowView(i), s.ones[i], s.shift.RawRowView(g))
+		}
+		floats.AddScaled(mean.RawRowView(g), 1/size[g], s.r.RawRowView(i))
+	}
+	s.r.Apply(func(i, j int, v float64) float64 {
+		m := mean.At(s.same[i], j)
+		return s.m.Lambda*(v-m) + m/diag[s.same[i]]
+	}, s.r)
+}
+
+// Variance returns v(z) = k(z,z) − k_zᵀA⁻¹k_z ≥ 0 of each point of d, raw or scaled as the model's were; where the mean ȳ of the targets
+// was taken off, and is added to f(z), (1−1ᵀA⁻¹k_z)²·1ᵀA1/n² more, by which ȳ is off the constant.
 func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, error) {
 	z, err := s.points(d)
 	if err != nil {
 		return nil, err
 	}
-	v := kernel.Diag(s.m.Kernel, z.X)
+	v, h := kernel.Diag(s.m.Kernel, z.X), make([]float64, z.Len())
 	subtract := func(lo int, b, w *mat.Dense) {
 		rows, cols := b.Dims()
 		for i := range rows {
 			bi, wi := b.RawRowView(i), w.RawRowView(i)
 			for j := range cols {
 				v[lo+j] -= bi[j] * wi[j]
+				if s.side != nil {
+					h[lo+j] += s.side.At(i, 0) * wi[j]
+				}
 			}
 		}
 	}
@@ -229,8 +320,11 @@ func (s *System) Variance(ctx context.Context, d *datasets.Dataset) ([]float64, 
 	} else {
 		err = s.columns(ctx, z, subtract)
 	}
+	n := float64(s.x.Len())
 	for i := range v {
-		v[i] = max(v[i], 0)
+		if v[i] = max(v[i], 0); s.side != nil {
+			v[i] += (1 - h[i]) * (1 - h[i]) * s.all / n / n
+		}
 	}
 	return v, err
 }

@@ -181,22 +181,30 @@ func (k *Precomputed) tile(x, z points.Points, w *Workspace, set func(a int, row
 	}
 }
 
-// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K.
-func Same(k Kernel, x points.Points) []int {
+// Same is points.Same of points of a kernel: of a given K, whose points are numbers, that of the rows of K. New points of a given K are
+// told apart from all.
+func Same(k Kernel, sets ...points.Points) []int {
 	p := Given(k)
 	if p == nil || p.k == nil {
-		return points.Same(x)
+		return points.Same(sets...)
 	}
 	rows, first := points.Same(p.k), map[int]int{}
-	n, d := x.Dims()
-	same, v := make([]int, n), make([]float64, d)
-	for i := range n {
-		x.RowTo(v, i)
-		at := rows[int(v[0])]
-		if _, seen := first[at]; !seen {
-			first[at] = i
+	var same []int
+	for _, x := range sets {
+		n, d := x.Dims()
+		v := make([]float64, d)
+		for i := range n {
+			x.RowTo(v, i)
+			at := len(same)
+			if d == 1 {
+				row := rows[int(v[0])]
+				if _, seen := first[row]; !seen {
+					first[row] = at
+				}
+				at = first[row]
+			}
+			same = append(same, at)
 		}
-		same[i] = first[at]
 	}
 	return same
 }

@@ -3,8 +3,8 @@ package kernel_test
 import (
 	"fmt"
 	"math"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -132,15 +132,15 @@ func TestSymmetryBySize(t *testing.T) {
 		{"off the diagonal only", []float64{0, 1, 0, 1.1, 0, 0, 0, 0, 0}, false},
 		{"tiny", []float64{1e-200, 1e-201, 0, 2e-201, 1e-200, 0, 0, 0, 1}, false},
 	} {
-		if _, err := NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.ok {
+		if _, err := kernel.NewPrecomputed(points.NewDense(3, 3, c.k)); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	k, err := NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1}))
+	k, err := kernel.NewPrecomputed(points.NewDense(3, 3, []float64{1, 1, 0.5, 1, 1, 0.5, 0.5, 0.5, 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Same(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
+	if got := kernel.Same(k, points.NewDense(3, 1, []float64{2, 1, 0})); !slices.Equal(got, []int{0, 1, 1}) {
 		t.Errorf("%v", got)
 	}
 }

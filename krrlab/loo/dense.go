@@ -91,6 +91,27 @@ func NewFactor(n int, a []float64) (*Factor, error) {
 	return f, nil
 }
 
+// Together returns diag(PᵀA⁻¹P) for groups of equal rows G, with p_i = 1/√|G|, each in the place of its first row, same as points.Same
+// has them. Work: n²/2 multiply-adds.
+func (f *Factor) Together(same []int) []float64 {
+	n := f.l.N
+	size, sum, out := make([]float64, n), make([]float64, n), make([]float64, n)
+	for _, g := range same {
+		size[g]++
+	}
+	for i := range n {
+		row := f.l.Data[i*n : i*n+i+1]
+		for j, v := range row {
+			sum[same[j]] += v
+		}
+		for j := range row { // ‖L⁻¹p_g‖²
+			out[j] += sum[j] * sum[j] / max(size[j], 1)
+			sum[j] = 0
+		}
+	}
+	return out
+}
+
 // Forward sets B to L⁻¹B.
 func (f *Factor) Forward(b *mat.Dense) { blas64.Trmm(blas.Left, blas.NoTrans, 1, f.l, b.RawMatrix()) }
 

@@ -43,6 +43,8 @@ type Model struct {
 type Calibration struct {
 	Method string     `json:"method"` // interval.Split or interval.Jackknife
 	Scores *mat.Dense `json:"-"`
+	// Doubt says why intervals of these scores have no guarantee, as where rows repeat; "" if they have Method's.
+	Doubt string `json:"doubt,omitempty"`
 	// Slope and Offset are those of each column of decision values of classes: see interval.Probabilities.
 	Slope  []float64 `json:"slope,omitempty"`
 	Offset []float64 `json:"offset,omitempty"`
@@ -65,6 +67,7 @@ type Origin struct {
 	Categorical  []datasets.Category `json:"categorical,omitempty"`
 	Rows         int                 `json:"rows,omitempty"`    // of the training file that were read, where a part of them was held out
 	Holdout      float64             `json:"holdout,omitempty"` // that part: what was not trained on
+	Tuned        bool                `json:"tuned,omitempty"`   // kernel and λ were chosen by the error on the rows of the fit
 	Solver       string              `json:"solver"`
 	Status       string              `json:"status"`
 	Tol          float64             `json:"tol"`

@@ -19,7 +19,6 @@ func init() {
 			"Dense":     r.ValueOf(loo.Dense),
 			"NewFactor": r.ValueOf(loo.NewFactor),
 			"Path":      r.ValueOf(loo.Path),
-			"Unweigh":   r.ValueOf(loo.Unweigh),
 		},
 		Types: map[string]r.Type{
 			"Factor":  r.TypeOf((*loo.Factor)(nil)).Elem(),

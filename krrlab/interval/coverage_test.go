@@ -1,0 +1,173 @@
+package interval
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// seeds is how many draws a test of coverage takes: few by default.
+func seeds(few, many int) int {
+	if os.Getenv("KRRLAB_LONG") != "" {
+		return many
+	}
+	return few
+}
+
+// covers fails unless a share of n draws, each of the variance v at most, is the level within 3.5 standard errors, or above if over is set.
+func covers(t *testing.T, name string, share, level float64, n int, v float64, over bool) {
+	t.Helper()
+	if off := 3.5 * math.Sqrt(v/float64(n)); share < level-off || share > level+off && !over {
+		t.Errorf("%s: %.2f %% of %d draws are covered, want %.4g %% ± %.2g %%", name, 100*share, n, 100*level, 100*off)
+	}
+}
+
+// TestGaussianCoverage: of few draws of the Gaussian process, of an unknown variance and with an unknown constant or without, intervals
+// cover at their level, beyond what order statistics of so few could.
+func TestGaussianCoverage(t *testing.T) {
+	const n, lambda = 8, 0.3
+	k := kernel.Gaussian{Sigma: 1}
+	draws := seeds(800, 20000)
+	for _, centered := range []bool{false, true} {
+		g, in := rand.New(rand.NewPCG(3, 4)), map[float64]float64{0.8: 0, 0.95: 0}
+		for range draws {
+			x := points.NewDense(n+1, 1, nil)
+			for i := range x.Data {
+				x.Data[i] = 4 * g.Float64()
+			}
+			cov := mat.NewSymDense(n+1, nil)
+			for i := range n + 1 {
+				for j := range i + 1 {
+					cov.SetSym(i, j, k.Eval(x.Row(i), x.Row(j)))
+				}
+				cov.SetSym(i, i, 1+lambda)
+			}
+			var c mat.Cholesky
+			if !c.Factorize(cov) {
+				t.Fatal("no draw")
+			}
+			var l mat.TriDense
+			c.LTo(&l)
+			white, y := mat.NewVecDense(n+1, nil), mat.NewVecDense(n+1, nil)
+			for i := range n + 1 {
+				white.SetVec(i, g.NormFloat64())
+			}
+			y.MulVec(&l, white)
+			d := &datasets.Dataset{Name: "draw", X: x, Target: y.RawVector().Data}
+			train, at := d.Slice(0, n), d.Slice(n, n+1)
+			if centered {
+				train = train.Center()
+			}
+			m := fit(t, train, k, lambda)
+			s, p := cholesky(t, m), predict(t, m, at)
+			for level := range in {
+				v, err := FromSystem(t.Context(), s, Gaussian, p, at, level)
+				if err != nil {
+					t.Fatal(err)
+				}
+				in[level] += v.Coverage(p, at)
+			}
+		}
+		for level, count := range in {
+			covers(t, fmt.Sprintf("centered %v", centered), count/float64(draws), level, draws, level*(1-level), false)
+		}
+	}
+}
+
+// zipf returns n rows of classes whose shares fall as 1/k, about the points of a line that are theirs.
+func zipf(n, classes int, g *rand.Rand) *datasets.Dataset {
+	x, d := points.NewDense(n, 1, nil), &datasets.Dataset{Name: "zipf", Task: datasets.Classification}
+	for c := range classes {
+		d.Labels = append(d.Labels, fmt.Sprint(c))
+	}
+	var sum float64
+	for c := range classes {
+		sum += 1 / float64(c+1)
+	}
+	for i := range n {
+		u, c := g.Float64()*sum, 0
+		for ; u > 1/float64(c+1) && c < classes-1; c++ {
+			u -= 1 / float64(c+1)
+		}
+		d.Class, x.Data[i] = append(d.Class, c), float64(c*7%classes)+0.7*g.NormFloat64()
+	}
+	d.X = x
+	return d
+}
+
+// TestHoldoutCovers: sets by scores of rows that Holdout took cover at their level where many classes have few rows.
+func TestHoldoutCovers(t *testing.T) {
+	draws := seeds(40, 400)
+	const n, level = 120, 0.9
+	var in float64
+	for seed := range draws {
+		g := rand.New(rand.NewPCG(uint64(seed), 8))
+		d, at := zipf(n, 60, g), zipf(400, 60, g)
+		train, held, err := d.Holdout(0.5, uint64(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
+		c, err := Calibrate(m, predict(t, m, held), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := predict(t, m, at)
+		v, err := FromScores(c, p, level)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in += v.Coverage(p, at) / float64(draws)
+	}
+	covers(t, "Zipf", in, level, draws, 0.1*0.9/61+0.09/400, true)
+}
+
+// TestLevels: every level has a rank among the scores, or is refused in a line that says how many are wanted.
+func TestLevels(t *testing.T) {
+	for _, m := range []int{1, 19, 1000} {
+		scores := mat.NewDense(m, 1, nil)
+		p := &model.Prediction{Value: []float64{1}, Decision: mat.NewDense(1, 1, []float64{1})}
+		for _, level := range []float64{5e-324, 1e-300, 1e-12, 1e-9, 0.04, 0.5, 0.95, 0.9501, 1 - 1e-9, 1 - 0x1p-53} {
+			v, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, p, level)
+			if fits := level <= float64(m)/float64(m+1)+1e-12; (err == nil) != fits || err == nil && v.Lo.At(0, 0) != 1 {
+				t.Errorf("%d scores, level %g: %v", m, level, err)
+			}
+			if err != nil && (!strings.Contains(err.Error(), "want at least") || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("%d scores, level %g: %v", m, level, err)
+			}
+		}
+	}
+}
+
+// TestDoubt: scores of rows that repeat one another or rows of the fit have no guarantee.
+func TestDoubt(t *testing.T) {
+	d := datasets.SyntheticRegression(60, 2, 0.3, 1)
+	train := d.Slice(0, 30)
+	m := fit(t, train, kernel.Gaussian{Sigma: 1}, 0.1)
+	for name, c := range map[string]struct {
+		d    *datasets.Dataset
+		want string
+	}{
+		"new": {d.Slice(30, 60), "covers with probability 0.8 at least"}, "one another": {d.Subset([]int{30, 31, 32, 33, 31, 31}), "2 of 6 rows repeat others"},
+		"the fit's": {d.Slice(28, 40), "2 of 12 rows repeat others"},
+	} {
+		s, err := Calibrate(m, predict(t, m, c.d), c.d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := FromScores(s, predict(t, m, train), 0.8)
+		if err != nil || !strings.Contains(v.Guarantee(), c.want) {
+			t.Errorf("%s: %s, %v", name, v.Guarantee(), err)
+		}
+	}
+}
