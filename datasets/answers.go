@@ -228,9 +228,22 @@ func (c Coding) Columns() int {
 	return 1
 }
 
-// Encode returns Y, n×t. It returns an error if d has no answers, a label that is not
-// among c's, points of one class only, or a target that is not finite or whose square overflows.
+// Encode returns Code for a fit: it is an error if the points are of one class only.
 func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
+	y, err := c.Code(d)
+	if err != nil || c.Labels == nil {
+		return y, err
+	}
+	at := d.ClassIn(c.Labels)
+	if !slices.ContainsFunc(d.Class, func(k int) bool { return at[k] != at[d.Class[0]] }) {
+		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name, d.Labels[d.Class[0]])
+	}
+	return y, nil
+}
+
+// Code returns Y, n×t. It returns an error if d has no answers, a label that is not among c's, or a target that is not finite or
+// whose square overflows.
+func (c Coding) Code(d *Dataset) (*mat.Dense, error) {
 	n := d.Len()
 	if c.Labels == nil {
 		if d.Target == nil {
@@ -259,13 +272,11 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 	}
 	column := d.ClassIn(c.Labels)
 	y := mat.NewDense(n, c.Columns(), nil)
-	seen := make([]bool, len(c.Labels))
 	for i, k := range d.Class {
 		j := column[k]
 		if j < 0 {
 			return nil, fmt.Errorf("%s: label %q of point %d is not among %q", d.Name, d.Labels[k], i, c.Labels)
 		}
-		seen[j] = true
 		row := y.RawRowView(i)
 		if len(row) == 1 {
 			row[0] = float64(2*j - 1)
@@ -275,9 +286,6 @@ func (c Coding) Encode(d *Dataset) (*mat.Dense, error) {
 			row[l] = -1
 		}
 		row[j] = 1
-	}
-	if n := len(slices.DeleteFunc(seen, func(s bool) bool { return !s })); n < 2 {
-		return nil, fmt.Errorf("%s: the rows are of one class only (%q); classification wants at least two", d.Name, d.Labels[d.Class[0]])
 	}
 	return y, nil
 }

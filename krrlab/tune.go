@@ -11,6 +11,7 @@ import (
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/loo"
+	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -42,9 +43,11 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	full, err := l.holdout(o.Valid)
-	if err != nil {
-		return nil, err
+	full := &tune.Full{} // of no use where a subsample takes all
+	if l.train.Len() > 2*cmp.Or(o.Rows, 2000) {
+		if full, err = l.holdout(o.Valid); err != nil {
+			return nil, err
+		}
 	}
 	r, err := tune.RunOnRanks(ctx, l.comm, data, o, full, func(e stage.Event) { l.Tell(ctx, e) })
 	if r != nil {
@@ -58,12 +61,23 @@ func (l *Lab) tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
 func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 	train, judged, name, err := l.train, valid, "validation rows", error(nil)
 	if valid == nil {
-		if train, judged, err = train.Holdout(min(0.2, 5000/float64(train.Len())), l.cfg.Seed); err != nil {
+		for try := range uint64(50) { // until the rows that are fitted have two classes
+			if train, judged, err = l.train.Holdout(min(0.2, 5000/float64(l.train.Len())), l.cfg.Seed+try<<32); err != nil {
+				return nil, err
+			}
+			if _, err = l.coding.Encode(train); err == nil {
+				break
+			}
+		}
+		if err != nil {
 			return nil, err
 		}
 		name = "rows held out"
+		if l.coding.Mean != nil {
+			train = train.Center()
+		}
 	}
-	y, err := datasets.Coding{Labels: l.coding.Labels}.Encode(judged) // as predicted
+	y, err := datasets.Coding{Labels: l.coding.Labels}.Code(judged) // as predicted
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +100,9 @@ func (l *Lab) holdout(valid *datasets.Dataset) (*tune.Full, error) {
 		sol, err := one.Solve(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if sol.Status != pcg.Converged && sol.Status != pcg.Undecided {
+			return nil, fmt.Errorf("krrlab: the fit to %d rows did not converge: %v", train.Len(), sol.Status)
 		}
 		f, err := sol.Model.Predict(ctx, judged, sol.PredictOptions())
 		if err != nil {

@@ -43,6 +43,34 @@ func TestTune(t *testing.T) {
 	}
 }
 
+// TestTuneRareClasses: classes of one or two rows are tuned, on a subsample of all rows and beyond one.
+func TestTuneRareClasses(t *testing.T) {
+	for _, rows := range []int{0, 60} {
+		for rare := 1; rare <= 2; rare++ {
+			set := datasets.SyntheticClasses(150, 2, 2, 0, 1)
+			for i := range set.Class {
+				set.Class[i] = 0
+			}
+			set.Class[7], set.Class[8] = 1, rare-1
+			lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Seed: 3})
+			r, err := lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Rows: rows, Points: 5})
+			if err != nil || float64(r.Best.Error) > 0.1 {
+				t.Errorf("%d rows, rare class of %d: %v, %v", rows, rare, r, err)
+			}
+		}
+	}
+}
+
+// TestTuneUnconverged: the loss of a solve that did not converge is none.
+func TestTuneUnconverged(t *testing.T) {
+	set := datasets.SyntheticRegression(400, 2, 0.1, 1)
+	lab := newLab(t, set, Config{Kernel: kernel.Gaussian{Sigma: 5}, Lambda: 10, Solver: CG, MaxIter: 1, Seed: 3})
+	r, err := lab.Tune(t.Context(), tune.Options{Kernels: []string{"gaussian"}, Rows: 100, Points: 5})
+	if err == nil || !strings.Contains(err.Error(), "did not converge") {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
 // TestTuneTargets: the units of several targets do not count, on the subsample, on all rows and on rows to validate by.
 func TestTuneTargets(t *testing.T) {
 	set := datasets.SyntheticRegression(500, 2, 0.1, 1)

@@ -61,11 +61,6 @@ func (l *Lengths) text(classes bool) string {
 	return fmt.Sprintf("one for each feature, %s: %s of %d rows that took no part; %.2g %% ± %.1g %% less", verdict, errors, l.Judging, 100*l.Gain, 100*l.Deviation)
 }
 
-// fits reports whether the numbers may be those of d features.
-func (l *Lengths) fits(d int) bool {
-	return l == nil || len(l.Shape) == d && slices.Min(l.Shape) > 0 && l.Sigma > 0 && l.Lambda > 0
-}
-
 // most names the most relevant features.
 func (l *Lengths) most() string {
 	return strings.Join(l.Relevant[:min(5, len(l.Relevant))], ", ")
@@ -74,7 +69,7 @@ func (l *Lengths) most() string {
 // stretch searches a length scale for each feature, once level q is done, and lets the kernel with these join the search there if
 // the error of rows that took no part is less by more than two standard errors of the difference.
 func (s *search) stretch(ctx context.Context, q int) error {
-	n, d := s.data.Train.Len(), s.data.Train.Dim()
+	n, d := len(s.distinct()), s.data.Train.Dim()
 	m := min(fittedRows, n/2)
 	best, _ := s.best(q)
 	if best == nil || best.f.name == "polynomial" || !s.opt.ARD || s.opt.Sigma > 0 || d < 2 || d > mostFeatures || m < max(leastFitted, rowsEach*d) {
@@ -110,11 +105,12 @@ func (s *search) stretch(ctx context.Context, q int) error {
 // these. It returns nil where K+λI is not positive definite in float64, and where nothing is left to gain.
 func (s *search) lengths(ctx context.Context, q int, best *point, m int) (*Lengths, error) {
 	begun := time.Now()
-	left := s.data.Train.Len() - m
+	rows := s.distinct() // or the rows that judge would know those that are fitted
+	left := len(rows) - m
 	choosing := min(choosingRows, left/3)
 	judging := min(judgingRows, left-choosing)
-	all := s.plain(s.order[:m+choosing+judging])
-	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, lambda: s.opt.Lambda == 0, tell: s.tell}
+	all := s.plain(rows[:m+choosing+judging])
+	r := &reach{x: dense(all.x), y: all.y, classes: all.classes, mean: all.mean, lambda: s.opt.Lambda == 0, tell: s.tell}
 	var runners []*runner
 	for _, f := range s.active(q) {
 		if f.name != "polynomial" && s.model(q, f) != nil {
@@ -184,6 +180,7 @@ type reach struct {
 	x       *points.Dense
 	y       *mat.Dense
 	classes bool
+	mean    bool // of the targets is taken off
 	lambda  bool // is free
 	tell    func(stage.Event)
 }
@@ -202,7 +199,7 @@ func (r *reach) rows(from, to int) (*points.Dense, *mat.Dense) {
 func (r *reach) judge(ctx context.Context, f *family, n, from, to int, theta []float64) (*Loss, error) {
 	d := r.x.D
 	x, y := r.rows(0, n)
-	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}}
+	one := &sample{x: stretched(x, theta[:d]), y: y, classes: r.classes, tables: map[string][]float64{}, mean: r.mean}
 	x, y = r.rows(from, to)
 	one.join(stretched(x, theta[:d]), y)
 	return one.loss(ctx, f.kernel(1), math.Exp(theta[d]))

@@ -64,15 +64,16 @@ type Data struct {
 	Train *datasets.Dataset
 	Y     *mat.Dense // n×t, as coded for the fit
 	Valid *mat.Dense // as coded, of Options.Valid; nil without any
+	Mean  bool       // a fit takes the mean of its targets off them
 }
 
 // NewData returns the data of a fit to y, n×t, coded, and of rows to validate by, nil without any; several targets of a regression in
 // their units (InUnits).
 func NewData(train *datasets.Dataset, y *mat.Dense, c datasets.Coding, valid *datasets.Dataset) (*Data, error) {
 	classes := train.Class != nil
-	d := &Data{Train: train, Y: InUnits(mat.DenseCopyOf(y), y, classes)}
+	d := &Data{Train: train, Y: InUnits(mat.DenseCopyOf(y), y, classes), Mean: c.Mean != nil}
 	if valid != nil {
-		v, err := c.Encode(valid)
+		v, err := c.Code(valid)
 		if err != nil {
 			return nil, err
 		}

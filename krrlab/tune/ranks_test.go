@@ -93,7 +93,7 @@ func TestRunOnRanks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r, got := range all(3, damaged, same, nothing) {
-		if got.err == nil || !strings.Contains(got.err.Error(), "not the state of a search") {
+		if got.err == nil || !strings.Contains(got.err.Error(), "the state of this search cannot be read") {
 			t.Errorf("rank %d with a damaged state: %v", r, got.err)
 		}
 	}

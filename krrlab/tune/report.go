@@ -39,7 +39,7 @@ func (p *Point) name() string {
 // error says the error and its interval.
 func (p *Point) error(classes bool) string {
 	if !p.Error.Known() {
-		return "K+λI is not positive definite in float64"
+		return "no fit: K+λI is not positive definite in float64, or the solve did not converge"
 	}
 	if classes {
 		return fmt.Sprintf("error %.2f %%, in [%.2f %%, %.2f %%]", 100*p.Error, math.Floor(1e4*float64(p.Lo))/100, math.Ceil(1e4*float64(p.Hi))/100)
@@ -55,6 +55,14 @@ func (r *Result) units() string {
 	return fmt.Sprintf(" (of all %d targets, each in units of its root mean square)", r.T)
 }
 
+// repeats says what is done with equal rows; "" without any.
+func (r *Result) repeats() string {
+	if r.Repeated == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d rows repeat others: equal rows are left out together", r.Repeated, r.N)
+}
+
 func (r *Result) classes() bool { return r.Task == "classification" }
 
 // String gives the search in a few aligned lines.
@@ -63,6 +71,9 @@ func (r *Result) String() string {
 	b.Data(&r.Header)
 	if text := r.units(); text != "" {
 		b.Add("errors", "%s", strings.Trim(text, " ()"))
+	}
+	if text := r.repeats(); text != "" {
+		b.Add("repeats", "%s", text)
 	}
 	for i, l := range r.Levels {
 		if l.Points == 0 {
@@ -241,6 +252,9 @@ func (r *Result) Short() string {
 	var b stage.Lines
 	b.Width = 12
 	b.Add("tuned", "%s%s with 95 %% over samples of rows, by %s; %s, %.3g s", r.Best.text(r.classes()), r.units(), r.Levels[r.Best.Level].Name, plural.Count(len(r.Points), "point"), r.Seconds)
+	if text := r.repeats(); text != "" {
+		b.Add("", "%s", text)
+	}
 	if r.Best.Lengths != nil {
 		b.Add("", "the most relevant features: %s", r.ARD.most())
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/stage"
 )
 
@@ -23,7 +24,7 @@ type Point struct {
 	// Lengths are the length scales of the features, as krrlab fit --sigma and datasets.Stretch take them; nil: σ for all.
 	Lengths []float64 `json:"lengths,omitempty"`
 	// Error is the share of wrong labels, or √(Σ(y_i−f(x_i))²/n); null where K+λI is not positive definite in
-	// float64. Lo and Hi are its 95 % interval over samples of rows.
+	// float64, or the solve did not converge. Lo and Hi are its 95 % interval over samples of rows.
 	Error stage.Number `json:"error"`
 	Lo    stage.Number `json:"lo"`
 	Hi    stage.Number `json:"hi"`
@@ -69,6 +70,8 @@ type Result struct {
 	Map     *Map         `json:"map,omitempty"`     // null where σ or λ was held
 	Command string       `json:"command,omitempty"` // that fits with the result
 	Seconds float64      `json:"seconds"`
+	// Repeated is how many rows have the features of an earlier one: equal rows are left out, or held out, together.
+	Repeated int `json:"repeated,omitempty"`
 
 	edge string // says where Best is at an end of what is searched
 }
@@ -96,7 +99,7 @@ func (s *search) result() *Result {
 		r.Levels[p.level].Points++
 		r.Levels[p.level].Seconds += one.Seconds
 	}
-	r.Map, r.edge = s.surface(best), best.edge()
+	r.Map, r.edge, r.Repeated = s.surface(best), best.edge(), points.Repeated(s.same)
 	r.Kernel, r.Lambda = r.Best.Spec(), r.Best.Lambda
 	return r
 }

@@ -26,6 +26,8 @@ type sample struct {
 	tables  map[string][]float64 // n×n, lower triangle: ‖x−z‖₂², ‖x−z‖₁ or xᵀz
 	k       *mat.Dense
 	held    kernel.Kernel // that k is of
+	same    []int         // see points.Same: equal rows are left out together
+	mean    bool          // of the targets that are fitted is taken off them
 	test    []int         // of validation: the last rows, which no fit sees; KFold: nil
 	folds   int
 }
@@ -157,7 +159,7 @@ func (s *sample) loss(ctx context.Context, k kernel.Kernel, lambda float64) (*Lo
 		}
 		l = Lose(y, e, s.classes)
 	} else {
-		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Options{Classes: s.classes, Residuals: true})
+		scores, err := loo.Dense(ctx, s.k, s.y, []float64{lambda}, &loo.Options{Classes: s.classes, Residuals: true, Same: s.same, Mean: s.mean})
 		if err != nil {
 			return nil, err
 		}
@@ -174,10 +176,19 @@ func (s *sample) split(ctx context.Context, lambda float64) (*mat.Dense, error) 
 		return e, s.part(ctx, lambda, s.test, func(i int) []float64 { return e.RawRowView(i) })
 	}
 	e := mat.NewDense(n, t, nil)
+	fold, groups := make([]int, n), 0
+	for i, first := range s.same { // the rows of a sample are in random order
+		if fold[i] = fold[first]; first == i {
+			fold[i] = groups % s.folds
+			groups++
+		}
+	}
 	for f := range s.folds {
 		var out []int
-		for i := f; i < n; i += s.folds { // the rows of a sample are in random order
-			out = append(out, i)
+		for i := range n {
+			if fold[i] == f {
+				out = append(out, i)
+			}
 		}
 		if err := s.part(ctx, lambda, out, func(i int) []float64 { return e.RawRowView(out[i]) }); err != nil {
 			return nil, err
@@ -209,6 +220,11 @@ func (s *sample) part(ctx context.Context, lambda float64, out []int, row func(i
 		a[p*m+p] += lambda
 		c.SetRow(p, s.y.RawRowView(i))
 	}
+	mean := make([]float64, t)
+	for j := 0; s.mean && j < t; j++ {
+		mean[j] = mat.Sum(c.ColView(j)) / float64(m)
+	}
+	c.Apply(func(_, j int, v float64) float64 { return v - mean[j] }, c)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -229,7 +245,7 @@ func (s *sample) part(ctx context.Context, lambda float64, out []int, row func(i
 	f.Mul(b, c)
 	for p, i := range out {
 		for j, v := range f.RawRowView(p) {
-			e := s.y.At(i, j) - v
+			e := s.y.At(i, j) - mean[j] - v
 			if math.IsNaN(e) || math.IsInf(e, 0) {
 				return fmt.Errorf("the predictions have a number that is not finite")
 			}
@@ -312,7 +328,7 @@ func (s *search) plain(rows []int) *sample {
 	for p, i := range rows {
 		y.SetRow(p, s.data.Y.RawRowView(i))
 	}
-	return &sample{x: set.X, y: y, classes: set.Class != nil, tables: map[string][]float64{}}
+	return &sample{x: set.X, y: y, classes: set.Class != nil, same: points.Same(set.X), mean: s.data.Mean, tables: map[string][]float64{}}
 }
 
 // sample makes the subsample of some rows as the criterion judges it, with the validation rows.
@@ -320,7 +336,7 @@ func (s *search) sample(rows []int) *sample {
 	one := s.plain(rows)
 	switch s.opt.Criterion {
 	case KFold:
-		one.folds = min(s.opt.Folds, len(rows))
+		one.folds = min(s.opt.Folds, len(rows)-points.Repeated(one.same))
 	case Validation:
 		one.join(s.opt.Valid.X, s.data.Valid)
 	}

@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/stage"
 )
@@ -32,7 +34,7 @@ type point struct {
 	f     *family
 	at    at
 	level int
-	loss  *Loss   // nil: K+λI was not positive definite
+	loss  *Loss   // nil: K+λI was not positive definite, or the solve did not converge
 	y     float64 // objective
 }
 
@@ -45,6 +47,8 @@ type search struct {
 	data      *Data
 	fams      []*family
 	order     []int // of the rows, at random: a sample is the first
+	same      []int // of all rows: see points.Same
+	failed    error // of the last point that has no loss
 	levels    []level
 	samples   int // of the levels, which come first
 	points    []*point
@@ -86,7 +90,7 @@ func Run(ctx context.Context, data *Data, o Options, full *Full, tell func(stage
 	}
 	r := s.result()
 	if r == nil && err == nil {
-		err = fmt.Errorf("tune: K+λI is not positive definite in float64 at any point tried: want a larger λ")
+		err = fmt.Errorf("tune: no fit at any point tried, want a larger λ; the last: %w", cmp.Or(s.failed, errNoLoss))
 	}
 	return r, err
 }
@@ -100,6 +104,9 @@ func (s *search) prepare(ctx context.Context, full *Full) error {
 	}
 	if m := max(sizes[0]/4, min(sizes[0]/2, 250)); m >= 100 {
 		sizes = []int{m, sizes[0]}
+	}
+	if s.same = points.Same(s.data.Train.X); n-points.Repeated(s.same) < 2 {
+		return fmt.Errorf("tune: all %d rows have the same features: want at least 2 different ones", n)
 	}
 	s.order = rng.New(s.opt.Seed).Sub("tune").Perm(n)
 	most, few := s.opt.Points, 0
@@ -173,6 +180,13 @@ func (s *search) explore(ctx context.Context, q int, active []*family) error {
 	}
 	return nil
 }
+
+// distinct returns the order without the rows that repeat others.
+func (s *search) distinct() []int {
+	return slices.DeleteFunc(slices.Clone(s.order), func(i int) bool { return s.same[i] != i })
+}
+
+var errNoLoss = errors.New("K+λI is not positive definite in float64")
 
 // begin returns where a level begins: a coarse grid, or where the level before ended.
 func (s *search) begin(q int, f *family) (all []at) {
@@ -262,6 +276,9 @@ func (s *search) try(ctx context.Context, q int, f *family, x at) (*point, error
 		start := time.Now()
 		if loss, err = s.levels[q].loss(ctx, f.shape, k, p.lambda()); err != nil && ctx.Err() != nil {
 			return nil, err
+		}
+		if err != nil {
+			loss, s.failed = nil, err
 		}
 		if loss != nil {
 			loss.Seconds = time.Since(start).Seconds()

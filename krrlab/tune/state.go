@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
 
+	"github.com/krrlab/lab/krrlab/internal/checkpoint"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/stage"
 )
 
 // state is what is known of a search, in a file.
@@ -18,12 +17,12 @@ type state struct {
 	file  string
 	saved time.Time
 	dirty bool
+	owner [sha256.Size]byte // digest of the data and the options
 	kept
 }
 
-// kept is the content of the file.
+// kept is the content of the file, in that of a checkpoint.
 type kept struct {
-	Search  string           `json:"search"`            // digest of the data and the options
 	Losses  map[string]*Loss `json:"losses"`            // null where K+λI was not positive definite
 	Lengths *Lengths         `json:"lengths,omitempty"` // if they were searched
 }
@@ -52,22 +51,17 @@ func openState(s *search) (*state, error) {
 	for _, l := range s.levels {
 		fmt.Fprintln(h, l.name)
 	}
-	st.Search = fmt.Sprintf("%x", h.Sum(nil))
-	b, err := os.ReadFile(st.file)
+	h.Sum(st.owner[:0])
+	b, err := checkpoint.Read(st.file, st.owner)
 	if errors.Is(err, fs.ErrNotExist) {
 		return st, nil
 	}
+	if err == nil {
+		err = json.Unmarshal(b, &st.kept)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("tune: %w", err)
+		return nil, fmt.Errorf("tune: the state of this search cannot be read, name another file, or remove it: %w", err)
 	}
-	var k kept
-	if err := json.Unmarshal(b, &k); err != nil || k.Losses == nil || !k.Lengths.fits(s.data.Train.Dim()) {
-		return nil, fmt.Errorf("%s: not the state of a search: name another file, or remove it", st.file)
-	}
-	if k.Search != st.Search {
-		return nil, fmt.Errorf("%s: the state of another search (other data, kernels, criterion or rows): name another file, or remove it", st.file)
-	}
-	st.kept = k
 	return st, nil
 }
 
@@ -96,5 +90,9 @@ func (st *state) save(now bool) error {
 		return nil
 	}
 	st.saved, st.dirty = time.Now(), false
-	return stage.WriteJSON(st.file, &st.kept)
+	b, err := json.Marshal(&st.kept)
+	if err == nil {
+		err = checkpoint.Write(st.file, st.owner, b)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -470,14 +471,61 @@ func TestResume(t *testing.T) {
 		}
 	}
 	o.Kernels = []string{"gaussian"}
-	if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "another search") {
+	if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "of other data or another configuration") {
 		t.Errorf("another search: %v", err)
 	}
-	if err := os.WriteFile(o.State, []byte("{"), 0o644); err != nil {
+	o.Kernels = append(o.Kernels, "matern32")
+	whole, err := os.ReadFile(o.State)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "not the state") {
-		t.Errorf("damaged: %v", err)
+	damaged := [][]byte{nil, []byte("{"), []byte(`{"search":"","losses":{"0 gaussian(sigma=1) 1":{"rows":[],"seconds":0}}}`), whole[:len(whole)-1], whole[:len(whole)/2], append(slices.Clone(whole), 0)}
+	for at := 0; at < len(whole); at += len(whole)/9 + 1 {
+		b := slices.Clone(whole)
+		b[at] ^= 1
+		damaged = append(damaged, b)
+	}
+	for i, b := range damaged {
+		if err := os.WriteFile(o.State, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(context.Background(), d, o, nil, nil); err == nil || !strings.Contains(err.Error(), "the state of this search cannot be read") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("damage %d: %v", i, err)
+		}
+	}
+}
+
+// TestRepeated: of rows that occur two or three times, with their answers, no criterion knows the answer of a row that it judges: the
+// error is not below the noise, and random labels are no better than chance.
+func TestRepeated(t *testing.T) {
+	g := rand.New(rand.NewPCG(1, 2))
+	for _, times := range []int{2, 3} {
+		one := datasets.SyntheticRegression(240/times, 2, 0, 1)
+		coin := datasets.Dataset{Name: "coin", Task: datasets.Classification, X: one.X, Labels: []string{"a", "b"}}
+		for i := range one.Target {
+			one.Target[i] = 7 + g.NormFloat64()
+			coin.Class = append(coin.Class, g.IntN(2))
+		}
+		rows := make([]int, 0, 240)
+		for range times {
+			rows = append(rows, g.Perm(240/times)...)
+		}
+		for _, criterion := range []string{LOO, KFold} {
+			for name, set := range map[string]*datasets.Dataset{"noise": one.Subset(rows).Center(), "coin": coin.Subset(rows)} {
+				d := data(t, set)
+				d.Mean = set.Mean != nil
+				r, err := Run(t.Context(), d, Options{Criterion: criterion, Seed: 1, ARD: true}, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if least := map[string]float64{"noise": 0.8, "coin": 0.2}[name]; float64(r.Best.Error) < least || r.Repeated != 240-240/times || !strings.Contains(r.String(), "rows repeat others") || !strings.Contains(r.Short(), "rows repeat others") {
+					t.Errorf("%s, %d times, by %s: %v", name, times, criterion, r)
+				}
+			}
+		}
+	}
+	if _, err := Run(t.Context(), data(t, datasets.SyntheticRegression(9, 2, 0, 1).Subset(make([]int, 9))), Options{}, nil, nil); err == nil || !strings.Contains(err.Error(), "the same features") {
+		t.Errorf("one row nine times: %v", err)
 	}
 }
 
@@ -504,9 +552,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestScales: points that coincide, and points as far apart as no kernel can tell.
+// TestScales: points of which some coincide, and points as far apart as no kernel can tell.
 func TestScales(t *testing.T) {
-	for size, want := range map[float64]string{0: "", 1e-120: "median distance", 1e149: "median distance"} {
+	for size, want := range map[float64]string{1: "", 1e-120: "median distance", 1e149: "median distance"} {
 		set := datasets.SyntheticRegression(40, 2, 0.1, 1)
 		x := points.NewDense(40, 2, nil)
 		for i := range x.Data {

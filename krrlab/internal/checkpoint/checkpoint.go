@@ -111,22 +111,7 @@ func (s *Store) Save(state []byte) error {
 	if err := s.mine(); err != nil {
 		return &SaveError{err}
 	}
-	name := s.path(s.next)
-	err := atomicfile.Write(name, func(w io.Writer) error {
-		sum := sha256.New()
-		both := io.MultiWriter(w, sum)
-		h := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
-		h = append(h, s.owner[:]...)
-		h = binary.LittleEndian.AppendUint64(h, uint64(len(state)))
-		for _, b := range [][]byte{h, state} {
-			if _, err := both.Write(b); err != nil {
-				return err
-			}
-		}
-		_, err := w.Write(sum.Sum(nil))
-		return err
-	})
-	if err != nil {
+	if err := Write(s.path(s.next), s.owner, state); err != nil {
 		return &SaveError{err}
 	}
 	s.next++
@@ -136,6 +121,24 @@ func (s *Store) Save(state []byte) error {
 		return err
 	}
 	return s.remove(all[:max(0, len(all)-kept)])
+}
+
+// Write writes the state of the computation with that fingerprint to a file, whole or not at all.
+func Write(name string, owner [sha256.Size]byte, state []byte) error {
+	return atomicfile.Write(name, func(w io.Writer) error {
+		sum := sha256.New()
+		both := io.MultiWriter(w, sum)
+		h := append([]byte(magic), binary.LittleEndian.AppendUint32(nil, version)...)
+		h = append(h, owner[:]...)
+		h = binary.LittleEndian.AppendUint64(h, uint64(len(state)))
+		for _, b := range [][]byte{h, state} {
+			if _, err := both.Write(b); err != nil {
+				return err
+			}
+		}
+		_, err := w.Write(sum.Sum(nil))
+		return err
+	})
 }
 
 // syncFolder makes the names in a folder durable, where the system can.
@@ -196,7 +199,7 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	}
 	slices.Reverse(all)
 	for _, k := range all {
-		state, err := s.read(s.path(k))
+		state, err := Read(s.path(k), s.owner)
 		if err == nil {
 			return state, refused, nil
 		}
@@ -212,8 +215,8 @@ func (s *Store) Load() (state []byte, refused []error, err error) {
 	return nil, nil, fmt.Errorf("no checkpoint can be used; continue with the data and options that they are of, or take another folder: %s", strings.Join(why, "; "))
 }
 
-// read returns the state in a file.
-func (s *Store) read(name string) ([]byte, error) {
+// Read returns the state in a file of Write, if it is whole and of the computation with that fingerprint.
+func Read(name string, owner [sha256.Size]byte) ([]byte, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -237,7 +240,7 @@ func (s *Store) read(name string) ([]byte, error) {
 	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], b[len(body):]) {
 		return bad("damaged, the checksum is wrong")
 	}
-	if !bytes.Equal(b[len(magic)+4:][:sha256.Size], s.owner[:]) {
+	if !bytes.Equal(b[len(magic)+4:][:sha256.Size], owner[:]) {
 		return bad("of other data or another configuration")
 	}
 	return body[head:], nil
