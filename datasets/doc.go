@@ -17,7 +17,7 @@
 // stand-ins and subsets (marked by Note), and three built-in problems that need no file, two of
 // them with a known best possible error. By default it searches Dirs, $KRRLAB_DATA and the user's cache. A
 // missing file is a *MissingError, which says where to get it and where to put it. Fetch downloads.
-// Holdout splits user files without a test file, stratified by class.
+// Holdout splits user files without a test file, at random, with equal rows on one side.
 // Sets that come in one file are split by a fixed random permutation of their rows.
 //
 // # Pictures without end

@@ -69,7 +69,7 @@ func (f *textFlags) options() datasets.ReadOptions {
 func (f *dataFlags) add(p *pflag.FlagSet) {
 	f.addTraining(p)
 	p.StringVar(&f.test, "test", "", "test data, a file of the same form as --train")
-	p.Float64Var(&f.holdout, "holdout", 0, "hold out this share of the training rows as test rows, such as 0.2: the same rows every time, stratified by class")
+	p.Float64Var(&f.holdout, "holdout", 0, "hold out this share of the training rows as test rows, such as 0.2: drawn at random, the same every time, equal rows together")
 }
 
 // addTraining adds those of training data, which is all that a stage reads.

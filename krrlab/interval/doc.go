@@ -7,7 +7,7 @@
 //	Jackknife      f(z) ± the same of the n residuals of leave-one-out, r_i = c_i/(A⁻¹)_ii
 //	JackknifePlus  from the ⌊α(n+1)⌋-th smallest f_{−i}(z)−|r_i| to the ⌈(1−α)(n+1)⌉-th smallest f_{−i}(z)+|r_i|,
 //	               with f_{−i}(z) = f(z) − r_i(A⁻¹k_z)_i, what is fitted without point i
-//	Gaussian       f(z) ± Φ⁻¹(1−α/2)·√(s²(v(z)+λ)), v(z) = k(z,z) − k_zᵀA⁻¹k_z
+//	Gaussian       f(z) ± t·√(s²(v(z)+λ)), v(z) = k(z,z) − k_zᵀA⁻¹k_z, t that of Student's law of n, with a mean n−1, degrees
 //
 // # What is guaranteed
 //
@@ -17,7 +17,8 @@
 // prediction little. Gaussian holds if the data are a draw of a Gaussian process of covariance s²k with noise of
 // variance s²λ; for real data that is an assumption, and the interval often poor. All of these concern the coverage on
 // average over points, not at each point. They are lost if kernel, λ or scaling were chosen to fit the very rows of
-// the scores.
+// the scores, and if rows repeat, as copies are not exchangeable with a new row: Intervals.Guarantee says so where it is known.
+// Equal rows are left out together, and the mean of the targets is that of the rows that are left.
 //
 // For classes Split and Jackknife return sets: the labels j with max_{k≠j} f_k(z) − f_j(z) at most the same order
 // statistic of that score of the true labels, and always the predicted label, so that they cover at least as often as
