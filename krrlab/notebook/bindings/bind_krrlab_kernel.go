@@ -40,6 +40,7 @@ func init() {
 			"ProbeRows":      r.ValueOf(kernel.ProbeRows),
 			"Register":       r.ValueOf(kernel.Register),
 			"Rows":           r.ValueOf(kernel.Rows),
+			"Same":           r.ValueOf(kernel.Same),
 			"Semidefinite":   r.ValueOf(kernel.Semidefinite),
 			"ShiftInvariant": r.ValueOf(kernel.ShiftInvariant),
 			"Sizes":          r.ValueOf(kernel.Sizes),

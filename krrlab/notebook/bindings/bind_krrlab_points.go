@@ -32,6 +32,8 @@ func init() {
 			"NewPanel":    r.ValueOf(points.NewPanel),
 			"NewPanel32":  r.ValueOf(points.NewPanel32),
 			"Over":        r.ValueOf(points.Over),
+			"Repeated":    r.ValueOf(points.Repeated),
+			"Same":        r.ValueOf(points.Same),
 			"SameBytes":   r.ValueOf(points.SameBytes),
 			"ScaleFits":   r.ValueOf(points.ScaleFits),
 			"Shift":       r.ValueOf(points.Shift),
