@@ -124,8 +124,7 @@ PLANS := "synthetic-regression" "synthetic-classes" "abalone" "usps" "mnist --n 
   "covtype-sample --n 20000 --sigma 0.1" "covtype7-sample --n 10000 --sigma 0.3" "cal-housing" "protein --n 20000"
 bench-plan:
 	@.ci/install libopenblas0
-	@$(MAKE) --no-print-directory build
-	@for p in $(if $(PLAN),"$(PLAN)",$(PLANS)); do $(BIN) plan --data $$p --try || true; done
+	@for p in $(if $(PLAN),"$(PLAN)",$(PLANS)); do KRRLAB_PLAN="--data $$p" $(GO) test -count 1 -timeout 60m -v -run TestPlanAgainstCandidates ./krrlab/cli || true; done
 
 # The systems of a release; packaging/README.md says on which it was tried.
 TARGETS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64

@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) planCommand() *cobra.Command {
-	f, try := &fitFlags{}, false
+	f := &fitFlags{}
 	cmd := &cobra.Command{
 		Use:   "plan (--data NAME | --train FILE [--test FILE | --holdout SHARE])",
 		Short: "Predict seconds and memory of every way to fit, and choose one",
@@ -19,11 +19,11 @@ preconditioner, rank and λ_p that fit would choose, the predicted seconds of ea
 runner-up, and what would change the choice. Seconds are predicted from the rates of this machine,
 which are measured once, in 0.6 s, and kept in the user's cache folder. Iterations are predicted
 from the spectrum of K, estimated from a subsample. What a flag sets holds for all candidates.
-Nothing is solved without --try.`,
+Nothing is solved.`,
 		Example: `  krrlab plan --data mnist --n 20000
   krrlab plan --train train.csv --target price --sigma 2 --json plan.json --plot plan.svg`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f, try) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.plan(cmd.Context(), cmd.Flags(), f) },
 	}
 	p := cmd.Flags()
 	f.dataFlags.add(p)
@@ -31,13 +31,12 @@ Nothing is solved without --try.`,
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
 	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
-	p.BoolVar(&try, "try", false, "run likely candidates, two of each kind, and print predicted beside actual seconds and iterations")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd
 }
 
-func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try bool) error {
+func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	if err := f.check(set); err != nil {
 		return err
 	}
@@ -65,9 +64,6 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags, try boo
 	}
 	a.printf("%s", p)
 	a.printWrote(f.json, f.plot)
-	if try {
-		return a.try(ctx, data, cfg, p)
-	}
 	return nil
 }
 

@@ -1,12 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab"
+	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/plan"
 	"github.com/krrlab/lab/plots"
@@ -29,6 +38,54 @@ type tried struct {
 	plan       float64 // of these, of choosing
 	iterations int
 	status     string
+}
+
+// TestPlanAgainstCandidates prints what was predicted of the candidates of a plan beside what they took, and auto beside the
+// best of them: of KRRLAB_PLAN, the flags of krrlab plan, which make bench-plan sets, or else of a few points.
+func TestPlanAgainstCandidates(t *testing.T) {
+	args := os.Getenv("KRRLAB_PLAN")
+	dirs := datasets.Dirs()
+	if args == "" {
+		args, dirs = "--data synthetic-regression --n 200", []string{t.TempDir()}
+		t.Setenv("XDG_CACHE_HOME", dirs[0])
+	} else if lib, err := accel.OpenBLAS(); err == nil {
+		accel.Use(lib)
+		defer accel.Use(nil)
+	}
+	f, set := &fitFlags{}, pflag.NewFlagSet("plan", pflag.ContinueOnError)
+	f.dataFlags.add(set)
+	f.kernelFlags.add(set)
+	f.solveFlags.add(set)
+	f.limit = 1
+	if err := set.Parse(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	a := &app{env: Env{Stdout: &out, Stderr: io.Discard, DataDirs: dirs}, quiet: true}
+	progress := a.newProgress()
+	data, cfg, err := a.prepare(t.Context(), set, f, progress)
+	progress.clear()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab, err := krrlab.New(data.train, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := lab.Plan(t.Context(), planOptions(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.quiet = false
+	if err := a.try(t.Context(), data, cfg, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"predicted and actual", "auto ÷ best"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	t.Log("\n" + out.String())
 }
 
 // try runs the candidates of a plan, the choice first, and prints what was predicted beside what they took. Then it solves as
