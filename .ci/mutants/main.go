@@ -52,6 +52,12 @@ var targets = []target{
 	{"krrlab/model", 14, nil, nil},
 	{"krrlab/bound", 10, nil, []string{"krrlab"}},
 	{"krrlab/verify", 12, nil, nil},
+	{"krrlab/direct", 10, nil, []string{"krrlab"}},
+	{"krrlab/loo", 12, nil, nil},
+	{"krrlab/interval", 10, nil, nil},
+	{"krrlab/tune", 12, nil, nil},
+	{"krrlab/plan", 16, nil, []string{"krrlab"}},
+	{"krrlab/race", 10, nil, []string{"krrlab"}},
 	{"krrlab/notebook/jupyter", 8, nil, []string{"krrlab/notebook"}},
 	{"krrlab", 24, []string{"checkpoint.go", "matrices.go", "quality.go", "residual.go", "solution.go", "solve.go"}, nil},
 }

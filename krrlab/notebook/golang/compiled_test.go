@@ -163,8 +163,7 @@ func TestCompiledErrors(t *testing.T) {
 	for _, c := range []struct{ code, after string }{{"for { At(0) }", "→1"}, {"done := make(chan bool)\ngo func() { defer close(done); Spin() }()\n<-done", "✗Panic: the compiled program has ended (signal: killed): run its cell again " + ended}} {
 		came := make(chan string)
 		go func() { came <- numbered(s, 3, c.code) }()
-		time.Sleep(50 * time.Millisecond)
-		s.Interrupt()
+		interruptAfter(s, 50*time.Millisecond)
 		if got := <-came; !strings.Contains(got, "✗Interrupted: ") {
 			t.Errorf("%s: %q", c.code, got)
 		}
@@ -289,8 +288,7 @@ func TestCompiledKernel(t *testing.T) {
 	}
 	ended := make(chan string)
 	go func() { ended <- numbered(s, 3, "form(Inverse{37}, gram.Float64)") }()
-	time.Sleep(50 * time.Millisecond)
-	s.Interrupt()
+	interruptAfter(s, 50*time.Millisecond)
 	if got := <-ended; !strings.Contains(got, "✗Interrupted: ") {
 		t.Errorf("%q", got)
 	}

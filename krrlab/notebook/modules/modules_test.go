@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -424,6 +425,7 @@ func TestFresh(t *testing.T) {
 func TestKilled(t *testing.T) {
 	const child = "KRRLAB_TEST_BUILDS"
 	if os.Getenv(child) != "" {
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt) // what is caught has its default in a build, even in the background
 		_, _ = (&Finder{}).Program(t.Context(), map[string]string{"main.go": "package main"}, nil)
 		return
 	}
