@@ -34,7 +34,10 @@ func (s PrecondSpec) Preconditioner(k kernel.Kernel) (Preconditioner, error) {
 		if reflect.ValueOf(s).IsZero() {
 			return nil, nil
 		}
-		if s.Name = "features"; k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0 {
+		switch s.Name = "features"; {
+		case s.Neighbors != 0 || s.Damping != 0:
+			s.Name = "vecchia"
+		case k != nil && noFeatures(k) && !s.Orthogonal && len(s.Levels) == 0:
 			s.Name = "rpcholesky"
 		}
 	}

@@ -56,6 +56,9 @@ func TestVecchia(t *testing.T) {
 				t.Errorf("%v: JSON says %+v (%v)", p, got, err)
 			}
 		}
+		if q, err := (krrlab.PrecondSpec{S: p.S, Neighbors: 9}).Preconditioner(nil); err != nil || q != krrlab.Preconditioner(krrlab.Vecchia{S: p.S, Neighbors: 9}) {
+			t.Errorf("neighbors without a name give %v (%v)", q, err)
+		}
 		spec, err := krrlab.SpecOf(p, kernel.Gaussian{Sigma: 1})
 		if back, e := spec.Preconditioner(kernel.Gaussian{Sigma: 1}); err != nil || e != nil || back != krrlab.Preconditioner(p) {
 			t.Errorf("%v comes back as %v (%v, %v)", p, back, err, e)

@@ -227,7 +227,7 @@ func (a *app) run(ctx context.Context, data *loaded, cfg krrlab.Config, load flo
 	sol.Model.Origin.Version = a.env.Version
 	origin := &sol.Model.Origin
 	origin.Categorical = data.train.Categories
-	if data.test != nil && data.test.Read != nil {
+	if data.test != nil && data.test.Read != nil && data.test.Read != data.train.Read { // held out of one file
 		sol.Read = append(sol.Read, data.test.Read)
 	}
 	origin.Target, origin.Drop, origin.Rows, origin.Holdout = data.target, data.drop, data.rows, data.holdout
