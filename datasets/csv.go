@@ -41,24 +41,48 @@ type csvReader struct {
 	answers answers
 	faults  map[int]*faults
 	rows    int
+	matrix  bool // the features are in an array already, and are only looked at
 }
+
+// cells are those of a row.
+type cells interface {
+	text(j int) string             // without blanks at its ends; "" for a missing cell
+	number(j int) (float64, error) // of text(j), as parse has it; NaN for a missing cell of numbers
+}
+
+// textRow is a row of a csv file.
+type textRow []string
+
+func (r textRow) text(j int) string             { return strings.TrimSpace(r[j]) }
+func (r textRow) number(j int) (float64, error) { return parse(r.text(j)) }
 
 // csv reads cells that are separated as Reading says. Records are split by encoding/csv. Points are dense. Columns
 // that are no numbers, and missing cells, are counted to the end of the file, any other fault ends the reading.
 func (s *source) csv(o *ReadOptions) (*Dataset, error) {
-	own := *o
-	for _, k := range o.Categorical { // Dim of columns
-		if own.Dim > 0 && k.Values != nil {
-			own.Dim -= len(k.Values) - 1
-		}
-	}
-	c := &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}}
+	c := s.table(o)
 	if err := c.open(); err != nil {
 		return nil, err
 	}
 	if err := c.records(); err != nil {
 		return nil, err
 	}
+	return c.dataset()
+}
+
+// table returns a reader that has to find its columns.
+func (s *source) table(o *ReadOptions) *csvReader {
+	own := *o
+	for _, k := range o.Categorical { // Dim of columns
+		if own.Dim > 0 && k.Values != nil {
+			own.Dim -= len(k.Values) - 1
+		}
+	}
+	return &csvReader{s: s, o: &own, read: s.reading, faults: map[int]*faults{}}
+}
+
+// dataset returns what was read.
+func (c *csvReader) dataset() (*Dataset, error) {
+	s := c.s
 	switch {
 	case c.rows == 0 && c.header != nil:
 		return nil, s.fail(0, 0, oneLine)
@@ -68,7 +92,10 @@ func (s *source) csv(o *ReadOptions) (*Dataset, error) {
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
-	d := &Dataset{X: points.NewDense(c.rows, len(c.keep), c.data), Columns: c.columns(), Weights: c.weights}
+	d := &Dataset{Columns: c.columns(), Weights: c.weights}
+	if !c.matrix {
+		d.X = points.NewDense(c.rows, len(c.keep), c.data)
+	}
 	if c.weight >= 0 {
 		c.read.note("weights in %s", c.name(c.weight))
 	}
@@ -125,7 +152,7 @@ func (c *csvReader) records() error {
 		}
 		for k := range gap {
 			if c.width == 1 && c.r.Comment == 0 { // a blank line of one column is a cell without a value
-				if err := c.row([]string{""}, line-gap+k); err != nil {
+				if err := c.row(textRow{""}, line-gap+k); err != nil {
 					return err
 				}
 			}
@@ -146,39 +173,42 @@ func (c *csvReader) records() error {
 		if len(record) != c.width {
 			return c.ragged(line, record)
 		}
-		if err := c.row(record, line); err != nil {
+		if err := c.row(textRow(record), line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *csvReader) row(record []string, line int) error {
-	if err := c.s.take(float64Growth*len(c.keep), c.rows); err != nil {
-		return err
+func (c *csvReader) row(r cells, line int) error {
+	if !c.matrix {
+		if err := c.s.take(float64Growth*len(c.keep), c.rows); err != nil {
+			return err
+		}
 	}
 	c.rows++
 	for _, j := range c.keep {
-		cell := strings.TrimSpace(record[j])
 		if w := c.words[j]; w != nil {
-			k, err := w.of(c.s.text(cell))
+			k, err := w.of(c.s.text(r.text(j)))
 			if err != nil {
 				return c.cellFault(line, j, err)
 			}
 			c.data = append(c.data, float64(k))
 			continue
 		}
-		v, err := parse(cell)
+		v, err := r.number(j)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-			if err = c.noNumber(line, j, cell, math.IsNaN(v)); err != nil {
+			if err = c.noNumber(line, j, r.text(j), math.IsNaN(v)); err != nil {
 				return err
 			}
 			v = math.NaN()
 		}
-		c.data = append(c.data, v)
+		if !c.matrix {
+			c.data = append(c.data, v)
+		}
 	}
 	if c.weight >= 0 {
-		w, err := finite(strings.TrimSpace(record[c.weight]))
+		w, err := finite(r.text(c.weight))
 		if err == nil && w <= 0 {
 			err = fmt.Errorf("the weight %g is not positive; leave rows of weight 0 out", w)
 		}
@@ -191,7 +221,7 @@ func (c *csvReader) row(record []string, line int) error {
 		return nil
 	}
 	for k, j := range c.more {
-		v, err := finite(strings.TrimSpace(record[j]))
+		v, err := finite(r.text(j))
 		if err == nil && math.Abs(v) > maxTarget {
 			err = fmt.Errorf("%g is too large to be squared: give the target in another unit", v)
 		}
@@ -202,7 +232,7 @@ func (c *csvReader) row(record []string, line int) error {
 		}
 		c.others[k] = append(c.others[k], v)
 	}
-	answer := c.s.text(strings.TrimSpace(record[c.target]))
+	answer := c.s.text(r.text(c.target))
 	if !c.o.TargetOptional && (answer == "" || c.o.Task == "regression" && isMissing(answer)) {
 		_, err := finite(answer)
 		c.fault1(c.target).missing(line, fmt.Errorf("target: %w", err))

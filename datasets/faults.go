@@ -135,7 +135,7 @@ func (c *csvReader) remedy(pe *ParseError, gaps bool, drop, code []string) (more
 			pe.add("--impute", []string{"median"})
 		}
 	}
-	if sep, _, _ := strings.Cut(c.read.Separator, " "); sep != "comma" {
+	if sep, _, _ := strings.Cut(c.read.Separator, " "); sep != "comma" && sep != "" {
 		more = append(more, "cells are separated by a "+sep+" (--separator says otherwise)")
 	}
 	return more
@@ -162,7 +162,7 @@ func JoinNames(names []string) string {
 func (c *csvReader) counters() (names []string) {
 	for k, j := range c.keep {
 		at := func(i int) float64 { return c.data[i*len(c.keep)+k] }
-		if c.words[j] == nil && c.faults[j] == nil && countsRows(c.rows, at) {
+		if c.words[j] == nil && c.faults[j] == nil && !c.matrix && countsRows(c.rows, at) {
 			names = append(names, c.flagName(j))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 // Formats, Tasks, Scalings and Headers are the words that options take.
 var (
-	Formats  = []string{"auto", "idx", "libsvm", "csv"}
+	Formats  = []string{"auto", "idx", "libsvm", "csv", "npy"}
 	Tasks    = []string{"auto", "classification", "regression"}
 	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 	Headers  = []string{"auto", "yes", "no"}
@@ -217,7 +217,7 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		s.limit = opt.Memory
 	}
 	format, why := opt.Format, "--format"
-	if format != "idx" {
+	if format == "auto" || format == "csv" || format == "libsvm" {
 		if err := s.dropMark(); err != nil {
 			return nil, err
 		}
@@ -227,14 +227,15 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 			return nil, err
 		}
 	}
-	if head, _ := s.r.Peek(1 << 12); format != "idx" && bytes.IndexByte(head, 0) >= 0 {
+	text := format == "csv" || format == "libsvm"
+	if head, _ := s.r.Peek(1 << 12); text && bytes.IndexByte(head, 0) >= 0 {
 		return nil, s.fail(0, 0, "the file is not text: save the table as CSV, in UTF-8")
 	}
 	if why != "" {
 		why = " (" + why + ")"
 	}
 	s.reading = &Reading{File: s.name, Container: strings.Join(s.packed, ", "), Format: format + why}
-	if format != "csv" {
+	if format == "idx" || format == "libsvm" {
 		if err := s.noColumn(format, &opt); err != nil {
 			return nil, err
 		}
@@ -243,6 +244,8 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 	switch format {
 	case "idx":
 		d, err = s.idx(&opt)
+	case "npy":
+		d, err = s.npy(&opt)
 	case "libsvm":
 		d, err = s.libsvm(&opt)
 	default:
@@ -300,7 +303,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 // baseName is the file's name without folders and endings.
 func baseName(name string) string {
 	b := bareOf(filepath.Base(name))
-	for _, ext := range []string{".csv", ".txt", ".data", ".libsvm", ".svm"} {
+	for _, ext := range []string{".csv", ".npy", ".npz", ".txt", ".data", ".libsvm", ".svm"} {
 		b = strings.TrimSuffix(b, ext)
 	}
 	return b

@@ -84,6 +84,8 @@ func (r *Reading) String() string {
 	target := "column " + r.Target + " (counted from 0)"
 	if r.Separator != "" {
 		add("separator %s", r.Separator)
+	}
+	if r.Header != "" {
 		add("header %s", r.Header)
 		if strings.HasPrefix(r.Header, "yes") {
 			target = quote(r.Target)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/krrlab/lab/internal/npy"
 )
 
 // strangers are files that are not read, by what they begin with, in lower case, and what to do.
@@ -23,6 +25,9 @@ var strangers = []struct{ start, what string }{
 
 // sniff tells the format by the first bytes, idx's two zeros, and by lines of items index:value, LIBSVM's.
 func (s *source) sniff() (format, why string, err error) {
+	if s.arrays != nil {
+		return "npy", "", nil
+	}
 	head, err := s.r.Peek(windowBytes)
 	if len(head) == 0 {
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -32,6 +37,9 @@ func (s *source) sniff() (format, why string, err error) {
 	}
 	if bytes.HasPrefix(head, []byte{0, 0}) {
 		return "idx", "it begins with two zeros", nil
+	}
+	if bytes.HasPrefix(head, []byte(npy.Magic)) {
+		return "npy", "", nil
 	}
 	start := bytes.TrimSpace(head)
 	for bytes.HasPrefix(start, []byte("% ")) { // comments of ARFF

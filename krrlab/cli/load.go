@@ -221,7 +221,7 @@ func (a *app) loadFiles(ctx context.Context, f *dataFlags) (*loaded, error) {
 	}
 	d.hint("%s", unknownText(train))
 	if f.matrix != "" {
-		if err := d.precomputed(f, memory); err != nil {
+		if err := d.precomputed(ctx, f, memory); err != nil {
 			return nil, err
 		}
 		if a.party != nil {

@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"bufio"
+	"context"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/npy"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/model"
 	"github.com/krrlab/lab/krrlab/points"
@@ -38,8 +34,8 @@ func (f *kernelFlags) checkMatrix(set *pflag.FlagSet) error {
 }
 
 // precomputed makes the rows of K the points.
-func (d *loaded) precomputed(f *dataFlags, memory int64) error {
-	x, err := readMatrix(f.matrix, memory)
+func (d *loaded) precomputed(ctx context.Context, f *dataFlags, memory int64) error {
+	x, err := datasets.ReadMatrix(ctx, f.matrix, memory)
 	if err != nil {
 		return err
 	}
@@ -59,50 +55,15 @@ func (d *loaded) precomputed(f *dataFlags, memory int64) error {
 }
 
 // rows reads K(test, train) for a model of a precomputed K.
-func (f *predictFlags) rows(m *model.Model) (*datasets.Dataset, error) {
+func (f *predictFlags) rows(ctx context.Context, m *model.Model) (*datasets.Dataset, error) {
 	if f.in == "" || f.target != "" || f.textFlags != (textFlags{"auto", "auto", "auto", ""}) {
 		return nil, usagef("%s is a model of a precomputed K: want --in FILE, K(test, train) in a .npy file, without --target and --format", f.model)
 	}
-	x, err := readMatrix(f.in, 0)
+	x, err := datasets.ReadMatrix(ctx, f.in, 0)
 	if err == nil {
 		if err = points.CheckFinite(x); err != nil {
 			err = fmt.Errorf("%s: %w", f.in, err)
 		}
 	}
 	return &datasets.Dataset{Name: f.in, Source: f.in, Task: m.Task(), X: x}, err
-}
-
-// readMatrix reads a matrix from a .npy file of at most so many bytes, 0 for what the machine has.
-func readMatrix(name string, memory int64) (points.Points, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	st, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if memory == 0 {
-		memory = accel.MemoryAvailable()
-	}
-	if size := st.Size(); memory > 0 && size > memory {
-		return nil, fmt.Errorf("%s: the matrix takes %s, the limit is %s", name, accel.Bytes(size), accel.Bytes(memory))
-	}
-	h, data, err := npy.Read(bufio.NewReaderSize(file, 1<<20), st.Size())
-	switch {
-	case err != nil && strings.Contains(err.Error(), "C order"):
-		return nil, fmt.Errorf("%s: the matrix is stored by columns: save numpy.ascontiguousarray(K)", name)
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case len(h.Shape) != 2:
-		return nil, fmt.Errorf("%s: an array of shape %v: want a matrix", name, h.Shape)
-	}
-	switch v := data.(type) {
-	case []float32:
-		return points.NewDense32(h.Shape[0], h.Shape[1], v), nil
-	case []float64:
-		return points.NewDense(h.Shape[0], h.Shape[1], v), nil
-	}
-	return nil, fmt.Errorf("%s: elements of type %s: want float32 or float64", name, h.Descr)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/internal/npy"
+	"github.com/krrlab/lab/internal/npy"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/model"
 )
@@ -136,7 +136,7 @@ func TestPrecomputedK(t *testing.T) {
 		"entry (3, 9) is NaN":            fit("--matrix", "nan.npy"),
 		"K is 7×60":                      fit("--matrix", "cross.npy"),
 		"y.csv: npy: not an array":       fit("--matrix", "y.csv"),
-		"takes 28.9 kB, the limit is":    fit("--matrix", "K.npy", "--memory", "20kB"),
+		"takes 28.8 kB, the limit is":    fit("--matrix", "K.npy", "--memory", "20kB"),
 		"want a target for each row; if its first line is a header, say --header yes": {"fit", "--train", write(t, ".", "more.csv", y.String()+"row,3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy"},
 		"K has 60 rows, and few.csv has":                                              {"fit", "--train", write(t, ".", "few.csv", "y\n1\n2\n3\n"), "--target", "y", "--kernel", "precomputed", "--matrix", "K.npy", "--n", "50"},
 		"has 59 columns, the K":                                                       {"predict", "k.krr", "--in", "short.npy"},

@@ -199,7 +199,7 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds, pr
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.Given(m.Kernel) != nil {
-		return f.rows(m)
+		return f.rows(ctx, m)
 	}
 	if f.data == "" {
 		data, err := readFor(ctx, m, f.in, f.textFlags, f.target, f.drop)

@@ -17,8 +17,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/krrlab/lab/internal/npy"
 	"github.com/krrlab/lab/krrlab/accel"
-	"github.com/krrlab/lab/krrlab/internal/npy"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"

@@ -20,7 +20,7 @@ var floors = map[string]int{
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/enum":       0,
 	"krrlab/internal/group":      0,
-	"krrlab/internal/npy":        0,
+	"internal/npy":               0,
 	"krrlab/internal/outward":    0,
 	"krrlab/internal/plural":     0,
 	"krrlab/internal/race":       0,

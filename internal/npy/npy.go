@@ -1,0 +1,335 @@
+// Package npy reads and writes arrays in NumPy's .npy format
+// (NEP 1, https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html): it reads numbers of any type and byte order, in
+// C or Fortran order, and texts; it writes uint8, float32, float64, int32 and int64, little-endian in C order.
+//
+// It exists because the model file needs what github.com/sbinet/npyio does not give: two-dimensional float32 arrays, and a
+// reader that allocates no more than the caller allows whatever the header claims.
+package npy
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Magic begins every file; magic is that of version 1.0, which is written.
+const (
+	Magic = "\x93NUMPY"
+	magic = Magic + "\x01\x00"
+)
+
+// maxHeader bounds the header's length; version 1.0 allows 65,535.
+const maxHeader = 4096
+
+// Header describes an array.
+type Header struct {
+	Descr   string // byte order, type and bytes of an element, such as "<f4"
+	Fortran bool   // stored by columns
+	Shape   []int
+}
+
+// Size returns the number of elements, and false if it exceeds 2⁶²/8.
+func (h Header) Size() (int, bool) {
+	size := 1
+	for _, n := range h.Shape {
+		if n < 0 || (n > 0 && size > math.MaxInt/16/n) {
+			return 0, false
+		}
+		size *= n
+	}
+	return size, true
+}
+
+// Held returns how many bytes the elements take in memory.
+func (h Header) Held() int64 {
+	size, _ := h.Size()
+	held := h.kind().held
+	if size > math.MaxInt64/held {
+		return math.MaxInt64
+	}
+	return int64(size * held)
+}
+
+// order returns the byte order of the elements.
+func (h Header) order() binary.ByteOrder {
+	if h.Descr[0] == '>' {
+		return binary.BigEndian
+	}
+	return binary.LittleEndian
+}
+
+// at returns the place in C order of element k as stored.
+func (h Header) at(k int) int {
+	if !h.Fortran || len(h.Shape) < 2 {
+		return k
+	}
+	n, d := h.Shape[0], h.Shape[1]
+	return k%n*d + k/n
+}
+
+type element interface {
+	int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64
+}
+
+// kind is a type of elements: the bytes that one takes in memory, and how they are read.
+type kind struct {
+	held   int
+	decode func(r io.Reader, h Header) (data any, err error)
+}
+
+var kinds = map[string]kind{
+	"b1": {1, decode(as[uint8, uint8])}, "u1": {1, decode(as[uint8, uint8])},
+	"i1": {8, decode(as[int8, int64])}, "i2": {8, decode(as[int16, int64])},
+	"u2": {8, decode(as[uint16, int64])}, "u4": {8, decode(as[uint32, int64])},
+	"i4": {4, decode(as[int32, int32])}, "i8": {8, decode(as[int64, int64])}, "u8": {8, decode(as[uint64, uint64])},
+	"f2": {4, decode(half)}, "f4": {4, decode(as[float32, float32])}, "f8": {8, decode(as[float64, float64])},
+}
+
+// maxText is the most characters of a text.
+const maxText = 1 << 10
+
+// kind returns how the elements are read; its decode is nil for a type that is not known.
+func (h Header) kind() kind {
+	if len(h.Descr) < 3 || !strings.ContainsRune("<>|=", rune(h.Descr[0])) {
+		return kind{}
+	}
+	if k, ok := kinds[h.Descr[1:]]; ok {
+		return k
+	}
+	n, err := strconv.Atoi(h.Descr[2:])
+	if err != nil || n < 1 || n > maxText || !strings.ContainsRune("US", rune(h.Descr[1])) {
+		return kind{}
+	}
+	return kind{16 + 4*n, func(r io.Reader, h Header) (any, error) { return texts(r, h, n) }}
+}
+
+func as[S, T element](v S) T { return T(v) }
+
+// half returns the number that bits of a float16 are (IEEE 754, binary16).
+func half(bits uint16) float32 {
+	sign, exponent, fraction := float64(1), int(bits>>10&31), float64(bits&1023)
+	if bits>>15 == 1 {
+		sign = -1
+	}
+	switch {
+	case exponent == 0:
+		return float32(sign * math.Ldexp(fraction, -24))
+	case exponent < 31:
+		return float32(sign * math.Ldexp(1024+fraction, exponent-25))
+	case fraction == 0:
+		return float32(math.Inf(int(sign)))
+	}
+	return float32(math.NaN())
+}
+
+// chunk is how many elements are read or written at once.
+const chunk = 1 << 15
+
+// Write writes data, a []uint8, []float32, []float64, []int32 or []int64, as an array of
+// the given shape. It panics if the shape does not have len(data) elements.
+func Write(w io.Writer, data any, shape ...int) error {
+	switch v := data.(type) {
+	case []uint8:
+		return encode(w, "|u1", v, shape)
+	case []float32:
+		return encode(w, "<f4", v, shape)
+	case []float64:
+		return encode(w, "<f8", v, shape)
+	case []int32:
+		return encode(w, "<i4", v, shape)
+	case []int64:
+		return encode(w, "<i8", v, shape)
+	}
+	panic(fmt.Sprintf("npy: unsupported data %T", data))
+}
+
+func encode[T element](w io.Writer, descr string, data []T, shape []int) error {
+	h := Header{Descr: descr, Shape: shape}
+	if size, ok := h.Size(); !ok || size != len(data) {
+		panic(fmt.Sprintf("npy: shape %v for %d elements", shape, len(data)))
+	}
+	if err := writeHeader(w, h); err != nil {
+		return err
+	}
+	var buf []byte
+	for part := range slices.Chunk(data, chunk) {
+		buf, _ = binary.Append(buf[:0], binary.LittleEndian, part) // no error: T is of a fixed size
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decode returns a reader of elements S, each of which becomes a T.
+func decode[S, T element](to func(S) T) func(r io.Reader, h Header) (any, error) {
+	return func(r io.Reader, h Header) (any, error) {
+		size, _ := h.Size()
+		data, part := make([]T, size), make([]S, min(size, chunk))
+		buf := make([]byte, binary.Size(part))
+		for k := 0; k < size; {
+			part = part[:min(len(part), size-k)]
+			buf = buf[:binary.Size(part)]
+			if _, err := io.ReadFull(r, buf); err != nil {
+				return data, fmt.Errorf("npy: array cut short: %w", noEOF(err))
+			}
+			if _, err := binary.Decode(buf, h.order(), part); err != nil {
+				return data, fmt.Errorf("npy: %w", err)
+			}
+			for _, v := range part {
+				data[h.at(k)] = to(v)
+				k++
+			}
+		}
+		return data, nil
+	}
+}
+
+// texts reads elements of n characters, of UTF-32 or of one byte, without the zeros at their ends.
+func texts(r io.Reader, h Header, n int) (any, error) {
+	size, _ := h.Size()
+	data := make([]string, size)
+	buf := make([]byte, n*map[byte]int{'U': 4, 'S': 1}[h.Descr[1]])
+	for k := range data {
+		if _, err := io.ReadFull(r, buf); err != nil {
+			return data, fmt.Errorf("npy: array cut short: %w", noEOF(err))
+		}
+		text := string(buf)
+		if len(buf) > n {
+			runes := make([]rune, n)
+			for i := range runes {
+				runes[i] = rune(h.order().Uint32(buf[4*i:]))
+			}
+			text = string(runes)
+		}
+		data[h.at(k)] = strings.TrimRight(text, "\x00")
+	}
+	return data, nil
+}
+
+func writeHeader(w io.Writer, h Header) error {
+	dims := make([]string, len(h.Shape))
+	for i, n := range h.Shape {
+		dims[i] = strconv.Itoa(n)
+	}
+	shape := strings.Join(dims, ", ")
+	if len(dims) == 1 {
+		shape += ","
+	}
+	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", h.Descr, shape)
+	// magic, length and dict end on a multiple of 64 bytes, the last a newline.
+	pad := 64 - (len(magic)+2+len(dict)+1)%64
+	dict += strings.Repeat(" ", pad%64) + "\n"
+	head := append([]byte(magic), byte(len(dict)), byte(len(dict)>>8))
+	_, err := w.Write(append(head, dict...))
+	return err
+}
+
+// ReadHeader reads the header and leaves r at the first element.
+func ReadHeader(r io.Reader) (Header, error) {
+	var pre [len(magic) + 4]byte
+	if _, err := io.ReadFull(r, pre[:len(Magic)]); err != nil {
+		return Header{}, fmt.Errorf("npy: no header: %w", noEOF(err))
+	}
+	length := pre[len(magic) : len(magic)+2]
+	if string(pre[:len(Magic)]) != Magic {
+		return Header{}, errors.New("npy: not an array in .npy format")
+	}
+	_, err := io.ReadFull(r, pre[len(Magic):len(magic)])
+	version := pre[len(Magic)]
+	if err == nil && (version < 1 || version > 3) {
+		return Header{}, fmt.Errorf("npy: an array in .npy format of version %d; versions 1 to 3 are read", version)
+	}
+	if version > 1 {
+		length = pre[len(magic):]
+	}
+	if err == nil {
+		_, err = io.ReadFull(r, length)
+	}
+	if err != nil {
+		return Header{}, fmt.Errorf("npy: header cut short: %w", noEOF(err))
+	}
+	n := binary.LittleEndian.Uint32(pre[len(magic):])
+	if n > maxHeader {
+		return Header{}, fmt.Errorf("npy: header of %d bytes; at most %d are read", n, maxHeader)
+	}
+	dict := make([]byte, n)
+	if _, err := io.ReadFull(r, dict); err != nil {
+		return Header{}, fmt.Errorf("npy: header cut short: %w", noEOF(err))
+	}
+	return parse(string(dict))
+}
+
+// parse reads the Python dictionary literal of a header.
+func parse(dict string) (Header, error) {
+	var h Header
+	bad := func(what string) (Header, error) {
+		return Header{}, fmt.Errorf("npy: header %q: %s", strings.TrimSpace(dict), what)
+	}
+	h.Descr = strings.Trim(value(dict, "descr", ","), " '\"")
+	if h.kind().decode == nil {
+		return bad("the elements are neither numbers nor short texts: convert them by astype")
+	}
+	h.Fortran = strings.TrimSpace(value(dict, "fortran_order", ",")) == "True"
+	shape := strings.TrimSpace(value(dict, "shape", ")"))
+	if !strings.HasPrefix(shape, "(") {
+		return bad("no shape")
+	}
+	for f := range strings.SplitSeq(shape[1:], ",") {
+		if f = strings.TrimSpace(f); f == "" {
+			continue
+		}
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 0 {
+			return bad("bad shape")
+		}
+		h.Shape = append(h.Shape, n)
+	}
+	if h.Fortran && len(h.Shape) > 2 {
+		return bad("more than two dimensions in Fortran order: save numpy.ascontiguousarray of it")
+	}
+	if _, ok := h.Size(); !ok {
+		return bad("shape is too large")
+	}
+	return h, nil
+}
+
+// value returns the text between 'key': and end.
+func value(dict, key, end string) string {
+	_, v, ok := strings.Cut(dict, "'"+key+"':")
+	if !ok {
+		return ""
+	}
+	v, _, _ = strings.Cut(v, end)
+	return v
+}
+
+// Read reads an array. It returns an error, and allocates nothing, if its
+// elements would take more than limit bytes. data is a []uint8 (also for bool), []float32 (also for float16), []float64,
+// []int32, []int64 (also for integers of fewer bits), []uint64 or []string, in C order.
+func Read(r io.Reader, limit int64) (h Header, data any, err error) {
+	h, err = ReadHeader(r)
+	if err != nil {
+		return h, nil, err
+	}
+	if held := h.Held(); held > limit {
+		return h, nil, fmt.Errorf("npy: array of shape %v needs %d bytes; at most %d were expected", h.Shape, held, limit)
+	}
+	data, err = h.Read(r)
+	return h, data, err
+}
+
+// Read is Read of an array whose header has been read.
+func (h Header) Read(r io.Reader) (data any, err error) { return h.kind().decode(r, h) }
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,152 @@
+package npy
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestRoundTrip(t *testing.T) {
+	for _, c := range []struct {
+		data  any
+		shape []int
+	}{
+		{[]float64{1, math.Pi, math.Inf(-1), -0.5, 1e-310, 6}, []int{2, 3}},
+		{[]float32{1, -2, 3.5}, []int{3}},
+		{[]int32{-1, 1 << 30}, []int{1, 2, 1}},
+		{[]uint8{0, 255, 7}, []int{3}},
+		{[]int64{-1, 1 << 62}, []int{2}},
+		{[]float64{}, []int{0, 7}},
+		{[]float64{4}, []int{}},
+	} {
+		var buf bytes.Buffer
+		if err := Write(&buf, c.data, c.shape...); err != nil {
+			t.Fatal(err)
+		}
+		h, got, err := Read(&buf, 1<<20)
+		if err != nil {
+			t.Fatalf("%v %v: %v", c.data, c.shape, err)
+		}
+		if !reflect.DeepEqual(got, c.data) || (len(c.shape) > 0 && !reflect.DeepEqual(h.Shape, c.shape)) {
+			t.Errorf("got %v %v, want %v %v", got, h.Shape, c.data, c.shape)
+		}
+	}
+}
+
+// TestLayout pins the bytes NumPy writes for np.arange(3.).
+func TestLayout(t *testing.T) {
+	var buf bytes.Buffer
+	if err := Write(&buf, []float64{0, 1, 2}, 3); err != nil {
+		t.Fatal(err)
+	}
+	want := "\x93NUMPY\x01\x00v\x00{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }" +
+		strings.Repeat(" ", 60) + "\n"
+	if got := buf.String(); got[:128] != want || len(got) != 128+24 {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	var good bytes.Buffer
+	if err := Write(&good, []float64{0, 1, 2}, 3); err != nil {
+		t.Fatal(err)
+	}
+	g := good.String()
+	for name, c := range map[string]struct {
+		file  string
+		limit int64
+		want  string
+	}{
+		"empty":   {"", 100, "no header"},
+		"magic":   {"x" + g[1:], 100, "not an array"},
+		"cut":     {g[:140], 100, "cut short"},
+		"limit":   {g, 23, "needs 24 bytes"},
+		"type":    {strings.Replace(g, "<f8", "<c8", 1), 100, "neither numbers nor short texts"},
+		"object":  {strings.Replace(g, "'<f8'", "'|O' ", 1), 100, "neither numbers nor short texts"},
+		"fields":  {strings.Replace(g, "'<f8'", "[('a','<f8')]", 1), 200, "neither numbers nor short texts"},
+		"fortran": {strings.Replace(strings.Replace(g, "False", "True ", 1), "(3,), }    ", "(1,1,3), } ", 1), 100, "Fortran order"},
+		"version": {g[:6] + "\x04" + g[7:], 100, "versions 1 to 3"},
+		"wide":    {strings.Replace(g, "<f8", "<U4", 1), 95, "needs 96 bytes"},
+		"shape":   {strings.Replace(g, "(3,)", "(-3)", 1), 100, "bad shape"},
+		"huge":    {strings.Replace(g, "(3,), }                ", "(9999999999,9999999999)", 1), 100, "too large"},
+	} {
+		_, _, err := Read(strings.NewReader(c.file), c.limit)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", name, err, c.want)
+		}
+	}
+}
+
+// file returns what NumPy writes of an array of the type, its elements given as bytes.
+func file(descr, fortran, shape, elements string) string {
+	dict := "{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }\n"
+	return magic + string([]byte{byte(len(dict)), 0}) + dict + elements
+}
+
+// TestTypes reads elements of every type and order that NumPy writes numbers and texts in.
+func TestTypes(t *testing.T) {
+	for _, c := range []struct {
+		descr, elements string
+		want            any
+	}{
+		{"|b1", "\x01\x00", []uint8{1, 0}},
+		{"|i1", "\xff\x7f", []int64{-1, 127}},
+		{"<i2", "\xfe\xff\x01\x00", []int64{-2, 1}},
+		{">i2", "\xff\xfe\x00\x01", []int64{-2, 1}},
+		{"<u2", "\xfe\xff\x01\x00", []int64{65534, 1}},
+		{">u4", "\xff\xff\xff\xff\x00\x00\x00\x01", []int64{1<<32 - 1, 1}},
+		{">i4", "\xff\xff\xff\xff\x00\x00\x00\x01", []int32{-1, 1}},
+		{">i8", "\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x01", []int64{-1, 1}},
+		{"<u8", "\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x00\x00\x00\x00\x00\x00", []uint64{math.MaxUint64, 1}},
+		{"<f2", "\x00\x3c\x00\xc5", []float32{1, -5}},
+		{">f2", "\x03\xff\x00\x01", []float32{6.097555160522461e-05, 5.960464477539063e-08}},
+		{">f4", "\x3f\x80\x00\x00\xc0\x00\x00\x00", []float32{1, -2}},
+		{">f8", "\x3f\xf0\x00\x00\x00\x00\x00\x00\xc0\x00\x00\x00\x00\x00\x00\x00", []float64{1, -2}},
+		{"<U2", "n\x00\x00\x00o\x00\x00\x00\xfc\x00\x00\x00\x00\x00\x00\x00", []string{"no", "ü"}},
+		{">U1", "\x00\x00\x00n\x00\x00\x00\xfc", []string{"n", "ü"}},
+		{"|S3", "yesno\x00", []string{"yes", "no"}},
+	} {
+		if _, got, err := Read(strings.NewReader(file(c.descr, "False", "(2,)", c.elements)), 100); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, %v, want %v", c.descr, got, err, c.want)
+		}
+	}
+	want := []int64{1, 2, 3, 4, 5, 6}
+	if _, got, err := Read(strings.NewReader(file("|i1", "True", "(2, 3)", "\x01\x04\x02\x05\x03\x06")), 100); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("Fortran order: %v, %v", got, err)
+	}
+	long := file("|u1", "False", "(1,)", "\x07")
+	long = Magic + "\x02\x00" + long[8:10] + "\x00\x00" + long[10:]
+	if _, got, err := Read(strings.NewReader(long), 100); err != nil || !reflect.DeepEqual(got, []uint8{7}) {
+		t.Errorf("version 2: %v, %v", got, err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	var buf bytes.Buffer
+	if err := Write(&buf, []float32{1, 2, 3, 4}, 2, 2); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(buf.Bytes())
+	f.Add([]byte(magic + "\x00\x00"))
+	f.Add([]byte(file(">f2", "True", "(2, 1)", "abcd")))
+	f.Add([]byte(file("<U1", "False", "()", "abcd")))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, data, err := Read(bytes.NewReader(b), 1<<16)
+		if err != nil {
+			return
+		}
+		if _, _, err := Read(bytes.NewReader(b), h.Held()-1); err == nil && h.Held() > 0 {
+			t.Fatal("more was read than the limit")
+		}
+		switch data.(type) {
+		case []string, []uint64:
+			return
+		}
+		var out bytes.Buffer
+		if err := Write(&out, data, h.Shape...); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
