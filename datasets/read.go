@@ -18,7 +18,7 @@ import (
 
 // Formats, Tasks, Scalings and Headers are the words that options take.
 var (
-	Formats  = []string{"auto", "idx", "libsvm", "csv", "npy"}
+	Formats  = []string{"auto", "idx", "libsvm", "csv", "npy", "parquet"}
 	Tasks    = []string{"auto", "classification", "regression"}
 	Scalings = []string{"auto", "none", "unit", "standard", "pixel"}
 	Headers  = []string{"auto", "yes", "no"}
@@ -246,6 +246,8 @@ func (s *source) read(o *ReadOptions) (*Dataset, error) {
 		d, err = s.idx(&opt)
 	case "npy":
 		d, err = s.npy(&opt)
+	case "parquet":
+		d, err = s.parquet(&opt)
 	case "libsvm":
 		d, err = s.libsvm(&opt)
 	default:
@@ -303,7 +305,7 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 // baseName is the file's name without folders and endings.
 func baseName(name string) string {
 	b := bareOf(filepath.Base(name))
-	for _, ext := range []string{".csv", ".npy", ".npz", ".txt", ".data", ".libsvm", ".svm"} {
+	for _, ext := range []string{".csv", ".npy", ".npz", ".parquet", ".txt", ".data", ".libsvm", ".svm"} {
 		b = strings.TrimSuffix(b, ext)
 	}
 	return b

@@ -41,6 +41,9 @@ func (s *source) sniff() (format, why string, err error) {
 	if bytes.HasPrefix(head, []byte(npy.Magic)) {
 		return "npy", "", nil
 	}
+	if bytes.HasPrefix(head, []byte(parquetStart)) {
+		return "parquet", "", nil
+	}
 	start := bytes.TrimSpace(head)
 	for bytes.HasPrefix(start, []byte("% ")) { // comments of ARFF
 		_, start, _ = bytes.Cut(start, []byte("\n"))
