@@ -77,7 +77,7 @@ for each row of the K of the fit, including rows that were held out.`,
 	f.textFlags.add(p)
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if it is there)`)
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file --in that are no features: names or numbers (default: those of the fit)")
-	p.StringVar(&f.out, "out", "", "file to write (default: the output stream)")
+	p.StringVar(&f.out, "out", "", "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	p.BoolVar(&f.bound, "bound", false, "write bounds of the distance to the predictions of the exact solution")
 	p.BoolVar(&f.probable, "probabilities", false, "write the probability of each class by Platt's method, fitted to rows that were left out (those that fit --calibrate kept in the model, else by leave-one-out, which factors K again)")
@@ -194,7 +194,7 @@ func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds, pr
 	case f.out == "":
 		return writePredictions(a.env.Stdout, pred, bounds, prob, within, f.decision)
 	}
-	return atomicfile.Write(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, prob, within, f.decision) })
+	return atomicfile.Write(f.out, asNamed(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, prob, within, f.decision) }))
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
