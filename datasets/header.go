@@ -68,7 +68,11 @@ func (c *csvReader) checkWidth(line int, matched bool) error {
 	case c.o.AnswersOnly || matched:
 		return nil
 	case c.width == 1 && c.target == 0:
-		return c.s.fail(line, 0, "one column only (separator %s): no features beside the target", c.read.Separator)
+		sep := ""
+		if c.read.Separator != "" { // of text
+			sep = fmt.Sprintf(" (separator %s)", c.read.Separator)
+		}
+		return c.s.fail(line, 0, "one column only%s: no features beside the target", sep)
 	case len(c.keep) == 0:
 		return c.s.fail(line, 0, "no column is left for a feature")
 	case c.o.Dim > 0 && len(c.keep) != c.o.Dim:
