@@ -48,7 +48,8 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
 	if other := otherLanguage(nb); other != "" {
-		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with the kernel it was made for (jupyter nbconvert --execute)", file, other)
+		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with the kernel it was made for "+
+			"(jupyter nbconvert --execute)", file, other)
 	}
 	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs, Packages: o.Packages})
 	if err != nil {

@@ -85,7 +85,8 @@ func operator(v any, d *Data) bool {
 		return true
 	}
 	d.Data[MIMETypeHTML] = plots.PreHTML(d.Data[MIMETypeText].(string)) + fmt.Sprintf(
-		`<img width="%.0f" alt="%s" src="data:%s;base64,%s">`, 96*picture.Width, html.EscapeString(picture.Title), MIMETypePNG, base64.StdEncoding.EncodeToString(picture.PNG()))
+		`<img width="%.0f" alt="%s" src="data:%s;base64,%s">`, 96*picture.Width, html.EscapeString(picture.Title), MIMETypePNG,
+		base64.StdEncoding.EncodeToString(picture.PNG()))
 	return true
 }
 
@@ -120,8 +121,8 @@ func entries(name string, n, s int, columns func(at []int, dst *mat.Dense) error
 		Y: plots.Axis{Label: "row"}, Map: m, Width: 3.6, Height: 2.8}
 }
 
-// profile returns a picture of a kernel against the distance of two points, up to where it is 1 % of what it is at 0; nil of a kernel that is
-// no function of a distance.
+// profile returns a picture of a kernel against the distance of two points, up to where it is 1 % of what it is at 0; nil of a
+// kernel that is no function of a distance.
 func profile(k kernel.Kernel) *plots.Figure {
 	var at func(r float64) float64
 	switch x := k.(type) {

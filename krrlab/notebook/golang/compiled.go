@@ -121,7 +121,8 @@ func (s *Session) compile(c *cell, p part) Result {
 			case <-ctx.Done():
 			}
 		}
-		n, err = native.Compile(ctx, s.finder.Program, native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Named: linked})
+		src := native.Source{Name: c.name, Code: strings.Repeat("\n", p.line-1) + code, Named: linked}
+		n, err = native.Compile(ctx, s.finder.Program, src)
 	})
 	wrong := (*native.Error)(nil)
 	switch {

@@ -130,7 +130,8 @@ func (s *Session) goCode(c *cell, p part) Result {
 		if c.hits.Load() > 0 { // the interrupt's
 			break
 		}
-		s.out.write(stderr, fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n", u.Name, u.Line, oneLine(u.Err.Error())))
+		s.out.write(stderr, fmt.Appendf(nil, "%s is not nil (line %d): %s; look at it, or write Must(…) around the call\n",
+			u.Name, u.Line, oneLine(u.Err.Error())))
 	}
 	return res
 }

@@ -190,7 +190,13 @@ func (s *Session) noLine(err error) {
 }
 
 // must is the function Must of cells.
-const must = "// Must returns the value of a call that must not fail: an error ends the cell.\nfunc Must[T any](v T, err error) T {\n\tif err != nil {\n\t\tpanic(err)\n\t}\n\treturn v\n}"
+const must = `// Must returns the value of a call that must not fail: an error ends the cell.
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}`
 
 // builtIn gives cells what is declared as they declare it.
 func (s *Session) builtIn() {

@@ -180,7 +180,8 @@ func single(file *ast.File, own func(name string) bool) {
 			}
 			if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasPrefix(f.Sel.Name, "Scan") {
 				if p, ok := f.X.(*ast.Ident); ok && p.Name == "fmt" {
-					n.X = &ast.CallExpr{Fun: &ast.Ident{Name: scanned, NamePos: n.Pos()}, Lparen: n.Pos(), Args: []ast.Expr{call}, Rparen: n.Pos()}
+					taken := &ast.Ident{Name: scanned, NamePos: n.Pos()}
+					n.X = &ast.CallExpr{Fun: taken, Lparen: n.Pos(), Args: []ast.Expr{call}, Rparen: n.Pos()}
 				}
 			}
 		}

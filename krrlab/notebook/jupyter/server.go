@@ -89,7 +89,8 @@ func Listen(c Connection, lang Language) (*Server, error) {
 	}
 	stdin := router(s.answered)
 	stdin.Connected = s.askAgain
-	beat := zmtp.Options{Type: "REP", Owner: c.owner, Replaceable: true, Receive: func(p *zmtp.Peer, frames [][]byte) { p.Send(frames) }}
+	beat := zmtp.Options{Type: "REP", Owner: c.owner, Replaceable: true}
+	beat.Receive = func(p *zmtp.Peer, frames [][]byte) { p.Send(frames) }
 	beat.Limits = zmtp.Limits{Message: smallMessage, Queue: 16 * smallMessage}
 	for _, x := range []struct {
 		socket **zmtp.Socket

@@ -369,6 +369,7 @@ func (f *Finder) program(ctx context.Context, dir string, files map[string]strin
 	}
 	// An interrupt leaves the temporary files of the go command, in the folder that is removed.
 	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, f.Flags...)
-	_, err := runBy(ctx, f.together, dir, append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...), append(args, "-o", "program", ".")...)
+	env := append([]string{"CGO_ENABLED=0", "GOTMPDIR=" + dir}, offline...)
+	_, err := runBy(ctx, f.together, dir, env, append(args, "-o", "program", ".")...)
 	return err
 }
