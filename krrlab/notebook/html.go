@@ -145,8 +145,8 @@ func markdown(src string) (template.HTML, error) {
 // formulas keeps what stands between dollar signs, $x_i$ and $$x_i$$, from being read as Markdown.
 type formulas struct{}
 
-// maxFormula is the length in bytes of a formula; a longer one stays as it is written. It bounds how deep groups nest, and how far
-// the end of a formula is looked for behind each dollar sign.
+// maxFormula is the length in bytes of a formula; a longer one stays as it is written. It bounds how deep groups
+// nest, and how far the end of a formula is looked for behind each dollar sign.
 const maxFormula = 4 << 10
 
 // Trigger implements parser.InlineParser.

@@ -27,11 +27,11 @@ type CellError struct {
 // Error names the cell.
 func (e *CellError) Error() string { return fmt.Sprintf("%s: cell %d: %v", e.File, e.Cell, e.Err) }
 
-// Run runs the cells of a notebook in order, in its folder, and writes their outputs to the
-// file out (the notebook itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell
-// that fails and has no tag raises-exception, with a *CellError, and writes what there is by then, but not over the notebook
-// itself. Where ctx ends first it interrupts the cell that runs, writes nothing and returns the context's error. A notebook in
-// another language than Go is an error before any cell runs.
+// Run runs the cells of a notebook in order, in its folder, and writes their outputs to the file out (the notebook
+// itself, or another; "" for none), and to o.HTML as a page. It stops at the first cell that fails and has no tag
+// raises-exception, with a *CellError, and writes what there is by then, but not over the notebook itself. Where ctx
+// ends first it interrupts the cell that runs, writes nothing and returns the context's error. A notebook in another
+// language than Go is an error before any cell runs.
 func Run(ctx context.Context, file, out string, o *Options) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -48,7 +48,7 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 		return fmt.Errorf("%s: no cells; want a notebook of format 4", file)
 	}
 	if other := otherLanguage(nb); other != "" {
-		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with the kernel it was made for "+
+		return fmt.Errorf("%s: a notebook in %s, not in Go: nothing was run or written; run it with its own kernel "+
 			"(jupyter nbconvert --execute)", file, other)
 	}
 	s, err := golang.New(&golang.Options{MaxOutput: o.MaxOutput, DataDirs: o.DataDirs, Packages: o.Packages})
@@ -100,8 +100,8 @@ func Run(ctx context.Context, file, out string, o *Options) error {
 // goKernels are kernels for Go by the names under which they are installed.
 var goKernels = []string{"krrlab", "gophernotes", "gonb", "go", "golang"}
 
-// otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless that is Go;
-// "" for Go and for a notebook that says nothing. A cell may have a language of its own, by VS Code.
+// otherLanguage returns the language that a notebook says it is in, or its kernel where it names no language, unless
+// that is Go; "" for Go and for a notebook that says nothing. A cell may have a language of its own, by VS Code.
 func otherLanguage(nb map[string]any) string {
 	object := func(of map[string]any, name string) map[string]any { m, _ := of[name].(map[string]any); return m }
 	text := func(of map[string]any, name string) string { s, _ := of[name].(string); return s }

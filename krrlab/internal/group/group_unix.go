@@ -12,8 +12,8 @@ import (
 // Own puts a command that is about to be started into a group of its own.
 func Own(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// Cancel does so too, and sends a signal to the group when the context of the command ends, and under Linux to the command when
-// this process is killed.
+// Cancel does so too, and sends a signal to the group when the context of the command ends, and under Linux to the
+// command when this process is killed.
 func Cancel(cmd *exec.Cmd, sig syscall.Signal) {
 	Own(cmd)
 	follow(cmd.SysProcAttr, sig)

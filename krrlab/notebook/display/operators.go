@@ -26,8 +26,8 @@ const side = 24
 const patience = 2 * time.Second
 
 // operator shows K, points and features such as Z, a preconditioner M, a kernel, or a struct with a kernel such as
-// krrlab.Config: a line, and a small picture of some entries, or of the kernel against the distance. It reports whether v is one
-// of these.
+// krrlab.Config: a line, and a small picture of some entries, or of the kernel against the distance. It reports
+// whether v is one of these.
 func operator(v any, d *Data) bool {
 	var picture *plots.Figure
 	switch x := v.(type) {
@@ -85,13 +85,13 @@ func operator(v any, d *Data) bool {
 		return true
 	}
 	d.Data[MIMETypeHTML] = plots.PreHTML(d.Data[MIMETypeText].(string)) + fmt.Sprintf(
-		`<img width="%.0f" alt="%s" src="data:%s;base64,%s">`, 96*picture.Width, html.EscapeString(picture.Title), MIMETypePNG,
+		`<img width="%.0f" alt="%s" src="data:image/png;base64,%s">`, 96*picture.Width, html.EscapeString(picture.Title),
 		base64.StdEncoding.EncodeToString(picture.PNG()))
 	return true
 }
 
-// entries returns a picture of entries of an n×s matrix, of rows and columns at equal distances; columns sets dst, n×len(at), to the
-// columns at. It is nil where they cannot be had.
+// entries returns a picture of entries of an n×s matrix, of rows and columns at equal distances; columns sets dst,
+// n×len(at), to the columns at. It is nil where they cannot be had.
 func entries(name string, n, s int, columns func(at []int, dst *mat.Dense) error) *plots.Figure {
 	if n < 1 || s < 1 {
 		return nil
@@ -117,12 +117,12 @@ func entries(name string, n, s int, columns func(at []int, dst *mat.Dense) error
 	for _, i := range rows {
 		m.Z = append(m.Z, all.RawRowView(i))
 	}
-	return &plots.Figure{Title: fmt.Sprintf("entries of %d rows and %d columns", len(rows), len(at)), X: plots.Axis{Label: "column"},
-		Y: plots.Axis{Label: "row"}, Map: m, Width: 3.6, Height: 2.8}
+	title := fmt.Sprintf("entries of %d rows and %d columns", len(rows), len(at))
+	return &plots.Figure{Title: title, X: plots.Axis{Label: "column"}, Y: plots.Axis{Label: "row"}, Map: m, Width: 3.6, Height: 2.8}
 }
 
-// profile returns a picture of a kernel against the distance of two points, up to where it is 1 % of what it is at 0; nil of a
-// kernel that is no function of a distance.
+// profile returns a picture of a kernel against the distance of two points, up to where it is 1 % of what it is at 0;
+// nil of a kernel that is no function of a distance.
 func profile(k kernel.Kernel) *plots.Figure {
 	var at func(r float64) float64
 	switch x := k.(type) {

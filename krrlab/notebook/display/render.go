@@ -45,7 +45,8 @@ func Render(v any) Data {
 	return d
 }
 
-// Show is Render with an error where v could only be shown as text because of what went wrong, or is a figure that cannot be drawn.
+// Show is Render with an error where v could only be shown as text because of what went wrong, or is a figure that
+// cannot be drawn.
 func Show(v any) (Data, error) {
 	d, trouble := rendered(v)
 	if len(trouble) == 0 {
@@ -95,8 +96,8 @@ func rendered(v any) (d Data, trouble []string) {
 	return d, trouble
 }
 
-// withImage puts an image into HTML beside a drawing in SVG that has none: Debian's nbconvert shows no SVG, and an HTML page that is
-// not trusted no svg element.
+// withImage puts an image into HTML beside a drawing in SVG that has none: Debian's nbconvert shows no SVG, and an
+// HTML page that is not trusted no svg element.
 func withImage(d *Data) {
 	svg, ok := d.Data[MIMETypeSVG]
 	if !ok || d.Data[MIMETypeHTML] != nil {
@@ -111,7 +112,7 @@ func withImage(d *Data) {
 
 // SVGImage returns a drawing as an image in HTML, with the text that stands for it.
 func SVGImage(svg, alt string) string {
-	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:` + MIMETypeSVG + `;base64,` +
+	return `<img style="max-width:100%;height:auto" alt="` + html.EscapeString(alt) + `" src="data:image/svg+xml;base64,` +
 		base64.StdEncoding.EncodeToString([]byte(svg)) + `">`
 }
 

@@ -58,7 +58,8 @@ func (e *Engine) Compile(name, code string) (c *Cell, err error) {
 		return nil, err
 	}
 	c, err = e.compile(name, code, parts(items), closed)
-	if wrong := (types.Error{}); errors.As(err, &wrong) && strings.Contains(wrong.Msg, "undefined") { // as Go has it, in any order
+	// As in Go, what is declared may stand behind what uses it.
+	if wrong := (types.Error{}); errors.As(err, &wrong) && strings.Contains(wrong.Msg, "undefined") {
 		closed = closed || items[len(items)-1].kind != statement
 		slices.SortStableFunc(items, func(a, b item) int {
 			switch {

@@ -148,8 +148,8 @@ func (e *Engine) items(name, code string) (out []item, closed bool, err error) {
 
 // directives are comments that tell the compiler something, which cells cannot, with what to do instead.
 var directives = map[string]string{
-	"//go:embed": "read the file: os.ReadFile", "//go:linkname": "use exported names", "//go:generate": "run the command: !cmd",
-	"//export": "cells are no C library",
+	"//go:embed": "read the file: os.ReadFile", "//go:linkname": "use exported names",
+	"//go:generate": "run the command: !cmd", "//export": "cells are no C library",
 }
 
 var directive = regexp.MustCompile(`^//(go:(embed|linkname|generate)|export)\b`)

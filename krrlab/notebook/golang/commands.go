@@ -293,8 +293,8 @@ func (s *Session) install(arg string) error {
 	}
 	_, err := s.added.Add(s.ctx.Load(), writer{s.out, stdout}, names...)
 	if err == nil {
-		s.out.write(stdout, []byte("import it now, and it is interpreted; after a restart of the kernel (Jupyter: Kernel, Restart) it is "+
-			"compiled: the notebook and its outputs stay, the variables go\n"))
+		s.out.write(stdout, []byte("import it now, and it is interpreted; after a restart (Jupyter: Kernel, Restart) it is compiled: "+
+			"the notebook and its outputs stay, the variables go\n"))
 	}
 	return err
 }

@@ -73,7 +73,8 @@ func (n *compiled) end() {
 	n.programs, n.spare = nil, nil
 }
 
-// build calls f, which builds a program and ends with its context, ctx or the session's. It does not after the session's end.
+// build calls f, which builds a program and ends with its context, ctx or the session's. It does not after the
+// session's end.
 func (n *compiled) build(ctx context.Context, f func(context.Context)) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -76,10 +76,6 @@ func (s *Session) ended(c *cell, res Result) Result {
 	return Result{Err: c.failure(interrupted, "the cell was interrupted: "+res.Err.Value, 0)}
 }
 
-// Eval returns the value of an expression as text and in its other forms, as
-// user_expressions asks for.
-func (s *Session) Eval(expr string, out Output) Result { return s.Run("expression", expr, out) }
-
 // segments runs the parts of a cell: commands, and the Go between them.
 func (s *Session) segments(c *cell) (res Result) {
 	for _, p := range split(c.lines) {
@@ -167,7 +163,8 @@ func (s *Session) result(c *cell, vals *engine.Values) (res Result) {
 	return res
 }
 
-// shown returns several values as one: texts in a line, and where one is more than text each but the last by itself, before.
+// shown returns several values as one: texts in a line, and where one is more than text each but the last by itself,
+// before.
 func (s *Session) shown(values []any) (d display.Data, err error) {
 	var all []display.Data
 	var text []string

@@ -119,7 +119,8 @@ func packagesNamed(name string) (std, others []string) {
 	return std, others
 }
 
-// linked returns the package that a name means without an import: of the standard library, or one of the others that are linked in.
+// linked returns the package that a name means without an import: of the standard library, or one of the others that
+// are linked in.
 func linked(name string) string {
 	if path := preferred[name]; path != "" {
 		return path
@@ -147,8 +148,8 @@ func importLine(name string) string {
 	return strings.Join(all[:min(len(all), 3)], " or ")
 }
 
-// single makes calls of Input and Password give the line alone where one value is wanted, and makes a call of fmt.Scan fail the cell
-// where nobody looks at its error.
+// single makes calls of Input and Password give the line alone where one value is wanted, and makes a call of
+// fmt.Scan fail the cell where nobody looks at its error.
 func single(file *ast.File, own func(name string) bool) {
 	change := func(values []ast.Expr) {
 		for _, v := range values {

@@ -196,7 +196,7 @@ func (s *Server) abort() {
 	s.mu.Unlock()
 	for _, m := range cells {
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "busy"})
-		s.reply(m, "execute_reply", map[string]any{"status": "aborted"}) // a count would become the number of a cell that has not run
+		s.reply(m, "execute_reply", map[string]any{"status": "aborted"}) // a count would be the number of a cell not run
 		s.publish("status", m.RawHeader, map[string]any{"execution_state": "idle"})
 	}
 }
@@ -204,8 +204,8 @@ func (s *Server) abort() {
 // stars are those of a pattern that stand together, of which one does.
 var stars = regexp.MustCompile(`\*+`)
 
-// matches reports whether a pattern with * for any text and ? for a character, and no * behind another, is that of a text. It goes
-// back to the last * alone, so that it takes no more than the product of the lengths.
+// matches reports whether a pattern with * for any text and ? for a character, and no * behind another, is that of a
+// text. It goes back to the last * alone, so that it takes no more than the product of the lengths.
 func matches(pattern, text []rune) bool {
 	i, star, from := 0, -1, 0
 	for j := 0; j < len(text); {

@@ -191,8 +191,8 @@ func (c *Cell) source(n ast.Node) string {
 	return c.text[c.fset.Position(n.Pos()).Offset:c.fset.Position(n.End()).Offset]
 }
 
-// imports returns the imports that are not of the standard library, and a head with those that the cell uses without having written
-// them.
+// imports returns the imports that are not of the standard library, and a head with those that the cell uses without
+// having written them.
 func (c *Cell) imports() (head string, others []string) {
 	known, open := map[string]bool{}, map[*ast.Ident]bool{}
 	for _, spec := range c.file.Imports {

@@ -19,8 +19,8 @@ type Options struct {
 	Receive func(*Peer, [][]byte)
 	// Connected and Gone are told of peers that have made their handshake; nil for nobody.
 	Connected, Gone func(*Peer)
-	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one although it has sent messages.
-	// Without it a socket whose peers have all sent some is full.
+	// Replaceable says that a peer which is not trusted may be dropped in favor of a new one although it has sent
+	// messages. Without it a socket whose peers have all sent some is full.
 	Replaceable bool
 }
 
@@ -102,8 +102,9 @@ func (s *Socket) admit(rw net.Conn) *Peer {
 	return p
 }
 
-// leastProven returns the peer that gives way to a new one: the oldest in its handshake, else of those that are not trusted, and
-// have sent nothing unless peers may be replaced, the one that has been silent for longest; nil where there is none.
+// leastProven returns the peer that gives way to a new one: the oldest in its handshake, else of those that are not
+// trusted, and have sent nothing unless peers may be replaced, the one that has been silent for longest; nil where
+// there is none.
 func (s *Socket) leastProven() (least *Peer) {
 	for _, p := range s.peers {
 		heard := p.heard.Load()
