@@ -49,10 +49,12 @@ func TestRun(t *testing.T) {
 		names = short
 	}
 	for _, name := range names {
-		start := time.Now()
-		if err := notebook.Run(t.Context(), name, filepath.Join(t.TempDir(), name), &notebook.Options{Version: "test"}); err != nil {
+		start, out := time.Now(), filepath.Join(t.TempDir(), name)
+		if err := notebook.Run(t.Context(), name, out, &notebook.Options{Version: "test"}); err != nil {
 			t.Error(err)
+			continue
 		}
+		present(t, name, out)
 		t.Logf("%s: %.0f seconds", name, time.Since(start).Seconds())
 	}
 }
@@ -105,7 +107,7 @@ func TestOutputsKept(t *testing.T) {
 }
 
 // TestSource makes sure that the code is seen whole on a screen of 1,280 pixels, and that a picture that a
-// notebook keeps is kept as PNG too, which is seen where the notebook is not trusted.
+// notebook keeps is kept as PNG and in HTML too, which are seen where the notebook is not trusted, and by nbconvert.
 func TestSource(t *testing.T) {
 	for _, name := range all(t) {
 		b, err := os.ReadFile(name)
@@ -131,7 +133,7 @@ func TestSource(t *testing.T) {
 				}
 			}
 			for _, o := range c.Outputs {
-				if o.Data["image/svg+xml"] != nil && o.Data["image/png"] == nil || strings.Contains(string(o.Data["text/html"]), "<svg") {
+				if o.Data["image/svg+xml"] != nil && (o.Data["image/png"] == nil || o.Data["text/html"] == nil) || strings.Contains(string(o.Data["text/html"]), "<svg") {
 					t.Errorf("%s: a drawing without an image; run: bin/krrlab notebook run notebooks/%s", name, name)
 				}
 			}
