@@ -32,9 +32,11 @@ type csvReader struct {
 	more   []int // columns of further targets
 	weight int   // of the weights, -1 for none
 	keep   []int // columns of the features
+	copied []int // of ReadOptions.Keep
 	words  map[int]*category
 
 	data    []float64
+	kept    [][]string // copied, each below its name
 	weights []float64
 	others  [][]float64 // of further targets
 	noMore  error       // why these cannot be read, where they need not
@@ -92,7 +94,7 @@ func (c *csvReader) dataset() (*Dataset, error) {
 	if err := c.fault(); err != nil {
 		return nil, err
 	}
-	d := &Dataset{Columns: c.columns(), Weights: c.weights}
+	d := &Dataset{Columns: c.columns(), Weights: c.weights, Kept: c.kept}
 	if !c.matrix {
 		d.X = points.NewDense(c.rows, len(c.keep), c.data)
 	}
@@ -187,6 +189,13 @@ func (c *csvReader) row(r cells, line int) error {
 		}
 	}
 	c.rows++
+	for k, j := range c.copied {
+		text := strings.Clone(r.text(j))
+		if err := c.s.take(len(text)+stringGrowth, c.rows); err != nil {
+			return err
+		}
+		c.kept[k] = append(c.kept[k], text)
+	}
 	for _, j := range c.keep {
 		if w := c.words[j]; w != nil {
 			k, err := w.of(c.s.text(r.text(j)))
@@ -239,6 +248,25 @@ func (c *csvReader) row(r cells, line int) error {
 	}
 	return c.answers.add(c.s, answer, line)
 }
+
+// copy finds the columns whose text is kept.
+func (c *csvReader) copy(first []string) error {
+	for _, column := range c.o.Keep {
+		j, _, err := findColumn(first, column)
+		if err != nil {
+			return fmt.Errorf("keep: %w", err)
+		}
+		name := "column " + strconv.Itoa(j)
+		if c.header != nil {
+			name = c.header[j]
+		}
+		c.copied, c.kept = append(c.copied, j), append(c.kept, []string{name})
+	}
+	return nil
+}
+
+// stringGrowth are the bytes that a string takes in a slice that grows, beside its text.
+const stringGrowth = 32
 
 // cellFault says what is wrong with cell j of a line, by the header's name where there is one.
 func (c *csvReader) cellFault(line, j int, err error) error {

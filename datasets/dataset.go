@@ -48,6 +48,8 @@ type Dataset struct {
 	Read    *Reading // what was decided of the file; nil where the points are of none
 	// Columns are the names of the features in the file's header; nil without one.
 	Columns []string
+	// Kept are the cells of ReadOptions.Keep without blanks at their ends, a column each, below its name; nil of a part of the points.
+	Kept [][]string
 	// Categories are the columns of words that features were made of; nil for none. Unknown counts the cells of them
 	// that have none of the values asked for: their features are all 0.
 	Categories []Category
@@ -101,7 +103,7 @@ func (d *Dataset) CheckColumns(names []string, where string) error {
 // Slice returns points i, …, j-1 with their answers. Memory is shared.
 func (d *Dataset) Slice(i, j int) *Dataset {
 	s := *d
-	s.X = d.X.Slice(i, j)
+	s.X, s.Kept = d.X.Slice(i, j), nil
 	if d.Target != nil {
 		s.Target, s.More = d.Target[i:j], d.more(func(y []float64) []float64 { return y[i:j] })
 	}
@@ -124,7 +126,7 @@ func (d *Dataset) Head(n int) *Dataset { return d.Slice(0, min(n, d.Len())) }
 // and their answers.
 func (d *Dataset) Subset(index []int) *Dataset {
 	s := *d
-	s.X = points.Gather(d.X, index)
+	s.X, s.Kept = points.Gather(d.X, index), nil
 	s.Target, s.oracle = pick(d.Target, index), pick(d.oracle, index)
 	s.More = d.more(func(y []float64) []float64 { return pick(y, index) })
 	s.Class, s.Weights = pick(d.Class, index), pick(d.Weights, index)

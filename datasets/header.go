@@ -51,6 +51,9 @@ func (c *csvReader) begin(record []string, line int) (header bool, err error) {
 	if header {
 		c.header = first
 	}
+	if err := c.copy(first); err != nil {
+		return false, c.s.fail(line, 0, "%v", err)
+	}
 	for j := range first {
 		if dropped[j] && j != c.weight && !slices.Contains(c.more, j) {
 			c.read.Dropped = append(c.read.Dropped, c.flagName(j))

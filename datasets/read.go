@@ -84,6 +84,8 @@ type ReadOptions struct {
 	Drop []string
 	// Weights is the column of a csv file that holds the weights of the rows, as in Target; default: none.
 	Weights string
+	// Keep are columns of a csv file, as in Target, whose text becomes Dataset.Kept.
+	Keep []string
 	// Categorical are columns of words in a csv file that are coded by features of 0 and 1; Dim counts these features.
 	Categorical []Category
 	// KeepMissing keeps missing cells of features in a csv file as NaN, for Impute; default: they are an error.
@@ -288,6 +290,8 @@ func (s *source) noColumn(format string, o *ReadOptions) error {
 		return s.fail(0, 0, "a file of format %s has one target: --target with several is for csv files", format)
 	case o.Weights != "":
 		return s.fail(0, 0, "a file of format %s has no column of weights: --weights is for csv files", format)
+	case len(o.Keep) > 0:
+		return s.fail(0, 0, "a file of format %s has no columns of text to copy: --keep is for csv files", format)
 	case len(o.Categorical) > 0 && !o.TargetOptional:
 		return s.fail(0, 0, "a file of format %s has no columns of words: --categorical is for csv files", format)
 	case len(o.Drop) > 0 && !o.TargetOptional:

@@ -69,12 +69,12 @@ func (r *Report) curve(row, role string, at func(Case) float64) []*spot {
 func bySketch(c Case) float64 { return float64(c.S) }
 func byPoints(c Case) float64 { return float64(c.N) }
 
-// median returns the median of an ascending sample, the lower of two; NaN of none.
+// median returns the median of an ascending sample, halfway between the middle two of an even number; NaN of none.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
 	}
-	return v[(len(v)-1)/2]
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 // ends returns the least and the largest of an ascending sample; NaN of none.

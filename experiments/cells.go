@@ -52,13 +52,14 @@ func (s *sample) add(e *Entry, took func() (iterations int, ok bool)) bool {
 	return true
 }
 
-// median returns the median number of iterations, the lower of two; NaN where a seed did not
+// median returns the median number of iterations, of an even number halfway between the middle two; NaN where a seed did not
 // converge or none ran.
 func (s sample) median() float64 {
 	if s.capped != nil || len(s.iterations) == 0 {
 		return math.NaN()
 	}
-	return float64(s.iterations[(len(s.iterations)-1)/2])
+	n := len(s.iterations)
+	return float64(s.iterations[(n-1)/2]+s.iterations[n/2]) / 2
 }
 
 // needs returns what is known of the iterations to the tolerance: the median; more than were allowed
@@ -96,7 +97,7 @@ func (s sample) spread() string {
 	if len(s.iterations) == 1 {
 		return fmt.Sprint(s.iterations[0])
 	}
-	return fmt.Sprintf("%.0f (%d–%d)", s.median(), s.iterations[0], s.iterations[len(s.iterations)-1])
+	return fmt.Sprintf("%g (%d–%d)", s.median(), s.iterations[0], s.iterations[len(s.iterations)-1])
 }
 
 // share says how many of the seeds ran where it is not all: ", 2 of 5 seeds".
@@ -120,7 +121,7 @@ func (s sample) words() string {
 	return fmt.Sprintf("%d iterations without an answer (%s)", s.capped.Result.Iterations, s.capped.Result.Status)
 }
 
-// train returns the median of the seconds of training, the lower of two; NaN if no seed ran.
+// train returns the median of the seconds of training; NaN if no seed ran.
 func (s sample) train() float64 { return median(s.seconds) }
 
 // result returns the first seed's result; nil if none ran.

@@ -53,10 +53,10 @@ func TestCurve(t *testing.T) {
 		t.Fatalf("%d places", len(curve))
 	}
 	p, q := curve[0], curve[1]
-	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.02 || p.capped != 1 || p.seconds[0] != 10 {
+	if !slices.Equal(p.errors, []float64{0.01, 0.02, 0.03, 0.05}) || median(p.errors) != 0.025 || p.capped != 1 || p.seconds[0] != 10 {
 		t.Errorf("%+v", p)
 	}
-	if got := spread(errorsOf(p), "%.1f").String(); got != "2.0 (1.0–5.0)" {
+	if got := spread(errorsOf(p), "%.1f").String(); got != "2.5 (1.0–5.0)" {
 		t.Errorf("spread %q", got)
 	}
 	if got := p.seedsText().String(); got != "4 of 5 converged" {
@@ -69,7 +69,7 @@ func TestCurve(t *testing.T) {
 	if len(lines) != 1 {
 		t.Fatalf("%d lines", len(lines))
 	}
-	if line := lines[0]; line.Y[0] != 2 || line.Lo[0] != 1 || line.Hi[0] != 5 || !math.IsNaN(line.Y[1]) {
+	if line := lines[0]; line.Y[0] != 2.5 || line.Lo[0] != 1 || line.Hi[0] != 5 || !math.IsNaN(line.Y[1]) {
 		t.Errorf("%+v", line)
 	}
 	if len(series("x", curve[1:], place1, errorsOf)) > 0 {

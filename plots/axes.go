@@ -175,6 +175,9 @@ func linearTicks(lo, hi float64, n int) []plot.Tick {
 	for j := math.Ceil(lo/unit - 1e-9); j <= math.Floor(hi/unit+1e-9) && len(ts) < 50; j++ {
 		ts = append(ts, plot.Tick{Value: j * unit, Label: tickLabel(j*float64(mult), exp, top)})
 	}
+	if len(ts) < 3 && n < 6 { // two ticks do not tell an axis
+		return linearTicks(lo, hi, n+1)
+	}
 	return ts
 }
 
@@ -201,10 +204,29 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 	for decades/float64(every) > float64(max(n, 2))+1 {
 		every++
 	}
-	fine := decades < 1.7 || 3*decades <= float64(n)+1 // room for 2 and 5 as well
-	plain := fine && lo >= 1e-3 && hi <= 1e6           // labels without powers of ten
+	multiples := "1"
+	if decades < 1.7 || 3*decades <= float64(n)+1 { // room for 2 and 5 as well
+		multiples = "125"
+	}
+	if decades < 0.7 {
+		multiples = "123456789"
+	}
+	ts := logTicksAt(lo, hi, multiples, every)
+	for _, more := range []string{"13", "125", "123456789"} { // two ticks do not tell a logarithmic axis
+		if labeled(ts) < 3 && len(more) > len(multiples) {
+			ts = logTicksAt(lo, hi, more, 1)
+		}
+	}
+	if labeled(ts) < 3 { // a small part of a decade: linear ticks tell more
+		return linearTicks(lo, hi, n)
+	}
+	return ts
+}
+
+// logTicksAt labels these multiples of every so-manyth power of ten.
+func logTicksAt(lo, hi float64, multiples string, every int) (ts []plot.Tick) {
+	plain := len(multiples) > 1 && lo >= 1e-3 && hi <= 1e6 // labels without powers of ten
 	p0, p1 := int(math.Floor(math.Log10(lo)-1e-9)), int(math.Ceil(math.Log10(hi)+1e-9))
-	var ts []plot.Tick
 	for p := p0; p <= p1; p++ {
 		for m := 1; m <= 9; m++ {
 			v := float64(m) * math.Pow(10, float64(p))
@@ -212,7 +234,7 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 				continue
 			}
 			t := plot.Tick{Value: v}
-			if m == 1 && p%every == 0 || fine && (m == 2 || m == 5) || decades < 0.7 {
+			if strings.Contains(multiples, strconv.Itoa(m)) && p%every == 0 {
 				t.Label = power(strconv.Itoa(m), p)
 				if plain {
 					t.Label = plainLabel(v)
@@ -220,9 +242,6 @@ func logTicks(lo, hi float64, n int) []plot.Tick {
 			}
 			ts = append(ts, t)
 		}
-	}
-	if labeled(ts) < 2 { // less than a fifth of a decade: linear ticks tell more
-		return linearTicks(lo, hi, n)
 	}
 	return ts
 }

@@ -41,7 +41,7 @@ func TestFormats(t *testing.T) {
 			t.Fatalf("the SVG is not well-formed: %v", err)
 		}
 	}
-	for _, want := range []string{"<title>σ_i² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
+	for _, want := range []string{"<title>σᵢ² &amp; more</title>", "<desc>a &lt;b&gt; caption</desc>", ">one<", ">two<",
 		">three<", ">here<", "Arial", `width="360pt"`, `height="288pt"`} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the SVG lacks %q", want)

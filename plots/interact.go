@@ -7,6 +7,7 @@ import (
 	"html"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,7 +59,7 @@ func (f *Figure) HTML() string {
 	var b strings.Builder
 	b.WriteString("<figure class=\"krr-figure\">\n" + svg)
 	if f.Caption != "" {
-		b.WriteString("<figcaption>" + html.EscapeString(f.Caption) + "</figcaption>\n")
+		b.WriteString("<figcaption>" + markup(f.Caption) + "</figcaption>\n")
 	}
 	b.WriteString(`<script type="application/json">` + f.data(drawn) + "</script>\n")
 	if c := f.Controls; c != nil {
@@ -88,7 +89,7 @@ func (f *Figure) inline() (svg string, drawn []*drawing, err error) {
 // page returns the figure as a whole HTML document.
 func (f *Figure) page() []byte {
 	return []byte("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-		html.EscapeString(oneLine(f.Title)) + "</title>\n<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 1em}figure{margin:0}" +
+		html.EscapeString(flat(f.Title)) + "</title>\n<style>body{font-family:sans-serif;color:#222;max-width:60em;margin:1em auto;padding:0 1em}figure{margin:0}" +
 		"figure>svg{width:100%}figcaption{margin-top:.5em}</style>\n</head>\n<body>\n" + f.HTML() + "</body>\n</html>\n")
 }
 
@@ -176,7 +177,10 @@ func (f *Figure) data(drawn []*drawing) string {
 		}
 	}
 	if c := f.Controls; c != nil {
-		out.Controls = &controlsData{c.Name, c.Sliders, c.Data}
+		out.Controls = &controlsData{c.Name, slices.Clone(c.Sliders), c.Data}
+		for i, s := range c.Sliders {
+			out.Controls.Sliders[i].Name = flat(s.Name)
+		}
 	}
 	b, err := json.Marshal(out) // which writes < as \u003c
 	if err != nil {
@@ -187,7 +191,7 @@ func (f *Figure) data(drawn []*drawing) string {
 
 // data returns the data of one plot as it was drawn.
 func (d *drawing) data() panelData {
-	axis := func(s *scale) axisData { return axisData{s.of.Log, s.Min, s.Max, oneLine(s.of.Label)} }
+	axis := func(s *scale) axisData { return axisData{s.of.Log, s.Min, s.Max, flat(s.of.Label)} }
 	f := d.f
 	p := panelData{
 		Box: numbers{d.box.Min.X.Points(), d.box.Min.Y.Points(), d.box.Max.X.Points(), d.box.Max.Y.Points()},
@@ -200,11 +204,11 @@ func (d *drawing) data() panelData {
 	}
 	for _, m := range f.Marks {
 		if f.X.shows(m.X) && f.Y.shows(m.Y) {
-			p.Marks = append(p.Marks, [3]any{m.X, m.Y, oneLine(m.Label)})
+			p.Marks = append(p.Marks, [3]any{m.X, m.Y, flat(m.Label)})
 		}
 	}
 	if m := f.Map; m != nil {
-		p.Map = &mapData{Label: oneLine(m.Color.Label), X: m.X, Y: m.Y}
+		p.Map = &mapData{Label: flat(m.Color.Label), X: m.X, Y: m.Y}
 		for _, row := range m.Z {
 			p.Map.Z = append(p.Map.Z, row)
 		}
@@ -216,7 +220,7 @@ func lines(of []RefLine) [][2]any {
 	out := [][2]any{}
 	for _, l := range of {
 		if !math.IsNaN(l.At) && !math.IsInf(l.At, 0) {
-			out = append(out, [2]any{l.At, oneLine(l.Label)})
+			out = append(out, [2]any{l.At, flat(l.Label)})
 		}
 	}
 	return out
@@ -228,7 +232,7 @@ const mostSamples = 4000
 
 func (d *drawing) seriesData(i int) seriesData {
 	s, l := &d.f.Series[i], d.lookOf(i)
-	out := seriesData{Name: oneLine(s.Name), Style: s.Style.String(), Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
+	out := seriesData{Name: flat(s.Name), Style: s.Style.String(), Color: fmt.Sprintf("#%02X%02X%02X", l.color.R, l.color.G, l.color.B), Marker: markers[l.marker].svg(),
 		X: numbers{}, Y: numbers{}}
 	for _, w := range l.dash {
 		out.Dashes = strings.TrimSpace(fmt.Sprintf("%s %g", out.Dashes, w.Points()))

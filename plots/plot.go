@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -179,7 +180,7 @@ func (f *Figure) level(name string, at float64) {
 }
 
 // Spectrum returns the figure of one or more spectra: the Y of each series are
-// eigenvalues from the largest down, on a log axis against their index from 1, which is
+// eigenvalues, drawn from the largest down, on a log axis against their index from 1, which is
 // logarithmic too if there are more than fifty; the X of a series may say otherwise.
 // The ridge λ is a dashed line, left out if it is not positive: how many eigenvalues
 // are above it is what a sketch must catch.
@@ -192,8 +193,18 @@ func Spectrum(title string, lambda float64, series ...Series) *Figure {
 	for _, s := range series {
 		if s.X == nil {
 			s.X = make([]float64, len(s.Y))
+			order := make([]int, len(s.Y))
 			for i := range s.X {
-				s.X[i] = float64(i + 1)
+				s.X[i], order[i] = float64(i+1), i
+			}
+			slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.Y[b], s.Y[a]) })
+			for _, v := range []*[]float64{&s.Y, &s.Lo, &s.Hi} {
+				if old := *v; old != nil {
+					*v = make([]float64, len(old))
+					for i, k := range order {
+						(*v)[i] = old[k]
+					}
+				}
 			}
 		}
 		f.X.Log = f.X.Log || len(s.Y) > 50

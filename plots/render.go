@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	stdfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
@@ -129,7 +130,7 @@ func (t *Table) CSV() string {
 func (t *Table) HTML() string {
 	var b strings.Builder
 	esc := func(s string) string {
-		return strings.ReplaceAll(html.EscapeString(s), "\n", "<br>")
+		return strings.ReplaceAll(markup(s), "\n", "<br>")
 	}
 	b.WriteString("<table>\n")
 	if t.Title != "" || t.Caption != "" {
@@ -160,9 +161,21 @@ func (t *Table) HTML() string {
 	return b.String()
 }
 
-// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken.
+// PreHTML returns lines of text as HTML that keeps them: a line that is too wide is scrolled to, not broken. What a name at the
+// head of a line loses by its subscripts the blanks after it make good.
 func PreHTML(text string) string {
-	return `<pre style="white-space:pre;overflow-x:auto">` + html.EscapeString(text) + "</pre>\n"
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, end := strings.CutSuffix(line, "\n")
+		if head, rest, ok := strings.Cut(line, "  "); ok {
+			short := flat(head)
+			line = short + strings.Repeat(" ", max(0, columns(head)-columns(short))) + "  " + rest
+		}
+		if b.WriteString(markup(line)); end {
+			b.WriteByte('\n')
+		}
+	}
+	return `<pre style="white-space:pre;overflow-x:auto">` + b.String() + "</pre>\n"
 }
 
 // FoldedHTML returns HTML that is shown at a click on its name.
@@ -191,8 +204,8 @@ type run struct {
 const (
 	raised   = "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺⁽⁾ⁿᵀ"
 	raisedP  = "0123456789−+()nT"
-	lowered  = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜ"
-	loweredP = "0123456789−+()aeijkmnpst"
+	lowered  = "₀₁₂₃₄₅₆₇₈₉₋₊₍₎ₐₑᵢⱼₖₘₙₚₛₜₓ"
+	loweredP = "0123456789−+()aeijkmnpstx"
 )
 
 // translate maps the super- and subscript characters to plain ones.
@@ -249,17 +262,73 @@ func script(rs []rune, i int) (group string, next int, ok bool) {
 	if rs[i+1] == '{' {
 		if n := strings.IndexRune(string(rs[i+2:]), '}'); n >= 0 {
 			g := []rune(string(rs[i+2:])[:n])
-			return strings.ReplaceAll(string(g), "-", "−"), i + 3 + len(g), true
+			return strings.NewReplacer("-", "−", "_", "").Replace(string(g)), i + 3 + len(g), true
 		}
 		return "", 0, false
 	}
 	word := func(j int) bool {
-		return j >= 0 && j < len(rs) && (unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
+		return j >= 0 && j < len(rs) && translate[rs[j]].level == 0 && (unicode.IsLetter(rs[j]) || unicode.IsDigit(rs[j]) || rs[j] == '_')
 	}
-	if unicode.IsLetter(rs[i-1]) && !word(i-2) && word(i+1) && rs[i+1] != '_' && !word(i+2) {
-		return string(rs[i+1]), i + 2, true
+	base, end := rs[i-1], i+2
+	if !word(i+1) || rs[i+1] == '_' {
+		return "", 0, false
 	}
-	return "", 0, false
+	if base == '‖' || base > unicode.MaxASCII && unicode.IsLetter(base) { // a symbol: a short word, as of λ_max and λ_pI
+		for end < len(rs) && unicode.IsLower(rs[i+1]) && unicode.IsLower(rs[end]) {
+			end++
+		}
+		return string(rs[i+1 : end]), end, end <= i+5 && (!word(end) || unicode.IsUpper(rs[end]))
+	}
+	alone := !word(i-2) || i >= 4 && rs[i-3] == '_' && unicode.IsUpper(rs[i-4]) // the second Z of Z_kZ_kᵀ
+	after := !word(end) || unicode.IsUpper(base) && unicode.IsUpper(rs[end])
+	return string(rs[i+1]), end, unicode.IsLetter(base) && alone && after
+}
+
+// scripted returns a line with its sub- and superscripts as write has them, of a text and a level, and the rest as plain has it.
+func scripted(s string, plain func(string) string, write func(text string, level int) string) string {
+	var b strings.Builder
+	rs, from := []rune(s), 0
+	for i := 0; i < len(rs); i++ {
+		group, next, ok := script(rs, i)
+		if !ok {
+			continue
+		}
+		b.WriteString(plain(string(rs[from:i])) + write(group, map[bool]int{true: 1, false: -1}[rs[i] == '^']))
+		from, i = next, next-1
+	}
+	return b.String() + plain(string(rs[from:]))
+}
+
+// flat returns a text in one line with sub- and superscripts in the characters that Unicode has of them: λₚ, λₘₐₓ; those that it
+// has not remain as they are written.
+func flat(s string) string {
+	same := func(s string) string { return s }
+	return scripted(oneLine(s), same, func(text string, level int) string {
+		from, to, mark := []rune(loweredP), []rune(lowered), "_"
+		if level > 0 {
+			from, to, mark = []rune(raisedP), []rune(raised), "^"
+		}
+		var out []rune
+		for _, r := range text {
+			k := slices.Index(from, r)
+			if k < 0 {
+				if utf8.RuneCountInString(text) > 1 {
+					text = "{" + text + "}"
+				}
+				return mark + text
+			}
+			out = append(out, to[k])
+		}
+		return string(out)
+	})
+}
+
+// markup returns a text as HTML with its sub- and superscripts.
+func markup(s string) string {
+	return scripted(s, html.EscapeString, func(text string, level int) string {
+		tag := map[int]string{1: "sup", -1: "sub"}[level]
+		return "<" + tag + ">" + html.EscapeString(text) + "</" + tag + ">"
+	})
 }
 
 // Heights of a raised and a lowered run, and their size, in units of the text's size.

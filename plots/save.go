@@ -245,7 +245,7 @@ func (p pen) group(class, name string, draw func()) {
 			c.Canvas.FillString(fonts.Lookup(fontOf(1, false), 1), vg.Point{}, s)
 		}
 	}
-	mark("\ue002" + class + "\ue003" + oneLine(name))
+	mark("\ue002" + class + "\ue003" + flat(name))
 	draw()
 	mark("\ue004")
 }
@@ -259,10 +259,10 @@ func describe(svg []byte, title, caption string) []byte {
 	svg = textLength.ReplaceAll(svg, []byte(` textLength="$1" lengthAdjust="spacingAndGlyphs" xml:space="preserve">`))
 	head := ">\n"
 	if title != "" {
-		head += "<title>" + html.EscapeString(oneLine(title)) + "</title>\n"
+		head += "<title>" + html.EscapeString(flat(title)) + "</title>\n"
 	}
 	if caption != "" {
-		head += "<desc>" + html.EscapeString(oneLine(caption)) + "</desc>\n"
+		head += "<desc>" + html.EscapeString(flat(caption)) + "</desc>\n"
 	}
 	svg = bytes.Replace(svg, []byte(">\n<g"), []byte(head+"<g"), 1)
 	return bytes.Replace(svg, []byte("<svg "), []byte(`<svg role="img" `), 1)

@@ -230,7 +230,7 @@ func (d *drawing) drawMarks() {
 	for k, m := range d.f.Marks {
 		if d.f.Map != nil {
 			if i, j, ok := d.f.cellAt(m.X, m.Y); ok && visible(d.cell(i, j)) {
-				d.pen.frame(d.cell(i, j), d.rings.of(m.Label, k))
+				d.pen.frame(atLeast(d.cell(i, j), 3*markRadius), d.rings.of(m.Label, k))
 			}
 		} else if pt, ok := d.placeOf(m); ok {
 			d.pen.SetColor(ink)
@@ -239,6 +239,12 @@ func (d *drawing) drawMarks() {
 			d.pen.Stroke(markers[0].path(pt, markRadius*1.7))
 		}
 	}
+}
+
+// atLeast returns a rectangle that is widened about its middle to a least width and height.
+func atLeast(r vg.Rectangle, least vg.Length) vg.Rectangle {
+	w, h := max(0, least-r.Size().X)/2, max(0, least-r.Size().Y)/2
+	return vg.Rectangle{Min: vg.Point{X: r.Min.X - w, Y: r.Min.Y - h}, Max: vg.Point{X: r.Max.X + w, Y: r.Max.Y + h}}
 }
 
 // placeOf returns the place of a mark, and whether the plot shows it.

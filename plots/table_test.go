@@ -78,7 +78,7 @@ func TestTableHTML(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`<td style="text-align:right">60,000</td>`, "a|b, &#34;q&#34;<br>&lt;i&gt;",
-		"<caption><b>Results</b><br>s_λ &amp; 100 %</caption>"} {
+		"<caption><b>Results</b><br>s<sub>λ</sub> &amp; 100 %</caption>"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}

@@ -19,12 +19,39 @@ func TestRuns(t *testing.T) {
 		{"cal_housing", []run{{"cal_housing", 0}}},
 		{"x_test a_bc", []run{{"x_test a_bc", 0}}},
 		{"λ_{max}^{k-1}", []run{{"λ", 0}, {"max", -1}, {"k−1", 1}}},
+		{"ZZᵀ+λ_pI", []run{{"ZZ", 0}, {"T", 1}, {"+λ", 0}, {"p", -1}, {"I", 0}}},
+		{"κ(M_k⁻¹A)", []run{{"κ(M", 0}, {"k", -1}, {"−1", 1}, {"A)", 0}}},
+		{"‖Z_kZ_kᵀ−K‖₂", []run{{"‖Z", 0}, {"k", -1}, {"Z", 0}, {"k", -1}, {"T", 1}, {"−K‖", 0}, {"2", -1}}},
+		{"λ_max(M⁻¹A)", []run{{"λ", 0}, {"max", -1}, {"(M", 0}, {"−1", 1}, {"A)", 0}}},
+		{"‖e‖_A/‖y‖", []run{{"‖e‖", 0}, {"A", -1}, {"/‖y‖", 0}}},
+		{"s_{λ_p}(Z)", []run{{"s", 0}, {"λp", -1}, {"(Z)", 0}}},
+		{"β_values λ_p_1 Größe_x a_bC X_train", []run{{"β_values λ_p_1 Größe_x a_bC X_train", 0}}},
 		{"_a b^ c_{", []run{{"_a b^ c_{", 0}}},
 		{"", nil},
 	} {
 		if got := runs(c.in); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("runs(%q) = %v, want %v", c.in, got, c.want)
 		}
+	}
+}
+
+// TestScripts: subscripts in HTML are elements, and in names the characters of Unicode where it has them.
+func TestScripts(t *testing.T) {
+	for _, c := range []struct{ in, flat, markup string }{
+		{"λ_p, λ_max(M_k⁻¹A)", "λₚ, λₘₐₓ(Mₖ⁻¹A)", "λ<sub>p</sub>, λ<sub>max</sub>(M<sub>k</sub>⁻¹A)"},
+		{"‖Z_kZ_kᵀ−K‖₂", "‖ZₖZₖᵀ−K‖₂", "‖Z<sub>k</sub>Z<sub>k</sub>ᵀ−K‖₂"},
+		{"‖e‖_A < x^{k-1}", "‖e‖_A < x^{k−1}", "‖e‖<sub>A</sub> &lt; x<sup>k−1</sup>"},
+		{"cal_housing_2 & s_λ", "cal_housing_2 & s_λ", "cal_housing_2 &amp; s<sub>λ</sub>"},
+	} {
+		if got := flat(c.in); got != c.flat {
+			t.Errorf("flat(%q) = %q, want %q", c.in, got, c.flat)
+		}
+		if got := markup(c.in); got != c.markup {
+			t.Errorf("markup(%q) = %q, want %q", c.in, got, c.markup)
+		}
+	}
+	if got := PreHTML("λ_max  4\n x_y  λ_p\n"); got != `<pre style="white-space:pre;overflow-x:auto">`+"λₘₐₓ   4\n x<sub>y</sub>  λ<sub>p</sub>\n</pre>\n" {
+		t.Error(got)
 	}
 }
 

@@ -31,9 +31,10 @@ const (
 // Env is what a command knows of the world around it.
 type Env struct {
 	Stdout, Stderr io.Writer
-	Terminal       bool     // Stderr is a terminal: show progress
-	DataDirs       []string // folders to look for data in, after --data-dir; the last is the user's cache
-	JupyterData    string   // folder of the user's data that Jupyter looks into, "" if there is no home folder
+	Terminal       bool       // Stderr is a terminal: show progress
+	Width          func() int // its columns, 0 if that is not known; nil: not known
+	DataDirs       []string   // folders to look for data in, after --data-dir; the last is the user's cache
+	JupyterData    string     // folder of the user's data that Jupyter looks into, "" if there is no home folder
 	Version        string
 	// UseBLAS installs a BLAS: "auto" (OpenBLAS if it is found), "openblas" (or an
 	// error) or "go". The note, if any, says in a line why it is slower than it could be.
@@ -147,9 +148,9 @@ Woodruff, "Faster Kernel Ridge Regression Using Sketching and Preconditioning").
 Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results written;
 130 interrupted (Ctrl-C, SIGTERM or SIGHUP).`,
 		Example: `  krrlab demo                                   solve the built-in problems
+  krrlab fit --train a.csv --holdout 0.2 --tune --out m.krr
+  krrlab predict m.krr --in new.csv --keep id --out predictions.csv
   krrlab fit --data mnist --n 10000             the paper's MNIST, first 10,000 rows
-  krrlab fit --train a.csv --test b.csv --sigma 2 --lambda 0.1 --out m.krr
-  krrlab predict --model m.krr --in c.csv --out pred.csv
   krrlab doctor                                 what this machine has, what to install`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -167,24 +168,18 @@ Exit codes: 0 done; 1 error; 2 command line; 3 tolerance not reached, results wr
 	p.StringVar(&a.blas, "blas", "auto", "BLAS: auto, openblas or go")
 	p.StringVar(&a.cpu, "cpu", "auto", "instructions of the inner loops: auto, portable, avx2 or avx512")
 	p.StringVar(&a.dataDir, "data-dir", "", "folder to look for data in first, before $KRRLAB_DATA and the user's cache")
-	root.AddCommand(a.fitCommand(), a.predictCommand(), a.dataCommand(), a.demoCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand())
-	root.AddCommand(a.kernelCommand(), a.notebookCommand(), a.jobCommand())
-	root.AddCommand(a.sizingCommand(), a.statDimCommand())
-	root.AddCommand(a.verifyCommand(), a.modelCommand())
-	root.AddCommand(a.sketchSizeCommand())
-	root.AddCommand(a.multiLevelCommand())
-	root.AddCommand(a.qualityCommand(), a.planCommand())
-	root.AddCommand(a.lambdaPCommand(), a.leaveOneOutCommand())
-	root.AddCommand(a.raceCommand(), a.tuneCommand())
-	root.AddCommand(a.checkCommand())
-	root.AddCommand(a.reproduceCommand())
+	root.AddCommand(a.fitCommand(), a.predictCommand(), a.tuneCommand(), a.verifyCommand(), a.modelCommand(), a.dataCommand(), a.demoCommand(),
+		a.leaveOneOutCommand(), a.planCommand(), a.raceCommand(),
+		a.qualityCommand(), a.statDimCommand(), a.sketchSizeCommand(), a.lambdaPCommand(), a.multiLevelCommand(),
+		a.checkCommand(), a.reproduceCommand(),
+		a.notebookCommand(), a.sizingCommand(), a.doctorCommand(), a.versionCommand(), a.licensesCommand(), a.kernelCommand(), a.jobCommand())
+	arrange(root)
 	strictHelp(root)
 	return root
 }
 
 // strictHelp makes help refuse what is no command.
 func strictHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
 	help, _, err := root.Find([]string{"help"})
 	if err != nil {
 		panic(err)

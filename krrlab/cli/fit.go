@@ -29,7 +29,8 @@ type fitFlags struct {
 	solveFlags
 	rankFlags
 	checkpointFlags
-	out, json, plot string
+	plotFlags
+	out, json       string
 	tune            bool
 	ard             string
 	calibrate, warm string
@@ -51,7 +52,8 @@ that the solve did not reach the tolerance within --max-iter; all results are st
 Started by mpirun, mpiexec or srun, the same command runs on all ranks together: K is
 distributed over them, and rank 0 prints and writes. With --checkpoint DIR, --resume
 continues an interrupted run, on any number of ranks, to the same coefficients.`,
-		Example: `  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond features --lambda-p 0.1 --features 6000
+		Example: `  krrlab fit --train train.csv --target price --drop id --categorical city,kind --impute median --holdout 0.2 --tune --out m.krr
+  krrlab fit --data mnist --sigma 8.5 --lambda 0.01 --solver pcg --precond features --lambda-p 0.1 --features 6000
   krrlab fit --train train.csv --test test.csv --target price --sigma 2
   mpirun -n 8 krrlab fit --data mnist --features 6000 --checkpoint run1 --resume`,
 		Args:        noArgs,
@@ -76,7 +78,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.calibrate, "calibrate", "auto", "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows")
 	p.StringVar(&f.warm, "warm", "", "start the iteration from this model's answer; the rows must be the same, with others allowed after them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise")
 	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the convergence (for a direct solve predictions against answers) to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	f.plotFlags.add(p, "the convergence (for a direct solve predictions against answers)")
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
 	wantOneOf(p, ardWords, "ard")
 }
@@ -263,7 +265,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) (wrote []string, err error) {
 	}{
 		{f.out, func() error { return r.sol.Model.Save(f.out) }},
 		{f.json, func() error { return stage.WriteJSON(f.json, r.sol) }},
-		{f.plot, func() error { return r.picture.figure.Save(f.plot) }},
+		{f.plot, func() error { return f.save(r.picture.figure) }},
 	} {
 		if v.name == "" {
 			continue
@@ -324,7 +326,7 @@ func (f *fitFlags) check(set *pflag.FlagSet) error {
 	if f.warm != "" && f.tune {
 		return usagef("--warm and --tune exclude each other: --warm keeps the kernel of a model, --tune chooses one")
 	}
-	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), checkPlot(f.plot))
+	return cmp.Or(f.dataFlags.check(set), f.kernelFlags.check(set), f.solveFlags.check(set), knownData(f.data), f.plotFlags.check())
 }
 
 // config turns the flags into a configuration; what is not set comes from the

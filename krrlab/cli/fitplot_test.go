@@ -76,3 +76,22 @@ func TestConfusion(t *testing.T) {
 		t.Error(names)
 	}
 }
+
+// TestPlotLook: --title and --size are the picture's, "" is no title; a look without a picture and sizes that cannot be are refused.
+func TestPlotLook(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "p.svg")
+	common := []string{"--data", "synthetic-regression", "--n", "60", "--plot", svg}
+	for _, c := range []struct{ args, has, not string }{
+		{"fit", "<title>synthetic-regression: RMSE ", `width="360pt"`}, {"fit --size 5x3", `width="360pt" height="216pt"`, "nothing"},
+		{"fit --title=", "<svg", "<title>"}, {"loo --title λ_p!", "<title>λₚ!</title>", "<title>Leave"}, {"plan --title= --size 8x2.5", `height="180pt"`, "<title>"},
+	} {
+		if code, out, errs := command(t, append(strings.Fields(c.args), common...)...); code != exitOK {
+			t.Fatalf("%s: exit %d: %s%s", c.args, code, out, errs)
+		}
+		if got := string(read(t, svg)); !strings.Contains(got, c.has) || strings.Contains(got, c.not) {
+			t.Errorf("%s: %q is not there, or %q is", c.args, c.has, c.not)
+		}
+	}
+	refused(t, exitUsage, append([]string{"fit"}, common...), []string{"--size", "5", "want width and height"}, []string{"--size", "0x3", "want width"}, []string{"--size", "5x3in", "want width"})
+	refused(t, exitUsage, []string{"fit", "--data", "synthetic-regression"}, []string{"--title", "a", "go with --plot"}, []string{"--size", "5x3", "go with --plot"})
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/internal/safe"
 	"github.com/krrlab/lab/plots"
 )
 
@@ -119,7 +120,8 @@ func (o *output) failure() error {
 // progress shows one line that updates in place: stage, iteration or share,
 // residual, time left.
 type progress struct {
-	w    io.Writer // nil shows nothing
+	w    io.Writer  // nil shows nothing
+	room func() int // columns of the terminal; nil or 0: not known
 	mu   sync.Mutex
 	last time.Time
 	wide int // characters on the line now
@@ -132,7 +134,7 @@ func (a *app) newProgress() *progress {
 	if a.quiet || !a.env.Terminal {
 		return &progress{}
 	}
-	return &progress{w: a.env.Stderr}
+	return &progress{w: a.env.Stderr, room: a.env.Width}
 }
 
 // show is a krrlab.Config's Monitor.
@@ -166,8 +168,15 @@ func (p *progress) clear() {
 	}
 }
 
+// put writes the line, cut to one less than the terminal has columns: a line that is broken would not be overwritten.
 func (p *progress) put(s string) {
-	n := len([]rune(s))
+	text := []rune(safe.Line(s))
+	if p.room != nil {
+		if room := p.room() - 1; room > 0 && len(text) > room {
+			text = append(text[:room-1], '…')
+		}
+	}
+	s, n := string(text), len(text)
 	fmt.Fprintf(p.w, "\r%s%s", s, strings.Repeat(" ", max(0, p.wide-n)))
 	p.wide = n
 }

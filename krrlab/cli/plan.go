@@ -30,7 +30,7 @@ Nothing is solved.`,
 	f.kernelFlags.add(p)
 	f.solveFlags.add(p)
 	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw predicted seconds against the rank to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	f.plotFlags.add(p, "predicted seconds against the rank")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd
@@ -59,7 +59,7 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	}
 	p.Note = data.note
 	progress.clear()
-	if err := a.writeStage(f.json, f.plot, p); err != nil {
+	if err := a.writeStage(f.json, &f.plotFlags, p); err != nil {
 		return err
 	}
 	a.printf("%s", p)

@@ -30,7 +30,7 @@ type predictFlags struct {
 	rankFlags
 	textFlags
 	data, in, target, out     string
-	drop                      []string
+	drop, keep                []string
 	decision, bound, probable bool
 	interval, method          string
 }
@@ -49,6 +49,7 @@ the value; several targets have a column prediction_NAME each. More columns on r
                    also settled, whether the exact solution certainly has the same label
   --interval 90%   lo and hi, an interval for the answer; for classes set, the possible
                    classes, separated by |, a label that contains | in quotes
+  --keep id        columns of the file, as they stand in it
   --probabilities  p_LABEL, the probability of each class, fitted to rows that were left out
 
 --method chooses the intervals. split uses the test rows of the fit and covers at least as
@@ -77,6 +78,7 @@ for each row of the K of the fit, including rows that were held out.`,
 	f.textFlags.add(p)
 	p.StringVar(&f.target, "target", "", `target column of a csv file --in: 0-based, -1 the last, a header name, or "none" (default: the one of the fit, if it is there)`)
 	p.StringSliceVar(&f.drop, "drop", nil, "columns of a csv file --in that are no features: names or numbers (default: those of the fit)")
+	p.StringSliceVar(&f.keep, "keep", nil, "columns of a csv file --in, such as an id, that are copied to the output: names or numbers, separated by commas")
 	p.StringVar(&f.out, "out", "", "file to write, as CSV, or as the numbers of its columns but row if it is named .npy (default: CSV to the output stream)")
 	p.BoolVar(&f.decision, "decision", false, "write the decision values too")
 	p.BoolVar(&f.bound, "bound", false, "write bounds of the distance to the predictions of the exact solution")
@@ -95,8 +97,8 @@ func (f *predictFlags) check(set *pflag.FlagSet) error {
 		return usagef("nothing to predict: want --data NAME:test or --in FILE")
 	case f.interval == "" && set.Changed("method"):
 		return usagef("--method goes with --interval")
-	case f.data != "" && (f.changed(set) != "" || set.Changed("target") || set.Changed("drop")):
-		return usagef("--drop, --separator, --header, --comment, --format and --target go with --in; --data has its own")
+	case f.data != "" && (f.changed(set) != "" || set.Changed("target") || set.Changed("drop") || set.Changed("keep")):
+		return usagef("--drop, --keep, --separator, --header, --comment, --format and --target go with --in; --data has its own")
 	}
 	if _, err := parseLevel(f.interval); f.interval != "" && err != nil {
 		return err
@@ -156,7 +158,7 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 		return err
 	}
 	progress.clear()
-	if err := a.agree(ctx, a.putPredictions(f, pred, bounds, prob, within)); err != nil {
+	if err := a.agree(ctx, a.putPredictions(f, data.Kept, pred, bounds, prob, within)); err != nil {
 		return err
 	}
 	if f.out == "" { // where the predictions are printed
@@ -187,22 +189,27 @@ func (a *app) predict(ctx context.Context, set *pflag.FlagSet, f *predictFlags) 
 }
 
 // putPredictions writes the predictions to the file or the output stream.
-func (a *app) putPredictions(f *predictFlags, pred *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals) error {
+func (a *app) putPredictions(f *predictFlags, kept [][]string, pred *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals) error {
 	switch {
 	case !a.first():
 		return nil
 	case f.out == "":
-		return writePredictions(a.env.Stdout, pred, bounds, prob, within, f.decision)
+		return writePredictions(a.env.Stdout, kept, pred, bounds, prob, within, f.decision)
 	}
-	return atomicfile.Write(f.out, asNamed(f.out, func(w io.Writer) error { return writePredictions(w, pred, bounds, prob, within, f.decision) }))
+	return atomicfile.Write(f.out, asNamed(f.out, func(w io.Writer) error {
+		return writePredictions(w, kept, pred, bounds, prob, within, f.decision)
+	}))
 }
 
 func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*datasets.Dataset, error) {
 	if kernel.Given(m.Kernel) != nil {
+		if f.keep != nil {
+			return nil, usagef("--keep is for csv files; --in of a precomputed K has no columns of text")
+		}
 		return f.rows(ctx, m)
 	}
 	if f.data == "" {
-		data, err := readFor(ctx, m, f.in, f.textFlags, f.target, f.drop)
+		data, err := readFor(ctx, m, f.in, f.textFlags, f.target, f.drop, f.keep...)
 		if err != nil {
 			return nil, err
 		}
@@ -233,13 +240,14 @@ func (a *app) points(ctx context.Context, f *predictFlags, m *model.Model) (*dat
 
 // readFor reads a file for a model. Features are found by their names where both have them, and the target is in the column
 // of the fit, if the file has it, unless another is asked for.
-func readFor(ctx context.Context, m *model.Model, file string, f textFlags, target string, drop []string) (*datasets.Dataset, error) {
+func readFor(ctx context.Context, m *model.Model, file string, f textFlags, target string, drop []string, keep ...string) (*datasets.Dataset, error) {
 	o := f.options()
 	o.Target, o.Task, o.Drop, o.Categorical = target, m.Task().String(), m.Origin.Drop, m.Origin.Categorical
 	o.Columns, o.DimOf, o.KeepMissing = m.Columns, "the model", m.Scaling.Fills()
 	if _, o.Dim, _ = m.Dims(); drop != nil {
 		o.Drop = drop
 	}
+	o.Keep = keep
 	if target == "" { // what the fit's was goes for a csv file only
 		o.Target, o.TargetOptional = m.Origin.Target, true
 		if m.Targets != nil {
@@ -277,15 +285,19 @@ func boundText(m *model.Model, p *model.Prediction, bounds *mat.Dense) string {
 	return text
 }
 
-// writePredictions writes the header and a line a row.
-func writePredictions(w io.Writer, p *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals, decision bool) error {
+// writePredictions writes the header and a line a row, with the columns kept after its number.
+func writePredictions(w io.Writer, kept [][]string, p *model.Prediction, bounds, prob *mat.Dense, within *interval.Intervals, decision bool) error {
 	c := csv.NewWriter(w)
 	rows, t := p.Decision.Dims()
-	record := []string{"row", "prediction"}
-	if p.Targets != nil {
-		for j, name := range p.Targets {
-			record = append(record[:1+j], "prediction_"+name)
-		}
+	record := []string{"row"}
+	for _, column := range kept {
+		record = append(record, column[0])
+	}
+	for _, name := range p.Targets {
+		record = append(record, "prediction_"+name)
+	}
+	if p.Targets == nil {
+		record = append(record, "prediction")
 	}
 	if decision {
 		for j := range t {
@@ -306,7 +318,11 @@ func writePredictions(w io.Writer, p *model.Prediction, bounds, prob *mat.Dense,
 		return err
 	}
 	for i := range rows {
-		record = append(record[:0], strconv.Itoa(i), p.Text(i))
+		record = append(record[:0], strconv.Itoa(i))
+		for _, column := range kept {
+			record = append(record, column[i+1])
+		}
+		record = append(record, p.Text(i))
 		for j := 1; j < len(p.Targets); j++ {
 			record = append(record, fmt.Sprint(p.Decision.At(i, j)))
 		}

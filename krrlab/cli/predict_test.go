@@ -255,3 +255,37 @@ func TestClassifierReport(t *testing.T) {
 		t.Errorf("%v, %v", c, w["classes"])
 	}
 }
+
+// TestKeep: the columns that --keep names are copied as they stand in the file, by name and number, with and without a header.
+func TestKeep(t *testing.T) {
+	dir := t.TempDir()
+	train, m, bare := write(t, dir, "train.csv", table(60, nil, true)), filepath.Join(dir, "m.krr"), filepath.Join(dir, "bare.krr")
+	headless := write(t, dir, "bare.csv", table(60, nil, false))
+	for from, to := range map[string]string{train: m, headless: bare} {
+		if code, out, errs := command(t, "fit", "--train", from, "--out", to); code != exitOK {
+			t.Fatalf("exit %d: %s%s", code, out, errs)
+		}
+	}
+	named := write(t, dir, "new.csv", "id,c,a,b,note\n007,1,2,3,\"x, \"\"y\"\"\"\n1e3, 0.50 ,1,1,-\n")
+	plain := write(t, dir, "plain.csv", "1,2,3\n 4,5,6.50\n")
+	for _, c := range []struct{ model, in, keep, head, first, second string }{
+		{m, named, "id", "row,id,prediction", "0,007,", "1,1e3,"}, {m, named, "note,id", "row,note,id,prediction", `0,"x, ""y""",007,`, "1,-,1e3,"},
+		{m, named, "c,-1", "row,c,note,prediction", `0,1,"x, ""y""",`, "1,0.50,-,"}, {m, named, "0", "row,id,prediction", "0,007,", "1,1e3,"},
+		{bare, plain, "2", "row,column 2,prediction", "0,3,", "1,6.50,"}, {m, train, "y,a", "row,y,a,prediction", "0,", "1,"},
+	} {
+		code, out, errs := command(t, "predict", c.model, "--in", c.in, "--keep", c.keep)
+		lines := strings.Split(out, "\n")
+		if code != exitOK || lines[0] != c.head || !strings.HasPrefix(lines[1], c.first) || !strings.HasPrefix(lines[2], c.second) {
+			t.Errorf("--keep %s: exit %d, %q, %s", c.keep, code, lines[:min(3, len(lines))], errs)
+		}
+	}
+	for _, c := range [][2]string{{"nothing", `no column is named "nothing"`}, {"9", "column 9"}} {
+		if code, _, errs := command(t, "predict", m, "--in", named, "--keep", c[0]); code != exitError || !strings.Contains(errs, c[1]) {
+			t.Errorf("--keep %s: exit %d, %s", c[0], code, errs)
+		}
+	}
+	svm := write(t, dir, "new.svm", "1 1:2 2:3 3:1\n")
+	if code, _, errs := command(t, "predict", m, "--in", svm, "--format", "libsvm", "--keep", "id"); code != exitError || !strings.Contains(errs, "--keep is for csv files") {
+		t.Errorf("exit %d, %s", code, errs)
+	}
+}

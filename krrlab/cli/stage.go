@@ -21,11 +21,12 @@ type stageFlags struct {
 	dataFlags
 	kernelFlags
 	rankFlags
-	lambda     float64
-	seed       uint64
-	storage    string
-	memory     string
-	json, plot string
+	lambda  float64
+	seed    uint64
+	storage string
+	memory  string
+	plotFlags
+	json string
 }
 
 func (f *stageFlags) add(p *pflag.FlagSet) {
@@ -37,7 +38,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
 	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the stage to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	f.plotFlags.add(p, "the stage")
 	f.rankFlags.add(p)
 }
 
@@ -119,7 +120,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil && !interrupted {
 		return err
 	}
-	err = a.writeStage(f.json, f.plot, s)
+	err = a.writeStage(f.json, &f.plotFlags, s)
 	if !interrupted {
 		err = a.agree(ctx, err)
 	}
@@ -138,7 +139,7 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 }
 
 // writeStage writes a stage to the files that are named.
-func (a *app) writeStage(json, plot string, s krrlab.Stage) error {
+func (a *app) writeStage(json string, plot *plotFlags, s krrlab.Stage) error {
 	if !a.first() {
 		return nil
 	}
@@ -147,8 +148,8 @@ func (a *app) writeStage(json, plot string, s krrlab.Stage) error {
 			return err
 		}
 	}
-	if plot != "" {
-		return s.Plot().Save(plot)
+	if plot.plot != "" {
+		return plot.save(s.Plot())
 	}
 	return nil
 }
@@ -172,7 +173,7 @@ func (f *stageFlags) checkFlags(set *pflag.FlagSet) error {
 	if _, err := gram.ParseStorage(f.storage); err != nil {
 		return errUsage{err}
 	}
-	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot), f.dataFlags.check(set), f.kernelFlags.check(set))
+	return cmp.Or(knownData(f.data), checkMemory(f.memory), f.plotFlags.check(), f.dataFlags.check(set), f.kernelFlags.check(set))
 }
 
 // lab makes the bench for the data and the flags.

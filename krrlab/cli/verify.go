@@ -21,9 +21,10 @@ type verifyFlags struct {
 	rankFlags
 	textFlags
 	data, train, test, target string
-	json, plot, memory        string
-	passes                    int
-	seed                      uint64
+	plotFlags
+	json, memory string
+	passes       int
+	seed         uint64
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -54,7 +55,7 @@ that the residual is above the tolerance of the fit.`,
 	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
 	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
-	p.StringVar(&f.plot, "plot", "", "draw the share of open labels to this file (.svg, .png, .pdf, or .html with values on hover and zoom)")
+	f.plotFlags.add(p, "the share of open labels")
 	wantAtLeast(p, 1, "passes")
 	f.rankFlags.add(p)
 	p.SortFlags = false
@@ -68,7 +69,7 @@ func (f *verifyFlags) check(set *pflag.FlagSet) error {
 	case f.data != "" && (f.changed(set) != "" || set.Changed("target")):
 		return usagef("--format, --separator, --header, --comment and --target go with --train; --data has its own")
 	}
-	return cmp.Or(knownData(f.data), checkMemory(f.memory), checkPlot(f.plot))
+	return cmp.Or(knownData(f.data), checkMemory(f.memory), f.plotFlags.check())
 }
 
 func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) error {
@@ -101,7 +102,7 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	if err := a.agree(ctx, a.writeStage(f.json, f.plot, v)); err != nil {
+	if err := a.agree(ctx, a.writeStage(f.json, &f.plotFlags, v)); err != nil {
 		return err
 	}
 	a.printWrote(f.json, f.plot)

@@ -126,7 +126,7 @@ func (s *LambdaP) Plot() *plots.Figure {
 	f := plots.Sweep(fmt.Sprintf("%s, λ = %g: the preconditioner's ridge", s.Dataset, s.Lambda), "λ_p", "κ(M⁻¹A); iterations",
 		[]plots.RefLine{{At: s.Lambda, Label: "λ"}, {At: 10 * s.Lambda, Label: "10λ"}, {At: s.Lambda + r.Eta.Value, Label: "λ+η"}},
 		kappa, bound, iterations)
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Features, r.S, 100*r.Points[0].Kappa.Confidence)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s, s = %d. Band: κ with %.3g %% confidence at each λ_p.", s.Kernel.InProse(s.Features), r.S, 100*r.Points[0].Kappa.Confidence)
 	f.Controls = s.controls()
 	if r.Best >= 0 {
 		p := &r.Points[r.Best]
@@ -175,7 +175,7 @@ func (s *LambdaP) plotMap() *plots.Figure {
 	f := plots.Grid(fmt.Sprintf("%s, λ = %g: features and ridge of the preconditioner", s.Dataset, s.Lambda), 1,
 		panel("κ(M⁻¹A)", kappa), panel("time (s)", seconds))
 	f.ShareX, f.Controls = true, s.controls()
-	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Features, s.Tol, s.T)
+	f.Caption = fmt.Sprintf("M = ZZᵀ+λ_pI, %s. Time: predicted, set-up and iterations to τ = %g for t = %d right-hand sides.", s.Kernel.InProse(s.Features), s.Tol, s.T)
 	return f
 }
 

@@ -144,7 +144,7 @@ func (r *LeaveOneOut) Plot() *plots.Figure {
 	best := shown[r.Best]
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Leave-one-out: %s, n = %d", r.Dataset, r.N),
-		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(), r.Kernel.Short(), best.Lambda, best.Error),
+		Caption: fmt.Sprintf("Leave-one-out error (%s) against λ, %s; least at λ = %.3g: %v.", r.unit(), r.Kernel.Prose(), best.Lambda, best.Error),
 		X:       plots.Axis{Label: "ridge λ", Log: true},
 		Y:       plots.Axis{Label: r.unit()},
 		VLines:  []plots.RefLine{{At: best.Lambda, Label: fmt.Sprintf("λ = %.3g", best.Lambda)}},

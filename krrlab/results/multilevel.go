@@ -69,7 +69,7 @@ func (m *MultiLevel) String() string {
 // Table gives a row for each level, and for features alone of the same widths.
 func (m *MultiLevel) Table() *plots.Table {
 	t := &plots.Table{
-		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda),
+		Title:   fmt.Sprintf("Algorithm 2 on %s, n = %d, %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda),
 		Caption: fmt.Sprintf("λ_p = %g, τ = %g; the two intervals of a level hold with probability %g; form is the time of Z_k with all levels before it.", m.LambdaP, m.Tol, m.Confidence),
 		Columns: []plots.Column{
 			{Name: "level"}, {Name: "map"}, {Name: "s_k"}, {Name: "‖Z_kZ_kᵀ−K‖₂"}, {Name: "at least"}, {Name: "at most"},
@@ -117,7 +117,7 @@ func (m *MultiLevel) Plot() *plots.Figure {
 		v = l.Seconds.Fit()
 		return v, v, v, l.Kappa != nil
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Short(), m.Lambda), 2)
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", m.Dataset, m.N, m.Kernel.Prose(), m.Lambda), 2)
 	f.ShareX = true
 	f.Caption = fmt.Sprintf("The levels of the chain %s, to be read from right to left, beside features alone of the same widths; "+
 		"the two intervals of a level hold with probability %g.", m.Levels.String(), m.Confidence)

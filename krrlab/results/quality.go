@@ -237,7 +237,7 @@ func (q *Quality) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title: q.Dataset + ": κ(M⁻¹A) " + rangeText(q.Kappa, 3, ""),
 		Caption: fmt.Sprintf("Eigenvalues of M⁻¹A, %s, as the Lanczos process finds them. Bands: where the spectrum ends with %.3g %% confidence.",
-			q.metricText(), 100*q.Kappa.Confidence),
+			q.Kernel.InProse(q.metricText()), 100*q.Kappa.Confidence),
 		X: plots.Axis{Label: "step of Lanczos (products with K)"},
 		Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true},
 	}
@@ -264,7 +264,7 @@ func (q *Quality) plotRitz() *plots.Figure {
 	}
 	return &plots.Figure{
 		Title:   fmt.Sprintf("%s: κ(M⁻¹A) at least %s", q.Dataset, outward.Down(q.Kappa.Lo, 3)),
-		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they lie inside the spectrum.", q.metricText()),
+		Caption: fmt.Sprintf("Ritz values of M⁻¹A, %s, by conjugate gradients from a random right-hand side; they lie inside the spectrum.", q.Kernel.InProse(q.metricText())),
 		X:       plots.Axis{Label: "number, ascending"}, Y: plots.Axis{Label: "eigenvalue of M⁻¹A", Log: true}, Series: []plots.Series{s},
 	}
 }

@@ -100,7 +100,7 @@ func (s *SketchSize) HTML() string { return stage.HTML(s) }
 
 // name says in a few words what is drawn.
 func (s *SketchSize) name() string {
-	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Short()))
+	return strings.TrimSpace(fmt.Sprintf("%s, n = %d, λ = %g: %s", s.Dataset, s.N, s.Lambda, s.Kernel.Prose()))
 }
 
 // Table returns a row for every rung.

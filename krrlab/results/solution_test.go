@@ -37,7 +37,7 @@ machine      go, 2 threads, peak memory 50 MB
 	if err != nil || strings.Count(string(js), "1.575566020014298") != 2 {
 		t.Errorf("%s, %v", js, err)
 	}
-	if got := r.Plot().Title; got != "a: gaussian(sigma=1.576), λ = 0.25" {
+	if got := r.Plot().Title; got != "a: Gaussian kernel, σ = 1.576, λ = 0.25" {
 		t.Error(got)
 	}
 }

@@ -212,7 +212,7 @@ func (s *Solution) Plot() *plots.Figure {
 	if b := s.boundSeries(); len(b.X) > 0 {
 		all = append(all, b)
 	}
-	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Short(), s.Lambda), s.Tol, all...)
+	f := plots.Convergence(fmt.Sprintf("%s: %s, λ = %g", s.Dataset, s.Kernel.Prose(), s.Lambda), s.Tol, all...)
 	// Answers of zeros leave no residual at all, which a log axis cannot show.
 	f.Y.Log = slices.ContainsFunc(c.Y, func(v float64) bool { return v > 0 })
 	return f

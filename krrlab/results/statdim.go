@@ -116,7 +116,7 @@ func (s *StatDim) Table() *plots.Table {
 func (s *StatDim) Plot() *plots.Figure {
 	f := &plots.Figure{
 		Title:   fmt.Sprintf("Statistical dimension: %s, n = %d", s.Dataset, s.N),
-		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Short(), s.Lambda, s.Estimate),
+		Caption: fmt.Sprintf("s_λ(K) = tr(K(K+λI)⁻¹) against λ, %s; at λ = %g: %v.", s.Kernel.Prose(), s.Lambda, s.Estimate),
 		X:       plots.Axis{Label: "ridge λ", Log: true},
 		Y:       plots.Axis{Label: "statistical dimension s_λ", Log: true},
 		VLines:  []plots.RefLine{{At: s.Lambda, Label: fmt.Sprintf("λ = %.3g", s.Lambda)}},

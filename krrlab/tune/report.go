@@ -28,6 +28,19 @@ func (p *Point) short() string {
 	return p.Spec().Short()
 }
 
+// prose names the kernel and its scale for a title.
+func (p *Point) prose() string {
+	if p.Lengths != nil {
+		return fmt.Sprintf("%s kernel, %d length scales of geometric mean %.3g", inWords(p.Kernel), len(p.Lengths), p.Sigma)
+	}
+	return p.Spec().Prose()
+}
+
+// inWords names a kernel as prose does.
+func inWords(name string) string {
+	return strings.NewReplacer("gaussian", "Gaussian", "laplacian", "Laplacian", "matern32", "Matérn 3/2", "matern52", "Matérn 5/2").Replace(name)
+}
+
 // name tells the kernel from others of the search.
 func (p *Point) name() string {
 	if p.Lengths != nil {
@@ -179,8 +192,9 @@ func (r *Result) Plot() *plots.Figure {
 	if r.Map != nil {
 		panels = append([]*plots.Figure{r.heat(quantity)}, panels...)
 	}
-	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Best.short(), r.Lambda), len(panels), panels...)
-	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; other points of the map were tried, between them it is by the model."
+	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %.3g", r.Dataset, r.N, r.Best.prose(), r.Lambda), len(panels), panels...)
+	f.Caption = "The error of rows that the fit has not seen. The frame and the ring are the point that was chosen; other points of the map were tried, between them it is by the model, " +
+		"and errors of twice the least and more have one color."
 	if r.Best.Lengths != nil {
 		f.Caption += " Each feature has its own length scale, σ is their geometric mean; the most relevant features: " + r.ARD.most() + "."
 	}
@@ -189,9 +203,9 @@ func (r *Result) Plot() *plots.Figure {
 
 // heat returns the map of the chosen kernel. Errors of twice the least and more have one color.
 func (r *Result) heat(quantity string) *plots.Figure {
-	label, title := "σ", r.Best.Kernel
+	label, title := "σ", inWords(r.Best.Kernel)
 	if r.Best.Lengths != nil {
-		title = r.Best.name() + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") + " matter most"
+		title = inWords(r.Best.name()) + ": " + strings.Join(r.ARD.Relevant[:min(3, len(r.ARD.Relevant))], ", ") + " matter most"
 	}
 	if r.Best.Gamma > 0 {
 		label = "γ"
@@ -202,8 +216,7 @@ func (r *Result) heat(quantity string) *plots.Figure {
 		least = min(least, slices.Min(row))
 	}
 	m.Map.Bare, m.Map.Color.Min, m.Map.Color.Max = true, least, 2*least
-	best := r.Best.Sigma + r.Best.Gamma
-	m.Marks = append(m.Marks, plots.Mark{X: best, Y: r.Best.Lambda, Label: "chosen"})
+	m.Marks = append(m.Marks, plots.Mark{X: r.Best.Sigma + r.Best.Gamma, Y: r.Best.Lambda, Label: "chosen"})
 	tried := plots.Series{Name: "tried", Style: plots.Points}
 	for _, p := range r.Points {
 		x := p.Sigma + p.Gamma
@@ -219,7 +232,7 @@ func (r *Result) heat(quantity string) *plots.Figure {
 func (r *Result) errors(quantity string) *plots.Figure {
 	f := &plots.Figure{Title: r.Levels[r.last()].Name, X: plots.Axis{Label: "λ", Log: true}, Y: plots.Axis{Label: quantity}}
 	for _, name := range r.names() {
-		one := plots.Series{Name: name, Style: plots.Points}
+		one := plots.Series{Name: inWords(name), Style: plots.Points}
 		for _, p := range r.Points {
 			if p.name() == name && p.Level == r.last() && p.Error.Known() && float64(p.Error) < 2*float64(r.Best.Hi) {
 				one.X, one.Y = append(one.X, p.Lambda), append(one.Y, float64(p.Error))

@@ -39,6 +39,13 @@ func main() {
 		Stdout:   screen(os.Stdout),
 		Stderr:   os.Stderr,
 		Terminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Width: func() int {
+			columns, _, err := term.GetSize(int(os.Stderr.Fd()))
+			if err != nil {
+				return 0
+			}
+			return columns
+		},
 		DataDirs: datasets.Dirs(), JupyterData: jupyterData(runtime.GOOS, os.Getenv),
 		Version: version(),
 		UseBLAS: useBLAS,

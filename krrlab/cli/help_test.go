@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestHelpGroups: every command stands under its task, every flag of fit under what it is for, each named flag is one that there is, and no
+// line is wide.
+func TestHelpGroups(t *testing.T) {
+	root := (&app{env: Env{}}).root()
+	known := map[string]bool{}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		if c.Parent() == root && c.IsAvailableCommand() && c.GroupID == "" {
+			t.Errorf("%s is in no group", c.Name())
+		}
+		for _, g := range flagGroups {
+			for _, name := range strings.Fields(g.names) {
+				known[name] = known[name] || c.Flags().Lookup(name) != nil
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+	later := "in valid separator header comment keep title size" // of some commands only, or of readers to come
+	for name, is := range known {
+		if !is && !strings.Contains(later, name) {
+			t.Errorf("no command has the flag %s", name)
+		}
+	}
+	_, out, _ := command(t, "fit", "--help")
+	_, usage, _ := strings.Cut(out, "Examples:")
+	_, usage, _ = strings.Cut(usage, "\n\n")
+	if !strings.HasPrefix(usage, "Data:") || !strings.Contains(usage, "\nPreconditioner:\n") {
+		t.Errorf("flags in no group:\n%s", usage)
+	}
+	for line := range strings.Lines(usage) {
+		if n := len([]rune(line)); n > helpWidth+12 {
+			t.Errorf("%d characters: %s", n, line)
+		}
+	}
+	if _, out, _ := command(t, "help"); !strings.Contains(out, "The paper:\n  check ") || strings.Contains(out, "Additional Commands") {
+		t.Error(out)
+	}
+}
+
+// TestProgressWidth: a line of progress is shorter than the terminal is wide, and overwrites the one before.
+func TestProgressWidth(t *testing.T) {
+	for _, c := range []struct {
+		width      int
+		text, want string
+	}{
+		{0, "κ of a long line", "\rκ of a long line"}, {10, "κ of a long line", "\rκ of a l…"}, {10, "123456789", "\r123456789"}, {10, "1234567890", "\r12345678…"},
+		{10, "a\x1b[2J", "\r" + `a\x1b[2J`}, {1, "ab", "\rab"},
+	} {
+		var b bytes.Buffer
+		p := &progress{w: &b, room: func() int { return c.width }}
+		p.put("before")
+		b.Reset()
+		p.wide = 0
+		if p.put(c.text); b.String() != c.want {
+			t.Errorf("%d columns, %q: %q, want %q", c.width, c.text, b.String(), c.want)
+		}
+	}
+}
