@@ -143,57 +143,53 @@ func (r *Report) Table() *plots.Table {
 	return t
 }
 
-// Plot draws the residual of each racer against the seconds that it takes alone, building included, as far as it was raced, and on to
-// where it is predicted to meet the tolerance; where bounds of all errors are known these in a panel below. The ring is the winner's end.
+// Plot draws the residual of each racer against the seconds that it takes alone, building included: as far as it was raced, and straight on
+// to where it is predicted to meet the tolerance; where bounds of all errors are known these in a panel below. The ring is the winner's end.
 func (r *Report) Plot() *plots.Figure {
 	residuals := plots.Convergence("residual, by recurrence", r.Tol)
 	bounds := plots.Convergence("upper bound of the error", 0)
 	bounds.Y.Label = "error in the norm of A, over ‖y‖₂"
-	ahead := plots.Series{Name: "predicted"}
 	first, last, bounded := math.Inf(1), 0.0, true
 	for i := range r.Racers {
 		s := &r.Racers[i]
-		if len(s.Residuals) < 2 {
-			if s.Total.Known() && s.Build > 0 { // not built
-				residuals.Series = append(residuals.Series, plots.Series{Name: s.name() + ", not built", Style: plots.Points, X: []float64{s.Build}, Y: []float64{1}})
-				ahead.X, ahead.Y = append(ahead.X, s.Build, float64(s.Total), s.Build), append(ahead.Y, 1, cmp.Or(r.Tol, 1e-3), math.NaN())
-				last = max(last, float64(s.Total))
+		step, line := r.Product+s.Solve, plots.Series{Name: s.name()}
+		raced := len(s.Residuals) > 1
+		switch {
+		case raced:
+			for k, v := range s.Residuals {
+				line.Add(s.Build+float64(k)*step, v)
 			}
+			first = min(first, s.Build+step)
+			b := plots.Series{Name: line.Name}
+			for k, v := range s.Bounds {
+				b.Add(s.Build+float64(k+1)*step, v)
+			}
+			bounds.Series, bounded = append(bounds.Series, b), bounded && len(s.Bounds) > 0
+		case s.Total.Known():
+			line.Name += ", not built"
+			line.Add(s.Build, 1)
+		default:
 			continue
 		}
-		at := func(first, k int) (x []float64) {
-			for j := range k {
-				x = append(x, s.Build+float64(first+j)*(r.Product+s.Solve))
+		if end := max(float64(s.Total), line.X[len(line.X)-1]); s.Total.Known() {
+			line.Add(end, cmp.Or(r.Tol, 1e-3))
+			if i == r.Winner {
+				residuals.Marks = append(residuals.Marks, plots.Mark{X: end, Y: cmp.Or(r.Tol, 1e-3), Label: s.name() + " first"})
 			}
-			return x
 		}
-		x := at(0, len(s.Residuals))
-		residuals.Series = append(residuals.Series, plots.Series{Name: s.name(), X: x, Y: s.Residuals})
-		bounds.Series = append(bounds.Series, plots.Series{Name: s.name(), X: at(1, len(s.Bounds)), Y: s.Bounds})
-		bounded = bounded && len(s.Bounds) > 0
-		first, last = min(first, x[1]), max(last, x[len(x)-1])
-		if !s.Total.Known() {
-			continue
-		}
-		end := max(float64(s.Total), x[len(x)-1])
-		ahead.X, ahead.Y = append(ahead.X, x[len(x)-1], end, end), append(ahead.Y, s.last(), cmp.Or(r.Tol, 1e-3), math.NaN())
-		if last = max(last, end); i == r.Winner {
-			residuals.Marks = append(residuals.Marks, plots.Mark{X: end, Y: cmp.Or(r.Tol, 1e-3), Label: s.name() + " first"})
-		}
+		last = max(last, line.X[len(line.X)-1])
+		residuals.Series = append(residuals.Series, line)
 	}
 	panels := []*plots.Figure{residuals}
 	if bounded && len(bounds.Series) > 0 {
 		panels = append(panels, bounds)
-	}
-	if len(ahead.X) > 0 {
-		residuals.Series = append(residuals.Series, ahead)
 	}
 	for _, p := range panels {
 		p.X.Label, p.X.Log = "time alone, without K (s)", last > wideRace*first
 	}
 	f := plots.Grid(fmt.Sprintf("%s, n = %d: %s, λ = %g", r.Dataset, r.N, r.Kernel.Prose(), r.Lambda), 1, panels...)
 	f.ShareX = true
-	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all t = %d right-hand sides take. Straight on from there is what is predicted: where each meets τ, the winner in the ring.", r.T)
+	f.Caption = fmt.Sprintf("Each preconditioner against the seconds that building it and its iterations with all t = %d right-hand sides take. The last segment of a line is predicted: to where it meets τ, the winner in the ring.", r.T)
 	return f
 }
 
