@@ -29,8 +29,8 @@ type fitFlags struct {
 	solveFlags
 	rankFlags
 	checkpointFlags
-	plotFlags
-	out, json       string
+	stageFiles
+	out             string
 	tune            bool
 	ard             string
 	calibrate, warm string
@@ -77,8 +77,7 @@ func (f *fitFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.out, "out", "", "write the model to this file")
 	p.StringVar(&f.calibrate, "calibrate", "auto", "errors that the model keeps for krrlab predict --interval and --probabilities: test, of the test rows; loo, of each training row left out (K is factored once more); or none; auto is test if there are test rows")
 	p.StringVar(&f.warm, "warm", "", "start the iteration from this model's answer; the rows must be the same, with others allowed after them, or λ may differ; kernel, λ, scaling and target are the model's unless flags say otherwise")
-	p.StringVar(&f.json, "json", "", "write the report as JSON to this file")
-	f.plotFlags.add(p, "the convergence (for a direct solve predictions against answers)")
+	f.stageFiles.add(p, "the report", "the convergence (for a direct solve predictions against answers)")
 	wantOneOf(p, []string{"auto", "test", "loo", "none"}, "calibrate")
 	wantOneOf(p, ardWords, "ard")
 }
@@ -137,7 +136,7 @@ func (a *app) conclude(ctx context.Context, f *fitFlags, r *fitted) error {
 
 // checkOutputs reports what could not be written, before any work is done.
 func (a *app) checkOutputs(ctx context.Context, f *fitFlags) error {
-	return a.mayWrite(ctx, []namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, []namedFile{{"--out", f.out}, {"--json", f.json}, {"--plot", f.plot}})
+	return a.mayWrite(ctx, []namedFile{{"--train", f.train}, {"--test", f.test}, {"--warm", f.warm}}, append([]namedFile{{"--out", f.out}}, f.writes()...))
 }
 
 // solve loads the data, solves the problem and judges the answer.
@@ -265,6 +264,7 @@ func (a *app) writeOutputs(f *fitFlags, r *fitted) (wrote []string, err error) {
 	}{
 		{f.out, func() error { return r.sol.Model.Save(f.out) }},
 		{f.json, func() error { return stage.WriteJSON(f.json, r.sol) }},
+		{f.csv, func() error { return writeTable(f.csv, r.sol.Table()) }},
 		{f.plot, func() error { return f.save(r.picture.figure) }},
 	} {
 		if v.name == "" {

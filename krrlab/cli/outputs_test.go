@@ -27,7 +27,7 @@ func TestOutputsThatFail(t *testing.T) {
 	sol.Model.Origin.TrueResidual = new(math.NaN())
 	var out, errs bytes.Buffer
 	a := &app{env: Env{Stdout: &out, Stderr: &errs}}
-	f := &fitFlags{out: filepath.Join(dir, "m.krr"), json: filepath.Join(dir, "r.json")}
+	f := &fitFlags{out: filepath.Join(dir, "m.krr"), stageFiles: stageFiles{json: filepath.Join(dir, "r.json")}}
 	err = a.conclude(t.Context(), f, &fitted{sol: sol})
 	if err == nil || !strings.Contains(err.Error(), "model: not saved") {
 		t.Errorf("%v", err)

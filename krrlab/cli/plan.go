@@ -29,8 +29,7 @@ Nothing is solved.`,
 	f.dataFlags.add(p)
 	f.kernelFlags.add(p)
 	f.solveFlags.add(p)
-	p.StringVar(&f.json, "json", "", "write the plan as JSON to this file")
-	f.plotFlags.add(p, "predicted seconds against the rank")
+	f.stageFiles.add(p, "the plan", "predicted seconds against the rank")
 	p.SortFlags = false
 	f.limit = 1 // of ranks, of which there are none
 	return cmd
@@ -59,11 +58,11 @@ func (a *app) plan(ctx context.Context, set *pflag.FlagSet, f *fitFlags) error {
 	}
 	p.Note = data.note
 	progress.clear()
-	if err := a.writeStage(f.json, &f.plotFlags, p); err != nil {
+	if err := a.writeStage(&f.stageFiles, p); err != nil {
 		return err
 	}
 	a.printf("%s", p)
-	a.printWrote(f.json, f.plot)
+	a.printWrote(f.json, f.csv, f.plot)
 	return nil
 }
 

@@ -16,6 +16,7 @@ type qualityFlags struct {
 	approximationFlags
 	iterationFlags
 	krrlab.QualityOptions
+	spectrum string
 }
 
 func (a *app) qualityCommand() *cobra.Command {
@@ -32,7 +33,7 @@ rows of K and not covered by the probability.`,
 		example: `  krrlab quality --data mnist --n 10000 --features 2000 --lambda-p 0.1 --plot q.svg
   krrlab quality --data ijcnn1 --n 2000 --precond nystrom --features 300 --json q.json`,
 		add:   f.add,
-		check: f.check,
+		check: f.check, spectrum: &f.spectrum,
 		cfg: func(set *pflag.FlagSet, c *krrlab.Config) error {
 			f.iterationFlags.config(c)
 			return f.approximationFlags.config(set, c)
@@ -49,6 +50,7 @@ func (f *qualityFlags) add(p *pflag.FlagSet) {
 	p.IntVar(&f.Steps, "steps", 300, "maximum number of Lanczos steps, a product with K each")
 	p.IntVar(&f.ExactBelow, "exact-below", 2000, "largest n for which all eigenvalues are computed; -1 for never")
 	p.BoolVar(&f.NoSolve, "no-solve", false, "do not run PCG")
+	p.StringVar(&f.spectrum, "spectrum", "", "write all eigenvalues of M⁻¹A, or where they are not computed the Ritz values, to this file (.csv or .npy)")
 	wantPositive(p, "width")
 	wantAtLeast(p, 1, "steps")
 	f.approximationFlags.add(p)

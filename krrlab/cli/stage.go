@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"math"
+	"path/filepath"
 	"reflect"
 	"time"
 
@@ -11,9 +14,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/internal/npy"
 	"github.com/krrlab/lab/krrlab"
 	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/atomicfile"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/plots"
 )
 
 // stageFlags are the flags that the commands of all stages share.
@@ -25,8 +31,23 @@ type stageFlags struct {
 	seed    uint64
 	storage string
 	memory  string
+	stageFiles
+}
+
+// stageFiles are where a stage is written to; "" is nowhere.
+type stageFiles struct {
 	plotFlags
-	json string
+	json, csv string
+}
+
+func (f *stageFiles) add(p *pflag.FlagSet, what, drawn string) {
+	p.StringVar(&f.json, "json", "", "write "+what+" as JSON to this file")
+	p.StringVar(&f.csv, "csv", "", "write the numbers of its table, with every digit, to this file: CSV, or a matrix with NaN for words if it is named .npy")
+	f.plotFlags.add(p, drawn)
+}
+
+func (f *stageFiles) writes() []namedFile {
+	return []namedFile{{"--json", f.json}, {"--csv", f.csv}, {"--plot", f.plot}}
 }
 
 func (f *stageFlags) add(p *pflag.FlagSet) {
@@ -37,8 +58,7 @@ func (f *stageFlags) add(p *pflag.FlagSet) {
 	p.StringVar(&f.storage, "storage", "auto", "storage of K: auto, float64, float32, fixed16 or recompute; auto decides by ‖K_stored−K‖₂, predicted from rows of K, and by --memory")
 	p.StringVar(&f.memory, "memory", "", "memory limit of the stage, and of a file while it is read, such as 20GB (default: what the machine allows)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of all random numbers")
-	p.StringVar(&f.json, "json", "", "write the stage as JSON to this file")
-	f.plotFlags.add(p, "the stage")
+	f.stageFiles.add(p, "the stage", "the stage")
 	f.rankFlags.add(p)
 }
 
@@ -55,6 +75,8 @@ type stageCommand struct {
 	// test is a file to judge by, with what is to be done with it once it is read; nil: none.
 	test   *string
 	tested func(*datasets.Dataset)
+	// spectrum is a file for the eigenvalues or Ritz values of a Quality; nil: there is none.
+	spectrum *string
 	// hint returns what a user may want to know of the flags; nil or "": nothing.
 	hint func() string
 	run  func(ctx context.Context, l *krrlab.Lab) (krrlab.Stage, error)
@@ -88,7 +110,11 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.mayWrite(ctx, []namedFile{{"--train", f.train}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}}); err != nil {
+	writes := f.writes()
+	if c.spectrum != nil {
+		writes = append(writes, namedFile{"--spectrum", *c.spectrum})
+	}
+	if err := a.mayWrite(ctx, []namedFile{{"--train", f.train}}, writes); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -120,7 +146,9 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 	if err != nil && !interrupted {
 		return err
 	}
-	err = a.writeStage(f.json, &f.plotFlags, s)
+	if err = a.writeStage(&f.stageFiles, s); err == nil && c.spectrum != nil && *c.spectrum != "" && a.first() {
+		err = writeTable(*c.spectrum, s.(*krrlab.Quality).SpectrumTable())
+	}
 	if !interrupted {
 		err = a.agree(ctx, err)
 	}
@@ -128,7 +156,9 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 		return err
 	}
 	a.printf("%s%s", s, a.ranksText())
-	a.printWrote(f.json, f.plot)
+	for _, w := range writes {
+		a.printWrote(w.path)
+	}
 	if interrupted {
 		if a.first() {
 			fmt.Fprintf(a.env.Stderr, "krrlab: interrupted after %.0f seconds; the above is what was measured until then\n", time.Since(start).Seconds())
@@ -139,19 +169,44 @@ func (a *app) stage(ctx context.Context, set *pflag.FlagSet, f *stageFlags, c *s
 }
 
 // writeStage writes a stage to the files that are named.
-func (a *app) writeStage(json string, plot *plotFlags, s krrlab.Stage) error {
+func (a *app) writeStage(f *stageFiles, s krrlab.Stage) (err error) {
 	if !a.first() {
 		return nil
 	}
-	if json != "" {
-		if err := stage.WriteJSON(json, s); err != nil {
-			return err
+	if f.json != "" {
+		err = stage.WriteJSON(f.json, s)
+	}
+	if err == nil && f.csv != "" {
+		err = writeTable(f.csv, s.Table())
+	}
+	if err == nil && f.plot != "" {
+		err = f.save(s.Plot())
+	}
+	return err
+}
+
+// writeTable writes the numbers of a table: as CSV, or as a matrix, a vector if it has one column, to a file named .npy.
+func writeTable(name string, t *plots.Table) error {
+	if filepath.Ext(name) != ".npy" {
+		return atomicfile.Put(name, []byte(t.CSV()))
+	}
+	data := make([]float64, 0, len(t.Rows)*len(t.Columns))
+	for _, row := range t.Rows {
+		for j := range t.Columns {
+			v := math.NaN()
+			if j < len(row) {
+				if w, ok := row[j].Float(); ok {
+					v = w
+				}
+			}
+			data = append(data, v)
 		}
 	}
-	if plot.plot != "" {
-		return plot.save(s.Plot())
+	shape := []int{len(t.Rows), len(t.Columns)}
+	if len(t.Columns) == 1 {
+		shape = shape[:1]
 	}
-	return nil
+	return atomicfile.Write(name, func(w io.Writer) error { return npy.Write(w, data, shape...) })
 }
 
 func (a *app) printWrote(names ...string) {

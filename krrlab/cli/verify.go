@@ -21,10 +21,10 @@ type verifyFlags struct {
 	rankFlags
 	textFlags
 	data, train, test, target string
-	plotFlags
-	json, memory string
-	passes       int
-	seed         uint64
+	stageFiles
+	memory string
+	passes int
+	seed   uint64
 }
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -54,8 +54,7 @@ that the residual is above the tolerance of the fit.`,
 	p.IntVar(&f.passes, "passes", 0, "passes over K for the interval of κ (default: 30 if K fits into the memory, else 3)")
 	p.StringVar(&f.memory, "memory", "", "memory that K may take in float64, such as 2GB (default: half of what is available)")
 	p.Uint64Var(&f.seed, "seed", 1, "seed of the Lanczos start")
-	p.StringVar(&f.json, "json", "", "write the results as JSON to this file")
-	f.plotFlags.add(p, "the share of open labels")
+	f.stageFiles.add(p, "the results", "the share of open labels")
 	wantAtLeast(p, 1, "passes")
 	f.rankFlags.add(p)
 	p.SortFlags = false
@@ -79,7 +78,7 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	if err := a.join(ctx, set, &f.rankFlags); err != nil {
 		return err
 	}
-	if err := a.mayWrite(ctx, []namedFile{{"the model", f.model}, {"--train", f.train}, {"--test", f.test}}, []namedFile{{"--json", f.json}, {"--plot", f.plot}}); err != nil {
+	if err := a.mayWrite(ctx, []namedFile{{"the model", f.model}, {"--train", f.train}, {"--test", f.test}}, f.writes()); err != nil {
 		return err
 	}
 	m, err := model.Load(f.model)
@@ -102,10 +101,10 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 	}
 	progress.clear()
 	a.printf("%s%s", v, a.ranksText())
-	if err := a.agree(ctx, a.writeStage(f.json, &f.plotFlags, v)); err != nil {
+	if err := a.agree(ctx, a.writeStage(&f.stageFiles, v)); err != nil {
 		return err
 	}
-	a.printWrote(f.json, f.plot)
+	a.printWrote(f.json, f.csv, f.plot)
 	if v.Residual.Known() && float64(v.Residual)-float64(v.Rounding) > v.Tol {
 		if a.first() {
 			again := "--residual exact"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/internal/outward"
@@ -202,6 +203,20 @@ func (q *Quality) Table() *plots.Table {
 	}
 	if q.Actual != nil {
 		t.Add("iterations", *q.Actual, nil, nil, nil, "PCG, "+q.Status.String())
+	}
+	return t
+}
+
+// SpectrumTable has the eigenvalues of M⁻¹A in descending order, all of them where they are known, or else the Ritz values.
+func (q *Quality) SpectrumTable() *plots.Table {
+	name, values := "eigenvalue", slices.Clone(q.Spectrum)
+	if len(values) == 0 {
+		name, values = "Ritz value", slices.Clone(q.Ritz)
+	}
+	slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(b, a) })
+	t := &plots.Table{Title: "spectrum of M⁻¹A: " + q.Dataset, Columns: []plots.Column{{Name: name, Format: "%.6g"}}}
+	for _, v := range values {
+		t.Add(v)
 	}
 	return t
 }

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/krrlab/lab/internal/npy"
+	"github.com/krrlab/lab/plots"
+)
+
+// TestWriteTable: a table read back has every digit, NaN where there is a word or nothing; one column is a vector.
+func TestWriteTable(t *testing.T) {
+	wide := &plots.Table{Columns: []plots.Column{{Name: "n"}, {Name: "how"}, {Name: "v", Format: "%.2g"}}}
+	wide.Add(3, "exact", 1.0/3)
+	wide.Add(4, nil, math.Pi)
+	wide.Add(5)
+	one := &plots.Table{Columns: []plots.Column{{Name: "eigenvalue"}}}
+	one.Add(2.5)
+	one.Add(0x1p-40)
+	nan := math.NaN()
+	for name, c := range map[string]struct {
+		table *plots.Table
+		shape []int
+		want  []float64
+	}{
+		"wide": {wide, []int{3, 3}, []float64{3, nan, 1.0 / 3, 4, nan, math.Pi, 5, nan, nan}},
+		"one":  {one, []int{2}, []float64{2.5, 0x1p-40}},
+	} {
+		dir := t.TempDir()
+		array, text := filepath.Join(dir, "t.npy"), filepath.Join(dir, "t.csv")
+		for _, f := range []string{array, text} {
+			if err := writeTable(f, c.table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file, err := os.Open(array)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, data, err := npy.Read(file, 1<<20)
+		file.Close()
+		got, ok := data.([]float64)
+		if err != nil || !ok || len(h.Shape) != len(c.shape) || h.Shape[0] != c.shape[0] || len(got) != len(c.want) {
+			t.Fatalf("%s: %v, %T (%v)", name, h.Shape, data, err)
+		}
+		content, err := os.ReadFile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := csv.NewReader(strings.NewReader(string(content))).ReadAll()
+		if err != nil || len(rows) != c.shape[0]+1 {
+			t.Fatalf("%s: %q (%v)", name, content, err)
+		}
+		for i, v := range c.want {
+			cell := rows[1+i/len(rows[0])][i%len(rows[0])]
+			w, err := strconv.ParseFloat(cell, 64)
+			if math.IsNaN(v) != math.IsNaN(got[i]) || !math.IsNaN(v) && (got[i] != v || err != nil || w != v) {
+				t.Errorf("%s: number %d is %v and %q, want %v", name, i, got[i], cell, v)
+			}
+		}
+	}
+}
