@@ -17,7 +17,7 @@ type extent struct{ N, D, T, TestN int }
 
 // sizeOf returns the size of a case by the registry, before its data are read.
 func sizeOf(c Case) extent {
-	s := extent{N: c.N, T: c.T}
+	s := extent{N: c.N}
 	info, err := datasets.Lookup(c.Data)
 	if err != nil {
 		return s
@@ -47,7 +47,6 @@ const (
 	tileSlow    = 1.4  // tiles of K, and values of Z
 	gramSlow    = 1.6  // ZᵀZ
 	factorSlow  = 1.7  // Cholesky, inverse of a triangle
-	applySlow   = 1.1  // M⁻¹R: reading Z twice and the flops, one after the other
 	fftValue    = 4.4  // a value of one FFT of a TensorSketch, in cosines, times log₂ s
 	fineStorage = 1e-5 // the tolerance from which on K is taken to be kept in float64: what is kept is settled on the data (package gram)
 	// Iterations where none are expected, for plain and preconditioned CG.
@@ -77,8 +76,6 @@ func costOf(r *plan.Rates, c Case, size extent, iterations int) (out caseCost) {
 		rhos, trial := c.rhos()
 		out.Solve = float64(cmp.Or(iterations, admmIterations)+trial*len(rhos)) * (pass + (2*s*block*t*2)/r.Gemm64)
 		out.Bytes = int64(z + 8*s*block + 20*n*t*8 + 8*n*d)
-	case PrecondForm:
-		return formCost(r, c)
 	}
 	switch m := float64(size.TestN); {
 	case c.CountOnly:
@@ -118,18 +115,4 @@ func featureSeconds(r *plan.Rates, c Case, n, d float64) float64 {
 		return n * s * math.Log2(math.Max(2, s)) * float64(c.Kernel.Degree+1) * fftValue / r.Cos
 	}
 	return tileSlow*2*n*s*d/r.Gemm32 + n*s/r.Cos
-}
-
-// formCost is costOf for PrecondForm: what package precond says of its forms, at the rate of a
-// product in float64.
-func formCost(r *plan.Rates, c Case) caseCost {
-	n, s, t := float64(c.N), float64(c.S), float64(c.T)
-	setup := map[string]float64{
-		"L": s * s * s / 3, "Linv": 2 * s * s * s / 3, "U": s*s*s/3 + n*s*s, "eigen": 9 * s * s * s,
-	}[c.Form]
-	return caseCost{plan.Seconds{
-		Features: gramSlow * n * s * s / r.Gemm64, // ZᵀZ: the numbers of Z take no time beside it
-		Factor:   factorSlow * setup / r.Gemm64,
-		Solve:    formUses * applySlow * (16*n*s/r.Read + (4*n*s*t+4*s*s*t)/r.Gemm64),
-	}, int64(12*n*s + 24*s*s + 24*n*t)}
 }

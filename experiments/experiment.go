@@ -70,7 +70,7 @@ const (
 )
 
 // registry lists the experiments in the order of reports.
-var registry = []Experiment{table1, table2, table3, table4, table5, figure1, figure2, forms}
+var registry = []Experiment{table1, table2, table3, table4, table5, figure1, figure2}
 
 // IDs returns their identifiers.
 func IDs() []string {
@@ -106,13 +106,12 @@ const (
 	Direct         Method = "direct"          // dense Cholesky factorization of K+λI
 	RandomFeatures Method = "random-features" // ridge regression on S random features, exact normal equations
 	ADMM           Method = "admm"            // block ADMM on S random features, Loss
-	PrecondForm    Method = "precond-form"    // set up and apply (ZZᵀ+λ_pI)⁻¹ in the form Form
 )
 
 // Case is one thing to measure, as data. Cases that are equal are run once, whichever
 // experiments ask for them. Zero values mean the defaults named.
 type Case struct {
-	Data    string      `json:"data"`               // name in package datasets; empty for PrecondForm
+	Data    string      `json:"data"`               // name in package datasets
 	N       int         `json:"n,omitempty"`        // the first n training rows; default: all
 	TestN   int         `json:"test_n,omitempty"`   // the first test rows; default: all
 	Kernel  kernel.Spec `json:"kernel"`             // k(x, z)
@@ -123,11 +122,9 @@ type Case struct {
 	Tol     float64     `json:"tol,omitempty"`      // τ
 	MaxIter int         `json:"max_iter,omitempty"` // default: 1000
 	Storage string      `json:"storage,omitempty"`  // of K, as gram.ParseStorage; default: auto
-	Form    string      `json:"form,omitempty"`     // of (ZZᵀ+λ_p·I)⁻¹, as precond.ParseForm; default: the cheapest
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square or hinge
 	Rhos    RhoGrid     `json:"rhos,omitzero"`      // that ADMM's ρ is chosen from; default: rhoGrid
 	Trial   int         `json:"trial,omitempty"`    // iterations each of Rhos is given; default: rhoTrial
-	T       int         `json:"t,omitempty"`        // of PrecondForm: right-hand sides
 	Repeat  int         `json:"repeat,omitempty"`   // independent preconditioners, the median answer kept; default: 1
 	Seed    uint64      `json:"seed"`               // all random numbers are a function of it
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
@@ -172,8 +169,6 @@ func (c Case) settings() string {
 	add(c.Loss != "", "%s loss", c.Loss)
 	add(c.S > 0, "s = %d", c.S)
 	add(c.LambdaP > 0, "λ_p = %g", c.LambdaP)
-	add(c.Form != "", "form %s", c.Form)
-	add(c.T > 0, "t = %d", c.T)
 	add(c.Tol > 0, "τ = %g", c.Tol)
 	add(c.Repeat > 1, "%d preconditioners", c.Repeat)
 	add(true, "seed %d", c.Seed)

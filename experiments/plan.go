@@ -86,7 +86,7 @@ func missing(data string, dirs []string) string {
 }
 
 // methodOrder puts methods that use the K of the session first.
-var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM, PrecondForm}
+var methodOrder = []Method{PCG, BlockPCG, CG, Direct, RandomFeatures, ADMM}
 
 // sortJobs brings together the jobs of a group, and in it those of one Z and one M.
 func sortJobs(list []*job) {
@@ -124,9 +124,6 @@ func share(list []*job, r *plan.Rates) {
 					j.cost.Factor = 0
 				}
 			}
-		}
-		if last != nil && sameFeatures(j.c, last.c) {
-			j.cost.Features = 0
 		}
 		last = j
 	}

@@ -269,6 +269,14 @@ func (v Verdict) String() string {
 	return s
 }
 
+// scaleText says what a scale's numbers are worth.
+func scaleText(s Scale) string {
+	if s == Smoke {
+		return "Smoke scale: small problems that show that everything runs."
+	}
+	return firstUpper(string(s)) + " scale."
+}
+
 func firstUpper(s string) string {
 	if s == "" {
 		return s

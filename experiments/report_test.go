@@ -397,42 +397,6 @@ func TestTable5(t *testing.T) {
 	expectCells(t, r.Tables()[0], "MNIST", map[int]string{3: "FAIL (1000)"})
 }
 
-func TestForms(t *testing.T) {
-	r := invented(t, "forms", func(e *Entry) *Result {
-		use := map[string]float64{"L": 10e-3, "Linv": 6e-3, "U": 8e-3, "eigen": 12e-3}[e.Role]
-		form := map[string]float64{"Linv": 0.1, "U": 1, "eigen": 2}[e.Role]
-		return &Result{Status: Done, Converged: true, Values: map[string]float64{"use": use, "factor": 0.5, "form": form, "gram": 1, "error": 1e-12}}
-	})
-	tab := r.Tables()[0]
-	for i, want := range []string{"", "25", "500", "never"} { // 0.1 s / 4 ms, 1 s / 2 ms
-		if got := tab.Rows[i][8].String(); got != want {
-			t.Errorf("%s is repaid after %q, want %q", tab.Rows[i][3], got, want)
-		}
-	}
-	if o, d := outcome(t, r, "applying U"); o != Holds || !strings.Contains(d, "in 24 of 24 sizes; median time ratio 0.80, least 0.80") {
-		t.Errorf("%s, %s", o, d)
-	}
-	if p := r.Prose(); !strings.Contains(p, "Linv in 24") {
-		t.Error(p)
-	}
-	f := r.Figures()
-	if len(f) != 1 || len(f[0].Figure.Panels) != 6 || len(f[0].Figure.Panels[0].Series) != 4 {
-		t.Fatalf("figures %+v", f)
-	}
-	p := f[0].Figure.Panels[0]
-	if got := fmt.Sprint(p.Title, p.X.Ticks, p.Series[1].Name, p.Series[1].Hi == nil); got != "n = 10,000, t = 1[500 1000 2000 4000]Linv: two products with L⁻¹true" {
-		t.Errorf("panel: %s", got)
-	}
-	for i := range r.Entries { // results that have it show how far the uses differ
-		v := r.Entries[i].Result.Values
-		v["use_least"], v["use_most"] = v["use"]/2, 2*v["use"]
-	}
-	f = r.Figures()
-	if s := f[0].Figure.Panels[0].Series[1]; s.Lo[3] != s.Y[3]/2 || s.Hi[3] != 2*s.Y[3] || !strings.Contains(f[0].Figure.Caption, "Bands: least to most") {
-		t.Errorf("%+v, %s", s, f[0].Figure.Caption)
-	}
-}
-
 // TestOvertaken: where the preconditioner costs iterations table 4 says so, with both κ.
 func TestOvertaken(t *testing.T) {
 	r := invented(t, "table4", func(e *Entry) *Result {

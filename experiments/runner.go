@@ -248,8 +248,6 @@ func (r *runner) measure(ctx context.Context, c Case) (res *Result, err error) {
 		return r.session.randomFeatures(ctx, c)
 	case ADMM:
 		return r.session.admm(ctx, c)
-	case PrecondForm:
-		return r.session.precondForm(ctx, c)
 	}
 	return nil, fmt.Errorf("unknown method %q", c.Method)
 }

@@ -24,9 +24,8 @@ type session struct {
 
 	train, test *datasets.Dataset
 	info        Data
-	load        float64       // seconds of reading
-	lab         *krrlab.Lab   // of the first case; the others share its matrices
-	forms       *formFeatures // of PrecondForm; nil if the last case was none
+	load        float64     // seconds of reading
+	lab         *krrlab.Lab // of the first case; the others share its matrices
 }
 
 // group says which cases share a session.
@@ -42,9 +41,6 @@ func groupOf(c Case) group { return group{c.Data, c.N, c.Kernel, c.Lambda} }
 // openSession reads the data of a group and checks them against their checksums.
 func openSession(ctx context.Context, g group, o *Options, monitor func(krrlab.Event) error) (*session, error) {
 	s := &session{opt: o, monitor: monitor}
-	if g.data == "" {
-		return s, nil
-	}
 	monitor(krrlab.Event{Stage: stage.Load})
 	start := time.Now()
 	pair, err := datasets.Load(ctx, g.data, &datasets.LoadOptions{Dirs: o.Dirs, N: g.n})

@@ -73,7 +73,7 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 	if n := s.train.Len(); c.inDouble(n) && (s.opt.Memory == 0 || gram.RankBytes(n, gram.Float64, 1) < s.opt.Memory/2) {
 		cfg.Storage = gram.Float64
 	}
-	spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP, Form: c.Form}
+	spec := krrlab.PrecondSpec{S: c.S, LambdaP: c.LambdaP}
 	if cfg.Precond, err = spec.Preconditioner(cfg.Kernel); err != nil {
 		return cfg, err
 	}

@@ -107,12 +107,12 @@ func TestReproduceInterrupted(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	code, _, errs := commandContext(t, ctx, "reproduce", "forms", "--out", out)
+	code, _, errs := commandContext(t, ctx, "reproduce", "table2", "--out", out)
 	cancel()
-	if want := "krrlab reproduce forms --scale smoke --out " + out + " --resume"; code != exitInterrupted || !strings.Contains(errs, want) {
+	if want := "krrlab reproduce table2 --scale smoke --out " + out + " --resume"; code != exitInterrupted || !strings.Contains(errs, want) {
 		t.Errorf("exit %d, %s", code, errs)
 	}
-	if code, stdout, errs := command(t, "reproduce", "forms", "--out", out, "--resume"); code != 0 || strings.Contains(stdout, ", 0 done before") {
+	if code, stdout, errs := command(t, "reproduce", "table2", "--out", out, "--resume"); code != 0 || strings.Contains(stdout, ", 0 done before") {
 		t.Errorf("exit %d, %s\n%s", code, errs, stdout)
 	}
 }
@@ -131,7 +131,7 @@ func TestReproduceUsage(t *testing.T) {
 		{[]string{"table1", "--page", "x"}, exitUsage, "--page goes with --from"},
 		{[]string{"table1", "--memory", "much"}, exitUsage, "--memory"},
 		{[]string{"table3", "--scale", "paper"}, exitUsage, "starts with --yes"},
-		{[]string{"forms", "--out", "/dev/null/x"}, exitError, "/dev/null"},
+		{[]string{"table2", "--out", "/dev/null/x"}, exitError, "/dev/null"},
 	} {
 		code, stdout, errs := command(t, append([]string{"reproduce"}, c.args...)...)
 		if code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {

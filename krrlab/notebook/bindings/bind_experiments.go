@@ -35,7 +35,6 @@ func init() {
 			"PCG":            r.ValueOf(experiments.PCG),
 			"Paper":          r.ValueOf(experiments.Paper),
 			"ParseScale":     r.ValueOf(experiments.ParseScale),
-			"PrecondForm":    r.ValueOf(experiments.PrecondForm),
 			"Predict":        r.ValueOf(experiments.Predict),
 			"Published":      r.ValueOf(experiments.Published),
 			"RandomFeatures": r.ValueOf(experiments.RandomFeatures),
