@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/internal/npy"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/points"
 )
 

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/krrlab/lab/krrlab/points"
@@ -129,5 +130,5 @@ func (r *Reading) String() string {
 	if r.Unjudged != "" {
 		add("answers left out: %s", r.Unjudged)
 	}
-	return plain(r.File) + ": " + strings.Join(append(part, r.Notes...), "; ")
+	return plain(filepath.Base(r.File)) + ": " + strings.Join(append(part, r.Notes...), "; ")
 }

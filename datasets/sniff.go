@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/krrlab/lab/internal/npy"
+	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // strangers are files that are not read, by what they begin with, in lower case, and what to do.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/internal/suite"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestProfiles: the three profiles of s meet at n = 100,000 of MNIST, as the paper's do, and the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestAdult runs the laptop's cases of ADULT, whole, of tables 1, 2, 4 and 5, and holds them to the

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/notebook"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // python is the interpreter that Debian's python3-nbclient and jupyter-client are for.

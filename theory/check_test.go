@@ -14,9 +14,9 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestClopperPearson checks the ends by the sums of binomial probabilities that define them.

@@ -18,10 +18,10 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
-	"github.com/krrlab/lab/internal/suite"
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 func TestOpenBLASInfo(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/krrlab/lab/internal/npy"
+	"github.com/krrlab/lab/krrlab/npy"
 )
 
 // asNamed returns what writes a table of numbers as CSV, or, if the file is named .npy, as a matrix with the columns of the table

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krrlab/lab/internal/npy"
+	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/plots"
 )
 

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/internal/dl"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // playVariable says what this test binary plays when mpirun starts it as a rank, and

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/kernel"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestCoverageOfData: on held-out rows of five sets the coverage of the conformal methods, by 1,000 training points and as

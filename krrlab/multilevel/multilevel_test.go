@@ -12,7 +12,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/comm"
 	"github.com/krrlab/lab/krrlab/feature"
@@ -20,6 +19,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond/precondtest"
 	"github.com/krrlab/lab/krrlab/rng"
 	"github.com/krrlab/lab/krrlab/sketch"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestOuter compares ZZᵀv − Kv, with Z held and mapped anew, with dense matrices, and the bits

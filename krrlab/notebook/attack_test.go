@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 const attackedKernel = "KRRLAB_TEST_CONNECTION_FILE"

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/jupyter"
 	"github.com/krrlab/lab/krrlab/notebook/zmtp"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestExecute runs cells and reads every message that comes of them.

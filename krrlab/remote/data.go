@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"github.com/krrlab/lab/datasets"
-	"github.com/krrlab/lab/internal/npy"
 	"github.com/krrlab/lab/krrlab/internal/atomicfile"
+	"github.com/krrlab/lab/krrlab/npy"
 	"github.com/krrlab/lab/krrlab/points"
 )
 

@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/gonum"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/internal/race"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // multiply is the type of Sgemm and Dgemm.

@@ -14,7 +14,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/internal/suite"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // hosts are two machines with their own names, addresses and network: namespaces joined by a

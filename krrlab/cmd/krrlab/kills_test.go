@@ -17,7 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/internal/suite"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // killsVariable says how many kills TestKills makes.

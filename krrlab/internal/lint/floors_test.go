@@ -20,7 +20,7 @@ var floors = map[string]int{
 	"krrlab/internal/atomicfile": 0,
 	"krrlab/internal/enum":       0,
 	"krrlab/internal/group":      0,
-	"internal/npy":               0,
+	"krrlab/npy":                 0,
 	"krrlab/internal/outward":    0,
 	"krrlab/internal/plural":     0,
 	"krrlab/internal/race":       0,
@@ -32,7 +32,7 @@ var floors = map[string]int{
 	"krrlab/notebook/zmtp":       0,
 	"krrlab/rng":                 0,
 	"plots":                      0,
-	"internal/suite":             0,
+	"krrlab/suite":               0,
 
 	"datasets":                   1,
 	"krrlab/estimate":            1,
@@ -153,7 +153,7 @@ var processUses = regexp.MustCompile(`^os\.(Exit|Getenv|LookupEnv|Environ|Expand
 
 // ownUses are those that a package has all the same, for its default: accel.EnvBLAS, datasets.Dirs.
 var ownUses = map[string]bool{
-	"krrlab/accel os.Getenv": true, "internal/suite os.Getenv": true, "datasets os.Getenv": true, "datasets os.UserCacheDir": true,
+	"krrlab/accel os.Getenv": true, "krrlab/suite os.Getenv": true, "datasets os.Getenv": true, "datasets os.UserCacheDir": true,
 	"krrlab/internal/testkit " + module + "/krrlab/accel.Use": true,
 }
 

@@ -34,7 +34,7 @@ var Patterns = []string{
 }
 
 // Unbound are the packages of the module, with those below them, that no cell has a use for.
-var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "notebooks"}
+var Unbound = []string{"krrlab/accel/gemm", "krrlab/accel/simd", "krrlab/cli", "krrlab/cmd", "krrlab/internal", "krrlab/notebook", "krrlab/suite", "notebooks"}
 
 // Skipped are the exported names that are not bound.
 var Skipped = Skip{

@@ -31,6 +31,7 @@ func init() {
 			"ParseSeparator":      r.ValueOf(datasets.ParseSeparator),
 			"Read":                r.ValueOf(datasets.Read),
 			"ReadFile":            r.ValueOf(datasets.ReadFile),
+			"ReadMatrix":          r.ValueOf(datasets.ReadMatrix),
 			"Registry":            r.ValueOf(datasets.Registry),
 			"Regression":          r.ValueOf(datasets.Regression),
 			"Scale":               r.ValueOf(datasets.Scale),

@@ -12,7 +12,7 @@ import (
 
 	"github.com/goplus/ixgo"
 
-	"github.com/krrlab/lab/internal/suite"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // TestImportOrder imports all packages in several orders, each time into a fresh engine: each is whole and the same, and none

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/krrlab/lab/internal/suite"
 	"github.com/krrlab/lab/krrlab/notebook/display"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 // sheet is an Output that keeps what it is sent.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/krrlab/lab/internal/suite"
+	"github.com/krrlab/lab/krrlab/suite"
 )
 
 func ExampleScale() {
