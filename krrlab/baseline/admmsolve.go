@@ -5,14 +5,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/feature"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
@@ -76,16 +74,6 @@ type ADMMResult struct {
 	History          []ADMMStep
 	Bytes            int64
 	Seconds          ADMMSeconds
-}
-
-func (r *ADMMResult) String() string {
-	last := ADMMStep{Primal: math.NaN(), DualRes: math.NaN()}
-	if k := len(r.History); k > 0 {
-		last = r.History[k-1]
-	}
-	return fmt.Sprintf("block ADMM, %v loss, n = %d, s = %d, t = %d, %d blocks, ρ = %g: %v after %s, residuals %.3g and %.3g (asked %.3g), objective %.6g, gap %.2g; setup %.3g s, iterations %.3g s, measuring %.3g s",
-		r.Loss, r.N, r.S, r.T, r.FeatureBlocks, r.Rho, r.Status, plural.Count(r.Iterations, "iteration"), last.Primal, last.DualRes, r.Tol, r.Objective, r.Gap,
-		r.Seconds.Setup.Total, r.Seconds.Iterate, r.Seconds.Measure)
 }
 
 // Predict returns φ(x)ᵀW for all points, p×t, as FeatureResult.Predict.
@@ -218,15 +206,6 @@ type RhoGrid struct {
 	Gap        []float64 // and its duality gap, relative
 	Seconds    []float64 // the iterations took
 	Best       float64   // the ρ of the least objective
-}
-
-func (r *RhoGrid) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "ρ = %g of %d after %s each", r.Best, len(r.Rho), plural.Count(r.Iterations, "iteration"))
-	for i, rho := range r.Rho {
-		fmt.Fprintf(&b, "\n  ρ = %-8.3g objective %.6g, gap %.2g, %.3g s", rho, r.Objective[i], r.Gap[i], r.Seconds[i])
-	}
-	return b.String()
 }
 
 // TuneRho runs the given number of iterations from zero for each ρ of the grid and returns what

@@ -46,7 +46,7 @@
 // # How to read a result
 //
 // Each result has its numbers as fields, the status, the history, the seconds of its stages and the bytes
-// taken; String says it in a few lines. Memory asked for is refused by one line (LimitError). An interrupted run
+// taken. Memory asked for is refused by one line (LimitError). An interrupted run
 // returns what it has, with Status Canceled.
 //
 // # References

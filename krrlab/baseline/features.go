@@ -10,7 +10,6 @@ import (
 
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/enum"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -80,16 +79,6 @@ type FeatureResult struct {
 
 // MaxRelRes returns the largest relative residual of the normal equations.
 func (r *FeatureResult) MaxRelRes() float64 { return slices.Max(r.RelRes) }
-
-func (r *FeatureResult) String() string {
-	products := "float64"
-	if r.Fast {
-		products = "float32"
-	}
-	return fmt.Sprintf("random features, n = %d, s = %d, t = %d, %v, products in %s: %v, residual %.3g (asked %.3g) after %s of refinement, objective %.6g within %.2g; features %.3g s, gram %.3g s, factor %.3g s, solve %.3g s, residual %.3g s",
-		r.N, r.S, r.T, r.Form, products, r.Status, r.MaxRelRes(), r.Tol, plural.Count(r.Rounds, "round"), r.Objective, r.Excess,
-		r.Seconds.Features, r.Seconds.Gram, r.Seconds.Factor, r.Seconds.Solve, r.Seconds.Residual)
-}
 
 // FeatureNeed returns the bytes that RandomFeatures takes for n points, s features and t
 // columns: the matrix that is factored, 8s² (Primal) or 8n² (Dual), Z, 4ns, or a panel of

@@ -170,7 +170,7 @@ func TestRandomFeatures(t *testing.T) {
 				if o.Form == baseline.Dual || s > n && !o.Stream {
 					want = baseline.Dual
 				}
-				if r.Form != want || r.Kept == o.Stream || o.Exact && r.Fast || !strings.Contains(r.String(), want.String()) {
+				if r.Form != want || r.Kept == o.Stream || o.Exact && r.Fast {
 					t.Errorf("%s: %v, kept %v", label, r, r.Kept)
 				}
 			}

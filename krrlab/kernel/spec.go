@@ -95,40 +95,6 @@ func ToSpec(k Kernel) (Spec, error) {
 	return Spec{Name: name, Params: p}, nil
 }
 
-// Parse is the inverse of String for this package's kernels: it reads
-// "gaussian(sigma=8.5)" and "polynomial(gamma=0.01, coef0=1, degree=3)".
-func Parse(s string) (Kernel, error) {
-	name, rest, ok := strings.Cut(strings.TrimSpace(s), "(")
-	args, tail, closed := strings.Cut(rest, ")")
-	if !ok || !closed || tail != "" {
-		return nil, fmt.Errorf("kernel: %q is not of the form name(parameter=value, …)", s)
-	}
-	spec := Spec{Name: strings.TrimSpace(name)}
-	seen := map[string]bool{}
-	for arg := range strings.SplitSeq(args, ",") {
-		key, val, _ := strings.Cut(arg, "=")
-		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
-		var err error
-		switch key {
-		case "sigma":
-			spec.Sigma, err = strconv.ParseFloat(val, 64)
-		case "gamma":
-			spec.Gamma, err = strconv.ParseFloat(val, 64)
-		case "coef0":
-			spec.Coef0, err = strconv.ParseFloat(val, 64)
-		case "degree":
-			spec.Degree, err = strconv.Atoi(val)
-		default:
-			return nil, fmt.Errorf("kernel: unknown parameter %q in %q", key, s)
-		}
-		if err != nil || seen[key] {
-			return nil, fmt.Errorf("kernel: bad or repeated value %q of %s in %q", val, key, s)
-		}
-		seen[key] = true
-	}
-	return FromSpec(spec)
-}
-
 // Short names the kernel for a reader, its parameters to four significant digits.
 func (s Spec) Short() string {
 	short := s

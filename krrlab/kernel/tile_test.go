@@ -274,7 +274,7 @@ func TestNoAllocation(t *testing.T) {
 
 func Example() {
 	x := points.NewPanel(points.NewDense(2, 2, []float64{0, 0, 3, 4}))
-	k, err := kernel.Parse("gaussian(sigma=5)")
+	k, err := kernel.FromSpec(kernel.Spec{Name: "gaussian", Sigma: 5})
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/internal/plural"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -195,8 +194,4 @@ func (r *Result) Norm() estimate.Interval {
 		Hi:         max(-r.Min.Lo, r.Max.Hi, 0),
 		Confidence: r.confidence, Method: r.Min.Method, Seconds: r.Seconds,
 	}
-}
-
-func (r *Result) String() string {
-	return fmt.Sprintf("λ_min %v; λ_max %v; %s of order %d, %.3g s", r.Min, r.Max, plural.Count(r.Steps, "step"), r.N, r.Seconds)
 }

@@ -31,7 +31,6 @@ var kept = map[string]string{
 	"experiments.Report.*": "what a notebook shows of a report",
 
 	"krrlab/feature.FourierMap":               "W and b of a sampled map",
-	"krrlab/kernel.Parse":                     "the inverse of String",
 	"krrlab/pcg.Bounded":                      "for operators that know their rounding",
 	"krrlab/pcg.MedianIndex":                  "which answer MedianByNorm takes",
 	"krrlab/precond.SolveSlowdown":            "the manual's model of cost",

@@ -36,7 +36,6 @@ func init() {
 			"NewLevels":      r.ValueOf(kernel.NewLevels),
 			"NewPrecomputed": r.ValueOf(kernel.NewPrecomputed),
 			"Origin":         r.ValueOf(kernel.Origin),
-			"Parse":          r.ValueOf(kernel.Parse),
 			"ProbeRows":      r.ValueOf(kernel.ProbeRows),
 			"Register":       r.ValueOf(kernel.Register),
 			"Rows":           r.ValueOf(kernel.Rows),
