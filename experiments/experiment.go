@@ -125,7 +125,6 @@ type Case struct {
 	Loss    string      `json:"loss,omitempty"`     // of ADMM: square or hinge
 	Rhos    RhoGrid     `json:"rhos,omitzero"`      // that ADMM's ρ is chosen from; default: rhoGrid
 	Trial   int         `json:"trial,omitempty"`    // iterations each of Rhos is given; default: rhoTrial
-	Repeat  int         `json:"repeat,omitempty"`   // independent preconditioners, the median answer kept; default: 1
 	Seed    uint64      `json:"seed"`               // all random numbers are a function of it
 	// CountOnly leaves out the test: for further seeds, of which only iterations and
 	// seconds are wanted.
@@ -170,7 +169,6 @@ func (c Case) settings() string {
 	add(c.S > 0, "s = %d", c.S)
 	add(c.LambdaP > 0, "λ_p = %g", c.LambdaP)
 	add(c.Tol > 0, "τ = %g", c.Tol)
-	add(c.Repeat > 1, "%d preconditioners", c.Repeat)
 	add(true, "seed %d", c.Seed)
 	return strings.Join(parts, ", ")
 }

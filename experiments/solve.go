@@ -78,7 +78,7 @@ func (s *session) config(c Case) (cfg krrlab.Config, err error) {
 		return cfg, err
 	}
 	cfg.Solver, cfg.Lambda = solvers[c.Method], c.Lambda
-	cfg.Tol, cfg.MaxIter, cfg.Repeat, cfg.Seed = c.Tol, c.MaxIter, c.Repeat, c.Seed
+	cfg.Tol, cfg.MaxIter, cfg.Seed = c.Tol, c.MaxIter, c.Seed
 	cfg.Memory, cfg.Monitor = s.opt.Memory, s.monitor
 	return cfg, nil
 }

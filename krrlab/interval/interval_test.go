@@ -61,8 +61,8 @@ func TestVariance(t *testing.T) {
 					t.Errorf("%v, %s: v(z_%d) = %.10g, want %.10g", k, name, j, v[j], want[j])
 				}
 			}
-			if got := s.Scale()[0]; !(math.Abs(got/scale-1) < 1e-9) {
-				t.Errorf("%v, %s: s² = %g, want %g", k, name, got, scale)
+			if got := s.deviation(0); !(math.Abs(got*got/scale-1) < 1e-9) {
+				t.Errorf("%v, %s: s² = %g, want %g", k, name, got*got, scale)
 			}
 		}
 	}

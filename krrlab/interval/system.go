@@ -222,23 +222,7 @@ func (s *System) anorm(j int) float64 {
 	return math.Sqrt(max(0, sum)) * math.Sqrt(a) * math.Sqrt(b)
 }
 
-// Scale returns the estimate of s² of every column, if y_j is a constant, where a mean was taken off, and Gaussian of covariance
-// s²(K+λI):
-//
-//	s²_j = c_jᵀAc_j/n,  or  (c_jᵀAc_j − (1ᵀc_j)²/1ᵀA⁻¹1)/(n−1)  with a mean.
-//
-// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ.
-func (s *System) Scale() []float64 {
-	_, _, t := s.m.Dims()
-	out := make([]float64, t)
-	for j := range out {
-		v := s.deviation(j)
-		out[j] = v * v
-	}
-	return out
-}
-
-// freedom returns the degrees of freedom of Scale.
+// freedom returns the degrees of freedom of deviation.
 func (s *System) freedom() float64 {
 	if s.ones != nil {
 		return float64(s.x.Len() - 1)
@@ -246,7 +230,12 @@ func (s *System) freedom() float64 {
 	return float64(s.x.Len())
 }
 
-// deviation returns √ of Scale, of which squares may under- or overflow.
+// deviation returns the estimate of s of column j, if y_j is a constant, where a mean was taken off, and Gaussian of
+// covariance s²(K+λI):
+//
+//	s²_j = c_jᵀAc_j/n,  or  (c_jᵀAc_j − (1ᵀc_j)²/1ᵀA⁻¹1)/(n−1)  with a mean.
+//
+// n or n−1 times s²_j/s² is then of the law χ². The noise is of variance s²λ. Squares may under- or overflow: it is s_j, not s²_j.
 func (s *System) deviation(j int) float64 {
 	size, cosine := s.anorm(j), 0.0
 	if s.ones != nil && size > 0 {
