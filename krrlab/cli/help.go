@@ -19,7 +19,7 @@ var flagGroups = []struct{ title, names string }{
 	{"Preconditioner", "precond features lambda-p sketch orthogonal neighbors damping form repeat"},
 	{"Solve", "solver tol stop max-iter storage residual memory warm seed"},
 	{"Checkpoints and ranks", "checkpoint checkpoint-every resume rank-timeout"},
-	{"Output", "out calibrate json plot title size help"},
+	{"Output", "out calibrate json csv spectrum plot title size help"},
 }
 
 // commandGroups are the commands by task.
