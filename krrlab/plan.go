@@ -197,7 +197,7 @@ func (l *Lab) over(sol *Solution, err error) *plan.Report {
 			came += fmt.Sprintf(" to a residual of %.1e", sol.History[k-1].Residual)
 		}
 	}
-	r.Over = fmt.Sprintf("%v, after %s, where %s were predicted to come to %.0e (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
+	r.Over = fmt.Sprintf("%v, after %s, where %s were predicted to come to %g (%v)", r.Instead, came, plural.Count(r.Choice.Iterations, "iteration"), l.cfg.Tol, &r.Choice)
 	r.Choice, r.Seconds, r.Flags, r.Instead = *r.Instead, r.Instead.Seconds, r.Instead.Flags(), nil
 	return &r
 }

@@ -301,7 +301,7 @@ func (a *app) finish(f *fitFlags, r *fitted, wrote []string) error {
 	}
 	if !r.sol.Reached() {
 		if a.first() {
-			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %.0e; %s\n",
+			fmt.Fprintf(a.env.Stderr, "krrlab: not converged: %s after %s, true residual %.2e, asked %g; %s\n",
 				r.sol.Status, plural.Count(r.sol.Iterations, "iteration"), r.sol.TrueResidual, r.sol.Tol, advice(r.sol))
 		}
 		return errStatus(exitNotConverged)

@@ -26,7 +26,7 @@ func TestModelInfo(t *testing.T) {
 	code, out, errs := command(t, "model", "info", m, "--json", js)
 	for _, want := range []string{
 		"classification", "matern52(sigma=1.25), λ = 0.03", "n = 81, d = 2, dense", "t = 3, column y; 3 classes: ", "low", "standard", "a, c\n",
-		"10 % of 90 rows held out, without column b", "converged by direct", "asked 1e-03, seed 7", "‖c−c*‖_A ≤ ", "(certain)", "version 1, written by krrlab test",
+		"10 % of 90 rows held out, without column b", "converged by direct", "asked 0.001, seed 7", "‖c−c*‖_A ≤ ", "(certain)", "version 1, written by krrlab test",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, errs)

@@ -111,7 +111,7 @@ func (a *app) verify(ctx context.Context, set *pflag.FlagSet, f *verifyFlags) er
 			if v.Claimed != nil && *v.Claimed > v.Tol { // the fit said so
 				again = "a larger --max-iter or --lambda"
 			}
-			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %.0e: fit it again with %s\n", float64(v.Residual), v.Tol, again)
+			fmt.Fprintf(a.env.Stderr, "krrlab: the residual is %.2e, the model was fitted to %g: fit it again with %s\n", float64(v.Residual), v.Tol, again)
 		}
 		return errStatus(exitNotConverged)
 	}

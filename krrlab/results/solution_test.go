@@ -52,9 +52,10 @@ func TestResidualWords(t *testing.T) {
 		want string
 	}{
 		{of(1e-3, "", stage.Unknown, stage.Unknown, stage.Unknown, stage.Unknown, 0), ""},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 1e-03"},
-		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 1e-03"},
-		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 1e-03"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 (K as stored), asked 0.001"},
+		{of(1e-3, "K recomputed", 0.00123, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 1.23e-03 ± 2e-12 (K recomputed), asked 0.001"},
+		{of(1e-3, "K as stored", 0.00123, stage.Unknown, 0.0014, 0.0002, 288), ", true residual 1.23e-03 (K as stored; about 1.4e-03, off by 2e-04, by 288 rows in float64), asked 0.001"},
+		{of(2.6e-7, "K recomputed", 4.4e-10, 2e-12, stage.Unknown, stage.Unknown, 0), ", true residual 4.40e-10 ± 2e-12 (K recomputed), asked 2.6e-07"},
 	} {
 		if got := c.r.residualText(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)

@@ -128,7 +128,7 @@ func (s *Solution) residualText() string {
 		if s.ResidualKind != ByRecurrence || len(s.History) == 0 {
 			return ""
 		}
-		return fmt.Sprintf(", residual %.2e by recurrence, asked %.0e", s.History[len(s.History)-1].Residual, s.Tol)
+		return fmt.Sprintf(", residual %.2e by recurrence, asked %g", s.History[len(s.History)-1].Residual, s.Tol)
 	}
 	text := fmt.Sprintf(", true residual %.2e", s.TrueResidual)
 	if s.Rounding.Known() {
@@ -138,7 +138,7 @@ func (s *Solution) residualText() string {
 	if s.SampledResidual.Known() && s.StorageResidual.Known() {
 		text += fmt.Sprintf("; about %.1e, off by %.0e, by %s in float64", s.SampledResidual, s.StorageResidual, plural.Count(s.SampledRows, "row"))
 	}
-	if text += fmt.Sprintf("), asked %.0e", s.Tol); s.Status == pcg.Undecided {
+	if text += fmt.Sprintf("), asked %g", s.Tol); s.Status == pcg.Undecided {
 		text += ": met as computed, and no more can be proved in float64"
 	}
 	return text

@@ -20,7 +20,7 @@ func (v *Verification) String() string {
 		if v.Claimed != nil {
 			says = fmt.Sprintf("%.4e", *v.Claimed)
 		}
-		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %.0e: %s",
+		b.Add("residual", "‖y−(K+λI)c‖/‖y‖ = %.4e ± %.1e of the worst column, in float64; the file says %s, asked %g: %s",
 			float64(v.Residual), float64(v.Rounding), says, v.Tol, v.verdict())
 	}
 	b.Add("κ(K+λI)", "in %s, certain; at most 1+n·max k/λ = %s", outward.Span(v.Cond.Lo, v.Cond.Hi, 4), outward.Up(v.Simple, 4))
