@@ -1,0 +1,89 @@
+package interval
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/krrlab/lab/datasets"
+	"github.com/krrlab/lab/krrlab/model"
+	"github.com/krrlab/lab/krrlab/points"
+)
+
+// TestClaims: what is printed of intervals is what their theorems give, 1−2α for jackknife+ at level 1−α.
+func TestClaims(t *testing.T) {
+	for want, v := range map[string]*Intervals{
+		"probability 0.8 at least":   {Method: JackknifePlus, Level: 0.9},
+		"probability 0.5 at least":   {Method: JackknifePlus, Level: 0.75},
+		"probability 0 at least":     {Method: JackknifePlus, Level: 0.4},
+		"probability 0.9 at least":   {Method: Split, Level: 0.9},
+		"not guaranteed: rows repea": {Method: Split, Level: 0.9, Doubt: "rows repeat"},
+	} {
+		if got := v.Guarantee(); !strings.Contains(got, want) {
+			t.Errorf("%v at %g: %q, want %q", v.Method, v.Level, got, want)
+		}
+	}
+	for want, same := range map[string][]int{"": {0, 1, 2}, "1 ": {0, 0, 2}, "2 ": {0, 0, 0}} {
+		if got := doubt(same, 0); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("of rows %v: %q", same, got)
+		}
+	}
+}
+
+// TestCoverageOfTargets counts by hand, answers on the ends of their intervals included, of two targets.
+func TestCoverageOfTargets(t *testing.T) {
+	d := &datasets.Dataset{Task: datasets.Regression, X: points.NewDense(3, 1, []float64{1, 2, 3}), Target: []float64{1, 2, 3}, More: [][]float64{{4, 5, 6}}}
+	v := &Intervals{Lo: mat.NewDense(3, 2, []float64{1, 0, 0, 5.5, 3.5, 0}), Hi: mat.NewDense(3, 2, []float64{9, 4, 1, 9, 9, 5})}
+	if got := v.Coverage(&model.Prediction{}, d); got != 2.0/6 {
+		t.Errorf("coverage %g, want 2 of 6", got)
+	}
+}
+
+// TestNoProbabilities: what has none is refused, not read.
+func TestNoProbabilities(t *testing.T) {
+	f := mat.NewDense(1, 3, []float64{1, 2, 3})
+	labels := []string{"a", "b", "c"}
+	fit := &model.Calibration{Slope: []float64{1, 1, 1}, Offset: []float64{0, 0, 0}}
+	for name, c := range map[string]struct {
+		c *model.Calibration
+		p *model.Prediction
+	}{
+		"regression":     {fit, &model.Prediction{Decision: f}},
+		"no calibration": {nil, &model.Prediction{Decision: f, Labels: labels}},
+		"of other width": {&model.Calibration{Slope: []float64{1}, Offset: []float64{0}}, &model.Prediction{Decision: f, Labels: labels}},
+	} {
+		if got, err := Probabilities(c.c, c.p); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	got, err := Probabilities(fit, &model.Prediction{Decision: f, Labels: labels})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for j := range 3 {
+		sum += 1 / (1 + math.Exp(-f.At(0, j)))
+	}
+	for j := range 3 {
+		if want := 1 / (1 + math.Exp(-f.At(0, j))) / sum; math.Abs(got.At(0, j)-want) > 1e-15 {
+			t.Errorf("probability %d is %g, want %g", j, got.At(0, j), want)
+		}
+	}
+}
+
+// TestUnknownShare: of 4 of 10 rows with labels that the model does not know no level above 6/11 can be had.
+func TestUnknownShare(t *testing.T) {
+	scores := mat.NewDense(10, 1, nil)
+	for i := range 10 {
+		scores.Set(i, 0, float64(i))
+		if i >= 6 {
+			scores.Set(i, 0, math.Inf(1))
+		}
+	}
+	_, err := FromScores(&model.Calibration{Method: Split, Scores: scores}, &model.Prediction{Decision: mat.NewDense(1, 2, []float64{1, 2}), Labels: []string{"a", "b"}}, 0.8)
+	if err == nil || !strings.Contains(err.Error(), "4 of the 10 rows") || !strings.Contains(err.Error(), "54.54 % at most") {
+		t.Errorf("%v", err)
+	}
+}
