@@ -235,7 +235,6 @@ func once[T comparable](list []T, v T) []T {
 // Columns that tables share.
 var (
 	dataColumn  = plots.Column{Name: "data"}
-	usedColumn  = plots.Column{Name: "data used"}
 	ratioColumn = plots.Column{Name: "ratio", Format: "%.2f"}
 )
 
@@ -245,21 +244,19 @@ func residual(name string) plots.Column { return plots.Column{Name: name, Format
 
 // caption says what holds of all tables at the report's scale.
 func (r *Report) caption(text string) string {
-	const how = " Iterations: the median of the seeds, and the least and most. Seconds: forming K and Z, factoring and iterating," +
-		" the median of the seeds, without reading data and evaluating the answer; the published ones are from other machines (their column, or table 1)." +
-		" All else is of the first seed." +
-		" Ratios, ours over the published, are given only where the training data are the paper's, whole."
+	const how = " Iterations: median of the seeds (least–most). Seconds: median of forming K and Z, factoring and iterating; the published ones are" +
+		" from other machines. All else: first seed. Ratios, ours over the published, only where the training data are the paper's, whole."
 	s := text + how
 	switch r.Scale {
 	case Smoke:
 		s += " Smoke scale: small problems that show that everything runs; none of the numbers says anything of the paper's."
 	case Laptop:
-		s += " Laptop scale: subsets and stand-ins are named as such, their s is scaled by their share of the published n (stand-ins: n/10)."
+		s += " Laptop scale."
 	}
 	return s
 }
 
-const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the iteration; a jump up near the end is a restart from the residual recomputed. First seed, %s scale."
+const curvesCaption = "The worst column's relative residual ‖y_j−(K+λI)c_j‖₂/‖y_j‖₂, by recurrence, against the iteration; a jump up is a restart from the residual recomputed. First seed, %s scale."
 
 // convergence returns the figure of a role's residuals against the iteration, first seeds: a
 // panel for each tolerance, a line for each row.

@@ -208,16 +208,20 @@ func (r *Report) WriteFiles(dir string) ([]string, error) {
 
 func (r *Report) figureFile(f Figure, ext string) string { return f.Name + "." + string(r.Scale) + ext }
 
-// Markdown returns the whole report: text, tables, figures by the names that WriteFiles
-// gives them, what was not run, verdicts and provenance.
+// Markdown returns the report: text, tables (of a figure the name of the file with its points), figures by
+// the names that WriteFiles gives them, what was not run, verdicts and provenance.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\n%s of the paper, %s scale.\n\n", r.ID, r.Title, firstUpper(r.Section), r.Scale)
 	if p := r.Prose(); p != "" {
 		fmt.Fprintf(&b, "%s\n\n", p)
 	}
-	for _, t := range r.Tables() {
-		fmt.Fprintf(&b, "%s\n", t.Markdown())
+	if strings.HasPrefix(r.ID, "figure") {
+		fmt.Fprintf(&b, "Every point: [%s.csv](%[1]s.csv).\n\n", r.base())
+	} else {
+		for _, t := range r.Tables() {
+			fmt.Fprintf(&b, "%s\n", t.Markdown())
+		}
 	}
 	for _, f := range r.Figures() {
 		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", f.Figure.Title, r.figureFile(f, ".svg"), f.Figure.Caption)

@@ -127,9 +127,6 @@ func TestTable1(t *testing.T) {
 	if why := r.NotRun().Text(); !strings.Contains(why, "GISETTE") || !strings.Contains(why, "MNIST-1M") {
 		t.Errorf("not run: %s", why)
 	}
-	if p := r.Prose(); !strings.Contains(p, "MNIST took 90 (85–95) iterations") || !strings.Contains(p, covtype+" took 500 (500–500)") {
-		t.Errorf("prose: %s", p)
-	}
 }
 
 // TestRowsThatDidNotRun: without a row of the paper's problem that was to be run a claim on all of them
@@ -173,9 +170,6 @@ func TestRowsThatDidNotRun(t *testing.T) {
 		return x
 	})
 	expectCells(t, r.Tables()[0], "MNIST", map[int]string{4: "82.5 (82–83), 2 of 3 seeds", 7: "256", 11: ""})
-	if p := r.Prose(); !strings.Contains(p, "MNIST took 82.5 (82–83) iterations, 2 of 3 seeds and 256 seconds") {
-		t.Error(p)
-	}
 	if o, d := outcome(t, r, "errors agree"); o != Open || !strings.Contains(d, "not run at the paper's n: MNIST") {
 		t.Errorf("%s, %s", o, d)
 	}

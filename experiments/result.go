@@ -157,12 +157,8 @@ func (r *Report) Provenance() *plots.Table {
 		Title:   fmt.Sprintf("Where the numbers come from (%s, %s scale)", r.ID, r.Scale),
 		Columns: []plots.Column{{Name: "what"}, {Name: "value"}},
 	}
-	type place struct { // of training rows
-		name string
-		n    int
-	}
-	var machines, dates, commits, seeds, data []string
-	var described []place
+	var machines, dates, commits, seeds, names []string
+	most := map[string]Data{} // of each data set, what was taken with the most rows
 	add := func(list *[]string, s string) {
 		if s != "" {
 			*list = once(*list, s)
@@ -178,18 +174,17 @@ func (r *Report) Provenance() *plots.Table {
 		add(&seeds, fmt.Sprint(e.Case.Seed))
 		date, _, _ := strings.Cut(x.Date, "T")
 		add(&dates, date)
-		if key := (place{x.Data.Name, x.Data.N}); !slices.Contains(described, key) && !e.Case.CountOnly {
-			described = append(described, key)
-			add(&data, x.Data.String())
+		if name := x.Data.Name; !e.Case.CountOnly {
+			add(&names, name)
+			if d, ok := most[name]; !ok || d.N < x.Data.N {
+				most[name] = x.Data
+			}
 		}
 	}
 	slices.Sort(dates)
-	row := func(what string, list []string) {
-		for _, v := range list {
-			t.Add(what, v)
-		}
+	for _, m := range machines {
+		t.Add("machine", m)
 	}
-	row("machine", machines)
 	if len(dates) > 0 {
 		span := dates[0]
 		if last := dates[len(dates)-1]; last != span {
@@ -197,11 +192,13 @@ func (r *Report) Provenance() *plots.Table {
 		}
 		t.Add("date", span)
 	}
-	row("version", commits)
+	t.Add("version", strings.Join(commits, ", "))
 	if len(seeds) > 0 {
 		t.Add("seeds", strings.Join(seeds, ", "))
 	}
-	row("data", data)
+	for _, name := range names {
+		t.Add("data", most[name].String())
+	}
 	return t
 }
 
@@ -235,25 +232,21 @@ func (d Data) String() string {
 	return b.String()
 }
 
-// NotRun returns what has no result, and why: one row for each row of the report and reason, with
-// its cases.
+// NotRun returns what has no result, and why: the rows of each reason, with their cases.
 func (r *Report) NotRun() *plots.Table {
 	t := &plots.Table{
 		Title:   fmt.Sprintf("What was not run (%s, %s scale)", r.ID, r.Scale),
-		Columns: []plots.Column{{Name: "row"}, {Name: "cases"}, {Name: "why"}},
+		Columns: []plots.Column{{Name: "rows"}, {Name: "cases"}, {Name: "why"}},
 	}
-	roles := map[[2]string][]string{}
-	var order [][2]string
+	rows, roles := map[string][]string{}, map[string][]string{}
+	var reasons []string
 	for _, e := range r.Entries {
-		why := e.whyNot()
-		if why == "" {
-			continue
+		if why := e.whyNot(); why != "" {
+			reasons, rows[why], roles[why] = once(reasons, why), once(rows[why], e.Row), once(roles[why], e.Role)
 		}
-		key := [2]string{e.Row, why}
-		order, roles[key] = once(order, key), once(roles[key], e.Role)
 	}
-	for _, key := range order {
-		t.Add(key[0], strings.Join(roles[key], ", "), key[1])
+	for _, why := range reasons {
+		t.Add(strings.Join(rows[why], ", "), strings.Join(roles[why], ", "), why)
 	}
 	return t
 }

@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"fmt"
 	"math"
-	"strings"
 
 	"github.com/krrlab/lab/plots"
 )
@@ -40,7 +38,7 @@ func table1Tables(r *Report) []*plots.Table {
 			dataColumn, {Name: "n"}, {Name: "s"},
 			textual("iterations"), textual("published"), ratioColumn,
 			seconds("time"), seconds("published"), textual("on"), ratioColumn,
-			textual("error"), textual("published"), residual("residual"), {Name: "κ", Format: "%.3g"}, usedColumn,
+			textual("error"), textual("published"), residual("residual"), {Name: "κ", Format: "%.3g"},
 		},
 	}
 	for _, row := range r.ranRows() {
@@ -53,7 +51,7 @@ func table1Tables(r *Report) []*plots.Table {
 		t.Add(row, x.Data.N, s.first.Case.S,
 			s.text(), number(theirs), ratio(s.first, s.median(), theirs),
 			number(s.train()), number(time), publishedCell("table1", p, "resources"), ratio(s.first, s.train(), time),
-			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa), s.first.dataText())
+			errorText(x), publishedError("table1", p, "error_rate"), optional(x.residual()), optional(x.Kappa))
 	}
 	return []*plots.Table{t}
 }
@@ -90,29 +88,9 @@ func (r *Report) published(name, role string) *Entry {
 }
 
 func table1Prose(r *Report) string {
-	rows := r.ranRows()
-	if len(rows) == 0 {
+	if len(r.ranRows()) == 0 {
 		return "No row of table 1 was run."
 	}
-	var parts []string
-	for _, row := range rows {
-		s := r.sampleOf(row, proposed)
-		x := s.result()
-		if x == nil {
-			continue
-		}
-		p := r.paperOf(row)
-		text := fmt.Sprintf("%s took %s and %.0f seconds to an error of %s", row, s.words(), s.train(), errorText(x))
-		if s.first.sameProblem() {
-			text += fmt.Sprintf(" (published: %s iterations, %s seconds on %s, %s)", publishedCell("table1", p, "iterations"),
-				publishedCell("table1", p, "time"), publishedCell("table1", p, "resources"), publishedError("table1", p, "error_rate"))
-		}
-		if s.first.Paper != "" && !s.first.sameProblem() {
-			text += fmt.Sprintf(" (published for all %s points: %s)", publishedCell("table1", p, "n"), publishedError("table1", p, "error_rate"))
-		}
-		parts = append(parts, text)
-	}
-	return "Table 1 has the time, iterations and error of the method as proposed. " + strings.Join(parts, "; ") + ". " +
-		"Errors hardly depend on s, the seed or the machine, so they compare with the published ones where n is the same; fewer points make an easier system and a larger error. Iterations depend on the draw of the features, " +
-		"seconds on the machine: the paper's have 2 to 36 virtual processors each, and there are up to 42 of them."
+	return "Errors hardly depend on s, the seed or the machine, so they compare with the published ones where n is the same; fewer points make an easier system" +
+		" and a larger error. Iterations depend on the draw of the features, seconds on the machine: the paper used up to 42, of 2 to 36 virtual processors each."
 }

@@ -71,7 +71,7 @@ func table2Tables(r *Report) []*plots.Table {
 		Columns: []plots.Column{
 			dataColumn, {Name: "s"}, {Name: "λ_p"},
 			textual("iterations"), textual("published"), ratioColumn, {Name: "against λ", Format: "%.2f"},
-			seconds("time"), seconds("published"), ratioColumn, usedColumn,
+			seconds("time"), seconds("published"), ratioColumn,
 		},
 	}
 	for _, row := range r.ranRows() {
@@ -84,7 +84,7 @@ func table2Tables(r *Report) []*plots.Table {
 			its, time := publishedFor(s.first)
 			c := s.first.Case
 			t.Add(row, c.S, c.LambdaP, s.text(), number(its), ratio(s.first, s.median(), its), number(s.median()/base),
-				number(s.train()), number(time), ratio(s.first, s.train(), time), s.first.dataText())
+				number(s.train()), number(time), ratio(s.first, s.train(), time))
 		}
 	}
 	return []*plots.Table{t}
@@ -142,7 +142,7 @@ func table2Prose(r *Report) string {
 		}
 		return strings.Join(names, ", ")
 	}
-	return "Table 2 asks whether another ridge in the preconditioner saves iterations; the answer does not change with it. λ_p = 10λ takes fewer iterations on " +
+	return "λ_p does not change the answer. λ_p = 10λ takes fewer iterations on " +
 		list(fewer) + ", and as many or more on " + list(more) + ". For λ ≤ λ_p ≤ λ+η, η = ‖K−ZZᵀ‖₂, κ ≤ (1+η/λ)(1+η/λ_p), which falls as λ_p grows; " +
 		"beyond, κ ≤ (λ_p+η)/λ, which rises. So these bounds allow a gain where η ≫ λ and none where η ≲ λ; they do not promise one, since η is an error in leading directions of K, " +
 		"and what counts is what the features miss where its eigenvalues are near λ."

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -63,7 +62,7 @@ func table3Tables(r *Report) []*plots.Table {
 			dataColumn, {Name: "ADMM s"}, {Name: "published"},
 			{Name: "ρ"}, textual("iterations"), {Name: "gap", Format: "%.1e"},
 			seconds("ADMM time"), seconds("published"), ratioColumn, textual("ADMM error"), textual("published"),
-			seconds("proposed time"), seconds("published"), ratioColumn, textual("proposed error"), textual("published"), usedColumn,
+			seconds("proposed time"), seconds("published"), ratioColumn, textual("proposed error"), textual("published"),
 		},
 	}
 	for _, row := range r.ranRows() {
@@ -76,7 +75,7 @@ func table3Tables(r *Report) []*plots.Table {
 		at, pt := published1("table3", p, "admm_time"), published1("table3", p, "proposed_time")
 		cells = append(cells, number(a.train()), number(at), ratioOf(a, at), errorText(x), publishedError("table3", p, "admm_error"))
 		cells = append(cells, number(b.train()), number(pt), ratioOf(b, pt), errorText(y), publishedError("table3", p, "proposed_error"))
-		t.Add(append(cells, cmp.Or(a.first, b.first).dataText())...)
+		t.Add(cells...)
 	}
 	return []*plots.Table{t}
 }
@@ -128,31 +127,24 @@ func table3Verdicts(r *Report) []Verdict {
 }
 
 func table3Prose(r *Report) string {
-	var parts []string
+	both := false    // solvers ran on some row
 	fewer := false   // points than published, and features with them
 	var far []string // rows whose ADMM was stopped where more iterations may change its error
 	for _, row := range r.ranRows() {
 		a, b := r.sampleOf(row, admmRole), r.sampleOf(row, proposed)
 		if x, y := a.result(), b.result(); x != nil && y != nil {
-			text := row + ": " + errorText(x).String() + " in " + tidy(a.train()) + " seconds by ADMM, " +
-				errorText(y).String() + " in " + tidy(b.train()) + " seconds by the method"
-			if p := r.paperOf(row); b.first.sameProblem() {
-				text += fmt.Sprintf(" (published: %s in %s seconds, %s in %s)", publishedError("table3", p, "admm_error"), publishedCell("table3", p, "admm_time"),
-					publishedError("table3", p, "proposed_error"), publishedCell("table3", p, "proposed_time"))
-			}
-			parts = append(parts, text)
+			both = true
 			if gap := x.Values["gap"]; !x.Converged && gap > nearOptimum {
 				far = append(far, fmt.Sprintf("%s (gap %.2g)", row, gap))
 			}
 			fewer = fewer || r.paperOf(row) != "" && !b.first.sameProblem()
 		}
 	}
-	if len(parts) == 0 {
+	if !both {
 		return "Of table 3 no row has both solvers."
 	}
-	text := "Table 3 sets the method beside a good solver of another problem: hinge loss, for regression square loss, on random features, which is limited by its features however long it runs. " +
-		strings.Join(parts, "; ") + ". The paper does not say after how many iterations its ADMM was stopped, nor its ρ; here it runs for up to " + strconv.Itoa(admmMost) +
-		" iterations, as in the paper with the method's λ, and the gap column bounds how far its objective still was (the bound is weak while the residuals are large)."
+	text := "ADMM solves another problem, hinge loss (for regression square loss) on random features, which limit it however long it runs. The paper does not give its iterations" +
+		" nor its ρ; here it runs for up to " + strconv.Itoa(admmMost) + " iterations with the method's λ, and the gap bounds how far its objective still was."
 	if len(far) > 0 {
 		text += " It is not known to be near its minimum on " + strings.Join(far, ", ") + ": more iterations may change ADMM's error there."
 	}

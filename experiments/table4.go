@@ -50,7 +50,7 @@ func table4Tables(r *Report) []*plots.Table {
 			dataColumn, textual("CG iterations"), textual("published"), ratioColumn, seconds("CG time"), seconds("published"), ratioColumn,
 			residual("CG residual"), textual("CG error"),
 			{Name: "s"}, textual("iterations"), textual("published"), ratioColumn, seconds("time"), seconds("published"), ratioColumn,
-			textual("error"), textual("CG/proposed"), usedColumn,
+			textual("error"), textual("CG/proposed"),
 		},
 	}
 	for _, row := range r.ranRows() {
@@ -74,7 +74,7 @@ func table4Tables(r *Report) []*plots.Table {
 			cells = append(cells, plots.Blank())
 		}
 		cells = append(cells, b.text(), number(of("proposed_iterations")), ratio(b.first, b.median(), of("proposed_iterations")),
-			number(b.train()), number(of("proposed_time")), ratioOf(b, of("proposed_time")), errorText(y), timesMore(a, b), e.dataText())
+			number(b.train()), number(of("proposed_time")), ratioOf(b, of("proposed_time")), errorText(y), timesMore(a, b))
 		t.Add(cells...)
 	}
 	if rounding := r.roundingTable(); rounding != nil {
@@ -125,24 +125,25 @@ func table4Verdicts(r *Report) []Verdict {
 }
 
 func table4Prose(r *Report) string {
-	var parts, failed []string
+	var failed []string
+	both := false // solvers ran on some row
 	for _, row := range r.ranRows() {
 		a, b := r.sampleOf(row, plainRole), r.sampleOf(row, proposed)
 		x, y := a.result(), b.result()
 		if x == nil || y == nil {
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s %s against %s, %s against %s seconds", row, strings.TrimSuffix(a.words(), " iterations"), b.words(), tidy(a.train()), tidy(b.train())))
+		both = true
 		if a.capped != nil && x.residual() != nil && !math.IsNaN(x.Error()) {
 			failed = append(failed, fmt.Sprintf("%s ended at a residual of %.1e with an error of %s, against %s", row, *x.residual(), errorText(x), errorText(y)))
 		}
 	}
-	if len(parts) == 0 {
+	if !both {
 		return "Of table 4 no row has both solvers."
 	}
-	s := "Table 4 asks what the preconditioner is worth. Without it and with it: " + strings.Join(parts, "; ") + "."
+	s := ""
 	if len(failed) > 0 {
-		s += " Where plain conjugate gradients did not reach the tolerance in 1000 iterations: " + strings.Join(failed, "; ") + "."
+		s += "Where plain conjugate gradients did not reach the tolerance: " + strings.Join(failed, "; ") + "."
 	}
 	if text := r.roundingText(); text != "" {
 		s += " On MNIST rounding accounts for some of the iterations: " + text + "."
@@ -150,7 +151,7 @@ func table4Prose(r *Report) string {
 	if over := r.overtaken(); over != "" {
 		s += over
 	}
-	return s + r.cheaper()
+	return strings.TrimSpace(s + r.cheaper())
 }
 
 // cheaper says what a plain iteration spares, if the seconds bear it out wherever plain conjugate
@@ -243,12 +244,12 @@ func (r *Report) roundingTable() *plots.Table {
 		Title: "Plain conjugate gradients with K in float32 and in float64",
 		Caption: "One system, one solver, products with K as stored. K in float32 is accurate enough for the answer (its residual is of K in float64), " +
 			"but its products are rounded to 24 bits, and the iteration takes longer to the same residual. " + scaleText(r.Scale),
-		Columns: []plots.Column{dataColumn, {Name: "K"}, {Name: "iterations", Align: plots.Right}, {Name: "κ", Format: "%.3g"}, residual("residual"), seconds("time"), usedColumn},
+		Columns: []plots.Column{dataColumn, {Name: "K"}, {Name: "iterations", Align: plots.Right}, {Name: "κ", Format: "%.3g"}, residual("residual"), seconds("time")},
 	}
 	for _, x := range roundingRoles {
 		s := r.sampleOf(roundingRow, x.role)
 		if res := s.result(); res != nil {
-			t.Add(roundingRow, res.Storage, s.text(), optional(res.Kappa), optional(res.residual()), number(s.train()), s.first.dataText())
+			t.Add(roundingRow, res.Storage, s.text(), optional(res.Kappa), optional(res.residual()), number(s.train()))
 		}
 	}
 	if len(t.Rows) == 0 {
