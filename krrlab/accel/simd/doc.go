@@ -34,6 +34,12 @@
 // operations in the same order as the Go code, which says by math.FMA where products and sums
 // are fused, and gives the same bits on every processor.
 //
+// # Packed rows
+//
+// Pack32 keeps of a row the numbers that are not small, as a bit for each number and the values, and sums up what it
+// drops; Unpack32 restores it. A tile of 256×256 is unpacked in the first caches in less time than memory takes to
+// deliver it.
+//
 // # Paths
 //
 // AVX512, AVX2 (with FMA) and Portable are the paths. At the start the fastest one that the

@@ -29,7 +29,7 @@ func candidates() (paths [numPaths]*kit) {
 				[mostSides + 1]pass[float64, float64]{nil, dBackward4x1AVX2, dBackward4x2AVX2, dBackward4x3AVX2, dBackward3x4AVX2},
 				[mostSides + 1]pass[float64, float64]{nil, dBackwardStream4x1AVX2, dBackwardStream4x2AVX2, dBackwardStream4x3AVX2, dBackwardStream3x4AVX2},
 				[mostSides + 1]pass[float64, float64]{nil, dBackward1x1AVX2, dBackward1x2AVX2, dBackward1x3AVX2, dBackward1x4AVX2}, nil},
-			vectors: true,
+			vectors: true, pack: sPackAVX2, unpack: sUnpackAVX2,
 		}
 	}
 	if avx2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL {
@@ -53,7 +53,7 @@ func candidates() (paths [numPaths]*kit) {
 				[mostSides + 1]pass[float64, float64]{nil, dBackward4x1AVX512, dBackward4x2AVX512, dBackward4x3AVX512, dBackward4x4AVX512, dBackward4x5AVX512, dBackward4x6AVX512},
 				[mostSides + 1]pass[float64, float64]{nil, dBackwardStream4x1AVX512, dBackwardStream4x2AVX512, dBackwardStream4x3AVX512, dBackwardStream4x4AVX512, dBackwardStream4x5AVX512, dBackwardStream4x6AVX512},
 				[mostSides + 1]pass[float64, float64]{nil, dBackward1x1AVX512, dBackward1x2AVX512, dBackward1x3AVX512, dBackward1x4AVX512, dBackward1x5AVX512, dBackward1x6AVX512}, nil},
-			vectors: true,
+			vectors: true, pack: sPackAVX512, unpack: sUnpackAVX512,
 		}
 	}
 	return paths

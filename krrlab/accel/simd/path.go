@@ -42,6 +42,8 @@ type kit struct {
 	forward, backward     *passes[float32, float64]
 	forward64, backward64 *passes[float64, float64]
 	vectors               bool // the elementwise routines of AVX2
+	pack                  rowPacker
+	unpack                rowUnpacker
 }
 
 var (

@@ -26083,3 +26083,256 @@ loop:
 done:
 	VZEROUPPER
 	RET
+
+DATA magnitudes<>+0(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+8(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+16(SB)/8, $0x7fffffff7fffffff
+DATA magnitudes<>+24(SB)/8, $0x7fffffff7fffffff
+GLOBL magnitudes<>(SB), RODATA|NOPTR, $32
+
+// func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·sPackAVX2(SB), NOSPLIT, $0-76
+	MOVQ         values+8(FP), AX
+	MOVQ         mask+16(FP), CX
+	MOVQ         row+24(FP), DX
+	MOVQ         n+0(FP), SI
+	MOVQ         dropped+40(FP), DI
+	MOVQ         table+48(FP), R8
+	VBROADCASTSS least+32(FP), Y0
+	VBROADCASTSD magnitudes<>+0(SB), Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         AX, R9
+	XORQ         BX, BX
+	PCALIGN      $0x40
+
+loop:
+	MOVQ      SI, R10
+	SUBQ      BX, R10
+	CMPQ      R10, $0x10
+	JLT       done
+	VMOVUPS   (DX)(BX*4), Y3
+	VANDPS    Y3, Y1, Y4
+	VCMPPS    $0x05, Y0, Y4, Y5
+	VMOVMSKPS Y5, R10
+	MOVB      R10, (CX)
+	VANDNPS   Y4, Y5, Y4
+	VADDPS    Y4, Y2, Y2
+	VADDPS    (DI)(BX*4), Y4, Y4
+	VMOVUPS   Y4, (DI)(BX*4)
+	VPMOVSXBD (R8)(R10*8), Y4
+	VPERMPS   Y3, Y4, Y3
+	VMOVUPS   Y3, (AX)
+	POPCNTL   R10, R10
+	LEAQ      (AX)(R10*4), AX
+	VMOVUPS   32(DX)(BX*4), Y3
+	VANDPS    Y3, Y1, Y4
+	VCMPPS    $0x05, Y0, Y4, Y5
+	VMOVMSKPS Y5, R10
+	MOVB      R10, 1(CX)
+	VANDNPS   Y4, Y5, Y4
+	VADDPS    Y4, Y2, Y2
+	VADDPS    32(DI)(BX*4), Y4, Y4
+	VMOVUPS   Y4, 32(DI)(BX*4)
+	VPMOVSXBD (R8)(R10*8), Y4
+	VPERMPS   Y3, Y4, Y3
+	VMOVUPS   Y3, (AX)
+	POPCNTL   R10, R10
+	LEAQ      (AX)(R10*4), AX
+	ADDQ      $0x02, CX
+	ADDQ      $0x10, BX
+	JMP       loop
+
+done:
+	SUBQ         R9, AX
+	SHRQ         $0x02, AX
+	MOVQ         BX, done+56(FP)
+	MOVQ         AX, kept+64(FP)
+	MOVL         $0x00000000, sum+72(FP)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X0, X2, X2
+	VMOVHLPS     X2, X2, X0
+	VADDPS       X0, X2, X2
+	VMOVSHDUP    X2, X0
+	VADDSS       X0, X2, X2
+	VADDSS       sum+72(FP), X2, X2
+	VMOVSS       X2, sum+72(FP)
+	VZEROUPPER
+	RET
+
+// func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+// Requires: AVX, AVX2, POPCNT
+TEXT ·sUnpackAVX2(SB), NOSPLIT, $0-64
+	MOVQ    values+24(FP), AX
+	MOVQ    mask+16(FP), CX
+	MOVQ    row+8(FP), DX
+	MOVQ    n+0(FP), SI
+	MOVQ    length+32(FP), DI
+	MOVQ    table+40(FP), R8
+	MOVQ    AX, R9
+	LEAQ    -64(AX)(DI*4), DI
+	VXORPS  Y0, Y0, Y0
+	XORQ    BX, BX
+	PCALIGN $0x40
+
+loop:
+	MOVQ      SI, R10
+	SUBQ      BX, R10
+	CMPQ      R10, $0x10
+	JLT       done
+	CMPQ      AX, DI
+	JGT       done
+	MOVBLZX   (CX), R10
+	VPMOVSXBD (R8)(R10*8), Y2
+	VPERMPS   (AX), Y2, Y1
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, (DX)(BX*4)
+	POPCNTL   R10, R10
+	LEAQ      (AX)(R10*4), AX
+	MOVBLZX   1(CX), R10
+	VPMOVSXBD (R8)(R10*8), Y2
+	VPERMPS   (AX), Y2, Y1
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VMOVUPS   Y1, 32(DX)(BX*4)
+	POPCNTL   R10, R10
+	LEAQ      (AX)(R10*4), AX
+	ADDQ      $0x02, CX
+	ADDQ      $0x10, BX
+	JMP       loop
+
+done:
+	SUBQ R9, AX
+	SHRQ $0x02, AX
+	MOVQ BX, done+48(FP)
+	MOVQ AX, read+56(FP)
+	VZEROUPPER
+	RET
+
+// func sPackAVX512(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, POPCNT
+TEXT ·sPackAVX512(SB), NOSPLIT, $0-76
+	MOVQ         values+8(FP), AX
+	MOVQ         mask+16(FP), CX
+	MOVQ         row+24(FP), DX
+	MOVQ         n+0(FP), SI
+	MOVQ         dropped+40(FP), DI
+	MOVQ         table+48(FP), BX
+	VBROADCASTSS least+32(FP), Z0
+	VBROADCASTSD magnitudes<>+0(SB), Z1
+	VPXORD       Z2, Z2, Z2
+	MOVQ         AX, R8
+	MOVL         $0x00000010, R9
+	MOVL         $0x0000ffff, BX
+	BZHIL        R9, BX, BX
+	KMOVW        BX, K1
+	XORQ         BX, BX
+	PCALIGN      $0x40
+
+loop:
+	MOVQ  SI, R9
+	SUBQ  BX, R9
+	CMPQ  R9, $0x10
+	JGE   turn
+	TESTQ R9, R9
+	JLE   done
+	MOVL  R9, R10
+	MOVL  $0x0000ffff, R9
+	BZHIL R10, R9, R9
+	KMOVW R9, K1
+
+turn:
+	VMOVUPS.Z     (DX)(BX*4), K1, Z3
+	VPANDD        Z3, Z1, Z4
+	VCMPPS        $0x05, Z0, Z4, K1, K2
+	KANDNW        K1, K2, K3
+	KMOVW         K2, R9
+	MOVW          R9, (CX)
+	VADDPS        Z4, Z2, K3, Z2
+	VMOVUPS.Z     (DI)(BX*4), K1, Z5
+	VADDPS        Z4, Z5, K3, Z5
+	VMOVUPS       Z5, K1, (DI)(BX*4)
+	VCOMPRESSPS.Z Z3, K2, Z3
+	POPCNTL       R9, R9
+	MOVL          R9, R11
+	MOVL          $0x0000ffff, R10
+	BZHIL         R11, R10, R10
+	KMOVW         R10, K2
+	VMOVUPS       Z3, K2, (AX)
+	LEAQ          (AX)(R9*4), AX
+	ADDQ          $0x02, CX
+	ADDQ          $0x10, BX
+	JMP           loop
+
+done:
+	SUBQ          R8, AX
+	SHRQ          $0x02, AX
+	MOVQ          BX, done+56(FP)
+	MOVQ          AX, kept+64(FP)
+	MOVL          $0x00000000, sum+72(FP)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF32X4 $0x01, Y2, X0
+	VADDPS        X0, X2, X2
+	VMOVHLPS      X2, X2, X0
+	VADDPS        X0, X2, X2
+	VMOVSHDUP     X2, X0
+	VADDSS        X0, X2, X2
+	VADDSS        sum+72(FP), X2, X2
+	VMOVSS        X2, sum+72(FP)
+	VZEROUPPER
+	RET
+
+// func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+// Requires: AVX, AVX512F, BMI2, POPCNT
+TEXT ·sUnpackAVX512(SB), NOSPLIT, $0-64
+	MOVQ    values+24(FP), AX
+	MOVQ    mask+16(FP), CX
+	MOVQ    row+8(FP), DX
+	MOVQ    n+0(FP), SI
+	MOVQ    length+32(FP), BX
+	MOVQ    table+40(FP), DI
+	MOVQ    AX, DI
+	LEAQ    -64(AX)(BX*4), BX
+	VPXORD  Z0, Z0, Z0
+	MOVL    $0x00000010, R8
+	MOVL    $0x0000ffff, BX
+	BZHIL   R8, BX, BX
+	KMOVW   BX, K1
+	XORQ    BX, BX
+	PCALIGN $0x40
+
+loop:
+	MOVQ  SI, R8
+	SUBQ  BX, R8
+	CMPQ  R8, $0x10
+	JGE   turn
+	TESTQ R8, R8
+	JLE   done
+	MOVL  R8, R9
+	MOVL  $0x0000ffff, R8
+	BZHIL R9, R8, R8
+	KMOVW R8, K1
+
+turn:
+	MOVWLZX     (CX), R8
+	KMOVW       R8, K2
+	POPCNTL     R8, R8
+	MOVL        R8, R10
+	MOVL        $0x0000ffff, R9
+	BZHIL       R10, R9, R9
+	KMOVW       R9, K3
+	VMOVUPS.Z   (AX), K3, Z0
+	VEXPANDPS.Z Z0, K2, Z0
+	VMOVUPS     Z0, K1, (DX)(BX*4)
+	LEAQ        (AX)(R8*4), AX
+	ADDQ        $0x02, CX
+	ADDQ        $0x10, BX
+	JMP         loop
+
+done:
+	SUBQ DI, AX
+	SHRQ $0x02, AX
+	MOVQ BX, done+48(FP)
+	MOVQ AX, read+56(FP)
+	VZEROUPPER
+	RET

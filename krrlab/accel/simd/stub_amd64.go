@@ -1006,3 +1006,23 @@ func sAddAVX2(n int, b *float32, a *float32)
 //
 //go:noescape
 func dAddAVX2(n int, b *float64, a *float64)
+
+// sPackAVX2 packs the first done of n entries, and returns how many it kept and the sum of the others.
+//
+//go:noescape
+func sPackAVX2(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+
+// sUnpackAVX2 unpacks the first done of n entries from length values, and returns how many it read.
+//
+//go:noescape
+func sUnpackAVX2(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)
+
+// sPackAVX512 packs the first done of n entries, and returns how many it kept and the sum of the others.
+//
+//go:noescape
+func sPackAVX512(n int, values *float32, mask *uint16, row *float32, least float32, dropped *float32, table *uint64) (done int, kept int, sum float32)
+
+// sUnpackAVX512 unpacks the first done of n entries from length values, and returns how many it read.
+//
+//go:noescape
+func sUnpackAVX512(n int, row *float32, mask *uint16, values *float32, length int, table *uint64) (done int, read int)

@@ -20,6 +20,11 @@ var kept = map[string]string{
 	"krrlab/race.Decide":          "the rule of the manual, to be tried without a clock",
 	"krrlab/race.Forecast":        "what it rests on",
 
+	"krrlab/accel/simd.Pack32":   "tiles of K that are half empty",
+	"krrlab/accel/simd.Pack64":   "the same in float64",
+	"krrlab/accel/simd.Unpack32": "products with them",
+	"krrlab/accel/simd.Unpack64": "the same in float64",
+
 	"krrlab.DirectBelow":       "a default that is documented",
 	"krrlab.Lab.Held":          "what Free would give back",
 	"krrlab.ExactStatDimBelow": "a default that is documented",

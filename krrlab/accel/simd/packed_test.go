@@ -1,0 +1,138 @@
+package simd
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestPack packs rows with special values of all lengths around a register, on every path, and unpacks them; nothing
+// beyond the row, its words of mask and its values is written or read.
+func TestPack(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		testPack(t, Pack32, Unpack32, 1e-5)
+		testPack(t, Pack64, Unpack64, 1e-14)
+	})
+}
+
+func testPack[T number](t *testing.T, pack func(values []T, mask []uint16, row []T, least T, dropped []T) (int, T), unpack func(row []T, mask []uint16, values []T) int, tol float64) {
+	g := rand.New(rand.NewPCG(1, 2))
+	const least = 0.5
+	for _, c := range append(edges, 255, 256, 257) {
+		for _, share := range []float64{0, 0.1, 0.5, 1} {
+			row := draw[T](g, c)
+			var values []T
+			want := make([]uint16, (c+15)/16)
+			for j := range row {
+				row[j] = T(0.4 * (2*g.Float64() - 1))
+				if g.Float64() < share {
+					row[j] = []T{least, -least, T(math.NaN()), T(math.Inf(-1)), 3}[g.IntN(5)]
+				}
+				if v := float64(row[j]); !(math.Abs(v) < least) {
+					want[j/16] |= 1 << (j % 16)
+					values = append(values, row[j])
+				}
+			}
+			name := fmt.Sprintf("%T, %d numbers, %v kept", row, c, share)
+			got, mask, dropped := draw[T](g, c), make([]uint16, len(want)), draw[T](g, c)
+			for w := range mask {
+				mask[w] = 0xabcd
+			}
+			was := slices.Clone(dropped)
+			n, sum := pack(got, mask, row, least, dropped)
+			if n != len(values) || !slices.Equal(mask, want) || !same(got[:n], values) {
+				t.Fatalf("%s: %d values %v under %x, want %v under %x", name, n, got[:n], mask, values, want)
+			}
+			var all float64
+			for j, v := range row {
+				if size := math.Abs(float64(v)); size < least {
+					all += size
+					was[j] += T(size)
+				}
+			}
+			if !slices.Equal(dropped, was) || !(math.Abs(float64(sum)-all) <= tol*all) {
+				t.Fatalf("%s: dropped %v of sum %v, want %v of %v", name, dropped, sum, was, all)
+			}
+			back := draw[T](g, c)
+			if read := unpack(back, mask, got[:n:n]); read != n {
+				t.Fatalf("%s: %d values read of %d", name, read, n)
+			}
+			for j := range row {
+				if want[j/16]>>(j%16)&1 == 0 {
+					row[j] = 0
+				}
+			}
+			if !same(back, row) {
+				t.Fatalf("%s: unpacked %v, want %v", name, back, row)
+			}
+		}
+	}
+}
+
+// same compares bit by bit, as far as NaN goes.
+func same[T number](a, b []T) bool {
+	return slices.EqualFunc(a, b, func(v, w T) bool { return v == w || v != v && w != w })
+}
+
+// TestPackPanics: slices that are too short are refused.
+func TestPackPanics(t *testing.T) {
+	onEach(t, func(t *testing.T) {
+		f := func(n int) []float32 { return make([]float32, n) }
+		for name, call := range map[string]func(){
+			"values":   func() { Pack32(f(32), make([]uint16, 3), f(33), 1, f(33)) },
+			"mask":     func() { Pack32(f(33), make([]uint16, 2), f(33), 1, f(33)) },
+			"dropped":  func() { Pack32(f(33), make([]uint16, 3), f(33), 1, f(32)) },
+			"unpacked": func() { Unpack32(f(33), []uint16{0xffff, 0xffff, 1}, f(32)) },
+			"masks":    func() { Unpack32(f(33), []uint16{0xffff, 0xffff}, f(32)) },
+			"none":     func() { Unpack32(f(1), []uint16{1}, nil) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Errorf("%s: no panic", name)
+					}
+				}()
+				call()
+			}()
+		}
+	})
+}
+
+// BenchmarkPack packs and unpacks tiles of 256×256, 45 % full: GB/s of the rows.
+func BenchmarkPack(b *testing.B) {
+	const n, least = 256, 0.55
+	tile, values, mask, dropped := make([]float32, n*n), make([]float32, n*n+n), make([]uint16, n*n/16), make([]float32, n)
+	g := rand.New(rand.NewPCG(3, 4))
+	for i := range tile {
+		tile[i] = g.Float32()
+	}
+	pack := func() (at int) {
+		for r := range n {
+			k, _ := Pack32(values[at:], mask[r*n/16:], tile[r*n:(r+1)*n], least, dropped)
+			at += k
+		}
+		return at
+	}
+	kept := pack()
+	for _, p := range Paths() {
+		for name, f := range map[string]func(){
+			"Pack": func() { pack() },
+			"Unpack": func() {
+				for r, at := 0, 0; r < n; r++ {
+					at += Unpack32(tile[r*n:(r+1)*n], mask[r*n/16:], values[at:kept])
+				}
+			},
+		} {
+			b.Run(fmt.Sprintf("%v/%s", p, name), func(b *testing.B) {
+				defer Use(InUse())
+				Use(p)
+				for range b.N {
+					f()
+				}
+				b.ReportMetric(float64(b.N)*4*n*n/b.Elapsed().Seconds()/1e9, "GB/s")
+			})
+		}
+	}
+}
