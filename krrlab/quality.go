@@ -69,8 +69,8 @@ func (l *Lab) quality(ctx context.Context, o QualityOptions) (*Quality, error) {
 	if err == nil && !o.NoSolve {
 		err = l.count(ctx, q, a, m)
 	}
-	if err == nil && n <= o.ExactBelow && (l.plain() || l.approximation() != nil) {
-		err = l.spectrum(ctx, q, a)
+	if err == nil && n <= o.ExactBelow {
+		err = l.spectrum(ctx, q, a, m)
 	}
 	q.Seconds.Total = time.Since(start).Seconds()
 	if err != nil && (ctx.Err() == nil || q.Steps == 0) {
@@ -190,7 +190,7 @@ func (l *Lab) count(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preco
 }
 
 // spectrum computes all eigenvalues of M⁻¹A, with K in float64.
-func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
+func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix, m pcg.Preconditioner) error {
 	l.Tell(ctx, Event{Stage: stage.Spectrum})
 	start := time.Now()
 	k := mat.NewDense(q.N, q.N, nil)
@@ -198,22 +198,8 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 	if err := exact.DenseTo(ctx, k); err != nil {
 		return err
 	}
-	var z *points.Dense32
-	if recipe := l.approximation(); recipe != nil {
-		f, err := l.factor(ctx, recipe, 0)
-		if err != nil {
-			return err
-		}
-		if z = f.it.z; f.it.low != nil {
-			z = f.it.low.F
-		} else if r, ok := recipe.Preconditioner.(Features); ok && z.N < q.N { // of this rank
-			if z, err = l.features(ctx, r.Map, r.S, 0, 0, q.N); err != nil {
-				return err
-			}
-		}
-	}
-	values, slack, err := lambdap.Spectrum(ctx, k, l.cfg.Lambda, z, q.LambdaP)
-	if err != nil {
+	values, slack, ok, err := l.eigenvalues(ctx, k, q.LambdaP, m)
+	if err != nil || !ok {
 		return err
 	}
 	const how = "dense eigenvalues"
@@ -222,4 +208,29 @@ func (l *Lab) spectrum(ctx context.Context, q *Quality, a *gram.Matrix) error {
 	e.Seconds = time.Since(start).Seconds()
 	q.Spectrum, q.Exact, q.Seconds.Exact = values, &e, e.Seconds
 	return nil
+}
+
+// eigenvalues returns those of M⁻¹A, ascending, and a bound of their rounding: of an approximation ZZᵀ+λ_pI by Z, of
+// another M, which need not be positive definite in float64, by its inverse.
+func (l *Lab) eigenvalues(ctx context.Context, k *mat.Dense, lambdaP float64, m pcg.Preconditioner) ([]float64, float64, bool, error) {
+	var z *points.Dense32
+	recipe := l.approximation()
+	switch {
+	case recipe == nil && m != nil:
+		return lambdap.SpectrumBy(ctx, k, l.cfg.Lambda, m)
+	case recipe != nil:
+		f, err := l.factor(ctx, recipe, 0)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		if z = f.it.z; f.it.low != nil {
+			z = f.it.low.F
+		} else if r, ok := recipe.Preconditioner.(Features); ok && z.N < l.train.Len() { // of this rank
+			if z, err = l.features(ctx, r.Map, r.S, 0, 0, l.train.Len()); err != nil {
+				return nil, 0, false, err
+			}
+		}
+	}
+	values, slack, err := lambdap.Spectrum(ctx, k, l.cfg.Lambda, z, lambdaP)
+	return values, slack, err == nil, err
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/accel"
@@ -140,6 +141,19 @@ func pencil(t testing.TB, a ridge, zz *mat.SymDense, lambdaP float64) []float64 
 	return eigenvalues(t, s)
 }
 
+// skewed is M⁻¹ with by more in entry (1, 0).
+type skewed struct {
+	pcg.Preconditioner
+	by float64
+}
+
+func (m skewed) SolveTo(ctx context.Context, dst, r *mat.Dense) error {
+	row := mat.Row(nil, 0, r)
+	err := m.Preconditioner.SolveTo(ctx, dst, r)
+	floats.AddScaled(dst.RawRowView(1), m.by, row)
+	return err
+}
+
 func TestSpectrum(t *testing.T) {
 	const n, lambda, lambdaP = 130, 0.05, 0.2
 	a, z := problem(n, 40, lambda, 1)
@@ -155,6 +169,21 @@ func TestSpectrum(t *testing.T) {
 	}
 	if slack <= 0 || slack > 1e-8 {
 		t.Errorf("slack %g", slack)
+	}
+	m, err := precond.New(t.Context(), z, lambdaP, &precond.Options{Form: precond.FormLInv})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64][]float64{0: want, 0.01: want, 3: nil} { // of M⁻¹, added to one entry beside its diagonal
+		got, slack, ok, err := SpectrumBy(t.Context(), mat.DenseCopyOf(a.k), lambda, skewed{m, share / lambdaP})
+		if err != nil || ok != (want != nil) || share == 0 && slack > 1e-8 {
+			t.Fatalf("by M⁻¹: slack %g, definite %v (%v)", slack, ok, err)
+		}
+		for i, v := range got {
+			if math.Abs(v-want[i]) > slack+1e-10*want[n-1] {
+				t.Errorf("by M⁻¹ eigenvalue %d is %v, want %v to %g", i, v, want[i], slack)
+			}
+		}
 	}
 	plain, _, err := Spectrum(t.Context(), mat.DenseCopyOf(a.k), lambda, nil, 0)
 	if err != nil {

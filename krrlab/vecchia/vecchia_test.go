@@ -2,8 +2,10 @@ package vecchia_test
 
 import (
 	"cmp"
-	"context"
+	"errors"
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,12 +27,31 @@ import (
 
 const lambda = 0.01
 
-// problem returns K+λI of n points in the unit square, and a factor of K of rank r, nil for 0.
-func problem(t *testing.T, n, r int, k kernel.Kernel, o *gram.Options) (*gram.Matrix, *points.Dense32) {
+// problem returns K+λI of n points of the plane, given as the name says, and a factor of K of rank r, nil for 0.
+func problem(t *testing.T, n, r int, k kernel.Kernel, as string, o *gram.Options) (*gram.Matrix, *points.Dense32) {
 	t.Helper()
 	x := make([]float64, 2*n)
 	rng.New(1).Sub("points").Normals(x, 0)
-	a, err := gram.New(t.Context(), k, points.NewDense(n, 2, x), lambda, o)
+	var p points.Points = points.NewDense(n, 2, x)
+	switch as {
+	case "csr":
+		c := &points.CSR{N: n, D: 2, Ptr: make([]int, n+1), Col: make([]int32, 2*n), Val: x}
+		for i := range 2 * n {
+			c.Ptr[i/2+1], c.Col[i] = 2*(i/2)+2, int32(i%2)
+		}
+		p = c
+	case "given":
+		m, err := gram.New(t.Context(), k, p, lambda, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := kernel.NewPrecomputed(&points.Dense{N: n, D: n, Stride: n, Data: denseOf(t, m).RawMatrix().Data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, p = given, kernel.Rows(n)
+	}
+	a, err := gram.New(t.Context(), k, p, lambda, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,14 +65,20 @@ func problem(t *testing.T, n, r int, k kernel.Kernel, o *gram.Options) (*gram.Ma
 	return a, f.F
 }
 
-// byDefinition returns M = FFᵀ+V, V = (GᵀG)⁻¹ with rows of G by dense solves, and neighbors by sorting.
-func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) *mat.Dense {
-	t.Helper()
-	n := a.Dim()
-	kk := mat.NewDense(n, n, nil)
-	if err := a.Exact(1e-12).DenseTo(t.Context(), kk); err != nil {
+// denseOf returns K in float64.
+func denseOf(t *testing.T, a *gram.Matrix) *mat.Dense {
+	k := mat.NewDense(a.Dim(), a.Dim(), nil)
+	if err := a.Exact(1e-12).DenseTo(t.Context(), k); err != nil {
 		t.Fatal(err)
 	}
+	return k
+}
+
+// byDefinition returns M = FFᵀ+V, V = (GᵀG)⁻¹ with rows of G by dense solves, and neighbors by sorting; and ωR+λI.
+func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega float64, order []int32) (m, left *mat.Dense) {
+	t.Helper()
+	n := a.Dim()
+	kk := denseOf(t, a)
 	ff := mat.NewDense(n, n, nil)
 	if f != nil {
 		w := mat.NewDense(n, f.D, nil)
@@ -116,13 +143,13 @@ func byDefinition(t *testing.T, a *gram.Matrix, f *points.Dense32, k int, omega 
 			g.Set(i, p, z.AtVec(x)/math.Sqrt(z.AtVec(len(idx)-1)))
 		}
 	}
-	var p, v, m mat.Dense
+	var p, v mat.Dense
 	p.Mul(g.T(), g)
 	if err := v.Inverse(&p); err != nil {
 		t.Fatal(err)
 	}
-	m.Add(&v, ff)
-	return &m
+	v.Add(&v, ff)
+	return &v, s
 }
 
 func order(n int, g rng.Stream) []int32 {
@@ -133,49 +160,186 @@ func order(n int, g rng.Stream) []int32 {
 	return out
 }
 
+// sound returns what is wrong with the rows of G: they end with the diagonal, and hold at most k points before it.
+func sound(m *vecchia.Inverse, order []int32) error {
+	for i := range m.Dim() {
+		cols, values := m.Row(i)
+		last := len(cols) - 1
+		if last > m.Neighbors() || int(cols[last]) != i || !(values[last] > 0) {
+			return fmt.Errorf("row %d is %v, %v", i, cols, values)
+		}
+		for _, j := range cols[:last] {
+			if order[j] >= order[i] {
+				return fmt.Errorf("row %d has %d, which comes after it", i, j)
+			}
+		}
+	}
+	return nil
+}
+
+// TestDefinition: M, its inverse and G against dense matrices in float64, however K is given and stored.
 func TestDefinition(t *testing.T) {
-	const n = 150
+	narrow, wide := kernel.Gaussian{Sigma: 0.3}, kernel.Gaussian{Sigma: 1}
+	rational := kernel.Func{Name: "rational", F: func(x, z []float64) float64 { return 1 / (1 + math.Pow(x[0]-z[0], 2) + math.Pow(x[1]-z[1], 2)) }}
 	for _, c := range []struct {
-		k, r  int
-		omega float64
-		of    kernel.Kernel
+		n, k, r int
+		omega   float64
+		of      kernel.Kernel
+		as      string
+		storage gram.Storage
 	}{
-		{0, 0, 1, kernel.Gaussian{Sigma: 0.3}}, {8, 0, 1, kernel.Gaussian{Sigma: 0.3}}, {8, 20, 1, kernel.Gaussian{Sigma: 1}},
-		{8, 20, 0.2, kernel.Gaussian{Sigma: 1}}, {0, 20, 0.5, kernel.Matern32{Sigma: 1}},
-		{6, 5, 1, kernel.Polynomial{Gamma: 0.05, Coef0: 1, Degree: 3}}, {n - 1, 10, 1, kernel.Matern32{Sigma: 1}},
+		{300, 8, 20, 1, wide, "", gram.Float32},
+		{120, 0, 0, 1, narrow, "", gram.Float32},                     // Jacobi
+		{120, 0, 20, 1, kernel.Matern32{Sigma: 1}, "", gram.Float32}, // FITC: Woodbury with a diagonal
+		{120, 0, 20, 0.5, wide, "", gram.Recompute},                  // the same, damped
+		{120, 8, 0, 1, narrow, "csr", gram.Float64},                  // the sparse inverse alone
+		{120, 8, 0, 0.3, kernel.Laplacian{Sigma: 1}, "", gram.Fixed16},
+		{120, 8, 20, 0.2, wide, "csr", gram.Recompute},
+		{120, 8, 20, 0.2, wide, "given", gram.Float32},
+		{120, 6, 5, 1, kernel.Polynomial{Gamma: 0.05, Coef0: 1, Degree: 3}, "", gram.Float64},
+		{120, 6, 5, 1, kernel.Matern52{Sigma: 1}, "", gram.Recompute},
+		{120, 6, 5, 1, rational, "", gram.Float32},
+		{120, 119, 0, 1, kernel.Laplacian{Sigma: 1}, "", gram.Float64}, // all points: M = K+λI
+		{120, 500, 10, 1, kernel.Matern32{Sigma: 1}, "given", gram.Float64},
+		{1, 3, 1, 1, wide, "", gram.Float64},
 	} {
-		a, f := problem(t, n, c.r, c.of, nil)
-		o := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(n, rng.New(3))}
+		a, f := problem(t, c.n, c.r, c.of, c.as, &gram.Options{Storage: c.storage})
+		o := &vecchia.Options{Neighbors: cmp.Or(c.k, -1), Damping: c.omega, Order: order(c.n, rng.New(3))}
 		m, err := vecchia.New(t.Context(), a, f, o)
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		want, left := byDefinition(t, a, f, min(c.k, c.n-1), c.omega, o.Order)
+		id := mat.NewDense(c.n, c.n, nil)
+		for i := range c.n {
+			id.Set(i, i, 1)
+		}
+		got, inv, one := mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, c.n, nil), mat.NewDense(c.n, 1, nil)
+		e0 := mat.DenseCopyOf(id.Slice(0, c.n, 0, 1))
+		if err := errors.Join(m.MulTo(t.Context(), got, id), m.SolveTo(t.Context(), inv, id), m.SolveTo(t.Context(), one, e0), sound(m, o.Order)); err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		off := func(what string, got, want mat.Matrix, most float64) {
+			var diff mat.Dense
+			diff.Sub(got, want)
+			if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < most) {
+				t.Errorf("%+v: %s is off by %.2g of its norm", c, what, e)
+			}
+		}
+		var unit mat.Dense
+		unit.Mul(inv, want)
+		off("M", got, want, 1e-5)
+		off("M⁻¹M", &unit, id, 2e-3) // 2⁻²⁴κ(M)
+		off("M⁻¹e in many columns", inv.Slice(0, c.n, 0, 1), one, 1e-10)
+		for i := range c.n { // diag(G(ωR+λI)Gᵀ) = 1
+			cols, values := m.Row(i)
+			var sum float64
+			for x, p := range cols {
+				for y, q := range cols {
+					sum += float64(values[x]) * float64(values[y]) * left.At(int(p), int(q))
+				}
+			}
+			if math.Abs(sum-1) > 1e-3 {
+				t.Errorf("%+v: gᵀ(ωR+λI)g = %.6g in row %d", c, sum, i)
+			}
+		}
+		if c.k < c.n-1 {
+			continue
+		}
+		if res, err := pcg.Solve(t.Context(), a, m, e0, &pcg.Options{Tol: 1e-3}); err != nil || res.Iterations != 1 {
+			t.Errorf("%+v: with all points as neighbors %d iterations (%v)", c, res.Iterations, err)
+		}
+	}
+}
+
+// TestPermuted: points and their places permuted permute M. That a neighbor comes before its point is checked by what
+// notices one that does not.
+func TestPermuted(t *testing.T) {
+	const n = 200
+	x := make([]float64, 2*n)
+	rng.New(1).Sub("points").Normals(x, 0)
+	perm, places := rng.New(7).Perm(n), order(n, rng.New(3))
+	inverse := func(at func(i int) int) (*vecchia.Inverse, []int32, *mat.Dense) {
+		p, o, landmarks := points.NewDense(n, 2, nil), make([]int32, n), make([]int, 9)
+		for i := range n {
+			copy(p.Data[2*i:2*i+2], x[2*at(i):])
+			if o[i] = places[at(i)]; at(i) < 9 {
+				landmarks[at(i)] = i
+			}
+		}
+		a, err := gram.New(t.Context(), kernel.Gaussian{Sigma: 1}, p, lambda, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := byDefinition(t, a, f, c.k, c.omega, o.Order)
-		id, got := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
+		f, err := lowrank.NystromAt(t.Context(), a.Exact(1e-9), landmarks, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := vecchia.New(t.Context(), a, f.F, &vecchia.Options{Order: o, Neighbors: 9, Damping: 0.7})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, out := mat.NewDense(n, n, nil), mat.NewDense(n, n, nil)
 		for i := range n {
 			id.Set(i, i, 1)
 		}
-		if err := m.MulTo(t.Context(), got, id); err != nil {
+		if err := errors.Join(m.SolveTo(t.Context(), out, id), sound(m, o)); err != nil {
 			t.Fatal(err)
 		}
-		var diff mat.Dense
-		diff.Sub(got, want)
-		if e := mat.Norm(&diff, 2) / mat.Norm(want, 2); !(e < 1e-5) {
-			t.Errorf("%+v: M is off by %.2g of its norm", c, e)
+		return m, o, out
+	}
+	_, _, want := inverse(func(i int) int { return i })
+	m, o, got := inverse(func(i int) int { return perm[i] })
+	size := mat.Max(want)
+	for i := range n {
+		for j := range n {
+			if d := math.Abs(got.At(i, j) - want.At(perm[i], perm[j])); !(d < 1e-4*size) {
+				t.Fatalf("entry (%d, %d) of M⁻¹ is off by %g of %g", i, j, d, size)
+			}
 		}
-		if err := m.SolveTo(t.Context(), got, want); err != nil {
+	}
+	cols, _ := m.Row(slices.Index(o, n/2))
+	cols[0] = int32(slices.Index(o, n-1))
+	if sound(m, o) == nil {
+		t.Error("a neighbor that comes after its point is not noticed")
+	}
+}
+
+// TestDraws: 4,000 draws have the covariance M.
+func TestDraws(t *testing.T) {
+	const n, draws = 30, 4000
+	for _, r := range []int{0, 4} {
+		a, f := problem(t, n, r, kernel.Matern32{Sigma: 1}, "", nil)
+		o := &vecchia.Options{Neighbors: 5, Damping: 0.5, Order: order(n, rng.New(3))}
+		m, err := vecchia.New(t.Context(), a, f, o)
+		x := mat.NewDense(n, draws, nil)
+		if err == nil {
+			err = m.NormalTo(t.Context(), x, rng.New(8))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		diff.Sub(got, id)
-		if e := mat.Norm(&diff, 2); !(e < 2e-2) {
-			t.Errorf("%+v: ‖M⁻¹M−I‖ = %.2g", c, e)
+		dense, _ := byDefinition(t, a, f, 5, 0.5, o.Order)
+		var chol mat.Cholesky
+		if !chol.Factorize(mat.NewSymDense(n, dense.RawMatrix().Data)) {
+			t.Fatal("M is not positive definite")
 		}
-		if c.k == n-1 { // M is K+λI
-			b := mat.NewDense(n, 1, nil)
-			b.Set(3, 0, 1)
-			res, err := pcg.Solve(context.Background(), a, m, b, &pcg.Options{Tol: 1e-3})
-			if err != nil || res.Iterations != 1 {
-				t.Errorf("with all points as neighbors %d iterations (%v)", res.Iterations, err)
+		var l mat.TriDense
+		chol.LTo(&l)
+		var white, cov mat.Dense
+		if err := white.Solve(&l, x); err != nil {
+			t.Fatal(err)
+		}
+		cov.Mul(&white, white.T())
+		for i := range n {
+			for j := range n {
+				want, sigma := 0.0, math.Sqrt(draws)
+				if i == j {
+					want, sigma = draws, math.Sqrt(2*draws)
+				}
+				if !(math.Abs(cov.At(i, j)-want) < 5*sigma) {
+					t.Errorf("r = %d: the covariance of L⁻¹x is %g at (%d, %d)", r, cov.At(i, j)/draws, i, j)
+				}
 			}
 		}
 	}
@@ -183,7 +347,7 @@ func TestDefinition(t *testing.T) {
 
 func TestConforms(t *testing.T) {
 	for _, r := range []int{0, 15} {
-		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, nil)
+		a, f := problem(t, 200, r, kernel.Gaussian{Sigma: 0.5}, "", nil)
 		m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 10, Seed: rng.New(4)})
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +409,7 @@ func TestSame(t *testing.T) {
 // TestRule: few neighbors where more say nothing, many where they do, and little damping where R is local.
 func TestRule(t *testing.T) {
 	settled := func(k kernel.Kernel, r int) *vecchia.Inverse {
-		a, f := problem(t, 1000, r, k, nil)
+		a, f := problem(t, 1000, r, k, "", nil)
 		m, err := vecchia.New(t.Context(), a, f, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +429,7 @@ func TestRule(t *testing.T) {
 func TestNotDefinite(t *testing.T) {
 	f := points.NewDense32(50, 1, nil)
 	f.Row(0)[0] = 9 // FFᵀ is above K
-	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, nil)
+	a, _ := problem(t, 50, 0, kernel.Gaussian{Sigma: 1}, "", nil)
 	if m, err := vecchia.New(t.Context(), a, f, &vecchia.Options{Neighbors: 5}); err == nil || !strings.Contains(err.Error(), "not positive definite") {
 		t.Errorf("%v, %v", m, err)
 	}
@@ -273,7 +437,7 @@ func TestNotDefinite(t *testing.T) {
 
 // TestCond: the interval of κ holds the condition number of the dense pencil.
 func TestCond(t *testing.T) {
-	a, f := problem(t, 150, 5, kernel.Matern32{Sigma: 0.5}, &gram.Options{Storage: gram.Float64})
+	a, f := problem(t, 150, 5, kernel.Matern32{Sigma: 0.5}, "", &gram.Options{Storage: gram.Float64})
 	o := &vecchia.Options{Neighbors: 6, Damping: 0.5, Order: order(150, rng.New(3))}
 	m, err := vecchia.New(t.Context(), a, f, o)
 	if err != nil {
@@ -283,11 +447,8 @@ func TestCond(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dense := byDefinition(t, a, f, 6, 0.5, o.Order)
-	k := mat.NewDense(150, 150, nil)
-	if err := a.DenseTo(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
+	dense, _ := byDefinition(t, a, f, 6, 0.5, o.Order)
+	k := denseOf(t, a)
 	for i := range 150 {
 		k.Set(i, i, k.At(i, i)+lambda)
 	}
