@@ -22,6 +22,7 @@ func init() {
 			"Residuals":      r.ValueOf(lambdap.Residuals),
 			"RitzIterations": r.ValueOf(lambdap.RitzIterations),
 			"Spectrum":       r.ValueOf(lambdap.Spectrum),
+			"SpectrumBy":     r.ValueOf(lambdap.SpectrumBy),
 			"Sweep":          r.ValueOf(lambdap.Sweep),
 			"SweepSizes":     r.ValueOf(lambdap.SweepSizes),
 		},
