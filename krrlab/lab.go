@@ -20,6 +20,7 @@ import (
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/results"
 	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // What stages report and return: see packages stage and results.
@@ -170,6 +171,12 @@ type problem struct {
 		lambdaP float64
 		form    precond.Form
 		seconds float64
+	}
+	v struct { // the last sparse inverse, of k.a
+		*vecchia.Inverse
+		of      Vecchia
+		rep     int
+		seconds float64 // it took, with F
 	}
 	won won
 

@@ -79,8 +79,13 @@ func (s *solve) prepare(ctx context.Context, rep int) error {
 	sol := s.sol
 	recipe := s.approximation()
 	if recipe == nil {
+		before := s.v.Inverse
 		err := timed(&sol.Seconds.Factor, func() (err error) { s.m, err = s.M(ctx, rep); return err })
 		if v, ok := s.m.(*vecchia.Inverse); ok {
+			if v == before {
+				sol.Seconds.Factor += s.v.seconds
+				s.share(true, "factor")
+			}
 			sol.S, sol.Neighbors, sol.Damping, sol.Features = v.Rank(), v.Neighbors(), v.Damping(), v.What()
 		}
 		return err

@@ -109,10 +109,9 @@ func (l *Lab) task() *plan.Task {
 	}
 	if l.open != nil {
 		t.S, t.LambdaP = l.open.s, l.open.lambdaP
-	} else if r := l.approximation(); r != nil {
-		t.Precond, t.S, t.LambdaP = r.name, r.s, r.lambdaP
 	} else {
-		t.Precond = plan.None
+		p := l.candidate(l.cfg.Precond)
+		t.Precond, t.S, t.LambdaP = cmp.Or(p.Precond, plan.None), p.S, p.LambdaP
 	}
 	return t
 }

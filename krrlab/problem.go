@@ -93,7 +93,9 @@ func (l *Lab) Free() {
 }
 
 // freeFactor frees Z, what was made of it, and where a race ended.
-func (p *problem) freeFactor() { p.z.factor, p.g.Gram, p.m.Woodbury, p.won = nil, nil, nil, won{} }
+func (p *problem) freeFactor() {
+	p.z.factor, p.g.Gram, p.m.Woodbury, p.v.Inverse, p.won = nil, nil, nil, nil, won{}
+}
 
 // Held returns the bytes of K, Z and M that are held for the stages to come.
 func (l *Lab) Held() int64 {
@@ -113,6 +115,9 @@ func (p *problem) heldFactor() (held int64) {
 		held = p.m.Bytes()
 	case p.z.factor != nil:
 		held = 4 * int64(p.z.z.N) * int64(p.z.z.D)
+	}
+	if p.v.Inverse != nil {
+		held += p.v.Bytes()
 	}
 	if p.g.Gram != nil {
 		s := int64(p.z.z.D)
@@ -156,7 +161,7 @@ func (l *Lab) matrix(ctx context.Context, held int64, as *gram.Choice) (f formed
 	if suits {
 		return formed[*gram.Matrix]{k.a, k.seconds, true}, nil
 	}
-	k.a, l.won = nil, won{} // which holds the one before
+	k.a, l.v.Inverse, l.won = nil, nil, won{} // of the one before
 	o := &gram.Options{Storage: l.cfg.Storage, As: as, Seed: l.cfg.Seed, Progress: l.watch(ctx, stage.Kernel), Comm: l.comm}
 	if l.exact() || l.refines() {
 		o.Prefer = l.preferred()
@@ -229,7 +234,7 @@ func (l *Lab) inverse(ctx context.Context, recipe *recipe, rep int) (m formed[*p
 	if l.m.Woodbury != nil && l.m.lambdaP == lambdaP && l.m.form == form {
 		return formed[*precond.Woodbury]{l.m.Woodbury, l.g.seconds + l.m.seconds, true}, "factor", nil
 	}
-	l.m.Woodbury, l.won = nil, won{}
+	l.m.Woodbury, l.v.Inverse, l.won = nil, nil, won{}
 	l.Tell(ctx, Event{Stage: stage.Factor})
 	o := &precond.Options{Form: form, RHS: l.columns(), StatDim: true, Fast: true, Comm: l.comm}
 	start := time.Now()

@@ -20,8 +20,8 @@ import (
 
 // RaceOptions are the options of Race. Zero values mean the defaults.
 type RaceOptions struct {
-	// Runners are the preconditioners that race against none, after which they stand in race.Report.Racers. Default: features (if the kernel has them),
-	// nystrom and rpcholesky, of the default rank.
+	// Runners are the preconditioners that race against none, after which they stand in race.Report.Racers. Default:
+	// features (if the kernel has them), nystrom and rpcholesky, of the default rank, and vecchia without F.
 	Runners []RaceRunner
 	// Finish goes on until one has reached τ.
 	Finish bool
@@ -38,13 +38,17 @@ type RaceRunner struct {
 // their numbers.
 func Runners(k kernel.Kernel, spec PrecondSpec, names ...string) (all []RaceRunner) {
 	if len(names) == 0 {
-		names = []string{"features", "nystrom", "rpcholesky"}
+		names = []string{"features", "nystrom", "rpcholesky", "vecchia"}
 		if noFeatures(k) {
 			names = names[1:]
 		}
 	}
-	for _, spec.Name = range names {
-		all = append(all, RaceRunner{PrecondSpec: spec})
+	for _, name := range names {
+		one := spec
+		if one.Name = name; name == "vecchia" {
+			one.S, one.LambdaP = 0, 0
+		}
+		all = append(all, RaceRunner{PrecondSpec: one})
 	}
 	return all
 }
@@ -62,14 +66,15 @@ func (l *Lab) Race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	start := time.Now()
 	r := &race.Report{Header: l.header(), Winner: -1, Kept: -1, Racers: make([]race.Racer, 1)}
-	recipes, err := l.racers(&o)
+	field, err := l.racers(&o)
 	if err != nil {
 		return nil, err
 	}
 	var most int64
-	for _, p := range recipes {
+	for _, p := range field {
 		most = max(most, l.building(p))
-		r.Racers = append(r.Racers, race.Racer{S: p.s, LambdaP: p.lambdaP})
+		spec, _ := SpecOf(p, l.cfg.Kernel)
+		r.Racers = append(r.Racers, race.Racer{S: spec.S, LambdaP: spec.LambdaP})
 	}
 	k, err := l.matrix(ctx, most, nil)
 	if err != nil {
@@ -94,7 +99,7 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 		return nil, err
 	}
 	var runners []race.Runner
-	for i, p := range recipes {
+	for i, p := range field {
 		runners = append(runners, e.runner(p, o.Runners[i]))
 	}
 	res, err := race.Run(ctx, a, l.y, runners, opt)
@@ -104,12 +109,11 @@ func (l *Lab) race(ctx context.Context, o RaceOptions) (*race.Report, error) {
 	return r, err
 }
 
-// racers returns the recipes of the runners, and completes them.
-func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
+// racers returns the preconditioners of the runners, with their defaults, and completes these.
+func (l *Lab) racers(o *RaceOptions) (field []Preconditioner, err error) {
 	if len(o.Runners) == 0 {
 		o.Runners = Runners(l.cfg.Kernel, PrecondSpec{})
 	}
-	var recipes []*recipe
 	for _, one := range o.Runners {
 		p, err := one.Preconditioner(l.cfg.Kernel)
 		if err != nil {
@@ -118,25 +122,35 @@ func (l *Lab) racers(o *RaceOptions) ([]*recipe, error) {
 		if p == nil {
 			p = Features{}
 		}
-		z, ok := p.(approximation)
-		if !ok {
-			return nil, fmt.Errorf("runner %q: want features, nystrom or rpcholesky; none takes part in every race", one.Name)
+		switch z := p.(type) {
+		case approximation:
+			p, err = z.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda)
+		case Vecchia:
+			err = z.check(l.train.Len())
+		default:
+			err = fmt.Errorf("runner %q: want features, nystrom, rpcholesky or vecchia; none takes part in every race", one.Name)
 		}
-		if z, err = z.settled(l.cfg.Kernel, l.train.Len(), l.cfg.Lambda); err != nil {
+		if err != nil {
 			return nil, err
 		}
-		recipes = append(recipes, z.recipe())
+		field = append(field, p)
 	}
-	return recipes, nil
+	return field, nil
 }
 
-// building returns the bytes that are held at most while M is built: Z, what F of landmarks is off to float32, and matrices of order s.
-func (l *Lab) building(p *recipe) int64 {
+// building returns the bytes that are held at most while M is built: Z, what F of landmarks is off to float32, and
+// matrices of order s; or G, F, and the lists that neighbors are chosen of.
+func (l *Lab) building(p Preconditioner) int64 {
+	n := int64(l.train.Len())
+	if v, ok := p.(Vecchia); ok {
+		return v.bytes(int(n)) + 8*n*int64(v.S) + 24*n*int64(v.most())
+	}
+	r := p.(approximation).recipe()
 	each := int64(4)
-	if p.name != plan.Features {
+	if r.name != plan.Features {
 		each = 8
 	}
-	return (each*int64(l.train.Len()) + 24*int64(p.s)) * int64(p.s)
+	return (each*n + 24*int64(r.s)) * int64(r.s)
 }
 
 // entrants are the preconditioners that a race builds.
@@ -149,17 +163,21 @@ type entrants struct {
 	built map[pcg.Preconditioner]func() // what makes one of them the lab's M
 }
 
-// runner returns a recipe as one that races. Building it takes what package plan predicts at the rates of this machine, with entries of K
-// as forming K took them where each is a call of Eval; M⁻¹R reads Z twice where a product reads K. Features took three to four times as
-// many iterations as landmarks on MNIST, IJCNN1 and California (docs/stages/race.md).
-func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
+// runner returns a preconditioner as one that races. Building it takes what package plan predicts at the rates of this
+// machine, with entries of K as forming K took them where each is a call of Eval; M⁻¹R reads Z or G twice where a product
+// reads K. Features took three to four times as many iterations as landmarks on MNIST, IJCNN1 and California
+// (docs/stages/race.md).
+func (e *entrants) runner(p Preconditioner, o RaceRunner) race.Runner {
 	n, d := e.lab.train.X.Dims()
-	r := race.Runner{Name: p.name, Build: o.Build, Iterations: o.Iterations, Times: 1, Solve: 8 * float64(n) * float64(p.s) / float64(max(e.a.Bytes(), 1))}
-	if p.name == plan.Features {
+	c := e.lab.candidate(p)
+	r := race.Runner{
+		Name: c.Precond, Build: o.Build, Iterations: o.Iterations, Times: 1,
+		Solve: 8 * float64(n) * float64(c.S+2*c.Neighbors) / float64(max(e.a.Bytes(), 1)),
+	}
+	if c.Precond == plan.Features {
 		r.Times = 3
 	}
 	if r.Build == 0 {
-		c := &plan.Candidate{Solver: plan.PCG, Precond: p.name, S: p.s, Storage: gram.Float32}
 		cost := plan.Cost{Rates: e.rates, N: n, D: d, T: 1}
 		if entry := 2 * e.entry / (float64(n) * float64(n)); kernel.Costly(e.lab.cfg.Kernel) {
 			cost.Entries = plan.Entries{Stored: entry, Columns: entry}
@@ -171,8 +189,21 @@ func (e *entrants) runner(p *recipe, o RaceRunner) race.Runner {
 	return r
 }
 
+// candidate returns a preconditioner as one that package plan knows the cost of.
+func (l *Lab) candidate(p Preconditioner) *plan.Candidate {
+	c := &plan.Candidate{Solver: plan.PCG, Storage: gram.Float32}
+	switch z := p.(type) {
+	case approximation:
+		r := z.recipe()
+		c.Precond, c.S, c.LambdaP = r.name, r.s, r.lambdaP
+	case Vecchia:
+		c.Precond, c.S, c.Neighbors = plan.Vecchia, z.S, cmp.Or(z.Neighbors, plan.UsualNeighbors)
+	}
+	return c
+}
+
 // make builds M, and a lower bound of the spectrum of M⁻¹A for landmarks.
-func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, float64, error) {
+func (e *entrants) make(ctx context.Context, p Preconditioner) (pcg.Preconditioner, float64, error) {
 	l := e.lab
 	var err error
 	need := l.vectors() + e.held + e.a.Bytes() + l.building(p)
@@ -182,22 +213,20 @@ func (e *entrants) make(ctx context.Context, p *recipe) (pcg.Preconditioner, flo
 	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, 0, err
 	}
-	f, err := l.factor(ctx, p, 0)
-	if err != nil {
+	m, err := p.Make(ctx, l, 0)
+	if err = comm.Agree(ctx, l.comm, err); err != nil {
 		return nil, 0, err
 	}
-	m, _, err := l.inverse(ctx, p, 0)
-	if err != nil {
-		return nil, 0, err
+	if held, ok := m.(interface{ Bytes() int64 }); ok {
+		e.held += held.Bytes()
 	}
-	e.held += m.it.Bytes()
-	z, g, w := l.z, l.g, l.m
-	e.built[m.it] = func() { l.z, l.g, l.m = z, g, w }
+	z, g, w, v := l.z, l.g, l.m, l.v
+	e.built[m] = func() { l.z, l.g, l.m, l.v = z, g, w, v }
 	mu := 0.0
-	if low := f.it.low; low != nil {
-		mu = bound.LambdaMin(low, l.cfg.Lambda, p.lambdaP, 2*e.a.Choice().Error)
+	if z, ok := p.(approximation); ok && l.z.low != nil {
+		mu = bound.LambdaMin(l.z.low, l.cfg.Lambda, z.recipe().lambdaP, 2*e.a.Choice().Error)
 	}
-	return m.it, mu, nil
+	return m, mu, nil
 }
 
 // crown makes the winner's M the one that is held, and keeps where it stands.

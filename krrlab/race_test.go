@@ -62,7 +62,7 @@ func TestRaceFreed(t *testing.T) {
 func TestRace(t *testing.T) {
 	k := kernel.Gaussian{Sigma: 1}
 	for name, o := range map[string]RaceOptions{
-		"defaults": {}, "landmarks": soon("nystrom", "rpcholesky"), "features": soon("features"), "hopeless": {Runners: []RaceRunner{{PrecondSpec{Name: "nystrom", S: 60}, 1, 1e9}}},
+		"defaults": {}, "landmarks": soon("nystrom", "rpcholesky"), "features": soon("features"), "sparse": soon("vecchia"), "hopeless": {Runners: []RaceRunner{{PrecondSpec{Name: "nystrom", S: 60}, 1, 1e9}}},
 	} {
 		cfg := Config{Kernel: k, Lambda: 0.3, Seed: 4, Solver: PCG, Tol: 1e-8}
 		lab := sketchLab(t, cfg)
@@ -94,7 +94,10 @@ func TestRace(t *testing.T) {
 			t.Errorf("%s, %s: %d iterations, %d without a race, or other coefficients", name, w.Name, sol.Iterations, alone.Iterations)
 		}
 		want := []string{"features", "factor", "kernel", "race"}
-		if w.S == 0 {
+		switch {
+		case w.Name == "vecchia":
+			want = []string{"kernel", "factor", "race"}
+		case w.S == 0:
 			want = want[2:]
 		}
 		if w.Phase != race.Done && !slices.Equal(sol.Shared, want) {
@@ -225,7 +228,7 @@ func TestRaceLimits(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if r, err := sketchLab(t, Config{Kernel: eval{}, Lambda: 0.3}).Race(t.Context(), RaceOptions{}); err != nil || len(r.Racers) != 3 {
+	if r, err := sketchLab(t, Config{Kernel: eval{}, Lambda: 0.3}).Race(t.Context(), RaceOptions{}); err != nil || len(r.Racers) != 4 {
 		t.Errorf("a kernel without features: %v, %v", r, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
@@ -50,7 +51,7 @@ func (p Vecchia) check(n int) error {
 	return nil
 }
 
-// Make implements Preconditioner. It forms K first.
+// Make implements Preconditioner. It forms K first. The last M is held for the stages that follow (Lab.Free).
 func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner, error) {
 	n := l.train.Len()
 	if err := p.check(n); err != nil {
@@ -60,6 +61,15 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 	if err != nil {
 		return nil, err
 	}
+	l.mu.Lock()
+	held := &l.v
+	if held.Inverse != nil && held.of == p && held.rep == rep && k.shared {
+		defer l.mu.Unlock()
+		return held.Inverse, nil
+	}
+	held.Inverse, l.m.Woodbury, l.won = nil, nil, won{}
+	l.mu.Unlock()
+	start := time.Now()
 	var f *points.Dense32
 	if p.S > 0 {
 		z, err := l.factor(ctx, RPCholesky{S: p.S}.recipe(), rep)
@@ -68,7 +78,19 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 		}
 		f = z.it.low.F
 	}
-	return vecchia.New(ctx, k.it, f, &vecchia.Options{
-		Neighbors: p.Neighbors, Damping: p.Damping, Seed: rng.New(l.cfg.Seed).Sub("vecchia", uint64(rep)), Comm: l.comm,
+	m, err := vecchia.New(ctx, k.it, f, &vecchia.Options{
+		Neighbors: p.Neighbors, Damping: p.Damping, Seed: p.stream(l, rep), Comm: l.comm,
 	})
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held.Inverse, held.of, held.rep, held.seconds = m, p, rep, time.Since(start).Seconds()
+	return m, nil
+}
+
+// stream draws the order of the points.
+func (p Vecchia) stream(l *Lab, rep int) rng.Stream {
+	return rng.New(l.cfg.Seed).Sub("vecchia", uint64(rep))
 }

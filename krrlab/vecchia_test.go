@@ -75,6 +75,18 @@ func TestVecchia(t *testing.T) {
 	}
 }
 
+// TestVecchiaEval: a kernel of which only values are known, whose K is kept in float64.
+func TestVecchiaEval(t *testing.T) {
+	k := kernel.Func{Name: "own", F: kernel.Gaussian{Sigma: 0.2}.Eval}
+	l, err := krrlab.New(datasets.SyntheticRegression(300, 3, 0.1, 1), krrlab.Config{Kernel: k, Lambda: 0.01, Precond: krrlab.Vecchia{S: 9}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sol, err := l.Solve(t.Context()); err != nil || !sol.Converged() || sol.Iterations > 12 {
+		t.Errorf("%v, %v", sol, err)
+	}
+}
+
 // TestVecchiaQuality: both ends of κ.
 func TestVecchiaQuality(t *testing.T) {
 	l, err := krrlab.New(datasets.SyntheticRegression(500, 3, 0.1, 1), krrlab.Config{Kernel: kernel.Gaussian{Sigma: 0.5}, Lambda: 0.01, Precond: krrlab.Vecchia{S: 20}})

@@ -27,7 +27,7 @@ it is predicted to save more than it costs. The race ends when the winner is kno
 		example: `  krrlab race --data mnist --n 10000 --plot race.svg
   krrlab race --data covtype --n 20000 --sigma 0.1 --runners nystrom,rpcholesky --features 2000`,
 		add: func(p *pflag.FlagSet) {
-			p.StringSliceVar(&names, "runners", nil, "preconditioners beside none, separated by commas: features, nystrom, rpcholesky (default: all that the kernel has)")
+			p.StringSliceVar(&names, "runners", nil, "preconditioners beside none, separated by commas: features, nystrom, rpcholesky, vecchia (default: all that the kernel has, vecchia with r = 0)")
 			p.IntVar(&spec.S, "features", 0, "random features s, or the rank of nystrom and rpcholesky, 1 ≤ s ≤ n (default: n/10, at least 500, at most 10,000)")
 			p.Float64Var(&spec.LambdaP, "lambda-p", 0, "ridge λ_p > 0 of the preconditioners (default: λ)")
 			p.Float64Var(&tol, "tol", 0, tolText)
@@ -40,7 +40,7 @@ it is predicted to save more than it costs. The race ends when the winner is kno
 		check: func(*pflag.FlagSet) error {
 			for _, name := range names {
 				if err := checkPrecond(name); err != nil || name == "none" {
-					return usagef("--runners %q: want features, nystrom or rpcholesky; none takes part in every race", name)
+					return usagef("--runners %q: want features, nystrom, rpcholesky or vecchia; none takes part in every race", name)
 				}
 			}
 			return nil

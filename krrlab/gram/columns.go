@@ -197,7 +197,7 @@ func (s *recomputed[T]) columns(ctx context.Context, dst *mat.Dense, idx []int) 
 }
 
 // gather returns the points idx with their norms.
-func (s *recomputed[T]) gather(idx []int) points.Panel {
+func (s *grid[T]) gather(idx []int) points.Panel {
 	norms := make([]float64, len(idx))
 	for k, c := range idx {
 		norms[k] = s.panels[c/s.size].Norms[c%s.size]

@@ -231,13 +231,11 @@ const mergeRows = 1 << 14
 // Block sets dst, row-major of order len(idx), to K(idx, idx) in float64. The matrix is one that Exact returns; others
 // panic. w is scratch of the caller, who may call from several goroutines with one each.
 func (m *Matrix) Block(dst []float64, idx []int, w *kernel.Workspace) {
-	e, ok := m.ops.(*engine[float64])
-	if !ok {
-		panic("gram: a block of a matrix that is not recomputed in float64")
-	}
-	s, ok := e.src.(*recomputed[float64])
-	if !ok {
-		panic("gram: a block of a matrix that is stored")
+	var s *grid[float64]
+	if e, ok := m.ops.(*engine[float64]); ok {
+		s = e.src.(interface{ of() *grid[float64] }).of() // the entries are formed again, also of tiles that are kept
+	} else {
+		panic("gram: a block of a matrix that is not in float64")
 	}
 	z := s.gather(idx)
 	k := len(idx)

@@ -51,6 +51,8 @@ type grid[T float] struct {
 	shift  float64 // tiles are those of K less this
 }
 
+func (g *grid[T]) of() *grid[T] { return g }
+
 // formTo forms tile p in dst.
 func (g *grid[T]) formTo(dst []T, p int, w *kernel.Workspace) {
 	r := g.order[p]

@@ -122,9 +122,11 @@ func (m *model) predict(list []*Candidate) {
 	rank := func(c *Candidate) int {
 		switch {
 		case c.Refused != "":
-			return 2
+			return 3
 		case m.ruled(c):
 			return 0
+		case c.Precond == Vecchia: // of whose iterations nothing is known before a race
+			return 2
 		}
 		return 1
 	}

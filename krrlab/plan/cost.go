@@ -41,6 +41,9 @@ const (
 	vectorPasses = 80  // bytes of n×t blocks an iteration passes over, for each of their entries
 	blockSlow    = 2   // block operations of many columns; those of t columns take 2+20/t times as long as in dgemm
 	blockThin    = 20
+	// UsualNeighbors is how many neighbors of a point are reckoned with where a rule is to find how many there are.
+	UsualNeighbors = 30
+
 	extraColumns = 1.1 // columns of K that RPCholesky forms for one it keeps
 )
 
@@ -63,7 +66,8 @@ type Cost struct {
 //
 //	K           look + n²/2·ε + bytes/W              Z          1.4·2nds/G₃₂ + ns/cos + 4ns/W
 //	landmarks   ns·(ε_col + ε_own) + 1.3·ns²/G₆₄     ZᵀZ, L⁻¹   ns·ε_gram + 1.7·ns²/G₃₂ + chol(s) + 2·(s³/3)/P₆₄
-//	iteration   bytes·product(t) + ns·apply(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
+//	sparse inverse, k neighbors, r pivots  bytes·scan + n(k²(d+r)/2 + k³/3)/rows
+//	iteration   bytes·product(t) + ns·apply(t) + n(k+1)·sparse(t) + 80nt/B, with block operations (2+20/t)·BlockFlops/G₆₄; K and twice Z at B at most
 //	residual    n²/2·(ε_exact + 4·product(t)) for each round where K is recomputed for it, else 288 rows of it
 //	direct      n²/2·ε_dense + bytes/2W, chol(n), bytes/2·apply(t)/4 and a residual for each round
 //	test        n·n_test·ε_test + 2n·n_test·t/G₃₂
@@ -92,7 +96,7 @@ func (m Cost) Of(c *Candidate) {
 	}
 	kBytes, product, iteration := m.iteration(c)
 	if sec.Kernel = m.Look; c.Storage != gram.Recompute {
-		sec.Kernel += n*n/2/ranks*m.Stored + kBytes/m.Touch
+		sec.Kernel += m.entries()*m.Stored + kBytes/m.Touch
 	}
 	sec.Solve = float64(c.Iterations)*iteration + product
 	if sec.Residual = bound.RowsChecked * n / ranks * m.Exact; n*n*float64(m.D) <= m.ExactWork {
@@ -105,14 +109,14 @@ func (m Cost) Of(c *Candidate) {
 // bytes returns what a rank holds at its most.
 func (m *Cost) bytes(c *Candidate, raced bool) int64 {
 	landmarks := c.Precond == Nystrom || c.Precond == RPCholesky
-	return Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Landmarks: landmarks, Raced: raced}, max(1, m.Ranks)).Most
+	return Of(Problem{N: m.N, D: m.D, T: m.T, PointBytes: m.PointBytes, Storage: c.Storage, S: c.S, Neighbors: c.Neighbors,
+		Landmarks: landmarks || c.Precond == Vecchia && c.S > 0, Raced: raced || c.Precond == Vecchia}, max(1, m.Ranks)).Most
 }
 
 // recomputed returns the seconds of a product with K whose tiles are formed, in so many seconds an entry, and each
 // multiplied twice in cache, as those of four bytes are.
 func (m *Cost) recomputed(entry float64) float64 {
-	n := float64(m.N)
-	return n * n / 2 / float64(max(m.Ranks, 1)) * (entry + 4*at(m.Product, m.T))
+	return m.entries() * (entry + 4*at(m.Product, m.T))
 }
 
 // build sets the seconds of Z or the landmarks' factor, and of what M⁻¹ is made of.
@@ -122,12 +126,19 @@ func (m *Cost) build(c *Candidate) {
 		c.Seconds.Features = featureSlow*2*own*s*float64(m.D)/m.Gemm32 + own*s/m.Cos + 4*own*s/m.Touch
 	} else {
 		columns, slow, entry := s, nystromSlow, m.Nystrom
-		if c.Precond == RPCholesky {
+		if c.Precond != Nystrom {
 			columns, slow, entry = extraColumns*s, pivotsSlow, m.RPCholesky
 		}
 		c.Seconds.Features = own*columns*m.Columns + n*s*entry + slow*n*s*s/m.Gemm64
 	}
-	c.Seconds.Factor = own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
+	if k := float64(c.Neighbors); c.Precond == Vecchia { // H is as large as F; all rows of G are made on each rank
+		all, passes := m.entries(), 1.0
+		if c.Storage != gram.Recompute {
+			passes = 0
+		}
+		c.Seconds.Factor = all*(m.Scan+passes*m.Stored) + n*(k*k*(float64(m.D)+s)/2+k*k*k/3)/m.Rows
+	}
+	c.Seconds.Factor += own*s*m.Gram + gramSlow*own*s*s/m.Gemm32 + cholesky(s, m.Gemm64, m.Potrf64) + inverseSlow*s*s*s/3/m.Potrf64
 }
 
 // iteration returns a rank's bytes of K, and the seconds of a product with it and of an iteration.
@@ -149,8 +160,14 @@ func (m *Cost) iteration(c *Candidate) (kBytes, product, all float64) {
 	if s > 0 {
 		all += s * max(at(m.Apply, m.T), 8/m.Read) * (n/float64(ranks) + s)
 	}
+	if c.Precond == Vecchia {
+		all += n * float64(c.Neighbors+1) * at(m.Sparse, m.T)
+	}
 	return kBytes, product, all
 }
+
+// entries returns how many entries of K a rank forms, and reads in a product with K.
+func (m *Cost) entries() float64 { return float64(m.N) * float64(m.N) / 2 / float64(max(m.Ranks, 1)) }
 
 // blockShare is the share of the iterations that block PCG needs, 1 − ⅒·log₂t: 0.84 for t = 3, 0.67 for t = 10, the least gain measured
 // (package pcg).

@@ -24,6 +24,7 @@ import (
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
+	"github.com/krrlab/lab/krrlab/vecchia"
 )
 
 // Rates are what a machine does in a second, all threads together.
@@ -46,21 +47,27 @@ type Rates struct {
 	Nystrom    float64 `json:"nystrom"`
 	RPCholesky float64 `json:"rpcholesky"`
 	Gram       float64 `json:"gram"`
-	Seconds    float64 `json:"seconds"` // that it took to measure them
+	// Scan is the seconds for an entry of K of finding neighbors, Rows the multiply-adds of making rows of a sparse
+	// inverse, and Sparse the seconds for an entry of it of M⁻¹R, with 1, 4 and 12 columns.
+	Scan    float64    `json:"scan"`
+	Rows    float64    `json:"rows"`
+	Sparse  [3]float64 `json:"sparse"`
+	Seconds float64    `json:"seconds"` // that it took to measure them
 }
 
 // Reference returns the rates of the two-core machine of docs/benchmarks.md (AVX2, OpenBLAS) when it is idle, but for Nystrom, RPCholesky and
 // Gram, which are those of one with AVX-512. Cholesky factorizations are taken to run at 1/1.7 of the rate of products of matrices.
 func Reference() Rates {
 	return Rates{Machine: "two cores, AVX2, OpenBLAS", Read: 28.1e9, Touch: 2.45e9, Gemm32: 185e9, Gemm64: 86.3e9, Potrf32: 109e9, Potrf64: 51e9, Exp: 2.78e9, Cos: 2.87e9,
-		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Nystrom: 1.2e-8, RPCholesky: 1.35e-8, Gram: 4e-9, Seconds: 1}
+		Product: [3]float64{3.76e-11, 4.09e-11, 8.2e-11}, Apply: [3]float64{3.1e-10, 4.5e-10, 7.6e-10}, Nystrom: 1.2e-8, RPCholesky: 1.35e-8, Gram: 4e-9,
+		Scan: 5e-10, Rows: 4e9, Sparse: [3]float64{1.5e-9, 4e-9, 1e-8}, Seconds: 1}
 }
 
 // rateColumns are the numbers of columns of Product and Apply.
 var rateColumns = [3]int{1, 4, 12}
 
 // ratesVersion changes with what is measured, and with the loops that are.
-const ratesVersion = 3
+const ratesVersion = 4
 
 // here names what the rates of this process hold for: processor, threads, BLAS, inner loops, version.
 func here() string {
@@ -140,15 +147,16 @@ func likely(ctx context.Context) Rates {
 
 // faster returns the rates of a machine that does all so many times as fast.
 func (r Rates) faster(times float64) Rates {
-	for _, rate := range []*float64{&r.Read, &r.Touch, &r.Gemm32, &r.Gemm64, &r.Potrf32, &r.Potrf64, &r.Exp, &r.Cos} {
+	for _, rate := range []*float64{&r.Read, &r.Touch, &r.Gemm32, &r.Gemm64, &r.Potrf32, &r.Potrf64, &r.Exp, &r.Cos, &r.Rows} {
 		*rate *= times
 	}
-	for _, seconds := range []*float64{&r.Nystrom, &r.RPCholesky, &r.Gram} {
+	for _, seconds := range []*float64{&r.Nystrom, &r.RPCholesky, &r.Gram, &r.Scan} {
 		*seconds /= times
 	}
 	for i := range rateColumns {
-		r.Product[i] /= times
-		r.Apply[i] /= times
+		for _, v := range []*[3]float64{&r.Product, &r.Apply, &r.Sparse} {
+			v[i] /= times
+		}
 	}
 	return r
 }
@@ -342,6 +350,10 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 	if err := landmarkRates(ctx, r, k); err != nil {
 		return err
 	}
+	v, err := sparseRates(ctx, r, share)
+	if err != nil {
+		return err
+	}
 	for i, t := range rateColumns {
 		a, b := mat.NewDense(n, t, nil), mat.NewDense(n, t, nil)
 		r.Product[i] = seconds(func() { err = k.MulTo(ctx, b, a) }) / float64(2*n*n)
@@ -353,11 +365,38 @@ func loopRates(ctx context.Context, r *Rates, share float64) error {
 		if err != nil {
 			return err
 		}
+		u := mat.NewDense(v.Dim(), t, nil)
+		r.Sparse[i] = seconds(func() { err = v.SolveTo(ctx, u, u) }) / float64(v.Dim()*(v.Neighbors()+1))
+		if err != nil {
+			return err
+		}
 	}
 	for i := len(rateColumns) - 2; i >= 0; i-- { // fewer columns take no longer, whatever the machine did meanwhile
-		r.Product[i], r.Apply[i] = min(r.Product[i], r.Product[i+1]), min(r.Apply[i], r.Apply[i+1])
+		for _, v := range []*[3]float64{&r.Product, &r.Apply, &r.Sparse} {
+			v[i] = min(v[i], v[i+1])
+		}
 	}
 	return nil
+}
+
+// sparseRates measures how a sparse inverse is made: of some 2,000 points in R⁸ on 30 neighbors.
+func sparseRates(ctx context.Context, r *Rates, share float64) (*vecchia.Inverse, error) {
+	const d = 8
+	n := reduced(2000, share)
+	x := points.NewDense(n, d, nil)
+	rng.New(1).Normals(x.Data, 0)
+	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 1}, x, 1, &gram.Options{Storage: gram.Float32})
+	if err != nil {
+		return nil, err
+	}
+	v, err := vecchia.New(ctx, k, nil, &vecchia.Options{Neighbors: UsualNeighbors, Damping: 1})
+	if err != nil {
+		return nil, err
+	}
+	sec, q := v.Seconds(), float64(v.Neighbors())
+	r.Scan = 2 * sec.Neighbors / float64(n) / float64(n)
+	r.Rows = float64(n) * (q*q*d/2 + q*q*q/3) / sec.Factor
+	return v, nil
 }
 
 // landmarkRates measures factors of landmarks of k.

@@ -167,6 +167,12 @@ func (a *spectrum) between(s, p float64) float64 {
 // Products with K that are off by a share e of their norm, as in float32, cost conjugate gradients what they had learned of other directions: such noise is added,
 // evenly in all directions.
 func (a *spectrum) count(method string, s int, ridge float64, block, limit int, e float64) int {
+	switch {
+	case method == Vecchia && s == 0: // as a race hopes
+		return min(limit, int(2*math.Sqrt(float64(a.count(None, 0, 1, block, limit, e)))))
+	case method == Vecchia:
+		return (a.count(RPCholesky, s, 1, block, limit, e) + 1) / 2
+	}
 	d := diagonal{e: e}
 	rank, lp := float64(s), ridge*a.lambda
 	var top float64

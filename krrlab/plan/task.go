@@ -18,6 +18,7 @@ const (
 	Features   = "features"
 	Nystrom    = "nystrom"
 	RPCholesky = "rpcholesky"
+	Vecchia    = "vecchia"
 
 	PCG      = "pcg"
 	BlockPCG = "block-pcg"
@@ -63,6 +64,7 @@ type Candidate struct {
 	Precond    string       `json:"precond"`
 	S          int          `json:"s"`
 	LambdaP    float64      `json:"lambda_p"`
+	Neighbors  int          `json:"neighbors,omitempty"` // of a sparse inverse, as its rule is expected to find them
 	Storage    gram.Storage `json:"-"`
 	Stored     string       `json:"storage"`
 	Iterations int          `json:"iterations"` // predicted; of direct rounds of refinement
@@ -79,6 +81,10 @@ func (c *Candidate) String() string {
 		return fmt.Sprintf("direct, %v", c.Storage)
 	case c.Precond == None:
 		return c.Solver + " without a preconditioner"
+	case c.Precond == Vecchia && c.S == 0:
+		return c.Solver + ", sparse inverse"
+	case c.Precond == Vecchia:
+		return fmt.Sprintf("%s, sparse inverse beside %d pivots", c.Solver, c.S)
 	}
 	return fmt.Sprintf("%s, %s, s = %d, λ_p = %.3g", c.Solver, c.Precond, c.S, c.LambdaP)
 }
@@ -93,6 +99,10 @@ func (c *Candidate) Flags() string {
 		return f
 	case c.Precond == None:
 		return f + " --precond none"
+	case c.Precond == Vecchia && c.S == 0:
+		return f + " --precond vecchia"
+	case c.Precond == Vecchia:
+		return fmt.Sprintf("%s --precond vecchia --features %d", f, c.S)
 	}
 	return fmt.Sprintf("%s --precond %s --features %d --lambda-p %g", f, c.Precond, c.S, c.LambdaP)
 }
@@ -137,7 +147,26 @@ func (m *model) candidates() (list []*Candidate) {
 			}
 		}
 	}
+	if m.LambdaP > 0 || kernel.Given(m.Kernel) != nil {
+		return list
+	}
+	for _, s := range m.beside() {
+		for _, solver := range solvers {
+			add(Candidate{Solver: solver, Precond: Vecchia, S: s, Neighbors: min(UsualNeighbors, m.n-1)})
+		}
+	}
 	return list
+}
+
+// beside returns how many pivots a sparse inverse is tried beside.
+func (m *model) beside() []int {
+	switch few := m.n / 400 * 10; {
+	case m.S > 0:
+		return []int{m.S}
+	case few > 0:
+		return []int{0, few}
+	}
+	return []int{0}
 }
 
 // widths returns the ranks to try.

@@ -31,7 +31,7 @@ type Report struct {
 // Racer is how one preconditioner did.
 type Racer struct {
 	Standing
-	S       int     `json:"s"` // 0 for none
+	S       int     `json:"s"` // 0 for none, and for a sparse inverse alone
 	LambdaP float64 `json:"lambda_p"`
 	// Predicted are the iterations and Total the seconds, with building but without K, that it takes alone, as
 	// predicted when the race was over; null where it gets no nearer to τ, and of one that is out.
@@ -71,8 +71,11 @@ func (r *Report) Best() *Racer {
 
 // name names a racer.
 func (s *Racer) name() string {
-	if s.S == 0 {
+	switch {
+	case s.Name == "none":
 		return "M = I"
+	case s.S == 0:
+		return s.Name
 	}
 	return fmt.Sprintf("%s, s = %d", s.Name, s.S)
 }
