@@ -174,7 +174,7 @@ type problem struct {
 	}
 	v struct { // the last sparse inverse, of k.a
 		*vecchia.Inverse
-		of      Vecchia
+		of      Preconditioner
 		rep     int
 		seconds float64 // it took, with F
 	}

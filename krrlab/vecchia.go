@@ -63,7 +63,7 @@ func (p Vecchia) Make(ctx context.Context, l *Lab, rep int) (pcg.Preconditioner,
 	}
 	l.mu.Lock()
 	held := &l.v
-	if held.Inverse != nil && held.of == p && held.rep == rep && k.shared {
+	if held.Inverse != nil && held.of == Preconditioner(p) && held.rep == rep && k.shared {
 		defer l.mu.Unlock()
 		return held.Inverse, nil
 	}
