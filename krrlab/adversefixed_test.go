@@ -11,64 +11,8 @@ import (
 
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 )
-
-// TestAdverseStricter: on adverse problems solved in 16 bits and refined, a stricter tolerance gives no larger
-// residual, and one that can be met within twenty bits is missed by what rounding hides at most. As a restart goes no
-// further than 16 bits lead, the iterations grow with the digits, 9/6, and not with their square.
-func TestAdverseStricter(t *testing.T) {
-	const loose, strict = 1e-6, 1e-9
-	judged, total := 0, [2]int{}
-	for i := range problems() {
-		h := newAdverse(i)
-		if h.cfg.Storage != gram.Fixed16 {
-			continue
-		}
-		h.cfg.Exact, h.cfg.MaxIter = ExactResidual, 1000
-		var sols [2]*Solution
-		var found [2]float64
-		for q, tol := range []float64{loose, strict} {
-			h.cfg.Tol = tol
-			lab, err := New(h.train, h.cfg)
-			if err != nil {
-				t.Fatalf("%s: %v", h.name, err)
-			}
-			if sols[q], err = lab.Solve(t.Context()); err != nil {
-				break // 16 bits are too coarse for λ
-			}
-			found[q] = worst(h.judge(t, sols[q]))
-		}
-		first, second := sols[0], sols[1]
-		if second == nil {
-			continue
-		}
-		judged++
-		report := func(what string) {
-			t.Errorf("%s: %s: τ = %g: %v, residual %.3g; %g: %v, %.3g ± %.2g", h.name, what,
-				loose, first.Status, found[0], strict, second.Status, found[1], second.Roundings)
-		}
-		room := strict + worst(second.Roundings)
-		if found[1] > max(2*found[0], room) { // of answers that miss the tolerance the residuals go up and down a little
-			report("the stricter tolerance gives the larger residual")
-		}
-		if first.Converged() && second.Status == pcg.Inaccurate && found[1] > room {
-			report("refinement ended early")
-		}
-		if first.Converged() && second.Converged() {
-			total[0] += first.Iterations
-			total[1] += second.Iterations
-		}
-	}
-	t.Logf("%d judged, %d and %d iterations", judged, total[0], total[1])
-	if 10*total[1] > 18*total[0] {
-		t.Errorf("τ = %g in %d iterations, %g in %d", loose, total[0], strict, total[1])
-	}
-	if judged < problems()/12 {
-		t.Errorf("%d judged", judged)
-	}
-}
 
 // rightlyRefused reports whether the lab of points x has to end with err: in 16 bits for kernels whose values do not
 // fit them, or a λ that they are too coarse for; directly, and in M, where λ is below what factors in float32 or

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -218,21 +217,6 @@ func TestCheckpointBefore(t *testing.T) {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(head.Len()))
 	if err := k.decode(append(append(b, head.Bytes()...), "state"...)); err != nil || k.now.Iterations != 7 || k.from != 1 || string(k.state) != "state" {
 		t.Errorf("%v, %+v", err, k)
-	}
-}
-
-// TestCheckpointTimes: a checkpoint a minute, unless it is said when.
-func TestCheckpointTimes(t *testing.T) {
-	for want, c := range map[time.Duration]Checkpoint{time.Minute: {}, 0: {EveryIter: 3}, time.Second: {Every: time.Second}} {
-		c.Dir = t.TempDir()
-		l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Checkpoint: &c})
-		k, _, err := l.openCheckpoints(t.Context(), l.newSolution())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if k.close(); k.o.Every != want {
-			t.Errorf("%+v: every %v, want %v", c, k.o.Every, want)
-		}
 	}
 }
 

@@ -191,24 +191,6 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// TestRepeatStatus: where the median answer misses the tolerance the status is not that of the last
-// run, which may have met it.
-func TestRepeatStatus(t *testing.T) {
-	lab := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Precond: Features{S: 20}, Solver: PCG})
-	k, err := lab.K(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, _, cols := lab.Dims()
-	s := &solve{Lab: lab, sol: &Solution{Solution: results.Solution{Status: pcg.Converged}}, a: k}
-	if _, err := s.median(t.Context(), []*mat.Dense{mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)}, pcg.Stagnated); err != nil {
-		t.Fatal(err)
-	}
-	if s.sol.Status != pcg.Stagnated {
-		t.Errorf("an answer of zeros: %s", s.sol.Status)
-	}
-}
-
 // TestResiduals checks what is reported against the dense reference: the true residual
 // by either policy, and the one from sampled rows, which are all rows here.
 func TestResiduals(t *testing.T) {
@@ -488,14 +470,6 @@ func TestStageMemory(t *testing.T) {
 	if _, err := lab.LambdaP(t.Context(), LambdaPOptions{}); err == nil || !strings.Contains(err.Error(), "is allowed") {
 		t.Errorf("beside a K that is kept: %v", err)
 	}
-}
-
-// panel returns points as n×d numbers.
-func panel(x points.Points) []float64 {
-	n, d := x.Dims()
-	out := make([]float64, n*d)
-	x.Panel64To(out, d)
-	return out
 }
 
 // TestNoNumbers: points without numbers are refused, at the fit and for a test of a model.

@@ -1,11 +1,8 @@
 package krrlab
 
 import (
-	"context"
-	"encoding/json"
 	"math"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +16,6 @@ import (
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -132,91 +128,6 @@ func TestQualityForms(t *testing.T) {
 	cfg.Precond = Nystrom{S: 40}
 	q, err = newLab(t, classes(x, 3), cfg).Quality(t.Context(), QualityOptions{ExactBelow: -1})
 	if err != nil || q.Exact != nil || q.Spectrum != nil || !(q.Certain >= q.Kappa.Value) || *q.Actual < 1 {
-		t.Errorf("%v, %v", q, err)
-	}
-}
-
-func TestQualityArguments(t *testing.T) {
-	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20}})
-	for want, o := range map[string]QualityOptions{
-		"confidence 1": {Confidence: 1}, "confidence -0.5": {Confidence: -0.5}, "width -1": {Width: -1}, "-3 steps": {Steps: -3},
-	} {
-		if _, err := l.Quality(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	if err := checkQuality(&QualityOptions{Steps: 1}); err != nil {
-		t.Errorf("one step: %v", err)
-	}
-}
-
-// TestQualityJSON: the stage comes back from its JSON, an unbounded end as null.
-func TestQualityJSON(t *testing.T) {
-	l := newLab(t, regression(kinds(80, 3, 1)["float64"]), Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}})
-	for _, steps := range []int{2, 60} {
-		q, err := l.Quality(t.Context(), QualityOptions{Steps: steps})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back Quality
-		if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(*q, back) {
-			t.Errorf("%d steps: another stage comes back (%v)", steps, err)
-		}
-		for _, name := range []string{`"kappa"`, `"confidence":0.95`, `"iterations_bound"`, `"ritz"`, `"seconds"`} {
-			if !strings.Contains(string(b), name) {
-				t.Errorf("no %s in the JSON", name)
-			}
-		}
-		if steps == 2 && !math.IsInf(q.Kappa.Hi, 1) {
-			t.Errorf("two steps bound κ by %v", q.Kappa.Hi)
-		}
-		if html := q.HTML(); !strings.Contains(html, "<svg") || !strings.Contains(html, "κ(M⁻¹A)") || len(q.Table().Rows) < 4 {
-			t.Error("the views lack something")
-		}
-	}
-}
-
-// TestQualityBits: the same numbers for any number of threads and any order of the stages.
-func TestQualityBits(t *testing.T) {
-	setThreads(t, accel.Threads())
-	train := regression(kinds(400, 6, 2)["float32"])
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 3}, Lambda: 0.01, Solver: PCG, Precond: Features{S: 100}}
-	var first *Quality
-	for _, threads := range []int{1, 2} {
-		accel.SetThreads(threads)
-		l := newLab(t, train, cfg)
-		for range 2 {
-			q, err := l.Quality(t.Context(), QualityOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if first == nil {
-				first = q
-			}
-			if !slices.Equal(q.Ritz, first.Ritz) || q.Kappa.Hi != first.Kappa.Hi || !slices.Equal(q.Spectrum, first.Spectrum) || *q.Actual != *first.Actual {
-				t.Errorf("%d threads: other bits", threads)
-			}
-		}
-	}
-}
-
-// TestQualityInterrupted: what was known when the context ended comes beside its error.
-func TestQualityInterrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	cfg := Config{Kernel: kernel.Gaussian{Sigma: 1}, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}}
-	cfg.Monitor = func(e Event) error {
-		if e.Stage == stage.Lanczos && e.Done == 5 {
-			cancel()
-		}
-		return nil
-	}
-	q, err := newLab(t, regression(kinds(200, 3, 1)["float64"]), cfg).Quality(ctx, QualityOptions{})
-	if err == nil || q == nil || q.Steps != 5 || q.Actual != nil || !(q.Kappa.Lo > 1) {
 		t.Errorf("%v, %v", q, err)
 	}
 }

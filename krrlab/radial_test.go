@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -150,56 +149,6 @@ func TestFuncWith(t *testing.T) {
 	}
 	if _, err := lab.With(func(c *Config) { c.Kernel = gauss }); err == nil {
 		t.Error("another kernel: no error")
-	}
-}
-
-// BenchmarkRadial times a user-defined radial kernel beside the Gaussian: what a product with K, a fit and
-// a prediction take.
-func BenchmarkRadial(b *testing.B) {
-	const n = 5000
-	for _, d := range []int{8, 50} {
-		train, test := datasets.SyntheticRegression(n, d, 0.1, 1), datasets.SyntheticRegression(n, d, 0.1, 2)
-		sigma := math.Sqrt(float64(d))
-		for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: sigma}, quadric{sigma}} {
-			for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Fixed16, gram.Recompute} {
-				m, err := gram.New(b.Context(), k, train.X, 1, &gram.Options{Storage: s})
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.Run(fmt.Sprintf("d=%d/K·P/%v/%T", d, s, k), func(b *testing.B) {
-					x := mat.NewDense(n, 1, nil)
-					for i := range n {
-						x.Set(i, 0, 1)
-					}
-					for b.Loop() {
-						if err := m.MulTo(b.Context(), x, x); err != nil {
-							b.Fatal(err)
-						}
-						x.Scale(1/mat.Norm(x, 2), x)
-					}
-				})
-			}
-			var sol *Solution
-			b.Run(fmt.Sprintf("d=%d/fit/%T", d, k), func(b *testing.B) {
-				for b.Loop() {
-					lab, err := New(train, Config{Kernel: k, Lambda: 1})
-					if err == nil {
-						sol, err = lab.Solve(b.Context())
-					}
-					if err != nil || !sol.Converged() {
-						b.Fatal(sol, err)
-					}
-				}
-				b.ReportMetric(float64(sol.Iterations), "iterations")
-			})
-			b.Run(fmt.Sprintf("d=%d/predict/%T", d, k), func(b *testing.B) {
-				for b.Loop() {
-					if _, err := sol.Model.Decision(b.Context(), test.X, nil); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		}
 	}
 }
 

@@ -1,37 +1,14 @@
 package krrlab
 
 import (
-	"errors"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/krrlab/lab/krrlab/bound"
 	"github.com/krrlab/lab/krrlab/gram"
-	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
-	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/results"
 )
-
-// TestMemoryOfLandmarks: K has what is left of the memory beside the points, eight blocks of as many
-// columns as the targets, and M.
-func TestMemoryOfLandmarks(t *testing.T) {
-	const n, d, s, columns, memory = 1000, 5, 60, 3, 4e6
-	for kind, width := range map[string]int64{"float64": 8, "float32": 4} {
-		train := classes(kinds(n, d, 6)[kind], columns)
-		l := newLab(t, train, Config{Kernel: gauss, Lambda: 0.1, Precond: RPCholesky{S: s}, Storage: gram.Float64, Memory: memory})
-		_, err := l.Solve(t.Context())
-		var full *gram.MemoryError
-		m, e := l.M(t.Context(), 0)
-		if e != nil {
-			t.Fatal(e)
-		}
-		if want := int64(memory) - m.(*precond.Woodbury).Bytes() - 8*8*n*columns - width*n*d; !errors.As(err, &full) || full.Have != want {
-			t.Errorf("%s: %v, want %d bytes for K", kind, err, want)
-		}
-	}
-}
 
 // TestCertainOfLandmarks: the bound of κ is that of the factor, and what M⁻¹ in float32 adds: it is that
 // of M to a tenth, so that κ grows by (1+0.1)/(1−0.1) at most.
@@ -88,35 +65,6 @@ func TestWithin(t *testing.T) {
 		s := &solve{Lab: l, sol: &Solution{Solution: results.Solution{TrueResiduals: []float64{0, c.stored * unit}, StorageResiduals: []float64{0, c.diff * unit}, SampledResiduals: []float64{0, c.sampled * unit}}}}
 		if s.within() != c.want {
 			t.Errorf("%+v: %v", c, !c.want)
-		}
-	}
-}
-
-// TestRemaining: the time left is that of the iterations left, by the residual and by their number, at
-// the mean time of those done.
-func TestRemaining(t *testing.T) {
-	var got Event
-	l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Tol: 1e-4, MaxIter: 30, Monitor: func(e Event) error { got = e; return nil }})
-	before := time.Now()
-	watch := l.watchSolve(t.Context(), 0, nil)
-	after := time.Now()
-	time.Sleep(20 * time.Millisecond)
-	for _, c := range []struct {
-		index int
-		rel   float64
-		left  float64 // iterations
-	}{{2, 0.5, -1}, {10, 1, -1}, {10, 1e-2, 10}, {10, 1e-1, 20}, {10, 1e-5, 0}} {
-		least := time.Since(after)
-		if err := watch(&pcg.Iteration{Index: c.index, MaxRelRes: c.rel}); err != nil {
-			t.Fatal(err)
-		}
-		most := time.Since(before)
-		low, high := time.Duration(c.left*float64(least)/float64(c.index)), time.Duration(c.left*float64(most)/float64(c.index))
-		if c.left < 0 {
-			low, high = -1, -1
-		}
-		if e := time.Duration(1000); got.Remaining < low-e || got.Remaining > high+e {
-			t.Errorf("%+v: %v, want %v to %v", c, got.Remaining, low, high)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/adapt"
@@ -30,7 +28,6 @@ func TestSketchSizeOnData(t *testing.T) {
 			t.Skip(err)
 		}
 		k := kernel.Gaussian{Sigma: p.Info.Sigma}
-		var a *mat.SymDense
 		for seed := range uint64(seeds) {
 			cfg := Config{Kernel: k, Lambda: lambda, Seed: seed, Solver: PCG}
 			lab := newLab(t, p.Train, cfg)
@@ -42,24 +39,16 @@ func TestSketchSizeOnData(t *testing.T) {
 				t.Errorf("%s, seed %d: %s", name, seed, got.Status)
 				continue
 			}
-			if a == nil {
-				a = newReference(t, k, p.Train.X, lambda, lab.y).a
-			}
 			cfg.Precond = Features{S: got.S, LambdaP: ridge(lab)}
 			if lab, err = New(p.Train, cfg); err != nil {
 				t.Fatal(err)
 			}
-			z32, err := lab.Z(ctx, 0)
+			z, err := lab.Z(ctx, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			z := mat.NewDense(z32.N, z32.D, nil)
-			for i := range z32.N {
-				for j, v := range z32.Row(i) {
-					z.Set(i, j, float64(v))
-				}
-			}
-			kappa := denseCond(t, a, z, lambda)
+			v := denseSpectrum(t, k, p.Train.X, lambda, z, lambda)
+			kappa := v[z.N-1] / v[0]
 			last := got.Rungs[len(got.Rungs)-1].Kappa
 			t.Logf("%s, seed %d: s = %d, κ = %.4g, in [%.4g, %.4g] said", name, seed, got.S, kappa, last.Lo, last.Hi)
 			if kappa > target {

@@ -3,7 +3,6 @@ package krrlab
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,27 +112,5 @@ func TestConvergenceFigure(t *testing.T) {
 		if b, err := os.ReadFile(name); err != nil || !strings.Contains(string(b), "<svg") {
 			t.Errorf("%v: no picture: %v", solver, err)
 		}
-	}
-}
-
-// TestNumber checks that what JSON cannot carry is null, and back.
-func TestNumber(t *testing.T) {
-	in := []Number{stage.Unknown, Number(math.Inf(-1)), 2}
-	b, err := json.Marshal(in)
-	if err != nil || string(b) != "[null,null,2]" {
-		t.Errorf("%s, %v", b, err)
-	}
-	var out []Number
-	if err := json.Unmarshal(b, &out); err != nil || out[0].Known() || out[1].Known() || out[2] != 2 {
-		t.Errorf("%v, %v", out, err)
-	}
-	s := new(Solution)
-	s.TrueResiduals, s.Roundings = []float64{1e-3, math.NaN()}, []float64{2, 3}
-	if s.Settle(); s.TrueResidual.Known() || s.TrueResiduals != nil || s.Rounding.Known() || s.Roundings != nil || s.SampledResidual.Known() {
-		t.Errorf("%+v", s)
-	}
-	s.TrueResiduals, s.Roundings = []float64{1e-3, 2e-3}, []float64{2, 3}
-	if s.Settle(); s.TrueResidual != 2e-3 || s.Rounding != 3 {
-		t.Errorf("%+v", s)
 	}
 }

@@ -1,12 +1,6 @@
 package krrlab
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"math"
-	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +10,6 @@ import (
 	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/stage"
 	"github.com/krrlab/lab/krrlab/suite"
 )
 
@@ -80,110 +73,6 @@ func TestStatDim(t *testing.T) {
 			if len(s.Curve) != 21 {
 				t.Errorf("%v, %v: %d points of the curve", p, m, len(s.Curve))
 			}
-		}
-	}
-}
-
-// TestStatDimView checks what a stage promises: JSON that round-trips, lines, table, picture.
-func TestStatDimView(t *testing.T) {
-	l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}})
-	for _, m := range statDimMethods {
-		s, err := l.StatDim(t.Context(), StatDimOptions{Method: m, Measure: true, Lambdas: []float64{0.01, 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var back StatDim
-		if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(*s, back) {
-			t.Errorf("%v: JSON gives %+v, want %+v (%v)", m, back, *s, err)
-		}
-		for _, want := range []string{"s_λ(K)", "interval", s.Method} {
-			if !strings.Contains(s.String(), want) {
-				t.Errorf("%v: %q is not in\n%s", m, want, s)
-			}
-		}
-		if err := s.Plot().Validate(); err != nil {
-			t.Error(err)
-		}
-		if got := len(s.Table().Rows); got != len(s.Curve) {
-			t.Errorf("%v: %d rows for %d points", m, got, len(s.Curve))
-		}
-		if h := s.HTML(); !strings.Contains(h, "<svg") || !strings.Contains(h, "<table") {
-			t.Errorf("%v: HTML without picture or table", m)
-		}
-	}
-}
-
-// TestStatDimSameBits checks that the number of threads and earlier calls change nothing.
-func TestStatDimSameBits(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	for _, m := range statDimMethods {
-		var first *StatDim
-		for _, threads := range []int{1, 2} {
-			accel.SetThreads(threads)
-			l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}, Seed: 5})
-			if threads == 2 { // another order of calls
-				if _, err := l.StatDim(t.Context(), StatDimOptions{Method: SLQ, MaxProbes: 16}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			s, err := l.StatDim(t.Context(), StatDimOptions{Method: m})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if first == nil {
-				first = s
-			} else if s.Estimate.Value != first.Estimate.Value || s.Estimate.Lo != first.Estimate.Lo || s.Estimate.Hi != first.Estimate.Hi {
-				t.Errorf("%v: %d threads give %v, one %v", m, threads, s.Estimate, first.Estimate)
-			}
-		}
-	}
-}
-
-func TestStatDimBadArguments(t *testing.T) {
-	l := statDimLab(t, Config{Lambda: 0.05, Precond: Features{S: 60}})
-	for name, o := range map[string]StatDimOptions{
-		"unknown method":  {Method: 9},
-		"confidence 1":    {Confidence: 1},
-		"width":           {Width: -1},
-		"at most 3":       {MaxProbes: 3},
-		"grid":            {Lambdas: []float64{}},
-		"λ = 0 in the":    {Lambdas: []float64{1, 0}},
-		"λ = +Inf in the": {Lambdas: []float64{math.Inf(1)}},
-	} {
-		if _, err := l.StatDim(t.Context(), o); err == nil || !strings.Contains(err.Error(), strings.Split(name, " ")[0]) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	plain := statDimLab(t, Config{Lambda: 0.05, Precond: None{}})
-	if _, err := plain.StatDim(t.Context(), StatDimOptions{Method: FreeStatDim}); err == nil {
-		t.Error("free without features")
-	}
-	if _, err := ParseStatDimMethod("guess"); err == nil {
-		t.Error("method guess")
-	}
-}
-
-// TestStatDimInterrupted checks that what the batches before gave is returned.
-func TestStatDimInterrupted(t *testing.T) {
-	for _, m := range []StatDimMethod{Hutchinson, SLQ} {
-		ctx, cancel := context.WithCancel(t.Context())
-		l := statDimLab(t, Config{Lambda: 20, Precond: Features{S: 2}, Monitor: func(e Event) error {
-			if e.Stage == stage.Probes && e.Detail != "" { // the second batch
-				cancel()
-			}
-			return nil
-		}})
-		s, err := l.StatDim(ctx, StatDimOptions{Method: m, Width: 1e-4})
-		if !errors.Is(err, context.Canceled) || s == nil || s.Probes != 16 || s.Reached || !(s.Estimate.Lo < s.Estimate.Hi) {
-			t.Errorf("%v: %v, %v", m, s, err)
-		}
-		cancel()
-		if s, err := l.StatDim(ctx, StatDimOptions{Method: m}); s != nil || !errors.Is(err, context.Canceled) {
-			t.Errorf("%v: %v, %v from a context that has ended", m, s, err)
 		}
 	}
 }

@@ -19,8 +19,7 @@
 //
 // The threads of OpenBLAS wait for more work in a loop, for about 30 ms after a
 // product on several threads, but give way to whoever wants the core: a ForEach
-// right after such a product takes no longer than one on an idle machine
-// (BenchmarkGoAfterGemm).
+// right after such a product takes no longer than one on an idle machine.
 //
 // # BLAS and LAPACK
 //

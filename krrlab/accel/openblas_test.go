@@ -3,8 +3,6 @@ package accel
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,13 +11,10 @@ import (
 	"time"
 
 	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/blas/gonum"
 	"gonum.org/v1/gonum/lapack/lapack64"
 
 	gogemm "github.com/krrlab/lab/krrlab/accel/gemm"
-	"github.com/krrlab/lab/krrlab/accel/simd"
 	"github.com/krrlab/lab/krrlab/internal/race"
 	"github.com/krrlab/lab/krrlab/suite"
 )
@@ -158,109 +153,5 @@ func TestSum(t *testing.T) {
 		if got := sum(s); got != want {
 			t.Errorf("n = %d: %d, want %d", n, got, want)
 		}
-	}
-}
-
-func benchGemm(b *testing.B, use func(), n int) {
-	b.Cleanup(func() { Use(nil) })
-	use()
-	a := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
-	c := blas64.General{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
-	a32 := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-	c32 := blas32.General{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
-	for i := range a.Data {
-		a.Data[i], a32.Data[i] = float64(i%7), float32(i%7)
-	}
-	flop := 2 * math.Pow(float64(n), 3)
-	b.Run("float64", func(b *testing.B) {
-		for b.Loop() {
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, a, a, 0, c)
-		}
-		b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-	})
-	b.Run("float32", func(b *testing.B) {
-		for b.Loop() {
-			blas32.Gemm(blas.NoTrans, blas.Trans, 1, a32, a32, 0, c32)
-		}
-		b.ReportMetric(flop*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
-	})
-}
-
-func BenchmarkGemm(b *testing.B) {
-	for _, n := range []int{256, 1024} {
-		b.Run(fmt.Sprintf("gonum/%d", n), func(b *testing.B) { benchGemm(b, func() { Use(nil) }, n) })
-		b.Run(fmt.Sprintf("openblas/%d", n), func(b *testing.B) { l := library(b); benchGemm(b, func() { Use(l) }, n) })
-	}
-}
-
-// BenchmarkCrossover shows from which size on the library is faster than Go.
-func BenchmarkCrossover(b *testing.B) {
-	l := library(b)
-	goBLAS := gonum.Implementation{}
-	for _, n := range []int{4, 8, 12, 16, 20, 24, 32} {
-		x := make([]float64, n*n)
-		y, z := make([]float64, n*n), make([]float64, n*n)
-		for i := range x {
-			x[i], y[i] = 0.01, 1 // no zeros: gonum skips them
-		}
-		for i := range n {
-			x[i*n+i] = 1
-		}
-		pair := func(name string, ours, theirs func()) {
-			b.Run(fmt.Sprintf("%s/%d/openblas", name, n), func(b *testing.B) {
-				for b.Loop() {
-					ours()
-				}
-			})
-			b.Run(fmt.Sprintf("%s/%d/gonum", name, n), func(b *testing.B) {
-				for b.Loop() {
-					theirs()
-				}
-			})
-		}
-		pair("gemm",
-			func() { gemm(l, l.d.gemm, blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) },
-			func() { goBLAS.Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, x, n, y, n, 0, z, n) })
-		pair("syrk",
-			func() { syrk(l, l.d.syrk, blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) },
-			func() { goBLAS.Dsyrk(blas.Lower, blas.NoTrans, n, n, 1, x, n, 0, z, n) })
-		pair("trsm",
-			func() { trxm(l, l.d.trsm, blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) },
-			func() { goBLAS.Dtrsm(blas.Left, blas.Lower, blas.NoTrans, blas.NonUnit, n, n, 1, x, n, y, n) })
-		m := 8 * n
-		v := make([]float64, m*m+2*m)
-		pair("gemv8",
-			func() { gemv(l, l.d.gemv, blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) },
-			func() { goBLAS.Dgemv(blas.NoTrans, m, m, 1, v, m, v[m*m:], 1, 0, v[m*m+m:], 1) })
-	}
-}
-
-// BenchmarkGoAfterGemm measures a ForEach of pure Go work right after a product
-// on all threads, whose threads may still spin, and the same alone.
-func BenchmarkGoAfterGemm(b *testing.B) {
-	l := library(b)
-	b.Cleanup(func() { Use(nil) })
-	Use(l)
-	const n = 400
-	x := make([]float64, n*n)
-	y := make([]float32, 1<<16)
-	work := func() {
-		_ = ForEach(context.Background(), 8, func(_, i int) {
-			part := y[i*len(y)/8 : (i+1)*len(y)/8]
-			simd.Cos32(part, part)
-		})
-	}
-	z := make([]float64, n*n)
-	for _, first := range []string{"nothing", "gemm"} {
-		b.Run(first, func(b *testing.B) {
-			for b.Loop() {
-				if first == "gemm" {
-					b.StopTimer()
-					blas64.Implementation().Dgemm(blas.NoTrans, blas.Trans, n, n, n, 1, x, n, x, n, 0, z, n)
-					b.StartTimer()
-				}
-				work()
-			}
-		})
 	}
 }

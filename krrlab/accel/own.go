@@ -243,7 +243,7 @@ func vectors[T real](x []T, rows bool, i, ld int) []T {
 }
 
 // The least work, m·n·k multiplications, for which a call into the library is
-// worth its while; measured with BenchmarkCrossover.
+// worth its while, as measured.
 const (
 	gemmWork = 1 << 10
 	syrkWork = 4 << 10

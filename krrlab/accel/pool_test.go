@@ -262,12 +262,3 @@ func TestForEachGemm(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkForEach(b *testing.B) {
-	body := func(_, i int) {}
-	ctx := context.Background()
-	b.ReportAllocs()
-	for b.Loop() {
-		_ = ForEach(ctx, Threads(), body)
-	}
-}

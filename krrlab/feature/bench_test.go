@@ -5,24 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/rng"
 )
-
-// openBLAS puts OpenBLAS to use until the test or benchmark ends.
-func openBLAS(t testing.TB) {
-	t.Helper()
-	lib, err := accel.OpenBLAS()
-	if err != nil {
-		t.Skip(err)
-	}
-	accel.Use(lib)
-	t.Cleanup(func() { accel.Use(nil) })
-}
 
 // BenchmarkMatrix forms Z for n=10,000 points of dimension 784 and 2,000 features
 // (one operation): MNIST's shape, with points of its length.

@@ -190,13 +190,3 @@ func TestStack(t *testing.T) {
 		at += b
 	}
 }
-
-// mapOf returns a map of R^d.
-func mapOf(t *testing.T, d int) Map {
-	t.Helper()
-	m, err := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(d, 3, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}

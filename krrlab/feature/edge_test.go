@@ -86,26 +86,6 @@ func TestWalkedPhases(t *testing.T) {
 	}
 }
 
-// TestFrequencyBounds: every index that there is gives its frequency, and no other.
-func TestFrequencyBounds(t *testing.T) {
-	m, err := Fourier{Kernel: kernel.Gaussian{Sigma: 1}}.Sample(3, 4, rng.New(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := m.(*FourierMap)
-	for _, c := range []struct{ length, j int }{{3, 0}, {3, 3}, {3, 4}, {3, -1}, {2, 0}, {4, 1}} {
-		panicked := func() (v any) {
-			defer func() { v = recover() }()
-			f.Frequency(make([]float64, c.length), c.j)
-			return nil
-		}()
-		words, _ := panicked.(string) // not the runtime's
-		if fits := c.length == 3 && c.j >= 0 && c.j < 4; fits && panicked != nil || !fits && !strings.HasPrefix(words, "feature: frequency") {
-			t.Errorf("%+v: %v", c, panicked)
-		}
-	}
-}
-
 // TestBadPoint names the first point that has no finite features, at the ends of panels too.
 func TestBadPoint(t *testing.T) {
 	m, err := TensorSketch{Kernel: kernel.Polynomial{Gamma: 1, Coef0: 1, Degree: 2}}.Sample(2, 8, rng.New(1))

@@ -77,18 +77,3 @@ func TestReduce(t *testing.T) {
 		}
 	}
 }
-
-// TestFFTLength checks that the length of the transform serves: s itself, or long enough
-// that nothing wraps round.
-func TestFFTLength(t *testing.T) {
-	for q := 1; q <= 5; q++ {
-		for s := 1; s < 3000; s++ {
-			if m := fftLen(q, s); m != s && (m < q*(s-1)+1 || rest(m) != 1) {
-				t.Fatalf("q=%d, s=%d: length %d", q, s, m)
-			}
-		}
-	}
-	if fftLen(3, 1009) == 1009 || fftLen(3, 1000) != 1000 {
-		t.Error("a large prime length is kept, or a good one is not")
-	}
-}

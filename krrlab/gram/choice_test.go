@@ -66,50 +66,6 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestPredictionOfGroups: between groups of points far apart distances cancel in float64 too, and
-// moving the points does not help. The prediction says so.
-func TestPredictionOfGroups(t *testing.T) {
-	x := draw(8, 200, 2, 1)[0].(*points.Dense)
-	for i := range x.N {
-		x.Row(i)[0] += float64(2*(i%2)-1) * 1e7
-	}
-	for _, k := range []kernel.Kernel{kernel.Gaussian{Sigma: 1}, kernel.Matern32{Sigma: 1}, kernel.Matern52{Sigma: 1}} {
-		m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float64})
-		for _, m := range []*gram.Matrix{m, m.Exact(0)} {
-			if e := errorNorm(t, m); e > 2*m.Choice().Error {
-				t.Errorf("%v: ‖E‖₂ = %.2g: %v", k, e, m.Choice())
-			}
-		}
-	}
-}
-
-// TestExtrapolation predicts for n rows from a sample of fewer. The float32
-// distances of points far off have errors that grow with n.
-func TestExtrapolation(t *testing.T) {
-	x := moved(2, 1500, 6, 20)
-	k := kernel.Gaussian{Sigma: 2}
-	m := mustNew(t, k, x, 1, &gram.Options{Storage: gram.Float32, Accuracy: 1e3})
-	c := m.Choice()
-	if c.Arithmetic != kernel.Float32 || c.Tried[0].Rows >= 1500 {
-		t.Fatalf("choice %+v", c)
-	}
-	// ‖E‖₂ by power iteration on products with E = K₃₂ − K.
-	exact := m.Exact(0)
-	v, w, u := normal(1, 1500, 1), mat.NewDense(1500, 1, nil), mat.NewDense(1500, 1, nil)
-	var e float64
-	for range 15 {
-		v.Scale(1/mat.Norm(v, 2), v)
-		if err := errors.Join(m.KMulTo(ctx, w, v), exact.KMulTo(ctx, u, v)); err != nil {
-			t.Fatal(err)
-		}
-		v.Sub(w, u)
-		e = mat.Norm(v, 2)
-	}
-	if e > 2*c.Error || c.Error > 10*e {
-		t.Errorf("‖E‖₂ = %.2g, predicted %.2g from %d rows", e, c.Error, c.Tried[0].Rows)
-	}
-}
-
 // TestAuto: the storage and arithmetic taken for points near and far, loose and
 // tight bounds, ample and scarce memory; the bound asked for is kept.
 func TestAuto(t *testing.T) {
@@ -363,27 +319,6 @@ func TestProductError(t *testing.T) {
 				if !(e <= bound) {
 					t.Errorf("%s × %g: error %.2g of the product, bound %.2g", name, scale, e, bound)
 				}
-			}
-		}
-	}
-}
-
-// TestZeroAndNaN: a zero column gives exact zeros, a NaN shows.
-func TestZeroAndNaN(t *testing.T) {
-	x := draw(7, 70, 4, 1)[1]
-	for _, s := range []gram.Storage{gram.Float32, gram.Float64} {
-		m := mustNew(t, kernels[0], x, 1, &gram.Options{Storage: s, TileSize: 32})
-		src := normal(1, 70, 3)
-		for i := range 70 {
-			src.Set(i, 1, 0)
-		}
-		src.Set(3, 2, math.NaN())
-		if err := m.MulTo(ctx, src, src); err != nil {
-			t.Fatal(err)
-		}
-		for i := range 70 {
-			if src.At(i, 1) != 0 || !math.IsNaN(src.At(i, 2)) || math.IsNaN(src.At(i, 0)) {
-				t.Fatalf("%v: row %d is %v", s, i, src.RawRowView(i))
 			}
 		}
 	}

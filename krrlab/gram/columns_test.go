@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/internal/testkit"
 	"github.com/krrlab/lab/krrlab/kernel"
@@ -60,31 +59,6 @@ func checkColumns(t *testing.T, name string, whole, dense *mat.Dense, idx []int,
 			}
 			if got := whole.At(i, j); !(got-want <= tol && want-got <= tol) {
 				t.Fatalf("%s: entry (%d, %d) is %v, want %v", name, i, j, got, want)
-			}
-		}
-	}
-}
-
-// TestColumnsThreads holds columns to the same bits on any number of threads.
-func TestColumnsThreads(t *testing.T) {
-	was := accel.Threads()
-	defer accel.SetThreads(was)
-	x := draw(6, 150, 9, 1)[0]
-	for _, s := range []gram.Storage{gram.Float64, gram.Float32, gram.Recompute} {
-		m := mustNew(t, kernel.Laplacian{Sigma: 3}, x, 0.3, &gram.Options{Storage: s, TileSize: 32})
-		idx := []int{149, 3, 40, 41, 3}
-		var first *mat.Dense
-		for _, threads := range []int{1, 2, 5} {
-			accel.SetThreads(threads)
-			dst := mat.NewDense(150, len(idx), nil)
-			if err := m.Columns(ctx, idx, dst); err != nil {
-				t.Fatal(err)
-			}
-			if first == nil {
-				first = dst
-			}
-			if !mat.Equal(first, dst) {
-				t.Errorf("%v: columns on %d threads differ", s, threads)
 			}
 		}
 	}

@@ -164,14 +164,3 @@ func TestErrors(t *testing.T) {
 		}()
 	}
 }
-
-func TestStorageNames(t *testing.T) {
-	for _, s := range []gram.Storage{gram.Auto, gram.Float64, gram.Float32, gram.Recompute, gram.Fixed16} {
-		if got, err := gram.ParseStorage(s.String()); err != nil || got != s {
-			t.Errorf("ParseStorage(%q) = %v, %v", s, got, err)
-		}
-	}
-	if _, err := gram.ParseStorage("float16"); err == nil {
-		t.Error("no error")
-	}
-}

@@ -288,25 +288,6 @@ func Example() {
 	// [1.0000 0.6065 0.6065 1.0000]
 }
 
-func BenchmarkTile32(b *testing.B) {
-	for _, c := range []struct {
-		k kernel.Kernel
-		d int
-	}{{kernels[0], 784}, {kernels[0], 8}, {kernels[2], 8}, {kernels[4], 8}, {kernels[1], 8}} {
-		p := points.NewPanel32(draw(5, 512, c.d, 1)[1])
-		dst := make([]float32, 512*512)
-		var w kernel.Workspace
-		for _, a := range []kernel.Arithmetic{kernel.Float32, kernel.Float64} {
-			b.Run(fmt.Sprintf("%v/d=%d/%v", c.k, c.d, a), func(b *testing.B) {
-				for b.Loop() {
-					kernel.Tile32(dst, 512, c.k, p, p, a, &w)
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/512/512, "ns/entry")
-			})
-		}
-	}
-}
-
 // tiled is own with a method for many pairs at once, and multiquadric counts calls of Profile.
 type tiled struct {
 	own

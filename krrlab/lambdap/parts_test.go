@@ -2,83 +2,11 @@ package lambdap
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
-
-	"gonum.org/v1/gonum/mat"
 
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/lanczos"
-	"github.com/krrlab/lab/krrlab/points"
 )
-
-// TestPrepare: an iteration is timed with L⁻¹, so that the eigenvectors' preconditioner has not been used, and
-// with these where there is no L.
-func TestPrepare(t *testing.T) {
-	const n, s = 60, 12
-	good, z := problem(n, s, 0.1, 3)
-	single := points.NewDense32(n, s, nil) // of rank 1
-	for i := range single.Data {
-		single.Data[i] = 1
-	}
-	y := mat.NewDense(n, 2, nil)
-	for name, c := range map[string]struct {
-		z      *points.Dense32
-		lambda float64
-		used   bool
-	}{"L⁻¹": {z, 0.1, false}, "no L": {single, 1e-30, true}} {
-		o := (&Options{}).settled()
-		w := &sweep{a: ridge{good.k, c.lambda}, y: y, o: &o, res: &Result{Lambda: c.lambda}}
-		if err := w.prepare(t.Context(), c.z, 100); err != nil {
-			t.Fatal(err)
-		}
-		if kept := int64(4*n*s + 8*s*s + 8*s); (w.w.Bytes() > kept) != c.used || w.w.Bytes() < kept {
-			t.Errorf("%s: %d bytes, %d without what a solve takes", name, w.w.Bytes(), kept)
-		}
-		if r := w.res; !(r.SetUp > 100) || !(r.PerIter > 0) || !(r.Eigen > 0) || math.IsInf(r.PerIter, 1) {
-			t.Errorf("%s: set-up %g s, iteration %g s, eigenvectors %g s", name, r.SetUp, r.PerIter, r.Eigen)
-		}
-	}
-}
-
-// TestGridByDefinition: the marks, and of equally spaced logarithms those that are a quarter of a spacing or
-// more from each of them.
-func TestGridByDefinition(t *testing.T) {
-	for _, c := range []struct {
-		lambda, eta float64
-		points      int
-	}{{1, 0.5, 3}, {0.02, 7, 13}, {1e-3, 9e-3, 9}, {5, 45, 30}, {2, 1e6, 5}} {
-		marks := []float64{c.lambda, 10 * c.lambda, c.lambda + c.eta}
-		slices.Sort(marks)
-		marks = slices.Compact(marks)
-		if got := mustTry(c.lambda, c.eta); !slices.Equal(got, marks) {
-			t.Errorf("%+v: marks %v, want %v", c, got, marks)
-		}
-		want := slices.Clone(marks)
-		first, ratio := c.lambda/100, math.Pow(1e4*(c.lambda+c.eta)/c.lambda, 1/float64(c.points-1))
-		for i := range c.points {
-			v, near := first*math.Pow(ratio, float64(i)), false
-			for _, m := range marks {
-				near = near || max(m/v, v/m) < math.Pow(ratio, 0.25)
-			}
-			if !near {
-				want = append(want, v)
-			}
-		}
-		slices.Sort(want)
-		got := Grid(c.lambda, c.eta, c.points)
-		if len(got) != len(want) {
-			t.Errorf("%+v: %v, want %v", c, got, want)
-			continue
-		}
-		for i, v := range got {
-			if math.Abs(v-want[i]) > 1e-11*want[i] {
-				t.Errorf("%+v: %g, want %g", c, v, want[i])
-			}
-		}
-	}
-}
 
 // TestKappaOfBoth: κ's interval is that of Lanczos, widened for K as stored, and no wider than η allows: with λ = 1,
 // η = 3 and λ_p = 2 the spectrum lies in [1/5, 2].
@@ -104,39 +32,5 @@ func TestKappaOfBoth(t *testing.T) {
 	s := &sweep{o: &Options{Confidence: 0.9}, res: &Result{Lambda: 1, Eta: at(2, 3)}}
 	if k, _, _ := s.kappa(&lanczos.Result{Min: at(-2, -1), Max: at(1, 2)}, 2); !math.IsInf(k.Hi, 1) {
 		t.Errorf("of an indefinite K+λI: %+v", k)
-	}
-}
-
-// TestSpectrumSlack: n·2⁻⁵³·tr A, and n·2⁻⁵³·tr A/λ_p with a preconditioner; a shape that does not fit is refused.
-func TestSpectrumSlack(t *testing.T) {
-	k := mat.NewDense(3, 3, []float64{2, 0, 0, 0, 3, 0, 0, 0, 4})
-	v, slack, err := Spectrum(t.Context(), mat.DenseCopyOf(k), 1, nil, 0)
-	if err != nil || !slices.Equal(v, []float64{3, 4, 5}) || slack != 3*0x1p-53*12 {
-		t.Errorf("%v, slack %g, %v", v, slack, err)
-	}
-	z := points.NewDense32(3, 1, []float32{1, 0, 0}) // M = diag(3, 2, 2)
-	v, slack, err = Spectrum(t.Context(), mat.DenseCopyOf(k), 1, z, 2)
-	if err != nil || math.Abs(v[0]-1) > 1e-15 || math.Abs(v[1]-2) > 1e-15 || math.Abs(v[2]-2.5) > 1e-15 || slack != 3*0x1p-53*6 {
-		t.Errorf("%v, slack %g, %v", v, slack, err)
-	}
-	for what, f := range map[string]func(){
-		"not square":   func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(3, 2, nil), 1, nil, 0) },
-		"other points": func() { _, _, _ = Spectrum(t.Context(), mat.NewDense(2, 2, nil), 1, z, 1) },
-		"λ = 0":        func() { Bound(0, 1, 1) },
-		"λ_p = 0":      func() { Bound(1, 0, 1) },
-		"η < 0":        func() { Bound(1, 1, -1e-300) },
-	} {
-		func() {
-			defer func() {
-				if v, _ := recover().(string); !strings.HasPrefix(v, "lambdap: ") {
-					t.Errorf("%s: panic %q", what, v)
-				}
-			}()
-			f()
-		}()
-	}
-	r := &Result{Points: []Point{{LambdaP: 1, Steps: 5}, {LambdaP: 2, Steps: 7}}}
-	if r.At(2) != &r.Points[1] || r.At(1) != &r.Points[0] || r.At(3) != nil {
-		t.Error("points by their λ_p")
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/datasets"
 	"github.com/krrlab/lab/krrlab/estimate"
 	"github.com/krrlab/lab/krrlab/precond"
 	"github.com/krrlab/lab/krrlab/rng"
@@ -54,72 +53,6 @@ func small(t *testing.T, n int, o *Options) (p *path, k, zz *mat.Dense, m *preco
 	return p, k, zz, m
 }
 
-// TestDiagonals: the diagonals of ZZᵀ(ZZᵀ+λI)⁻¹ and K−ZZᵀ are those of dense matrices.
-func TestDiagonals(t *testing.T) {
-	const n = 150
-	p, k, zz, _ := small(t, n, nil)
-	if err := p.diagonals(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	for j, l := range p.lambdas {
-		inv := inverseOf(t, zz, l)
-		for i := range n {
-			if want := 1 - l*inv.At(i, i); math.Abs(p.hat.At(i, j)-want) > 1e-9 {
-				t.Errorf("λ = %g, point %d: %g, want %g", l, i, p.hat.At(i, j), want)
-			}
-			if want := k.At(i, i) - zz.At(i, i); math.Abs(p.left[i]-want) > 1e-9 {
-				t.Errorf("point %d: K−ZZᵀ is %g, want %g", i, p.left[i], want)
-			}
-		}
-	}
-}
-
-// TestSpace: for every λ and column the subspace has a solution within the tolerance, in the norm of K+λI, and
-// the residuals and energies that it keeps are those of that solution.
-func TestSpace(t *testing.T) {
-	const n = 150
-	p, k, _, _ := small(t, n, &Options{Tol: 0.003})
-	ctx := context.Background()
-	if err := p.solve(ctx); err != nil {
-		t.Fatal(err)
-	}
-	_, q := p.b.Dims()
-	for j, l := range p.lambdas {
-		x, _, err := p.solution(ctx, j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want, ax mat.Dense
-		want.Mul(inverseOf(t, k, l), p.b)
-		ax.Mul(k, x)
-		for c := range q {
-			var rr, energy, miss, norm float64
-			e, ae := mat.NewVecDense(n, nil), mat.NewVecDense(n, nil)
-			for i := range n {
-				e.SetVec(i, want.At(i, c)-x.At(i, c))
-				r := p.b.At(i, c) - ax.At(i, c) - l*x.At(i, c)
-				rr += r * r
-				energy += p.b.At(i, c) * x.At(i, c)
-				norm += p.b.At(i, c) * want.At(i, c) // ‖x‖²
-			}
-			ae.MulVec(k, e)
-			miss = mat.Dot(ae, e) + l*mat.Dot(e, e)
-			tol := p.o.Tol
-			if c >= p.t {
-				tol *= probeTol
-			}
-			at := j*q + c
-			if math.Abs(p.s.rr[at]-rr) > 1e-9*p.s.bb[c] || math.Abs(p.s.energy[at]/energy-1) > 1e-9 {
-				t.Errorf("λ = %g, column %d: ‖r‖² = %g, bᵀx = %g, want %g, %g", l, c, p.s.rr[at], p.s.energy[at], rr, energy)
-			}
-			// ratio is measured at another λ of the column: twice the tolerance
-			if math.Sqrt(miss/norm) > 2*tol {
-				t.Errorf("λ = %g, column %d: error %g, tolerance %g", l, c, math.Sqrt(miss/norm), tol)
-			}
-		}
-	}
-}
-
 // TestUnbiased: over all signs of 8 points the estimates of λ(A⁻¹)_ii have just that mean.
 func TestUnbiased(t *testing.T) {
 	const n, lambda = 8, 0.2
@@ -152,34 +85,6 @@ func TestUnbiased(t *testing.T) {
 	}
 	if want := mat.Trace(inv); math.Abs(e.free/want-1) > 1e-9 {
 		t.Errorf("tr A⁻¹ = %g, want %g", e.free, want)
-	}
-}
-
-// TestThresholds: a point is predicted wrongly just below its threshold.
-func TestThresholds(t *testing.T) {
-	g := rand.New(rand.NewPCG(8, 9))
-	for _, cols := range []int{1, 2, 4} {
-		const n = 300
-		y, r := mat.NewDense(n, cols, nil), mat.NewDense(n, cols, nil)
-		for i := range n {
-			for j := range cols {
-				y.Set(i, j, -1)
-				r.Set(i, j, g.NormFloat64())
-			}
-			y.Set(i, g.IntN(cols), 1-2*float64(g.IntN(2)*(1/cols)))
-		}
-		tau := thresholds(y, r)
-		for i := range n {
-			for _, p := range []float64{0.05, 0.3, 0.7, 1} {
-				f := make([]float64, cols)
-				for j := range f {
-					f[j] = y.At(i, j) - r.At(i, j)/p
-				}
-				if wrong := datasets.Label(f) != datasets.Label(y.RawRowView(i)); wrong != (p < tau[i]) {
-					t.Errorf("t = %d: p = %g, threshold %g, wrong %v", cols, p, tau[i], wrong)
-				}
-			}
-		}
 	}
 }
 
@@ -289,28 +194,5 @@ func TestPathStopped(t *testing.T) {
 				t.Errorf("λ = %g: %v after 2 passes, %v in the end", few.Lambda, few.Error, all.Error)
 			}
 		}
-	}
-}
-
-// TestLaw: the moments are those of lognormal numbers.
-func TestLaw(t *testing.T) {
-	const mean, cv, draws = 0.4, 0.3, 200_000
-	g := rand.New(rand.NewPCG(1, 8))
-	sigma := math.Sqrt(math.Log1p(cv * cv))
-	var square, below float64
-	for range draws {
-		p := mean * math.Exp(sigma*g.NormFloat64()-sigma*sigma/2)
-		square += 4 / (p * p) / draws
-		if p < 0.35 {
-			below += 1.0 / draws
-		}
-	}
-	d := &law{mean: []float64{mean}, cv2: []float64{cv * cv}}
-	if got := d.square(mat.NewDense(1, 1, []float64{2})); math.Abs(got/square-1) > 0.02 {
-		t.Errorf("mean square %g, want %g", got, square)
-	}
-	l := &leverages{least: []float64{0}, most: []float64{1}}
-	if got, dev := l.share(d, []float64{0.35}, 1); math.Abs(got-below) > 0.005 || math.Abs(dev*dev-got*(1-got)) > 1e-12 {
-		t.Errorf("P(p < 0.35) = %g ± %g, want %g", got, dev, below)
 	}
 }

@@ -46,7 +46,7 @@
 //	          RPCholesky:  8br + 16b² + 33n
 //
 // Seconds measured on two cores with OpenBLAS, K in float32 tiles: n = 5,000, r = 500 0.1
-// and 0.16; n = 10,000, r = 1,000 0.55 and 0.7 (BenchmarkFactor). Columns formed anew in float64 take n·r·d multiply-adds beside:
+// and 0.16; n = 10,000, r = 1,000 0.55 and 0.7. Columns formed anew in float64 take n·r·d multiply-adds beside:
 // at n = 5,000, r = 500, d = 784 the factor then took 0.8 and 1.2 seconds on two cores under a load of 30.
 //
 // # Precision

@@ -1,7 +1,6 @@
 package lowrank_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/krrlab/lab/krrlab/feature"
 	"github.com/krrlab/lab/krrlab/gram"
 	"github.com/krrlab/lab/krrlab/kernel"
-	"github.com/krrlab/lab/krrlab/lowrank"
 	"github.com/krrlab/lab/krrlab/pcg"
 	"github.com/krrlab/lab/krrlab/points"
 	"github.com/krrlab/lab/krrlab/precond"
@@ -92,28 +90,5 @@ func TestIterations(t *testing.T) {
 		if r > u+2 || 3*u > 2*z {
 			t.Errorf("λ_p = λ·%s: RPCholesky %d, Nyström %d, features %d iterations", ratio, r, u, z)
 		}
-	}
-}
-
-// BenchmarkFactor makes factors of rank 1,000 of K, n = 10,000, stored in float32, and
-// reports the rate of n·rank² flops.
-func BenchmarkFactor(b *testing.B) {
-	useOpenBLAS(b)
-	const n, rank = 10000, 1000
-	x := points.NewDense(n, 8, nil)
-	rng.New(1).Normals(x.Data, 0)
-	k, err := gram.New(ctx, kernel.Gaussian{Sigma: 2}, x, 0.1, &gram.Options{Storage: gram.Float32, Accuracy: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, m := range methods {
-		b.Run(name, func(b *testing.B) {
-			var f *lowrank.Factor
-			for b.Loop() {
-				f = must2(b)(m(context.Background(), k, rank, rng.New(1), nil))
-			}
-			b.ReportMetric(n*rank*rank/1e9*float64(b.N)/b.Elapsed().Seconds(), "GFLOP/s")
-			b.Log(f)
-		})
 	}
 }

@@ -207,20 +207,6 @@ func TestBlockDependent(t *testing.T) {
 	}
 }
 
-// TestBlockWide: more columns than rows.
-func TestBlockWide(t *testing.T) {
-	const n = 10
-	a := spd(14, geometric(n, 1e4))
-	b := random(15, n, 25)
-	for name, pre := range map[string]pcg.Preconditioner{"none": nil, "A": invert(t, a), "diagonal": diagonal(geometric(n, 3))} {
-		res := solveBlock(t, dense{a}, pre, b, &pcg.Options{Tol: 1e-9})
-		accurate(t, name, a, b, res)
-		if res.Iterations > 2 || res.Stats.MulTo.Columns > 2*n+25 {
-			t.Errorf("M = %s: %v, products %+v", name, res, res.Stats.MulTo)
-		}
-	}
-}
-
 // TestBlockSinks: the space is used up in the middle, direction by direction.
 func TestBlockSinks(t *testing.T) {
 	const n, k = 64, 6

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/krrlab/lab/krrlab/accel"
 	"github.com/krrlab/lab/krrlab/rng"
 )
 
@@ -60,52 +59,5 @@ func TestBlockProducts(t *testing.T) {
 	one := slices.Repeat([]float64{7}, 10)
 	if identity(one, 3); !slices.Equal(one, []float64{1, 0, 0, 0, 1, 0, 0, 0, 1, 7}) {
 		t.Errorf("I = %v", one)
-	}
-}
-
-// TestBlockThreads: sums over rows and blocks of rows have the same bits on any number of threads.
-func TestBlockThreads(t *testing.T) {
-	defer accel.SetThreads(accel.Threads())
-	const n, k = 20*rowBlock + 7, 3
-	var want []float64
-	for _, threads := range []int{1, 2, 3, 8} {
-		accel.SetThreads(threads)
-		x, y := mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
-		rng.New(1).Normals(x.RawMatrix().Data, 0)
-		rng.New(2).Normals(y.RawMatrix().Data, 0)
-		s := &solver{n: n, t: k, moved: make([]float64, 3*k), x: y, r: x, p: x, w: y, cols: []int{0, 1, 2},
-			alpha: []float64{1, 2, 3}, rr: make([]float64, k), xx: make([]float64, k), dx: make([]float64, k)}
-		got := make([]float64, k+k*k)
-		s.dots(got, x, y)
-		s.cross(got[k:], x, y)
-		s.step()
-		s.times(y.RawMatrix().Data, k, k, got[k:], x.RawMatrix().Data)
-		got = slices.Concat(got, s.rr, s.xx, s.dx, x.RawMatrix().Data, y.RawMatrix().Data)
-		if want == nil {
-			want = got
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("other bits on %d threads", threads)
-		}
-	}
-}
-
-// TestTable: rows of zeros that do not overlap, more of them than there was room for.
-func TestTable(t *testing.T) {
-	h := newTable(3, 2)
-	for i := range 2*slabRows + 5 {
-		row := h.add()
-		if len(row) != 3 || cap(row) != 3 || !slices.Equal(row, make([]float64, 3)) {
-			t.Fatalf("row %d is %v", i, row)
-		}
-		row[0], row[2] = float64(i), -1
-	}
-	if len(h.rows) != 2*slabRows+5 {
-		t.Errorf("%d rows", len(h.rows))
-	}
-	for i, row := range h.rows {
-		if !slices.Equal(row, []float64{float64(i), 0, -1}) {
-			t.Errorf("row %d became %v", i, row)
-		}
 	}
 }

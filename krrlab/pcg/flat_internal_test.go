@@ -8,20 +8,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// TestFlat: a column of Q that is not zero, of norm zero by M⁻¹.
-func TestFlat(t *testing.T) {
-	for _, c := range []struct {
-		norm, entry float64
-		want        bool
-	}{{0, 0, false}, {0, 1e-300, true}, {1, 2, false}, {1, 0, false}} {
-		q := mat.NewDense(3, 2, []float64{1, 0, 1, 0, 1, c.entry})
-		s := &block{solver: &solver{n: 3, r: q}, k: 2, h: []float64{3, 5, 5, c.norm}}
-		if got := s.flat(); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
 // TestExactNotFinite: a column that has converged by its recurrence, and whose true residual is not finite, has broken
 // down; and one whose guess is the answer takes no step and no solve.
 func TestExactNotFinite(t *testing.T) {

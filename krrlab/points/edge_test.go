@@ -1,83 +1,10 @@
 package points
 
 import (
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
-
-// TestChunkColumns: a converted panel has about a million numbers, and never fewer than 64 columns.
-func TestChunkColumns(t *testing.T) {
-	for _, c := range []struct{ n, d, want int }{{256, 10, 10}, {256, 1 << 20, 4096}, {1 << 20, 1 << 20, 64}, {1 << 14, 1 << 20, 64}, {0, 5, 5}, {1 << 20, 3, 3}} {
-		if got := chunkColumns(c.n, c.d); got != c.want {
-			t.Errorf("chunkColumns(%d, %d) = %d, want %d", c.n, c.d, got, c.want)
-		}
-	}
-	x, _, _ := random(3, 300, 5000, 1)
-	var w Workspace
-	Inner32(make([]float32, 300), 1, x, x.Slice(0, 1), &w)
-	if got, want := w.Bytes(), int64(4*301*(chunk/300)); got != want {
-		t.Errorf("scratch of %d bytes, want %d for panels of %d float32", got, want, 301*(chunk/300))
-	}
-}
-
-// TestWorkspaceBytes counts the scratch of each path.
-func TestWorkspaceBytes(t *testing.T) {
-	x, x32, s := random(4, 7, 11, 0.02)
-	s2 := s.Slice(0, 5).(*CSR)
-	for name, c := range map[string]struct {
-		run  func(w *Workspace)
-		want int64
-	}{
-		"nothing":   {func(*Workspace) {}, 0},
-		"in place":  {func(w *Workspace) { Inner64(make([]float64, 49), 7, x, x, w) }, 0},
-		"converted": {func(w *Workspace) { Inner64(make([]float64, 49), 7, x32, x, w) }, 8 * 77},
-		"rounded":   {func(w *Workspace) { Inner32(make([]float32, 35), 7, x.Slice(0, 5), x, w) }, 4 * (77 + 55)},
-		"walked": {func(w *Workspace) { Inner64(make([]float64, 35), 5, s, s2, w) },
-			4*12 + 8*5 + int64(s2.NNZ())*12},
-	} {
-		var w Workspace
-		c.run(&w)
-		if got := w.Bytes(); got != c.want {
-			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
-		}
-	}
-}
-
-// TestPanelStride writes every type of points at a stride, in both precisions, and by columns.
-func TestPanelStride(t *testing.T) {
-	x, x32, s := random(5, 6, 4, 0.5)
-	const ld = 7
-	for _, p := range []Points{x, x32, s, opaque{x}, Shift(x, make([]float64, 4)), Shift(x32, make([]float64, 4)), Shift(s, make([]float64, 4))} {
-		got64, got32 := filled[float64](6*ld), filled[float32](6*ld)
-		p.Panel64To(got64, ld)
-		p.Panel32To(got32, ld)
-		for i := range 6 {
-			for j := range ld {
-				want := -9.0
-				if j < 4 {
-					want = x.Row(i)[j]
-				}
-				if got64[i*ld+j] != want || got32[i*ld+j] != float32(want) {
-					t.Errorf("%T (%d, %d): %v and %v, want %v", p, i, j, got64[i*ld+j], got32[i*ld+j], want)
-				}
-			}
-		}
-		for c0 := range 4 {
-			for c1 := c0; c1 <= 4; c1++ {
-				got := filled[float64](6 * ld)
-				columnsTo(got, ld, p, c0, c1)
-				for i := range 6 {
-					if !slices.Equal(got[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1]) || got[i*ld+c1-c0] != -9 {
-						t.Errorf("%T columns [%d, %d) of row %d: %v, want %v", p, c0, c1, i, got[i*ld:i*ld+c1-c0], x.Row(i)[c0:c1])
-					}
-				}
-			}
-		}
-	}
-}
 
 func filled[T float](n int) []T {
 	v := make([]T, n)
@@ -123,71 +50,6 @@ func TestEmptyPanels(t *testing.T) {
 	}
 	if got := s.Slice(1, 3).(*CSR); len(got.Ptr) != 3 || got.N != 2 {
 		t.Errorf("a slice of two points has %d offsets", len(got.Ptr))
-	}
-}
-
-// TestManyRows: norms and means of more points than a thread takes at once, against a plain loop.
-func TestManyRows(t *testing.T) {
-	for _, n := range []int{rowsAtOnce - 1, rowsAtOnce, rowsAtOnce + 1, 3*rowsAtOnce + 7} {
-		x, x32, s := random(uint64(n), n, 3, 0.7)
-		for _, p := range []Points{x, x32, s} {
-			for i, got := range SqNorms(p) {
-				if want := dot(x.Row(i), x.Row(i)); math.Abs(got-want) > 1e-14*want {
-					t.Fatalf("%T of %d: norm %d is %v, want %v", p, n, i, got, want)
-				}
-			}
-		}
-	}
-}
-
-// TestNotFinite names the first bad entry, in row and column.
-func TestNotFinite(t *testing.T) {
-	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		for _, at := range []int{0, 5, 11} {
-			x := NewDense(3, 4, nil)
-			x.Data[at] = bad
-			x.Data[11] = bad
-			if err := CheckFinite(x); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("(%d, %d)", at/4, at%4)) {
-				t.Errorf("%v at %d: %v", bad, at, err)
-			}
-		}
-	}
-}
-
-// TestSqDist compares squared distances by differences with a plain loop, for numbers of points on
-// either side of the four that are taken at once.
-func TestSqDist(t *testing.T) {
-	for _, n := range []int{1, 3, 4, 5, 9} {
-		x, x32, s := random(7, n, 6, 0.7)
-		z, z32, s2 := random(8, 5, 6, 0.7)
-		for _, p := range [][2]Points{{x, z}, {x32, z32}, {s, s2}, {x, s2}} {
-			got := make([]float64, n*5)
-			var w Workspace
-			SqDist64(got, 5, p[0], p[1], &w)
-			for i := range n {
-				for j := range 5 {
-					var want float64
-					for c, v := range x.Row(i) {
-						want += (v - z.Row(j)[c]) * (v - z.Row(j)[c])
-					}
-					if math.Abs(got[i*5+j]-want) > 8*0x1p-52*want { // d+2 roundings
-						t.Errorf("%T and %T (%d, %d): %v, want %v", p[0], p[1], i, j, got[i*5+j], want)
-					}
-				}
-			}
-		}
-	}
-}
-
-// TestBytes counts the scratch slice by slice.
-func TestBytes(t *testing.T) {
-	w := Workspace{ptr: make([]int32, 1), row: make([]int32, 10), val: make([]float64, 100), acc: make([]float64, 1000)}
-	w.dense64[0], w.dense64[1] = make([]float64, 2), make([]float64, 20)
-	w.dense32[0], w.dense32[1] = make([]float32, 200), make([]float32, 2000)
-	w.one[0], w.one[1] = make([]float64, 4), make([]float64, 40)
-	w.ints, w.part = make([]int32, 3), make([]float32, 30)
-	if got, want := w.Bytes(), int64(4*(1+10+200+2000+3+30)+8*(100+1000+2+20+4+40)); got != want {
-		t.Errorf("%d bytes, want %d", got, want)
 	}
 }
 

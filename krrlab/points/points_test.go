@@ -309,37 +309,6 @@ func TestCheckFinite(t *testing.T) {
 	}
 }
 
-func BenchmarkInner32(b *testing.B) {
-	for _, c := range []struct {
-		name    string
-		d       int
-		density float64
-	}{{"mnist", 784, 0.19}, {"adult", 123, 0.11}, {"text", 47000, 0.002}} {
-		_, x, s := random(8, 512, c.d, c.density)
-		dst := make([]float32, 512*512)
-		var w Workspace
-		b.Run(c.name+"/dense", func(b *testing.B) {
-			for b.Loop() {
-				Inner32(dst, 512, x, x, &w)
-			}
-		})
-		b.Run(c.name+"/csr", func(b *testing.B) {
-			for b.Loop() {
-				Inner32(dst, 512, s, s, &w)
-			}
-		})
-	}
-}
-
-func BenchmarkL1Dist32(b *testing.B) {
-	_, x, _ := random(9, 512, 784, 1)
-	dst := make([]float32, 512*512)
-	var w Workspace
-	for b.Loop() {
-		L1Dist32(dst, 512, x, x, &w)
-	}
-}
-
 // TestInnerOfItself compares the products of points with themselves, which are formed by
 // half, with those of a copy.
 func TestInnerOfItself(t *testing.T) {

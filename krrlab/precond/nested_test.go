@@ -135,31 +135,6 @@ func TestBasis(t *testing.T) {
 	}
 }
 
-func TestNestedMisuse(t *testing.T) {
-	z := randomFeatures(20, 8)
-	var g Gram
-	if err := g.Grow(context.Background(), nil, z); err != nil {
-		t.Fatal(err)
-	}
-	for name, f := range map[string]func(){
-		"fewer features": func() { _ = g.Grow(context.Background(), nil, columns(z, 4)) },
-		"another order":  func() { _, _ = NewFromGram(context.Background(), columns(z, 4), &g, 1, nil) },
-		"shapes": func() {
-			w, _ := New(context.Background(), z, 1, &Options{Form: FormEigen})
-			_ = w.ZVMulTo(context.Background(), mat.NewDense(7, 1, nil), true, mat.NewDense(20, 1, nil))
-		},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			f()
-		}()
-	}
-}
-
 // TestNewGram compares preconditioners of several λ_p made of one ZᵀZ with those that New
 // makes, bit for bit, and that ZᵀZ is in float64 where float32 would be too coarse.
 func TestNewGram(t *testing.T) {

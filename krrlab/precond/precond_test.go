@@ -211,44 +211,6 @@ func TestAccuracy(t *testing.T) {
 	})
 }
 
-// TestFloat32WouldFail: the same formula with ZᵀZ rounded to float32 is useless there,
-// which is why nothing is rounded (mathematics: precision of M⁻¹).
-func TestFloat32WouldFail(t *testing.T) {
-	const n, s, lambdaP = 200, 20, 1e-2
-	z, wide := features(4, n, s, 0.7)
-	var c mat.SymDense
-	c.SymOuterK(1, wide.T())
-	for i := range s {
-		for j := i; j < s; j++ {
-			c.SetSym(i, j, float64(float32(c.At(i, j))))
-		}
-		c.SetSym(i, i, c.At(i, i)+lambdaP)
-	}
-	var chol mat.Cholesky
-	chol.Factorize(&c)
-	var svd mat.SVD
-	svd.Factorize(wide, mat.SVDThin)
-	var left, v, x mat.Dense
-	svd.UTo(&left)
-	u := mat.DenseCopyOf(left.Slice(0, n, 0, 1))
-	lead := svd.Values(nil)[0]*svd.Values(nil)[0] + lambdaP
-	v.Mul(wide.T(), u)
-	if err := chol.SolveTo(&v, &v); err != nil {
-		t.Fatal(err)
-	}
-	x.Mul(wide, &v)
-	x.Sub(u, &x)
-	x.Scale(lead/lambdaP, &x)
-	x.Sub(&x, u)
-	rounded := mat.Norm(&x, 2)
-	got := apply(t, build(t, z, lambdaP, precond.FormL), u)
-	got.Scale(lead, got)
-	got.Sub(got, u)
-	if exact := mat.Norm(got, 2); rounded < 1e4*exact || rounded < 1e-4 {
-		t.Errorf("error %.2g with ZᵀZ in float32, %.2g in float64", rounded, exact)
-	}
-}
-
 // TestStatDim compares with Σσ²/(σ²+λ_p) and with the trace's definition.
 func TestStatDim(t *testing.T) {
 	for _, dim := range []struct{ n, s int }{{80, 30}, {300, 150}, {40, 70}} {

@@ -226,33 +226,6 @@ func TestNoAllocation(t *testing.T) {
 
 var sink float64
 
-func BenchmarkNormals(b *testing.B) {
-	buf := make([]float64, 1024)
-	s := rng.New(1)
-	b.SetBytes(8 * 1024)
-	for range b.N {
-		s.Normals(buf, 0)
-	}
-	sink = buf[0]
-}
-
-func BenchmarkFloat64s(b *testing.B) {
-	buf := make([]float64, 1024)
-	s := rng.New(1)
-	b.SetBytes(8 * 1024)
-	for range b.N {
-		s.Float64s(buf, 0)
-	}
-	sink = buf[0]
-}
-
-func BenchmarkChiSquare(b *testing.B) {
-	s := rng.New(1)
-	for i := range b.N {
-		sink += s.ChiSquare(uint64(i), 3)
-	}
-}
-
 func Example() {
 	g := rng.New(42).Sub("features")
 	w := make([]float64, 4)

@@ -44,7 +44,7 @@
 //
 // Measured with one thread of an AMD EPYC (AVX2), float32, s = m/4, rows that come from
 // memory: the SRHT takes about 2 ns a number of Z from m = 1,024 to 65,536, and so does CountSketch,
-// where a copy takes 0.2 ns; the Gaussian 0.023 ns times s (BenchmarkApply). Of the SRHT's 2 ns the
+// where a copy takes 0.2 ns; the Gaussian 0.023 ns times s. Of the SRHT's 2 ns the
 // vector butterflies in the first cache are some 0.7; the rest is loading with signs, short runs
 // and picking rows. Forming the features costs as much for d of about 20 and tens of times as much
 // for d = 784.

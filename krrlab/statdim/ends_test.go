@@ -5,50 +5,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
-
-	"github.com/krrlab/lab/krrlab/estimate"
-	"github.com/krrlab/lab/krrlab/points"
 )
-
-// TestSettled: the defaults, the ends of what an option may be, and what lies next to them.
-func TestSettled(t *testing.T) {
-	k := dense{mat.NewSymDense(4, []float64{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1})}
-	if s, err := settled(&Problem{K: k, Lambda: 1}, nil); err != nil || s.Confidence != 0.95 || s.Width != 0.1 || s.Probes != 16 || s.MaxProbes != 256 || s.MaxSteps != 400 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	least := math.SmallestNonzeroFloat64
-	for _, c := range []struct {
-		o    Options
-		ok   bool
-		p    Problem
-		what string
-	}{
-		{Options{Probes: 8, MaxProbes: 8}, true, Problem{Lambda: 1}, "eight probes"},
-		{Options{Probes: 7}, false, Problem{Lambda: 1}, "seven probes"},
-		{Options{Probes: 9, MaxProbes: 8}, false, Problem{Lambda: 1}, "fewer at most than at first"},
-		{Options{MaxSteps: 1}, true, Problem{Lambda: 1}, "one step"},
-		{Options{MaxSteps: -1}, false, Problem{Lambda: 1}, "less than no steps"},
-		{Options{Width: least}, true, Problem{Lambda: 1}, "the least width"},
-		{Options{Width: -1}, false, Problem{Lambda: 1}, "a width below 0"},
-		{Options{Width: math.Inf(1)}, false, Problem{Lambda: 1}, "an infinite width"},
-		{Options{Width: math.NaN()}, false, Problem{Lambda: 1}, "a width that is no number"},
-		{Options{Confidence: 1}, false, Problem{Lambda: 1}, "certainty"},
-		{Options{}, true, Problem{Lambda: least}, "the least λ"},
-		{Options{}, false, Problem{}, "no λ"},
-		{Options{}, false, Problem{Lambda: math.Inf(1)}, "an infinite λ"},
-		{Options{Lambdas: []float64{1, 0}}, false, Problem{Lambda: 1}, "a further λ of 0"},
-		{Options{}, true, Problem{Lambda: 1, Error: 9}, "a large error"},
-		{Options{}, false, Problem{Lambda: 1, Error: -least}, "an error below 0"},
-		{Options{}, false, Problem{Lambda: 1, Error: math.NaN()}, "an error that is no number"},
-		{Options{}, true, Problem{Lambda: 1, Control: control(t, points.NewDense32(4, 1, []float32{1, 2, 3, 4}), 1)}, "a control"},
-		{Options{}, false, Problem{Lambda: 1, Control: control(t, points.NewDense32(3, 1, []float32{1, 2, 3}), 1)}, "a control of another order"},
-	} {
-		c.p.K = k
-		if _, err := settled(&c.p, &c.o); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.what, err)
-		}
-	}
-}
 
 // TestInterval: value ± (sampling+truncation+storage) within the bounds of the trace, by hand for n = 10 and
 // tr K = 10 at λ = 1: from 10/11 to 5.
@@ -143,46 +100,5 @@ func TestMajorization(t *testing.T) {
 	lo, hi = boxes(2, 3, []float64{4, 2}, Distance{Below: 0, Above: 9, Confidence: 1}) // hi ≤ 3, 1.5, lo with them: 4.5 is too much
 	if math.Abs(lo[0]-2) > 1e-15 || math.Abs(lo[1]-1) > 1e-15 || hi[0] != 3 || hi[1] != 1.5 {
 		t.Errorf("boxes [%v, %v]", lo, hi)
-	}
-}
-
-// TestStepsOfSigns: signs are ±1, of each probe its own whatever the batch, for any n.
-func TestStepsOfSigns(t *testing.T) {
-	var stream Options
-	for _, n := range []int{1, 63, 64, 65, 200} {
-		all := estimate.Signs(n, 0, 5, stream.Stream)
-		part := estimate.Signs(n, 3, 2, stream.Stream)
-		sum := 0.0
-		for i := range n {
-			for j := range 5 {
-				if v := all.At(i, j); v != 1 && v != -1 {
-					t.Fatalf("n = %d: %v", n, v)
-				}
-				sum += all.At(i, j)
-			}
-			if part.At(i, 0) != all.At(i, 3) || part.At(i, 1) != all.At(i, 4) {
-				t.Fatalf("n = %d: probe 3 depends on the batch", n)
-			}
-		}
-		if n >= 63 && math.Abs(sum) > 6*math.Sqrt(5*float64(n)) {
-			t.Errorf("n = %d: a sum of %g", n, sum)
-		}
-	}
-	for _, n := range []int{1, 511, 512, 513, 1500} { // sums in blocks
-		a, b := mat.NewDense(n, 2, nil), mat.NewDense(n, 2, nil)
-		for i := range n {
-			a.SetRow(i, []float64{1, float64(i)})
-			b.SetRow(i, []float64{float64(i + 1), 2})
-		}
-		d, m := dots(a, b), float64(n)
-		if d[0] != m*(m+1)/2 || d[1] != m*(m-1) {
-			t.Errorf("n = %d: %v", n, d)
-		}
-	}
-	if got := average([]float64{1, 2, 6}); math.Abs(got-3) > 1e-15 {
-		t.Errorf("average %g", got)
-	}
-	if got := Extend(4, 4, Point{1, estimate.Exact(2, 0, "")}, nil); len(got) != 0 {
-		t.Errorf("%d points", len(got))
 	}
 }

@@ -180,34 +180,6 @@ func TestCoverageRate(t *testing.T) {
 	}
 }
 
-// TestProbes: no more probes are drawn than are allowed, and none after the width is reached.
-func TestProbes(t *testing.T) {
-	d := spectra[0].design(120, 3)
-	for _, m := range methods {
-		p := &Problem{K: d.k, Lambda: spectra[0].lambda}
-		for _, o := range []Options{{Width: 1e-6, Probes: 8, MaxProbes: 8}, {Width: 1e-6, Probes: 8, MaxProbes: 21}, {Width: 1.5, Probes: 9}} {
-			want := max(o.Probes, o.MaxProbes)
-			var last, most int
-			o.Progress = func(done, total int, e estimate.Interval) {
-				last, most = done, max(most, done)
-				if total != 100 {
-					t.Errorf("%s: progress of %d", m.name, total)
-				}
-			}
-			r, err := m.run(t.Context(), p, &o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Probes != want || r.Reached != (o.Width > 1) {
-				t.Errorf("%s: %d probes, reached %v, with %d to %d and width %g", m.name, r.Probes, r.Reached, o.Probes, o.MaxProbes, o.Width)
-			}
-			if most > 100 || last < 90 {
-				t.Errorf("%s: progress ends at %d %%, and was %d %% at most", m.name, last, most)
-			}
-		}
-	}
-}
-
 // TestTolerance checks the solves' tolerance and the first guess of s_λ.
 func TestTolerance(t *testing.T) {
 	d := spectra[0].design(100, 3)

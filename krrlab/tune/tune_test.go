@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -342,35 +341,6 @@ func TestSmoothest(t *testing.T) {
 	}
 }
 
-// TestUnits: the unit of a target does not matter, as long as squares of squares are numbers.
-func TestUnits(t *testing.T) {
-	tuned := func(unit float64) (*Result, error) {
-		set := datasets.SyntheticRegression(80, 2, 0.1, 1)
-		for i := range set.Target {
-			set.Target[i] *= unit
-		}
-		return Run(t.Context(), data(t, set), Options{Kernels: []string{"gaussian"}}, nil, nil)
-	}
-	want, err := tuned(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, unit := range []float64{0x1p-200, 0x1p-80, 0x1p80, 0x1p200} {
-		r, err := tuned(unit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Lambda != want.Lambda || !reflect.DeepEqual(r.Kernel, want.Kernel) || !(math.Abs(float64(r.Best.Error/want.Best.Error)/unit-1) < 1e-6) {
-			t.Errorf("in units of %g: %v, λ = %g, error %g, want %v, λ = %g, error %g", unit, r.Kernel, r.Lambda, r.Best.Error, want.Kernel, want.Lambda, want.Best.Error)
-		}
-	}
-	for _, unit := range []float64{1e-100, 1e100} {
-		if _, err := tuned(unit); err == nil || !strings.Contains(err.Error(), "give them in another unit") {
-			t.Errorf("in units of %g: %v", unit, err)
-		}
-	}
-}
-
 // TestEdge: where the best point is at an end of the grid the report says so, of a fixed value it does not.
 func TestEdge(t *testing.T) {
 	set := datasets.SyntheticRegression(80, 1, 0, 1) // without noise, so that no λ is too small
@@ -549,22 +519,6 @@ func TestCheck(t *testing.T) {
 	}
 	if err := (&Options{}).Check(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestScales: points of which some coincide, and points as far apart as no kernel can tell.
-func TestScales(t *testing.T) {
-	for size, want := range map[float64]string{1: "", 1e-120: "median distance", 1e149: "median distance"} {
-		set := datasets.SyntheticRegression(40, 2, 0.1, 1)
-		x := points.NewDense(40, 2, nil)
-		for i := range x.Data {
-			x.Data[i] = size * float64(i*i%17)
-		}
-		set.X = x
-		_, err := Run(t.Context(), data(t, set), Options{Kernels: []string{"gaussian", "laplacian"}, Seed: 1}, nil, nil)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("points of size %g: %v", size, err)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package gemm
 
 import (
-	"fmt"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -121,22 +120,5 @@ func TestByteSum(t *testing.T) {
 		if got := byteSum(v[:n]); got != int32(255*n) {
 			t.Fatalf("%d bytes: %d", n, got)
 		}
-	}
-}
-
-// BenchmarkBytes has the shape of a tile of K of MNIST.
-func BenchmarkBytes(b *testing.B) {
-	for _, d := range []int{124, 784, 3072} {
-		b.Run(fmt.Sprint(d), func(b *testing.B) {
-			const n = 512
-			v, c := make([]uint8, n*d), make([]int32, n*n)
-			for i := range v {
-				v[i] = uint8(i * 77)
-			}
-			for b.Loop() {
-				Bytes(n, n, d, v, d, v, d, c, n)
-			}
-			b.ReportMetric(float64(n*n*d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gmadd/s")
-		})
 	}
 }

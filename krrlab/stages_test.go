@@ -1,0 +1,305 @@
+package krrlab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/krrlab/lab/krrlab/accel"
+	"github.com/krrlab/lab/krrlab/adapt"
+	"github.com/krrlab/lab/krrlab/comm"
+	"github.com/krrlab/lab/krrlab/feature"
+	"github.com/krrlab/lab/krrlab/gram"
+	"github.com/krrlab/lab/krrlab/internal/testkit"
+	"github.com/krrlab/lab/krrlab/stage"
+	"github.com/krrlab/lab/krrlab/suite"
+)
+
+// stageCases are the stages, each with the configuration that its path through ranks asks for, and its options.
+var stageCases = map[string]struct {
+	cfg     Config
+	stage   stage.Name
+	options string
+}{
+	"statdim exact":      {Config{}, stage.StatDim, `{"Lambdas": [0.01, 1]}`},
+	"statdim slq":        {Config{Precond: Features{S: 40}}, stage.StatDim, `{"Method": 3, "MaxProbes": 16}`},
+	"statdim hutchinson": {Config{Precond: Nystrom{S: 40}}, stage.StatDim, `{"Method": 2, "MaxProbes": 16}`},
+	"statdim free":       {Config{Precond: Features{S: 40}}, stage.StatDim, `{"Method": 4, "Measure": true}`},
+	"sketch size":        {Config{}, stage.SketchSize, `{"Target": 4, "First": 32, "Max": 128}`},
+	"theorem 7": {Config{}, stage.SketchSize,
+		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 128}`},
+	"theorem 7 product-free": {Config{}, stage.SketchSize,
+		`{"Test": "theorem7", "Constants": {"Theta": 0.36, "Alpha": 0.56, "Gamma": 0.54}, "First": 64, "Max": 64, "Sketched": true}`},
+	"multilevel": {Config{Precond: Features{S: 40}}, stage.MultiLevel,
+		`{"Levels": [{"Sketch": "features", "Width": 900}, {"Sketch": "srht", "Width": 128}, {"Sketch": "gaussian", "Width": 40}]}`},
+	"multilevel without room": {Config{Precond: Features{S: 40}, Memory: 700_000, Storage: gram.Recompute}, stage.MultiLevel,
+		`{"Levels": [{"Sketch": "features", "Width": 256}, {"Sketch": "gaussian", "Width": 40}]}`},
+	"lambda-p":          {Config{Precond: Features{S: 40}}, stage.LambdaP, `{"Points": 3, "Columns": 1}`},
+	"lambda-p map":      {Config{Precond: RPCholesky{S: 40}}, stage.LambdaP, `{"Grid": [0.1, 1], "Sizes": [20, 40]}`},
+	"quality":           {Config{Precond: Features{S: 40}}, stage.Quality, `{}`},
+	"quality unbounded": {Config{Precond: Features{S: 40}}, stage.Quality, `{"Steps": 2}`},
+	"quality nystrom":   {Config{Precond: Nystrom{S: 40}}, stage.Quality, `{}`},
+	"quality plain":     {Config{Solver: CG}, stage.Quality, `{"NoSolve": true}`},
+	"loo exact":         {Config{}, stage.LeaveOneOut, `{}`},
+	"loo path":          {Config{Precond: RPCholesky{S: 60}}, stage.LeaveOneOut, `{"ExactBelow": -1, "Lambdas": [0.3, 3, 30]}`},
+	"tune": {Config{Precond: Features{S: 40}, Tol: 1e-10}, stage.Tune,
+		`{"Kernels": ["gaussian", "matern32"], "Rows": 200, "ARD": true}`},
+	"tune exact": {Config{}, stage.Tune, `{"Kernels": ["gaussian"]}`},
+}
+
+// TestStages runs every stage without ranks on 1 and 2 threads, after another stage, and on 1, 2 and 3 ranks (make test: on 2):
+// the same JSON, times aside, that comes back as the same value, and a table, a picture and a page of it.
+func TestStages(t *testing.T) {
+	accel.Use(nil)
+	setThreads(t, 1)
+	n := suite.Scale(520, 700, 700)
+	for name, c := range stageCases {
+		t.Run(name, func(t *testing.T) {
+			c.cfg.Kernel, c.cfg.Lambda, c.cfg.Seed = gauss, 0.3, 5
+			if c.cfg.Solver == AutoSolver {
+				c.cfg.Solver = PCG
+			}
+			one := func(group comm.Comm, before bool) any {
+				cfg := c.cfg
+				cfg.Comm = group
+				lab, err := New(ranksProblem(n), cfg)
+				if before && err == nil {
+					_, err = lab.StatDim(t.Context(), StatDimOptions{Method: SLQ, MaxProbes: 16})
+				}
+				var s Stage
+				if err == nil {
+					s, err = lab.Run(t.Context(), c.stage, []byte(c.options))
+				}
+				if err != nil {
+					t.Error(err)
+					return nil
+				}
+				if group == nil {
+					checkStage(t, s)
+				}
+				return testkit.Timeless(s, func(key string, of map[string]any) bool { return key == "s" && of["status"] == string(adapt.None) })
+			}
+			lone := one(nil, false)
+			accel.SetThreads(2)
+			if s := one(nil, true); !reflect.DeepEqual(s, lone) {
+				t.Errorf("two threads, after another stage:\n%v\none thread:\n%v", s, lone)
+			}
+			for _, p := range [][]int{{2}, {1, 2, 3}}[suite.Scale(0, 1, 1)] {
+				all := make([]any, p)
+				var wg sync.WaitGroup
+				for r, group := range comm.Local(p, comm.Options{}) {
+					wg.Go(func() { all[r] = one(group, false) })
+				}
+				wg.Wait()
+				if t.Failed() {
+					return
+				}
+				for r, s := range all {
+					if !reflect.DeepEqual(s, lone) {
+						t.Errorf("rank %d of %d:\n%v\none process:\n%v", r, p, s, lone)
+					}
+				}
+			}
+			accel.SetThreads(1)
+		})
+	}
+}
+
+// checkStage checks what every stage promises: JSON that comes back, lines, a table, a picture and a page.
+func checkStage(t *testing.T, s Stage) {
+	t.Helper()
+	back := reflect.New(reflect.TypeOf(s).Elem())
+	b, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(b, back.Interface())
+	}
+	if again, _ := json.Marshal(back.Interface()); err != nil || string(again) != string(b) {
+		t.Errorf("another %T comes back from JSON (%v):\n%s\n%s", s, err, b, again)
+	}
+	if err := s.Plot().Validate(); err != nil {
+		t.Error(err)
+	}
+	if page := s.HTML(); len(s.Table().Rows) == 0 || !strings.Contains(page, "<svg") || !strings.Contains(page, "<table") {
+		t.Errorf("the views lack something:\n%s", page)
+	}
+	if lines := s.String(); lines == "" || strings.Contains(lines, "NaN") || strings.Contains(lines, "Inf") {
+		t.Error(lines)
+	}
+}
+
+// TestStageArguments: a bad option is an error of one line that names it, before K is formed.
+func TestStageArguments(t *testing.T) {
+	for name, cases := range map[stage.Name]map[string]string{
+		stage.LambdaP: {
+			`{"Grid": [0, 1]}`: "λ_p = 0", `{"Grid": [-2]}`: "λ_p = -2", `{"Grid": []}`: "empty grid", `{"Sizes": []}`: "no numbers of features",
+			`{"Sizes": [10, 51]}`: "s = 51", `{"Confidence": 1.5}`: "confidence 1.5", `{"Points": -1}`: "grid of -1", `{"Width": -0.1}`: "width -0.1",
+		},
+		stage.Quality: {`{"Confidence": 1}`: "confidence 1", `{"Confidence": -0.5}`: "confidence -0.5", `{"Width": -1}`: "width -1", `{"Steps": -3}`: "-3 steps"},
+		stage.StatDim: {
+			`{"Method": 9}`: "unknown", `{"Confidence": 1}`: "confidence", `{"Width": -1}`: "width", `{"MaxProbes": 3}`: "at least 16", `{"Lambdas": []}`: "grid",
+			`{"Lambdas": [1, 0]}`: "λ = 0",
+		},
+		stage.SketchSize: {
+			`{"Max": 51}`: "s = 51", `{"First": 60}`: "s = 60", `{"Target": 0.5}`: "κ ≤ 0.5", `{"Test": "none"}`: `"none"`, `{"Confidence": 1}`: "confidence 1",
+			`{"Test": "theorem7"}`: "λ_p = 3",
+		},
+		stage.MultiLevel: {
+			`{"Confidence": 1}`: "confidence 1", `{"Work": -1}`: "want a positive number", `{"Levels": [{"Sketch": "features", "Width": 51}]}`: "s = 51 for n = 50",
+		},
+	} {
+		for o, want := range cases {
+			l := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: PCG, Precond: Features{S: 20, LambdaP: 3}})
+			if s, err := l.Run(t.Context(), name, []byte(o)); s != nil || err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, %s: %v, want %q", name, o, err, want)
+			}
+			if name == stage.SketchSize && l.k.a != nil {
+				t.Errorf("%s, %s: K was formed", name, o)
+			}
+		}
+	}
+	plain := newLab(t, regression(kinds(50, 3, 1)["float64"]), Config{Kernel: gauss, Lambda: 0.1, Solver: CG})
+	for name, o := range map[stage.Name]string{stage.LambdaP: `{}`, stage.StatDim: `{"Method": 4}`} {
+		if _, err := plain.Run(t.Context(), name, []byte(o)); err == nil || !strings.Contains(err.Error(), "preconditioner") {
+			t.Errorf("%s without a preconditioner: %v", name, err)
+		}
+	}
+}
+
+// TestStagesInterrupted: what a stage knows when its context ends comes beside the error, and can be looked at.
+func TestStagesInterrupted(t *testing.T) {
+	seen := 0
+	for _, c := range []struct {
+		stage   stage.Name
+		options string
+		end     func(Event) bool
+		check   func(Stage) bool
+	}{
+		{stage.Quality, `{}`, func(e Event) bool { return e.Stage == stage.Lanczos && e.Done == 5 }, func(s Stage) bool {
+			q := s.(*Quality)
+			return q.Steps == 5 && q.Actual == nil && q.Kappa.Lo > 1
+		}},
+		{stage.LambdaP, `{"Points": 5, "Sizes": [20, 40, 80]}`, func(e Event) bool { // in the second row of the map
+			if e.Stage == stage.Lanczos && e.Done == 3 {
+				seen++
+			}
+			return seen == 2
+		}, func(s Stage) bool {
+			p := s.(*LambdaP)
+			return len(p.Sweeps) == 2 && p.Sweeps[1].Points[0].Steps == 3 && p.BestS != 0
+		}},
+		{stage.SketchSize, `{"First": 16, "Target": 1.01}`, func(e Event) bool { return e.Stage == stage.SketchSize && e.Done == 1 }, func(s Stage) bool {
+			z := s.(*SketchSize)
+			return len(z.Rungs) == 1 && z.Status == adapt.Interrupted && z.S == 16
+		}},
+		{stage.MultiLevel, `{"Levels": [{"Sketch": "features", "Width": 100}, {"Sketch": "srht", "Width": 50}, {"Sketch": "gaussian", "Width": 20}]}`,
+			func(e Event) bool { return strings.HasPrefix(e.Detail, "level 1, features:100") }, func(s Stage) bool {
+				m := s.(*MultiLevel)
+				return len(m.Chain) == 2 && len(m.OneLevel) == 2 && m.Chain[0].Level == 2 && strings.Contains(m.String(), "level 3")
+			}},
+		{stage.StatDim, `{"Method": 2, "Width": 1e-4}`, secondBatch, sixteenProbes},
+		{stage.StatDim, `{"Method": 3, "Width": 1e-4}`, secondBatch, sixteenProbes},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cfg := Config{Kernel: gauss, Lambda: 1e-3, Solver: PCG, Precond: Features{S: 20}, Monitor: func(e Event) error {
+			if c.end(e) {
+				cancel()
+			}
+			return nil
+		}}
+		if c.stage == stage.StatDim {
+			cfg.Lambda, cfg.Precond = 20, Features{S: 2}
+		}
+		l := newLab(t, regression(kinds(250, 4, 3)["float64"]), cfg)
+		s, err := l.Run(ctx, c.stage, []byte(c.options))
+		if !errors.Is(err, context.Canceled) || s == nil || !c.check(s) || s.Plot().Validate() != nil {
+			t.Errorf("%s, %s: %v, %v", c.stage, c.options, s, err)
+		}
+		cancel()
+		if s, err := l.Run(ctx, c.stage, []byte(`{}`)); s != nil || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v, %v from a context that has ended", c.stage, s, err)
+		}
+	}
+}
+
+func secondBatch(e Event) bool { return e.Stage == stage.Probes && e.Detail != "" }
+
+func sixteenProbes(s Stage) bool {
+	d := s.(*StatDim)
+	return d.Probes == 16 && !d.Reached && d.Estimate.Lo < d.Estimate.Hi
+}
+
+// TestMultiLevelMemory: where one rank alone has no room for a preconditioner, all do without.
+func TestMultiLevelMemory(t *testing.T) {
+	setThreads(t, 2)
+	left := make([]string, 2)
+	var wg sync.WaitGroup
+	for r, c := range comm.Local(2, comm.Options{Limit: 10 * time.Second}) {
+		wg.Go(func() {
+			cfg := Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Seed: 5, Comm: c}
+			if r == 1 {
+				cfg.Memory = 700_000
+			}
+			lab, err := New(ranksProblem(700), cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			m, err := lab.MultiLevel(t.Context(), &MultiLevelOptions{Levels: feature.Levels{{Sketch: "features", Width: 256}, {Sketch: "gaussian", Width: 40}}})
+			if err != nil {
+				t.Errorf("rank %d: %v", r, err)
+				return
+			}
+			for _, l := range m.Chain {
+				left[r] += fmt.Sprintf("%d: %s; ", l.Width, l.Left)
+			}
+		})
+	}
+	wg.Wait()
+	if left[0] != left[1] || !strings.Contains(left[0], "GB") {
+		t.Errorf("rank 0 leaves out %q, rank 1 %q", left[0], left[1])
+	}
+}
+
+// TestStagesOnRanksMemory: what does not fit one rank's memory is an error on all of them.
+func TestStagesOnRanksMemory(t *testing.T) {
+	for name, run := range map[string]func(l *Lab) error{
+		"is allowed": func(l *Lab) error {
+			k, err := l.K(t.Context())
+			if err != nil {
+				return err
+			}
+			if l.comm.Rank() == 1 {
+				l.cfg.Memory = k.Bytes() + l.vectors() + 1
+			}
+			_, err = l.Quality(t.Context(), QualityOptions{})
+			return err
+		},
+		"the limit is 100 kB: take another method": func(l *Lab) error {
+			if l.comm.Rank() == 1 {
+				l.cfg.Memory = 100_000
+			}
+			_, err := l.StatDim(t.Context(), StatDimOptions{Method: ExactStatDim})
+			return err
+		},
+	} {
+		var wg sync.WaitGroup
+		for r, c := range comm.Local(2, comm.Options{Limit: 2 * time.Second}) {
+			wg.Go(func() {
+				lab, err := New(ranksProblem(300), Config{Kernel: gauss, Lambda: 0.3, Precond: Features{S: 40}, Storage: gram.Recompute, Comm: c})
+				if err == nil {
+					err = run(lab)
+				}
+				if err == nil || !strings.Contains(err.Error(), name) {
+					t.Errorf("rank %d: %v, want %q", r, err, name)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
